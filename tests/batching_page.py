@@ -1,6 +1,6 @@
 """What this page quotes, and what its interactive charts must show."""
 
-from explored import Explored
+from chart_checks import ChartCheck
 
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as batching
@@ -35,17 +35,17 @@ QUOTED = {
     "1,024": "a number of rows in the measurements",
 }
 
-EXPLORED = {
-    "latency_explorer": Explored(
+CHARTS = {
+    "latency_chart": ChartCheck(
         "ms", "batch", {"step": batching.step_time, **{t: batching.STEP_TERMS[t] for t in _TERMS}}, _LOADS
     ),
-    "roofline_explorer": Explored(
+    "roofline_chart": ChartCheck(
         "ms",
         "batch",
         {"step": batching.step_time, "memory": batching.memory_time, "compute": batching.compute_time},
         ({"chosen_exponent": 4.5},),
     ),
-    "tradeoff_explorer": Explored(
+    "tradeoff_chart": ChartCheck(
         "USD/megatoken",
         "batch",
         {"cost": batching.cost_per_token},
@@ -56,7 +56,7 @@ EXPLORED = {
             {"model": "llama-3.1-70b", "context_exponent": 2.5},
         ),
     ),
-    "context_explorer": Explored("percent", "context", {"limit": batching.mfu_limit, "here": batching.mfu}),
+    "context_chart": ChartCheck("percent", "context", {"limit": batching.mfu_limit, "here": batching.mfu}),
 }
 
 LONG = RUNNING._replace(context=20_000)  # beyond the balanced context: no kink

@@ -136,7 +136,7 @@ class Visit:
 
 
 SETTLED = """async () => {
-  const live = [...document.querySelectorAll('figure.explorable')].map(figure => figure.ready);
+  const live = [...document.querySelectorAll('figure.interactive-chart')].map(figure => figure.ready);
   const drawn = Promise.all([document.fonts.ready, ...live]).then(() => true);
   return Promise.race([drawn, new Promise(done => setTimeout(() => done(false), 30000))]);
 }"""
@@ -144,8 +144,8 @@ SETTLED = """async () => {
 
 @contextlib.contextmanager
 def open_page(browser, url, width=1280, height=900, mode=None, **options):
-    """Open an address, as a new visitor or in a mode once chosen, and wait until fonts and explorables are drawn;
-    close it at the end.
+    """Open an address, as a new visitor or in a mode once chosen, and wait until fonts and charts are drawn; close
+    it at the end.
     """
     context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
     try:
@@ -159,7 +159,7 @@ def open_page(browser, url, width=1280, height=900, mode=None, **options):
         seen.page.on("console", lambda line: line.type in ("error", "warning") and seen.complaints.append(line.text))
         seen.page.goto(url, wait_until="load")
         if options.get("java_script_enabled", True) and not seen.page.evaluate(SETTLED):
-            seen.complaints.append("fonts or explorables were not drawn within 30 s")
+            seen.complaints.append("fonts or interactive charts were not drawn within 30 s")
         yield seen
     finally:
         context.close()
@@ -195,7 +195,7 @@ PIECES = {
     "test_notebooks.py": r"\[([\w/]+)(?:\.ipynb)?\]",
 }
 # These go with the tests of a lesson's own files: one process draws its figures and runs its simulations once for all.
-OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_explorable.py", "test_lesson_cells.py")
+OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_interactive.py", "test_lesson_cells.py")
 SAYS_THE_SAME = "test_the_ledger_says_what_the_lesson_says"  # asks for a lesson's numbers
 # So does all that reads the same rows or draws the same pictures, whichever file it is in.
 TOGETHER = {
@@ -210,7 +210,7 @@ FIRST = (
     "test_practice.py",
     "test_prose.py",
     "test_figures.py",
-    "test_explorable.py",
+    "test_interactive.py",
     "test_validation_figures.py",
     "test_costs.py",
     "test_flashcards.py",

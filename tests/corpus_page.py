@@ -1,6 +1,6 @@
 """What this page quotes, and what its interactive charts must show."""
 
-from explored import Explored
+from chart_checks import ChartCheck
 
 from blackboard.lessons.corpus import equations as corpus
 from blackboard.lessons.corpus.charts import GAIN as FILTERED
@@ -18,8 +18,8 @@ QUOTED = {
     "44": "epochs of the longest published run",
 }
 
-EXPLORED = {
-    "repeat_explorer": Explored(
+CHARTS = {
+    "repeat_chart": ChartCheck(
         "token",
         "pretrain_tokens",
         {"worth": corpus.data_worth},
@@ -30,7 +30,7 @@ EXPLORED = {
             {"pretrain_tokens_exponent": 10.477, "unique_tokens_exponent": 13.114},
         ),
     ),
-    "filter_explorer": Explored(
+    "filter_chart": ChartCheck(
         "1",
         "kept_share",
         {"gain": FILTERED, "quality": KEPT_QUALITY},

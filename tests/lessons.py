@@ -43,7 +43,7 @@ def room(lesson, name):
 
 def told(lesson, name):
     """What a lesson's tests/NAME_page.py says under a name, nothing where there is no such file: QUOTED, the numbers
-    that its prose quotes, each with its place; EXPLORED, its interactive charts; MORE, its figures of other cases.
+    that its prose quotes, each with its place; CHARTS, its interactive charts; MORE, its figures of other cases.
     """
     module = f"{lesson}_page"
     return getattr(importlib.import_module(module), name, {}) if importlib.util.find_spec(module) else {}
@@ -70,11 +70,11 @@ def functions(module):
     ]
 
 
-def explorers(lesson):
-    """Names of a lesson's explorables, if it has any."""
+def interactive_charts(lesson):
+    """Names of a lesson's interactive charts, if it has any."""
     if not (LIB / "lessons" / lesson / "charts.py").exists():
         return []
-    return [name for name in functions(room(lesson, "charts")) if name.endswith("_explorer")]
+    return [name for name in functions(room(lesson, "charts")) if name.endswith("_chart")]
 
 
 def sig(value, digits=2):

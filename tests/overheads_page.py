@@ -1,6 +1,6 @@
 """What this page quotes, and what its interactive charts must show."""
 
-from explored import Explored
+from chart_checks import ChartCheck
 
 from blackboard.lessons.batching import equations as batching
 from blackboard.lessons.overheads import equations as overheads
@@ -33,8 +33,8 @@ QUOTED = {
     "8,192": "the largest batch of the price",
 }
 
-EXPLORED = {
-    "launch_explorer": Explored(
+CHARTS = {
+    "launch_chart": ChartCheck(
         "ms",
         "batch",
         {"eager": overheads.eager_time, "graph": overheads.graph_time, "roofline": batching.step_time},
@@ -46,7 +46,7 @@ EXPLORED = {
             {"gap_us": 0, "layer_kernels": 1, "launch_us": 0.5},
         ),
     ),
-    "overlap_explorer": Explored(
+    "overlap_chart": ChartCheck(
         "1",
         "batch",
         {"gain": HALVES},

@@ -1,6 +1,6 @@
 """What this page quotes, and what its interactive charts must show."""
 
-from explored import Explored
+from chart_checks import ChartCheck
 
 from blackboard.lessons.overtraining.charts import CURVES as AT_LOSS
 from blackboard.lessons.overtraining.charts import SHARES
@@ -32,8 +32,8 @@ QUOTED = {
     "70": "the open question's model",
 }
 
-EXPLORED = {
-    "shares_explorer": Explored(
+CHARTS = {
+    "shares_chart": ChartCheck(
         "percent",
         "inference_tokens",
         SHARES,
@@ -43,7 +43,7 @@ EXPLORED = {
             {"pretrain_tokens_exponent": 12.001, "family": 20},
         ),
     ),
-    "size_explorer": Explored(
+    "size_chart": ChartCheck(
         "1",
         "n_active",
         AT_LOSS,

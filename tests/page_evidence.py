@@ -32,7 +32,9 @@ class Served:
     extremes: list = field(default_factory=list)  # as EXTREMES has it
     cells: dict = field(default_factory=dict)  # on a screen, a phone and paper: as CELLS has it
     phone_width: int = 0  # of what scrolls sideways, at 360 pixels
-    paper: list = field(default_factory=list)  # for each explorable: whether the still and the live picture are seen
+    paper: list = field(
+        default_factory=list
+    )  # for each interactive chart: whether the still and the live picture are seen
 
 
 @dataclass
@@ -73,12 +75,12 @@ CONTENT = (
     boxes: all("practice-box").length,
     awake: all("practice-box .practice-buttons").length,
     data: all("practice-box script").length,
-    explorables: all("figure.explorable").map((figure) => ({
-      live: seen(figure.querySelector(".explorable-live svg")),
-      still: seen(figure.querySelector(".explorable-still")),
-      height: figure.querySelector(".explorable-live").offsetHeight,
-      result: figure.querySelector(".explorable-result")?.innerText ?? "",
-      first: all(".explorable-controls > .vega-bind", figure).length,
+    charts: all("figure.interactive-chart").map((figure) => ({
+      live: seen(figure.querySelector(".chart-live svg")),
+      still: seen(figure.querySelector(".chart-still")),
+      height: figure.querySelector(".chart-live").offsetHeight,
+      result: figure.querySelector(".chart-result")?.innerText ?? "",
+      first: all(".chart-controls > .vega-bind", figure).length,
       sliders: all("input[type=range]", figure).map(({ labels }) => [...labels].map((each) => each.textContent.trim())),
     })),
   };
@@ -104,9 +106,9 @@ DARKEN = """() => {
 # Each slider goes to its other end; its picture has two seconds to change.
 MOVED = """async () => {
   const found = [];
-  for (const figure of document.querySelectorAll("figure.explorable"))
+  for (const figure of document.querySelectorAll("figure.interactive-chart"))
     for (const input of figure.querySelectorAll("input[type=range]")) {
-      const parts = ["svg", ".explorable-result", ".explorable-facts"].map((each) => figure.querySelector(each));
+      const parts = ["svg", ".chart-result", ".chart-facts"].map((each) => figure.querySelector(each));
       const picture = () => parts.map((each) => each.outerHTML).join("");
       const before = picture(), middle = (Number(input.min) + Number(input.max)) / 2, late = Date.now() + 2000;
       input.value = Number(input.value) > middle ? input.min : input.max;
@@ -120,7 +122,7 @@ MOVED = """async () => {
 # Colours of the page and of all texts of its charts.
 COLOURS = r"""() => {
   const colour = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
-  const texts = [...document.querySelectorAll(".explorable-live svg text")]
+  const texts = [...document.querySelectorAll(".chart-live svg text")]
     .filter((text) => text.textContent.trim() && text.checkVisibility());
   return {
     ground: colour(getComputedStyle(document.body).backgroundColor),
@@ -160,11 +162,11 @@ EXTREMES = r"""async () => {
     });
   };
   const tried = [];
-  for (const figure of document.querySelectorAll("figure.explorable")) {
-    const bound = JSON.parse(figure.querySelector(".explorable-spec").textContent).params.filter((each) => each.bind);
+  for (const figure of document.querySelectorAll("figure.interactive-chart")) {
+    const bound = JSON.parse(figure.querySelector(".chart-spec").textContent).params.filter((each) => each.bind);
     const alone = bound.flatMap((each) => ends(each).map((value) => ({ [each.name]: value })));
     const together = [0, -1].map((end) => Object.fromEntries(bound.map((each) => [each.name, ends(each).at(end)])));
-    const live = figure.querySelector(".explorable-live"), view = figure.vegaView, found = [];
+    const live = figure.querySelector(".chart-live"), view = figure.vegaView, found = [];
     const set = async (state) => {
       for (const each of bound) view.signal(each.name, state[each.name] ?? each.value);
       await view.runAsync();
@@ -217,7 +219,7 @@ CELLS = r"""() => {
 
 # What is drawn anew at another width has five seconds to fit.
 WIDTH = """async () => {
-  const late = Date.now() + 5000, figures = [...document.querySelectorAll("figure.explorable")];
+  const late = Date.now() + 5000, figures = [...document.querySelectorAll("figure.interactive-chart")];
   const width = () => document.documentElement.scrollWidth;
   do {
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -230,8 +232,8 @@ PAPER = (
     """() => {"""
     + SEEN
     + """
-  return [...document.querySelectorAll("figure.explorable")].map((figure) =>
-    [".explorable-still img", ".explorable-live"].map((part) => seen(figure.querySelector(part))));
+  return [...document.querySelectorAll("figure.interactive-chart")].map((figure) =>
+    [".chart-still img", ".chart-live"].map((part) => seen(figure.querySelector(part))));
 }"""
 )
 

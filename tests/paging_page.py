@@ -1,6 +1,6 @@
 """What this page quotes, and what its interactive charts must show."""
 
-from explored import Explored
+from chart_checks import ChartCheck
 
 from blackboard.lessons.paging.charts import ENDLESS, PAGED, RESERVED, TURNED
 
@@ -36,8 +36,8 @@ QUOTED = {
     "17": "of the documentation's example: a request, a block or a count of tokens",
 }
 
-EXPLORED = {
-    "room_explorer": Explored(
+CHARTS = {
+    "room_chart": ChartCheck(
         "sequence",
         "context",
         {"blocks": PAGED, "set_aside": RESERVED},
@@ -53,7 +53,7 @@ EXPLORED = {
             },
         ),
     ),
-    "prefix_explorer": Explored(
+    "prefix_chart": ChartCheck(
         "USD/megatoken",
         "turns",
         {"price": TURNED, "endless": ENDLESS},

@@ -1,6 +1,6 @@
 """What this page quotes, and what its interactive charts must show."""
 
-from explored import Explored
+from chart_checks import ChartCheck
 
 from blackboard.lessons.pipelining import equations as pipelining
 from blackboard.lessons.pipelining.charts import CURVES
@@ -30,12 +30,12 @@ QUOTED = {
     "500": "a quarter of it",
 }
 
-EXPLORED = {
-    "memory_explorer": Explored(
+CHARTS = {
+    "memory_chart": ChartCheck(
         "GB/chip",
         "stages",
         {"memory": pipelining.stage_memory, "weights": pipelining.chip_weights, "KV": pipelining.chip_kv},
         ({"context_exponent": 4.6}, {"expert_parallel": 8}, {"times_n_total_exponent": 2}),
     ),
-    "bubble_explorer": Explored("percent", "micro_batches", CURVES, ({"stages": 16, "chunks": 4}, {"stages": 2})),
+    "bubble_chart": ChartCheck("percent", "micro_batches", CURVES, ({"stages": 16, "chunks": 4}, {"stages": 2})),
 }

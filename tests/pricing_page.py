@@ -1,6 +1,6 @@
 """What this page quotes, and what its interactive charts must show."""
 
-from explored import Explored
+from chart_checks import ChartCheck
 
 from blackboard.lessons.pricing import equations as pricing
 from blackboard.lessons.pricing.charts import DECODE
@@ -33,8 +33,8 @@ QUOTED = {
     "50": "the lecture's percent, 1:33:03",
 }
 
-EXPLORED = {
-    "card_explorer": Explored(
+CHARTS = {
+    "card_chart": ChartCheck(
         "1",
         "context",
         {"cost": DECODE, "memory": pricing.memory_ratio_of},
@@ -45,7 +45,7 @@ EXPLORED = {
             {"step_context_exponent": 4.001, "step_ratio": 3},
         ),
     ),
-    "hold_explorer": Explored(
+    "hold_chart": ChartCheck(
         "USD/megatoken",
         "hold_time",
         {"HBM": pricing.hbm_hold, "flash": pricing.tier_cost, "again": pricing.remat_cost},

@@ -1,6 +1,6 @@
 """What this page quotes, and what its interactive charts must show."""
 
-from explored import Explored
+from chart_checks import ChartCheck
 
 from blackboard.lessons.racks import equations as racks
 
@@ -31,8 +31,8 @@ QUOTED = {
     "3.4": "a section of the DeepSeek-V3 report",
 }
 
-EXPLORED = {
-    "boundary_explorer": Explored(
+CHARTS = {
+    "boundary_chart": ChartCheck(
         "1", "scale_up", {"slowdown": racks.slowdown}, ({"racks": 8}, {"system": "h800-8"}, {"faster_exponent": 3})
     ),
 }

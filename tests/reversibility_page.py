@@ -1,6 +1,6 @@
 """What this page quotes, and what its interactive charts must show."""
 
-from explored import Explored
+from chart_checks import ChartCheck
 
 from blackboard.lessons.reversibility import equations as reversibility
 
@@ -26,8 +26,8 @@ QUOTED = {
     "80": "the open question's memory",
 }
 
-EXPLORED = {
-    "memory_explorer": Explored(
+CHARTS = {
+    "memory_chart": ChartCheck(
         "GB",
         "depth",
         {
@@ -43,7 +43,7 @@ EXPLORED = {
             {"d_model": 1024},
         ),
     ),
-    "error_explorer": Explored(
+    "error_chart": ChartCheck(
         "1",
         "depth",
         {"difference": reversibility.difference},

@@ -1,6 +1,6 @@
 """What this page quotes, and what its interactive charts must show."""
 
-from explored import Explored
+from chart_checks import ChartCheck
 
 from blackboard.lessons.batching import equations as batching
 from blackboard.lessons.sparsity.charts import ROUTED_GAIN
@@ -33,8 +33,8 @@ QUOTED = {
     "3.4.2": "a section of the DeepSeek-V3 report",
 }
 
-EXPLORED = {
-    "critical_explorer": Explored(
+CHARTS = {
+    "critical_chart": ChartCheck(
         "sequence",
         "context",
         {"batch_critical": batching.crossing},
@@ -45,7 +45,7 @@ EXPLORED = {
             {"system": "tpu-v6e-256", "precision": "fp4"},
         ),
     ),
-    "routed_explorer": Explored(
+    "routed_chart": ChartCheck(
         "1",
         "experts",
         {"gain": ROUTED_GAIN},

@@ -1,6 +1,6 @@
 """What this page quotes, and what its interactive charts must show."""
 
-from explored import Explored
+from chart_checks import ChartCheck
 
 from blackboard.lessons.speculation import equations as speculation
 from blackboard.lessons.speculation.charts import SPEEDUP
@@ -24,8 +24,8 @@ QUOTED = {
     "3": "a small batch",
 }
 
-EXPLORED = {
-    "speedup_explorer": Explored(
+CHARTS = {
+    "speedup_chart": ChartCheck(
         "1",
         "batch",
         {"speedup": SPEEDUP},
@@ -36,7 +36,7 @@ EXPLORED = {
             {"acceptance": 0.9, "drafted": 7, "draft_ratio": 0},
         ),
     ),
-    "drafted_explorer": Explored(
+    "drafted_chart": ChartCheck(
         "1",
         "drafted",
         {"speedup": speculation.speedup},

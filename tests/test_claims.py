@@ -31,7 +31,7 @@ from blackboard.reference.claim_list import (
     Part,
     judge,
 )
-from blackboard.reference.repeated_claims import all_claims
+from blackboard.reference.lecture_claims import all_claims
 from blackboard.units import significant
 
 PAGE = ROOT / "book" / "claims.md"
@@ -105,7 +105,7 @@ def test_every_number_that_articles_repeat_is_entered(number):
 def test_no_claim_is_entered_twice():
     assert len(IDS) == len(set(IDS)) and len({claim.statement for claim in all_claims}) == len(IDS)
     with pytest.raises(ValueError, match="two claims"):
-        all_claims.enter("P1", "predictions", "again")
+        all_claims.enter("P1")
 
 
 # --- what a claim must have -------------------------------------------------------------------------------------------

@@ -222,7 +222,7 @@ def charts():
     modules += [("validation.charts", None), ("reference.cost_charts", None)]
     for module, names in modules:
         found = importlib.import_module(f"blackboard.{module}")
-        for name in names if names is not None else [n for n in functions(found) if n.endswith("_explorer")]:
+        for name in names if names is not None else [n for n in functions(found) if n.endswith("_chart")]:
             yield f"{module}.{name}", getattr(found, name)().spec
 
 

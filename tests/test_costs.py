@@ -20,8 +20,8 @@ from lessons import ROOT
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 from pictures import drawn_texts, picture
-from test_explorable import evaluate, signals, walk
 from test_formula import point
+from test_interactive import evaluate, signals, walk
 from test_prose import typed_numbers
 from vegalite import breaches
 
@@ -31,13 +31,14 @@ from blackboard.charts.interactive import VEGALITE
 from blackboard.charts.style import INKS
 from blackboard.formula import dimension
 from blackboard.lessons.paging.equations import hit_rate_turns
+from blackboard.lessons.pricing.numbers import rack
 from blackboard.notation import latex
-from blackboard.reference import cost_charts, costs
+from blackboard.reference import bills, cost_charts, cost_numbers, costs, machine_costs
 from blackboard.reference import equations as eq
 from blackboard.units import dimension as unit_dimension
 
-LOADS = costs.workloads()
-every_card = pytest.mark.parametrize("card", costs.current(), ids=lambda card: card.id)
+LOADS = bills.workloads()
+every_card = pytest.mark.parametrize("card", bills.current(), ids=lambda card: card.id)
 every_load = pytest.mark.parametrize("load", LOADS.values(), ids=lambda load: load.name)
 conversation = pytest.mark.parametrize(
     "load", [load for load in LOADS.values() if load.turns > 1], ids=lambda load: load.name
@@ -124,13 +125,13 @@ def by_tokens(load):
 
 @every_load
 def test_hits_are_the_common_heads_of_real_prompts(load):
-    assert [tuple(request) for request in costs.requests(load)] == by_tokens(load)
+    assert [tuple(request) for request in bills.requests(load)] == by_tokens(load)
 
 
 @conversation
 @pytest.mark.parametrize("turns", [1, 2, 7, 40])
 def test_counting_and_closed_forms_agree(load, turns):
-    made = costs.requests(replace(load, turns=turns))
+    made = bills.requests(replace(load, turns=turns))
     at = {"turns": turns, "start_context": load.start, "turn_growth": load.growth}
     assert sum(r.prompt for r in made) == eq.sent(at)
     assert sum(r.new for r in made) == eq.written(at) == made[-1].prompt
@@ -145,15 +146,15 @@ def test_bills_agree_with_the_closed_form(id, cached):
     for name in ("chat", "agent"):
         for turns in (1, 5, 33):
             load = replace(LOADS[name], turns=turns)
-            keeps = cached and costs.caches(price(id), load)
-            assert costs.bill(price(id), load, cached).total == pytest.approx(
-                costs.closed(price(id), load, turns, keeps)
+            keeps = cached and bills.caches(price(id), load)
+            assert bills.bill(price(id), load, cached).total == pytest.approx(
+                bills.closed(price(id), load, turns, keeps)
             )
 
 
 def test_the_agent_is_the_measured_one():
     [seen] = measurement("agent_traces").records()
-    made = costs.requests(LOADS["agent"])
+    made = bills.requests(LOADS["agent"])
     assert made[0].prompt == seen["start_tokens"] and len(made) == seen["turns"]
     assert made[1].prompt - made[0].prompt == seen["growth_tokens"]
     assert sum(r.prompt for r in made) / sum(r.answer for r in made) == pytest.approx(
@@ -165,12 +166,12 @@ def test_the_agent_is_the_measured_one():
 def test_simulated_hits_lie_near_measured_ones():
     """Not fitted: the agent's within a point of what its traces allow, the chat's between what Chatbot Arena had."""
     rates = {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
-    assert costs.hit_share(LOADS["agent"]) == pytest.approx(
+    assert bills.hit_share(LOADS["agent"]) == pytest.approx(
         rates["Codex on SWE-bench Pro, what the traces allow"], abs=0.01
     )
     assert (
         rates["Chatbot Arena, LLaVA-NeXT-34B, a month"]
-        < costs.hit_share(LOADS["chat"])
+        < bills.hit_share(LOADS["chat"])
         < rates["Chatbot Arena, Vicuna-33B, a month"]
     )
 
@@ -217,7 +218,7 @@ RECKONED = [
 
 @pytest.mark.parametrize(("load", "id", "expected"), RECKONED, ids=[f"{load}-{id}" for load, id, _ in RECKONED])
 def test_bills_by_plain_arithmetic(load, id, expected):
-    assert costs.bill(price(id), LOADS[load]).total == pytest.approx(expected, rel=1e-12)
+    assert bills.bill(price(id), LOADS[load]).total == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_worked_bill_is_the_bill():
@@ -231,14 +232,14 @@ def test_the_worked_bill_is_the_bill():
     for _, tokens, each, paid in found:
         assert paid == pytest.approx(tokens * each * M)
     assert sum(paid for *_, paid in found) == pytest.approx(
-        costs.bill(price("claude-opus-5.5@2026-09-22"), LOADS["agent"]).total
+        bills.bill(price("claude-opus-5.5@2026-09-22"), LOADS["agent"]).total
     )
 
 
 def test_storage_is_all_that_a_bill_without_it_lacks():
-    pro = costs.bill(price("gemini-3.1-pro-preview@2026-02-19"), LOADS["document"])
-    assert costs.unstored(pro) == pytest.approx(DOC_NEW * 2 * M + DOC_HITS * 0.2 * M + DOC_OUT * 12 * M)
-    assert f"gemini-3.1-pro</code> ${costs.unstored(pro):.2f}" in costs.bills(
+    pro = bills.bill(price("gemini-3.1-pro-preview@2026-02-19"), LOADS["document"])
+    assert bills.unstored(pro) == pytest.approx(DOC_NEW * 2 * M + DOC_HITS * 0.2 * M + DOC_OUT * 12 * M)
+    assert f"gemini-3.1-pro</code> ${bills.unstored(pro):.2f}" in costs.bills(
         "document"
     ) and "Without storage" not in costs.bills("agent")
 
@@ -262,19 +263,19 @@ def at_least(box):
 
 def test_tokens_of_the_agent_by_listing_them():
     """Every position is new once; what stands before a token of an answer is its position."""
-    found = costs.tokens_of(LOADS["agent"])
+    found = machine_costs.tokens_of(LOADS["agent"])
     assert found[:3] == (AGENT_NEW, AGENT_HITS, AGENT_OUT)
     assert found.before_new == np.mean(np.arange(AGENT_NEW)) and found.before_output == np.mean(AGENT_BEFORE)
 
 
-@pytest.mark.parametrize(("box", "known"), [(RACK, None), (H800, costs.own_machine())], ids=["rack", "h800"])
+@pytest.mark.parametrize(("box", "known"), [(RACK, None), (H800, machine_costs.own_machine())], ids=["rack", "h800"])
 def test_floors_by_hand(box, known):
-    assert list(costs.floor(LOADS["agent"], known)) == pytest.approx([*at_least(box), 0], rel=1e-3)
+    assert list(machine_costs.floor(LOADS["agent"], known)) == pytest.approx([*at_least(box), 0], rel=1e-3)
 
 
 def test_what_deepseek_reached_by_hand():
     """From its account: tokens a second and node of eight, over what eight H800s could."""
-    found = costs.reached()
+    found = machine_costs.reached()
     assert found["prefill"] == pytest.approx(73_700 * (1 - 0.563) * 2 * ACTIVE / H800["flops"], rel=1e-3)
     assert found["mfu"] == pytest.approx(14_800 * 2 * ACTIVE / H800["flops"], rel=1e-3)
     assert found["decode"] == pytest.approx(14_800 * 4_989 * KV / H800["bytes"], rel=1e-3)
@@ -284,7 +285,7 @@ def test_what_deepseek_reached_by_hand():
 def test_the_account_gives_its_own_revenue():
     """At R1's list price, the day's tokens bring what DeepSeek says they would have."""
     [day] = measurement("deepseek_day6_production").records()
-    assert costs.day_ratio(price("deepseek-r1@2025-01-20")) == pytest.approx(
+    assert machine_costs.day_ratio(price("deepseek-r1@2025-01-20")) == pytest.approx(
         day["revenue_USD_per_day"] / day["cost_USD_per_day"], rel=5e-3
     )
 
@@ -293,7 +294,7 @@ def test_the_ladder_by_hand():
     """Each rung adds to the one below; the last by plain arithmetic, with attention of 128 heads of 192 and 128 in 61
     layers.
     """
-    rungs = list(costs.ladder(LOADS["agent"]).values())
+    rungs = list(machine_costs.ladder(LOADS["agent"]).values())
     assert all(a.total < b.total and all(x <= y for x, y in zip(a, b)) for a, b in itertools.pairwise(rungs))
     new, hits, out = at_least(RACK)
     attend = sum(2 * 61 * 128 * (192 + 128) * before for before in range(AGENT_NEW)) / RACK["flops"] * RACK["usd"]
@@ -317,28 +318,28 @@ def test_what_the_page_says_of_floor_and_price_is_so():
     price.
     """
     low, top, asked = (
-        costs.floor(LOADS["agent"]),
-        costs.ladder(LOADS["agent"])["kept"],
-        costs.priced(price(costs.OWN), LOADS["agent"]),
+        machine_costs.floor(LOADS["agent"]),
+        machine_costs.ladder(LOADS["agent"])["kept"],
+        machine_costs.priced(price(machine_costs.OWN), LOADS["agent"]),
     )
     assert asked.total == pytest.approx((AGENT_NEW * 0.27 + AGENT_HITS * 0.07 + AGENT_OUT * 1.10) * M)
     assert top.kept > low.total and top.new > asked.new > low.new and top.output > asked.output > low.output
     assert asked.hits > 5 * (top.hits + top.kept) and asked.hits > asked.total / 2
-    own = costs.ladder(LOADS["agent"], costs.own_machine())["kept"]
-    assert asked.total / own.total < asked.total / top.total < costs.day_ratio(price(costs.OWN))
-    known = costs.rack()
+    own = machine_costs.ladder(LOADS["agent"], machine_costs.own_machine())["kept"]
+    assert asked.total / own.total < asked.total / top.total < machine_costs.day_ratio(price(machine_costs.OWN))
+    known = rack()
     assert np.mean(AGENT_BEFORE) * KV / known["bandwidth"] > 2 * ACTIVE / known["flops"], (
         "reading is no longer the larger part of the floor"
     )
 
 
 def test_walk_and_ladder_show_their_numbers():
-    low, top = costs.floor(LOADS["agent"]), costs.ladder(LOADS["agent"])["kept"]
+    low, top = machine_costs.floor(LOADS["agent"]), machine_costs.ladder(LOADS["agent"])["kept"]
     for page, said in (
         (costs.walk(), [low.new, low.hits, low.output, low.total]),
         (costs.steps_up(), [top.new, top.output, top.kept, top.total]),
     ):
-        assert all(costs.usd(value, 3) in page for value in said) and not re.search(r"\bnan\b|\binf\b|None", page)
+        assert all(bills.usd(value, 3) in page for value in said) and not re.search(r"\bnan\b|\binf\b|None", page)
 
 
 # --- what must hold of every card -------------------------------------------------------------------------------------
@@ -358,32 +359,32 @@ def test_prices_are_in_order(card):
 
 @every_card
 def test_cards_are_of_their_day(card):
-    assert "2024" <= card.valid_from <= costs.DAY and (card.valid_to is None or card.valid_to > costs.DAY)
-    assert card.date <= costs.DAY, "a source that is younger than the comparison"
+    assert "2024" <= card.valid_from <= bills.DAY and (card.valid_to is None or card.valid_to > bills.DAY)
+    assert card.date <= bills.DAY, "a source that is younger than the comparison"
 
 
 def test_a_card_that_ended_is_not_current():
     assert (
-        price("claude-sonnet-5.5@2026-09-29") not in costs.current()
-        and price("claude-sonnet-5.5@2026-10-07") in costs.current()
+        price("claude-sonnet-5.5@2026-09-29") not in bills.current()
+        and price("claude-sonnet-5.5@2026-10-07") in bills.current()
     )
-    assert price("claude-sonnet-5.5@2026-09-29") in costs.current("2026-10-06")
+    assert price("claude-sonnet-5.5@2026-09-29") in bills.current("2026-10-06")
 
 
 @every_card
 @every_load
 def test_bills_grow_with_every_count(card, load):
-    total = costs.bill(card, load).total
+    total = bills.bill(card, load).total
     assert total > 0
     for more in ({"answer": load.answer + 1}, {"brings": load.brings + 1}, {"turns": load.turns + 1}):
-        assert costs.bill(card, replace(load, **more)).total > total
+        assert bills.bill(card, replace(load, **more)).total > total
 
 
 @every_card
 @conversation
 def test_caching_saves_at_most_what_hits_discount(card, load):
     """The saving lies below the discount of a hit on the whole bill; a card without a price for hits saves nothing."""
-    p, saved = card.usd_per_Mtok, costs.saved(card, load)
+    p, saved = card.usd_per_Mtok, bills.saved(card, load)
     if p.cached_read is None:
         assert saved == 0
     else:
@@ -393,53 +394,53 @@ def test_caching_saves_at_most_what_hits_discount(card, load):
 @every_card
 def test_waiting_multiplies_by_the_batch_price(card):
     load = LOADS["batch"]
-    assert costs.bill(card, load).total == pytest.approx(
-        (card.batch_multiplier or 1) * costs.bill(card, replace(load, waits=False)).total
+    assert bills.bill(card, load).total == pytest.approx(
+        (card.batch_multiplier or 1) * bills.bill(card, replace(load, waits=False)).total
     )
 
 
-@pytest.mark.parametrize("card", [c for c in costs.current() if c.above], ids=lambda c: c.id)
+@pytest.mark.parametrize("card", [c for c in bills.current() if c.above], ids=lambda c: c.id)
 def test_a_step_stands_between_its_last_token_and_the_next(card):
     at = card.above.tokens
-    one = lambda prompt: costs.bill(card, costs.Workload("one", "", 1, 0, prompt, 100, 0, {}))
+    one = lambda prompt: bills.bill(card, bills.Workload("one", "", 1, 0, prompt, 100, 0, {}))
     short, long, p = one(at), one(at + 1), card.usd_per_Mtok
     assert (short.long, long.long) == (0, 1)
     assert short.total == pytest.approx((at * p.input + 100 * p.output) * M)
     assert long.total == pytest.approx(
         ((at + 1) * p.input * card.above.input_multiplier + 100 * p.output * card.above.output_multiplier) * M
     )
-    assert costs.asked_once(card, at + 1, 100) == pytest.approx(long.total)
+    assert bills.asked_once(card, at + 1, 100) == pytest.approx(long.total)
 
 
 def test_a_write_pays_from_the_use_that_plain_sums_say():
-    for card in costs.current():
+    for card in bills.current():
         for kept in ("cache_write_5min", "cache_write_1h"):
             p, write = card.usd_per_Mtok, getattr(card.usd_per_Mtok, kept)
             if write and p.cached_read is not None:
                 least = next(n for n in range(1, 100) if write + (n - 1) * p.cached_read < n * p.input)
-                assert costs.least_uses(card, kept) == least
+                assert bills.least_uses(card, kept) == least
 
 
 def test_doubts_are_said_where_they_bear_on_the_bill():
     astra, luna = price("gpt-6.2-astra@2026-11-17"), price("gpt-6-luna@2026-09-22")
-    assert "not seen" in costs.doubts(costs.bill(astra, LOADS["chat"]))
-    assert costs.doubts(costs.bill(luna, LOADS["chat"])) == "" and "not seen" in costs.doubts(
-        costs.bill(luna, LOADS["batch"])
+    assert "not seen" in bills.doubts(bills.bill(astra, LOADS["chat"]))
+    assert bills.doubts(bills.bill(luna, LOADS["chat"])) == "" and "not seen" in bills.doubts(
+        bills.bill(luna, LOADS["batch"])
     )
 
 
 def test_launch_prices_that_end_double():
-    ending = [card for card in costs.current() if card.valid_to]
+    ending = [card for card in bills.current() if card.valid_to]
     assert ending and all("launch price" in card.note and "doubles" in card.note for card in ending)
 
 
 def test_cards_not_seen_lately_are_grey():
-    for card in costs.current():
-        assert costs.stale(card) == (card.date[:7] <= "2026-08")
+    for card in bills.current():
+        assert bills.stale(card) == (card.date[:7] <= "2026-08")
     chart = picture(cost_charts, "chart", ("agent",)).axes[0]
-    found = costs.ranked(LOADS["agent"], costs.shown())
+    found = bills.ranked(LOADS["agent"], bills.shown())
     assert [label.get_color() == INKS["light"]["muted"] for label in chart.get_yticklabels()] == [
-        costs.stale(one.card) for one in found
+        bills.stale(one.card) for one in found
     ]
 
 
@@ -458,11 +459,11 @@ def test_no_number_is_typed_into_prose():
 
 
 def test_prose_and_numbers_use_the_same_names():
-    assert set(re.findall(r"\{glue:text\}`(\w+)`", PAGE)) == set(costs.numbers())
+    assert set(re.findall(r"\{glue:text\}`(\w+)`", PAGE)) == set(cost_numbers.numbers())
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
-    told = costs.numbers()
+    told = cost_numbers.numbers()
     opus = AGENT_NEW * 5 * M + AGENT_HITS * 0.2 * M + AGENT_OUT * 20 * M
     plain = (AGENT_NEW + AGENT_HITS) * 4 * M + AGENT_OUT * 20 * M
     fable = AGENT_NEW * 10 * M + AGENT_HITS * 0.2 * M + AGENT_OUT * 40 * M
@@ -470,7 +471,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     contexts = range(12_000, 12_000 + 33 * 2_242, 2_242)
     prefills = sum(n * (2 * ACTIVE + 2 * 61 * 128 * 320 * (n - 1) / 2) for n in contexts)
     expected = {
-        "cards": str(len(costs.current())),
+        "cards": str(len(bills.current())),
         "agent_hits": f"{AGENT_HITS / (AGENT_NEW + AGENT_HITS):.1%}",
         "chat_hits": f"{CHAT_HITS / (CHAT_NEW + CHAT_HITS):.0%}",
         "agent_end": f"{AGENT_NEW:,}",
@@ -531,20 +532,20 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
 
 
 def test_the_dearest_is_said_of_the_cards_it_is_said_of():
-    told = costs.numbers()
+    told = cost_numbers.numbers()
     for load in ("chat", "agent", "batch"):
-        for key, cards in (("most", costs.shown()), ("all", costs.current())):
-            totals = {card: costs.bill(card, LOADS[load]).total for card in cards}
-            most = {costs.name(card) for card, total in totals.items() if total == pytest.approx(max(totals.values()))}
+        for key, cards in (("most", bills.shown()), ("all", bills.current())):
+            totals = {card: bills.bill(card, LOADS[load]).total for card in cards}
+            most = {bills.name(card) for card, total in totals.items() if total == pytest.approx(max(totals.values()))}
             assert (
                 set(re.findall(r"(\S+) \(", told[f"{load}_{key}"])) == most
-                and costs.usd(max(totals.values())) in told[f"{load}_{key}"]
+                and bills.usd(max(totals.values())) in told[f"{load}_{key}"]
             )
-    top = max(costs.current(), key=lambda card: costs.bill(card, LOADS["agent"]).total)
+    top = max(bills.current(), key=lambda card: bills.bill(card, LOADS["agent"]).total)
     assert top.usd_per_Mtok.cached_read is None, "the page says so"
 
 
-CELLS = re.findall(r'^cost_charts\.(?!bill_explorer)(\w+)\((?:"(\w+)")?\)$', PAGE, re.M)
+CELLS = re.findall(r'^cost_charts\.(?!bill_chart)(\w+)\((?:"(\w+)")?\)$', PAGE, re.M)
 
 
 def test_every_figure_stands_on_the_page():
@@ -579,7 +580,7 @@ def test_figures_say_and_show_the_same(name, of):
 @every_load
 def test_bars_are_the_parts_of_the_bills(load):
     left = picture(cost_charts, "chart", (load.name,)).axes[0]
-    found = costs.ranked(load, costs.shown())
+    found = bills.ranked(load, bills.shown())
     widths = np.array([bar.get_width() for bar in left.patches]).reshape(len(found), len(eq.PARTS))
     np.testing.assert_allclose(widths, [[100 * one.parts[part] / one.total for part in eq.PARTS] for one in found])
     assert [one.total for one in found] == sorted((one.total for one in found), reverse=True)
@@ -588,37 +589,35 @@ def test_bars_are_the_parts_of_the_bills(load):
 @every_load
 def test_the_table_has_every_current_card_with_its_date_and_doubts(load):
     page = costs.bills(load.name)
-    assert page.count("<tr>") == len(costs.current()) + 1 and not re.search(r"\bnan\b|\binf\b|None", page)
-    assert all(f"<code>{costs.name(card)}</code>" in page and card.valid_from in page for card in costs.current())
-    uncertain = sum(bool(costs.doubts(costs.bill(card, load))) for card in costs.current())
+    assert page.count("<tr>") == len(bills.current()) + 1 and not re.search(r"\bnan\b|\binf\b|None", page)
+    assert all(f"<code>{bills.name(card)}</code>" in page and card.valid_from in page for card in bills.current())
+    uncertain = sum(bool(bills.doubts(bills.bill(card, load))) for card in bills.current())
     assert page.count("<sup>") == uncertain == page.count("<li id=")
-    assert costs.ratios().count("<tr>") == len(costs.current()) + 1
+    assert costs.ratios().count("<tr>") == len(bills.current()) + 1
 
 
 def test_charts_show_each_maker_and_one_model_at_each_host():
-    providers = {card.provider for card in costs.current()}
-    assert {card.provider for card in costs.shown()} == providers
+    providers = {card.provider for card in bills.current()}
+    assert {card.provider for card in bills.shown()} == providers
     assert (
-        all(card.model == costs.HOSTED for card in costs.shown() if card.provider in costs.HOSTS)
-        and set(costs.HOSTS) < providers
+        all(card.model == bills.HOSTED for card in bills.shown() if card.provider in bills.HOSTS)
+        and set(bills.HOSTS) < providers
     )
 
 
-# --- the explorable ---------------------------------------------------------------------------------------------------
+# --- the interactive chart --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def explored():
-    return cost_charts.bill_explorer()
+def live():
+    return cost_charts.bill_chart()
 
 
 @pytest.mark.parametrize("which", ["card", "other"])
-def test_curves_are_the_formula(explored, which):
+def test_curves_are_the_formula(live, which):
     """Each line's expression, as it stands in the spec, equals the NumPy function at 300 random points."""
     rng, bound = random.Random(7), cost_charts._bound(which)
-    (expression,) = {
-        part["calculate"] for part in walk(explored.spec) if part.get("as") == which and "calculate" in part
-    }
+    (expression,) = {part["calculate"] for part in walk(live.spec) if part.get("as") == which and "calculate" in part}
     points = [point(eq.request_cost, rng) for _ in range(300)]
     found = [
         evaluate(expression, datum=SimpleNamespace(**at), **at, **{bound[name]: at[name] for name in bound})
@@ -632,14 +631,13 @@ def test_curves_are_the_formula(explored, which):
     "id", ["claude-haiku-5.5@2026-10-07", "cerebras/gpt-oss-120b@2026-06-27", "gpt-6.1-sol@2026-09-29"]
 )
 @pytest.mark.parametrize(("prompt", "waits"), [(4.5, "no"), (5.5, "no"), (5.5, "yes")])
-def test_signals_carry_the_cards_prices(explored, id, prompt, waits):
+def test_signals_carry_the_cards_prices(live, id, prompt, waits):
     """Vega's own values at chosen controls are a bill by plain arithmetic: hits, writes, output, the step and the
     batch.
     """
     moved = {"card": id, "prompt_tokens_exponent": prompt, "waits": waits, "share": 40, "answer_tokens_exponent": 3}
     params = [
-        {**param, "value": moved[param["name"]]} if param["name"] in moved else param
-        for param in explored.spec["params"]
+        {**param, "value": moved[param["name"]]} if param["name"] in moved else param for param in live.spec["params"]
     ]
     card = price(id)
     n = {4.5: 32_000, 5.5: 320_000}[prompt]  # as the slider rounds
@@ -654,7 +652,7 @@ def test_signals_carry_the_cards_prices(explored, id, prompt, waits):
     assert signals(params, "here", "card_batch")["here"] == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_header_says_what_is_charged(explored):
+def test_the_header_says_what_is_charged(live):
     """At a batch and beyond a step: prices after the step, writes, and what a card lacks."""
     moved = {
         "card": "claude-haiku-5.5@2026-10-07",
@@ -663,10 +661,9 @@ def test_the_header_says_what_is_charged(explored):
         "prompt_tokens_exponent": 5.1,
     }
     params = [
-        {**param, "value": moved[param["name"]]} if param["name"] in moved else param
-        for param in explored.spec["params"]
+        {**param, "value": moved[param["name"]]} if param["name"] in moved else param for param in live.spec["params"]
     ]
-    svg = vl_convert.vegalite_to_svg(json.dumps({**explored.spec, "params": params, "width": 600}), vl_version=VEGALITE)
+    svg = vl_convert.vegalite_to_svg(json.dumps({**live.spec, "params": params, "width": 600}), vl_version=VEGALITE)
     said = " ".join(ElementTree.fromstring(svg).itertext())
     haiku, step = price(moved["card"]).rates(130_000), price(moved["card"]).above
     assert (
@@ -684,17 +681,17 @@ def test_the_header_says_what_is_charged(explored):
         "130,000 in, 400 out",
     ):
         assert words in said
-    assert "32,000 in, 400 out" in " ".join(ElementTree.fromstring(explored.still).itertext())
+    assert "32,000 in, 400 out" in " ".join(ElementTree.fromstring(live.still).itertext())
 
 
-def test_the_explorable_is_valid_small_and_loads_nothing(explored):
-    assert breaches(explored.spec) == []
-    assert "://" not in json.dumps(explored.spec) and len(explored.still.encode()) <= 12_000
-    assert "NaN" not in explored.still and len(" ".join(ElementTree.fromstring(explored.still).itertext()).split()) > 20
+def test_the_chart_is_valid_small_and_loads_nothing(live):
+    assert breaches(live.spec) == []
+    assert "://" not in json.dumps(live.spec) and len(live.still.encode()) <= 12_000
+    assert "NaN" not in live.still and len(" ".join(ElementTree.fromstring(live.still).itertext()).split()) > 20
     menus = {
         param["name"]: param["bind"]["options"]
-        for param in explored.spec["params"]
+        for param in live.spec["params"]
         if param.get("bind", {}).get("input") == "select"
     }
-    assert set(menus["card"]) == set(menus["other"]) == {card.id for card in costs.current()}
-    assert len(explored.alt) > 100 and explored.caption
+    assert set(menus["card"]) == set(menus["other"]) == {card.id for card in bills.current()}
+    assert len(live.alt) > 100 and live.caption

@@ -75,7 +75,7 @@ def test_links_between_pages_lead_inside_and_resolve(articles):
 def test_nothing_for_screens_is_left(articles):
     for article in articles.values():
         assert not article.select(
-            "script, noscript, button, input, textarea, select, form, details, practice-box, lab-box, .explorable-live"
+            "script, noscript, button, input, textarea, select, form, details, practice-box, lab-box, .chart-live"
         )
         assert "p[" not in "".join(tag.get_text() for tag in article.select(".practice-head"))
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from blackboard import notation
 from blackboard.catalogue import chip, model, system
+from blackboard.compiled import Compiled
 from blackboard.formula import (
     IDEAL,
     BoundFormula,
@@ -21,7 +22,6 @@ from blackboard.formula import (
     Formula,
     FormulaError,
     UnknownSymbol,
-    _Compiled,
     formulas,
 )
 from blackboard.lessons.batching import equations as eq
@@ -264,7 +264,7 @@ def test_symbols_that_a_formula_does_not_need_are_no_slow_call(monkeypatch):
     """A model's and a chip's symbols, of which a formula takes some, are not made into arrays; wrong ones are told."""
     known = {"batch": 2, "context": 10, "kv_bytes_per_token": 5, "bandwidth": 50, "top_k": 8, "layers": 61.0}
     assert eq.kv_time(**known | {"top_k": [8, 4]}).shape == (2,)
-    monkeypatch.setattr(_Compiled, "_broadcast", lambda self, values: values)
+    monkeypatch.setattr(Compiled, "_broadcast", lambda self, values: values)
     assert eq.kv_time(**known) == 2.0
     assert eq.kv_time(**known | {"top_k": -1})["top_k"] == -1
 

@@ -18,7 +18,7 @@ CARDS = """() => [...document.querySelectorAll(".lesson-card")].map((card) => ({
 }))"""
 
 CHOOSE = """async exponent => {
-  await document.querySelector(".explorable").vegaView.signal("chosen_exponent", exponent).runAsync();
+  await document.querySelector(".interactive-chart").vegaView.signal("chosen_exponent", exponent).runAsync();
 }"""
 
 
@@ -55,28 +55,28 @@ def test_one_slider_moves_time_and_price(front):
     told = []
     for exponent in (2, 5):
         front.evaluate(CHOOSE, exponent)
-        told.append([float(each) for each in re.findall(r"[\d.]+", front.inner_text(".explorable-result"))])
+        told.append([float(each) for each in re.findall(r"[\d.]+", front.inner_text(".chart-result"))])
     assert told[0][0] < told[1][0] and told[0][1] > told[1][1]
 
 
 def test_a_view_can_be_shared(visit, server):
     """What a control was moved to stands in the address, and the address sets the control."""
     page = visit(f"{server}/{FRONT}").page
-    slider = page.locator(".explorable input[type=range]")
+    slider = page.locator(".interactive-chart input[type=range]")
     slider.fill("4")
     page.wait_for_function("location.search.includes('chosen=4')")
     shared = visit(page.url).page
-    assert shared.locator(".explorable input[type=range]").input_value() == "4"
-    shared.click(".explorable-reset")
+    assert shared.locator(".interactive-chart input[type=range]").input_value() == "4"
+    shared.click(".chart-reset")
     shared.wait_for_function("location.search === ''")
 
 
 def test_the_arrow_keys_read_values(front):
-    plot = front.locator(".explorable-plot")
+    plot = front.locator(".chart-plot")
     plot.focus()
     front.keyboard.press("Home")
-    first = plot.locator(".explorable-readout").inner_text()
+    first = plot.locator(".chart-readout").inner_text()
     front.keyboard.press("End")
-    assert "100" in first and plot.locator(".explorable-readout").inner_text() != first
+    assert "100" in first and plot.locator(".chart-readout").inner_text() != first
     front.keyboard.press("Escape")
-    assert not plot.locator(".explorable-readout").is_visible()
+    assert not plot.locator(".chart-readout").is_visible()

@@ -10,9 +10,9 @@ from functools import cache, cached_property
 import numpy as np
 import pytest
 import sympy
+from chart_checks import chart_checks
 from conftest import SETTLED
-from explored import explored
-from lessons import LESSONS, explorers, page
+from lessons import LESSONS, interactive_charts, page
 from test_formula import point, slack
 
 from blackboard import notation
@@ -22,11 +22,11 @@ from blackboard.formula import formulas
 from blackboard.page.practice import problems
 from blackboard.problem import PAGE_DRAWS
 
-# For each explorable a list of settings of its controls, every one tried from where the controls start.
+# For each interactive chart a list of settings of its controls, every one tried from where the controls start.
 MOVE = """async (asked) => {
   const numbers = (row) =>
     Object.fromEntries(Object.entries(row.datum ?? row).filter(([, value]) => typeof value === "number"));
-  const figures = [...document.querySelectorAll("figure.explorable")], found = [];
+  const figures = [...document.querySelectorAll("figure.interactive-chart")], found = [];
   for (const [index, tries, wanted] of asked) {
     const figure = figures[index]; await figure.ready;
     const set = async (settings) => {
@@ -65,7 +65,7 @@ MOVE = """async (asked) => {
 
 
 def shown(lesson):
-    """Names of the explorables on a lesson's page, in order."""
+    """Names of the interactive charts on a lesson's page, in order."""
     return re.findall(r"^charts\.(\w+)\(\)", page(lesson).read_text("utf8"), re.M)
 
 
@@ -73,12 +73,12 @@ ROWS = [
     pytest.param(lesson, index, number, id=f"{lesson}-{name}-{moves}")
     for lesson in LESSONS
     for index, name in enumerate(shown(lesson))
-    for number, moves in enumerate(({}, *explored(lesson)[name].moves))
+    for number, moves in enumerate(({}, *chart_checks(lesson)[name].moves))
 ]
 
 
 class LessonPage:
-    """A lesson's page, opened once: what its explorables and its boxes gave when all of them were tried in one go."""
+    """A lesson's page, opened once: what its charts and its boxes gave when all of them were tried in one go."""
 
     def __init__(self, page, address, lesson):
         self.page, self.address, self.lesson, self.tried = page, address, lesson, set()
@@ -99,8 +99,8 @@ class LessonPage:
 
     @cached_property
     def moved(self):
-        """By explorable and setting: signals, tables, whether it was redrawn, and whether it then came back."""
-        charts = [explored(self.lesson)[name] for name in shown(self.lesson)]
+        """By interactive chart and setting: signals, tables, whether it was redrawn, and whether it then came back."""
+        charts = [chart_checks(self.lesson)[name] for name in shown(self.lesson)]
         tries = [[{}, *chart.moves] for chart in charts]
         self.untried("charts")
         told = iter(self.evaluate(MOVE, [[n, tried, wanted(charts[n])] for n, tried in enumerate(tries)]))
@@ -186,16 +186,16 @@ def test_curves_agree_with_numpy(lesson, index, number):
     """With the controls anywhere, the values behind each curve are the formula's, and what moves redraws; back at the
     start of its controls, the picture is the first.
     """
-    chart = explored(lesson.lesson)[shown(lesson.lesson)[index]]
+    chart = chart_checks(lesson.lesson)[shown(lesson.lesson)[index]]
     signals, tables, redrawn, returned = lesson.moved[index][number]
     assert compare(chart, signals, tables) == set(chart.curves)
     assert redrawn == (number > 0) and returned
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_every_explorable_of_a_page_is_moved(name):
-    assert bool(shown(name)) == bool(explorers(name))
-    assert all(explored(name)[chart].moves for chart in shown(name)), "say in tests/NAME_page.py what moves it"
+def test_every_chart_of_a_page_is_moved(name):
+    assert bool(shown(name)) == bool(interactive_charts(name))
+    assert all(chart_checks(name)[chart].moves for chart in shown(name)), "say in tests/NAME_page.py what moves it"
 
 
 @batching
@@ -210,7 +210,7 @@ def test_menus_bind_the_catalogue(lesson):
 
 
 SLIDER = """async ([name, values]) => {
-  const figure = document.querySelector(`figure.explorable:has([name="${name}"])`), told = [];
+  const figure = document.querySelector(`figure.interactive-chart:has([name="${name}"])`), told = [];
   const input = figure.querySelector(`[name="${name}"]`);
   for (const value of [...values, input.value]) {
     input.value = value;

@@ -143,7 +143,7 @@ def test_sending_hides_launches_earlier_than_computing_alone():
 
 
 def test_kernels_of_dense_models_go_with_their_layers():
-    """The explorable's slider is kernels of a layer: with the rest it makes what is counted."""
+    """The interactive chart's slider is kernels of a layer: with the rest it makes what is counted."""
     at = charts._start()
     for id in ("llama-3.1-8b", "llama-3.1-70b", "qwen3-32b", "llama-3.1-405b"):
         assert len(library(id, Plan(chips=8))) == at["each"] * model(id).layers + at["rest"]

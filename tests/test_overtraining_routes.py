@@ -9,7 +9,7 @@ import random
 
 import numpy as np
 import pytest
-from test_explorable import signals
+from test_interactive import signals
 
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import FormulaError
@@ -307,10 +307,10 @@ def test_sardanas_example():
         {"optimal_exponent": 12, "inference_tokens_exponent": 11.001},
     ],
 )
-def test_the_explorable_finds_the_same_size(moves):
+def test_the_chart_finds_the_same_size(moves):
     """The browser's halving of an interval, by Vega, against the search."""
     said = signals(
-        moved(charts.size_explorer, moves),
+        moved(charts.size_chart, moves),
         "loss",
         "inference_tokens",
         "decode_efficiency",
@@ -330,11 +330,11 @@ def test_the_explorable_finds_the_same_size(moves):
     assert 1 - said["best_sum"] / said["plain_sum"] == pytest.approx(simulation.saving(*known), abs=1e-4)
 
 
-def moved(explorer, moves):
-    """An explorable's controls, some of them moved."""
+def moved(chart, moves):
+    """A chart's controls, some of them moved."""
     return [
         dict(row, value=moves.get(row["name"], row.get("value"))) if "value" in row else row
-        for row in explorer().spec["params"]
+        for row in chart().spec["params"]
     ]
 
 
@@ -346,10 +346,10 @@ def moved(explorer, moves):
         {"law": "Sardana", "inference_tokens_exponent": 13.301},
     ],
 )
-def test_the_explorables_ring_lies_where_costs_are_equal(moves):
+def test_the_charts_ring_lies_where_costs_are_equal(moves):
     """The size solved in the browser, against the two costs of the search; the sum there is never twice the least."""
     said = signals(
-        moved(charts.size_explorer, moves),
+        moved(charts.size_chart, moves),
         "loss",
         "inference_tokens",
         "decode_efficiency",
@@ -373,7 +373,7 @@ def test_the_explorables_ring_lies_where_costs_are_equal(moves):
 
 def test_no_ring_where_training_is_always_dearer():
     said = signals(
-        moved(charts.size_explorer, {"optimal_exponent": 12, "inference_tokens_exponent": 11.001}),
+        moved(charts.size_chart, {"optimal_exponent": 12, "inference_tokens_exponent": 11.001}),
         "loss",
         "equal",
         "equal_training",
@@ -394,7 +394,7 @@ def test_no_ring_where_training_is_always_dearer():
 )
 def test_whole_shares_add_up(moves):
     said = signals(
-        moved(charts.shares_explorer, moves),
+        moved(charts.shares_chart, moves),
         *(f"{kind}_{field}" for kind in ("share", "whole") for field in charts.SHARES),
         "inference_tokens",
     )

@@ -12,21 +12,17 @@ from hypothesis import strategies as st
 
 from blackboard.lessons.pipelining import numbers, simulation
 from blackboard.lessons.pipelining.simulation import (
-    Costs,
-    Deadlock,
-    Pass,
-    Schedule,
     dualpipe,
     gpipe,
     interleaved,
     naive,
     one_f_one_b,
     serve,
-    simulate,
     zero_bubble,
     zero_bubble_h1,
     zero_bubble_h2,
 )
+from blackboard.lessons.pipelining.timeline import Costs, Deadlock, Pass, Schedule, simulate
 
 SHAPES = [(2, 2), (3, 7), (4, 4), (4, 8), (8, 3), (8, 24)]
 UNEVEN = [(1, 1), (1, 2), (3, 5), (5, 3)]  # F and B

@@ -19,8 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from blackboard import answers, notation, units
+from blackboard.feedback import HEADS
 from blackboard.page.practice import View, lessons, problems
-from blackboard.problem import KINDS, Choice, Expression, Function, Ordering, Quantity, evaluate
+from blackboard.problem import Choice, Expression, Function, Ordering, Quantity, evaluate
 
 SEEDS = range(50)
 
@@ -519,7 +520,7 @@ def test_nothing_a_reader_passes_raises(problem):
     values = problem.values()
     for answer in silly():
         told = problem.check(answer, values)
-        assert told.kind in KINDS and told.message and len(told.message) < 600
+        assert told.kind in HEADS and told.message and len(told.message) < 600
         assert str(told) and told._repr_html_() and told._repr_markdown_()
 
 
@@ -551,7 +552,7 @@ ANYTHING = st.recursive(
 def test_fuzzed_answers_get_feedback(given, seed):
     for problem in (each.values[0] for each in ALL):
         told = problem.check(given, draw(problem, seed))
-        assert told.kind in KINDS and told.message and isinstance(told.ok, bool)
+        assert told.kind in HEADS and told.message and isinstance(told.ok, bool)
 
 
 def test_a_function_that_hangs_or_exits_does_not_take_the_kernel_with_it(capsys):

@@ -9,7 +9,7 @@ import math
 import random
 
 import pytest
-from test_explorable import vega_says
+from test_interactive import vega_says
 
 from blackboard.catalogue import model, price, prices, system, tier, tiers
 from blackboard.catalogue.running_case import RUNNING
@@ -352,13 +352,13 @@ def test_the_lectures_cards():
 
 
 @pytest.mark.parametrize("fill", [10, 2, 0.5])
-def test_the_explorables_step_is_where_its_line_bends(fill):
+def test_the_charts_step_is_where_its_line_bends(fill):
     """By trying contexts token by token: where reading overtakes, and where the price no longer pays; a batch of 1,024
     is as good as endless.
     """
     params = [
         {**param, "value": fill} if param["name"] == "fill_exponent" else param
-        for param in charts.card_explorer().spec["params"]
+        for param in charts.card_chart().spec["params"]
     ]
     names = [
         "n_active",
@@ -392,7 +392,7 @@ def test_the_explorables_step_is_where_its_line_bends(fill):
 def test_the_sliders_stop_at_what_the_page_names():
     """A real model's cache; five minutes, an hour, and on each side a time at which another place wins."""
     stops = {}
-    for param in [*charts.card_explorer().spec["params"], *charts.hold_explorer().spec["params"]][::-1]:
+    for param in [*charts.card_chart().spec["params"], *charts.hold_chart().spec["params"]][::-1]:
         if param.get("bind", {}).get("input") == "range":
             count = round((param["bind"]["max"] - param["bind"]["min"]) / param["bind"]["step"])
             stops[param["name"]] = [10 ** (param["bind"]["min"] + n * param["bind"]["step"]) for n in range(count + 1)]
@@ -414,9 +414,9 @@ MOVES = (
 
 
 @pytest.mark.parametrize("moved", MOVES)
-def test_the_explorable_finds_the_cheapest_place_that_a_run_finds(moved):
+def test_the_chart_finds_the_cheapest_place_that_a_run_finds(moved):
     params = json.loads(
-        json.dumps([*charts.hold_explorer().spec["params"], {"name": "keys", "value": list(charts.LINES)}])
+        json.dumps([*charts.hold_chart().spec["params"], {"name": "keys", "value": list(charts.LINES)}])
     )
     params = [
         {**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params

@@ -22,7 +22,7 @@ from blackboard.reference import cost_charts
 
 PAGES = toc_pages()
 EVERY = [*PAGES, "search"]
-CHARTED = [name for name in PAGES if re.search(r"\w_explorer\(", source(name))]
+CHARTED = [name for name in PAGES if re.search(r"\w_chart\(", source(name))]
 KB = 1000
 
 
@@ -310,11 +310,11 @@ def test_search_finds_the_lesson(visit, base):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_slider_moves_its_picture(seen, site, name):
-    """Every explorable is drawn, its inputs have names, and each slider changes what is seen."""
-    explorables = seen.content["explorables"]
-    assert len(explorables) == sum(each.get("class") == "explorable" for _, each in elements(site, name))
-    assert all(each["live"] and not each["still"] for each in explorables)
-    labels = [labels for each in explorables for labels in each["sliders"]]
+    """Every interactive chart is drawn, its inputs have names, and each slider changes what is seen."""
+    charts = seen.content["charts"]
+    assert len(charts) == sum(each.get("class") == "interactive-chart" for _, each in elements(site, name))
+    assert all(each["live"] and not each["still"] for each in charts)
+    labels = [labels for each in charts for labels in each["sliders"]]
     assert all(len(each) == 1 and each[0] for each in labels), labels
     assert [label for label, moves in seen.moved if not moves] == []
     assert len(seen.moved) == len(labels)
@@ -326,7 +326,7 @@ def test_a_chart_and_its_controls_fit_a_screen(pages, name):
     stand beside the chart.
     """
     for seen, most in ((pages.served(name), 600), (pages.from_disk(name), 740)):
-        for each in seen.content["explorables"]:
+        for each in seen.content["charts"]:
             assert each["height"] <= most and each["result"] and 1 <= each["first"] <= 3, each
 
 
@@ -349,7 +349,7 @@ def test_texts_of_charts_can_be_read(pages, name, theme):
 def test_charts_are_whole_at_the_ends_of_their_controls(pages, name, width):
     """No text is lost wherever a control is moved, and the console stays silent."""
     seen = pages.served(name) if width == 1280 else pages.from_disk(name)
-    assert len(seen.extremes) == len(seen.content["explorables"]) > 0
+    assert len(seen.extremes) == len(seen.content["charts"]) > 0
     for told in seen.extremes:
         assert told["states"] >= 5 and told["texts"] > 5
         assert told["found"] == [], told["chart"]
@@ -364,6 +364,6 @@ def test_no_cell_runs_over_the_next(pages, name):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_paper_shows_the_still_picture(pages, name):
-    """In print each explorable is its still picture."""
+    """In print each interactive chart is its still picture."""
     seen = pages.served(name)
-    assert seen.paper == [[True, False]] * len(seen.content["explorables"])
+    assert seen.paper == [[True, False]] * len(seen.content["charts"])

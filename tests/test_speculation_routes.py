@@ -14,7 +14,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_explorable import vega_says
+from test_interactive import vega_says
 
 from blackboard.catalogue import measurement, model
 from blackboard.catalogue.running_case import RUNNING, Case
@@ -532,7 +532,7 @@ def test_products_follow_the_slower_of_the_two():
     assert all(sim.products(batch, 3) < 1.07 for batch in (2, 4, 8, 16))
 
 
-# --- figures and explorables ------------------------------------------------------------------------------------------
+# --- figures and interactive charts -----------------------------------------------------------------------------------
 
 
 def test_the_figures_example_is_possible():
@@ -548,8 +548,8 @@ SPEEDUPS = (
 
 
 @pytest.mark.parametrize("moved", SPEEDUPS, ids=str)
-def test_the_explorables_batches_are_where_a_server_finds_them(moved):
-    params = json.loads(json.dumps(charts.speedup_explorer().spec["params"]))
+def test_the_charts_batches_are_where_a_server_finds_them(moved):
+    params = json.loads(json.dumps(charts.speedup_chart().spec["params"]))
     params = [
         {**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params
     ]
@@ -581,7 +581,7 @@ def test_the_explorables_batches_are_where_a_server_finds_them(moved):
 @pytest.mark.parametrize(
     "batch, gains", [(1, 1.05), (2, 0.93), (4, 0.93), (16, 1.38), (32, 1.94), (64, 2.50), (128, 2.76), (1_000, 2.80)]
 )
-def test_the_explorable_counts_experts(batch, gains):
+def test_the_chart_counts_experts(batch, gains):
     """Pass by pass: each expert is read unless every token of the pass leaves it alone; between rounds and steps of
     DeepSeek-V3, by hand.
     """
@@ -639,8 +639,8 @@ DRAFTED = (
 
 
 @pytest.mark.parametrize("moved", DRAFTED, ids=str)
-def test_the_explorable_finds_the_best_number_of_drafted_tokens(moved):
-    params = json.loads(json.dumps(charts.drafted_explorer().spec["params"]))
+def test_the_chart_finds_the_best_number_of_drafted_tokens(moved):
+    params = json.loads(json.dumps(charts.drafted_chart().spec["params"]))
     params = [
         {**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params
     ]

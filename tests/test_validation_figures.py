@@ -18,7 +18,7 @@ from lessons import functions
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 from pictures import drawn_texts, picture
-from test_explorable import evaluate, signals, vega_says
+from test_interactive import evaluate, signals, vega_says
 from vegalite import breaches
 
 from blackboard.catalogue.datafile import UnknownId
@@ -222,12 +222,12 @@ def test_an_unknown_slice_is_said():
         time_breakdown.time_breakdown("Llama-3.3-70B, 1 H20")
 
 
-# --- the explorable ---------------------------------------------------------------------------------------------------
+# --- the interactive chart --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def explored():
-    return charts.fit_explorer()
+def live():
+    return charts.fit_chart()
 
 
 @pytest.mark.parametrize("family", charts.FAMILIES)
@@ -263,13 +263,11 @@ def test_vega_itself_computes_the_same():
     )
 
 
-def moved(explored, **to):
+def moved(live, **to):
     """The spec with its controls elsewhere."""
-    params = [
-        {**param, "value": to[param["name"]]} if param["name"] in to else param for param in explored.spec["params"]
-    ]
+    params = [{**param, "value": to[param["name"]]} if param["name"] in to else param for param in live.spec["params"]]
     assert set(to) <= {param["name"] for param in params}
-    return {**explored.spec, "params": params, "width": 600}
+    return {**live.spec, "params": params, "width": 600}
 
 
 def words(spec):
@@ -300,13 +298,13 @@ def head(family, found):
 
 @pytest.mark.parametrize("family", charts.FAMILIES)
 @pytest.mark.parametrize("ideal", [True, False], ids=["ideal", "fitted"])
-def test_the_chart_says_the_errors_of_the_report(explored, family, ideal):
+def test_the_chart_says_the_errors_of_the_report(live, family, ideal):
     """At the right of each line, and above for fitted and other rows, stands what the rows of the report have; menu
     and sliders agree.
     """
     found = reported(family, ideal)
-    menu = words(moved(explored, family=family, constants="ideal" if ideal else family))
-    sliders = words(moved(explored, family=family, **settings(charts.START if ideal else charts.constants(family))))
+    menu = words(moved(live, family=family, constants="ideal" if ideal else family))
+    sliders = words(moved(live, family=family, **settings(charts.START if ideal else charts.constants(family))))
     for said in (menu, sliders):
         assert all(
             share(mape(error for part, _, error in found if part == mine)) in said
@@ -317,13 +315,13 @@ def test_the_chart_says_the_errors_of_the_report(explored, family, ideal):
 
 
 @pytest.mark.parametrize("family", charts.FAMILIES)
-def test_what_the_caption_prints_gives_the_errors_of_the_report(explored, family):
+def test_what_the_caption_prints_gives_the_errors_of_the_report(live, family):
     """A reader who sets the sliders to the caption's digits reads the caption's errors above the plot."""
     told = re.search(
         rf"{family}: compute (\S+), memory (\S+), (\S+)% off where they were fitted and (\S+)% elsewhere",
-        explored.caption,
+        live.caption,
     )
-    rate, micro = re.search(r"links at (\S+) and (\S+) µs", explored.caption).groups()
+    rate, micro = re.search(r"links at (\S+) and (\S+) µs", live.caption).groups()
     typed = {
         "my_compute_efficiency": float(told[1]),
         "my_memory_efficiency": float(told[2]),
@@ -331,7 +329,7 @@ def test_what_the_caption_prints_gives_the_errors_of_the_report(explored, family
         "my_link_efficiency": float(rate),
         "latency_us": float(micro),
     }
-    said = words(moved(explored, family=family, **typed))
+    said = words(moved(live, family=family, **typed))
     assert (
         head(family, reported(family)) == f"of {family} {told[3]}% on * rows, {told[4]}% elsewhere"
         and head(family, reported(family)) in said
@@ -339,31 +337,31 @@ def test_what_the_caption_prints_gives_the_errors_of_the_report(explored, family
 
 
 @pytest.mark.parametrize("chosen", charts.FAMILIES)
-def test_one_setting_is_judged_on_both_families(explored, chosen):
+def test_one_setting_is_judged_on_both_families(live, chosen):
     """Whichever family is shown, the errors of both stand above: small where the constants come from, large for the
     other.
     """
     values = calibration_by_id(charts.FAMILIES[chosen])
     errors = {family: mape(error for _, error in charts.errors(family, values)) for family in charts.FAMILIES}
     told = "mean error: " + ", ".join(f"{family} {share(error)}" for family, error in errors.items())
-    assert all(told in words(moved(explored, family=family, constants=chosen)) for family in charts.FAMILIES)
+    assert all(told in words(moved(live, family=family, constants=chosen)) for family in charts.FAMILIES)
     assert min(errors, key=errors.get) == chosen and max(errors.values()) > 3 * min(errors.values())
 
 
-def test_the_title_says_which_constants_count(explored):
-    assert "TensorRT-LLM on H100 and H200, FP8 compute 1, memory 1, σ 0, links 1 and 0 µs" in words(moved(explored))
+def test_the_title_says_which_constants_count(live):
+    assert "TensorRT-LLM on H100 and H200, FP8 compute 1, memory 1, σ 0, links 1 and 0 µs" in words(moved(live))
     values = charts.constants("Hopper")
     rates = ", ".join(f"{name} {values[f'{name}_efficiency']:.3g}" for name in ("compute", "memory"))
     assert f"{rates}, σ 1, links {values['link_efficiency']:.3g} and {values['link_latency'] / 1e-6:.1f} µs" in words(
-        moved(explored, constants="Hopper")
+        moved(live, constants="Hopper")
     )
-    mine = moved(explored, family="Blackwell", my_compute_efficiency=0.5, my_serial_share=0.25, latency_us=12.5)
+    mine = moved(live, family="Blackwell", my_compute_efficiency=0.5, my_serial_share=0.25, latency_us=12.5)
     assert "TensorRT-LLM on B200 and GB200, FP4 compute 0.5, memory 1, σ 0.25, links 1 and 12.5 µs" in words(mine)
 
 
-def test_sliders_start_at_the_ideal_machine(explored):
-    assert signals(explored.spec["params"], *charts.START) == charts.START
-    bound = {param["name"]: param for param in explored.spec["params"] if "bind" in param}
+def test_sliders_start_at_the_ideal_machine(live):
+    assert signals(live.spec["params"], *charts.START) == charts.START
+    bound = {param["name"]: param for param in live.spec["params"] if "bind" in param}
     assert [param["bind"]["input"] for param in bound.values()] == ["select"] * 2 + ["range"] * 5
     for family in charts.FAMILIES:  # the fitted constants can be set, to the digits of the caption
         for name, value in settings(charts.constants(family)).items():
@@ -378,11 +376,11 @@ def test_sliders_start_at_the_ideal_machine(explored):
 
 
 @pytest.mark.parametrize("family", charts.FAMILIES)
-def test_no_setting_brings_a_row_out_of_the_plot(explored, family):
+def test_no_setting_brings_a_row_out_of_the_plot(live, family):
     """A step is shortest with every slider at the ideal and longest with every slider at its other end."""
     binds = {
         param["name"].removeprefix("my_"): param["bind"]
-        for param in explored.spec["params"]
+        for param in live.spec["params"]
         if param.get("bind", {}).get("input") == "range"
     }
     slowest = {name: bind["min"] for name, bind in binds.items() if name.endswith("efficiency")} | {
@@ -394,7 +392,7 @@ def test_no_setting_brings_a_row_out_of_the_plot(explored, family):
         for case in charts.cases(family)
         for calibration in (IDEAL, Calibration("slowest", "", slowest))
     ]
-    low, high = explored.spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    low, high = live.spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
     assert low < min(slows) and max(slows) < 0.6 * high  # the right end is for the errors
 
 
@@ -409,15 +407,15 @@ def test_sending_is_never_the_longest_unless_links_are_made_slow():
     assert [row for row in charts.rows() if longest(row, {"link_efficiency": 0.2, "link_latency": 5e-5})]
 
 
-def test_who_listens_hears_runs_and_nothing_else(explored):
+def test_who_listens_hears_runs_and_nothing_else(live):
     """Of all marks only the points of the runs speak, and they say which run and how far off."""
-    speaking = [layer for layer in explored.spec["layer"] if layer["mark"].get("aria", True)]
+    speaking = [layer for layer in live.spec["layer"] if layer["mark"].get("aria", True)]
     assert len(speaking) == 1
-    svg = vl_convert.vegalite_to_svg(json.dumps(moved(explored)), vl_version=VEGALITE)
+    svg = vl_convert.vegalite_to_svg(json.dumps(moved(live)), vl_version=VEGALITE)
     said = [
         label
         for label in re.findall(r'aria-label="([^"]*)"', svg)
-        if "axis" not in label and label not in (explored.alt, explored.spec["description"])
+        if "axis" not in label and label not in (live.alt, live.spec["description"])
     ]
     runs_said = [label for label in said if label.endswith(" times the predicted time")]
     assert len(runs_said) == len(charts.cases("Hopper")) and not [
@@ -425,15 +423,15 @@ def test_who_listens_hears_runs_and_nothing_else(explored):
     ]
 
 
-def test_the_explorable_is_valid_small_and_loads_nothing(explored):
-    assert breaches(explored.spec) == []
-    assert "://" not in json.dumps(explored.spec) and len(explored.still.encode()) <= 12_000
-    assert "NaN" not in explored.still and len(explored.alt) > 100
-    sizes = [int(size) for size in re.findall(r'font-size="(\d+)px"', explored.still)]
+def test_the_chart_is_valid_small_and_loads_nothing(live):
+    assert breaches(live.spec) == []
+    assert "://" not in json.dumps(live.spec) and len(live.still.encode()) <= 12_000
+    assert "NaN" not in live.still and len(live.alt) > 100
+    sizes = [int(size) for size in re.findall(r'font-size="(\d+)px"', live.still)]
     assert min(sizes) >= 11
 
 
-def test_hovering_says_what_a_row_is(explored):
-    tips = [tip["field"] for layer in explored.spec["layer"] for tip in layer.get("encoding", {}).get("tooltip", [])]
+def test_hovering_says_what_a_row_is(live):
+    tips = [tip["field"] for layer in live.spec["layer"] for tip in layer.get("encoding", {}).get("tooltip", [])]
     assert tips == ["what", "measured", "predicted", "slow"]
     assert len({row["what"] for row in charts.rows()}) == len(charts.rows())

@@ -44,7 +44,7 @@ def fingerprint(piece, lessons):
     skipped = ["$^"]
     if name in lessons:
         skipped = [OWN.format(*[other] * 3) for other in lessons if other != name]
-        skipped.append(rf"{ABOVE}(?!{name}_)(?!figures|prose|practice|explorable)")
+        skipped.append(rf"{ABOVE}(?!{name}_)(?!figures|prose|practice|interactive)")
     leave = re.compile("|".join(skipped)).match
     lines = "".join(f"{path} {digest}\n" for path, digest in sorted(digests().items()) if not leave(path))
     return hashlib.sha256(lines.encode()).hexdigest()

@@ -148,7 +148,7 @@ def weights(browser, server: str, site: Path) -> None:
 
 
 REDRAW = """async () => {
-  const figure = document.querySelector("figure.explorable"); await figure.ready;
+  const figure = document.querySelector("figure.interactive-chart"); await figure.ready;
   const input = figure.querySelector("input[type=range]"), times = [];
   for (let i = 0; i < 31; i++) {
     const start = performance.now();

@@ -29,8 +29,8 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     (LIB + "units.py", "places = max(0, digits - 1 - exponent)", "places = max(1, digits - 1 - exponent)"),
     (LIB + "notation.py", "f.base if f.exp > 0 else 1 / f.base", "f.base if f.exp < 0 else 1 / f.base"),
     (LIB + "formula.py", "total.get(name, 0) + exponent * power", "total.get(name, 0) + exponent"),
-    (LIB + "formula.py", '(value or row.low == "nonnegative")', '(value or row.low != "nonnegative")'),
-    (LIB + "formula.py", "part = slice(start, start + rows)", "part = slice(start, start + rows - 1)"),
+    (LIB + "compiled.py", '(value or row.low == "nonnegative")', '(value or row.low != "nonnegative")'),
+    (LIB + "compiled.py", "part = slice(start, start + rows)", "part = slice(start, start + rows - 1)"),
     (
         LIB + "catalogue/architecture.py",
         "seen * (seen + 1) / 2 + (tokens - seen) * seen",
@@ -93,7 +93,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
         "(stages - 1) / (micro_batches + stages)",
     ),
     (
-        LIB + "lessons/pipelining/simulation.py",
+        LIB + "lessons/pipelining/timeline.py",
         "sum(box.end - box.start for box in self.rows[device])",
         "sum(box.end for box in self.rows[device])",
     ),
@@ -188,7 +188,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
         "[row for row in self.rows if not row.holds]",
         "[row for row in self.rows if row.holds]",
     ),
-    (LIB + "reference/costs.py", "if c.provider == maker][:NEWEST]", "if c.provider == maker][-NEWEST:]"),
+    (LIB + "reference/bills.py", "if c.provider == maker][:NEWEST]", "if c.provider == maker][-NEWEST:]"),
     (
         LIB + "reference/flashcards.py",
         "return markup(_filled(self.asks, self.numbers)) + given",
@@ -200,8 +200,8 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     ("book/_static/practice.js", 'sign === "*" ? (p) => a(p) * b(p)', 'sign === "*" ? (p) => a(p) + b(p)'),
     ("book/_static/practice.js", "Math.round(power) !== 0", "Math.round(power) === 0"),
     ("book/_static/practice.js", "if (this.problem.draws.length > 1)", "if (this.problem.draws.length > 99)"),
-    ("book/_static/explorable.js", 'still").hidden = true;', 'still").hidden = false;'),
-    ("book/_static/explorable.js", 'input.name.replace(/_exponent$/, "")', "input.name"),
+    ("book/_static/interactive.js", 'still").hidden = true;', 'still").hidden = false;'),
+    ("book/_static/interactive.js", 'input.name.replace(/_exponent$/, "")', "input.name"),
     ("book/_static/site.js", "SHOW_SEARCH_SUMMARY = false", "SHOW_SEARCH_SUMMARY = true"),
     ("book/_static/site.js", 'box.className = "table-box";', 'box.className = "";'),
     # the build
@@ -222,7 +222,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
 
 PAGES = {
     "practice.js": ("practice_page", "lesson_page"),
-    "explorable.js": ("lesson_page", "site"),
+    "interactive.js": ("lesson_page", "site"),
     "site.js": ("site",),
 }
 TOOLS = {"build.py": ("build",), "html_fixes.py": ("flashcards", "build", "site"), "glossary_links.py": ("glossary",)}

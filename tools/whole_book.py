@@ -24,7 +24,7 @@ BUILD = ROOT / "_build"
 FORMS = ROOT / "tools" / "forms"  # style sheets and scripts
 PREFACE = "About this book"
 FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; hints and solutions; the planner's form
-    "script, style, link, noscript, button, svg, a.headerlink, details.hide, .explorable-live, .toctree-wrapper, "
+    "script, style, link, noscript, button, svg, a.headerlink, details.hide, .chart-live, .toctree-wrapper, "
     ".practice-item > summary, .card-letters, .lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner"
 )
 ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page
@@ -146,14 +146,14 @@ def chapters(site):
     write_preface(articles[stems[names[0]]])
     for name in names:
         lead_inside(articles[stems[name]], name, stems)
-        rebase_images(articles[stems[name]], site, name)
+        rebase_images(articles[stems[name]], name)
     ids = set(stems.values()) | {tag["id"] for article in articles.values() for tag in article.find_all(id=True)}
     for article in articles.values():
         drop_empty_links(article, ids)
     return articles
 
 
-def rebase_images(article, site, name):
+def rebase_images(article, name):
     """Pictures by their place in the site, as a path from its top."""
     for image in article.find_all("img"):
         if not image["src"].startswith("data:"):

@@ -153,13 +153,13 @@
       this.said.hidden = false;
     }
 
-    // The book's charts have a script of their own, on every page: explorable.js.
+    // The book's charts have a script of their own, on every page: interactive.js.
     async drawSpec() {
-      const figure = make("figure", "explorable lab-drawn"), data = make("script", "explorable-spec");
+      const figure = make("figure", "interactive-chart lab-drawn"), data = make("script", "chart-spec");
       data.type = "application/json";
       data.textContent = JSON.stringify(this.spec);
       figure.setAttribute("aria-label", this.spec.description);
-      figure.append(make("div", "explorable-still"), make("div", "explorable-live"), data);
+      figure.append(make("div", "chart-still"), make("div", "chart-live"), data);
       this.figure?.vegaResult?.finalize();
       this.figure?.remove();
       this.said.before(this.figure = figure);

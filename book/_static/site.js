@@ -19,7 +19,7 @@ function markScrolling() {
 // A wide table scrolls in a box of its own, not the page.
 function boxTables() {
   for (const table of document.querySelectorAll("article table")) {
-    if (table.closest(".table-box, .pst-scrollable-table-container, .explorable")) continue;
+    if (table.closest(".table-box, .pst-scrollable-table-container, .interactive-chart")) continue;
     const box = document.createElement("div");
     box.className = "table-box";
     table.replaceWith(box);

@@ -22,63 +22,14 @@ import sympy
 
 from blackboard import answers, notation, units
 from blackboard.answers import Unreadable
+from blackboard.feedback import Band, Feedback
 from blackboard.text import digits, markup, write_powers
 
-KINDS = ("right", "close", "wrong", "misconception", "unit", "prefix", "type", "unanswered")
-HEADS = {
-    "right": "Right.",
-    "close": "Close.",
-    "wrong": "Not yet.",
-    "misconception": "Not yet.",
-    "unit": "Wrong unit.",
-    "prefix": "Right up to a prefix.",
-    "type": "I could not read that.",
-    "unanswered": "Not attempted.",
-}
 UNANSWERED = "Give an answer and check again, or ask for a hint."
 PAGE_DRAWS = 3  # fresh numbers that the static page carries for each problem
 THOUSAND = "The digits are right; the power of a thousand is not. Look at kilo, mega, giga in your inputs."
 CONSTANT = "Right up to a constant factor. Look for one that you left out or put in twice."
 Values = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """A verdict: `ok`, its `kind` (one of KINDS), and one message, as plain text, Markdown or HTML."""
-
-    kind: str
-    message: str
-
-    @property
-    def ok(self) -> bool:
-        """True when the answer is right."""
-        return self.kind == "right"
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __str__(self) -> str:
-        return f"{HEADS[self.kind]} {self.message}".strip()
-
-    __repr__ = __str__
-
-    def _repr_markdown_(self) -> str:
-        return f"**{HEADS[self.kind]}** {self.message}"
-
-    def _repr_html_(self) -> str:
-        return (
-            f'<p class="feedback {self.kind}" role="status"><strong>{HEADS[self.kind]}</strong>'
-            f" {markup(self.message)}</p>"
-        )
-
-
-class Band(NamedTuple):
-    """Answers from `low` to `high` get this verdict."""
-
-    low: float
-    high: float
-    kind: str
-    message: str
 
 
 class Step(NamedTuple):

@@ -1,6 +1,6 @@
 """A case: one model served by one system in one number format at one context, by catalogue ids.
 
-Prose, figures, explorables and tests evaluate formulas on cases; RUNNING is the one that the course's lessons share.
+Prose, figures, charts and tests evaluate formulas on cases; RUNNING is the one that the course's lessons share.
 """
 
 from __future__ import annotations

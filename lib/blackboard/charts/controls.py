@@ -1,6 +1,6 @@
-"""Menus of an explorable: system, model and precision from the catalogue, bound to the notation's symbols.
+"""Menus of an interactive chart: system, model and precision from the catalogue, bound to the notation's symbols.
 
-An explorable that needs none of them has only sliders: its `params` are then calls of `explorable.slider` and
+An interactive chart that needs none of them has only sliders: its `params` are then calls of `interactive.slider` and
 `derived`.
 """
 

@@ -119,6 +119,18 @@ def beside(at: Any, text: str, end: tuple, shift: tuple[float, float], colour: s
     at.annotate(text, end, shift, textcoords="offset points", color=COLOURS[colour], **more)
 
 
+def note(at: Any, x: float, y: float, text: str, colour: str = "", **more: Any) -> None:
+    """A text at a place in shares of the axes `at`, in a colour of the palette where one is named."""
+    looks = {"va": "center"} | ({"color": COLOURS[colour]} if colour else {}) | more
+    at.text(x, y, text, transform=at.transAxes, **looks)
+
+
+def write_lines(at: Any, x: float, y: float, apart: float, lines: Sequence[tuple[str, str]], **more: Any) -> None:
+    """Lines of text, each with its colour, from a place in shares of the axes `at` downwards, so far apart."""
+    for n, (text, colour) in enumerate(lines):
+        note(at, x, y - apart * n, text, colour, **more)
+
+
 def thousands(at: Any, *names: str) -> None:
     """Plain numbers on these log axes ("x", "y") instead of powers of ten."""
     for name in names:

@@ -1,4 +1,4 @@
-"""Explorables: Vega-Lite charts whose curves are formulas, printed for the browser and moved by native inputs.
+"""Interactive charts: Vega-Lite charts whose curves are formulas, printed for the browser and moved by native inputs.
 
 The browser evaluates the formulas itself; no data and nothing from outside is loaded. Signals bear the notation's
 names, so that `formula.vega()` finds its symbols among them. vl-convert is not imported before a chart is
@@ -50,7 +50,7 @@ _FRAME: dict[str, Any] = {
 }
 
 
-class Explorable:
+class InteractiveChart:
     """A chart with sliders, by its Vega-Lite spec. `alt` says what it shows, its range and its point.
 
     `primary` names the two or three controls that the page shows at once, by their signals; without it these are the
@@ -67,7 +67,7 @@ class Explorable:
         result: Sequence[int] = (-1,),
     ):
         if not (title.strip() and alt.strip()):
-            raise ValueError("an explorable needs a title and an alt text")
+            raise ValueError("an interactive chart needs a title and an alt text")
         self.spec = {**_FRAME, **chart, "description": alt, "config": {**_FRAME["config"], **chart.get("config", {})}}
         controls = [row["name"].removesuffix("_exponent") for row in chart.get("params", ()) if "bind" in row]
         if unknown := set(primary) - set(controls):
@@ -96,10 +96,10 @@ class Explorable:
         spec = spec.replace("</", "<\\/").replace("<!--", "\\u003c!--")  # so that no text can end the script
         spec = re.sub(r' = \d+\^"', '"', spec)  # beside a slider the page's script shows the value, not the exponent
         return (
-            f'<figure class="explorable" aria-label="{html.escape(self.title)}"><div class="explorable-still"><img'
+            f'<figure class="interactive-chart" aria-label="{html.escape(self.title)}"><div class="chart-still"><img'
             f' alt="{html.escape(self.alt)}" src="data:image/svg+xml;charset=utf-8,{picture}"></div><div'
-            ' class="explorable-live" hidden></div><script type="application/json"'
-            f' class="explorable-spec">{spec}</script><figcaption>{markup(self.caption)}</figcaption></figure>'
+            ' class="chart-live" hidden></div><script type="application/json"'
+            f' class="chart-spec">{spec}</script><figcaption>{markup(self.caption)}</figcaption></figure>'
         )
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Marks of an explorable: axes, lines, and names beside them, as parts of a Vega-Lite spec.
+"""Marks of an interactive chart: axes, lines, and names beside them, as parts of a Vega-Lite spec.
 
 `encoding` is the chart's {"x": …, "y": …}. Places and texts are browser expressions: a signal's name, a formula's
 `vega()`, or a quoted text. A colour is a name of the palette.

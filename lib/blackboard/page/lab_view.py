@@ -17,7 +17,7 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from blackboard.charts.interactive import Explorable
+from blackboard.charts.interactive import InteractiveChart
 from blackboard.lab import Lab, Step, Verdict, shown
 from blackboard.page.lab_worker import chart, find_lab
 from blackboard.page.practice import Text
@@ -71,7 +71,7 @@ class Source(str):
 class LabChart:
     """The last chart of a lab: live in a notebook, a picture on a page."""
 
-    def __init__(self, made: Explorable):
+    def __init__(self, made: InteractiveChart):
         self.made = made
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from blackboard.charts.interactive import Explorable
+from blackboard.charts.interactive import InteractiveChart
 from blackboard.lab import HEADS, Lab, Verdict, stopped
 from blackboard.page import live_cells
 from blackboard.page.written import values_of
@@ -54,9 +54,9 @@ def check(lesson: str, step: str, text: str, earlier: Mapping[str, str]) -> dict
     return feedback(verdict, printed.getvalue())
 
 
-def chart(lab: Lab, spec: dict[str, Any]) -> Explorable:
+def chart(lab: Lab, spec: dict[str, Any]) -> InteractiveChart:
     """The last chart, from its spec."""
-    return Explorable(spec, lab.title, lab.ending, "")
+    return InteractiveChart(spec, lab.title, lab.ending, "")
 
 
 def draw(lesson: str, sources: Mapping[str, str]) -> dict[str, Any]:

@@ -306,22 +306,28 @@ def _duration(seconds: float) -> str:
     return pretty(seconds, "s", 3, exact=True)
 
 
+def _describe_step(card: catalogue.PriceCard) -> str:
+    """From how long a request on it costs more, and how many times as much."""
+    if not (above := card.above):
+        return NONE
+    return f"× {above.input_multiplier:g}, × {above.output_multiplier:g} above {above.tokens:,}"
+
+
+def _describe_fast(card: catalogue.PriceCard) -> str:
+    """What a faster mode costs, and how much faster it is."""
+    if not (fast := card.fast):
+        return NONE
+    speed = f" for up to × {fast.speed_multiplier:g} speed" if fast.speed_multiplier else ""
+    return f"× {fast.price_multiplier:g}{speed}"
+
+
 def prices() -> Page:
     """Every price card."""
-    usd = lambda name, head: (
+    field = lambda head, name: (head, name, lambda c: _number(getattr(c, name)))
+    usd = lambda head, name: (
         f"{head} (USD/Mtoken)",
         f"usd_per_Mtok.{name}",
         lambda c: _number(getattr(c.usd_per_Mtok, name)),
-    )
-    times = lambda name, head: (head, name, lambda c: _number(getattr(c, name)))
-    step = lambda c: (
-        f"× {c.above.input_multiplier:g}, × {c.above.output_multiplier:g} above {c.above.tokens:,}" if c.above else NONE
-    )
-    fast = lambda c: (
-        f"× {c.fast.price_multiplier:g}"
-        + (f" for up to × {c.fast.speed_multiplier:g} speed" if c.fast.speed_multiplier else "")
-        if c.fast
-        else NONE
     )
     return _show(
         "prices",
@@ -331,22 +337,18 @@ def prices() -> Page:
             ("Card", "", lambda c: _code(c.id)),
             ("Provider", "", lambda c: c.provider),
             ("Tier", "", lambda c: escape(c.tier)),
-            usd("input", "Input"),
-            usd("output", "Output"),
-            usd("cached_read", "Cached input"),
-            usd("cache_write_5min", "Cache write, 5 min"),
-            usd("cache_write_1h", "Cache write, 1 h"),
-            (
-                "Cache storage (USD/Mtoken/h)",
-                "cache_storage_usd_per_Mtok_hour",
-                lambda c: _number(c.cache_storage_usd_per_Mtok_hour),
-            ),
-            ("Input, output of long requests (tokens)", "above", step),
-            times("batch_multiplier", "Batch (×)"),
-            times("flex_multiplier", "Flex (×)"),
-            times("priority_multiplier", "Priority (×)"),
-            ("Fast mode", "fast", fast),
-            ("Output (token/s)", "output_tokens_per_s", lambda c: _number(c.output_tokens_per_s)),
+            usd("Input", "input"),
+            usd("Output", "output"),
+            usd("Cached input", "cached_read"),
+            usd("Cache write, 5 min", "cache_write_5min"),
+            usd("Cache write, 1 h", "cache_write_1h"),
+            field("Cache storage (USD/Mtoken/h)", "cache_storage_usd_per_Mtok_hour"),
+            ("Input, output of long requests (tokens)", "above", _describe_step),
+            field("Batch (×)", "batch_multiplier"),
+            field("Flex (×)", "flex_multiplier"),
+            field("Priority (×)", "priority_multiplier"),
+            ("Fast mode", "fast", _describe_fast),
+            field("Output (token/s)", "output_tokens_per_s"),
             ("From", "valid_from", lambda c: c.valid_from),
             ("Until", "valid_to", lambda c: c.valid_to or NONE),
             ("Notes", "", lambda c: _prose(c.note)),

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from blackboard import catalogue
 from blackboard.catalogue import Chip
-from blackboard.catalogue.datafile import UnknownId
 from blackboard.prediction.serving import MOST_USERS, ServingPrediction, predict_serving
 
 COUNTS = (1, 2, 4, 8)
@@ -51,18 +50,6 @@ def best_sharding(promise: Promise, **asked: Any) -> ServingPrediction | None:
     shardings = find_shardings(catalogue.model(asked["model"]), asked["chips"])
     found = (most_promised(promise, **asked, tensor=tensor, expert=expert) for tensor, expert in shardings)
     return max(filter(None, found), key=lambda each: each.tokens_per_s_per_chip, default=None)
-
-
-def rented_chips() -> list[Chip]:
-    """Chips with a confirmed rent."""
-
-    def is_rented(chip: Chip) -> bool:
-        try:
-            return bool(chip.rent())
-        except UnknownId:
-            return False
-
-    return [chip for chip in catalogue.chips() if is_rented(chip)]
 
 
 def compare_chips(promise: Promise, chips: Iterable[Chip], **asked: Any) -> list[ServingPrediction]:

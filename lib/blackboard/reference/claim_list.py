@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from msgspec import Struct
 
-from blackboard.catalogue import source
+from blackboard.catalogue import chip, measurement, model, price, source, tier
 from blackboard.catalogue.datafile import UnknownId, load, near
 from blackboard.units import factor, pretty, significant
 
@@ -283,19 +283,61 @@ class Judged(NamedTuple):
         return self.verdict.label
 
 
+class Declared(Struct, frozen=True, kw_only=True, eq=False, forbid_unknown_fields=True):
+    """A row of claims.yaml: all of a claim but its numbers."""
+
+    noun: ClassVar[str] = "claim"
+    id: str
+    group: str
+    name: str
+    statement: str
+    who: tuple[str, ...]
+    at: tuple[str, str]
+    because: dict[str, str]
+    formulas: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()  # keys of documents, and rows of the catalogue by kind and id
+    stated: str | None = None
+    by: str = ""
+    within: float = WITHIN
+    near: float = NEAR
+    quotes: dict[str, str] = {}
+
+    def claim(self, compute: Callable[[], Found]) -> Claim:
+        """The claim with what computes its numbers."""
+        verdicts = {verdict.key: verdict for verdict in VERDICTS}
+        return Claim(
+            **{name: getattr(self, name) for name in ("id", "group", "name", "statement", "who", "formulas")},
+            **{name: getattr(self, name) for name in ("by", "within", "near", "quotes")},
+            compute=compute,
+            at=Place(*self.at),
+            sources=tuple(dict.fromkeys(key for name in self.sources for key in cite(name))),
+            stated=verdicts[self.stated] if self.stated else None,
+            because={verdicts[key]: text for key, text in self.because.items()},
+        )
+
+
+ROWS = {"chip": chip, "measurement": measurement, "model": model, "price": price, "tier": tier}
+
+
+def cite(name: str) -> tuple[str, ...]:
+    """The documents of a source: a document's own key, or those of a row of the catalogue, such as "chip h100-sxm"."""
+    kind, _, id = name.partition(" ")
+    return ROWS[kind](id).sources if id else (name,)
+
+
 class ClaimList:
     """Claims in the order in which they were entered."""
 
     def __init__(self) -> None:
         self._claims: dict[str, Claim] = {}
 
-    def enter(self, id: str, group: str, name: str, **more: Any) -> Callable:
-        """Decorate the function that computes a claim's numbers: enter the claim under an id."""
+    def enter(self, id: str) -> Callable:
+        """Decorate the function that computes a claim's numbers: enter the claim of this id in claims.yaml."""
         if id in self._claims:
             raise ValueError(f"two claims are called {id}")
 
         def keep(compute: Callable[[], Found]) -> Callable[[], Found]:
-            self._claims[id] = Claim(id=id, group=group, name=name, compute=compute, **more)
+            self._claims[id] = load(Declared)[id].claim(compute)
             return compute
 
         return keep

@@ -8,7 +8,7 @@ import html
 from functools import cache
 from typing import Any
 
-import blackboard.reference.repeated_claims  # noqa: F401  (it enters its claims)
+import blackboard.reference.topic_claims  # noqa: F401  (it enters its claims)
 from blackboard.formula import formulas
 from blackboard.page.summary import Page, table
 from blackboard.reference import claim_list as books
@@ -317,43 +317,18 @@ def ratios() -> Any:
         at.plot([min(found), max(found)], [place, place], color=COLOURS[colour], lw=1, alpha=0.6)
         at.plot(found, [place] * len(found), shape, color=COLOURS[colour], ms=5, mew=0)
     for verdict, (_, colour) in SHAPES.items():
-        middle = [place for place, row in enumerate(rows) if row.verdict is verdict]
-        beside = at.get_yaxis_transform()
-        at.plot(
-            [1.01, 1.01],
-            [middle[0] - 0.3, middle[-1] + 0.3],
-            color=COLOURS[colour],
-            lw=4,
-            transform=beside,
-            clip_on=False,
-        )
-        at.text(
-            1.025,
-            sum(middle) / len(middle),
-            verdict.label.removeprefix("right "),
-            color=COLOURS["bound"],
-            transform=beside,
-            va="center",
-            rotation=90,
-        )
+        mine = [place for place, row in enumerate(rows) if row.verdict is verdict]
+        beside, span, words = at.get_yaxis_transform(), [mine[0] - 0.3, mine[-1] + 0.3], verdict.label
+        at.plot([1.01, 1.01], span, color=COLOURS[colour], lw=4, transform=beside, clip_on=False)
+        name = {"color": COLOURS["bound"], "transform": beside, "va": "center", "rotation": 90}
+        at.text(1.025, sum(mine) / len(mine), words.removeprefix("right "), **name)
     ticks = {0.01: "÷ 100", 0.1: "÷ 10", 1: "1", 10: "× 10", 100: "× 100"}
-    at.set(
-        xscale="log",
-        xlabel="found, in multiples of what is claimed",
-        ylim=(len(rows), -1),
-        xlim=(0.005, 500),
-        yticks=range(len(rows)),
-        yticklabels=[row.claim.name for row in rows],
-    )
+    at.set(xscale="log", xlabel="found, in multiples of what is claimed", ylim=(len(rows), -1), xlim=(0.005, 500))
+    at.set_yticks(range(len(rows)), [row.claim.name for row in rows])
     at.set_xticks(list(ticks), list(ticks.values()))
     at.minorticks_off()
     at.tick_params(axis="y", labelsize=10, length=0)
-    return done(
-        fig,
-        "fig-claims",
-        _ratios_conclude(rows),
-        _ratios_say(),
-    )
+    return done(fig, "fig-claims", _ratios_conclude(rows), _ratios_say())
 
 
 def _ratios_conclude(rows: list[Judged]) -> str:

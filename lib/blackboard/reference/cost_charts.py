@@ -10,13 +10,13 @@ from typing import Any
 from blackboard.catalogue import PriceCard, price
 from blackboard.charts import drawing, marks
 from blackboard.charts.drawing import Drawing, done, name_ends, point
-from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
 from blackboard.charts.style import COLOURS
-from blackboard.reference.costs import (
+from blackboard.formula import Formula
+from blackboard.reference.bills import (
     DAY,
     GROWING,
     MTOK,
-    PARTS,
     SEEN,
     THOUSAND,
     Bill,
@@ -28,12 +28,12 @@ from blackboard.reference.costs import (
     doubts,
     name,
     ranked,
-    request_cost,
     shown,
     stale,
     usd,
     workloads,
 )
+from blackboard.reference.equations import PARTS, request_cost
 from blackboard.units import factor
 
 INKS = {"input": "first", "written": "third", "hits": "fourth", "output": "second", "storage": "fifth"}
@@ -232,7 +232,7 @@ def _step_says(card: PriceCard, answer: int) -> str:
     return f"{name(card)} jumps at {card.above.tokens:,} tokens from {usd(below)} to {usd(beyond)}"
 
 
-# --- explorable -------------------------------------------------------------------------------------------------------
+# --- interactive chart ------------------------------------------------------------------------------------------------
 
 OPEN, OTHER = "gemini-3.8-flash@2026-09-20", "kimi-k2-0905@2026-06-12"
 ASKED = "USD/kilosequence"
@@ -337,7 +337,7 @@ def _name_of(which: str, than: str, colour: str, encoding: dict) -> dict:
     return marks.text(encoding, f"cards[{which}].name", x, at(which, x), color=COLOURS[colour], **place)
 
 
-def bill_explorer() -> Explorable:
+def bill_chart() -> InteractiveChart:
     """Cost of a thousand requests against the share of their input that a cache holds, on two cards to choose."""
     x = marks.axis("hit_rate", "share of the input from the cache", 0, 1, [0, 0.25, 0.5, 0.75, 1])
     x["axis"]["format"] = "%"
@@ -361,10 +361,10 @@ def bill_explorer() -> Explorable:
         marks.hover(encoding, "card", {"card": "the card ($)", "other": "compared ($)"}, ",.3~r", ".0%"),
     ]
     spec = {**base, "params": _controls(), "layer": layers, "title": marks.title(*_lines())}
-    return Explorable(
+    return InteractiveChart(
         spec,
         "A request on two price cards",
-        _explorer_says(),
+        _bill_says(),
         "One request, a thousand times. What the cache does not hold is charged as a write where the card charges for"
         " writing. Make the input longer than a card's step, and its price jumps; on a card without a price for hits"
         " the line is level. Where the lines cross, the cheaper card depends on the cache.",
@@ -372,51 +372,58 @@ def bill_explorer() -> Explorable:
     )
 
 
-def _lines() -> list[str]:
-    """What the title says: prices of the cards, and the cost at the marked share by part, as browser expressions."""
-    cents = lambda value: f"abs({value} * 100 - round({value} * 100)) < 1e-6"  # $1.50, but $0.0375
-    money = lambda value: (
-        f"'$' + format({value}, {value} >= 1 || ({value} >= 0.01 && {cents(value)}) ? ',.2f' : ',.2~r')"
-    )
-    times = lambda which, key: f"({which}_{key} * {MTOK!r})"
-    some = lambda which, key, said, has: (
-        f"(cards[{which}].{has} ? ', ' + {money(times(which, key))} + ' {said}' : '{{}}')"
-    )
-    listed = lambda which: " + ".join(
-        (
-            f"{money(times(which, 'new'))} + ' in'",
-            some(which, "write", "written", "writes").format(""),
-            some(which, "hit", "hit", "hits").format(", no price for hits"),
-            f"', ' + {money(times(which, 'output'))} + ' out'",
-        )
-    )
-    far = lambda which: f"(prompt_tokens > cards[{which}].step ? ', beyond its step' : '')"
-    less = lambda which: (
+def _money(value: str) -> str:
+    """Dollars as the browser writes them: $1.50, but $0.0375."""
+    cents = f"abs({value} * 100 - round({value} * 100)) < 1e-6"
+    return f"'$' + format({value}, {value} >= 1 || ({value} >= 0.01 && {cents}) ? ',.2f' : ',.2~r')"
+
+
+def _card_lines(which: str) -> tuple[str, str]:
+    """A card's name, with what the request makes of it, and its prices."""
+    times = lambda key: _money(f"({which}_{key} * {MTOK!r})")
+    some = lambda key, said, has, none="": f"(cards[{which}].{has} ? ', ' + {times(key)} + ' {said}' : '{none}')"
+    far = f"(prompt_tokens > cards[{which}].step ? ', beyond its step' : '')"
+    less = (
         f"(waits == 'yes' ? (cards[{which}].batches ? ', less ' + format(100 - 100 * cards[{which}].batch, '.0f') + '"
         "%' : ', no batch price') : '')"
     )
-    asks = lambda which: (f"cards[{which}].name + {far(which)} + {less(which)} + ', per Mtok:'", listed(which))
-    part = lambda formula, **fields: f"{1 / factor(ASKED)!r} * {formula.vega(**fields)}"
-    card = _bound("card")
-    take_in = lambda formula, **more: part(
-        formula, **{key: value for key, value in (card | more).items() if key in formula.free}
+    prices = (
+        f"{times('new')} + ' in'",
+        some("write", "written", "writes"),
+        some("hit", "hit", "hits", ", no price for hits"),
+        f"', ' + {times('output')} + ' out'",
     )
-    said = {
-        "new": take_in(PARTS["written"], written_tokens="prompt_tokens * (1 - share / 100)"),
-        "hits": take_in(PARTS["hits"], reread_tokens="prompt_tokens * share / 100"),
-        "output": take_in(PARTS["output"]),
+    return f"cards[{which}].name + {far} + {less} + ', per Mtok:'", " + ".join(prices)
+
+
+def _cost_parts() -> str:
+    """What a thousand requests cost on the first card at the marked share, by part."""
+    card = _bound("card")
+
+    def part(formula: Formula, **more: str) -> str:
+        fields = {key: value for key, value in (card | more).items() if key in formula.free}
+        return f"{1 / factor(ASKED)!r} * {formula.vega(**fields)}"
+
+    parts = {
+        "new": part(PARTS["written"], written_tokens="prompt_tokens * (1 - share / 100)"),
+        "hits": part(PARTS["hits"], reread_tokens="prompt_tokens * share / 100"),
+        "output": part(PARTS["output"]),
     }
-    parts = " + ', ' + ".join(f"'{name} ' + {money(value)}" for name, value in said.items())
+    return " + ', ' + ".join(f"'{name} ' + {_money(value)}" for name, value in parts.items())
+
+
+def _lines() -> list[str]:
+    """What the title says: prices of the cards, and the cost at the marked share by part, as browser expressions."""
     tokens = "format(prompt_tokens, ',') + ' in, ' + format(answer_tokens, ',') + ' out, ' + share + '% cached'"
     return [
-        *asks("card"),
-        *asks("other"),
-        f"{tokens} + ': ' + {money('here')} + ' against ' + {money('there')}",
-        f"'of the first: ' + {parts}",
+        *_card_lines("card"),
+        *_card_lines("other"),
+        f"{tokens} + ': ' + {_money('here')} + ' against ' + {_money('there')}",
+        f"'of the first: ' + {_cost_parts()}",
     ]
 
 
-def _explorer_says() -> str:
+def _bill_says() -> str:
     def at(id: str, share: float) -> str:
         p = price(id).usd_per_Mtok
         known = {

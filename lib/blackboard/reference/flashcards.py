@@ -20,9 +20,12 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from blackboard import catalogue, notation
+from blackboard.catalogue.datafile import load
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts.style import svg
 from blackboard.formula import DERIVED, Formula, Source, formulas, lecture
@@ -92,342 +95,21 @@ def _filled(text: str, numbers: Mapping[str, str]) -> str:
 
 # --- the lecture's cards ----------------------------------------------------------------------------------------------
 
-TEXTS = (
-    (
-        "1.1",
-        "batching",
-        "0:03:07",
-        "A forward pass multiplies, and it reads memory. How long does it take at least?",
-        (
-            "{=batching.step_time}As long as the slower of the two, if they overlap perfectly: reading, over"
-            " {$bandwidth}, or multiplying, over {$flops}."
-        ),
-    ),
-    (
-        "1.2",
-        "batching",
-        "0:03:12",
-        "For how long does a step multiply? Leave out attention.",
-        (
-            "{=batching.compute_time}Each of the {$batch} sequences has one new token, and every active parameter"
-            " multiplies it. The published card has no {flop}: the board's FLOP is a multiply-add, which a datasheet"
-            " counts as {flop}."
-        ),
-    ),
-    (
-        "1.3",
-        "batching",
-        "0:05:05",
-        "For how long does a step read memory? Two things are read.",
-        (
-            "{=batching.memory_time}The weights once, all of them if the batch touches every expert; and for every"
-            " sequence the KV cache of its whole context. The published card leaves out {$bytes_per_param}: on the"
-            " board a parameter is a byte."
-        ),
-    ),
-    (
-        "1.4",
-        "batching",
-        "0:08:02",
-        (
-            "Sketch the time of a step against the batch: multiplying, reading weights, reading KV, and in bold what"
-            " results."
-        ),
-        (
-            "Weights are level; KV and multiplying rise from zero. The bold line is the larger of multiplying and of"
-            " weights and KV together. It starts at the latency floor, here {floor}, and bends where multiplying takes"
-            " over, here at a batch of {kink}."
-        ),
-    ),
-    (
-        "1.5",
-        "batching",
-        "0:10:20",
-        "Why does a step not become as fast as one likes when the batch shrinks?",
-        (
-            "{=batching.latency_floor}A batch that touches nearly every expert reads all stored weights, however few"
-            " sequences that takes. The published card said the active ones until 22 July 2026, for DeepSeek-V3"
-            " {sparsity} times too few. Fewer sequences touch fewer experts, and a batch of one, whose token is routed"
-            " to a few of them, reads about that little."
-        ),
-    ),
-    (
-        "1.6",
-        "batching",
-        "0:15:18",
-        "A larger batch makes a token cheaper, but not without end. Which two costs does no batch share?",
-        (
-            "{=batching.cost_floor}Multiplying and reading KV. Every sequence brings a token of its own to multiply and"
-            " a cache of its own to read; only the weights are shared."
-        ),
-    ),
-    (
-        "1.7",
-        "sparsity",
-        "0:18:25",
-        "How much can a GPU multiply for each byte that it reads from memory?",
-        (
-            "{=batching.hardware_constant}About 300 multiply-adds, where a parameter is a byte: {c_h100} on an H100,"
-            " {c_b200} on a B200. The published card says FLOPs, of which a datasheet counts twice as many, {nominal}"
-            " for each byte of the H100. Nor is the number as stable as the lecture has it: {c_least} on an A100,"
-            " {c_h200} on an H200, {c_gb300} on a GB300 in FP4."
-        ),
-    ),
-    (
-        "1.8",
-        "sparsity",
-        "0:16:58",
-        (
-            "From which batch on does a step no longer wait for weights? Leave out KV, derive it, and give the number"
-            " for 32 active experts of 256 and 300 multiply-adds for each byte."
-        ),
-        (
-            "Multiplying shall take as long as reading the weights:{=batching.compute_time}{=batching.weight_time}Set"
-            " them equal and solve for the batch:{=batching.critical_batch}That is the hardware's constant times the"
-            " sparsity, stored over active: 300 × {board_sparsity} = {board_batch} sequences. The published question"
-            " has the ratio upside down, active over total, which taken at its word gives {inverted}. The real"
-            " DeepSeek-V3 uses {top_k} of 256 experts and stores {sparsity} parameters for each active one, which asks"
-            " for {critical} on GB200 NVL72."
-        ),
-    ),
-    (
-        "1.9",
-        "batching",
-        "0:23:28",
-        "Steps leave like trains, one every 20 ms. Why 20 ms? What is wrong with fewer trains, and with more?",
-        (
-            "It is about the time in which the whole memory is read once.{=batching.drain_time}That takes {rubin} on"
-            " the lecture's Rubin, 288 GB at 20 TB/s, and {drain_least} to {drain_most} on the chips of our catalogue;"
-            " 20 ms is a round number among them, not one that was computed. Fewer trains would have time to read the"
-            " same bytes twice, to no purpose. More of them could not read all of the memory. That they are impossible,"
-            " as the published card says, holds only where weights and KV fill the memory: on GB200 NVL72 the weights"
-            " of DeepSeek-V3 are read in {floor}."
-        ),
-    ),
-    (
-        "2.1",
-        "racks",
-        "0:39:39",
-        "Why does a layer of experts end where the rack ends?",
-        (
-            "Any token may need any expert, so every GPU sends to every other. Inside the rack each reaches each at the"
-            " full rate of NVLink; the network outside is about 8 times slower.{=racks.leaving}Over two racks half of"
-            " the traffic goes outside, and the layer's traffic takes {slower} times as long. It is a matter of cost,"
-            " not of logic: DeepSeek's report spreads a layer over {report_gpus} GPUs in {report_nodes} nodes."
-        ),
-    ),
-    (
-        "3.1",
-        "pipelining",
-        "0:58:53",
-        "Why has a training pipeline bubbles?",
-        (
-            "{=pipelining.bubble}The last stages wait until the first micro-batch has come through, and again at the"
-            " end. The first stages wait at the turn, between their last forward and their first backward pass: what"
-            " the published card calls the end of the batch is the end of its forward half. Four stages idle"
-            " {bubble_4_4} of the time with four micro-batches, {bubble_4_16} with sixteen."
-        ),
-    ),
-    (
-        "3.2",
-        "pipelining",
-        "0:58:53",
-        "Why can the next batch not fill the bubbles of a training pipeline?",
-        (
-            "It needs the new weights, and those need the gradients of all of this batch. Work of the same batch can"
-            " fill them: the gradients of weights, for which no other stage waits. In serving no weights change, so the"
-            " next micro-batch starts at once and there is no bubble."
-        ),
-    ),
-    (
-        "3.3",
-        "pipelining",
-        "1:10:33",
-        "A pipeline of {$stages} stages divides the weights on a GPU by {$stages}. Why not the KV cache?",
-        (
-            "{=pipelining.stage_memory}{$stages} stages are busy only with {$stages} micro-batches on their way. Each"
-            " GPU keeps fewer layers' KV, of as many times more sequences, and the two cancel. With the board's numbers"
-            " four stages cut a GPU's weights from {weights_1} to {weights_4} and leave its KV at {kv_chip}. Long"
-            " contexts fill the memory with KV, so little is gained."
-        ),
-    ),
-    (
-        "4.1",
-        "pipelining",
-        "0:54:16",
-        "Ilya Sutskever said in a talk that pipelining is not wise. Which reasons could one give?",
-        (
-            "He himself gave no reason. The published card takes Horace He's: stages tie down the architecture."
-            " Attention to the residuals of earlier layers would reach across racks, layers of unequal cost would"
-            " unbalance the stages, and all that slows research. The lecture itself derives another: pipelining saves"
-            " memory for weights, of which a rack has enough, none for KV, and makes no token arrive sooner."
-        ),
-    ),
-    (
-        "5.1",
-        "overtraining",
-        "1:21:58",
-        "Pre-training takes 6ND FLOPs. Why 6?",
-        (
-            "{flop} forward, a multiply and an add for each parameter and token. {backward} backward: the gradient of"
-            " the inputs and the gradient of the weights are a product of that size"
-            " each.{=overtraining.pretrain_compute}In a mixture of experts N is the active parameters."
-        ),
-    ),
-    (
-        "5.2",
-        "overtraining",
-        "1:21:58",
-        "What compute does a model cost over its whole life?",
-        (
-            "{=overtraining.total_compute}Pre-training, serving and RL. A token of RL takes {$rl_flop} FLOPs a"
-            " parameter: {flop} if it is only generated, {rl_most} if the model then trains on it, since training runs"
-            " forward again (the lecture says up to {trained}). Generating makes poorer use of the chips than"
-            " training, by {$decode_efficiency}, and what is used poorly costs more, so {$decode_efficiency} divides."
-            ' The lecture first multiplies by it; the published card\'s "inefficiency" is one over it.'
-        ),
-    ),
-    (
-        "5.3",
-        "overtraining",
-        "1:20:19",
-        "Why might one guess that pre-training, RL and serving cost the same?",
-        (
-            "More of one saves some of another, and the sum of a rising and a falling cost tends to be least near the"
-            " point where they are equal.{=overtraining.rising_share}It is least exactly there only if the powers by"
-            " which they rise and fall, {$rise_power} and {$fall_power}, are the same. Of x² + 1/x the rising part is"
-            " {squared_share} at the least sum; making the parts equal costs {squared_penalty} more."
-        ),
-    ),
-    (
-        "5.4",
-        "overtraining",
-        "1:25:28",
-        (
-            "Let pre-training, RL and serving cost the same. RL takes 3 FLOPs a parameter and token, and generating"
-            " reaches a third of training's MFU. How do their tokens compare?"
-        ),
-        (
-            "{=overtraining.rl_coefficient}{=overtraining.inference_coefficient}There are {alpha_card} tokens of"
-            " pre-training for each token of RL, and {beta_card} for each token served. The 3 is an assumption: RL may"
-            " take anything from {flop} to {rl_most} FLOPs. With the lecture's efficiency of 0.3 the first is then"
-            " between {alpha_2} and {alpha_8}, and the second {beta}."
-        ),
-    ),
-    (
-        "5.5",
-        "overtraining",
-        "1:29:49",
-        (
-            "A model writes 50 million tokens a second for two months. If pre-training shall cost what serving does,"
-            " and generating reaches a third of training's MFU, how many tokens should it be trained on?"
-        ),
-        (
-            "{=overtraining.balanced_tokens}{balanced}, as many as it serves in 60 days, for one model in the family."
-            " The lecture and the published card round that to 200 trillion."
-        ),
-    ),
-    (
-        "5.6",
-        "overtraining",
-        "1:31:17",
-        (
-            "Chinchilla's rule is 20 tokens a parameter. How far beyond it are 200 trillion tokens for a model with 100"
-            " billion active parameters?"
-        ),
-        (
-            "{=overtraining.overtraining}The rule asks for {chinchilla} tokens, so {over_rounded} times. The 200"
-            " trillion are rounded: what was to be served gives {over} times, and the 150 trillion tokens of a rumour"
-            " in the lecture give {over_rumour}. It is an estimate, not a limit."
-        ),
-    ),
-    (
-        "6.1",
-        "pricing",
-        "1:33:03",
-        "Gemini asks half as much again beyond 200,000 tokens of context. What may be behind it?",
-        (
-            "{=pricing.context_ratio}Up to the balanced context a token waits for the multipliers, and its cost is"
-            " level. Beyond, it waits for its KV cache, and its cost grows with the context. The half is output's, from"
-            " {g_out} to {g_out_far}. Input goes from {g_in} to {g_in_far}, which is {input_more} more, and the"
-            " argument does not explain that: reading a prompt waits for the multipliers."
-        ),
-    ),
-    (
-        "6.2",
-        "pricing",
-        "1:34:13",
-        "Sketch the cost of a token against context: multiplying, reading, and a price with one step that covers them.",
-        (
-            "Multiplying is level, reading rises; the dearer of the two bends at the balanced context. The price steps"
-            " there. A step of half as much again covers the cost only up to {covered} tokens."
-        ),
-    ),
-    (
-        "6.3",
-        "pricing",
-        "1:38:22",
-        (
-            "Suppose that Gemini's step at 200,000 tokens is where reading KV overtakes multiplying. How large is the"
-            " KV cache of a token, with 100 billion active parameters?"
-        ),
-        (
-            "{=pricing.kv_implied}With 300 multiply-adds for each byte: {kv_fp8} bytes. Weights are left out, because"
-            " the batch is taken to be large. The 300 hides another assumption, weights of one byte: in FP4 it would be"
-            " {kv_fp4} bytes, in BF16 {kv_bf16}. Published caches are larger: that of DeepSeek-V3 takes {kv_v3} bytes"
-            " in BF16."
-        ),
-    ),
-    (
-        "6.4",
-        "pricing",
-        "1:45:11",
-        "Output costs three to five times as much as input. What does that say of decoding, and why?",
-        (
-            "{=pricing.decode_mfu}If prices follow costs and prefill works at the peak, decoding reaches {mfu_high} of"
-            " the peak where output costs three times as much, and {mfu_low} where it costs five times as much. If"
-            " prefill is below the peak, these are shares of prefill's rate. A step of decoding reads everything for"
-            " one new token of each sequence; a pass over a prompt shares what it reads among"
-            " many.{=pricing.pass_ratio}The published card speaks of weights alone; KV is shared the same way. Prices"
-            " hold margins too, so this is a guess."
-        ),
-    ),
-    (
-        "6.5",
-        "pricing",
-        "1:48:52",
-        "Why is an input token that is found in the cache about ten times cheaper?",
-        (
-            "A miss multiplies the token by every active parameter again; a hit only fetches its KV. The bare costs are"
-            " further apart than the prices: for a million tokens of DeepSeek-V3, {remat_v3} against {fetch} from"
-            " flash, where Claude Opus 4.6 asks {c_in} against {c_read}. So a price does not tell where a cache lies,"
-            " and Anthropic's documentation says in memory only."
-        ),
-    ),
-    (
-        "7.1",
-        "reversibility",
-        "2:03:52",
-        "Why are ciphers and neural networks built alike, of many layers that mix?",
-        (
-            "In both, every part of the output must depend on every part of the input, in an involved way, and be fast"
-            " to compute. Cheap layers, repeated, that mix and then do something nonlinear give that. Little else is"
-            " asked of a layer: that a cipher can be undone, that a network has useful gradients."
-        ),
-    ),
-    (
-        "7.2",
-        "reversibility",
-        "2:05:10",
-        "A cipher and a neural network mix alike. To what opposite ends?",
-        (
-            "A cipher makes what has structure look random. A network finds the structure in what looks random. So a"
-            " cipher lets a small change of its input change everything, while a network, to be trained, must answer it"
-            " gently."
-        ),
-    ),
-)
-FIGURES = {"1.4": "batching.latency", "3.1": "pipelining.training", "6.2": "pricing.context_cost"}
+
+class Asked(Struct, frozen=True, kw_only=True, eq=False, forbid_unknown_fields=True):
+    """A row of flashcards.yaml: a card before its numbers are filled in."""
+
+    noun: ClassVar[str] = "flashcard"
+    id: str
+    lesson: str
+    time: str  # of the lecture, h:mm:ss
+    asks: str
+    answers: str
+    figure: str = ""
+
+    def card(self, numbers: Mapping[str, str]) -> Card:
+        """The card with numbers for its slots."""
+        return Card(self.id, self.asks, self.answers, self.lesson, lecture(self.time), numbers, self.figure)
 
 
 def _hardware_and_batch() -> dict[str, str]:
@@ -483,10 +165,7 @@ def of_lecture() -> tuple[Card, ...]:
         | dict.fromkeys(("overtraining", "pricing"), second)
         | {"pipelining": memory}
     )
-    return tuple(
-        Card(id, asks, answers, lesson, lecture(at), numbers.get(lesson, {}), FIGURES.get(id, ""))
-        for id, lesson, at, asks, answers in TEXTS
-    )
+    return tuple(row.card(numbers.get(row.lesson, {})) for row in load(Asked).values())
 
 
 # --- summary cards ----------------------------------------------------------------------------------------------------
@@ -821,7 +500,7 @@ def write(folder: Path, timestamp: int | None = None) -> Path:
     timestamp.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    figures = {_file(name): _svg(name) for name in FIGURES.values()}
+    figures = {_file(card.figure): _svg(card.figure) for card in of_lecture() if card.figure}
     for name, content in figures.items():
         (folder / name).write_bytes(content)
     numbered = {str(n): content for n, content in enumerate(figures.values())}

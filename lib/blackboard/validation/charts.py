@@ -11,7 +11,7 @@ from typing import Any
 
 from blackboard import units
 from blackboard.charts import marks
-from blackboard.charts.interactive import Explorable, derived, menu, slider
+from blackboard.charts.interactive import InteractiveChart, derived, menu, slider
 from blackboard.formula import IDEAL, Calibration
 from blackboard.prediction import equations as eq
 from blackboard.prediction import serving_runs as serving
@@ -232,7 +232,7 @@ def _title() -> dict:
     return marks.title(chips, f"'{values} + ' and ' + {marks.said(f'link_latency / {US!r}', '.1~f')} + ' µs'")
 
 
-def fit_explorer() -> Explorable:
+def fit_chart() -> InteractiveChart:
     """Measured over predicted of TensorRT-LLM's dense rows, with the constants of the prediction to move."""
     spec = {
         "data": {"values": list(rows())},
@@ -245,7 +245,7 @@ def fit_explorer() -> Explorable:
         "At σ = 0 only the longest of multiplying, reading and sending counts. Here that is never sending, unless links"
         " are made slow, so that their sliders do nothing."
     )
-    return Explorable(
+    return InteractiveChart(
         spec,
         "Fit the constants by hand",
         _says(),

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, listed
+from blackboard.charts.drawing import Drawing, beside, done, listed
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, LIMIT, Row, mape
 from blackboard.validation import time_breakdown
@@ -111,11 +111,7 @@ def consistency() -> Drawing:
     top.set(title=f"{len(rows)} consistency checks", xlabel="how many", xlim=(0, 1.15 * max(counts.values())))
     left, right = 100 * wide[0].error, 100 * wide[-1].error
     room = 0.3 * (right - left)
-    low.set(
-        title="beyond, one by one",
-        xlabel="published less computed (%)",
-        xlim=(left - room, right + room),
-    )
+    low.set(title="beyond, one by one", xlabel="published less computed (%)", xlim=(left - room, right + room))
     return done(
         fig,
         "fig-reality-consistency",
@@ -147,8 +143,7 @@ def _consistency_alt(rows: Sequence[Row], wide: Sequence[Row], counts: Mapping[s
     each = "; ".join(f"{called(row)} {100 * row.error:+.1f}%" for row in wide)
     return _minus(
         f"Above, bars of how many of {len(rows)} consistency checks are how near, each counted once: {told},"
-        f" {len(wide)} beyond."
-        f" Below, those beyond, published over computed less one: {each}."
+        f" {len(wide)} beyond. Below, those beyond, published over computed less one: {each}."
     )
 
 
@@ -244,18 +239,8 @@ def _headed(height: float, groups: Mapping[str, Sequence[Line]]) -> tuple[Drawin
     for label, (_, ink) in zip(at.get_yticklabels(), names):
         label.set(fontsize=SMALL, fontweight="bold" if ink else "normal")
         if ink:
-            at.annotate(
-                "■",
-                (0, 0.5),
-                (-3, 0),
-                xycoords=label,
-                textcoords="offset points",
-                color=COLOURS[ink],
-                ha="right",
-                va="center",
-                fontsize=SMALL,
-                annotation_clip=False,
-            )
+            looks = {"ha": "right", "va": "center", "fontsize": SMALL, "annotation_clip": False}
+            beside(at, "■", (0, 0.5), (-3, 0), ink, xycoords=label, **looks)
     at.tick_params(axis="y", length=0)
     at.grid(visible=False, axis="y")
     return fig, at, places
@@ -275,13 +260,8 @@ def _log(at: Any, low: float, high: float, ticks: Mapping[float, str], label: st
 def _right(at: Any, place: float, *texts: str) -> None:
     """Texts in columns right of the picture; the first of two is bold."""
     for n, text in enumerate(texts):
-        looks = {
-            "fontweight": "bold" if n < len(texts) - 1 else "normal",
-            "ha": "right",
-            "va": "center",
-            "fontsize": SMALL,
-            "annotation_clip": False,
-        }
+        looks = {"ha": "right", "va": "center", "fontsize": SMALL, "annotation_clip": False}
+        looks["fontweight"] = "bold" if n < len(texts) - 1 else "normal"
         at.annotate(
             text, (1, place), (35 + 35 * n, 0), xycoords=at.get_yaxis_transform(), textcoords="offset points", **looks
         )
@@ -310,13 +290,8 @@ def bounds() -> Drawing:
     _beyond(at, groups)
     _right(at, -1, "median")
     at.text(1, -1, "the bound", ha="center", va="center", fontsize=SMALL)
-    _log(
-        at,
-        0.2,
-        MOST,
-        {0.25: "÷4", 0.5: "÷2", 1: "1", 2: "2", 4: "4", 10: "10", 50: "50"},
-        "measured, ideal = 1 (log scale)",
-    )
+    ticks = {0.25: "÷4", 0.5: "÷2", 1: "1", 2: "2", 4: "4", 10: "10", 50: "50"}
+    _log(at, 0.2, MOST, ticks, "measured, ideal = 1 (log scale)")
     return done(
         fig,
         "fig-reality-bounds",
@@ -336,14 +311,8 @@ def _beyond(at: Any, groups: Mapping[str, Sequence[Line]]) -> None:
     """In a group's own line: how many of its rows the triangles stand for, and the farthest."""
     for label in at.get_yticklabels():
         if label.get_text() in groups and (far := _outside(groups[label.get_text()])):
-            at.text(
-                MOST,
-                label.get_position()[1],
-                f"▶ {len(far)}, up to {max(far):,.0f}",
-                ha="right",
-                va="center",
-                fontsize=SMALL,
-            )
+            place, text = label.get_position()[1], f"▶ {len(far)}, up to {max(far):,.0f}"
+            at.text(MOST, place, text, ha="right", va="center", fontsize=SMALL)
 
 
 def _bounds_alt(rows: Sequence[Row], groups: Mapping[str, Sequence[Line]]) -> str:
@@ -487,22 +456,15 @@ def _calibrated(picture: str, caption: str) -> Drawing:
             looks = {"mfc": "white", "mew": 1, "alpha": 0.8} if fitted else {"mew": 0, "alpha": 0.45}
             at.plot(inside, [place] * len(inside), "o", color=COLOURS[ink], ms=4.5, **looks)
             for slow in beyond:
-                at.plot(
-                    HIGH if slow > 1 else LOW,
-                    place,
-                    ">" if slow > 1 else "<",
-                    color=COLOURS[ink],
-                    ms=6,
-                    mew=0,
-                    clip_on=False,
-                )
+                edge, arrow = (HIGH, ">") if slow > 1 else (LOW, "<")
+                at.plot(edge, place, arrow, color=COLOURS[ink], ms=6, mew=0, clip_on=False)
         _right(at, place, _error(line.rows), _ideal(line.rows))
     _right(at, -1, "off, %", "ideal")
     _log(at, LOW, HIGH, TICKS, "measured, predicted = 1 (log scale)")
-    return done(fig, f"fig-reality-{picture}", caption, _calibrated_says(picture, groups))
+    return done(fig, f"fig-reality-{picture}", caption, _calibrated_says(groups))
 
 
-def _calibrated_says(picture: str, groups: Mapping[str, Sequence[Line]]) -> str:
+def _calibrated_says(groups: Mapping[str, Sequence[Line]]) -> str:
     sections = {section: [row for line in lines for row in line.rows] for section, lines in groups.items()}
     rows = [row for mine in sections.values() for row in mine]
     tested, slows = [row for row in rows if not row.fitted], sorted(row.slow for row in rows)
@@ -578,11 +540,8 @@ def where() -> Drawing:
     at.tick_params(axis="y", length=0)
     at.grid(visible=False, axis="y")
     at.axvline(1, color=COLOURS["bound"], lw=1)
-    at.set(
-        ylim=(len(names) - 0.4, -0.6),
-        xlim=(0, 1.05 * max(sum(parts.values()) for parts in found.values())),
-        xlabel="time of a token, ideal = 1 (* fitted)",
-    )
+    at.set(ylim=(len(names) - 0.4, -0.6), xlim=(0, 1.05 * max(sum(parts.values()) for parts in found.values())))
+    at.set(xlabel="time of a token, ideal = 1 (* fitted)")
     _key(at)
     return done(
         fig,

@@ -12,7 +12,7 @@ from typing import Any
 from blackboard import units
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import Explorable, curve, derived, inside, percent, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, percent, slider, sweep
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching.numbers import BUSY, LEAST, LECTURE_RENT
 from blackboard.units import significant
@@ -20,7 +20,7 @@ from blackboard.units import significant
 SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")
 MODELS = ("deepseek-v3", "lecture-moe", "kimi-k2", "qwen3-235b-a22b", "gpt-oss-120b", "llama-3.1-405b", "llama-3.1-70b")
 CHEAP = "USD/megatoken"
-FULL = 10_000  # the batch that the context explorer starts at
+FULL = 10_000  # the batch that the context chart starts at
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def _kink(encoding: dict, low: str) -> list[dict]:
     ]
 
 
-# --- the explorables --------------------------------------------------------------------------------------------------
+# --- the interactive charts -------------------------------------------------------------------------------------------
 
 
 def _board(encoding: dict, bold: str, unit: str) -> list[dict]:
@@ -87,7 +87,7 @@ def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
 _CONTROLS = "controls for system, model, precision, context and sparsity"
 
 
-def latency_explorer() -> Explorable:
+def latency_chart() -> InteractiveChart:
     """Time of a step against batch, with machine, model, precision, context and sparsity to choose."""
     encoding = {"x": BATCH, "y": marks.log_axis("step", "ms per step", 0.01, 1000)}
     floor = inside(eq.latency_floor, "ms")
@@ -106,7 +106,7 @@ def latency_explorer() -> Explorable:
     ]
     said = f"'floor ' + {floor_said} + ' ms, ' + (kink ? 'kink at B = ' + {marks.said('kink')} : 'never compute-bound')"
     spec = {**_fields(eq.step_time, eq.STEP_TERMS, "step", "ms"), "params": [*_given(), *_load()], "layer": layers}
-    return Explorable(
+    return InteractiveChart(
         {**spec, "title": controls.setting(_LOAD_LINE, said)},
         "Latency against batch",
         f"Time of one step against batch from {LEAST} to 100,000 sequences, both on log scales, for {RUNNING},"
@@ -119,7 +119,7 @@ def latency_explorer() -> Explorable:
     )
 
 
-def roofline_explorer() -> Explorable:
+def roofline_chart() -> InteractiveChart:
     """Time and price of a token against batch, on the running case; the front door's chart."""
     encoding = {"x": marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5, "~s"), "y": _step_axis()}
     base = sweep("batch", math.log10(LEAST), 5)
@@ -136,7 +136,7 @@ def roofline_explorer() -> Explorable:
         marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here),
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
     ]
-    return Explorable(
+    return InteractiveChart(
         {**base, "height": 280, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
         "Time and price of a token",
         _front_says(),
@@ -184,7 +184,7 @@ def _front_says() -> str:
 FASTEST = f"(1 / ({eq.latency_floor.vega()}))"  # tokens per second of a reader whose batch adds nothing to the step
 
 
-def tradeoff_explorer() -> Explorable:
+def tradeoff_chart() -> InteractiveChart:
     """What a token costs against how fast its reader gets it, along the batch, with machine, model and context to
     choose.
     """
@@ -196,35 +196,24 @@ def tradeoff_explorer() -> Explorable:
         curve(eq.reader_speed, "batch", "speed", "token/sequence/s"),
         curve(eq.cost_per_token, "batch", "cost", CHEAP),
     ]
+    chosen = {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}
     layers = [
         marks.rule(encoding, "weights", x=FASTEST),
         marks.rule(encoding, "compute", y=inside(eq.cost_floor, CHEAP)),
         marks.line("cost", "total", encoding, strokeWidth=4),
         *(part for batch in (LEAST, 1_000, 10_000) for part in _stop(encoding, batch, speed, price)),
         *_walls(encoding, price),
-        marks.at(
-            encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}, x=speed("chosen"), y=price("chosen")
-        ),
+        marks.at(encoding, chosen, x=speed("chosen"), y=price("chosen")),
         _tips(encoding),
     ]
-    start = round(math.log10(BUSY), 3)
-    load = [
-        *slider("chosen", round(start - 1.3, 3), round(start + 1.6, 3), 0.1, start, "batch B (sequences)", base=10),
-        *slider("context", 2, 5, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10),
-    ]
-    result = (
+    title = marks.title(
         f"{marks.said(speed('chosen'))} + ' tokens/s for each reader'",
         f"'$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
+        f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}",
     )
-    spec = {**base, "params": [*load, *controls.given(RUNNING, SYSTEMS, MODELS), *rent], "layer": layers}
-    return Explorable(
-        {
-            **spec,
-            "title": {
-                **marks.title(*result, f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}"),
-                "lineHeight": 18,
-            },
-        },
+    params = [*_batch_and_context(), *controls.given(RUNNING, SYSTEMS, MODELS), *rent]
+    return InteractiveChart(
+        {**base, "params": params, "layer": layers, "title": {**title, "lineHeight": 18}},
         "Price against speed",
         _tradeoff_says(),
         "One model on one machine. A smaller batch makes tokens faster (to the right) and dearer (up); a larger one"
@@ -237,6 +226,15 @@ def tradeoff_explorer() -> Explorable:
 
 
 _TOO_BIG = "(n_total * bytes_per_param > machine.hbm ? ' (too big for its HBM)' : '')"
+
+
+def _batch_and_context() -> list[dict]:
+    """Sliders of the batch, about a busy server's, and of the context."""
+    start = round(math.log10(BUSY), 3)
+    return [
+        *slider("chosen", round(start - 1.3, 3), round(start + 1.6, 3), 0.1, start, "batch B (sequences)", base=10),
+        *slider("context", 2, 5, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10),
+    ]
 
 
 def _price(batch: str | float, **more: str | float) -> str:
@@ -316,7 +314,7 @@ def _tradeoff_says() -> str:
     )
 
 
-def context_explorer() -> Explorable:
+def context_chart() -> InteractiveChart:
     """MFU against context, at a batch and at an unlimited one, with machine, model and precision to choose."""
     share = marks.axis("limit", "MFU (%)", 0, 105, [0, 25, 50, 75, 100])
     encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": share}
@@ -338,7 +336,7 @@ def context_explorer() -> Explorable:
         f" {marks.said('2 * balanced')}"
     )
     balanced = eq.balanced_context(RUNNING)
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": [*_given(), *load], "layer": layers, "title": controls.setting(which, where)},
         "MFU against context",
         f"Share of peak FLOPs used against context from 100 to a million tokens (log scale), for {RUNNING}, with"

@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, filled, name_ends, point
+from blackboard.charts.drawing import Drawing, done, filled, name_ends, note, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching import numbers
@@ -251,7 +251,7 @@ def drain() -> Drawing:
     axes.set_yticks(range(len(chips)), [f"{_short(chip)} ({chip.release[:4]})" for chip in chips])
     axes.set(xlim=(0, max(times) * 1.15), ylim=(-0.6, len(chips) - 0.4), xlabel="ms to load all of HBM once")
     if not all(sure):
-        axes.text(0.99, 0.03, "hollow: uncertain", transform=axes.transAxes, ha="right", color=COLOURS["muted"])
+        note(axes, 0.99, 0.03, "hollow: uncertain", "muted", ha="right", va="baseline")
     axes.grid(axis="y", visible=False)
     return done(
         fig,
@@ -303,15 +303,8 @@ def _gemm_panel(axes, rows: list[numbers.GemmRow], looks: dict[str, tuple[str, s
         measured = [r.m for r in mine], [r.measured for r in mine]
         axes.plot(*measured, marker, color=COLOURS[colour], ms=4.5, mfc="none", mew=1.3)
         least, most = mine[0].measured / mine[0].ideal, mine[-1].measured / mine[-1].ideal
-        axes.text(
-            0.04,
-            0.95 - 0.2 * line,
-            f"{library.split()[0]}\n{least:.2f}× … {most:.2f}×",
-            transform=axes.transAxes,
-            va="top",
-            color=COLOURS[colour],
-        )
-    axes.text(0.96, 0.05, "ideal", transform=axes.transAxes, ha="right", va="bottom")
+        note(axes, 0.04, 0.95 - 0.2 * line, f"{library.split()[0]}\n{least:.2f}× … {most:.2f}×", colour, va="top")
+    note(axes, 0.96, 0.05, "ideal", ha="right", va="bottom")
     axes.set(xscale="log", yscale="log")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_major_formatter("{x:,.0f}")

@@ -1,4 +1,4 @@
-"""The corpus lesson's explorables: what repeated tokens are worth, and how much of a pool a filter should keep.
+"""The corpus lesson's interactive charts: what repeated tokens are worth, and how much of a pool a filter should keep.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -9,7 +9,7 @@ import math
 
 from blackboard.catalogue import measurement
 from blackboard.charts import marks
-from blackboard.charts.interactive import Explorable, curve, decades, derived, inside, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, decades, derived, inside, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import numbers, simulation
@@ -71,7 +71,7 @@ def _repeat_layers(encoding: dict) -> list[dict]:
     ]
 
 
-def repeat_explorer() -> Explorable:
+def repeat_chart() -> InteractiveChart:
     """Worth of a run's tokens against how many it reads, with the text, the training and the law's constant to
     choose.
     """
@@ -96,7 +96,7 @@ def repeat_explorer() -> Explorable:
     share = eq.data_worth(START) / START["pretrain_tokens"]
     epochs = START["pretrain_tokens"] / START["unique_tokens"]
     used = eq.data_worth(START, pretrain_tokens=10 * START["pretrain_tokens"]) / eq.worth_limit(START)
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _read(), "layer": layers, "title": marks.title(read, passes, worth, more, most)},
         "Worth of repeated tokens",
         "What a run's tokens are worth in fresh ones against the tokens it reads, 10 billion to a quadrillion, both on"
@@ -249,7 +249,7 @@ def _filter_layers(encoding: dict) -> list[dict]:
     ]
 
 
-def filter_explorer() -> Explorable:
+def filter_chart() -> InteractiveChart:
     """Worth of a token that is read against the share that a filter keeps, with pool, training and quality to
     choose.
     """
@@ -262,7 +262,7 @@ def filter_explorer() -> Explorable:
     base["transform"] += [curve(GAIN, "kept_share", "gain", "1"), curve(QUALITY, "kept_share", "quality", "1")]
     layers = _filter_layers(encoding)
     best = simulation.best_share(POOL["pretrain_tokens"], POOL["pool_tokens"], REUSE, POOL["quality_power"])
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _pooled(), "layer": layers, "title": marks.title(*_filter_lines())},
         "How much of a pool to keep",
         f"Worth of a token that is read, over an average one of the pool, {FLOOR} to {CEILING}, against the share that"

@@ -13,7 +13,7 @@ import numpy as np
 
 from blackboard.catalogue import measurement, model
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, percent, point
+from blackboard.charts.drawing import Drawing, beside, done, note, percent, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import numbers, simulation
@@ -156,14 +156,8 @@ def tokens_and_parameters() -> Drawing:
     limits, heights = (3e6, 5e12), (1e11, 1.2e14)
     _rules(axes, limits)
     _mark_runs(axes)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=limits,
-        ylim=heights,
-        xlabel="parameters (log scale)",
-        ylabel="tokens of training (log scale)",
-    )
+    axes.set(xscale="log", yscale="log", xlim=limits, ylim=heights)
+    axes.set(xlabel="parameters (log scale)", ylabel="tokens of training (log scale)")
     axes.set_xticks([1e7, 1e8, 1e9, 1e10, 1e11, 1e12], ["10 M", "100 M", "1 B", "10 B", "100 B", "1 T"])
     axes.set_yticks([1e11, 1e12, 1e13, 1e14], ["100 B", "1 T", "10 T", "100 T"])
     axes.minorticks_off()
@@ -195,21 +189,7 @@ def loss_parts() -> Drawing:
     size = law.best_size(known, compute_budget=compute)
     best = Trained("best for the\n1B's compute", size, compute / law.pretrain_compute(n_active=size, pretrain_tokens=1))
     rows = [runs["120m"], runs["1b"], best, runs["7b"], runs["8b"]]
-    phrases = []
-    for n, run in enumerate(rows):
-        at = known | {"n_active": run.n_active, "pretrain_tokens": run.tokens}
-        data = eq.loss_left(at)
-        size_part = law.law_loss(at) - known["loss_floor"] - data
-        axes.barh(n, size_part, 0.62, color=COLOURS["first"], alpha=0.7)
-        axes.barh(n, data, 0.62, size_part, color=COLOURS["second"], alpha=0.8)
-        axes.annotate(
-            f"{significant(size_part, 2)} + {significant(data, 2)}",
-            (size_part + data, n),
-            (5, 0),
-            textcoords="offset points",
-            va="center",
-        )
-        phrases.append(f"{' '.join(run.name.split())} {significant(size_part, 2)} and {significant(data, 2)}")
+    phrases = [_draw_parts(axes, n, run, known) for n, run in enumerate(rows)]
     called = [run.name.replace(", planned", "*").replace("LLäMmlein", "LLäMml.") for run in rows]
     named = [f"{name}\n{_short(run.n_active)}, {_short(run.tokens)}" for name, run in zip(called, rows)]
     axes.set_yticks(range(len(rows)), named, fontsize=SMALL)
@@ -226,9 +206,21 @@ def loss_parts() -> Drawing:
         f"Stacked bars of the loss that Besiroglu's fit of the law adds to the {known['loss_floor']:g} nats a token"
         " that text leaves open, 0 to 0.9: first the part from too small a size, then the part from too little data."
         f" {'; '.join(phrases)}. The smaller the model, the less is left for data to remove; for the compute of"
-        f" LLäMmlein"
-        f" 1B, {_short(size)} parameters on {_short(best.tokens)} tokens would be best, with both parts alike.",
+        f" LLäMmlein 1B, {_short(size)} parameters on {_short(best.tokens)} tokens would be best, with both parts"
+        " alike.",
     )
+
+
+def _draw_parts(axes, row: int, run: Trained, known: dict[str, float]) -> str:
+    """A bar of what too small a size adds to a run's loss, and behind it what too little data adds; both in words."""
+    at = known | {"n_active": run.n_active, "pretrain_tokens": run.tokens}
+    data = eq.loss_left(at)
+    size = law.law_loss(at) - known["loss_floor"] - data
+    axes.barh(row, size, 0.62, color=COLOURS["first"], alpha=0.7)
+    axes.barh(row, data, 0.62, size, color=COLOURS["second"], alpha=0.8)
+    said = [significant(part, 2) for part in (size, data)]
+    axes.annotate(" + ".join(said), (size + data, row), (5, 0), textcoords="offset points", va="center")
+    return f"{' '.join(run.name.split())} {' and '.join(said)}"
 
 
 # --- plateaus ---------------------------------------------------------------------------------------------------------
@@ -253,11 +245,9 @@ def learning_curves() -> Drawing:
         "A straight line without a limit fits the scores about as well as a curve that levels off. So a plateau is"
         " neither shown nor excluded.",
         "Three panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published"
-        " points, a straight line, an exponential that levels off, dashed, and a band of all saturating powers that"
-        f" the points allow at {percent(simulation.LEVEL)}. {' '.join(phrases)} In none is the straight line"
-        f" ruled out, so"
-        " a plateau is not shown. A limit can lie below a score already reached, for scores scatter about their"
-        " curve.",
+        " points, a straight line, an exponential that levels off, dashed, and a band of all saturating powers that the"
+        f" points allow at {percent(simulation.LEVEL)}. {' '.join(phrases)} In none is the straight line ruled out, so"
+        " a plateau is not shown. A limit can lie below a score already reached, for scores scatter about their curve.",
     )
 
 
@@ -273,17 +263,10 @@ def _curves(axes, name: str, tokens: np.ndarray) -> str:
     axes.set_ylim(low - 0.3 * (high - low), high + 1.15 * (high - low))
     count = len(simulation.tasks(name))
     axes.set_title(f"{name}, mean of {count} tasks", loc="left", pad=3)
-    axes.text(0.03, 0.9, "straight line in ln D", color=COLOURS["first"], transform=axes.transAxes, va="center")
-    axes.text(
-        0.03,
-        0.76,
-        f"exponential: levels off at {bent.limit.best:.3f}",
-        color=COLOURS["second"],
-        transform=axes.transAxes,
-        va="center",
-    )
+    note(axes, 0.03, 0.9, "straight line in ln D", "first")
+    note(axes, 0.03, 0.76, f"exponential: levels off at {bent.limit.best:.3f}", "second")
     limit = f"limit {power.limit.low:.2f} or more" if power.allows(0) else f"limit {power.limit!r}"
-    axes.text(0.97, 0.09, limit, transform=axes.transAxes, ha="right", va="center")
+    note(axes, 0.97, 0.09, limit, ha="right")
     left = "less" if bent.least < line.least else "more"
     return (
         f"{name}: {len(power.points.tokens)} points from {low:.3f} to {high:.3f}; the exponential levels off at"
@@ -370,39 +353,18 @@ def repeats() -> Drawing:
     law's.
     """
     fig, (above, below) = drawing.axes(5.0, 6.2, rows=2, sharex=True)
-    epochs, reuse = np.geomspace(1, 100, 200), numbers.reuse()
-    worth = eq.data_worth(pretrain_tokens=epochs, unique_tokens=1, reuse=reuse)
-    limit = eq.worth_limit(unique_tokens=1, reuse=reuse)
-    above.plot(epochs, epochs, color=COLOURS["muted"], lw=1.5, ls="--")
-    above.plot(epochs, worth, color=COLOURS["first"], lw=2.6)
-    above.axhline(limit, color=COLOURS["bound"], ls=":", lw=1.5)
-    above.text(1.15, 1.08 * limit, f"never more than {significant(limit, 3)}", va="bottom")
-    above.text(6.5, 9.0, "fresh text", color=COLOURS["muted"], ha="right")
-    for n, place in ((4, (0.62, 0.2)), (16, (0.82, 0.42))):
-        value = eq.data_worth(pretrain_tokens=n, unique_tokens=1, reuse=reuse)
-        above.plot(n, value, "o", color=COLOURS["first"], ms=7, zorder=4)
-        point(above, (n, value), f"{n} epochs: {significant(value, 2)},\n{percent(value / n)} of fresh", place, "first")
-    above.set(xscale="log", yscale="log", ylim=(1, 40), ylabel="worth in readings\nof fresh text (log)")
-    above.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
+    limit = _draw_worth(above)
     phrases = [_published(below, run) for run in SIZES]
-    below.set(
-        xscale="log",
-        yscale="log",
-        xlim=(1, 100),
-        ylim=(4e-4, 1.5),
-        xlabel="epochs (log scale)",
-        ylabel="loss above one epoch's\n(nats, log)",
-    )
+    below.set(xscale="log", yscale="log", xlim=(1, 100), ylim=(4e-4, 1.5))
+    below.set(xlabel="epochs (log scale)", ylabel="loss above one epoch's\n(nats, log)")
     below.set_xticks([1, 2, 4, 7, 14, 44, 100], ["1", "2", "4", "7", "14", "44", "100"])
     below.set_yticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
     for at in (above, below):
         at.minorticks_off()
-    below.text(0.03, 0.93, "published runs; lines: the law", transform=below.transAxes, va="center")
+    note(below, 0.03, 0.93, "published runs; lines: the law")
     for n, (run, (colour, marker)) in enumerate(SIZES.items()):
         below.plot(0.05, 0.83 - 0.1 * n, marker, color=COLOURS[colour], ms=6, transform=below.transAxes)
-        below.text(
-            0.08, 0.83 - 0.1 * n, f"{run[:-1]} billion", color=COLOURS[colour], transform=below.transAxes, va="center"
-        )
+        note(below, 0.08, 0.83 - 0.1 * n, f"{run[:-1]} billion", colour)
     return done(
         fig,
         "fig-repeats",
@@ -414,6 +376,25 @@ def repeats() -> Drawing:
         f" {'; '.join(phrases)}. Up to five epochs law and runs agree within their scatter; beyond, the runs lose more"
         " than the law says.",
     )
+
+
+def _draw_worth(axes) -> float:
+    """What epochs are worth by the law, beside fresh text; the limit that they near."""
+    epochs, worth = np.geomspace(1, 100, 200), eq.data_worth.bind(unique_tokens=1, reuse=numbers.reuse())
+    limit = eq.worth_limit(unique_tokens=1, reuse=numbers.reuse())
+    axes.plot(epochs, epochs, color=COLOURS["muted"], lw=1.5, ls="--")
+    axes.plot(epochs, worth(pretrain_tokens=epochs), color=COLOURS["first"], lw=2.6)
+    axes.axhline(limit, color=COLOURS["bound"], ls=":", lw=1.5)
+    axes.text(1.15, 1.08 * limit, f"never more than {significant(limit, 3)}", va="bottom")
+    axes.text(6.5, 9.0, "fresh text", color=COLOURS["muted"], ha="right")
+    for n, place in ((4, (0.62, 0.2)), (16, (0.82, 0.42))):
+        value = worth(pretrain_tokens=n)
+        axes.plot(n, value, "o", color=COLOURS["first"], ms=7, zorder=4)
+        said = f"{n} epochs: {significant(value, 2)},\n{percent(value / n)} of fresh"
+        point(axes, (n, value), said, place, "first")
+    axes.set(xscale="log", yscale="log", ylim=(1, 40), ylabel="worth in readings\nof fresh text (log)")
+    axes.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
+    return limit
 
 
 def _published(axes, run: str) -> str:
@@ -438,43 +419,20 @@ def repeat_experiment() -> Drawing:
     """
     tried = simulation.repetition()
     fig, (above, below) = drawing.axes(5.0, 5.8, rows=2, sharex=True)
-    for losses, colour, name, place in (
-        (tried.again, "second", "the same text again", (4.2, 2.57)),
-        (tried.fresh, "first", "fresh text", (5.2, 2.2)),
+    for losses, colour, name, place, side in (
+        (tried.again, "second", "the same text again", (4.2, 2.57), "left"),
+        (tried.fresh, "first", "fresh text", (5.2, 2.2), "right"),
     ):
         above.plot(tried.passes, losses, color=COLOURS[colour], lw=0.8, alpha=0.5)
         above.plot(tried.passes, losses.mean(axis=1), color=COLOURS[colour], lw=2.6)
-        above.text(*place, name, color=COLOURS[colour], ha="right" if colour == "first" else "left")
+        above.text(*place, name, color=COLOURS[colour], ha=side)
     above.set_ylabel("loss on text held out\n(nats a character)")
     above.set_title(f"{tried.again.shape[1]} small networks, {tried.unique:,} characters a pass", loc="left")
-    shares = np.array([tried.worth(n) for n in tried.passes])
-    below.errorbar(
-        tried.passes, 100 * shares[:, 0], 100 * shares[:, 1], fmt="o", color=COLOURS["measured"], ms=6, zorder=4
-    )
-    passes = np.linspace(1, tried.passes[-1], 100)
-    for reuse, colour, name in (
-        (numbers.reuse(), "third", "large models' law"),
-        (tried.reuse, "fourth", "fitted here"),
-    ):
-        share = 100 * eq.data_worth(pretrain_tokens=passes, unique_tokens=1, reuse=reuse) / passes
-        below.plot(passes, share, color=COLOURS[colour], lw=2)
-        beside(
-            below,
-            f"{name}: {significant(reuse, 3 if reuse > 5 else 2)}",
-            (passes[-1], share[-1]),
-            (0, 25 if reuse > 5 else 18),
-            colour,
-            ha="right",
-        )
+    _draw_shares(below, tried)
     below.axvline(tried.best, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     below.text(tried.best + 0.1, 4, "lowest loss", color=COLOURS["muted"])
-    below.set(
-        ylim=(0, 115),
-        xlim=(0.8, tried.passes[-1] + 0.2),
-        xticks=tried.passes,
-        xlabel="passes over the text",
-        ylabel="worth (% of fresh text)",
-    )
+    below.set(ylim=(0, 115), xlim=(0.8, tried.passes[-1] + 0.2), xticks=tried.passes)
+    below.set(xlabel="passes over the text", ylabel="worth (% of fresh text)")
     said = ", ".join(f"{n} passes {percent(tried.worth(n)[0])}" for n in (2, 3, 4, tried.passes[-1]))
     return done(
         fig,
@@ -488,6 +446,21 @@ def repeat_experiment() -> Drawing:
         " The law fitted to large models loses far less; fitted to these networks its constant is"
         f" {significant(tried.reuse, 2)} repetitions instead of {significant(numbers.reuse(), 3)}.",
     )
+
+
+def _draw_shares(axes, tried: simulation.Tried) -> None:
+    """What each pass was worth, with its error, and what the law says with two constants."""
+    shares = 100 * np.array([tried.worth(n) for n in tried.passes])
+    axes.errorbar(tried.passes, shares[:, 0], shares[:, 1], fmt="o", color=COLOURS["measured"], ms=6, zorder=4)
+    passes = np.linspace(1, tried.passes[-1], 100)
+    for name, reuse, digits, colour, up in (
+        ("large models' law", numbers.reuse(), 3, "third", 25),
+        ("fitted here", tried.reuse, 2, "fourth", 18),
+    ):
+        share = 100 * eq.data_worth(pretrain_tokens=passes, unique_tokens=1, reuse=reuse) / passes
+        axes.plot(passes, share, color=COLOURS[colour], lw=2)
+        end = passes[-1], share[-1]
+        beside(axes, f"{name}: {significant(reuse, digits)}", end, (0, up), colour, ha="right")
 
 
 # --- filtered data ----------------------------------------------------------------------------------------------------
@@ -512,18 +485,14 @@ def quality_needed() -> Drawing:
     share, reuse = np.geomspace(0.001, 1, 400), numbers.reuse()
     [german] = measurement("filtering_kept").records(kept="LLäMmlein")
     ours = numbers.run(numbers.LARGE)["tokens"] / german["pool_tokens"]
+    kept = german["kept_tokens"] / german["pool_tokens"]
     needed = lambda times, kept: eq.quality_even(pretrain_tokens=times, pool_tokens=1.0, kept_share=kept, reuse=reuse)
     for times, colour in {0.1: "first", ours: "second", 10.0: "third"}.items():
         axes.plot(share, needed(times, share), color=COLOURS[colour], lw=2.6)
     axes.plot(share, 1 / share, color=COLOURS["muted"], ls="--", lw=1.5)
-    kept = german["kept_tokens"] / german["pool_tokens"]
-    marked = (
-        (kept, f"LLäMmlein 1B:\n{needed(ours, kept):.2f}", (0.83, 0.07)),
-        (kept / 10, f"a tenth of its share:\n{needed(ours, kept / 10):.1f}", (0.42, 0.07)),
-    )
-    for at, text, place in marked:
+    for at, text, place in ((kept, "LLäMmlein 1B:\n{:.2f}", 0.83), (kept / 10, "a tenth of its share:\n{:.1f}", 0.42)):
         axes.plot(at, needed(ours, at), "o", color=COLOURS["second"], ms=8, zorder=4)
-        point(axes, (at, needed(ours, at)), text, place, "second")
+        point(axes, (at, needed(ours, at)), text.format(needed(ours, at)), (place, 0.07), "second")
     _share_axis(axes)
     axes.set(yscale="log", ylim=(0.35, 200), ylabel="worth needed of a kept token,\nin average ones (log)")
     axes.set_yticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
@@ -543,9 +512,8 @@ def quality_needed() -> Drawing:
         "fig-quality-needed",
         "The longer the training and the stricter the filter, the better kept tokens must be.",
         "Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1%"
-        f" to all, both on log scales, for training over 0.1, {ours:.1f} and 10 times the pool's tokens:"
-        f" {phrases}; for a"
-        f" tenth of the pool {needed(0.1, 0.1):.0f} at 10% kept and {needed(0.1, 0.01):.2f} at 1%. Dashed: one over"
+        f" to all, both on log scales, for training over 0.1, {ours:.1f} and 10 times the pool's tokens: {phrases}; for"
+        f" a tenth of the pool {needed(0.1, 0.1):.0f} at 10 % kept and {needed(0.1, 0.01):.2f} at 1 %. Dashed: one over"
         " the share, which endless training would need. The longer the training and the stricter the filter, the"
         " better kept tokens must be.",
     )

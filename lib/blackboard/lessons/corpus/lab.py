@@ -419,8 +419,8 @@ def finish(own: Any) -> dict[str, Any]:
     worth, course = own.data_worth(4, 1, REUSE), eq.data_worth(pretrain_tokens=4, unique_tokens=1, reuse=REUSE)
     passes = own.last_useful_pass(0.5, REUSE)
     return lab_chart(
-        f"{MODEL}: score over tokens\n"
-        f"Four passes are worth {worth:.3g} fresh ones (the lesson says {course:.3g}); pass {passes} still pays half",
+        f"{MODEL}: score over tokens\nFour passes are worth {worth:.3g} fresh ones (the lesson says {course:.3g}); pass"
+        f" {passes} still pays half",
         "tokens of training (trillions)",
         "mean score",
         {

@@ -148,6 +148,11 @@ def filtered() -> dict[str, str]:
     }
 
 
+def points(value: float, digits: int = 2) -> str:
+    """A share in points of a hundred."""
+    return significant(100 * value, digits)
+
+
 def plateaus() -> dict[str, str]:
     """What the published points leave open, and what could be seen."""
     power, bend, line = (
@@ -159,10 +164,6 @@ def plateaus() -> dict[str, str]:
     needed = lambda name: simulation.quantile(simulation.LEVEL, 1, len(line[name].s) - line[name].constants) ** 0.5
     saturated = {name: measurement("llammlein_saturated").records(model=name) for name in (SMALL, LARGE)}
     at = {name: min(row["steps"] for row in rows) for name, rows in saturated.items()}
-    level, (spread, changes, _) = simulation.checkpoints(LARGE).scores[-1], simulation.spreads(SMALL, 3, -1)
-    found = lambda gain, paired, spread=spread: f"{simulation.seen(gain, spread, paired=paired):.0%}"
-    [before, after] = (row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29"))
-    points = lambda value, digits=2: significant(100 * value, digits)
     return {
         "sat_1b": f"{at[LARGE]:,}",
         "sat_1b_share": f"{at[LARGE] / run(LARGE)['steps']:.0%}",
@@ -184,14 +185,22 @@ def plateaus() -> dict[str, str]:
         "errors_120": significant(gain[SMALL] / line[SMALL].change_error, 2),
         "needed_1b": significant(needed(LARGE), 2),
         "needed_120": significant(needed(SMALL), 2),
+    }
+
+
+def noise() -> dict[str, str]:
+    """How far scores scatter, and how often a gain would be seen in spite of that."""
+    level, (spread, changes, _) = simulation.checkpoints(LARGE).scores[-1], simulation.spreads(SMALL, 3, -1)
+    [before, after] = (row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29"))
+    return {
         "score_early": f"{simulation.checkpoints(LARGE).scores[2]:.1%}",
         "score_last": f"{level:.1%}",
         "noise": points(simulation.benchmark_noise(level, 1000)),
         "spread": points(spread),
         "spread_changes": points(changes),
         "seen_gain": points(after - before),
-        "seen": found(after - before, False),
-        "seen_paired": found(after - before, True, changes),
+        "seen": f"{simulation.seen(after - before, spread, paired=False):.0%}",
+        "seen_paired": f"{simulation.seen(after - before, changes, paired=True):.0%}",
     }
 
 
@@ -225,4 +234,4 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return runs() | parts() | repeated() | filtered() | plateaus() | measured()
+    return runs() | parts() | repeated() | filtered() | plateaus() | noise() | measured()

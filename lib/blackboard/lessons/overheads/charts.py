@@ -1,4 +1,4 @@
-"""The overheads lesson's explorables: a step that waits for its host, and a batch in two halves.
+"""The overheads lesson's interactive charts: a step that waits for its host, and a batch in two halves.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -9,7 +9,7 @@ from blackboard import units
 from blackboard.catalogue import model, system
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import Explorable, curve, inside, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, inside, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
@@ -177,7 +177,7 @@ def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
     ]
 
 
-def launch_explorer() -> Explorable:
+def launch_chart() -> InteractiveChart:
     """Step time against batch, launched one by one and from a graph, with machine, model, kernels and times to
     choose.
     """
@@ -194,13 +194,12 @@ def launch_explorer() -> Explorable:
     layers = _launch_layers(encoding, inside_it)
     title = _launch_title()
     experts = len(kernels.library("deepseek-v3", kernels.Plan(chips=8))) / model("deepseek-v3").layers
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
-        "At the start Python launches the kernels of an engine's library, at the pace of the opening. Make the launch"
-        " 2 µs, a bare stream's: memory traffic hides it. Then take a smaller model, or a larger machine: each chip"
-        " reads"
+        "At the start Python launches the kernels of an engine's library, at the pace of the opening. Make the launch 2"
+        " µs, a bare stream's: memory traffic hides it. Then take a smaller model, or a larger machine: each chip reads"
         " less and launches as many. The gap is paid for every kernel, in a graph too. Dense models have as many"
         f" kernels a layer as the first one here; DeepSeek-V3, with its experts, has about {experts:.0f}. Beyond the"
         " batch that memory holds nothing is drawn.",
@@ -329,7 +328,7 @@ def _overlap_layers(encoding: dict) -> list[dict]:
     ]
 
 
-def overlap_explorer() -> Explorable:
+def overlap_chart() -> InteractiveChart:
     """Gain of two halves against tokens a chip, with machine, model, links and context to choose."""
     encoding = {
         "x": marks.log_axis("each", "tokens a GPU", 1, 1e4, "~s"),
@@ -342,15 +341,14 @@ def overlap_explorer() -> Explorable:
     ]
     layers = _overlap_layers(encoding)
     title = _overlap_title()
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _rack(), "layer": layers, "title": title},
         "A batch in two halves",
         _rack_says(),
         "Left of the dashed line loading the weights twice costs more than sending did. Make the links slower, as"
         " network cards between nodes are: halves pay sooner, but the gain is smaller where sending alone takes most of"
-        " the step. At a long context memory traffic grows with the batch. Weights are dealt out evenly over the"
-        " GPUs, and"
-        " all layers send all copies, of the shared expert too. Beyond what memory holds nothing is drawn.",
+        " the step. At a long context memory traffic grows with the batch. Weights are dealt out evenly over the GPUs,"
+        " and all layers send all copies, of the shared expert too. Beyond what memory holds nothing is drawn.",
         primary=("slower", "context", "model"),
     )
 

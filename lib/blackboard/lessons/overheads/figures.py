@@ -7,6 +7,7 @@ catalogue.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -15,7 +16,7 @@ from blackboard import catalogue, units
 from blackboard.catalogue import measurement
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, listed, thousands
+from blackboard.charts.drawing import Drawing, beside, done, listed, note, thousands
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
@@ -107,25 +108,7 @@ def what_is_left() -> Drawing:
     lines = left_over()
     fig, rows = drawing.axes(5.0, 5.0, len(lines), 1, sharex=True)
     for axes, line, colour in zip(rows, lines, ("first", "second")):
-        share = np.array([0, 1 / line.points[0][0]])
-        axes.plot(share, (line.shared * share + line.left) / MS, color=COLOURS[colour])
-        for chips, time in line.points:
-            axes.plot(1 / chips, time / MS, "o", color=COLOURS[colour], ms=7)
-            beside(axes, f"{chips} chip{'s' * (chips > 1)}", (1 / chips, time / MS), (8, -4), "bound", va="top")
-        axes.plot(0, line.left / MS, "D", color=COLOURS["launch"], ms=8, clip_on=False, zorder=5)
-        beside(
-            axes,
-            f"left: {line.left / MS:.1f} ms, {line.each / US:.1f} µs a kernel, all-reduces included",
-            (0, 0),
-            (9, 6),
-            "launch",
-        )
-        axes.set(xlim=(0, 1.19), ylim=(0, 1.15 * line.points[0][1] / MS), ylabel="ms a token")
-        axes.set_title(
-            f"{plain(catalogue.model(implied.CALLED[line.model]).name)}, 16 bits: {line.shared / MS:.1f} ms / chips +"
-            f" {line.left / MS:.1f} ms",
-            loc="left",
-        )
+        _draw_line(axes, line, colour)
     rows[-1].set_xticks([0, 1 / 8, 1 / 4, 1 / 2, 1], ["0", "1/8", "1/4", "1/2", "1"])
     rows[-1].set(xlabel="1 / chips")
     said = "; ".join(
@@ -144,6 +127,21 @@ def what_is_left() -> Drawing:
         " All-reduces are among them; one chip alone has none, and launches"
         f" {listed([f'{line.alone}' for line in lines])}.",
     )
+
+
+def _draw_line(axes, line: implied.Line, colour: str) -> None:
+    """One model's measured steps, the line through them, and what that leaves where it meets the axis."""
+    share = np.array([0, 1 / line.points[0][0]])
+    axes.plot(share, (line.shared * share + line.left) / MS, color=COLOURS[colour])
+    for chips, time in line.points:
+        axes.plot(1 / chips, time / MS, "o", color=COLOURS[colour], ms=7)
+        beside(axes, f"{chips} chip{'s' * (chips > 1)}", (1 / chips, time / MS), (8, -4), "bound", va="top")
+    axes.plot(0, line.left / MS, "D", color=COLOURS["launch"], ms=8, clip_on=False, zorder=5)
+    left = f"{line.left / MS:.1f} ms"
+    beside(axes, f"left: {left}, {line.each / US:.1f} µs a kernel, all-reduces included", (0, 0), (9, 6), "launch")
+    axes.set(xlim=(0, 1.19), ylim=(0, 1.15 * line.points[0][1] / MS), ylabel="ms a token")
+    name = plain(catalogue.model(implied.CALLED[line.model]).name)
+    axes.set_title(f"{name}, 16 bits: {line.shared / MS:.1f} ms / chips + {left}", loc="left")
 
 
 # --- fusing -----------------------------------------------------------------------------------------------------------
@@ -179,7 +177,7 @@ def fusion_share() -> Drawing:
         ylim=(0.95, 1.75), ylabel="times faster when fused", xlabel="tokens in the step (log scale)", xlim=(0.8, 12_000)
     )
     thousands(low, "x")
-    top.text(0.02, 0.93, "— a kernel an operation    – – a kernel a function", transform=top.transAxes, va="center")
+    note(top, 0.02, 0.93, "— a kernel an operation    – – a kernel a function")
     ends = _shares()
     beside(top, "prefill", (2048, 100 * ends["prefill"][1][2].share), (0, 7), "first", ha="center")
     beside(top, "decode", (64, 100 * ends["decode"][1][3].share), (-6, 8), "second", ha="right")
@@ -233,8 +231,8 @@ def overlap_timeline() -> Drawing:
         _bars(at, run, {"device": ("chip", "compute"), "link": ("network", "network")}, {"a": "first", "b": "second"})
         at.axvline(run.time, color=COLOURS["total"], lw=1.2, ls=":")
         at.set_title(f"{name}: {run.time:.1f}, chip busy {run.busy('device'):.0%}", loc="left")
-    axes[1].text(0.99, 0.5, "■ half a", color=COLOURS["first"], transform=axes[1].transAxes, ha="right", va="bottom")
-    axes[1].text(0.99, 0.42, "■ half b", color=COLOURS["second"], transform=axes[1].transAxes, ha="right", va="top")
+    note(axes[1], 0.99, 0.5, "■ half a", "first", ha="right", va="bottom")
+    note(axes[1], 0.99, 0.42, "■ half b", "second", ha="right", va="top")
     axes[-1].set(xlabel=f"time of {DRAWN} layers", xlim=(0, last + 0.15))
     said = [f"{name} {run.time:.1f}, chip busy {run.busy('device'):.0%}" for name, run in runs.items()]
     return done(
@@ -268,33 +266,15 @@ def overlap_gain() -> Drawing:
     for name, (_, colour, _) in curves.items():
         axes.plot(turn[name], 1, "o", color=COLOURS[colour], ms=7, zorder=5)
     (low, high), measured = _turned(), implied.sglang_measured()
-    axes.fill_between([low, high], 0.5, 2.05, color=COLOURS["measured"], alpha=0.12, lw=0)
-    axes.text(np.sqrt(low * high), 2.03, "measured\nturn", ha="center", va="top", color=COLOURS["measured"])
-    axes.plot(
-        list(measured), list(measured.values()), "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8, zorder=5
-    )
-    axes.axhline(1, color=COLOURS["muted"], lw=1)
-    for place, gain in measured.items():
-        beside(axes, f"measured {gain:g}", (place, gain), (8, -5) if gain < 1 else (-2, -18), "measured")
-    beside(
-        axes,
-        f"by formula\nfrom {turn['72 H100, 9 nodes']:.0f}",
-        (turn["72 H100, 9 nodes"], 1),
-        (-10, 14),
-        "first",
-        ha="right",
-    )
-    beside(axes, f"from {turn['GB200 NVL72']:.0f}", (turn["GB200 NVL72"], 1), (6, -15), "second")
+    _draw_measured(axes, measured, low, high)
+    by_h100, by_gb200 = turn.values()
+    beside(axes, f"by formula\nfrom {by_h100:.0f}", (by_h100, 1), (-10, 14), "first", ha="right")
+    beside(axes, f"from {by_gb200:.0f}", (by_gb200, 1), (6, -15), "second")
     peak = max(curves["72 H100, 9 nodes"][0])
     beside(axes, "72 H100, 9 nodes", (88, peak), (-8, 4), "first", ha="right")
     beside(axes, "GB200 NVL72", (330, 1.78), (-8, 0), "second", ha="right")
-    axes.set(
-        xscale="log",
-        xlim=(8, 2048),
-        ylim=(0.5, 2.05),
-        xlabel="tokens a GPU (log scale)",
-        ylabel="times faster in two halves",
-    )
+    axes.set(xscale="log", xlim=(8, 2048), ylim=(0.5, 2.05))
+    axes.set(xlabel="tokens a GPU (log scale)", ylabel="times faster in two halves")
     axes.set_xticks([8, 32, 128, 512, 2048], ["8", "32", "128", "512", "2,048"])
     axes.xaxis.set_minor_formatter("")
     axes.set_title(f"DeepSeek-V3, FP8; context {slow['context']:,.0f} and {ours['context']:,.0f} tokens", loc="left")
@@ -304,12 +284,25 @@ def overlap_gain() -> Drawing:
         "In small batches two halves lose, in large ones they win. The faster the network, the larger the batch must"
         " be.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
-        f" to 2,048 on a log scale. By the formula 72 H100 in nine nodes gain from {turn['72 H100, 9 nodes']:.0f}"
-        f" tokens a GPU on, at most {peak:.2f} times, and a GB200 NVL72 from {turn['GB200 NVL72']:.0f} on. SGLang"
-        f" measured, on the H100, {listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn"
-        f" between {low} and {high}: {low / turn['72 H100, 9 nodes']:.1f} to {high / turn['72 H100, 9 nodes']:.1f}"
-        " times later than the formula has it.",
+        f" to 2,048 on a log scale. By the formula 72 H100 in nine nodes gain from {by_h100:.0f} tokens a GPU on, at"
+        f" most {peak:.2f} times, and a GB200 NVL72 from {by_gb200:.0f} on. SGLang measured, on the H100,"
+        f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn between {low} and"
+        f" {high}: {low / by_h100:.1f} to {high / by_h100:.1f} times later than the formula has it.",
     )
+
+
+def _draw_measured(axes, measured: dict[int, float], low: int, high: int) -> None:
+    """What SGLang measured: gains by tokens a GPU, and the turn between `low` and `high`; a level line divides gain
+    from loss.
+    """
+    axes.fill_between([low, high], 0.5, 2.05, color=COLOURS["measured"], alpha=0.12, lw=0)
+    axes.text(np.sqrt(low * high), 2.03, "measured\nturn", ha="center", va="top", color=COLOURS["measured"])
+    axes.plot(
+        list(measured), list(measured.values()), "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8, zorder=5
+    )
+    axes.axhline(1, color=COLOURS["muted"], lw=1)
+    for place, gain in measured.items():
+        beside(axes, f"measured {gain:g}", (place, gain), (8, -5) if gain < 1 else (-2, -18), "measured")
 
 
 def _turned() -> tuple[int, int]:
@@ -324,59 +317,65 @@ def _turned() -> tuple[int, int]:
 LEAST, MOST = 256, 100_000  # sequences: from where all experts are touched, to beyond a full rack
 
 
+CURVE_NAMES = {  # at which batch each stands, how many points across and up from its curve, and on which side
+    "launching": (290, (0, -14), "left"),
+    "gaps": (40_000, (0, 5), "left"),
+    "memory": (400, (0, -13), "left"),
+    "compute": (1_000, (-2, 7), "right"),
+    "sending": (1_000, (6, -13), "left"),
+    "one by one, sending in turn": (290, (0, 6), "left"),
+    "from a graph": (290, (0, -15), "left"),
+}
+
+
+def _step_times(known: dict[str, float], batch: np.ndarray) -> dict[str, tuple[np.ndarray, str, dict[str, Any]]]:
+    """By name, seconds of every term of a step and of the whole step at each batch, and how the curve is drawn."""
+    level = lambda each: np.full_like(batch, known["kernels"] * known[each])
+    sending = racks.comm_time(known, tokens_per_chip=batch / known["chips"], micro_batches=1)
+    eager, captured = (np.array(times) for times in zip(*(implied.in_turn(known, float(n)) for n in batch)))
+    thin, thick = {"lw": 1.6, "ls": "-"}, {"lw": 2.6}
+    return {
+        "launching": (level("launch_time"), "launch", thin),
+        "gaps": (level("kernel_gap"), "launch", thin | {"ls": ":"}),
+        "memory": (step.memory_time(known, batch=batch), "memory", thin),
+        "compute": (step.compute_time(known, batch=batch), "compute", thin),
+        "sending": (sending, "network", thin),
+        "one by one, sending in turn": (eager, "total", thick),
+        "from a graph": (captured, "total", thick | {"ls": (0, (4, 2))}),
+    }
+
+
 def all_terms() -> Drawing:
     """Every term of a step against batch, for the running case, with the batches at which one gives way to the next."""
     fig, axes = drawing.axes(5.0, 4.6)
     known, batch = rack(), np.geomspace(LEAST, MOST, 400)
-    comm = racks.comm_time(known, tokens_per_chip=batch / known["chips"], micro_batches=1)
-    terms = {
-        "launching": (np.full_like(batch, known["kernels"] * known["launch_time"]), "launch", "-"),
-        "gaps": (np.full_like(batch, known["kernels"] * known["kernel_gap"]), "launch", ":"),
-        "memory": (step.memory_time(known, batch=batch), "memory", "-"),
-        "compute": (step.compute_time(known, batch=batch), "compute", "-"),
-        "sending": (comm, "network", "-"),
-    }
-    for curve, colour, ls in terms.values():
-        axes.plot(batch, curve / MS, color=COLOURS[colour], ls=ls, lw=1.6)
-    eager, captured = (np.array(times) for times in zip(*(implied.in_turn(known, float(n)) for n in batch)))
-    axes.plot(batch, eager / MS, color=COLOURS["total"], lw=2.6)
-    axes.plot(batch, captured / MS, color=COLOURS["total"], lw=2.6, ls=(0, (4, 2)))
+    curves = _step_times(known, batch)
+    for curve, colour, looks in curves.values():
+        axes.plot(batch, curve / MS, color=COLOURS[colour], **looks)
     halves, leaves = eq.batch_overlap(known), implied.hidden_from(known)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=(LEAST, MOST),
-        ylim=(0.09, 90),
-        xlabel="batch (sequences, log scale)",
-        ylabel="ms (log scale)",
-    )
+    axes.set(xscale="log", yscale="log", xlim=(LEAST, MOST), ylim=(0.09, 90))
+    axes.set(xlabel="batch (sequences, log scale)", ylabel="ms (log scale)")
     axes.set_xticks([300, 1_000, 3_000, 10_000, 30_000, MOST], ["300", "1,000", "3,000", "10,000", "30,000", "100,000"])
     axes.xaxis.set_minor_formatter("")
     axes.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
-    along = lambda curve, at: (at, np.interp(at, batch, curve) / MS)
-    beside(axes, "launching", along(terms["launching"][0], 290), (0, -14), "launch")
-    beside(axes, "gaps", along(terms["gaps"][0], 40_000), (0, 5), "launch")
-    beside(axes, "memory", along(terms["memory"][0], 400), (0, -13), "memory")
-    beside(axes, "compute", along(terms["compute"][0], 1_000), (-2, 7), "compute", ha="right")
-    beside(axes, "sending", along(comm, 1_000), (6, -13), "network")
-    beside(axes, "one by one, sending in turn", along(eager, 290), (0, 6), "total")
-    beside(axes, "from a graph", along(captured, 290), (0, -15), "total")
+    for name, (at, shift, side) in CURVE_NAMES.items():
+        curve, colour, _ = curves[name]
+        beside(axes, name, (at, np.interp(at, batch, curve) / MS), shift, colour, ha=side)
     axes.axvline(leaves, ymax=0.93, color=COLOURS["launch"], lw=1, ls=":")
     axes.axvline(halves, ymax=0.84, color=COLOURS["network"], lw=1, ls=":")
     beside(axes, f"two halves from {halves:,.0f}", (halves, 25), (-5, 0), "network", ha="right")
     beside(axes, f"launches hidden from {leaves:,.0f}", (leaves, 50), (-5, 0), "launch", ha="right")
     axes.set_title("DeepSeek-V3, FP8, on GB200 NVL72, compiled", loc="left")
+    said = lambda name: _ms(curves[name][0][0], 2)
     return done(
         fig,
         "fig-all-terms",
         "Launches dominate the small batches of a rack. With bare gaps, as drawn, a graph removes most of that time."
         " Compute takes over at the end.",
         f"Times of one step of DeepSeek-V3 on a GB200 NVL72 against batch from {LEAST} to {MOST:,} sequences, both log"
-        f" scales. Launching {known['kernels']:,} kernels one by one takes {_ms(terms['launching'][0][0], 2)} whatever"
-        f" the batch, the gaps {_ms(terms['gaps'][0][0], 2)}; memory traffic starts at {_ms(terms['memory'][0][0], 2)},"
-        " and"
-        " compute and sending rise in proportion. The step one by one takes the greater of launching and of gaps,"
-        f" memory traffic or compute, and sending: it is launch-bound up to {leaves:,.0f} sequences. From a graph it"
-        f" starts at {_ms(captured[0], 2)}. Sending takes longer than loading the weights once more from {halves:,.0f}"
-        " sequences on.",
+        f" scales. Launching {known['kernels']:,} kernels one by one takes {said('launching')} whatever the batch, the"
+        f" gaps {said('gaps')}; memory traffic starts at {said('memory')}, and compute and sending rise in proportion."
+        " The step one by one takes the greater of launching and of gaps, memory traffic or compute, and sending: it is"
+        f" launch-bound up to {leaves:,.0f} sequences. From a graph it starts at {said('from a graph')}. Sending takes"
+        f" longer than loading the weights once more from {halves:,.0f} sequences on.",
     )

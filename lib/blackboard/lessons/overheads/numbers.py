@@ -83,34 +83,30 @@ def fusion_row(name: str, found: implied.Fused) -> dict[str, str]:
     }
 
 
+def fusion_rows() -> dict[str, str]:
+    """The share of a step that fusing can touch, in decoding and prefill, in 16 bits and in 8."""
+    eight = lambda n: Plan(sequences=n, chips=8, weights=1, cache=1, quantised=True)
+    fused = lambda plan, **more: implied.fusing("llama-3.1-70b", plan, **more)
+    return {
+        **fusion_row("eager", fused(Plan(sequences=LATE, chips=8))),
+        **fusion_row("decode", fused(Plan(sequences=LATE, chips=8), by_hand=True)),
+        **fusion_row("prefill", fused(Plan(tokens=4096, context=0, chips=8), by_hand=True)),
+        **fusion_row("fp8", fused(eight(LATE), precision="fp8", by_hand=True)),
+        **fusion_row("fp8_most", fused(eight(8 * LATE), precision="fp8", by_hand=True)),
+        "late": f"{LATE}",
+        "later": f"{8 * LATE}",
+    }
+
+
 def fusing() -> dict[str, str]:
-    """Chains, and their share of a step."""
-    net, b200 = model("llama-3.1-70b"), chip("b200")
+    """How long a chain must be to outlast its launch, and what was measured of fusing."""
     rows = measurement("fusion_gains").records()
     plain, flash = measurement("flash_attention_traffic").records()
     [before, after] = measurement("router_fusion").records()
-    decode = implied.fusing("llama-3.1-70b", Plan(sequences=LATE, chips=8), by_hand=True)
-    eager = implied.fusing("llama-3.1-70b", Plan(sequences=LATE, chips=8))
-    eight, many = (
-        implied.fusing(
-            "llama-3.1-70b",
-            Plan(sequences=n, chips=8, weights=1, cache=1, quantised=True),
-            precision="fp8",
-            by_hand=True,
-        )
-        for n in (LATE, 8 * LATE)
-    )
-    prefill = implied.fusing("llama-3.1-70b", Plan(tokens=4096, context=0, chips=8), by_hand=True)
+    even = eq.vector_launch(launch_time=implied.period("MPK", False), chip_bandwidth=chip("b200").bandwidth)
     return {
-        "vector_b200": (
-            pretty(
-                eq.vector_launch(launch_time=implied.period("MPK", False), chip_bandwidth=b200.bandwidth),
-                "byte/chip",
-                2,
-            ).replace("/chip", "")
-        ),
-        "vector_64": pretty(2 * LATE * net.d_model, "byte", 2),
-        "late": f"{LATE}",
+        "vector_b200": pretty(even, "byte/chip", 2).replace("/chip", ""),
+        "vector_64": pretty(2 * LATE * model("llama-3.1-70b").d_model, "byte", 2),
         "fusion_low": f"{min(row['low_gain'] for row in rows):.0%}",
         "fusion_high": f"{max(row['high_gain'] for row in rows):.0%}",
         "silu": f"{measurement('fusion_gains_2025').records()[0]['high_gain']:.0%}",
@@ -120,12 +116,6 @@ def fusing() -> dict[str, str]:
         "flash_before": f"{plain['traffic_GB']:g} GB",
         "flash_after": f"{flash['traffic_GB']:g} GB",
         "flash_gain": significant(plain["time_ms"] / flash["time_ms"], 2),
-        **fusion_row("eager", eager),
-        **fusion_row("decode", decode),
-        **fusion_row("prefill", prefill),
-        **fusion_row("fp8", eight),
-        **fusion_row("fp8_most", many),
-        "later": f"{8 * LATE}",
     }
 
 
@@ -260,4 +250,4 @@ def reality() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return opening() | launching() | fusing() | overlapping() | terms() | prices() | reality()
+    return opening() | launching() | fusing() | fusion_rows() | overlapping() | terms() | prices() | reality()

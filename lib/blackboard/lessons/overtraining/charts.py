@@ -1,4 +1,4 @@
-"""The overtraining lesson's explorables: who takes which share of a model's lifetime compute, and the size that costs
+"""The overtraining lesson's charts: who takes which share of a model's lifetime compute, and the size that costs
 least.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
@@ -11,7 +11,7 @@ from typing import Any
 
 from blackboard.catalogue import measurement
 from blackboard.charts import marks
-from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, percent, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, percent, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers, simulation
@@ -108,7 +108,7 @@ def _named(encoding: dict, name: str) -> list[dict]:
     return [marks.line(field, colour, encoding, **wide), dot, *called]
 
 
-def shares_explorer() -> Explorable:
+def shares_chart() -> InteractiveChart:
     """Shares of pre-training, RL and serving against tokens served, with tokens, efficiencies and traffic to choose."""
     encoding = {
         "x": marks.log_axis("inference_tokens", "tokens served over a life (trillions)", 1e11, 2e17),
@@ -131,7 +131,7 @@ def shares_explorer() -> Explorable:
     over = f"{marks.said('pretrain_tokens / n_active', ',.2r')} + ' per parameter, ' + {times}"
     at = {name: f"{100 * eq.SHARES[name](SPENT):.0f}%" for name in PARTS}
     alone = 100 * eq.SHARES["inference"](SPENT, inference_tokens=eq.tokens_served(SPENT, family=1))
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _spent(), "layer": layers, "title": marks.title(served, parts, each, over)},
         "Shares of lifetime compute against tokens served",
         "Shares of lifetime compute, 0 to 100%, against tokens served from 100 billion to 200 quadrillion (log"
@@ -380,7 +380,7 @@ def _size_layers(encoding: dict) -> list[dict]:
     ]
 
 
-def size_explorer() -> Explorable:
+def size_chart() -> InteractiveChart:
     """Lifetime cost at equal loss against size, with the loss, tokens served, efficiency and fit to choose."""
     cost = marks.log_axis("cost", "cost (1: best for training alone)", 0.1, 1e7)
     cost["scale"] = {"type": "log", "domain": [0.1, {"expr": "top"}]}
@@ -398,7 +398,7 @@ def size_explorer() -> Explorable:
         BOARD["n_active"],
     )
     saved = simulation.saving(numbers.as_good(numbers.FITS["hoffmann"]), ROUNDED, numbers.law())
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _wished(), "layer": layers, "title": marks.title(*_size_lines())},
         "Lifetime cost at equal loss against size",
         f"Lifetime compute at equal loss against size from a billion to {END / TRILLION:.0f} trillion parameters, both"

@@ -218,33 +218,17 @@ def overtrained() -> Drawing:
     rows = numbers.placed()
     fig, axes = drawing.axes(5.0, 1.1 + 0.215 * len(rows))
     past = PRESCRIBED * FACTOR
-    for x, text, colour in (
-        (PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted"),
-        (past, f"the lecture's {past:,.0f}", "claimed"),
+    for x, text, colour, low in (
+        (PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted", -0.7),
+        (past, f"the lecture's {past:,.0f}", "claimed", 4.7),  # ends above the key
     ):
-        axes.plot(
-            [x, x], [4.7 if x == past else -0.7, len(rows)], color=COLOURS[colour], lw=1.5, zorder=0
-        )  # above the key
+        axes.plot([x, x], [low, len(rows)], color=COLOURS[colour], lw=1.5, zorder=0)
         beside(axes, text, (x, 1), (0, 3), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=SMALL)
-    for row, p in enumerate(rows):
-        face = {"mfc": None if p.confirmed else "white"}
-        axes.plot([p.per_total, p.per_active], [row, row], color=COLOURS["first"], lw=1.2)
-        if p.n_total > 1.05 * p.n_active:
-            axes.plot(p.per_total, row, "s", color=COLOURS["second"], ms=5.5, **face)
-        axes.plot(p.per_active, row, "o", color=COLOURS["first"], ms=6.5, **face)
+    _draw_models(axes, rows)
     axes.set(
         xscale="log", xlim=(1, 1e5), ylim=(-0.7, len(rows) - 0.3), xlabel="tokens of training per parameter (log scale)"
     )
     axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows], fontsize=SMALL)
-    key = [
-        ("per active parameter", "first"),
-        ("per stored parameter,", "second"),
-        ("of mixtures of experts", "second"),
-        ("hollow: tokens not exact", "muted"),
-        ("at their source", "muted"),
-    ]
-    for line, (text, colour) in enumerate(key):
-        axes.text(30, 4 - line, text, color=COLOURS[colour], fontsize=SMALL, va="center")
     beyond, mixed = [p.n_active for p in rows if p.per_active > past], next(p for p in rows if p.name == "DeepSeek-V3")
     past_it, most = len(beyond), _counted(max(beyond))
     return done(
@@ -259,6 +243,25 @@ def overtrained() -> Drawing:
         f" {mixed.per_active:.0f} per active and {mixed.per_total:.0f} per stored one, next to Chinchilla's"
         f" {PRESCRIBED}. Hollow: tokens not exact at their source.",
     )
+
+
+def _draw_models(axes, rows: tuple[numbers.Placed, ...]) -> None:
+    """A row for each model: a mark per active parameter and, for mixtures of experts, one per stored; and a key."""
+    for row, p in enumerate(rows):
+        face = {"mfc": None if p.confirmed else "white"}
+        axes.plot([p.per_total, p.per_active], [row, row], color=COLOURS["first"], lw=1.2)
+        if p.n_total > 1.05 * p.n_active:
+            axes.plot(p.per_total, row, "s", color=COLOURS["second"], ms=5.5, **face)
+        axes.plot(p.per_active, row, "o", color=COLOURS["first"], ms=6.5, **face)
+    key = [
+        ("per active parameter", "first"),
+        ("per stored parameter,", "second"),
+        ("of mixtures of experts", "second"),
+        ("hollow: tokens not exact", "muted"),
+        ("at their source", "muted"),
+    ]
+    for line, (text, colour) in enumerate(key):
+        axes.text(30, 4 - line, text, color=COLOURS[colour], fontsize=SMALL, va="center")
 
 
 # --- how far guesses reach --------------------------------------------------------------------------------------------
@@ -278,31 +281,13 @@ def factor() -> Drawing:
     """
     fig, (above, below) = drawing.axes(5.0, 5.0, rows=2, sharex=True, height_ratios=(1.15, 1))
     far = simulation.spread()
-    low, mid, high = map(far.quantile, (0.05, 0.5, 0.95))
-    edges = np.geomspace(8, 5_000, 53)
-    above.hist(far.factors, edges, color=COLOURS["first"], alpha=0.4, lw=0)
     told = [
         eq.overtraining(BOARD, pretrain_tokens=tokens) for tokens in (numbers.RUMOUR, ROUNDED, eq.tokens_served(BOARD))
     ]
+    _draw_draws(above, far, told)
     for axes, high_as in ((above, 0.8), (below, 1)):
         axes.axvspan(told[0], told[-1], ymax=high_as, color=COLOURS["claimed"], alpha=0.35, lw=0)
         axes.set(xscale="log", xlim=(8, 5_000))
-    above.axvline(told[1], ymax=0.8, color=COLOURS["claimed"], lw=1.5)
-    top = above.get_ylim()[1] * 1.45
-    above.set(ylim=(0, top), yticks=[])
-    above.spines["left"].set_visible(False)
-    above.plot([low, high], [top * 0.04] * 2, color=COLOURS["bound"], lw=3, solid_capstyle="butt")
-    above.plot(mid, top * 0.04, "o", color=COLOURS["bound"], ms=9)
-    above.set_title(f"{len(far.factors):,} draws, each guess evenly on a log scale", loc="left")
-    above.text(
-        told[1] * 0.97, top * 0.98, f"the lecture:\n{', '.join(f'{x:.0f}' for x in told)}", va="top", ha="center"
-    )
-    above.text(
-        400,
-        top * 0.98,
-        f"middle {significant(mid, 2)};\nnine in ten between\n{significant(low, 2)} and {significant(high, 2)}",
-        va="top",
-    )
     for row, (name, (_text, said)) in enumerate(INPUTS.items()):
         _bar(below, row, far.reach[name], [said(end) for end in simulation.RANGES[name]], told[0])
     below.set(ylim=(len(INPUTS) - 0.5, -0.5), xlabel="over-training factor (log scale)")
@@ -316,6 +301,23 @@ def factor() -> Drawing:
         "If each guess may be off by a factor of two, the over-training factor may be anything from tens to hundreds.",
         _factor_says(far, told),
     )
+
+
+def _draw_draws(axes, far: simulation.Spread, told: list[float]) -> None:
+    """How often the draws give which factor, their middle and nine in ten of them, and what the lecture has."""
+    low, mid, high = map(far.quantile, (0.05, 0.5, 0.95))
+    axes.hist(far.factors, np.geomspace(8, 5_000, 53), color=COLOURS["first"], alpha=0.4, lw=0)
+    axes.axvline(told[1], ymax=0.8, color=COLOURS["claimed"], lw=1.5)
+    top = axes.get_ylim()[1] * 1.45
+    axes.set(ylim=(0, top), yticks=[])
+    axes.spines["left"].set_visible(False)
+    axes.plot([low, high], [top * 0.04] * 2, color=COLOURS["bound"], lw=3, solid_capstyle="butt")
+    axes.plot(mid, top * 0.04, "o", color=COLOURS["bound"], ms=9)
+    axes.set_title(f"{len(far.factors):,} draws, each guess evenly on a log scale", loc="left")
+    lecture = f"the lecture:\n{', '.join(f'{x:.0f}' for x in told)}"
+    axes.text(told[1] * 0.97, top * 0.98, lecture, va="top", ha="center")
+    drawn = f"middle {significant(mid, 2)};\nnine in ten between\n{significant(low, 2)} and {significant(high, 2)}"
+    axes.text(400, top * 0.98, drawn, va="top")
 
 
 def _factor_says(far: simulation.Spread, told: list[float]) -> str:
@@ -374,38 +376,32 @@ def _reading_over_attention(id: str) -> float:
 
 
 def with_kv() -> Drawing:
-    """Cost of a generated token over that of multiplying alone against context: KV makes small models' tokens dear
-    first.
-    """
+    """Cost of a generated token over multiplying alone, against context: KV makes small models' tokens dear first."""
     fig, axes = drawing.axes(5.0, 4.0)
     context, here = np.geomspace(100, 131_072, 300), numbers.EXAMPLE["context"]
     axes.set(xscale="log", yscale="log", xlim=(100, 131_072), ylim=(0.6, 500), xlabel="context (tokens, log scale)")
-    ends, phrases = [], []
+    called = lambda id: plain(catalogue.model(id).name)
+    ends, times = [], {id: _over_multiplying(id, here) for id in WITH_KV}
     for id, colour in WITH_KV.items():
-        name, cost = plain(catalogue.model(id).name), _over_multiplying(id, context)
+        cost = _over_multiplying(id, context)
         axes.plot(context, cost, color=COLOURS[colour], lw=2.5)
-        at = _over_multiplying(id, here)
-        axes.plot(here, at, "o", color=COLOURS[colour], ms=7, zorder=4)
-        ends.append((cost[-1], name.replace("Llama 3.1 ", "Llama\n3.1 "), colour))
-        phrases.append(f"{significant(at, 2)} for {name}")
+        axes.plot(here, times[id], "o", color=COLOURS[colour], ms=7, zorder=4)
+        ends.append((cost[-1], called(id).replace("Llama 3.1 ", "Llama\n3.1 "), colour))
     axes.axvline(here, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     axes.text(here * 0.9, 300, f"{here:,} tokens", ha="right", va="center")
     axes.text(110, 0.93, "compute alone", va="top")
     for id, shift, align in (("llama-3.1-8b", (-8, 4), "right"), ("llama-3.1-405b", (8, -6), "left")):
-        at = _over_multiplying(id, here)
-        beside(axes, f"{significant(at, 2)}×", (here, at), shift, WITH_KV[id], ha=align, va="center")
+        beside(axes, f"{significant(times[id], 2)}×", (here, times[id]), shift, WITH_KV[id], ha=align, va="center")
     name_ends(axes, ends, apart=0.12)
     axes.set(ylabel="cost ÷ compute alone (log scale)")
     thousands(axes, "x")
     axes.yaxis.set_major_formatter("{x:g}")
-    chip = catalogue.chip(numbers.EXAMPLE["chip"])
-    axes.set_title(
-        f"a generated token on {' '.join(plain(chip.name).split()[1:3])},\nweights and KV in FP8, large batch",
-        loc="left",
-    )
+    chip = plain(catalogue.chip(numbers.EXAMPLE["chip"]).name)
+    said = f"a generated token on {' '.join(chip.split()[1:3])},\nweights and KV in FP8, large batch"
+    axes.set_title(said, loc="left")
+    phrases = [f"{significant(at, 2)} for {called(id)}" for id, at in times.items()]
     bends = {id: balanced_context(_on_example(id)) for id in WITH_KV}
     first, last = min(bends, key=bends.__getitem__), max(bends, key=bends.__getitem__)
-    called = lambda id: plain(catalogue.model(id).name)
     least = min(_reading_over_attention(id) for id in WITH_KV)
     return done(
         fig,
@@ -413,7 +409,7 @@ def with_kv() -> Drawing:
         "Past a short context, a generated token of a small model costs what loading its KV cache costs, and its"
         " parameters hardly matter. (H100 in FP8, one byte per cached value.)",
         "Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to"
-        f" 131,072 tokens, both on log scales, on {plain(chip.name)} in FP8. Every curve is level at 1 and then rises"
+        f" 131,072 tokens, both on log scales, on {chip} in FP8. Every curve is level at 1 and then rises"
         f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"
         f" {significant(bends[last], 2)}. At {here:,} tokens it is {listed(phrases)}. Attention's own FLOPs are"
         f" left out: in these models reading the cache costs at least {least:.0f} times as many.",

@@ -1,4 +1,4 @@
-"""The paging lesson's explorables: the batch that one memory holds, and what input costs when prefixes are found again.
+"""The paging lesson's charts: the batch that one memory holds, and what input costs when prefixes are found again.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -11,7 +11,7 @@ from blackboard import units
 from blackboard.catalogue import model, price, system
 from blackboard.catalogue.running_case import Case, plain
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
@@ -125,7 +125,7 @@ def _room_layers(encoding: dict) -> list[dict]:
     ]
 
 
-def room_explorer() -> Explorable:
+def room_chart() -> InteractiveChart:
     """Sequences that one memory holds against their mean length, set aside or in blocks, for a machine and a model."""
     encoding = {
         "x": marks.log_axis("context", "mean tokens of a sequence", FIRST, LAST, "~s"),
@@ -142,7 +142,7 @@ def room_explorer() -> Explorable:
     )
     spec = {**base, "params": _room(), "layer": layers, "title": controls.setting(lengths, *_room_lines())}
     _, held, gain = _told(RACK, **LENGTHS)
-    return Explorable(
+    return InteractiveChart(
         spec,
         "The batch that fits",
         _room_says(),
@@ -317,7 +317,7 @@ def _prefix_layers(encoding: dict) -> list[dict]:
     ]
 
 
-def prefix_explorer() -> Explorable:
+def prefix_chart() -> InteractiveChart:
     """Price of an input token against the turns of a conversation, if all turns come while the cache still has the
     last one, or a share of them.
     """
@@ -337,7 +337,7 @@ def prefix_explorer() -> Explorable:
     ]
     layers = _prefix_layers(encoding)
     spec = {**base, "params": _card(), "layer": layers, "title": marks.title(*_prefix_lines())}
-    return Explorable(
+    return InteractiveChart(
         spec,
         "What a found prefix saves",
         _prefix_says(),

@@ -15,7 +15,7 @@ from blackboard import units
 from blackboard.catalogue import measurement, model
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, name_ends, percent, point
+from blackboard.charts.drawing import Drawing, done, name_ends, note, percent, point
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
@@ -123,9 +123,7 @@ def _overheads() -> tuple[float, float]:
 
 
 def batch_and_cost() -> Drawing:
-    """Cost per token against batch on batching's curve, with the two batches that one memory holds, and what lies
-    between them.
-    """
+    """Cost per token against batch, with the two batches that one memory holds, and what lies between them."""
     fig, axes = drawing.axes(5.0, 3.9)
     known, held, batch = _known(), _batches(), np.geomspace(1, 400, 201)
     low, high = _overheads()
@@ -135,27 +133,20 @@ def batch_and_cost() -> Drawing:
     axes.fill_between(batch, slow(batch, low), slow(batch, high), color=COLOURS["first"], alpha=0.5, lw=0)
     floor = step.cost_floor(known) / CHEAP
     axes.axhline(floor, color=COLOURS["muted"], ls="--", lw=1.5)
-    ends = (
-        (held["reserved"], cost(held["reserved"]), "second"),
-        (held["blocks"], slow(held["blocks"], (low + high) / 2), "first"),
-    )
-    for x, y, colour in ends:
-        axes.plot(x, y, "o", color=COLOURS[colour], ms=9, zorder=5)
-    gain, ideal = ends[0][1] / ends[1][1], ends[0][1] / cost(held["blocks"])
-    point(axes, ends[0][:2], f"{LONGEST:,} set aside:\n{held['reserved']:.0f} sequences", (0.72, 0.88), "second")
-    point(axes, ends[1][:2], f"blocks: {held['blocks']:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "first")
+    few, many = held["reserved"], held["blocks"]
+    dear, cheap = cost(few), slow(many, (low + high) / 2)
+    gain, ideal = dear / cheap, dear / cost(many)
+    for at, text, place, colour in (
+        ((few, dear), f"{LONGEST:,} set aside:\n{few:.0f} sequences", (0.72, 0.88), "second"),
+        ((many, cheap), f"blocks: {many:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "first"),
+    ):
+        axes.plot(*at, "o", color=COLOURS[colour], ms=9, zorder=5)
+        point(axes, at, text, place, colour)
     axes.text(1.1, floor * 1.06, "loading the caches: no batch shares it", color=COLOURS["muted"], va="bottom")
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=(1, 400),
-        ylim=(floor * 0.75, cost(1.0) * 1.3),
-        xlabel="batch (log scale)",
-        ylabel="$ per million tokens (log scale)",
-    )
+    axes.set(xscale="log", yscale="log", xlim=(1, 400), ylim=(floor * 0.75, cost(1.0) * 1.3))
+    axes.set(xlabel="batch (log scale)", ylabel="$ per million tokens (log scale)")
     drawing.thousands(axes, "x")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_yticks([0.2, 0.5, 1, 2, 5, 10])
+    axes.set_yticks([0.2, 0.5, 1, 2, 5, 10], ["0.2", "0.5", "1", "2", "5", "10"])
     axes.yaxis.set_minor_formatter("")
     axes.set_title("OPT-13B, FP16, one A100 40 GB, decoding", loc="left")
     return done(
@@ -165,11 +156,10 @@ def batch_and_cost() -> Drawing:
         " where it is flat.",
         "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
         f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
-        f" ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside memory holds"
-        f" {held['reserved']:.0f}"
-        f" sequences: ${ends[0][1]:.2f}. In blocks of {PAGE} it holds {held['blocks']:.0f}: with a kernel that reads"
-        f" the cache {percent(low)} to {percent(high)} slower, a band, ${ends[1][1]:.2f}, {gain:.1f} times less; with"
-        f" one as fast, {ideal:.1f} times less.",
+        f" ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside memory holds {few:.0f}"
+        f" sequences: ${dear:.2f}. In blocks of {PAGE} it holds {many:.0f}: with a kernel that reads the cache"
+        f" {percent(low)} to {percent(high)} slower, a band, ${cheap:.2f}, {gain:.1f} times less; with one as fast,"
+        f" {ideal:.1f} times less.",
     )
 
 
@@ -216,9 +206,8 @@ def kv_use() -> Drawing:
         "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it.",
         "Stacked bars of what the memory set aside for the KV cache holds, in pairs: vLLM's paper and our simulation,"
         " for OPT-13B with ShareGPT's mean lengths. Share that holds tokens, published and simulated:"
-        f" {'; '.join(phrases)}. The rest is set aside for tokens to come, for tokens that never come, or lies"
-        f" between the"
-        " pieces.",
+        f" {'; '.join(phrases)}. The rest is set aside for tokens to come, for tokens that never come, or lies between"
+        " the pieces.",
     )
 
 
@@ -370,9 +359,8 @@ def prefix_blocks() -> Drawing:
         "fig-prefix-blocks",
         "Blocks that nobody holds keep their content, so that a later request can find them.",
         "Ten blocks of 4 tokens of a prefix cache at six times, as in vLLM's documentation: which request holds each,"
-        f" which are cached, and the free ones in the order in which they will be taken: {phrases}. At 7 blocks"
-        f" 0, 1 and 2"
-        " are found, and cached block 3 is the one that is lost.",
+        f" which are cached, and the free ones in the order in which they will be taken: {phrases}. At 7 blocks 0, 1"
+        " and 2 are found, and cached block 3 is the one that is lost.",
     )
 
 
@@ -410,22 +398,16 @@ def hit_rate_by_turns() -> Drawing:
     point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f}%", (0.76, 0.6))
     axes.text(2.1, 68, "coding\nagent", color=COLOURS["first"], ha="right", va="center")
     axes.text(5.2, 55, "chat", color=COLOURS["second"], ha="left", va="center")
-    axes.text(0.97, 0.06, "dots: found by a real allocator", transform=axes.transAxes, ha="right")
-    axes.set(
-        xscale="log",
-        xlim=(1, 100),
-        ylim=(0, 100),
-        xlabel="turns of a conversation (log scale)",
-        ylabel="input tokens found again (%)",
-    )
+    note(axes, 0.97, 0.06, "dots: found by a real allocator", ha="right", va="baseline")
+    axes.set(xscale="log", xlim=(1, 100), ylim=(0, 100))
+    axes.set(xlabel="turns of a conversation (log scale)", ylabel="input tokens found again (%)")
     drawing.thousands(axes, "x")
     return done(
         fig,
         "fig-hit-rate-by-turns",
         "After a dozen turns nearly all of a conversation's input has been computed before.",
-        "Share of input tokens that a prefix cache finds, 0 to 100%, against the turns of a conversation from 1 to"
-        f" 100 (log scale), if nothing is thrown out. {'; '.join(phrases)}. Dots from a real allocator lie on"
-        f" the curves."
+        "Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to 100"
+        f" (log scale), if nothing is thrown out. {'; '.join(phrases)}. Dots from a real allocator lie on the curves."
         f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f}%.",
     )
 
@@ -504,14 +486,8 @@ def hybrid() -> Drawing:
         phrases.append(f"{plain(net.name)} {mixed[-1]:.1f} GB instead of {whole[-1]:.0f}, {saving:.1f} times less")
     below.text(1_200, 4, plain(model("gemma-3-27b").name), color=COLOURS["first"], va="center")
     below.text(8_000, 0.16, plain(model("gpt-oss-120b").name), color=COLOURS["second"], va="center")
-    below.set(
-        xscale="log",
-        yscale="log",
-        xlim=(1e3, 131_072),
-        ylim=(0.03, 100),
-        xlabel="context (tokens, log scale)",
-        ylabel="GB of KV per sequence (log)",
-    )
+    below.set(xscale="log", yscale="log", xlim=(1e3, 131_072), ylim=(0.03, 100))
+    below.set(xlabel="context (tokens, log scale)", ylabel="GB of KV per sequence (log)")
     below.set_xticks([1e3, 1e4, 1e5], ["1 k", "10 k", "100 k"])
     below.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     name_ends(below, ends, apart=0.09)

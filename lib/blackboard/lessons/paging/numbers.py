@@ -116,43 +116,47 @@ def day() -> dict[str, str]:
     }
 
 
-def hits() -> dict[str, str]:
-    """What a conversation hits, and what that is worth."""
-    [trace], [copilot], [hashing] = (
-        measurement(id).records() for id in ("agent_traces", "copilot_agents_2026", "block_hash_cost")
-    )
+def conversations() -> dict[str, str]:
+    """What a coding agent's conversation hits, and what others found."""
+    [trace], [copilot] = (measurement(id).records() for id in ("agent_traces", "copilot_agents_2026"))
     start, growth, turns = trace["start_tokens"], trace["growth_tokens"], trace["turns"]
-    rate = eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=turns)
-    p, rates = (
-        price(CARD).usd_per_Mtok,
-        {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()},
-    )
-    write, write_1h, read = p.cache_write_5min / p.input, p.cache_write_1h / p.input, p.cached_read / p.input
-    blended = eq.price_blended(input_price=p.input, hit_rate=rate, read_ratio=read, write_ratio=write)
-    sent = turns * start + growth * turns * (turns - 1) / 2  # tokens of input over all turns
-    even = lambda w: f"{eq.hit_rate_even(write_ratio=w, read_ratio=read):.1%}"
-    whole, prefill = (
-        simulation.working_set(AGENTS, turns, start, growth),
-        1e9 * pass_compute(RUNNING, batch=1, pass_tokens=1),
-    )
-    [cached] = measurement("kimi_cache_size").records()
+    rates = {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
+    [gain] = measurement("prefix_cache_gains").records(setting="ShareGPT, nothing to reuse")
     return {
         "codex_start": f"{start:,}",
         "codex_growth": f"{growth:,}",
         "codex_turns": f"{turns}",
-        "codex_rate": f"{rate:.1%}",
+        "codex_rate": f"{agent_rate():.1%}",
         "codex_published": f"{rates['Codex on SWE-bench Pro, what the traces allow']:.1%}",
         "local_rate": f"{rates['the same, Kimi K2.5, local caches']:.1%}",
         "shared_rate": f"{rates['the same, Kimi K2.5, shared store']:.1%}",
-        "codex_end_GB": f"{significant(trace['end_tokens'] * cached['kv_GB'] / cached['context_tokens'], 2)} GB",
-        **{
-            name: f"{simulation.routed(count, route, FULL):.0%}"
-            for name, count, route in (
-                ("random_1", 1, "random"),
-                ("random_12", 12, "random"),
-                ("session_12", 12, "session"),
-            )
-        },
+        "mean_context": f"{start + growth * (turns - 1) / 2:,.0f}",
+        "end_tokens": f"{trace['end_tokens']:,}",
+        "hits_deepseek": f"{rates['all services, a day']:.1%}",
+        "hits_arena_low": f"{rates['Chatbot Arena, LLaVA-NeXT-34B, a month']:.0%}",
+        "hits_arena_high": f"{rates['Chatbot Arena, Vicuna-33B, a month']:.0%}",
+        "hits_copilot": f"{copilot['cached_tokens'] / copilot['input_tokens']:.0%}",
+        "sglang_cost": f"{gain['ratio']:.1%}",
+        "mooncake_small": f"{rates['trace, cache of 1,000 blocks']:.0%}",
+        "mooncake_large": f"{rates['trace, cache of 50,000 blocks']:.0%}",
+    }
+
+
+def agent_rate() -> float:
+    """Share of its input that the coding agent of the traces finds again."""
+    turns, start, growth = simulation.agent()
+    return eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=turns)
+
+
+def cached_prices() -> dict[str, str]:
+    """What a hit is worth on a price card."""
+    turns, start, growth = simulation.agent()
+    p = price(CARD).usd_per_Mtok
+    write, write_1h, read = p.cache_write_5min / p.input, p.cache_write_1h / p.input, p.cached_read / p.input
+    blended = eq.price_blended(input_price=p.input, hit_rate=agent_rate(), read_ratio=read, write_ratio=write)
+    sent = turns * start + growth * turns * (turns - 1) / 2  # tokens of input over all turns
+    even = lambda w: f"{eq.hit_rate_even(write_ratio=w, read_ratio=read):.1%}"
+    return {
         "card_date": price(CARD).valid_from,
         "card_write": f"{write:g}",
         "card_read": f"{read:g}",
@@ -162,28 +166,39 @@ def hits() -> dict[str, str]:
         "agent_plain": f"${p.input * sent / 1e6:.2f}",
         "even_5": even(write),
         "even_1h": even(write_1h),
-        "hits_deepseek": f"{rates['all services, a day']:.1%}",
-        "hits_arena_low": f"{rates['Chatbot Arena, LLaVA-NeXT-34B, a month']:.0%}",
-        "hits_arena_high": f"{rates['Chatbot Arena, Vicuna-33B, a month']:.0%}",
-        "hits_copilot": f"{copilot['cached_tokens'] / copilot['input_tokens']:.0%}",
-        "sglang_cost": (
-            f"{measurement('prefix_cache_gains').records(setting='ShareGPT, nothing to reuse')[0]['ratio']:.1%}"
-        ),
-        "mooncake_small": f"{rates['trace, cache of 1,000 blocks']:.0%}",
-        "mooncake_large": f"{rates['trace, cache of 50,000 blocks']:.0%}",
-        "hash_low": f"{hashing['low_ns_per_token']}",
-        "hash_high": f"{hashing['high_ns_per_token']}",
+    }
+
+
+def caches() -> dict[str, str]:
+    """How large a cache must be for many agents, and what routing between servers loses."""
+    [trace], [cached] = (measurement(id).records() for id in ("agent_traces", "kimi_cache_size"))
+    whole, each = simulation.working_set(AGENTS, *simulation.agent()), cached["kv_GB"] / cached["context_tokens"]
+    routed = lambda count, route, room: f"{simulation.routed(count, route, room):.0%}"
+    return {
+        "random_1": routed(1, "random", FULL),
+        "random_12": routed(12, "random", FULL),
+        "session_12": routed(12, "session", FULL),
         "agents": f"{AGENTS}",
         "pause": pretty(simulation.AGENT_PAUSE, "s", 2),
         "set_tokens": f"{significant(whole / 1e6, 2)} million",
         "kimi_kB": f"{1e6 * cached['kv_GB'] / cached['context_tokens']:.0f} kB",
-        "mean_context": f"{start + growth * (turns - 1) / 2:,.0f}",
-        "end_tokens": f"{trace['end_tokens']:,}",
-        "set_GB": f"{significant(whole * cached['kv_GB'] / cached['context_tokens'], 2)} GB",
+        "codex_end_GB": f"{significant(trace['end_tokens'] * each, 2)} GB",
+        "set_GB": f"{significant(whole * each, 2)} GB",
         "room_found": f"{simulation.agents(whole, 'random'):.0%}",
-        "tight_12": f"{simulation.routed(12, 'random', 1.5 * whole):.0%}",
-        "hash_threads_low": f"{hashing['low_ns_per_token'] / prefill / (1 - rate):.0f}",
-        "hash_threads_high": f"{hashing['high_ns_per_token'] / prefill / (1 - rate):.0f}",
+        "tight_12": routed(12, "random", 1.5 * whole),
+    }
+
+
+def hashes() -> dict[str, str]:
+    """What hashing blocks costs, beside computing their tokens."""
+    [hashing] = measurement("block_hash_cost").records()
+    prefill = 1e9 * pass_compute(RUNNING, batch=1, pass_tokens=1)
+    threads = lambda cost: f"{cost / prefill / (1 - agent_rate()):.0f}"
+    return {
+        "hash_low": f"{hashing['low_ns_per_token']}",
+        "hash_high": f"{hashing['high_ns_per_token']}",
+        "hash_threads_low": threads(hashing["low_ns_per_token"]),
+        "hash_threads_high": threads(hashing["high_ns_per_token"]),
         "prefill_ns": significant(prefill, 2),
     }
 
@@ -214,4 +229,4 @@ def layers() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return room() | worth() | day() | hits() | layers()
+    return room() | worth() | day() | conversations() | cached_prices() | caches() | hashes() | layers()

@@ -1,4 +1,4 @@
-"""The pipelining lesson's explorables: whose memory stages save, how long a pipeline idles, and a player of schedules.
+"""The pipelining lesson's charts: whose memory stages save, how long a pipeline idles, and a player of schedules.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -12,13 +12,13 @@ import math
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import marks, style
-from blackboard.charts.interactive import Explorable, curve, derived, inside, percent, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, percent, slider, sweep
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import figures, simulation
 from blackboard.units import pretty, significant
 
-STAGES, BATCHES = 4, 8  # where the explorables start
+STAGES, BATCHES = 4, 8  # where the interactive charts start
 EACH = "GB/chip"
 
 
@@ -96,7 +96,7 @@ def _memory_layers(encoding: dict) -> list[dict]:
     ]
 
 
-def memory_explorer() -> Explorable:
+def memory_chart() -> InteractiveChart:
     """Memory of a GPU against stages, with context, micro-batch, parameters, KV, GPUs per stage and the GPU's memory
     to choose.
     """
@@ -114,7 +114,7 @@ def memory_explorer() -> Explorable:
         plain(catalogue.model(RUNNING.model).name),
     )
     at = lambda formula, stages: significant(formula(start, stages=stages) / units.factor("GB"))
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _loaded(), "layer": layers, "title": marks.title(*_memory_lines())},
         "Memory of a GPU against stages",
         f"Memory of a GPU in GB, 0.1 to 100,000 (log scale), against 1 to 16 pipeline stages, for {model} in"
@@ -196,7 +196,7 @@ def _enough() -> tuple[str, str]:
     )
 
 
-def bubble_explorer() -> Explorable:
+def bubble_chart() -> InteractiveChart:
     """Bubble against micro-batches, with stages, chunks and the times of the passes to choose."""
     across = marks.log_axis("micro_batches", "micro-batches (log scale)", 1, 256)
     share = marks.axis("bubble", "bubble (% of the step)", 0, 100, [0, 25, 50, 75, 100])
@@ -218,7 +218,7 @@ def bubble_explorer() -> Explorable:
     }
     known["idle"] = eq.idle_zero_bubble(known)
     at = {name: f"{100 * formula(known):.1f}%" for name, formula in CURVES.items()}
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _shaped(), "layer": layers, "title": marks.title(f"{shape} + {times}", *_enough())},
         "Bubble against micro-batches",
         "Idle share of a training step, 0 to 100%, against micro-batches from 1 to 256 (log scale), with sliders for"

@@ -21,7 +21,7 @@ from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, listed
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
-from blackboard.lessons.pipelining.simulation import Box, Costs, Schedule, Timeline
+from blackboard.lessons.pipelining.timeline import Box, Costs, Schedule, Timeline
 from blackboard.units import pretty, significant
 
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
@@ -256,22 +256,11 @@ def training() -> Drawing:
     stop, end, last = max(box.end for box in run.boxes if box.kind == "F"), run.makespan, RACKS - 1
     for rack, row in enumerate(run.rows):
         ends, starts = [0, *(box.end for box in row)], [*(box.start for box in row), end]
-        axes.barh(
-            [rack] * len(ends),
-            [b - a for a, b in zip(ends, starts)],
-            0.92,
-            ends,
-            color=COLOURS["muted"],
-            alpha=0.15,
-            lw=0,
-        )
+        idle = [b - a for a, b in zip(ends, starts)]
+        axes.barh([rack] * len(ends), idle, 0.92, ends, color=COLOURS["muted"], alpha=0.15, lw=0)
     _draw(axes, run, Costs(), inches=4.2)
-    for x, level, word in (
-        (1.1, last, "fill"),
-        (stop - 1.3, 0, "drain"),
-        (stop + 1.3, 0, "fill"),
-        (end - 1.15, last, "drain"),
-    ):
+    words = (1.1, last, "fill"), (stop - 1.3, 0, "drain"), (stop + 1.3, 0, "fill"), (end - 1.15, last, "drain")
+    for x, level, word in words:
         axes.text(x, level, word, ha="center", va="center", color=COLOURS["bound"], style="italic")
     axes.axvline(stop, color=COLOURS["bound"], lw=2.2)
     for x, word in ((stop / 2, "forward"), ((stop + end) / 2, "backward")):
@@ -345,41 +334,16 @@ def measured() -> Drawing:
     """The zero-bubble paper's throughputs against their simulation, and how far the ideal is above each."""
     rows = numbers.compared()
     fig, (axes, gaps) = drawing.axes(5.0, 5.9, 2, 1, height_ratios=(3.0, 2.0))
-    span = [0.8 * min(row.measured_throughput for row in rows), 1.3 * max(row.throughput for row in rows)]
-    axes.plot(span, span, color=COLOURS["bound"], lw=1.5)
-    axes.text(2.05, 2.6, "measured = simulated", rotation=38, rotation_mode="anchor", ha="center", va="bottom")
     above = {
         name: [100 * (row.throughput / row.measured_throughput - 1) for row in rows if row.schedule == name]
         for name in LOOKS
     }
+    _draw_throughputs(axes, rows)
     for line, (name, (colour, marker)) in enumerate(LOOKS.items()):
-        mine = [row for row in rows if row.schedule == name]
-        look = {"color": COLOURS[colour], "ms": 5.5, "mfc": "none", "mew": 1.4}
-        axes.plot([row.throughput for row in mine], [row.measured_throughput for row in mine], marker, **look)
-        gaps.plot(above[name], [line] * len(mine), marker, **look)
+        gaps.plot(above[name], [line] * len(above[name]), marker, color=COLOURS[colour], ms=5.5, mfc="none", mew=1.4)
         gaps.text(-0.4, line, name, color=COLOURS[colour], ha="right", va="center")
-    axes.set(xscale="log", yscale="log", xlim=span, ylim=span, xticks=(1, 2, 5, 10), yticks=(1, 2, 5, 10))
-    axes.set(xlabel="simulated (samples per second per GPU, log)", ylabel="measured (the same, log)")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter("{x:g}")
-        axis.set_minor_formatter("")
-    for model in simulation.SETUPS:
-        mine = [row for row in rows if row.model == model]
-        axes.annotate(
-            model,
-            (max(row.throughput for row in mine), min(row.measured_throughput for row in mine)),
-            (9, -3),
-            textcoords="offset points",
-            va="top",
-            ha="center",
-        )
-    gaps.set(
-        xlim=(0, 20),
-        ylim=(len(LOOKS) - 0.5, -0.5),
-        yticks=[],
-        xticks=range(0, 21, 5),
-        xlabel="simulated above measured (%)",
-    )
+    gaps.set(xlim=(0, 20), ylim=(len(LOOKS) - 0.5, -0.5), yticks=[], xticks=range(0, 21, 5))
+    gaps.set(xlabel="simulated above measured (%)")
     gaps.axvline(0, color=COLOURS["bound"], lw=2.5)
     least, most = min(map(min, above.values())), max(map(max, above.values()))
     said = ", ".join(f"{name} {np.mean(values):.0f}%" for name, values in above.items())
@@ -393,6 +357,25 @@ def measured() -> Drawing:
         f" far the simulation is above each, {least:.1f} to {most:.1f}%; on average {said}. No measurement beats the"
         " ideal.",
     )
+
+
+def _draw_throughputs(axes, rows: Sequence[simulation.Comparison]) -> None:
+    """Measured against simulated throughput of each run, by schedule, with the names of the models below."""
+    span = [0.8 * min(row.measured_throughput for row in rows), 1.3 * max(row.throughput for row in rows)]
+    axes.plot(span, span, color=COLOURS["bound"], lw=1.5)
+    axes.text(2.05, 2.6, "measured = simulated", rotation=38, rotation_mode="anchor", ha="center", va="bottom")
+    for name, (colour, marker) in LOOKS.items():
+        points = [(row.throughput, row.measured_throughput) for row in rows if row.schedule == name]
+        axes.plot(*zip(*points), marker, color=COLOURS[colour], ms=5.5, mfc="none", mew=1.4)
+    axes.set(xscale="log", yscale="log", xlim=span, ylim=span, xticks=(1, 2, 5, 10), yticks=(1, 2, 5, 10))
+    axes.set(xlabel="simulated (samples per second per GPU, log)", ylabel="measured (the same, log)")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")
+    for model in simulation.SETUPS:
+        mine = [row for row in rows if row.model == model]
+        corner = max(row.throughput for row in mine), min(row.measured_throughput for row in mine)
+        axes.annotate(model, corner, (9, -3), textcoords="offset points", va="top", ha="center")
 
 
 def stage_memory() -> Drawing:
@@ -410,12 +393,8 @@ def stage_memory() -> Drawing:
     axes.set_xticks(places, [f"{p}" for p in stages])
     beside(axes, "KV", (places[-1] + 0.31, kv[-1] / 2), (7, 0), "kv", va="center")
     beside(axes, "weights", (places[-1] + 0.31, kv[-1] + weights[-1] / 2), (7, 0), "weights", va="center")
-    axes.set(
-        xlabel="pipeline stages P",
-        ylabel="GB per GPU",
-        xlim=(-0.5, len(stages) + 0.2),
-        ylim=(0, max(kv + weights) * 1.12),
-    )
+    axes.set(xlabel="pipeline stages P", ylabel="GB per GPU", xlim=(-0.5, len(stages) + 0.2))
+    axes.set(ylim=(0, max(kv + weights) * 1.12))
     axes.grid(axis="x", visible=False)
     board = numbers.BOARD
     axes.set_title(
@@ -533,18 +512,8 @@ DOMAINS = ("a100-80gb-8", "h100-8", "h200-8", "b200-8", "gb200-nvl72", "vr200-nv
 def weights_in_parallel() -> Drawing:
     """Time to read the weights once on a whole scale-up domain: the domain did more than the chip."""
     systems = [catalogue.system(id) for id in DOMAINS]
-    time = {
-        row.id: (
-            eq.parallel_weight_time(
-                n_total=numbers.HUNDREDS,
-                bytes_per_param=1,
-                domain=row.symbols()["domain"],
-                chip_bandwidth=row.symbols()["chip_bandwidth"],
-            )
-            / MS
-        )
-        for row in systems
-    }
+    read = eq.parallel_weight_time.bind(n_total=numbers.HUNDREDS, bytes_per_param=1)
+    time = {row.id: read(row) / MS for row in systems}
     fig, axes = drawing.axes(5.0, 3.9)
     for line, row in enumerate(systems):
         fits = row.hbm_bytes >= numbers.HUNDREDS
@@ -559,11 +528,8 @@ def weights_in_parallel() -> Drawing:
     chip, domain = time[before] / time[between], time[between] / time[after]
     for start, end, word in ((before, between, f"chips: {chip:.1f}×"), (between, after, f"domain: {domain:.0f}×")):
         _gain(axes, (time[start], DOMAINS.index(start)), (time[end], DOMAINS.index(end)), 1.35 * time[before], word)
-    axes.set(
-        xlim=(0, 2 * time[before]),
-        ylim=(len(systems) - 0.5, -0.5),
-        xlabel=f"ms to read {pretty(numbers.HUNDREDS, 'byte')} of weights once",
-    )
+    axes.set(xlim=(0, 2 * time[before]), ylim=(len(systems) - 0.5, -0.5))
+    axes.set(xlabel=f"ms to read {pretty(numbers.HUNDREDS, 'byte')} of weights once")
     axes.grid(axis="y", visible=False)
     said = "; ".join(f"{_domain(row)} {significant(time[row.id])} ms" for row in systems)
     small = listed([_domain(row) for row in systems if row.hbm_bytes < numbers.HUNDREDS])

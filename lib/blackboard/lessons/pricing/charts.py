@@ -1,4 +1,4 @@
-"""The pricing lesson's explorables: what a step in a price says of the model, and where a KV cache lies cheapest.
+"""The pricing lesson's charts: what a step in a price says of the model, and where a KV cache lies cheapest.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -14,7 +14,7 @@ from blackboard import units
 from blackboard.catalogue import price, system, tier
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import Explorable, curve, decades, derived, inside, menu, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, decades, derived, inside, menu, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing import equations as eq
@@ -161,7 +161,7 @@ def _card_layers(encoding: dict, leaves: str) -> list[dict]:
     ]
 
 
-def card_explorer() -> Explorable:
+def card_chart() -> InteractiveChart:
     """Cost of an output token against context, with machine, model and batch to choose, and the staircase of a
     price.
     """
@@ -176,7 +176,7 @@ def card_explorer() -> Explorable:
     spec = {**base, "params": _card(), "layer": layers, "title": marks.title(controls.MACHINE_LINE, *_card_lines())}
     real = START | {"batch": 1e9 * step.critical_batch(START), "kv_bytes_per_token": REAL}
     level, kept = DECODE(real, context=START["step_context"]), pretty(REAL, "byte", 2)
-    return Explorable(
+    return InteractiveChart(
         spec,
         "A price step and the cost beneath it",
         _card_says(),
@@ -365,7 +365,7 @@ def _hold_lines() -> tuple[str, ...]:
     return model, f"'$/GB (' + year + '): ' + {paid}", found, until, rest
 
 
-def hold_explorer() -> Explorable:
+def hold_chart() -> InteractiveChart:
     """Cost of keeping a token's KV against time, on four kinds of memory, or of computing it again."""
     usd = marks.log_axis("flash", "$ per million tokens", LOW, HIGH, "~g")
     time = marks.log_axis("hold_time", "time kept", 0.1, 10**LAST)
@@ -390,7 +390,7 @@ def hold_explorer() -> Explorable:
         "layer": layers,
         "title": marks.title(*_hold_lines()),
     }
-    return Explorable(
+    return InteractiveChart(
         spec,
         "Where a cache is cheapest to keep",
         _hold_says(),

@@ -58,7 +58,6 @@ def step_of_price() -> dict[str, str]:
     own = lambda id: eq.kv_implied(BOARD, n_active=model(id).n_active)  # for each model's own active parameters
     times = lambda id: f"{net(id) / own(id):,.0f}"
     flash, rack = model("deepseek-v4-flash"), system(RUNNING.system)
-    needs = found.kv.high / SIZES.high
     return {
         "kv_fp8": kv(BOARD["flops"]),
         "kv_fp4": kv(2 * BOARD["flops"]),
@@ -75,7 +74,7 @@ def step_of_price() -> dict[str, str]:
         "own_405": f"{own('llama-3.1-405b'):,.0f}",
         "kv_rack": significant(found.kv.mid, 2),
         "rack_ratio": f"{rack.flops('fp8') / rack.bandwidth / 2:g}",
-        "flash_needs": significant(flash.kv_bytes_per_token() / needs / 1e9, 2),
+        "flash_needs": significant(flash.kv_bytes_per_token() / (found.kv.high / SIZES.high) / 1e9, 2),
         "flash_active": significant(flash.n_active / 1e9, 2),
         "balanced_v3": balanced("deepseek-v3"),
         "balanced_bf16": significant(balanced_with_attention("bf16"), 2),

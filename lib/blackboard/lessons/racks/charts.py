@@ -1,4 +1,4 @@
-"""The racks lesson's explorable: where the rack's boundary starts to hurt.
+"""The racks lesson's interactive chart: where the rack's boundary starts to hurt.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import Explorable, curve, derived, menu, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, menu, slider, sweep
 from blackboard.lessons.racks import equations as eq
 
 SYSTEMS = (
@@ -90,7 +90,7 @@ def _layers(encoding: dict, here: str, hurts: str) -> list[dict]:
     ]
 
 
-def boundary_explorer() -> Explorable:
+def boundary_chart() -> InteractiveChart:
     """Time over several racks, in times of one rack, against the ratio of the two bandwidths; a system is marked."""
     ratio_axis = marks.log_axis("ratio", "scale-up ÷ scale-out bandwidth", 0.1, 100, "~g")
     encoding = {"x": ratio_axis, "y": marks.log_axis("slowdown", "time ÷ time in one rack", 0.04, 100, "~g")}
@@ -106,7 +106,7 @@ def boundary_explorer() -> Explorable:
     costs = f"'ratio ' + {_times('ratio_here')} + ': a layer takes ' + {_times(here)} + ' times as long as in one rack'"
     found = eq.slowdown(RUNNING, racks=2)
     ratio = RUNNING.symbols()["scale_up"] / RUNNING.symbols()["scale_out"]
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": params, "layer": layers, "title": marks.title(_RATES, said, costs)},
         "Where the rack's boundary hurts",
         "Time of a layer's traffic over several racks, in times of one rack, against the ratio of scale-up to"

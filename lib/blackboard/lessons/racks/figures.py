@@ -17,7 +17,7 @@ from matplotlib.transforms import blended_transform_factory
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, point
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, point, write_lines
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import moe, numbers, simulation
@@ -299,12 +299,7 @@ def ep_times() -> Drawing:
             " second"
         )
     axes.text(1, 1, "tokens/s", **edge)
-    axes.set(
-        xlim=(0, 190),
-        ylim=(0.6 - len(links), 1.3),
-        yticks=[],
-        xlabel="µs per layer: dispatch and combine",
-    )
+    axes.set(xlim=(0, 190), ylim=(0.6 - len(links), 1.3), yticks=[], xlabel="µs per layer: dispatch and combine")
     axes.spines["left"].set_visible(False)
     load = f"{example['tokens_per_chip']} tokens per GPU, {example['copies']} copies"
     all_ = f"{whole['layers']} layers, {whole['micro_batches']} micro-batches"
@@ -326,37 +321,21 @@ def measured_links() -> Drawing:
     rows = numbers.measured_exchanges()
     names, chip = list(dict.fromkeys(row.name for row in rows)), catalogue.chip("h200")
     size, beta = np.geomspace(1e3, 1e9, 200), chip.scale_up.bytes_per_s
-    exchange = lambda size, start: (
-        eq.exchange_time(message=size, chips=chip.scale_up.domain_chips, scale_up=beta, start_time=start) / US
-    )
+    at = eq.exchange_time.bind(chips=chip.scale_up.domain_chips, scale_up=beta)
+    exchange = lambda size, start: at(message=size, start_time=start) / US
     below, ratios = sum(row.measured < row.ideal for row in rows), [row.measured / row.ideal for row in rows]
     alphas = [min(row.measured for row in rows if row.name == name) for name in names]
     axes.fill_between(
         size, exchange(size, min(alphas)), exchange(size, max(alphas)), color=COLOURS["muted"], alpha=0.25, lw=0
     )
     axes.plot(size, exchange(size, 0), color=COLOURS["bound"], lw=2.2)
-    for name, (colour, marker, place) in zip(names, LOOKS):
+    for name, (marker, _, colour) in zip(names, LOOKS):
         mine = [row for row in rows if row.name == name]
-        axes.plot(
-            [row.bytes_per_chip for row in mine],
-            [row.measured / US for row in mine],
-            marker,
-            color=COLOURS[colour],
-            ms=5.5,
-            mfc="none",
-            mew=1.4,
-        )
-        axes.text(
-            0.03,
-            place,
-            f"{'○□△◇'[names.index(name)]} {name}",
-            transform=axes.transAxes,
-            color=COLOURS[colour],
-            va="center",
-        )
-    axes.text(
-        8e6, 3, f"bytes that travel\n÷ {_rate(beta)}:\n{below or 'no'} point{'s' * (below > 1)} below", va="center"
-    )
+        sizes, times = [row.bytes_per_chip for row in mine], [row.measured / US for row in mine]
+        axes.plot(sizes, times, marker, color=COLOURS[colour], ms=5.5, mfc="none", mew=1.4)
+    write_lines(axes, 0.03, 0.95, 0.07, [(f"{sign} {name}", colour) for name, (_, sign, colour) in zip(names, LOOKS)])
+    fewer = f"{below or 'no'} point{'s' * (below > 1)} below"
+    axes.text(8e6, 3, f"bytes that travel\n÷ {_rate(beta)}:\n{fewer}", va="center")
     starts = f"{min(alphas) / US:.1f} to {max(alphas) / US:.1f}"
     point(axes, (1e4, exchange(1e4, min(alphas))), f"the same after a latency\nof {starts} µs", (0.25, 0.12), "muted")
     axes.set(xscale="log", yscale="log", xlim=(1e3, 1e9), ylim=(1, 5e3))
@@ -375,12 +354,7 @@ def measured_links() -> Drawing:
     )
 
 
-LOOKS = (
-    ("first", "o", 0.95),
-    ("second", "s", 0.88),
-    ("third", "^", 0.81),
-    ("fourth", "D", 0.74),
-)  # colour, marker, height of the name
+LOOKS = (("o", "○", "first"), ("s", "□", "second"), ("^", "△", "third"), ("D", "◇", "fourth"))  # marker, sign, colour
 
 
 # --- racks and deployments --------------------------------------------------------------------------------------------
@@ -407,15 +381,11 @@ def domains() -> Drawing:
     dies = DIES * ultra.scale_up.domain_chips
     axes.plot(_year(ultra), dies, "D", color=COLOURS["third"], mfc="white", ms=8)
     beside(axes, f"“NVL{dies}”: {dies} dies", (_year(ultra), dies), (-8, 0), "third", ha="right", va="center")
-    axes.set(
-        yscale="log",
-        ylim=(3, 40_000),
-        xlim=(_year(nvidia[0]) - 0.7, _year(ultra) + 0.5),
-        ylabel="chips in a scale-up domain (log scale)",
-    )
+    axes.set(yscale="log", ylim=(3, 40_000), xlim=(_year(nvidia[0]) - 0.7, _year(ultra) + 0.5))
+    axes.set(ylabel="chips in a scale-up domain (log scale)")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_title("NVIDIA, through switches; Google, in a torus", loc="left")
-    axes.text(0.99, 0.02, "hollow: announced", transform=axes.transAxes, color=COLOURS["muted"], ha="right")
+    note(axes, 0.99, 0.02, "hollow: announced", "muted", ha="right", va="baseline")
     told = lambda chips: ", ".join(f"{_short(chip)} {chip.scale_up.domain_chips:,}" for chip in chips)
     return done(
         fig,
@@ -496,12 +466,8 @@ def nodes() -> Drawing:
     axes.text(1, top_k + 0.12, f"a node for each of {top_k} experts", color=COLOURS["muted"], va="bottom")
     point(axes, (11, curves["free"][10]), "from all groups", (0.16, 0.8), "first")
     point(axes, (22, curves["limited"][21]), f"from {LIMIT} of {GROUPS} groups", (0.6, 0.5), "second")
-    axes.set(
-        xlabel="nodes of 8 GPUs that share a layer's experts",
-        ylabel="nodes that a token goes to",
-        xlim=(0, MOST_NODES),
-        ylim=(0, 9),
-    )
+    axes.set(xlabel="nodes of 8 GPUs that share a layer's experts", ylabel="nodes that a token goes to")
+    axes.set(xlim=(0, MOST_NODES), ylim=(0, 9))
     return done(
         fig,
         "fig-nodes",

@@ -1,4 +1,4 @@
-"""The reversibility lesson's explorables: activations against depth, kept in four ways, and how long digits survive
+"""The reversibility lesson's charts: activations against depth, kept in four ways, and how long digits survive
 the way back.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
@@ -12,7 +12,7 @@ from typing import Any
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import marks
-from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility.equations import KEPT
 from blackboard.lessons.reversibility.simulation import VALUE
@@ -100,7 +100,7 @@ def _names(encoding: dict) -> list[dict]:
     ]
 
 
-def memory_explorer() -> Explorable:
+def memory_chart() -> InteractiveChart:
     """Activations against depth, stored, checkpointed and reversible, with the network's sizes to choose."""
     encoding = {
         "x": marks.log_axis("depth", "layers", 1, 256),
@@ -126,7 +126,7 @@ def memory_explorer() -> Explorable:
     )
     start, name = _start(), plain(catalogue.model(RUNNING.model).name)
     at = {name_: pretty(formula(start), "byte") for name_, formula in CURVES.items()}
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _sizes(), "layer": layers, "title": marks.title(sized, stored, marked, back)},
         "Activations against depth",
         "Activations that training keeps, 0.001 to 100,000 GB, against 1 to 256 layers, both log, with sliders for"
@@ -187,26 +187,25 @@ def _error_controls() -> list[dict]:
     ]
 
 
-def error_explorer() -> Explorable:
+def error_chart() -> InteractiveChart:
     """Difference after depth layers, with the factor per layer, depth and precision to choose."""
     apart = marks.log_axis("difference", "relative difference; at 1 no digit is right", 1e-17, 1e4, "~e")
+    apart["axis"]["values"] = [10.0**n for n in range(-16, 1, 4)]
     encoding = {"x": marks.axis("depth", "layers", 1, 256, [1, 64, 128, 192, 256]), "y": apart}
-    encoding["y"]["axis"]["values"] = [10.0**n for n in range(-16, 1, 4)]
     base = sweep("depth", 1, 256, points=52, log=False)
     base["transform"] += [
         curve(eq.difference, "depth", "difference", "1"),
         *(curve(eq.difference, "depth", name, "1", rounding=value) for name, value in ROUNDING.items()),
     ]
     low = lambda layer, name: {**layer, "transform": [{"filter": f"datum.{name} < 50"}]}  # the names stand above
-    thin = [low(marks.line(name, TINTS[name], encoding, strokeWidth=1.5), name) for name in FORMATS]
     now = inside(eq.difference, "1")
-    called = [
-        marks.name(encoding, f"'{word}'", TINTS[name], repr(1.0 + 57 * n), "1000", dy=0)
+    names = [
+        row
         for n, (name, (word, _)) in enumerate(FORMATS.items())
+        for row in marks.name(encoding, f"'{word}'", TINTS[name], repr(1.0 + 57 * n), "1000", dy=0)
     ]
-    names = [row for rows in called for row in rows]
     layers = [
-        *thin,
+        *(low(marks.line(name, TINTS[name], encoding, strokeWidth=1.5), name) for name in FORMATS),
         low(marks.line("difference", "total", encoding, strokeWidth=4), "difference"),
         marks.rule(encoding, None, y="1"),
         marks.at(encoding, DOT | {"color": marks.PAINTS["chosen"]}, x="depth", y=f"{now} < 50 ? {now} : null"),
@@ -217,16 +216,14 @@ def error_explorer() -> Explorable:
     ends = lambda name: math.ceil(LOST({"difference": 1, "rounding": ROUNDING[name], "gain_per_layer": chi}))
     gone = ", ".join(f"{word} {ends(name)}" for name, (word, _) in FORMATS.items())
     found = significant(eq.difference({"rounding": ROUNDING["fp32"], "gain_per_layer": chi, "depth": DEPTH}), 2)
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _error_controls(), "layer": layers, "title": marks.title(*_error_lines(now))},
         "How long digits survive the way back",
-        "Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ,"
-        " from"
+        "Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ, from"
         " one rounding in BF16, FP16, FP32 and FP64, with controls for format, χ and layers. Straight lines rise side"
         f" by side. At χ = {chi:g} all digits are gone after so many layers: {gone}; in FP32 {DEPTH} layers leave"
         f" {found}.",
         "Each format has its digits, and each layer costs as many as χ says. A factor near 1 makes even short formats"
-        " last; twice the digits last twice the layers, whatever the factor. Try χ = 2: a bit is lost in every"
-        " layer.",
+        " last; twice the digits last twice the layers, whatever the factor. Try χ = 2: a bit is lost in every layer.",
         result=(1,),
     )

@@ -17,7 +17,7 @@ from matplotlib.patches import Circle, Rectangle
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, percent, point
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, percent, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as serving
 from blackboard.lessons.reversibility import equations as eq
@@ -89,8 +89,7 @@ def coupling() -> Drawing:
         fig,
         "fig-coupling",
         "The way back runs the same f forward on the half that passed through unchanged, so f needs no inverse.",
-        "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it"
-        " passes"
+        "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes"
         " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back,"
         " with the same picture: x is there to be read off, the same f is computed forwards from it and taken off z,"
         " which leaves y. Nothing is ever computed through f from its result to its input, so f needs no inverse.",
@@ -119,11 +118,9 @@ def blocks() -> Drawing:
         fig,
         "fig-blocks",
         "A residual block overwrites its input. A block of two streams keeps enough to compute its input again.",
-        "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and"
-        " the"
+        "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the"
         " two are added to x + f(x); x itself is gone. Right, a block of two streams x and y: a branch of x goes"
-        " through f and is added to y. Then the streams cross: y + f(x) becomes the new x, the old x becomes the"
-        " new y,"
+        " through f and is added to y. Then the streams cross: y + f(x) becomes the new x, the old x becomes the new y,"
         " unchanged. From the two at the top the two at the bottom can be had again.",
     )
 
@@ -254,23 +251,16 @@ def avalanche() -> Drawing:
     point(axes, (3, 100 * found["y"][3]), "cipher,\nflip in y", (0.34, 0.92), Y)
     point(axes, (8, 100 * nets["residual"][KNOTS.index(8)]), "residual network with LayerNorm", (0.6, 0.2), "third")
     point(axes, (8, 100 * nets["plain"][KNOTS.index(8)]), "plain network,\nlarge weights", (0.66, 0.56), "fourth")
-    axes.set(
-        xlim=(-0.4, 24.4),
-        ylim=(0, 66),
-        xlabel="rounds, or layers",
-        ylabel="bits flipped by one (%)",
-        xticks=range(0, 25, 4),
-    )
+    axes.set(xlim=(-0.4, 24.4), ylim=(0, 66))
+    axes.set(xlabel="rounds, or layers", ylabel="bits flipped by one (%)", xticks=range(0, 25, 4))
     return done(
         fig,
         "fig-avalanche",
         "A cipher spreads one flipped bit to half of all bits within three rounds. A trainable network does not,"
         " however deep.",
-        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to"
-        " 66"
+        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66"
         f"%, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
-        f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}."
-        " The"
+        f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. The"
         f" formula for one round says {percent(level, 1)}. A residual network with LayerNorm stays at"
         f" {percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain network of large weights reaches"
         f" {percent(nets['plain'][-1])}.",
@@ -306,10 +296,8 @@ def weakness() -> Drawing:
         " cipher's cannot.",
         f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to"
         f" {simulation.SHIFT}; foretold by slopes from queries next to the block, the key unknown. Left, a residual"
-        f" network of {simulation.DEEP} layers: points lie along the diagonal, correlation"
-        f" {net.told.correlation:.2f}."
-        f" Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation"
-        f" {cipher.told.correlation:.2f}."
+        f" network of {simulation.DEEP} layers: points lie along the diagonal, correlation {net.told.correlation:.2f}."
+        f" Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation {cipher.told.correlation:.2f}."
         f" Two plaintexts are told apart in {percent(net.apart)} of trials on the network and in"
         f" {percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext"
         f" are found, or others with its ciphertext, in {percent(net.broken.matched)} and"
@@ -340,14 +328,8 @@ def memory() -> Drawing:
         axes.plot(DEPTHS, [one.kept / MB for one in found], "o", color=COLOURS[ink], ms=7)
         axes.plot(DEPTHS, [one.traced / MB for one in found], "+", color=COLOURS[ink], ms=9, mew=1.6)
         said.append(f"{way} {pretty(found[0].kept, 'byte')} to {pretty(found[-1].kept, 'byte')}")
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=(0.8, 330),
-        ylim=(0.02, 20),
-        xlabel="layers (log scale)",
-        ylabel="MB kept (log scale)",
-    )
+    axes.set(xscale="log", yscale="log", xlim=(0.8, 330), ylim=(0.02, 20))
+    axes.set(xlabel="layers (log scale)", ylabel="MB kept (log scale)")
     axes.set_xticks(DEPTHS, [str(n) for n in DEPTHS])
     axes.minorticks_off()
     axes.yaxis.set_major_formatter("{x:g}")
@@ -355,7 +337,7 @@ def memory() -> Drawing:
     beside(axes, "checkpointed", (256, curves["checkpointed"][-1] / MB), (4, 14), INKS["checkpointed"], ha="right")
     beside(axes, "reversible", (256, curves["reversible"][-1] / MB), (4, -17), INKS["reversible"], ha="right")
     key = "lines: formulas\n● counted as kept\n+ allocated at most,\n   working arrays too"
-    axes.text(0.03, 0.96, key, transform=axes.transAxes, va="top", color=COLOURS["muted"])
+    note(axes, 0.03, 0.96, key, "muted", va="top")
     return done(
         fig,
         "fig-activations",
@@ -363,8 +345,7 @@ def memory() -> Drawing:
         f"Activations that a training step of {numbers.SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to"
         f" {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to {DEPTHS[-1]} layers, both log. Lines by formula, dots"
         " counted while a network trained, crosses the most that Python allocated, working arrays included. From"
-        f" {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed"
-        " ones"
+        f" {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed ones"
         " with its root, reversible ones not at all.",
     )
 
@@ -384,17 +365,11 @@ def roundtrip() -> Drawing:
     errors = {
         name: {dtype: network.round_trip(net, pixels, dtype)[1:] for dtype in PRECISIONS} for name, net in nets.items()
     }
-    gains = []
-    for at, name in zip(panels, ("fresh", "steep")):
-        net = nets[name]
-        gains.append(float(network.growth_back(net, net.start(pixels, network.Ledger()))[-1]) ** (1 / FAR))
-        for dtype, (word, colour) in PRECISIONS.items():
-            at.plot(back, errors[name][dtype], color=COLOURS[colour])
-            expected = eq.difference(rounding=np.finfo(dtype).eps / 2, gain_per_layer=gains[-1], depth=back)
-            at.plot(back, expected, color=COLOURS["muted"], lw=1, ls="--")
-            at.text(2, errors[name][dtype][0] / 3, word, va="top", color=COLOURS[colour])
-        at.axhline(1, color=COLOURS["bound"], lw=1.2)
-        at.set(yscale="log", xlim=(0, FAR), ylim=(1e-18, 1e2), xlabel="layers run back", xticks=range(0, FAR + 1, 12))
+    gains = [
+        float(network.growth_back(net, net.start(pixels, network.Ledger()))[-1]) ** (1 / FAR) for net in (fresh, steep)
+    ]
+    for at, name, gain in zip(panels, ("fresh", "steep"), gains):
+        _draw_errors(at, errors[name], gain)
     for dtype, (_, colour) in PRECISIONS.items():
         panels[0].plot(back[3::4], errors["after"][dtype][3::4], "o", mfc="white", color=COLOURS[colour], ms=4.5)
     panels[0].set_ylabel("relative error (log scale)")
@@ -409,12 +384,23 @@ def roundtrip() -> Drawing:
         " widen differences.",
         f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR}"
         " layers run back, in FP16, FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a"
-        f" difference by {gains[0]:.2f} a layer: after {FAR} layers {last('fresh')}; trained on digits"
-        f" {last('after')}."
+        f" difference by {gains[0]:.2f} a layer: after {FAR} layers {last('fresh')}; trained on digits {last('after')}."
         f" Right, without LayerNorm and with large weights, {gains[1]:.2f} a layer: {last('steep')}. Dashed lines are"
         " one rounding times that factor for each layer; errors grow fastest near the bottom, where the streams are"
         " small. Above 1 nothing is left of them.",
     )
+
+
+def _draw_errors(axes, errors: dict[str, np.ndarray], gain: float) -> None:
+    """Errors of one network by number format, and one rounding that grows by a factor `gain` a layer."""
+    back = np.arange(1, FAR + 1)
+    for dtype, (word, colour) in PRECISIONS.items():
+        axes.plot(back, errors[dtype], color=COLOURS[colour])
+        expected = eq.difference(rounding=np.finfo(dtype).eps / 2, gain_per_layer=gain, depth=back)
+        axes.plot(back, expected, color=COLOURS["muted"], lw=1, ls="--")
+        axes.text(2, errors[dtype][0] / 3, word, va="top", color=COLOURS[colour])
+    axes.axhline(1, color=COLOURS["bound"], lw=1.2)
+    axes.set(yscale="log", xlim=(0, FAR), ylim=(1e-18, 1e2), xlabel="layers run back", xticks=range(0, FAR + 1, 12))
 
 
 def training() -> Drawing:
@@ -436,30 +422,18 @@ def training() -> Drawing:
     above.minorticks_off()
     below.set(xlabel="epochs", ylabel="test accuracy (%)", ylim=(0, 102))
     above.set_title(f"{network.TRAINED} layers, FP32; losses apart by about {power(apart)}", loc="left")
-    above.text(
-        0.97, 0.92, "activations stored", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["stored"]]
-    )
-    above.text(
-        0.97,
-        0.78,
-        "activations rebuilt",
-        transform=above.transAxes,
-        ha="right",
-        va="top",
-        color=COLOURS[INKS["reversible"]],
-    )
+    note(above, 0.97, 0.92, "activations stored", INKS["stored"], ha="right", va="top")
+    note(above, 0.97, 0.78, "activations rebuilt", INKS["reversible"], ha="right", va="top")
     reached = f"{percent(one.accuracy[-1], 1)} stored, {percent(two.accuracy[-1], 1)} rebuilt"
-    below.text(0.97, 0.8, reached, transform=below.transAxes, ha="right", va="top")
+    note(below, 0.97, 0.8, reached, ha="right", va="top")
     data = network.digits()
     return done(
         fig,
         "fig-digits-trained",
         "Training with activations computed again follows the same curve as training with activations stored.",
         f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against"
-        f" {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a reversible network of"
-        f" {network.TRAINED}"
-        " layers that rebuilds its activations and for its twin that stores them. The curves lie on each other:"
-        " losses"
+        f" {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a reversible network of {network.TRAINED}"
+        " layers that rebuilds its activations and for its twin that stores them. The curves lie on each other: losses"
         f" fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch :]):.4f} nats and differ by"
         f" about {power(apart)} of themselves; both end at {percent(two.accuracy[-1], 1)}.",
     )
@@ -484,33 +458,37 @@ def measured() -> Drawing:
     above.set(xlim=(20, 195), ylim=(0, 3400), xlabel="layers", ylabel="GPU memory (MB)")
     above.yaxis.set_major_formatter("{x:,.0f}")
     low, high = (catalogue.measurement("revnet_paper").column(name)[0] for name in ("low_slowdown", "high_slowdown"))
-    below.axvspan(low, high, color=COLOURS["muted"], alpha=0.18, lw=0)
-    below.axvline(THIRD, color=COLOURS["bound"], ls="--", lw=1.5)
-    said, looks = [], {"TensorFlow": ("s", "second"), "PyTorch": ("o", "first")}
-    for pair, framework, ratios in numbers.times():
-        marker, ink = looks[framework]
-        row = [f"{a} → {b}" for a, b in numbers.PAIRS].index(pair)
-        below.plot(ratios, [-row + (0.14 if framework == "PyTorch" else -0.14)] * 2, marker, color=COLOURS[ink], ms=7)
-        said.append(f"{pair} in {framework} {' and '.join(f'{ratio:.2f}' for ratio in ratios)}")
-    below.set_yticks(
-        [0, -1, -2], [f"{a.replace('resnet-', '')} → {b.replace('revnet-', '')}" for a, b in numbers.PAIRS]
-    )
-    below.set(xlim=(0.95, 2.1), ylim=(-2.5, 1.1), xlabel="time of RevNet ÷ time of ResNet", ylabel="layers")
-    below.text(THIRD, 0.62, " 4/3", va="center")
-    below.text((low + high) / 2, 0.62, "RevNet's paper,\nin practice", ha="center", va="center", color=COLOURS["muted"])
-    below.text(1.7, -1.86, "PyTorch", ha="center", va="center", color=COLOURS["first"])
-    below.text(1.71, -1.14, "TensorFlow", va="center", color=COLOURS["second"])
+    said = _draw_times(below, low, high)
     return done(
         fig,
         "fig-revnets-measured",
-        "Measured, reversible networks need much less memory and between slightly more and twice the time. Two"
-        " marks of"
-        " a kind are two sets of images.",
+        "Measured, reversible networks need much less memory and between slightly more and twice the time. Two marks"
+        " of a kind are two sets of images.",
         "Above, GPU memory of training on CIFAR images, 0 to 3,400 MB, against layers: residual networks"
         f" {ends['ResNet']}; reversible ones {ends['RevNet']}. Below, time of training a reversible network over that"
         f" of a residual one, 0.95 to 2.1, on two sets of images: {'; '.join(said)}. A line marks the {THIRD:.2f} of"
         f" one more forward pass, a band the {low:g} to {high:g} that the RevNet's authors met.",
     )
+
+
+def _draw_times(axes, low: float, high: float) -> list[str]:
+    """What reversible networks take longer, measured, with the range that their paper met; the times in words."""
+    axes.axvspan(low, high, color=COLOURS["muted"], alpha=0.18, lw=0)
+    axes.axvline(THIRD, color=COLOURS["bound"], ls="--", lw=1.5)
+    said, looks = [], {"TensorFlow": ("s", "second", -0.14), "PyTorch": ("o", "first", 0.14)}
+    for pair, framework, ratios in numbers.times():
+        marker, ink, up = looks[framework]
+        row = [f"{a} → {b}" for a, b in numbers.PAIRS].index(pair)
+        axes.plot(ratios, [-row + up] * 2, marker, color=COLOURS[ink], ms=7)
+        said.append(f"{pair} in {framework} {' and '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    depths = [f"{a.replace('resnet-', '')} → {b.replace('revnet-', '')}" for a, b in numbers.PAIRS]
+    axes.set_yticks([0, -1, -2], depths)
+    axes.set(xlim=(0.95, 2.1), ylim=(-2.5, 1.1), xlabel="time of RevNet ÷ time of ResNet", ylabel="layers")
+    axes.text(THIRD, 0.62, " 4/3", va="center")
+    axes.text((low + high) / 2, 0.62, "RevNet's paper,\nin practice", ha="center", va="center", color=COLOURS["muted"])
+    axes.text(1.7, -1.86, "PyTorch", ha="center", va="center", color=COLOURS["first"])
+    axes.text(1.71, -1.14, "TensorFlow", va="center", color=COLOURS["second"])
+    return said
 
 
 # --- what to keep -----------------------------------------------------------------------------------------------------
@@ -548,9 +526,13 @@ def worth() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.4)
     spent = np.geomspace(10, 1e7, 61)
     chip, a100 = catalogue.system(RUNNING.system).chip, catalogue.chip("a100-80gb")
-    lines = {"first": (chip.id, RUNNING.precision, plain(chip.name)), "muted": (a100.id, "bf16", plain(a100.name))}
-    for ink, (id, precision, _) in lines.items():
-        axes.plot(spent, _even(id, precision, spent), color=COLOURS[ink], ls="-" if ink == "first" else "--", lw=2)
+    for machine, precision, ink, ls, shift, side in (
+        (chip, RUNNING.precision, "first", "-", (10, -8), "left"),
+        (a100, "bf16", "muted", "--", (-8, 4), "right"),
+    ):
+        axes.plot(spent, _even(machine.id, precision, spent), color=COLOURS[ink], ls=ls, lw=2)
+        words = f"{re.sub('^NVIDIA | NVL72| SXM.*', '', plain(machine.name))}, {precision.upper()}"
+        beside(axes, words, (2e5, _even(machine.id, precision, 2e5)), shift, ink, ha=side)
     kv, train = _caches(), simulation.activations()
     axes.plot([one.flop_spent for one in kv], [one.hold for one in kv], "o", color=COLOURS["kv"], ms=7)
     for kind, ink, marker in (("layers", "activations", "s"), ("scores", "second", "^")):
@@ -559,36 +541,10 @@ def worth() -> Drawing:
     axes.set(xscale="log", yscale="log", xlim=(10, 1e7), ylim=(1e-3, 1e3))
     axes.set(xlabel="FLOPs to compute a byte again (log scale)", ylabel="seconds until its next use (log scale)")
     axes.yaxis.set_major_formatter("{x:g}")
-    even = {ink: _even(id, precision, 2e5) for ink, (id, precision, _) in lines.items()}
-    for ink, (_, precision, name) in lines.items():
-        words = re.sub("^NVIDIA | NVL72| SXM.*", "", name)
-        place = (-8, 4, "right") if ink == "muted" else (10, -8, "left")
-        beside(axes, f"{words}, {precision.upper()}", (2e5, even[ink]), place[:2], ink, ha=place[2])
-    beside(axes, "KV caches:\nread every step", (4e5, kv[0].hold), (0, -10), "kv", ha="center", va="top")
-    for one, _across in ((kv[1], 1), (kv[-1], -1)):
-        beside(
-            axes,
-            one.name.removeprefix("Llama 3.1 "),
-            (one.flop_spent, one.hold),
-            (0, 7),
-            "kv",
-            ha="center",
-            va="bottom",
-            fontsize=10,
-        )
-    beside(axes, "attention\nscores", (train[1].flop_spent, train[1].hold), (0, -10), "second", ha="center", va="top")
-    beside(
-        axes,
-        "layers, but\nfor scores",
-        (train[4].flop_spent, train[4].hold),
-        (-12, 4),
-        "activations",
-        ha="right",
-        va="center",
-    )
-    axes.text(0.03, 0.88, "training on A100:", transform=axes.transAxes, va="top")
-    axes.text(0.03, 0.96, "compute again", transform=axes.transAxes, va="top", weight="bold")
-    axes.text(0.97, 0.04, "keep", transform=axes.transAxes, ha="right", weight="bold")
+    _name_kept(axes, kv, train)
+    note(axes, 0.03, 0.88, "training on A100:", va="top")
+    note(axes, 0.03, 0.96, "compute again", va="top", weight="bold")
+    note(axes, 0.97, 0.04, "keep", ha="right", weight="bold", va="baseline")
     return done(
         fig,
         "fig-worth",
@@ -596,6 +552,17 @@ def worth() -> Drawing:
         " near it.",
         _worth_says(kv, train),
     )
+
+
+def _name_kept(axes, kv: list[_Cache], train: list[simulation.Kept]) -> None:
+    """Name the dots: KV caches, and what training keeps."""
+    at = lambda one: (one.flop_spent, one.hold)
+    beside(axes, "KV caches:\nread every step", (4e5, kv[0].hold), (0, -10), "kv", ha="center", va="top")
+    for one in (kv[1], kv[-1]):
+        name = one.name.removeprefix("Llama 3.1 ")
+        beside(axes, name, at(one), (0, 7), "kv", ha="center", va="bottom", fontsize=10)
+    beside(axes, "attention\nscores", at(train[1]), (0, -10), "second", ha="center", va="top")
+    beside(axes, "layers, but\nfor scores", at(train[4]), (-12, 4), "activations", ha="right", va="center")
 
 
 def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
@@ -611,11 +578,8 @@ def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
         "Seconds until a kept byte is used, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10 million, both"
         " log, with the break-even lines of two chips: above them computing again is cheaper, below them keeping. KV"
         f" caches, read every step, lie far below: {ends[0].name} to {ends[1].name} take"
-        f" {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping"
-        " pays"
-        f" at least {least:,.0f} times over. Training's activations on A100, of four GPTs: those of the layers are"
-        " held"
-        f" for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times."
-        " The"
+        f" {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping pays"
+        f" at least {least:,.0f} times over. Training's activations on A100, of four GPTs: those of the layers are held"
+        f" for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times. The"
         " scores are what practice computes again."
     )

@@ -107,23 +107,17 @@ def keeping() -> dict[str, str]:
     }
 
 
-def worth() -> dict[str, str]:
-    """FLOPs per byte kept, and for how long a byte is worth its place on the running rack."""
-    net, rack = model(DENSE), system(RUNNING.system)
-    known = {"n_active": net.n_active, "layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
-    kept = eq.layer_kept(known, rows=TOKENS)
-    spent = {
-        "act": eq.activation_flop_spent(known),
-        "kv": eq.kv_flop_spent(RUNNING),
-        "kv_405": eq.kv_flop_spent(n_active=net.n_active, kv_bytes_per_token=net.kv_bytes_per_token()),
-    }
-    worth = lambda name, precision: eq.keep_even(
-        flop_spent=spent[name], hbm=rack.hbm_bytes, flops=rack.flops(precision)
-    )
+def _dense() -> dict[str, float]:
+    """The dense model of the examples, by notation name."""
+    net = model(DENSE)
+    return {"n_active": net.n_active, "layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
+
+
+def activations() -> dict[str, str]:
+    """What a training step of the dense model keeps, in four ways."""
+    net, kept = model(DENSE), eq.layer_kept(_dense(), rows=TOKENS)
     streams = 2 * TOKENS * net.d_model  # one stream, in 16 bits
     sizes = {"depth": net.layers, "stream_bytes": streams, "layer_bytes": kept}
-    over = {part: sorted(row.hold / _even(row) for row in _waits(part)) for part in PARTS}
-    a100 = chip("a100-80gb")
     return {
         "act_layer": pretty(kept, "byte", 3),
         "act_all": pretty(eq.stored(sizes), "byte", 3),
@@ -133,7 +127,24 @@ def worth() -> dict[str, str]:
         "act_best": pretty(eq.checkpointed_least(sizes), "byte", 2),
         "act_stream": pretty(streams, "byte"),
         "act_stretch": significant(eq.segment_best(sizes), 2),
-        "act_hbm": pretty(rack.chip.hbm_bytes, "byte"),
+        "act_hbm": pretty(system(RUNNING.system).chip.hbm_bytes, "byte"),
+    }
+
+
+def worth() -> dict[str, str]:
+    """FLOPs per byte kept, and for how long a byte is worth its place on the running rack."""
+    net, rack = model(DENSE), system(RUNNING.system)
+    spent = {
+        "act": eq.activation_flop_spent(_dense()),
+        "kv": eq.kv_flop_spent(RUNNING),
+        "kv_405": eq.kv_flop_spent(n_active=net.n_active, kv_bytes_per_token=net.kv_bytes_per_token()),
+    }
+    worth = lambda name, precision: eq.keep_even(
+        flop_spent=spent[name], hbm=rack.hbm_bytes, flops=rack.flops(precision)
+    )
+    over = {part: sorted(row.hold / _even(row) for row in _waits(part)) for part in PARTS}
+    a100 = chip("a100-80gb")
+    return {
         "spent_act": significant(spent["act"], 3),
         "spent_kv": f"{spent['kv'] / 1e6:.3f} million",
         "spent_kv_405": f"{spent['kv_405'] / 1e6:.3f} million",
@@ -251,4 +262,4 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return spreading() | keeping() | worth() | measured()
+    return spreading() | keeping() | activations() | worth() | measured()

@@ -1,4 +1,4 @@
-"""The sparsity lesson's explorables: the batch that a sparse model needs at a context, and what experts are worth.
+"""The sparsity lesson's charts: the batch that a sparse model needs at a context, and what experts are worth.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -11,7 +11,7 @@ from sympy import Le, log
 
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
@@ -74,7 +74,7 @@ def _approach() -> dict:
     return base
 
 
-def critical_explorer() -> Explorable:
+def critical_chart() -> InteractiveChart:
     """Critical batch against context, with machine, model, precision, sparsity and context to choose."""
     batch = marks.log_axis("batch_critical", "critical batch (sequences)", 100, 1e6, "~s")
     encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": batch}
@@ -103,7 +103,7 @@ def critical_explorer() -> Explorable:
     found = f"here ? 'B* = ' + {marks.said('here')} : 'never compute-bound'"
     where = f"'L* = ' + {marks.said('balanced')} + '; at L = ' + {marks.said('context')} + ' (dot): ' + ({found})"
     spec = {**_approach(), "params": _given(), "layer": layers, "title": controls.setting(counts, where)}
-    return Explorable(
+    return InteractiveChart(
         spec,
         "Critical batch against context",
         f"Critical batch against context from 100 to a million tokens, both on log scales, for {RUNNING}, with controls"
@@ -185,7 +185,7 @@ def _routed_layers(encoding: dict) -> list[dict]:
     ]
 
 
-def routed_explorer() -> Explorable:
+def routed_chart() -> InteractiveChart:
     """Effective over base size against experts, for three routers."""
     experts = marks.log_axis("experts", "experts of a routed layer", 1, 512)
     experts["axis"] = {"values": [2**n for n in range(10)], "format": "d"}
@@ -205,7 +205,7 @@ def routed_explorer() -> Explorable:
     size, count = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]
     worth = lambda n: significant(numbers.effective(size, n) / size)
     ratio = lambda n, fewer: significant(numbers.effective(size, n) / numbers.effective(size, fewer))
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _fits(), "layer": layers, "title": marks.title(asked, found)},
         "What experts are worth",
         "Effective over base size against experts from 1 to 512 (log scale), from 0 to 14, by the published fit, for a"

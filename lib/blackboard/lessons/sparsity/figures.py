@@ -15,7 +15,7 @@ import numpy as np
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point, thousands
+from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point, thousands, write_lines
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
@@ -131,13 +131,8 @@ def constants() -> Drawing:
         va="top",
         fontsize=10,
     )
-    axes.set(
-        xlim=(2019.8, 2027.9),
-        ylim=LIMITS,
-        xticks=range(2020, 2027),
-        xlabel="year announced",
-        ylabel="hardware constant C (tokens)",
-    )
+    axes.set(xlim=(2019.8, 2027.9), ylim=LIMITS, xticks=range(2020, 2027))
+    axes.set(xlabel="year announced", ylabel="hardware constant C (tokens)")
     _key(axes)
     return done(
         fig,
@@ -151,9 +146,8 @@ def constants() -> Drawing:
 def _key(axes) -> None:
     """What the colours say, in the corner where no chip is."""
     kinds = [(f"{kind.upper()}, where it differs", colour) for kind, colour in KINDS.items()]
-    phrases = [("one value for all formats", "bound"), *kinds, ("hollow: not confirmed", "muted")]
-    for row, (text, colour) in enumerate(phrases):
-        axes.text(0.02, 0.96 - 0.06 * row, text, transform=axes.transAxes, color=COLOURS[colour], va="center")
+    lines = [("one value for all formats", "bound"), *kinds, ("hollow: not confirmed", "muted")]
+    write_lines(axes, 0.02, 0.96, 0.06, lines)
 
 
 def _constants_say(marks: list[_Mark]) -> str:
@@ -298,12 +292,8 @@ def _bends(axes, bends: list[float], roof: Any, summed: Any) -> str:
 
 def _experts_axis(axes) -> None:
     """Experts as powers of two, up to 512."""
-    axes.set(
-        xscale="log",
-        xlim=(1, 512),
-        xticks=[1, 4, 16, EXPERTS, 128, 512],
-        xlabel="experts of a routed layer (log scale)",
-    )
+    axes.set(xscale="log", xlim=(1, 512), xticks=[1, 4, 16, EXPERTS, 128, 512])
+    axes.set(xlabel="experts of a routed layer (log scale)")
     thousands(axes, "x")
 
 
@@ -311,32 +301,17 @@ def routed_law() -> Drawing:
     """B4: loss against experts for six base sizes, and the dense model that is as good as 370 M with 64 experts."""
     fig, axes = drawing.axes(5.0, 4.2)
     experts = np.geomspace(1, 512, 200)
-    for size in SIZES:
-        bold = size == BASE
-        axes.plot(
-            experts, numbers.loss(size, experts), color=COLOURS["first" if bold else "muted"], lw=3 if bold else 1.5
-        )
+    looks = {size: ("first", 3) if size == BASE else ("muted", 1.5) for size in SIZES}
+    for size, (colour, width) in looks.items():
+        axes.plot(experts, numbers.loss(size, experts), color=COLOURS[colour], lw=width)
     same, reached = numbers.effective(BASE, EXPERTS), numbers.loss(BASE, EXPERTS)
-    axes.plot(
-        [1, EXPERTS],
-        [numbers.loss(same, 1), reached],
-        "o--",
-        color=COLOURS["second"],
-        lw=1.5,
-        ms=8,
-        clip_on=False,
-        zorder=4,
-    )
+    levels = numbers.loss(same, 1), reached
+    axes.plot([1, EXPERTS], levels, "o--", color=COLOURS["second"], lw=1.5, ms=8, clip_on=False, zorder=4)
     _experts_axis(axes)
     axes.set_ylim(bottom=1.85)
-    name_ends(axes, [(numbers.loss(size, 512), _counted(size), "first" if size == BASE else "muted") for size in SIZES])
-    point(
-        axes,
-        (1, reached),
-        f"dense {same / 1e9:.2f} B: as good\nas {_counted(BASE)} with {EXPERTS} experts",
-        (0.27, 0.07),
-        "second",
-    )
+    name_ends(axes, [(numbers.loss(size, 512), _counted(size), colour) for size, (colour, _) in looks.items()])
+    words = f"dense {same / 1e9:.2f} B: as good\nas {_counted(BASE)} with {EXPERTS} experts"
+    point(axes, (1, reached), words, (0.27, 0.07), "second")
     axes.set(ylabel="validation loss, by the fit")
     return done(
         fig,
@@ -435,13 +410,8 @@ def touched(case: Case = RUNNING) -> Drawing:
     axes.plot(batch, read(batch), color=COLOURS["weights"], lw=3)
     for level in (least, whole):
         axes.axhline(level, color=COLOURS["muted"], ls="--", lw=1.5, zorder=1)
-    axes.set(
-        xscale="log",
-        xlim=(1, 1000),
-        ylim=(0, whole * 1.15),
-        xlabel="batch B (sequences, log scale)",
-        ylabel="GB of weights per step",
-    )
+    axes.set(xscale="log", xlim=(1, 1000), ylim=(0, whole * 1.15))
+    axes.set(xlabel="batch B (sequences, log scale)", ylabel="GB of weights per step")
     axes.plot(1, least, "o", color=COLOURS["weights"], ms=8, clip_on=False)
     for b, text in [
         (16, f"B = 16: {significant(read(16))} GB"),
@@ -530,26 +500,20 @@ def traffic() -> Drawing:
     that is.
     """
     fig, axes = drawing.axes(5.0, 4.2)
-    table, rack = (
-        catalogue.measurement("world_tokens"),
-        step.throughput(batch=numbers.LECTURE_BATCH, interval=1 / numbers.DEPARTURES),
-    )
-    racks = lambda rate: eq.racks_needed(world_rate=rate, batch=numbers.LECTURE_BATCH, interval=1 / numbers.DEPARTURES)
-    axes.set(
-        yscale="log", ylim=(80, 2_000), xlim=(2025.2, 2026.75), xticks=[2025.25, 2025.5, 2025.75, 2026, 2026.25, 2026.5]
-    )
-    axes.set_xticklabels(["Apr\n2025", "Jul", "Oct", "Jan\n2026", "Apr", "Jul"])
+    table = catalogue.measurement("world_tokens")
+    known = {"batch": numbers.LECTURE_BATCH, "interval": 1 / numbers.DEPARTURES}
+    rack, racks = step.throughput(known), lambda rate: eq.racks_needed(known, world_rate=rate)
+    axes.set(yscale="log", ylim=(80, 2_000), xlim=(2025.2, 2026.75))
+    months = {2025.25: "Apr\n2025", 2025.5: "Jul", 2025.75: "Oct", 2026: "Jan\n2026", 2026.25: "Apr", 2026.5: "Jul"}
+    axes.set_xticks(list(months), months.values())
     axes.axhspan(*(rate / 1e6 for rate in SAID), color=COLOURS["claimed"], alpha=0.2, lw=0)
-    axes.axhline(THOUSAND * rack / 1e6, color=COLOURS["claimed"], lw=1.5)
-    beside(
-        axes, f"a rack is 1/{THOUSAND:,}", (0.98, THOUSAND * rack / 1e6), (0, -4), xycoords=LEVEL, ha="right", va="top"
-    )
+    level = THOUSAND * rack / 1e6
+    axes.axhline(level, color=COLOURS["claimed"], lw=1.5)
+    beside(axes, f"a rack is 1/{THOUSAND:,}", (0.98, level), (0, -4), xycoords=LEVEL, ha="right", va="top")
     beside(axes, "the lecture’s\n“hundreds\nof millions”", (2025.22, SAID[1] / 1e6), (0, 4))
     phrases = [_published(axes, *row) for row in zip(_statements(table).items(), ("first", "second"))]
-    axes.set(
-        ylabel="million tokens/s (log scale)",
-        xlabel="hollow: not confirmed at the source" if not table.confirmed else "date of the statement",
-    )
+    axes.set(ylabel="million tokens/s (log scale)")
+    axes.set(xlabel="hollow: not confirmed at the source" if not table.confirmed else "date of the statement")
     right = axes.twinx()
     right.set(yscale="log", ylim=racks(1e6 * np.array(axes.get_ylim())), ylabel=f"racks of {rack:,.0f} tokens/s")
     right.spines["right"].set_visible(True)
@@ -563,10 +527,9 @@ def traffic() -> Drawing:
         "Google's stated traffic is worth thousands of the lecture's racks. No primary source was read for "
         "these statements.",
         "Tokens per second that Google says it processes, by date, on a log scale from 80 million to 2 billion, and on"
-        f" the right the racks of {rack:,.0f} tokens per second that this would fill{doubt}."
-        f" {'; '.join(phrases)}. A band"
-        f" marks the lecture's hundreds of millions, {racks(SAID[0]):,.0f} to {racks(SAID[1]):,.0f} racks, and a line a"
-        " thousand racks.",
+        f" the right the racks of {rack:,.0f} tokens per second that this would fill{doubt}. {'; '.join(phrases)}. A"
+        f" band marks the lecture's hundreds of millions, {racks(SAID[0]):,.0f} to {racks(SAID[1]):,.0f} racks, and a"
+        " line a thousand racks.",
     )
 
 

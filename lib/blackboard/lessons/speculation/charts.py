@@ -1,4 +1,4 @@
-"""The speculation lesson's explorables: what rounds gain against the batch, and against the number of drafted tokens.
+"""The speculation lesson's charts: what rounds gain against the batch, and against the number of drafted tokens.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -12,7 +12,7 @@ from sympy import Expr, Integer, Max
 from blackboard import catalogue
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import Explorable, curve, derived, inside, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing.equations import memory_ratio_of
@@ -162,7 +162,7 @@ def _speedup_layers(encoding: dict) -> list[dict]:
     ]
 
 
-def speedup_explorer() -> Explorable:
+def speedup_chart() -> InteractiveChart:
     """Speed-up against batch, with machine, model, context and the round to choose."""
     batch = marks.log_axis("batch", "batch (sequences)", 1, MOST_USERS, "~s")
     encoding = {"x": batch, "y": marks.axis("speedup", "speed-up", 0, TOP, list(range(TOP + 1)))}
@@ -175,7 +175,7 @@ def speedup_explorer() -> Explorable:
         "layer": layers,
         "title": marks.title(controls.MACHINE_LINE, controls.MODEL_LINE, *_told()),
     }
-    return Explorable(
+    return InteractiveChart(
         spec,
         "Speed-up against batch",
         _speedup_says(),
@@ -246,7 +246,7 @@ def _drafted_lines(free: str) -> tuple[str, ...]:
     return asked, verify, found
 
 
-def drafted_explorer() -> Explorable:
+def drafted_chart() -> InteractiveChart:
     """Speed-up and tokens of a round against drafted tokens, with the best number marked."""
     drafted = marks.axis("drafted", "drafted tokens γ", 0, MOST, list(range(0, MOST + 1, 2)))
     encoding = {"x": drafted, "y": marks.axis("speedup", "speed-up, tokens of a round", 0, FAR, list(range(FAR + 1)))}
@@ -255,10 +255,8 @@ def drafted_explorer() -> Explorable:
         curve(eq.speedup, "drafted", "speedup", "1"),
         curve(eq.tokens_per_round, "drafted", "tokens", "token/sequence"),
     ]
-    edge, free = (
-        f"memory_ratio - 1 > {MOST} ? null : max(0, memory_ratio - 1)",
-        f"min({MOST}, max(0, floor(memory_ratio - 0.999)))",
-    )
+    edge = f"memory_ratio - 1 > {MOST} ? null : max(0, memory_ratio - 1)"
+    free = f"min({MOST}, max(0, floor(memory_ratio - 0.999)))"
     height = f"({inside(eq.tokens_per_round, 'token/sequence', drafted=MOST)})"
     layers = [
         marks.rule(encoding, None, y="1"),
@@ -270,21 +268,17 @@ def drafted_explorer() -> Explorable:
         marks.hover(encoding, "speedup", {"speedup": "speed-up", "tokens": "tokens of a round"}, ".3~r", "d"),
     ]
     at = {"acceptance": EXAMPLE["acceptance"], "draft_ratio": EXAMPLE["draft_ratio"]}
-    best, bound = (
-        simulation.best_drafted(**at, memory_ratio=RATIO, most=MOST),
-        simulation.best_drafted(**at, memory_ratio=1, most=MOST),
-    )
-    return Explorable(
+    best, bound = (simulation.best_drafted(**at, memory_ratio=ratio, most=MOST) for ratio in (RATIO, 1))
+    return InteractiveChart(
         {**base, "params": _drafting(), "layer": layers, "title": marks.title(*_drafted_lines(free))},
         "How many tokens to draft",
         f"Speed-up, and tokens of a round, against drafted tokens from 0 to {MOST}, both from 0 to {FAR}, with controls"
-        f" for acceptance, draft ratio and memory time over compute time. At an acceptance of {at['acceptance']:g},"
-        f" a draft"
-        f" ratio of {at['draft_ratio']:g} and {RATIO} times as much memory time as compute time the speed-up rises to"
-        f" {best.speedup:.2f} at {best.drafted} drafted tokens and falls beyond, where verifying is no longer free;"
-        " tokens of a round go on rising.",
+        f" for acceptance, draft ratio and memory time over compute time. At an acceptance of {at['acceptance']:g}, a"
+        f" draft ratio of {at['draft_ratio']:g} and {RATIO} times as much memory time as compute time the speed-up"
+        f" rises to {best.speedup:.2f} at {best.drafted} drafted tokens and falls beyond, where verifying is no longer"
+        " free; tokens of a round go on rising.",
         "r is the memory time of a decode step divided by its compute time: large in small batches and at long"
-        " contexts."
-        f" At r = 1 the best is to draft {'nothing' if not bound.drafted else bound.drafted}, however good the draft."
-        " With a draft that costs nothing the best is to draft as many as are verified for free, or one more.",
+        f" contexts. At r = 1 the best is to draft {'nothing' if not bound.drafted else bound.drafted}, however good"
+        " the draft. With a draft that costs nothing the best is to draft as many as are verified for free, or one"
+        " more.",
     )

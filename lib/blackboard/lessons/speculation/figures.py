@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from blackboard import catalogue
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, name_ends, point
+from blackboard.charts.drawing import Drawing, beside, done, name_ends, note, point, write_lines
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pricing.equations import memory_ratio_of
 from blackboard.lessons.sparsity.equations import batch_fits
@@ -59,17 +59,10 @@ def overlap() -> Drawing:
     target, draft = ngrams(4)(PREFIX), ngrams(2)(PREFIX)
     names = sorted(target, key=lambda token: -max(target[token], draft[token]))[:SHOWN]
     for place, token in enumerate(names):
-        p, q = target[token], draft[token]
-        axes.bar(place, min(p, q), 0.8, color=COLOURS["first"], alpha=0.75)
-        axes.bar(
-            place,
-            abs(p - q),
-            0.8,
-            bottom=min(p, q),
-            color="white",
-            ec=COLOURS["second" if p > q else "third"],
-            hatch="///" if p > q else "...",
-        )
+        both, more = sorted((target[token], draft[token]))
+        colour, hatch = ("second", "///") if target[token] > draft[token] else ("third", "...")
+        axes.bar(place, both, 0.8, color=COLOURS["first"], alpha=0.75)
+        axes.bar(place, more - both, 0.8, bottom=both, color="white", ec=COLOURS[colour], hatch=hatch)
     axes.set_xticks(range(len(names)), [SIGNS.get(token, token) for token in names], fontsize=13)
     both = shared(target, draft)
     axes.set(ylabel="chance of the next character", xlabel=f"next character after “{PREFIX.strip()}”", ylim=(0, 0.62))
@@ -78,14 +71,10 @@ def overlap() -> Drawing:
         (f"target only: {1 - both:.2f}, replaces a refused one", "second"),
         (f"draft only: {1 - both:.2f}, refused", "third"),
     )
-    for n, (text, colour) in enumerate(rows):
-        axes.text(0.99, 0.95 - 0.09 * n, text, transform=axes.transAxes, ha="right", va="center", color=COLOURS[colour])
+    write_lines(axes, 0.99, 0.95, 0.09, rows, ha="right")
     axes.grid(axis="x", visible=False)
-    said = ", ".join(
-        f"{'space' if token == ' ' else 'line end' if token == chr(10) else token} {target[token]:.2f} and"
-        f" {draft[token]:.2f}"
-        for token in names[:4]
-    )
+    words = {" ": "space", "\n": "line end"}
+    said = ", ".join(f"{words.get(token, token)} {target[token]:.2f} and {draft[token]:.2f}" for token in names[:4])
     return done(
         fig,
         "fig-overlap",
@@ -227,8 +216,8 @@ def speedup_by_batch() -> Drawing:
     axes.set(ylabel="speed-up")
     _batches(axes, LOW, HIGH)
     axes.set_xticks([2**n for n in range(8, 17, 2)], [f"{2**n:,}" for n in range(8, 17, 2)])
-    axes.text(0.02, 0.06, "slower than without", transform=axes.transAxes, color=COLOURS["muted"])
-    axes.text(0.98, 0.95, "● still free   ○ even   | memory full", transform=axes.transAxes, ha="right", va="center")
+    note(axes, 0.02, 0.06, "slower than without", "muted", va="baseline")
+    note(axes, 0.98, 0.95, "● still free   ○ even   | memory full", ha="right")
     free = eq.context_free(known)
     return done(
         fig,
@@ -361,6 +350,7 @@ def _by_batch_say(share: float) -> str:
 # --- against reality --------------------------------------------------------------------------------------------------
 
 DRAFTS = {"T5-small": "first", "T5-base": "second", "T5-large": "third"}
+MORE = "○ more than τ", ""
 
 
 def leviathan() -> Drawing:
@@ -374,18 +364,8 @@ def leviathan() -> Drawing:
         axes.plot(row.predicted, row.measured, "o", color=colour, ms=8, mfc="white" if beyond else colour, mew=2)
     axes.fill_between([1, 4], [0.8, 3.2], [1.2, 4.8], color=COLOURS["muted"], alpha=0.13, lw=0)
     axes.set(xlim=(1.3, 3.5), ylim=(1.3, 3.7), xlabel="computed speed-up", ylabel="measured speed-up")
-    for n, (draft, colour) in enumerate(DRAFTS.items()):
-        axes.text(0.02, 0.95 - 0.08 * n, f"● {draft}", transform=axes.transAxes, color=COLOURS[colour], va="center")
-    axes.text(0.02, 0.95 - 0.08 * 3, "○ more than τ", transform=axes.transAxes, va="center")
-    axes.text(
-        0.98,
-        0.05,
-        "shaded: within 20% of computed",
-        transform=axes.transAxes,
-        color=COLOURS["muted"],
-        ha="right",
-        va="center",
-    )
+    write_lines(axes, 0.02, 0.95, 0.08, [*((f"● {draft}", colour) for draft, colour in DRAFTS.items()), MORE])
+    note(axes, 0.98, 0.05, "shaded: within 20% of computed", "muted", ha="right")
     ratios, over = [row.measured / row.predicted for row in rows], [row for row in rows if row.measured > row.tokens]
     near = sum(abs(ratio - 1) <= 0.2 for ratio in ratios)
     return done(
@@ -405,25 +385,16 @@ def positions() -> Drawing:
     """The acceptance that rounds of more and more drafted tokens imply, and rounds of 7 predicted from rounds of 3."""
     fig, (left, right) = drawing.axes(5.0, 6.2, rows=2)
     ours, deep = simulation.written().implied, simulation.deeper()
-    for names, values, colour in (
-        ("sonnets, drafted by order 2", ours, "first"),
-        ("DeepSeek-R1: one layer drafts all", deep, "second"),
-    ):
+    for values, colour in ((ours, "first"), (deep, "second")):
         left.plot(range(1, len(values) + 1), values, "o-", color=COLOURS[colour])
-        end, shift, side = (
-            ((len(values), values[-1]), (4, -22), "right") if values is ours else ((1, values[0]), (8, 3), "left")
-        )
-        beside(left, names, end, shift, colour, ha=side)
-    for row in simulation.longer():
+    beside(left, "sonnets, drafted by order 2", (len(ours), ours[-1]), (4, -22), "first", ha="right")
+    beside(left, "DeepSeek-R1: one layer drafts all", (1, deep[0]), (8, 3), "second", ha="left")
+    rows = simulation.longer()
+    for row in rows:
         left.plot([3, 7], [row.acceptance, row.after], "o-", color=COLOURS["muted"], lw=1, ms=3, zorder=1)
     left.text(7.1, 0.8, "EAGLE-3 and\nP-EAGLE", color=COLOURS["muted"], ha="right", va="bottom")
-    left.set(
-        ylim=(0.5, 1.0),
-        xlim=(0.7, 7.3),
-        xlabel="drafted tokens γ",
-        ylabel="acceptance that the\ntokens of a round imply",
-    )
-    rows = simulation.longer()
+    left.set(ylim=(0.5, 1.0), xlim=(0.7, 7.3))
+    left.set(xlabel="drafted tokens γ", ylabel="acceptance that the\ntokens of a round imply")
     for n, row in enumerate(rows):
         right.plot([row.measured, row.predicted], [-n, -n], color=COLOURS["muted"], lw=1.2, zorder=1)
         right.plot(row.measured, -n, "o", color=COLOURS["measured"], ms=8)
@@ -431,8 +402,8 @@ def positions() -> Drawing:
         right.text(5.08, -n, f"{100 * (row.predicted / row.measured - 1):+.0f}%", ha="right", va="center")
     right.set_yticks([-n for n in range(len(rows))], [f"{row.draft}, {row.task}" for row in rows])
     right.set(xlim=(2.3, 5.1), ylim=(-5.6, 1.4), xlabel="tokens of a round with 7 drafted")
-    right.text(0.02, 0.93, "● measured", transform=right.transAxes, color=COLOURS["measured"], va="center")
-    right.text(0.37, 0.93, "◇ from 3 drafted", transform=right.transAxes, color=COLOURS["predicted"], va="center")
+    note(right, 0.02, 0.93, "● measured", "measured")
+    note(right, 0.37, 0.93, "◇ from 3 drafted", "predicted")
     right.grid(axis="y", visible=False)
     off = [row.predicted / row.measured - 1 for row in rows]
     return done(
@@ -513,43 +484,40 @@ def experts_touched() -> Drawing:
         phrases.append(f"{plain(catalogue.model(id).name)} reads up to {', '.join(peaks)} drafted")
     _batches(axes, 1, 1024)
     axes.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1,024"])
-    [mixtral] = catalogue.measurement("eagle_acceptance").records(target="Mixtral 8x7B")
-    [deep] = catalogue.measurement("mtp_by_depth").records(drafted_tokens=3)
-    took = [
-        eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]) for row in (mixtral, deep)
-    ]
-    known = catalogue.model("deepseek-v3").symbols("fp8")
-    should = eq.touched_ratio(known, drafted=deep["drafted_tokens"], batch=1)
+    took, drafted, should = _rounds_alone()
     for steps, colour in zip(took, ("second", "first")):
         axes.plot(1, steps, "o", color=COLOURS[colour], mfc="white", mew=2, ms=8, clip_on=False, zorder=5)
     axes.set(ylim=(1, 5.2), ylabel="weights loaded by the check,\nin times of a step")
     names = [(plain(catalogue.model(id).name), colour) for id, colour in ROUTED.items()]
+    write_lines(axes, 0.98, 0.94, 0.085, [*names, ("— 1, - - 4, ··· 7 drafted", "bound")], ha="right")
     measured = (
         ("○ measured at batch 1, in steps:", "bound"),
         (f"EAGLE on Mixtral {took[0]:.2f}", "second"),
         (f"DeepSeek-R1, 3 drafted, {took[1]:.2f}", "first"),
         (f"(by its bytes {should:.2f})", "first"),
     )
-    for n, (text, colour) in enumerate([*names, ("— 1, - - 4, ··· 7 drafted", "bound"), *measured]):
-        axes.text(
-            0.98,
-            0.94 - 0.085 * n - 0.04 * (n > 2),
-            text,
-            transform=axes.transAxes,
-            ha="right",
-            va="center",
-            color=COLOURS[colour],
-        )
+    write_lines(axes, 0.98, 0.94 - 0.085 * 3 - 0.04, 0.085, measured, ha="right")
     return done(
         fig,
         "fig-experts-touched",
         "In a small batch the guesses of a sparse model bring experts of their own to load. From about a hundred"
         " sequences on, they bring none.",
         "Bytes of weights that the checking pass loads, in units of those of a decode step, against batch from 1 to"
-        " 1,024"
-        f" (log scale), with 1, 4 and 7 drafted tokens. {'; '.join(phrases)}. At large batches all curves end at 1, for"
-        " every expert is loaded anyway. Open dots are measured rounds at batch 1, by their tokens and speed-up:"
-        " EAGLE's"
-        f" on Mixtral 8x7B took {took[0]:.2f} decode steps; DeepSeek-R1's, with {deep['drafted_tokens']} drafted,"
+        f" 1,024 (log scale), with 1, 4 and 7 drafted tokens. {'; '.join(phrases)}. At large batches all curves end at"
+        " 1, for every expert is loaded anyway. Open dots are measured rounds at batch 1, by their tokens and speed-up:"
+        f" EAGLE's on Mixtral 8x7B took {took[0]:.2f} decode steps; DeepSeek-R1's, with {drafted} drafted,"
         f" {took[1]:.2f}, where the bytes say {should:.2f}.",
     )
+
+
+def _rounds_alone() -> tuple[list[float], int, float]:
+    """Decode steps that measured rounds at batch 1 took, EAGLE's on Mixtral and DeepSeek-R1's; the tokens that
+    DeepSeek-R1's layer drafted, and the steps that its bytes say.
+    """
+    [mixtral] = catalogue.measurement("eagle_acceptance").records(target="Mixtral 8x7B")
+    [deep] = catalogue.measurement("mtp_by_depth").records(drafted_tokens=3)
+    took = [
+        eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]) for row in (mixtral, deep)
+    ]
+    known, drafted = catalogue.model("deepseek-v3").symbols("fp8"), deep["drafted_tokens"]
+    return took, drafted, eq.touched_ratio(known, drafted=drafted, batch=1)

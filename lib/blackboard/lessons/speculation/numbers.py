@@ -154,11 +154,7 @@ def reality() -> dict[str, str]:
         row["batch"]: row["speedup"]
         for row in measurement("speculation_by_batch").records(engine="SGLang", draft="EAGLE-3")
     }
-    yields = [measurement("mtp_by_depth").records(drafted_tokens=n)[0]["tokens_per_pass"] for n in range(4)]
-    far = [after - before for before, after in zip(yields, yields[1:])]  # how often a round gets so far
-    places = [far[0], *(after / before for before, after in zip(far, far[1:]))]
     asked = simulation.tested("added", simulation.lengths(spread=True))[0]
-    [v3] = measurement("deepseek_v3_mtp").records()
     wrong = [row.predicted / row.measured - 1 for row in simulation.longer()]
     free = eq.batch_free(one_in(EAGLE), drafted=3)
     first, *others = simulation.tested("added")
@@ -178,12 +174,22 @@ def reality() -> dict[str, str]:
         "lev_median": f"{median(abs(r - 1) for r in ratio):.0%}",
         "lev_over": f"{over}",
         "lev_near": f"{sum(abs(each - 1) <= 0.2 for each in ratio)}",
-        **{f"mtp_yield_{n}": f"{tokens:g}" for n, tokens in enumerate(yields) if n},
         "eagle_free": significant(free, 2),
         "eagle_small": f"{gain[2]:g}",
         "eagle_large": f"{gain[64]:g}",
         "peagle_least": f"{-min(wrong):.0%}",
         "peagle_most": f"{max(wrong):.0%}",
+    }
+
+
+def multi_token() -> dict[str, str]:
+    """What a model's own layer for further tokens drafts: its yield by depth, and how often each place passes."""
+    yields = [measurement("mtp_by_depth").records(drafted_tokens=n)[0]["tokens_per_pass"] for n in range(4)]
+    far = [after - before for before, after in zip(yields, yields[1:])]  # how often a round gets so far
+    places = [far[0], *(after / before for before, after in zip(far, far[1:]))]
+    [v3] = measurement("deepseek_v3_mtp").records()
+    return {
+        **{f"mtp_yield_{n}": f"{tokens:g}" for n, tokens in enumerate(yields) if n},
         **{f"mtp_place_{n + 1}": significant(chance, 2) for n, chance in enumerate(places)},
         "mtp_low": f"{v3['acceptance_low']:.0%}",
         "mtp_high": f"{v3['acceptance_high']:.0%}",
@@ -216,4 +222,4 @@ def experiment() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return rounds() | gains() | by_hand() | experts() | two_point_eight() | reality() | experiment()
+    return rounds() | gains() | by_hand() | experts() | two_point_eight() | reality() | multi_token() | experiment()

@@ -1,6 +1,6 @@
-// Explorables: charts with sliders whose curves are the lesson's own formulas.
-// A page without one loads nothing. Contract: figure.explorable holds .explorable-still (a picture),
-// .explorable-live (empty) and script.explorable-spec (Vega-Lite). When drawn, figure.vegaView is the Vega view.
+// Interactive charts: charts with sliders whose curves are the lesson's own formulas.
+// A page without one loads nothing. Contract: figure.interactive-chart holds .chart-still (a picture),
+// .chart-live (empty) and script.chart-spec (Vega-Lite). When drawn, figure.vegaView is the Vega view.
 
 const STATIC = document.currentScript.src.replace(/_static\/[^/]*$/, "");
 
@@ -47,7 +47,7 @@ function loadVega() {
 }
 
 // Nothing in a spec may fetch: the data are in the page.
-const NO_LOADS = { load: () => Promise.reject(new Error("an explorable loads nothing")) };
+const NO_LOADS = { load: () => Promise.reject(new Error("an interactive chart loads nothing")) };
 
 const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const COMPACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact" });
@@ -77,7 +77,7 @@ function placeNames(figure) {
   const placed = [];
   const apart = (box, by) => placed.every((other) => box.right <= other.left || other.right <= box.left
     || box.bottom + by <= other.top || other.bottom <= box.top + by);
-  for (const group of figure.querySelectorAll(".explorable-live .mark-text.role-mark[clip-path]")) {
+  for (const group of figure.querySelectorAll(".chart-live .mark-text.role-mark[clip-path]")) {
     const plot = clipBox(group);
     for (const text of group.querySelectorAll("text")) {
       text.style.translate = "";
@@ -121,20 +121,20 @@ function dotOf(group, box) {
 function keepNames(figure) {
   const again = new MutationObserver(() => placeNames(figure));
   const changes = { subtree: true, childList: true, characterData: true, attributeFilter: ["transform", "d", "width", "opacity"] };
-  again.observe(figure.querySelector(".explorable-live svg"), changes);
+  again.observe(figure.querySelector(".chart-live svg"), changes);
   placeNames(figure);
 }
 
 // --- What the chart says, and its controls ---
 
-const FRAME = `<p class="explorable-result" role="status"></p><p class="explorable-facts"></p>
-<div class="explorable-plot"></div><div class="explorable-controls"></div>`;
+const FRAME = `<p class="chart-result" role="status"></p><p class="chart-facts"></p>
+<div class="chart-plot"></div><div class="chart-controls"></div>`;
 
 // The parts of the live chart, made once: a change of theme draws it anew.
 function partsOf(figure) {
-  const live = figure.querySelector(".explorable-live");
-  if (!live.querySelector(".explorable-plot")) live.innerHTML = FRAME;
-  return Object.fromEntries(["result", "facts", "plot", "controls"].map((name) => [name, live.querySelector(`.explorable-${name}`)]));
+  const live = figure.querySelector(".chart-live");
+  if (!live.querySelector(".chart-plot")) live.innerHTML = FRAME;
+  return Object.fromEntries(["result", "facts", "plot", "controls"].map((name) => [name, live.querySelector(`.chart-${name}`)]));
 }
 
 // The lines of the still picture's title become text of the page, in which the result is large.
@@ -168,14 +168,14 @@ function arrangeControls(figure, spec) {
   const box = partsOf(figure).controls, { primary = boundParams(spec).slice(0, 3).map(({ name }) => plain(name)) } = spec.usermeta;
   const rows = new Map([...box.querySelectorAll(".vega-bind")].map((row) => [plain(row.querySelector("[name]").name), row]));
   const first = primary.map((name) => rows.get(name)), rest = [...rows.values()].filter((row) => !first.includes(row));
-  const reset = Object.assign(document.createElement("button"), { type: "button", className: "explorable-reset", textContent: "Reset" });
+  const reset = Object.assign(document.createElement("button"), { type: "button", className: "chart-reset", textContent: "Reset" });
   reset.addEventListener("click", () => setSignals(figure.vegaView, Object.fromEntries(boundParams(spec).map(({ name, value }) => [name, value]))));
   box.append(...first, ...(rest.length ? [foldOf(rest, figure.moreIsOpen)] : []), reset);
   box.querySelector("details")?.addEventListener("toggle", (event) => { figure.moreIsOpen = event.target.open; });
 }
 
 function foldOf(rows, open) {
-  const fold = Object.assign(document.createElement("details"), { className: "explorable-more", open: Boolean(open) });
+  const fold = Object.assign(document.createElement("details"), { className: "chart-more", open: Boolean(open) });
   fold.append(Object.assign(document.createElement("summary"), { textContent: "More controls" }), ...rows);
   return fold;
 }
@@ -221,7 +221,7 @@ function keepInAddress(figure, spec) {
 
 // --- The crosshair: values under the pointer, or by the arrow keys ---
 
-const CROSS = `<div class="explorable-cross" hidden></div><p class="explorable-readout" role="status" hidden></p>`;
+const CROSS = `<div class="chart-cross" hidden></div><p class="chart-readout" role="status" hidden></p>`;
 
 // Points that nobody sees carry the values; from left to right.
 function readPoints(plot) {
@@ -236,7 +236,7 @@ function centre(path) {
 
 function addCrosshair(figure) {
   const { plot } = partsOf(figure);
-  plot.querySelectorAll(".explorable-cross, .explorable-readout").forEach((part) => part.remove());
+  plot.querySelectorAll(".chart-cross, .chart-readout").forEach((part) => part.remove());
   if (!readPoints(plot).length) return;
   plot.insertAdjacentHTML("beforeend", CROSS);
   plot.tabIndex = 0;
@@ -262,12 +262,12 @@ function addCrosshair(figure) {
 }
 
 function hideCross(plot) {
-  for (const part of plot.querySelectorAll(".explorable-cross, .explorable-readout")) part.hidden = true;
+  for (const part of plot.querySelectorAll(".chart-cross, .chart-readout")) part.hidden = true;
 }
 
 // A line through the point, and the values beside it, on the side that has room.
 function showCross(plot, { x, values }) {
-  const [cross, readout] = plot.querySelectorAll(".explorable-cross, .explorable-readout");
+  const [cross, readout] = plot.querySelectorAll(".chart-cross, .chart-readout");
   const box = plot.getBoundingClientRect(), ground = plot.querySelector("svg .background").getBoundingClientRect();
   const left = x - box.left, top = ground.top - box.top;
   Object.assign(cross.style, { left: `${left}px`, top: `${top}px`, height: `${ground.height}px` });
@@ -298,7 +298,7 @@ function dressed(spec) {
   return { ...spec, background: "transparent", config: merged(spec.config ?? {}, colours()) };
 }
 
-const specOf = (figure) => JSON.parse(figure.querySelector(".explorable-spec").textContent);
+const specOf = (figure) => JSON.parse(figure.querySelector(".chart-spec").textContent);
 
 // Where the controls stand: as the reader left them, else as the address has them.
 function settings(figure, spec) {
@@ -308,7 +308,7 @@ function settings(figure, spec) {
 
 async function draw(figure) {
   const embed = await loadVega(), spec = specOf(figure), kept = settings(figure, spec);
-  const live = figure.querySelector(".explorable-live"), { plot, controls } = partsOf(figure);
+  const live = figure.querySelector(".chart-live"), { plot, controls } = partsOf(figure);
   live.hidden = false; // a hidden box has no width for the chart to fill
   figure.vegaResult?.finalize();
   controls.replaceChildren();
@@ -322,15 +322,15 @@ async function draw(figure) {
   keepInAddress(figure, spec);
   keepNames(figure);
   addCrosshair(figure);
-  figure.querySelector(".explorable-still").hidden = true;
+  figure.querySelector(".chart-still").hidden = true;
 }
 
 // Where drawing fails the still picture stays.
 const drawings = new WeakMap();
 function drawOrKeepStill(figure) {
   drawings.set(figure, draw(figure).catch((error) => {
-    figure.querySelector(".explorable-live").hidden = true;
-    figure.querySelector(".explorable-still").hidden = false;
+    figure.querySelector(".chart-live").hidden = true;
+    figure.querySelector(".chart-still").hidden = false;
     console.error(error);
   }));
   return drawings.get(figure);
@@ -348,7 +348,7 @@ function drawWhenNear(figure) {
 }
 
 function start() {
-  const figures = [...document.querySelectorAll("figure.explorable")];
+  const figures = [...document.querySelectorAll("figure.interactive-chart")];
   if (!figures.length) return;
   figures.forEach(drawWhenNear);
   // Vega fits a chart when the window changes, but its column may change later, as when the sidebar comes or goes.

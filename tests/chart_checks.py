@@ -7,7 +7,7 @@ from lessons import told
 from blackboard import units
 
 
-class Explored(NamedTuple):
+class ChartCheck(NamedTuple):
     """Curves by field of the chart, in `unit`, along the symbol `swept`; `moves` are settings of its controls to try
     in the browser.
     """
@@ -23,6 +23,6 @@ class Explored(NamedTuple):
         return 0.01 if self.unit == "percent" else units.factor(self.unit)
 
 
-def explored(lesson):
+def chart_checks(lesson):
     """The charts of a lesson by the name of their function, as its tests/NAME_page.py lists them."""
-    return told(lesson, "EXPLORED")
+    return told(lesson, "CHARTS")

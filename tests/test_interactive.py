@@ -1,4 +1,4 @@
-"""Explorables: what the browser is given is valid, whole and right, judged without a browser."""
+"""Interactive charts: what the browser is given is valid, whole and right, judged without a browser."""
 
 import functools
 import json
@@ -15,38 +15,41 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import vl_convert
-from explored import explored
-from lessons import LESSONS, explorers, room
+from chart_checks import chart_checks
+from lessons import LESSONS, interactive_charts, room
 from test_formula import point
 from vegalite import breaches
 
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls
-from blackboard.charts.interactive import MIME, VEGALITE, Explorable, derived, inside, menu, slider
+from blackboard.charts.interactive import MIME, VEGALITE, InteractiveChart, derived, inside, menu, slider
 from blackboard.lessons.batching import equations as eq
 
-ALL = [(lesson, name) for lesson in LESSONS for name in explorers(lesson)]
+ALL = [(lesson, name) for lesson in LESSONS for name in interactive_charts(lesson)]
 CASES = [
-    (lesson, name, field) for lesson in LESSONS for name, chart in explored(lesson).items() for field in chart.curves
+    (lesson, name, field)
+    for lesson in LESSONS
+    for name, chart in chart_checks(lesson).items()
+    for field in chart.curves
 ]
 
 
 @functools.cache
 def drawn(lesson, name):
-    """An explorable by the name of its function."""
+    """An interactive chart by the name of its function."""
     return getattr(room(lesson, "charts"), name)()
 
 
 @pytest.fixture(scope="module", params=ALL, ids="-".join)
 def shown(request):
-    """Each explorable."""
+    """Each interactive chart."""
     return drawn(*request.param)
 
 
-def test_every_explorable_is_held_to_formulas():
+def test_every_chart_is_held_to_formulas():
     """Each chart stands in the tests/NAME_page.py of its lesson, with its curves."""
-    assert [(lesson, name) for lesson in LESSONS for name in explored(lesson)] == ALL
+    assert [(lesson, name) for lesson in LESSONS for name in chart_checks(lesson)] == ALL
 
 
 class Tags(HTMLParser):
@@ -143,11 +146,11 @@ def test_page_bundle(shown, monkeypatch):
     bundle = shown._repr_mimebundle_()
     tags = Tags.of(bundle["text/html"])
     assert [name for name, _ in tags] == ["figure", "div", "img", "div", "script", "figcaption"]
-    assert tags[0][1] == {"class": "explorable", "aria-label": shown.title}
+    assert tags[0][1] == {"class": "interactive-chart", "aria-label": shown.title}
     assert tags[2][1]["alt"] == shown.alt
     assert urlopen(tags[2][1]["src"]).read().decode() == shown.still
-    assert tags[3][1] == {"class": "explorable-live", "hidden": None}
-    script = re.search(r'class="explorable-spec">(.*?)</script>', bundle["text/html"], re.S)[1]
+    assert tags[3][1] == {"class": "chart-live", "hidden": None}
+    script = re.search(r'class="chart-spec">(.*?)</script>', bundle["text/html"], re.S)[1]
     assert "</" not in script and re.search(r" = \d+\^", json.dumps(shown.spec)) and not re.search(r" = \d+\^", script)
     named = re.sub(
         r' = \d+\^"', '"', json.dumps(shown.spec)
@@ -157,7 +160,7 @@ def test_page_bundle(shown, monkeypatch):
 
 def test_hostile_text_is_escaped(monkeypatch):
     chart = {"data": {"values": [{"a": "</script><b>"}]}, "mark": "point"}
-    page = Explorable(chart, '"<t>"', '"<alt>"', "a < b").html()
+    page = InteractiveChart(chart, '"<t>"', '"<alt>"', "a < b").html()
     assert "</script><b>" not in page and "&lt;alt&gt;" in page and "&quot;&lt;t&gt;" in page and "a &lt; b" in page
 
 
@@ -173,7 +176,7 @@ def test_nothing_heavy_is_imported_before_drawing():
 
 def test_a_chart_keeps_its_own_settings_and_gets_the_frames():
     chart = {"data": {"values": [{"a": 1}]}, "mark": "point", "height": 99, "config": {"font": "serif"}}
-    shown = Explorable(chart, "title", "alt", "")
+    shown = InteractiveChart(chart, "title", "alt", "")
     assert (shown.spec["height"], shown.spec["width"]) == (99, "container")
     assert shown.spec["config"]["font"] == "serif" and shown.spec["config"]["axis"]["labelFontSize"] == 11
 
@@ -186,7 +189,7 @@ def test_two_or_three_controls_come_first(shown):
 
 def test_bad_controls_are_refused():
     with pytest.raises(ValueError, match="no control moves y"):
-        Explorable({"params": slider("x", 0, 1, 0.1, 0, "x")}, "title", "alt", "", primary=("y",))
+        InteractiveChart({"params": slider("x", 0, 1, 0.1, 0, "x")}, "title", "alt", "", primary=("y",))
     with pytest.raises(ValueError, match="not between"):
         slider("x", 0, 1, 0.1, 2, "x")
     with pytest.raises(ValueError, match="none of"):
@@ -194,7 +197,7 @@ def test_bad_controls_are_refused():
     with pytest.raises(units.UnitError, match="expected s"):
         inside(eq.step_time, "GB")
     with pytest.raises(ValueError, match="alt"):
-        Explorable({}, "title", " ", "")
+        InteractiveChart({}, "title", " ", "")
 
 
 # --- the browser's expressions ----------------------------------------------------------------------------------------
@@ -225,7 +228,7 @@ def evaluate(expression, **names):
 @pytest.mark.parametrize(("lesson", "name", "field"), CASES, ids=map("-".join, CASES))
 def test_curves_are_the_formulas(lesson, name, field):
     """Each line's expression, as it stands in the spec, equals the NumPy function at 60 random points."""
-    chart, rng = explored(lesson)[name], random.Random(7)
+    chart, rng = chart_checks(lesson)[name], random.Random(7)
     formula = chart.curves[field]
     (expression,) = {
         part["calculate"] for part in walk(drawn(lesson, name).spec) if part.get("as") == field and "calculate" in part

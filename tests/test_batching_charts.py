@@ -1,10 +1,10 @@
-"""The batching lesson's explorables: controls that reach the formulas, and pictures that say what the formulas say."""
+"""The batching lesson's charts: controls that reach the formulas, and pictures that say what the formulas say."""
 
 import json
 from xml.etree import ElementTree
 
 import pytest
-from test_explorable import vega_says
+from test_interactive import vega_says
 
 from blackboard import catalogue
 from blackboard.catalogue.running_case import RUNNING
@@ -31,7 +31,7 @@ SIGNALS = (
 @pytest.mark.parametrize("precision", controls.PRECISIONS)
 def test_controls_reach_the_formulas(system, precision):
     """With the controls anywhere, Vega's signals are the catalogue's values, and its kink is the formula's."""
-    params = json.loads(json.dumps(charts.latency_explorer().spec["params"]))
+    params = json.loads(json.dumps(charts.latency_chart().spec["params"]))
     machine = catalogue.system(system)
     for model in charts.MODELS[::3]:
         setting = {
@@ -68,7 +68,7 @@ def serves(machine, precision):
 
 def test_still_says_what_the_formulas_say():
     """The numbers in the pictures' titles are those of the worked case."""
-    said = " ".join(ElementTree.fromstring(charts.latency_explorer().still).itertext())
+    said = " ".join(ElementTree.fromstring(charts.latency_chart().still).itertext())
     assert (
         f"floor {eq.latency_floor(RUNNING) * 1e3:.3g} ms" in said and f"kink at B = {eq.crossing(RUNNING):,.0f}" in said
     )
@@ -77,7 +77,7 @@ def test_still_says_what_the_formulas_say():
 
 def test_the_trade_off_says_speed_and_price():
     """The reader's speed along the curve is one over the step's time, and the title has it at the batch chosen."""
-    chart = charts.tradeoff_explorer()
+    chart = charts.tradeoff_chart()
     said = " ".join(ElementTree.fromstring(chart.still).itertext())
     batch = 2_000
     price = 72 * LECTURE_RENT / 3600 * eq.step_time(RUNNING, batch=batch) / batch * 1e6

@@ -1,0 +1,342 @@
+"""The paging lab's allocator: blocks that are counted, and a token more with copy-on-write."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from blackboard.lab import Step, Trial
+
+# --- blocks and who holds them ----------------------------------------------------------------------------------------
+
+
+class Blocks:
+    """Hands out the blocks of a KV cache and counts how many sequences hold each.
+
+    Blocks are numbered 0 to count - 1. A block is free while no sequence holds it. You choose what to store.
+    """
+
+    def __init__(self, count):
+        """At first all blocks are free."""
+        self.free = list(range(count))
+        self.counts = [0] * count
+
+    def take(self):
+        """Any free block, which one sequence holds from now on; None if no block is free."""
+        if not self.free:
+            return None
+        block = self.free.pop()
+        self.counts[block] = 1
+        return block
+
+    def share(self, block):
+        """One more sequence holds the block."""
+        self.counts[block] += 1
+
+    def release(self, block):
+        """One sequence fewer holds the block; once none does, it is free again."""
+        self.counts[block] -= 1
+        if self.counts[block] == 0:
+            self.free.append(block)
+
+    def holders(self, block):
+        """How many sequences hold the block."""
+        return self.counts[block]
+
+
+NAMES = ("Ann", "Bob", "Cai", "Dee")
+
+
+def _moves(rng: random.Random) -> tuple:
+    count, moves = rng.randint(1, 3), []
+    has: dict[str, int] = {}  # each name has one block at most
+    for n in range(rng.randint(1, 9)):
+        name = rng.choice(NAMES)
+        if name in has:
+            moves.append(f"{name} releases")
+            del has[name]
+        elif has and rng.random() < 0.4:
+            other = rng.choice(sorted(has))
+            moves.append(f"{name} shares with {other}")
+            has[name] = has[other]
+        else:
+            moves.append(f"{name} takes")
+            if len(set(has.values())) < count:
+                has[name] = n
+    return count, moves
+
+
+class _Seen(NamedTuple):
+    """A block after a move."""
+
+    block: Any
+    holders: Any
+
+    def __repr__(self) -> str:
+        return f"block {self.block!r} held by {self.holders!r}"
+
+
+def _play_moves(made: Any, count: int, moves: list[str]) -> list:
+    """After each move: its block, and how many sequences hold it; None where a block was refused."""
+    blocks, has, seen = made(count), {}, []
+    for name, act, *other in map(str.split, moves):
+        if act == "takes":
+            has[name] = blocks.take()
+        elif act == "shares":
+            has[name] = has[other[-1]]
+        block = has.pop(name) if act == "releases" else has[name]
+        if block is not None and act != "takes":
+            (blocks.release if act == "releases" else blocks.share)(block)
+        seen.append(None if block is None else _Seen(block, blocks.holders(block)))
+    return seen
+
+
+def _history(trial: Trial) -> Iterator[tuple[str, Any, dict[str, int]]]:
+    """Each move, what came of it, and who has which block just before."""
+    has: dict[str, Any] = {}
+    for move, got in zip(trial.args[1], trial.got):
+        yield move, got, {name: block for name, block in has.items() if block is not None}
+        name, act, *_ = move.split()
+        has[name] = None if got is None or act == "releases" else got[0]
+
+
+def _exists(trial: Trial) -> str | None:
+    count = trial.args[0]
+    for move, got, _ in _history(trial):
+        if got and got[0] not in range(count):
+            return f"At “{move}” you gave {got[0]!r}; the blocks are 0 to {count - 1}, and None when none is free."
+    return None
+
+
+def _one_holder(trial: Trial) -> str | None:
+    for move, got, has in _history(trial):
+        holder = next((name for name, block in has.items() if got and block == got[0]), None)
+        if "takes" in move and holder:
+            return f"At “{move}” you gave block {got[0]}, which {holder} still holds: hand out free blocks only."
+    return None
+
+
+def _none_lost(trial: Trial) -> str | None:
+    for move, got, has in _history(trial):
+        unused = set(range(trial.args[0])) - set(has.values())
+        if "takes" in move and got is None and unused:
+            return f"At “{move}” you gave None, but nobody holds block {min(unused)}: it must be free again."
+    return None
+
+
+def _counted(trial: Trial) -> str | None:
+    for move, got, has in _history(trial):
+        holders = Counter(has.values())[got[0]] + (-1 if "releases" in move else 1) if got else 0
+        if got and got[1] != holders:
+            return f"After “{move}” block {got[0]} must have {holders} holder(s); `holders` says {got[1]!r}."
+    return None
+
+
+class _FreesAtFirstRelease(Blocks):
+    def release(self, block):
+        self.counts[block] -= 1
+        self.free.append(block)
+
+
+class _NeverFrees(Blocks):
+    def release(self, block):
+        self.counts[block] -= 1
+
+
+class _CountsFromOne(Blocks):
+    def __init__(self, count):
+        self.free = list(range(1, count + 1))
+        self.counts = [0] * (count + 1)
+
+
+class _TakesUncounted(Blocks):
+    def take(self):
+        return self.free.pop() if self.free else None
+
+    def release(self, block):
+        if self.counts[block] == 0:
+            self.free.append(block)
+        else:
+            self.counts[block] -= 1
+
+
+BLOCKS = Step(
+    "Hand out blocks and count who holds them",
+    Blocks,
+    "[blocks.take() for blocks in 3 * [Blocks(2)]]",
+    _moves,
+    (_exists, _one_holder, _none_lost, _counted),
+    {
+        _FreesAtFirstRelease: _one_holder,
+        _NeverFrees: _none_lost,
+        _CountsFromOne: _exists,
+        _TakesUncounted: _counted,
+    },
+    (
+        "Two lists are enough: the free blocks, and for each block the number of its holders.",
+        "`release` lowers the count, and only when it has become 0 puts the block back on the free list.",
+    ),
+    _play_moves,
+)
+
+# --- a token more, and copy-on-write ----------------------------------------------------------------------------------
+
+
+def append_token(blocks, table, tokens, page_tokens):
+    """The block that a sequence's next token goes to; changes the sequence's table where it needs a new block.
+
+    A sequence never writes into a block that others hold too: it takes a block of its own in place of the shared one,
+    and releases that (the engine then copies the contents). If no block is free, return None and change nothing.
+
+    blocks       a `Blocks`
+    table        the sequence's blocks, in order
+    tokens       how many tokens the sequence has so far
+    page_tokens  how many tokens a block has room for
+    """
+    full = tokens % page_tokens == 0
+    if not full and blocks.holders(table[-1]) == 1:
+        return table[-1]
+    block = blocks.take()
+    if block is None:
+        return None
+    if not full:
+        blocks.release(table.pop())
+    table.append(block)
+    return block
+
+
+class _Pool(Blocks):
+    """Blocks that are held so many times already."""
+
+    def __init__(self, counts: list[int]):
+        self.counts, self.free = counts, [block for block, count in enumerate(counts) if not count]
+
+    def __repr__(self) -> str:
+        return f"<blocks with {self.counts} holders>"
+
+
+def _tables(rng: random.Random) -> tuple:
+    page_tokens, length = rng.randint(2, 4), rng.randint(0, 3)
+    table = rng.sample(range(length + 2), length)
+    shared = rng.randint(0, length)  # so many of its blocks are another sequence's too
+    counts = [rng.randint(0, 1) for _ in range(length + 2)]
+    for n, block in enumerate(table):
+        counts[block] = 2 if n < shared else 1
+    tokens = length * page_tokens - (rng.randrange(page_tokens) if length else 0)
+    return _Pool(counts), table, tokens, page_tokens
+
+
+def _room_left(trial: Trial) -> bool:
+    return trial.args[2] % trial.args[3] > 0
+
+
+def _given_where_there_is(trial: Trial) -> str | None:
+    if trial.want is None or trial.got is not None:
+        return None
+    return "You returned None, but there is room: in the last block, or in a free one."
+
+
+def _refused_as_it_was(trial: Trial) -> str | None:
+    (blocks, table, *_), (now, changed, *_) = trial.args, trial.after
+    if trial.want is not None:
+        return None
+    if trial.got is not None:
+        return "No block is free, so return None."
+    same = table == changed and blocks.counts == now.counts
+    return None if same else "You returned None, but the table or a count has changed: take the new block first."
+
+
+def _at_the_end(trial: Trial) -> str | None:
+    table, changed = trial.args[1], trial.after[1]
+    kept = table[:-1] if _room_left(trial) else table
+    if trial.got is None or (changed[:-1] == kept and changed[-1:] == [trial.got]):
+        return None
+    return f"The table is now {changed}; it must be {[*kept, trial.got]}: a copy takes the place of the shared block."
+
+
+def _not_wasted(trial: Trial) -> str | None:
+    blocks, table, *_ = trial.args
+    own = _room_left(trial) and blocks.counts[table[-1]] == 1
+    fine = not own or trial.got == table[-1]
+    return None if fine else f"Block {table[-1]} has room and belongs to this sequence alone: use it."
+
+
+def _own_block(trial: Trial) -> str | None:
+    if trial.got is None or trial.after[0].counts[trial.got] == 1:
+        return None
+    return f"Writing into block {trial.got} would change what another sequence reads: it has more than one holder."
+
+
+def _shared_released(trial: Trial) -> str | None:
+    (blocks, table, *_), now = trial.args, trial.after[0]
+    if trial.got is None or not _room_left(trial) or trial.got == table[-1]:
+        return None
+    left = blocks.counts[table[-1]] - 1
+    fine = now.counts[table[-1]] == left
+    return (
+        None
+        if fine
+        else f"This sequence no longer uses block {table[-1]}, so release it: its holders must fall to {left}."
+    )
+
+
+def _writes_into_shared(blocks, table, tokens, page_tokens):
+    if tokens % page_tokens == 0:
+        block = blocks.take()
+        if block is None:
+            return None
+        table.append(block)
+    return table[-1]
+
+
+def _copies_without_release(blocks, table, tokens, page_tokens):
+    full = tokens % page_tokens == 0
+    if not full and blocks.holders(table[-1]) == 1:
+        return table[-1]
+    block = blocks.take()
+    if block is not None:
+        table[len(table) - (not full) :] = [block]
+    return block
+
+
+def _releases_first(blocks, table, tokens, page_tokens):
+    full = tokens % page_tokens == 0
+    if not full and blocks.holders(table[-1]) == 1:
+        return table[-1]
+    if not full:
+        blocks.release(table.pop())
+    block = blocks.take()
+    if block is not None:
+        table.append(block)
+    return block
+
+
+def _copy_beside_shared(blocks, table, tokens, page_tokens):
+    if tokens % page_tokens and blocks.holders(table[-1]) == 1:
+        return table[-1]
+    block = blocks.take()
+    if block is not None:
+        table.append(block)
+    return block
+
+
+APPEND = Step(
+    "Write a token, with copy-on-write",
+    append_token,
+    "append_token(Blocks(4), [], 0, 16)",
+    _tables,
+    (_own_block, _given_where_there_is, _refused_as_it_was, _at_the_end, _not_wasted, _shared_released),
+    {
+        _writes_into_shared: _own_block,
+        _copies_without_release: _shared_released,
+        _releases_first: _refused_as_it_was,
+        _copy_beside_shared: _at_the_end,
+    },
+    (
+        "There are three cases: the last block is full (or there is none yet), it is shared, or it is the sequence's"
+        " own and has room.",
+        "The last block is full if `tokens % page_tokens == 0`. In the first two cases begin with `blocks.take()`.",
+    ),
+)
