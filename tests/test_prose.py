@@ -5,7 +5,7 @@ import re
 
 import pytest
 from html_fixes import mend_bibliography
-from lessons import LESSONS, explorers, page, room, told, values
+from lessons import LESSONS, ROOT, explorers, page, room, told, values
 from matplotlib.text import Text
 from pictures import drawings, picture
 
@@ -159,6 +159,14 @@ def test_pictures_are_written_in_one_way(lesson):
     for name in explorers(lesson):
         chart = getattr(room(lesson, "charts"), name)()
         assert unusual(chart.caption) + unusual(chart.alt) + unusual(json.dumps(chart.spec["title"])) == [], name
+
+
+@pytest.mark.parametrize("place", ["exercises", "exercises/solutions"])
+@every
+def test_notebooks_are_written_in_one_way(lesson, place):
+    cells = json.loads((ROOT / place / f"{lesson}.ipynb").read_text("utf8"))["cells"]
+    said = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    assert [found for text in said for found in unusual(CODE.sub("", text))] == []
 
 
 def test_the_bibliography_shows_no_keys():
