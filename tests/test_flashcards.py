@@ -359,8 +359,7 @@ def test_ids_are_unique_and_pictures_say_what_they_show(whole):
 def test_the_deck_is_written_for_the_page_that_offers_it_and_for_no_other(whole, monkeypatch):
     html_fixes, written = tool("html_fixes"), []
     monkeypatch.setattr(html_fixes, "write_deck", written.append)
-    for other in ("note_math", "load_problems"):
-        monkeypatch.setattr(html_fixes, other, lambda *_: None)
+    monkeypatch.setattr(html_fixes, "load_problems", lambda *_: None)
     app = SimpleNamespace(outdir=Path("site"))
     html_fixes.mend_page(app, "book/racks", "", {"body": "<p>Words.</p>"}, None)
     assert written == []

@@ -285,6 +285,12 @@ class Prose(HTMLParser):
         self.words |= set() if self.silent else words(data)
 
 
+def letters(text):
+    """The letters of a page's formulas, which the search reads as words: Nact."""
+    formulas = re.findall(r"<math.*?</math>", text, re.S)
+    return set().union(*(words(re.sub(r"<[^>]+>", "", formula)) for formula in formulas))
+
+
 def words(text):
     """The words of a text as the search splits them."""
     return set(re.findall(r"[a-z]{3,}", text.lower()))
@@ -293,7 +299,8 @@ def words(text):
 def test_search_does_not_read_the_problems_data(site):
     """Words that only the problems' data has, such as spellings of units, are in no index."""
     data = words(" ".join(path.read_text("utf8") for path in (site / "_static" / "problems").glob("*.js")))
-    prose = set().union(*(Prose((site / f"{name}.html").read_text("utf8")).words for name in PAGES))
+    pages = [(site / f"{name}.html").read_text("utf8") for name in PAGES]
+    prose = set().union(*(Prose(page).words | letters(page) for page in pages))
     index = json.loads((site / "searchindex.js").read_text("utf8").removeprefix("Search.setIndex(").removesuffix(")"))
     stem, known = SearchEnglish({}).stem, {SearchEnglish({}).stem(word) for word in prose}
     hidden = {stem(word) for word in data} - known

@@ -14,7 +14,7 @@ def test_a_card_says_where_its_formula_comes_from():
     kinds = set()
     for name, formula in formulas.items():
         key, at = formula.source.key, formula.source.at
-        said = re.sub(r"<[^>]+>", "", re.search(r"Source: (.+)</p></div>$", summary.card(formula))[1])
+        said = re.sub(r"<[^>]+>", "", re.search(r"Source: (.+?)</p>", summary.card(formula))[1])
         kind = "lecture" if at else "derived" if key == "derived" else "paper"
         kinds.add(kind)
         assert (said == f"lecture {at}.") == (kind == "lecture"), (name, said)
