@@ -37,21 +37,15 @@ def test_slopes_of_a_fit_are_those_of_its_errors():
 
 def test_factors_are_near_one_and_unknown_ones_are_one():
     assert all(0.4 < value < 2.5 for name, each in FACTORS.items() if name != ALL for value in each.values())
-    nobody = replace(catalogue.model("llama-3.1-70b"), id="mine")
-    assert factors_of("tgi", "mi300x", nobody) == (
-        "all",
-        "dense",
-        "mine",
-        "tgi",
-        "mi300x",
-        "tgi dense",
-        "tgi mine",
-        "tgi mi300x",
-    )
-    alone = constants_of(FACTORS, ("all", "mine", "tgi"))
-    assert alone == {
-        name: min(max(value, FITTED[name].least), FITTED[name].most) for name, value in FACTORS[ALL].items()
-    }
+    names = factors_of("tgi", "mi300x", catalogue.model("llama-3.1-8b"))
+    assert names == (ALL, "tgi", *(each := ("dense", "llama-3.1-8b", "mi300x")), *(f"tgi {name}" for name in each))
+    assert constants_of(FACTORS, (ALL, *names[3:])) == pytest.approx(FACTORS[ALL])
+
+
+def test_a_model_of_the_same_shape_has_the_same_factors_whatever_its_name():
+    known = catalogue.model("llama-3.1-70b")
+    assert factors_of("vllm", "h200", replace(known, id="mine")) == factors_of("vllm", "h200", known)
+    assert "deepseek-r1" in factors_of("vllm", "h200", catalogue.model("deepseek-v3"))
 
 
 @pytest.mark.slow

@@ -119,8 +119,14 @@ function nearestConstants(engine, chip, model) {
 
 // Names of the factors that a server's constants are products of.
 function factorsOf(engine, chip, model, kind) {
-  const groups = [kind, model.id, data.generations[chip] ?? chip];
+  const groups = [kind, like(model), data.generations[chip] ?? chip];
   return [data.all, engine, ...groups, ...groups.map((each) => `${engine} ${each}`)];
+}
+
+// Id of the fitted model of the same shape, whatever its name; its own where none was fitted.
+function like(model) {
+  const shape = (each) => [each.layers, each.d_model, each.vocab].join();
+  return data.fitted.find((id) => shape(data.models.find((each) => each.id === id)) === shape(model)) ?? model.id;
 }
 
 function constantsOf(names) {

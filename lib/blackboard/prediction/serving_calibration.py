@@ -162,8 +162,14 @@ GENERATIONS = dict.fromkeys(HOPPER, "hopper") | dict.fromkeys(BLACKWELL, "blackw
 
 def factors_of(engine: str, chip: str, model: Model) -> tuple[str, ...]:
     """Names of the factors that a server's constants are products of, from the widest."""
-    what, generation = kind(model), GENERATIONS.get(chip, chip)
-    return (ALL, *(what, model.id, engine, generation), *(f"{engine} {each}" for each in (what, model.id, generation)))
+    groups = (kind(model), like(model), GENERATIONS.get(chip, chip))
+    return (ALL, engine, *groups, *(f"{engine} {each}" for each in groups))
+
+
+def like(model: Model) -> str:
+    """Id of the fitted model of the same shape, whatever its name; its own where none was fitted."""
+    shape = lambda each: (each.layers, each.d_model, each.vocab)
+    return next((name for name in DATA.values() if shape(catalogue.model(name)) == shape(model)), model.id)
 
 
 def constants_of(known: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> dict[str, float]:

@@ -23,6 +23,13 @@ FACTORS: dict[str, dict[str, float]] = {
         "answer_time": 2.362e-05,
         "request_gap": 4.528e-05,
     },
+    "trtllm": {
+        "memory_efficiency": 1.031,
+        "compute_efficiency": 1.149,
+        "gap_time": 1.009,
+        "answer_time": 1.08,
+        "request_gap": 1.088,
+    },
     "dense": {
         "memory_efficiency": 1.009,
         "compute_efficiency": 1.14,
@@ -36,13 +43,6 @@ FACTORS: dict[str, dict[str, float]] = {
         "gap_time": 0.9728,
         "answer_time": 1.088,
         "request_gap": 0.8452,
-    },
-    "trtllm": {
-        "memory_efficiency": 1.031,
-        "compute_efficiency": 1.149,
-        "gap_time": 1.009,
-        "answer_time": 1.08,
-        "request_gap": 1.088,
     },
     "blackwell": {
         "memory_efficiency": 0.957,
@@ -121,6 +121,13 @@ FACTORS: dict[str, dict[str, float]] = {
         "answer_time": 0.8856,
         "request_gap": 0.5225,
     },
+    "sglang": {
+        "memory_efficiency": 1.005,
+        "compute_efficiency": 0.9047,
+        "gap_time": 0.9834,
+        "answer_time": 0.9618,
+        "request_gap": 0.9778,
+    },
     "experts": {
         "memory_efficiency": 0.9893,
         "compute_efficiency": 0.854,
@@ -134,13 +141,6 @@ FACTORS: dict[str, dict[str, float]] = {
         "gap_time": 0.9228,
         "answer_time": 0.9435,
         "request_gap": 1.344,
-    },
-    "sglang": {
-        "memory_efficiency": 1.005,
-        "compute_efficiency": 0.9047,
-        "gap_time": 0.9834,
-        "answer_time": 0.9618,
-        "request_gap": 0.9778,
     },
     "sglang experts": {
         "memory_efficiency": 1.005,
