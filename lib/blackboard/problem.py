@@ -13,6 +13,7 @@ import json
 import math
 import random
 import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -26,6 +27,7 @@ from blackboard.feedback import Band, Feedback
 from blackboard.text import digits, markup, write_powers
 
 UNANSWERED = "Give an answer and check again, or ask for a hint."
+NARROW = 36  # letters of a line of code that fit a phone
 PAGE_DRAWS = 3  # fresh numbers that the static page carries for each problem
 THOUSAND = "The digits are right; the power of a thousand is not. Look at kilo, mega, giga in your inputs."
 CONSTANT = "Right up to a constant factor. Look for one that you left out or put in twice."
@@ -589,7 +591,10 @@ class Function(Expression):
     @property
     def starter(self) -> str:
         """What the page's editor begins with."""
-        return f"def {self.id.replace('-', '_')}({', '.join(self.names)}):\n    ...\n"
+        name, given = self.id.replace("-", "_"), ", ".join(self.names)
+        if len(name + given) > NARROW:
+            given = f"\n{textwrap.indent(textwrap.fill(given, NARROW - 4), '    ')}\n"
+        return f"def {name}({given}):\n    ...\n"
 
     def page_answer(self, values: Values) -> dict[str, Any]:
         """The points as a text, which reaches Python as it is: a script would round a long whole number."""
