@@ -11,7 +11,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from lessons import LESSONS, LIB, explorers, functions
+from lessons import LESSONS, LIB, functions, interactive_charts
 from matplotlib.collections import PathCollection
 from matplotlib.colors import BASE_COLORS, CSS4_COLORS, to_hex, to_rgb
 from matplotlib.figure import Figure
@@ -218,7 +218,7 @@ def figures():
 
 def charts():
     """(name, spec) of all interactive charts."""
-    modules = [(f"lessons.{lesson}.charts", explorers(lesson)) for lesson in LESSONS]
+    modules = [(f"lessons.{lesson}.charts", interactive_charts(lesson)) for lesson in LESSONS]
     modules += [("validation.charts", None), ("reference.cost_charts", None)]
     for module, names in modules:
         found = importlib.import_module(f"blackboard.{module}")

@@ -10,10 +10,11 @@ import time
 
 import pytest
 
+from blackboard.feedback import HEADS as KINDS
 from blackboard.lab import HEADS as SAID
 from blackboard.page.lab_worker import answer, find_lab
 from blackboard.page.practice import lessons, problems
-from blackboard.problem import KINDS, Expression, Function
+from blackboard.problem import Expression, Function
 
 COUNT = int(os.environ.get("HOSTILE", "2000"))
 LONGEST = 10.0  # seconds that an answer may take

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from html_fixes import mend_bibliography
-from lessons import LESSONS, ROOT, explorers, page, room, told, values
+from lessons import LESSONS, ROOT, interactive_charts, page, room, told, values
 from matplotlib.text import Text
 from pictures import drawings, picture
 
@@ -156,7 +156,7 @@ def test_pictures_are_written_in_one_way(lesson):
         said = [figure.caption, figure.alt, *(text.get_text() for text in figure.findobj(Text))]
         assert [found for text in said for found in unusual(text)] == [], name
         assert not [text for text in said[2:] if "'" in text or '"' in text], name
-    for name in explorers(lesson):
+    for name in interactive_charts(lesson):
         chart = getattr(room(lesson, "charts"), name)()
         assert unusual(chart.caption) + unusual(chart.alt) + unusual(json.dumps(chart.spec["title"])) == [], name
 

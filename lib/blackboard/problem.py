@@ -527,7 +527,7 @@ class Expression(Problem):
     def table(self) -> dict[str, Any]:
         """Points, the right values and each mistake's: all that judging needs, here and on the page."""
         letters = answers.alphabet(self.names)
-        wrong = [[self.at_points(rule), feedback] for rule, feedback in self.misconceptions.items()]
+        wrong = [[self.at_points(rule), self.fill(told, {})] for rule, told in self.misconceptions.items()]
         return {"points": self.points, "right": self.at_points(self.formula.expr), "wrong": wrong, "letters": letters}
 
     def judge(self, given: Any, values: Values) -> Feedback:

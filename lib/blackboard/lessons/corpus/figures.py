@@ -513,7 +513,7 @@ def quality_needed() -> Drawing:
         "The longer the training and the stricter the filter, the better kept tokens must be.",
         "Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1%"
         f" to all, both on log scales, for training over 0.1, {ours:.1f} and 10 times the pool's tokens: {phrases}; for"
-        f" a tenth of the pool {needed(0.1, 0.1):.0f} at 10 % kept and {needed(0.1, 0.01):.2f} at 1 %. Dashed: one over"
+        f" a tenth of the pool {needed(0.1, 0.1):.0f} at 10% kept and {needed(0.1, 0.01):.2f} at 1%. Dashed: one over"
         " the share, which endless training would need. The longer the training and the stricter the filter, the"
         " better kept tokens must be.",
     )

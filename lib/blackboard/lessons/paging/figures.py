@@ -406,7 +406,7 @@ def hit_rate_by_turns() -> Drawing:
         fig,
         "fig-hit-rate-by-turns",
         "After a dozen turns nearly all of a conversation's input has been computed before.",
-        "Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to 100"
+        "Share of input tokens that a prefix cache finds, 0 to 100%, against the turns of a conversation from 1 to 100"
         f" (log scale), if nothing is thrown out. {'; '.join(phrases)}. Dots from a real allocator lie on the curves."
         f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f}%.",
     )
