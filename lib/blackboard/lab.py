@@ -389,8 +389,8 @@ class Step:
         for trial, course in zip(trials, self.trials(self.solution)):
             trial.want = course.got
         if all(t.got is None and not t.error for t in trials) and any(t.want is not None for t in trials):
-            said = "Your version returns nothing. Is there a `return`?"
-            return Verdict("nothing", said, self._call(trials[0]), printed=trials[0].printed)
+            words = "Your version returns nothing. Is there a `return`?"
+            return Verdict("nothing", words, self._call(trials[0]), printed=trials[0].printed)
         for check in self.checks if self.changes else (*self.checks, unchanged):
             broken = [(trial, said) for trial in trials if (said := _ask(check, trial, self.returns))]
             if broken:
