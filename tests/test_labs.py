@@ -207,7 +207,14 @@ def test_only_the_case_that_is_shown_prints():
     )
     assert ROUTER.grade(NAME, printing).printed.count("\n") == 1
     crash = ROUTER.grade(NAME, f"{printing} / 0")
-    assert crash.kind == "crash" and crash.printed.count("\n") == 1 and crash.printed in str(crash)
+    assert crash.kind == "crash" and crash.printed.count("\n") == 1 and crash.printed.rstrip() in str(crash)
+
+
+def test_the_calls_that_are_shown_are_python():
+    """Those of a right version too: what is shown runs, and is what was tried."""
+    for step in (lab("paging")["Blocks"], lab("paging")["PrefixCache"]):
+        for trial in step.trials(step.solution):
+            exec(step.calls(*trial.args), lab("paging").space())
 
 
 def test_a_result_of_another_kind_is_told_what_to_return():

@@ -73,14 +73,14 @@ class Verdict:
         return self.ok
 
     def __str__(self) -> str:
-        printed = f"Your code printed:\n{self.printed}" if self.printed else ""
+        printed = f"Your code printed:\n{self.printed.rstrip()}" if self.printed else ""
         return "\n".join(part for part in (self.call, f"{HEADS[self.kind]} {self.message}", printed) if part)
 
     __repr__ = __str__
 
     def _repr_markdown_(self) -> str:
         call = f"`{self.call}`\n\n" if self.call else ""
-        printed = f"\n\nYour code printed:\n\n````text\n{self.printed}\n````" if self.printed else ""
+        printed = f"\n\nYour code printed:\n\n````text\n{self.printed.rstrip()}\n````" if self.printed else ""
         return f"{call}**{HEADS[self.kind]}** {self.message}{printed}"
 
 
@@ -285,6 +285,7 @@ class Step:
     raises    exceptions that a version may raise; checks see them as trial.error
     changes   whether the step may change its arguments
     returns   what it must return, in words, where `play` makes something else of it
+    calls     the calls that `play` makes, as a reader would write them: from the arguments to a text
     """
 
     title: str
@@ -299,6 +300,7 @@ class Step:
     count: int = CASES
     changes: bool = False
     returns: str = ""
+    calls: Callable[..., str] | None = None
 
     @property
     def name(self) -> str:
@@ -402,7 +404,7 @@ class Step:
         """The call of a trial and what came of it."""
         if trial is None:
             return ""
-        said = f"{self.name}({', '.join(map(shown, trial.args))})"
+        said = self.calls(*trial.args) if self.calls else f"{self.name}({', '.join(map(shown, trial.args))})"
         if trial.error:
             return f"{said} raised {type(trial.error).__name__}"
         return said if trial.got is None else f"{said} returned {shown(trial.got)}"

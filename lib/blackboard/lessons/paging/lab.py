@@ -138,6 +138,7 @@ NAME = Step(
     ),
     _name_both,
     returns="a list with a name for each full block",
+    calls=lambda tokens, size, other: f"block_names({tokens}, {size}) and block_names({other}, {size})",
 )
 
 # --- a prefix cache ---------------------------------------------------------------------------------------------------
@@ -265,6 +266,9 @@ CACHE = Step(
     ),
     _visit_all,
     returns="a whole number from `visit`",
+    calls=lambda room, visits: "; ".join(
+        [f"cache = PrefixCache({room})", *(f"cache.visit({each})" for each in visits)]
+    ),
 )
 
 # --- a day ------------------------------------------------------------------------------------------------------------

@@ -93,6 +93,19 @@ def _play_moves(made: Any, count: int, moves: list[str]) -> list:
     return seen
 
 
+def _write_moves(count: int, moves: list[str]) -> str:
+    """The moves as Python: a name stands for the block that its owner has."""
+    lines = [f"blocks = Blocks({count})"]
+    for name, act, *other in (move.lower().split() for move in moves):
+        if act == "takes":
+            lines.append(f"{name} = blocks.take()")
+        elif act == "shares":
+            lines.append(f"{name} = {other[-1]}; blocks.share({name})")
+        else:
+            lines.append(f"blocks.release({name})")
+    return "; ".join(lines)
+
+
 def _history(trial: Trial) -> Iterator[tuple[str, Any, dict[str, int]]]:
     """Each move, what came of it, and who has which block just before."""
     has: dict[str, Any] = {}
@@ -180,6 +193,7 @@ BLOCKS = Step(
     ),
     _play_moves,
     returns="the number of a free block from `take()`, or None, and a whole number from `holders`",
+    calls=_write_moves,
 )
 
 # --- a token more, and copy-on-write ----------------------------------------------------------------------------------
