@@ -140,6 +140,7 @@ def test_work_goes_into_a_file_and_comes_back(fresh, tmp_path):
     fresh.wait_for_function(
         "name => document.querySelector(`[data-step=${name}] textarea`).value === '# mine'", arg=LAST.name
     )
+    fresh.get_by_text("The work in that file is loaded.").wait_for()
 
 
 @pytest.mark.parametrize("spoiled", ["", "[]", "{", '{"version":1,"steps":{"hit_rate":3}}', '{"version":9}', "null"])
@@ -179,6 +180,24 @@ def test_keys_indent_and_the_keyboard_gets_out(fresh):
     fresh.keyboard.press("Escape")
     fresh.keyboard.press("Tab")
     assert fresh.evaluate("document.activeElement.textContent") == "Check"
+
+
+def test_undo_stays_in_its_editor(fresh):
+    first, last = (section(fresh, step).locator("textarea") for step in (STEPS[0], LAST))
+    before = first.input_value(), last.input_value()
+    for area, letters in ((first, "# one"), (last, "# two")):
+        area.focus()
+        area.press("Control+End")
+        fresh.keyboard.type(letters)
+    for _ in range(3):
+        last.press("Control+z")
+    assert (first.input_value(), last.input_value()) == (before[0] + "# one", before[1])
+    last.press("Control+Shift+z")
+    first.press("Control+z")
+    assert (first.input_value(), last.input_value()) == (before[0], before[1] + "# two")
+    section(fresh, LAST).get_by_role("button", name="Reset").click()
+    last.press("Control+z")
+    assert last.input_value() == before[1] + "# two"
 
 
 # An editor's two layers: the size of the text area and of what is in it, and the text of both.

@@ -6,6 +6,7 @@ import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import vl_convert
@@ -46,7 +47,7 @@ def test_a_lab_has_steps_of_different_names(lesson):
 @each_step
 def test_a_step_says_what_to_write(lesson, step):
     assert step.title and step.hints and step.task.endswith((".", "?")) or "\n\n" in step.task
-    assert eval(step.example, lab(lesson).space()) is not None
+    assert lab(lesson).example_result(step) != "None"
 
 
 @each_step
@@ -128,7 +129,8 @@ def test_labs_need_no_numpy():
 ROUTER = lab("sparsity")
 NAME = "choose_experts"
 HOSTILE = {
-    "": "missing",
+    "": "unattempted",
+    " \n": "unattempted",
     "\0": "crash",
     "\ud800": "crash",
     "(" * 5000: "syntax",
@@ -175,6 +177,49 @@ def test_a_step_stands_on_the_readers_earlier_ones():
     step, all_of_them = ROUTER["count_touched"], "def choose_experts(scores, k): return range(len(scores))"
     verdict = ROUTER.grade(step.name, step.source, {NAME: all_of_them})
     assert verdict.kind == "wrong"
+
+
+def test_code_that_stops_in_an_earlier_step_is_told_by_name():
+    step = ROUTER["count_touched"]
+    crash = ROUTER.grade(step.name, step.source, {NAME: "def choose_experts(scores, k):\n    return 1 / 0"})
+    assert "in line 2 of your `choose_experts` with ZeroDivisionError" in crash.message
+    text = "def choose_experts(scores, k):\n    while True:\n        pass"
+    space = ROUTER.space({NAME: text})
+    engine.run_text(step.source, space)
+    slow = step.check(space[step.name], space, seconds=0.1)
+    assert slow.kind == "slow" and "of your `choose_experts`" in slow.message
+
+
+def test_arguments_must_stay_as_they_were():
+    emptied = (
+        "def block_names(tokens, page_tokens):\n    made = tuple(tokens)\n    tokens.clear()\n    return list(made)"
+    )
+    step = replace(lab("paging")["block_names"], checks=())
+    space: dict = {}
+    engine.run_text(emptied, space)
+    verdict = step.check(space[step.name], space)
+    assert verdict.check == "unchanged" and "to []: work on a copy" in verdict.message
+
+
+def test_only_the_case_that_is_shown_prints():
+    printing = (
+        f"{ROUTER[NAME].source}\nright = {NAME}\ndef {NAME}(scores, k):\n    print(k)\n    return right(scores, k)"
+    )
+    assert ROUTER.grade(NAME, printing).printed.count("\n") == 1
+    crash = ROUTER.grade(NAME, f"{printing} / 0")
+    assert crash.kind == "crash" and crash.printed.count("\n") == 1 and crash.printed.rstrip() in str(crash)
+
+
+def test_the_calls_that_are_shown_are_python():
+    """Those of a right version too: what is shown runs, and is what was tried."""
+    for step in (lab("paging")["Blocks"], lab("paging")["PrefixCache"]):
+        for trial in step.trials(step.solution):
+            exec(step.calls(*trial.args), lab("paging").space())
+
+
+def test_a_result_of_another_kind_is_told_what_to_return():
+    verdict = lab("paging").grade("block_names", "def block_names(tokens, page_tokens): return 7")
+    assert verdict.message == "Return a list with a name for each full block."
 
 
 @settings(max_examples=300)

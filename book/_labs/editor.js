@@ -2,6 +2,7 @@
 // keyboard and a screen reader meet; its letters are transparent where the coloured ones are shown.
 (() => {
   "use strict";
+  const PAUSE = 1000; // milliseconds: letters typed without such a pause are undone together
   const COLOURED = 20000; // characters: a longer text stays plain
   const KEYWORDS = "and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield";
   const CONSTANTS = "None True False";
@@ -25,7 +26,7 @@
   }
 
   // --- Keys ---------------------------------------------------------------------------------------------------------
-  // insertText keeps the browser's own undo.
+  // insertText tells of itself as typing does.
   const insert = (area, text) => { if (!document.execCommand("insertText", false, text)) area.setRangeText(text, area.selectionStart, area.selectionEnd, "end"); };
 
   function select(area, from, to) { area.selectionStart = from; area.selectionEnd = to; }
@@ -59,6 +60,39 @@
     event.preventDefault();
   }
 
+  // --- Undo ---------------------------------------------------------------------------------------------------------
+  // Each editor undoes its own changes: the browser's undo goes on in another editor when this one has none left.
+  class Changes {
+    constructor(area) { this.area = area; this.clear(); }
+    read() {
+      const { value, selectionStart, selectionEnd } = this.area;
+      return { value, selectionStart, selectionEnd };
+    }
+    clear() { Object.assign(this, { past: [], undone: [], now: this.read(), grown: 0, time: 0 }); }
+    record() {
+      const now = this.read(), grown = now.value.length - this.now.value.length, time = performance.now();
+      const joins = Math.abs(grown) === 1 && grown === this.grown && time - this.time < PAUSE;
+      if (!joins) this.past.push(this.now);
+      Object.assign(this, { now, grown, time, undone: [] });
+    }
+    move(from, to) {
+      if (!from.length) return;
+      to.push(this.now);
+      this.now = from.pop();
+      this.grown = 0;
+      Object.assign(this.area, this.now);
+    }
+    undo() { this.move(this.past, this.undone); }
+    redo() { this.move(this.undone, this.past); }
+  }
+
+  // What a key asks for: "undo", "redo" or nothing.
+  function history({ key, ctrlKey, metaKey, altKey, shiftKey }) {
+    if (!(ctrlKey || metaKey) || altKey) return undefined;
+    if (key.toLowerCase() === "z") return shiftKey ? "redo" : "undo";
+    return key.toLowerCase() === "y" ? "redo" : undefined;
+  }
+
   // --- The editor ---------------------------------------------------------------------------------------------------
   const make = (tag, className, text) => {
     const node = document.createElement(tag);
@@ -82,22 +116,35 @@
       area.setAttribute("aria-describedby", keys.id = `${id}-keys`);
       name.htmlFor = id;
       this.parts = [name, box, keys];
+      this.changes = new Changes(area);
       this.listen(run, changed);
     }
 
     listen(run, changed) {
       let leave = false;
+      const again = (event, act) => {
+        if (!act) return;
+        event.preventDefault();
+        this.changes[act]();
+        this.paint();
+        changed();
+      };
       this.area.addEventListener("keydown", (event) => {
         if ((event.ctrlKey || event.metaKey) && event.key === "Enter") return event.preventDefault(), run();
+        again(event, history(event));
         if (!event.ctrlKey && !event.metaKey && !event.altKey) edit(this.area, event, leave);
         if (event.key !== "Shift") leave = event.key === "Escape";
       });
-      this.area.addEventListener("input", () => { this.paint(); changed(); });
+      this.area.addEventListener("beforeinput", (event) => again(event, { historyUndo: "undo", historyRedo: "redo" }[event.inputType]));
+      this.area.addEventListener("input", () => { this.changes.record(); this.paint(); changed(); });
     }
 
     get value() { return this.area.value; }
     set value(text) {
-      if (this.area.value !== text) this.area.value = text;
+      if (this.area.value !== text) {
+        this.area.value = text;
+        this.changes.clear();
+      }
       this.paint();
     }
 

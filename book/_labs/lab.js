@@ -190,7 +190,8 @@
       if (!Object.keys(steps).length) return say(this.out, "That file holds no work of a lab.");
       this.kept.steps = steps;
       this.kept.write();
-      this.steps.forEach((step) => step.show());
+      this.steps.forEach((step) => { step.show(); step.out.replaceChildren(); });
+      say(this.out, "The work in that file is loaded.");
     }
   }
 

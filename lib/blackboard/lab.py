@@ -12,17 +12,19 @@ import contextlib
 import copy
 import dis
 import inspect
+import io
 import random
 import sys
 import textwrap
 import time
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-READER = "<your code>"  # the file name under which a reader's text is compiled
+READER = "<your code>"  # the file name under which a reader's text is compiled; an earlier step's has its name added
+LONGEST = 600  # characters of what a reader's code prints
 CASES = 200
 SECONDS = 5.0
 HEADS = {
@@ -40,13 +42,14 @@ HEADS = {
 
 @dataclass
 class Trial:
-    """One call: its arguments as given and as they are after it, what came back, and what the course makes."""
+    """One call: its arguments before and after it, what came back, what it printed, and what the course makes."""
 
     args: tuple
     after: tuple
     got: Any = None
     error: BaseException | None = None
     want: Any = None
+    printed: str = ""
 
 
 Check = Callable[[Trial], str | None]
@@ -54,12 +57,13 @@ Check = Callable[[Trial], str | None]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found: its `kind` (one of HEADS), a sentence, the call that showed it, and the check that spoke."""
+    """What was found: its `kind` (one of HEADS), a sentence, the call that showed it, the check, what was printed."""
 
     kind: str
     message: str
     call: str = ""
     check: str = ""
+    printed: str = ""
 
     @property
     def ok(self) -> bool:
@@ -69,13 +73,15 @@ class Verdict:
         return self.ok
 
     def __str__(self) -> str:
-        return "\n".join(part for part in (self.call, f"{HEADS[self.kind]} {self.message}") if part)
+        printed = f"Your code printed:\n{self.printed.rstrip()}" if self.printed else ""
+        return "\n".join(part for part in (self.call, f"{HEADS[self.kind]} {self.message}", printed) if part)
 
     __repr__ = __str__
 
     def _repr_markdown_(self) -> str:
         call = f"`{self.call}`\n\n" if self.call else ""
-        return f"{call}**{HEADS[self.kind]}** {self.message}"
+        printed = f"\n\nYour code printed:\n\n````text\n{self.printed.rstrip()}\n````" if self.printed else ""
+        return f"{call}**{HEADS[self.kind]}** {self.message}{printed}"
 
 
 class TooSlow(BaseException):
@@ -119,12 +125,23 @@ def same(a: Any, b: Any, tolerance: float = 1e-9) -> bool:
     return bool(a == b)
 
 
-def _ask(check: Check, trial: Trial) -> str | None:
+KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "a string", type(None): "None"}
+
+
+def _ask(check: Check, trial: Trial, returns: str = "") -> str | None:
     """What a check says; where a result is of another kind than any check expects, that."""
     try:
         return check(trial)
     except Exception:
-        return f"Expected {shown(trial.want)}, or something of that kind."
+        kind = KINDS.get(type(trial.want), f"a {type(trial.want).__name__}")
+        return f"Return {returns or f'{kind}, here {shown(trial.want)}'}."
+
+
+def unchanged(trial: Trial) -> str | None:
+    """The check that arguments are as they were; a step whose task is to change them does without."""
+    differ = lambda old, new: old != new and repr(old) != repr(new)  # copies of an object need not be equal
+    now = next((pair for pair in zip(trial.args, trial.after) if differ(*pair)), None)
+    return f"Your code changes its argument {shown(now[0])} to {shown(now[1])}: work on a copy." if now else None
 
 
 def agrees(why: str, tolerance: float = 1e-9) -> Check:
@@ -137,6 +154,28 @@ def agrees(why: str, tolerance: float = 1e-9) -> Check:
 
 
 # --- running a reader's code ------------------------------------------------------------------------------------------
+
+
+def _is_own(file: str, files: Collection[str]) -> bool:
+    """True for a file of the code on trial, and for an earlier step of the reader's, which has no file of its own."""
+    return file in files or file.startswith(READER)
+
+
+def _place(file: str, line: int) -> str:
+    """A line of a reader's code, with the step whose code it is where that is an earlier one."""
+    step = file.removeprefix(READER).strip() if file.startswith(READER) else ""
+    return f"line {line}" + (f" of your `{step}`" if step else "")
+
+
+class Printed(io.StringIO):
+    """What is printed, up to a length: a loop that prints would fill the memory."""
+
+    def __init__(self, longest: int = LONGEST):
+        super().__init__()
+        self.longest = longest
+
+    def write(self, text: str) -> int:
+        return super().write(text[: self.longest]) if self.tell() <= self.longest else len(text)
 
 
 class Limit:
@@ -157,21 +196,21 @@ class Limit:
         sys.settrace(self.before)
 
     def _call(self, frame: types.FrameType, event: str, arg: Any):
-        if frame.f_code.co_filename not in self.files:
+        if not _is_own(frame.f_code.co_filename, self.files):
             return None
         frame.f_trace_opcodes = sys.version_info < (3, 12)  # where a loop within one line makes no events of lines
         return self._line
 
     def _line(self, frame: types.FrameType, event: str, arg: Any):
         if time.perf_counter() > self.end:
-            raise TooSlow(f"{frame.f_code.co_name}, line {frame.f_lineno}")
+            raise TooSlow(f"{frame.f_code.co_name}, {_place(frame.f_code.co_filename, frame.f_lineno)}")
         return self._line
 
 
-def run_text(text: str, space: dict[str, Any], seconds: float = SECONDS) -> None:
-    """Run a reader's text in a space of names, for some seconds at most."""
+def run_text(text: str, space: dict[str, Any], seconds: float = SECONDS, step: str = "") -> None:
+    """Run a reader's text in a space of names, for some seconds at most; `step` names the earlier step that it is."""
     with Limit({READER}, seconds):
-        exec(compile(text, READER, "exec"), space)
+        exec(compile(text, f"{READER} {step}".strip(), "exec"), space)
 
 
 def _codes(made: Any) -> list[types.CodeType]:
@@ -194,10 +233,11 @@ def _where(error: BaseException, files: Collection[str]) -> str:
     """The last line of a reader's code that an exception passed."""
     lines, step = [], error.__traceback__
     while step:
-        if step.tb_frame.f_code.co_filename in files:
-            lines.append(step.tb_lineno)
+        file = step.tb_frame.f_code.co_filename
+        if _is_own(file, files):
+            lines.append(_place(file, step.tb_lineno))
         step = step.tb_next
-    return f" in line {lines[-1]}" if lines else ""
+    return f" in {lines[-1]}" if lines else ""
 
 
 def stopped(error: BaseException, files: Collection[str] = (READER,), shown_call: str = "") -> Verdict:
@@ -236,13 +276,16 @@ class Step:
     """One function or class to write.
 
     solution  the course's version; signature and docstring are what the reader gets
-    example   a call, as text, whose result is shown: "touched(1, 256, 8)"
+    example   a call, as text, whose result is shown: "touched(1, 256, 8)"; what comes before it ends with "; "
     cases     from a random generator to the arguments of one trial, as a tuple
     checks    rules, tried in order over all cases; of the cases that break one the shortest is shown
     mistakes  wrong versions, each with the check that catches it
     hints     from a nudge to nearly all
     play      how a version is tried, (made, *args) -> result: for a class, a run of its methods
     raises    exceptions that a version may raise; checks see them as trial.error
+    changes   whether the step may change its arguments
+    returns   what it must return, in words, where `play` makes something else of it
+    calls     the calls that `play` makes, as a reader would write them: from the arguments to a text
     """
 
     title: str
@@ -255,6 +298,9 @@ class Step:
     play: Callable = call
     raises: tuple[type[BaseException], ...] = ()
     count: int = CASES
+    changes: bool = False
+    returns: str = ""
+    calls: Callable[..., str] | None = None
 
     @property
     def name(self) -> str:
@@ -286,14 +332,17 @@ class Step:
         rng = random.Random(self.name)
         for _ in range(self.count):
             args = self.cases(rng)
-            trial = Trial(args, copy.deepcopy(args))
+            trial, printed = Trial(args, copy.deepcopy(args)), Printed()
             try:
-                trial.got = self.play(made, *trial.after)
+                with contextlib.redirect_stdout(printed):
+                    trial.got = self.play(made, *trial.after)
             except self.raises as error:
                 trial.error = error
             except BaseException as error:
                 error.trial = trial  # type: ignore[attr-defined]
                 raise
+            finally:
+                trial.printed = printed.getvalue()
             yield trial
 
     def check(self, made: Any, space: Mapping[str, Any] | None = None, seconds: float = SECONDS) -> Verdict:
@@ -305,16 +354,22 @@ class Step:
                 fault = self._fault(made, space or {})
                 return self._judge(list(self.trials(made))) if fault is None else fault
         except BaseException as error:
-            return stopped(error, files, self._call(getattr(error, "trial", None)))
+            trial = getattr(error, "trial", None)
+            verdict = stopped(error, files, self._call(trial))
+            return replace(verdict, printed=trial.printed) if trial else verdict
 
     def _fault(self, made: Any, space: Mapping[str, Any]) -> Verdict | None:
         """What keeps a version from being tried at all."""
         if made is None or made is ... or _blank(made, self.starter, self.name, space):
-            return Verdict("unattempted", f"Write `{self.name}`, then check again.")
+            return self.unattempted
         if not callable(made) or inspect.isclass(made) != inspect.isclass(self.solution):
             return Verdict("missing", f"`{self.name}` must be a {self.kind}; it is {shown(made)}.")
         fault = self._signature(made)
         return Verdict("signature", fault) if fault else None
+
+    @property
+    def unattempted(self) -> Verdict:
+        return Verdict("unattempted", f"Write `{self.name}`, then check again.")
 
     @property
     def kind(self) -> str:
@@ -336,19 +391,20 @@ class Step:
         for trial, course in zip(trials, self.trials(self.solution)):
             trial.want = course.got
         if all(t.got is None and not t.error for t in trials) and any(t.want is not None for t in trials):
-            return Verdict("nothing", "Your version returns nothing. Is there a `return`?", self._call(trials[0]))
-        for check in self.checks:
-            broken = [(trial, said) for trial in trials if (said := _ask(check, trial))]
+            words = "Your version returns nothing. Is there a `return`?"
+            return Verdict("nothing", words, self._call(trials[0]), printed=trials[0].printed)
+        for check in self.checks if self.changes else (*self.checks, unchanged):
+            broken = [(trial, said) for trial in trials if (said := _ask(check, trial, self.returns))]
             if broken:
                 trial, said = min(broken, key=lambda pair: len(repr(pair[0].args)))
-                return Verdict("wrong", said, self._call(trial), check.__name__)
-        return Verdict("right", f"{len(trials)} random cases agree.")
+                return Verdict("wrong", said, self._call(trial), check.__name__, trial.printed)
+        return Verdict("right", f"{len(trials)} random cases agree.", printed=trials[-1].printed)
 
     def _call(self, trial: Trial | None) -> str:
         """The call of a trial and what came of it."""
         if trial is None:
             return ""
-        said = f"{self.name}({', '.join(map(shown, trial.args))})"
+        said = self.calls(*trial.args) if self.calls else f"{self.name}({', '.join(map(shown, trial.args))})"
         if trial.error:
             return f"{said} raised {type(trial.error).__name__}"
         return said if trial.got is None else f"{said} returned {shown(trial.got)}"
@@ -386,16 +442,21 @@ class Lab:
         space = {**self.given, **{step.name: step.solution for step in self.steps}}
         for step in self.steps:
             with contextlib.suppress(Exception, SystemExit, TooSlow):
-                run_text((sources or {})[step.name], space)
+                run_text((sources or {})[step.name], space, step=step.name)
         return space
 
     def example_result(self, step: Step) -> str:
         """What a step's example returns, as a message shows it."""
-        return shown(eval(step.example, self.space()))
+        before, _, last = step.example.rpartition("; ")
+        space = self.space()
+        exec(before, space)
+        return shown(eval(last, space))
 
     def grade(self, name: str, text: str, earlier: Mapping[str, str] | None = None) -> Verdict:
         """The verdict on a step's text, on top of the reader's earlier ones; missing steps are the course's."""
         step, space = self[name], self.space(earlier)
+        if not text.strip():
+            return step.unattempted
         space.pop(name)
         try:
             run_text(text, space)

@@ -24,6 +24,10 @@ from blackboard.page.practice import Text
 from blackboard.text import markup, on_page
 
 WIDTH = 70  # letters of a line in a page's editor
+EARLIER = (
+    "A step may use the steps before it: yours, in the last version that passed, or the course's where none of yours"
+    " has passed."
+)
 
 # --- in a notebook ----------------------------------------------------------------------------------------------------
 
@@ -161,6 +165,7 @@ def page_html(lab: Lab, lesson: str) -> str:
     steps = "".join(_step(lab, step, number) for number, step in enumerate(lab.steps, 1))
     return (
         f'<lab-box class="lab" data-lesson="{lesson}"><p class="lab-intro">{markup(lab.intro)}</p>{_given(lab)}'
+        f"<p>{EARLIER}</p>"
         f'<p class="lab-plain">The code is written in the page where scripts are on, and in the'
         f' <a href="../exercises/{lesson}.html">exercise notebook</a>.</p>{steps}'
         f'<section class="lab-ending"><h3>Put it together</h3><p class="lab-said">{markup(lab.ending)}</p></section>'

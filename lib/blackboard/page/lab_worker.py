@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from blackboard.charts.interactive import InteractiveChart
-from blackboard.lab import HEADS, Lab, Verdict, stopped
+from blackboard.lab import HEADS, LONGEST, Lab, Printed, Verdict, stopped
 from blackboard.page import live_cells
 from blackboard.page.written import values_of
 from blackboard.text import markup
 
-LONGEST = 600  # characters of what a reader's code prints
 CELL_LONGEST = 20_000  # of a cell, whose purpose may be to print
 
 
@@ -35,23 +34,12 @@ def feedback(verdict: Verdict, printed: str = "") -> dict[str, Any]:
     }
 
 
-class _Printed(io.StringIO):
-    """What is printed, up to a length: a loop that prints would fill the memory."""
-
-    def __init__(self, longest: int = LONGEST):
-        super().__init__()
-        self.longest = longest
-
-    def write(self, text: str) -> int:
-        return super().write(text[: self.longest]) if self.tell() <= self.longest else len(text)
-
-
 def check(lesson: str, step: str, text: str, earlier: Mapping[str, str]) -> dict[str, Any]:
-    """The verdict on a step's text, and what it printed."""
-    printed = _Printed()
+    """The verdict on a step's text, with what that printed as it was read and in the case that is shown."""
+    printed = Printed()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
         verdict = find_lab(lesson).grade(step, text, earlier)
-    return feedback(verdict, printed.getvalue())
+    return feedback(verdict, printed.getvalue() + verdict.printed)
 
 
 def chart(lab: Lab, spec: dict[str, Any]) -> InteractiveChart:
@@ -62,7 +50,7 @@ def chart(lab: Lab, spec: dict[str, Any]) -> InteractiveChart:
 def draw(lesson: str, sources: Mapping[str, str]) -> dict[str, Any]:
     """The last chart's spec, or a verdict on what kept it from being drawn."""
     lab = find_lab(lesson)
-    with contextlib.redirect_stdout(_Printed()):
+    with contextlib.redirect_stdout(Printed()):
         try:
             return {"spec": chart(lab, lab.finished(sources)).spec}
         except BaseException as error:
@@ -71,7 +59,7 @@ def draw(lesson: str, sources: Mapping[str, str]) -> dict[str, Any]:
 
 def function(text: str, points: str) -> dict[str, Any]:
     """The values of a reader's function at the points of a problem, which the page's script judges, or a verdict."""
-    printed = _Printed()
+    printed = Printed()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
         found = values_of(text, json.loads(points))
     return feedback(found, printed.getvalue()) if isinstance(found, Verdict) else {"values": found}
@@ -80,7 +68,7 @@ def function(text: str, points: str) -> dict[str, Any]:
 def cell(lesson: str, number: int, texts: Mapping[str, str]) -> dict[str, Any]:
     """What a lesson's cell prints and returns, after those before it; `texts` are the cells that the reader changed."""
     cells = live_cells.read_cells(lesson, texts)
-    printed = _Printed(CELL_LONGEST)
+    printed = Printed(CELL_LONGEST)
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
             shown = live_cells.show_value(live_cells.run_cell(cells[:number], cells[number]))

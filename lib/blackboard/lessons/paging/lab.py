@@ -9,7 +9,7 @@ from typing import Any
 
 from blackboard.catalogue import measurement
 from blackboard.charts.lab_chart import Series, lab_chart
-from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lab import Lab, Step, Trial, agrees, unchanged
 from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging.lab_blocks import APPEND, BLOCKS
 
@@ -49,6 +49,16 @@ def _a_name_each(trial: Trial) -> str | None:
         full = len(prompt) // page_tokens
         if len(names) != full:
             return f"Full blocks of {page_tokens} tokens in {prompt}: {full}. Names that you gave it: {len(names)}."
+    return None
+
+
+def _can_be_keys(trial: Trial) -> str | None:
+    for name in [name for names in trial.got for name in names]:
+        try:
+            hash(name)
+        except TypeError:
+            kind = type(name).__name__
+            return f"The name {name!r} is a {kind}, which cannot be a dictionary's key. A number or a tuple can."
     return None
 
 
@@ -96,23 +106,39 @@ def _whole_prompt(tokens, page_tokens):
     return [(n, hash(tuple(tokens))) for n in range(len(tokens) // page_tokens)]
 
 
+def _lists(tokens, page_tokens):
+    return [tokens[:end] for end in range(page_tokens, len(tokens) + 1, page_tokens)]
+
+
+def _empties_the_prompt(tokens, page_tokens):
+    names, head = [], ()
+    while len(tokens) >= page_tokens:
+        head += tuple(tokens.pop(0) for _ in range(page_tokens))
+        names.append(head)
+    return names
+
+
 NAME = Step(
     "Name blocks by all that came before",
     block_names,
     "block_names([5, 3, 8, 9], 2) == block_names([5, 3, 8, 9, 7], 2)",
     _two_prompts,
-    (_a_name_each, _equal_found, _different_told_apart),
+    (_a_name_each, _can_be_keys, _equal_found, _different_told_apart),
     {
         _forgets_the_past: _different_told_apart,
         _names_the_rest: _a_name_each,
         _by_position: _different_told_apart,
         _whole_prompt: _equal_found,
+        _lists: _can_be_keys,
+        _empties_the_prompt: unchanged,
     },
     (
         "A block's keys and values depend on all earlier tokens, so its name must too.",
         "`hash((before, tuple(block)))`, where `before` is the name of the block before, covers everything.",
     ),
     _name_both,
+    returns="a list with a name for each full block",
+    calls=lambda tokens, size, other: f"block_names({tokens}, {size}) and block_names({other}, {size})",
 )
 
 # --- a prefix cache ---------------------------------------------------------------------------------------------------
@@ -224,7 +250,7 @@ class _CountsAfterwards(PrefixCache):
 CACHE = Step(
     "Keep what was used last",
     PrefixCache,
-    '[cache.visit(["a", "ab", "abc"]) for cache in 2 * [PrefixCache(2)]]',
+    'cache = PrefixCache(2); cache.visit(["a", "ab", "abc"]); cache.visit(["a", "ab", "abc"])',
     _visits,
     (_fits, _first_is_new, _at_once_again, _least_recent),
     {
@@ -239,6 +265,10 @@ CACHE = Step(
         "Put a prompt's names in from last to first, and drop `next(iter(self.names))` while there are too many.",
     ),
     _visit_all,
+    returns="a whole number from `visit`",
+    calls=lambda room, visits: "; ".join(
+        [f"cache = PrefixCache({room})", *(f"cache.visit({each})" for each in visits)]
+    ),
 )
 
 # --- a day ------------------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ class Blocks:
             self.free.append(block)
 
     def holders(self, block):
-        """How many sequences hold the block."""
+        """How many sequences hold the block; 0 if it is free."""
         return self.counts[block]
 
 
@@ -93,6 +93,19 @@ def _play_moves(made: Any, count: int, moves: list[str]) -> list:
     return seen
 
 
+def _write_moves(count: int, moves: list[str]) -> str:
+    """The moves as Python: a name stands for the block that its owner has."""
+    lines = [f"blocks = Blocks({count})"]
+    for name, act, *other in (move.lower().split() for move in moves):
+        if act == "takes":
+            lines.append(f"{name} = blocks.take()")
+        elif act == "shares":
+            lines.append(f"{name} = {other[-1]}; blocks.share({name})")
+        else:
+            lines.append(f"blocks.release({name})")
+    return "; ".join(lines)
+
+
 def _history(trial: Trial) -> Iterator[tuple[str, Any, dict[str, int]]]:
     """Each move, what came of it, and who has which block just before."""
     has: dict[str, Any] = {}
@@ -106,7 +119,7 @@ def _exists(trial: Trial) -> str | None:
     count = trial.args[0]
     for move, got, _ in _history(trial):
         if got and got[0] not in range(count):
-            return f"At “{move}” you gave {got[0]!r}; the blocks are 0 to {count - 1}, and None when none is free."
+            return f"At “{move}” `take()` returned {got[0]!r}; the blocks are 0 to {count - 1}, None if none is free."
     return None
 
 
@@ -114,7 +127,7 @@ def _one_holder(trial: Trial) -> str | None:
     for move, got, has in _history(trial):
         holder = next((name for name, block in has.items() if got and block == got[0]), None)
         if "takes" in move and holder:
-            return f"At “{move}” you gave block {got[0]}, which {holder} still holds: hand out free blocks only."
+            return f"At “{move}” `take()` returned {got[0]}, which {holder} still holds: hand out free blocks only."
     return None
 
 
@@ -122,7 +135,7 @@ def _none_lost(trial: Trial) -> str | None:
     for move, got, has in _history(trial):
         unused = set(range(trial.args[0])) - set(has.values())
         if "takes" in move and got is None and unused:
-            return f"At “{move}” you gave None, but nobody holds block {min(unused)}: it must be free again."
+            return f"At “{move}” `take()` returned None, but nobody holds block {min(unused)}: it must be free."
     return None
 
 
@@ -130,7 +143,7 @@ def _counted(trial: Trial) -> str | None:
     for move, got, has in _history(trial):
         holders = Counter(has.values())[got[0]] + (-1 if "releases" in move else 1) if got else 0
         if got and got[1] != holders:
-            return f"After “{move}” block {got[0]} must have {holders} holder(s); `holders` says {got[1]!r}."
+            return f"After “{move}” `holders({got[0]})` must return {holders}; it returned {got[1]!r}."
     return None
 
 
@@ -165,7 +178,7 @@ class _TakesUncounted(Blocks):
 BLOCKS = Step(
     "Hand out blocks and count who holds them",
     Blocks,
-    "[blocks.take() for blocks in 3 * [Blocks(2)]]",
+    "blocks = Blocks(1); blocks.take(); blocks.holders(0)",
     _moves,
     (_exists, _one_holder, _none_lost, _counted),
     {
@@ -179,6 +192,8 @@ BLOCKS = Step(
         "`release` lowers the count, and only when it has become 0 puts the block back on the free list.",
     ),
     _play_moves,
+    returns="the number of a free block from `take()`, or None, and a whole number from `holders`",
+    calls=_write_moves,
 )
 
 # --- a token more, and copy-on-write ----------------------------------------------------------------------------------
@@ -253,7 +268,13 @@ def _at_the_end(trial: Trial) -> str | None:
     kept = table[:-1] if _room_left(trial) else table
     if trial.got is None or (changed[:-1] == kept and changed[-1:] == [trial.got]):
         return None
-    return f"The table is now {changed}; it must be {[*kept, trial.got]}: a copy takes the place of the shared block."
+    if not _room_left(trial):
+        why = "a new block goes to the end"
+    elif trial.got == table[-1]:
+        why = "the last block has room, so nothing changes"
+    else:
+        why = "a copy takes the place of the shared block"
+    return f"The table is now {changed}; it must be {[*kept, trial.got]}: {why}."
 
 
 def _not_wasted(trial: Trial) -> str | None:
@@ -322,10 +343,19 @@ def _copy_beside_shared(blocks, table, tokens, page_tokens):
     return block
 
 
+def _forgets_the_table(blocks, table, tokens, page_tokens):
+    if tokens % page_tokens and blocks.holders(table[-1]) == 1:
+        return table[-1]
+    block = blocks.take()
+    if block is not None and tokens % page_tokens:
+        blocks.release(table.pop())
+    return block
+
+
 APPEND = Step(
     "Write a token, with copy-on-write",
     append_token,
-    "append_token(Blocks(4), [], 0, 16)",
+    "append_token(Blocks(1), [], 0, 16)",
     _tables,
     (_own_block, _given_where_there_is, _refused_as_it_was, _at_the_end, _not_wasted, _shared_released),
     {
@@ -333,10 +363,13 @@ APPEND = Step(
         _copies_without_release: _shared_released,
         _releases_first: _refused_as_it_was,
         _copy_beside_shared: _at_the_end,
+        _forgets_the_table: _at_the_end,
     },
     (
         "There are three cases: the last block is full (or there is none yet), it is shared, or it is the sequence's"
         " own and has room.",
         "The last block is full if `tokens % page_tokens == 0`. In the first two cases begin with `blocks.take()`.",
     ),
+    changes=True,
+    returns="the number of a block, or None",
 )
