@@ -63,7 +63,7 @@ def written(version, name):
 
 def test_nothing_is_fetched_before_the_first_check(working):
     fetched = [urlsplit(address).path.rpartition("/")[2] for address in working.before if "/vendor/labs/" in address]
-    assert sorted(fetched) == ["cells.js", "editor.js", "lab.css", "lab.js", "python.js"]
+    assert sorted(fetched) == ["cells.js", "editor.js", "lab.js", "python.js"]
 
 
 def test_a_lab_is_solved_from_nothing(fresh):

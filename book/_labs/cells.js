@@ -26,7 +26,7 @@
     connectedCallback() {
       if (this.row) return;
       this.source = this.previousElementSibling;
-      this.original = this.source.textContent.trim();
+      this.original = this.source.querySelector("pre").textContent.trim(); // beside it is a button to copy
       this.row = make("div", "lab-buttons");
       addButton(this.row, "Edit and run", () => this.open());
       this.append(this.row);

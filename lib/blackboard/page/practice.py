@@ -126,8 +126,8 @@ class View:
     def _repr_html_(self) -> str:
         from blackboard.page.problem_panel import card
 
-        self.shown = True
-        return card(self, live=on_page() and bool(self.lesson))
+        again, self.shown = self.shown, True  # a page links to the first one
+        return card(self, live=on_page() and bool(self.lesson), linked=not again)
 
 
 class Cards(list):

@@ -15,9 +15,9 @@ from blackboard.text import digits, markup, on_page
 RECORD = ".handed-out.json"  # a folder with this file is a reader's copy of the course; tools/lab.py makes it
 
 
-def card(view, live: bool) -> str:
+def card(view, live: bool, linked: bool = True) -> str:
     """A problem's statement as HTML; live, it is an answer box that wakes up on its lesson's `script`, with numbers
-    that are not those of the text.
+    that are not those of the text; linked, it has an id by which pages lead to it.
     """
     problem = view.problem
     called = f'{problem.level}, p["{problem.id}"]'
@@ -28,8 +28,8 @@ def card(view, live: bool) -> str:
     body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values))}'
     wants = "" if live else f'<p class="practice-wants"><em>{html.escape(problem.wants)}</em></p>'
     tag = "practice-box" if live else "div"
-    name = f'id="practice-{problem.id}" data-lesson="{view.lesson}" data-problem="{problem.id}"'
-    where = f" {name}" if live else ""
+    name = f'id="practice-{problem.id}" ' if linked else ""
+    where = f' {name}data-lesson="{view.lesson}" data-problem="{problem.id}"' if live else ""
     return (
         f'<{tag} class="practice tex2jax_process mathjax_process"'
         f' data-kind="{problem.kind}"{where}>{head}{body}{wants}</{tag}>'

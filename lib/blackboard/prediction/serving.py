@@ -23,6 +23,7 @@ from blackboard.prediction.serving_calibration import loop_times, sourced
 from blackboard.prediction.serving_steps import ENGINES, STEADY, Server, Settings, build_server
 
 MOST_USERS = 16_384  # in flight at once, where memory holds more
+NOTHING = 1e-9  # s: parts that are shorter are left out
 PARTS = {
     "weights": ("shared_read",),
     "experts": ("expert_read",),
@@ -297,7 +298,7 @@ class ServingPrediction:
         server, second = self.server, lambda value: units.pretty(value, "s")
         error = self.expected_error
         within = lambda name: f", ± {100 * error[name]:.0f}% expected" if error else ""
-        shared = ", ".join(f"{name} {second(value)}" for name, value in self.parts.items())
+        shared = ", ".join(f"{name} {second(value)}" for name, value in self.parts.items() if value >= NOTHING)
         price = "no confirmed rent"
         if self.rent is not None:
             told = (self.usd_per_mtok, self.usd_per_mtok_in, self.usd_per_mtok_out)
