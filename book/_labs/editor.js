@@ -71,6 +71,7 @@
     clear() { Object.assign(this, { past: [], undone: [], now: this.read(), grown: 0, time: 0 }); }
     record() {
       const now = this.read(), grown = now.value.length - this.now.value.length, time = performance.now();
+      if (now.value === this.now.value) return; // a browser may tell of one change twice
       const joins = Math.abs(grown) === 1 && grown === this.grown && time - this.time < PAUSE;
       if (!joins) this.past.push(this.now);
       Object.assign(this, { now, grown, time, undone: [] });
