@@ -46,14 +46,18 @@ def test_the_page_that_answers_comes_first(searching, question, page, typed):
 
 
 ORDER = """async query => {
+  const links = () => [...document.querySelectorAll("#search-results li > a")].map(each => each.getAttribute("href"));
+  const settle = async (least) => { // results come in one by one, slowly at times; those of an earlier question too
+    for (let n = 0, before = -1, still = 0; n < 400 && still < 20; n++) {
+      still = before >= least && links().length === before ? still + 1 : 0;
+      before = links().length;
+      await new Promise(later => setTimeout(later, 50));
+    }
+  };
+  await settle(0);
   document.getElementById("search-results").replaceChildren();
   await Search.performSearch(query);
-  const links = () => [...document.querySelectorAll("#search-results li > a")].map(each => each.getAttribute("href"));
-  for (let n = 0, before = -1, still = 0; n < 400 && still < 20; n++) { // results come in one by one, slowly at times
-    still = before && links().length === before ? still + 1 : 0;
-    before = links().length;
-    await new Promise(later => setTimeout(later, 50));
-  }
+  await settle(1);
   return links();
 }"""
 
