@@ -287,7 +287,7 @@ def some_cards(*ids: str) -> Page:
         "Output ÷ input",
         "KV cache of a token, by the step",
         "A write pays from",
-        "Input ÷ rent at the peak",
+        "Input ÷ rent of a GB200 (DeepSeek until 2026: H800)",
     )
     return table("What a few price lists imply", heads, rows)
 
