@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from blackboard.feedback import HEADS as KINDS
+from blackboard.feedback import HEADS
 from blackboard.lab import HEADS as SAID
 from blackboard.page.lab_worker import answer, find_lab
 from blackboard.page.practice import lessons, problems
@@ -114,7 +114,7 @@ def test_answer_boxes_answer_whatever_is_typed():
     for _ in range(COUNT // 2):
         view = rng.choice(boxes)
         said = timed(view.problem.check, make_text(rng, seeds[view]), view._values)
-        assert said.kind in KINDS and isinstance(said.message, str)
+        assert said.kind in HEADS and isinstance(said.message, str)
 
 
 def ask(question):

@@ -21,14 +21,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / ".venv" / "page-python"
 VERSION = "314.0.7"  # and with it Python 3.14 and the platform below
-SETTER = "0.13.5"  # of Temml, which sets the formulas of what a cell shows when it runs in the page
 TARBALLS = {  # {package: (version, hash)}
     "pyodide": (
         VERSION,
         "sha512-0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A==",
     ),
-    "temml": (
-        SETTER,
+    "temml": (  # which sets the formulas of what a cell shows when it runs in the page
+        "0.13.5",
         "sha512-aPkDDgunanpLNL0ql32HbolqLep+w8DRcVXRql7rWrMt/PhczdLgL4UBYYVU3BYjCNjkGq4EqwIicu/zWr1iOg==",
     ),
 }
@@ -112,7 +111,7 @@ def write_notice(target):
 
     told = [
         f"pyodide {VERSION}: MPL-2.0, https://github.com/pyodide/pyodide",
-        f"temml {SETTER}: MIT, https://github.com/ronkok/Temml",
+        f"temml {TARBALLS['temml'][0]}: MIT, https://github.com/ronkok/Temml",
     ]
     for name in (*PURE, COMPILED):
         about = metadata(name)

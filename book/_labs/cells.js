@@ -4,20 +4,19 @@
   const HERE = document.currentScript.src.replace(/[^/]*$/, "");
   const { Editor, addButton, make, makeOut, python, say, tell } = window.course;
 
-  const TEX = [["\\(", "\\)", false], ["\\[", "\\]", true]];
+  const TEX = [{ left: "\\(", right: "\\)", display: false }, { left: "\\[", right: "\\]", display: true }];
   let setter;
 
   // Formulas of the page are set already; those of a run are set here, and what sets them is fetched for the first.
   async function setFormulas(node) {
-    if (!TEX.some(([begin]) => node.textContent.includes(begin))) return;
+    if (!TEX.some(({ left }) => node.textContent.includes(left))) return;
     setter ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
       Object.assign(script, { src: HERE + "python/temml.js", onload: resolve, onerror: reject });
       document.head.append(script);
     });
     await setter;
-    const delimiters = TEX.map(([left, right, display]) => ({ left, right, display }));
-    window.temml.renderMathInElement(node, { delimiters, ignoredTags: ["pre", "code", "textarea"] });
+    window.temml.renderMathInElement(node, { delimiters: TEX, ignoredTags: ["pre", "code", "textarea"] });
   }
 
   class LiveCell extends HTMLElement {

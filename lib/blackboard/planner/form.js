@@ -258,6 +258,7 @@ const PARTS = { cache: "KV cache", launching: "prefill launches", answers: "samp
 
 function showParts(found, fitting) {
   part("parts").hidden = !fitting;
+  // Parts shorter than a nanosecond are left out, as `NOTHING` in prediction/serving.py does.
   const parts = Object.fromEntries(Object.entries(found.parts).filter(([, size]) => size >= 1e-9).sort((a, b) => b[1] - a[1]).map(([name, size]) => [PARTS[name] ?? name, size]));
   showBar(part("parts"), "What one output token's time goes into", parts, sum(Object.values(parts)), duration);
 }
