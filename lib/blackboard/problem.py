@@ -368,11 +368,8 @@ class Estimate(Quantity):
         for value, feedback in self.wrong_answers(values).items():
             out.append(Band(value / 1.5, value * 1.5, "misconception", self.fill(feedback, values)))
         near = Band(right / f**2, right * f**2, "close", self.fill(self.close, values))
-        return out + (
-            [near._replace(high=right), near._replace(low=right, message=self.fill(self.above, values))]
-            if self.above
-            else [near]
-        )
+        beyond = near._replace(low=right, message=self.fill(self.above, values))
+        return out + ([near._replace(high=right), beyond] if self.above else [near])
 
 
 @dataclass(frozen=True)
@@ -601,24 +598,3 @@ class Function(Expression):
         given = super().page_answer(values)
         del given["letters"]
         return given | {"points": json.dumps(self.points), "starter": self.starter}
-
-
-# --- second routes ---------------------------------------------------------------------------------------------------
-
-
-def root(rises: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that rises through zero crosses it, both ends positive, by halving the interval on a log
-    scale.
-    """
-    for _ in range(100):
-        middle = math.sqrt(low) * math.sqrt(high)
-        low, high = (middle, high) if rises(middle) < 0 else (low, middle)
-    return math.sqrt(low) * math.sqrt(high)
-
-
-def least(cost: Callable[[float], float], low: float, high: float) -> float:
-    """Where a cost with one valley is least, both ends positive, by thirds of the interval on a log scale."""
-    for _ in range(120):
-        step = (high / low) ** (1 / 3)
-        low, high = (low, high / step) if cost(low * step) < cost(high / step) else (low * step, high)
-    return math.sqrt(low * high)

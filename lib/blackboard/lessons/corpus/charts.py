@@ -209,17 +209,13 @@ def _filter_lines() -> tuple[str, ...]:
 def _filter_layers(encoding: dict) -> list[dict]:
     """The gain with its best share and the marked one, and what it would be if nothing repeated."""
     shown = f"clamp(best_gain, {FLOOR}, {CEILING})"
+    here = f"clamp(gain_here, {FLOOR}, {CEILING})"
     return [
         marks.line("quality", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5),
         marks.line("gain", "first", encoding, strokeWidth=3),
         marks.rule(encoding, None, x="kept_share"),
         marks.rule(encoding, None, y="1"),
-        marks.at(
-            encoding,
-            {**marks.DOT, "color": marks.PAINTS["chosen"]},
-            x="kept_share",
-            y=f"clamp(gain_here, {FLOOR}, {CEILING})",
-        ),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="kept_share", y=here),
         marks.at(
             encoding,
             {**marks.DOT, "color": marks.PAINTS["second"]},

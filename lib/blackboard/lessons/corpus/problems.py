@@ -30,12 +30,11 @@ from blackboard.problem import (
     Quantity,
     Step,
     Values,
-    least,
     right,
-    root,
     v,
     wrong,
 )
+from blackboard.search import find_minimum, find_root
 from blackboard.units import factor, significant
 
 RUN = "Reconstruct a training run from a paper's table, and say what the paper does and does not show."
@@ -92,7 +91,7 @@ guess = Estimate(
     derived=lambda v: placed({"net": NETS[LARGE]}),
     units={"net_name": ""},
     answer=law.overtraining,
-    independent_check=lambda v: root(
+    independent_check=lambda v: find_root(
         lambda far: 6 * v["n_active"] * sum(v["n_active"] for _ in range(20)) * far - 6 * v["n_active"] * v["pretrain_tokens"],
         1e-6,
         1e9,
@@ -215,7 +214,7 @@ mfu = Quantity(
     derived=timed,
     units=PRINTED | {"chip_flops": "FLOP/s", "name": ""},
     answer=eq.mfu_reached,
-    independent_check=lambda v: root(lambda share: v["chip_time"] - law.training_time(v, train_mfu=share), 0.0001, 1.0),
+    independent_check=lambda v: find_root(lambda share: v["chip_time"] - law.training_time(v, train_mfu=share), 0.0001, 1.0),
     misconceptions={
         eq.mfu_reached / 3: "That is forward passes alone. Training takes 6 FLOPs, not 2.",
         eq.mfu_reached / 2: "That counts multiply-adds once, or takes the rate with sparsity, which is twice the dense one.",
@@ -297,7 +296,7 @@ PART_D, PART_N = eq.loss_left.expr, law.loss_size * law.n_active**-eq.size_power
 def searched(known: Values, compute: float) -> float:
     """The size with the lowest loss for a compute of training, in parameters, by thirds of an interval."""
     loss = lambda size: law.law_loss(known, n_active=size, pretrain_tokens=compute / (6 * size))
-    return least(loss, 1e6, 1e14)
+    return find_minimum(loss, 1e6, 1e14)
 
 
 def worth_at_best(compute: float) -> float:
@@ -556,7 +555,7 @@ def through(values: Values) -> Values:
 def equal_steps(scores: tuple[float, float, float]) -> float:
     """The limit to which three scores close in by equal factors, by search, above the last of them."""
     one, two, three = scores
-    return root(lambda above: above * (above + three - one) - (above + three - two) ** 2, 1e-6, 1.0)
+    return find_root(lambda above: above * (above + three - one) - (above + three - two) ** 2, 1e-6, 1.0)
 
 
 GAP = eq.score_gap * (eq.pretrain_tokens / eq.token_scale) ** -eq.score_power  # to the limit, now
@@ -698,7 +697,7 @@ questions = Quantity(
     derived=before_after,
     units=dict.fromkeys(("name", "before", "after"), ""),
     answer=4 * v.spread / v.gain**2,
-    independent_check=lambda v: root(lambda n: v["gain"] / sqrt((each_question(v["s"]) + each_question(v["t"])) / n) - 2, 1.0, 1e12),
+    independent_check=lambda v: find_root(lambda n: v["gain"] / sqrt((each_question(v["s"]) + each_question(v["t"])) / n) - 2, 1.0, 1e12),
     misconceptions={
         v.spread / v.gain**2: "That is one standard error. Two are asked, so the noise must be half as large.",
         4 * v.t * (1 - v.t) / v.gain**2: "Only one of the two scores is noisy in yours. A difference has the noise of both.",
@@ -770,7 +769,7 @@ def slope_at(epochs: float, step: float = 1e-4) -> float:
 
 def average_at(share: float) -> float:
     """Epochs after which all tokens read are worth a share on average."""
-    return root(lambda n: share - long_worth(n) / n, 1.0001, 1e6)
+    return find_root(lambda n: share - long_worth(n) / n, 1.0001, 1e6)
 
 
 EPOCHS = eq.repeat_worth.solve("epochs")
@@ -856,7 +855,7 @@ measured = Quantity(
     condition=lambda v: v["nats"] > 0.01,  # more than the printed digits hide
     units=dict.fromkeys(("size", "fresh", "again", "seeds", "published"), ""),
     answer=v.ratio - 1,
-    independent_check=lambda v: root(lambda more: float(v["fresh"]) * (1 + more) - float(v["again"]), 1e-6, 1.0),
+    independent_check=lambda v: find_root(lambda more: float(v["fresh"]) * (1 + more) - float(v["again"]), 1e-6, 1.0),
     misconceptions={
         v.nats: "That is a hundred times the difference in nats. Divide by the loss.",
         v.nats / 100: "That is the difference in nats. Divide by the loss, and type the percentage.",
@@ -881,7 +880,7 @@ half = Quantity(
     derived=repeated,
     units=SHARE,
     answer=EPOCHS.at(repeat_worth=v.percent_worth / 100),
-    independent_check=lambda v: root(lambda n: v["percent_worth"] / 100 - slope_at(n), 1.001, 1e4),
+    independent_check=lambda v: find_root(lambda n: v["percent_worth"] / 100 - slope_at(n), 1.001, 1e4),
     misconceptions={
         EPOCHS.at(repeat_worth=v.percent_worth / 100) - 1: "So many repetitions. The first pass is an epoch, too.",
         1 + REUSE: "There it is 1/e, which is 37 percent: R is no half-life, and not the end either.",

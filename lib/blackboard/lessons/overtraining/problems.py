@@ -29,12 +29,11 @@ from blackboard.problem import (
     Quantity,
     Step,
     Values,
-    least,
     right,
-    root,
     v,
     wrong,
 )
+from blackboard.search import find_minimum, find_root
 from blackboard.units import dimension, factor, pretty, significant
 
 COUNT = "Estimate what any training run takes, in FLOPs, hours and dollars."
@@ -69,7 +68,7 @@ guess = Estimate(
     statement="A service generates {world_rate} and spreads them evenly over ten models. One of these uses {n_active} for each token and is in service for two months. Its makers want to spend as much compute on training it as on serving it. A training token takes 6 FLOPs per active parameter. A generated token takes 2, but generating makes only a third as good use of the chips. On how many times as many tokens as Chinchilla's 20 per parameter should they train the model? A guess within a factor of three counts.",
     derived=lambda v: GUESSED,
     answer=eq.overtraining.at(pretrain_tokens=eq.balanced_tokens),
-    independent_check=lambda v: root(
+    independent_check=lambda v: find_root(
         lambda far: 6 * far * 20 * v["n_active"] - 3 * 2 * v["world_rate"] / 10 * 60 * 24 * 3600,
         0.001,
         1e9,
@@ -386,7 +385,7 @@ life = Expression(
 
 def matched(size: float) -> float:
     """Trillions of tokens whose training costs as much as serving 200 trillion, for a size, by search."""
-    return root(lambda tokens: 6 * size * tokens - 2 * size * 200 / ETA, 1, 1e6)
+    return find_root(lambda tokens: 6 * size * tokens - 2 * size * 200 / ETA, 1, 1e6)
 
 
 cancels = Choice(
@@ -466,7 +465,7 @@ rl_tokens = Quantity(
     condition=lambda v: eq.rl_coefficient(v) > 1.2,
     units={"flop": "1"},
     answer=eq.rl_coefficient,
-    independent_check=lambda v: root(lambda d: 6 * d - v["flop"] / v["decode_efficiency"], 0.001, 1000.0),
+    independent_check=lambda v: find_root(lambda d: 6 * d - v["flop"] / v["decode_efficiency"], 0.001, 1000.0),
     misconceptions={
         v.flop / 6 * v.decode_efficiency: "You multiplied by the efficiency. Bad use of the chips makes a token more expensive, so divide.",
         eq.rl_coefficient.at(decode_efficiency=1): "The efficiency is missing: the chips are busy for longer than the FLOPs say.",
@@ -493,7 +492,7 @@ served_token = Quantity(
     derived={"decode_efficiency": v.decode_percent / v.train_percent},
     units={"train_percent": "%", "decode_percent": "%"},
     answer=eq.inference_coefficient,
-    independent_check=lambda v: root(lambda d: 6 * d / v["train_percent"] - 2 / v["decode_percent"], 0.001, 1000.0),
+    independent_check=lambda v: find_root(lambda d: 6 * d / v["train_percent"] - 2 / v["decode_percent"], 0.001, 1000.0),
     misconceptions={
         2 / 6 * v.decode_efficiency: "You multiplied by the efficiency, as the lecture did at first. Chips that are used badly cost more for the same tokens.",
         eq.inference_coefficient.at(decode_efficiency=v.decode_percent / 100): "Pre-training does not run at the full rate either. What counts is the ratio of the two MFUs.",
@@ -517,7 +516,7 @@ def corrected(efficiency: float) -> str:
     """The option that names by how much pre-training grows, with both rules solved by search for a hundred tokens
     served.
     """
-    right, wrong = (root(lambda d: 6 * d - 2 * worse * 100, 1e-3, 1e6) for worse in (1 / efficiency, efficiency))
+    right, wrong = (find_root(lambda d: 6 * d - 2 * worse * 100, 1e-3, 1e6) for worse in (1 / efficiency, efficiency))
     times = {"a": efficiency**2, "b": 1 / efficiency, "c": efficiency**-2, "d": 1.0}
     return next(key for key, each in times.items() if abs(right / wrong / each - 1) < 1e-6)
 
@@ -557,7 +556,7 @@ split = Quantity(
     statement="{inference_tokens} will be served. Training takes 6 FLOPs for each parameter and token, generating 2, at {decode_efficiency} of training's MFU. One rule lets pre-training, RL and serving cost a third each. Another gives serving a half, and pre-training and RL a quarter each. By the second rule, how many trillions of tokens is the model pre-trained on?",
     parameters={"inference_tokens": (ROUNDED, 26e13, 5e13, 2e13, 8e13, 1e14, 12e13, 15e13, 3e14), "decode_efficiency": (ETA, 0.25, 0.2, 0.4, 0.1, 0.15)},
     answer=eq.inference_coefficient * v.inference_tokens / 2,
-    independent_check=lambda v: root(lambda d: 6 * d / (6 * d + 6 * d + 2 / v["decode_efficiency"] * v["inference_tokens"]) - 0.25, 1e9, 1e18),
+    independent_check=lambda v: find_root(lambda d: 6 * d / (6 * d + 6 * d + 2 / v["decode_efficiency"] * v["inference_tokens"]) - 0.25, 1e9, 1e18),
     misconceptions={
         eq.inference_coefficient * v.inference_tokens: "That is the rule of thirds, by which pre-training costs as much as serving.",
         eq.inference_coefficient * v.inference_tokens * 3 / 4: "A quarter for a third: that holds if the whole budget is given. Here the traffic is given, and the budget follows from it.",
@@ -579,7 +578,7 @@ split = Quantity(
 
 def evenly(rise: float, fall: float, rise_level: float = 1.0) -> bool:
     """Whether a·x^p and 1/x^q are equal where their sum is least, by search."""
-    best = least(lambda x: rise_level * x**rise + x**-fall, 1e-3, 1e3)
+    best = find_minimum(lambda x: rise_level * x**rise + x**-fall, 1e-3, 1e3)
     return abs(rise_level * best**rise * best**fall - 1) < 1e-4
 
 
@@ -641,7 +640,7 @@ def powers(values: Values) -> Values:
 def cheapest_sum(values: Values) -> tuple[float, float]:
     """The two costs where their sum is least, by search."""
     up, down = values["pair"]
-    best = least(lambda x: x**up + x**-down, 1e-3, 1e3)
+    best = find_minimum(lambda x: x**up + x**-down, 1e-3, 1e3)
     return best**up, best**-down
 
 
@@ -864,7 +863,7 @@ def derated(values: Values) -> float:
     """Tokens of pre-training that cost what serving costs on average over a hundred equally likely futures."""
     gone = round(100 * values["failure"])
     served = [0.0 if future < gone else values["world_rate"] * values["days"] * 24 * 3600 for future in range(100)]
-    return root(lambda d: 6 * d - 2 / values["decode_efficiency"] * sum(served) / 100, 1e9, 1e18)
+    return find_root(lambda d: 6 * d - 2 / values["decode_efficiency"] * sum(served) / 100, 1e9, 1e18)
 
 
 derate = Quantity(
@@ -1011,7 +1010,7 @@ def fitted(values: Values) -> Values:
 
 def learnt(loss: float, n_active: float, known: Values) -> float:
     """Tokens with which a size reaches a loss, by halving an interval of the law itself."""
-    return root(lambda tokens: loss - simulation.loss_of(n_active, tokens, known), 1e3, 1e40)
+    return find_root(lambda tokens: loss - simulation.loss_of(n_active, tokens, known), 1e3, 1e40)
 
 
 PUBLISHED: dict[str, Any] = {"fit": (FITS["hoffmann"], "Hoffmann, TeX source")}
@@ -1022,8 +1021,8 @@ FITTED = {"fit": "", "law_text": "", "loss": "1"}
 def prescribed_by_search(n_active: float, fit: str) -> float:
     """Tokens for each parameter at the compute whose best size, found by trying sizes, is this one."""
     known = law(fit)
-    best = lambda compute: least(lambda n: simulation.loss_of(n, compute / 6 / n, known), 1e6, 1e15)
-    compute = root(lambda c: best(c) - n_active, 1e18, 1e32)
+    best = lambda compute: find_minimum(lambda n: simulation.loss_of(n, compute / 6 / n, known), 1e6, 1e15)
+    compute = find_root(lambda c: best(c) - n_active, 1e18, 1e32)
     return compute / 6 / n_active**2
 
 
@@ -1192,10 +1191,10 @@ def strength() -> float:
     """
 
     def short(times: float) -> float:
-        best = least(lambda n: n * n**-times + n, 1e-6, 1e6)  # at a given loss tokens go as n^-times; training costs n × tokens, serving n
+        best = find_minimum(lambda n: n * n**-times + n, 1e-6, 1e6)  # at a given loss tokens go as n^-times; training costs n × tokens, serving n
         return 1 - best**-times  # serving less training, for each parameter
 
-    return root(short, 1.01, 10)
+    return find_root(short, 1.01, 10)
 
 
 twice_as_strongly = Choice(
@@ -1227,7 +1226,7 @@ def sizes(known: Values) -> tuple[float, float]:
     """
     smallest = (known["loss_size"] / (known["loss"] - known["loss_floor"])) ** (1 / known["size_power"])
     spare = lambda n: eq.best_tokens(known, n_active=n) - eq.tokens_for_loss(known, n_active=n)
-    return smallest, root(spare, smallest * (1 + 1e-9), smallest * 1e6)
+    return smallest, find_root(spare, smallest * (1 + 1e-9), smallest * 1e6)
 
 
 def cheapest(known: Values, **changed: float) -> float:
@@ -1242,7 +1241,7 @@ def cheapest(known: Values, **changed: float) -> float:
         training = eq.pretrain_compute(known, n_active=n, pretrain_tokens=tokens)
         return eq.inference_compute(known, n_active=n) / training - eq.inference_over_training(known, n_active=n, pretrain_tokens=tokens)
 
-    return root(short, smallest * (1 + 1e-6), largest / (1 + 1e-6))
+    return find_root(short, smallest * (1 + 1e-6), largest / (1 + 1e-6))
 
 
 def tried(known: Values) -> str:
@@ -1394,7 +1393,7 @@ def caught_up(values: Values) -> float:
     """Tokens after which the chips have worked as long on serving as on training, in seconds of one chip, by search."""
     each = max(2 * values["n_active"] / values["flops"], values["context"] * values["kv_bytes_per_token"] / values["bandwidth"])
     training = values["pretrain_tokens"] * sum([2 * values["n_active"] / values["flops"]] * 3)
-    return root(lambda served: served * each - training, 1e6, 1e20)
+    return find_root(lambda served: served * each - training, 1e6, 1e20)
 
 
 even = Quantity(

@@ -79,19 +79,9 @@ def _room() -> list[dict]:
     return controls.given(CASE, SYSTEMS, MODELS, ("bandwidth", "chips", "hbm"), sliders=sliders, **follows)
 
 
-def _room_layers(encoding: dict) -> list[dict]:
-    """Both ways of allocating with their names, and the critical batch."""
-    seen, shown = {"opacity": {"expr": "fits ? 1 : 0"}}, {"opacity": {"expr": "both ? 1 : 0"}}
-    early = f"max({LOW}, {inside(PAGED, 'sequence', context='300')})"
-    level = f"max({LOW}, {inside(RESERVED, 'sequence')})"
-    inside_it = [{"filter": "datum.context <= reserved_context"}]  # a longer sequence has no room in what is set aside
+def _room_names(encoding: dict, early: str, level: str) -> list[dict]:
+    """The names of both ways of allocating, where their lines have room for them."""
     return [
-        marks.line("blocks", "first", encoding, strokeWidth=4, **seen),
-        marks.line("set_aside", "second", encoding, **seen) | {"transform": inside_it},
-        marks.rule(encoding, "compute", y="free"),
-        marks.rule(encoding, None, x="context"),
-        marks.at(encoding, {**marks.DOT, **seen, "color": marks.PAINTS["first"]}, x="context", y="paged"),
-        marks.at(encoding, {**marks.DOT, **shown, "color": marks.PAINTS["second"]}, x="context", y="whole"),
         marks.text(
             encoding,
             f"fits && {early} < {HIGH} ? 'blocks' : ''",
@@ -112,6 +102,23 @@ def _room_layers(encoding: dict) -> list[dict]:
             dy={"expr": f"{level} < 3 || {early} < {level} ? -8 : 10"},
             color=marks.PAINTS["second"],
         ),
+    ]
+
+
+def _room_layers(encoding: dict) -> list[dict]:
+    """Both ways of allocating with their names, and the critical batch."""
+    seen, shown = {"opacity": {"expr": "fits ? 1 : 0"}}, {"opacity": {"expr": "both ? 1 : 0"}}
+    early = f"max({LOW}, {inside(PAGED, 'sequence', context='300')})"
+    level = f"max({LOW}, {inside(RESERVED, 'sequence')})"
+    inside_it = [{"filter": "datum.context <= reserved_context"}]  # a longer sequence has no room in what is set aside
+    return [
+        marks.line("blocks", "first", encoding, strokeWidth=4, **seen),
+        marks.line("set_aside", "second", encoding, **seen) | {"transform": inside_it},
+        marks.rule(encoding, "compute", y="free"),
+        marks.rule(encoding, None, x="context"),
+        marks.at(encoding, {**marks.DOT, **seen, "color": marks.PAINTS["first"]}, x="context", y="paged"),
+        marks.at(encoding, {**marks.DOT, **shown, "color": marks.PAINTS["second"]}, x="context", y="whole"),
+        *_room_names(encoding, early, level),
         marks.text(
             encoding, "'critical batch,'", str(LAST), "free", align="right", dx=-4, dy=-8, color=marks.PAINTS["compute"]
         ),

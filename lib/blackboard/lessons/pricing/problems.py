@@ -23,10 +23,10 @@ from blackboard.problem import (
     Step,
     Values,
     right,
-    root,
     v,
     wrong,
 )
+from blackboard.search import find_root
 from blackboard.units import factor, pretty
 
 STEP = "Turn a price step into KV cache bytes per token, and check them against an architecture."
@@ -200,7 +200,7 @@ implied = Quantity(
     derived=lambda v: priced(v) | served(v) | {"known": model("deepseek-v3").kv_bytes_per_token()},
     units=TEXT | {"known": "byte"},
     answer=eq.kv_implied,
-    independent_check=lambda v: root(lambda kv: v["step_context"] - roofline.balanced_context(v, kv_bytes_per_token=kv), 1.0, 1e9),
+    independent_check=lambda v: find_root(lambda kv: v["step_context"] - roofline.balanced_context(v, kv_bytes_per_token=kv), 1.0, 1e9),
     misconceptions={
         eq.kv_implied.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
         eq.kv_implied / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
@@ -500,7 +500,7 @@ decoding = Quantity(
     derived=opened,
     units=TEXT | {"kv_bytes_per_token": "byte/token", "times": "1", "measured": "1"},
     answer=eq.context_implied,
-    independent_check=lambda v: root(lambda L: eq.memory_ratio_of(v, context=L) - v["out_usd"] / v["in_usd"], 1.0, 1e9),
+    independent_check=lambda v: find_root(lambda L: eq.memory_ratio_of(v, context=L) - v["out_usd"] / v["in_usd"], 1.0, 1e9),
     misconceptions={
         v.context_balanced * v.ratio: "You took all memory traffic for KV cache. Part of it is weights.",
         v.context_balanced: "That is the balanced context, where KV loading takes as long as compute. The price ratio says it takes several times as long.",
@@ -540,7 +540,7 @@ attention = Quantity(
     derived=attending,
     units={"net_name": "", "layers": "1"},
     answer=eq.context_flop,
-    independent_check=lambda v: root(lambda L: shape_of(v["net"])[2].attends(L) - 2 * v["n_active"], 1.0, 1e9),
+    independent_check=lambda v: find_root(lambda L: shape_of(v["net"])[2].attends(L) - 2 * v["n_active"], 1.0, 1e9),
     misconceptions={
         eq.context_flop * v.query_heads / v.kv_heads: "You counted KV heads, which determine what is stored. Every query head computes its own scores.",
         2 * eq.context_flop: "Half is missing: attention multiplies queries with keys and then weights with values.",
@@ -686,7 +686,7 @@ even = Quantity(
     derived=held,
     units=TEXT | {"kv_bytes_per_token": "byte/token"},
     answer=eq.hbm_even,
-    independent_check=lambda v: root(lambda T: eq.hbm_hold(v, hold_time=T) - eq.remat_cost(v), 1e-6, 1e12),
+    independent_check=lambda v: find_root(lambda T: eq.hbm_hold(v, hold_time=T) - eq.remat_cost(v), 1e-6, 1e12),
     misconceptions={
         eq.hbm_even / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
         v.hbm / v.bandwidth: "That is the drain time of the HBM. It compares holding with loading back, not with computing again.",

@@ -74,12 +74,12 @@ def _approach() -> dict:
     return base
 
 
-def critical_chart() -> InteractiveChart:
-    """Critical batch against context, with machine, model, precision, sparsity and context to choose."""
+def _critical_layers() -> list[dict]:
+    """The curve, its level at the left, and the context beyond which there is none."""
     batch = marks.log_axis("batch_critical", "critical batch (sequences)", 100, 1e6, "~s")
     encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": batch}
     beyond = {"type": "rect", "color": marks.PAINTS["muted"], "opacity": 0.15, "x2": "width"}
-    layers = [
+    return [
         marks.at(encoding, beyond, x="max(100, balanced)"),
         marks.rule(encoding, "muted", y="level"),
         marks.rule(encoding, "muted", x="balanced"),
@@ -98,11 +98,15 @@ def critical_chart() -> InteractiveChart:
         ),
         marks.hover(encoding, "batch_critical", {"batch_critical": "critical batch"}, ",.0f"),
     ]
+
+
+def critical_chart() -> InteractiveChart:
+    """Critical batch against context, with machine, model, precision, sparsity and context to choose."""
     counts = f"'C = ' + {marks.said('intensity', ',.4r')} + ', s = ' + {marks.said('sparsity', ',.3r')} + ': '"
     counts += f" + 'B* = ' + {marks.said('level')} + ' without KV'"
     found = f"here ? 'B* = ' + {marks.said('here')} : 'never compute-bound'"
     where = f"'L* = ' + {marks.said('balanced')} + '; at L = ' + {marks.said('context')} + ' (dot): ' + ({found})"
-    spec = {**_approach(), "params": _given(), "layer": layers, "title": controls.setting(counts, where)}
+    spec = {**_approach(), "params": _given(), "layer": _critical_layers(), "title": controls.setting(counts, where)}
     return InteractiveChart(
         spec,
         "Critical batch against context",

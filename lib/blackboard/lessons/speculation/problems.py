@@ -31,10 +31,10 @@ from blackboard.problem import (
     Values,
     Whole,
     right,
-    root,
     v,
     wrong,
 )
+from blackboard.search import find_root
 from blackboard.units import pretty, significant
 
 EXACT = "Explain why guessing and checking leaves the distribution of the text exactly as it was."
@@ -84,7 +84,7 @@ def passing(values: Values, batch: float, tokens: float) -> tuple[float, float]:
 
 def free_up_to(values: Values, tokens: float) -> float:
     """The batch at which a pass multiplies for as long as it reads, by search."""
-    return root(lambda batch: passing(values, batch, tokens)[0] - passing(values, batch, tokens)[1], 1e-3, 1e9)
+    return find_root(lambda batch: passing(values, batch, tokens)[0] - passing(values, batch, tokens)[1], 1e-3, 1e9)
 
 
 def places(chance: float, guesses: int) -> float:
@@ -482,7 +482,7 @@ long = Quantity(
     derived=served,
     units=PLAIN,
     answer=eq.context_free,
-    independent_check=lambda v: root(
+    independent_check=lambda v: find_root(
         lambda L: L * v["kv_bytes_per_token"] / v["bandwidth"] - (v["drafted"] + 1) * 2 * v["n_active"] / v["flops"],
         1.0,
         1e9,
@@ -990,7 +990,7 @@ def with_even(values: Values) -> Values:
 def loses(values: Values) -> float:
     """The batch beyond which rounds are slower than steps, by search."""
     gains = lambda batch: places(values["acceptance"], values["drafted"]) / (values["drafted"] * values["draft_ratio"] + max(passing(values, batch, values["drafted"] + 1)) / max(passing(values, batch, 1)))
-    return root(lambda batch: 1 - gains(batch), 1e-3, 1e9)
+    return find_root(lambda batch: 1 - gains(batch), 1e-3, 1e9)
 
 
 threshold = Quantity(
@@ -1137,7 +1137,7 @@ round_steps = Quantity(
     derived=published,
     units={"paper": "", "tokens_per_round": "token"},
     answer=eq.round_steps,
-    independent_check=lambda v: root(lambda steps: v["spec_speedup"] - v["tokens_per_round"] / steps, 0.001, 1000.0),
+    independent_check=lambda v: find_root(lambda steps: v["spec_speedup"] - v["tokens_per_round"] / steps, 0.001, 1000.0),
     misconceptions={
         1 / eq.round_steps: "Upside down: that is how many rounds fit into a step.",
         v.tokens_per_round * v.spec_speedup: "If a round took so long, it would not be faster. Tokens over time is the speed.",
