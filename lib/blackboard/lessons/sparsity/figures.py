@@ -11,6 +11,7 @@ import re
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, Case, plain
@@ -24,8 +25,9 @@ from blackboard.units import significant
 
 MS, GB = units.factor("ms"), units.factor("GB")
 BASE, EXPERTS = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]  # what the lecture reads off B4
-SIZES = (15e6, 55e6, 130e6, BASE, 870e6, 1.3e9)  # dense models of the paper's figure
+SIZES = (15e6, 55e6, 130e6, BASE, 870e6, numbers.LARGEST_DENSE)  # dense models of the paper's figure
 LEVEL = "axes fraction", "data"  # coordinates of a text that stands at a level of y
+ROUTED = 3  # seed of the drawn tokens
 KINDS = {"bf16": "first", "fp8": "second", "fp4": "third"}  # a colour for each number format
 
 
@@ -59,9 +61,12 @@ class _Mark(NamedTuple):
         return "bound" if self.alone else KINDS[self.kinds[-1]]
 
 
+CLAIMED = " at 50 PF"
+
+
 def _short(chip: catalogue.Chip) -> str:
     """A chip's name without its vendor, its socket and its rack; a rate that is only claimed stays in it."""
-    claimed = " at 50 PF" if "50 PF" in chip.name else ""
+    claimed = CLAIMED if CLAIMED.split()[1] in chip.name else ""
     name = re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) ", "", plain(chip.name))
     return re.sub(r"(?<!A100) SXM\d?( \d+GB)?$| SXM\d?| NVL72$|, Kyber rack$|^Vera | Trillium$", "", name) + claimed
 
@@ -159,13 +164,15 @@ def _constants_say(marks: list[_Mark]) -> str:
         max(loose, key=lambda m: m.value),
     )
     years = [mark.chip.release[:4] for mark in marks]
+    chips = len({_short(mark.chip).removesuffix(CLAIMED) for mark in marks})
+    near = sum(abs(mark.value / numbers.ABOUT_300 - 1) < 0.2 for mark in marks)
     return (
-        f"Hardware constant C of {len(catalogue.chips())} chips, in tokens from {LIMITS[0]} to {LIMITS[1]}, against the"
+        f"Hardware constant C of {chips} chips, in tokens from {LIMITS[0]} to {LIMITS[1]}, against the"
         f" year they were announced, {min(years)} to {max(years)}. Confirmed ones lie between {least.value:.0f}"
         f" ({_short(least.chip)}) and {most.value:.0f} ({_short(most.chip)}), a factor of"
         f" {most.value / least.value:.1f}; the highest that is not confirmed is {farthest.value:.0f}"
-        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the lecture's {numbers.ABOUT_300}: most chips"
-        f" lie near it, but not all, and since {_first_apart(marks)} the number format matters too."
+        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the lecture's {numbers.ABOUT_300}: {near} of"
+        f" {len(marks)} marks lie within a fifth of it, and since {_first_apart(marks)} the number format matters too."
     )
 
 
@@ -347,6 +354,34 @@ def _routers() -> dict[float, list[tuple[str, int, int]]]:
     return dict(sorted(found.items()))
 
 
+def routing() -> Drawing:
+    """Which experts a few tokens choose in a small layer, and which of them the step loads."""
+    router, tokens = catalogue.model("mixtral-8x7b"), 4
+    experts, top_k = (int(router.symbols("bf16")[name]) for name in ("experts", "top_k"))
+    chosen = simulation.choose(tokens, experts, top_k, seed=ROUTED)
+    loaded = set(chosen.ravel())
+    fig, axes = drawing.axes(5.0, 2.8)
+    drawing.bare(axes, (-2, experts), (-1.6, tokens + 0.7))
+    rows = [
+        *((tokens - 1 - at, f"token {at + 1}", set(mine)) for at, mine in enumerate(chosen)),
+        (-1.5, "loaded", loaded),
+    ]
+    for y, name, mine in rows:
+        axes.text(-0.2, y + 0.4, name, ha="right", va="center")
+        for expert in range(experts):
+            tint = COLOURS["weights"] if expert in mine else "none"
+            axes.add_patch(Rectangle((expert + 0.1, y), 0.8, 0.8, fc=tint, ec=COLOURS["muted"], lw=1))
+    axes.text(experts / 2, tokens + 0.35, f"the {experts} experts of a layer", ha="center", va="center")
+    return done(
+        fig,
+        "fig-routing",
+        f"Each token goes to {top_k} of {experts} experts. The step loads every expert that some token chose.",
+        f"Four rows of {experts} squares, one for each token, with the {top_k} experts that it chose filled. Below, a"
+        f" row of what the step loads: {len(loaded)} of the {experts}, although {tokens} tokens made"
+        f" {tokens * top_k} choices.",
+    )
+
+
 def coverage() -> Drawing:
     """Share of the experts that a batch touches, by formula and by simulation, for five routers; less where experts
     are unevenly popular.
@@ -392,11 +427,12 @@ def _skewed(axes) -> str:
     name, experts, top_k = next(
         row for rows in _routers().values() for row in rows if row[0] == plain(catalogue.model(RUNNING.model).name)
     )
-    even, uneven = (100 * simulation.touched(TRIED, experts, top_k, skew, TRIALS) for skew in (0, SKEW))
+    uneven = 100 * simulation.touched(TRIED, experts, top_k, SKEW, TRIALS)
     axes.plot(TRIED, uneven, color=COLOURS["bound"], ls="--", lw=1.8)
     at = TRIED.index(64)
+    even = 100 * eq.coverage(batch=TRIED[at], experts=experts, top_k=top_k)
     point(axes, (TRIED[at], uneven[at]), f"{name},\nuneven experts,\nsimulated", (0.82, 0.32))
-    told = f"{uneven[at]:.0f}% at a batch of {TRIED[at]}, where even routing has {even[at]:.0f}%"
+    told = f"{uneven[at]:.0f}% at a batch of {TRIED[at]}, where even routing has {even:.0f}%"
     return f"A dashed line shows {name} with unevenly popular experts: {told}."
 
 
@@ -433,7 +469,7 @@ def touched(case: Case = RUNNING) -> Drawing:
         f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
         f" from the active parameters, {significant(least)} GB ({times[0]}), for one token, over"
         f" {significant(read(16))} GB at 16 and {significant(read(64))} GB at 64, to all weights, {significant(whole)}"
-        f" GB; {FULL} of them ({times[1]}) at a batch of {most}. The lecture's floor holds from there on.",
+        f" GB; {FULL} of these bytes ({times[1]}) at a batch of {most}. From there on a step loads nearly all weights.",
     )
 
 

@@ -13,16 +13,19 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.notation import latex, symbol
 from blackboard.page.summary import Page, fold, table
+from blackboard.search import find_root
 from blackboard.units import factor, pretty, significant
 
 LECTURE_BATCH, DEPARTURES = 2_000, 64  # lecture 0:26:58
 ABOUT_300 = 300  # the board's constant, 0:18:25
 BOARD_EXPERTS = {"experts": 256, "top_k": 32}  # the board's routing, 0:19:16
 FIGURE = {"base_size": 370e6, "experts": 64}  # the point that the lecture reads off a figure, 0:29:24
+LARGEST_DENSE = 1.3e9  # parameters of the largest model with one expert that the fit's authors trained
 PRECISIONS = ("bf16", "fp8", "fp4")
 ROUTED_THIRD = (
     1 / 3
 )  # of the dense model's parameters, if every second feed-forward block is routed; not confirmed for these models
+NAMED = model("mixtral-8x7b")  # whose name counts eight whole models of 7 billion
 BY_YEAR = ("mixtral-8x7b", "deepseek-v3", "kimi-k2")  # mixtures of experts, a year or so apart
 CONTEXTS = 500, 1_500  # tokens, both short of the running case's balanced context
 LONG = 100_000  # tokens of context, far beyond it
@@ -119,7 +122,7 @@ def batches() -> dict[str, str]:
         "critical_experts": whole(eq.expert_batch(RUNNING)),
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
-        "routed": f"{parts['n_routed'] / 1e9:.0f} billion",
+        "routed": f"{parts['n_routed'] / 1e9:.1f} billion",
         "seen": significant(eq.tokens_per_expert(RUNNING, batch=critical), 3),
         "half_context": f"{significant(half, 3)} tokens",
         "balanced": f"{significant(2 * half, 3)} tokens",
@@ -231,6 +234,20 @@ def loaded(batch: int, experts: float, grown: float) -> float:
     return eq.bytes_touched(bytes_per_param=1, n_active=1, n_total=grown, top_k=1, experts=experts, batch=batch)
 
 
+def cheaper_layered(grown: float, gain: float) -> float:
+    """Batch from which on the lecture's routed model takes less time than the dense one that is as good, where dense
+    parts and experts run one after the other.
+    """
+    size, experts = FIGURE["base_size"], FIGURE["experts"]
+    routed = {"n_active": size, "n_total": grown * size, "n_routed": ROUTED_THIRD * experts * size}
+    routed |= {"experts": experts, "top_k": 1}
+    dense = {"n_active": gain * size, "n_total": gain * size, "context": 0}
+    saved = lambda batch: (
+        step.step_time(RUNNING, batch=batch, **dense) - eq.layered_time(RUNNING, batch=batch, **routed)
+    )
+    return find_root(saved, step.hardware_constant(RUNNING), 1e6)
+
+
 def worth() -> dict[str, str]:
     """What the lecture's point is worth by the fit, and its neighbours."""
     size, experts = FIGURE["base_size"], FIGURE["experts"]
@@ -251,7 +268,10 @@ def worth() -> dict[str, str]:
         "few_dense": str(few),
         "few_sparse": str(few - 1),
         "even": significant(eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain(experts)), 2),
+        "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
         "full_saving": significant(step.hardware_constant(RUNNING) * grown, 2),
+        "even_layered": significant(cheaper_layered(grown, gain(experts)), 2),
+        "full_layered": significant(eq.expert_batch(RUNNING, experts=experts, top_k=1), 2),
     }
 
 
@@ -279,6 +299,10 @@ def price() -> dict[str, str]:
         "free_kv": significant(eq.free_with_kv(RUNNING, batch=LECTURE_BATCH), 2),
         "largest": f"{largest / 1e12:.1f} trillion",
         "n_active": f"{known['n_active'] / 1e9:.1f} billion",
+        "room": significant(largest / known["n_total"], 2),
+        "named": plain(NAMED.name),
+        "named_total": f"{NAMED.symbols('bf16')['n_total'] / 1e9:.1f} billion",
+        "named_active": f"{NAMED.symbols('bf16')['n_active'] / 1e9:.1f} billion",
         "largest_sparsity": significant(eq.sparsity(RUNNING, n_total=largest), 3),
         "largest_batch": significant(step.crossing(RUNNING, n_total=largest), 2),
         "context": RUNNING.tokens,

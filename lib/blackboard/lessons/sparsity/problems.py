@@ -40,6 +40,11 @@ def served(values: Values) -> Values:
     return bound | machine.symbols("fp8") | {"machine_name": machine.name}
 
 
+def fits(values: Values) -> bool:
+    """Whether the server holds the model."""
+    return values["n_total"] * values["bytes_per_param"] < values["hbm"]
+
+
 RACKS = {
     "machine": ("gb200-nvl72", "h200-8", "b200-64", "h100-8", "mi300x-8", "b300-8"),
     "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2", "glm-4.5", "mistral-large-3", "qwen3-30b-a3b", "mixtral-8x22b"),
@@ -248,6 +253,7 @@ real_model = Quantity(
     statement="A server, {machine_name}, computes at {flops} in FP8 (dense, a multiply and an add count as two) and has a memory bandwidth of {bandwidth}. {net_name} stores {n_total}, one byte each, and uses {n_active} per token. A layer sends the token to {top_k} of {experts} experts. From which batch on does a step's compute take as long as loading all weights? Leave out the KV cache.",
     parameters=RACKS,
     derived=served,
+    condition=fits,
     answer=eq.critical_batch,
     independent_check=v.n_total / v.bandwidth / (2 * v.n_active / v.flops),
     misconceptions={
@@ -313,6 +319,7 @@ expert_batch = Quantity(
     statement="A server, {machine_name}, computes at {flops} in FP8 (dense, a multiply and an add count as two) and has a memory bandwidth of {bandwidth}. A weight is one byte. {net_name} stores {n_total}, of which a token uses {n_active}, and sends each token to {top_k} of {experts} experts, evenly. From which batch on does computing with an average routed expert take as long as loading it? Leave out the KV cache.",
     parameters=RACKS,
     derived=served,
+    condition=fits,
     answer=eq.expert_batch,
     independent_check=lambda v: v["flops"] / v["bandwidth"] / 2 / sum(1 / v["experts"] for _ in range(int(v["top_k"]))),
     misconceptions={
@@ -364,6 +371,7 @@ with_kv = Quantity(
     statement="Without KV, {net_name} on {machine_name} in FP8 has a critical batch of {batch_critical}. Its balanced context is {context_balanced}. All sequences have {context} of context. From which batch on does computing take as long as loading weights and KV caches together?",
     parameters=RACKS | {"net": RACKS["net"][:5], "share": (0.5, 0.75, 0.25, 0.8)},
     derived=at_share,
+    condition=fits,
     units={"context": "token", "context_balanced": "token"},
     answer=roofline.crossing,
     independent_check=meets,
