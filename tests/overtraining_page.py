@@ -11,8 +11,6 @@ QUOTED = {
     "6": "6ND, its name; the most that RL costs, 1:21:58",
     "2": "FLOPs of a forward pass, and the least that RL costs, 1:21:58",
     "0.3": "the lecture's efficiency of generating, 1:25:02",
-    "33": "one third, as the lecture says it, 1:23:51",
-    "25": "the other split, 1:23:51",
     "500": "the lecture's traffic in millions of tokens a second, 1:29:49; billions of tokens of the fit's largest run",
     "50": "a tenth of it, 1:30:46",
     "200": "what the board rounds to, in trillions, 1:30:46",

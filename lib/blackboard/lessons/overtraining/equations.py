@@ -276,7 +276,7 @@ chinchilla_tokens = Formula(
     prescribed * n_active,
     "token",
     "the rule of thumb for the lowest loss that a training budget buys, whatever serving costs",
-    ("serving costs nothing", "dense models"),
+    ("dense models", "serving is left out of the bill"),
     lecture("1:31:17"),
     typeset=times(prescribed, n_active),
 )

@@ -16,7 +16,7 @@ from blackboard import catalogue
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, listed, name_ends, percent, point, thousands
-from blackboard.charts.style import COLOURS
+from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.batching.equations import balanced_context
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers, simulation
@@ -67,6 +67,40 @@ def opening() -> Drawing:
         "Most models are trained on far more tokens than Chinchilla's rule gives them, and the smallest go furthest.",
         f"Ten well-known models by tokens of training per active parameter, from 0.3 to 100,000 on a log scale: {each}."
         f" A line marks Chinchilla's {PRESCRIBED}.",
+    )
+
+
+# --- where the rule comes from ----------------------------------------------------------------------------------------
+
+BUDGETS = {"a tenth": 0.1, "Chinchilla's": 1, "ten times": 10}  # of the budget of Chinchilla itself
+
+
+def valleys() -> Drawing:
+    """Loss against size at three budgets of training, by the repaired fit: too small, just right, too large."""
+    fig, axes = drawing.axes(5.4, 3.8)
+    known = numbers.law(REFIT)
+    own = eq.pretrain_compute(n_active=numbers.CHINCHILLA["n_active"], pretrain_tokens=numbers.CHINCHILLA["tokens"])
+    sizes, each = np.geomspace(1e9, 2e12, 301), []
+    for (name, times), colour in zip(BUDGETS.items(), CATEGORIES):
+        budget = times * own
+        at_size = lambda n, budget=budget: eq.law_loss(known, n_active=n, pretrain_tokens=budget / 6 / n)
+        best = eq.best_size(known, compute_budget=budget)
+        each.append(f"{name} {budget / 6 / best**2:.0f}, at {_counted(best)}")
+        axes.plot(sizes, at_size(sizes), color=COLOURS[colour])
+        axes.plot(best, at_size(best), "o", color=COLOURS[colour], ms=8)
+        beside(axes, f"{budget / 6 / best**2:.0f} each", (best, at_size(best)), (0, 8), colour, ha="center")
+        beside(axes, name, (sizes[-1], at_size(sizes[-1])), (4, 0), colour, va="center")
+    axes.set(xscale="log", xlim=(1e9, 2e12), xlabel="parameters (log scale)", ylabel="loss")
+    axes.set_ylim(axes.get_ylim()[0] - 0.05, None)
+    axes.set_xticks([1e9, 1e10, 1e11, 1e12], ["1 B", "10 B", "100 B", "1,000 B"])
+    axes.set_title("one curve for each budget of training;\nat the dots, tokens per parameter", loc="left")
+    return done(
+        fig,
+        "fig-valleys",
+        "For each budget one size is best. Smaller models hold too little, larger ones see too little text. The valley"
+        " is flat.",
+        "Loss against parameters, from 1 billion to 2 trillion (log scale), for three budgets of training, by the"
+        f" repaired fit: three valleys. The lowest points have these tokens per parameter: {listed(each)}.",
     )
 
 
@@ -211,6 +245,9 @@ def _fitted(above, below, fit: str, name: str, colour: str) -> str:
 # --- public models ----------------------------------------------------------------------------------------------------
 
 
+SMALL_MODEL = 10e9  # active parameters
+
+
 def overtrained() -> Drawing:
     """Public models by tokens of training per active and per stored parameter, against Chinchilla's 20 and the
     lecture's 2,000.
@@ -229,13 +266,16 @@ def overtrained() -> Drawing:
         xscale="log", xlim=(1, 1e5), ylim=(-0.7, len(rows) - 0.3), xlabel="tokens of training per parameter (log scale)"
     )
     axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows], fontsize=SMALL)
+    small = [p for p in rows if p.n_active < SMALL_MODEL]
+    passed = sum(p.per_active > past for p in small)
     beyond, mixed = [p.n_active for p in rows if p.per_active > past], next(p for p in rows if p.name == "DeepSeek-V3")
     past_it, most = len(beyond), _counted(max(beyond))
     return done(
         fig,
         "fig-overtrained",
-        "A hundred times Chinchilla's rule is common among small models and rare among large ones. Mixtures of experts"
-        " are far past the rule per active parameter, and near it per stored one.",
+        f"Of {len(small)} models with fewer than {_counted(SMALL_MODEL)} active parameters, {passed} are past a"
+        f" hundred times Chinchilla's rule, and of {len(rows) - len(small)} larger ones {len(beyond) - passed}."
+        " Mixtures of experts are far past the rule per active parameter, and near it per stored one.",
         f"{len(rows)} public models, a row each, by tokens of training per parameter from 1 to 100,000 (log scale):"
         f" from {rows[0].name} with {significant(rows[0].per_active, 2)} to {rows[-1].name} with"
         f" {significant(rows[-1].per_active, 2)}; {past_it} lie past the lecture's {past:,.0f}, all with at most {most}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ LARGE = 100e9  # stored parameters, from which on we call a model large
 CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashcards
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
+CHINCHILLA = {"n_active": 70e9, "tokens": 1.4e12}  # the model that the rule is named after
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
 SMALL = (
     "llammlein-120m",
@@ -242,6 +244,46 @@ def optimum() -> dict[str, str]:
     return found
 
 
+def two_models_table() -> Page:
+    """Two models that are equally good: the best for its training budget, and the cheapest over its life."""
+    fit, efficiency = FITS["besiroglu"], BOARD["decode_efficiency"]
+    large = simulation.trained(BOARD["n_active"], as_good(fit), ROUNDED, law(fit), efficiency)
+    told = lambda flop: f"{significant(flop / 1e24, 2)}"
+    rows = [
+        [
+            name,
+            f"{significant(m.n_active / 1e9, 2)} billion",
+            f"{significant(m.tokens / 1e12, 2)} trillion",
+            *map(told, (m.training, m.inference, m.total)),
+        ]
+        for name, m in (("best for its training", large), ("cheapest over its life", best(fit, efficiency=efficiency)))
+    ]
+    heads = ("Model", "parameters", "trained on", "training", "serving", "both")
+    return table("Two equally good models, with bills in 10²⁴ FLOPs at the rate of training", heads, rows)
+
+
+def valley() -> dict[str, str]:
+    """Where the rule of 20 comes from, and how flat the valley is around it."""
+    known, gpt = law(FITS["besiroglu"]), model("gpt-3-175b")
+    spent = eq.pretrain_compute(n_active=gpt.n_active, pretrain_tokens=gpt.training_tokens)
+    ruled = math.sqrt(spent / (6 * PRESCRIBED))
+    own = eq.pretrain_compute(n_active=CHINCHILLA["n_active"], pretrain_tokens=CHINCHILLA["tokens"])
+    size = eq.best_size(known, compute_budget=own)
+    loss = eq.law_loss(known, n_active=size, pretrain_tokens=own / 6 / size)
+    more = lambda share: 6 * share * size * eq.tokens_for_loss(known, n_active=share * size, loss=loss) / own - 1
+    return {
+        "gpt_size": f"{gpt.n_active / 1e9:.0f} billion",
+        "gpt_tokens": f"{gpt.training_tokens / 1e9:.0f} billion",
+        "gpt_each": significant(gpt.training_tokens / gpt.n_active, 2),
+        "gpt_work": f"{significant(spent / 1e23, 3)}·10²³",
+        "gpt_ruled": f"{ruled / 1e9:.0f} billion",
+        "gpt_times": significant(gpt.n_active / ruled, 2),
+        "half_more": f"{more(1 / 2):.0%}",
+        "quarter_times": significant(1 + more(1 / 4), 2),
+        "rounded": f"{ROUNDED / 1e12:.0f} trillion",
+    }
+
+
 # --- against reality --------------------------------------------------------------------------------------------------
 
 
@@ -253,16 +295,18 @@ def deepseek() -> dict[str, str]:
     work = eq.pretrain_compute({"n_active": net.n_active, "pretrain_tokens": net.training_tokens})
     reached = work / (cost["training_GPU_hours"] * factor("h") * h800.flops("bf16"))
     days = cost["cost_USD"] / day["cost_USD_per_day"]
+    prompts = day["input_token_per_day"] - day["cached_input_token_per_day"]  # those that were prefilled
     whole = eq.pretrain_compute(BOARD, pretrain_tokens=ROUNDED)
     hours = eq.training_time(
         BOARD, pretrain_tokens=ROUNDED, chip_flops=chip("h100-sxm").flops("bf16"), train_mfu=reached
     ) / factor("h")
     rent = cost["cost_USD"] / cost["training_GPU_hours"]
     ratio = net.training_tokens / (days * day["output_token_per_day"])
-    prompts = day["input_token_per_day"] - day["cached_input_token_per_day"]  # those that were prefilled
+    beside_prompts = net.training_tokens - days * prompts / 3  # a prompt's token costs a third of a training token
     billion = lambda tokens: f"{tokens / 1e9:.0f} billion"
     return {
         "ds_eta": significant(1 / (3 * ratio), 2),
+        "ds_eta_read": significant(days * day["output_token_per_day"] / (3 * beside_prompts), 2),
         "ds_reading": f"{BOARD['decode_efficiency'] * prompts / day['output_token_per_day']:.0%}",
         "per_served": f"${significant(hours * rent / ROUNDED * 1e6, 2)}",
         "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
@@ -284,6 +328,8 @@ def deepseek() -> dict[str, str]:
         "whole": f"{whole / 1e26:.1f}·10²⁶",
         "whole_hours": f"{significant(hours / 1e6, 2)} million",
         "whole_cost": f"${significant(hours * rent / 1e6, 3)} million",
+        "thirds_cost": f"${significant(3 * hours * rent / 1e6, 3)} million",
+        "thirds_served": f"${significant(3 * hours * rent / ROUNDED * 1e6, 3)}",
     }
 
 
@@ -313,18 +359,22 @@ def models_placed() -> dict[str, str]:
 def with_kv() -> dict[str, str]:
     """MatX's example: generating against multiplying, for three models on one chip."""
     out: dict[str, str] = {}
-    h100 = chip(EXAMPLE["chip"])
+    h100, spent, sizes = chip(EXAMPLE["chip"]), {}, {}
     for key, id in {"8": "llama-3.1-8b", "405": "llama-3.1-405b", "v3": "deepseek-v3"}.items():
         net = model(id)
         known = net.symbols(kv="fp8") | h100.symbols("fp8") | EXAMPLE
+        spent[key], sizes[key] = eq.decode_flop(known), net.n_active
         out |= {
             f"kv_{key}": significant(eq.decode_flop(known) / eq.decode_flop(known, context=0), 2),
+            f"kv_flop_{key}": f"{significant(eq.decode_flop(known) / 1e9, 2)} GFLOP",
             f"kv_size_{key}": f"{significant(net.n_active / 1e9, 3)} billion",
             f"kv_bytes_{key}": f"{known['kv_bytes_per_token']:,.0f}",
         }
+    out["kv_cheaper"] = significant(spent["405"] / spent["8"], 2)
+    out["kv_larger"] = significant(sizes["405"] / sizes["8"], 2)
     return out | {"kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}", "kv_context": f"{EXAMPLE['context']:,}"}
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return costs() | tokens() | optimum() | deepseek() | models_placed() | with_kv()
+    return valley() | costs() | tokens() | optimum() | deepseek() | models_placed() | with_kv()
