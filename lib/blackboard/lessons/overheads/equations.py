@@ -4,7 +4,7 @@ roofline.
 
 from __future__ import annotations
 
-from sympy import Le, Max
+from sympy import Add, Le, Max, Mul, Pow
 
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.lessons.batching.equations import (
@@ -172,6 +172,7 @@ vector_launch = Formula(
     chain_time.assumes,
     DERIVED,
 )
+SAVED = Mul(-1, chain_share, Add(1, -1 / fused_ops, evaluate=False), evaluate=False)  # of a step, what fusing saves
 fusion_gain = Formula(
     "overheads.fusion_gain",
     "fusion_gain",
@@ -181,6 +182,7 @@ fusion_gain = Formula(
     chain_time.assumes,
     DERIVED,
     conditions=(Le(1, fused_ops),),
+    typeset=Pow(Add(1, SAVED, evaluate=False), -1, evaluate=False),
 )
 
 # --- sending while computing ------------------------------------------------------------------------------------------
