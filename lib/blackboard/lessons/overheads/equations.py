@@ -37,7 +37,7 @@ kernel_gap = declare(
     "kernel_gap",
     r"t_\mathrm{gap}",
     "s",
-    "time from the end of one kernel to the start of the next, inside a graph",
+    "time that the chip loses at each kernel, in a graph too",
     zero=True,
 )
 replay_time = declare("replay_time", r"t_\mathrm{replay}", "s", "time to start a captured graph", zero=True)

@@ -115,6 +115,7 @@ def fusing() -> dict[str, str]:
     rows = measurement("fusion_gains").records()
     plain, flash = measurement("flash_attention_traffic").records()
     [before, after] = measurement("router_fusion").records()
+    silu = measurement("fusion_gains_2025").records()[0]["high_gain"]
     vector, rate = 2 * model("llama-2-7b").d_model, chip("a100-80gb").bandwidth
     python, graph = (
         eq.vector_launch(launch_time=each, chip_bandwidth=rate) for each in (implied.gpt_fast().each, LOST.each)
@@ -127,7 +128,8 @@ def fusing() -> dict[str, str]:
         "tokens_graph": significant(graph / vector, 2),
         "fusion_low": f"{min(row['low_gain'] for row in rows):.0%}",
         "fusion_high": f"{max(row['high_gain'] for row in rows):.0%}",
-        "silu": f"{measurement('fusion_gains_2025').records()[0]['high_gain']:.0%}",
+        "silu": f"{silu:.0%}",
+        "silu_share": f"{1 - 1 / (1 + silu):.1%}",
         "router_kernels": f"{before['kernels']:g}",
         "router_us": f"{before['time_us']:g} µs",
         "router_fused": f"{after['time_us']:g} µs",
@@ -187,6 +189,7 @@ def overlapping() -> dict[str, str]:
     return {
         **border(),
         **measured_halves(),
+        "nvl_faster": f"{rack['scale_up'] / case['scale_up']:g}",
         "overlap_nvl": significant(batch, 2),
         "overlap_nvl_chip": significant(batch / rack["chips"], 2),
         "halves_cost": pretty(cost, "s", 2),
