@@ -65,6 +65,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kernels_whole": "815",
         "kernels_halves": "1,294",
         "r1_steps": "17",
+        "node_divided": f"{2 * 70.5537:.0f} GB ÷ {8 * 3.35:.1f} TB/s",
+        "rack_divided": f"671 GB ÷ {72 * 8} TB/s",
         "rack_weights": f"{671.025 / 576:.1f} ms",
         "node_weights": f"{2 * 70.5537 / (8 * 3.35):.1f} ms",
         "graph_alone_time": f"{13.5 / 2.039 + 1547 * 5.47e-3:.0f} ms",

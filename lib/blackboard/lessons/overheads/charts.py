@@ -225,7 +225,7 @@ def _host_says() -> str:
         " a CUDA graph, and by the roofline alone, with controls for system, model, precision, kernels of a layer,"
         f" launch time, gap and context. For {plain(model(NODE.model).name)} on {plain(system(NODE.system).name)},"
         f" {at['kernels']:,} kernels of {at['launch']} µs take {alone} ms at batch 1, from a graph {captured} ms;"
-        f" launches show {until}. Memory is full at {fits:,.0f}, where the lines end."
+        f" launches show {until}. Memory is full at {int(fits):,}, where the lines end."
     )
 
 

@@ -55,8 +55,8 @@ def launching() -> dict[str, str]:
 
 def graphs() -> dict[str, str]:
     """What graphs gain, what they cost, and what they leave, by the chips that share the loading."""
-    capture, lost = measurement("cuda_graph_capture").records(), measurement("cuda_graph_cache_lost").records()
-    lost = [row for row in lost if row["model"] == "DeepSeek-V3.2"]
+    capture = measurement("cuda_graph_capture").records()
+    lost = measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
     room = sorted(row["kv_tokens"] for row in lost)
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
@@ -204,8 +204,10 @@ def overlapping() -> dict[str, str]:
 
 def terms_of(name: str, case: dict[str, float]) -> dict[str, str]:
     """A step's terms; what a kernel loses is the bare gap at least, and what gpt-fast lost at most."""
+    weights = pretty(case["n_total"] * case["bytes_per_param"], "byte", 3)
     return {
         f"{name}_kernels": f"{case['kernels']:,}",
+        f"{name}_divided": f"{weights} ÷ {pretty(case['bandwidth'], 'byte/s', 3)}",
         f"{name}_launch": pretty(case["kernels"] * case["launch_time"], "s", 2),
         f"{name}_weights": pretty(implied.floor_time(case), "s", 2),
         f"{name}_gaps": pretty(case["kernels"] * case["kernel_gap"], "s", 2),
@@ -215,12 +217,11 @@ def terms_of(name: str, case: dict[str, float]) -> dict[str, str]:
 
 def terms() -> dict[str, str]:
     """All terms of three systems, and what a graph alone would leave of the first one's step."""
-    llama, rack = implied.llama(), implied.rack()
+    llama = implied.llama()
     return {
         **terms_of("llama", llama),
         **terms_of("node", implied.node()),
-        **terms_of("rack", rack),
-        "rack_bytes": pretty(rack["n_total"] * rack["bytes_per_param"], "byte", 3),
+        **terms_of("rack", implied.rack()),
         "graph_alone_time": pretty(implied.gpt_fast().floor + llama["kernels"] * LOST.each, "s", 2),
     }
 
