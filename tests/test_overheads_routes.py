@@ -354,7 +354,7 @@ def test_a_chain_is_a_queue_of_kernels(ops, size, launch, bandwidth):
     each = 2 * size / bandwidth
     known = {"fused_ops": float(ops), "vector_bytes": size, "launch_time": launch, "chip_bandwidth": bandwidth}
     assert eq.chain_time(known) == pytest.approx(sim.per_step([each] * ops, launch), rel=1e-6)
-    assert eq.fused_time(known) == pytest.approx(sim.per_step([each], launch), rel=1e-6)
+    assert eq.chain_time(known, fused_ops=1.0) == pytest.approx(sim.per_step([each], launch), rel=1e-6)
     even = eq.vector_launch(known)
     assert 2 * even / bandwidth == pytest.approx(launch, rel=1e-12)
 

@@ -69,7 +69,6 @@ result(
     "batch up to which launching takes longer than memory traffic",
 )
 result("t_chain", r"t_\mathrm{chain}", "s", "time of a chain of elementwise operations, each a kernel")
-result("t_fused", r"t_\mathrm{fused}", "s", "time of a chain of elementwise operations fused into one kernel")
 result(
     "vector_launch",
     r"V_\mathrm{even}",
@@ -144,23 +143,13 @@ batch_launch = Formula(
 
 # --- fusing -----------------------------------------------------------------------------------------------------------
 
-sweep = 2 * vector_bytes / (memory_efficiency * chip_bandwidth)  # read and write a vector once
 chain_time = Formula(
     "overheads.chain_time",
     "t_chain",
-    fused_ops * Max(sweep, launch_time),
+    fused_ops * Max(2 * vector_bytes / (memory_efficiency * chip_bandwidth), launch_time),
     "s",
     "each operation reads its input from memory and writes its output back, or waits for its launch",
     ("one input and one output of the same size", "the arithmetic takes no time"),
-    DERIVED,
-)
-fused_time = Formula(
-    "overheads.fused_time",
-    "t_fused",
-    Max(sweep, launch_time),
-    "s",
-    "fused, the chain reads once and writes once: intermediate values stay on the chip",
-    chain_time.assumes,
     DERIVED,
 )
 vector_launch = Formula(
