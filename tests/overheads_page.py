@@ -16,6 +16,9 @@ QUOTED = {
     "23": "graphs of TensorRT-LLM's coarser set",
     "49": "and of its finer one",
     "2,000": "tokens of context of SGLang's rows",
+    "1,000": "tokens of context of a sequence",
+    "16": "bits of the opening's weights",
+    "4": "a name of a chip, L4",
     "61": "layers of DeepSeek-V3",
     "58": "of them with experts",
     "64": "a batch; tokens at which SGLang's gain turns",
@@ -23,14 +26,12 @@ QUOTED = {
     "4,096": "tokens of a prefill",
     "72": "GPUs of SGLang's nine nodes, chips of the rack",
     "32": "tokens a GPU of SGLang's loss",
+    "0.73": "of the tokens, which that loss leaves",
     "256": "and of its gain",
     "20": "multiprocessors that DeepSeek gave to sending, its report",
     "132": "of an H800",
     "3.1": "a name of Llama",
-    "1,500": "tokens a second in vLLM's post",
-    "2,200": "and at its end",
     "7,168": "width of DeepSeek-V3",
-    "8,192": "the largest batch of the price",
 }
 
 CHARTS = {

@@ -145,8 +145,8 @@ def test_sending_hides_launches_earlier_than_computing_alone():
 def test_kernels_of_dense_models_go_with_their_layers():
     """The interactive chart's slider is kernels of a layer: with the rest it makes what is counted."""
     at = charts._start()
-    for id in ("llama-3.1-8b", "llama-3.1-70b", "qwen3-32b", "llama-3.1-405b"):
-        assert len(library(id, Plan(chips=8))) == at["each"] * model(id).layers + at["rest"]
+    for id in ("llama-2-7b", "llama-3.1-8b", "llama-3.1-70b", "qwen3-32b", "llama-3.1-405b"):
+        assert len(fused(id, Plan(chips=8))) == at["each"] * model(id).layers + at["rest"]
 
 
 def test_more_chips_make_a_step_wait_for_its_host():
@@ -354,7 +354,7 @@ def test_a_chain_is_a_queue_of_kernels(ops, size, launch, bandwidth):
     each = 2 * size / bandwidth
     known = {"fused_ops": float(ops), "vector_bytes": size, "launch_time": launch, "chip_bandwidth": bandwidth}
     assert eq.chain_time(known) == pytest.approx(sim.per_step([each] * ops, launch), rel=1e-6)
-    assert eq.fused_time(known) == pytest.approx(sim.per_step([each], launch), rel=1e-6)
+    assert eq.chain_time(known, fused_ops=1.0) == pytest.approx(sim.per_step([each], launch), rel=1e-6)
     even = eq.vector_launch(known)
     assert 2 * even / bandwidth == pytest.approx(launch, rel=1e-12)
 

@@ -41,23 +41,23 @@ def _full(encoding: dict, at: str, where: str) -> list[dict]:
 
 # --- launching --------------------------------------------------------------------------------------------------------
 
-SERVERS = ("h100-8", "a100-80gb-8", "h200-8", "b200-8", "gb200-nvl72", "mi355x-8")
-NETS = ("llama-3.1-70b", "llama-3.1-8b", "qwen3-32b", "llama-3.1-405b", "qwen3-30b-a3b", "deepseek-v3")
-NODE = Case("llama-3.1-70b", "h100-8", "bf16", 1_000)
+SERVERS = ("a100-80gb-8", "h100-8", "h200-8", "b200-8", "gb200-nvl72", "mi355x-8")
+NETS = ("llama-2-7b", "llama-3.1-8b", "qwen3-32b", "llama-3.1-70b", "llama-3.1-405b", "qwen3-30b-a3b", "deepseek-v3")
+NODE = Case("llama-2-7b", "a100-80gb-8", "bf16", 1_000)
 
 
 def _start() -> dict[str, float]:
-    """Where the sliders start: kernels of a library, a layer's and the rest, launched at the pace of gpt-fast's eager
-    step; times in µs.
+    """Where the sliders start: kernels of the compiled step, a layer's and the rest, launched at the pace of gpt-fast's
+    eager step, each losing what gpt-fast's graph lost; times in µs.
     """
-    one, two = (len(kernels.library(NODE.model, kernels.Plan(chips=8, layers=layers))) for layers in (1, 2))
+    one, two = (len(kernels.fused(NODE.model, kernels.Plan(chips=8, layers=layers))) for layers in (1, 2))
     each, layers = two - one, model(NODE.model).layers
     return {
         "each": each,
         "rest": one - each,
         "kernels": one + (layers - 1) * each,
         "launch": round(implied.gpt_fast().each / US, 1),
-        "gap": round(implied.period("Hazy Research", True) / US, 1),
+        "gap": round(implied.left_over()[0].each / US, 1),
     }
 
 
@@ -67,7 +67,7 @@ def _host() -> list[dict]:
     sliders = [
         *slider("layer_kernels", 1, 60, 1, at["each"], "kernels of a layer"),
         *slider("launch_us", 0.5, 40, 0.1, at["launch"], "launch of a kernel (µs)"),
-        *slider("gap_us", 0, 3, 0.1, at["gap"], "gap between kernels (µs)"),
+        *slider("gap_us", 0, 8, 0.1, at["gap"], "lost at a kernel (µs)"),
         *slider("context", 2, 5, 0.1, 3, "context (tokens)", base=10),
     ]
     follows = {
@@ -193,16 +193,16 @@ def launch_chart() -> InteractiveChart:
     ]
     layers = _launch_layers(encoding, inside_it)
     title = _launch_title()
-    experts = len(kernels.library("deepseek-v3", kernels.Plan(chips=8))) / model("deepseek-v3").layers
+    experts = len(kernels.fused("deepseek-v3", kernels.Plan(chips=8))) / model("deepseek-v3").layers
     return InteractiveChart(
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
-        "At the start Python launches the kernels of an engine's library, at the pace of the opening. Make the launch 2"
-        " µs, a bare stream's: memory traffic hides it. Then take a smaller model, or a larger machine: each chip reads"
-        " less and launches as many. The gap is paid for every kernel, in a graph too. Dense models have as many"
-        f" kernels a layer as the first one here; DeepSeek-V3, with its experts, has about {experts:.0f}. Beyond the"
-        " batch that memory holds nothing is drawn.",
+        "At the start the opening's model runs compiled on eight GPUs, and Python launches its kernels at the pace of"
+        " the opening. Make a launch 2 µs: the chip becomes the slower clock, and a graph gains nothing. Then choose a"
+        " larger model, which hides launches that are more costly. What is lost at a kernel stays in a graph too. Dense"
+        f" models have 12 kernels a layer when compiled; DeepSeek-V3, with its experts, has about {experts:.0f}. Beyond"
+        " the batch that memory holds nothing is drawn.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )
@@ -215,7 +215,7 @@ def _hides(known: dict[str, float]) -> float:
 
 
 def _host_says() -> str:
-    at, known = _start(), implied.node()
+    at, known = _start(), implied.llama(8)
     known |= {"kernels": at["kernels"], "launch_time": at["launch"] * US, "kernel_gap": at["gap"] * US}
     alone, captured = (significant(formula(known, batch=1) * 1e3, 2) for formula in (eq.eager_time, eq.graph_time))
     hides, fits = _hides(known), batch_fits(known)
@@ -225,7 +225,7 @@ def _host_says() -> str:
         " a CUDA graph, and by the roofline alone, with controls for system, model, precision, kernels of a layer,"
         f" launch time, gap and context. For {plain(model(NODE.model).name)} on {plain(system(NODE.system).name)},"
         f" {at['kernels']:,} kernels of {at['launch']} µs take {alone} ms at batch 1, from a graph {captured} ms;"
-        f" launches show {until}. Memory is full at {fits:,.0f}, where the lines end."
+        f" launches show {until}. Memory is full at {int(fits):,}, where the lines end."
     )
 
 

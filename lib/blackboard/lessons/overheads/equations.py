@@ -4,7 +4,7 @@ roofline.
 
 from __future__ import annotations
 
-from sympy import Le, Max
+from sympy import Add, Le, Max, Mul, Pow
 
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.lessons.batching.equations import (
@@ -37,7 +37,7 @@ kernel_gap = declare(
     "kernel_gap",
     r"t_\mathrm{gap}",
     "s",
-    "time from the end of one kernel to the start of the next, inside a graph",
+    "time that the chip loses at each kernel, in a graph too",
     zero=True,
 )
 replay_time = declare("replay_time", r"t_\mathrm{replay}", "s", "time to start a captured graph", zero=True)
@@ -69,7 +69,6 @@ result(
     "batch up to which launching takes longer than memory traffic",
 )
 result("t_chain", r"t_\mathrm{chain}", "s", "time of a chain of elementwise operations, each a kernel")
-result("t_fused", r"t_\mathrm{fused}", "s", "time of a chain of elementwise operations fused into one kernel")
 result(
     "vector_launch",
     r"V_\mathrm{even}",
@@ -144,23 +143,13 @@ batch_launch = Formula(
 
 # --- fusing -----------------------------------------------------------------------------------------------------------
 
-sweep = 2 * vector_bytes / (memory_efficiency * chip_bandwidth)  # read and write a vector once
 chain_time = Formula(
     "overheads.chain_time",
     "t_chain",
-    fused_ops * Max(sweep, launch_time),
+    fused_ops * Max(2 * vector_bytes / (memory_efficiency * chip_bandwidth), launch_time),
     "s",
     "each operation reads its input from memory and writes its output back, or waits for its launch",
     ("one input and one output of the same size", "the arithmetic takes no time"),
-    DERIVED,
-)
-fused_time = Formula(
-    "overheads.fused_time",
-    "t_fused",
-    Max(sweep, launch_time),
-    "s",
-    "fused, the chain reads once and writes once: intermediate values stay on the chip",
-    chain_time.assumes,
     DERIVED,
 )
 vector_launch = Formula(
@@ -172,6 +161,7 @@ vector_launch = Formula(
     chain_time.assumes,
     DERIVED,
 )
+SAVED = Mul(-1, chain_share, Add(1, -1 / fused_ops, evaluate=False), evaluate=False)  # of a step, what fusing saves
 fusion_gain = Formula(
     "overheads.fusion_gain",
     "fusion_gain",
@@ -181,6 +171,7 @@ fusion_gain = Formula(
     chain_time.assumes,
     DERIVED,
     conditions=(Le(1, fused_ops),),
+    typeset=Pow(Add(1, SAVED, evaluate=False), -1, evaluate=False),
 )
 
 # --- sending while computing ------------------------------------------------------------------------------------------

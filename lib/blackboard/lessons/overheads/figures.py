@@ -16,13 +16,12 @@ from blackboard import catalogue, units
 from blackboard.catalogue import measurement
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, listed, note, thousands
+from blackboard.charts.drawing import Drawing, beside, done, listed, note
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, simulation
-from blackboard.lessons.overheads.implied import fusing, left_over, rack, sglang
-from blackboard.lessons.overheads.kernels import Plan
+from blackboard.lessons.overheads.implied import left_over, rack, sglang
 from blackboard.lessons.overheads.simulation import Timeline
 from blackboard.lessons.racks import equations as racks
 from blackboard.units import significant
@@ -142,66 +141,6 @@ def _draw_line(axes, line: implied.Line, colour: str) -> None:
     axes.set(xlim=(0, 1.19), ylim=(0, 1.15 * line.points[0][1] / MS), ylabel="ms a token")
     name = plain(catalogue.model(implied.CALLED[line.model]).name)
     axes.set_title(f"{name}, 16 bits: {line.shared / MS:.1f} ms / chips + {left}", loc="left")
-
-
-# --- fusing -----------------------------------------------------------------------------------------------------------
-
-
-FUSED_MODEL = "llama-3.1-70b"
-DECODED, PREFILLED = (1, 4, 16, 64, 256, 1024), (128, 512, 2048, 8192)
-
-
-@cache
-def _shares() -> dict[str, tuple]:
-    """By phase: tokens of the step; what fusing gains from operators, and from a library's kernels."""
-    decode = [Plan(sequences=tokens, chips=8) for tokens in DECODED]
-    prefill = [Plan(tokens=tokens, context=0, chips=8) for tokens in PREFILLED]
-    return {
-        name: (tokens, *([fusing(FUSED_MODEL, plan, by_hand=hand) for plan in plans] for hand in (False, True)))
-        for name, tokens, plans in (("decode", DECODED, decode), ("prefill", PREFILLED, prefill))
-    }
-
-
-def fusion_share() -> Drawing:
-    """Share of a step that works on vectors only, and what fusing gains, by tokens in the step."""
-    fig, (top, low) = drawing.axes(5.0, 5.6, 2, 1, sharex=True)
-    colours = {"decode": "second", "prefill": "first"}
-    for name, (tokens, plain_, hand) in _shares().items():
-        for rows, ls, marker in ((plain_, "-", "o"), (hand, (0, (4, 2)), "s")):
-            top.plot(
-                tokens, [100 * row.share for row in rows], color=COLOURS[colours[name]], ls=ls, marker=marker, ms=4
-            )
-            low.plot(tokens, [row.gain for row in rows], color=COLOURS[colours[name]], ls=ls, marker=marker, ms=4)
-    top.set(xscale="log", ylim=(0, 66), ylabel="time on vectors (%)")
-    low.set(
-        ylim=(0.95, 1.75), ylabel="times faster when fused", xlabel="tokens in the step (log scale)", xlim=(0.8, 12_000)
-    )
-    thousands(low, "x")
-    note(top, 0.02, 0.93, "— a kernel an operation    – – a kernel a function")
-    ends = _shares()
-    beside(top, "prefill", (2048, 100 * ends["prefill"][1][2].share), (0, 7), "first", ha="center")
-    beside(top, "decode", (64, 100 * ends["decode"][1][3].share), (-6, 8), "second", ha="right")
-    beside(low, "prefill", (2048, ends["prefill"][1][2].gain), (0, 7), "first", ha="center")
-    beside(low, "decode", (64, ends["decode"][1][3].gain), (-6, 8), "second", ha="right")
-    low.axhline(1, color=COLOURS["muted"], lw=1)
-    model = plain(catalogue.model(FUSED_MODEL).name)
-    top.set_title(f"{model} on 8 H100: bytes and FLOPs only,\nno launches, no gaps", loc="left")
-    first, last = ends["decode"][1][0], ends["decode"][1][-1]
-    far, hand = ends["prefill"][1][-1], ends["prefill"][2][-1]
-    return done(
-        fig,
-        "fig-fusion-share",
-        "Small operations take a large share only where nothing is fused yet. In 16 bits, what is left to"
-        " gain is a few percent.",
-        f"For {model} on 8 H100, by bytes and FLOPs only, without launches and gaps: the share of a step's time in"
-        " which kernels work on vectors only, 0 to 60%, and below it how many times faster the step is when they are"
-        f" fused, against tokens in the step from 1 to {PREFILLED[-1]:,} on a log scale. In decoding, an operation a"
-        f" kernel, the share rises from {first.share:.1%} at one sequence to {last.share:.0%} at {DECODED[-1]:,}, the"
-        f" gain from {first.gain:.2f} to {last.gain:.2f}. In a prefill of {PREFILLED[-1]:,} tokens they are"
-        f" {far.share:.0%} and {far.gain:.2f}. From a library that has a kernel for each norm, rotation and gate,"
-        f" {hand.share:.0%} and {hand.gain:.2f}. Near batch 1, where fusing removes launches and not bytes, this says"
-        " nothing of what it gains.",
-    )
 
 
 # --- overlapping ------------------------------------------------------------------------------------------------------

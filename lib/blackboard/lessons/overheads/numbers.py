@@ -13,8 +13,9 @@ from blackboard.lessons.overheads.kernels import Plan
 from blackboard.lessons.racks import equations as racks
 from blackboard.units import factor, pretty, significant
 
-US = factor("us")
+MS, US = factor("ms"), factor("us")
 LATE = 64  # sequences: a batch of decoding whose vectors are weighed
+[LOST] = (line for line in implied.left_over() if (line.model, line.weights) == ("Llama-2-7B", "float16"))
 
 
 def opening() -> dict[str, str]:
@@ -24,54 +25,64 @@ def opening() -> dict[str, str]:
         "llama_bytes": pretty(found.weights, "byte", 3),
         "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 4),
         "llama_floor": pretty(found.floor, "s", 2),
-        "graph_ms": pretty(found.graph, "s", 2),
-        "eager_ms": pretty(found.eager, "s", 2),
+        "graph_ms": pretty(found.graph, "s", 3),
+        "eager_ms": pretty(found.eager, "s", 3),
+        "waited": pretty(found.idle * found.eager, "s", 3),
         "graph_measured": f"{significant(found.eager / found.graph, 2)} times",
-        "graph_most": f"{significant(found.eager / found.floor, 2)} times",
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
         "fused_kernels": f"{found.fused:,}",
+        "fused_launch": pretty(found.fused * found.each, "s", 2),
     }
 
 
 def launching() -> dict[str, str]:
-    """Launches, gaps, graphs."""
+    """What hides the launches of the opening's model, and launches and gaps that others measured."""
     periods = {
         graph: sorted(implied.period(who, graph) / US for who in ("MPK", "Hazy Research")) for graph in (False, True)
     }
-    [qwen] = measurement("kernels_per_step").records(model="Qwen3-8B")
-    b200, lost = chip("b200"), measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
-    hidden = lambda gap: eq.bytes_launch(
-        kernels=qwen["kernels"], launch_time=implied.period("MPK", False), kernel_gap=gap, bandwidth=b200.bandwidth
-    )
-    capture, v32 = measurement("cuda_graph_capture").records(), sorted(row["kv_tokens"] for row in lost)
-    [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
-    full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
-    lines = {line.model: line for line in implied.left_over() if line.weights == "float16"}
-    small, large = lines["Llama-2-7B"], lines["Llama-2-70B"]
+    case = implied.llama() | {"kernel_gap": LOST.each}
     return {
         "launch_least": f"{periods[False][0]:g}",
         "launch_most": f"{periods[False][1]:g}",
         "gap_least": f"{periods[True][0]:g}",
         "gap_most": f"{periods[True][1]:g}",
-        "kernels_8b": f"{qwen['kernels']:g}",
-        "hidden_b200": pretty(hidden(implied.period("MPK", True)), "byte", 2),
-        "qwen_bytes": pretty(model("qwen3-8b").n_total, "byte", 2),
+        "hidden_a100": pretty(eq.bytes_launch(case), "byte", 2),
+        "cache_7": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 3),
+        "batch_7": significant(eq.batch_launch(case), 2),
+    }
+
+
+def graphs() -> dict[str, str]:
+    """What graphs gain, what they cost, and what they leave, by the chips that share the loading."""
+    capture = measurement("cuda_graph_capture").records()
+    lost = measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
+    room = sorted(row["kv_tokens"] for row in lost)
+    [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
+    full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
+    [large] = (line for line in implied.left_over() if line.model == "Llama-2-70B" and line.weights == "float16")
+    told = {
         "trt_batch1": f"{batch1['factor']:g} times",
         "trt_full": f"{full['speedup']:g} times",
         "capture_least": f"{capture[0]['first_capture_s']:.0f} s",
         "capture_most": f"{capture[1]['first_capture_s']:.0f} s",
-        "cache_lost": f"{1 - v32[0] / v32[1]:.0%}",
+        "cache_lost": f"{1 - room[0] / room[1]:.0%}",
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
         "graphs_GB": f"{lost[1]['kv_GB'] - lost[0]['kv_GB']:.1f} GB",
-        "left_7": pretty(small.left, "s", 4),
-        "shared_7": pretty(small.shared, "s", 3),
-        "graph_later": pretty(small.points[0][1], "s", 3),
-        "left_kernels": f"{small.kernels}",
-        "each_7": pretty(small.each, "s", 3),
-        "off_7": f"{small.off:.1%}",
+        "shared_7": pretty(LOST.shared, "s", 3),
+        "left_7": pretty(LOST.left, "s", 3),
+        "left_kernels": f"{LOST.kernels}",
+        "each_7": pretty(LOST.each, "s", 3),
+        "off_7": f"{LOST.off:.1%}",
         "each_70": pretty(large.each, "s", 3),
+        "short_7": f"{(LOST.shared - implied.gpt_fast().floor) / MS:.1f} ms",
+        "eight_launch": pretty(LOST.kernels * implied.gpt_fast().each, "s", 2),
     }
+    for chips, time in LOST.points:
+        told[f"graph_{chips}"] = pretty(time, "s", 3)
+        told[f"line_{chips}"] = pretty(LOST.shared / chips + LOST.left, "s", 3)
+        told[f"lasts_{chips}"] = f"{LOST.left / time:.0%}"
+    return told
 
 
 def fusion_row(name: str, found: implied.Fused) -> dict[str, str]:
@@ -84,15 +95,17 @@ def fusion_row(name: str, found: implied.Fused) -> dict[str, str]:
 
 
 def fusion_rows() -> dict[str, str]:
-    """The share of a step that fusing can touch, in decoding and prefill, in 16 bits and in 8."""
-    eight = lambda n: Plan(sequences=n, chips=8, weights=1, cache=1, quantised=True)
-    fused = lambda plan, **more: implied.fusing("llama-3.1-70b", plan, **more)
+    """The share of a step that fusing can touch, in decoding and prefill, on the opening's chip; and in 8 bits."""
+    fused = lambda plan, **more: implied.fusing("llama-2-7b", plan, chip="a100-80gb", **more)
+    prefill = Plan(tokens=4096, context=0)
+    eight = Plan(sequences=8 * LATE, chips=8, weights=1, cache=1, quantised=True)
+    in_fp8 = implied.fusing("llama-3.1-70b", eight, precision="fp8", by_hand=True)
     return {
-        **fusion_row("eager", fused(Plan(sequences=LATE, chips=8))),
-        **fusion_row("decode", fused(Plan(sequences=LATE, chips=8), by_hand=True)),
-        **fusion_row("prefill", fused(Plan(tokens=4096, context=0, chips=8), by_hand=True)),
-        **fusion_row("fp8", fused(eight(LATE), precision="fp8", by_hand=True)),
-        **fusion_row("fp8_most", fused(eight(8 * LATE), precision="fp8", by_hand=True)),
+        **fusion_row("one", fused(Plan())),
+        **fusion_row("eager", fused(Plan(sequences=LATE))),
+        **fusion_row("prefill", fused(prefill)),
+        **fusion_row("library", fused(prefill, by_hand=True)),
+        "gain_fp8_most": f"{in_fp8.gain - 1:.0%}",
         "late": f"{LATE}",
         "later": f"{8 * LATE}",
     }
@@ -103,13 +116,21 @@ def fusing() -> dict[str, str]:
     rows = measurement("fusion_gains").records()
     plain, flash = measurement("flash_attention_traffic").records()
     [before, after] = measurement("router_fusion").records()
-    even = eq.vector_launch(launch_time=implied.period("MPK", False), chip_bandwidth=chip("b200").bandwidth)
+    silu = measurement("fusion_gains_2025").records()[0]["high_gain"]
+    vector, rate = 2 * model("llama-2-7b").d_model, chip("a100-80gb").bandwidth
+    python, graph = (
+        eq.vector_launch(launch_time=each, chip_bandwidth=rate) for each in (implied.gpt_fast().each, LOST.each)
+    )
     return {
-        "vector_b200": pretty(even, "byte/chip", 2).replace("/chip", ""),
-        "vector_64": pretty(2 * LATE * model("llama-3.1-70b").d_model, "byte", 2),
+        "vector_7": f"{vector:,} bytes",
+        "vector_time": pretty(2 * vector / rate, "s", 2),
+        "vector_python": pretty(python, "byte/chip", 2).replace("/chip", ""),
+        "tokens_python": significant(python / vector, 2),
+        "tokens_graph": significant(graph / vector, 2),
         "fusion_low": f"{min(row['low_gain'] for row in rows):.0%}",
         "fusion_high": f"{max(row['high_gain'] for row in rows):.0%}",
-        "silu": f"{measurement('fusion_gains_2025').records()[0]['high_gain']:.0%}",
+        "silu": f"{silu:.0%}",
+        "silu_share": f"{1 - 1 / (1 + silu):.1%}",
         "router_kernels": f"{before['kernels']:g}",
         "router_us": f"{before['time_us']:g} µs",
         "router_fused": f"{after['time_us']:g} µs",
@@ -119,110 +140,98 @@ def fusing() -> dict[str, str]:
     }
 
 
-def borders() -> dict[str, str]:
-    """Where two halves begin to win, on the rack and on SGLang's machine: loading the weights, and sending a token."""
-    out: dict[str, str] = {}
-    for name, case in (("nvl", implied.rack()), ("ib", implied.sglang())):
-        each = case["n_total"] * case["bytes_per_param"] / case["chips"]
-        send = racks.comm_time(case, tokens_per_chip=1, micro_batches=1)
-        out |= {
-            f"{name}_weights": pretty(each, "byte", 3),
-            f"{name}_rate": pretty(case["bandwidth"] / case["chips"], "byte/s", 3),
-            f"{name}_load": pretty(each * case["chips"] / case["bandwidth"], "s", 3),
-            f"{name}_sent": pretty(send * case["scale_up"], "byte", 3),
-            f"{name}_link": pretty(case["scale_up"], "byte/s", 3),
-            f"{name}_send": pretty(send, "s", 3),
-            f"{name}_layers": f"{case['layers']:g}",
-            f"{name}_copies": f"{case['copies']:g}",
-        }
-    return out
+def border() -> dict[str, str]:
+    """Where two halves begin to win on SGLang's machine: loading the weights, and sending a token."""
+    case = implied.sglang()
+    each = case["n_total"] * case["bytes_per_param"] / case["chips"]
+    send = racks.comm_time(case, tokens_per_chip=1, micro_batches=1)
+    return {
+        "ib_weights": pretty(each, "byte", 3),
+        "ib_rate": pretty(case["bandwidth"] / case["chips"], "byte/s", 3),
+        "ib_load": pretty(step.weight_time(case), "s", 3),
+        "ib_cache": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 3),
+        "ib_sent": pretty(send * case["scale_up"], "byte", 3),
+        "ib_link": pretty(case["scale_up"], "byte/s", 3),
+        "ib_send": pretty(send, "s", 3),
+        "ib_layers": f"{case['layers']:g}",
+        "ib_copies": f"{case['copies']:g}",
+        "overlap_ib_chip": significant(implied.turns()[-1].tokens, 2),
+    }
 
 
 def measured_halves() -> dict[str, str]:
-    """SGLang's rows, beside the formula's two times."""
-    sign = lambda gain: f"{'a loss' if gain < 1 else 'a gain'} of {100 * abs(gain - 1):.3g}%"
+    """SGLang's rows, beside the formula's terms and its two times."""
     case = implied.sglang()
     out: dict[str, str] = {}
     for tokens, gain in implied.sglang_measured().items():
         values = case | {"batch": tokens * case["chips"]}
         values["t_comm"] = racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)
         serial, halves = eq.serial_time(values), eq.overlap_time(values)
+        counts = lambda ratio: f"{100 * abs(ratio - 1):.3g}% {'fewer' if ratio < 1 else 'more'} tokens"
         out |= {
+            f"cache_{tokens}": pretty(step.kv_time(values), "s", 3),
+            f"send_{tokens}": pretty(values["t_comm"], "s", 3),
             f"serial_{tokens}": pretty(serial, "s", 4),
             f"halves_{tokens}": pretty(halves, "s", 4),
-            f"sglang_{tokens}": sign(gain),
-            f"foreseen_{tokens}": sign(serial / halves),
+            f"sglang_{tokens}": counts(gain),
+            f"foreseen_{tokens}": counts(serial / halves),
         }
     return out
 
 
 def overlapping() -> dict[str, str]:
-    """Halves of a batch, on a rack and on SGLang's machine."""
-    rack = implied.rack()
-    batch = eq.batch_overlap(rack)
+    """Halves of a batch on SGLang's machine, what they cost beside a second loading, and the border on a rack."""
+    rack, case = implied.rack(), implied.sglang()
+    batch, few = eq.batch_overlap(rack), min(implied.sglang_measured())
+    cost = implied.halves_cost(few, implied.sglang_measured()[few])
+    send = racks.comm_time(case, tokens_per_chip=1, micro_batches=1)
     whole, halves = (row["kernels"] for row in measurement("kernels_per_step").records(model="Qwen3.6-27B"))
     [vllm] = measurement("overlap_thresholds").records(engine="vLLM", phase="decode")
     return {
-        **borders(),
+        **border(),
         **measured_halves(),
+        "nvl_faster": f"{rack['scale_up'] / case['scale_up']:g}",
         "overlap_nvl": significant(batch, 2),
         "overlap_nvl_chip": significant(batch / rack["chips"], 2),
-        "overlap_ib_chip": significant(implied.turns()[-1].tokens, 2),
-        "halves_cost": pretty(implied.halves_cost(32, implied.sglang_measured()[32]), "s", 1),
+        "halves_cost": pretty(cost, "s", 2),
+        "halves_each": pretty(cost / rack["kernels"], "s", 2),
+        "overlap_later": significant((step.weight_time(case) + cost) / send, 2),
         "vllm_threshold": f"{vllm['low_tokens']}",
         "kernels_whole": f"{whole:.0f}",
         "kernels_halves": f"{halves:,.0f}",
     }
 
 
-def span(low: float, high: float) -> str:
-    """Two times with one unit; one time, where they print the same."""
-    least, most = pretty(low, "s", 2), pretty(high, "s", 2)
-    return most if least == most else f"{least.split()[0]} to {most}"
-
-
-def bounds(name: str, case: dict[str, float], lost: float) -> dict[str, str]:
-    """A step's terms at batch 1; what a kernel loses is the bare gap at least, and what gpt-fast lost at most."""
-    host, weights = case["kernels"] * case["launch_time"], implied.floor_time(case)
-    low, high = (weights + case["kernels"] * each for each in (case["kernel_gap"], lost))
+def terms_of(name: str, case: dict[str, float]) -> dict[str, str]:
+    """A step's terms; what a kernel loses is the bare gap at least, and what gpt-fast lost at most."""
+    weights = pretty(case["n_total"] * case["bytes_per_param"], "byte", 3)
     return {
         f"{name}_kernels": f"{case['kernels']:,}",
-        f"{name}_launch": pretty(host, "s", 2),
-        f"{name}_weights": pretty(weights, "s", 3),
-        f"{name}_gaps": pretty(low - weights, "s", 2),
-        f"{name}_lost": pretty(high - weights, "s", 2),
-        f"{name}_eager": span(max(host, low), max(host, high)),
-        f"{name}_device": span(low, high),
+        f"{name}_divided": f"{weights} ÷ {pretty(case['bandwidth'], 'byte/s', 3)}",
+        f"{name}_launch": pretty(case["kernels"] * case["launch_time"], "s", 2),
+        f"{name}_weights": pretty(implied.floor_time(case), "s", 2),
+        f"{name}_gaps": pretty(case["kernels"] * case["kernel_gap"], "s", 2),
+        f"{name}_lost": pretty(case["kernels"] * LOST.each, "s", 2),
     }
 
 
 def terms() -> dict[str, str]:
-    """All terms of three systems, and the first one, fused, beside its measured step."""
-    lost, found = implied.left_over()[0].each, implied.gpt_fast()
+    """All terms of three systems, and what a graph alone would leave of the first one's step."""
     llama = implied.llama()
-    gain = lambda each: found.eager / (found.floor + llama["kernels"] * each)
     return {
-        **bounds("llama", llama, lost),
-        **bounds("node", implied.node(), lost),
-        **bounds("rack", implied.rack(), lost),
-        "fused_launch": pretty(found.fused * found.each, "s", 2),
-        "fused_device": pretty(found.floor + found.fused * lost, "s", 2),
-        "fused_off": significant(found.graph / (found.floor + found.fused * lost), 2),
-        "graph_alone_low": significant(gain(lost), 2),
-        "graph_alone_high": significant(gain(llama["kernel_gap"]), 2),
-        "fused_least": pretty(found.floor + found.fused * llama["kernel_gap"], "s", 2),
-        "waited": pretty(found.idle * found.eager, "s", 2),
+        **terms_of("llama", llama),
+        **terms_of("node", implied.node()),
+        **terms_of("rack", implied.rack()),
+        "graph_alone_time": pretty(implied.gpt_fast().floor + llama["kernels"] * LOST.each, "s", 2),
     }
 
 
 def prices() -> dict[str, str]:
     """What the launch of a step's kernels from a graph adds to the rack's price, by the two losses."""
     rack = implied.rack()
-    losses = {"low": rack["kernel_gap"], "high": implied.left_over()[0].each}
-    ratio = lambda batch, each: eq.graph_time(rack, batch=batch, kernel_gap=each) / step.step_time(rack, batch=batch)
-    small = {f"price_{name}": significant(ratio(256, each), 2) for name, each in losses.items()}
-    large = {f"price_{name}_8192": significant(ratio(8192, each), 2) for name, each in losses.items()}
-    return small | large
+    losses = {"low": rack["kernel_gap"], "high": LOST.each}
+    ratio = lambda each: eq.graph_time(rack, batch=256, kernel_gap=each) / step.step_time(rack, batch=256)
+    return {f"price_{name}": significant(ratio(each), 2) for name, each in losses.items()}
 
 
 def reality() -> dict[str, str]:
@@ -250,4 +259,5 @@ def reality() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return opening() | launching() | fusing() | fusion_rows() | overlapping() | terms() | prices() | reality()
+    parts = (opening, launching, graphs, fusing, fusion_rows, overlapping, terms, prices, reality)
+    return {name: value for part in parts for name, value in part().items()}
