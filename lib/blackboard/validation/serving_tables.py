@@ -1,0 +1,408 @@
+"""The tables, the folds and the long formulas of the page on a server under load."""
+
+from __future__ import annotations
+
+from html import escape
+
+import sympy
+
+from blackboard import notation
+from blackboard.notation import latex
+from blackboard.page.summary import Page, card, fold, table
+from blackboard.prediction import serving_equations as eq
+from blackboard.prediction.calibration import KINDS
+from blackboard.prediction.serving_calibration import FITTED, constants_of, runs
+from blackboard.prediction.serving_constants import FACTORS
+from blackboard.prediction.serving_steps import ENGINES, kernels
+from blackboard.units import percent, pretty, significant
+from blackboard.validation.serving_numbers import (
+    CHAT,
+    CROWD,
+    ROOMS,
+    RUN,
+    SHORT,
+    causes,
+    device_seconds,
+    first_waits,
+    launching,
+    offline_error,
+    queued,
+    served,
+    values,
+)
+from blackboard.validation.serving_slices import over, slices
+
+_ms = lambda seconds: pretty(seconds, "s", 3)
+_digits = lambda seconds, digits=1: f"{1e3 * seconds:,.{digits}f}"  # milliseconds
+
+
+def equation(*lines: str) -> Page:
+    """Lines of mathematics, broken at & so that they fit a phone."""
+    body = r" \\ ".join(lines)
+    return Page(
+        rf'<div class="tex2jax_process mathjax_process">\[\begin{{aligned}} {body} \end{{aligned}}\]</div>',
+    )
+
+
+# --- the running case -------------------------------------------------------------------------------------------------
+
+
+def causes_table() -> Page:
+    """A mean token of the crowd by cause."""
+    parts = causes()
+    alone, extra = parts["alone"], served(CROWD).output_token - parts["alone"]
+    told = {
+        "answers": f"sampling and sending {CROWD - 1} more tokens",
+        "cache": f"loading {CROWD - 1} more KV caches",
+        "links": "longer messages between the GPUs",
+        "prompts": "prompts of the others",
+    }
+    rows = [["a step for one user", _digits(alone), "none"]]
+    rows += [[f"+ {text}", _digits(parts[name]), percent(parts[name] / extra)] for name, text in told.items()]
+    rows.append([f"<strong>with {CROWD} users</strong>", _digits(alone + extra), "all"])
+    return table("The time per output token, by cause", ("Cause", "ms", "Share of the extra time"), rows)
+
+
+def case_table() -> Page:
+    """All that the running case is, in one place."""
+    server = served(CROWD).server
+    chip, mean = server.chip, f"{server.output:.0f}"
+    drawn = f"each drawn between {server.spread} × {CHAT:,} and {CHAT:,} tokens: {mean} on average"
+    rates = (
+        f"{chip.bandwidth / 1e12:.1f} TB/s of memory, {chip.flops('fp8') / 1e12:,.0f} TFLOP/s in FP8,"
+        f" {chip.scale_up.bytes_per_s / 1e9:.0f} GB/s of links"
+    )
+    rows = [
+        ["model", f"{server.model.name}, weights and KV cache in FP8"],
+        ["server", f"{RUN['chips']} {chip.id.upper()} with tensor parallelism, {ENGINES[server.engine]}"],
+        ["each GPU, by its datasheet", rates],
+        [r"users \(N\)", f"{CROWD}, who start in the same moment"],
+        [r"requests of each user \(w\)", f"{server.requests:.0f}, one after the other"],
+        [r"prompts \(I\), answers \(O\)", drawn],
+        ["room for prompts in a step", f"{server.step_tokens:,.0f} tokens: {server.plan['at_once']} prompts"],
+    ]
+    return table("The running case", ("What", "Value"), rows)
+
+
+def hand_table() -> Page:
+    """The running case worked by hand, line by line."""
+    v, wait = values(), first_waits()
+    share, dense = v["prompt_share"], v["clumping"] * v["prompt_share"]
+    dec, pre = _digits(v["decode_step"]), _digits(v["prompt_step"])
+    mix = lambda p: f"{1 - p:.4f} × {dec} + {p:.4f} × {pre}"
+    last, mean = 1 - 1 / (2 * v["requests_per_user"]), f"{v['output_length']:.1f}"
+    first, rest = v["first_token"], (v["output_length"] - 1) * v["output_token"]
+    lines = [
+        ("prompts of others, per step", "q", f"{CROWD - 1} / {mean} × {last:.2f}", f"{v['others_prompts']:.4f}"),
+        ("steps that take in a prompt", "p = q/g", f"{v['others_prompts']:.4f} / {v['prompts_taken']:.2f}", f"{share:.4f}"),
+        ("time per output token", r"t_\mathrm{out}", mix(share), f"{_digits(v['output_token'])} ms"),
+        ("the step under way", r"t_\mathrm{run}", mix(dense), f"{_digits(v['running_step'])} ms"),
+        (
+            "a later request, in the engine",
+            r"t_\mathrm{run} + t_\mathrm{queue} + t_\mathrm{pre}",
+            f"{_digits(v['running_step'])} + {_digits(v['t_queue'])} + {pre}",
+            f"{_digits(wait['later'])} ms",
+        ),
+        (
+            "a user’s first request, in the engine",
+            r"t_\mathrm{burst}\,(G+1)/2",
+            f"{_digits(v['burst_step'], 0)} × ({v['burst_groups']} + 1) / 2",
+            f"{_digits(wait['opening'], 0)} ms",
+        ),
+        (
+            "time to first token, mean",
+            r"t_\mathrm{first}",
+            f"0.9 × {_digits(wait['later'])} + 0.1 × {_digits(wait['opening'], 0)} + {_digits(v['before'])}",
+            f"{_digits(first, 0)} ms",
+        ),
+        ("time of a request", r"T = t_\mathrm{first}\) \(+\,(O-1)\,t_\mathrm{out}", f"{_digits(first, 0)} + {v['output_length'] - 1:.1f} × {_digits(v['output_token'], 2)}", f"{first + rest:.2f} s"),
+        ("requests per second", "X = N/T", f"{CROWD} / {first + rest:.2f} s", significant(v["request_rate"], 3)),
+    ]  # fmt: skip
+    cells = [[f"{name}<br>\\({formula}\\)", work, result] for name, formula, work, result in lines]
+    return table("The running case by hand", ("Quantity", "With a calculator (ms)", "Result"), cells)
+
+
+MEANINGS = {  # symbols of the running case in the order of the page, with the unit they are shown in
+    "concurrency": "users",
+    "requests_per_user": "requests of each user",
+    "prompt_length": "tokens of a prompt, mean",
+    "output_length": "tokens of an answer, mean",
+    "nominal_length": "the longest length drawn",
+    "least_share": "the shortest, divided by the longest",
+    "decode_step": "step that only decodes",
+    "prompt_step": "step with a prompt in it",
+    "prompts_per_step": "prompts that come in during a step",
+    "others_prompts": "the same, of others",
+    "clumping": "how much more densely prompts come in a clump",
+    "coming": "prompts between two looks at the queue, in a clump",
+    "taken_together": "prompts that a step would take in, if any wait",
+    "prompts_taken": "prompts that it takes in, with the room it has",
+    "prompt_share": "share of the steps with a prompt",
+    "output_token": "time per output token",
+    "running_step": "step under way when a prompt comes",
+    "held_steps": "steps for which a prompt is held back",
+    "prompt_busy": "load of the queue, divided by the room",
+    "t_queue": "wait for other prompts",
+    "burst_step": "step full of prompts, at the start",
+    "burst_groups": "such steps until every user has one",
+    "first_token": "time to first token, mean",
+    "t_response": "time of a request",
+    "request_rate": "requests per second",
+}
+
+
+def symbols_table() -> Page:
+    """Every symbol of the running case with its value."""
+    v = values()
+    shown = lambda name: (
+        pretty(v[name], "s", 3) if notation.lookup(name).unit == "s" else f"{v[name]:,.4g}"
+    )
+    rows = [[f"\\({latex(notation.symbol(name))}\\)", escape(text), shown(name)] for name, text in MEANINGS.items()]
+    return table("Every symbol of the running case", ("Symbol", "Meaning", "Value"), rows)
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def device_step() -> Page:
+    """A step's time on the device with its constants, a line for each kind of work."""
+    terms = sympy.Add.make_args(eq.device_time.typed)
+    part = lambda *symbols: sum(t for t in terms if t.free_symbols & {*symbols})
+    rows = [
+        part(eq.shared_read),
+        part(eq.expert_read),
+        part(eq.cache_read),
+        part(eq.prompt_attend),
+        part(eq.link_busy),
+        part(eq.collectives),
+        part(eq.captured),
+    ]
+    return equation(f"{latex(eq.device_time.symbol)} &= {latex(rows[0])}", *(f"&+ {latex(row)}" for row in rows[1:]))
+
+
+def whole_step() -> Page:
+    """A step's time with the host's."""
+    device = eq.device_time.symbol
+    longer, sent = eq.mixed_time.typed.xreplace({eq.device_time.typed: device}).as_two_terms()
+    if longer.has(eq.answers):
+        longer, sent = sent, longer
+    return equation(f"{latex(eq.mixed_time.symbol)} &= {latex(longer)}", f"&+ {latex(sent)}")
+
+
+def step_sums() -> dict[str, str]:
+    """What takes the time in a step, as a sum that can be done by hand; `T` stands for the tokens of the step."""
+    server, constants = served(CROWD).server, served(CROWD).calibration.values
+    layout, chip, plan = server.layout, server.chip, server.plan
+    tensor, context = layout.tensor, eq.mean_context(prompt_length=server.prompt, output_length=server.output)
+    weights = plan["decode"]["shared_read"] * tensor * chip.bandwidth
+    cache = plan["decode"]["cache_read"] * tensor * chip.bandwidth / CROWD / context
+    sent = plan["decode"]["link_busy"] * chip.scale_up.bytes_per_s / plan["decode"]["collectives"] / CROWD
+    attended = plan["prompt"]["prompt_attend"] * tensor * chip.flops("bf16")
+    memory, compute = (percent(constants[f"{name}_efficiency"], 1) for name in ("memory", "compute"))
+    together, reduces = f"{tensor} × {chip.bandwidth / 1e12:.1f} TB/s", f"{plan['decode']['collectives']:.0f}"
+    products = f"{tensor} × {chip.flops('fp8') / 1e12:,.0f} TFLOP/s"
+    return {
+        "loading": f"{weights / 1e9:.1f} GB / ({together}) / {memory}",
+        "products": f"2 FLOPs × {layout.common / 1e9:.1f} billion × T / ({products}) / {compute}",
+        "cache": f"{CROWD} × {context:,.0f} tokens × {cache / 1e3:.0f} kB / ({together}) / {memory}",
+        "attention": f"{attended / 1e12:.2f} TFLOP / ({tensor} × {chip.flops('bf16') / 1e12:,.0f} TFLOP/s in BF16) / {compute}",
+        "links": f"{reduces} × (T × {sent / 1e3:.1f} kB / {chip.scale_up.bytes_per_s / 1e9:.0f} GB/s / {percent(constants['link_efficiency'])}"
+        f" + {constants['link_latency'] * 1e6:.2f} µs)",
+        "gaps": f"{kernels(server.model)} kernels × {constants['gap_time'] * 1e6:.2f} µs",
+        "launching": f"{kernels(server.model)} kernels × {constants['eager_gap'] * 1e6:.1f} µs",
+        "answers": f"{CROWD} or {plan['prompt']['answers']:.0f} tokens × {constants['answer_time'] * 1e6:.1f} µs",
+    }  # fmt: skip
+
+
+WORK = {  # of a step on the device: what is shown, and its values
+    "loading": ("loading the weights", ("shared_read",)),
+    "products": ("products with the weights, meanwhile", ("shared_multiply",)),
+    "cache": ("loading the KV caches", ("cache_read", "cache_multiply")),
+    "attention": ("prompts’ own attention", ("prompt_attend",)),
+    "links": ("messages", ("link_busy", "collectives")),
+    "gaps": ("gaps between kernels", ("captured",)),
+}
+
+
+def parts_table() -> Page:
+    """Both kinds of steps of the running case by what takes the time, with sums that can be redone."""
+    plan, times, sums = served(CROWD).server.plan, served(CROWD)._times, step_sums()
+    both = [plan["decode"], plan["prompt"]]
+    part = lambda names: [device_seconds(dict.fromkeys(s, 0.0) | {n: s[n] for n in names}) for s in both]
+    device, whole, launched = [device_seconds(s) for s in both], [times[s] for s in ("decode", "prompt")], launching()
+    row = lambda name, sum, cells: [name + (f"<br><small>{sum}</small>" if sum else ""), *map(_digits, cells)]
+    rows = [row(text, sums.get(name, ""), part(names)) for name, (text, names) in WORK.items()]
+    rows.append(row("<strong>all on the GPU</strong>", "the longer of the first two, and the rest", device))
+    rows.append(row("launching, meanwhile", sums["launching"], [0.0, launched]))
+    sent = [w - max(d, h) for w, d, h in zip(whole, device, [0.0, launched])]
+    rows.append(row("sampling and sending", sums["answers"], sent))
+    rows.append(row("<strong>the step</strong>", "the longer of GPU and launching, and sending", whole))
+    tokens = CROWD + values()["prompts_taken"] * values()["prompt_length"]
+    heads = ("Work", f"Decode only, T = {CROWD}", f"With a prompt, T = {tokens:,.0f}")
+    return table("Milliseconds of a step in the running case", heads, rows)
+
+
+# --- prompts and waits ------------------------------------------------------------------------------------------------
+
+paragraph = lambda text: f'<p class="tex2jax_process mathjax_process">{text}</p>'
+
+
+def clumps() -> Page:
+    """How much more densely prompts come in a benchmark, folded away."""
+    told = paragraph(
+        "Users who start together end together, and then send their next prompts together. So prompts come in"
+        " clumps, until the differences between the answers have spread the users out. Lengths are drawn between a"
+        " share \\(s\\) of the longest and the longest itself. The smaller \\(s\\) and the more requests each user"
+        " sends, the less dense the clumps are."
+    )
+    return fold("Where the clumps come from", told + card(eq.clumping))
+
+
+def engines() -> Page:
+    """What other engines and mixtures of experts change, folded away."""
+    told = [
+        paragraph(
+            "<strong>Stalled decoding.</strong> SGLang’s default stops decoding while it processes prompts. A token then"
+            " costs a step, and its share of everybody’s prompts:"
+        ),
+        card(eq.stalled_token),
+        paragraph(
+            "<strong>Memory.</strong> A server holds only so many sequences. The context of one in flight is its whole"
+            " prompt and, on average, half of its answer:"
+        ),
+        card(eq.mean_context),
+        card(eq.held_sequences),
+        paragraph(
+            "<strong>Experts.</strong> A mixture is spread over GPUs, and all wait for the busiest one. Tensor cores"
+            " multiply whole tiles of rows, so each expert with a few tokens also pays for half an empty tile. We count"
+            " with the smallest tile, since engines choose it where experts have few tokens. Real routers are less fair"
+            " than independent draws, which is one reason why mixtures have larger errors."
+        ),
+        card(eq.busiest),
+        card(eq.padded_rows),
+    ]
+    return fold("Other engines, full memory, and mixtures of experts", "".join(told))
+
+
+def first_lines() -> list[sympy.Expr]:
+    """The terms of the mean time to first token: later requests, first ones, and what comes before the engine."""
+    w, as_written = eq.requests_per_user, {"evaluate": False}
+    sum = sympy.Add(
+        eq.running_step, notation.symbol("t_queue"), eq.prompt_step, eq.held_steps * eq.output_token, **as_written
+    )
+    later = sympy.Mul(sympy.Add(1, -1 / w, **as_written), sum, **as_written)
+    first = sympy.Mul(eq.burst_step, sympy.Add(eq.burst_groups, 1, **as_written) / (2 * w), **as_written)
+    return [later, first, eq.captured * eq.request_gap]
+
+
+def first_token() -> Page:
+    """The mean time to first token, a line for each kind of request."""
+    lines = [notation.typeset(line) for line in first_lines()]
+    return equation(rf"t_\mathrm{{first}} &= {lines[0]}", *(f"&+ {line}" for line in lines[1:]))
+
+
+def queue_table() -> Page:
+    """The wait for other prompts, by formula and in the simulation, for several sizes of a step."""
+    cell = lambda output, room: "{} / {}".format(*map(_digits, queued(output, room)))
+    rows = [[f"{room} prompt{'s' * (room > 1)}", cell(CHAT, room), cell(SHORT, room)] for room in ROOMS]
+    heads = ("A step has room for", f"Answers up to {CHAT:,} tokens", f"Up to {SHORT} tokens")
+    return table("Wait for other prompts in ms: formula / simulation", heads, rows)
+
+
+# --- constants and errors ---------------------------------------------------------------------------------------------
+
+SEEN = {
+    "memory_efficiency": "one user, large model",
+    "compute_efficiency": "long prompts, many users",
+    "gap_time": "one user, small model, many GPUs",
+    "eager_gap": "a short prompt that takes as long as a longer one",
+    "answer_time": "hundreds of users",
+    "request_gap": "time to first token of a server without load",
+}
+
+
+def _constant(name: str, value: float) -> str:
+    """A fitted constant as a profiler shows it."""
+    return percent(value) if FITTED[name].unit == "1" else pretty(value, "s", 2)
+
+
+def meanings() -> Page:
+    """What each constant is, and its value in the running case."""
+    own = served(CROWD).calibration.values
+    rows = [
+        [
+            f"\\({latex(notation.symbol(name))}\\)",
+            escape(FITTED[name].description),
+            SEEN[name],
+            _constant(name, own[name]),
+        ]
+        for name in FITTED
+    ]
+    return table("The six constants", ("Symbol", "What it is", "Where you see it", "Running case"), rows)
+
+
+def constants_table() -> Page:
+    """The constants by engine, chip and model, folded away."""
+    symbols = [f"\\({latex(notation.symbol(name))}\\)" for name in FITTED]
+    servers = {(run.server.model.name, run.server.engine, run.server.chip.id): run.factors for run in runs()}
+    rows = []
+    for (model, engine, chip), factors in sorted(servers.items()):
+        found = constants_of(FACTORS, factors)
+        rows.append([f"{model}, {ENGINES[engine]}, {chip.upper()}", *(_constant(name, found[name]) for name in FITTED)])
+    note = paragraph("A value at the limit of 95% is a warning: the formula would like the memory to be faster still.")
+    found = table("Constants of engines under load", ("Model, engine, chip", *symbols), rows)
+    return fold("The constants of every engine, GPU and model that was fitted", found + note)
+
+
+TRUST = {  # kind of model and group of slices: what is new to the constants, and a verdict
+    ("dense", "concurrency"): ("dense model, another load", "trust both"),
+    ("dense", "chips"): ("dense model, another number of GPUs", "trust both"),
+    ("dense", "chip"): ("dense model, the engine on another GPU", "trust the time per token"),
+    ("dense", "engine"): ("dense model, another engine", "a first estimate"),
+    ("experts", "concurrency"): ("mixture, another load", "a first estimate"),
+    ("experts", "chips"): ("mixture, another number of GPUs", "a first estimate"),
+    ("experts", "chip"): ("mixture, the engine on another GPU", "a rough guess"),
+    ("experts", "engine"): ("mixture, another engine", "a rough guess"),
+    ("experts", "model"): ("another mixture", "a rough guess"),
+}
+
+
+def trust_table() -> Page:
+    """What to trust: mean errors of runs that were held out, and those of the worst slice."""
+    rows = [[told, _both(what, kind, "output"), _both(what, kind, "first"), verdict]
+            for (kind, what), (told, verdict) in TRUST.items()]  # fmt: skip
+    heads = ("What the constants have not seen", "Per token", "First token", "Verdict")
+    return table("Mean error of held-out runs, and in brackets that of the worst slice", heads, rows)
+
+
+def _both(what: str, kind: str, name: str) -> str:
+    """An error over all slices of a group, and that of its worst slice."""
+    worst = max(getattr(each, name) for each in slices() if (each.what, each.kind) == (what, kind))
+    return f"{percent(over(what, kind)[f'{name}_token'])} ({percent(worst)})"
+
+
+def slices_table() -> Page:
+    """Every slice that was held out, folded away."""
+    rows = [
+        [
+            each.held.replace("chip", "GPU") if each.what == "chips" else each.held.removesuffix(f", {each.kind}"),
+            KINDS[each.kind],
+            str(each.rows),
+            percent(each.output),
+            percent(each.first),
+        ]
+        for each in slices()
+    ]
+    heads = ("Held out", "Models", "Runs", "Per token", "First token")
+    return fold("Every slice, with its mean errors", table("Mean absolute errors of each slice", heads, rows))
+
+
+def lengths_table() -> Page:
+    """Errors of throughputs of prompts and answers of other lengths."""
+    rows = [
+        ["Llama 3.1 70B and 405B", offline_error("llama-3.1-70b", "llama-3.1-405b"), "trust"],
+        ["Llama 3.1 8B", offline_error("llama-3.1-8b"), "do not trust"],
+        ["Llama 4 Maverick", offline_error("llama-4-maverick"), "do not trust"],
+    ]
+    heads = ("Throughput at full load, other lengths", "Median error", "Verdict")
+    return table("Other lengths of prompts and answers", heads, rows)
