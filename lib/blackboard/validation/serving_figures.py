@@ -1,4 +1,4 @@
-"""A server under load as pictures: its steps one by one, how long each request waits, the closed form against events."""
+"""A server under load as pictures: its steps, how long each request waits, the closed form against events."""
 
 from __future__ import annotations
 

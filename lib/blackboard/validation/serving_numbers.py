@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from scipy.optimize import brentq
 
@@ -15,7 +15,7 @@ from blackboard.prediction.continuous_batching import Simulated, simulate
 from blackboard.prediction.serving import ServingPrediction
 from blackboard.prediction.serving_calibration import FITTED, SOFT, STEPS, Run, loop_times, predicted, runs
 from blackboard.prediction.serving_constants import FACTORS, MEASURED
-from blackboard.prediction.serving_steps import TILE, Settings, kernels
+from blackboard.prediction.serving_steps import Settings, kernels
 from blackboard.units import percent, pretty, significant
 from blackboard.validation.serving_events import Wait, waits
 from blackboard.validation.serving_slices import median_size, offline_errors, slices
@@ -139,12 +139,41 @@ def faster(factor: float = 2) -> dict[str, Any]:
     return loop_times(plan | {name: less(plan[name]) for name in STEPS}, crowd.calibration.values)
 
 
-def stalled() -> float:
-    """Seconds per output token of the running case if decoding stood still while prompts are processed."""
-    crowd, v = served(CROWD), values()
-    prompts = v["prompts_taken"]
-    alone = crowd.server.step(0, prompts, prompts * crowd.server.prompt)
-    return eq.stalled_token(v, prompt_step=eq.mixed_time(alone, calibration=crowd.calibration))
+def leaner(factor: float = 2) -> dict[str, Any]:
+    """Times of the running case if gaps, launches and sending took so many times less, on the same GPU."""
+    crowd = served(CROWD)
+    own = ("gap_time", "eager_gap", "answer_time", "request_gap")
+    constants = {name: value / factor if name in own else value for name, value in crowd.calibration.values.items()}
+    return loop_times(crowd.server.plan, constants)
+
+
+class Change(NamedTuple):
+    """A change of the running case, and what comes of it: seconds a token, tokens per second of each GPU."""
+
+    what: str
+    token: float
+    chip_rate: float
+
+
+def changes() -> list[Change]:
+    """What would make a token faster, and what it does to throughput."""
+    crowd, half = served(CROWD), served(CROWD / 2)
+    more = predict_serving(**RUN | {"chips": 2 * RUN["chips"]}, output=CHAT, concurrency=CROWD)
+    found = [Change("as it is", crowd.output_token, crowd.tokens_per_s_per_chip)]
+    for what, times in (
+        ("twice the bandwidth and FLOPs", faster()),
+        ("an engine with half the gaps, launches and sending", leaner()),
+    ):
+        rate = eq.request_rate(values(), first_token=times["first"], output_token=times["output"])
+        found.append(Change(what, float(times["output"]), rate * crowd.server.output / RUN["chips"]))
+    told = {f"{2 * RUN['chips']} GPUs instead of {RUN['chips']}": more, f"{CROWD // 2} users instead of {CROWD}": half}
+    return found + [Change(what, each.output_token, each.tokens_per_s_per_chip) for what, each in told.items()]
+
+
+def prompts_alone() -> float:
+    """Seconds of a step of the running case that takes in its prompts, and decodes nothing."""
+    crowd, prompts = served(CROWD), values()["prompts_taken"]
+    return eq.mixed_time(crowd.server.step(0, prompts, prompts * crowd.server.prompt), calibration=crowd.calibration)
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -158,13 +187,21 @@ def watched(output: float = CHAT, room: int = 8) -> tuple[ServingPrediction, lis
     return found, waits(found.server, found.calibration.values)
 
 
-def queued(output: float, room: int) -> tuple[float, float]:
-    """Seconds in the queue by the formula, and in the simulation, of all requests but each user's first."""
+class Queue(NamedTuple):
+    """Seconds that prompts wait for others: with whole steps as the load, by our formula, and in the simulation."""
+
+    whole: float
+    ours: float
+    simulated: float
+
+
+def queued(output: float, room: int) -> Queue:
+    """The wait for other prompts of all requests but each user's first, of answers up to a length."""
     found, events = watched(output, room)
-    times = found._times
-    busy = times["busy"] / found.server.plan["at_once"]
-    simulated = statistics.mean(wait.queue for wait in events if not wait.opening)
-    return eq.queue_time(prompt_busy=busy, prompt_step=times["prompt"]), simulated
+    times, plan = found._times, found.server.plan
+    wait = lambda busy: eq.queue_time(prompt_busy=busy / plan["at_once"], prompt_step=times["prompt"])
+    whole = plan["prompt_share"] * times["prompt"] / times["output"]
+    return Queue(wait(whole), wait(times["busy"]), statistics.mean(w.queue for w in events if not w.opening))
 
 
 def heaps() -> tuple[list[float], list[float]]:
@@ -182,7 +219,7 @@ def opening() -> dict[str, str]:
     few, many, crowd = measured(FEW), measured(CROWD), served(CROWD)
     parts = causes()
     extra = crowd.output_token - parts["alone"]
-    quick, (later, first) = faster(), heaps()
+    later, first = heaps()
     return {
         "few": str(FEW),
         "crowd": str(CROWD),
@@ -194,13 +231,12 @@ def opening() -> dict[str, str]:
         "decode_share": percent(1 - parts["prompts"] / extra),
         "prompts_share": percent(parts["prompts"] / extra),
         "gaps_share": percent(crowd.parts["kernel gaps"] / crowd.output_token),
-        "quick_token": percent(1 - quick["output"] / crowd.output_token),
-        "quick_first": percent(1 - quick["first"] / crowd.first_token),
+        "quick_token": percent(1 - faster()["output"] / crowd.output_token),
+        "lean_token": percent(1 - leaner()["output"] / crowd.output_token),
         "crowd_token": _ms(crowd.output_token),
         "crowd_first": _ms(crowd.first_token),
         "all_waits": str(len(later) + len(first)),
-        "later_most": f"{10 * math.ceil(100 * later[-1])}",
-        "start_least": f"{10 * math.floor(100 * first[0])}",
+        "start_most": pretty(first[-1], "s", 2),
     }
 
 
@@ -213,18 +249,17 @@ def running_case() -> dict[str, str]:
     return {
         "others": str(CROWD - 1),
         "mean_length": f"{server.output:.0f}",
-        "each": f"{server.requests:.0f}",
         "decode": _ms(times["decode"]),
         "prompt": _ms(times["prompt"]),
         "added": _ms(times["prompt"] - times["decode"]),
         "share": f"one in {round(1 / plan['prompt_share'])}",
-        "last": significant(1 - 1 / (2 * server.requests)),
+        "last": f"{1 - 1 / (2 * server.requests):.2f}",
         "taken": significant(plan["prompts_taken"]),
         "coming": significant(v["coming"], 2),
         "clumping": significant(plan["clumping"]),
         "at_once": str(plan["at_once"]),
         "under_way": _ms(v["running_step"]),
-        "queue": _ms(v["t_queue"]),
+        "queue": f"{1e3 * v['t_queue']:.1f} ms",
         "burst": _ms(times["burst"]),
         "groups": str(plan["burst_groups"]),
         "later": _ms(each["later"] + v["before"]),
@@ -234,6 +269,8 @@ def running_case() -> dict[str, str]:
         "one_chip_rate": significant(one.tokens_per_s_per_chip, 2),
         "price": f"${crowd.usd_per_mtok:.2f}",
         "fits": f"{server.fits:,.0f}",
+        "whole_load": significant(v["prompt_share"] * v["prompt_step"] / v["output_token"], 2),
+        "our_load": significant(times["busy"], 2),
         "kernels": str(kernels(server.model)),
         "eager": pretty(eager, "s", 3),
         "launching": _ms(launching()),
@@ -252,7 +289,8 @@ def questions() -> dict[str, str]:
         "twice_share": significant(twice),
         "half_hand": _ms(eq.mixed_token(v, prompt_share=twice)),
         "half_token": _ms(half.output_token),
-        "stalled_token": _ms(stalled()),
+        "stalled_token": _ms(eq.stalled_token(v, prompt_step=prompts_alone())),
+        "mixing_saves": _ms(v["decode_step"] + prompts_alone() - v["prompt_step"]),
     }
 
 
@@ -263,7 +301,6 @@ def second_route() -> dict[str, str]:
     most = lambda name, some: percent(math.ceil(100 * max(off(name, users) for users in some)) / 100)
     lone, alone = pairs[1]
     return {
-        "short": str(SHORT),
         "most_users": str(USERS[-1]),
         "token_off": most("output_token", USERS),
         "first_off": most("first_token", USERS[1:]),
@@ -283,7 +320,6 @@ def errors() -> dict[str, str]:
         "combinations": str(len(MEASURED)),
         "ease": percent(FITTED["gap_time"].ease),
         "soft": percent(SOFT),
-        "tile": str(TILE),
         "own_token": percent(own.output),
         "own_first": percent(own.first),
         "far_first": percent(far.first),

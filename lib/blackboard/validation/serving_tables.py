@@ -22,6 +22,7 @@ from blackboard.validation.serving_numbers import (
     RUN,
     SHORT,
     causes,
+    changes,
     device_seconds,
     first_waits,
     launching,
@@ -86,40 +87,60 @@ def case_table() -> Page:
 
 def hand_table() -> Page:
     """The running case worked by hand, line by line."""
-    v, wait = values(), first_waits()
-    share, dense = v["prompt_share"], v["clumping"] * v["prompt_share"]
-    dec, pre = _digits(v["decode_step"]), _digits(v["prompt_step"])
-    mix = lambda p: f"{1 - p:.4f} × {dec} + {p:.4f} × {pre}"
-    last, mean = 1 - 1 / (2 * v["requests_per_user"]), f"{v['output_length']:.1f}"
-    first, rest = v["first_token"], (v["output_length"] - 1) * v["output_token"]
-    lines = [
-        ("prompts of others, per step", "q", f"{CROWD - 1} / {mean} × {last:.2f}", f"{v['others_prompts']:.4f}"),
-        ("steps that take in a prompt", "p = q/g", f"{v['others_prompts']:.4f} / {v['prompts_taken']:.2f}", f"{share:.4f}"),
-        ("time per output token", r"t_\mathrm{out}", mix(share), f"{_digits(v['output_token'])} ms"),
-        ("the step under way", r"t_\mathrm{run}", mix(dense), f"{_digits(v['running_step'])} ms"),
-        (
-            "a later request, in the engine",
-            r"t_\mathrm{run} + t_\mathrm{queue} + t_\mathrm{pre}",
-            f"{_digits(v['running_step'])} + {_digits(v['t_queue'])} + {pre}",
-            f"{_digits(wait['later'])} ms",
-        ),
-        (
-            "a user’s first request, in the engine",
-            r"t_\mathrm{burst}\,(G+1)/2",
-            f"{_digits(v['burst_step'], 0)} × ({v['burst_groups']} + 1) / 2",
-            f"{_digits(wait['opening'], 0)} ms",
-        ),
-        (
-            "time to first token, mean",
-            r"t_\mathrm{first}",
-            f"0.9 × {_digits(wait['later'])} + 0.1 × {_digits(wait['opening'], 0)} + {_digits(v['before'])}",
-            f"{_digits(first, 0)} ms",
-        ),
-        ("time of a request", r"T = t_\mathrm{first}\) \(+\,(O-1)\,t_\mathrm{out}", f"{_digits(first, 0)} + {v['output_length'] - 1:.1f} × {_digits(v['output_token'], 2)}", f"{first + rest:.2f} s"),
-        ("requests per second", "X = N/T", f"{CROWD} / {first + rest:.2f} s", significant(v["request_rate"], 3)),
-    ]  # fmt: skip
-    cells = [[f"{name}<br>\\({formula}\\)", work, result] for name, formula, work, result in lines]
+    cells = [
+        [f"{name}<br>\\({formula}\\)", work, result]
+        for name, formula, work, result in (*token_lines(), *wait_lines(), *rate_lines())
+    ]
     return table("The running case by hand", ("Quantity", "With a calculator (ms)", "Result"), cells)
+
+
+Line = tuple[str, str, str, str]  # name, formula, the sum, its result
+
+
+def mixed(share: float) -> str:
+    """The mean step as a sum."""
+    v = values()
+    return f"{1 - share:.4f} × {_digits(v['decode_step'])} + {share:.4f} × {_digits(v['prompt_step'])}"
+
+
+def token_lines() -> list[Line]:
+    """From prompts to the time per output token."""
+    v = values()
+    share, others, last = v["prompt_share"], f"{v['others_prompts']:.4f}", 1 - 1 / (2 * v["requests_per_user"])
+    come = f"{CROWD - 1} / {v['output_length']:.1f} × {last:.2f}"
+    return [
+        ("prompts of others, per step", r"q_\mathrm{others}", come, others),
+        ("steps that take in a prompt", "p", f"{others} / {v['prompts_taken']:.2f}", f"{share:.4f}"),
+        ("time per output token", r"t_\mathrm{out}", mixed(share), f"{_digits(v['output_token'])} ms"),
+    ]
+
+
+def wait_lines() -> list[Line]:
+    """The time to first token, of later requests, of first ones and on average."""
+    v, wait = values(), first_waits()
+    later, opening = _digits(wait["later"]), _digits(wait["opening"], 0)
+    run, queue, pre = (_digits(v[name]) for name in ("running_step", "t_queue", "prompt_step"))
+    full = f"{_digits(v['burst_step'], 0)} × ({v['burst_groups']} + 1) / 2"
+    rare = 1 / v["requests_per_user"]
+    mean = f"{1 - rare:.1f} × {later} + {rare:.1f} × {opening} + {_digits(v['before'])}"
+    sum = r"t_\mathrm{run} + t_\mathrm{queue} + t_\mathrm{pre}"
+    return [
+        ("the step under way", r"t_\mathrm{run}", mixed(v["clumping"] * v["prompt_share"]), f"{run} ms"),
+        ("a later request, in the engine", sum, f"{run} + {queue} + {pre}", f"{later} ms"),
+        ("a user’s first request, in the engine", r"t_\mathrm{burst}\,(G+1)/2", full, f"{opening} ms"),
+        ("time to first token, mean", r"t_\mathrm{first}", mean, f"{_digits(v['first_token'], 0)} ms"),
+    ]
+
+
+def rate_lines() -> list[Line]:
+    """The time of a request, and requests per second."""
+    v = values()
+    rest, whole = f"{v['output_length'] - 1:.1f} × {_digits(v['output_token'], 2)}", f"{v['t_response']:.2f} s"
+    stay = r"t_\mathrm{first}\) \(+\,(O-1)\,t_\mathrm{out}"
+    return [
+        ("time of a request, \\(T\\)", stay, f"{_digits(v['first_token'], 0)} + {rest}", whole),
+        ("requests per second, \\(X\\)", "N/T", f"{CROWD} / {whole}", significant(v["request_rate"], 3)),
+    ]
 
 
 MEANINGS = {  # symbols of the running case in the order of the page, with the unit they are shown in
@@ -155,7 +176,11 @@ def symbols_table() -> Page:
     """Every symbol of the running case with its value."""
     v = values()
     shown = lambda name: (
-        pretty(v[name], "s", 3) if notation.lookup(name).unit == "s" else f"{v[name]:,.4g}"
+        f"{v[name]:,.4g}"
+        if notation.lookup(name).unit != "s"
+        else f"{1e3 * v[name]:.3g} ms"
+        if v[name] < 1
+        else f"{v[name]:.3g} s"
     )
     rows = [[f"\\({latex(notation.symbol(name))}\\)", escape(text), shown(name)] for name, text in MEANINGS.items()]
     return table("Every symbol of the running case", ("Symbol", "Meaning", "Value"), rows)
@@ -191,27 +216,29 @@ def whole_step() -> Page:
 
 def step_sums() -> dict[str, str]:
     """What takes the time in a step, as a sum that can be done by hand; `T` stands for the tokens of the step."""
-    server, constants = served(CROWD).server, served(CROWD).calibration.values
-    layout, chip, plan = server.layout, server.chip, server.plan
-    tensor, context = layout.tensor, eq.mean_context(prompt_length=server.prompt, output_length=server.output)
-    weights = plan["decode"]["shared_read"] * tensor * chip.bandwidth
-    cache = plan["decode"]["cache_read"] * tensor * chip.bandwidth / CROWD / context
+    server, known = served(CROWD).server, served(CROWD).calibration.values
+    chip, plan, gpus = server.chip, server.plan, server.layout.tensor
+    context = eq.mean_context(prompt_length=server.prompt, output_length=server.output)
+    loaded = lambda name: plan["decode"][name] * gpus * chip.bandwidth
     sent = plan["decode"]["link_busy"] * chip.scale_up.bytes_per_s / plan["decode"]["collectives"] / CROWD
-    attended = plan["prompt"]["prompt_attend"] * tensor * chip.flops("bf16")
-    memory, compute = (percent(constants[f"{name}_efficiency"], 1) for name in ("memory", "compute"))
-    together, reduces = f"{tensor} × {chip.bandwidth / 1e12:.1f} TB/s", f"{plan['decode']['collectives']:.0f}"
-    products = f"{tensor} × {chip.flops('fp8') / 1e12:,.0f} TFLOP/s"
+    attended = plan["prompt"]["prompt_attend"] * gpus * chip.flops("bf16")
+    memory, compute = (percent(known[f"{name}_efficiency"], 1) for name in ("memory", "compute"))
+    together = f"({gpus} × {chip.bandwidth / 1e12:.1f} TB/s) / {memory}"
+    rate = lambda format: f"({gpus} × {chip.flops(format) / 1e12:,.0f} TFLOP/s) / {compute}"
+    link = f"{chip.scale_up.bytes_per_s / 1e9:.0f} GB/s / {percent(known['link_efficiency'])}"
+    each = f"{loaded('cache_read') / CROWD / context / 1e3:.0f} kB"
+    exchanges, latency = f"{plan['decode']['collectives']:.0f}", f"{known['link_latency'] * 1e6:.2f} µs"
+    launches = f"{kernels(server.model)} kernels ×"
     return {
-        "loading": f"{weights / 1e9:.1f} GB / ({together}) / {memory}",
-        "products": f"2 FLOPs × {layout.common / 1e9:.1f} billion × T / ({products}) / {compute}",
-        "cache": f"{CROWD} × {context:,.0f} tokens × {cache / 1e3:.0f} kB / ({together}) / {memory}",
-        "attention": f"{attended / 1e12:.2f} TFLOP / ({tensor} × {chip.flops('bf16') / 1e12:,.0f} TFLOP/s in BF16) / {compute}",
-        "links": f"{reduces} × (T × {sent / 1e3:.1f} kB / {chip.scale_up.bytes_per_s / 1e9:.0f} GB/s / {percent(constants['link_efficiency'])}"
-        f" + {constants['link_latency'] * 1e6:.2f} µs)",
-        "gaps": f"{kernels(server.model)} kernels × {constants['gap_time'] * 1e6:.2f} µs",
-        "launching": f"{kernels(server.model)} kernels × {constants['eager_gap'] * 1e6:.1f} µs",
-        "answers": f"{CROWD} or {plan['prompt']['answers']:.0f} tokens × {constants['answer_time'] * 1e6:.1f} µs",
-    }  # fmt: skip
+        "loading": f"{loaded('shared_read') / 1e9:.1f} GB / {together}",
+        "products": f"2 FLOPs × {server.layout.common / 1e9:.1f} billion × T / {rate('fp8')}",
+        "cache": f"{CROWD} × {context:,.0f} tokens × {each} / {together}",
+        "attention": f"{attended / 1e12:.2f} TFLOP in BF16 / {rate('bf16')}",
+        "links": f"{exchanges} × (T × {sent / 1e3:.1f} kB / {link} + {latency})",
+        "gaps": f"{launches} {known['gap_time'] * 1e6:.2f} µs",
+        "launching": f"{launches} {known['eager_gap'] * 1e6:.1f} µs",
+        "answers": f"{CROWD} or {plan['prompt']['answers']:.0f} tokens × {known['answer_time'] * 1e6:.1f} µs",
+    }
 
 
 WORK = {  # of a step on the device: what is shown, and its values
@@ -262,8 +289,8 @@ def engines() -> Page:
     """What other engines and mixtures of experts change, folded away."""
     told = [
         paragraph(
-            "<strong>Stalled decoding.</strong> SGLang’s default stops decoding while it processes prompts. A token then"
-            " costs a step, and its share of everybody’s prompts:"
+            "<strong>Stalled decoding.</strong> SGLang’s default stops decoding while it processes prompts. A token"
+            " then costs a step, and its share of everybody’s prompts:"
         ),
         card(eq.stalled_token),
         paragraph(
@@ -303,10 +330,19 @@ def first_token() -> Page:
 
 def queue_table() -> Page:
     """The wait for other prompts, by formula and in the simulation, for several sizes of a step."""
-    cell = lambda output, room: "{} / {}".format(*map(_digits, queued(output, room)))
-    rows = [[f"{room} prompt{'s' * (room > 1)}", cell(CHAT, room), cell(SHORT, room)] for room in ROOMS]
-    heads = ("A step has room for", f"Answers up to {CHAT:,} tokens", f"Up to {SHORT} tokens")
-    return table("Wait for other prompts in ms: formula / simulation", heads, rows)
+    rows = [
+        [f"{room} prompt{'s' * (room > 1)}, answers up to {output:,}", *map(_digits, queued(output, room))]
+        for output in (CHAT, SHORT)
+        for room in ROOMS
+    ]
+    heads = ("Room in a step", "whole steps", "our load", "simulation")
+    return table("Wait for other prompts in ms", heads, rows)
+
+
+def changes_table() -> Page:
+    """What would make a token faster, and what it does to throughput."""
+    rows = [[what, _digits(token), f"{rate:,.0f}"] for what, token, rate in changes()]
+    return table("What would help?", ("Change", "ms per token", "Tokens/s per GPU"), rows)
 
 
 # --- constants and errors ---------------------------------------------------------------------------------------------
@@ -350,8 +386,8 @@ def constants_table() -> Page:
         found = constants_of(FACTORS, factors)
         rows.append([f"{model}, {ENGINES[engine]}, {chip.upper()}", *(_constant(name, found[name]) for name in FITTED)])
     note = paragraph("A value at the limit of 95% is a warning: the formula would like the memory to be faster still.")
-    found = table("Constants of engines under load", ("Model, engine, chip", *symbols), rows)
-    return fold("The constants of every engine, GPU and model that was fitted", found + note)
+    fitted = table("Constants of engines under load", ("Model, engine, chip", *symbols), rows)
+    return fold("The constants of every engine, GPU and model that was fitted", fitted + note)
 
 
 TRUST = {  # kind of model and group of slices: what is new to the constants, and a verdict
