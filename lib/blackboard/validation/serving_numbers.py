@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from scipy.optimize import brentq
 
+from blackboard.catalogue import Heads
 from blackboard.prediction import predict_serving
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.continuous_batching import Simulated, simulate
@@ -162,7 +163,7 @@ def changes() -> list[Change]:
     found = [Change("as it is", crowd.output_token, crowd.tokens_per_s_per_chip)]
     for what, times in (
         ("twice the bandwidth and FLOPs", faster()),
-        ("an engine with half the gaps, launches and sending", leaner()),
+        ("an engine with half the pauses, launches and sending", leaner()),
     ):
         rate = eq.request_rate(values(), first_token=times["first"], output_token=times["output"])
         found.append(Change(what, float(times["output"]), rate * crowd.server.output / RUN["chips"]))
@@ -280,6 +281,23 @@ def running_case() -> dict[str, str]:
     }
 
 
+def sizes() -> dict[str, str]:
+    """Where the bytes and FLOPs of a step come from."""
+    server = served(CROWD).server
+    layout, (group,) = server.layout, server.model.attention
+    assert isinstance(group, Heads)
+    return {
+        "fp8_weights": f"{layout.common / 1e9:.1f} billion",
+        "head_weights": f"{layout.head / 1e9:.2f} billion",
+        "layers": str(group.layers),
+        "kv_heads": str(group.kv_heads),
+        "head_dim": str(group.head_dim),
+        "width": f"{server.model.d_model:,}",
+        "context": f"{eq.mean_context(prompt_length=server.prompt, output_length=server.output):,.0f}",
+        "ring": f"2 × {layout.tensor - 1}/{layout.tensor}",
+    }
+
+
 def questions() -> dict[str, str]:
     """Answers to the questions that the page asks."""
     v, half = values(), served(CROWD, CHAT / 2)
@@ -347,4 +365,4 @@ def unexplained() -> dict[str, str]:
 @cache
 def all() -> dict[str, str]:
     """Every value that the page glues."""
-    return opening() | running_case() | questions() | second_route() | errors() | unexplained()
+    return opening() | running_case() | sizes() | questions() | second_route() | errors() | unexplained()

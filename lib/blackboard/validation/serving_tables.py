@@ -91,7 +91,7 @@ def hand_table() -> Page:
         [f"{name}<br>\\({formula}\\)", work, result]
         for name, formula, work, result in (*token_lines(), *wait_lines(), *rate_lines())
     ]
-    return table("The running case by hand", ("Quantity", "With a calculator (ms)", "Result"), cells)
+    return table("The running case by hand", ("Quantity", "With a calculator, times in ms", "Result"), cells)
 
 
 Line = tuple[str, str, str, str]  # name, formula, the sum, its result
@@ -241,13 +241,17 @@ def step_sums() -> dict[str, str]:
     }
 
 
-WORK = {  # of a step on the device: what is shown, and its values
-    "loading": ("loading the weights", ("shared_read",)),
-    "products": ("products with the weights, meanwhile", ("shared_multiply",)),
-    "cache": ("loading the KV caches", ("cache_read", "cache_multiply")),
-    "attention": ("prompts’ own attention", ("prompt_attend",)),
-    "links": ("messages", ("link_busy", "collectives")),
-    "gaps": ("gaps between kernels", ("captured",)),
+WORK = {  # of a step on the device: what is shown, its term, and its values
+    "loading": ("loading the weights", r"r_\mathrm{shared}/\eta_m", ("shared_read",)),
+    "products": ("products with the weights, meanwhile", r"m_\mathrm{shared}/\eta_c", ("shared_multiply",)),
+    "cache": ("loading the KV caches", r"r_\mathrm{cache}/\eta_m", ("cache_read", "cache_multiply")),
+    "attention": ("prompts’ own attention", r"m_\mathrm{prompt}/\eta_c", ("prompt_attend",)),
+    "links": (
+        "messages",
+        r"v_\mathrm{links}/\eta_\ell + n_\mathrm{coll}\,\alpha_\ell",
+        ("link_busy", "collectives"),
+    ),
+    "gaps": ("pauses between kernels", r"n_\mathrm{kernel}\,t_\mathrm{gap}", ("captured",)),
 }
 
 
@@ -257,16 +261,18 @@ def parts_table() -> Page:
     both = [plan["decode"], plan["prompt"]]
     part = lambda names: [device_seconds(dict.fromkeys(s, 0.0) | {n: s[n] for n in names}) for s in both]
     device, whole, launched = [device_seconds(s) for s in both], [times[s] for s in ("decode", "prompt")], launching()
-    row = lambda name, sum, cells: [name + (f"<br><small>{sum}</small>" if sum else ""), *map(_digits, cells)]
-    rows = [row(text, sums.get(name, ""), part(names)) for name, (text, names) in WORK.items()]
-    rows.append(row("<strong>all on the GPU</strong>", "the longer of the first two, and the rest", device))
-    rows.append(row("launching, meanwhile", sums["launching"], [0.0, launched]))
+    row = lambda name, term, sum, cells: [f"{name}<br>\\({term}\\)", *map(_digits, cells), sum]
+    rows = [row(text, term, sums[name], part(names)) for name, (text, term, names) in WORK.items()]
+    all_jobs, longer = "the longer of the first two, and the rest", "the longer of GPU and launches, and sending"
+    rows.append(row("<strong>all on the GPU</strong>", r"t_\mathrm{device}", all_jobs, device))
+    launch, send = r"n_\mathrm{launch}\,t_\mathrm{eager}", r"n_\mathrm{answer}\,t_\mathrm{answer}"
+    rows.append(row("launches by the CPU, meanwhile", launch, sums["launching"], [0.0, launched]))
     sent = [w - max(d, h) for w, d, h in zip(whole, device, [0.0, launched])]
-    rows.append(row("sampling and sending", sums["answers"], sent))
-    rows.append(row("<strong>the step</strong>", "the longer of GPU and launching, and sending", whole))
+    rows.append(row("sampling and sending", send, sums["answers"], sent))
+    rows.append(row("<strong>the step</strong>", r"t_\mathrm{mixed}", longer, whole))
     tokens = CROWD + values()["prompts_taken"] * values()["prompt_length"]
-    heads = ("Work", f"Decode only, T = {CROWD}", f"With a prompt, T = {tokens:,.0f}")
-    return table("Milliseconds of a step in the running case", heads, rows)
+    heads = ("Work", f"Decode only, T = {CROWD}", f"With a prompt, T = {tokens:,.0f}", "How")
+    return table("Milliseconds of a step with T tokens", heads, rows)
 
 
 # --- prompts and waits ------------------------------------------------------------------------------------------------
@@ -404,11 +410,22 @@ TRUST = {  # kind of model and group of slices: what is new to the constants, an
 
 
 def trust_table() -> Page:
-    """What to trust: mean errors of runs that were held out, and those of the worst slice."""
-    rows = [[told, _both(what, kind, "output"), _both(what, kind, "first"), verdict]
-            for (kind, what), (told, verdict) in TRUST.items()]  # fmt: skip
-    heads = ("What the constants have not seen", "Per token", "First token", "Verdict")
-    return table("Mean error of held-out runs, and in brackets that of the worst slice", heads, rows)
+    """What to trust: mean errors of runs that were held out, and those of the worst slice; and of other lengths."""
+    rows = [
+        [told, _both(what, kind, "output"), _both(what, kind, "first"), verdict]
+        for (kind, what), (told, verdict) in TRUST.items()
+    ]
+    for name, ids, verdict in LENGTHS:
+        rows.append([f"{name}: throughput at full load, other lengths", offline_error(*ids), "no data", verdict])
+    heads = ("What is new to the constants", "Per token", "First token", "Verdict")
+    return table("Mean errors, and in brackets those of the worst slice; of throughputs, the median", heads, rows)
+
+
+LENGTHS = (
+    ("Llama 3.1 70B and 405B", ("llama-3.1-70b", "llama-3.1-405b"), "trust"),
+    ("Llama 3.1 8B", ("llama-3.1-8b",), "do not trust"),
+    ("Llama 4 Maverick", ("llama-4-maverick",), "do not trust"),
+)
 
 
 def _both(what: str, kind: str, name: str) -> str:
@@ -431,14 +448,3 @@ def slices_table() -> Page:
     ]
     heads = ("Held out", "Models", "Runs", "Per token", "First token")
     return fold("Every slice, with its mean errors", table("Mean absolute errors of each slice", heads, rows))
-
-
-def lengths_table() -> Page:
-    """Errors of throughputs of prompts and answers of other lengths."""
-    rows = [
-        ["Llama 3.1 70B and 405B", offline_error("llama-3.1-70b", "llama-3.1-405b"), "trust"],
-        ["Llama 3.1 8B", offline_error("llama-3.1-8b"), "do not trust"],
-        ["Llama 4 Maverick", offline_error("llama-4-maverick"), "do not trust"],
-    ]
-    heads = ("Throughput at full load, other lengths", "Median error", "Verdict")
-    return table("Other lengths of prompts and answers", heads, rows)
