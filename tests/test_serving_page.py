@@ -145,28 +145,29 @@ def test_the_device_sets_the_pace_of_a_step_with_a_prompt_and_launching_that_of_
 
 
 def test_the_parts_of_a_step_add_up_as_printed():
-    for column in list(zip(*cells(tables.parts_table())[1:]))[1:3]:
+    for column in list(zip(*cells(tables.parts_table())[1:]))[1:4]:
         loading, products, *work, device, launched, answers, whole = map(float, column)
-        assert max(loading, products) + sum(work) == pytest.approx(device, abs=0.15)
+        assert max(loading, products) + sum(work) == pytest.approx(device, abs=0.25)
         assert max(device, launched) + answers == pytest.approx(whole, abs=0.11)
 
 
 def test_the_sums_of_a_step_give_the_times_beside_them():
     """Llama 3.1 70B from its shape: 80 layers of 8,192, 8 heads of 128 for the cache; rates of the H200."""
-    rows = {row[0].split("\\(")[0]: [float(cell) for cell in row[1:3]] for row in cells(tables.parts_table())[1:]}
-    memory, fp8, bf16, tokens = 4 * 4.8e12 * 0.869, 4 * 1979e12 * 0.485, 4 * 989e12 * 0.485, (64, 1059.5)
+    rows = {row[0].split("\\(")[0]: [float(cell) for cell in row[1:4]] for row in cells(tables.parts_table())[1:]}
+    memory, fp8, bf16, tokens = 4 * 4.8e12 * 0.869, 4 * 1979e12 * 0.485, 4 * 989e12 * 0.485, (64, 1059.5, 7405)
+    cache, prompt = 1382 * 80 * 2 * 8 * 128 / memory, 4 * 921.6 * 921.6 / 2 * 80 * 8192 / bf16
     sums = {
-        "loading the weights": [70.6e9 / memory] * 2,
+        "loading the weights": [70.6e9 / memory] * 3,
         "products with the weights, meanwhile": [2 * 68.5e9 * each / fp8 for each in tokens],
-        "loading the KV caches": [64 * 1382 * 80 * 2 * 8 * 128 / memory] * 2,
-        "prompts’ own attention": [0, 4 * 995.5 * 921.6 / 2 * 80 * 8192 / bf16],
+        "loading the KV caches": [64 * cache, 64 * cache, 32 * cache],
+        "prompts’ own attention": [0, 1.08 * prompt, 8 * prompt],
         "messages": [160 * (each * 1.5 * 8192 * 2 / 450e9 / 0.79 + 3.33e-6) for each in tokens],
-        "pauses between kernels": [804 * 6.12e-6] * 2,
-        "launches by the CPU, meanwhile": [0, 804 * 61.2e-6],
-        "sampling and sending": [64 * 36.6e-6, 65 * 36.6e-6],
+        "pauses between kernels": [804 * 6.12e-6] * 3,
+        "launches by the CPU, meanwhile": [0, 804 * 61.2e-6, 804 * 61.2e-6],
+        "sampling and sending": [64 * 36.6e-6, 65 * 36.6e-6, 40 * 36.6e-6],
     }
     for name, times in sums.items():
-        assert rows[name] == pytest.approx([1e3 * time for time in times], abs=0.12), name
+        assert rows[name] == pytest.approx([1e3 * time for time in times], abs=0.12, rel=2e-3), name
     for number in (
         "70.6 GB",
         "86.9%",

@@ -143,7 +143,7 @@ def faster(factor: float = 2) -> dict[str, Any]:
 def leaner(factor: float = 2) -> dict[str, Any]:
     """Times of the running case if gaps, launches and sending took so many times less, on the same GPU."""
     crowd = served(CROWD)
-    own = ("gap_time", "eager_gap", "answer_time", "request_gap")
+    own = ("gap_time", "eager_gap", "answer_time")
     constants = {name: value / factor if name in own else value for name, value in crowd.calibration.values.items()}
     return loop_times(crowd.server.plan, constants)
 
@@ -256,7 +256,7 @@ def running_case() -> dict[str, str]:
         "share": f"one in {round(1 / plan['prompt_share'])}",
         "last": f"{1 - 1 / (2 * server.requests):.2f}",
         "taken": significant(plan["prompts_taken"]),
-        "coming": significant(v["coming"], 2),
+        "coming": significant(v["coming"], 3),
         "clumping": significant(plan["clumping"]),
         "at_once": str(plan["at_once"]),
         "under_way": _ms(v["running_step"]),
@@ -268,6 +268,7 @@ def running_case() -> dict[str, str]:
         "before": _ms(v["before"]),
         "chip_rate": significant(crowd.tokens_per_s_per_chip, 3),
         "one_chip_rate": significant(one.tokens_per_s_per_chip, 2),
+        "rent": f"${crowd.rent.usd_per_chip_hour:.2f}" if crowd.rent else "",
         "price": f"${crowd.usd_per_mtok:.2f}",
         "fits": f"{server.fits:,.0f}",
         "whole_load": significant(v["prompt_share"] * v["prompt_step"] / v["output_token"], 2),
@@ -304,10 +305,11 @@ def questions() -> dict[str, str]:
     twice = 2 * v["prompt_share"]
     return {
         "half_length": f"{half.server.output:.0f}",
-        "twice_share": significant(twice),
+        "twice_share": f"{twice:.4f}",
         "half_hand": _ms(eq.mixed_token(v, prompt_share=twice)),
         "half_token": _ms(half.output_token),
         "stalled_token": _ms(eq.stalled_token(v, prompt_step=prompts_alone())),
+        "alone": _ms(prompts_alone()),
         "mixing_saves": _ms(v["decode_step"] + prompts_alone() - v["prompt_step"]),
     }
 

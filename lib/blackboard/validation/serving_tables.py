@@ -221,7 +221,7 @@ def step_sums() -> dict[str, str]:
     context = eq.mean_context(prompt_length=server.prompt, output_length=server.output)
     loaded = lambda name: plan["decode"][name] * gpus * chip.bandwidth
     sent = plan["decode"]["link_busy"] * chip.scale_up.bytes_per_s / plan["decode"]["collectives"] / CROWD
-    attended = plan["prompt"]["prompt_attend"] * gpus * chip.flops("bf16")
+    attended = plan["burst"]["prompt_attend"] / plan["at_once"] * gpus * chip.flops("bf16")
     memory, compute = (percent(known[f"{name}_efficiency"], 1) for name in ("memory", "compute"))
     together = f"({gpus} × {chip.bandwidth / 1e12:.1f} TB/s) / {memory}"
     rate = lambda format: f"({gpus} × {chip.flops(format) / 1e12:,.0f} TFLOP/s) / {compute}"
@@ -229,15 +229,16 @@ def step_sums() -> dict[str, str]:
     each = f"{loaded('cache_read') / CROWD / context / 1e3:.0f} kB"
     exchanges, latency = f"{plan['decode']['collectives']:.0f}", f"{known['link_latency'] * 1e6:.2f} µs"
     launches = f"{kernels(server.model)} kernels ×"
+    counts = ", ".join(f"{plan[name]['answers']:.0f}" for name in ("decode", "prompt", "burst"))
     return {
         "loading": f"{loaded('shared_read') / 1e9:.1f} GB / {together}",
         "products": f"2 FLOPs × {server.layout.common / 1e9:.1f} billion × T / {rate('fp8')}",
-        "cache": f"{CROWD} × {context:,.0f} tokens × {each} / {together}",
-        "attention": f"{attended / 1e12:.2f} TFLOP in BF16 / {rate('bf16')}",
+        "cache": f"{CROWD} (at the start {CROWD // 2}) × {context:,.0f} tokens × {each} / {together}",
+        "attention": f"{attended / 1e12:.2f} TFLOP a prompt in BF16 / {rate('bf16')}",
         "links": f"{exchanges} × (T × {sent / 1e3:.1f} kB / {link} + {latency})",
         "gaps": f"{launches} {known['gap_time'] * 1e6:.2f} µs",
         "launching": f"{launches} {known['eager_gap'] * 1e6:.1f} µs",
-        "answers": f"{CROWD} or {plan['prompt']['answers']:.0f} tokens × {known['answer_time'] * 1e6:.1f} µs",
+        "answers": f"{counts} tokens × {known['answer_time'] * 1e6:.1f} µs",
     }
 
 
@@ -256,23 +257,31 @@ WORK = {  # of a step on the device: what is shown, its term, and its values
 
 
 def parts_table() -> Page:
-    """Both kinds of steps of the running case by what takes the time, with sums that can be redone."""
-    plan, times, sums = served(CROWD).server.plan, served(CROWD)._times, step_sums()
-    both = [plan["decode"], plan["prompt"]]
-    part = lambda names: [device_seconds(dict.fromkeys(s, 0.0) | {n: s[n] for n in names}) for s in both]
-    device, whole, launched = [device_seconds(s) for s in both], [times[s] for s in ("decode", "prompt")], launching()
+    """The steps of the running case by what takes the time, with sums that can be redone."""
+    plan, times, sums, tokens = served(CROWD).server.plan, served(CROWD)._times, step_sums(), step_tokens()
+    steps = [plan[name] for name in tokens]
+    part = lambda names: [device_seconds(dict.fromkeys(s, 0.0) | {n: s[n] for n in names}) for s in steps]
+    device, whole, launched = [device_seconds(s) for s in steps], [times[s] for s in tokens], launching()
+    launches = [launched if step["launched"] else 0.0 for step in steps]
     row = lambda name, term, sum, cells: [f"{name}<br>\\({term}\\)", *map(_digits, cells), sum]
     rows = [row(text, term, sums[name], part(names)) for name, (text, term, names) in WORK.items()]
     all_jobs, longer = "the longer of the first two, and the rest", "the longer of GPU and launches, and sending"
     rows.append(row("<strong>all on the GPU</strong>", r"t_\mathrm{device}", all_jobs, device))
     launch, send = r"n_\mathrm{launch}\,t_\mathrm{eager}", r"n_\mathrm{answer}\,t_\mathrm{answer}"
-    rows.append(row("launches by the CPU, meanwhile", launch, sums["launching"], [0.0, launched]))
-    sent = [w - max(d, h) for w, d, h in zip(whole, device, [0.0, launched])]
+    rows.append(row("launches by the CPU, meanwhile", launch, sums["launching"], launches))
+    sent = [w - max(d, h) for w, d, h in zip(whole, device, launches)]
     rows.append(row("sampling and sending", send, sums["answers"], sent))
     rows.append(row("<strong>the step</strong>", r"t_\mathrm{mixed}", longer, whole))
-    tokens = CROWD + values()["prompts_taken"] * values()["prompt_length"]
-    heads = ("Work", f"Decode only, T = {CROWD}", f"With a prompt, T = {tokens:,.0f}", "How")
+    names = ("Decode only", "With a prompt", f"{plan['at_once']} prompts")
+    heads = ("Work", *(f"{name}, T = {each:,.0f}" for name, each in zip(names, tokens.values())), "How")
     return table("Milliseconds of a step with T tokens", heads, rows)
+
+
+def step_tokens() -> dict[str, float]:
+    """The tokens of each kind of step; when the benchmark starts, half of the users decode already."""
+    v, room = values(), served(CROWD).server.plan["at_once"]
+    length = v["prompt_length"]
+    return {"decode": CROWD, "prompt": CROWD + v["prompts_taken"] * length, "burst": CROWD / 2 + room * length}
 
 
 # --- prompts and waits ------------------------------------------------------------------------------------------------
@@ -363,9 +372,9 @@ SEEN = {
 }
 
 
-def _constant(name: str, value: float) -> str:
-    """A fitted constant as a profiler shows it."""
-    return percent(value) if FITTED[name].unit == "1" else pretty(value, "s", 2)
+def _constant(name: str, value: float, more: int = 0) -> str:
+    """A fitted constant as a profiler shows it, with so many more digits."""
+    return percent(value, more) if FITTED[name].unit == "1" else pretty(value, "s", 2 + more)
 
 
 def meanings() -> Page:
@@ -376,7 +385,7 @@ def meanings() -> Page:
             f"\\({latex(notation.symbol(name))}\\)",
             escape(FITTED[name].description),
             SEEN[name],
-            _constant(name, own[name]),
+            _constant(name, own[name], 1),
         ]
         for name in FITTED
     ]
