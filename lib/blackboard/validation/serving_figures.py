@@ -93,8 +93,8 @@ def timeline() -> Drawing:
     return done(
         fig,
         "fig-serving-timeline",
-        "A prompt makes everybody wait. The same server with a few users and short answers: narrow blocks are steps that"
-        " only decode, wide ones also take in a prompt."
+        "A prompt makes everybody wait. The same server with a few users and short answers: narrow blocks are steps"
+        " that only decode, wide ones also take in a prompt."
         " Each small dot is a token of one user, each large dot the first token of an answer, and the line"
         " before it the wait for that token.",
         f"{len(steps)} steps of a simulated engine with {FEW} users, {to_ms(end):.0f} ms in all:"
