@@ -1,4 +1,4 @@
-"""A server under load as pictures: its steps one by one, the closed form against events, errors by slice."""
+"""A server under load as pictures: its steps, how long each request waits, the closed form against events."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, done
 from blackboard.charts.style import COLOURS
 from blackboard.prediction import predict_serving
-from blackboard.prediction.calibration import KINDS
 from blackboard.prediction.continuous_batching import Loop, Request
-from blackboard.units import percent
-from blackboard.validation.serving_numbers import RUN, SHORT, USERS, served, simulated
-from blackboard.validation.serving_slices import Slice, slices
+from blackboard.units import significant
+from blackboard.validation.serving_numbers import CROWD, RUN, SHORT, USERS, heaps, served, simulated
 
 WIDTH, SMALL = 5.0, 10
 FEW, ANSWER, SPREAD, SEED = 5, 48, 0.5, 3  # users of the timeline, and their answers, short enough to be seen
@@ -95,13 +93,41 @@ def timeline() -> Drawing:
     return done(
         fig,
         "fig-serving-timeline",
-        "A prompt makes everybody wait. Narrow blocks are steps that only decode, wide ones also take in a prompt."
+        "A prompt makes everybody wait. The same server with a few users and short answers: narrow blocks are steps"
+        " that only decode, wide ones also take in a prompt."
         " Each small dot is a token of one user, each large dot the first token of an answer, and the line"
         " before it the wait for that token.",
         f"{len(steps)} steps of a simulated engine with {FEW} users, {to_ms(end):.0f} ms in all:"
         f" {len(steps) - len(prompts)} steps of {1e3 * short:.0f} ms that decode, and {len(prompts)} of"
         f" {1e3 * long:.0f} ms that also take in a prompt."
         " Below, a row of dots for each user, a token at the end of each step, with gaps under the long steps.",
+    )
+
+
+def waits() -> Drawing:
+    """How long each request of the running case waits for its first token, simulated: two heaps, and their mean."""
+    mean, both = 1e3 * served(CROWD).first_token, [[1e3 * wait for wait in heap] for heap in heaps()]
+    edges = [50 * 10 ** (place / 12) for place in range(23)]
+    fig, at = drawing.axes(WIDTH, 2.6)
+    for heap, colour in zip(both, ("second", "first")):
+        at.hist(heap, edges, color=COLOURS[colour], ec="white", lw=0.6)
+    at.axvline(mean, color=COLOURS["bound"], lw=1.4, ls="--")
+    most = at.get_ylim()[1]
+    drawing.beside(at, "the mean", (mean, 0.92 * most), (5, 0), fontsize=SMALL)
+    drawing.beside(at, "later\nrequests", (104, 0.6 * most), (0, 0), "second", fontsize=SMALL)
+    drawing.beside(at, "everybody’s first", (1650, 0.22 * most), (0, 0), "first", fontsize=SMALL, ha="center")
+    at.set(xscale="log", xlabel="time to first token (ms)", ylabel="requests")
+    drawing.thousands(at, "x")
+    at.set_xticks([50, 100, 200, 500, 1000, 2000])
+    low, high = ([f"{f(heap):,.0f}" for f in (min, max)] for heap in both)
+    return done(
+        fig,
+        "fig-serving-waits",
+        f"The mean is where nobody is. Of {sum(map(len, both))} simulated requests, none waited between {low[1]} and"
+        f" {high[0]} ms.",
+        f"A histogram of the time to first token on a log axis, in two heaps: {len(both[0])} later requests from"
+        f" {low[0]} to {low[1]} ms, and the first requests of all {CROWD} users from {high[0]} to {high[1]} ms. The"
+        f" mean, {mean:.0f} ms, lies between the heaps.",
     )
 
 
@@ -133,60 +159,5 @@ def second_route() -> Drawing:
 def _compared(users: int) -> str:
     """Both routes' times at a number of users, in words."""
     both = served(users, SHORT), simulated(users)
-    told = lambda name: " and ".join(f"{1e3 * getattr(each, name):.0f}" for each in both)
-    return f"{users} users {told('output_token')} ms per token, {told('first_token')} ms to the first"
-
-
-SHORTER = {"dense models": "dense", "mixtures of experts": "experts"}
-SHORT_NAMES = {"trtllm": "TRT-LLM", "vllm": "vLLM", "sglang": "SGLang", "b200": "B200", "h200": "H200"}
-SHORT_NAMES |= {"deepseek-r1": "DeepSeek-R1", "chip": "GPU"}
-HEADS = {
-    "fitted": "all fitted",
-    "chips": "GPUs held out",
-    "concurrency": "load held out",
-    "chip": "chip held out",
-    "engine": "engine held out",
-    "model": "model held out",
-}
-
-
-def slice_errors() -> Drawing:
-    """Errors of each slice as two dots, of the time per output token and to the first."""
-    rows: list[tuple[str, Slice | None]] = []
-    for what, head in HEADS.items():
-        rows.append((head, None))
-        rows += [(_named(each), each) for each in slices() if each.what == what]
-    fig, at = drawing.axes(WIDTH, 0.9 + 0.19 * len(rows))
-    for place, (_, each) in enumerate(rows):
-        if each:
-            at.plot([100 * each.output, 100 * each.first], [place] * 2, color=COLOURS["muted"], lw=0.8, alpha=0.5)
-            at.plot(100 * each.output, place, "o", color=COLOURS["first"], ms=6, mew=0)
-            at.plot(100 * each.first, place, "D", color=COLOURS["second"], ms=5, mew=0)
-    at.set(ylim=(len(rows) - 0.3, -0.7), xlim=(0, 70), xlabel="mean absolute error (%)")
-    at.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=SMALL)
-    for label, (_, each) in zip(at.get_yticklabels(), rows):
-        label.set_fontweight("normal" if each else "bold")
-    at.tick_params(axis="y", length=0)
-    at.grid(visible=False, axis="y")
-    values = "; ".join(
-        f"{name} {percent(each.output)} and {percent(each.first)}" if each else name for name, each in rows
-    )
-    return done(
-        fig,
-        "fig-serving-errors",
-        "Dense models hold up when their chip is held out; mixtures of experts do not. Dots are errors of the time per"
-        " output token, diamonds of the time to first token.",
-        f"Two marks for each slice, errors per output token and to the first token: {values}.",
-    )
-
-
-def _named(each: Slice) -> str:
-    """A slice in a few words that a phone shows."""
-    held = (
-        each.held.replace("none: fitted", "").replace(" in flight or more", "+ users").replace(" in flight", " users")
-    )
-    held = held.removesuffix(f", {each.kind}").replace(" on ", ", ")
-    for id, name in SHORT_NAMES.items():
-        held = held.replace(id, name)
-    kind = SHORTER[KINDS[each.kind]]
-    return f"{held}, {kind}" if held else kind
+    told = lambda name: " and ".join(f"{significant(1e3 * getattr(each, name), 3)}" for each in both)
+    return f"{users} user{'s' * (users > 1)} {told('output_token')} ms per token, {told('first_token')} ms to the first"

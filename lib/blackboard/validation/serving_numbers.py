@@ -1,32 +1,33 @@
-"""Every number that the page on a server under load prints, and its tables."""
+"""Every number that the page on a server under load prints."""
 
 from __future__ import annotations
 
+import math
 import statistics
 from functools import cache
-from html import escape
 from typing import Any, NamedTuple
 
-import sympy
 from scipy.optimize import brentq
 
-from blackboard import notation
-from blackboard.notation import latex
-from blackboard.page.summary import Page, card, fold, table
+from blackboard.catalogue import Heads
 from blackboard.prediction import predict_serving
 from blackboard.prediction import serving_equations as eq
-from blackboard.prediction.calibration import KINDS
 from blackboard.prediction.continuous_batching import Simulated, simulate
 from blackboard.prediction.serving import ServingPrediction
-from blackboard.prediction.serving_calibration import FITTED, SOFT, STEPS, constants_of, loop_times, predicted, runs
+from blackboard.prediction.serving_calibration import FITTED, SOFT, STEPS, Run, loop_times, predicted, runs
 from blackboard.prediction.serving_constants import FACTORS, MEASURED
-from blackboard.prediction.serving_steps import ENGINES, TILE, kernels
+from blackboard.prediction.serving_steps import Settings, kernels
 from blackboard.units import percent, pretty, significant
-from blackboard.validation.serving_slices import median_size, offline_errors, over, slices
+from blackboard.validation.serving_events import Wait, waits
+from blackboard.validation.serving_slices import median_size, offline_errors, slices
 
 RUN: dict[str, Any] = {"model": "llama-3.1-70b", "chip": "h200", "chips": 4, "weights": "fp8", "prompt": 1024}
-CROWD, CHAT, SHORT = 64, 1024, 256  # users; longest answers, of the running case and of what is simulated
+FEW, CROWD = 4, 64  # users of a quiet and of a busy server
+CHAT, SHORT = 1024, 256  # longest answers, of the running case and of what is simulated at many loads
 USERS = (1, 4, 16, 64, 256)
+ROOMS = (1, 2, 8)  # prompts for which a step may have room
+
+_ms = lambda seconds: pretty(seconds, "s", 3)
 
 
 @cache
@@ -42,56 +43,76 @@ def simulated(users: int) -> Simulated:
     return simulate(server, served(users, SHORT).calibration.values)
 
 
-# --- a case for paper -------------------------------------------------------------------------------------------------
+@cache
+def measured(users: int) -> Run:
+    """The public run of the running case with so many users."""
+    same = lambda server: (server.users, server.layout.chips) == (users, RUN["chips"])
+    (found,) = (run for run in runs() if run.key == ("vllm", RUN["chip"], "dense") and same(run.server))
+    return found
 
 
-class Paper(NamedTuple):
-    """A closed loop that is worked by hand: two times of steps are given, and one prompt is taken in at a time."""
-
-    users: float = 33
-    answer: float = 320
-    decode: float = 0.012
-    prompt: float = 0.062
-
-    @property
-    def values(self) -> dict[str, float]:
-        given = {"concurrency": self.users, "output_length": self.answer, "requests_per_user": 1e12}
-        return given | {"decode_step": self.decode, "prompt_step": self.prompt, "prompts_taken": 1}
-
-    @property
-    def share(self) -> float:
-        """Of the steps, those that take in a prompt."""
-        return eq.others_prompts(self.values)
-
-    @property
-    def token(self) -> float:
-        return eq.mixed_token(self.values, prompt_share=self.share)
-
-    @property
-    def busy(self) -> float:
-        """Share of the time that prompts take: what their steps take beyond a decode step."""
-        return self.share * (self.prompt - self.decode) / self.token
-
-    @property
-    def queue(self) -> float:
-        return eq.queue_time(self.values, prompt_busy=self.busy)
-
-    @property
-    def first(self) -> float:
-        """The step under way, the queue, and the step with the prompt."""
-        return self.token + self.queue + self.prompt
-
-    @property
-    def rate(self) -> float:
-        return eq.request_rate(self.values, first_token=self.first, output_token=self.token)
+# --- the running case, symbol by symbol -------------------------------------------------------------------------------
 
 
-PAPER = Paper()
+@cache
+def values() -> dict[str, float]:
+    """All that the formulas of the running case contain and give, by symbol, in seconds and plain numbers."""
+    crowd = served(CROWD)
+    server, plan, times, constants = crowd.server, crowd.server.plan, crowd._times, crowd.calibration.values
+    found = {
+        "concurrency": CROWD,
+        "prompt_length": server.prompt,
+        "output_length": server.output,
+        "nominal_length": CHAT,
+        "least_share": server.spread,
+        "requests_per_user": server.requests,
+        "decode_step": times["decode"],
+        "prompt_step": times["prompt"],
+        "burst_step": times["burst"],
+        "burst_groups": plan["burst_groups"],
+        "clumping": plan["clumping"],
+        "prompts_per_step": eq.prompts_per_step(concurrency=CROWD, output_length=server.output),
+        "others_prompts": plan["others"],
+        "prompts_taken": plan["prompts_taken"],
+        "prompt_share": plan["prompt_share"],
+        "output_token": times["output"],
+        "held_steps": plan["held_steps"],
+        "prompt_busy": times["busy"] / plan["at_once"],
+        "first_token": crowd.first_token,
+        "t_response": crowd.response,
+        "request_rate": crowd.requests_per_s,
+    }
+    found["coming"] = found["clumping"] * found["prompts_per_step"]
+    found["taken_together"] = eq.taken_together(coming=found["coming"])
+    found["running_step"] = eq.mixed_token(found, prompt_share=found["clumping"] * found["prompt_share"])
+    found["t_queue"] = eq.queue_time(found)
+    found["before"] = plan["decode"]["captured"] * constants["request_gap"]
+    return found
 
 
-# --- numbers ----------------------------------------------------------------------------------------------------------
+def first_waits() -> dict[str, float]:
+    """Seconds to the first token in the server: of a later request, and of a user's first one."""
+    v = values()
+    later = v["running_step"] + v["t_queue"] + v["prompt_step"]
+    return {"later": later, "opening": v["burst_step"] * (v["burst_groups"] + 1) / 2}
 
-_ms = lambda seconds: pretty(seconds, "s", 3)
+
+def causes() -> dict[str, float]:
+    """Seconds of a mean output token by what takes them: what one user waits for, and what the crowd adds."""
+    one, crowd = served(1), served(CROWD)
+    alone, together = (p._step_parts(p.server.plan["decode"]) for p in (one, crowd))
+    more = {name: together[name] - alone[name] for name in together}
+    return {
+        "alone": one.output_token,
+        "answers": more.pop("answers"),
+        "cache": more.pop("cache"),
+        "links": more.pop("links"),
+        "rest": sum(more.values()),
+        "prompts": crowd.output_token - crowd._times["decode"],
+    }
+
+
+# --- what if ----------------------------------------------------------------------------------------------------------
 
 
 def device_seconds(step: dict[str, float]) -> float:
@@ -119,100 +140,216 @@ def faster(factor: float = 2) -> dict[str, Any]:
     return loop_times(plan | {name: less(plan[name]) for name in STEPS}, crowd.calibration.values)
 
 
-def first_parts() -> dict[str, float]:
-    """Seconds of the mean time to first token in the running case: later requests, the start, and the constant."""
+def leaner(factor: float = 2) -> dict[str, Any]:
+    """Times of the running case if gaps, launches and sending took so many times less, on the same GPU."""
     crowd = served(CROWD)
-    plan, times, each = crowd.server.plan, crowd._times, crowd.server.requests
-    start = times["burst"] * (plan["burst_groups"] + 1) / (2 * each)
-    before = plan["decode"]["captured"] * crowd.calibration.values["request_gap"]
-    return {"later": crowd.first_token - start - before, "start": start, "before": before}
+    own = ("gap_time", "eager_gap", "answer_time")
+    constants = {name: value / factor if name in own else value for name, value in crowd.calibration.values.items()}
+    return loop_times(crowd.server.plan, constants)
 
 
-def running_case() -> dict[str, str]:
-    """One user, and a crowd."""
-    one, crowd = served(1), served(CROWD)
-    plan, times = crowd.server.plan, crowd._times
-    eager = crowd.calibration.values["eager_gap"]
-    quick, first = faster(), first_parts()
-    sent = times["prompt"] - device_seconds(plan["prompt"])
+class Change(NamedTuple):
+    """A change of the running case, and what comes of it: seconds a token, tokens per second of each GPU."""
+
+    what: str
+    token: float
+    chip_rate: float
+
+
+def changes() -> list[Change]:
+    """What would make a token faster, and what it does to throughput."""
+    crowd, half = served(CROWD), served(CROWD / 2)
+    more = predict_serving(**RUN | {"chips": 2 * RUN["chips"]}, output=CHAT, concurrency=CROWD)
+    found = [Change("as it is", crowd.output_token, crowd.tokens_per_s_per_chip)]
+    for what, times in (
+        ("twice the bandwidth and FLOPs", faster()),
+        ("an engine with half the pauses, launches and sending", leaner()),
+    ):
+        rate = eq.request_rate(values(), first_token=times["first"], output_token=times["output"])
+        found.append(Change(what, float(times["output"]), rate * crowd.server.output / RUN["chips"]))
+    told = {f"{2 * RUN['chips']} GPUs instead of {RUN['chips']}": more, f"{CROWD // 2} users instead of {CROWD}": half}
+    return found + [Change(what, each.output_token, each.tokens_per_s_per_chip) for what, each in told.items()]
+
+
+def prompts_alone() -> float:
+    """Seconds of a step of the running case that takes in its prompts, and decodes nothing."""
+    crowd, prompts = served(CROWD), values()["prompts_taken"]
+    return eq.mixed_time(crowd.server.step(0, prompts, prompts * crowd.server.prompt), calibration=crowd.calibration)
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def watched(output: float = CHAT, room: int = 8) -> tuple[ServingPrediction, list[Wait]]:
+    """The running case with room for so many prompts in a step: predicted, and the wait of each simulated request."""
+    settings = Settings(RUN["prompt"] * room + (CROWD if room < 8 else 0), True)
+    found = predict_serving(**RUN, output=output, concurrency=CROWD, settings=settings)
+    return found, waits(found.server, found.calibration.values)
+
+
+class Queue(NamedTuple):
+    """Seconds that prompts wait for others: with whole steps as the load, by our formula, and in the simulation."""
+
+    whole: float
+    ours: float
+    simulated: float
+
+
+def queued(output: float, room: int) -> Queue:
+    """The wait for other prompts of all requests but each user's first, of answers up to a length."""
+    found, events = watched(output, room)
+    times, plan = found._times, found.server.plan
+    wait = lambda busy: eq.queue_time(prompt_busy=busy / plan["at_once"], prompt_step=times["prompt"])
+    whole = plan["prompt_share"] * times["prompt"] / times["output"]
+    return Queue(wait(whole), wait(times["busy"]), statistics.mean(w.queue for w in events if not w.opening))
+
+
+def heaps() -> tuple[list[float], list[float]]:
+    """Seconds to the first token of the simulated requests of the running case: of later ones, and of first ones."""
+    before, found = values()["before"], watched()[1]
+    later, first = (sorted(wait.whole + before for wait in found if wait.opening is way) for way in (False, True))
+    return later, first
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def opening() -> dict[str, str]:
+    """What was measured, and where the time goes."""
+    few, many, crowd = measured(FEW), measured(CROWD), served(CROWD)
+    parts = causes()
+    extra = crowd.output_token - parts["alone"]
+    later, first = heaps()
     return {
+        "few": str(FEW),
         "crowd": str(CROWD),
         "chips": str(RUN["chips"]),
-        "one_token": _ms(one.output_token),
+        "few_token": _ms(few.output),
+        "many_token": _ms(many.output),
+        "few_first": _ms(few.first),
+        "many_first": _ms(many.first),
+        "decode_share": percent(1 - parts["prompts"] / extra),
+        "prompts_share": percent(parts["prompts"] / extra),
+        "gaps_share": percent(crowd.parts["kernel gaps"] / crowd.output_token),
+        "quick_token": percent(1 - faster()["output"] / crowd.output_token),
+        "lean_token": percent(1 - leaner()["output"] / crowd.output_token),
         "crowd_token": _ms(crowd.output_token),
         "crowd_first": _ms(crowd.first_token),
-        "crowd_decode": _ms(times["decode"]),
-        "crowd_prompt": _ms(times["prompt"]),
-        "crowd_share": f"one in {round(1 / plan['prompt_share'])}",
-        "crowd_rate": significant(crowd.requests_per_s, 3),
-        "crowd_chip": significant(crowd.tokens_per_s_per_chip, 3),
-        "one_chip": significant(one.tokens_per_s_per_chip, 2),
-        "kernels": str(kernels(crowd.server.model)),
-        "eager": pretty(eager, "s", 3),
-        "launching": _ms(launching()),
-        "device": _ms(device_seconds(plan["prompt"])),
-        "floor": percent(1 - (launching() + sent) / times["prompt"]),
-        "launch_bound": f"{10 * round(launch_bound() / 10)}",
-        "quick_token": percent(1 - quick["output"] / crowd.output_token),
-        "quick_first": percent(1 - quick["first"] / crowd.first_token),
-        "mean_length": f"{crowd.server.output:.0f}",
-        "taken": significant(plan["prompts_taken"]),
-        "at_once": str(plan["at_once"]),
-        "burst": _ms(times["burst"]),
-        "later": _ms(first["later"]),
-        "start": _ms(first["start"]),
-        "before": _ms(first["before"]),
+        "all_waits": str(len(later) + len(first)),
+        "start_most": pretty(first[-1], "s", 2),
     }
 
 
-def paper_case() -> dict[str, str]:
-    """The case that is worked by hand, and what twice the users do to it."""
-    twice = PAPER._replace(users=2 * PAPER.users)
+def running_case() -> dict[str, str]:
+    """The running case in words."""
+    one, crowd, v, each = served(1), served(CROWD), values(), first_waits()
+    plan, times, server = crowd.server.plan, crowd._times, crowd.server
+    eager = crowd.calibration.values["eager_gap"]
+    sent = times["prompt"] - device_seconds(plan["prompt"])
     return {
-        "paper_users": f"{PAPER.users:.0f}",
-        "paper_answer": f"{PAPER.answer:.0f}",
-        "paper_decode": _ms(PAPER.decode),
-        "paper_prompt": _ms(PAPER.prompt),
-        "twice_token": percent(twice.token / PAPER.token - 1),
-        "twice_rate": percent(twice.rate / PAPER.rate - 1),
+        "others": str(CROWD - 1),
+        "mean_length": f"{server.output:.0f}",
+        "decode": _ms(times["decode"]),
+        "prompt": _ms(times["prompt"]),
+        "added": _ms(times["prompt"] - times["decode"]),
+        "share": f"one in {round(1 / plan['prompt_share'])}",
+        "last": f"{1 - 1 / (2 * server.requests):.2f}",
+        "taken": significant(plan["prompts_taken"]),
+        "coming": significant(v["coming"], 3),
+        "clumping": significant(plan["clumping"]),
+        "at_once": str(plan["at_once"]),
+        "under_way": _ms(v["running_step"]),
+        "queue": f"{1e3 * v['t_queue']:.1f} ms",
+        "burst": _ms(times["burst"]),
+        "groups": str(plan["burst_groups"]),
+        "later": _ms(each["later"] + v["before"]),
+        "start": pretty(each["opening"] + v["before"], "s", 2),
+        "before": _ms(v["before"]),
+        "chip_rate": significant(crowd.tokens_per_s_per_chip, 3),
+        "one_chip_rate": significant(one.tokens_per_s_per_chip, 2),
+        "rent": f"${crowd.rent.usd_per_chip_hour:.2f}" if crowd.rent else "",
+        "price": f"${crowd.usd_per_mtok:.2f}",
+        "fits": f"{server.fits:,.0f}",
+        "whole_load": significant(v["prompt_share"] * v["prompt_step"] / v["output_token"], 2),
+        "our_load": significant(times["busy"], 2),
+        "kernels": str(kernels(server.model)),
+        "eager": pretty(eager, "s", 3),
+        "launching": _ms(launching()),
+        "device": _ms(device_seconds(plan["prompt"])),
+        "least": percent(math.ceil(100 * (1 - (launching() + sent) / times["prompt"])) / 100),
+        "launch_bound": f"{10 * round(launch_bound() / 10)}",
+    }
+
+
+def sizes() -> dict[str, str]:
+    """Where the bytes and FLOPs of a step come from."""
+    server = served(CROWD).server
+    layout, (group,) = server.layout, server.model.attention
+    assert isinstance(group, Heads)
+    return {
+        "fp8_weights": f"{layout.common / 1e9:.1f} billion",
+        "head_weights": f"{layout.head / 1e9:.2f} billion",
+        "layers": str(group.layers),
+        "kv_heads": str(group.kv_heads),
+        "head_dim": str(group.head_dim),
+        "width": f"{server.model.d_model:,}",
+        "context": f"{eq.mean_context(prompt_length=server.prompt, output_length=server.output):,.0f}",
+        "ring": f"2 × {layout.tensor - 1}/{layout.tensor}",
+    }
+
+
+def questions() -> dict[str, str]:
+    """Answers to the questions that the page asks."""
+    v, half = values(), served(CROWD, CHAT / 2)
+    twice = 2 * v["prompt_share"]
+    return {
+        "half_length": f"{half.server.output:.0f}",
+        "twice_share": f"{twice:.4f}",
+        "half_hand": _ms(eq.mixed_token(v, prompt_share=twice)),
+        "half_token": _ms(half.output_token),
+        "stalled_token": _ms(eq.stalled_token(v, prompt_step=prompts_alone())),
+        "alone": _ms(prompts_alone()),
+        "mixing_saves": _ms(v["decode_step"] + prompts_alone() - v["prompt_step"]),
     }
 
 
 def second_route() -> dict[str, str]:
-    """How far the closed form is from the events."""
-    pairs = [(served(users, SHORT), simulated(users)) for users in USERS]
-    far = lambda name: max(abs(getattr(p, name) / getattr(s, name) - 1) for p, s in pairs)
+    """How far the closed form is from the events: bounds, rounded up."""
+    pairs = {users: (served(users, SHORT), simulated(users)) for users in USERS}
+    off = lambda name, users: abs(getattr(pairs[users][0], name) / getattr(pairs[users][1], name) - 1)
+    most = lambda name, some: percent(math.ceil(100 * max(off(name, users) for users in some)) / 100)
+    lone, alone = pairs[1]
     return {
-        "requests": str(int(served(1).server.requests)),
-        "short": str(SHORT),
-        "least_users": str(USERS[0]),
         "most_users": str(USERS[-1]),
-        "token_off": percent(far("output_token")),
-        "first_off": percent(far("first_token")),
+        "token_off": most("output_token", USERS),
+        "first_off": most("first_token", USERS[1:]),
+        "lone_off": most("first_token", USERS[:1]),
+        "lone_first": _ms(lone.first_token),
+        "lone_events": _ms(alone.first_token),
     }
 
 
 def errors() -> dict[str, str]:
-    """Errors of rows that were not fitted."""
+    """What the constants were fitted on, and errors that the page speaks of."""
     group = [run for run in runs() if not run.queued]
-    by = lambda what, kind, name: percent(over(what, kind)[name])
-    far = lambda *ids: percent(
-        median_size([e for (id, *_), each in offline_errors().items() if id in ids for e in each])
-    )
+    (own,) = (each for each in slices() if (each.held, each.kind) == (f"{RUN['chips']} chips", "dense"))
+    (far,) = (each for each in slices() if (each.held, each.kind) == ("vllm on h200, dense", "dense"))
     return {
         "rows": str(len(group)),
         "combinations": str(len(MEASURED)),
         "ease": percent(FITTED["gap_time"].ease),
         "soft": percent(SOFT),
-        "tile": str(TILE),
-        "dense_token": by("chip", "dense", "output_token"),
-        "dense_first": by("chip", "dense", "first_token"),
-        "other_token": by("model", "experts", "output_token"),
-        "other_first": by("model", "experts", "first_token"),
-        "lengths_large": far("llama-3.1-70b", "llama-3.1-405b"),
-        "lengths_small": far("llama-3.1-8b"),
-        "lengths_routed": far("llama-4-maverick"),
+        "own_token": percent(own.output),
+        "own_first": percent(own.first),
+        "far_first": percent(far.first),
     }
+
+
+def offline_error(*models: str) -> str:
+    """The median error of throughputs at full load, over all lengths, of these models."""
+    found = [error for (id, *_), each in offline_errors().items() if id in models for error in each]
+    return percent(median_size(found))
 
 
 def unexplained() -> dict[str, str]:
@@ -230,185 +367,4 @@ def unexplained() -> dict[str, str]:
 @cache
 def all() -> dict[str, str]:
     """Every value that the page glues."""
-    return running_case() | paper_case() | second_route() | errors() | unexplained()
-
-
-# --- formulas and tables ----------------------------------------------------------------------------------------------
-
-
-def equation(*lines: str) -> Page:
-    """Lines of mathematics, broken at & so that they fit a phone."""
-    body = r" \\ ".join(lines)
-    return Page(
-        rf'<div class="tex2jax_process mathjax_process">\[\begin{{aligned}} {body} \end{{aligned}}\]</div>',
-    )
-
-
-def device_step() -> Page:
-    """A step's time on the device with its constants, a line for each kind of work."""
-    terms = sympy.Add.make_args(eq.device_time.typed)
-    part = lambda *symbols: sum(t for t in terms if t.free_symbols & {*symbols})
-    rows = [
-        part(eq.shared_read),
-        part(eq.expert_read),
-        part(eq.cache_read),
-        part(eq.prompt_attend),
-        part(eq.link_busy),
-        part(eq.collectives),
-        part(eq.captured),
-    ]
-    return equation(f"{latex(eq.device_time.symbol)} &= {latex(rows[0])}", *(f"&+ {latex(row)}" for row in rows[1:]))
-
-
-def whole_step() -> Page:
-    """A step's time with the host's."""
-    device = eq.device_time.symbol
-    longer, sent = eq.mixed_time.typed.xreplace({eq.device_time.typed: device}).as_two_terms()
-    if longer.has(eq.answers):
-        longer, sent = sent, longer
-    return equation(f"{latex(eq.mixed_time.symbol)} &= {latex(longer)}", f"&+ {latex(sent)}")
-
-
-def case_table() -> Page:
-    """All that the running case is, in one place."""
-    server = served(CROWD).server
-    plan, longest, mean = server.plan, f"{RUN['prompt']:,}", f"{server.output:.0f}"
-    drawn = f"drawn between {server.spread} and 1.0 of {longest} tokens"
-    rows = [
-        ["model", f"{server.model.name}, weights in {server.weights.upper()}"],
-        ["server", f"{RUN['chips']} {server.chip.id.upper()} with tensor parallelism, {ENGINES[server.engine]}"],
-        [r"users \(N\)", f"{CROWD}, who start in the same moment"],
-        [r"requests of each user \(w\)", f"{server.requests:.0f}, one after the other"],
-        [r"prompts \(I\), answers \(O\)", f"{drawn}: {mean} on average"],
-        ["prompts’ tokens in a step", f"at most {server.step_tokens:,.0f}: {plan['at_once']} prompts"],
-        [r"prompts that a step takes in \(g\)", significant(plan["prompts_taken"])],
-        [r"steps for the first prompts of all \(G\)", f"{plan['burst_groups']}"],
-        [r"steps that a prompt is held back \(h\)", f"{plan['held_steps']:.0f}"],
-    ]
-    return table("The running case", ("Quantity", "Value"), rows)
-
-
-WORK = {  # of a step on the device
-    "weights: loading or products": ("shared_read", "shared_multiply"),
-    "cache": ("cache_read", "cache_multiply"),
-    "prompts’ own attention": ("prompt_attend",),
-    "messages": ("link_busy", "collectives"),
-    "gaps between kernels": ("captured",),
-}
-
-
-def parts_table() -> Page:
-    """Both kinds of steps of the running case by what takes the time."""
-    plan, times = served(CROWD).server.plan, served(CROWD)._times
-    both = [plan["decode"], plan["prompt"]]
-    ms = lambda values: [f"{1e3 * value:.1f}" for value in values]
-    part = lambda names: [device_seconds(dict.fromkeys(s, 0.0) | {n: s[n] for n in names}) for s in both]
-    device, whole = [device_seconds(s) for s in both], [times["decode"], times["prompt"]]
-    launched = [0.0, launching()]
-    rows = [[name, *ms(part(names))] for name, names in WORK.items()]
-    rows.append(["<strong>all on the GPU</strong>", *ms(device)])
-    rows.append(["launching, meanwhile", *ms(launched)])
-    rows.append(["answers", *ms(w - max(d, h) for w, d, h in zip(whole, device, launched))])
-    rows.append(["<strong>the step</strong>", *ms(whole)])
-    return table("Milliseconds of a step in the running case", ("Work", "Decode only", "With a prompt"), rows)
-
-
-def clumps() -> Page:
-    """How much more densely prompts come in a benchmark, folded away."""
-    told = (
-        '<p class="tex2jax_process mathjax_process">Users who start together end together, and'
-        " then send their next prompts together. So prompts come in"
-        " clumps, until the differences between the answers have spread the users out. Lengths are drawn between a"
-        " share \\(s\\) of the longest and the longest itself. The smaller \\(s\\) and the more requests each user"
-        " sends, the less dense the clumps are. The formula gives the rate of prompts within a clump, divided by their"
-        " mean rate. The mean number \\(q_h\\) is taken at this denser rate, and so is the time \\(t_\\mathrm{run}\\)"
-        " of the next section.</p>"
-    )
-    return fold("In a benchmark prompts come in clumps", told + card(eq.clumping))
-
-
-def constants_table() -> Page:
-    """The constants by engine, chip and model, in the units that a profiler shows."""
-    symbols = [f"\\({latex(notation.symbol(name))}\\)" for name in FITTED]
-    shown = lambda name, value: percent(value) if FITTED[name].unit == "1" else pretty(value, "s", 2)
-    servers = {(run.server.model.name, run.server.engine, run.server.chip.id): run.factors for run in runs()}
-    rows = []
-    for (model, engine, chip), factors in sorted(servers.items()):
-        values = constants_of(FACTORS, factors)
-        rows.append([f"{model}, {ENGINES[engine]}, {chip.upper()}", *(shown(name, values[name]) for name in FITTED)])
-    return table("Constants of engines under load", ("Model, engine, chip", *symbols), rows)
-
-
-def meanings() -> Page:
-    """What each constant is."""
-    rows = [
-        [
-            f"\\({latex(notation.symbol(name))}\\)",
-            escape(FITTED[name].description),
-            escape("a pure number" if FITTED[name].unit == "1" else FITTED[name].unit),
-            SEEN[name],
-        ]
-        for name in FITTED
-    ]
-    return table("The six constants", ("Symbol", "What it is", "Unit", "Where you see it"), rows)
-
-
-SEEN = {
-    "memory_efficiency": "one user, large model",
-    "compute_efficiency": "long prompts, many users",
-    "gap_time": "one user, small model, many GPUs",
-    "eager_gap": "a short prompt that takes as long as a longer one",
-    "answer_time": "hundreds of users",
-    "request_gap": "time to first token of a server without load",
-}
-
-
-def paper_table() -> Page:
-    """The case for paper, line by line."""
-    p = PAPER
-    share, mixed = f"{p.share:.2g}", f"{1 - p.share:.2g} × {_ms(p.decode)} + {p.share:.2g} × {_ms(p.prompt)}"
-    rows = [
-        ["steps that take in a prompt", "p = (N-1)/O", f"{p.users - 1:.0f} / {p.answer:.0f} = {share}"],
-        ["time per output token", r"(1-p)\,t_\mathrm{dec} + p\,t_\mathrm{pre}", f"{mixed} = {_ms(p.token)}"],
-        [
-            "share of the time that prompts take",
-            r"\rho = p\,(t_\mathrm{pre}-t_\mathrm{dec})\) \(/\,t_\mathrm{out}",
-            f"{share} × {_ms(p.prompt - p.decode)} / {_ms(p.token)} = {p.busy:.2g}",
-        ],
-        ["waiting for other prompts", r"\rho\,t_\mathrm{pre}/2(1-\rho)", _ms(p.queue)],
-        [
-            "time to first token",
-            r"t_\mathrm{out} + t_\mathrm{queue} + t_\mathrm{pre}",
-            f"{_ms(p.token)} + {_ms(p.queue)} + {_ms(p.prompt)} = {_ms(p.first)}",
-        ],
-        ["time of a request", r"T = t_\mathrm{first}\) \(+\,(O-1)\,t_\mathrm{out}", pretty(p.users / p.rate, "s", 3)],
-        ["requests per second", "X = N/T", significant(p.rate, 3)],
-        ["output tokens per second", r"X\,O", f"{p.rate * p.answer:,.0f}"],
-    ]
-    cells = [[f"{name}<br>\\({formula}\\)", value] for name, formula, value in rows]
-    return table("A server worked on paper", ("Quantity", "Value"), cells)
-
-
-GROUPS = {  # what each group of slices holds out in turn, and what the constants come from then
-    "fitted": ("nothing", "all runs"),
-    "chips": ("1, 2, 4 or 8 GPUs", "other numbers of GPUs"),
-    "concurrency": ("few, some or many users", "other loads"),
-    "chip": ("an engine on a chip", "the engine on another chip"),
-    "engine": ("an engine", "other engines"),
-    "model": ("a model", "another model"),
-}
-
-
-def errors_table() -> Page:
-    """Errors over the slices of each group, by kind of model."""
-    rows = [[*GROUPS[what], *(_both(what, kind) for kind in KINDS)] for what in GROUPS]
-    heads = ("Held out", "Fitted on", *(f"{KINDS[kind]}: per token, first".capitalize() for kind in KINDS))
-    return table("Mean absolute errors of runs that were held out", heads, rows)
-
-
-def _both(what: str, kind: str) -> str:
-    """Both errors of a group; a word where it has no slice of this kind."""
-    if not any((each.what, each.kind) == (what, kind) for each in slices()):
-        return "only one model"
-    sums = over(what, kind)
-    return f"{percent(sums['output_token'])}, {percent(sums['first_token'])}"
+    return opening() | running_case() | sizes() | questions() | second_route() | errors() | unexplained()
