@@ -401,6 +401,8 @@ def writes() -> dict[str, str]:
         **{f"uses_{kept}": f"{n:.2f}" for kept, n in uses.items()},
         **{f"least_{kept}": str(least_uses(n)) for kept, n in uses.items()},
         **{f"share_{kept}": f"{share:.0%}" for kept, share in even.items()},
+        **{f"share_sum_{kept}": f"({w:g} − 1) ÷ ({w:g} − {read:g})" for kept, w in ratios.items()},
+        **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         **{f"at_{hit}_{kept}": f"{blend(w, read, hit / 100):.2f}" for kept, w in ratios.items() for hit in HIT_RATES},
         "read": f"{read:.0%}",
         "misses_even": f"{misses_even():.0%}",

@@ -915,7 +915,7 @@ break_even = Quantity(
 )
 
 
-CHARGES = tuple((usd, round(usd * write, 2), round(usd * hit, 2)) for usd, write, hit in product((2.0, 4.0, 0.8, 5.0, 10.0), (1.5, 1.25, 1.75), (0.2, 0.25, 0.4)))  # made-up prices of input, a write and a hit
+CHARGES = tuple((usd, round(usd * write, 2), round(usd * hit, 2)) for usd, write, hit in product((2.0, 4.0, 0.8, 5.0, 10.0), (1.5, 1.25, 1.75), (0.25, 0.2, 0.4)))  # made-up prices of input, a write and a hit
 
 
 def charged(values: Values) -> Values:
@@ -970,7 +970,7 @@ returns = Quantity(
     unit="1",
     display_unit="%",
     statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input. Tokens written into a cache that keeps them for five minutes cost {write_usd}, for an hour {hour_usd}, and hits cost {hit_usd}. Each hit renews the cache at no charge. With the cache of five minutes, {short_percent} percent of the tokens that you send are hits, and all others are written. From which share of hits on, in percent, would the cache of an hour be cheaper?",
-    parameters={"sheet": (*HITS, *WRITES, "claude-sonnet-4.5@2025-09-29", "claude-opus-5@2026-07-24"), "short_percent": (60, 40, 70, 50, 80, 30, 90)},
+    parameters={"sheet": (*HITS, *WRITES, "claude-sonnet-4.5@2025-09-29", "claude-opus-5@2026-07-24"), "short_percent": (40, 60, 70, 50, 80, 30, 90)},
     derived=kept_longer,
     units=TEXT | {"short_percent": "1", "hour_usd": "USD"},
     answer=1 - (1 - v.short_hits) * PER_MISS,
