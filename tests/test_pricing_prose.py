@@ -102,7 +102,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "even_mid": f"{prompt(50_000) / hold(60):.1f} minutes",
         "even_call": f"{prompt(205_000) / hold(60):.1f} minutes",
         "even_real": f"{prompt(205_000) / hold(HOUR) / used:.1f} hours",
-        "flip_mfu": f"{again(active) / hold(300):.0%}",
+        "flip_mfu": f"{mtok * new(1_000) / hold(300):.0%}",
         "ds_prefill_mfu": f"{used:.0%}",
         "ddr_5": f"${on(ddr, main, 300):.4f}",
         "ddr_1h": f"${on(ddr, main, HOUR):.3f}",
@@ -155,6 +155,17 @@ def test_an_hour_beats_five_minutes_from_the_share_of_misses_that_the_page_names
     for short in (0, 300, 700, 950):
         enough = next(hits for hits in range(1_001) if bill(2, hits) < bill(1.25, short) - 1e-9)
         assert 1_000 - enough == pytest.approx((1_000 - short) * numbers.misses_even(), abs=1)
+
+
+def test_an_hour_pays_for_an_agent_with_a_break_in_so_many_calls():
+    """Call by call, in units of plain input: 5,000 new tokens, and after one break all 205,000 before them again."""
+
+    def bill(calls, write, forgets):
+        again = 205_000 * (write if forgets else 0.1)
+        return (calls - 1) * 205_000 * 0.1 + again + calls * 5_000 * write
+
+    most = max(calls for calls in range(1, 500) if bill(calls, 2, False) < bill(calls, 1.25, True))
+    assert numbers.all()["calls_even"] == str(most)
 
 
 def test_the_costs_of_the_figure_go_on_where_the_text_gives_them():
