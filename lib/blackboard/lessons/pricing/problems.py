@@ -148,8 +148,9 @@ TEXT = CARD | PLAIN
 
 
 def bare(values: Values) -> Values:
-    """A card's price of input, and what a public model would cost on a drawn GPU."""
-    found = priced(values) | served(values) | rented(values)
+    """A card's price of input, and what a public model would cost on a GPU, all as in the text."""
+    case = {"sheet": "claude-opus-4.6@2026-02-05", "net": "deepseek-v3", "gpu": "gb200-nvl72", "hourly": 3.3}
+    found = case | priced(case) | served(case) | rented(case)
     cost = eq.remat_cost(found)
     return found | {"cost_usd": cost * MILLION, "over": found["input_price"] / cost}
 
@@ -161,7 +162,6 @@ guess = Estimate(
     unit="USD/token",
     display_unit="$/Mtok",
     statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input. Its size is not public. Suppose that it were as large as {net_name}, which stores {n_total} and activates {n_active} per token. It runs on {gpu_name} GPUs that rent at {hourly} per hour, and each does {flops} in FP8 (a multiply-add counts as two FLOPs), all the time. How many dollars of rent does a million tokens of a short prompt take? A guess within a factor of three counts.",
-    parameters={"sheet": ("claude-opus-4.6@2026-02-05",), "net": ("deepseek-v3",), "gpu": ("gb200-nvl72",), "hourly": (3.3,)},
     derived=bare,
     units=TEXT | {"cost_usd": "USD", "over": "1"},
     answer=eq.remat_cost,
@@ -935,7 +935,7 @@ come_back = Quantity(
     derived=charged,
     units=TEXT,
     answer=eq.hit_rate_even,
-    independent_check=lambda v: root(lambda h: h * v["hit_usd"] + (1 - h) * v["write_usd"] - v["in_usd"], 0.0, 1.0),
+    independent_check=lambda v: root(lambda h: v["in_usd"] - h * v["hit_usd"] - (1 - h) * v["write_usd"], 1e-6, 1.0),
     misconceptions={
         (v.write_ratio - 1) / (1 - v.read_ratio): "Those are hits for each write. The question is about their share of all tokens.",
         (v.write_ratio - 1) / v.write_ratio: "A hit costs something, too. Subtract its price from what it saves.",
@@ -970,16 +970,15 @@ returns = Quantity(
     unit="1",
     display_unit="%",
     statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input. Tokens written into a cache that keeps them for five minutes cost {write_usd}, for an hour {hour_usd}, and hits cost {hit_usd}. Each hit renews the cache at no charge. With the cache of five minutes, {short_percent} percent of the tokens that you send are hits, and all others are written. From which share of hits on, in percent, would the cache of an hour be cheaper?",
-    parameters={"sheet": (*HITS, *WRITES, "claude-sonnet-4.5@2025-09-29", "claude-opus-5@2026-07-24"), "short_percent": (40, 60, 70, 50, 80, 30, 90)},
+    parameters={"sheet": (*HITS, *WRITES, "claude-sonnet-4.5@2025-09-29", "claude-opus-5@2026-07-24"), "short_percent": (40, 60, 70, 50, 80, 30, 20)},
     derived=kept_longer,
     units=TEXT | {"short_percent": "1", "hour_usd": "USD"},
     answer=1 - (1 - v.short_hits) * PER_MISS,
-    independent_check=lambda v: root(lambda h: h * v["hit_usd"] + (1 - h) * v["hour_usd"] - v["short_hits"] * v["hit_usd"] - (1 - v["short_hits"]) * v["write_usd"], 0.0, 1.0),
+    independent_check=lambda v: root(lambda h: v["short_hits"] * v["hit_usd"] + (1 - v["short_hits"]) * v["write_usd"] - h * v["hit_usd"] - (1 - h) * v["hour_usd"], 1e-6, 1.0),
     misconceptions={
         v.short_hits: "With as many hits both would cost the same only if a miss cost the same. Writing for an hour costs more.",
         (1 - v.short_hits) * PER_MISS: "Those are the misses that the hour may have. The question is about hits.",
         (v.hour_ratio - 1) / (v.hour_ratio - v.read_ratio): "There the hour costs as much as no cache. Compare it with five minutes.",
-        1 - (1 - v.short_hits) * v.write_ratio / v.hour_ratio: "A miss costs a write *instead of* a hit. Subtract the hit from both.",
     },
     explanation="Whatever the share was, the hour must turn the same part of the misses into hits. For writes at 1.25 and 2 times input and hits at a tenth, it is 39 percent.",
     hints=(
