@@ -21,130 +21,162 @@ HOUR = 3600
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = numbers.all()
-    v3, active, chip = (
-        61 * 576 * 2,
-        37_551_276_032,
-        {"flops": 5e15, "bandwidth": 8e12, "hbm": 186e9, "rent": 3.30 / HOUR},
-    )
-    balanced = lambda n, kv: 2 * n * chip["bandwidth"] / (chip["flops"] * kv)
-    r1, own = 2.19 / 0.55, 2 * active * 3.35e12 / (1979e12 * v3)  # on its own H800
-    remat = lambda n: 1e6 * 2 * n / chip["flops"] * chip["rent"]
-    # prefill token by token: 61 layers, 128 heads, keys of 192 and values of 128 numbers, in BF16 at half the rate
-    seen = lambda tokens: sum(range(1, tokens + 1)) / tokens
-    slow = lambda tokens: 1 + 2 * seen(tokens) * 61 * 128 * 2 * (192 + 128) / (2 * active)
-    even = 2 * active * 186e9 / (v3 * 5e15)
-    r = 5_000 / balanced(active, v3) + 671.03e9 / active * 5e15 / (2 * 8e12) / 10_000
+    v3, active, total = 61 * 576 * 2, 37_551_276_032, 671_025_397_760  # bytes per token, and parameters, of DeepSeek-V3
+    fp8, bf16, load, hbm, rent = 5e15, 2.5e15, 8e12, 186e9, 3.30 / HOUR  # one GPU, and USD per second
+    mtok = 1e6 * rent  # dollars of a million tokens that take a GPU second each
+    again = lambda n: mtok * 2 * n / fp8
+
+    # token by token: 61 layers, 128 heads, keys of 192 and values of 128 numbers in prefill, latents of 576 and 512
+    look, look_decode = (61 * 128 * 2 * wide for wide in (192 + 128, 576 + 512))
+    new = lambda at: 2 * active / fp8 + at * look / bf16
+    room = lambda at: (72 * hbm - total) / (at * v3)
+    out = lambda at: total / room(at) / load + at * v3 / load
+    prompt = lambda tokens: mtok * sum(new(at) for at in range(500, tokens, 1_000)) / (tokens / 1_000)
+    hold = lambda seconds: mtok * v3 / hbm * seconds
+    far = 210_000
+    bill = {"input": 5_000 * 5e-6, "output": 1_000 * 25e-6, "cached_read": 205_000 * 0.5e-6, "write": 5_000 * 1.25e-6}
+    long = bill["input"] + bill["cached_read"] + bill["write"] + bill["output"] / 2
+    paid = sum(bill.values()) + long
+    least = {
+        "input": 5e-3 * mtok * new(far),
+        "output": 1e-3 * mtok * out(far),
+        "cached_read": 0.205 * hold(120),
+        "write": 5e-3 * hold(300),
+    }
+    ssd, hdd, ddr = 0.365e-9 / (5 * 365 * 24 * HOUR), 0.034e-9 / (5 * 365 * 24 * HOUR), 14.1e-9 / (5 * 365 * 24 * HOUR)
+    on = lambda price, drain, seconds: 1e6 * v3 * price * (seconds + drain)
+    flash, disk, main = 30.72e12 / 28e9, 30e12 / 275e6, 3e12 / 504e9
+    used = 73_700 * (1 - 0.563) * 2 * active / (8 * 1979e12)
+    own = 2 * active * 3.35e12 / (1979e12 * v3)  # DeepSeek-R1's balanced context on its own H800
+    hits = lambda write, share: f"{share * 0.1 + (1 - share) * write:.2f}"
     expected = {
-        "own_v3": f"{active / 300 / 200_000:.0f}",
-        "own_72": f"{72_704_065_536 / 300 / 200_000:,.0f}",
-        "own_405": f"{405_849_243_648 / 300 / 200_000:,.0f}",
-        "rack_ratio": "312.5",
-        "flash_needs": sig(6_880 * 200_000 * 2.5e15 / (2 * 8e12) / 1e9),
-        "ds_balanced": sig(own, 3),
-        "slower_short": sig(slow(2_000), 3),
-        "slower_agent": sig(slow(50_000), 3),
-        "slower_long": sig(slow(200_000), 3),
-        "even_short": f"{even * slow(2_000):.0f} s",
-        "even_agent": f"{sig(even * slow(50_000))} s",
-        "even_long": f"{sig(even * slow(200_000))} s",
-        "remat_agent": f"${remat(active) * slow(50_000):.3f}",
-        "r_5000": sig(r, 3),
-        "balanced_bf16": "7,600",
-        "balanced_exact": sig(balanced(active, v3), 3),
-        "small_drain": f"{7.68e12 / 28e9 / 60:.0f} minutes",
-        "out_5000": f"${remat(active) * r:.3f}",
-        "kv_fp8": "1,667",
-        "kv_fp4": "833.3",
-        "kv_bf16": "3,333",
-        "heads": "2,048",
-        "kv_v3": "70,272",
-        "kv_405": "516,096",
-        "kv_72": "327,680",
-        "more_least": f"{v3 * 300 * 200_000 / active:.0f}",
-        "more_most": f"{516_096 * 300 * 200_000 / 405.85e9:.0f}",
-        "balanced_v3": sig(balanced(active, v3)),
-        "balanced_405": sig(balanced(405.85e9, 516_096)),
-        "covered": "300,000",
-        "million": "5",
-        "card_kv_low": sig(2 * 30e9 * 8e12 / (10e15 * 200_000)),
-        "card_kv_high": sig(2 * 300e9 * 8e12 / (2.5e15 * 200_000)),
-        "g_ratio": "6",
-        "g_ratio_far": "4.5",
-        "mfu": "20%",
+        # the bill
+        **{f"a_{name}": f"${usd:.5f}" for name, usd in (bill | {"long": long}).items()},
+        "bill_paid": f"${paid:.3f}",
+        "bill_later": f"${paid - long:.3f}",
+        "bill_fresh": f"${210_000 * 10e-6 + 1_000 * 37.5e-6:.2f}",
+        "bill_times": f"{(210_000 * 10 + 1_000 * 37.5) / 1e6 / paid:.1f}",
+        "dearest": "50",
         "c_ratio": "5",
-        "ds_ratio": sig(r1, 3),
-        "card_context": sig(own * (r1 - 0.5)),
-        "card_context_low": sig(own * (r1 - 1)),
-        "card_context_high": sig(own * r1),
-        "ds_prefill_mfu": f"{73_700 * 0.437 * 2 * active / (8 * 1979e12):.0%}",
-        "ds_decode_mfu": f"{14_800 * 2 * active / (8 * 1979e12):.0%}",
-        "stepped_context": "1.2 million",
-        "needed": "3.3",
-        "ds_memory": sig(0.5 + 4989 * v3 / 3.35e12 / (2 * active / 1979e12), 3),
-        "ds_over": f"{own * (r1 - 0.5) / 4989 - 1:.0%}",
-        "ds_peak": "8 × 1.979 PFLOP/s",
-        "same_cards": "8",
         "dropped_days": "36",  # 5 February to 13 March
-        "kv_rack": "1,600",  # 100 billion / 312.5 / 200,000
-        "att_v3": sig(2 * active / (2 * 61 * 128 * (576 + 512))),
-        "att_v3_wide": f"{(576 + 512) // 2}",
-        "att_prefill_wide": f"{(192 + 128) // 2}",
-        "ddr_own": f"{2 * 12 * 6.4e9 * 8 / 1e12:.2f} TB/s",
-        "ds_attend": sig(1 + 4989 * 2 * 61 * 128 * 1088 / 989.5e12 / (2 * active / 1979e12), 3),
-        "balanced_72": sig(balanced(72.7e9, 327_680)),
-        "sparse_more": f"{132 / 656:.0%}",
-        "fetch": f"${1e6 * v3 * 0.365e-9 * 30.72e12 / (5 * 365 * 24 * HOUR) / 28e9:.5f}",
-        "over_1h": f"{5e-6 / v3 * 1e9 / (3.3 / 186):.1f}",
-        "over_storage": sig(4.5e-6 / v3 * 1e9 / (3.3 / 186)),
-        "over_large": sig(4.5e-6 / 516_096 * 1e9 / (3.3 / 186), 1),
-        "storage_usd": "$4.50",
-        "ds_rates": f"{73_700 / 14_800:.1f}",
-        "ds_miss_rate": sig(73_700 * (1 - 0.563) / 14_800),
-        "att_405": sig(2 * 405.85e9 / (4 * 126 * 128 * 128)),
-        "double_405": sig(4 * 405.85e9 / (4 * 126 * 128 * 128)),
-        "intensity_405": "16",
-        "chip_bf16": "312.5",
-        "dense_read": f"{131_072 * 656 * 61 / 1e9:.2f} GB",
-        "sparse_read": f"{(131_072 * 132 + 2048 * 656) * 61 / 1e9:.2f} GB",
-        "held_times": f"{(656 + 132) / (132 + 656 * 2048 / 131_072):.1f}",
-        "held_million": f"{(656 + 132) / (132 + 656 * 2048 / 1e6):.1f}",
-        "sparse_most": "4.97",
-        "root": "16,000",
-        "block": "125",
-        "month_v3": f"{100e6 * v3 / 1e12:.1f} TB",
-        "month_share": f"{100e6 * v3 / (72 * 186e9):.0%}",
-        "remat_v3": f"${remat(active):.4f}",
-        "even_board": f"{2e11 * 186e9 / (2000 * 5e15) / 60:.0f} minutes",
-        "even_v3": f"{2 * active * 186e9 / (v3 * 5e15):.0f} s",
-        "ddr_1h": f"${1e6 * v3 * 14.1e-9 / (5 * 365 * 24) * (1 + 3e12 / 504e9 / HOUR):.3f}",
-        "ssd_5": f"${1e6 * v3 * 0.365e-9 / (5 * 365 * 24 * HOUR) * (300 + 30.72e12 / 28e9):.5f}",
-        "drain_hdd": f"{30e12 / 275e6 / HOUR:.0f} hours",
+        **{f"l_{name}": f"${usd:.5f}" for name, usd in least.items()},
+        **{f"x_{name}": sig(bill[name] / usd) for name, usd in least.items()},
+        "x_least": sig(min(bill[name] / usd for name, usd in least.items())),
+        "x_most": sig(max(bill[name] / usd for name, usd in least.items())),
+        "l_all": f"${sum(least.values()):.4f}",
+        "x_all": sig(paid / sum(least.values())),
+        "x_short": sig(5 / again(active), 3),
+        # input and output
+        "gpu_second": f"{330 / HOUR:.3f} cents",
+        "remat_v3": f"${again(active):.4f}",
+        "t_new": f"{2 * active / fp8 * 1e6:.1f} µs",
+        "t_attend": f"{far * look / bf16 * 1e6:.0f} µs",
+        "t_in": f"{new(far) * 1e6:.0f} µs",
+        "att_flop": f"{look / 1e6:.1f} million",
+        "att_wide": f"{(192 + 128) // 2}",
+        "att_equal": f"{round(2 * active / look, -2):,.0f}",
+        "in_floor": f"${mtok * new(far):.2f}",
+        "out_batch": f"{room(far):.0f}",
+        "t_weights": f"{total / room(far) / load * 1e6:.1f} µs",
+        "t_cache": f"{far * v3 / load * 1e6:,.0f} µs",
+        "t_out": f"{out(far) * 1e6:,.0f} µs",
+        "t_compute": f"{(2 * active / fp8 + far * look_decode / bf16) * 1e6:,.0f} µs",
+        "out_floor": f"${mtok * out(far):.2f}",
+        "out_in": f"{out(far) / new(far):.1f}",
+        "out_in_compute": f"{(2 * active / fp8 + far * look_decode / bf16) / new(far):.1f}",
+        "rise_in": f"{new(far) / new(50_000):.1f}",
+        "rise_out": f"{out(far) / out(50_000):.1f}",
+        "mfu": "20%",
+        "ds_over": f"{own * (2.19 / 0.55 - 0.5) / 4989 - 1:.0%}",
+        "same_least": "1.0",
+        "same_most": "4.1",
+        # where a cache is kept
+        "again_call": f"${prompt(205_000):.2f}",
+        "again_mid": f"${prompt(50_000):.3f}",
+        "again_more": sig(prompt(205_000) / again(active), 3),
+        "hbm_pause": f"${hold(120):.3f}",
+        "hbm_5": f"${hold(300):.2f}",
+        "hbm_1h": f"${hold(HOUR):.1f}",
+        "t_hold": f"{v3 / hbm * 120 * 1e6:.0f} µs",
+        "even_v3": f"{2 * active * hbm / (v3 * fp8):.0f} s",
+        "even_mid": f"{prompt(50_000) / hold(60):.1f} minutes",
+        "even_call": f"{prompt(205_000) / hold(60):.1f} minutes",
+        "even_real": f"{prompt(205_000) / hold(HOUR) / used:.1f} hours",
+        "flip_mfu": f"{mtok * new(1_000) / hold(300):.0%}",
+        "ds_prefill_mfu": f"{used:.0%}",
+        "ddr_5": f"${on(ddr, main, 300):.4f}",
+        "ddr_1h": f"${on(ddr, main, HOUR):.3f}",
+        "ssd_5": f"${on(ssd, flash, 300):.5f}",
+        "ssd_1h": f"${on(ssd, flash, HOUR):.5f}",
+        "ssd_pause": f"${on(ssd, flash, 120):.5f}",
+        "fetch": f"${on(ssd, flash, 0):.5f}",
+        "hdd_5": f"${on(hdd, disk, 300):.4f}",
+        "hdd_1h": f"${on(hdd, disk, HOUR):.4f}",
+        "drain_hdd": f"{disk / HOUR:.0f} hours",
+        "drain_flash": f"{flash / 60:.0f} minutes",
+        # writing to the cache
         "uses_5": f"{1.15 / 0.9:.2f}",
         "uses_1h": f"{1.9 / 0.9:.2f}",
         "least_5": "2",
         "least_1h": "3",
+        "share_5": f"{1 - 0.9 / 1.15:.0%}",
+        "share_1h": f"{1 - 0.9 / 1.9:.0%}",
+        **{f"at_{share}_5": hits(1.25, share / 100) for share in (50, 80, 95)},
+        **{f"at_{share}_1h": hits(2, share / 100) for share in (50, 80, 95)},
+        "misses_even": f"{1.15 / 1.9:.0%}",
+        "misses_saved": f"{0.75 / 1.9:.0%}",
         "premium_5": "$1.25",
-        "premium_1h": "$5",
-        "asked_5": f"${1.25e-6 / (300 * v3) * 1e9 * HOUR:.2f}",
-        "asked_1h": f"${5e-6 / (HOUR * v3) * 1e9 * HOUR:.3f}",
-        "asked_storage": f"${4.5e-6 / v3 * 1e9:.3f}",
-        "hbm_rent": f"${3.3 / 186:.4f}",
-        "asked_over": sig(1.25e-6 / (300 * v3) * 1e9 * HOUR / (3.3 / 186)),
-        "margin": sig(5 / remat(100e9), 3),
+        "over_1h": f"{5 / hold(HOUR):.1f}",
+        # the step
+        "own_v3": f"{active / 312.5 / 200_000:.0f}",
+        "kv_board": f"{100e9 / 312.5 / 200_000:,.0f}",
+        "rack_ratio": "312.5",
+        "kv_v3": "70,272",
+        "more_least": f"{v3 * 312.5 * 200_000 / active:.0f}",
+        "heads": "2,048",
+        "covered": "300,000",
+        # what is known of margins
+        "margin": sig(5 / again(100e9), 3),
+        "margin_real": sig(5 / again(100e9) * round(used, 2)),
         "margin_ds": sig(0.27 / (1e6 * 2 * active / 1979e12 * 2 / HOUR)),
-        "margin_real": sig(5 / remat(100e9) * 0.15),
-        "bill_paid": f"${45_000 * 0.5e-6 + 5_000 * 6.25e-6 + 1_000 * 25e-6:.3f}",
-        "bill_out": f"{1_000 * 25e-6 / (45_000 * 0.5e-6 + 5_000 * 6.25e-6 + 1_000 * 25e-6):.0%}",
-        "tokens_out": f"{1_000 / 51_000:.0%}",
-        "dearest": "50",
-        "bill_fresh": f"${50_000 * 5e-6 + 1_000 * 25e-6:.3f}",
-        "bill_times": sig((50_000 * 5 + 1_000 * 25) / (45_000 * 0.5 + 5_000 * 6.25 + 1_000 * 25)),
-        "hbm_5": f"${1e6 * v3 * 300 / 186e9 * 3.3 / HOUR:.2f}",
-        "hbm_1h": f"${1e6 * v3 / 186e9 * 3.3:.1f}",
-        "more_72": f"{327_680 * 300 * 200_000 / 72.7e9:.0f}",
         "day_ratio": f"{562_027 / 87_072:.2f}",
+        # sparse attention
+        "dense_read": f"{131_072 * 656 * 61 / 1e9:.2f} GB",
+        "sparse_read": f"{(131_072 * 132 + 2048 * 656) * 61 / 1e9:.2f} GB",
+        "held_times": f"{(656 + 132) / (132 + 656 * 2048 / 131_072):.1f}",
+        "held_million": f"{(656 + 132) / (132 + 656 * 2048 / 1e6):.1f}",
     }
     assert {name: told[name] for name in expected} == expected
+
+
+def test_an_hour_beats_five_minutes_from_the_share_of_misses_that_the_page_names():
+    """Token by token: of a thousand tokens so many hit in five minutes; try how many must hit within an hour."""
+    bill = lambda write, hits: sum(0.1 if token < hits else write for token in range(1_000))
+    for short in (0, 300, 700, 950):
+        enough = next(hits for hits in range(1_001) if bill(2, hits) < bill(1.25, short) - 1e-9)
+        assert 1_000 - enough == pytest.approx((1_000 - short) * numbers.misses_even(), abs=1)
+
+
+def test_an_hour_pays_for_an_agent_with_a_break_in_so_many_calls():
+    """Call by call, in units of plain input: 5,000 new tokens, and after one break all 205,000 before them again."""
+
+    def bill(calls, write, forgets):
+        again = 205_000 * (write if forgets else 0.1)
+        return (calls - 1) * 205_000 * 0.1 + again + calls * 5_000 * write
+
+    most = max(calls for calls in range(1, 500) if bill(calls, 2, False) < bill(calls, 1.25, True))
+    assert numbers.all()["calls_even"] == str(most)
+
+
+def test_the_costs_of_the_figure_go_on_where_the_text_gives_them():
+    """Rising all the way, in any batch; and at a short context compute, not memory, sets the time of output."""
+    grid = [1_000 * 2**n for n in range(10)]
+    for cost in (numbers.least_input, numbers.least_output):
+        found = [cost(at) for at in grid]
+        assert found == sorted(found)
+    time = numbers.output_time(1_000, numbers.MOST)
+    assert time["compute"] > time["weights"] + time["cache"]
+    assert numbers.least_output(1_000) == pytest.approx(time["compute"] * 3.30 / HOUR)
 
 
 # --- reading a card ---------------------------------------------------------------------------------------------------

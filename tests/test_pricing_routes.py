@@ -155,9 +155,8 @@ def test_heads_attend_as_the_catalogue_says(id):
     (group,) = (net := model(id)).attention
     slope = eq.attention_of_heads(layers=group.layers, query_heads=group.heads, head_dim=group.head_dim)
     assert slope == pytest.approx(net.attention_flop(1), rel=1e-12)
-    assert numbers.attention_equal(id) == pytest.approx(
-        eq.context_flop(n_active=net.n_active, attention_flop=slope), rel=1e-9
-    )
+    equal = eq.context_flop(n_active=net.n_active, attention_flop=slope)
+    assert net.attention_flop(equal) == pytest.approx(2 * net.n_active, rel=1e-9)
 
 
 def test_sparse_attention_reads_what_is_counted():

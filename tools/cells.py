@@ -15,7 +15,7 @@ FOLDED = {"Derivation"}  # steps that are worth their source, but not at once
 FORMULAS = {"eq", "step", "pricing"}  # a lesson's equations, and an earlier one's
 DISPLAYING = {  # problems, figures, charts, tables: whose source tells a reader nothing
     *("p", "figures", "charts", "tables", "summary", "numbers", "cards", "constants", "limits"),
-    *("claims", "costs", "cost_charts", "flashcards", "every_card", "some_cards", "fold", "lab", "notation_tables"),
+    *("claims", "costs", "cost_charts", "flashcards", "every_card", "lab", "notation_tables"),
     *("planner", "teaching"),
 }
 

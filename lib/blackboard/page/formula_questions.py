@@ -34,7 +34,7 @@ MONEY = {
     "What is the least that a token can cost?": ("batching.cost_floor", "batching.slow_mode_limit"),
     "What does fast mode buy?": ("batching.fast_mode_batch_ratio",),
     "What does a price step reveal?": ("pricing.kv_implied", "pricing.context_implied"),
-    "When does a cache write pay?": ("pricing.uses_even", "paging.hit_rate_even"),
+    "When does a cache write pay?": ("pricing.uses_even", "pricing.hit_rate_even"),
     "What margin does a price leave?": ("pricing.input_margin",),
 }
 TRAINING = {

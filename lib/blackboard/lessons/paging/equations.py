@@ -20,7 +20,14 @@ from blackboard.lessons.batching.equations import (
     rent,
     weight_time,
 )
-from blackboard.lessons.pricing.equations import entry_bytes, input_price, read_ratio, write_ratio
+from blackboard.lessons.pricing.equations import (  # some only for this lesson's page and problems
+    entry_bytes,
+    hit_rate,
+)
+from blackboard.lessons.pricing.equations import hit_rate_even as hit_rate_even
+from blackboard.lessons.pricing.equations import price_blended as price_blended
+from blackboard.lessons.pricing.equations import read_ratio as read_ratio
+from blackboard.lessons.pricing.equations import write_ratio as write_ratio
 from blackboard.lessons.sparsity.equations import batch_fits
 from blackboard.notation import declare, result
 
@@ -50,9 +57,6 @@ start_context = declare("start_context", "L_0", "token/sequence", "context of a 
 turn_growth = declare(
     "turn_growth", r"g_\mathrm{turn}", "token/sequence", "tokens that each turn adds to the context", zero=True
 )
-hit_rate = declare(
-    "hit_rate", r"h_\mathrm{hit}", "1", "share of input tokens found in the prefix cache", zero=True, most=1
-)
 cache_bytes = declare("cache_bytes", r"M_\mathrm{cache}", "byte", "memory that keeps the KV of prefixes")
 use_rate = declare(
     "use_rate",
@@ -80,8 +84,6 @@ result(
 )
 result("batch_held", r"B_\mathrm{held}", "sequence", "sequences that memory holds at once")
 result("hit_tokens", r"L_\mathrm{hit}", "token/sequence", "tokens of a request whose KV is found in whole blocks")
-result("price_blended", r"\bar{p}_\mathrm{in}", "USD/token", "price of an input token, hits and writes taken together")
-result("hit_rate_even", "h_{=}", "1", "hit rate from which on writing prompts to a cache pays")
 result("keep_time", r"T_\mathrm{keep}", "s", "time for which a prefix cache keeps blocks that nobody uses")
 result(
     "hybrid_saving",
@@ -183,25 +185,6 @@ hit_rate_turns = Formula(
     ),
     DERIVED,
     conditions=(Le(1, turns),),
-)
-price_blended = Formula(
-    "paging.price_blended",
-    "price_blended",
-    input_price * (hit_rate * read_ratio + (1 - hit_rate) * write_ratio),
-    "USD/token",
-    "hits at the price of a hit, the rest at the price of a write",
-    ("all that misses is written",),
-    DERIVED,
-)
-hit_rate_even = Formula(
-    "paging.hit_rate_even",
-    "hit_rate_even",
-    (write_ratio - 1) / (write_ratio - read_ratio),
-    "1",
-    "below this hit rate the surcharge for writing costs more than hits save",
-    price_blended.assumes,
-    DERIVED,
-    conditions=(Le(1, write_ratio), Le(read_ratio, 1)),
 )
 keep_time = Formula(
     "paging.keep_time",

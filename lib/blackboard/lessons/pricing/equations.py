@@ -89,6 +89,9 @@ write_ratio = declare(
 read_ratio = declare(
     "read_ratio", r"\varrho", "1", "price of a cache hit divided by the input price", "1/10", zero=True
 )
+hit_rate = declare(
+    "hit_rate", r"h_\mathrm{hit}", "1", "share of input tokens found in the prefix cache", zero=True, most=1
+)
 result("t_pass", r"t_\mathrm{pass}", "s", "time of one forward pass of several tokens per sequence")
 result("pass_ratio", r"r_\ell", "1", "time per token of a pass, divided by that of a very long pass", "t/len_pass")
 result(
@@ -120,6 +123,8 @@ result("c_retrieve", r"c_\mathrm{get}", "USD/token", "cost of loading a token's 
 result("c_cached", r"c_\mathrm{cache}", "USD/token", "cost of keeping a token's KV cache and loading it back once")
 result("hold_even", r"T_\mathrm{even}", "s", "time for which keeping costs as much as computing again")
 result("uses_even", r"n_\mathrm{uses}", "1", "uses of a prompt at which writing it to the cache breaks even")
+result("price_blended", r"\bar{p}_\mathrm{in}", "USD/token", "price of an input token, hits and writes taken together")
+result("hit_rate_even", "h_{=}", "1", "hit rate from which on writing prompts to a cache pays")
 result("byte_rent", "p_{B,s}", "USD/byte/s", "rent of a byte that a price implies")
 result("margin", r"z_\mathrm{price}", "1", "price divided by the cost of the compute", "close to 1")
 
@@ -410,6 +415,25 @@ uses_even = Formula(
     ("every later use comes in time to hit",),
     DERIVED,
     conditions=(Le(read_ratio, Rational(999, 1000)), Le(1, write_ratio)),
+)
+price_blended = Formula(
+    "pricing.price_blended",
+    "price_blended",
+    input_price * (hit_rate * read_ratio + (1 - hit_rate) * write_ratio),
+    "USD/token",
+    "hits at the price of a hit, the rest at the price of a write",
+    ("all that misses is written",),
+    DERIVED,
+)
+hit_rate_even = Formula(
+    "pricing.hit_rate_even",
+    "hit_rate_even",
+    (write_ratio - 1) / (write_ratio - read_ratio),
+    "1",
+    "below this hit rate the surcharge for writing costs more than hits save",
+    price_blended.assumes,
+    DERIVED,
+    conditions=(Le(1, write_ratio), Le(read_ratio, 1)),
 )
 byte_rent = Formula(
     "pricing.byte_rent",

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from blackboard import catalogue, units
-from blackboard.catalogue.architecture import bytes_per_param
 from blackboard.catalogue.prices import PriceCard
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
@@ -52,43 +51,44 @@ def _listed(axes, rows: list[tuple[str, str]], top: float, pitch: float, **more:
         )
 
 
-def _long_contexts(axes) -> None:
-    """A log axis of contexts from a thousand to ten million tokens."""
-    axes.set(xscale="log", xlim=(1e3, 1e7), xlabel="context (tokens, log scale)")
-    axes.set_xticks([1e3, 1e4, 1e5, 1e6, 1e7], ["1 k", "10 k", "100 k", "1 M", "10 M"])
-
-
 # --- one bill ---------------------------------------------------------------------------------------------------------
 
-KINDS = {"cached_read": "cache hits", "cache_write_5min": "written to the cache", "output": "output"}
+LINES = {  # of the bill, as `numbers.paid_by_line` names them: name, and the color of what causes it
+    "input": ("new input", "compute"),
+    "output": ("output", "memory"),
+    "cached_read": ("cache hits", "kv"),
+    "write": ("writing to the cache", "kv"),
+    "long": ("beyond 200,000 tokens", "cost"),
+}
 
 
 def bill() -> Drawing:
-    """One call of a coding agent, kind by kind: its share of the tokens above, its share of the bill below."""
-    fig, axes = drawing.axes(5.0, 3.6)
-    card = catalogue.price(numbers.CARD)
-    tokens, paid = numbers.CALL, numbers.paid_by_kind()
-    shares = {kind: (count / sum(tokens.values()), paid[kind] / sum(paid.values())) for kind, count in tokens.items()}
-    for row, (kind, name) in enumerate(KINDS.items()):
-        for below, (share, of, colour) in enumerate(zip(shares[kind], ("tokens", "bill"), ("muted", "cost"))):
-            axes.barh(-row - 0.3 * below, share, 0.27, color=COLOURS[colour], alpha=1 if below else 0.5)
-            said = f"{100 * share:.0f}% of the {of}"
-            beside(axes, said, (share, -row - 0.3 * below), (5, 0), colour, va="center")
-        said = f"{name}: {tokens[kind]:,} at \\${getattr(card.usd_per_Mtok, kind):.2f} a million"
-        axes.text(0, 0.34 - row, said, color=COLOURS["bound"], va="center")
-    axes.set(xlim=(0, 1.42), ylim=(-2.55, 0.6))
+    """One call of a coding agent, line by line: what it is for, and its share of the bill."""
+    fig, axes = drawing.axes(5.0, 3.9)
+    paid, p, tokens = numbers.paid_by_line(), catalogue.price(numbers.BILLED).usd_per_Mtok, numbers.CALL
+    total = sum(paid.values())
+    asked = {
+        "input": f"{tokens['input']:,} at \\${p.input:g}",
+        "output": f"{tokens['output']:,} at \\${p.output:g}",
+        "cached_read": f"{tokens['cached_read']:,} at \\${p.cached_read:.2f}",
+        "write": f"{tokens['input']:,} at \\${p.cache_write_5min - p.input:g} more",
+        "long": "input, hits ×2, output ×1.5",
+    }
+    for row, (line, (name, colour)) in enumerate(LINES.items()):
+        axes.barh(-row, paid[line], 0.36, color=COLOURS[colour])
+        axes.text(0, 0.37 - row, f"{name}: {asked[line]}", color=COLOURS["bound"], va="center")
+        beside(axes, f"\\${paid[line]:.5f}", (paid[line], -row), (5, 0), colour, va="center")
+    axes.text(0, 0.2 - len(LINES), f"the call: \\${total:.3f}", color=COLOURS["bound"], va="center", weight="bold")
+    axes.set(xlim=(0, 0.2), ylim=(-len(LINES) - 0.1, 0.65))
     axes.axis("off")
-    (hit, _), (written, _), (out, out_paid) = shares.values()
     return done(
         fig,
         "fig-bill",
-        f"Few tokens, much of the bill: output is {100 * out:.0f}% of this call's tokens and {100 * out_paid:.0f}%"
-        " of what it costs.",
-        f"Bars for one call on the price list of {card.model_name} ({card.valid_from}), by kind of token, from 0 to"
-        f" 100%: cache hits are {100 * hit:.0f}% of the tokens, tokens written to the cache {100 * written:.0f}% and"
-        f" output {100 * out:.0f}%; of the bill they are "
-        + drawing.listed([f"{100 * share:.0f}%" for _, share in shares.values()])
-        + ".",
+        f"One call, five lines: {100 * paid['long'] / total:.0f}% of the bill is there because the prompt is longer"
+        " than 200,000 tokens. Prices are per million tokens.",
+        f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in dollars: "
+        + drawing.listed([f"{name} {paid[line]:.5f}" for line, (name, _) in LINES.items()])
+        + f"; in all {total:.3f}.",
     )
 
 
@@ -229,8 +229,9 @@ CACHES = (
 
 
 def _implied(n_active: float, precision: str = "fp8") -> float:
-    """Bytes of KV per token that the board reads off a step, for weights in a number format."""
-    return eq.kv_implied(numbers.BOARD, n_active=n_active, flops=numbers.BOARD["flops"] / bytes_per_param(precision))
+    """Bytes of KV per token that the step implies on the running case's rack, for weights in a number format."""
+    rack = catalogue.system(RUNNING.system)
+    return eq.kv_implied(rack, precision=precision, n_active=n_active, step_context=numbers.STEP)
 
 
 def kv_sizes() -> Drawing:
@@ -419,50 +420,39 @@ def _ratios_say(cards: tuple[PriceCard, ...]) -> str:
 
 # --- long contexts ----------------------------------------------------------------------------------------------------
 
-ATTENDING = {"deepseek-v3": "first", "qwen3-235b-a22b": "second", "llama-3.1-405b": "third", "gemma-3-27b": "fourth"}
-MILLION = 1e6
 
-
-def _work(net: catalogue.Model, context: Any) -> Any:
-    """FLOPs of a new token at a context over those by weights alone; the attention of windows counted as it is."""
-    return eq.flop_per_token(
-        n_active=net.n_active, attention_flop=net.attention_flop(context) / context, context=context
-    ) / eq.flop_per_token(n_active=net.n_active, attention_flop=1, context=0)
-
-
-def attention_flops() -> Drawing:
-    """B16: FLOPs of a token against context in real models: attention passes the weights at thousands of tokens, not
-    at millions.
-    """
-    fig, axes = drawing.axes(5.0, 3.9)
-    context, found = np.geomspace(1e3, 1e7, 401), {}
-    axes.axvspan(MILLION, 1e7, color=COLOURS["muted"], alpha=0.15, lw=0)
-    _long_contexts(axes)
-    axes.set(yscale="log", ylim=(0.65, 130), ylabel="FLOPs of a token ÷ weights' (log scale)")
-    thousands(axes, "y")
-    for id, colour in ATTENDING.items():
-        net, found[id] = catalogue.model(id), numbers.attention_equal(id)
-        axes.plot(context, _work(net, context), color=COLOURS[colour])
-        axes.plot(found[id], 2, "o", color=COLOURS[colour], ms=7, zorder=4)
-    axes.axhline(1, color=COLOURS["weights"], lw=1.5, ls="--")
-    axes.text(1.3e3, 0.95, "weights alone", color=COLOURS["weights"], va="top")
-    axes.text(3.2 * MILLION, 1.1, "where the\nlecture\nexpects it", color=COLOURS["muted"], ha="center", va="bottom")
-    names = {id: plain(catalogue.model(id).name) for id in ATTENDING}
-    _listed(
-        axes, [(f"{names[id]}: {significant(found[id], 2)}", colour) for id, colour in ATTENDING.items()], 0.95, 0.075
-    )
-    axes.set_title("Dots: attention takes as much as the weights", loc="left")
+def floors() -> Drawing:
+    """What a token of input and of output costs at each context on the running case, and what the price list asks."""
+    fig, axes = drawing.axes(5.0, 4.2)
+    context = np.geomspace(1e3, 1e6, 201)
+    card = catalogue.price(numbers.BILLED)
+    least = {"output": numbers.least_output, "input": numbers.least_input}
+    shown = {"output": ("memory", "output"), "input": ("compute", "input")}
+    cost = {name: [of(at) / CHEAP for at in context] for name, of in least.items()}
+    for name, (colour, field) in shown.items():
+        asked = [getattr(card.rates(at), field) for at in (0, 1e6)]
+        axes.plot(context, cost[name], color=COLOURS[colour], lw=2.6)
+        edges = [1e3, card.above.tokens, card.above.tokens, 1e6]
+        axes.plot(edges, np.repeat(asked, 2), color=COLOURS[colour], ls=(0, (4, 2)), lw=2.2)
+        axes.text(1.15e3, asked[0] * 1.12, f"{name}: price", color=COLOURS[colour], va="bottom")
+    axes.text(2.4e4, 0.32, "output: cost", color=COLOURS["memory"], ha="right", va="bottom")
+    axes.text(2e4, 0.034, "input: cost", color=COLOURS["compute"], va="top")
+    axes.set(xscale="log", yscale="log", xlim=(1e3, 1e6), ylim=(0.008, 100))
+    axes.set(xlabel="tokens before it (log scale)", ylabel="$ per million tokens (log scale)")
+    axes.set_xticks([1e3, 1e4, 1e5, 1e6], ["1 k", "10 k", "100 k", "1 M"])
+    axes.set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
+    axes.minorticks_off()
+    says = lambda name: f"{name} from {significant(cost[name][0], 2)} to {significant(cost[name][-1], 2)}"
     return done(
         fig,
-        "fig-attention-flops",
-        "In published models attention takes as much compute as the weights at thousands to hundreds of thousands of"
-        " tokens, not at millions.",
-        "FLOPs of a new token, in times of what the weights take, against context from 1,000 to 10 million tokens,"
-        " both on log scales, for models in decoding. Each curve is level at 1, then rises with the context."
-        " Attention takes as much as the weights at"
-        f" {', '.join(f'{significant(at, 2)} ({names[id]})' for id, at in found.items())} tokens; DeepSeek's is"
-        " counted with its projections absorbed, as in decoding. The lecture expects attention's FLOPs to be"
-        " noticed at millions of tokens, a shaded region.",
+        "fig-floors",
+        "On a machine that we know, cost rises with the context and has no step. Prices are level, with one step at"
+        " 200,000 tokens.",
+        "Dollars per million tokens against the tokens before it, from 1,000 to a million, both on log scales. What"
+        f" DeepSeek-V3 costs on a GB200 NVL72 at peak rates rises all the way: {says('input')}, {says('output')}."
+        f" The price list of {card.model_name} ({card.valid_from}) is level, {card.usd_per_Mtok.input:g} for input and"
+        f" {card.usd_per_Mtok.output:g} for output, and steps up once at {card.above.tokens:,} tokens to"
+        f" {card.rates(1e6).input:g} and {card.rates(1e6).output:g}.",
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from blackboard.catalogue import Model, PriceCard, Rent, System, measurement, model, models, price, prices, system
+from blackboard.catalogue import Model, PriceCard, Rent, System, measurement, model, models, prices, system
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing import equations as eq
@@ -264,32 +264,6 @@ def listing(found: Implied) -> Page:
         table(title, ("Implied", "Value, and its range"), cells)
         + (f"<p>Doubts:</p><ul>{doubts}</ul>" if doubts else "")
     )
-
-
-def some_cards(*ids: str) -> Page:
-    """A few cards by their ids, in the columns that the lesson speaks of."""
-    rows = []
-    for found in (implied(price(id)) for id in ids):
-        p = found.card.usd_per_Mtok
-        rows.append(
-            [
-                f"{html.escape(found.card.offer)}, {found.card.valid_from}",
-                f"{p.input:g} / {p.output:g}",
-                significant(found.out_in, 2),
-                f"{significant(found.kv.mid / factor('kB/token'), 2)} kB" if found.kv else "no step",
-                f"use {least_uses(min(found.uses.values()))}" if found.uses else "no charge",
-                significant(found.margin.mid, 2),
-            ]
-        )
-    heads = (
-        "Price list",
-        "Input / output, $ per million",
-        "Output ÷ input",
-        "KV cache of a token, by the step",
-        "A write pays from",
-        "Input ÷ rent of a GB200 (DeepSeek until 2026: H800)",
-    )
-    return table("What a few price lists imply", heads, rows)
 
 
 def every_card() -> Page:

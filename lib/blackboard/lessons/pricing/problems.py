@@ -12,12 +12,10 @@ from blackboard.catalogue import Heads, Latent, PriceCard, chip, measurement, mo
 from blackboard.catalogue.prices import Above, TokenPrices
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.pricing import equations as eq
-from blackboard.notation import symbol
 from blackboard.problem import (
     Choice,
     Estimate,
     Expression,
-    Function,
     Ordering,
     Quantity,
     Step,
@@ -29,13 +27,12 @@ from blackboard.problem import (
 from blackboard.search import find_root
 from blackboard.units import factor, pretty
 
-STEP = "Turn a price step into KV cache bytes per token, and check them against an architecture."
-RATIO = "Turn the price ratio of output to input into what decode waits for."
-LONG = "Estimate what a long context costs in FLOPs and in memory traffic."
-TIERS = "Compute the bill of a call, and decide when and where to keep a KV cache."
-TRUST = "Judge how far a price can be trusted."
+COST = "Estimate what a token of input or output costs on a given machine."
+STEP = "Judge what a price step reveals about the machine, and what it does not."
+BILL = "Compute the bill of a call, and tell which part the cache saves."
+WRITE = "Decide when a cache write pays, and for how long to buy it."
+TIERS = "Find the memory in which a cache is cheapest to keep."
 
-ABOUT_300 = 300.0  # multiply-adds that the board's machine does while it reads a byte, 0:18:25
 MILLION, BILLION, GB, HOUR, YEAR = 1e6, 1e9, factor("GB"), factor("h"), 365 * factor("day")
 FP8, BF16 = 1.0, 2.0
 GEMINI, CLAUDE = "gemini-3.1-pro-preview@2026-02-19", "claude-opus-4.6@2026-03-13"  # on the day of the lecture
@@ -150,37 +147,38 @@ TEXT = CARD | PLAIN
 # --- from the context step to the KV cache ---------------------------------------------------------------------------
 
 
-def guessed(values: Values) -> Values:
-    """A card, and the board's machine: 300 multiply-adds for each byte."""
-    found = priced(values) | {"bandwidth": 1e12, "flops": 2 * ABOUT_300 * 1e12}
-    return found | {"implied_kv": eq.kv_implied(found, n_active=values["n_active"])}
+def bare(values: Values) -> Values:
+    """A card's price of input, and what a public model would cost on a GPU, all as in the text."""
+    case = {"sheet": "claude-opus-4.6@2026-02-05", "net": "deepseek-v3", "gpu": "gb200-nvl72", "hourly": 3.3}
+    found = case | priced(case) | served(case) | rented(case)
+    cost = eq.remat_cost(found)
+    return found | {"cost_usd": cost * MILLION, "over": found["input_price"] / cost}
 
 
 guess = Estimate(
     "A guess before you read",
     level="easy",
-    objective=STEP,
-    unit="byte/token",
-    display_unit=BYTES,
-    statement="On the price list of {date}, {card_name} costs more in requests longer than {step_context}. Suppose the price steps up exactly where loading the KV cache begins to take longer than compute. Suppose also that {n_active} are active (nobody outside knows), and that the machine does 300 multiply-adds while it loads one byte. How many bytes of KV cache does each token of context take, over all layers? A guess within a factor of three counts.",
-    parameters={"sheet": (GEMINI,), "n_active": (1e11, 2e11, 15e10)},
-    derived=guessed,
-    units=TEXT | {"implied_kv": "byte/token"},
-    answer=eq.kv_implied,
-    independent_check=v.n_active / ABOUT_300 / v.step_context,
+    objective=COST,
+    unit="USD/token",
+    display_unit="$/Mtok",
+    statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input. Its size is not public. Suppose that it were as large as {net_name}, which stores {n_total} and activates {n_active} per token. It runs on {gpu_name} GPUs that rent at {hourly} per hour, and each does {flops} in FP8 (a multiply-add counts as two FLOPs), all the time. How many dollars of rent does a million tokens of a short prompt take? A guess within a factor of three counts.",
+    derived=bare,
+    units=TEXT | {"cost_usd": "USD", "over": "1"},
+    answer=eq.remat_cost,
+    independent_check=lambda v: v["hourly"] / (v["flops"] * 3600 / sum([v["n_active"]] * 2)),
     misconceptions={
-        lambda v: model("deepseek-v3").kv_bytes_per_token(): "That is typical of models with a public architecture. With such a cache, loading it would be slower than compute long before the step.",
-        v.n_active / v.step_context: "Those are multiply-adds per token of context. The machine loads only one byte in the time of 300 of them.",
-        v.n_active * ABOUT_300 / v.step_context: "You multiplied by 300. The machine loads fewer bytes than it does multiply-adds, so divide.",
+        v.in_usd / MILLION: "Then the provider would have nothing left for idle hours, research and profit. Count the FLOPs.",
+        eq.remat_cost.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
+        eq.remat_cost.at(rent=v.hourly): "The rent is per hour, and FLOP/s are per second: seconds for hours.",
     },
-    explanation="By these numbers it is {implied_kv}. Most models whose architecture is public keep tens to hundreds of kilobytes per token. So either this model is unusual, or the step is not where the cost begins to rise.",
+    explanation="It is {cost_usd}, and the price is {over} times as much. No server runs at its peak all the time, and long prompts cost more. But the gap is wide.",
     hints=(
-        "A new token takes one multiply-add per active parameter. How many bytes does the machine load in that time?",
-        "Those bytes are the cache of the whole context. Divide them among its tokens.",
+        "How many tokens does a GPU compute in an hour?",
+        "2 × active parameters ÷ FLOP/s is the time of one token. Multiply by the rent per second.",
     ),
     solution=(
-        Step("Bytes loaded during the compute of one token:", v.n_active / ABOUT_300, "byte"),
-        f"Divided among {{step_context}}, ${eq.kv_implied.latex}$ =",
+        Step("A million tokens keep a GPU busy for", 2 * v.n_active * MILLION / v.flops, "s"),
+        f"At the rent of a GPU, ${eq.remat_cost.latex}$ =",
     ),
 )
 
@@ -419,7 +417,7 @@ sizes = Ordering(
 waits = Choice(
     "Five times the price",
     level="easy",
-    objective=RATIO,
+    objective=COST,
     statement="On a price list, a token of output costs five times as much as a token of input. Assume that prices follow costs and that prefill is bound by compute. What does the ratio reveal about decode?",
     options=[
         wrong("A token of output takes five times as much compute as a token of input.", "The compute is the same: every token meets every active parameter once. What differs is the memory traffic."),
@@ -447,7 +445,7 @@ def passed(values: Values) -> Values:
 crossing = Quantity(
     "How long a pass must be",
     level="easy",
-    objective=RATIO,
+    objective=COST,
     unit="token/sequence",
     display_unit="token",
     statement="On the price list of {date}, {card_name} charges {ratio} times as much for output as for input. Assume that this is memory time divided by compute time in a decode step, with one new token per sequence. A pass with more tokens of each sequence loads weights and KV cache once for all of them. From how many tokens per sequence on does a pass keep the compute busy all the time? Batch and context stay the same.",
@@ -492,7 +490,7 @@ def opened(values: Values) -> Values:
 decoding = Quantity(
     "The context behind a ratio",
     level="hard",
-    objective=RATIO,
+    objective=COST,
     unit="token/sequence",
     display_unit="token",
     statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input and {out_usd} of output. Its model activates {n_active} and keeps {kv_bytes_per_token} of KV cache over all layers. It runs on many GPUs ({gpu_name}) that share the compute and the memory traffic: each does {flops} in FP8 (a multiply-add counts as two FLOPs) and loads {bandwidth}. The batch is {times} times the critical batch, at which loading the weights alone takes as long as compute. Input is priced by compute, output by memory traffic, with the same margin. Attention is dense, and its own FLOPs are left out. At which mean context does decode run?",
@@ -532,7 +530,7 @@ def attending(values: Values) -> Values:
 attention = Quantity(
     "When attention takes as much compute as the weights",
     level="hard",
-    objective=LONG,
+    objective=COST,
     unit="token/sequence",
     display_unit="token",
     statement="{net_name} activates {n_active}, and each takes a multiply-add for a new token. In each of its {layers} layers there are {query_heads} query heads and {kv_heads} KV heads of {head_dim} numbers. To attend to one earlier token, a query head multiplies its {head_dim} numbers with those of a key and sums them up. Then it adds that token's value, also {head_dim} numbers, times a weight to its result. A multiply-add is two FLOPs. At which context does a new token take as many FLOPs for attention as for the weights?",
@@ -575,7 +573,7 @@ LAYOUT = {"layout": "", "entry_bytes": "byte", "index_bytes": "byte", "selected"
 sparse = Quantity(
     "What an index saves",
     level="medium",
-    objective=LONG,
+    objective=COST,
     unit="1",
     statement="DeepSeek-V3.2 uses sparse attention. For each new token every layer loads an index key of {index_bytes} for every token of the context. It then loads full cache entries of {entry_bytes} each for the {selected} that score best. Dense attention would load the entries of all tokens. At a context of {context}, how many times as many bytes would dense attention load?",
     parameters={"context": (65536, 32768, 100000, 40000, 48000, 50000, 60000, 80000, 90000, 120000, 128000, 150000, 160000, 180000), "layout": (VLLM, "bf16", "fp8")},
@@ -604,7 +602,7 @@ sparse = Quantity(
 block = Expression(
     "The best block",
     level="hard",
-    objective=LONG,
+    objective=COST,
     statement="Attention selects in two stages. The context of L tokens is divided into blocks of equal length. For a new token one summary is loaded for each block, then all entries of the k_block best blocks. A summary is as large as an entry. Write the block length, in tokens, with the least memory traffic.",
     formula=eq.block_best,
     independent_check=lambda v: solve(diff(eq.block_read.expr, eq.block), eq.block)[0],
@@ -629,35 +627,6 @@ block = Expression(
 # --- where a KV cache lies -------------------------------------------------------------------------------------------
 
 GPUS = ("gb200-nvl72", "b200", "h200")
-
-remat = Quantity(
-    "Computing it again",
-    level="medium",
-    objective=TIERS,
-    unit="USD/token",
-    display_unit="$/Mtok",
-    statement="A token's KV cache was not kept, so the token goes through prefill again. The model stores {n_total} and activates {n_active} per token. Its {gpu_name} GPUs rent at {hourly} per hour, and each does {flops} in FP8 (a multiply-add counts as two FLOPs). They compute all the time at that rate, and attention's own FLOPs are left out. How many dollars do a million such tokens cost?",
-    parameters={"gpu": GPUS, "hourly": (2.0, 3.0, 4.0), "n_active": (1e11, 37e9, 2e11), "n_total": (7e11, 1e12)},
-    derived=rented,
-    units=TEXT,
-    answer=eq.remat_cost,
-    independent_check=lambda v: v["hourly"] / (v["flops"] * 3600 / sum([v["n_active"]] * 2)),
-    misconceptions={
-        eq.remat_cost / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
-        eq.remat_cost.at(rent=v.hourly): "The rent is per hour, and FLOP/s are per second: seconds for hours.",
-        eq.remat_cost / MILLION: "That is one token. The question is about a million.",
-        eq.remat_cost.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
-    },
-    explanation="Cents. Claude Opus 4.6 charged {lecture_usd} for a million tokens of input. Even at half the peak rate there is a wide gap between this cost and that price.",
-    hints=(
-        "How many tokens does a GPU compute in an hour?",
-        "2 × active parameters ÷ FLOP/s is the time of one token. Multiply by the rent per second.",
-    ),
-    solution=(
-        Step("A million tokens keep a GPU busy for", 2 * v.n_active * MILLION / v.flops, "s"),
-        Step(f"${eq.remat_cost.latex}$, for a million tokens", eq.remat_cost * MILLION, "USD"),
-    ),
-)
 
 
 def held(values: Values) -> Values:
@@ -853,7 +822,7 @@ kept = Quantity(
 hits = Choice(
     "Are hits free?",
     level="easy",
-    objective=TIERS,
+    objective=BILL,
     statement="A request finds the KV cache of its prompt in the provider's flash memory. What do these cached tokens still cost the provider, from the hit to the end of the answer?",
     options=[
         wrong("nothing: their work was done and paid for when the cache was written", "Only the compute was paid for. The cache must still be loaded, and then it takes memory and bandwidth like any other context."),
@@ -894,7 +863,7 @@ WRITES = (CLAUDE, "claude-fable-5.1@2026-09-01", "claude-opus-5.5@2026-09-22", "
 one_bill = Quantity(
     "One call, one bill",
     level="easy",
-    objective=TIERS,
+    objective=BILL,
     unit="USD",
     statement="An agent calls {card_name} at the prices of {date}. Of its prompt, {hit_tokens} are found in the cache at {hit_usd} per million. The other {new_tokens} are written to the cache for {kept_for}, at {write_usd} per million; ordinary input costs {in_usd}. The answer has {answer_tokens} at {out_usd} per million. How many dollars does the call cost?",
     parameters={"sheet": WRITES, "hold_time": (HOUR, 300.0), "hit_tokens": (120_000, 30_000, 80_000), "new_tokens": (8_000, 2_000, 20_000), "answer_tokens": (600, 2_500)},
@@ -921,7 +890,7 @@ one_bill = Quantity(
 break_even = Quantity(
     "What caching saves",
     level="medium",
-    objective=TIERS,
+    objective=WRITE,
     unit="1",
     display_unit="%",
     statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input, {write_usd} for writing them into a cache that keeps them for {kept_for} after each use, and {hit_usd} for a hit. Each hit renews the cache at no charge. The same prompt is used {times} times, the first use included, always in time. What share of the prompt's input cost does the cache save, in percent?",
@@ -945,30 +914,81 @@ break_even = Quantity(
     ),
 )
 
-OMEGA, RHO = eq.write_ratio, eq.read_ratio
-USES = symbol("uses_even")
 
-uses = Function(
-    "Write the break-even",
-    level="medium",
-    objective=TIERS,
-    statement="Write a Python function of write_ratio and read_ratio, the prices of a cache write and of a cache hit divided by the input price. It returns the number of uses at which one write and hits ever after cost as much as paying for input each time. The use that writes counts as the first. Do not round. The function is called by name, with numbers.",
-    formula=eq.uses_even,
-    independent_check=lambda v: solve(OMEGA + RHO * (USES - 1) - USES, USES)[0],
+CHARGES = tuple((usd, round(usd * write, 2), round(usd * hit, 2)) for usd, write, hit in product((2.0, 4.0, 0.8, 5.0, 10.0), (1.5, 1.25, 1.75), (0.25, 0.2, 0.4)))  # made-up prices of input, a write and a hit
+
+
+def charged(values: Values) -> Values:
+    """Made-up prices per million tokens, and the ratios that they give."""
+    usd, write, hit = values["charges"]
+    return {"in_usd": usd, "write_usd": write, "hit_usd": hit, "write_ratio": write / usd, "read_ratio": hit / usd}
+
+
+come_back = Quantity(
+    "How many must come back?",
+    level="easy",
+    objective=WRITE,
+    unit="1",
+    display_unit="%",
+    statement="A provider charges {in_usd} for a million tokens of plain input, {write_usd} for tokens that are written to its cache, and {hit_usd} for hits. Of the tokens that you send, some are hits, and all others are written. Which share must be hits, in percent, for this to cost as much as sending everything as plain input?",
+    parameters={"charges": CHARGES},
+    derived=charged,
+    units=TEXT,
+    answer=eq.hit_rate_even,
+    independent_check=lambda v: root(lambda h: v["in_usd"] - h * v["hit_usd"] - (1 - h) * v["write_usd"], 1e-6, 1.0),
     misconceptions={
-        (OMEGA - 1) / (1 - RHO): "That is the number of hits. The use that writes counts as well.",
-        OMEGA / (1 - RHO): "You charge the first use for a write and a hit. It only writes.",
-        (1 - RHO) / (OMEGA - RHO): "Upside down.",
-        OMEGA / RHO: "That many hits cost as much as one write. But what would all the uses have cost without a cache?",
+        (v.write_ratio - 1) / (1 - v.read_ratio): "Those are hits for each write. The question is about their share of all tokens.",
+        (v.write_ratio - 1) / v.write_ratio: "A hit costs something, too. Subtract its price from what it saves.",
+        (1 - v.read_ratio) / (v.write_ratio - v.read_ratio): "That is the share that may be written. The rest must be hits.",
     },
-    explanation="Call it with the ratios of any price list. Above the number that it returns, the cache is cheaper.",
+    explanation="A small share. A hit saves much more than a write costs extra, so a cache pays unless most prompts are sent only once.",
     hints=(
-        "Write both bills for n uses, in units of input.",
-        "def uses(write_ratio, read_ratio): ...",
+        "A write costs more than plain input, a hit less. How much is each difference?",
+        "With a share of hits, what is the mean price of a token? Set it equal to that of plain input.",
     ),
     solution=(
-        "One write and n - 1 hits against n times input: ω + ϱ(n − 1) = n, so",
-        Step(f"${eq.uses_even.latex}$, as code:", "(write_ratio - read_ratio) / (1 - read_ratio)"),
+        Step("A write costs extra, in units of plain input:", v.write_ratio - 1, "1"),
+        Step("A hit costs less than a write by", v.write_ratio - v.read_ratio, "1"),
+        f"${eq.hit_rate_even.latex}$ =",
+    ),
+)
+
+
+def kept_longer(values: Values) -> Values:
+    """What a drawn card asks for both times of keeping, and the share that hits with the shorter."""
+    found = cached(values | {"hold_time": 300})
+    hour = card_of(values["sheet"]).usd_per_Mtok.cache_write_1h
+    return found | {"hour_usd": hour, "hour_ratio": hour / found["in_usd"], "short_hits": values["short_percent"] / 100}
+
+
+PER_MISS = (v.write_ratio - v.read_ratio) / (v.hour_ratio - v.read_ratio)  # what a miss costs more than a hit: five minutes' over the hour's
+
+returns = Quantity(
+    "Five minutes or an hour",
+    level="medium",
+    objective=WRITE,
+    unit="1",
+    display_unit="%",
+    statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input. Tokens written into a cache that keeps them for five minutes cost {write_usd}, for an hour {hour_usd}, and hits cost {hit_usd}. Each hit renews the cache at no charge. With the cache of five minutes, {short_percent} percent of the tokens that you send are hits, and all others are written. From which share of hits on, in percent, would the cache of an hour be cheaper?",
+    parameters={"sheet": (*HITS, *WRITES, "claude-sonnet-4.5@2025-09-29", "claude-opus-5@2026-07-24"), "short_percent": (40, 60, 70, 50, 80, 30, 20)},
+    derived=kept_longer,
+    units=TEXT | {"short_percent": "1", "hour_usd": "USD"},
+    answer=1 - (1 - v.short_hits) * PER_MISS,
+    independent_check=lambda v: root(lambda h: v["short_hits"] * v["hit_usd"] + (1 - v["short_hits"]) * v["write_usd"] - h * v["hit_usd"] - (1 - h) * v["hour_usd"], 1e-6, 1.0),
+    misconceptions={
+        v.short_hits: "With as many hits both would cost the same only if a miss cost the same. Writing for an hour costs more.",
+        (1 - v.short_hits) * PER_MISS: "Those are the misses that the hour may have. The question is about hits.",
+        (v.hour_ratio - 1) / (v.hour_ratio - v.read_ratio): "There the hour costs as much as no cache. Compare it with five minutes.",
+    },
+    explanation="Whatever the share was, the hour must turn the same part of the misses into hits. For writes at 1.25 and 2 times input and hits at a tenth, it is 39 percent.",
+    hints=(
+        "What does a token cost on average with the five minutes? Hits at the price of a hit, the rest at the price of a write.",
+        "Write the same for the hour with an unknown share, and set both equal.",
+    ),
+    solution=(
+        Step("Misses with five minutes:", 1 - v.short_hits, "1"),
+        Step("What a miss costs more than a hit, five minutes' divided by the hour's:", PER_MISS, "1"),
+        "So the hour may have that part of the misses. Its hits, in percent:",
     ),
 )
 
@@ -991,7 +1011,7 @@ def bought(values: Values) -> Values:
 pay_off = Quantity(
     "Renting the memory",
     level="hard",
-    objective=TIERS,
+    objective=WRITE,
     unit="s",
     display_unit="h",
     statement="On the price list of {date}, {card_name} charges {storage_usd} for storing a million cached tokens for an hour. Its cache size is not public: take that of {net_name}, {kv_bytes_per_token} over all layers, stored once. Suppose that the cache is in {device}, which cost {gb_usd} per GB ({bought}). After how many hours of storage has a customer paid for the memory under the tokens?",
@@ -1043,7 +1063,7 @@ def sold(values: Values) -> Values:
 margin = Quantity(
     "Price over cost",
     level="medium",
-    objective=TRUST,
+    objective=STEP,
     unit="1",
     statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input and {out_usd} of output. {size_words} {n_total} stored, {n_active} active. GPUs ({gpu_name}) rent at {hourly} per hour, and each does {flops} in FP8 (a multiply-add counts as two FLOPs). Let prefill compute all the time at that rate, attention's own FLOPs left out. How many times the rent of its prefill does a customer pay for a token of input?",
     parameters={"sheet": tuple(SOLD), "hourly": (2.0, 3.0, 4.0, 2.2, 2.4, 2.5, 2.8, 3.2, 3.5, 3.6)},
@@ -1075,7 +1095,7 @@ BEFORE, AFTER = price("claude-opus-4.6@2026-02-05"), price(CLAUDE)
 no_step = Choice(
     "The step that went away",
     level="medium",
-    objective=TRUST,
+    objective=STEP,
     statement=f"On {BEFORE.valid_from} {named(BEFORE)} cost {BEFORE.above.input_multiplier:g} times as much for input and {BEFORE.above.output_multiplier:g} times as much for output in requests longer than {BEFORE.above.tokens:,} tokens. On {AFTER.valid_from} the same model at the same prices had no such step, up to a million tokens. What can be concluded?",
     independent_check=lambda v: "b" if AFTER.above is None and BEFORE.usd_per_Mtok == AFTER.usd_per_Mtok else "a",
     options=[
