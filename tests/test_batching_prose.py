@@ -30,9 +30,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "hbm": f"{72 * 186e9 / 1e12:.2f} TB",
         "drain_rack": f"{72 * 186e9 / bandwidth * 1e3:.2f} ms",
         "full": f"{round((72 * 186e9 - total) / (10_000 * kv), -2):,.0f}",
+        "long_kv": f"{10_000 * kv / 1e6:.0f} MB",
+        "long_slow": f"{(total + 1720 * 10_000 * kv) / bandwidth * 1e3:.1f} ms",
+        "long_quick": f"{(total + 115 * 10_000 * kv) / bandwidth * 1e3:.1f} ms",
         "full_compute": f"{(72 * 186e9 - total) / (10_000 * kv) * 2 * active / flops * 1e3:.1f} ms",
         "throughput": f"{2000 / ((total + 2e6 * kv) / bandwidth) / 1e6:.2f} million tokens",
-        "speed_rack": f"{bandwidth / (total + 2e6 * kv):.0f}",
         "slow_step": f"{(total + 256 * 1000 * kv) / bandwidth * 1e3:.3f} ms",
         "slow_cost": f"${72 * 2 / 3600 * (total + 256 * 1000 * kv) / bandwidth / 256 * 1e6:.3f}",
         "cheapest": f"${72 * 2 / 3600 * 2 * active / flops * 1e6:.5f}",
@@ -83,6 +85,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     for name, rate in {"fp8": flops, "bf16": flops / 2}.items():
         attend = 2 * 128 * (512 + 64 + 512) * 61 / rate  # s per token of context
         token = 2 * active / flops + 1000 * attend
+        assert told[f"attend_{name}"] == f"{1e12 * attend:.1f} ns"
         assert told[f"token_{name}"] == f"{token * 1e9:.0f} ns"
         assert told[f"kink_{name}"] == f"{round(total / bandwidth / (token - 1000 * kv / bandwidth), -2):,.0f}"
         assert told[f"cheapest_{name}"] == f"${72 * 2 / 3600 * token * 1e6:.4f}"

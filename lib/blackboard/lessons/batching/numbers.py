@@ -78,10 +78,11 @@ def with_attention(slower: float) -> WithAttention:
 
 def attention() -> dict[str, str]:
     """What attention's own compute moves, if it computes at the rate of FP8 or at half of that."""
-    told = {}
+    told: dict[str, str] = {}
     for name, slower in {"fp8": 1, "bf16": 2}.items():
         moved = with_attention(slower)
         told |= {
+            f"attend_{name}": pretty(moved.token - eq.compute_time(RUNNING, batch=1), "s"),
             f"token_{name}": pretty(moved.token, "s"),
             f"kink_{name}": significant(moved.kink, 2),
             f"cheapest_{name}": f"${significant(moved.cost_floor * MILLION, 3)}",
@@ -199,9 +200,18 @@ def fast_rows() -> list[tuple[float, float, float, float, float]]:
 
 
 def fast_worst() -> dict[str, str]:
-    """How far from the two walls that card can be, at any context of the table."""
+    """How far from the two walls that card can be at any context of the table, and its last row step by step."""
     *_, above, saving = zip(*fast_rows())
-    return {"fast_above": f"{max(above) - 1:.0%}", "fast_saving": f"{max(saving):.1f}"}
+    context, *batches = fast_rows()[-1][:3]
+    steps = [eq.step_time(RUNNING, context=context, batch=batch) for batch in batches]
+    return {
+        "fast_above": f"{max(above) - 1:.0%}",
+        "fast_saving": f"{max(saving):.1f}",
+        "long_standard": significant(batches[0], 3),
+        "long_fast": significant(batches[1], 3),
+        "long_slow": pretty(steps[0], "s", 2),
+        "long_quick": pretty(steps[1], "s", 2),
+    }
 
 
 def fast_table() -> Page:
@@ -232,13 +242,13 @@ def train() -> dict[str, str]:
         "drain_rack": pretty(eq.drain_time(RUNNING), "s", 4),
         "hbm": pretty(known["hbm"], "byte", 4),
         "long": f"{LONG:,}",
+        "long_kv": pretty(LONG * known["kv_bytes_per_token"], "byte"),
         "full": significant(full, 3),
         "full_compute": pretty(eq.compute_time(RUNNING, batch=full), "s", 2),
         "worst": ms(eq.worst_latency(interval=INTERVAL)),
         "mean": ms(eq.mean_latency(interval=INTERVAL)),
         "step_rack": pretty(step, "s"),
         "throughput": f"{eq.throughput(batch=BUSY, interval=step) / 1e6:.2f} million tokens",
-        "speed_rack": f"{1 / step:,.0f}",
         "rent_least": f"${min(rents):.2f}",
         "rent_most": f"${max(rents):.2f}",
     }
