@@ -19,7 +19,6 @@ _LOADS = (
 QUOTED = {
     "20": "the lecture's interval in ms, 0:22:13",
     "64": "departures per second, 0:26:58; rows in the measurements",
-    "100": "the batch at which the first chart begins",
     "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of its layers",
     "3600": "seconds of an hour",

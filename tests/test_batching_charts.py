@@ -70,18 +70,18 @@ def test_still_says_what_the_formulas_say():
     """The numbers in the pictures' titles are those of the worked case."""
     said = " ".join(ElementTree.fromstring(charts.latency_chart().still).itertext())
     assert (
-        f"floor {eq.latency_floor(RUNNING) * 1e3:.3g} ms" in said and f"kink at B = {eq.crossing(RUNNING):,.0f}" in said
+        f"floor {eq.latency_floor(RUNNING) * 1e3:.4g} ms" in said and f"kink at B = {eq.crossing(RUNNING):,.0f}" in said
     )
     assert f"L* = {eq.balanced_context(RUNNING):,.0f}" in said
 
 
 def test_the_trade_off_says_speed_and_price():
-    """The reader's speed along the curve is one over the step's time, and the title has it at the batch chosen."""
+    """The user's speed along the curve is one over the step's time, and the title has it at the batch chosen."""
     chart = charts.tradeoff_chart()
     said = " ".join(ElementTree.fromstring(chart.still).itertext())
     batch = 2_000
     price = 72 * LECTURE_RENT / 3600 * eq.step_time(RUNNING, batch=batch) / batch * 1e6
-    assert f"{1 / eq.step_time(RUNNING, batch=batch):,.0f} tokens/s for each reader" in said
+    assert f"{1 / eq.step_time(RUNNING, batch=batch):,.0f} tokens/s for each user" in said
     assert f"${price:.3g} per million tokens" in said
     assert f"at most {1 / eq.latency_floor(RUNNING):,.0f} tokens/s" in said
     params, steps = (json.loads(json.dumps(chart.spec[part])) for part in ("params", "transform"))

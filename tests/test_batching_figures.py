@@ -34,7 +34,7 @@ def test_board_figures_say_floor_and_kink(case):
     """Floor, kink and prices of B1 and B2 by hand; the kink is at the same batch in both."""
     flops, bandwidth, stored, active, kv = rack(case)
     floor, kink = stored / bandwidth, stored / bandwidth / (2 * active / flops - kv / bandwidth)
-    assert f"floor of {floor * 1e3:.3g} ms" in picture(figures, "latency", (case,)).alt
+    assert f"floor of {floor * 1e3:.4g} ms" in picture(figures, "latency", (case,)).alt
     assert f"at a batch of {kink:,.0f}." in picture(figures, "latency", (case,)).alt
     assert f"at a batch of {kink:,.0f}." in picture(figures, "cost", (case,)).alt
     rent = LECTURE_RENT / 3600 * catalogue.system(case.system).chips * 1e6
@@ -44,10 +44,10 @@ def test_board_figures_say_floor_and_kink(case):
 
 
 def test_worked_case_is_the_lectures():
-    """Figure B1 shows the oracles of the worked rack: 0.684 ms, and a kink at twice 5,321 as L is about half of L*."""
+    """Figure B1 shows the oracles of the worked rack: 0.6836 ms, and a kink at twice 5,321 as L is about half of L*."""
     assert eq.latency_floor(WORKED) == pytest.approx(0.6836e-3, rel=1e-4)
     assert eq.critical_batch(WORKED) == pytest.approx(5321, abs=0.5)
-    assert "0.684 ms" in picture(figures, "latency", (WORKED,)).alt
+    assert "0.6836 ms" in picture(figures, "latency", (WORKED,)).alt
 
 
 @pytest.mark.parametrize("case", [WORKED, RUNNING])

@@ -3,6 +3,7 @@
 import pytest
 
 from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching import numbers, simulation
 
 
@@ -17,16 +18,27 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     expected = {
         "floor": f"{total / bandwidth * 1e3:.3f} ms",
         "fastest": f"{bandwidth / total:,.0f}",
-        "first_bytes": f"{active / 1e9:.1f} GB",
         "flops": f"{flops / 1e15:.0f} PFLOP/s",
         "compute_one": f"{2 * active / flops * 1e9:.1f} ns",
         "sequence_kv": f"{1000 * kv / 1e6:.1f} MB",
         "kv_one": f"{1000 * kv / bandwidth * 1e9:.0f} ns",
+        "kv_two": f"{2000 * kv / bandwidth * 1e9:.0f} ns",
+        "gap": f"{(2 * active / flops - 1000 * kv / bandwidth) * 1e9:.1f} ns",
+        "least": "100",
+        "least_saving": f"{(total + 1e5 * kv) / bandwidth / 100 / (2 * active / flops):.0f}",
+        "exchange": f"{58 * 2 * 32 * 9 * 7000 * 3 / 900e9 * 1e3:.2f} ms",  # 32 tokens to 9 experts, FP8 out, BF16 back
+        "hbm": f"{72 * 186e9 / 1e12:.2f} TB",
+        "drain_rack": f"{72 * 186e9 / bandwidth * 1e3:.2f} ms",
+        "full": f"{round((72 * 186e9 - total) / (10_000 * kv), -2):,.0f}",
+        "long_kv": f"{10_000 * kv / 1e6:.0f} MB",
+        "long_slow": f"{(total + 1720 * 10_000 * kv) / bandwidth * 1e3:.1f} ms",
+        "long_quick": f"{(total + 115 * 10_000 * kv) / bandwidth * 1e3:.1f} ms",
+        "full_compute": f"{(72 * 186e9 - total) / (10_000 * kv) * 2 * active / flops * 1e3:.1f} ms",
+        "throughput": f"{2000 / ((total + 2e6 * kv) / bandwidth) / 1e6:.2f} million tokens",
         "slow_step": f"{(total + 256 * 1000 * kv) / bandwidth * 1e3:.3f} ms",
         "slow_cost": f"${72 * 2 / 3600 * (total + 256 * 1000 * kv) / bandwidth / 256 * 1e6:.3f}",
         "cheapest": f"${72 * 2 / 3600 * 2 * active / flops * 1e6:.5f}",
         "busy_saving": f"{(total + 2e6 * kv) / bandwidth / 2000 / (2 * active / flops):.1f}",
-        "first_floor": f"{active / bandwidth * 1e6:.0f} µs",
         "weight_bytes": f"{total / 1e9:.0f} GB",
         "bandwidth": f"{bandwidth / 1e12:.0f} TB/s",
         "intensity": f"{flops / 2 / bandwidth:.1f}",
@@ -44,23 +56,15 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fast_ratio": "15",
         "worst": "40 ms",
         "mean": "30 ms",
-        "throughput_20": "100,000 tokens/s",
-        "step_h200": f"{(total + 2e6 * kv) / (8 * 4.8e12) * 1e3:.1f} ms",
-        "rack_more": f"{0.020 / ((total + 2e6 * kv) / bandwidth):.0f}",
         "chip_flops": "5 PFLOP/s",
         "chip_bandwidth": "8 TB/s",
         "covered": "96%",  # 1 - (31/32)^100
-        "moe_layers": "58",
         "embed_active": f"{129_280 * 7168 / active:.1%}",
         "spread_bytes": f"{total / 72e9:.1f} GB",
         "copied_bytes": f"{(experts / 72 + attention + rest) / 1e9:.0f} GB",
         "copied_floor": f"{(experts / 72 + attention + rest) / 8e12 * 1e3:.1f} ms",
         "overstated": f"{total / (total - experts * (31 / 32) ** 100) - 1:.0%}",
-        "first_less": f"{total / active:.0f}",
         "large_saving": f"{(total + 1e7 * kv) / bandwidth / 1e4 / (2 * active / flops) - 1:.0%}",
-        "exchange": "0.82 ms",  # the paper rounds 61 layers x 2 x 6.72 us
-        "exchange_one": f"{11.905 + 12.557:.1f} µs",
-        "exchange_lone": f"{58 * (11.905 + 12.557) / 1000:.1f} ms",
         "engine_least": f"{128 * 8 / 18598 / ((total + 16384 * 4096 * kv) / (128 * 3.35e12)):.1f}",
         "engine_most": f"{256 * 8 / 22282 / ((total + 18432 * 2000 * kv) / (72 * 3.35e12)):.1f}",
         "lone": "89",
@@ -68,9 +72,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fast_above": f"{0.12:.0%}",  # see the last test
         "fast_saving": "1.6",
         "step_rack": f"{(total + 2e6 * kv) / bandwidth * 1e3:.2f} ms",
-        "balanced_fp8": f"{round(2 * active / (flops * kv / bandwidth - 2 * 128 * 1088 * 61), -2):,.0f} tokens",
-        "balanced_bf16": f"{round(2 * active / (flops * kv / bandwidth - 2 * 2 * 128 * 1088 * 61), -2):,.0f} tokens",
-        "idle_20ms": f"{2000 * 2 * active / flops / 0.020:.1%}",
         "drain_least": "13 ms",
         "drain_most": "39 ms",
         "fast_price": "6",
@@ -81,6 +82,15 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kink": f"{round(total / bandwidth / (2 * active / flops - 1000 * kv / bandwidth), -1):,.0f}",
     }
     assert {name: told[name] for name in expected} == expected
+    for name, rate in {"fp8": flops, "bf16": flops / 2}.items():
+        attend = 2 * 128 * (512 + 64 + 512) * 61 / rate  # s per token of context
+        token = 2 * active / flops + 1000 * attend
+        assert told[f"attend_{name}"] == f"{1e12 * attend:.1f} ns"
+        assert told[f"token_{name}"] == f"{token * 1e9:.0f} ns"
+        assert told[f"kink_{name}"] == f"{round(total / bandwidth / (token - 1000 * kv / bandwidth), -2):,.0f}"
+        assert told[f"cheapest_{name}"] == f"${72 * 2 / 3600 * token * 1e6:.4f}"
+        balanced = 2 * active / flops / (kv / bandwidth - attend)
+        assert told[f"balanced_{name}"] == f"{round(balanced, -2):,.0f} tokens"
     step = max(2 * 256 * active / flops, (total + 256 * 1000 * kv) / bandwidth) / 256
     assert told["slow_saving"] == f"{step / max(2 * active / flops, 1000 * kv / bandwidth):.0f}"
 
@@ -102,3 +112,22 @@ def test_past_the_balanced_context_the_fast_card_has_a_closed_form():
     x = (2.5 - 1) * 6 / (6 - 1)
     *_, above, saving = numbers.fast_rows()[-1]
     assert above == pytest.approx(1 + x / 15) and saving == pytest.approx((1 + x) / x)
+
+
+def test_without_attention_the_comparison_is_the_roofline():
+    """With attention left out, the fold's numbers are the formulas'; with it, they meet the definition of each."""
+    plain = numbers.with_attention(0)
+    assert plain.kink == pytest.approx(eq.crossing(RUNNING)) and plain.balanced == pytest.approx(
+        eq.balanced_context(RUNNING)
+    )
+    assert plain.cost_floor == pytest.approx(eq.cost_floor(RUNNING, rent=2 / 3600))
+
+
+def test_a_batch_that_fills_the_memory_is_the_cheapest_at_long_contexts():
+    """At 10,000 tokens each sequence that fits makes a token cheaper, and the full step takes the drain time."""
+    case = RUNNING._replace(context=numbers.LONG)
+    known = case.symbols()
+    full = (known["hbm"] - known["n_total"]) / (numbers.LONG * known["kv_bytes_per_token"])
+    costs = [eq.cost_per_token(case, batch=full * share, rent=1) for share in (0.25, 0.5, 0.75, 1)]
+    assert costs == sorted(costs, reverse=True)
+    assert eq.step_time(case, batch=full) == pytest.approx(eq.drain_time(case))

@@ -6,7 +6,7 @@ SPEED = {
     "How long does a step take at least?": ("batching.step_time", "batching.latency_floor"),
     "From which batch on does a step wait for compute?": ("batching.critical_batch", "batching.crossing"),
     "From which context on does no batch help?": ("batching.balanced_context", "batching.mfu_limit"),
-    "How many tokens per second does a rack make, and each reader get?": ("batching.ceiling", "batching.reader_speed"),
+    "How many tokens per second does a rack make, and each user get?": ("batching.ceiling", "batching.user_speed"),
     "How many users does a mixture of experts need?": ("sparsity.expert_batch", "sparsity.free_sparsity"),
     "What does a small batch load of a mixture of experts?": ("sparsity.coverage", "sparsity.bytes_touched"),
     "When does a longer chain of racks stop waiting?": ("pipelining.in_flight", "pipelining.utilisation"),

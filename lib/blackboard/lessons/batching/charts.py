@@ -91,7 +91,7 @@ def latency_chart() -> InteractiveChart:
     """Time of a step against batch, with machine, model, precision, context and sparsity to choose."""
     encoding = {"x": BATCH, "y": marks.log_axis("step", "ms per step", 0.01, 1000)}
     floor = inside(eq.latency_floor, "ms")
-    floor_said = marks.said(floor, ",.3r")
+    floor_said = marks.said(floor, ",.4r")
     compute_at, kv_at = (
         f"max({least!r}, {formula.vega(batch=batch)})"
         for least, formula, batch in [(4e-5, eq.compute_time, 3 * LEAST), (4e-5, eq.kv_time, 7 * LEAST)]
@@ -111,7 +111,7 @@ def latency_chart() -> InteractiveChart:
         "Latency against batch",
         f"Time of one step against batch from {LEAST} to 100,000 sequences, both on log scales, for {RUNNING},"
         f" {RUNNING.tokens}, with {_CONTROLS}. The bold line is level at the floor of"
-        f" {significant(eq.latency_floor(RUNNING) / units.factor('ms'))} ms, then rises; beyond a batch of"
+        f" {significant(eq.latency_floor(RUNNING) / units.factor('ms'), 4)} ms, then rises; beyond a batch of"
         f" {eq.crossing(RUNNING):,.0f} compute is what it waits for.",
         "More stored parameters raise the floor and move the kink to a larger batch. A longer context makes the KV line"
         " steeper, until past the balanced context there is no kink at all.",
@@ -167,7 +167,7 @@ def _front_lines(here: str) -> tuple[str, ...]:
     return (
         f"{marks.said(here, ',.3r')} + ' ms per token'",
         f"'$' + {marks.said(_price('chosen'), ',.3r')} + ' per million tokens'",
-        f"{marks.said('chosen')} + ' readers share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
+        f"{marks.said('chosen')} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
     )
 
 
@@ -181,19 +181,19 @@ def _front_says() -> str:
     )
 
 
-FASTEST = f"(1 / ({eq.latency_floor.vega()}))"  # tokens per second of a reader whose batch adds nothing to the step
+FASTEST = f"(1 / ({eq.latency_floor.vega()}))"  # tokens per second of a user whose batch adds nothing to the step
 
 
 def tradeoff_chart() -> InteractiveChart:
-    """What a token costs against how fast its reader gets it, along the batch, with machine, model and context to
+    """What a token costs against how fast its user gets it, along the batch, with machine, model and context to
     choose.
     """
     rent = derived("rent", repr(LECTURE_RENT / units.factor("hour")))
-    speed, price = (lambda batch: inside(eq.reader_speed, "token/sequence/s", batch=batch)), _price
+    speed, price = (lambda batch: inside(eq.user_speed, "token/sequence/s", batch=batch)), _price
     encoding = {"x": _speed_axis(), "y": _price_axis(price)}
     base = sweep("batch", math.log10(LEAST), 5)
     base["transform"] += [
-        curve(eq.reader_speed, "batch", "speed", "token/sequence/s"),
+        curve(eq.user_speed, "batch", "speed", "token/sequence/s"),
         curve(eq.cost_per_token, "batch", "cost", CHEAP),
     ]
     chosen = {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}
@@ -207,7 +207,7 @@ def tradeoff_chart() -> InteractiveChart:
         _tips(encoding),
     ]
     title = marks.title(
-        f"{marks.said(speed('chosen'))} + ' tokens/s for each reader'",
+        f"{marks.said(speed('chosen'))} + ' tokens/s for each user'",
         f"'$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
         f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}",
     )
@@ -216,10 +216,9 @@ def tradeoff_chart() -> InteractiveChart:
         {**base, "params": params, "layer": layers, "title": {**title, "lineHeight": 18}},
         "Price against speed",
         _tradeoff_says(),
-        "One model on one machine. A smaller batch makes tokens faster (to the right) and dearer (up); a larger one"
-        " makes them slower and cheaper. The curve starts at a hundred readers, who use nearly every expert, so that"
-        " each step loads all weights. The wall on the right needs that many readers. The wall at the"
-        " bottom holds at any batch. Both are bounds: real engines are slower and dearer.",
+        "A smaller batch makes tokens faster (to the right) and dearer (up); a larger one makes them slower and"
+        " cheaper. The curve starts at a batch of a hundred, from which on nearly all weights are loaded in each step."
+        " Both walls are bounds: real engines are slower and dearer.",
         primary=("chosen", "context", "model"),
         result=(0, 1),
     )
@@ -243,8 +242,8 @@ def _price(batch: str | float, **more: str | float) -> str:
 
 
 def _speed_axis() -> dict:
-    """Tokens per second of one reader, from nothing to a little more than the fastest."""
-    title = "tokens per second, for each reader"
+    """Tokens per second of one user, from nothing to a little more than the fastest."""
+    title = "tokens per second, for each user"
     scale = {"domain": [0, {"expr": f"1.06 * {FASTEST}"}], "nice": False}
     return {
         "field": "speed",
@@ -303,11 +302,11 @@ def _tradeoff_says() -> str:
     """The trade-off in words, where its controls start."""
     rent = LECTURE_RENT / units.factor("hour")
     dollars = lambda formula, **at: significant(formula(RUNNING, rent=rent, **at) / units.factor(CHEAP))
-    speed = lambda batch: f"{eq.reader_speed(RUNNING, batch=batch):,.0f}"
+    speed = lambda batch: f"{eq.user_speed(RUNNING, batch=batch):,.0f}"
     return (
-        "Dollars per million tokens, on a log scale, against tokens per second for each reader, for batches from"
+        "Dollars per million tokens, on a log scale, against tokens per second for each user, for batches from"
         f" {LEAST} to 100,000 of {RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour, with controls for"
-        f" system, model, precision, batch and context. At a batch of {LEAST} a reader gets {speed(LEAST)} tokens per"
+        f" system, model, precision, batch and context. At a batch of {LEAST} a user gets {speed(LEAST)} tokens per"
         f" second at ${dollars(eq.cost_per_token, batch=LEAST)}; at 10,000 it is {speed(10_000)} at"
         f" ${dollars(eq.cost_per_token, batch=10_000)}. While all weights are loaded, speed never passes"
         f" {1 / eq.latency_floor(RUNNING):,.0f}; price never falls below ${dollars(eq.cost_floor)}."

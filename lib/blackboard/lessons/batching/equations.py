@@ -44,7 +44,7 @@ weight_columns = declare("weight_columns", r"d_\mathrm{out}", "1", "columns of t
 bytes_per_value = declare("bytes_per_value", "b_a", "byte/token", "bytes of one activation value, per token")
 price_ratio = declare("price_ratio", r"\pi", "1", "price per token in fast mode, divided by the standard price", "6×")
 speed_ratio = declare(
-    "speed_ratio", r"\sigma", "1", "tokens per second of one reader in fast mode, divided by the standard speed", "2.5×"
+    "speed_ratio", r"\sigma", "1", "tokens per second of one user in fast mode, divided by the standard speed", "2.5×"
 )
 result("t_compute", r"t_\mathrm{compute}", "s", "compute time of a step", "t_compute")
 result("t_weights", r"t_\mathrm{weights}", "s", "time to load all weights once")
@@ -87,7 +87,7 @@ result("drain", r"T_\mathrm{drain}", "s", "drain time: loading everything in mem
 result("latency_worst", r"T_\mathrm{worst}", "s", "wait and ride of a request that just missed a departure", "40 ms")
 result("latency_mean", r"T_\mathrm{mean}", "s", "mean wait and ride, if requests arrive at random moments")
 result("throughput", "R", "token/s", "tokens per second of the replica", "B × 64")
-result("rate_user", r"R_\mathrm{user}", "token/sequence/s", "tokens per second that one reader sees")
+result("rate_user", r"R_\mathrm{user}", "token/sequence/s", "tokens per second that one user sees")
 interval = declare("interval", "T", "s", "time between departures", "20 ms")
 flop_per_param = constant(
     "flop_per_param", "2", "FLOP/parameter/token", "one multiply and one add per parameter and token", value=2
@@ -340,12 +340,12 @@ throughput = Formula(
     ("every departure is full",),
     lecture("0:26:32"),
 )
-reader_speed = Formula(
-    "batching.reader_speed",
+user_speed = Formula(
+    "batching.user_speed",
     "rate_user",
     new_token / step_time.typed,
     "token/sequence/s",
-    "each reader gets one token per step",
+    "each user gets one token per step",
     step_time.assumes,
     DERIVED,
 )
@@ -354,7 +354,7 @@ user_rate = Formula(
     "rate_user",
     new_token / interval,
     "token/sequence/s",
-    "one token per departure for each reader",
+    "one token per departure for each user",
     (),
     lecture("0:26:32"),
 )

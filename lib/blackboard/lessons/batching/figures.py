@@ -117,18 +117,18 @@ def latency(case: Case = RUNNING) -> Drawing:
         {name: term(case, batch=batch) / MS for name, term in eq.STEP_TERMS.items()},
         top=max(step) * 1.05,
     )
-    point(axes, (0, floor), f"latency floor\n{significant(floor)} ms", (0.2, 0.62), "weights")
+    point(axes, (0, floor), f"latency floor\n{significant(floor, 4)} ms", (0.2, 0.62), "weights")
     _point_kink(axes, case, eq.step_time, 1 / MS, (0.4, 0.92))
     axes.set_ylabel("ms per step")
     axes.set_title(f"{filled(case)},\n{case.tokens}", loc="left")
     return done(
         fig,
         "fig-latency",
-        "Up to the kink the chips wait for memory, and one more reader adds only the loading of a KV cache. Past it "
-        "they wait for compute, and each reader adds the whole compute time of a token.",
+        "Up to the kink the chips wait for memory, and one more sequence adds only the loading of a KV cache. Past it "
+        "they wait for compute, and each sequence adds the whole compute time of a token.",
         f"Time of one step in milliseconds against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}."
         " Weights are a level line, KV and compute rise from zero; the bold line is the larger of compute and weights"
-        f" plus KV. It starts at the latency floor of {significant(floor)} ms; {_kink_says(case)}.",
+        f" plus KV. It starts at the latency floor of {significant(floor, 4)} ms; {_kink_says(case)}.",
     )
 
 

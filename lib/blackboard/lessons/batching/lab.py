@@ -397,13 +397,11 @@ def finish(own: Any) -> dict[str, Any]:
     case, server, card = _case(), _server(), price("claude-opus-4.6@2026-03-13").fast
     assert card
     at = lambda batch: (1 / own.step_time(batch, server), own.cost_per_million(batch, CHIPS * RENT, server))
-    lesson = [
-        (eq.reader_speed(case, batch=batch), eq.cost_per_token(case, batch=batch) * 1e6) for batch in BATCHES[::2]
-    ]
+    lesson = [(eq.user_speed(case, batch=batch), eq.cost_per_token(case, batch=batch) * 1e6) for batch in BATCHES[::2]]
     modes = own.fast_batches(card.price_multiplier, card.speed_multiplier, server)
     return lab_chart(
         "DeepSeek-V3 on eight B200: cost against speed",
-        "tokens per second of one reader",
+        "tokens per second of one user",
         "USD per million tokens",
         {
             "your cost curve": Series(sorted(map(at, BATCHES))),

@@ -18,8 +18,8 @@ SLOW, BUSY, LARGE = 256, 2_000, 10_000  # batches: the example of the text, the 
 PAST = 28_000  # one past the kink, whose row can be redone to the last digit from the rounded inputs
 LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
 HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
+LONG = 10_000  # tokens: a context at which memory fills before compute is busy
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
-DEPARTURES = 64  # per second, lecture 0:26:58
 RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
 LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-4.8@2026-05-28"
 
@@ -36,9 +36,6 @@ def hardware() -> dict[str, str]:
     return {
         "floor": pretty(eq.latency_floor(RUNNING), "s", 4),
         "fastest": f"{1 / eq.latency_floor(RUNNING):,.0f}",
-        "first_bytes": pretty(known["n_active"] * known["bytes_per_param"], "byte"),
-        "first_floor": pretty(eq.first_floor(RUNNING), "s", 2),
-        "first_less": significant(eq.latency_floor(RUNNING) / eq.first_floor(RUNNING), 2),
         "chip_flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
         "chip_bandwidth": pretty(known["bandwidth"] / known["chips"], "byte/s", 1),
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
@@ -46,6 +43,8 @@ def hardware() -> dict[str, str]:
         "flops": pretty(known["flops"], "FLOP/s"),
         "compute_one": pretty(each[0], "s", 4),
         "kv_one": pretty(each[1], "s"),
+        "kv_two": pretty(2 * each[1], "s"),
+        "gap": pretty(each[0] - each[1], "s"),
         "sequence_kv": pretty(RUNNING.context * known["kv_bytes_per_token"], "byte"),
         "intensity": significant(eq.hardware_constant(RUNNING), 4),
         "sparsity": significant(known["n_total"] / known["n_active"], 3),
@@ -58,21 +57,38 @@ def hardware() -> dict[str, str]:
     }
 
 
-def balanced_with_attention(slower: float) -> float:
-    """The balanced context when attention multiplies too, `slower` times slower than the weights' format."""
-    known = RUNNING.symbols()
-    per_token = (
-        known["kv_bytes_per_token"] / known["bandwidth"]
-        - slower * model(RUNNING.model).attention_flop(1) / known["flops"]
-    )
-    return 2 * known["n_active"] / known["flops"] / per_token
+class WithAttention(NamedTuple):
+    """The running case when attention computes too: seconds of a token, and what follows from them."""
+
+    token: float
+    kink: float
+    cost_floor: float
+    balanced: float
 
 
-def kink_with_attention() -> float:
-    """The kink when attention multiplies too, at the weights' rate."""
-    attention = RUNNING.context * model(RUNNING.model).attention_flop(1) / RUNNING.symbols()["flops"]
-    each = eq.compute_time(RUNNING, batch=1) + attention - eq.kv_time(RUNNING, batch=1)
-    return eq.weight_time(RUNNING) / each
+def with_attention(slower: float) -> WithAttention:
+    """With attention `slower` times slower than the weights' format; 0 leaves it out."""
+    each = {"compute": eq.compute_time(RUNNING, batch=1), "kv": eq.kv_time(RUNNING, batch=1)}
+    attend = slower * model(RUNNING.model).attention_flop(1) / RUNNING.symbols()["flops"]
+    token = each["compute"] + RUNNING.context * attend
+    floor = max(token, each["kv"]) * RUNNING.symbols()["chips"] * LECTURE_RENT / HOUR
+    balanced = each["compute"] / (each["kv"] / RUNNING.context - attend)
+    return WithAttention(token, eq.weight_time(RUNNING) / (token - each["kv"]), floor, balanced)
+
+
+def attention() -> dict[str, str]:
+    """What attention's own compute moves, if it computes at the rate of FP8 or at half of that."""
+    told: dict[str, str] = {}
+    for name, slower in {"fp8": 1, "bf16": 2}.items():
+        moved = with_attention(slower)
+        told |= {
+            f"attend_{name}": pretty(moved.token - eq.compute_time(RUNNING, batch=1), "s"),
+            f"token_{name}": pretty(moved.token, "s"),
+            f"kink_{name}": significant(moved.kink, 2),
+            f"cheapest_{name}": f"${significant(moved.cost_floor * MILLION, 3)}",
+            f"balanced_{name}": f"{significant(moved.balanced, 2)} tokens",
+        }
+    return told
 
 
 def looseness() -> dict[str, str]:
@@ -108,10 +124,7 @@ def workload() -> dict[str, str]:
         "attention_parts": f"2 × {latent.heads} heads × ({latent.kv_rank + latent.rope_dim} + {latent.kv_rank}) values"
         f" × {latent.layers} layers",
         "attention_more": f"{RUNNING.context * attention / (2 * RUNNING.symbols()['n_active']):.0%}",
-        "kink_attention": significant(kink_with_attention(), 2),
         "attention_equal": f"{significant(2 * RUNNING.symbols()['n_active'] / attention, 2)} tokens",
-        "balanced_fp8": f"{significant(balanced_with_attention(1), 2)} tokens",
-        "balanced_bf16": f"{significant(balanced_with_attention(2), 2)} tokens",
         "slow_batch": str(SLOW),
         "slow_context": f"{RUNNING.context:,} tokens",
         "slow_step": pretty(eq.step_time(RUNNING, batch=SLOW), "s", 4),
@@ -122,32 +135,21 @@ def workload() -> dict[str, str]:
         "large_saving": f"{eq.slow_mode_limit(RUNNING, batch=LARGE) - 1:.0%}",
         "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
         "cheapest": f"${significant(floor, 3)}",
+        "least": str(LEAST),
+        "least_saving": significant(eq.slow_mode_limit(RUNNING, batch=LEAST), 2),
     }
 
 
 def step_table() -> Page:
-    """A decode step of the running case at a few batches, column by column as one reckons it on paper."""
-    ms = lambda seconds: f"{seconds * 1e3:.3f}"
+    """Step, speed and price of the running case at a few batches."""
     rows = []
     for batch in (SLOW, BUSY, LARGE, PAST):
-        parts = [eq.weight_time(RUNNING), eq.kv_time(RUNNING, batch=batch), eq.compute_time(RUNNING, batch=batch)]
-        step, cost = (
-            eq.step_time(RUNNING, batch=batch),
-            eq.cost_per_token(RUNNING, batch=batch, rent=LECTURE_RENT / HOUR),
-        )
+        step = eq.step_time(RUNNING, batch=batch)
+        cost = MILLION * eq.cost_per_token(RUNNING, batch=batch, rent=LECTURE_RENT / HOUR)
         saved = significant(eq.slow_mode_limit(RUNNING, batch=batch), 2)
-        rows.append([f"{batch:,}", *map(ms, parts), ms(step), f"{1 / step:,.0f}", f"${cost * MILLION:.4f}", saved])
-    heads = (
-        "Batch",
-        "Weights, ms",
-        "KV caches, ms",
-        "Compute, ms",
-        "Step, ms",
-        "Tokens/s per reader",
-        "Per million tokens",
-        "Times the cost floor",
-    )
-    return table(f"One step of {RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour", heads, rows)
+        rows.append([f"{batch:,}", f"{step * 1e3:.3f}", f"{1 / step:,.0f}", f"${cost:.4f}", saved])
+    heads = ("Batch", "Step, ms", "Tokens/s per user", "Per million tokens", "Times the cost floor")
+    return table(f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour", heads, rows)
 
 
 def fast_mode() -> dict[str, str]:
@@ -198,9 +200,18 @@ def fast_rows() -> list[tuple[float, float, float, float, float]]:
 
 
 def fast_worst() -> dict[str, str]:
-    """How far from the two walls that card can be, at any context of the table."""
+    """How far from the two walls that card can be at any context of the table, and its last row step by step."""
     *_, above, saving = zip(*fast_rows())
-    return {"fast_above": f"{max(above) - 1:.0%}", "fast_saving": f"{max(saving):.1f}"}
+    context, *batches = fast_rows()[-1][:3]
+    steps = [eq.step_time(RUNNING, context=context, batch=batch) for batch in batches]
+    return {
+        "fast_above": f"{max(above) - 1:.0%}",
+        "fast_saving": f"{max(saving):.1f}",
+        "long_standard": significant(batches[0], 3),
+        "long_fast": significant(batches[1], 3),
+        "long_slow": pretty(steps[0], "s", 2),
+        "long_quick": pretty(steps[1], "s", 2),
+    }
 
 
 def fast_table() -> Page:
@@ -223,22 +234,23 @@ def train() -> dict[str, str]:
     """The departure schedule."""
     ms = lambda seconds: f"{seconds * 1e3:.0f} ms"
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
+    known, step = RUNNING.symbols(), eq.step_time(RUNNING, batch=BUSY)
+    full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
     return {
         "drain_least": ms(drains()[0]),
         "drain_most": ms(drains()[-1]),
-        "drain_rack": pretty(eq.drain_time(RUNNING), "s", 3),
-        "drain_longer": str(sum(time > INTERVAL for time in drains())),
-        "drain_count": str(len(drains())),
-        "interval_64": pretty(1 / DEPARTURES, "s", 3),
+        "drain_rack": pretty(eq.drain_time(RUNNING), "s", 4),
+        "hbm": pretty(known["hbm"], "byte", 4),
+        "long": f"{LONG:,}",
+        "long_kv": pretty(LONG * known["kv_bytes_per_token"], "byte"),
+        "full": significant(full, 3),
+        "full_compute": pretty(eq.compute_time(RUNNING, batch=full), "s", 2),
         "worst": ms(eq.worst_latency(interval=INTERVAL)),
         "mean": ms(eq.mean_latency(interval=INTERVAL)),
-        "throughput_20": f"{eq.throughput(batch=BUSY, interval=INTERVAL):,.0f} tokens/s",
-        "step_h200": pretty(eq.step_time(RUNNING._replace(system="h200-8"), batch=BUSY), "s"),
-        "step_rack": pretty(eq.step_time(RUNNING, batch=BUSY), "s"),
-        "rack_more": significant(INTERVAL / eq.step_time(RUNNING, batch=BUSY), 2),
+        "step_rack": pretty(step, "s"),
+        "throughput": f"{eq.throughput(batch=BUSY, interval=step) / 1e6:.2f} million tokens",
         "rent_least": f"${min(rents):.2f}",
         "rent_most": f"${max(rents):.2f}",
-        "idle_20ms": f"{eq.compute_time(RUNNING, batch=BUSY) / INTERVAL:.1%}",
     }
 
 
@@ -294,8 +306,6 @@ def engines() -> dict[str, str]:
     """What whole engines and exchanges between GPUs add."""
     slower = [row.measured / row.ideal for row in served()]
     (rack,) = measurement("deepseek_isca25_ep_latency").records(network="GB200 NVL72")
-    one = measurement("h200_deepep_ll_intranode").records()[0]
-    each = (one["dispatch_us"] + one["combine_us"]) * factor("us")
     lone = measurement("trtllm_r1_latency_steps").records()[4]  # the last one before drafting
     alone, moe = eq.first_floor(_replica("b200", 8)), model(RUNNING.model).moe
     known = RUNNING.symbols()
@@ -303,15 +313,11 @@ def engines() -> dict[str, str]:
     return {
         "engine_least": f"{min(slower):.1f}",
         "engine_most": f"{max(slower):.1f}",
-        "exchange": f"{rack['output_token_ms']:.2f} ms",
-        "exchange_parts": f"{model(RUNNING.model).layers} layers × 2 × {rack['exchange_us']:.2f} µs",
+        "exchange": f"{moe.layers * 2 * rack['exchange_us'] / 1e3:.2f} ms",
+        "exchange_parts": f"{moe.layers} layers × 2 × {rack['exchange_us']:.2f} µs",
         "covered": f"{sparsity.coverage(RUNNING, batch=LEAST):.0%}",
         "overstated": f"{stored / loaded - 1:.0%}",
-        "moe_layers": str(moe.layers),
-        "exchange_way": f"{one['dispatch_us']:.1f} + {one['combine_us']:.1f} µs",
-        "exchange_one": pretty(each, "s", 3),
         "served_bandwidth": pretty(chip("h800").bandwidth, "byte/s", 3),
-        "exchange_lone": pretty(each * moe.layers, "s", 2),
         "lone": f"{lone['throughput_token_per_s']:.0f}",
         "lone_bound": f"{significant(1 / alone, 2)}",
         "lone_bandwidth": pretty(chip("b200").bandwidth, "byte/s", 1),
@@ -364,4 +370,6 @@ def gemm() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return hardware() | looseness() | workload() | fast_mode() | fast_worst() | train() | engines() | gemm()
+    return (
+        hardware() | looseness() | attention() | workload() | fast_mode() | fast_worst() | train() | engines() | gemm()
+    )

@@ -49,18 +49,18 @@ guess = Estimate(
     objective=PRICES,
     unit="1",
     within=1.5,
-    statement="A fast mode costs {price_ratio} times as much per token and is {speed_ratio} times as fast. Suppose that model and chips are the same, and that prices follow cost. How many times fewer readers share the machine with you in fast mode? Guess; within a factor of 1.5 counts.",
+    statement="A fast mode costs {price_ratio} times as much per token and is {speed_ratio} times as fast. Suppose that model and chips are the same, and that prices follow cost. How many times fewer users share the machine with you in fast mode? Guess; within a factor of 1.5 counts.",
     derived=lambda v: {"price_ratio": 6.0, "speed_ratio": 2.5, "shrunk": 15.0},  # the text's own card: a guess has no other numbers
     answer=eq.fast_mode_batch_ratio,
     independent_check=1.0 / 1.0 / (1.0 / v.speed_ratio / v.price_ratio),
     misconceptions={
-        v.price_ratio: "A step with fewer readers is also shorter, so that each step costs less rent. The batch must shrink further to reach that price.",
+        v.price_ratio: "A step with fewer users is also shorter, so that each step costs less rent. The batch must shrink further to reach that price.",
         1 / eq.fast_mode_batch_ratio: "The other way round: how many times fewer, a number above one.",
     },
-    explanation="The rent of one step is divided among the readers. The step got {speed_ratio} times shorter, and still each reader pays {price_ratio} times as much. So there are {speed_ratio} × {price_ratio} = {shrunk} times fewer of them.",
+    explanation="The rent of one step is divided among the users. The step got {speed_ratio} times shorter, and still each user pays {price_ratio} times as much. So there are {speed_ratio} × {price_ratio} = {shrunk} times fewer of them.",
     hints=(
-        "Each step costs rent for as long as it takes, and its readers share that rent.",
-        "The step is {speed_ratio} times shorter, so its rent is {speed_ratio} times lower. Yet each reader pays {price_ratio} times as much.",
+        "Each step costs rent for as long as it takes, and its users share that rent.",
+        "The step is {speed_ratio} times shorter, so its rent is {speed_ratio} times lower. Yet each user pays {price_ratio} times as much.",
     ),
     solution=("Cost per token = rent × step time / batch. So batch = rent × step time / cost, and fast mode divides the first by the speed and multiplies the second by the price:",),
 )
@@ -140,7 +140,7 @@ batch_of = Choice(
         wrong("tokens of context", "That would be less than one long conversation. (The question came up in the lecture too, at 0:20:19.)"),
         right("sequences, each getting one new token", "One decode step makes one new token for each of them."),
         wrong("requests per second", "A batch is a number, not a rate. Requests per second follow from how often a step runs."),
-        wrong("users with a window open", "Most of them are reading or typing. Only sequences that are being generated right now are in the batch."),
+        wrong("people with a window open", "Most of them are reading or typing. Only sequences that are being generated right now are in the batch."),
     ],
     hints=("What does one step of decoding produce?",),
     solution=("One step gives every sequence in the batch one new token.",),
@@ -150,7 +150,7 @@ floor_why = Choice(
     "What is left at a small batch",
     level="easy",
     objective=LIMITS,
-    statement="A mixture of experts serves fewer and fewer readers: 4,000, then 1,000, then 250. The step time falls at first and then hardly moves. What sets the time at which it stops?",
+    statement="A mixture of experts serves fewer and fewer users: 4,000, then 1,000, then 250. The step time falls at first and then hardly moves. What sets the time at which it stops?",
     options=[
         wrong("loading the active weights", "One token needs only those. But 250 sequences together still touch nearly every expert, so nearly all weights are loaded."),
         right("loading all the weights", "They are loaded once per step, however many sequences share them."),
@@ -313,7 +313,7 @@ cost = Quantity(
     independent_check=v.rent * v.chips * Max(2 * v.n_active / v.flops, v.n_total / v.bandwidth / v.batch + v.context * v.kv_bytes_per_token / v.bandwidth),
     misconceptions={
         eq.cost_per_token.at(chips=1): "That is the rent of one GPU. The whole machine works on the step.",
-        eq.cost_per_token.at(batch=1): "That is a token served alone. The readers of a batch share the weights.",
+        eq.cost_per_token.at(batch=1): "That is a token served alone. The users of a batch share the weights.",
         eq.cost_per_token.at(kv_bytes_per_token=0): "The KV cache is missing: every sequence loads its own in every step.",
         eq.cost_floor: "That is the floor for an unlimited batch. This batch still pays for its share of the weights.",
         eq.cost_per_token * HOUR: "Off by 3,600: the rent is per hour, the step is in seconds.",
@@ -448,13 +448,13 @@ money = Choice(
     objective=LIMITS,
     statement="A dense model, which loads all its weights in every step, already runs in a fast mode. Somebody pays a hundred times that price. What is the most that this buys on the same machine?",
     options=[
-        wrong("a hundred times the speed", "Speed stops at the latency floor. Loading the weights of a dense model takes as long for one reader as for a thousand."),
+        wrong("a hundred times the speed", "Speed stops at the latency floor. Loading the weights of a dense model takes as long for one user as for a thousand."),
         wrong("any speed, if the price is right", "Not on this machine. It takes more bandwidth or fewer bytes of weights, which is another machine or another model."),
         right("the latency floor, with the machine to oneself", "Even when nobody shares the batch, the weights must be loaded for each token."),
         wrong("a larger batch", "A larger batch makes tokens cheaper and slower. Paying for speed buys a smaller one."),
     ],
     hints=("What is left of the step time when nobody else is in the batch?",),
-    solution=(f"A smaller batch moves left on the latency curve, until it meets ${eq.latency_floor.latex}$. (A mixture of experts has the same floor while its readers are enough to use every expert. Fewer readers load fewer experts.)",),
+    solution=(f"A smaller batch moves left on the latency curve, until it meets ${eq.latency_floor.latex}$. (A mixture of experts has the same floor while its users are enough to use every expert. Fewer users load fewer experts.)",),
 )
 
 slow = Quantity(
@@ -462,7 +462,7 @@ slow = Quantity(
     level="hard",
     objective=COSTS,
     unit="1",
-    statement="A server, {machine_name}, computes at {flops} and has a memory bandwidth of {bandwidth}. It runs {net_name} in FP8: {n_total}, of which {n_active} are active, with {kv_bytes_per_token} of KV cache. Its batches have {batch} with {context} of context each. A reader is willing to wait as long as it takes. By which factor can a token become cheaper at most?",
+    statement="A server, {machine_name}, computes at {flops} and has a memory bandwidth of {bandwidth}. It runs {net_name} in FP8: {n_total}, of which {n_active} are active, with {kv_bytes_per_token} of KV cache. Its batches have {batch} with {context} of context each. A user is willing to wait as long as it takes. By which factor can a token become cheaper at most?",
     parameters={
         "machine": RACKS["machine"],
         "net": ("deepseek-v3", "kimi-k2", "mistral-large-3"),
@@ -531,7 +531,7 @@ train_why = Choice(
     options=[
         wrong("Networks add about that much latency.", "The network is not in this number. It is the capacity of the memory divided by its bandwidth."),
         right("Loading the whole memory once takes that long.", "A step needs every byte, so it cannot be shorter. Departures further apart would leave the memory idle in between."),
-        wrong("Readers cannot read faster.", "Fifty tokens a second is faster than anyone reads. The number comes from the memory."),
+        wrong("Users cannot read faster.", "Fifty tokens a second is faster than anyone reads. The number comes from the memory."),
         wrong("Computing one token takes 20 ms.", "One token takes well under a microsecond of a rack's compute."),
     ],
     hints=("Divide the capacity of a chip's memory by its bandwidth.",),
@@ -548,11 +548,11 @@ tokens = Quantity(
     answer=eq.throughput,
     independent_check=lambda v: sum(v["batch"] for _ in range(3000)) / (3000 * v["interval"]),
     misconceptions={
-        1 / v.interval: "That is the rate of one reader. Every sequence of the batch gets a token.",
+        1 / v.interval: "That is the rate of one user. Every sequence of the batch gets a token.",
         v.batch * v.interval: "Departures per second is one divided by the interval.",
         v.batch / (2 * v.interval): "A request may wait two intervals, but a batch still leaves in each of them.",
     },
-    explanation="Divide it by what one reader gets, and the batch comes back.",
+    explanation="Divide it by what one user gets, and the batch comes back.",
     hints=("How many departures fit in a second?",),
     solution=(
         Step("Departures per second:", 1 / v.interval, "1"),
@@ -565,7 +565,7 @@ target = Quantity(
     level="hard",
     objective=LIMITS,
     unit="sequence",
-    statement="You promise every reader of {net_name} at least {speed} tokens per second on {machine_name}: {chips}, together {flops} in FP8 and {bandwidth}. The model stores {n_total} in FP8, uses {n_active} per token and keeps {kv_bytes_per_token} of KV cache. Contexts are {context}. What is the largest batch that keeps the promise?",
+    statement="You promise every user of {net_name} at least {speed} tokens per second on {machine_name}: {chips}, together {flops} in FP8 and {bandwidth}. The model stores {n_total} in FP8, uses {n_active} per token and keeps {kv_bytes_per_token} of KV cache. Contexts are {context}. What is the largest batch that keeps the promise?",
     parameters={
         "machine": RACKS["machine"],
         "net": RACKS["net"],

@@ -307,11 +307,11 @@ def ep_times() -> Drawing:
     return done(
         fig,
         "fig-ep-times",
-        "The network alone limits how fast a reader can get tokens. On NVLink the limit is far away; over InfiniBand it"
+        "The network alone limits how fast a user can get tokens. On NVLink the limit is far away; over InfiniBand it"
         " is close.",
         f"Bars of the time of one layer's dispatch and combine in microseconds, for {load} of"
         f" {example['width']:,} values, {example['dispatch_bytes']} byte out and {example['combine_bytes']} back each;"
-        f" then the time of {all_}, and the tokens per second that this leaves one reader. {'; '.join(phrases)}.",
+        f" then the time of {all_}, and the tokens per second that this leaves one user. {'; '.join(phrases)}.",
     )
 
 

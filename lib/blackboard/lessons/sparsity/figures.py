@@ -464,7 +464,7 @@ def touched(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-touched",
-        "For one reader a mixture of experts is a small model. For a hundred it is a large one, because each "
+        "For one user a mixture of experts is a small model. For a hundred it is a large one, because each "
         "token brings experts of its own.",
         f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
         f" from the active parameters, {significant(least)} GB ({times[0]}), for one token, over"

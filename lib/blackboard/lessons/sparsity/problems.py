@@ -441,7 +441,7 @@ tokens = Quantity(
         eq.throughput.at(interval=v.other): "That is with a batch every {other}.",
         eq.chip_rate: "That is the rate of one chip, not of the rack.",
         v.batch * v.interval: "Departures per second are one divided by the interval.",
-        1 / v.interval: "That is what one reader gets. The whole batch gets a token each.",
+        1 / v.interval: "That is what one user gets. The whole batch gets a token each.",
     },
     explanation="Three intervals are in use: 20 ms, 15 ms and a sixty-fourth of a second. Always say which one you mean.",
     hints=("How many departures fit into a second?",),
@@ -710,12 +710,12 @@ free = Quantity(
     answer=eq.free_sparsity,
     independent_check=v.batch * 2 / v.flops / (1 / v.bandwidth),
     misconceptions={
-        1 / eq.free_sparsity: "Upside down: more readers pay for more sparsity.",
+        1 / eq.free_sparsity: "Upside down: more users pay for more sparsity.",
         eq.free_sparsity / 2: "Half of it: a datasheet's FLOP/s counts the multiply and the add, so fewer tokens keep the chip busy.",
         eq.free_sparsity * 2: "Twice too large. The 2 of the multiply-add counts once.",
         eq.free_sparsity / v.chips: "The batch is that of the whole replica. All chips load and compute for it together, so their number cancels.",
     },
-    explanation="Up to here more experts cost no time. Beyond it every step gets longer, unless more readers come.",
+    explanation="Up to here more experts cost no time. Beyond it every step gets longer, unless more users come.",
     hints=(
         "How many tokens does a dense model need on this machine?",
         "Divide the batch by the hardware constant.",
