@@ -28,6 +28,8 @@ def opening() -> dict[str, str]:
         "graph_ms": pretty(found.graph, "s", 3),
         "eager_ms": pretty(found.eager, "s", 3),
         "waited": pretty(found.idle * found.eager, "s", 3),
+        "waited_least": pretty(found.eager - found.floor - found.kernels * LOST.each, "s", 2),
+        "busy_most": pretty(found.floor + found.kernels * LOST.each, "s", 2),
         "graph_measured": f"{significant(found.eager / found.graph, 2)} times",
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
@@ -182,6 +184,7 @@ def measured_halves() -> dict[str, str]:
 def overlapping() -> dict[str, str]:
     """Halves of a batch on SGLang's machine, what they cost beside a second loading, and the border on a rack."""
     rack, case = implied.rack(), implied.sglang()
+    faster = step.weight_time(case) / step.weight_time(rack)
     batch, few = eq.batch_overlap(rack), min(implied.sglang_measured())
     cost = implied.halves_cost(few, implied.sglang_measured()[few])
     send = racks.comm_time(case, tokens_per_chip=1, micro_batches=1)
@@ -190,6 +193,7 @@ def overlapping() -> dict[str, str]:
     return {
         **border(),
         **measured_halves(),
+        "nvl_loads_faster": significant(faster, 2),
         "nvl_faster": f"{rack['scale_up'] / case['scale_up']:g}",
         "overlap_nvl": significant(batch, 2),
         "overlap_nvl_chip": significant(batch / rack["chips"], 2),
@@ -217,11 +221,14 @@ def terms_of(name: str, case: dict[str, float]) -> dict[str, str]:
 
 def terms() -> dict[str, str]:
     """All terms of three systems, and what a graph alone would leave of the first one's step."""
-    llama = implied.llama()
+    llama, node, rack = implied.llama(), implied.node(), implied.rack()
+    saved = (rack["kernels"] * rack["launch_time"] - implied.floor_time(rack)) / rack["kernels"]
     return {
+        "rack_graph_gap": pretty(saved, "s", 2),
+        "node_python": pretty(node["kernels"] * implied.gpt_fast().each, "s", 2),
         **terms_of("llama", llama),
-        **terms_of("node", implied.node()),
-        **terms_of("rack", implied.rack()),
+        **terms_of("node", node),
+        **terms_of("rack", rack),
         "graph_alone_time": pretty(implied.gpt_fast().floor + llama["kernels"] * LOST.each, "s", 2),
     }
 
@@ -241,7 +248,11 @@ def reality() -> dict[str, str]:
     r1, compiled = measurement("trtllm_r1_latency_steps").records(), measurement("torch_compile_geomean").records()
     rates = [row["throughput_token_per_s"] for row in r1]
     gained = [new / old - 1 for old, new in pairwise(rates)]
+    engine = {row["part"]: f"{row['share']:.0%}" for row in measurement("engine_host_shares").records()}
     return {
+        "engine_server": engine["HTTP server"],
+        "engine_scheduling": engine["scheduling and preparing inputs"],
+        "engine_chip": engine["GPU execution"],
         "floor_h100": f"{floors['H100']:.0%}",
         "floor_l4": f"{floors['L4']:.0%}",
         "graphs_h100": f"{graphs['H100']:.2f}",

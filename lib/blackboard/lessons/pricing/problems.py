@@ -935,7 +935,7 @@ come_back = Quantity(
     derived=charged,
     units=TEXT,
     answer=eq.hit_rate_even,
-    independent_check=lambda v: root(lambda h: v["in_usd"] - h * v["hit_usd"] - (1 - h) * v["write_usd"], 1e-6, 1.0),
+    independent_check=lambda v: find_root(lambda h: v["in_usd"] - h * v["hit_usd"] - (1 - h) * v["write_usd"], 1e-6, 1.0),
     misconceptions={
         (v.write_ratio - 1) / (1 - v.read_ratio): "Those are hits for each write. The question is about their share of all tokens.",
         (v.write_ratio - 1) / v.write_ratio: "A hit costs something, too. Subtract its price from what it saves.",
@@ -974,7 +974,7 @@ returns = Quantity(
     derived=kept_longer,
     units=TEXT | {"short_percent": "1", "hour_usd": "USD"},
     answer=1 - (1 - v.short_hits) * PER_MISS,
-    independent_check=lambda v: root(lambda h: v["short_hits"] * v["hit_usd"] + (1 - v["short_hits"]) * v["write_usd"] - h * v["hit_usd"] - (1 - h) * v["hour_usd"], 1e-6, 1.0),
+    independent_check=lambda v: find_root(lambda h: v["short_hits"] * v["hit_usd"] + (1 - v["short_hits"]) * v["write_usd"] - h * v["hit_usd"] - (1 - h) * v["hour_usd"], 1e-6, 1.0),
     misconceptions={
         v.short_hits: "With as many hits both would cost the same only if a miss cost the same. Writing for an hour costs more.",
         (1 - v.short_hits) * PER_MISS: "Those are the misses that the hour may have. The question is about hits.",
