@@ -43,7 +43,7 @@ def hardware() -> dict[str, str]:
         "flops": pretty(known["flops"], "FLOP/s"),
         "compute_one": pretty(each[0], "s", 4),
         "kv_one": pretty(each[1], "s"),
-        "kv_two": pretty(2 * each[1], "s"),
+        "kv_ten": pretty(eq.kv_time(RUNNING, batch=1, context=LONG), "s"),
         "gap": pretty(each[0] - each[1], "s"),
         "sequence_kv": pretty(RUNNING.context * known["kv_bytes_per_token"], "byte"),
         "intensity": significant(eq.hardware_constant(RUNNING), 4),
@@ -66,11 +66,11 @@ class WithAttention(NamedTuple):
     balanced: float
 
 
-def with_attention(slower: float) -> WithAttention:
+def with_attention(slower: float, context: float = RUNNING.context) -> WithAttention:
     """With attention `slower` times slower than the weights' format; 0 leaves it out."""
     each = {"compute": eq.compute_time(RUNNING, batch=1), "kv": eq.kv_time(RUNNING, batch=1)}
     attend = slower * model(RUNNING.model).attention_flop(1) / RUNNING.symbols()["flops"]
-    token = each["compute"] + RUNNING.context * attend
+    token = each["compute"] + context * attend
     floor = max(token, each["kv"]) * RUNNING.symbols()["chips"] * LECTURE_RENT / HOUR
     balanced = each["compute"] / (each["kv"] / RUNNING.context - attend)
     return WithAttention(token, eq.weight_time(RUNNING) / (token - each["kv"]), floor, balanced)
@@ -159,6 +159,7 @@ def fast_mode() -> dict[str, str]:
     ratio = lambda card: eq.fast_mode_batch_ratio(
         price_ratio=card.fast.price_multiplier, speed_ratio=card.fast.speed_multiplier
     )
+    fast_now = _standard_batch(RUNNING, later.fast.speed_multiplier, ratio(later)) / ratio(later)
     return {
         "fast_price": significant(then.fast.price_multiplier, 1),
         "fast_speed": significant(then.fast.speed_multiplier, 2),
@@ -170,6 +171,7 @@ def fast_mode() -> dict[str, str]:
         "batch_price": " or ".join(
             sorted({f"{card.batch_multiplier:.0%}" for card in prices() if card.confirmed and card.batch_multiplier})
         ),
+        "fast_now_above": f"{eq.step_time(RUNNING, batch=fast_now) / eq.latency_floor(RUNNING) - 1:.0%}",
         "fast_now_price": significant(later.fast.price_multiplier, 1),
         "fast_now_ratio": significant(ratio(later), 1),
     }
@@ -236,6 +238,8 @@ def train() -> dict[str, str]:
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
     known, step = RUNNING.symbols(), eq.step_time(RUNNING, batch=BUSY)
     full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
+    [standard] = [row[1] for row in fast_rows() if row[0] == LONG]
+    full_step, card_step = (eq.step_time(RUNNING, context=LONG, batch=batch) for batch in (full, standard))
     return {
         "drain_least": ms(drains()[0]),
         "drain_most": ms(drains()[-1]),
@@ -244,7 +248,9 @@ def train() -> dict[str, str]:
         "long": f"{LONG:,}",
         "long_kv": pretty(LONG * known["kv_bytes_per_token"], "byte"),
         "full": significant(full, 3),
-        "full_compute": pretty(eq.compute_time(RUNNING, batch=full), "s", 2),
+        "full_compute": pretty(full * with_attention(1, LONG).token, "s", 2),
+        "full_slower": significant(full_step / card_step, 1),
+        "full_cheaper": f"{1 - (full_step / full) / (card_step / standard):.0%}",
         "worst": ms(eq.worst_latency(interval=INTERVAL)),
         "mean": ms(eq.mean_latency(interval=INTERVAL)),
         "step_rack": pretty(step, "s"),
