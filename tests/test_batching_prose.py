@@ -35,7 +35,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "long_slow": f"{(total + 1720 * 10_000 * kv) / bandwidth * 1e3:.1f} ms",
         "long_quick": f"{(total + 115 * 10_000 * kv) / bandwidth * 1e3:.1f} ms",
         "full_compute": f"{filled * (2 * active + 10_000 * attends) / flops * 1e3:.0f} ms",
-        "fast_now_above": f"{3_950 * 1000 * kv / total:.0%}",  # 5 × 3,950 sequences compute 2.5 times as long as that step
+        "fast_now_above": f"{3_950 * 1000 * kv / total:.0%}",  # 5 × 3,950 sequences compute 2.5 times as long
         "full_slower": f"{72 * 186e9 / (total + 1720 * 10_000 * kv):.0f}",
         "full_cheaper": f"{1 - 72 * 186e9 / filled / ((total + 1720 * 10_000 * kv) / 1720):.0%}",
         "throughput": f"{2000 / ((total + 2e6 * kv) / bandwidth) / 1e6:.2f} million tokens",

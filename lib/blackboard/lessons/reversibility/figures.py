@@ -434,8 +434,8 @@ def training() -> Drawing:
         f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against"
         f" {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a reversible network of {network.TRAINED}"
         " layers that rebuilds its activations and for its twin that stores them. The curves lie on each other: losses"
-        f" fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch :]):.4f} nats and differ by"
-        f" about {power(apart)} of themselves; both end at {percent(two.accuracy[-1], 1)}.",
+        f" fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch :]):.4f} nats, the mean of the"
+        f" last epoch, and differ by about {power(apart)} of themselves; both end at {percent(two.accuracy[-1], 1)}.",
     )
 
 

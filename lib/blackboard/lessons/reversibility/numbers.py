@@ -255,6 +255,7 @@ def measured() -> dict[str, str]:
         "state": f"{megatron['state_GiB']:.0f}",
         "act_before": f"{megatron['activations_GiB']:.0f}",
         "act_after": f"{megatron['remaining_GiB']:.0f}",
+        "act_selective": f"{megatron['selective_share']:.0%}",
         "megatron": megatron["model"].replace("B", " billion"),
         "again_said": f"{eq.work_ratio(recomputed=1):.2f}",
     }
