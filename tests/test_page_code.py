@@ -1,13 +1,21 @@
 """Code in the text of a lesson: its function problems and its cells, written and run in the page."""
 
 import json
+import random
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from conftest import open_page
 from page_evidence import AXE_RUN, axe
+from test_hostile import SLY, make_text
 from test_lab_page import ENDLESS, WITHIN
 
 from blackboard.page.practice import problems
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+from live_cells import read_cells
 
 ADDRESS = "book/batching.html"
 FUNCTION = problems("batching")["step"].problem
@@ -135,13 +143,77 @@ def test_a_later_cell_takes_what_an_earlier_one_was_changed_to(page, server):
     page.goto(f"{server}/{ADDRESS}", wait_until="load")
 
 
-def test_an_endless_cell_is_stopped_and_reset_brings_the_book_back(page):
-    assert "without an end" in run(page, "while True: pass")
+# What takes all time or all memory, in large pieces and in small ones.
+UNENDING = {
+    "loop": "while True: pass",
+    "blocks": "kept = []\nwhile True: kept.append(bytearray(10**8))",
+    "swallowed": "kept = []\nwhile True:\n    try: kept.append(bytearray(10**6))\n    except MemoryError: pass",
+    "small": "kept = []\nwhile True: kept.append([])",
+}
+
+
+@pytest.mark.parametrize("name", UNENDING)
+def test_all_time_or_memory_ends_within_ten_seconds_and_python_comes_back(page, name):
+    assert run(page, "print('on')").strip() == "on"
+    start = time.perf_counter()
+    said = run(page, UNENDING[name])
+    assert time.perf_counter() - start < 10
+    assert "without an end" in said or "more memory than there is" in said
+    assert page.locator(LOOP).locator("textarea").input_value() == UNENDING[name]
+    assert run(page, "print('on')").strip() == "on"
+
+
+def test_too_much_memory_is_told_from_too_much_time(page):
+    assert "more memory than there is" in run(page, UNENDING["blocks"])
+    assert "more memory than there is" in run(page, "text = 'x'\nwhile True: text += text")
+
+
+def test_reset_brings_the_book_back(page):
+    run(page, "print('mine')")
     live = page.locator(LOOP)
     live.get_by_role("button", name="Reset").click()
+    page.locator(f".cell:has({LOOP}) .cell_output").wait_for()
     assert live.locator("textarea").input_value().startswith("at = eq.step_time")
-    assert page.locator(f".cell:has({LOOP}) .cell_output").is_visible()
+    assert live.locator(".lab-out").inner_text() == ""
+
+
+# What a text may do to the Python of a page and to the worker that it runs in.
+SLY_HERE = [
+    *SLY.values(),
+    "import sys\nsys.setrecursionlimit(10**6)\nf = lambda: f()\nf()",
+    "import os\nos._exit(1)",
+    "import os\nos.abort()",
+    "import js\njs.postMessage(None)",
+    "import js\njs.close()",
+    "import sys\nsys.modules.clear()",
+    "__builtins__ = None\nprint(1)",
+    "class A:\n    def __repr__(self): return '<img src=x onerror=document.title=1>'\nA()",
+    "class A:\n    __repr__ = None\nA()",
+    "class A:\n    def __getattr__(self, name): raise SystemExit\nA()",
+]
+# Run a text, which comes as JSON, since half a letter does not travel otherwise.
+RUN = """async ([cell, text]) => {
+  const live = document.querySelector(cell), start = performance.now();
+  live.editor.value = JSON.parse(text);
+  await live.run();
+  const strange = live.out.querySelectorAll("script, img, iframe, [onerror]").length;
+  return { said: live.out.textContent, strange, seconds: (performance.now() - start) / 1000 };
+}"""
+
+
+@pytest.mark.slow
+def test_hostile_texts_in_a_cell_get_an_answer_and_nothing_escapes(page, working):
+    title = page.title()
+    run(page, "print('on')")
+    rng, seeds = random.Random(3), read_cells("batching")
+    for text in [*SLY_HERE, *(make_text(rng, seeds) for _ in range(200))]:
+        told = page.evaluate(RUN, [LOOP, json.dumps(text)])
+        assert told["said"] and not told["strange"] and told["seconds"] < 20, (text, told)  # with a start of Python
+        if text in SLY_HERE:
+            assert page.evaluate(RUN, [LOOP, json.dumps("print('on')")])["said"].strip() == "on", text
     assert run(page, "print('on')").strip() == "on"
+    assert page.title() == title
+    assert [each for each in working.complaints if "script error" in each] == []
 
 
 def edit(page, text, cell=LOOP):

@@ -3,7 +3,7 @@
   "use strict";
   const HERE = document.currentScript.src.replace(/[^/]*$/, "");
   const { escape, problem } = window.course;
-  const SECONDS = { start: 300, prepare: 60, check: 9, function: 9, cell: 9, draw: 30 };
+  const SECONDS = { start: 300, prepare: 60, check: 8, function: 8, cell: 8, draw: 30 };
   const DOING = { draw: "Drawing …", cell: "Running …" };
   const FROM_DISK = "Python starts only on pages that a server sends. In the folder of the course run <code>python -m http.server -d _build/html</code> and open <code>http://localhost:8000</code>, or use the exercise notebook.";
 
@@ -22,8 +22,8 @@
         this.worker = worker;
         worker.onerror = () => reject(new Error("missing"));
         worker.onmessage = ({ data }) => {
-          if (data.ready) resolve();
-          else if (data.id === undefined) reject(new Error(data.fatal));
+          if (data?.ready) resolve();
+          else if (data?.id === undefined) reject(new Error(data?.fatal));
           else this.asked.get(data.id)?.(data);
         };
         setTimeout(() => reject(new Error("late")), 1000 * SECONDS.start);

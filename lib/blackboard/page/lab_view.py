@@ -24,6 +24,8 @@ from blackboard.page.practice import Text
 from blackboard.text import markup, on_page
 
 WIDTH = 70  # letters of a line in a page's editor
+DOCSTRING = re.compile(r'^( *""".*?)(\s*""")$', re.M | re.S)
+ENTRY = re.compile(r" *\S.*?  +(?=\S)")  # the name of a list's entry
 EARLIER = (
     "A step may use the steps before it: yours, in the last version that passed, or the course's where none of yours"
     " has passed."
@@ -201,32 +203,36 @@ def _step(lab: Lab, step: Step, number: int) -> str:
     )
 
 
-def narrow(starter: str) -> str:
-    """A starter whose sentences fit a page's column; lists of arguments, with their two spaces, stay as they are."""
-    parts = starter.split("\n\n")
-    return "\n\n".join(part if re.search(r"\S  ", part) else _fill(part) for part in parts)
+def narrow(code: str) -> str:
+    """Code whose docstrings fit a page's column."""
+    return DOCSTRING.sub(lambda found: "\n\n".join(map(_fill, found[1].split("\n\n"))) + found[2], code)
 
 
 def _fill(paragraph: str) -> str:
-    """Sentences of one indentation broken anew, where a line is too long; code stays as it is."""
-    out: list[str] = []
-    for (indent, code), group in itertools.groupby(paragraph.split("\n"), _kind):
-        lines = list(group)
-        if not code and any(len(line) > WIDTH for line in lines):
-            text = " ".join(line.strip() for line in lines)
-            lines = textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
-        out += lines
+    """A docstring's paragraph broken anew where a line is too long: sentences, and a list's entries one by one."""
+    if max(map(len, paragraph.split("\n"))) <= WIDTH:
+        return paragraph
+    parts = re.split(r"\n(?=.*\S  +\S)", paragraph)
+    return "\n".join(_hang(part, entry[0]) if (entry := ENTRY.match(part)) else _wrap(part) for part in parts)
+
+
+def _hang(entry: str, name: str) -> str:
+    """An entry whose further lines begin below the first word that follows its name."""
+    text = " ".join(entry.removeprefix(name).split())
+    return textwrap.fill(text, WIDTH, initial_indent=name, subsequent_indent=" " * len(name))
+
+
+def _wrap(sentences: str) -> str:
+    """Lines of one indentation at a time."""
+    out = []
+    for indent, lines in itertools.groupby(sentences.split("\n"), lambda line: re.match(" *", line)[0]):
+        text = " ".join(line.strip() for line in lines)
+        out += textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
     return "\n".join(out)
-
-
-def _kind(line: str) -> tuple[str, bool]:
-    """A line's indentation, and whether it is no sentence."""
-    text = line.lstrip()
-    return line[: len(line) - len(text)], bool(re.match(r'(def |class |@|\.\.\.|"""$|$)', text))
 
 
 def _folds(step: Step) -> str:
     fold = '<details class="{}"><summary>{}</summary>{}</details>'
     hints = [fold.format("lab-hint", f"Hint {n}", f"<p>{markup(hint)}</p>") for n, hint in enumerate(step.hints, 1)]
-    code = f"<pre><code>{html.escape(step.source)}</code></pre>"
+    code = f"<pre><code>{html.escape(narrow(step.source))}</code></pre>"
     return "".join(hints) + fold.format("lab-solution", "Solution", code)
