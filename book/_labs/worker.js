@@ -10,6 +10,8 @@ self.fetch = async (what, options) => {
   return new Response(response.body, { headers: { "Content-Type": "application/wasm" } });
 };
 
+self.close = () => {}; // what a reader writes can reach it, and the next question would wait in vain
+
 // More memory than this Python does not get: a browser has more to do, and would end all of the page.
 const MOST = 2 ** 30, PAGE = 2 ** 16; // bytes
 const grow = WebAssembly.Memory.prototype.grow;

@@ -225,7 +225,7 @@ def _hang(entry: str, name: str) -> str:
 def _wrap(sentences: str) -> str:
     """Lines of one indentation at a time."""
     out = []
-    for indent, lines in itertools.groupby(sentences.split("\n"), lambda line: re.match(" *", line)[0]):
+    for indent, lines in itertools.groupby(sentences.split("\n"), lambda line: line[: len(line) - len(line.lstrip())]):
         text = " ".join(line.strip() for line in lines)
         out += textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
     return "\n".join(out)
