@@ -55,9 +55,10 @@
       this.append(this.out = makeOut());
     }
 
-    // As it was left.
+    // As it was left, in sight.
     reopen(text) {
       this.open(text);
+      for (let fold = this.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
       LiveCell.texts[this.dataset.cell] = text;
       say(this.out, "This is your version from an earlier visit, and it has not run yet. Reset brings back the book's.");
     }
