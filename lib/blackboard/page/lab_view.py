@@ -218,17 +218,20 @@ def _fill(paragraph: str) -> str:
 
 def _hang(entry: str, name: str) -> str:
     """An entry whose further lines begin below the first word that follows its name."""
-    text = " ".join(entry.removeprefix(name).split())
-    return textwrap.fill(text, WIDTH, initial_indent=name, subsequent_indent=" " * len(name))
+    return _break(entry.removeprefix(name), name, " " * len(name))
 
 
 def _wrap(sentences: str) -> str:
     """Lines of one indentation at a time."""
-    out = []
-    for indent, lines in itertools.groupby(sentences.split("\n"), lambda line: line[: len(line) - len(line.lstrip())]):
-        text = " ".join(line.strip() for line in lines)
-        out += textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
-    return "\n".join(out)
+    indent_of = lambda line: line[: len(line) - len(line.lstrip())]
+    groups = itertools.groupby(sentences.split("\n"), indent_of)
+    return "\n".join(_break("\n".join(lines), indent, indent) for indent, lines in groups)
+
+
+def _break(text: str, first: str, further: str) -> str:
+    """Words in lines, of which the first and the further ones begin so."""
+    lines = textwrap.TextWrapper(WIDTH, first, further, break_on_hyphens=False, break_long_words=False)
+    return lines.fill(" ".join(text.split()))
 
 
 def _folds(step: Step) -> str:
