@@ -105,7 +105,9 @@ def test_a_lab_is_solved_from_nothing(fresh):
         assert "passed" in section(fresh, step).locator("h3").inner_text()
     fresh.get_by_role("button", name="Draw it").click()
     fresh.locator(".lab-drawn svg").wait_for(timeout=WITHIN)
+    fresh.locator(".lab-said").wait_for()
     assert fresh.locator(".lab-said").inner_text().startswith(lab(LESSON).ending[:40])
+    assert fresh.locator(".lab-ending .lab-out").inner_text() == ""
 
 
 @pytest.mark.parametrize("step", STEPS, ids=[step.name for step in STEPS])

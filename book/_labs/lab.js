@@ -173,8 +173,7 @@
       this.figure?.vegaResult?.finalize();
       this.figure?.remove();
       this.said.before(this.figure = figure);
-      drawOrKeepStill(figure); // eslint-disable-line no-undef
-      await figure.ready;
+      await drawOrKeepStill(figure); // eslint-disable-line no-undef
       if (!figure.vegaView) say(this.out, "The chart could not be drawn. Reload the page and try again.");
     }
 

@@ -23,7 +23,7 @@ from blackboard.page.lab_worker import chart, find_lab
 from blackboard.page.practice import Text
 from blackboard.text import markup, on_page
 
-WIDTH = 66  # letters of a line in a page's editor
+WIDTH = 62  # letters of a line in a page's editor
 DOCSTRING = re.compile(r'^( *""".*?)(\s*""")$', re.M | re.S)
 ENTRY = re.compile(r" *\S.*?  +(?=\S)")  # the name of a list's entry
 EARLIER = (
