@@ -61,7 +61,7 @@ def test_an_endless_loop_is_stopped(firefox):
 
 def test_the_editor_has_keys_undo_and_a_way_out(firefox):
     area = f"document.querySelector('[data-step={STEP.name}] textarea')"
-    firefox.evaluate(f"void ({area}.value = '', {area}.focus())")
+    firefox.evaluate(f"{area}.parentElement.editor.wake().then(() => void ({area}.value = '', {area}.focus()))")
     firefox.press(*"if x:", "\ue006", *"y", TAB)
     assert firefox.evaluate(f"{area}.value") == "if x:\n    y   "
     firefox.evaluate(f"void ({area}.select(), document.execCommand('undo'))")

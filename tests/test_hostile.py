@@ -171,7 +171,7 @@ def test_sly_texts_get_an_answer_and_do_no_harm(name, kind):
     question = check if kind == "check" else {"ask": "function", "points": '[{"a": 1}]', "text": SLY[name]}
     try:
         assert timed(ask, question)["kind"] in SAID
-        sys.setrecursionlimit(limit)
+        assert sys.getrecursionlimit() == limit
         assert ask(check | {"text": step.source})["kind"] == "right"
         assert sys.stdout is out
     finally:

@@ -1,17 +1,22 @@
 """A lab in the browser: solved from nothing, kept over a reload, and steady under whatever a reader's code does."""
 
+import gzip
 import inspect
 import json
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
+import nbformat
 import pytest
 from conftest import open_page
+from nbclient import NotebookClient
 from page_evidence import AXE_RUN, axe
 from test_labs import lab
 
 from blackboard.page.lab_view import narrow
 
+ROOT = Path(__file__).resolve().parent.parent
 LESSON = "paging"
 ADDRESS = f"book/{LESSON}.html"
 STEPS = lab(LESSON).steps
@@ -25,18 +30,19 @@ ENDLESS = "def {}(*_):\n    return any(iter(int, 1))\n"
 def working(with_python, server, browser):
     """The lesson's page, on which Python is started once for the tests that need it."""
     with open_page(browser, f"{server}/{ADDRESS}", accept_downloads=True) as visit:
-        visit.before = list(visit.requests)
+        visit.before = [each for each in visit.responses if "/vendor/labs/" in each.url]
+        visit.weight = sum(len(gzip.compress(each.body())) for each in visit.before)
         yield visit
 
 
 @pytest.fixture
 def fresh(working):
     """The same page, with nothing written yet; Python runs on."""
-    working.page.evaluate("""() => {
+    working.page.evaluate("""async () => {
       localStorage.clear();
       const box = document.querySelector("lab-box");
       box.kept.clear();
-      for (const step of box.steps) { step.show(); step.out.replaceChildren(); }
+      for (const step of box.steps) { step.show(); step.out.replaceChildren(); await step.editor.wake(); }
     }""")
     return working.page
 
@@ -61,9 +67,35 @@ def written(version, name):
     return re.sub(rf"\b{version.__name__}\b", name, inspect.getsource(version))
 
 
-def test_nothing_is_fetched_before_the_first_check(working):
-    fetched = [urlsplit(address).path.rpartition("/")[2] for address in working.before if "/vendor/labs/" in address]
-    assert sorted(fetched) == ["cells.js", "editor.js", "lab.js", "python.js"]
+def file_name(address):
+    """The last part of an address."""
+    return urlsplit(address).path.rpartition("/")[2]
+
+
+def test_nothing_is_fetched_before_the_first_check_but_what_shows_the_boxes(working):
+    assert sorted(file_name(each.url) for each in working.before) == ["boxes.js", "cells.js", "lab.js"]
+    style = gzip.compress((ROOT / "book" / "_labs" / "lab.css").read_bytes())  # joined with those of all pages
+    assert working.weight + len(style) <= 10_000
+
+
+def test_keys_and_colours_come_when_an_editor_is_in_sight(site, server, browser):
+    with open_page(browser, f"{server}/{ADDRESS}") as visit:
+        shown = section(visit.page, STEPS[0]).locator(".editor-shown")
+        assert shown.inner_text().strip() == narrow(STEPS[0].starter).strip()
+        assert shown.locator("span").count() == 0
+        section(visit.page, STEPS[0]).locator("textarea").scroll_into_view_if_needed()
+        shown.locator("span").first.wait_for()
+        assert "python.js" not in map(file_name, visit.requests)
+
+
+def test_without_its_keys_an_editor_is_a_plain_one(site, server, browser):
+    with open_page(browser, f"{server}/{ADDRESS}") as visit:
+        visit.page.context.route("**/vendor/labs/editor.js", lambda route: route.abort())
+        part = section(visit.page, STEPS[0])
+        part.locator("textarea").fill("if 1 < 2 & 3:")
+        assert part.locator(".editor-shown").inner_text().strip() == "if 1 < 2 & 3:"
+        part.get_by_role("button", name="Reset").click()
+        visit.page.wait_for_function("document.querySelector('.lab-step textarea').value.startsWith('class ')")
 
 
 def test_a_lab_is_solved_from_nothing(fresh):
@@ -73,7 +105,9 @@ def test_a_lab_is_solved_from_nothing(fresh):
         assert "passed" in section(fresh, step).locator("h3").inner_text()
     fresh.get_by_role("button", name="Draw it").click()
     fresh.locator(".lab-drawn svg").wait_for(timeout=WITHIN)
+    fresh.locator(".lab-said").wait_for()
     assert fresh.locator(".lab-said").inner_text().startswith(lab(LESSON).ending[:40])
+    assert fresh.locator(".lab-ending .lab-out").inner_text() == ""
 
 
 @pytest.mark.parametrize("step", STEPS, ids=[step.name for step in STEPS])
@@ -117,15 +151,48 @@ def test_a_readers_own_earlier_step_is_used(fresh):
     assert earlier == {first.name: own}
 
 
-def test_work_is_kept_over_a_reload_and_a_pass_stays(fresh):
+def mark(page, step):
+    """What stands beside a step's title."""
+    return section(page, step).locator(".lab-mark").inner_text()
+
+
+def test_work_is_kept_over_a_reload(fresh):
     assert "Right." in check(fresh, STEPS[0], STEPS[0].source)
     section(fresh, STEPS[0]).locator("textarea").fill("def later(): ...")
     fresh.reload(wait_until="load")
     assert section(fresh, STEPS[0]).locator("textarea").input_value() == "def later(): ..."
-    assert "passed" in section(fresh, STEPS[0]).locator("h3").inner_text()
+    assert mark(fresh, STEPS[0]) == "✓ passed"
     section(fresh, STEPS[0]).get_by_role("button", name="Reset").click()
+    fresh.wait_for_function("document.querySelector('.lab-mark').textContent !== '✓ passed'")
     assert section(fresh, STEPS[0]).locator("textarea").input_value() == narrow(STEPS[0].starter)
-    assert "passed" in section(fresh, STEPS[0]).locator("h3").inner_text()
+
+
+def test_the_mark_is_the_last_result(fresh):
+    first, source = STEPS[0], STEPS[0].source
+    assert mark(fresh, first) == ""
+    check(fresh, first, "1 / 0")
+    assert mark(fresh, first) == "✗ not yet"
+    check(fresh, first, source)
+    assert mark(fresh, first) == "✓ passed"
+    check(fresh, first, "1 / 0")
+    fresh.reload(wait_until="load")
+    assert mark(fresh, first) == "✗ not yet; an earlier version passed"
+    section(fresh, first).get_by_role("button", name="Reset").click()
+    fresh.get_by_text("an earlier version passed", exact=True).wait_for()
+    check(fresh, first, first.starter)
+    assert mark(fresh, first) == "an earlier version passed"
+    assert fresh.evaluate("document.querySelector('lab-box').earlier(1)") == {first.name: source}
+
+
+def test_the_progress_page_says_the_same_as_the_mark(fresh, server):
+    check(fresh, STEPS[0], STEPS[0].source)
+    check(fresh, STEPS[1], STEPS[1].source)
+    check(fresh, STEPS[1], "1 / 0")
+    fresh.goto(f"{server}/book/progress.html", wait_until="load")
+    state = "name => document.querySelector(`.progress-list li[data-step=${name}]`).dataset.state"
+    states = [fresh.evaluate(state, each.name) for each in STEPS[:3]]
+    fresh.goto(f"{server}/{ADDRESS}", wait_until="load")
+    assert states == ["right", "wrong", "untried"]
 
 
 def test_work_goes_into_a_file_and_comes_back(fresh, tmp_path):
@@ -141,6 +208,38 @@ def test_work_goes_into_a_file_and_comes_back(fresh, tmp_path):
         "name => document.querySelector(`[data-step=${name}] textarea`).value === '# mine'", arg=LAST.name
     )
     fresh.get_by_text("The work in that file is loaded.").wait_for()
+
+
+def run_notebook(path):
+    """What its lab's cells say, by step, where JupyterLab runs them."""
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(path.parent)}}).execute()
+    cells = {cell.id.removeprefix("lab-"): cell for cell in notebook.cells if cell.cell_type == "code"}
+    return {name: cell.outputs[-1].data for name, cell in cells.items() if cell.outputs}
+
+
+@pytest.mark.notebook
+def test_a_lab_opens_as_a_notebook_with_the_readers_code(fresh, tmp_path, monkeypatch):
+    first, second, third, *_ = STEPS
+    own = f"{first.source}\n# mine: 'quoted', \\n and ½\n"
+    section(fresh, first).locator("textarea").fill(own)
+    section(fresh, second).locator("textarea").fill(written(next(iter(second.mistakes)), second.name))
+    section(fresh, third).locator("textarea").fill(" \n")
+    with fresh.expect_download() as download:
+        fresh.get_by_role("button", name="Open as a notebook").click()
+    assert download.value.suggested_filename == f"lab-{LESSON}.ipynb"
+    download.value.save_as(tmp_path / "lab.ipynb")
+    cells = {cell.id: cell.source for cell in nbformat.read(tmp_path / "lab.ipynb", as_version=4).cells}
+    assert cells[f"lab-{first.name}"] == f'{own.rstrip()}\n\nlab["{first.name}"].check({first.name})'
+    assert "as it was in the lesson's page" in cells["lab-title"]
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "lib"))
+    told = run_notebook(tmp_path / "lab.ipynb")
+    here = lab(LESSON).grade(second.name, written(next(iter(second.mistakes)), second.name))
+    assert told[first.name]["text/plain"].startswith("Right.")
+    assert plain(here.message) in plain(told[second.name]["text/plain"])
+    assert "Not attempted." in told[third.name]["text/plain"]
+    assert "finish" in told
 
 
 @pytest.mark.parametrize("spoiled", ["", "[]", "{", '{"version":1,"steps":{"hit_rate":3}}', '{"version":9}', "null"])
@@ -160,7 +259,7 @@ def test_hints_come_one_by_one_and_the_solution_after_them(fresh):
         part.get_by_role("button", name="Hint").click()
         assert part.locator(".lab-hint[open]").count() == number
     part.get_by_role("button", name="Show solution").click()
-    assert part.locator(".lab-solution pre").inner_text().strip() == LAST.source.strip()
+    assert part.locator(".lab-solution pre").inner_text().strip() == narrow(LAST.source).strip()
 
 
 def test_keys_indent_and_the_keyboard_gets_out(fresh):
@@ -279,9 +378,9 @@ def test_a_worked_lab_is_accessible(fresh, theme):
 
 
 def test_nothing_comes_from_elsewhere_and_nothing_complains(working, server):
-    """Stands last: it looks at what all tests before it have asked for."""
+    """Stands last: it looks at what all tests before it have asked for. Who leaves a page breaks off requests."""
     assert [address for address in working.requests if not address.startswith((server, "blob:", "data:"))] == []
-    assert working.complaints == []
+    assert [each for each in working.complaints if not each.startswith("failed: ")] == []
 
 
 # --- where Python cannot be had ---------------------------------------------------------------------------------------

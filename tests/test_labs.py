@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lessons import LESSONS, LIB, room
 
 from blackboard import lab as engine
-from blackboard.page.lab_view import narrow
+from blackboard.page.lab_view import WIDTH, narrow
 
 WITH_LAB = [name for name in LESSONS if (LIB / "lessons" / name / "lab.py").exists()]
 DRAWN_AS = "5.20"
@@ -60,6 +60,14 @@ def test_the_starter_fits_a_page_and_stays_a_starter(lesson, step):
     assert lab(lesson).grade(step.name, narrow(step.starter)).kind == "unattempted"
     words = [" ".join(text.split()) for text in (step.starter, narrow(step.starter))]
     assert words[0] == words[1]
+
+
+@each_step
+def test_docstrings_fit_a_page(lesson, step):
+    for code in (narrow(step.starter), narrow(step.source)):
+        for docstring in re.findall(r'"""(.*?)"""', code, re.S):
+            assert max(map(len, docstring.split("\n"))) <= WIDTH
+    assert " ".join(narrow(step.source).split()) == " ".join(step.source.split())
 
 
 @each_step
@@ -116,12 +124,56 @@ def test_the_last_chart_is_drawn(lesson):
     assert lab(lesson).ending
 
 
+def words_of(spec):
+    """Title, names and labels of a chart."""
+    rows = [row for layer in spec["layer"] for row in layer["data"]["values"]]
+    return " ".join([*spec["title"]["text"], *(str(row.get("name", row.get("label"))) for row in rows)])
+
+
+@each_lab
+@pytest.mark.slow
+def test_the_last_chart_writes_no_number_as_a_program_does(lesson):
+    assert not re.search(r"\de[+-]?\d", words_of(lab(lesson).finished()))
+
+
 def test_labs_need_no_numpy():
     """A web page has none; nor SciPy, matplotlib, nor what draws charts."""
     absent = "; ".join(f"sys.modules[{name!r}] = None" for name in ("numpy", "scipy", "matplotlib", "vl_convert"))
     labs = "; ".join(f"from blackboard.lessons.{name}.lab import LAB; LAB.finished()" for name in WITH_LAB)
     ran = subprocess.run([sys.executable, "-c", f"import sys; {absent}; {labs}"], capture_output=True, text=True)
     assert not ran.returncode, ran.stderr
+
+
+# --- the lab of speculation -------------------------------------------------------------------------------------------
+
+
+def test_the_proof_says_what_it_has_proved():
+    step = lab("speculation")["round_outcome"]
+    said = lab("speculation").grade(step.name, step.source).message
+    pairs, power, changed, others = map(
+        int, re.search(r"(\d+) pairs .* below 1e(-\d+), .* (\d+) of (\d+)", said).groups()
+    )
+    assert pairs + others == step.count and 0 < changed <= others and power <= -15
+
+
+def test_a_ratio_turned_round_meets_a_check():
+    turned = "def keep_chance(guess, draft, target):\n    return min(1, draft[guess] / target[guess])"
+    verdict = lab("speculation").grade("keep_chance", turned)
+    assert verdict.kind == "wrong" and "always keep it" in verdict.message
+
+
+def test_the_chart_labels_how_many_guesses_are_best():
+    step = lab("speculation")["best_drafted"]
+    course, few = lab("speculation").finished(), f"def {step.name}(*_):\n    return 1"
+    labels = [row["label"] for layer in course["layer"] for row in layer["data"]["values"] if "label" in row]
+    assert len(labels) == 10 and labels == sorted(labels, reverse=True) and labels[0] > labels[-1]
+    assert " 1 1 1 " in words_of(lab("speculation").finished({step.name: few}))
+
+
+def test_the_chart_says_whether_the_rules_are_exact():
+    always = {"keep_chance": "def keep_chance(*_):\n    return 1"}
+    assert "keep the text's distribution" in words_of(lab("speculation").finished())
+    assert "change the text's chances by up to 0.2" in words_of(lab("speculation").finished(always))
 
 
 # --- what readers may write -------------------------------------------------------------------------------------------

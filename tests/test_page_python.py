@@ -61,7 +61,7 @@ def test_a_site_without_python_has_the_labs_scripts(monkeypatch, tmp_path):
     monkeypatch.setattr(page_python, "HERE", tmp_path / "absent")
     (tmp_path / "site" / "python").mkdir(parents=True)
     page_python.install(tmp_path / "site")
-    scripts = ["cells.js", "editor.js", "lab.css", "lab.js", "python.js", "worker.js"]
+    scripts = ["boxes.js", "cells.js", "editor.js", "lab.css", "lab.js", "notebooks", "python.js", "worker.js"]
     assert sorted(path.name for path in (tmp_path / "site").iterdir()) == scripts
 
 

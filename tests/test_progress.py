@@ -15,6 +15,8 @@ KEPT = {
     "practice/batching/floor": {"index": 0, "answer": "1 s", "right": False},
     "practice/batching/money": {"index": 1, "answer": "", "right": False},
     "lab:paging": {"version": 1, "steps": {"Blocks": {"text": "x", "passed": "x"}, "match": {"tries": 2}}},
+    "lab:sparsity": {"version": 1, "steps": {"count_touched": {"passed": "x", "last": "wrong", "tries": 2}}},
+    "cells:paging": {"version": 1, "texts": {"x = 1": "x = 2"}},
 }
 SPOILED = ["", "[]", "null", "{", "7", '{"right": 1}', '{"answer": {}}', '{"version": 1, "steps": null}', '"\\u0000"']
 STATES = """() => Object.fromEntries([...document.querySelectorAll(".progress-list li")].map((item) => {
@@ -42,7 +44,12 @@ def tried(page):
     return {name: state for name, state in page.evaluate(STATES).items() if state != "untried"}
 
 
-RIGHT = {"batching/guess": "right", "batching/floor": "wrong", "paging/Blocks": "right"}
+RIGHT = {
+    "batching/guess": "right",
+    "batching/floor": "wrong",
+    "paging/Blocks": "right",
+    "sparsity/count_touched": "wrong",
+}
 
 
 def test_every_problem_and_step_is_listed_lesson_by_lesson(visited):
@@ -74,7 +81,9 @@ def test_it_is_saved_forgotten_and_loaded(visited, tmp_path):
     page.locator("progress-list input[type=file]").set_input_files(tmp_path / "progress.json")
     page.wait_for_selector(".progress-list li[data-state=right]", state="attached")
     assert tried(page) == before
-    assert page.evaluate("localStorage.getItem('lab:paging')") == json.dumps(KEPT["lab:paging"], separators=(",", ":"))
+    for key in ("lab:paging", "cells:paging"):
+        kept = page.evaluate("key => localStorage.getItem(key)", key)
+        assert kept == json.dumps(KEPT[key], separators=(",", ":"))
 
 
 OTHERS = [

@@ -277,7 +277,7 @@ def load_python(app, body):
     wanted = [script for script, mark in ASKING.items() if mark in body]
     if wanted:
         app.add_css_file(f"{PYTHON}/lab.css")
-    for script in ["editor.js", "python.js", *filter(None, wanted)] if wanted else []:
+    for script in ["boxes.js", *filter(None, wanted)] if wanted else []:
         app.add_js_file(f"{PYTHON}/{script}", loading_method="defer")
 
 

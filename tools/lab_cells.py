@@ -1,20 +1,23 @@
 """The cells of a lesson's lab: at the end of its exercise notebook with starters, in its solutions with solutions."""
 
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import nbformat
-from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
 HOW = (
     "Write each function in its cell and run the cell: the check follows at once. Where a step uses earlier ones that"
     ' you have not solved, it gets the course\'s. `lab["{first}"].hint()` gives a hint at a time,'
-    " `lab[\"{first}\"].solution()` the course's own version. The same lab runs [in the lesson's page]"
-    "(../book/{lesson}.md), with nothing installed."
+    ' `lab["{first}"].solution()` the course\'s own version.'
 )
+IN_PAGE = " The same lab runs [in the lesson's page](../book/{lesson}.md), with nothing installed."
+FROM_PAGE = " The code is yours, as it was in the lesson's page."
 SOLVED = "The course's own versions. Others are as good if they pass the checks."
+CHECK = "\n\nlab["  # where a step's code ends and its check begins
 SETUP = """from blackboard.page import lab_view
 
 lab = lab_view.lab("{lesson}")"""
@@ -35,7 +38,7 @@ def write_setup(lab, lesson):
 
 def write_step(lab, step, number, solved):
     """A step: its title with an example, and one cell of code with its check."""
-    code = f'{step.source if solved else step.starter}\n\nlab["{step.name}"].check({step.name})'
+    code = f'{step.source if solved else step.starter}{CHECK}"{step.name}"].check({step.name})'
     yield (
         f"lab-{step.name}-title",
         f"### {number}. {step.title}\n\nFor example, `{step.example}` returns `{lab.example_result(step)}`.",
@@ -45,7 +48,7 @@ def write_step(lab, step, number, solved):
 
 def write_cells(lab, lesson, solved):
     """All cells, each with its id."""
-    how = SOLVED if solved else HOW.format(first=lab.steps[0].name, lesson=lesson)
+    how = SOLVED if solved else (HOW + IN_PAGE).format(first=lab.steps[0].name, lesson=lesson)
     yield "lab-title", f"## The lab: {lab.title}\n\n{lab.intro}\n\n{how}"
     yield "lab-setup", write_setup(lab, lesson)
     for number, step in enumerate(lab.steps, 1):
@@ -65,6 +68,23 @@ def put_cells(notebook, lab, lesson, solved):
     notebook.cells = [cell for cell in notebook.cells if not cell.get("id", "").startswith("lab-")]
     if lab:
         notebook.cells += [make_cell(*each) for each in write_cells(lab, lesson, solved)]
+
+
+def find_template(path):
+    """The lab of a lesson's notebook without its code, as JSON: a page puts its reader's own before each check. None
+    where there is no lab.
+    """
+    cells = json.loads(path.read_text("utf8"))["cells"]
+    sources = {cell["id"]: "".join(cell["source"]) for cell in cells if cell.get("id", "").startswith("lab-")}
+    if not sources:
+        return None
+    sources["lab-title"] = sources["lab-title"].replace(IN_PAGE.format(lesson=path.stem), FROM_PAGE)
+    made = [
+        make_cell(id, source[source.rfind(CHECK) + 2 :] if CHECK in source else source)
+        for id, source in sources.items()
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return json.dumps(new_notebook(cells=made, metadata={"kernelspec": kernel}))
 
 
 def update_file(path):

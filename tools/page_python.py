@@ -177,9 +177,20 @@ def archive_own():
     return made.getvalue()
 
 
+def write_notebooks(folder):
+    """The lab of each exercise notebook, as a script that a page loads also from the disk."""
+    from lab_cells import find_template
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted((ROOT / "exercises").glob("*.ipynb")):
+        if template := find_template(path):
+            (folder / f"{path.stem}.js").write_text(f"window.course.notebook = {template};\n", "utf8")
+
+
 def install(target):
     """Python, where there is one, beside the labs' scripts in the site."""
     shutil.copytree(ROOT / "book" / "_labs", target, dirs_exist_ok=True)
+    write_notebooks(target / "notebooks")
     if not HERE.exists():
         return shutil.rmtree(target / "python", ignore_errors=True)
     shutil.copytree(HERE, target / "python", dirs_exist_ok=True)

@@ -1,22 +1,28 @@
-// Cells of a lesson that can be changed and run in place: each <live-cell> stands below the source of one.
+// Cells of a lesson that can be changed and run in place: each <live-cell> stands below the source of one. What is
+// changed stays in this browser.
 (() => {
   "use strict";
-  const HERE = document.currentScript.src.replace(/[^/]*$/, "");
-  const { Editor, addButton, make, makeOut, python, say, tell } = window.course;
+  const VERSION = 1; // of what is kept
+  const { Editor, addButton, ask, keep, load, make, makeOut, readKept, say, tell } = window.course;
 
   const TEX = [{ left: "\\(", right: "\\)", display: false }, { left: "\\[", right: "\\]", display: true }];
-  let setter;
 
   // Formulas of the page are set already; those of a run are set here, and what sets them is fetched for the first.
   async function setFormulas(node) {
     if (!TEX.some(({ left }) => node.textContent.includes(left))) return;
-    setter ??= new Promise((resolve, reject) => {
-      const script = document.createElement("script");
-      Object.assign(script, { src: HERE + "python/temml.js", onload: resolve, onerror: reject });
-      document.head.append(script);
-    });
-    await setter;
+    await load("python/temml.js");
     window.temml.renderMathInElement(node, { delimiters: TEX, ignoredTags: ["pre", "code", "textarea"] });
+  }
+
+  // What a reader made of a lesson's cells, by the book's own text: where that is another, what is kept is not for it.
+  function readTexts(lesson) {
+    const found = readKept(`cells:${lesson}`);
+    return found?.version === VERSION && found.texts && typeof found.texts === "object" ? found.texts : {};
+  }
+
+  function keepText(lesson, original, text) {
+    const texts = { ...readTexts(lesson), [original]: text === original ? undefined : text };
+    keep(`cells:${lesson}`, { version: VERSION, texts });
   }
 
   class LiveCell extends HTMLElement {
@@ -27,32 +33,39 @@
       this.source = this.previousElementSibling;
       this.original = this.source.querySelector("pre").textContent.trim(); // beside it is a button to copy
       this.row = make("div", "lab-buttons");
-      addButton(this.row, "Edit and run", () => this.open());
+      addButton(this.row, "Edit and run", () => { this.open(this.original); this.editor.area.focus(); });
       this.append(this.row);
+      const kept = readTexts(this.dataset.lesson)[this.original];
+      if (typeof kept === "string") this.reopen(kept);
     }
 
-    open() {
-      const { cell } = this.dataset;
-      this.editor = new Editor({
-        id: `cell-${cell}`,
-        label: "This cell",
-        does: "runs",
-        run: () => this.run(),
-        changed: () => { LiveCell.texts[cell] = this.editor.value; },
-      });
-      this.editor.value = this.original;
+    open(text) {
+      const { cell, lesson } = this.dataset;
+      const changed = () => {
+        LiveCell.texts[cell] = this.editor.value;
+        keepText(lesson, this.original, this.editor.value);
+      };
+      this.editor = new Editor({ id: `cell-${cell}`, label: "This cell", does: "runs", run: () => this.run(), changed });
+      this.editor.value = text;
       this.source.hidden = true;
       this.row.replaceChildren();
       this.runButton = addButton(this.row, "Run", () => this.run(), true);
       addButton(this.row, "Reset", () => this.reset());
       this.row.before(...this.editor.parts);
       this.append(this.out = makeOut());
-      this.editor.area.focus();
+    }
+
+    // As it was left, in sight.
+    reopen(text) {
+      this.open(text);
+      for (let fold = this.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+      LiveCell.texts[this.dataset.cell] = text;
+      say(this.out, "This is your version from an earlier visit, and it has not run yet. Reset brings back the book's.");
     }
 
     // As the page was.
-    reset() {
-      this.editor.replace(this.original);
+    async reset() {
+      await this.editor.replace(this.original);
       this.out.replaceChildren();
       this.showFirst(true);
     }
@@ -67,7 +80,7 @@
       this.setBusy(true);
       const { lesson, cell } = this.dataset, texts = { ...LiveCell.texts, [cell]: this.editor.value };
       const question = { ask: "cell", lesson, number: Number(cell), texts };
-      const answer = await python.ask(question, (words) => say(this.out, words));
+      const answer = await ask(question, (words) => say(this.out, words));
       this.setBusy(false);
       this.showFirst(false);
       if (answer.kind) tell(this.out, answer);

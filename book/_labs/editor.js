@@ -1,7 +1,7 @@
-// An editor of Python: a plain text area that indents, and behind it the same text in colours. The area is what the
-// keyboard and a screen reader meet; its letters are transparent where the coloured ones are shown.
+// What an editor does for its writer: colours, keys that indent, and undo. It comes when the first editor is in sight.
 (() => {
   "use strict";
+  const { escape } = window.course;
   const PAUSE = 1000; // milliseconds: letters typed without such a pause are undone together
   const COLOURED = 20000; // characters: a longer text stays plain
   const KEYWORDS = "and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield";
@@ -9,8 +9,6 @@
   const CLASSES = new Map([...KEYWORDS.split(" ").map((word) => [word, "k"]), ...CONSTANTS.split(" ").map((word) => [word, "kc"])]);
   const TOKEN = /(#.*)|([rbfu]{0,2}(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(\b\d[\w.]*)|([^\W\d]\w*)/gi;
   const NAMES = ["c1", "s2", "mi"]; // as Pygments calls them, whose colours the book has
-
-  const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
   // The text as HTML, a span around what has a colour.
   function colour(text) {
@@ -26,33 +24,30 @@
   }
 
   // --- Keys ---------------------------------------------------------------------------------------------------------
-  // insertText tells of itself as typing does.
-  const insert = (area, text) => { if (!document.execCommand("insertText", false, text)) area.setRangeText(text, area.selectionStart, area.selectionEnd, "end"); };
-
   function select(area, from, to) { area.selectionStart = from; area.selectionEnd = to; }
 
-  function shift(area, out) {
-    const { value, selectionStart, selectionEnd } = area;
+  function shift(editor, out) {
+    const { area } = editor, { value, selectionStart, selectionEnd } = area;
     const from = value.lastIndexOf("\n", selectionStart - 1) + 1;
     const lines = value.slice(from, selectionEnd);
     const moved = out ? lines.replace(/^ {1,4}/gm, "") : lines.replace(/^(?=.)/gm, "    ");
     if (moved === lines) return;
     select(area, from, selectionEnd);
-    insert(area, moved);
+    editor.insert(moved);
     select(area, from === selectionStart ? from : Math.max(from, selectionStart + (out ? -1 : 1) * Math.min(4, Math.abs(moved.length - lines.length))), from + moved.length);
   }
 
-  function edit(area, event, leave) {
-    const { value, selectionStart, selectionEnd } = area;
+  function edit(editor, event, leave) {
+    const { area } = editor, { value, selectionStart, selectionEnd } = area;
     const line = value.slice(value.lastIndexOf("\n", selectionStart - 1) + 1, selectionStart);
     const many = value.slice(selectionStart, selectionEnd).includes("\n");
     if (event.key === "Tab" && !leave) {
-      if (event.shiftKey || many) shift(area, event.shiftKey);
-      else insert(area, " ".repeat(4 - (line.length % 4)));
+      if (event.shiftKey || many) shift(editor, event.shiftKey);
+      else editor.insert(" ".repeat(4 - (line.length % 4)));
     } else if (event.key === "Enter" && !event.isComposing) {
       const more = /:\s*(#.*)?$/.test(line) ? "    " : "", less = /^\s+(return|raise|break|continue|pass)\b/.test(line) ? 4 : 0;
       const indent = line.match(/^ */)[0];
-      insert(area, "\n" + indent.slice(less) + more);
+      editor.insert("\n" + indent.slice(less) + more);
     } else if (event.key === "Backspace" && selectionStart === selectionEnd && /^( {4})+$/.test(line)) {
       select(area, selectionStart - 4, selectionStart);
       document.execCommand("delete");
@@ -95,70 +90,26 @@
   }
 
   // --- The editor ---------------------------------------------------------------------------------------------------
-  const make = (tag, className, text) => {
-    const node = document.createElement(tag);
-    if (className) node.className = className;
-    if (text) node.textContent = text;
-    return node;
-  };
-
-  class Editor {
-    // `run` is called by Ctrl+Enter, which `does` what that does; `changed` after each change.
-    constructor({ id, label, does, run, changed = () => {} }) {
-      const keys = make("p", "editor-keys", `Tab indents; Esc, then Tab leaves the editor. Ctrl+Enter ${does}.`);
-      const name = make("label", "", label), box = make("div", "editor");
-      const area = this.area = make("textarea", "editor-code");
-      this.shown = make("span", "editor-shown highlight");
-      this.shown.ariaHidden = "true";
-      box.tabIndex = -1; // where it scrolls, Firefox would make it a stop of its own
-      box.append(this.shown, area);
-      Object.assign(area, { id, spellcheck: false, autocomplete: "off" });
-      area.setAttribute("autocapitalize", "off");
-      area.setAttribute("aria-describedby", keys.id = `${id}-keys`);
-      name.htmlFor = id;
-      this.parts = [name, box, keys];
-      this.changes = new Changes(area);
-      this.listen(run, changed);
-    }
-
-    listen(run, changed) {
-      let leave = false;
-      const again = (event, act) => {
-        if (!act) return;
-        event.preventDefault();
-        this.changes[act]();
-        this.paint();
-        changed();
-      };
-      this.area.addEventListener("keydown", (event) => {
-        if ((event.ctrlKey || event.metaKey) && event.key === "Enter") return event.preventDefault(), run();
-        again(event, history(event));
-        if (!event.ctrlKey && !event.metaKey && !event.altKey) edit(this.area, event, leave);
-        if (event.key !== "Shift") leave = event.key === "Escape";
-      });
-      this.area.addEventListener("beforeinput", (event) => again(event, { historyUndo: "undo", historyRedo: "redo" }[event.inputType]));
-      this.area.addEventListener("input", () => { this.changes.record(); this.paint(); changed(); });
-    }
-
-    get value() { return this.area.value; }
-    set value(text) {
-      if (this.area.value !== text) {
-        this.area.value = text;
-        this.changes.clear();
-      }
-      this.paint();
-    }
-
-    // The coloured text is as large as what is in it, and the area with it; the blank stands in a last line without any.
-    paint() { this.shown.innerHTML = colour(this.area.value) + " "; }
-
-    // Put another text in the place of all; undo brings the old one back.
-    replace(text) {
-      this.area.focus();
-      this.area.select();
-      insert(this.area, text);
-    }
+  function equip(editor) {
+    const { area, run } = editor;
+    let leave = false;
+    const again = (event, act) => {
+      if (!act) return;
+      event.preventDefault();
+      editor.changes[act]();
+      editor.paint();
+      editor.changed();
+    };
+    area.addEventListener("keydown", (event) => {
+      if ((event.ctrlKey || event.metaKey) && event.key === "Enter") return event.preventDefault(), run();
+      again(event, history(event));
+      if (!event.ctrlKey && !event.metaKey && !event.altKey) edit(editor, event, leave);
+      if (event.key !== "Shift") leave = event.key === "Escape";
+    });
+    area.addEventListener("beforeinput", (event) => again(event, { historyUndo: "undo", historyRedo: "redo" }[event.inputType]));
+    editor.changes = new Changes(area);
+    editor.paint();
   }
 
-  window.course = { Editor, colour, escape, make };
+  Object.assign(window.course, { colour, equip });
 })();

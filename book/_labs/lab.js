@@ -1,22 +1,17 @@
-// Labs: each <lab-box> holds steps with a starter, hints and a solution. A starter becomes an editor (editor.js); Check
-// sends it to Python (python.js), which is started on the first check. What is written stays in this browser.
+// Labs: each <lab-box> holds steps with a starter, hints and a solution. A starter becomes an editor (boxes.js); Check
+// sends it to Python, which is started on the first check. What is written stays in this browser.
 (() => {
   "use strict";
   const TRIES = 5; // after so many the solution may be seen
   const VERSION = 1; // of what is kept
-  const { Editor, addButton, make, makeOut, python, say, tell } = window.course;
+  const { Editor, addButton, ask, keep, load, make, makeOut, readKept, saveFile, say, tell } = window.course;
 
   // --- What is kept -------------------------------------------------------------------------------------------------
   class Kept {
-    constructor(lesson) { this.key = `lab:${lesson}`; this.steps = this.read(localStorageText(this.key)); }
-    read(text) {
-      try {
-        const found = JSON.parse(text);
-        return found?.version === VERSION && found.steps && typeof found.steps === "object" ? found.steps : {};
-      } catch { return {}; }
-    }
-    get text() { return JSON.stringify({ version: VERSION, steps: this.steps }); }
-    write() { try { localStorage.setItem(this.key, this.text); } catch { /* a full or closed store: work goes on */ } }
+    constructor(lesson) { this.key = `lab:${lesson}`; this.steps = this.stepsOf(readKept(this.key)); }
+    stepsOf(found) { return found?.version === VERSION && found.steps && typeof found.steps === "object" ? found.steps : {}; }
+    get all() { return { version: VERSION, steps: this.steps }; }
+    write() { keep(this.key, this.all); }
     of(step) {
       const found = this.steps[step];
       return found && typeof found === "object" ? found : (this.steps[step] = {});
@@ -25,7 +20,6 @@
     passed(step) { const text = this.of(step).passed; return typeof text === "string" ? text : undefined; }
     clear() { this.steps = {}; this.write(); }
   }
-  function localStorageText(key) { try { return localStorage.getItem(key); } catch { return null; } }
 
   // --- A step -------------------------------------------------------------------------------------------------------
   class Step {
@@ -50,6 +44,7 @@
     }
 
     get kept() { return this.box.kept.of(this.name); }
+    get written() { return (this.editor.value.trim() ? this.editor.value : this.starter).trimEnd(); }
     keep(values) { this.box.kept.change(this.name, values); }
 
     buttons() {
@@ -65,7 +60,7 @@
     show() {
       const { text, hints = 0, tries = 0 } = this.kept, passed = this.box.kept.passed(this.name) !== undefined;
       this.editor.value = typeof text === "string" ? text : this.starter;
-      this.mark.textContent = passed ? "✓ passed" : "";
+      this.mark.textContent = this.state(passed);
       this.hints.forEach((hint, number) => { hint.hidden = number >= hints; });
       this.hintButton.hidden = hints >= this.hints.length;
       const allowed = passed || tries >= TRIES || hints >= this.hints.length;
@@ -73,17 +68,30 @@
       this.solutionButton.hidden = !allowed || this.solution.open;
     }
 
+    // What the last check said; an earlier version that passed is what later steps use.
+    state(passed) {
+      const { last = passed ? "right" : "" } = this.kept; // what was kept before there was a last one
+      if (last === "right") return "✓ passed";
+      return [last ? "✗ not yet" : "", passed ? "an earlier version passed" : ""].filter(Boolean).join("; ");
+    }
+
     async check() {
       if (this.busy) return;
       this.setBusy(true);
       const text = this.editor.value;
       const question = { ask: "check", lesson: this.box.lesson, step: this.name, text, earlier: this.box.earlier(this.number) };
-      const answer = await python.ask(question, (words) => say(this.out, words));
+      const answer = await ask(question, (words) => say(this.out, words));
       this.setBusy(false);
-      if (answer.kind === "right") this.keep({ passed: text });
-      this.keep({ tries: (this.kept.tries ?? 0) + (answer.kind !== "unattempted") });
+      this.record(answer.kind, text);
       tell(this.out, answer);
       this.show();
+    }
+
+    // Where there is no Python, nothing was tried.
+    record(kind, text) {
+      if (kind === "absent") return;
+      const { tries = 0 } = this.kept, tried = kind !== "unattempted";
+      this.keep({ tries: tries + tried, last: tried ? kind : "", ...(kind === "right" && { passed: text }) });
     }
 
     setBusy(busy) { this.busy = busy; this.checkButton.setAttribute("aria-disabled", busy); }
@@ -103,10 +111,12 @@
       this.solution.querySelector("summary").focus();
     }
 
-    // A pass is kept: only what is written goes back, and undo brings it back.
-    reset() {
-      this.editor.replace(this.starter);
+    // What is written goes back, and undo brings it back; later steps go on with a version that passed.
+    async reset() {
+      await this.editor.replace(this.starter);
       this.out.replaceChildren();
+      this.keep({ last: "" });
+      this.show();
     }
   }
 
@@ -144,7 +154,7 @@
       if (this.busy) return;
       this.busy = true;
       const question = { ask: "draw", lesson: this.lesson, sources: this.earlier(this.steps.length) };
-      const answer = await python.ask(question, (words) => say(this.out, words));
+      const answer = await ask(question, (words) => say(this.out, words));
       this.busy = false;
       if (!answer.spec) return tell(this.out, answer);
       this.out.replaceChildren();
@@ -163,30 +173,36 @@
       this.figure?.vegaResult?.finalize();
       this.figure?.remove();
       this.said.before(this.figure = figure);
-      drawOrKeepStill(figure); // eslint-disable-line no-undef
-      await figure.ready;
+      await drawOrKeepStill(figure); // eslint-disable-line no-undef
       if (!figure.vegaView) say(this.out, "The chart could not be drawn. Reload the page and try again.");
     }
 
     addTools() {
       const row = make("div", "lab-buttons"), file = make("input");
       Object.assign(file, { type: "file", accept: ".json,application/json", hidden: true });
-      addButton(row, "Save my work as a file", () => this.save());
+      addButton(row, "Save my work as a file", () => saveFile(`lab-${this.lesson}.json`, JSON.stringify(this.kept.all)));
       addButton(row, "Load a file", () => file.click());
+      addButton(row, "Open as a notebook", () => this.saveNotebook());
       file.addEventListener("change", async () => { this.load(await file.files[0].text()); file.value = ""; });
       this.append(row, file);
     }
 
-    save() {
-      const link = make("a");
-      link.href = URL.createObjectURL(new Blob([this.kept.text], { type: "application/json" }));
-      link.download = `lab-${this.lesson}.json`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    // The lab's part of the exercise notebook, with what is written here in its cells.
+    async saveNotebook() {
+      const file = `lab-${this.lesson}.ipynb`;
+      try { await load(`notebooks/${this.lesson}.js`); } catch { return say(this.out, "The notebook did not come. Reload the page and try again."); }
+      const notebook = structuredClone(window.course.notebook);
+      for (const { name, written } of this.steps) {
+        const cell = notebook.cells.find(({ id }) => id === `lab-${name}`);
+        cell.source = `${written}\n\n${cell.source}`;
+      }
+      saveFile(file, JSON.stringify(notebook, null, 1), "application/x-ipynb+json");
+      say(this.out, `${file} is saved. Start JupyterLab with make lab, and drag the file into its list of files.`);
     }
 
     load(text) {
-      const steps = this.kept.read(text);
+      let steps = {};
+      try { steps = this.kept.stepsOf(JSON.parse(text)); } catch { /* no file of ours */ }
       if (!Object.keys(steps).length) return say(this.out, "That file holds no work of a lab.");
       this.kept.steps = steps;
       this.kept.write();

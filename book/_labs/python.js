@@ -1,15 +1,14 @@
-// Python for a page: one worker (worker.js), started when it is first asked, and how its answers are shown.
+// Python for a page: one worker (worker.js), started when it is first asked.
 (() => {
   "use strict";
   const HERE = document.currentScript.src.replace(/[^/]*$/, "");
-  const { escape, make } = window.course;
-  const SECONDS = { start: 300, prepare: 60, check: 10, function: 10, cell: 10, draw: 30 };
+  const { escape, problem } = window.course;
+  const SECONDS = { start: 300, prepare: 60, check: 8, function: 8, cell: 8, draw: 30 };
   const DOING = { draw: "Drawing …", cell: "Running …" };
   const FROM_DISK = "Python starts only on pages that a server sends. In the folder of the course run <code>python -m http.server -d _build/html</code> and open <code>http://localhost:8000</code>, or use the exercise notebook.";
 
-  const problem = (head, message) => ({ kind: "slow", head, message, call: "", printed: "" });
-
-  // What takes too long ends with its worker, and the next one starts at once.
+  // What takes too long ends with its worker, and so does one that has filled its memory, which never shrinks; the next
+  // one starts at once.
   class Python {
     constructor() {
       this.asked = new Map();
@@ -23,8 +22,8 @@
         this.worker = worker;
         worker.onerror = () => reject(new Error("missing"));
         worker.onmessage = ({ data }) => {
-          if (data.ready) resolve();
-          else if (data.id === undefined) reject(new Error(data.fatal));
+          if (data?.ready) resolve();
+          else if (data?.id === undefined) reject(new Error(data?.fatal));
           else this.asked.get(data.id)?.(data);
         };
         setTimeout(() => reject(new Error("late")), 1000 * SECONDS.start);
@@ -72,46 +71,13 @@
       return new Promise((resolve) => {
         const end = (answer) => { clearTimeout(late); this.asked.delete(id); resolve(answer); };
         const fail = (answer) => { end(answer); this.restart(); };
-        const late = setTimeout(() => fail(problem("Stopped.", `Your code ran for ${limit} s without an end. Look for a loop that does not stop, or for very large numbers.`)), 1000 * limit);
-        this.asked.set(id, ({ answer, fatal }) => answer ? end(answer)
-          : fail(problem("Stopped.", `Python broke off: ${escape(fatal.trim().split("\n").pop().slice(0, 200))}. It is starting again; your code is kept.`)));
+        const late = setTimeout(() => fail(problem("Stopped.", `Your code ran for ${limit} s without an end. Look for a loop that does not stop, or for very large numbers.`, "slow")), 1000 * limit);
+        this.asked.set(id, ({ answer, fatal, full }) => answer ? (full ? fail : end)(answer)
+          : fail(problem("Stopped.", `Python broke off: ${escape(fatal.trim().split("\n").pop().slice(0, 200))}. It is starting again; your code is kept.`, "slow")));
         this.worker.postMessage({ id, question });
       });
     }
   }
 
-  // --- What is said -------------------------------------------------------------------------------------------------
-  function say(out, words) { out.replaceChildren(make("p", "lab-state", words)); }
-
-  // Everything that comes from Python is text, but for the message, whose markup the library has made.
-  function tell(out, answer) {
-    const told = make("div", `feedback ${answer.kind}`), line = make("p");
-    line.append(make("strong", "", answer.head), " ");
-    line.insertAdjacentHTML("beforeend", answer.message);
-    if (answer.call) {
-      const call = make("p");
-      call.append(make("code", "lab-call", answer.call));
-      told.append(call);
-    }
-    told.append(line);
-    if (answer.printed) told.append(make("p", "", "Your code printed:"), make("pre", "lab-printed", answer.printed));
-    out.replaceChildren(told);
-  }
-
-  // A row of buttons, and a place below it for what is said.
-  function addButton(row, name, act, main = false) {
-    const button = make("button", main ? "lab-button lab-main" : "lab-button", name);
-    button.type = "button";
-    button.addEventListener("click", act);
-    row.append(button);
-    return button;
-  }
-
-  function makeOut() {
-    const out = make("div", "lab-out");
-    out.setAttribute("role", "status");
-    return out;
-  }
-
-  Object.assign(window.course, { python: new Python(), say, tell, addButton, makeOut });
+  window.course.python = new Python();
 })();

@@ -10,6 +10,18 @@ self.fetch = async (what, options) => {
   return new Response(response.body, { headers: { "Content-Type": "application/wasm" } });
 };
 
+self.close = () => {}; // what a reader writes can reach it, and the next question would wait in vain
+
+// More memory than this Python does not get: a browser has more to do, and would end all of the page.
+const MOST = 2 ** 30, PAGE = 2 ** 16; // bytes
+const grow = WebAssembly.Memory.prototype.grow;
+let size = 0;
+WebAssembly.Memory.prototype.grow = function growUpTo(pages) {
+  size = this.buffer.byteLength + pages * PAGE;
+  if (size > MOST) throw new RangeError("too much memory");
+  return grow.call(this, pages);
+};
+
 async function fetchArchive(name) {
   const response = await fetch(new URL(name, HERE), { cache: "no-cache" }); // a new build must not meet an old archive
   if (response.status === 404) throw new Error("missing"); // the book was built without Python for its pages
@@ -33,7 +45,8 @@ started.then(() => postMessage({ ready: true }), (error) => postMessage({ fatal:
 onmessage = async ({ data: { id, question } }) => {
   try {
     const python = await started;
-    postMessage({ id, answer: JSON.parse(python.answer(JSON.stringify(question))) });
+    const answer = JSON.parse(python.answer(JSON.stringify(question)));
+    postMessage({ id, answer, full: size > MOST / 2 });
   } catch (error) {
     postMessage({ id, fatal: String(error.message || error) });
   }

@@ -245,7 +245,7 @@
       form.addEventListener("submit", (event) => { event.preventDefault(); this.tried(this.answer()); });
       return form;
     }
-    // A function is written in an editor, and Python runs it (python.js).
+    // A function is written in an editor, and Python runs it (boxes.js).
     code() {
       const { Editor } = window.course, row = make("div", { class: "practice-buttons" });
       this.editor = new Editor({
@@ -258,12 +258,13 @@
       return [...this.editor.parts, row];
     }
     async run() {
-      const { python, say, tell } = window.course, text = this.editor.value;
+      const { ask, say, tell } = window.course, text = this.editor.value;
       if (this.running) return;
       if (!text.trim() || text === this.draw.starter) return this.say(verdict("unanswered", "Write the function and check again, or ask for a hint."));
       this.running = true;
-      const answer = await python.ask({ ask: "function", text, points: this.draw.points }, (words) => say(this.out, words));
+      const answer = await ask({ ask: "function", text, points: this.draw.points }, (words) => say(this.out, words));
       this.running = false;
+      if (answer.kind === "absent") return tell(this.out, answer);
       const told = answer.values && judgeFunction(answer.values, this.draw);
       if (told) this.say(told);
       else tell(this.out, answer);

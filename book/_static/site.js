@@ -44,8 +44,8 @@ function stateOfProblem(lesson, problem) {
 
 function stateOfStep(lesson, step) {
   const kept = readKept(labKey(lesson))?.steps?.[step];
-  if (typeof kept?.passed === "string") return "right";
-  return kept?.tries > 0 ? "wrong" : "untried";
+  const { last = typeof kept?.passed === "string" ? "right" : "", tries } = kept ?? {};
+  return last === "right" ? "right" : last || tries > 0 ? "wrong" : "untried";
 }
 
 // The front page counts it.

@@ -286,6 +286,7 @@ class Step:
     changes   whether the step may change its arguments
     returns   what it must return, in words, where `play` makes something else of it
     calls     the calls that `play` makes, as a reader would write them: from the arguments to a text
+    proves    what all trials of a right version show together, in a sentence or two
     """
 
     title: str
@@ -301,6 +302,7 @@ class Step:
     changes: bool = False
     returns: str = ""
     calls: Callable[..., str] | None = None
+    proves: Callable[[Sequence[Trial]], str] | None = None
 
     @property
     def name(self) -> str:
@@ -398,7 +400,8 @@ class Step:
             if broken:
                 trial, said = min(broken, key=lambda pair: len(repr(pair[0].args)))
                 return Verdict("wrong", said, self._call(trial), check.__name__, trial.printed)
-        return Verdict("right", f"{len(trials)} random cases agree.", printed=trials[-1].printed)
+        proved = f" {self.proves(trials)}" if self.proves else ""
+        return Verdict("right", f"{len(trials)} random cases agree.{proved}", printed=trials[-1].printed)
 
     def _call(self, trial: Trial | None) -> str:
         """The call of a trial and what came of it."""

@@ -4,7 +4,7 @@ drawn in a web page too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from blackboard.charts.style import CATEGORIES
@@ -13,10 +13,11 @@ _COLOURS = tuple(CATEGORIES.values())
 
 
 class Series(NamedTuple):
-    """Points (x, y) under a name, joined by a line or standing alone."""
+    """Points (x, y) under a name, joined by a line or standing alone; `labels` stand above them."""
 
     points: Iterable[tuple[float, float]]
     mark: str = "line"  # or "point", or "bar"
+    labels: Sequence[str] = ()
 
 
 def lab_chart(
@@ -48,6 +49,17 @@ def lab_chart(
             "encoding": {"x": axis("x", x), "y": axis("y", y), "color": colour},
         }
         for name, each in series.items()
+    ]
+    layers += [
+        {
+            "data": {
+                "values": [{"x": at, "y": value, "label": text} for (at, value), text in zip(each.points, each.labels)]
+            },
+            "mark": {"type": "text", "dy": -9, "color": "currentColor"},
+            "encoding": {"x": axis("x", x), "y": axis("y", y), "text": {"field": "label"}},
+        }
+        for each in series.values()
+        if each.labels
     ]
     return {
         "title": {"text": title.split("\n"), "anchor": "start", "fontSize": 13},

@@ -23,7 +23,9 @@ from blackboard.page.lab_worker import chart, find_lab
 from blackboard.page.practice import Text
 from blackboard.text import markup, on_page
 
-WIDTH = 70  # letters of a line in a page's editor
+WIDTH = 62  # letters of a line in a page's editor
+DOCSTRING = re.compile(r'^( *""".*?)(\s*""")$', re.M | re.S)
+ENTRY = re.compile(r" *\S.*?  +(?=\S)")  # the name of a list's entry
 EARLIER = (
     "A step may use the steps before it: yours, in the last version that passed, or the course's where none of yours"
     " has passed."
@@ -201,32 +203,39 @@ def _step(lab: Lab, step: Step, number: int) -> str:
     )
 
 
-def narrow(starter: str) -> str:
-    """A starter whose sentences fit a page's column; lists of arguments, with their two spaces, stay as they are."""
-    parts = starter.split("\n\n")
-    return "\n\n".join(part if re.search(r"\S  ", part) else _fill(part) for part in parts)
+def narrow(code: str) -> str:
+    """Code whose docstrings fit a page's column."""
+    return DOCSTRING.sub(lambda found: "\n\n".join(map(_fill, found[1].split("\n\n"))) + found[2], code)
 
 
 def _fill(paragraph: str) -> str:
-    """Sentences of one indentation broken anew, where a line is too long; code stays as it is."""
-    out: list[str] = []
-    for (indent, code), group in itertools.groupby(paragraph.split("\n"), _kind):
-        lines = list(group)
-        if not code and any(len(line) > WIDTH for line in lines):
-            text = " ".join(line.strip() for line in lines)
-            lines = textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
-        out += lines
-    return "\n".join(out)
+    """A docstring's paragraph broken anew where a line is too long: sentences, and a list's entries one by one."""
+    if max(map(len, paragraph.split("\n"))) <= WIDTH:
+        return paragraph
+    parts = re.split(r"\n(?=.*\S  +\S)", paragraph)
+    return "\n".join(_hang(part, entry[0]) if (entry := ENTRY.match(part)) else _wrap(part) for part in parts)
 
 
-def _kind(line: str) -> tuple[str, bool]:
-    """A line's indentation, and whether it is no sentence."""
-    text = line.lstrip()
-    return line[: len(line) - len(text)], bool(re.match(r'(def |class |@|\.\.\.|"""$|$)', text))
+def _hang(entry: str, name: str) -> str:
+    """An entry whose further lines begin below the first word that follows its name."""
+    return _break(entry.removeprefix(name), name, " " * len(name))
+
+
+def _wrap(sentences: str) -> str:
+    """Lines of one indentation at a time."""
+    indent_of = lambda line: line[: len(line) - len(line.lstrip())]
+    groups = itertools.groupby(sentences.split("\n"), indent_of)
+    return "\n".join(_break("\n".join(lines), indent, indent) for indent, lines in groups)
+
+
+def _break(text: str, first: str, further: str) -> str:
+    """Words in lines, of which the first and the further ones begin so."""
+    lines = textwrap.TextWrapper(WIDTH, first, further, break_on_hyphens=False, break_long_words=False)
+    return lines.fill(" ".join(text.split()))
 
 
 def _folds(step: Step) -> str:
     fold = '<details class="{}"><summary>{}</summary>{}</details>'
     hints = [fold.format("lab-hint", f"Hint {n}", f"<p>{markup(hint)}</p>") for n, hint in enumerate(step.hints, 1)]
-    code = f"<pre><code>{html.escape(step.source)}</code></pre>"
+    code = f"<pre><code>{html.escape(narrow(step.source))}</code></pre>"
     return "".join(hints) + fold.format("lab-solution", "Solution", code)

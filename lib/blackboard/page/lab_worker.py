@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import io
 import json
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -95,8 +96,11 @@ ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
 
 def answer(question: str) -> str:
     """The answer to a question, {"ask": "check", "lesson": ...}; whatever a reader's code raises, there is one."""
-    given = json.loads(question)
+    given, deepest = json.loads(question), sys.getrecursionlimit()
     try:
         return json.dumps(ANSWERS[given.pop("ask")](**given))
     except BaseException as error:
+        sys.setrecursionlimit(deepest)  # which a reader's code may have changed
         return json.dumps(feedback(Verdict("crash", f"Your code stopped with {type(error).__name__}.")))
+    finally:
+        sys.setrecursionlimit(deepest)
