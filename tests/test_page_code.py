@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import sys
 import time
 from pathlib import Path
@@ -14,7 +15,8 @@ from test_lab_page import ENDLESS, WITHIN
 
 from blackboard.page.practice import problems
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
 from live_cells import read_cells
 
 ADDRESS = "book/batching.html"
@@ -152,12 +154,20 @@ UNENDING = {
 }
 
 
+BUSY = 40  # seconds: the page's own clock ends all code after fewer than ten, which a busy machine stretches
+
+
+def test_code_has_fewer_than_ten_seconds():
+    limits = re.search(r"SECONDS = \{(.*?)\}", (ROOT / "book" / "_labs" / "python.js").read_text("utf8"))[1]
+    assert max(map(int, re.findall(r"\d+", limits))) < 10
+
+
 @pytest.mark.parametrize("name", UNENDING)
-def test_all_time_or_memory_ends_within_ten_seconds_and_python_comes_back(page, name):
+def test_all_time_or_memory_ends_and_python_comes_back(page, name):
     assert run(page, "print('on')").strip() == "on"
     start = time.perf_counter()
     said = run(page, UNENDING[name])
-    assert time.perf_counter() - start < 10
+    assert time.perf_counter() - start < BUSY
     assert "without an end" in said or "more memory than there is" in said
     assert page.locator(LOOP).locator("textarea").input_value() == UNENDING[name]
     assert run(page, "print('on')").strip() == "on"
@@ -210,7 +220,7 @@ def test_hostile_texts_in_a_cell_get_an_answer_and_nothing_escapes(with_python, 
         answer = lambda text: visit.page.evaluate(RUN, [LOOP, json.dumps(text)])
         for text in [*SLY_HERE, *(make_text(rng, seeds) for _ in range(200))]:
             told = answer(text)
-            assert told["said"] and not told["strange"] and told["seconds"] < 10, (text, told)
+            assert told["said"] and not told["strange"] and told["seconds"] < BUSY, (text, told)
             if text in SLY_HERE and not told["said"].startswith("Stopped."):
                 assert answer(on)["said"].strip() == "on", text
         assert run(visit.page, on).strip() == "on" and visit.page.title() == title
