@@ -240,7 +240,7 @@ def equation(*lines: str) -> Page:
     """Lines of mathematics, broken at & so that they fit a phone."""
     body = r" \\ ".join(lines)
     return Page(
-        rf'<div class="tex2jax_process mathjax_process">\[\begin{{aligned}} {body} \end{{aligned}}\]</div>',
+        rf"<div>\[\begin{{aligned}} {body} \end{{aligned}}\]</div>",
     )
 
 
@@ -316,7 +316,7 @@ def parts_table() -> Page:
 def clumps() -> Page:
     """How much more densely prompts come in a benchmark, folded away."""
     told = (
-        '<p class="tex2jax_process mathjax_process">Users who start together end together, and'
+        "<p>Users who start together end together, and"
         " then send their next prompts together. So prompts come in"
         " clumps, until the differences between the answers have spread the users out. Lengths are drawn between a"
         " share \\(s\\) of the longest and the longest itself. The smaller \\(s\\) and the more requests each user"
