@@ -41,6 +41,7 @@ DRESSING = (
     "mathml",
     "page_metadata",
     "progress_list",
+    "quotes",
     "styles",
 )  # tools that shape pages
 REDIRECT = """<!DOCTYPE html>
