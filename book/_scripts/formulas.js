@@ -22,11 +22,16 @@
   }
 
   // The letters of a card's formula, from left to right, each with its line of the list below; the N of N_act is none.
+  // Where a letter with an index has a power too, its first part stands for it.
   function findLetters(box, lines) {
-    const found = [];
+    const found = [], base = document.createElementNS("http://www.w3.org/1998/Math/MathML", "msub");
+    const lineOf = (letter) => lines.find((each) => each.querySelector("math > :only-child")?.isEqualNode(letter));
     for (const part of box.querySelectorAll("math *")) {
-      const line = lines.find((each) => each.querySelector("math > :only-child")?.isEqualNode(part));
-      if (line && !found.at(-1)?.[0].contains(part)) found.push([part, line]);
+      if (found.at(-1)?.[0].contains(part)) continue;
+      const [letter, index] = part.children, raised = !lineOf(part) && part.localName === "msubsup";
+      if (raised) base.innerHTML = letter.outerHTML + index.outerHTML;
+      const line = lineOf(raised ? base : part);
+      if (line) found.push([raised ? letter : part, line]);
     }
     return found;
   }
