@@ -249,16 +249,16 @@ def test_arrow_keys_read_the_letters_of_a_card(visit, server, name):
 
 @batching
 def test_a_letter_under_the_pointer_says_what_it_means(visit, server, lesson):
-    """At a touch too; on focus the first one does."""
+    """At a touch too; on focus the one that was read last does."""
     card = visit(f"{server}/book/batching.html").page.locator(".read-letters").first
     for way in ("hover", "click"):
-        getattr(card.locator("mi", has_text="κ"), way)()
+        getattr(card.locator(".formula mi", has_text="κ"), way)()
         assert "KV cache of one token" in card.locator(".letter-meaning").inner_text()
     card.page.mouse.move(0, 0)
     assert not card.locator(".letter-meaning").is_visible()
     card.page.keyboard.press("Shift")  # the keyboard is in use
     card.focus()
-    assert "time of one forward pass" in card.locator(".letter-meaning").inner_text()
+    assert "KV cache of one token" in card.locator(".letter-meaning").inner_text()
 
 
 FORMULAS = """async ([values, codes]) => {

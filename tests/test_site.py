@@ -1,5 +1,6 @@
 """The built site, in a real browser."""
 
+import gzip
 import json
 import re
 from collections import Counter
