@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import nbformat
 import pytest
@@ -57,6 +58,7 @@ def make_project(folder):
             "live_cells",
             "page_python",
             "progress_list",
+            "quotes",
             "question_index",
             "cells",
         )
@@ -274,6 +276,34 @@ def test_a_page_that_left_the_contents_leaves_the_site(good):
     (good / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
     built(good)
     assert not (good / "_build" / "html" / "book" / "tiny.html").exists()
+
+
+def test_a_site_with_an_address_tells_it_to_search_engines(good):
+    """Once _config.yml names it, each page has its own address in its head, and a map lists all pages."""
+    settings = (good / "_config.yml").read_text()
+    assert 'baseurl: ""' in settings and not (good / "_build" / "html" / "sitemap.xml").exists()
+    assert "canonical" not in lesson(good)
+    (good / "_config.yml").write_text(settings.replace('baseurl: ""', 'baseurl: "https://example.org/book"'))
+    built(good)
+    pages = [f"https://example.org/book/book/{name}.html" for name in ("index", "tiny")]
+    assert f'<link rel="canonical" href="{pages[1]}"' in lesson(good)
+    assert f'<meta property="og:url" content="{pages[1]}">' in lesson(good)
+    sitemap = ElementTree.parse(good / "_build" / "html" / "sitemap.xml").getroot()
+    space = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+    assert [each.text for each in sitemap.iter(f"{space}loc")] == pages
+    assert 'href="/book/">' in (good / "_build" / "html" / "404.html").read_text()  # found from any depth
+
+
+def test_quotes_are_curly_but_in_code(good):
+    """What a cell displays has the quotes of the prose."""
+    made = (
+        "<p>The GPU's &quot;own&quot; share, \"so\" <b>one</b>'s <code>x['y']</code> and <span>p[\"guess\"]</span></p>"
+    )
+    cell = f"from IPython.display import HTML\nHTML({made!r})"
+    (good / "book" / "tiny.md").write_text(page_of("Tiny", cell))
+    built(good)
+    shown = re.search(r"<p>The GPU.*?</p>", lesson(good))[0]
+    assert re.sub("<.+?>", "", shown) == "The GPU’s “own” share, “so” one’s x['y'] and p[\"guess\"]"
 
 
 def test_a_changed_style_is_published_without_running_a_notebook(good):

@@ -230,6 +230,37 @@ def test_a_slider_of_a_logarithm_tells_the_value_and_not_its_exponent(lesson):
     assert told == [[each, each] for each in (f"{10**2.5:.1f}", f"{10**1.5:.1f}K")]
 
 
+LETTERS = """() => [...document.querySelectorAll(".summary-card")].map((card) => {
+  const box = card.querySelector(".read-letters"), tip = box.querySelector(".letter-meaning"), told = new Set();
+  const press = (key) => box.dispatchEvent(new KeyboardEvent("keydown", { key }));
+  for (let n = 0; n < 60; n++) { press("ArrowRight"); told.add(tip.innerHTML); }
+  const shown = !tip.hidden;
+  press("Escape");
+  const letters = [...card.querySelectorAll(".card-letters li:has(math > :only-child)")].map((line) => line.innerHTML);
+  return [letters.filter((letter) => !told.has(letter)), shown, tip.hidden]; })"""
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_arrow_keys_read_the_letters_of_a_card(visit, server, name):
+    """Each letter of its list, but for the name of a ratio; Escape hides what is told."""
+    told = visit(f"{server}/book/{name}.html").page.evaluate(LETTERS)
+    assert told and all(each == [[], True, True] for each in told)
+
+
+@batching
+def test_a_letter_under_the_pointer_says_what_it_means(visit, server, lesson):
+    """At a touch too; on focus the one that was read last does."""
+    card = visit(f"{server}/book/batching.html").page.locator(".read-letters").first
+    for way in ("hover", "click"):
+        getattr(card.locator(".formula mi", has_text="κ"), way)()
+        assert "KV cache of one token" in card.locator(".letter-meaning").inner_text()
+    card.page.mouse.move(0, 0)
+    assert not card.locator(".letter-meaning").is_visible()
+    card.page.keyboard.press("Shift")  # the keyboard is in use
+    card.focus()
+    assert "KV cache of one token" in card.locator(".letter-meaning").inner_text()
+
+
 FORMULAS = """async ([values, codes]) => {
   const holder = document.createElement("div");
   document.body.append(holder);

@@ -27,7 +27,7 @@ from notebooks import (
     run_notebooks,
     settings,
 )
-from styles import join_styles
+from styles import lighten_heads
 
 SITE = BUILD / "html"
 LESSONS = BUILD / "lessons"  # small sites, of one lesson each
@@ -41,6 +41,7 @@ DRESSING = (
     "mathml",
     "page_metadata",
     "progress_list",
+    "quotes",
     "styles",
 )  # tools that shape pages
 REDIRECT = """<!DOCTYPE html>
@@ -176,7 +177,6 @@ def run_sphinx(site, doctrees, config):
         if app.statuscode:
             raise BuildError("The pages were not built: see the warnings above, each of which is an error here.")
         drop_unused_images(app)
-        join_styles(app.outdir)
 
 
 def drop_unused_images(app):
@@ -195,17 +195,18 @@ def write_redirect():
     (PAGES / "html" / "index.html").write_text(REDIRECT.format(page=page, title=settings()["title"]), "utf8")
 
 
-def publish():
-    """Put the finished site in place of the last one; at every moment there is a whole one or a backup."""
-    new, old = BUILD / "html.new", BUILD / "html.old"
+def publish(made, site):
+    """Put a finished site in place of the last one; at every moment there is a whole one or a backup."""
+    new, old = site.with_name(f"{site.name}.new"), site.with_name(f"{site.name}.old")
     unused = shutil.ignore_patterns("*.map", "fontawesome", "locales", ".buildinfo", "*.pyc")
     for left_over in (new, old):
         shutil.rmtree(left_over, ignore_errors=True)
-    shutil.copytree(PAGES / "html", new, ignore=unused)
+    shutil.copytree(made, new, ignore=unused)
+    lighten_heads(new)
     # A directory cannot replace a full one in one step on every system, so two renames, the window a millisecond.
-    if SITE.exists():
-        SITE.rename(old)
-    new.rename(SITE)
+    if site.exists():
+        site.rename(old)
+    new.rename(site)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -258,7 +259,7 @@ def build():
     print("rendering", flush=True)
     render()
     write_redirect()
-    publish()
+    publish(PAGES / "html", SITE)
     site, taken = SITE.relative_to(ROOT) / "index.html", time.monotonic() - start
     print(f"built {site} in {taken:.1f} s: {said(ran, notebooks)}")
 
@@ -295,7 +296,9 @@ def build_lesson(lesson):
     quiet = [*settings()["sphinx"]["config"]["suppress_warnings"], "myst.xref_missing", "ref", "toc"]
     contents = write_contents(paths)
     config = sphinx_settings(nitpicky=False, suppress_warnings=quiet, external_toc_path=str(contents))
-    run_sphinx(LESSONS / lesson, WORK / "lessons" / lesson, config)
+    made = WORK / "lessons" / lesson
+    run_sphinx(made / "html", made / "doctrees", config)
+    publish(made / "html", LESSONS / lesson)
     page = LESSONS / lesson / f"{page_name(paths[0])}.html"
     print(f"built {page.as_uri()} in {time.monotonic() - start:.1f} s: {said(ran, notebooks)}")
 

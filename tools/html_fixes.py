@@ -12,6 +12,7 @@ from pathlib import Path
 
 from docutils import nodes
 from mathml import set_strings
+from quotes import curl_problem, curl_quotes
 
 SCRIPTS = "book/_scripts"
 SCRIPT_OF = {  # by what a page has
@@ -184,7 +185,7 @@ def script_of(lesson):
     from blackboard.page.problem_panel import script
 
     try:
-        return f"{lesson}.js", script(problems(lesson), set_strings)
+        return f"{lesson}.js", script(problems(lesson), lambda data: set_strings(curl_problem(data)))
     except Exception as error:  # whatever a problem may raise
         which = f"to see which: pytest tests/test_practice.py -k {lesson}"
         raise ExtensionError(f"a problem of {lesson} cannot be put on a page: {error!r} ({which})") from error
@@ -292,7 +293,8 @@ def mend_page(app, page, _template, context, _doctree):
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:
             load_planner(app)
-        context["body"] = fold_answers(app, link_times(mend_folds(mend_bibliography(context["body"]))))
+        body = fold_answers(app, link_times(mend_folds(mend_bibliography(context["body"]))))
+        context["body"] = curl_quotes(body)
 
 
 def find_plugins_once():

@@ -28,7 +28,7 @@ def data_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]
     lines = "".join(_row(heads, row, numeric) for row in body)
     label = html.escape(caption, quote=True)
     return Page(
-        f'<div class="data-table {look}"><div class="table-box tex2jax_process mathjax_process" tabindex="0"'
+        f'<div class="data-table {look}"><div class="table-box" tabindex="0"'
         f' role="group" aria-label="{label}"><table class="table"><caption>{label}</caption>'
         f"<thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div></div>"
     )

@@ -89,4 +89,4 @@ class Derivation:
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<li>{markup(why)} \\[{line}\\]</li>" for why, line in self.lines)
-        return f'<ol class="derivation tex2jax_process mathjax_process">{rows}</ol>'
+        return f'<ol class="derivation">{rows}</ol>'

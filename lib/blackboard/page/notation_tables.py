@@ -48,7 +48,7 @@ def symbols_and_formulas(group: str) -> Page:
     rows = symbols_of(group)
     listed = "".join(map(_formula, formulas_of(group)))
     symbols = fold(f"{len(rows)} symbols that come up here first", symbol_table(group, rows), "symbols-of")
-    return Page(f'{symbols}<dl class="formula-list tex2jax_process mathjax_process">{listed}</dl>')
+    return Page(f'{symbols}<dl class="formula-list">{listed}</dl>')
 
 
 def symbol_table(group: str, rows: Iterable[Symbol]) -> Page:

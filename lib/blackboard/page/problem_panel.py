@@ -30,10 +30,7 @@ def card(view, live: bool, linked: bool = True) -> str:
     tag = "practice-box" if live else "div"
     name = f'id="practice-{problem.id}" ' if linked else ""
     where = f' {name}data-lesson="{view.lesson}" data-problem="{problem.id}"' if live else ""
-    return (
-        f'<{tag} class="practice tex2jax_process mathjax_process"'
-        f' data-kind="{problem.kind}"{where}>{head}{body}{wants}</{tag}>'
-    )
+    return f'<{tag} class="practice" data-kind="{problem.kind}"{where}>{head}{body}{wants}</{tag}>'
 
 
 def script(problems, set_formulas: Callable[[dict], dict] = lambda pages: pages) -> str:

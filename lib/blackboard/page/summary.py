@@ -39,7 +39,7 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> 
     )
     label = html.escape(caption, quote=True)
     return Page(
-        f'<div class="table-box tex2jax_process mathjax_process" tabindex="0" role="group" aria-label="{label}">'
+        f'<div class="table-box" tabindex="0" role="group" aria-label="{label}">'
         f'<table class="table"><caption>{html.escape(caption)}</caption>'
         f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
@@ -120,7 +120,7 @@ def card(formula: Formula) -> str:
         else _paper(formula.source.key)
     )
     return (
-        f'<div class="summary-card tex2jax_process mathjax_process" {copied(formula)}>'
+        f'<div class="summary-card" {copied(formula)}>'
         f"<p><strong>{markup(formula.description[0].upper() + formula.description[1:])}.</strong></p>"
         f"<div>\\[{formula.latex}\\]</div>"
         f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(units.write_unit(formula.unit))}. "

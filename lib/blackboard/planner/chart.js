@@ -1,7 +1,7 @@
 // The frontier as a picture: speed of one user against throughput of one chip, both on logarithmic axes.
 
 const SVG = "http://www.w3.org/2000/svg";
-const MARGIN = { left: 52, right: 12, top: 10, bottom: 40 };
+const MARGIN = { left: 60, right: 12, top: 10, bottom: 40 };
 
 function svgElement(name, attributes, ...children) {
   const node = document.createElementNS(SVG, name);

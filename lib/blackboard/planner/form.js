@@ -188,7 +188,7 @@ function showAnswer(asked, found) {
 
 function sentence(found) {
   const cost = found.usd_per_mtok === null ? "" : `, at ${dollars(found.usd_per_mtok)} per million tokens`;
-  return `Each user gets ${written(found.tokens_per_s_per_user)} tokens/s after ${duration(found.first_token)}. Each chip generates ${written(found.tokens_per_s_per_chip)} tokens/s${cost}. The largest part of a token's time is ${BINDS[found.binds]}.`;
+  return `Each user gets ${written(found.tokens_per_s_per_user)} tokens/s after ${duration(found.first_token)}. Each chip generates ${written(found.tokens_per_s_per_chip)} tokens/s${cost}. The largest part of a token’s time is ${BINDS[found.binds]}.`;
 }
 
 const BINDS = {
@@ -260,7 +260,7 @@ function showParts(found, fitting) {
   part("parts").hidden = !fitting;
   // Parts shorter than a nanosecond are left out, as `NOTHING` in prediction/serving.py does.
   const parts = Object.fromEntries(Object.entries(found.parts).filter(([, size]) => size >= 1e-9).sort((a, b) => b[1] - a[1]).map(([name, size]) => [PARTS[name] ?? name, size]));
-  showBar(part("parts"), "What one output token's time goes into", parts, sum(Object.values(parts)), duration);
+  showBar(part("parts"), "What one output token’s time goes into", parts, sum(Object.values(parts)), duration);
 }
 
 function showFrontier(asked, found, fitting) {
@@ -303,7 +303,7 @@ function trust({ engine, model, chip }, { near, kind, errors }) {
   const fitted = {
     chip: `fitted on public runs of ${name} on this chip with ${what}`,
     generation: `fitted on public runs of ${name} on another chip of this generation with ${what}`,
-    engine: `fitted on public runs of ${name} on other chips with ${what}; bandwidth, compute and links are from this chip's datasheet`,
+    engine: `fitted on public runs of ${name} on other chips with ${what}; bandwidth, compute and links are from this chip’s datasheet`,
     kind: `fitted on other engines with ${what}, because there are no public runs of ${name} with them`,
   }[near];
   const other = data.fitted.includes(model.id) ? "" : ` ${model.name} was not among the models.`;

@@ -185,7 +185,7 @@ def _card(row: Judged) -> str:
     claim, id = row.claim, anchor(row.claim.id)
     why = row.because or "Its numbers have moved since a reason was written."
     return (
-        f'<article class="claim claim-{row.verdict.key} tex2jax_process mathjax_process"'
+        f'<article class="claim claim-{row.verdict.key}"'
         f' id="{id}"><h3>{text(claim.statement)} <a class="claim-id" href="#{id}" aria-label="Link to this'
         f' claim">#</a></h3><p class="claim-who">{_who(claim.said)}</p>{_numbers(row)}<p'
         f' class="claim-verdict"><strong>{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}.</strong>'

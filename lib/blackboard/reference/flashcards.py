@@ -366,7 +366,7 @@ def _folded(card: Card) -> str:
     lesson = f'lesson <a href="{card.lesson}.html">{html.escape(title(card.lesson).lower())}</a>'
     symbols = f'<p class="flashcard-source">{told}.</p>' if (told := legend(card)) else ""
     return (
-        '<details class="flashcard tex2jax_process mathjax_process"'
+        '<details class="flashcard"'
         f' id="card-{re.sub("[._]", "-", card.id)}"><summary>{card.question}</summary><div'
         f' class="flashcard-answer">{card.answer}{figure}</div>{symbols}<p'
         f' class="flashcard-source">{_origin(card.origin)}, {lesson}</p></details>'

@@ -332,11 +332,7 @@ def formula() -> Page:
         f"&+ {latex(fixed)}",
         f"{latex(longest)} &= {latex(eq.longest)}",
     ]
-    return Page(
-        r'<div class="tex2jax_process mathjax_process">\[\begin{aligned} '
-        + r" \\ ".join(lines)
-        + r" \end{aligned}\]</div>"
-    )
+    return Page(r"<div>\[\begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}\]</div>")
 
 
 def constants() -> Page:
