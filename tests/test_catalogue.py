@@ -643,6 +643,7 @@ SIZES = {
     "flash_attention_traffic": 2,
     "torch_compile_geomean": 3,
     "two_batch_overlap": 4,
+    "engine_host_shares": 3,
     "overlap_thresholds": 5,
     "trtllm_r1_latency_steps": 18,
     "mtp_by_depth": 6,

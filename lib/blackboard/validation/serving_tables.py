@@ -41,7 +41,7 @@ def equation(*lines: str) -> Page:
     """Lines of mathematics, broken at & so that they fit a phone."""
     body = r" \\ ".join(lines)
     return Page(
-        rf'<div>\[\begin{{aligned}} {body} \end{{aligned}}\]</div>',
+        rf"<div>\[\begin{{aligned}} {body} \end{{aligned}}\]</div>",
     )
 
 
@@ -286,7 +286,7 @@ def step_tokens() -> dict[str, float]:
 
 # --- prompts and waits ------------------------------------------------------------------------------------------------
 
-paragraph = lambda text: f'<p>{text}</p>'
+paragraph = lambda text: f"<p>{text}</p>"
 
 
 def clumps() -> Page:
