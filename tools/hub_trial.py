@@ -69,7 +69,7 @@ def hold_class(folder, lesson, students):
     found |= {f"{name}_worst": max(each) for name, each in seconds.items()}
     found |= {f"{kind}_{name}": full[kind][name] for kind in ("server", "kernel") for name in ("rss", "pss")}
     cpu = {"start_cpu": idle["server"]["cpu"], "work_cpu": full["kernel"]["cpu"]}
-    return found | cpu | {"hub_pss": full["hub"]["pss"] * full["hub"]["processes"], "cells": min(cells)}
+    return found | cpu | {"hub_pss": float(full["hub"]["pss"] * full["hub"]["processes"]), "cells": min(cells)}
 
 
 def read_points(folder):
@@ -134,7 +134,7 @@ def describe_trial(lesson, students):
         "date": f"{date.today()}",
         "machine": describe_machine(),
         "cores": os.cpu_count(),
-        "load_before": os.getloadavg()[0],
+        "load_before": round(os.getloadavg()[0], 1),
         "software": f"JupyterHub {told}, Python {platform.python_version()}",
         "how": f"python tools/hub_trial.py --students {len(students)}",
         "lesson": lesson,
@@ -184,7 +184,7 @@ def main(arguments):
     except (TrialError, classroom.ClassroomError) as error:
         print(error, file=sys.stderr)
         return 1
-    print(*failures or [f"All {trial.students} students got the verdicts that they should."], sep="\n")
+    print(*failures or ["Every student got the verdicts that the answers deserve."], sep="\n")
     print(yaml.safe_dump([msgspec.to_builtins(trial)], sort_keys=False, width=120))
     return 1 if failures else 0
 

@@ -75,8 +75,7 @@ def numbers() -> dict[str, str]:
         "hub_students": f"{trial.students}",
         "hub_date": trial.date,
         "hub_machine": f"{trial.machine}, {trial.cores} cores",
-        "hub_load": f"{trial.load_before:.1f}",
-        "hub_memory": pretty(trial.server_pss + trial.kernel_pss, "byte", 2),
+        "hub_memory": pretty(trial.server_pss + trial.kernel_pss, "byte", 3),
         "hub_planned": f"{PLANNED}",
         "hub_planned_memory": pretty(memory_needed(trial, PLANNED), "byte", 2),
         "hub_start_cpu": pretty(trial.start_cpu, "s", 2),
@@ -89,6 +88,7 @@ def list_measurements(trial: Trial) -> dict[str, str]:
     """What was measured, in words and with units."""
     bytes_ = lambda value: pretty(value, "byte", 3)
     return {
+        "Processes that ran or waited before": f"{trial.load_before:.1f}",
         "Start of a server, median": _seconds(trial.start_median),
         "Start of a server, worst": _seconds(trial.start_worst),
         "CPU time of one start": _seconds(trial.start_cpu),
