@@ -1,4 +1,4 @@
-"""A class on a JupyterHub: the simulated students' answers, the plan for a class, and the trial where a hub is there."""
+"""A class on a JupyterHub: simulated students, the plan for a class, and the trial where a hub is there."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_memory_of_one_class_follows_from_another():
     """Per student, a small class takes as much as a large one, but for the pages that a few more share."""
     small, large = hub_trials.trials()[0], hub_trials.largest()
     predicted = hub_trials.memory_needed(large, small.students)
-    assert predicted == pytest.approx(hub_trials.memory_needed(small, small.students), rel=0.25)
+    assert predicted == pytest.approx(hub_trials.memory_needed(small, small.students), rel=0.1)
     more = hub_trials.memory_needed(large, large.students + 1) - hub_trials.memory_needed(large, large.students)
     assert more == pytest.approx(large.server_pss + large.kernel_pss)
 

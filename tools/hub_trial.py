@@ -69,7 +69,7 @@ def hold_class(folder, lesson, students):
     found |= {f"{name}_worst": max(each) for name, each in seconds.items()}
     found |= {f"{kind}_{name}": full[kind][name] for kind in ("server", "kernel") for name in ("rss", "pss")}
     cpu = {"start_cpu": idle["server"]["cpu"], "work_cpu": full["kernel"]["cpu"]}
-    return found | cpu | {"hub_pss": float(full["hub"]["pss"] * full["hub"]["processes"]), "cells": min(cells)}
+    return found | cpu | {"hub_pss": full["hub"]["pss"] * full["hub"]["processes"], "cells": min(cells)}
 
 
 def read_points(folder):

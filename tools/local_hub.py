@@ -124,7 +124,7 @@ def measure(hub, count):
 
 def average(rows):
     """The mean of each column."""
-    return {name: statistics.mean(row[name] for row in rows) for name in (rows[0] if rows else ())}
+    return {name: statistics.fmean(row[name] for row in rows) for name in (rows[0] if rows else ())}
 
 
 # --- A student ------------------------------------------------------------------------------------------------------
