@@ -169,29 +169,55 @@ class Client:
         given = {"path": name, "name": name, "type": "notebook", "kernel": {"name": "python3"}}
         kernel = self.ask("POST", f"/user/{self.name}/api/sessions", json=given).json()["kernel"]["id"]
         cells, times = fill_notebook(opened, student), []
-        with closing(self.connect(kernel)) as channel:
+        with closing(Channel(self, kernel)) as channel:
             for cell in cells:
-                run_cell(channel, cell, self.name)
+                channel.run(cell)
                 times.append(time.perf_counter() - begin)
         file.write_text(self.ask("GET", contents + "answers.json").json()["content"], "utf8")
         return times[0], times[-1], len(cells)
 
-    def connect(self, kernel):
-        """The kernel's websocket."""
-        address = f"{self.address.replace('http', 'ws', 1)}/user/{self.name}/api/kernels/{kernel}/channels"
-        return websocket.create_connection(address, timeout=PATIENCE, header=[f"Authorization: token {self.token}"])
 
+class Channel:
+    """A kernel's websocket."""
 
-def run_cell(channel, code, name):
-    """Run a cell and wait for the kernel's reply; an exception in it ends the trial."""
-    header = {"msg_id": uuid.uuid4().hex, "msg_type": "execute_request", "session": name, "username": name}
-    header |= {"version": "5.3", "date": f"{date.today()}T00:00:00Z"}
-    content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False, "stop_on_error": True}
-    asked = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
-    channel.send(json.dumps(asked))
-    while True:
-        told = json.loads(channel.recv())
-        if told["msg_type"] == "execute_reply" and told["parent_header"].get("msg_id") == header["msg_id"]:
-            break
-    if told["content"]["status"] != "ok":
-        raise TrialError(f"{name}: {told['content'].get('ename')}: {told['content'].get('evalue')} in\n{code}")
+    def __init__(self, client, kernel):
+        self.client, self.session = client, uuid.uuid4().hex
+        server = f"{client.address.replace('http', 'ws', 1)}/user/{client.name}"
+        self.address = f"{server}/api/kernels/{kernel}/channels?session_id={self.session}"
+        self.connect()
+
+    def connect(self):
+        """Open the websocket; what the kernel said to the same session while it was closed comes first."""
+        key = [f"Authorization: token {self.client.token}"]
+        self.socket = websocket.create_connection(self.address, timeout=PATIENCE, header=key)
+
+    def close(self):
+        """Close the websocket."""
+        self.socket.close()
+
+    def keep(self, action):
+        """Do something with the websocket. A server under load may drop it; JupyterLab then connects again, as here."""
+        while True:
+            try:
+                return action(self.socket)
+            except (websocket.WebSocketConnectionClosedException, ConnectionError):
+                print(f"{self.client.name}: the connection was lost and is made again", flush=True)
+                self.connect()
+
+    def receive(self):
+        """The next message."""
+        return json.loads(self.keep(lambda socket: socket.recv()))
+
+    def run(self, code):
+        """Run a cell and wait for the kernel's reply; an exception in it ends the trial."""
+        header = {"msg_id": uuid.uuid4().hex, "msg_type": "execute_request", "session": self.session}
+        header |= {"username": self.client.name, "version": "5.3", "date": f"{date.today()}T00:00:00Z"}
+        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False, "stop_on_error": True}
+        asked = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
+        self.keep(lambda socket: socket.send(json.dumps(asked)))
+        told = self.receive()
+        while told["msg_type"] != "execute_reply" or told["parent_header"].get("msg_id") != header["msg_id"]:
+            told = self.receive()
+        if told["content"]["status"] != "ok":
+            said = f"{told['content'].get('ename')}: {told['content'].get('evalue')}"
+            raise TrialError(f"{self.client.name}: {said} in\n{code}")
