@@ -7,6 +7,7 @@ one run, are worth more than any single figure.
 from __future__ import annotations
 
 import gzip
+import io
 import itertools
 import os
 import platform
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 import timeit
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from mutate import copy_tracked
@@ -213,13 +215,30 @@ def site() -> None:
         sliders(browser, server)
 
 
+def hub() -> None:
+    """A class on a JupyterHub, where its programs are found."""
+    import hub_trial
+
+    from blackboard.reference.hub_trials import list_measurements
+
+    if missing := hub_trial.find_hub():
+        print(f"no {', '.join(missing)}, so no class is tried; to install: {' && '.join(hub_trial.INSTALL)}")
+        return
+    with redirect_stdout(io.StringIO()):  # its progress
+        trial, failures = hub_trial.try_class()
+    say("students at once on a JupyterHub", str(trial.students))
+    for what, value in list_measurements(trial).items():
+        say(what, value)
+    print(*failures, sep="\n", end="\n" if failures else "")
+
+
 def main() -> None:
     """Everything, in the order of the README."""
     print(
         f"{platform.python_implementation()} {platform.python_version()} on {platform.machine()}, {os.cpu_count()}"
         " cores"
     )
-    for part in (formulas, imports, checks, books, site, suites):
+    for part in (formulas, imports, checks, books, site, suites, hub):  # the last one puts programs on the PATH
         part()
 
 

@@ -16,7 +16,7 @@ FORMULAS = {"eq", "step", "pricing"}  # a lesson's equations, and an earlier one
 DISPLAYING = {  # problems, figures, charts, tables: whose source tells a reader nothing
     *("p", "figures", "charts", "tables", "summary", "numbers", "cards", "constants", "limits"),
     *("claims", "costs", "cost_charts", "flashcards", "every_card", "lab", "notation_tables"),
-    *("planner", "teaching"),
+    *("planner", "teaching", "hub_trials"),
 }
 
 
