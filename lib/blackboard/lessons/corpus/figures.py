@@ -240,7 +240,7 @@ def learning_curves() -> Drawing:
         "Two panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published"
         " points, a straight line, an exponential that levels off, dashed, and a band of all saturating powers that the"
         f" points allow at {percent(simulation.LEVEL)}. {' '.join(phrases)} In neither is the straight line ruled out,"
-        " so a plateau is not shown. A limit can lie below a score already reached, for scores scatter about their curve.",
+        " so a plateau is not shown. A limit can lie below a score already reached: scores scatter about their curve.",
     )
 
 
