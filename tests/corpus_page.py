@@ -8,6 +8,7 @@ from blackboard.lessons.corpus.charts import QUALITY as KEPT_QUALITY
 
 QUOTED = {
     "5": "percent of false alarms of an ordinary test",
+    "95": "percent, the level of the ranges",
     "20": "Chinchilla's tokens a parameter",
     "1": "a name of LLäMmlein",
     "16": "epochs; billions of parameters of the fit's largest model",

@@ -31,7 +31,6 @@ def test_errors_of_changes_are_those_of_a_straight_line():
         scatter = (squares / (len(scores) - 2)) ** 0.5
         expected = {
             f"next_{id}": sig(slope, 3),
-            "line_left_120" if id == "120" else "line_left": sig(scatter, 3),
             f"change_{id}": sig(2**0.5 * scatter, 3),
             f"errors_{id}": f"{slope / scatter / 2**0.5:.{2 if slope < scatter else 1}f}",
             f"needed_{id}": sig(needed),
@@ -46,6 +45,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     budget = LARGE * tokens
     best = min((law(n, budget / n), n) for n in (10 ** (9 + k / 2000) for k in range(4000)))
     share = 1.27 / 2.7
+    filtered = lambda passes: passes ** np.log10(2) * (1 + REUSE * (1 - exp(-(passes - 1) / REUSE))) / passes
     expected = {
         "step_tokens": f"{1024 * 2048:,}",
         "tokens_120": f"{small / 1e9:.0f} billion",
@@ -58,17 +58,25 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "rate_120": f"{6 * SMALL * small / (10_000 * 3600) / 1e12:.0f} TFLOP/s",
         "worth_1b": sig(BETA * B / tokens**BETA / (ALPHA * A / LARGE**ALPHA), 3),
         "params_120": "124.6 million",
-        "left_1b": sig(B / tokens**BETA),
+        "left_1b": sig(B / tokens**BETA, 3),
+        "bought": sig(B / (500_000 * 1024 * 2048) ** BETA - B / tokens**BETA),
+        "off_data": sig(1000 * (law(LARGE, tokens) - law(LARGE, 1.0001 * tokens)) * 100, 3),
+        "off_size": f"{1000 * (law(LARGE, tokens) - law(1.0001 * LARGE, tokens)) * 100:.2f}",
+        "size_power": sig(ALPHA, 3),
+        "data_power": sig(BETA, 3),
         "loss_1b": sig(law(LARGE, tokens), 3),
         "best_loss": f"{best[0]:.2f}",
         "best_size": f"{sig(best[1] / 1e9)} billion",
         "reuse": "15.4",
         "worth_2": f"{worth(2, 1) / 2:.0%}",
-        "size_1b": sig(A / LARGE**ALPHA),
+        "size_1b": sig(A / LARGE**ALPHA, 3),
         "rate_1b": f"{6 * LARGE * tokens / (50_000 * 3600) / 1e12:.0f} TFLOP/s",
         "peak_a100": "312 TFLOP/s",
         "worth_limit": "16.4",
         "worth_llammlein": f"{worth(tokens, 1.3e12) / tokens:.1%}",
+        "halved_gains": f"{2 ** (np.log(2) / np.log(10)) - 1:.0%}",
+        "five_costs": f"{1 - filtered(5) / max(filtered(n / 100) for n in range(500, 2000)):.0%}",
+        "clear_chance": f"{0.05 * 12:.1f}",
         "kept_edu": f"{1.3 / 15:.0%}",
         "kept_dclm": f"{3.8 / 240:.1%}",
         "quality_llammlein": sig(worth(tokens, 2.7e12) / worth(tokens, 2.7e12 * share), 3),

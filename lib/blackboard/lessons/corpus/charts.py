@@ -106,9 +106,8 @@ def repeat_chart() -> InteractiveChart:
         "% of as many fresh ones. The curve follows the line of fresh tokens for a few epochs and ends at a level of"
         f" {significant(1 + START['reuse'], 3)} times the text.",
         "It starts with LLäMmlein 1B. Give it a tenth of the text, or train ten times as long: "
-        f"{100 * used:.0f}% of all that its text can be worth are then used up. The law was "
-        "fitted to runs of up to 44 epochs, but "
-        "beyond about five real runs do worse than it says.",
+        f"{100 * used:.0f}% of all that its text can be worth are then used up. Beyond "
+        "about five epochs real runs do worse than the law says.",
         result=(2,),
     )
 
@@ -271,7 +270,6 @@ def filter_chart() -> InteractiveChart:
         "Pool and training are at first those of LLäMmlein 1B; how much better the best tenth is, is made up, for"
         " nobody has measured it there. Train a tenth as long, and the best share is a tenth as large; train longer,"
         " and it grows in proportion until all is kept: the best number of epochs depends on quality and repetition"
-        " alone. By the law it lies beyond the five or so up to which real runs follow it, so the true best share is"
-        " larger.",
+        " alone.",
         primary=("pretrain_tokens", "kept_percent", "times"),
     )

@@ -4,7 +4,9 @@ level off.
 
 from __future__ import annotations
 
-from sympy import Add, Expr, Le, Max, Min, exp
+from typing import TYPE_CHECKING
+
+from sympy import Add, Expr, Function, Le, Max, Min, exp
 
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.lessons.batching.equations import batch, context
@@ -20,7 +22,10 @@ from blackboard.lessons.overtraining.equations import (
     size_power,
     times,
 )
-from blackboard.notation import declare, result
+from blackboard.notation import declare, lookup, result
+
+if TYPE_CHECKING:
+    from sympy.printing.latex import LatexPrinter
 
 # --- symbols ----------------------------------------------------------------------------------------------------------
 
@@ -54,9 +59,17 @@ result(
 )
 result("data_worth", r"D_\mathrm{worth}", "token", "fresh tokens that would teach as much as the repeated ones")
 result("worth_limit", r"D_\infty", "token", "fresh tokens that a text is worth if it is repeated without end")
-result("repeat_worth", r"w_\mathrm{rep}", "1", "worth of a token in the last epoch, divided by that of a fresh one")
 result(
-    "quality_even", "q_{=}", "1", "worth of a kept token, divided by that of an average one, above which filtering pays"
+    "repeat_worth",
+    r"w_\mathrm{rep}",
+    "1",
+    "worth of the next token after so many epochs, divided by that of a fresh one",
+)
+result(
+    "quality_even",
+    r"q_\mathrm{even}",
+    "1",
+    "worth of a kept token, divided by that of an average one, above which filtering pays",
 )
 result("score", "s_D", "1", "score on a benchmark")
 
@@ -153,7 +166,7 @@ repeat_worth = Formula(
     "repeat_worth",
     exp(-(epochs - 1) / reuse),
     "1",
-    "a token in epoch n is worth less than a fresh one, by the same factor for each repetition",
+    "after n epochs the next token is worth less than a fresh one, by the same factor for each repetition",
     data_worth.assumes,
     MUENNIGHOFF,
     conditions=(one_pass,),
@@ -164,6 +177,19 @@ repeat_worth = Formula(
 
 KEPT = times(kept_share, pool_tokens)
 worth = lambda there: data_worth.typed.subs(unique_tokens, there)
+
+
+class WorthOf(Function):
+    """The worth of a run over so many different tokens, printed by its letter: written out, it hides the idea."""
+
+    def doit(self, **hints: bool) -> Expr:
+        """The worth written out."""
+        return worth(self.args[0].doit(**hints))
+
+    def _latex(self, printer: LatexPrinter) -> str:
+        return rf"{lookup('data_worth').latex}({printer.doprint(self.args[0])})"
+
+
 quality_even = Formula(
     "corpus.quality_even",
     "quality_even",
@@ -172,7 +198,7 @@ quality_even = Formula(
     "a filter leaves fewer tokens, which repeat more often; each must be better by this, or the filter does harm",
     (*data_worth.assumes, "a better token is worth the same multiple in every pass"),
     DERIVED,
-    typeset=times(typeset_worth(pool_tokens), per=typeset_worth(KEPT)),
+    typeset=times(WorthOf(pool_tokens), per=WorthOf(KEPT)),
 )
 filtered_worth = Formula(
     "corpus.filtered_worth",
@@ -182,5 +208,5 @@ filtered_worth = Formula(
     "what a filtered pool is worth, in average tokens: the less is kept, the better it is and the more it repeats",
     (*quality_even.assumes, "the best share of a pool is better by a power of it"),
     DERIVED,
-    typeset=times(kept_share**-quality_power, typeset_worth(KEPT)),
+    typeset=times(kept_share**-quality_power, WorthOf(KEPT)),
 )

@@ -109,13 +109,7 @@ def _mark_runs(axes) -> None:
             zorder=4,
         )
         x, y, ha, va, gap = places[id]
-        name = (
-            f"{run.name},\nTinyLlama 1.1B"
-            if id == "1b"
-            else run.name.replace(" 7B", "\n7B")
-            if run.planned
-            else gap.join(run.name.rsplit(" ", 1))
-        )
+        name = run.name.replace(" 7B", "\n7B") if run.planned else gap.join(run.name.rsplit(" ", 1))
         more = f"{significant(run.over, 3 if run.over >= 100 else 2)}×"
         said = f"{name}:\n{more}" if id in ("1b", "7b") else f"{name}: {more}"
         beside(axes, said, (run.n_active, run.tokens), (x, y), colour, ha=ha, va=va, bbox=GROUND, zorder=3)
@@ -142,8 +136,8 @@ def opening() -> Drawing:
     return done(
         fig,
         "fig-corpus-opening",
-        "The published scores of LLäMmlein 1B rise by about as much with every doubling of the tokens as with the one"
-        " before.",
+        "The published scores of LLäMmlein 1B fit a straight line, which gains the same with every doubling of the"
+        " tokens.",
         f"Mean score of {numbers.LARGE} on six tasks, 62 to 70.5%, against tokens of training from 15 billion to 6"
         f" trillion on a log scale: {each}. A straight line fits them. A band marks the last two thirds of"
         " the compute, in which the score rises by one point.",
@@ -170,12 +164,11 @@ def tokens_and_parameters() -> Drawing:
     return done(
         fig,
         "fig-tokens-and-parameters",
-        "The smaller a model, the further past Chinchilla's rule it is trained. With the same compute, a larger model"
+        "The two smallest models are trained furthest past Chinchilla's rule. With the same compute, a larger model"
         " could have followed the rule.",
         "Tokens of training from 100 billion to 120 trillion against parameters from 3 million to 5 trillion, both on"
         f" log scales, with a line at {law.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted"
-        f" lines of equal compute. {said}; TinyLlama 1.1B lies on LLäMmlein 1B. The small models lie furthest above the"
-        " rule.",
+        f" lines of equal compute. {said}. The two smallest models lie furthest above the rule.",
     )
 
 
@@ -205,7 +198,7 @@ def loss_parts() -> Drawing:
         " little to its data.",
         f"Stacked bars of the loss that Besiroglu's fit of the law adds to the {known['loss_floor']:g} nats a token"
         " that text leaves open, 0 to 0.9: first the part from too small a size, then the part from too little data."
-        f" {'; '.join(phrases)}. The smaller the model, the less is left for data to remove; for the compute of"
+        f" {'; '.join(phrases)}. The smaller the model, the more is due to its size; for the compute of"
         f" LLäMmlein 1B, {_short(size)} parameters on {_short(best.tokens)} tokens would be best, with both parts"
         " alike.",
     )
@@ -225,14 +218,14 @@ def _draw_parts(axes, row: int, run: Trained, known: dict[str, float]) -> str:
 
 # --- plateaus ---------------------------------------------------------------------------------------------------------
 
-MODELS = tuple(simulation.CURVES)
+MODELS = tuple(numbers.NETS)
 
 
 def learning_curves() -> Drawing:
     """Published mean scores against tokens: straight line in ln D, exponential, and the band of all curves that the
     points allow.
     """
-    fig, panels = drawing.axes(5.0, 6.6, rows=len(MODELS), sharex=True)
+    fig, panels = drawing.axes(5.0, 4.8, rows=len(MODELS), sharex=True)
     tokens = np.geomspace(1.5e10, 1.2e13, 45)
     phrases = [_curves(axes, name, tokens) for axes, name in zip(panels, MODELS)]
     panels[-1].set(xscale="log", xlim=(1.5e10, 1.2e13), xlabel="tokens of training (log scale)")
@@ -244,10 +237,10 @@ def learning_curves() -> Drawing:
         "fig-learning-curves",
         "A straight line without a limit fits the scores about as well as a curve that levels off. So a plateau is"
         " neither shown nor excluded.",
-        "Three panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published"
+        "Two panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published"
         " points, a straight line, an exponential that levels off, dashed, and a band of all saturating powers that the"
-        f" points allow at {percent(simulation.LEVEL)}. {' '.join(phrases)} In none is the straight line ruled out, so"
-        " a plateau is not shown. A limit can lie below a score already reached, for scores scatter about their curve.",
+        f" points allow at {percent(simulation.LEVEL)}. {' '.join(phrases)} In neither is the straight line ruled out,"
+        " so a plateau is not shown. A limit can lie below a score already reached: scores scatter about their curve.",
     )
 
 
@@ -265,81 +258,12 @@ def _curves(axes, name: str, tokens: np.ndarray) -> str:
     axes.set_title(f"{name}, mean of {count} tasks", loc="left", pad=3)
     note(axes, 0.03, 0.9, "straight line in ln D", "first")
     note(axes, 0.03, 0.76, f"exponential: levels off at {bent.limit.best:.3f}", "second")
-    limit = f"limit {power.limit.low:.2f} or more" if power.allows(0) else f"limit {power.limit!r}"
-    note(axes, 0.97, 0.09, limit, ha="right")
+    note(axes, 0.97, 0.09, "shaded: all powers allowed", ha="right")
     left = "less" if bent.least < line.least else "more"
     return (
         f"{name}: {len(power.points.tokens)} points from {low:.3f} to {high:.3f}; the exponential levels off at"
         f" {bent.limit.best:.3f} and leaves {left} over than the line, which has one constant fewer; a limit may be"
         f" anything from {power.limit.low:.3f} up."
-    )
-
-
-def _errors(axes, rows: list, places: list[float]) -> list[str]:
-    """A diamond for each model and task at the error of the change between two checkpoints; and what it shows in
-    words.
-    """
-    errors = [100 * simulation.fit(name, task, "line").change_error for name, task in rows]
-    axes.plot(errors, places, "D", color=COLOURS["second"], mfc="none", ms=8, mew=1.8, zorder=5)
-    return [f"{task or name} {error:.1f}" for (name, task), error in zip(rows, errors)]
-
-
-def _gains(axes, rows: list) -> list[str]:
-    """A bar for each model and task, from the least gain to the most; and what it shows in words."""
-    phrases = []
-    for n, (name, task) in enumerate(rows):
-        fit = simulation.fit(name, task)
-        gain, y, colour = (
-            fit.gain(fit.points.tokens[-1]),
-            n + (0.8 if task else 0),
-            "first" if task is None else "muted",
-        )
-        axes.plot(
-            [100 * gain.low, 100 * gain.high],
-            [y, y],
-            color=COLOURS[colour],
-            lw=5 if task is None else 2.5,
-            alpha=0.6,
-            solid_capstyle="butt",
-        )
-        axes.plot(100 * gain.best, y, "o", color=COLOURS[colour], ms=7, zorder=4)
-        phrases.append(f"{task or name} {100 * gain.best:.1f} ({100 * gain.low:.1f} to {100 * gain.high:.1f})")
-    return phrases
-
-
-def next_doubling() -> Drawing:
-    """What the next doubling of tokens would bring by all curves that the points allow, against the error of a change
-    between two checkpoints.
-    """
-    fig, axes = drawing.axes(5.0, 4.2)
-    rows = [(name, None) for name in MODELS] + [(numbers.LARGE, task) for task in simulation.tasks(numbers.LARGE)]
-    places = [n + (0.8 if task else 0) for n, (_, task) in enumerate(rows)]
-    phrases = _gains(axes, rows)
-    errors = _errors(axes, rows, places)
-    axes.set_yticks(places, [task or name for name, task in rows])
-    axes.text(
-        0.0,
-        3.1,
-        " the 1B by task:",
-        transform=axes.get_yaxis_transform(),
-        ha="left",
-        va="center",
-        color=COLOURS["muted"],
-    )
-    axes.set(xlim=(0, 4.6), ylim=(len(rows) + 0.4, -0.6), xlabel="gain of the next doubling (points)")
-    axes.grid(axis="y", visible=False)
-    axes.set_title(
-        "bars: all curves the points allow\ndiamonds: error of the change\nbetween two checkpoints", loc="left"
-    )
-    return done(
-        fig,
-        "fig-next-doubling",
-        "Two checkpoints differ by chance about as much as the next doubling of the tokens would bring in the mean of"
-        " all tasks. In most single tasks they differ by far more.",
-        "Gain in score from doubling the tokens once more, in points of a hundred, 0 to 4.6, best curve and all that"
-        " the points allow; above means of six tasks, of TinyLlama seven, below the tasks of"
-        f" {numbers.LARGE}: {'; '.join(phrases)}. Diamonds: the error of the change between two checkpoints, root two"
-        f" times the scatter of the points about a straight line: {', '.join(errors)}.",
     )
 
 
@@ -437,7 +361,7 @@ def repeat_experiment() -> Drawing:
     return done(
         fig,
         "fig-repeat-experiment",
-        "A small network learns its text by heart after a few passes, and then repeating does harm.",
+        "After a few passes over the same text, every further pass makes a small network worse on other text.",
         f"Above, loss on held-out text of {tried.again.shape[1]} small networks that predict characters of"
         f" Shakespeare's sonnets, against passes 1 to {tried.passes[-1]} over {tried.unique:,} characters: with fresh"
         f" text it falls from {tried.fresh[0].mean():.2f} to {tried.fresh[-1].mean():.2f}; with the same text it is"

@@ -343,10 +343,10 @@ WORTH = Step(
 
 
 def last_useful_pass(least, reuse):
-    """The last pass in which a token is still worth at least a given share of a fresh one.
+    """The last pass at whose end a token is still worth at least a given share of a fresh one.
 
     least  the share, for instance 0.5
-    reuse  as in `data_worth`: in pass n a token is worth exp(-(n - 1) / reuse) of a fresh one
+    reuse  as in `data_worth`: at the end of pass n a token is worth exp(-(n - 1) / reuse) of a fresh one
     """
     passes = 1
     while math.exp(-passes / reuse) >= least:
@@ -367,8 +367,8 @@ def _still_worth(trial: Trial) -> str | None:
     (least, reuse), n = trial.args, trial.got
     worth = lambda n: math.exp(-(n - 1) / reuse)
     if worth(n) < least:
-        return f"In pass {n} a token is worth {worth(n):.3f}, less than {least}."
-    return None if worth(n + 1) < least else f"In pass {n + 1} a token is still worth {worth(n + 1):.3f}."
+        return f"At the end of pass {n} a token is worth {worth(n):.3f}, less than {least}."
+    return None if worth(n + 1) < least else f"At the end of pass {n + 1} a token is still worth {worth(n + 1):.3f}."
 
 
 def _one_late(least, reuse):
@@ -395,7 +395,7 @@ LAST = Step(
     (_whole, _still_worth),
     {_one_late: _still_worth, _one_early: _still_worth, _fraction: _whole, _reuse_itself: _still_worth},
     (
-        "Try pass after pass until a token is worth too little.",
+        "Try pass after pass until a token is worth too little at its end.",
         "Or solve exp(-(n - 1) / reuse) = least for n, and round down.",
     ),
 )

@@ -10,7 +10,6 @@ from blackboard.units import factor, pretty, significant
 
 SMALL, LARGE = "LLäMmlein 120M", "LLäMmlein 1B"
 NETS = {SMALL: "llammlein-120m", LARGE: "llammlein-1b"}
-CHIPS = {"L40": None, "A100-80": "a100-80gb"}  # an L40's rate is not in the catalogue
 FIT = "Besiroglu"
 
 
@@ -97,11 +96,18 @@ def parts() -> dict[str, str]:
         known, n_active=size, pretrain_tokens=budget / law.pretrain_compute(n_active=size, pretrain_tokens=1)
     )
     worth_1b = eq.tokens_worth(large)
+    from_size = law.law_loss(large) - known["loss_floor"] - eq.loss_left(large)
+    early = simulation.checkpoints(LARGE).tokens[2]  # about the first trillion
     return {
         "worth_1b": significant(worth_1b, 3),
-        "size_1b": significant(law.law_loss(large) - known["loss_floor"] - eq.loss_left(large), 2),
+        "size_1b": significant(from_size, 3),
+        "off_data": significant(10 * known["data_power"] * eq.loss_left(large), 3),  # a percent's, in thousandths
+        "off_size": significant(10 * known["size_power"] * from_size, 3),
+        "size_power": significant(known["size_power"], 3),
+        "data_power": significant(known["data_power"], 3),
+        "bought": significant(eq.loss_left(large | {"pretrain_tokens": early}) - eq.loss_left(large), 2),
         "worth_times": significant(1 / worth_1b, 2),
-        "left_1b": significant(eq.loss_left(large), 2),
+        "left_1b": significant(eq.loss_left(large), 3),
         "loss_1b": significant(law.law_loss(large), 3),
         "best_size": f"{significant(size / 1e9, 2)} billion",
         "best_loss": significant(best, 3),
@@ -133,8 +139,15 @@ def filtered() -> dict[str, str]:
     scores = {
         row["text"]: row for row in measurement("filtering_gains").records(benchmark="MMLU", pretraining_tokens=350e9)
     }
+    power = simulation.power_of(2)
+    best = simulation.best_share(1e12, 1e12, reuse(), power).epochs
+    gain = lambda epochs: eq.filtered_worth(
+        pretrain_tokens=1e12, pool_tokens=1e12, kept_share=1 / epochs, reuse=reuse(), quality_power=power
+    )
     return {
-        "best_epochs": significant(simulation.best_share(1e12, 1e12, reuse(), simulation.power_of(2)).epochs, 2),
+        "best_epochs": significant(best, 2),
+        "five_costs": f"{1 - gain(5) / gain(best):.0%}",
+        "halved_gains": f"{2**power - 1:.0%}",
         "kept_edu": f"{share(edu):.0%}",
         "kept_dclm": f"{share(rows['DCLM-Baseline']):.1%}",
         "pool_de": trillions(german["pool_tokens"], 2),
@@ -155,9 +168,7 @@ def points(value: float, digits: int = 2) -> str:
 
 def plateaus() -> dict[str, str]:
     """What the published points leave open, and what could be seen."""
-    power, bend, line = (
-        {name: simulation.fit(name, form=form) for name in (SMALL, LARGE)} for form in ("power", "exponential", "line")
-    )
+    power, line = simulation.fit(LARGE), {name: simulation.fit(name, form="line") for name in (SMALL, LARGE)}
     tasks = [simulation.fit(name, task) for name in (SMALL, LARGE) for task in simulation.tasks(name)]
     clear = [found for found in tasks if not found.allows(0)]
     gain = {name: found.gain(simulation.checkpoints(name).tokens[-1]).best for name, found in line.items()}
@@ -168,17 +179,11 @@ def plateaus() -> dict[str, str]:
         "sat_1b": f"{at[LARGE]:,}",
         "sat_1b_share": f"{at[LARGE] / run(LARGE)['steps']:.0%}",
         "curves": f"{len(tasks)}",
+        "clear_chance": significant((1 - simulation.LEVEL) * len(tasks), 1),
         "clear": f"{len(clear)}",
-        "limit_low_1b": significant(power[LARGE].limit.low, 2),
-        "exp_limit": significant(bend[LARGE].limit.best, 3),
-        "exp_low": significant(bend[LARGE].limit.low, 3),
-        "exp_high": significant(bend[LARGE].limit.high, 3),
-        "exp_left": points(bend[LARGE].residual, 3),
-        "line_left": points(line[LARGE].residual, 3),
+        "limit_low_1b": f"{power.limit.low:.0%}",
         "next_1b": points(gain[LARGE], 3),
         "next_120": points(gain[SMALL], 3),
-        "exp_left_120": points(bend[SMALL].residual, 3),
-        "line_left_120": points(line[SMALL].residual, 3),
         "change_1b": points(line[LARGE].change_error, 3),
         "change_120": points(line[SMALL].change_error, 3),
         "errors_1b": significant(gain[LARGE] / line[LARGE].change_error, 2),
@@ -190,15 +195,14 @@ def plateaus() -> dict[str, str]:
 
 def noise() -> dict[str, str]:
     """How far scores scatter, and how often a gain would be seen in spite of that."""
-    level, (spread, changes, _) = simulation.checkpoints(LARGE).scores[-1], simulation.spreads(SMALL, 3, -1)
+    spread, changes, _ = simulation.spreads(SMALL, 3, -1)
     [before, after] = (row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29"))
     return {
         "score_early": f"{simulation.checkpoints(LARGE).scores[2]:.1%}",
-        "score_last": f"{level:.1%}",
-        "noise": points(simulation.benchmark_noise(level, 1000)),
+        "score_last": f"{simulation.checkpoints(LARGE).scores[-1]:.1%}",
         "spread": points(spread),
         "spread_changes": points(changes),
-        "seen_gain": points(after - before),
+        "seen_gain": points(after - before, 1),
         "seen": f"{simulation.seen(after - before, spread, paired=False):.0%}",
         "seen_paired": f"{simulation.seen(after - before, changes, paired=True):.0%}",
     }
@@ -214,7 +218,7 @@ def measured() -> dict[str, str]:
     four = [min(found, key=lambda r: abs(r.epochs - 4)).loss - found[0].loss for found in runs.values()]
     tried = simulation.repetition()
     said = [row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29")]
-    small, large = (row["plateau_tokens"] for row in measurement("moderngbert_plateaus").records())
+    [fitted] = measurement("repeated_data_fits").records(form="both, exponential")
     return {
         "law_off_5": significant(max(off(1, 5.2)), 2),
         "law_off_44": f"{significant(min(off(40, 50)), 2)} to {significant(max(off(40, 50)), 2)}",
@@ -227,8 +231,8 @@ def measured() -> dict[str, str]:
         "slip_before": f"{said[0]:g}",
         "slip_after": f"{said[1]:g}",
         "slip_steps": f"{run(SMALL)['steps'] - measurement('llammlein_saturated').records(model=SMALL)[0]['steps']:,}",
-        "gbert_small": trillions(small, 2),
-        "gbert_large": trillions(large),
+        "own_10": f"{tried.worth(10)[0]:.0%}",
+        "law_unexplained": f"{1 - fitted['r_squared']:.0%}",
     }
 
 

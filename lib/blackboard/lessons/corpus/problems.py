@@ -280,6 +280,7 @@ FITTED = {"fit": "", "law_text": "", "net_name": ""}
 LONG = ("llammlein-1b", "llammlein-120m", "llama-3.1-8b", "qwen3-8b")  # trained far past the rule
 LONGER = (*LONG, "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-14b", "qwen3-32b", "gemma-3-27b", "llammlein-7b", "llama-2-7b", "qwen2.5-72b", "llama-3.1-70b")
 MADE_UP = ((1e9, 5e12), (1e9, 1e13), (2e9, 5e12), (2e9, 1e13), (3e9, 5e12), (3e9, 1e13), (3e9, 2e13), (5e9, 1e13), (5e9, 2e13), (7e9, 15e12))
+SHOWN = ("llammlein-1b", "llama-3.1-70b", "llama-3.1-405b", "gpt-3-175b")  # whose ratios the lesson prints
 OTHERS = ("llama-2-70b", "pythia-12b", "llama-3.1-405b", "palm-8b", "palm-62b", "palm-540b", "gpt-3-175b", "bloom-176b")
 
 
@@ -335,7 +336,7 @@ percent = Quantity(
     objective=PERCENT,
     unit="1",
     statement="A published fit of the loss is {law_text}. {net_name} has {n_active} and was trained on {pretrain_tokens}. One percent more tokens would lower its loss a little, and so would one percent more parameters. Divide the first gain by the second. What do you get, for small changes?",
-    parameters={"net": (*LONGER, *OTHERS), "fit": FITS},
+    parameters={"net": tuple(net for net in (*LONGER, *OTHERS) if net not in SHOWN), "fit": FITS},
     derived=fitted,
     units=FITTED,
     answer=eq.tokens_worth,
@@ -573,6 +574,11 @@ COMPARED = (
     *((SMALL, "all 29"), (SMALL, "classification"), (LARGE, "classification"), (LARGE, "question answering")),
     *(("a model", (score, round(score + rise, 3))) for score in (0.65, 0.7, 0.75, 0.8, 0.85, 0.9) for rise in (0.005, 0.01, 0.015, 0.02, 0.03)),
 )
+OVER = {
+    "all 29": "over all 29 tasks",
+    "classification": "over the classification tasks",
+    "question answering": "over the question-answering tasks",
+}
 
 
 def before_after(values: Values) -> Values:
@@ -581,7 +587,7 @@ def before_after(values: Values) -> Values:
     rows = [] if isinstance(tasks, tuple) else measurement("llammlein_saturated").records(model=name, tasks=tasks)
     s, t = [row["score"] for row in sorted(rows, key=lambda row: row["steps"])] or tasks
     return {
-        "name": name,
+        "name": f"{name} {'on a benchmark' if isinstance(tasks, tuple) else OVER[tasks]}",
         "before": f"{s:.3f}",
         "after": f"{t:.3f}",
         "s": s,
@@ -599,15 +605,15 @@ def each_question(score: float, count: int = 40) -> float:
 
 @cache
 def found(gain: float, tries: int = 400) -> float:
-    """Chance that a test of two heaps of 29 scores finds a gain, tried with made-up scores that spread as the
+    """Chance that a test of two groups of 29 scores finds a gain, tried with made-up scores that spread as the
     published six do.
     """
     rng, published = Random(5), measurement("llammlein_checkpoints").records(model=SMALL)
     finals = [row["score"] for row in published if row["steps"] == max(each["steps"] for each in published)]
     middle, spread, count = fmean(finals), stdev(finals), 29
-    heap = lambda centre: [rng.gauss(centre, spread) for _ in range(count)]
+    group = lambda centre: [rng.gauss(centre, spread) for _ in range(count)]
     far = lambda a, b: (fmean(b) - fmean(a)) / sqrt((variance(a) + variance(b)) / count)
-    return sum(abs(far(heap(middle), heap(middle + gain))) > 2.003 for _ in range(tries)) / tries  # 95 % of t with 56 degrees
+    return sum(abs(far(group(middle), group(middle + gain))) > 2.003 for _ in range(tries)) / tries  # 95 % of t with 56 degrees
 
 
 TRUE = 0.006  # the rise of the small model's printed means, as a fraction of one
@@ -620,7 +626,7 @@ not_significant = Choice(
     independent_check=lambda v: "b" if found(TRUE) < 0.1 and found(0.3) > 0.9 else "a",
     options=[
         wrong("that the model has stopped learning", "A test that does not find a gain has not shown that there is none. Some tasks go on rising in the paper's own table."),
-        right("that a gain, if there is one, is too small for this test to see", "Two heaps of 29 scores that differ widely hide a rise of 0.6 points of a hundred, as in the paper's table. Comparing task by task would see more."),
+        right("that a gain, if there is one, is too small for this test to see", "Two groups of 29 scores that differ widely hide a rise of 0.6 points of a hundred, as in the paper's table. Comparing task by task would see more."),
         wrong("that the training after it was wasted", "Not even the benchmark says so: the authors ask themselves whether it was too coarse, and see other tasks improve."),
         wrong("that the gain is zero, with a confidence of 95%", "A test bounds how often it raises a false alarm. It does not make zero likely; a gain of 0.6 points of a hundred fits just as well."),
     ],
@@ -692,7 +698,7 @@ questions = Quantity(
     level="hard",
     objective=PLATEAU,
     unit="1",
-    statement="A mean score of {name} rises from {before} to {after} between the checkpoint after which its makers find no significant gain and the last one. Suppose it were one benchmark of questions that are answered right or wrong, and each checkpoint got as many fresh questions, drawn at random. How many would each need for the rise to be two standard errors of the difference?",
+    statement="The mean score of {name} rises from {before} to {after} between two checkpoints: the one after which its makers find no significant gain, and the last. Suppose that each of the two had answered n questions, drawn afresh for it, and that a score is the share of right answers. How large must n be for the rise to be two standard errors of the difference?",
     parameters={"of": COMPARED},
     derived=before_after,
     units=dict.fromkeys(("name", "before", "after"), ""),

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 SCALE = 1e12  # tokens: the reference number of every fit
 LEVEL = 0.95
-CURVES = {
-    "LLäMmlein 120M": "llammlein_checkpoints",
-    "LLäMmlein 1B": "llammlein_checkpoints",
-    "TinyLlama 1.1B": "tinyllama_checkpoints",
-}
+CURVES = "llammlein_checkpoints"
 
 # --- published learning curves ----------------------------------------------------------------------------------------
 
@@ -39,14 +35,14 @@ class Points(NamedTuple):
 
 def tasks(model: str) -> tuple[str, ...]:
     """The tasks that a model's checkpoints were tried on."""
-    return tuple(dict.fromkeys(row["task"] for row in measurement(CURVES[model]).records(model=model)))
+    return tuple(dict.fromkeys(row["task"] for row in measurement(CURVES).records(model=model)))
 
 
 @cache
 def checkpoints(model: str, task: str | None = None) -> Points:
     """A model's published scores on one task; without one, the mean over all."""
     by: dict[float, list[float]] = {}
-    for row in measurement(CURVES[model]).records(model=model, **({"task": task} if task else {})):
+    for row in measurement(CURVES).records(model=model, **({"task": task} if task else {})):
         by.setdefault(float(row["pretraining_tokens"]), []).append(row["score"])
     return Points(tuple(by), tuple(math.fsum(scores) / len(scores) for scores in by.values()))
 
@@ -233,13 +229,6 @@ def fit(model: str, task: str | None = None, form: str = "power") -> Fit:
 # --- what a benchmark and a test can see ------------------------------------------------------------------------------
 
 
-def benchmark_noise(score: float, questions: float, tasks: int = 1) -> float:
-    """Standard error of a mean score over so many tasks of so many questions each, from the choice of questions
-    alone.
-    """
-    return math.sqrt(score * (1 - score) / (questions * tasks))
-
-
 class Spreads(NamedTuple):
     """Standard deviations over tasks: of their scores, and of their changes between two checkpoints."""
 
@@ -263,8 +252,8 @@ def spreads(model: str, first: int, last: int) -> Spreads:
 def seen(gain: float, spread: float, count: int = 29, paired: bool = False, level: float = LEVEL) -> float:
     """The chance that an analysis of variance over so many tasks finds a gain between two checkpoints.
 
-    Not paired, it sees two heaps of scores, and `spread` is the standard deviation of a heap. Paired, it compares task
-    by task, and `spread` is that of the changes.
+    Not paired, it sees two groups of scores, and `spread` is the standard deviation of a group. Paired, it compares
+    task by task, and `spread` is that of the changes.
     """
     from scipy.special import ncfdtr
 
