@@ -416,6 +416,6 @@ def test_the_page_s_table_counts_what_the_matrices_say():
     assert rows["leaving"].formula == 0.5 and rows["staying"].formula is None
     assert rows["slowdown"].counted == pytest.approx(step.time(8, 1, racks=2) / step.time(8, 1))
     page = moe.compare(step, 2, 8.0, 1.0, leaving=0.5)
-    assert page.count("<tr>") == len(rows) + 1 and page.count("<td></td>") == len(rows) - 1 and "512" in page
+    assert page.count("<tr>") == 2 and "0.5000" in page  # the one formula that was given
     with pytest.raises(ValueError, match="the rows are dispatched"):
         moe.compare(step, 2, 8.0, 1.0, left=0.5)

@@ -215,16 +215,17 @@ def _wired(axes, left: float, chips: int, most: int) -> str:
 
 # --- traffic ----------------------------------------------------------------------------------------------------------
 
-RACKS, PER_RACK, EXPERTS, TOKENS = 2, 8, 64, 64  # of the counted layer: racks, GPUs of each, experts, tokens of a GPU
+# of the layer that the page runs and counts: racks, GPUs of each, experts, tokens of a GPU, its width
+RACKS, PER_RACK, EXPERTS, TOKENS, NARROW = 2, 8, 64, 64, 32
 
 
 def _counted() -> moe.Traffic:
-    """The dispatch of one layer, one copy per chosen expert: a router of random weights chooses, copies are of the
-    running model's width.
+    """The dispatch of the layer that the page runs, one copy per chosen expert; copies are of the running model's
+    width.
     """
-    net, gpus, narrow = catalogue.model(RUNNING.model), RACKS * PER_RACK, 256  # the router's own width does not matter
-    router = moe.Layer.random(narrow, 1, EXPERTS, net.moe.active)
-    chosen = router.route(np.random.default_rng(1).standard_normal((gpus * TOKENS, narrow))).experts
+    net, gpus = catalogue.model(RUNNING.model), RACKS * PER_RACK
+    router = moe.Layer.random(NARROW, 16, EXPERTS, net.moe.active, seed=2)
+    chosen = router.route(np.random.default_rng(1).standard_normal((gpus * TOKENS, NARROW))).experts
     row_bytes = net.d_model * numbers.EXAMPLE["dispatch_bytes"]
     return simulation.traffic(chosen, moe.place(EXPERTS, gpus), row_bytes)
 
@@ -345,8 +346,8 @@ def measured_links() -> Drawing:
     return done(
         fig,
         "fig-measured-links",
-        "Short messages take about ten microseconds however few bytes they have; long ones approach bytes divided by"
-        " bandwidth (line). Measured on eight H200.",
+        "Short messages take about ten microseconds however few bytes they have; long ones come near bytes divided by"
+        " the datasheet's rate (line). Measured on eight H200.",
         f"Measured time of exchanges among the {chip.scale_up.domain_chips} H200 of a node against bytes of each GPU's"
         f" message, 1 kB to 1 GB (both log): {', '.join(names)}. However short, they take {starts} microseconds; long"
         f" ones rise along the bytes that travel over {_rate(beta)}. Of {len(rows)} points {below or 'none'} lie below"
@@ -390,7 +391,7 @@ def domains() -> Drawing:
     return done(
         fig,
         "fig-domains",
-        "NVIDIA's domains grew in one jump, from 8 to 72 GPUs. The 576 of the next one are dies, not GPUs.",
+        "NVIDIA's domains grew in one jump, from 8 to 72 GPUs. The 576 of Rubin Ultra's rack are dies, not packages.",
         f"Chips of the largest scale-up domain against the year it was sold, {_year(nvidia[0])} to {_year(ultra)} (log"
         f" scale). NVIDIA, in packages: {told(nvidia)}, the last only announced. Its {ultra.scale_up.domain_chips}"
         f" packages of {DIES} dies each are the {dies} of “NVL{dies}”: counted like the others it doubles. Google's"
