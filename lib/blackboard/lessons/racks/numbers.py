@@ -44,7 +44,6 @@ def placing() -> dict[str, str]:
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
         "copies": f"{known['copies']:g}",
-        "chips": f"{known['chips']:g}",
         "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
         "used": str(USED),
         "idle": f"{known['chips'] - USED:g}",
@@ -191,7 +190,6 @@ def worked() -> dict[str, str]:
         "in_turn_box": ms(boxes.in_turn),
         "halves_rack": ms(rack.overlapped),
         "halves_box": ms(boxes.overlapped),
-        "half_memory": ms(half.work),
         "half_chain": ms(half.in_turn),
     }
 
@@ -220,7 +218,6 @@ def boundary() -> dict[str, str]:
         "slower": f"{slow(2, LECTURE_RATIO):g}",
         "h100_ratio": f"{ratio('h100-sxm'):g}",
         "gb200_ratio": f"{here:g}",
-        "gb300_ratio": f"{ratio('gb300-nvl72'):g}",
         "h800_ratio": f"{ratio('h800'):g}",
         "h800_rate": pretty(chip("h800").scale_up.bytes_per_s, "byte/s"),
     }
@@ -234,7 +231,6 @@ def rack() -> dict[str, str]:
     ultra = chip("rubin-ultra-kyber").scale_up.domain_chips
     pods = max((row for row in chips() if row.confirmed), key=lambda row: row.scale_up.domain_chips)
     return {
-        "chip_power": kilowatt(power),
         "chips_power": kilowatt(eq.rack_power(chips=count, chip_power=power, other_power=0)),
         "rack_power": kilowatt(built["power_W"]),
         "cables": f"{eq.cables(chips=count, **WIRING):,.0f}",
@@ -303,7 +299,6 @@ def measured() -> dict[str, str]:
     of = {name: [row for row in rows if row.name == name] for name in names}
     inner = [row for name in names for row in of[name][1:-2]]  # the rows that fixed neither latency nor efficiency
     off = [row.modelled / row.measured - 1 for row in inner]
-    dispatch = {int(row.bytes_per_chip / COPY["dispatch"] / 8): row for row in of["DeepEP dispatch"]}
     beta, short = chip("h200").scale_up.bytes_per_s, [of[name][0].measured for name in names]
     latency, efficiency = line([(row.bytes_per_chip, row.measured) for row in of["DeepEP dispatch"]], 7 / 8, beta)
     half = eq.half_message(start_time=latency, scale_up=efficiency * beta, chips=8)
@@ -313,24 +308,15 @@ def measured() -> dict[str, str]:
     return {
         "above_least": significant(least, 3),
         "ratio_reached": significant(least * ratio_up(), 2),
-        "above_32": significant(dispatch[32].measured / dispatch[32].ideal, 2),
-        "above_1024": significant(dispatch[1024].measured / dispatch[1024].ideal, 2),
         "latency": pretty(start_time(), "s", 3),
-        "exchange_rows": str(len(rows)),
         "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f}%",
-        "line_rows": str(len(inner)),
         "line_worst": f"{100 * max(map(abs, off)):.0f}%",
         "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),
-        "short_least": f"{min(short) / factor('us'):.1f}",
-        "short_most": f"{max(short) / factor('us'):.1f} µs",
-        "waits_least": f"{exchanges * min(short) * 1e3:.2f}",
-        "waits_most": f"{exchanges * max(short) * 1e3:.2f} ms",
+        "short_range": f"{min(short) * 1e6:.1f} to {max(short) * 1e6:.1f} µs",
+        "waits_range": f"{exchanges * min(short) * 1e3:.2f} to {exchanges * max(short) * 1e3:.2f} ms",
         "half_message": pretty(half, "byte", 2),
         "half_tokens": f"{half / 8 / COPY['dispatch']:.0f}",
-        "half_real": significant(
-            next(tokens for tokens in sorted(dispatch) if dispatch[tokens].measured <= 2 * dispatch[tokens].ideal), 3
-        ),
         "hop_least": f"{min(latencies):g}",
         "hop_most": f"{max(latencies):g}",
     }
