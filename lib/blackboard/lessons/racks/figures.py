@@ -346,8 +346,8 @@ def measured_links() -> Drawing:
     return done(
         fig,
         "fig-measured-links",
-        "Short messages take about ten microseconds however few bytes they have; long ones come near bytes divided by"
-        " the datasheet's rate (line). Measured on eight H200.",
+        "Short messages take about ten microseconds however few bytes they have. Long ones grow with their bytes and"
+        " stay above the datasheet's rate (line). Measured on eight H200.",
         f"Measured time of exchanges among the {chip.scale_up.domain_chips} H200 of a node against bytes of each GPU's"
         f" message, 1 kB to 1 GB (both log): {', '.join(names)}. However short, they take {starts} microseconds; long"
         f" ones rise along the bytes that travel over {_rate(beta)}. Of {len(rows)} points {below or 'none'} lie below"
