@@ -363,49 +363,48 @@ SHOWN = 2  # layers of the timelines
 
 def overlap() -> Drawing:
     """The worked step on the rack, two layers of it to scale: in turn, and as two halves that overlap."""
-    whole, layers = numbers.parts()["rack"], numbers.moe_layers()
-    half, fig, rows = whole.half(), *drawing.axes(5.0, 3.9, 2, 1, sharex=True)
-    for axes, run, name, step in (
-        (rows[0], whole, "one batch", whole.in_turn),
-        (rows[1], half, "two halves", whole.overlapped),
-    ):
-        layer = step / layers / US
-        for n in range(SHOWN) if run is whole else range(-1, 2 * SHOWN):
-            word = "" if run is whole else " " + "ab"[n % 2]
-            pitch = layer if run is whole else layer / 2
-            sent = n * pitch + (run.work / layers / US if run is whole else pitch)
-            _load(
-                axes,
-                1,
-                sent - run.work / layers / US,
-                run.weights / layers / US,
-                run.work / layers / US,
-                "memory",
-                word,
-            )
-            _load(axes, 0, sent, run.latency / layers / US, run.exchanges / layers / US, "network", word)
-        axes.set_title(f"{name}: {layer:.1f} µs a layer", loc="left")
+    whole = numbers.parts()["rack"].layer()
+    half, fig, (above, below) = whole.half(), *drawing.axes(5.0, 3.9, 2, 1, sharex=True)
+    for n in range(SHOWN):
+        _loads(above, whole, n * whole.in_turn, "")
+        _sends(above, whole, n * whole.in_turn + whole.work, "")
+    for n in range(2 * SHOWN):  # each half loads while the other is on the links
+        _sends(below, half, n * whole.overlapped / 2, " " + "ba"[n % 2])
+        _loads(below, half, (n + 1) * whole.overlapped / 2 - half.work, " " + "ab"[n % 2])
+    one, two = (f"{time / US:.1f} µs a layer" for time in (whole.in_turn, whole.overlapped))
+    for axes, name in ((above, f"one batch: {one}"), (below, f"two halves: {two}")):
+        axes.set_title(name, loc="left")
         axes.set(ylim=(-0.5, 1.5), yticks=[0, 1], yticklabels=["links", "memory"])
         axes.grid(visible=False)
-    end = SHOWN * whole.in_turn / layers / US
-    rows[1].set(xlim=(0, end), xlabel=f"µs ({SHOWN} layers); pale: what a half pays in full")
+    below.set(xlim=(0, SHOWN * whole.in_turn / US), xlabel=f"µs ({SHOWN} layers); pale: what a half pays in full")
     return done(
         fig,
         "fig-overlap",
         "Overlap gains almost nothing here: each half still loads all the weights and waits for every latency (pale).",
         f"Two timelines of {SHOWN} layers of the worked step on the rack, with a row for memory and one for the links."
-        f" One batch: memory traffic, then exchange, {whole.in_turn / layers / US:.1f} µs a layer. Two halves: each"
-        f" loads while the other is on the links, {whole.overlapped / layers / US:.1f} µs a layer, and the links are"
-        " never idle. In either, most of each box is pale: the weights and the latency, which a half pays in full.",
+        f" One batch: memory traffic, then exchange, {one}. Two halves: each loads while the other is on the links,"
+        f" {two}, and the links are never idle. In either, most of each box is pale: the weights and the latency, which"
+        " a half pays in full.",
     )
 
 
-def _load(axes, row: int, start: float, fixed: float, time: float, colour: str, word: str) -> None:
+def _loads(axes, run: numbers.Parts, start: float, word: str) -> None:
+    """The memory traffic of a layer, from a time on; its weights are pale."""
+    _span(axes, 1, start, run.weights, run.work, "memory", word)
+
+
+def _sends(axes, run: numbers.Parts, start: float, word: str) -> None:
+    """The exchanges of a layer, from a time on; their latency is pale."""
+    _span(axes, 0, start, run.latency, run.exchanges, "network", word)
+
+
+def _span(axes, row: int, start: float, fixed: float, time: float, colour: str, word: str) -> None:
     """A box of a timeline, pale up to its fixed part, with its length in it."""
-    axes.add_patch(Rectangle((start, row - 0.36), fixed, 0.72, color=COLOURS[colour], alpha=0.2, lw=0))
-    axes.add_patch(Rectangle((start + fixed, row - 0.36), time - fixed, 0.72, color=COLOURS[colour], alpha=0.75, lw=0))
-    axes.add_patch(Rectangle((start, row - 0.36), time, 0.72, fill=False, ec=COLOURS[colour], lw=1.1))
-    axes.text(start + fixed / 2, row, f"{time:.1f}{word}", ha="center", va="center", clip_on=True)
+    start, fixed, time, ink = start / US, fixed / US, time / US, COLOURS[colour]
+    axes.add_patch(Rectangle((start, row - 0.36), fixed, 0.72, color=ink, alpha=0.2, lw=0))
+    axes.add_patch(Rectangle((start + fixed, row - 0.36), time - fixed, 0.72, color=ink, alpha=0.75, lw=0))
+    axes.add_patch(Rectangle((start, row - 0.36), time, 0.72, fill=False, ec=ink, lw=1.1))
+    axes.text(start + fixed / 2, row, f"{time:.1f}{word}", ha="center", va="center")
 
 
 # --- racks and deployments --------------------------------------------------------------------------------------------

@@ -127,6 +127,10 @@ class Parts(NamedTuple):
         """Those of half of the batch: it loads all weights and pays every latency."""
         return Parts(self.weights, self.kv / 2, self.compute / 2, self.sending / 2, self.latency)
 
+    def layer(self) -> Parts:
+        """Those of a layer with experts, which all have an even share."""
+        return Parts._make(part / moe_layers() for part in self)
+
     @property
     def in_turn(self) -> float:
         """Work and exchanges one after the other."""

@@ -521,7 +521,7 @@ link_needed = Quantity(
     derived=matched,
     units={"net_name": "", "kind_name": "", "chips": "1"},
     answer=eq.link_needed,
-    independent_check=lambda v: sum(v["width"] * one for _layer in range(v["layers"]) for _copy in range(v["copies"]) for one in (1, 2)) / (2 * v["n_active"] / v["flops"]),
+    independent_check=lambda v: sum(v["width"] * one for _layer in range(v["routed_layers"]) for _copy in range(v["copies"]) for one in (1, 2)) / (2 * v["n_active"] / v["flops"]),
     misconceptions={
         2 * eq.link_needed: "Twice too much. Either you counted one FLOP per parameter (a multiply and an add are two), or both directions of the link.",
         eq.link_needed / v.routed_layers: "You counted the bytes of one layer but the compute of all of them.",
