@@ -158,9 +158,8 @@ def on(machine: System, count: float, sending: float) -> Parts:
     """The step's parts on a number of like machines that share it."""
     net, here = model(RUNNING.model), {"batch": BATCH, "context": RUNNING.symbols()["context"]}
     time = lambda formula: formula(net, machine, **{name: here[name] for name in here if name in formula.free}) / count
-    return Parts(
-        *map(time, (step.weight_time, step.kv_time, step.compute_time)), sending, 2 * moe_layers() * start_time()
-    )
+    weights, kv, compute = map(time, (step.weight_time, step.kv_time, step.compute_time))
+    return Parts(weights, kv, compute, sending, latency=2 * moe_layers() * start_time())
 
 
 def worked() -> dict[str, str]:
