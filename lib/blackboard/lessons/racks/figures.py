@@ -379,7 +379,7 @@ def overlap() -> Drawing:
     below.set(xlim=(0, SHOWN * whole.in_turn / US), xlabel=f"µs ({SHOWN} layers); pale: what a half pays in full")
     return done(
         fig,
-        "fig-overlap",
+        "fig-two-halves",
         "Overlap gains almost nothing here: each half still loads all the weights and waits for every latency (pale).",
         f"Two timelines of {SHOWN} layers of the worked step on the rack, with a row for memory and one for the links."
         f" One batch: memory traffic, then exchange, {one}. Two halves: each loads while the other is on the links,"
