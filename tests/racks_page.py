@@ -25,7 +25,6 @@ QUOTED = {
     "16": "GPUs of the counted layer",
     "64": "experts of the counted layer; bytes of a message, as measured",
     "1": "a slowdown of none",
-    "1,024": "tokens of a measured row",
     "384": "the open question's experts",
     "2.3": "a section of a paper",
     "3.4": "a section of the DeepSeek-V3 report",

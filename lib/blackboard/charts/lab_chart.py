@@ -4,7 +4,7 @@ drawn in a web page too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from blackboard.charts.style import CATEGORIES
@@ -20,11 +20,21 @@ class Series(NamedTuple):
     labels: Sequence[str] = ()
 
 
+def _labels(each: Series, axis: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+    """What stands above the points of a series."""
+    points = zip(each.points, each.labels)
+    return {
+        "data": {"values": [{"x": at, "y": value, "label": text} for (at, value), text in points]},
+        "mark": {"type": "text", "dy": -9, "color": "currentColor"},
+        "encoding": {"x": axis("x"), "y": axis("y"), "text": {"field": "label"}},
+    }
+
+
 def lab_chart(
     title: str, x: str, y: str, series: Mapping[str, Series], log_x: bool = False, log_y: bool = False
 ) -> dict[str, Any]:
     """A Vega-Lite chart of several series; `x` and `y` are the axes' titles, with their units."""
-    kind = {"x": log_x, "y": log_y}
+    kind, titles = {"x": log_x, "y": log_y}, {"x": x, "y": y}
     names = list(series)
     colour = {
         "field": "name",
@@ -32,10 +42,10 @@ def lab_chart(
         "scale": {"domain": names, "range": [_COLOURS[n % len(_COLOURS)] for n in range(len(names))]},
         "legend": {"title": None, "orient": "top", "labelLimit": 320, "columns": 1},
     }
-    axis = lambda name, title: {
+    axis = lambda name: {
         "field": name,
         "type": "quantitative",
-        "title": title,
+        "title": titles[name],
         "scale": {"type": "log"} if kind[name] else {"zero": False},
     }
     layers = [
@@ -46,21 +56,11 @@ def lab_chart(
                 "tooltip": True,
                 **({"filled": True, "size": 60} if each.mark == "point" else {}),
             },
-            "encoding": {"x": axis("x", x), "y": axis("y", y), "color": colour},
+            "encoding": {"x": axis("x"), "y": axis("y"), "color": colour},
         }
         for name, each in series.items()
     ]
-    layers += [
-        {
-            "data": {
-                "values": [{"x": at, "y": value, "label": text} for (at, value), text in zip(each.points, each.labels)]
-            },
-            "mark": {"type": "text", "dy": -9, "color": "currentColor"},
-            "encoding": {"x": axis("x", x), "y": axis("y", y), "text": {"field": "label"}},
-        }
-        for each in series.values()
-        if each.labels
-    ]
+    layers += [_labels(each, axis) for each in series.values() if each.labels]
     return {
         "title": {"text": title.split("\n"), "anchor": "start", "fontSize": 13},
         "width": "container",

@@ -287,6 +287,24 @@ def valley() -> dict[str, str]:
 # --- against reality --------------------------------------------------------------------------------------------------
 
 
+def money(reached: float, rent: float) -> dict[str, str]:
+    """What the lecture's model costs to train at a run's MFU and rent, alone and with RL and serving."""
+    whole = eq.pretrain_compute(BOARD, pretrain_tokens=ROUNDED)
+    seconds = eq.training_time(
+        BOARD, pretrain_tokens=ROUNDED, chip_flops=chip("h100-sxm").flops("bf16"), train_mfu=reached
+    )
+    hours = seconds / factor("h")
+    cost = hours * rent
+    return {
+        "whole": f"{whole / 1e26:.1f}·10²⁶",
+        "whole_hours": f"{significant(hours / 1e6, 2)} million",
+        "whole_cost": f"${significant(cost / 1e6, 3)} million",
+        "per_served": f"${significant(cost / ROUNDED * 1e6, 2)}",
+        "thirds_cost": f"${significant(3 * cost / 1e6, 3)} million",
+        "thirds_served": f"${significant(3 * cost / ROUNDED * 1e6, 3)}",
+    }
+
+
 def deepseek() -> dict[str, str]:
     """What DeepSeek-V3 cost to train, and how soon serving had cost as much."""
     [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
@@ -296,19 +314,14 @@ def deepseek() -> dict[str, str]:
     reached = work / (cost["training_GPU_hours"] * factor("h") * h800.flops("bf16"))
     days = cost["cost_USD"] / day["cost_USD_per_day"]
     prompts = day["input_token_per_day"] - day["cached_input_token_per_day"]  # those that were prefilled
-    whole = eq.pretrain_compute(BOARD, pretrain_tokens=ROUNDED)
-    hours = eq.training_time(
-        BOARD, pretrain_tokens=ROUNDED, chip_flops=chip("h100-sxm").flops("bf16"), train_mfu=reached
-    ) / factor("h")
     rent = cost["cost_USD"] / cost["training_GPU_hours"]
     ratio = net.training_tokens / (days * day["output_token_per_day"])
     beside_prompts = net.training_tokens - days * prompts / 3  # a prompt's token costs a third of a training token
     billion = lambda tokens: f"{tokens / 1e9:.0f} billion"
-    return {
+    return money(reached, rent) | {
         "ds_eta": significant(1 / (3 * ratio), 2),
         "ds_eta_read": significant(days * day["output_token_per_day"] / (3 * beside_prompts), 2),
         "ds_reading": f"{BOARD['decode_efficiency'] * prompts / day['output_token_per_day']:.0%}",
-        "per_served": f"${significant(hours * rent / ROUNDED * 1e6, 2)}",
         "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
         "ds_active": f"{net.n_active / 1e9:.1f} billion",
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
@@ -325,11 +338,6 @@ def deepseek() -> dict[str, str]:
         "ds_ratio": significant(ratio, 3),
         "ds_rent": f"${rent:g}",
         "ds_year": significant(YEAR / DAY / days, 2),
-        "whole": f"{whole / 1e26:.1f}·10²⁶",
-        "whole_hours": f"{significant(hours / 1e6, 2)} million",
-        "whole_cost": f"${significant(hours * rent / 1e6, 3)} million",
-        "thirds_cost": f"${significant(3 * hours * rent / 1e6, 3)} million",
-        "thirds_served": f"${significant(3 * hours * rent / ROUNDED * 1e6, 3)}",
     }
 
 

@@ -38,12 +38,17 @@ copies = declare(
 )
 width = declare("width", r"d_\mathrm{model}", "1", "values in a token's vector", "d_model")
 layers = declare("layers", r"n_\mathrm{layer}", "1", "layers of the model", "layers")
-dispatch_bytes = declare("dispatch_bytes", "b_d", "byte/token", "bytes per value of a token on its way to an expert")
-combine_bytes = declare("combine_bytes", "b_c", "byte/token", "bytes per value of an expert's result on its way back")
+routed_layers = declare("routed_layers", r"n_\mathrm{routed}", "1", "layers of the model that have routed experts")
+dispatch_bytes = declare(
+    "dispatch_bytes", "b_d", "byte/token", "bytes that each value of a token takes on its way to an expert"
+)
+combine_bytes = declare(
+    "combine_bytes", "b_c", "byte/token", "bytes that each value of a token's result takes on its way back"
+)
 message = declare("message", r"V_\mathrm{msg}", "byte/chip", "bytes of the message that each chip sends")
 start_time = declare("start_time", r"\alpha", "s", "latency: the time that even an empty message takes", zero=True)
 tokens_per_chip = declare(
-    "tokens_per_chip", r"B_\mathrm{chip}", "token/chip", "tokens per step whose sequences live on one chip"
+    "tokens_per_chip", r"B_\mathrm{chip}", "token/chip", "tokens of a micro-batch whose sequences live on one chip"
 )
 expert_parallel = declare("expert_parallel", "E", "chip", "chips that share the experts of a layer", "E")
 racks = declare("racks", r"n_\mathrm{rack}", "1", "racks over which a layer's experts are spread")
@@ -60,6 +65,7 @@ result("experts_per_chip", "e", "1/chip", "experts on each chip", "4")
 result("leaving", r"x_\mathrm{out}", "1", "share of a layer's traffic that leaves its rack", "half")
 result("ep_bytes", "V", "byte/chip", "bytes that one chip sends for one routed layer")
 result("t_ep", r"t_\mathrm{EP}", "s", "time of one layer's dispatch and combine")
+result("half_message", r"V_{1/2}", "byte/chip", "message of each chip that waits as long as it travels")
 result("t_exchange", r"t_\mathrm{exchange}", "s", "time of an exchange of messages")
 result("t_comm", r"t_\mathrm{comm}", "s", "time of all layers' dispatch and combine")
 result(
@@ -169,15 +175,16 @@ comm_time = Formula(
 )
 
 chip_rate = flops / chips, 1 / (2 * n_active)  # FLOP/s of a chip, tokens per FLOP
-per_token = layers, copies, width, there_and_back
-token_bytes = layers * copies * width * (dispatch_bytes + combine_bytes)  # that one token sends in a step
+per_token = routed_layers, copies, width, there_and_back
+token_bytes = layers * copies * width * (dispatch_bytes + combine_bytes)  # that a token sends if all are routed
+routed_bytes = token_bytes.xreplace({layers: routed_layers})
 comm_ratio = Formula(
     "racks.comm_ratio",
     "comm_ratio",
-    token_bytes * flops / (flop_per_param * n_active * chips * scale_up),
+    routed_bytes * flops / (flop_per_param * n_active * chips * scale_up),
     "1",
     "time on the link per token, times the tokens per second that a chip can compute; no batch changes it",
-    ("every layer is routed", "no copy stays on its own chip", "attention's own FLOPs are left out"),
+    ("no copy stays on its own chip", "attention's own FLOPs are left out", "link and arithmetic reach their rates"),
     DERIVED,
     typeset=Mul(Mul(*per_token, 1 / scale_up, evaluate=False), *chip_rate, evaluate=False),
 )
@@ -271,7 +278,7 @@ exchange_time = Formula(
 )
 half_message = Formula(
     "racks.half_message",
-    "message",
+    "half_message",
     start_time * link_efficiency * scale_up / (1 - one_chip / chips),
     "byte/chip",
     "the message that spends half its time on latency: shorter ones mostly wait, longer ones mostly transfer",

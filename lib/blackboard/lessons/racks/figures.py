@@ -215,16 +215,17 @@ def _wired(axes, left: float, chips: int, most: int) -> str:
 
 # --- traffic ----------------------------------------------------------------------------------------------------------
 
-RACKS, PER_RACK, EXPERTS, TOKENS = 2, 8, 64, 64  # of the counted layer: racks, GPUs of each, experts, tokens of a GPU
+# of the layer that the page runs and counts: racks, GPUs of each, experts, tokens of a GPU, its width
+RACKS, PER_RACK, EXPERTS, TOKENS, NARROW = 2, 8, 64, 64, 32
 
 
 def _counted() -> moe.Traffic:
-    """The dispatch of one layer, one copy per chosen expert: a router of random weights chooses, copies are of the
-    running model's width.
+    """The dispatch of the layer that the page runs, one copy per chosen expert; copies are of the running model's
+    width.
     """
-    net, gpus, narrow = catalogue.model(RUNNING.model), RACKS * PER_RACK, 256  # the router's own width does not matter
-    router = moe.Layer.random(narrow, 1, EXPERTS, net.moe.active)
-    chosen = router.route(np.random.default_rng(1).standard_normal((gpus * TOKENS, narrow))).experts
+    net, gpus = catalogue.model(RUNNING.model), RACKS * PER_RACK
+    router = moe.Layer.random(NARROW, 16, EXPERTS, net.moe.active, seed=2)
+    chosen = router.route(np.random.default_rng(1).standard_normal((gpus * TOKENS, NARROW))).experts
     row_bytes = net.d_model * numbers.EXAMPLE["dispatch_bytes"]
     return simulation.traffic(chosen, moe.place(EXPERTS, gpus), row_bytes)
 
@@ -345,8 +346,8 @@ def measured_links() -> Drawing:
     return done(
         fig,
         "fig-measured-links",
-        "Short messages take about ten microseconds however few bytes they have; long ones approach bytes divided by"
-        " bandwidth (line). Measured on eight H200.",
+        "Short messages take about ten microseconds however few bytes they have. Long ones grow with their bytes and"
+        " stay above the datasheet's rate (line). Measured on eight H200.",
         f"Measured time of exchanges among the {chip.scale_up.domain_chips} H200 of a node against bytes of each GPU's"
         f" message, 1 kB to 1 GB (both log): {', '.join(names)}. However short, they take {starts} microseconds; long"
         f" ones rise along the bytes that travel over {_rate(beta)}. Of {len(rows)} points {below or 'none'} lie below"
@@ -355,6 +356,55 @@ def measured_links() -> Drawing:
 
 
 LOOKS = (("o", "○", "first"), ("s", "□", "second"), ("^", "△", "third"), ("D", "◇", "fourth"))  # marker, sign, colour
+
+
+SHOWN = 2  # layers of the timelines
+
+
+def overlap() -> Drawing:
+    """The worked step on the rack, two layers of it to scale: in turn, and as two halves that overlap."""
+    whole = numbers.parts()["rack"].layer()
+    half, fig, (above, below) = whole.half(), *drawing.axes(5.0, 3.9, 2, 1, sharex=True)
+    for n in range(SHOWN):
+        _loads(above, whole, n * whole.in_turn, "")
+        _sends(above, whole, n * whole.in_turn + whole.work, "")
+    for n in range(2 * SHOWN):  # each half loads while the other is on the links
+        _sends(below, half, n * whole.overlapped / 2, " " + "ba"[n % 2])
+        _loads(below, half, (n + 1) * whole.overlapped / 2 - half.work, " " + "ab"[n % 2])
+    one, two = (f"{time / US:.1f} µs a layer" for time in (whole.in_turn, whole.overlapped))
+    for axes, name in ((above, f"one batch: {one}"), (below, f"two halves: {two}")):
+        axes.set_title(name, loc="left")
+        axes.set(ylim=(-0.5, 1.5), yticks=[0, 1], yticklabels=["links", "memory"])
+        axes.grid(visible=False)
+    below.set(xlim=(0, SHOWN * whole.in_turn / US), xlabel=f"µs ({SHOWN} layers); pale: what a half pays in full")
+    return done(
+        fig,
+        "fig-two-halves",
+        "Overlap gains almost nothing here: each half still loads all the weights and waits for every latency (pale).",
+        f"Two timelines of {SHOWN} layers of the worked step on the rack, with a row for memory and one for the links."
+        f" One batch: memory traffic, then exchange, {one}. Two halves: each loads while the other is on the links,"
+        f" {two}, and the links are never idle. In either, most of each box is pale: the weights and the latency, which"
+        " a half pays in full.",
+    )
+
+
+def _loads(axes, run: numbers.Parts, start: float, word: str) -> None:
+    """The memory traffic of a layer, from a time on; its weights are pale."""
+    _span(axes, 1, start, run.weights, run.work, "memory", word)
+
+
+def _sends(axes, run: numbers.Parts, start: float, word: str) -> None:
+    """The exchanges of a layer, from a time on; their latency is pale."""
+    _span(axes, 0, start, run.latency, run.exchanges, "network", word)
+
+
+def _span(axes, row: int, start: float, fixed: float, time: float, colour: str, word: str) -> None:
+    """A box of a timeline, pale up to its fixed part, with its length in it."""
+    start, fixed, time, ink = start / US, fixed / US, time / US, COLOURS[colour]
+    axes.add_patch(Rectangle((start, row - 0.36), fixed, 0.72, color=ink, alpha=0.2, lw=0))
+    axes.add_patch(Rectangle((start + fixed, row - 0.36), time - fixed, 0.72, color=ink, alpha=0.75, lw=0))
+    axes.add_patch(Rectangle((start, row - 0.36), time, 0.72, fill=False, ec=ink, lw=1.1))
+    axes.text(start + fixed / 2, row, f"{time:.1f}{word}", ha="center", va="center")
 
 
 # --- racks and deployments --------------------------------------------------------------------------------------------
@@ -390,7 +440,7 @@ def domains() -> Drawing:
     return done(
         fig,
         "fig-domains",
-        "NVIDIA's domains grew in one jump, from 8 to 72 GPUs. The 576 of the next one are dies, not GPUs.",
+        "NVIDIA's domains grew in one jump, from 8 to 72 GPUs. The 576 of Rubin Ultra's rack are dies, not packages.",
         f"Chips of the largest scale-up domain against the year it was sold, {_year(nvidia[0])} to {_year(ultra)} (log"
         f" scale). NVIDIA, in packages: {told(nvidia)}, the last only announced. Its {ultra.scale_up.domain_chips}"
         f" packages of {DIES} dies each are the {dies} of “NVL{dies}”: counted like the others it doubles. Google's"

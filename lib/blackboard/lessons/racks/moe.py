@@ -202,9 +202,19 @@ class Traffic:
         return float(self.matrix[self.crosses(racks)].sum() / self.matrix.sum())
 
     @property
+    def sent(self) -> float:
+        """Bytes that leave their GPU."""
+        return float(self._links.sum())
+
+    @property
     def staying(self) -> float:
         """The fraction of all bytes that stays on its GPU."""
         return float(np.trace(self.matrix) / self.matrix.sum())
+
+    @property
+    def fullest(self) -> float:
+        """What the busiest GPU sends or receives, over the mean."""
+        return float(max(self._links.sum(axis=way).max() for way in (0, 1)) * len(self.matrix) / self.sent)
 
     @property
     def busiest(self) -> tuple[int, int, float]:
@@ -322,10 +332,15 @@ def compared(step: Step, racks: int, scale_up: float, scale_out: float, **formul
     """Counted against given values, one row each; `formulas` by the rows' names, in the same base units."""
     one, several = (step.time(scale_up, scale_out, racks=n) for n in (1, racks))
     rows = {
-        "dispatched": ("dispatched by one GPU, mean", "byte", step.dispatch.matrix.sum(axis=1).mean()),
-        "combined": ("sent back to one GPU, mean", "byte", step.combine.matrix.sum(axis=0).mean()),
+        "dispatched": (
+            "copies for one GPU's tokens, mean",
+            "byte",
+            step.dispatch.matrix.sum(axis=1).mean(),
+        ),
+        "combined": ("results for one GPU's tokens, mean", "byte", step.combine.matrix.sum(axis=0).mean()),
         "staying": ("fraction that stays on its GPU", "", step.dispatch.staying),
         "leaving": (f"fraction that leaves one of {racks} racks", "", step.dispatch.leaving(racks)),
+        "fullest": ("bytes of the busiest GPU over the mean", "", step.dispatch.fullest),
         "time_one": ("time there and back, one rack", "s", one),
         "time_racks": (f"time there and back, {racks} racks", "s", several),
         "slowdown": (f"{racks} racks over one rack", "", several / one),
@@ -336,14 +351,15 @@ def compared(step: Step, racks: int, scale_up: float, scale_out: float, **formul
 
 
 def compare(step: Step, racks: int, scale_up: float, scale_out: float, **formulas: float):
-    """The same as a table for the page."""
+    """The quantities for which a formula is given, as a table for the page."""
     from blackboard import units
     from blackboard.page.summary import table
 
-    say = lambda value, unit: "" if value is None else units.pretty(value, unit or "1", 4)
+    say = lambda value, unit: units.pretty(value, unit or "1", 4)
     rows = [
         (row.quantity, say(row.counted, row.unit), say(row.formula, row.unit))
         for row in compared(step, racks, scale_up, scale_out, **formulas)
+        if row.formula is not None
     ]
     return table(
         f"One pass of the experts over {len(step.dispatch.matrix)} GPUs",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from blackboard.catalogue import chip, chips, measurement, model, system
+from blackboard.catalogue import System, chip, chips, measurement, model, system
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.racks import equations as eq
@@ -33,6 +33,7 @@ def placing() -> dict[str, str]:
     """Experts on chips, and how many chips a token's experts are on."""
     known = RUNNING.symbols()
     sizes = {name: known[name] for name in ("experts", "top_k")}
+    hit = eq.distinct_chips(expert_parallel=USED, **sizes)
     exact = float(
         sum(
             n * chance
@@ -43,12 +44,11 @@ def placing() -> dict[str, str]:
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
         "copies": f"{known['copies']:g}",
-        "chips": f"{known['chips']:g}",
         "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
         "used": str(USED),
         "idle": f"{known['chips'] - USED:g}",
-        "broadcast": f"{eq.broadcast_waste(**sizes):g}",
-        "hit": significant(eq.distinct_chips(expert_parallel=USED, **sizes), 3),
+        "all_gpus": significant(USED / hit, 2),
+        "hit": significant(hit, 3),
         "hit_exact": significant(exact, 3),
     }
 
@@ -69,20 +69,28 @@ def example() -> dict[str, str]:
     }
 
 
+def token_bytes() -> float:
+    """Bytes that a token of the running model sends in a step, by DeepSeek's count of copies."""
+    return eq.ep_bytes(RUNNING, tokens_per_chip=1, **FP8_OUT) * moe_layers()
+
+
+def ratio_up() -> float:
+    """The experts' traffic over compute, in the rack and in FP8."""
+    return eq.comm_ratio(RUNNING, routed_layers=moe_layers(), **FP8_OUT)
+
+
 def running() -> dict[str, str]:
     """The running case: traffic against compute, and what its links would have to do."""
-    here = FP8_OUT | {"layers": moe_layers()}
-    known = RUNNING.symbols()
-    token = eq.ep_bytes(RUNNING, tokens_per_chip=1, **FP8_OUT) * moe_layers()
+    here, known = FP8_OUT | {"routed_layers": moe_layers()}, RUNNING.symbols()
     card = here | {"scale_up": known["scale_out"]}
-    same = step.weight_time(RUNNING) / eq.comm_time(RUNNING, tokens_per_chip=1, micro_batches=1, **card)
+    same = step.weight_time(RUNNING) * known["scale_out"] / token_bytes()  # tokens per chip
     return {
-        "token_bytes": pretty(token, "byte"),
+        "token_bytes": pretty(token_bytes(), "byte"),
         "moe_layers": str(moe_layers()),
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
         "scale_up": pretty(known["scale_up"], "byte/s"),
         "scale_out": pretty(known["scale_out"], "byte/s", 2),
-        "ratio_up": significant(eq.comm_ratio(RUNNING, **here), 2),
+        "ratio_up": significant(ratio_up(), 2),
         "ratio_out": significant(eq.comm_ratio(RUNNING, **card), 2),
         "idle_out": f"{1 - 1 / eq.comm_ratio(RUNNING, **card):.0%}",
         "card_each": significant(same, 1),
@@ -96,38 +104,96 @@ def start_time() -> float:
     return measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor("us")
 
 
+class Parts(NamedTuple):
+    """Times of a step's parts on one machine, s; the latency is that of all its exchanges."""
+
+    weights: float
+    kv: float
+    compute: float
+    sending: float
+    latency: float
+
+    @property
+    def work(self) -> float:
+        """Memory traffic and compute at the same time: the longer one."""
+        return max(self.weights + self.kv, self.compute)
+
+    @property
+    def exchanges(self) -> float:
+        """Latency, then bytes."""
+        return self.latency + self.sending
+
+    def half(self) -> Parts:
+        """Those of half of the batch: it loads all weights and pays every latency."""
+        return Parts(self.weights, self.kv / 2, self.compute / 2, self.sending / 2, self.latency)
+
+    def layer(self) -> Parts:
+        """Those of a layer with experts, which all have an even share."""
+        return Parts._make(part / moe_layers() for part in self)
+
+    @property
+    def in_turn(self) -> float:
+        """Work and exchanges one after the other."""
+        return self.work + self.exchanges
+
+    @property
+    def overlapped(self) -> float:
+        """Two halves of the batch, each working while the other is on the links."""
+        return 2 * max(self.half().work, self.half().exchanges)
+
+
+def parts() -> dict[str, Parts]:
+    """A step of the running model on the rack, and on as many GPUs in boxes of eight."""
+    rack, box = system(RUNNING.system), system("h200-8")
+    boxes = rack.chips / box.chips
+    sent = FP8_OUT | {"layers": moe_layers(), "micro_batches": 1, "tokens_per_chip": BATCH / rack.chips}
+    outside = eq.comm_time(RUNNING, **sent | {"scale_up": box.chip.scale_out.bytes_per_s})
+    return {
+        "rack": on(rack, 1, eq.comm_time(RUNNING, **sent)),
+        "box": on(box, boxes, eq.leaving(racks=boxes) * outside),
+    }
+
+
+def on(machine: System, count: float, sending: float) -> Parts:
+    """The step's parts on a number of like machines that share it."""
+    net, here = model(RUNNING.model), {"batch": BATCH, "context": RUNNING.symbols()["context"]}
+    time = lambda formula: formula(net, machine, **{name: here[name] for name in here if name in formula.free}) / count
+    weights, kv, compute = map(time, (step.weight_time, step.kv_time, step.compute_time))
+    return Parts(weights, kv, compute, sending, latency=2 * moe_layers() * start_time())
+
+
 def worked() -> dict[str, str]:
-    """One step of the running model on the rack, and on as many GPUs in boxes of eight."""
-    net, box, known = model(RUNNING.model), system("h200-8"), RUNNING.symbols()
-    boxes = known["chips"] / box.chips
-    sent = FP8_OUT | {"layers": moe_layers(), "micro_batches": 1, "tokens_per_chip": BATCH / known["chips"]}
-    card = box.chip.scale_out.bytes_per_s
-    here = {"batch": BATCH, "context": known["context"]}
-    inside = eq.comm_time(RUNNING, **sent)
-    outside = eq.leaving(racks=boxes) * eq.comm_time(RUNNING, **sent | {"scale_up": card})
-    latency, ms = 2 * moe_layers() * start_time(), lambda seconds, digits=2: f"{seconds * 1e3:.{digits}f} ms"
+    """The step in words: both machines, in turn and with two halves that overlap."""
+    box, known, found = system("h200-8"), RUNNING.symbols(), parts()
+    ms = lambda seconds, digits=2: f"{seconds * 1e3:.{digits}f} ms"
+    half, rack, boxes = found["rack"].half(), found["rack"], found["box"]
     return {
         "batch": f"{BATCH:,}",
         "context": RUNNING.tokens,
+        "context_tokens": f"{known['context']:,.0f}",
         "tokens_per_chip": significant(BATCH / known["chips"], 3),
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
-        "sequence_kv": pretty(known["context"] * known["kv_bytes_per_token"], "byte"),
+        "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
         "active": f"{known['n_active'] / 1e9:.2f} billion",
         "load_rack": pretty(known["bandwidth"] / known["chips"], "byte/s", 1),
         "flops_rack": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
         "load_box": pretty(box.chip.bandwidth, "byte/s", 2),
         "flops_box": pretty(box.chip.flops("fp8"), "FLOP/s", 3),
         "floor": ms(step.latency_floor(RUNNING), 3),
-        "step_batch": ms(step.memory_time(RUNNING, batch=BATCH)),
-        "memory_box": ms(step.memory_time(net, box, **here) / boxes),
-        "compute_rack": ms(step.compute_time(RUNNING, batch=BATCH)),
-        "compute_box": ms(step.compute_time(net, box, batch=BATCH) / boxes),
-        "comm_batch": ms(inside),
-        "comm_box": ms(outside, 1),
-        "step_latency": ms(latency),
-        "exchange_rack": ms(inside + latency),
-        "exchange_box": ms(outside + latency, 1),
-        "exchange_two": ms(inside + 2 * latency),
+        "step_batch": ms(rack.weights + rack.kv),
+        "memory_box": ms(boxes.weights + boxes.kv),
+        "compute_rack": ms(rack.compute),
+        "compute_box": ms(boxes.compute),
+        "comm_batch": ms(rack.sending),
+        "comm_box": ms(boxes.sending),
+        "step_latency": ms(rack.latency),
+        "exchange_rack": ms(rack.exchanges),
+        "exchange_box": ms(boxes.exchanges),
+        "in_turn_rack": ms(rack.in_turn),
+        "in_turn_box": ms(boxes.in_turn),
+        "halves_rack": ms(rack.overlapped),
+        "halves_box": ms(boxes.overlapped),
+        "half_chain": ms(half.in_turn),
     }
 
 
@@ -145,6 +211,8 @@ def boundary() -> dict[str, str]:
             "leaves": f"{100 * eq.leaving(racks=racks):g}%",
             "slower_18": f"{slow(racks, here):g}",
             "fixed_18": f"{round(fixed(racks), 2):g}",
+            "free": f"{round(eq.ratio_hurts(racks=racks), 2):g}",
+            "fixed_free": f"{round(racks * eq.ratio_hurts(racks=racks), 2):g}",
         }.items()
     }
     spread["slower_18"] = spread.pop("slower_18_2")
@@ -153,8 +221,8 @@ def boundary() -> dict[str, str]:
         "slower": f"{slow(2, LECTURE_RATIO):g}",
         "h100_ratio": f"{ratio('h100-sxm'):g}",
         "gb200_ratio": f"{here:g}",
-        "gb300_ratio": f"{ratio('gb300-nvl72'):g}",
         "h800_ratio": f"{ratio('h800'):g}",
+        "h800_rate": pretty(chip("h800").scale_up.bytes_per_s, "byte/s"),
     }
 
 
@@ -166,7 +234,6 @@ def rack() -> dict[str, str]:
     ultra = chip("rubin-ultra-kyber").scale_up.domain_chips
     pods = max((row for row in chips() if row.confirmed), key=lambda row: row.scale_up.domain_chips)
     return {
-        "chip_power": kilowatt(power),
         "chips_power": kilowatt(eq.rack_power(chips=count, chip_power=power, other_power=0)),
         "rack_power": kilowatt(built["power_W"]),
         "cables": f"{eq.cables(chips=count, **WIRING):,.0f}",
@@ -176,8 +243,6 @@ def rack() -> dict[str, str]:
         "ultra": str(ultra),
         "ultra_dies": str(4 * ultra),
         "blackwell_dies": str(2 * count),
-        "ultra_growth": f"{ultra / count:g}",
-        "dies_growth": f"{4 * ultra / (2 * count):g}",
         "hopper": str(chip("h100-sxm").scale_up.domain_chips),
         "pod": f"{pods.scale_up.domain_chips:,}",
         "pod_name": pods.name,
@@ -237,26 +302,51 @@ def measured() -> dict[str, str]:
     of = {name: [row for row in rows if row.name == name] for name in names}
     inner = [row for name in names for row in of[name][1:-2]]  # the rows that fixed neither latency nor efficiency
     off = [row.modelled / row.measured - 1 for row in inner]
-    dispatch = {int(row.bytes_per_chip / COPY["dispatch"] / 8): row for row in of["DeepEP dispatch"]}
-    half = eq.half_message(start_time=dispatch[1].measured, scale_up=chip("h200").scale_up.bytes_per_s, chips=8)
+    beta, short = chip("h200").scale_up.bytes_per_s, [of[name][0].measured for name in names]
+    latency, efficiency = line([(row.bytes_per_chip, row.measured) for row in of["DeepEP dispatch"]], 7 / 8, beta)
+    half = eq.half_message(start_time=latency, scale_up=efficiency * beta, chips=8)
+    least = min(r.measured / r.ideal for r in rows)
+    exchanges = 2 * moe_layers()
     latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
     return {
-        "above_least": significant(min(r.measured / r.ideal for r in rows), 3),
-        "above_32": significant(dispatch[32].measured / dispatch[32].ideal, 2),
-        "above_1024": significant(dispatch[1024].measured / dispatch[1024].ideal, 2),
+        "above_least": significant(least, 3),
+        "ratio_reached": significant(least * ratio_up(), 2),
         "latency": pretty(start_time(), "s", 3),
-        "exchange_rows": str(len(rows)),
         "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f}%",
-        "line_rows": str(len(inner)),
         "line_worst": f"{100 * max(map(abs, off)):.0f}%",
-        "h200_rate": pretty(chip("h200").scale_up.bytes_per_s, "byte/s"),
+        "h200_rate": pretty(beta, "byte/s"),
+        "reached_rate": pretty(efficiency * beta, "byte/s", 3),
+        "short_range": f"{min(short) * 1e6:.1f} to {max(short) * 1e6:.1f} µs",
+        "waits_range": f"{exchanges * min(short) * 1e3:.2f} to {exchanges * max(short) * 1e3:.2f} ms",
         "half_message": pretty(half, "byte", 2),
         "half_tokens": f"{half / 8 / COPY['dispatch']:.0f}",
-        "half_real": significant(
-            next(tokens for tokens in sorted(dispatch) if dispatch[tokens].measured <= 2 * dispatch[tokens].ideal), 3
-        ),
         "hop_least": f"{min(latencies):g}",
         "hop_most": f"{max(latencies):g}",
+    }
+
+
+SERVED = {"deepseek": "H800", "vllm": "H200"}  # the names of the rows of decode_per_gpu by their GPU
+
+
+def served() -> dict[str, str]:
+    """Tokens per second and GPU: what a link lets through, and what was measured over it."""
+    known, rate = RUNNING.symbols(), lambda value: f"{significant(value, 3)}"
+    through = {name: known[name] / token_bytes() for name in ("scale_out", "scale_up")}
+    real = measurement("decode_per_gpu").records()
+    [sglang] = measurement("sglang_large_ep_decode").records(system="SGLang")
+    [vllm] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
+    [gains] = measurement("sglang_large_ep_gains").records()
+    return {
+        "card_through": rate(through["scale_out"]),
+        "link_through": rate(through["scale_up"]),
+        "served_rack": f"{vllm['throughput_token_per_GPU_per_s']:,}",
+        "served_sglang": rate(sglang["node_token_per_s"] / 8),
+        "balance": significant(gains["decode_balance_speedup"], 2),
+    } | {
+        f"served_{name}": f"{row['throughput_token_per_GPU_per_s']:,}"
+        for name, where in SERVED.items()
+        for row in real
+        if row["chips"] == where
     }
 
 
@@ -276,4 +366,4 @@ def deployed() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return placing() | example() | running() | worked() | boundary() | rack() | measured() | deployed()
+    return placing() | example() | running() | worked() | boundary() | rack() | measured() | served() | deployed()

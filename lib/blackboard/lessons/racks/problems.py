@@ -153,7 +153,7 @@ broadcast = Quantity(
         v.expert_parallel / v.top_k: "That is one copy for each GPU. Here a copy goes to each expert.",
         v.experts: "That is how many copies a token would send. Compare with those that it sends now.",
     },
-    explanation="The router saves this factor on the links, and the same factor in compute.",
+    explanation="The router saves this factor on the links, and, as every expert would have to work on every token, in compute.",
     hints=("How many copies does a token send now, and how many then?",),
     solution=(f"${eq.broadcast_waste.latex}$ =",),
 )
@@ -471,35 +471,6 @@ ep_time = Quantity(
     ),
 )
 
-tpot = Quantity(
-    "All layers of a step",
-    level="medium",
-    objective=DECIDE,
-    unit="s",
-    display_unit="ms",
-    statement="{net_name} runs with {tokens_per_chip} per GPU in a micro-batch. Over {wire_name}, dispatch and combine of one layer take {t_ep} together for one micro-batch. Each GPU has two micro-batches that take turns: while one computes, the other is on the link. The link is never idle, and all compute hides behind it. Treat all {layers} layers as routed. What is the time per output token, in ms?",
-    parameters=TIMED,
-    derived=exchange,
-    units=PLAIN,
-    answer=eq.comm_time,
-    independent_check=lambda v: sum(counted_bytes(v) / v["scale_up"] for _layer in range(v["layers"]) for _half in "ab"),
-    misconceptions={
-        eq.comm_time.at(micro_batches=1): "In each layer the link carries two micro-batches, one after the other, and a token waits for both.",
-        eq.comm_time.at(layers=1): "That is one layer. The token passes through all of them.",
-        2 * eq.comm_time: "Dispatch and combine are both in the time that is given. Only the micro-batches double it.",
-        eq.comm_time / v.tokens_per_chip: "The tokens of a batch travel together, and each waits for all. The time is not divided among them.",
-    },
-    explanation="The network alone sets this lower bound on the time per output token, before any compute or memory traffic.",
-    hints=(
-        "How often is the link busy for {t_ep} until the next token is there?",
-        "Once for each layer and each micro-batch.",
-    ),
-    solution=(
-        Step(f"One layer, one micro-batch: ${eq.ep_time.latex}$ =", v.t_ep, "s"),
-        f"${eq.comm_time.latex}$ =",
-    ),
-)
-
 rate = Quantity(
     "Tokens per second of a user",
     level="medium",
@@ -535,7 +506,7 @@ def matched(values: Values) -> Values:
     """A drawn model on a drawn chip: what its tokens send, and what the chip can compute."""
     net, part = model(values["net"]), chip(values["kind"])
     known = {"net_name": net.name, "copies": net.moe.active + net.moe.shared, "width": net.d_model}
-    known |= {"layers": net.moe.layers, "n_active": net.n_active, "kind_name": part.name.split(",")[0]}
+    known |= {"routed_layers": net.moe.layers, "n_active": net.n_active, "kind_name": part.name.split(",")[0]}
     return known | {"flops": part.flops("fp8"), "chips": 1, "dispatch_bytes": FP8, "combine_bytes": BF16}
 
 
@@ -545,15 +516,15 @@ link_needed = Quantity(
     objective=DECIDE,
     unit="byte/s",
     display_unit="GB/s",
-    statement="{net_name} activates {n_active} and has {layers} routed layers. In each of them a token sends {copies} copies of {width} values, one byte per value out and two per value back. It is served on {kind_name} GPUs that compute {flops} each in FP8. At what rate must one GPU be able to send, in one direction, so that traffic takes no longer than compute? Answer in GB/s.",
+    statement="{net_name} activates {n_active} and has {routed_layers} routed layers. In each of them a token sends {copies} copies of {width} values, one byte per value out and two per value back. It is served on {kind_name} GPUs that compute {flops} each in FP8. At what rate must one GPU be able to send, in one direction, so that traffic takes no longer than compute? Answer in GB/s.",
     parameters={"net": ("kimi-k2", "glm-4.5", "deepseek-v3", "mistral-large-3", "deepseek-v4-flash", "qwen3-235b-a22b", "gpt-oss-120b"), "kind": ("h200", "gb200-nvl72", "h100-sxm", "mi300x", "vr200-nvl72")},
     derived=matched,
     units={"net_name": "", "kind_name": "", "chips": "1"},
     answer=eq.link_needed,
-    independent_check=lambda v: sum(v["width"] * one for _layer in range(v["layers"]) for _copy in range(v["copies"]) for one in (1, 2)) / (2 * v["n_active"] / v["flops"]),
+    independent_check=lambda v: sum(v["width"] * one for _layer in range(v["routed_layers"]) for _copy in range(v["copies"]) for one in (1, 2)) / (2 * v["n_active"] / v["flops"]),
     misconceptions={
         2 * eq.link_needed: "Twice too much. Either you counted one FLOP per parameter (a multiply and an add are two), or both directions of the link.",
-        eq.link_needed / v.layers: "You counted the bytes of one layer but the compute of all of them.",
+        eq.link_needed / v.routed_layers: "You counted the bytes of one layer but the compute of all of them.",
         eq.link_needed / 3: "That is dispatch at one byte only. Results come back at two bytes, so three bytes per value in total.",
         eq.link_needed / v.copies: "You sent one copy of each token. It sends one to each of its experts.",
         8 * eq.link_needed: "That is in gigabits. The question asks for gigabytes per second.",
@@ -564,18 +535,18 @@ link_needed = Quantity(
         "How many tokens per second can one GPU compute, at two FLOPs per active parameter? Multiply.",
     ),
     solution=(
-        Step("Bytes that one token sends:", v.layers * v.copies * v.width * 3, "byte"),
+        Step("Bytes that one token sends:", v.routed_layers * v.copies * v.width * 3, "byte"),
         Step("Tokens per second that one GPU can compute:", v.flops / (2 * v.n_active), "1"),
         f"${eq.link_needed.latex}$ =",
     ),
 )
 
-LATENT = {  # name, latency of a short message in seconds (insights2025), bytes/s in one direction
-    "infiniband": ("InfiniBand, across leaf switches", 3.7e-6, 50e9),
+LATENT = {  # name, latency of a message of 64 bytes in seconds (insights2025), bytes/s in one direction
+    "infiniband": ("InfiniBand, through several switches", 3.7e-6, 50e9),
     "nvlink": ("the NVLink of an H800", 3.33e-6, 200e9),
-    "roce": ("Ethernet (RoCE), across leaf switches", 5.6e-6, 50e9),
-    "near": ("InfiniBand, under one leaf switch", 2.8e-6, 50e9),
-    "roce_near": ("Ethernet (RoCE), under one leaf switch", 3.6e-6, 50e9),
+    "roce": ("Ethernet (RoCE), through several switches", 5.6e-6, 50e9),
+    "near": ("InfiniBand, with both cards on one switch", 2.8e-6, 50e9),
+    "roce_near": ("Ethernet (RoCE), with both cards on one switch", 3.6e-6, 50e9),
 }
 
 
@@ -598,7 +569,7 @@ message = Quantity(
     objective=WAIT,
     unit="s",
     display_unit="µs",
-    statement="In a small batch a GPU sends {ep_bytes} for one layer, dispatch and combine together. The network is {path_name}: {scale_up} for each GPU in one direction. Dispatch and combine each cost one latency of {link_latency}, however many copies they carry. How long do dispatch and combine take together, in µs?",
+    statement="In a small batch a GPU sends {ep_bytes} for one layer, dispatch and combine together. The network is {path_name}: {scale_up} for each GPU in one direction. Dispatch and combine each cost one latency of {link_latency}, the network's alone, however many copies they carry. (A real kernel adds its own.) How long do dispatch and combine take together at least, in µs?",
     parameters={"path": tuple(LATENT), "tokens_per_chip": (2, 4, 1, 3), "net": ("deepseek-v3", "glm-4.5", "mistral-large-3", "deepseek-v4-flash")},
     derived=latent,
     units=PLAIN | {"path_name": ""},
