@@ -331,17 +331,18 @@ def engines() -> Page:
         ),
         equation(eq.stalled_token.latex),
         paragraph(
-            "<strong>Memory.</strong> What the weights leave of the engine’s share of the memory holds sequences, each"
-            " with its prompt and, on average, half of its answer:"
+            "<strong>Memory.</strong> What the weights leave of the engine’s share \\(x_\\mathrm{room}\\) of the memory"
+            " holds sequences, each with its prompt and, on average, half of its answer:"
         ),
         equation(eq.mean_context.latex),
         equation(eq.held_sequences.latex),
         paragraph(held_sum()),
         paragraph(
             "<strong>Experts.</strong> All \\(n_\\mathrm{places}\\) GPUs wait for the one with the largest load"
-            " \\(x\\). Tensor cores multiply whole tiles of \\(m_\\mathrm{tile}\\) rows, so each expert that some"
-            " token chose pays for half an empty tile. Real routers are less fair than the independent draws of these"
-            " formulas, which is one reason why mixtures have larger errors."
+            " \\(x\\). Each of \\(T_\\mathrm{step}\\) tokens chooses \\(k\\) of \\(n_\\mathrm{exp}\\) experts, and a"
+            " share \\(c_\\mathrm{touched}\\) is chosen at all. Tensor cores multiply whole tiles of"
+            " \\(m_\\mathrm{tile}\\) rows, so each of these pays for half an empty tile. Real routers are less fair than"
+            " independent draws, which is one reason why mixtures have larger errors."
         ),
         equation(eq.busiest.latex),
         equation(eq.padded_rows.latex),
