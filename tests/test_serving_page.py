@@ -170,6 +170,13 @@ def test_half_the_pauses_help_more_than_twice_the_gpu():
     assert numbers.sped_up(gpu=2)["prompt"] > launches > numbers.sped_up(gpu=2, engine=2)["prompt"]
 
 
+def test_the_density_of_clumps_as_the_fold_derives_it():
+    share, most = 0.7, 9
+    steps = [1 + (most - 1) * (place + 0.5) / 10_000 for place in range(10_000)]
+    density = sum((1 + share) / (2 * (1 - share) * k**0.5) for k in steps) / len(steps)
+    assert eq.clumping(least_share=share, requests_per_user=most + 1) == pytest.approx(density, rel=1e-6)
+
+
 def test_loading_takes_longer_than_products_up_to_so_many_tokens():
     memory, fp8 = 4 * 4.8e12 * 0.869, 4 * 1979e12 * 0.485
     assert numbers.saturation() == pytest.approx(70.6e9 / memory * fp8 / (2 * 70.6e9), rel=2e-3)

@@ -313,11 +313,11 @@ def clumps() -> Page:
     """How much more densely prompts come in a benchmark, folded away."""
     told = paragraph(
         "All users start at once, so their answers end at about the same time, and so do all that follow, further and"
-        " further apart. Lengths are drawn between \\(s\\,\\ell\\) and \\(\\ell\\), so after one request the ends are"
-        " spread over \\((1-s)\\,\\ell\\) steps. Random differences add up as the root of their number: after"
-        " \\(k\\) requests it is \\(\\sqrt{k}\\) times that. In these steps come as many prompts as usually in a mean"
-        " answer, \\((1+s)\\,\\ell/2\\) steps. So they come \\(\\frac{1+s}{2\\,(1-s)\\sqrt{k}}\\) times as densely. The"
-        " mean of \\(1/\\sqrt{k}\\) from \\(k=1\\) to \\(w-1\\) is \\(2/(1+\\sqrt{w-1})\\), as an integral."
+        " further apart. Lengths are drawn between \\(s\\,\\ell\\) and \\(\\ell\\), so the first answers end within"
+        " \\((1-s)\\,\\ell\\) steps. Random differences add up as the root of their number: the \\(k\\)-th answers end"
+        " within \\(\\sqrt{k}\\) times as many. In that window each user sends one prompt. On average one takes a mean"
+        " answer, \\((1+s)\\,\\ell/2\\) steps, so prompts come \\(\\frac{1+s}{2\\,(1-s)\\sqrt{k}}\\) times as densely."
+        " The mean of \\(1/\\sqrt{k}\\) from \\(k=1\\) to \\(w-1\\) is \\(2/(1+\\sqrt{w-1})\\), as an integral."
     )
     return fold("Where the clumps come from", told + equation(eq.clumping.latex))
 
@@ -341,8 +341,8 @@ def engines() -> Page:
             "<strong>Experts.</strong> All \\(n_\\mathrm{places}\\) GPUs wait for the one with the largest load"
             " \\(x\\). Each of \\(T_\\mathrm{step}\\) tokens chooses \\(k\\) of \\(n_\\mathrm{exp}\\) experts, and a"
             " share \\(c_\\mathrm{touched}\\) is chosen at all. Tensor cores multiply whole tiles of"
-            " \\(m_\\mathrm{tile}\\) rows, so each of these pays for half an empty tile. Real routers are less fair than"
-            " independent draws, which is one reason why mixtures have larger errors."
+            " \\(m_\\mathrm{tile}\\) rows, so each of these pays for half an empty tile. Real routers are less fair"
+            " than independent draws, which is one reason why mixtures have larger errors."
         ),
         equation(eq.busiest.latex),
         equation(eq.padded_rows.latex),
