@@ -149,7 +149,7 @@ class Constant(NamedTuple):
 FITTED = {
     "memory_efficiency": Constant(0.85, 0.3, 0.95, 0.3, "1", "share of the bandwidth reached"),
     "compute_efficiency": Constant(0.4, 0.02, 0.95, 0.3, "1", "share of the products' rate reached"),
-    "gap_time": Constant(5e-6, 1e-6, 3e-5, 0.3, "s", "from kernel to kernel of a captured step"),
+    "gap_time": Constant(5e-6, 1e-6, 3e-5, 0.3, "s", "pause between two kernels"),
     "eager_gap": Constant(4e-5, 1e-6, 4e-4, 0.0, "s", "to launch one kernel of a step with prompts"),
     "answer_time": Constant(2e-5, 1e-6, 2e-4, 0.3, "s", "to sample, schedule and send one token"),
     "request_gap": Constant(4e-5, 1e-6, 6e-4, 0.6, "s", "before a request's first step, for each kernel"),

@@ -44,9 +44,7 @@ launched = declare(
     zero=True,
 )
 answers = declare("answers", r"n_\mathrm{answer}", "1", "tokens that a step sends to users", zero=True)
-gap_time = calibration(
-    "gap_time", r"t_\mathrm{gap}", "s", "time from kernel to kernel in a captured graph", zero=True, value=0
-)
+gap_time = calibration("gap_time", r"t_\mathrm{gap}", "s", "pause between two kernels of a step", zero=True, value=0)
 eager_gap = calibration(
     "eager_gap", r"t_\mathrm{eager}", "s", "time in which the host launches one kernel", zero=True, value=0
 )
@@ -219,7 +217,7 @@ clumping = Formula(
     "1",
     "users who start together end together, but for the spread of the lengths, which grows as the root of the requests"
     " that they have sent",
-    ("after k requests the spread is √k times that of one; of its inverse the mean over a run is taken",),
+    ("after k requests a clump is √k times as wide as after one", "1/√k is averaged over a run"),
     conditions=(Le(Integer(1), requests_per_user),),
 )
 taken_together = Formula(

@@ -1,4 +1,4 @@
-"""What each request of a simulated server waited for: the step under way, other prompts, and its own step."""
+"""What each request of a simulated server waited for: the step under way, other prompts, its own step, and tokens."""
 
 from __future__ import annotations
 
@@ -11,20 +11,25 @@ from blackboard.prediction.serving_steps import Server
 
 class Wait(NamedTuple):
     """Seconds that a request waited for its first token, and how many of them in the queue; whether it came at once
-    with everybody's.
+    with everybody's; seconds per output token after the first.
     """
 
     whole: float
     queue: float
     opening: bool
+    token: float
 
 
 class WatchedLoop(Loop):
-    """A loop that keeps the ends of its steps, and when each request was taken into one."""
+    """A loop that keeps the ends of its steps, when each request was taken into one and when it ended, and the seconds
+    between two tokens of a user (of an engine that decodes in every step).
+    """
 
     def __post_init__(self) -> None:
         self.ends: list[float] = []
         self.taken: list[tuple[Request, float]] = []
+        self.over: dict[int, float] = {}
+        self.gaps: list[float] = []
         super().__post_init__()
 
     def take(self) -> tuple[list[Request], int]:
@@ -33,18 +38,31 @@ class WatchedLoop(Loop):
         return finished, tokens
 
     def step(self) -> None:
+        start, decoding = self.now, len(self.running)
         super().step()
         self.ends.append(self.now)
+        self.gaps += [self.now - start] * decoding
+
+    def advance(self, request: Request) -> None:
+        super().advance(request)
+        if request.sent == request.output:
+            self.over[id(request)] = self.now
 
 
-def waits(server: Server, constants: Mapping[str, float], least_share: float = 0.8, seed: int = 0) -> list[Wait]:
-    """The wait of every request of a whole run; time in the server before a request's first step is left out."""
+def watch(server: Server, constants: Mapping[str, float], least_share: float = 0.8, seed: int = 0) -> WatchedLoop:
+    """A whole run, watched."""
     loop = WatchedLoop(server, constants, least_share, seed)
     while loop.running or loop.waiting or loop.late:
         loop.step()
+    return loop
+
+
+def waits(loop: WatchedLoop) -> list[Wait]:
+    """The wait of every request of a watched run; time in the server before a request's first step is left out."""
     places = {end: place for place, end in enumerate(loop.ends)}
     found = []
     for request, taken in loop.taken:
         under_way = loop.ends[places[request.came] + 1] if request.came else 0.0  # ends here
-        found.append(Wait(request.first - request.came, max(0.0, taken - under_way), not request.came))
+        token = (loop.over[id(request)] - request.first) / (request.output - 1)
+        found.append(Wait(request.first - request.came, max(0.0, taken - under_way), not request.came, token))
     return found

@@ -12,20 +12,22 @@ from scipy.optimize import brentq
 from blackboard.catalogue import Heads
 from blackboard.prediction import predict_serving
 from blackboard.prediction import serving_equations as eq
-from blackboard.prediction.continuous_batching import Simulated, simulate
+from blackboard.prediction.continuous_batching import Loop, Simulated, simulate
 from blackboard.prediction.serving import ServingPrediction
 from blackboard.prediction.serving_calibration import FITTED, SOFT, STEPS, Run, loop_times, predicted, runs
 from blackboard.prediction.serving_constants import FACTORS, MEASURED
-from blackboard.prediction.serving_steps import Settings, kernels
+from blackboard.prediction.serving_steps import ATTENTION_KERNELS, DENSE_KERNELS, OTHER_KERNELS, Settings, kernels
 from blackboard.units import percent, pretty, significant
-from blackboard.validation.serving_events import Wait, waits
-from blackboard.validation.serving_slices import median_size, offline_errors, slices
+from blackboard.validation.serving_events import Wait, WatchedLoop, waits, watch
+from blackboard.validation.serving_slices import median_size, offline_errors
 
 RUN: dict[str, Any] = {"model": "llama-3.1-70b", "chip": "h200", "chips": 4, "weights": "fp8", "prompt": 1024}
 FEW, CROWD = 4, 64  # users of a quiet and of a busy server
 CHAT, SHORT = 1024, 256  # longest answers, of the running case and of what is simulated at many loads
 USERS = (1, 4, 16, 64, 256)
 ROOMS = (1, 2, 8)  # prompts for which a step may have room
+LETTERS, SMALL_ROOM = "abcdefghij", 8  # a prompt of a token per letter, and tokens of a step that is too small for it
+PROMISED_FIRST, PROMISED_TOKEN = 0.5, 0.02  # s: times that a server may promise
 
 _ms = lambda seconds: pretty(seconds, "s", 3)
 
@@ -98,17 +100,18 @@ def first_waits() -> dict[str, float]:
 
 
 def causes() -> dict[str, float]:
-    """Seconds of a mean output token by what takes them: what one user waits for, and what the crowd adds."""
-    one, crowd = served(1), served(CROWD)
-    alone, together = (p._step_parts(p.server.plan["decode"]) for p in (one, crowd))
-    more = {name: together[name] - alone[name] for name in together}
+    """Seconds of a mean output token by what takes them: what a few users wait for, and what the crowd adds."""
+    both = served(FEW), served(CROWD)
+    calm, together = (p._step_parts(p.server.plan["decode"]) for p in both)
+    more = {name: together[name] - calm[name] for name in together}
+    few, crowd = (p.output_token - p._times["decode"] for p in both)
     return {
-        "alone": one.output_token,
+        "few": both[0].output_token,
         "answers": more.pop("answers"),
         "cache": more.pop("cache"),
         "links": more.pop("links"),
         "rest": sum(more.values()),
-        "prompts": crowd.output_token - crowd._times["decode"],
+        "prompts": crowd - few,
     }
 
 
@@ -132,20 +135,20 @@ def launch_bound() -> float:
     return brentq(lambda tokens: device_seconds(server.step(CROWD, 1, tokens)) - launching(), 1, server.prompt * 2)
 
 
-def faster(factor: float = 2) -> dict[str, Any]:
-    """Times of the running case if memory and products were so many times as fast, and nothing else."""
-    crowd, works = served(CROWD), ("_read", "_multiply", "_attend")
-    less = lambda step: {k: v / factor if k.endswith(works) else v for k, v in step.items()}
+def saturation() -> float:
+    """Tokens of a step without prompts whose products take as long as loading the weights."""
+    step, known = served(CROWD).server.plan["decode"], served(CROWD).calibration.values
+    read, multiply = (step[f"shared_{what}"] for what in ("read", "multiply"))
+    return CROWD * read / known["memory_efficiency"] / (multiply / known["compute_efficiency"])
+
+
+def sped_up(gpu: float = 1, engine: float = 1) -> dict[str, Any]:
+    """Times of the running case if memory and products were so many times as fast, and pauses, launches and sending."""
+    crowd, works, own = served(CROWD), ("_read", "_multiply", "_attend"), ("gap_time", "eager_gap", "answer_time")
+    less = lambda step: {name: value / gpu if name.endswith(works) else value for name, value in step.items()}
+    constants = {name: value / engine if name in own else value for name, value in crowd.calibration.values.items()}
     plan = crowd.server.plan
-    return loop_times(plan | {name: less(plan[name]) for name in STEPS}, crowd.calibration.values)
-
-
-def leaner(factor: float = 2) -> dict[str, Any]:
-    """Times of the running case if gaps, launches and sending took so many times less, on the same GPU."""
-    crowd = served(CROWD)
-    own = ("gap_time", "eager_gap", "answer_time")
-    constants = {name: value / factor if name in own else value for name, value in crowd.calibration.values.items()}
-    return loop_times(crowd.server.plan, constants)
+    return loop_times(plan | {name: less(plan[name]) for name in STEPS}, constants)
 
 
 class Change(NamedTuple):
@@ -162,8 +165,9 @@ def changes() -> list[Change]:
     more = predict_serving(**RUN | {"chips": 2 * RUN["chips"]}, output=CHAT, concurrency=CROWD)
     found = [Change("as it is", crowd.output_token, crowd.tokens_per_s_per_chip)]
     for what, times in (
-        ("twice the bandwidth and FLOPs", faster()),
-        ("an engine with half the pauses, launches and sending", leaner()),
+        ("twice the bandwidth and FLOPs", sped_up(gpu=2)),
+        ("an engine with half the pauses, launches and sending", sped_up(engine=2)),
+        ("both", sped_up(gpu=2, engine=2)),
     ):
         rate = eq.request_rate(values(), first_token=times["first"], output_token=times["output"])
         found.append(Change(what, float(times["output"]), rate * crowd.server.output / RUN["chips"]))
@@ -181,35 +185,89 @@ def prompts_alone() -> float:
 
 
 @cache
-def watched(output: float = CHAT, room: int = 8) -> tuple[ServingPrediction, list[Wait]]:
-    """The running case with room for so many prompts in a step: predicted, and the wait of each simulated request."""
+def watched(output: float = CHAT, room: int = 8) -> tuple[ServingPrediction, WatchedLoop]:
+    """The running case with room for so many prompts in a step: predicted, and simulated."""
     settings = Settings(RUN["prompt"] * room + (CROWD if room < 8 else 0), True)
     found = predict_serving(**RUN, output=output, concurrency=CROWD, settings=settings)
-    return found, waits(found.server, found.calibration.values)
+    return found, watch(found.server, found.calibration.values)
 
 
 class Queue(NamedTuple):
-    """Seconds that prompts wait for others: with whole steps as the load, by our formula, and in the simulation."""
+    """Seconds that prompts wait for others: by our formula, and in the simulation."""
 
-    whole: float
     ours: float
     simulated: float
 
 
 def queued(output: float, room: int) -> Queue:
     """The wait for other prompts of all requests but each user's first, of answers up to a length."""
-    found, events = watched(output, room)
-    times, plan = found._times, found.server.plan
-    wait = lambda busy: eq.queue_time(prompt_busy=busy / plan["at_once"], prompt_step=times["prompt"])
-    whole = plan["prompt_share"] * times["prompt"] / times["output"]
-    return Queue(wait(whole), wait(times["busy"]), statistics.mean(w.queue for w in events if not w.opening))
+    found, loop = watched(output, room)
+    busy, step = found._times["busy"] / found.server.plan["at_once"], found._times["prompt"]
+    simulated = statistics.mean(wait.queue for wait in waits(loop) if not wait.opening)
+    return Queue(eq.queue_time(prompt_busy=busy, prompt_step=step), simulated)
+
+
+@cache
+def requests() -> list[Wait]:
+    """What every simulated request of the running case waited for, with its time before the engine."""
+    before = values()["before"]
+    return [wait._replace(whole=wait.whole + before) for wait in waits(watched()[1])]
 
 
 def heaps() -> tuple[list[float], list[float]]:
     """Seconds to the first token of the simulated requests of the running case: of later ones, and of first ones."""
-    before, found = values()["before"], watched()[1]
-    later, first = (sorted(wait.whole + before for wait in found if wait.opening is way) for way in (False, True))
+    later, first = (sorted(wait.whole for wait in requests() if wait.opening is way) for way in (False, True))
     return later, first
+
+
+class Spread(NamedTuple):
+    """Seconds: the mean, the median, and what 99 of 100 stay below."""
+
+    mean: float
+    median: float
+    high: float
+
+
+def spread(times: list[float]) -> Spread:
+    """The spread of these times."""
+    return Spread(statistics.mean(times), statistics.median(times), statistics.quantiles(times, n=100)[98])
+
+
+def spreads() -> dict[str, Spread]:
+    """Spreads of the simulated times of the running case."""
+    return {
+        "TTFT": spread([wait.whole for wait in requests()]),
+        "TTFT without each user’s first request": spread(heaps()[0]),
+        "TPOT": spread([wait.token for wait in requests()]),
+        "ITL": spread(watched()[1].gaps),
+    }
+
+
+def kept() -> float:
+    """The share of the simulated requests that are served within the promised times."""
+    return statistics.mean(wait.whole <= PROMISED_FIRST and wait.token <= PROMISED_TOKEN for wait in requests())
+
+
+class Chunk(NamedTuple):
+    """A step of an engine: users that decode, letters of a new prompt that it processes, tokens sent for it so far."""
+
+    decoding: int
+    letters: str
+    sent: int
+
+
+def chunks() -> list[Chunk]:
+    """Steps that take in a prompt longer than their room, beside two users who decode."""
+    options = RUN | {"prompt": len(LETTERS), "output": CHAT, "spread": 1, "settings": Settings(SMALL_ROOM, True)}
+    found = predict_serving(**options, concurrency=3)
+    loop = Loop(found.server, found.calibration.values, 1, 0)
+    loop.running = [loop.waiting.popleft(), loop.waiting.popleft()]
+    new, steps = loop.waiting[0], []
+    while new.sent < 2:
+        decoding, read = len(loop.running), new.read
+        loop.step()
+        steps.append(Chunk(decoding, LETTERS[read : new.read], new.sent))
+    return steps
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------
@@ -219,25 +277,29 @@ def opening() -> dict[str, str]:
     """What was measured, and where the time goes."""
     few, many, crowd = measured(FEW), measured(CROWD), served(CROWD)
     parts = causes()
-    extra = crowd.output_token - parts["alone"]
+    extra = crowd.output_token - parts["few"]
     later, first = heaps()
     return {
         "few": str(FEW),
         "crowd": str(CROWD),
-        "chips": str(RUN["chips"]),
         "few_token": _ms(few.output),
         "many_token": _ms(many.output),
         "few_first": _ms(few.first),
         "many_first": _ms(many.first),
         "decode_share": percent(1 - parts["prompts"] / extra),
-        "prompts_share": percent(parts["prompts"] / extra),
         "gaps_share": percent(crowd.parts["kernel gaps"] / crowd.output_token),
-        "quick_token": percent(1 - faster()["output"] / crowd.output_token),
-        "lean_token": percent(1 - leaner()["output"] / crowd.output_token),
+        "quick_token": percent(1 - sped_up(gpu=2)["output"] / crowd.output_token),
+        "lean_token": percent(1 - sped_up(engine=2)["output"] / crowd.output_token),
+        "both_token": percent(1 - sped_up(gpu=2, engine=2)["output"] / crowd.output_token),
         "crowd_token": _ms(crowd.output_token),
         "crowd_first": _ms(crowd.first_token),
         "all_waits": str(len(later) + len(first)),
         "start_most": pretty(first[-1], "s", 2),
+        "small_room": str(SMALL_ROOM),
+        "step_tokens": f"{crowd.server.step_tokens:,.0f}",
+        "kept": percent(kept()),
+        "promised_first": pretty(PROMISED_FIRST, "s", 1),
+        "promised_token": pretty(PROMISED_TOKEN, "s", 2),
     }
 
 
@@ -252,7 +314,6 @@ def running_case() -> dict[str, str]:
         "mean_length": f"{server.output:.0f}",
         "decode": _ms(times["decode"]),
         "prompt": _ms(times["prompt"]),
-        "added": _ms(times["prompt"] - times["decode"]),
         "share": f"one in {round(1 / plan['prompt_share'])}",
         "last": f"{1 - 1 / (2 * server.requests):.2f}",
         "taken": significant(plan["prompts_taken"]),
@@ -271,13 +332,12 @@ def running_case() -> dict[str, str]:
         "rent": f"${crowd.rent.usd_per_chip_hour:.2f}" if crowd.rent else "",
         "price": f"${crowd.usd_per_mtok:.2f}",
         "fits": f"{server.fits:,.0f}",
-        "whole_load": significant(v["prompt_share"] * v["prompt_step"] / v["output_token"], 2),
-        "our_load": significant(times["busy"], 2),
         "kernels": str(kernels(server.model)),
         "eager": pretty(eager, "s", 3),
         "launching": _ms(launching()),
-        "device": _ms(device_seconds(plan["prompt"])),
         "least": percent(math.ceil(100 * (1 - (launching() + sent) / times["prompt"])) / 100),
+        "least_half": percent(math.ceil(100 * (1 - (launching() / 2 + sent) / times["prompt"])) / 100),
+        "saturation": f"{5 * round(saturation() / 5)}",
         "launch_bound": f"{10 * round(launch_bound() / 10)}",
     }
 
@@ -296,6 +356,10 @@ def sizes() -> dict[str, str]:
         "width": f"{server.model.d_model:,}",
         "context": f"{eq.mean_context(prompt_length=server.prompt, output_length=server.output):,.0f}",
         "ring": f"2 × {layout.tensor - 1}/{layout.tensor}",
+        "kernels_sum": f"{group.layers} layers × ({ATTENTION_KERNELS['heads']} for attention + {DENSE_KERNELS} for the"
+        f" feed-forward part) + {OTHER_KERNELS}",
+        "half_crowd": str(CROWD // 2),
+        "opening_mean": f"{statistics.mean(range(0, CROWD, server.plan['at_once'])):.0f}",
     }
 
 
@@ -331,18 +395,13 @@ def second_route() -> dict[str, str]:
 
 
 def errors() -> dict[str, str]:
-    """What the constants were fitted on, and errors that the page speaks of."""
+    """What the constants were fitted on, and how."""
     group = [run for run in runs() if not run.queued]
-    (own,) = (each for each in slices() if (each.held, each.kind) == (f"{RUN['chips']} chips", "dense"))
-    (far,) = (each for each in slices() if (each.held, each.kind) == ("vllm on h200, dense", "dense"))
     return {
         "rows": str(len(group)),
         "combinations": str(len(MEASURED)),
         "ease": percent(FITTED["gap_time"].ease),
         "soft": percent(SOFT),
-        "own_token": percent(own.output),
-        "own_first": percent(own.first),
-        "far_first": percent(far.first),
     }
 
 

@@ -8,7 +8,7 @@ import sympy
 
 from blackboard import notation
 from blackboard.notation import latex
-from blackboard.page.summary import Page, card, fold, table
+from blackboard.page.summary import Page, fold, table
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.calibration import KINDS
 from blackboard.prediction.serving_calibration import FITTED, constants_of, runs
@@ -18,17 +18,22 @@ from blackboard.units import percent, pretty, significant
 from blackboard.validation.serving_numbers import (
     CHAT,
     CROWD,
+    FEW,
+    LETTERS,
     ROOMS,
     RUN,
     SHORT,
+    SMALL_ROOM,
     causes,
     changes,
+    chunks,
     device_seconds,
     first_waits,
     launching,
     offline_error,
     queued,
     served,
+    spreads,
     values,
 )
 from blackboard.validation.serving_slices import over, slices
@@ -51,17 +56,18 @@ def equation(*lines: str) -> Page:
 def causes_table() -> Page:
     """A mean token of the crowd by cause."""
     parts = causes()
-    alone, extra = parts["alone"], served(CROWD).output_token - parts["alone"]
+    few, more = parts["few"], CROWD - FEW
+    extra = served(CROWD).output_token - few
     told = {
-        "answers": f"sampling and sending {CROWD - 1} more tokens",
-        "cache": f"loading {CROWD - 1} more KV caches",
+        "answers": f"sampling and sending {more} more tokens",
+        "cache": f"loading {more} more KV caches",
         "links": "longer messages between the GPUs",
-        "prompts": "prompts of the others",
+        "prompts": "waiting for more prompts",
     }
-    rows = [["a step for one user", _digits(alone), "none"]]
+    rows = [[f"with {FEW} users", _digits(few), "none"]]
     rows += [[f"+ {text}", _digits(parts[name]), percent(parts[name] / extra)] for name, text in told.items()]
-    rows.append([f"<strong>with {CROWD} users</strong>", _digits(alone + extra), "all"])
-    return table("The time per output token, by cause", ("Cause", "ms", "Share of the extra time"), rows)
+    rows.append([f"<strong>with {CROWD} users</strong>", _digits(few + extra), "all"])
+    return table("The time per output token by cause, calculated", ("Cause", "ms", "Share of the extra time"), rows)
 
 
 def case_table() -> Page:
@@ -83,6 +89,18 @@ def case_table() -> Page:
         ["room for prompts in a step", f"{server.step_tokens:,.0f} tokens: {server.plan['at_once']} prompts"],
     ]
     return table("The running case", ("What", "Value"), rows)
+
+
+def chunks_table() -> Page:
+    """A prompt longer than the room of a step, taken in by parts."""
+    sent = {0: "A, B", 1: "A, B, and C’s first", 2: "A, B, C"}
+    rows = [
+        [str(place), ", ".join("ABC"[: step.decoding]), step.letters or "none left", sent[step.sent]]
+        for place, step in enumerate(chunks(), 1)
+    ]
+    heads = ("Step", "Decode", "Prompt of C", "Tokens sent to")
+    caption = f"Steps with room for {SMALL_ROOM} tokens, and a prompt of {len(LETTERS)}: {LETTERS}"
+    return table(caption, heads, rows)
 
 
 def hand_table() -> Page:
@@ -215,7 +233,7 @@ def whole_step() -> Page:
 
 
 def step_sums() -> dict[str, str]:
-    """What takes the time in a step, as a sum that can be done by hand; `T` stands for the tokens of the step."""
+    """What takes the time in a step, as a sum that can be done by hand."""
     server, known = served(CROWD).server, served(CROWD).calibration.values
     chip, plan, gpus = server.chip, server.plan, server.layout.tensor
     context = eq.mean_context(prompt_length=server.prompt, output_length=server.output)
@@ -229,16 +247,18 @@ def step_sums() -> dict[str, str]:
     each = f"{loaded('cache_read') / CROWD / context / 1e3:.0f} kB"
     exchanges, latency = f"{plan['decode']['collectives']:.0f}", f"{known['link_latency'] * 1e6:.2f} µs"
     launches = f"{kernels(server.model)} kernels ×"
+    common, head = server.layout.common, server.layout.head * chip.flops("fp8") / chip.flops("bf16")
     counts = ", ".join(f"{plan[name]['answers']:.0f}" for name in ("decode", "prompt", "burst"))
     return {
         "loading": f"{loaded('shared_read') / 1e9:.1f} GB / {together}",
-        "products": f"2 FLOPs × {server.layout.common / 1e9:.1f} billion × T / {rate('fp8')}",
+        "products": f"2 FLOPs × ({common / 1e9:.1f} billion × tokens + {head / 1e9:.1f} billion × sent)"
+        f" / {rate('fp8')}",
         "cache": f"{CROWD} (at the start {CROWD // 2}) × {context:,.0f} tokens × {each} / {together}",
         "attention": f"{attended / 1e12:.2f} TFLOP a prompt in BF16 / {rate('bf16')}",
-        "links": f"{exchanges} × (T × {sent / 1e3:.1f} kB / {link} + {latency})",
+        "links": f"{exchanges} × (tokens × {sent / 1e3:.1f} kB / {link} + {latency})",
         "gaps": f"{launches} {known['gap_time'] * 1e6:.2f} µs",
         "launching": f"{launches} {known['eager_gap'] * 1e6:.1f} µs",
-        "answers": f"{counts} tokens × {known['answer_time'] * 1e6:.1f} µs",
+        "answers": f"{counts} sent × {known['answer_time'] * 1e6:.1f} µs",
     }
 
 
@@ -273,8 +293,8 @@ def parts_table() -> Page:
     rows.append(row("sampling and sending", send, sums["answers"], sent))
     rows.append(row("<strong>the step</strong>", r"t_\mathrm{mixed}", longer, whole))
     names = ("Decode only", "With a prompt", f"{plan['at_once']} prompts")
-    heads = ("Work", *(f"{name}, T = {each:,.0f}" for name, each in zip(names, tokens.values())), "How")
-    return table("Milliseconds of a step with T tokens", heads, rows)
+    heads = ("Work", *(f"{name}, {each:,.0f} tokens" for name, each in zip(names, tokens.values())), "How")
+    return table("Milliseconds of a step", heads, rows)
 
 
 def step_tokens() -> dict[str, float]:
@@ -292,12 +312,14 @@ paragraph = lambda text: f"<p>{text}</p>"
 def clumps() -> Page:
     """How much more densely prompts come in a benchmark, folded away."""
     told = paragraph(
-        "Users who start together end together, and then send their next prompts together. So prompts come in"
-        " clumps, until the differences between the answers have spread the users out. Lengths are drawn between a"
-        " share \\(s\\) of the longest and the longest itself. The smaller \\(s\\) and the more requests each user"
-        " sends, the less dense the clumps are."
+        "All users start at once, so their answers end at about the same time, and so do all that follow, further and"
+        " further apart. Lengths are drawn between \\(s\\,\\ell\\) and \\(\\ell\\), so the first answers end within"
+        " \\((1-s)\\,\\ell\\) steps. Random differences add up as the root of their number: the \\(k\\)-th answers end"
+        " within \\(\\sqrt{k}\\) times as many. In that window each user sends one prompt. On average one takes a mean"
+        " answer, \\((1+s)\\,\\ell/2\\) steps, so prompts come \\(\\frac{1+s}{2\\,(1-s)\\sqrt{k}}\\) times as densely."
+        " The mean of \\(1/\\sqrt{k}\\) from \\(k=1\\) to \\(w-1\\) is \\(2/(1+\\sqrt{w-1})\\), as an integral."
     )
-    return fold("Where the clumps come from", told + card(eq.clumping))
+    return fold("Where the clumps come from", told + equation(eq.clumping.latex))
 
 
 def engines() -> Page:
@@ -307,23 +329,36 @@ def engines() -> Page:
             "<strong>Stalled decoding.</strong> SGLang’s default stops decoding while it processes prompts. A token"
             " then costs a step, and its share of everybody’s prompts:"
         ),
-        card(eq.stalled_token),
+        equation(eq.stalled_token.latex),
         paragraph(
-            "<strong>Memory.</strong> A server holds only so many sequences. The context of one in flight is its whole"
-            " prompt and, on average, half of its answer:"
+            "<strong>Memory.</strong> What the weights leave of the engine’s share \\(x_\\mathrm{room}\\) of the memory"
+            " holds sequences, each with its prompt and, on average, half of its answer:"
         ),
-        card(eq.mean_context),
-        card(eq.held_sequences),
+        equation(eq.mean_context.latex),
+        equation(eq.held_sequences.latex),
+        paragraph(held_sum()),
         paragraph(
-            "<strong>Experts.</strong> A mixture is spread over GPUs, and all wait for the busiest one. Tensor cores"
-            " multiply whole tiles of rows, so each expert with a few tokens also pays for half an empty tile. We count"
-            " with the smallest tile, since engines choose it where experts have few tokens. Real routers are less fair"
+            "<strong>Experts.</strong> All \\(n_\\mathrm{places}\\) GPUs wait for the one with the largest load"
+            " \\(x\\). Each of \\(T_\\mathrm{step}\\) tokens chooses \\(k\\) of \\(n_\\mathrm{exp}\\) experts, and a"
+            " share \\(c_\\mathrm{touched}\\) is chosen at all. Tensor cores multiply whole tiles of"
+            " \\(m_\\mathrm{tile}\\) rows, so each of these pays for half an empty tile. Real routers are less fair"
             " than independent draws, which is one reason why mixtures have larger errors."
         ),
-        card(eq.busiest),
-        card(eq.padded_rows),
+        equation(eq.busiest.latex),
+        equation(eq.padded_rows.latex),
     ]
     return fold("Other engines, full memory, and mixtures of experts", "".join(told))
+
+
+def held_sum() -> str:
+    """The running case's sequences in memory, as a sum."""
+    server = served(CROWD).server
+    context = eq.mean_context(prompt_length=server.prompt, output_length=server.output)
+    each, held = server.layout.cache_per_chip(1, context, server.cache), sum(server.weights_per_chip.values())
+    sum_ = (
+        f"({server.settings.room} × {server.chip.hbm_bytes / 1e9:.0f} GB − {held / 1e9:.1f} GB) / {each / 1e6:.1f} MB"
+    )
+    return f"On our server that is {sum_} = {server.fits:,.0f}. (A table of embeddings counts among the weights.)"
 
 
 def first_lines() -> list[sympy.Expr]:
@@ -343,6 +378,24 @@ def first_token() -> Page:
     return equation(rf"t_\mathrm{{first}} &= {lines[0]}", *(f"&+ {line}" for line in lines[1:]))
 
 
+def queue() -> Page:
+    """The wait for other prompts, derived and held against the simulation, folded away."""
+    derived = paragraph(
+        "Suppose that steps take in one prompt at a time, and that prompts come at random and keep the engine busy"
+        " for a share \\(\\rho\\) of the time. With the chance \\(\\rho\\) you find one in work, half done on average."
+        " Ahead of you are also those that came during one mean wait, each second of which brings work for"
+        " \\(\\rho\\) seconds. So \\(t_\\mathrm{queue} = \\rho\\,t_\\mathrm{pre}/2 + \\rho\\,t_\\mathrm{queue}\\), or"
+    )
+    load = paragraph(
+        "For \\(\\rho\\) we count only what prompts add to their steps, and divide by the room:"
+        " \\(\\rho = p\\,(t_\\mathrm{pre}-t_\\mathrm{dec})/(\\text{room} \\cdot t_\\mathrm{out})\\). That is a choice."
+        " The simulation agrees only in the first line:"
+    )
+    return fold(
+        "How the queue is estimated, and how badly", derived + equation(eq.queue_time.latex) + load + queue_table()
+    )
+
+
 def queue_table() -> Page:
     """The wait for other prompts, by formula and in the simulation, for several sizes of a step."""
     rows = [
@@ -350,7 +403,7 @@ def queue_table() -> Page:
         for output in (CHAT, SHORT)
         for room in ROOMS
     ]
-    heads = ("Room in a step", "whole steps", "our load", "simulation")
+    heads = ("Room in a step", "Formula", "Simulation")
     return table("Wait for other prompts in ms", heads, rows)
 
 
@@ -358,6 +411,15 @@ def changes_table() -> Page:
     """What would make a token faster, and what it does to throughput."""
     rows = [[what, _digits(token), f"{rate:,.0f}"] for what, token, rate in changes()]
     return table("What would help?", ("Change", "ms per token", "Tokens/s per GPU"), rows)
+
+
+def spreads_table() -> Page:
+    """Means, medians and high percentiles of the simulated running case."""
+    rows = [
+        [name, *(f"{1e3 * time:,.3g}" if time < 1 else f"{1e3 * time:,.0f}" for time in each)]
+        for name, each in spreads().items()
+    ]
+    return table("Milliseconds of the simulated running case", ("Time", "Mean", "Median", "p99"), rows)
 
 
 # --- constants and errors ---------------------------------------------------------------------------------------------
