@@ -472,7 +472,7 @@ def hops() -> Drawing:
     return done(
         fig,
         "fig-hops",
-        "By bytes and latency a hop takes microseconds, a hundred times less than the lecture's guess and than a step.",
+        "By bytes and latency, a hop is more than a hundred times shorter than the lecture's guess, and than a step.",
         "A sketch of the way from a GPU to one of the next rack: GPU, NIC, top-of-rack switch, data-center switch,"
         " top-of-rack switch, NIC, GPU. Below, times from 1 µs to 100 ms (log scale): measured latencies through"
         f" switches {min(switched) / US:g} to {max(switched) / US:g} µs; sending {numbers.SENT['micro_batch']:,}"
