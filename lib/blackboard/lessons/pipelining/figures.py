@@ -539,8 +539,8 @@ def weights_in_parallel() -> Drawing:
     return done(
         fig,
         "fig-weights-in-parallel",
-        "A larger domain loads the same weights faster, mostly because more GPUs load at the same time. Pale: one domain"
-        " cannot hold them, so two load half each, one after the other.",
+        "A larger domain loads the same weights faster, mostly because more GPUs load at the same time. Pale: one"
+        " domain cannot hold them, so two load half each, one after the other.",
         f"Bars of the time to load {pretty(weights, 'byte', 3)} of weights once by all chips of a scale-up"
         f" domain: {said}. From H100 to B200 the chip makes it {chip:.1f} times shorter, from 8 to 72 chips the domain"
         f" {domain:.0f} times. Of {small} it takes two, one after the other.",

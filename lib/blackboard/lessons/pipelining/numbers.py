@@ -42,7 +42,7 @@ def board(formula, **more) -> Any:
 
 
 def board_step() -> float:
-    """Time in which a GPU of the lecture's example loads its weights and KV once, at the bandwidth of the rack's GPUs."""
+    """Time in which the GPUs of the lecture's example load weights and KV once, at the bandwidth of the rack's."""
     rate = BOARD["expert_parallel"] * RUNNING.symbols()["chip_bandwidth"]
     return step.memory_time(BOARD, batch=BOARD["micro_batch"], bandwidth=rate)
 
