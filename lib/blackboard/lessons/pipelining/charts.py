@@ -119,9 +119,9 @@ def memory_chart() -> InteractiveChart:
         "Memory of a GPU against stages",
         f"Memory of a GPU in GB, 0.1 to 1,000 (log scale), against 1 to 16 pipeline stages, for {model} in"
         f" {RUNNING.precision.upper()} with {start['context']:,} tokens of context on stages of a {machine} each, with"
-        " sliders for stages, context, micro-batch, parameters, KV bytes per token, GPUs per stage and the GPU's memory."
-        f" Weights fall from {at(eq.chip_weights, 1)} GB at one stage to {at(eq.chip_weights, 16)} GB at 16; KV stays at"
-        f" {at(eq.chip_kv, 1)} GB.",
+        " sliders for stages, context, micro-batch, parameters, KV bytes per token, GPUs per stage and the GPU's"
+        f" memory. Weights fall from {at(eq.chip_weights, 1)} GB at one stage to {at(eq.chip_weights, 16)} GB at 16; KV"
+        f" stays at {at(eq.chip_kv, 1)} GB.",
         "Stages take weights off a GPU, and no KV. Make the context longer: soon the weights no longer matter, and more"
         " stages buy next to nothing. More GPUs per stage lower both lines.",
         primary=("stages", "context", "times_micro_batch"),
