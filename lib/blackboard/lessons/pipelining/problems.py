@@ -117,8 +117,8 @@ layers = Quantity(
     unit="1",
     statement="{net_name} sends a token to {copies} of its {experts} routed experts in each routed layer, one copy each, and gets one result back from each; a shared expert sends nothing. Each stage of a pipeline is one {machine_name}, whose GPUs send {scale_up} inside the scale-up domain and {scale_out} out of it, in one direction. Every value takes the same number of bytes. How many routed layers must a stage have for the hop to the next stage to take exactly as long as the stage's expert traffic? Give the exact value, not rounded to whole layers.",
     parameters={
-        "machine": ("gb300-nvl72", "h200-8", "gb200-nvl72", "h800-8", "a100-80gb-8", "mi355x-8", "vr200-nvl72"),
-        "net": ("deepseek-v3", "gpt-oss-120b", "mistral-large-3", "deepseek-v4-flash", "kimi-k2", "qwen3-235b-a22b", "mixtral-8x22b"),
+        "machine": ("gb300-nvl72", "h200-8", "gb200-nvl72", "h800-8", "a100-80gb-8", "mi355x-8", "vr200-nvl72", "mi300x-8", "rubin-ultra-kyber"),
+        "net": ("deepseek-v3", "gpt-oss-120b", "mistral-large-3", "deepseek-v4-flash", "kimi-k2", "qwen3-235b-a22b", "mixtral-8x22b", "glm-4.5", "gpt-oss-20b"),
     },
     derived=routed,
     condition=lambda v: v["scale_up"] / v["scale_out"] / v["copies"] != 18 / 8,  # the text's own number
