@@ -13,9 +13,8 @@ from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import marks, style
 from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, percent, slider, sweep
-from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pipelining import equations as eq
-from blackboard.lessons.pipelining import figures, simulation
+from blackboard.lessons.pipelining import figures, numbers, simulation
 from blackboard.units import pretty, significant
 
 STAGES, BATCHES = 4, 8  # where the interactive charts start
@@ -26,13 +25,14 @@ EACH = "GB/chip"
 
 
 def _start() -> dict[str, float]:
-    """The running case, its critical batch as the micro-batch of a stage."""
+    """The running case with the lecture's micro-batch, at a context that fits."""
     known = RUNNING.symbols()
     return known | {
         "expert_parallel": known["chips"],
         "chip_hbm": known["hbm"] / known["chips"],
         "stages": STAGES,
-        "micro_batch": round(step.critical_batch(RUNNING)),
+        "micro_batch": numbers.BOARD["micro_batch"],
+        "context": 10_000,
     }
 
 
@@ -43,7 +43,7 @@ def _loaded() -> list[dict]:
     times = lambda name, *more: [*moved(name, *more), *derived(name, f"times_{name} * {start[name]!r}")]
     return [
         *slider("stages", 1, 16, 1, STAGES, "stages P"),
-        *slider("context", 2, 6, 0.1, round(math.log10(start["context"]), 1), "context L (tokens)", base=10),
+        *slider("context", 2, 5, 0.1, round(math.log10(start["context"]), 1), "context L (tokens)", base=10),
         *times("micro_batch", -4, 3, f"micro-batch b: {start['micro_batch']:,} sequences"),
         *times("n_total", -3, 4, f"stored parameters: {start['n_total'] / 1e9:.0f} billion"),
         *times("kv_bytes_per_token", -6, 3, f"KV cache: {pretty(start['kv_bytes_per_token'], 'byte')} per token"),
@@ -102,7 +102,7 @@ def memory_chart() -> InteractiveChart:
     """
     encoding = {
         "x": marks.axis("stages", "pipeline stages P", 1, 16, [1, 2, 4, 8, 16]),
-        "y": marks.log_axis("memory", "GB per GPU", 0.1, 1e5),
+        "y": marks.log_axis("memory", "GB per GPU", 0.1, 1e3),
     }
     base = sweep("stages", 1, 16, points=16, log=False)
     shown = {"memory": eq.stage_memory, "weights": eq.chip_weights, "KV": eq.chip_kv}
@@ -117,11 +117,11 @@ def memory_chart() -> InteractiveChart:
     return InteractiveChart(
         {**base, "params": _loaded(), "layer": layers, "title": marks.title(*_memory_lines())},
         "Memory of a GPU against stages",
-        f"Memory of a GPU in GB, 0.1 to 100,000 (log scale), against 1 to 16 pipeline stages, for {model} in"
-        f" {RUNNING.precision.upper()} with {RUNNING.tokens} on stages of a {machine} each, with sliders for stages,"
-        " context, micro-batch, parameters, KV bytes per token, GPUs per stage and the GPU's memory. Weights fall from"
-        f" {at(eq.chip_weights, 1)} GB at one stage to {at(eq.chip_weights, 16)} GB at 16; KV stays at"
-        f" {at(eq.chip_kv, 1)} GB.",
+        f"Memory of a GPU in GB, 0.1 to 1,000 (log scale), against 1 to 16 pipeline stages, for {model} in"
+        f" {RUNNING.precision.upper()} with {start['context']:,} tokens of context on stages of a {machine} each, with"
+        " sliders for stages, context, micro-batch, parameters, KV bytes per token, GPUs per stage and the GPU's"
+        f" memory. Weights fall from {at(eq.chip_weights, 1)} GB at one stage to {at(eq.chip_weights, 16)} GB at 16; KV"
+        f" stays at {at(eq.chip_kv, 1)} GB.",
         "Stages take weights off a GPU, and no KV. Make the context longer: soon the weights no longer matter, and more"
         " stages buy next to nothing. More GPUs per stage lower both lines.",
         primary=("stages", "context", "times_micro_batch"),

@@ -102,7 +102,7 @@ hop = Formula(
     "hop_time",
     link_latency + micro_batch * new_token * width * bytes_per_value / (expert_parallel * link_efficiency * scale_out),
     "s",
-    "a latency, and then one vector per sequence crosses to the next rack, each chip sending its share",
+    "one vector per sequence crosses to the next rack, each chip sending its share; a latency comes on top",
     ("the chips of a stage share the sending evenly",),
     lecture("1:15:13"),
 )

@@ -452,6 +452,7 @@ def hops() -> Drawing:
         if "leaf" in row["path"]
     ]
     sent, said = eq.hop(width=catalogue.model(RUNNING.model).d_model, **numbers.SENT), numbers.LECTURE_HOP
+    step = numbers.board_step()
     lines = [
         (
             min(switched),
@@ -461,7 +462,7 @@ def hops() -> Drawing:
         ),
         (sent, sent, "scale_out", f"sending {numbers.SENT['micro_batch']:,} vectors: {sent / US:.0f} µs"),
         (said / UNSURE, said * UNSURE, "claimed", f"lecture, unsure: {said / MS:g} ms"),
-        (numbers.LECTURE_STEP, numbers.LECTURE_STEP, "total", f"a decode step: {numbers.LECTURE_STEP / MS:g} ms"),
+        (step, step, "total", f"a decode step: {step / MS:.1f} ms"),
     ]
     _draw_ranges(times, lines)
     times.plot(said, 2, "o", color=COLOURS["claimed"], ms=9)
@@ -471,12 +472,12 @@ def hops() -> Drawing:
     return done(
         fig,
         "fig-hops",
-        "A hop takes microseconds by bytes and latency, a hundred times less than the lecture's guess.",
+        "By bytes and latency, a hop is more than a hundred times shorter than the lecture's guess, and than a step.",
         "A sketch of the way from a GPU to one of the next rack: GPU, NIC, top-of-rack switch, data-center switch,"
         " top-of-rack switch, NIC, GPU. Below, times from 1 µs to 100 ms (log scale): measured latencies through"
         f" switches {min(switched) / US:g} to {max(switched) / US:g} µs; sending {numbers.SENT['micro_batch']:,}"
         f" vectors {sent / US:.0f} µs; the lecture's {said / MS:g} ms, unsure by a factor of {UNSURE}; a decode step"
-        f" {numbers.LECTURE_STEP / MS:g} ms. Latency and sending together are {said / (max(switched) + sent):.0f} times"
+        f" {step / MS:.1f} ms. Latency and sending together are {said / (max(switched) + sent):.0f} times"
         " shorter than the lecture's hop.",
     )
 
@@ -512,34 +513,37 @@ DOMAINS = ("a100-80gb-8", "h100-8", "h200-8", "b200-8", "gb200-nvl72", "vr200-nv
 def weights_in_parallel() -> Drawing:
     """Time to read the weights once on a whole scale-up domain: the domain did more than the chip."""
     systems = [catalogue.system(id) for id in DOMAINS]
-    read = eq.parallel_weight_time.bind(n_total=numbers.HUNDREDS, bytes_per_param=1)
+    known = RUNNING.symbols()
+    weights = known["n_total"] * known["bytes_per_param"]
+    read = eq.parallel_weight_time.bind({name: known[name] for name in ("n_total", "bytes_per_param")})
     time = {row.id: read(row) / MS for row in systems}
     fig, axes = drawing.axes(5.0, 3.9)
     for line, row in enumerate(systems):
-        fits = row.hbm_bytes >= numbers.HUNDREDS
+        fits = row.hbm_bytes >= weights
         axes.barh(line, time[row.id], 0.6, color=COLOURS["weights"], alpha=0.8 if fits else 0.3)
         axes.annotate(
             f"{significant(time[row.id])}", (time[row.id], line), (5, 0), textcoords="offset points", va="center"
         )
         if not fits:
-            axes.text(time[row.id] / 2, line, "does not fit", ha="center", va="center")
+            axes.text(time[row.id] / 2, line, "takes two", ha="center", va="center")
     axes.set_yticks(range(len(systems)), [_domain(row) for row in systems])
     before, between, after = "h100-8", "b200-8", "gb200-nvl72"
     chip, domain = time[before] / time[between], time[between] / time[after]
     for start, end, word in ((before, between, f"chips: {chip:.1f}×"), (between, after, f"domain: {domain:.0f}×")):
         _gain(axes, (time[start], DOMAINS.index(start)), (time[end], DOMAINS.index(end)), 1.35 * time[before], word)
     axes.set(xlim=(0, 2 * time[before]), ylim=(len(systems) - 0.5, -0.5))
-    axes.set(xlabel=f"ms to read {pretty(numbers.HUNDREDS, 'byte')} of weights once")
+    axes.set(xlabel=f"ms to load {pretty(weights, 'byte', 3)} of weights once")
     axes.grid(axis="y", visible=False)
     said = "; ".join(f"{_domain(row)} {significant(time[row.id])} ms" for row in systems)
-    small = listed([_domain(row) for row in systems if row.hbm_bytes < numbers.HUNDREDS])
+    small = listed([_domain(row) for row in systems if row.hbm_bytes < weights])
     return done(
         fig,
         "fig-weights-in-parallel",
-        "A larger domain loads the same weights faster, mostly because more GPUs load at the same time.",
-        f"Bars of the time to read {pretty(numbers.HUNDREDS, 'byte')} of weights once by all chips of a scale-up"
+        "A larger domain loads the same weights faster, mostly because more GPUs load at the same time. Pale: one"
+        " domain cannot hold them, so two load half each, one after the other.",
+        f"Bars of the time to load {pretty(weights, 'byte', 3)} of weights once by all chips of a scale-up"
         f" domain: {said}. From H100 to B200 the chip makes it {chip:.1f} times shorter, from 8 to 72 chips the domain"
-        f" {domain:.0f} times. {small} cannot hold so much.",
+        f" {domain:.0f} times. Of {small} it takes two, one after the other.",
     )
 
 

@@ -117,10 +117,11 @@ layers = Quantity(
     unit="1",
     statement="{net_name} sends a token to {copies} of its {experts} routed experts in each routed layer, one copy each, and gets one result back from each; a shared expert sends nothing. Each stage of a pipeline is one {machine_name}, whose GPUs send {scale_up} inside the scale-up domain and {scale_out} out of it, in one direction. Every value takes the same number of bytes. How many routed layers must a stage have for the hop to the next stage to take exactly as long as the stage's expert traffic? Give the exact value, not rounded to whole layers.",
     parameters={
-        "machine": ("gb200-nvl72", "h200-8", "gb300-nvl72", "h800-8", "a100-80gb-8", "mi355x-8", "vr200-nvl72"),
-        "net": ("deepseek-v3", "gpt-oss-120b", "mistral-large-3", "deepseek-v4-flash", "kimi-k2", "qwen3-235b-a22b", "mixtral-8x22b"),
+        "machine": ("gb300-nvl72", "h200-8", "gb200-nvl72", "h800-8", "a100-80gb-8", "mi355x-8", "vr200-nvl72", "mi300x-8", "rubin-ultra-kyber"),
+        "net": ("deepseek-v3", "gpt-oss-120b", "mistral-large-3", "deepseek-v4-flash", "kimi-k2", "qwen3-235b-a22b", "mixtral-8x22b", "glm-4.5", "gpt-oss-20b"),
     },
     derived=routed,
+    condition=lambda v: v["scale_up"] / v["scale_out"] / v["copies"] != 18 / 8,  # the text's own number
     units={"machine_name": "", "net_name": "", "scale_up": "byte/s", "scale_out": "byte/s"},
     answer=eq.layers_needed,
     independent_check=1 / v.scale_out / (v.copies / v.scale_up + v.copies / v.scale_up),
@@ -341,7 +342,7 @@ zero_bubble = Quantity(
     objective=IDLE,
     unit="s",
     display_unit="ms",
-    statement="A training pipeline has {stages} equal stages. For one micro-batch a stage's forward pass takes {forward_time}, the gradient of its inputs {input_grad_time} and the gradient of its weights {weight_grad_time}. Hops take no time. In 1F1B a device waits, for each of the other stages, as long as all three passes take together. ZB-H1 computes weight gradients separately. Nobody waits for them any more, and during each wait a device computes one of its own. With ZB-H1, how long is a device idle in a step, from the first pass on any device to the last?",
+    statement="A training pipeline has {stages} equal stages and at least as many micro-batches. For one micro-batch a stage's forward pass takes {forward_time}, the gradient of its inputs {input_grad_time} and the gradient of its weights {weight_grad_time}. Hops take no time. In 1F1B a device waits, for each of the other stages, as long as all three passes take together. ZB-H1 computes weight gradients separately. Nobody waits for them any more, and during each wait a device computes one of its own. With ZB-H1, how long is a device idle in a step, from the first pass on any device to the last?",
     parameters={
         "stages": (4, 8, 6, 5, 10),
         "forward_time": (0.01, 0.012, 0.009),
