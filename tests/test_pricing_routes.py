@@ -270,12 +270,13 @@ def test_the_cheapest_place_moves_down_the_ladder_as_gaps_grow():
         cost["hbm"] = eq.hbm_hold(KNOWN, hold_time=gap)
         assert cost[name] == pytest.approx(min(cost.values()), rel=1e-12)
     places = ["hbm", *numbers.KEEP, "recompute"]
-    for n, until in enumerate(numbers.cheapest().values()):
-        near = [
-            simulation.cheapest(until * share, PLACES, KNOWN["kv_bytes_per_token"], AGAIN)
-            for share in (1 - 1e-6, 1 + 1e-6)
-        ]
-        assert near == places[n : n + 2], "where the page says that one place takes over from another"
+    for again in (AGAIN, 10 * AGAIN):  # of a short prompt, and of a long one
+        for n, until in enumerate(numbers.cheapest(again).values()):
+            near = [
+                simulation.cheapest(until * share, PLACES, KNOWN["kv_bytes_per_token"], again)
+                for share in (1 - 1e-6, 1 + 1e-6)
+            ]
+            assert near == places[n : n + 2], "where the page says that one place takes over from another"
 
 
 def served(card):
