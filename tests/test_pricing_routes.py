@@ -347,8 +347,7 @@ def test_the_lectures_cards():
     assert flat.kv is None and flat.mfu == 0.2 and [least_uses(uses) for uses in flat.uses.values()] == [2, 3]
     asked = flat.byte_rents["5 min"].mid / flat.byte_rents["1 h"].mid
     assert asked == pytest.approx((1.25 / 300) / (5 / 3_600))
-    stepped_ = [[bool(price(id).above) for id in path] for path in figures.PATHS]
-    assert stepped_ == [[True, False], [True, True], [False, True]]  # dropped, moved, brought in
+    assert [bool(price(id).above) for id in (numbers.BILLED, numbers.CARD, numbers.STEPPED)] == [True, False, True]
 
 
 @pytest.mark.parametrize("fill", [10, 2, 0.5])
