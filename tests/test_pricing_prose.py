@@ -49,6 +49,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     flash, disk, main = 30.72e12 / 28e9, 30e12 / 275e6, 3e12 / 504e9
     used = 73_700 * (1 - 0.563) * 2 * active / (8 * 1979e12)
     own = 2 * active * 3.35e12 / (1979e12 * v3)  # DeepSeek-R1's balanced context on its own H800
+    first_use = lambda write: next(n for n in range(1, 9) if write + 0.1 * (n - 1) < n)
     hits = lambda write, share: f"{share * 0.1 + (1 - share) * write:.2f}"
     expected = {
         # the bill
@@ -136,10 +137,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "drain_hdd": f"{disk / HOUR:.0f} hours",
         "drain_flash": f"{flash / 60:.0f} minutes",
         # writing to the cache
+        **{f"least_{kept}": str(first_use(write)) for kept, write in (("5", 1.25), ("1h", 2))},
         "share_5": f"{1 - 0.9 / 1.15:.0%}",
         "share_1h": f"{1 - 0.9 / 1.9:.0%}",
-        **{f"at_{share}_5": hits(1.25, share / 100) for share in (50, 95)},
-        **{f"at_{share}_1h": hits(2, share / 100) for share in (50, 95)},
+        "at_half_5": hits(1.25, 0.5),
+        "at_half_1h": hits(2, 0.5),
         "misses_even": f"{1.15 / 1.9:.0%}",
         "misses_saved": f"{0.75 / 1.9:.0%}",
         "premium_5": "$1.25",

@@ -14,7 +14,7 @@ from test_interactive import vega_says
 from blackboard.catalogue import model, price, prices, system, tier, tiers
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
-from blackboard.lessons.pricing import charts, figures, numbers, simulation
+from blackboard.lessons.pricing import charts, numbers, simulation
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing.implied import FORMATS, KEPT, SIZES, architecture, caches, implied, least_uses, rent
 from blackboard.units import factor

@@ -10,7 +10,7 @@ from blackboard.catalogue import Chip, MemoryTier, measurement, model, price, pr
 from blackboard.catalogue.prices import BytePrice
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.pricing import equations as eq
-from blackboard.lessons.pricing.implied import alike, implied, machine, rent
+from blackboard.lessons.pricing.implied import alike, implied, least_uses, machine, rent
 from blackboard.lessons.sparsity.equations import batch_fits
 from blackboard.units import factor, pretty, significant
 
@@ -35,7 +35,6 @@ MTOK = factor("USD/megatoken")
 KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV may go, nearest first
 ENDS = {"5": FIVE, "1h": HOUR}
 MOST = 10_000  # sequences of a batch, at most: an example
-HIT_RATES = (50, 95)  # percent
 KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 CALL = {"cached_read": 205_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
@@ -471,10 +470,13 @@ def writes() -> dict[str, str]:
     asked = eq.byte_rent(RUNNING.symbols(), premium=(p.cache_write_1h - p.input) * MTOK, hold_time=HOUR)
     return {
         **{f"write_{kept}": f"{w:g}" for kept, w in ratios.items()},
+        **{
+            f"least_{kept}": str(least_uses(eq.uses_even(write_ratio=w, read_ratio=read))) for kept, w in ratios.items()
+        },
         **{f"share_{kept}": f"{share:.0%}" for kept, share in even.items()},
         **{f"share_sum_{kept}": f"({w:g} − 1) ÷ ({w:g} − {read:g})" for kept, w in ratios.items()},
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
-        **{f"at_{hit}_{kept}": f"{blend(w, read, hit / 100):.2f}" for kept, w in ratios.items() for hit in HIT_RATES},
+        **{f"at_half_{kept}": f"{blend(w, read, 0.5):.2f}" for kept, w in ratios.items()},
         "read": f"{read:g}",
         "misses_even": f"{misses_even():.0%}",
         "misses_saved": f"{1 - misses_even():.0%}",
