@@ -22,9 +22,6 @@ QUOTED = {
     "50,000": "tokens of a context, an example",
     "205,000": "tokens of the example call that hit",
     "210,000": "tokens in the prompt of the example call",
-    "50": "a share of hits in percent, an example",
-    "80": "a share of hits in percent, an example",
-    "95": "a share of hits in percent, an example",
 }
 
 CHARTS = {

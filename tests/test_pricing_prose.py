@@ -34,6 +34,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     prompt = lambda tokens: mtok * sum(new(at) for at in range(500, tokens, 1_000)) / (tokens / 1_000)
     hold = lambda seconds: mtok * v3 / hbm * seconds
     far = 210_000
+    decode = 2 * active / fp8 + far * look_decode / bf16
     bill = {"input": 5_000 * 5e-6, "output": 1_000 * 25e-6, "cached_read": 205_000 * 0.5e-6, "write": 5_000 * 1.25e-6}
     long = bill["input"] + bill["cached_read"] + bill["write"] + bill["output"] / 2
     paid = sum(bill.values()) + long
@@ -48,6 +49,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     flash, disk, main = 30.72e12 / 28e9, 30e12 / 275e6, 3e12 / 504e9
     used = 73_700 * (1 - 0.563) * 2 * active / (8 * 1979e12)
     own = 2 * active * 3.35e12 / (1979e12 * v3)  # DeepSeek-R1's balanced context on its own H800
+    first_use = lambda write: next(n for n in range(1, 9) if write + 0.1 * (n - 1) < n)
     hits = lambda write, share: f"{share * 0.1 + (1 - share) * write:.2f}"
     expected = {
         # the bill
@@ -56,34 +58,52 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "bill_later": f"${paid - long:.3f}",
         "bill_fresh": f"${210_000 * 10e-6 + 1_000 * 37.5e-6:.2f}",
         "bill_times": f"{(210_000 * 10 + 1_000 * 37.5) / 1e6 / paid:.1f}",
-        "dearest": "50",
+        "bill_sum": "(205,000 × $1 + 5,000 × $12.50 + 1,000 × $37.50) ÷ 1,000,000",
+        "dearest": "37.5",  # 37.5 against 1, beyond the step
         "c_ratio": "5",
         "dropped_days": "36",  # 5 February to 13 March
-        **{f"l_{name}": f"${usd:.5f}" for name, usd in least.items()},
+        **{f"l_{name}": f"${usd:.4f}" for name, usd in least.items()},
         **{f"x_{name}": sig(bill[name] / usd) for name, usd in least.items()},
         "x_least": sig(min(bill[name] / usd for name, usd in least.items())),
         "x_most": sig(max(bill[name] / usd for name, usd in least.items())),
+        "x_paid_least": sig(
+            min(ask / one for ask, one in zip((10, 37.5, 1), (mtok * new(far), mtok * out(far), hold(120))))
+        ),
+        "x_paid_most": sig(
+            max(ask / one for ask, one in zip((10, 37.5, 1), (mtok * new(far), mtok * out(far), hold(120))))
+        ),
+        "x_flat": sig(new(far) / new(1_000)),
         "l_all": f"${sum(least.values()):.4f}",
         "x_all": sig(paid / sum(least.values())),
         "x_short": sig(5 / again(active), 3),
         # input and output
         "gpu_second": f"{330 / HOUR:.3f} cents",
+        "remat_cents": f"{100 * again(active):.1f} cents",
         "remat_v3": f"${again(active):.4f}",
         "t_new": f"{2 * active / fp8 * 1e6:.1f} µs",
         "t_attend": f"{far * look / bf16 * 1e6:.0f} µs",
         "t_in": f"{new(far) * 1e6:.0f} µs",
         "att_flop": f"{look / 1e6:.1f} million",
         "att_wide": f"{(192 + 128) // 2}",
+        "att_off": sig(1e6 * look / (2 * active)),
         "att_equal": f"{round(2 * active / look, -2):,.0f}",
         "in_floor": f"${mtok * new(far):.2f}",
         "out_batch": f"{room(far):.0f}",
         "t_weights": f"{total / room(far) / load * 1e6:.1f} µs",
         "t_cache": f"{far * v3 / load * 1e6:,.0f} µs",
         "t_out": f"{out(far) * 1e6:,.0f} µs",
-        "t_compute": f"{(2 * active / fp8 + far * look_decode / bf16) * 1e6:,.0f} µs",
+        "t_compute": f"{decode * 1e6:,.0f} µs",
+        "in_memory": f"{(total + far * v3) / 5_000 / load * 1e6:.1f} µs",
+        "lat_flop": f"{look_decode / 1e6:.1f} million",
+        "lat_more": f"{look_decode / look:.1f}",
+        "t_latent": f"{far * look_decode / bf16 * 1e6:,.0f} µs",
+        "expand": f"{205_000 / 5_000 * 61 * 128 * (128 + 128) * 512 * 2 / bf16 / new(far):.0%}",
         "out_floor": f"${mtok * out(far):.2f}",
+        "out_alone": f"${mtok * (total + far * v3) / load:.0f}",
         "out_in": f"{out(far) / new(far):.1f}",
-        "out_in_compute": f"{(2 * active / fp8 + far * look_decode / bf16) / new(far):.1f}",
+        "out_in_compute": f"{decode / new(far):.1f}",
+        "out_r": sig(out(far) / decode, 3),
+        "out_mfu": f"{decode / out(far):.0%}",
         "rise_in": f"{new(far) / new(50_000):.1f}",
         "rise_out": f"{out(far) / out(50_000):.1f}",
         "mfu": "20%",
@@ -94,7 +114,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "again_call": f"${prompt(205_000):.2f}",
         "again_mid": f"${prompt(50_000):.3f}",
         "again_more": sig(prompt(205_000) / again(active), 3),
-        "hbm_pause": f"${hold(120):.3f}",
+        "hbm_pause": f"${hold(120):.4f}",
+        "hit_twice": f"{5 / 205:.0%}",
         "hbm_5": f"${hold(300):.2f}",
         "hbm_1h": f"${hold(HOUR):.1f}",
         "t_hold": f"{v3 / hbm * 120 * 1e6:.0f} µs",
@@ -102,7 +123,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "even_mid": f"{prompt(50_000) / hold(60):.1f} minutes",
         "even_call": f"{prompt(205_000) / hold(60):.1f} minutes",
         "even_real": f"{prompt(205_000) / hold(HOUR) / used:.1f} hours",
-        "flip_mfu": f"{mtok * new(1_000) / hold(300):.0%}",
         "ds_prefill_mfu": f"{used:.0%}",
         "ddr_5": f"${on(ddr, main, 300):.4f}",
         "ddr_1h": f"${on(ddr, main, HOUR):.3f}",
@@ -111,21 +131,21 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ssd_pause": f"${on(ssd, flash, 120):.5f}",
         "fetch": f"${on(ssd, flash, 0):.5f}",
         "hdd_5": f"${on(hdd, disk, 300):.4f}",
+        "until_hdd": f"{(prompt(205_000) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",
+        "until_short": f"{(again(active) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",
         "hdd_1h": f"${on(hdd, disk, HOUR):.4f}",
         "drain_hdd": f"{disk / HOUR:.0f} hours",
         "drain_flash": f"{flash / 60:.0f} minutes",
         # writing to the cache
-        "uses_5": f"{1.15 / 0.9:.2f}",
-        "uses_1h": f"{1.9 / 0.9:.2f}",
-        "least_5": "2",
-        "least_1h": "3",
+        **{f"least_{kept}": str(first_use(write)) for kept, write in (("5", 1.25), ("1h", 2))},
         "share_5": f"{1 - 0.9 / 1.15:.0%}",
         "share_1h": f"{1 - 0.9 / 1.9:.0%}",
-        **{f"at_{share}_5": hits(1.25, share / 100) for share in (50, 80, 95)},
-        **{f"at_{share}_1h": hits(2, share / 100) for share in (50, 80, 95)},
+        "at_half_5": hits(1.25, 0.5),
+        "at_half_1h": hits(2, 0.5),
         "misses_even": f"{1.15 / 1.9:.0%}",
         "misses_saved": f"{0.75 / 1.9:.0%}",
         "premium_5": "$1.25",
+        "per_minute": f"${0.50 / 2:.2f}",
         "over_1h": f"{5 / hold(HOUR):.1f}",
         # the step
         "own_v3": f"{active / 312.5 / 200_000:.0f}",
@@ -157,15 +177,20 @@ def test_an_hour_beats_five_minutes_from_the_share_of_misses_that_the_page_names
         assert 1_000 - enough == pytest.approx((1_000 - short) * numbers.misses_even(), abs=1)
 
 
-def test_an_hour_pays_for_an_agent_with_a_break_in_so_many_calls():
-    """Call by call, in units of plain input: 5,000 new tokens, and after one break all 205,000 before them again."""
-
-    def bill(calls, write, forgets):
-        again = 205_000 * (write if forgets else 0.1)
-        return (calls - 1) * 205_000 * 0.1 + again + calls * 5_000 * write
-
-    most = max(calls for calls in range(1, 500) if bill(calls, 2, False) < bill(calls, 1.25, True))
-    assert numbers.all()["calls_even"] == str(most)
+def test_the_day_of_deepseek_costs_what_its_tokens_cost():
+    """Per token from nodes' speeds; over all tokens of the day that is the rent of its nodes, and about four floors."""
+    told, node, rent = numbers.measured(), 8 * 2 / HOUR, 2 / HOUR
+    new, out = node / (73_700 * (1 - 0.563)), node / 14_800
+    assert (608e9 - 342e9) * new + 168e9 * out == pytest.approx(87_072, rel=0.005)
+    look, look_decode = (4_989 * 61 * 128 * 2 * wide for wide in (192 + 128, 576 + 512))
+    weights = 2 * 37_551_276_032 / 1979e12
+    least, least_out = (rent * (weights + flop / 989.5e12) for flop in (look, look_decode))
+    assert rent * 4_989 * 61 * 576 * 2 / 3.35e12 < least_out, "loading the cache takes less than the compute"
+    assert [round(new / least), round(out / least_out)] == [4, 4]
+    assert told["day_in_floor"] == f"${1e6 * least:.3f}" and told["day_out_floor"] == f"${1e6 * least_out:.3f}"
+    assert told["day_in_real"] == f"${1e6 * new:.2f}" and told["day_out_real"] == f"${1e6 * out:.2f}"
+    ratios = [least_out / least, out / new, 2.19 / 0.55]
+    assert [told[f"day_ratio_{name}"] for name in ("floor", "real", "list")] == [f"{ratio:.1f}" for ratio in ratios]
 
 
 def test_the_costs_of_the_figure_go_on_where_the_text_gives_them():

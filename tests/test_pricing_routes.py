@@ -14,7 +14,7 @@ from test_interactive import vega_says
 from blackboard.catalogue import model, price, prices, system, tier, tiers
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
-from blackboard.lessons.pricing import charts, figures, numbers, simulation
+from blackboard.lessons.pricing import charts, numbers, simulation
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing.implied import FORMATS, KEPT, SIZES, architecture, caches, implied, least_uses, rent
 from blackboard.units import factor
@@ -270,12 +270,13 @@ def test_the_cheapest_place_moves_down_the_ladder_as_gaps_grow():
         cost["hbm"] = eq.hbm_hold(KNOWN, hold_time=gap)
         assert cost[name] == pytest.approx(min(cost.values()), rel=1e-12)
     places = ["hbm", *numbers.KEEP, "recompute"]
-    for n, until in enumerate(numbers.cheapest().values()):
-        near = [
-            simulation.cheapest(until * share, PLACES, KNOWN["kv_bytes_per_token"], AGAIN)
-            for share in (1 - 1e-6, 1 + 1e-6)
-        ]
-        assert near == places[n : n + 2], "where the page says that one place takes over from another"
+    for again in (AGAIN, 10 * AGAIN):  # of a short prompt, and of a long one
+        for n, until in enumerate(numbers.cheapest(again).values()):
+            near = [
+                simulation.cheapest(until * share, PLACES, KNOWN["kv_bytes_per_token"], again)
+                for share in (1 - 1e-6, 1 + 1e-6)
+            ]
+            assert near == places[n : n + 2], "where the page says that one place takes over from another"
 
 
 def served(card):
@@ -346,8 +347,7 @@ def test_the_lectures_cards():
     assert flat.kv is None and flat.mfu == 0.2 and [least_uses(uses) for uses in flat.uses.values()] == [2, 3]
     asked = flat.byte_rents["5 min"].mid / flat.byte_rents["1 h"].mid
     assert asked == pytest.approx((1.25 / 300) / (5 / 3_600))
-    stepped_ = [[bool(price(id).above) for id in path] for path in figures.PATHS]
-    assert stepped_ == [[True, False], [True, True], [False, True]]  # dropped, moved, brought in
+    assert [bool(price(id).above) for id in (numbers.BILLED, numbers.CARD, numbers.STEPPED)] == [True, False, True]
 
 
 @pytest.mark.parametrize("fill", [10, 2, 0.5])

@@ -394,11 +394,11 @@ def hold_chart() -> InteractiveChart:
         spec,
         "Where a cache is cheapest to keep",
         _hold_says(),
-        f"For the chips of a {plain(system(RUNNING.system).name)} that compute in {RUNNING.precision.upper()}. A"
-        " larger KV cache makes keeping more expensive everywhere. More active parameters make computing again more"
-        " expensive. Set the time to some 20 seconds, or to 3 hours, and another place wins. HBM is charged the"
-        " whole rent of its"
-        " GPUs, the others the price of the bare device, without its server or power.",
+        f"For the chips of a {plain(system(RUNNING.system).name)} that compute in {RUNNING.precision.upper()},"
+        " and a short prompt: computing a long one again costs more. A larger KV cache makes keeping more expensive"
+        " everywhere. More active parameters make computing again more expensive. Set the time to some 20 seconds, or"
+        " to 3 hours, and another place wins. HBM is charged the whole rent of its GPUs, the others the price of the"
+        " bare device, without its server or power.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(2,),
     )

@@ -228,7 +228,11 @@ context_implied = Formula(
     context_balanced * (output_price / input_price - symbol("batch_critical") / batch),
     "token/sequence",
     "if input is priced by compute and output by memory traffic, their ratio reveals the mean context of decode",
-    ("prices follow costs by one factor", "prefill is bound by compute, decode by memory"),
+    (
+        "prices follow costs by one factor",
+        "prefill is bound by compute, decode by memory",
+        "attention's own FLOPs are left out",
+    ),
     DERIVED,
     conditions=(Le(symbol("batch_critical") / batch, output_price / input_price),),
 )
@@ -238,7 +242,11 @@ decode_mfu = Formula(
     Min(1, input_price / output_price),
     "1",
     "if output costs five times as much as input, decode uses a fifth of the compute",
-    ("prices follow costs by one factor", "prefill reaches the peak"),
+    (
+        "prices follow costs by one factor",
+        "prefill reaches the peak",
+        "a token takes as much compute as output as it takes as input",
+    ),
     lecture("1:45:11"),
 )
 

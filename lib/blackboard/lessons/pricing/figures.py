@@ -156,62 +156,6 @@ def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str
     )
 
 
-PATHS = (  # two cards of each provider, the earlier first
-    ("claude-opus-4.6@2026-02-05", "claude-opus-4.6@2026-03-13"),
-    ("gemini-1.5-pro@2024-10-01", numbers.STEPPED),
-    ("gpt-4.1@2025-04-14", "gpt-5.5@2026-04-23"),
-)
-PATH_COLOURS = ("first", "second", "third")
-BEYOND = 1_000_000  # tokens, of the axis
-
-
-def step_or_not() -> Drawing:
-    """Price of input against context on two cards of three providers: one drops its step, one moves it, one brings it
-    in.
-    """
-    fig, rows = drawing.axes(5.0, 5.2, rows=len(PATHS), sharex=True)
-    phrases = [_path(*row) for row in zip(rows, PATHS, PATH_COLOURS, strict=True)]
-    rows[-1].set(xlim=(0, BEYOND), xlabel="tokens of input in a request")
-    rows[-1].set_xticks(range(0, BEYOND + 1, 200_000), ["0", *(f"{n} k" for n in range(200, 801, 200)), "1 M"])
-    fig.supylabel("input, $ per million tokens", fontsize=11)
-    return done(
-        fig,
-        "fig-steps",
-        "Steps are decisions: one provider dropped its step, one moved it, and one introduced it.",
-        f"Price of input in dollars per million tokens against the length of a request, 0 to {BEYOND:,} tokens, on"
-        f" two dated price lists each of {len(PATHS)} providers. {'; '.join(phrases)}. The step is a choice: one"
-        " provider dropped it, one moved it, one brought it in.",
-    )
-
-
-def _path(axes, ids: tuple[str, str], colour: str) -> str:
-    """Draw an earlier card dashed and a later one whole, each with its name; what they do, in words."""
-    cards, top = [catalogue.price(id) for id in ids], max(_input(catalogue.price(id), BEYOND) for id in ids)
-    for card, ls, tint, place in zip(cards, ((0, (4, 2)), "-"), ("muted", colour), (0.9, 0.66)):
-        edges = [0, *([card.above.tokens] * 2 if card.above else ()), BEYOND]
-        levels = [_input(card, 0)] * (2 if card.above else 1) + [_input(card, BEYOND)] * (2 if card.above else 1)
-        axes.plot(edges, levels, color=COLOURS[tint], ls=ls, lw=2.2, zorder=3 if ls == "-" else 4)
-        until = (
-            f", from {card.valid_from}"
-            if card is cards[1] or not card.valid_to
-            else f", {card.valid_from} to {card.valid_to}"
-        )
-        _listed(axes, [(f"{'– –' if tint == 'muted' else '—'} {card.model_name}{until}", tint)], place, 0)
-    axes.set(ylim=(0, 2.1 * top), yticks=[0, top / 2, top])
-    axes.yaxis.set_major_formatter("{x:g}")
-    return "; then ".join(f"{card.model_name} ({card.valid_from}) {_stepped(card)}" for card in cards)
-
-
-def _input(card: PriceCard, context: float) -> float:
-    return card.rates(context).input
-
-
-def _stepped(card: PriceCard) -> str:
-    if not card.above:
-        return f"${_input(card, 0):g} throughout"
-    return f"${_input(card, 0):g}, and ${_input(card, BEYOND):g} above {card.above.tokens:,} tokens"
-
-
 # --- how large a KV cache is ------------------------------------------------------------------------------------------
 
 CACHES = (
@@ -272,8 +216,8 @@ def kv_sizes() -> Drawing:
     return done(
         fig,
         "fig-kv-sizes",
-        f"Published models keep {min(times):,.0f} to {max(times):,.0f} times as many bytes per token as a step at"
-        " 200,000 tokens would imply for their own active parameters.",
+        "If cost really began to rise at 200,000 tokens, caches would be tiny: published models keep"
+        f" {min(times):,.0f} to {max(times):,.0f} times as many bytes per token.",
         _sizes_say(nets, low, high),
     )
 
@@ -414,7 +358,8 @@ def _ratios_say(cards: tuple[PriceCard, ...]) -> str:
         f"Price of output over price of input on {len(cards)} cards, dated {dates[0][:7]} to {dates[-1][:7]}, by"
         f" provider; hollow marks are not confirmed. They run from {found[0]:.2g} to {found[-1]:.2g}, {inside} of"
         f" them within the lecture's 3 to {RATIO}: {', '.join(spans)}. A second axis gives the MFU of decoding if"
-        f" prices were costs and prefill ran at the peak: {_mfu(found[0])} down to {_mfu(found[-1])}."
+        " prices were costs, prefill ran at the peak and both kinds of token took the same compute:"
+        f" {_mfu(found[0])} down to {_mfu(found[-1])}."
     )
 
 

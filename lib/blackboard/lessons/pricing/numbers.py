@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import date
 from functools import cache
 
-from blackboard.catalogue import MemoryTier, measurement, model, price, prices, system, tier
+from blackboard.catalogue import Chip, MemoryTier, measurement, model, price, prices, system, tier
 from blackboard.catalogue.prices import BytePrice
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.pricing import equations as eq
@@ -35,7 +35,6 @@ MTOK = factor("USD/megatoken")
 KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV may go, nearest first
 ENDS = {"5": FIVE, "1h": HOUR}
 MOST = 10_000  # sequences of a batch, at most: an example
-HIT_RATES = (50, 80, 95)  # percent
 KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 CALL = {"cached_read": 205_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
@@ -94,16 +93,18 @@ def paid_by_line() -> dict[str, float]:
 
 def bill() -> dict[str, str]:
     """One call of a coding agent, line by line, and without its longest line or its cache."""
-    lines, p, beyond = paid_by_line(), price(BILLED).usd_per_Mtok, price(BILLED).rates(PROMPT)
+    lines, beyond = paid_by_line(), price(BILLED).rates(PROMPT)
     paid = sum(lines.values())
     fresh = (PROMPT * beyond.input + CALL["output"] * beyond.output) / 1e6
     return {
         **{f"a_{name}": f"${usd:.5f}" for name, usd in lines.items()},
         "bill_paid": f"${paid:.3f}",
+        "bill_sum": f"({CALL['cached_read']:,} × ${beyond.cached_read:g} + {CALL['input']:,} ×"
+        f" ${beyond.cache_write_5min:.2f} + {CALL['output']:,} × ${beyond.output:.2f}) ÷ 1,000,000",
         "bill_later": f"${paid - lines['long']:.3f}",
         "bill_fresh": f"${fresh:.2f}",
         "bill_times": significant(fresh / paid, 2),
-        "dearest": f"{p.output / p.cached_read:.0f}",
+        "dearest": f"{beyond.output / beyond.cached_read:g}",
     }
 
 
@@ -142,6 +143,7 @@ def ratios() -> dict[str, str]:
         "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}",
         "ds_over": f"{found.context.mid / day['context_tokens'] - 1:.0%}",
         "ds_prefill_mfu": f"{prefill_mfu():.0%}",
+        **measured(),
         "same_least": f"{same[0]:.1f}",
         "same_most": f"{same[-1]:.1f}",
     }
@@ -154,6 +156,33 @@ def prefill_mfu() -> float:
     return 2 * model("deepseek-r1").n_active * misses / box.flops("fp8")
 
 
+def measured() -> dict[str, str]:
+    """USD of a million tokens on DeepSeek's own day: the least at the peak of its H800, what its nodes reached, and
+    R1's list price. Its hits are free here, and loading the weights is left out of the least.
+    """
+    [day] = measurement("deepseek_day6_production").records()
+    gpu, net, context = system("h800-8").chip, model("deepseek-r1"), day["context_tokens"]
+    second = day["rent_USD_per_GPU_per_hour"] / HOUR
+    compute = {kind: compute_time(context, kind, gpu) for kind in ("prefill", "decode")}
+    load = net.kv_bytes_per_token() * context / gpu.bandwidth
+    paid = day["gpus_per_node"] * second
+    cost = {
+        "floor": (compute["prefill"] * second, max(compute["decode"], load) * second),
+        "real": (
+            paid / (day["node_prefill_token_per_s"] * (1 - day["hit_rate"])),
+            paid / day["node_decode_token_per_s"],
+        ),
+    }
+    said, asked = {"day_context": f"{context:,}"}, [day[f"{kind}_price_USD_per_Mtoken"] for kind in ("input", "output")]
+    for name, (one, out) in cost.items():
+        said |= {f"day_in_{name}": usd(one), f"day_out_{name}": usd(out), f"day_ratio_{name}": f"{out / one:.1f}"}
+    return said | {
+        "day_in_list": f"${asked[0]:g}",
+        "day_out_list": f"${asked[1]:g}",
+        "day_ratio_list": f"{asked[1] / asked[0]:.1f}",
+    }
+
+
 # --- long contexts ----------------------------------------------------------------------------------------------------
 
 
@@ -164,6 +193,9 @@ def long() -> dict[str, str]:
     held = lambda context: group.held(context, VLLM) / group.read(context, VLLM)
     return {
         "far": f"{FAR:,}",
+        "dense_sum": f"{group.layers} × {FAR:,} × {group.entry(VLLM):g} B",
+        "sparse_sum": f"{group.layers} × ({FAR:,} × {group.key(VLLM):g} B + {group.top_k:,} × {group.entry(VLLM):g} B)",
+        "entry_bf16": f"{model('deepseek-v3').kv_bytes_per_token() / group.layers:,.0f}",
         "dense_read": pretty(dense, "byte"),
         "sparse_read": pretty(sparse, "byte"),
         "held_times": significant(held(FAR), 2),
@@ -194,14 +226,14 @@ def rack() -> dict[str, float]:
 
 
 @cache
-def cheapest() -> dict[str, float]:
+def cheapest(again: float) -> dict[str, float]:
     """How long each place is the cheapest for DeepSeek-V3's KV, in turn, s, by bisection; after the last it is
-    computed again.
+    computed again, at so many USD per token.
     """
     known = rack()
     cost: dict[str, Callable[..., float]] = {"hbm": lambda t: eq.hbm_hold(known, hold_time=t)}
     cost |= {name: lambda t, at=known | rented(tier(id)): eq.tier_cost(at, hold_time=t) for name, id in KINDS.items()}
-    cost["again"] = lambda t: eq.remat_cost(known)
+    cost["again"] = lambda t: again
     least = lambda t: min(cost, key=lambda name: cost[name](t))
     until, now = {}, 1e-3
     while (place := least(now)) != "again":
@@ -219,11 +251,13 @@ def places() -> dict[str, str]:
     kept = {name: known | rented(tier(id)) for name, id in KINDS.items()}
     hold = lambda name, time: usd(eq.tier_cost(kept[name], hold_time=time))
     return {
-        **{f"until_{name}": long_time(time) for name, time in cheapest().items()},
+        **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(CALL["cached_read"])).items()},
+        "until_short": long_time(cheapest(eq.remat_cost(known))["hdd"]),
         "fetch": usd(eq.tier_retrieve(kept["ssd"])),
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
+        "remat_cents": f"{significant(eq.remat_cost(known) / MTOK * 100, 2)} cents",
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"{name}_{end}": hold(name, time) for name in KINDS for end, time in ENDS.items()},
@@ -270,6 +304,19 @@ def attend_flop() -> dict[str, float]:
     return {"prefill": each, "decode": model(RUNNING.model).attention_flop(1)}
 
 
+def compute_time(context: float, kind: str, gpu: Chip | None = None) -> float:
+    """GPU seconds of a token's compute in prefill or decode after so many others: weights in FP8, attention in BF16."""
+    gpu = gpu or system(RUNNING.system).chip
+    return 2 * model(RUNNING.model).n_active / gpu.flops("fp8") + attend_flop()[kind] * context / gpu.flops("bf16")
+
+
+def expanded() -> float:
+    """GPU seconds for each new token of the call in which prefill expands the cached latents into keys and values."""
+    [group], gpu = model(RUNNING.model).attention, system(RUNNING.system).chip
+    each = 2 * group.layers * group.kv_rank * group.heads * (group.nope_dim + group.v_dim)
+    return each * CALL["cached_read"] / CALL["input"] / gpu.flops("bf16")
+
+
 def prefill_attention() -> float:
     """The context at which DeepSeek-V3's prefill takes as many FLOPs for attention as for the weights."""
     return eq.context_flop(n_active=model(RUNNING.model).n_active, attention_flop=attend_flop()["prefill"])
@@ -295,7 +342,7 @@ def output_time(context: float, batch: float) -> dict[str, float]:
     return {
         "weights": net.n_total / batch / gpu.bandwidth,
         "cache": net.kv_bytes_per_token() * context / gpu.bandwidth,
-        "compute": 2 * net.n_active / gpu.flops("fp8") + attend_flop()["decode"] * context / gpu.flops("bf16"),
+        "compute": compute_time(context, "decode"),
     }
 
 
@@ -315,39 +362,65 @@ def prompt_again(tokens: float) -> float:
     return least_input(tokens / 2)
 
 
-def times() -> dict[str, str]:
-    """GPU time of a token of input and of output at the end of the call's prompt, with the sums that a reader can
-    redo.
-    """
-    net, gpu, each = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()
-    [group] = net.attention
-    us = lambda s: f"{significant(s * 1e6, 4 if s > 1e-3 else 3)} µs"
-    new, out = input_time(PROMPT), output_time(PROMPT, fitting(PROMPT))
-    rate, load = pretty(gpu.flops("fp8"), "FLOP/s"), pretty(gpu.bandwidth, "byte/s")
-    heads = lambda wide: f"4 × {group.layers} × {group.heads} × {wide:g}"
+def microseconds(s: float) -> str:
+    return f"{significant(s * 1e6, 4 if s > 1e-3 else 3)} µs"
+
+
+def input_times() -> dict[str, str]:
+    """GPU time of a token of input at the end of the call's prompt, with the sums that a reader can redo."""
+    net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["prefill"], microseconds
+    [group], new = net.attention, input_time(PROMPT)
     return {
         "gpu_second": f"{rent().usd_per_chip_second * 100:.3f} cents",
+        "kv_sum": f"{group.layers} × {group.kv_rank + group.rope_dim} × 2 B = {net.kv_bytes_per_token():,.0f} B",
         "t_new": us(new["weights"]),
-        "t_new_sum": f"2 × {net.n_active / 1e9:.2f} × 10⁹ FLOP ÷ {rate}",
+        "t_new_sum": f"2 × {net.n_active / 1e9:.2f} × 10⁹ FLOP ÷ {pretty(gpu.flops('fp8'), 'FLOP/s')}",
         "t_attend": us(new["attend"]),
-        "t_attend_sum": f"{PROMPT:,} × {each['prefill'] / 1e6:.1f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
-        "att_flop_sum": heads(decompressed()),
-        "att_flop": f"{each['prefill'] / 1e6:.1f} million",
+        "t_attend_sum": f"{PROMPT:,} × {each / 1e6:.1f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
+        "att_flop_sum": f"4 × {group.layers} × {group.heads} × {decompressed():g}",
+        "att_flop": f"{each / 1e6:.1f} million",
+        "att_key": f"{group.nope_dim + group.rope_dim}",
+        "att_value": f"{group.v_dim}",
         "att_wide": f"{decompressed():g}",
         "att_equal": significant(prefill_attention(), 2),
+        "att_off": significant(1e6 / prefill_attention(), 2),
         "t_in": us(sum(new.values())),
         "in_floor": usd(least_input(PROMPT)),
+        "x_flat": significant(least_input(PROMPT) / least_input(1_000), 2),
+        "rise_in": significant(least_input(PROMPT) / least_input(50_000), 2),
+    }
+
+
+def output_times() -> dict[str, str]:
+    """GPU time of a token of output at the end of the call's prompt, beside that of a token of input."""
+    net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
+    [group], out, load = net.attention, output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
+    memory, compute, new = out["weights"] + out["cache"], out["compute"], compute_time(PROMPT, "prefill")
+    alone, weights = output_time(PROMPT, 1), pretty(net.n_total, "byte")
+    latents = (group.kv_rank + group.rope_dim, group.kv_rank)
+    return {
         "out_batch": f"{fitting(PROMPT):.0f}",
         "t_weights": us(out["weights"]),
-        "t_weights_sum": f"{pretty(net.n_total, 'byte')} ÷ {load} ÷ {fitting(PROMPT):.0f}",
+        "t_weights_sum": f"{weights} ÷ {load} ÷ {fitting(PROMPT):.0f}",
         "t_cache": us(out["cache"]),
         "t_cache_sum": f"{PROMPT:,} × {net.kv_bytes_per_token():,.0f} B ÷ {load}",
-        "t_compute": us(out["compute"]),
-        "t_out": us(out["weights"] + out["cache"]),
+        "in_memory": us((net.n_total / gpu.bandwidth + out["cache"]) / CALL["input"]),
+        "lat_key": f"{latents[0]}",
+        "lat_value": f"{latents[1]}",
+        "lat_flop_sum": f"4 × {group.layers} × {group.heads} × {sum(latents) / 2:g}",
+        "lat_flop": f"{each / 1e6:.1f} million",
+        "lat_more": significant(each / attend_flop()["prefill"], 2),
+        "expand": f"{expanded() / new:.0%}",
+        "t_latent": us(each * PROMPT / gpu.flops("bf16")),
+        "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
+        "t_compute": us(compute),
+        "t_out": us(memory),
         "out_floor": f"${least_output(PROMPT) / MTOK:.2f}",
-        "out_in": significant(least_output(PROMPT) / least_input(PROMPT), 2),
-        "out_in_compute": significant(out["compute"] / sum(new.values()), 2),
-        "rise_in": significant(least_input(PROMPT) / least_input(50_000), 2),
+        "out_alone": f"${(alone['weights'] + alone['cache']) * rent().usd_per_chip_second / MTOK:.0f}",
+        "out_in": significant(memory / new, 2),
+        "out_in_compute": significant(compute / new, 2),
+        "out_r": significant(memory / compute, 3),
+        "out_mfu": f"{compute / memory:.0%}",
         "rise_out": significant(least_output(PROMPT) / least_output(50_000), 2),
     }
 
@@ -364,10 +437,10 @@ def again() -> dict[str, str]:
         **{f"even_{name}": time(even(tokens)) for name, tokens in LENGTHS.items()},
         **{f"again_{name}": usd(prompt_again(tokens)) for name, tokens in LENGTHS.items()},
         "even_real": f"{even(cached) / prefill_mfu() / 3600:.1f} hours",
-        "flip_mfu": f"{even(LENGTHS['short']) / FIVE:.0%}",
         "share_sum": f"{cache:,.0f} B ÷ {pretty(gpu.hbm_bytes, 'byte')}",
         "t_hold": f"{cache / gpu.hbm_bytes * PAUSE * 1e6:.0f} µs",
-        "hbm_pause": usd(eq.hbm_hold(known, hold_time=PAUSE)),
+        "hbm_pause": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)}",
+        "hit_twice": f"{CALL['input'] / cached:.0%}",
     }
 
 
@@ -389,26 +462,26 @@ def drains() -> dict[str, str]:
 
 
 def writes() -> dict[str, str]:
-    """When a cache write pays: by uses of a prompt and by the share that hits; an hour against five minutes."""
+    """When a cache write pays, by the share that hits; an hour against five minutes."""
     p = price(BILLED).usd_per_Mtok
     read, ratios = p.cached_read / p.input, {"5": p.cache_write_5min / p.input, "1h": p.cache_write_1h / p.input}
-    uses = {kept: eq.uses_even(write_ratio=w, read_ratio=read) for kept, w in ratios.items()}
     even = {kept: eq.hit_rate_even(write_ratio=w, read_ratio=read) for kept, w in ratios.items()}
     hbm = rent().usd_per_chip_hour / (system(RUNNING.system).chip.hbm_bytes / 1e9)
     asked = eq.byte_rent(RUNNING.symbols(), premium=(p.cache_write_1h - p.input) * MTOK, hold_time=HOUR)
     return {
         **{f"write_{kept}": f"{w:g}" for kept, w in ratios.items()},
-        **{f"uses_{kept}": f"{n:.2f}" for kept, n in uses.items()},
-        **{f"least_{kept}": str(least_uses(n)) for kept, n in uses.items()},
+        **{
+            f"least_{kept}": str(least_uses(eq.uses_even(write_ratio=w, read_ratio=read))) for kept, w in ratios.items()
+        },
         **{f"share_{kept}": f"{share:.0%}" for kept, share in even.items()},
         **{f"share_sum_{kept}": f"({w:g} − 1) ÷ ({w:g} − {read:g})" for kept, w in ratios.items()},
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
-        **{f"at_{hit}_{kept}": f"{blend(w, read, hit / 100):.2f}" for kept, w in ratios.items() for hit in HIT_RATES},
+        **{f"at_half_{kept}": f"{blend(w, read, 0.5):.2f}" for kept, w in ratios.items()},
         "read": f"{read:g}",
         "misses_even": f"{misses_even():.0%}",
-        "calls_even": f"{int(CALL['cached_read'] / CALL['input'] * misses_even() / (1 - misses_even()))}",
         "misses_saved": f"{1 - misses_even():.0%}",
         "premium_5": f"${p.cache_write_5min - p.input:g}",
+        "per_minute": f"${(p.cache_write_5min - p.input) / FIVE * 60:.2f}",
         "over_1h": significant(asked / factor("USD/GB/h") / hbm, 2),
     }
 
@@ -449,11 +522,16 @@ def whole() -> dict[str, str]:
     found, ds = implied(price(CARD)), measurement("deepseek_day6_production").records()[0]
     open_card = price("deepseek-v3@2025-02-08")
     v3, over = implied(open_card), {name: lines[name] / cost for name, cost in least.items()}
+    beyond = price(BILLED).rates(PROMPT)
+    asked = {name: over[name] * getattr(beyond, name) / getattr(p, name) for name in ("input", "output", "cached_read")}
+    open_gpu, open_rent = machine(open_card)
     return {
-        **{f"l_{name}": f"${cost:.5f}" for name, cost in least.items()},
+        **{f"l_{name}": f"${cost:.4f}" for name, cost in least.items()},
         **{f"x_{name}": significant(times, 2) for name, times in over.items()},
         "x_least": significant(min(over.values()), 2),
         "x_most": significant(max(over.values()), 2),
+        "x_paid_least": significant(min(asked.values()), 2),
+        "x_paid_most": significant(max(asked.values()), 2),
         "l_all": f"${sum(least.values()):.4f}",
         "x_all": significant(sum(lines.values()) / sum(least.values()), 2),
         "x_short": significant(p.input * MTOK / eq.remat_cost(rack()), 3),
@@ -461,7 +539,8 @@ def whole() -> dict[str, str]:
         "margin_real": significant(found.margin.mid * round(prefill_mfu(), 2), 2),
         "margin_ds": significant(v3.margin.mid, 2),
         "ds_in": f"${open_card.usd_per_Mtok.input:.2f}",
-        "ds_rent": f"${machine(open_card)[1] * HOUR:g}",
+        "ds_rent": f"${open_rent * HOUR:g}",
+        "ds_peak": pretty(open_gpu.chip.flops("fp8"), "FLOP/s"),
         "day_ratio": significant(ds["revenue_USD_per_day"] / ds["cost_USD_per_day"], 3),
         "day_cost": f"${ds['cost_USD_per_day']:,}",
         "day_revenue": f"${ds['revenue_USD_per_day']:,}",
@@ -471,4 +550,4 @@ def whole() -> dict[str, str]:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     bills = bill() | cards() | whole() | writes()
-    return bills | step_of_price() | ratios() | long() | places() | times() | again() | drains()
+    return bills | step_of_price() | ratios() | long() | places() | input_times() | output_times() | again() | drains()
