@@ -233,6 +233,7 @@ def optimum() -> dict[str, str]:
     size, served = SARDANA
     own = law("Sardana"), as_good("Sardana", size)
     found = {
+        "equal_lost": f"{equal_over(FITS['besiroglu'], BOARD['decode_efficiency']) - 1:.0%}",
         "table_least": f"{min(paper):.0f}",
         "table_most": f"{max(paper):.0f}",
         "sardana_size": f"{simulation.best(own[1], served, own[0]).n_active / 1e9:.1f} billion",

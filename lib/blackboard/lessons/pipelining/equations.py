@@ -136,7 +136,7 @@ token_time = Formula(
     "s",
     "a token passes all stages one after another, so splitting the model saves no time, and hops come on top: P in"
     " decoding, P − 1 in a single forward pass",
-    ("enough micro-batches, none waits for another",),
+    ("no more micro-batches than fill the pipeline, so that none waits for another",),
     lecture("1:15:13"),
     typeset=Add(t_step, Mul(hops, hop_time, evaluate=False), evaluate=False),
 )

@@ -103,6 +103,7 @@ def bill() -> dict[str, str]:
         f" ${beyond.cache_write_5min:.2f} + {CALL['output']:,} × ${beyond.output:.2f}) ÷ 1,000,000",
         "bill_later": f"${paid - lines['long']:.3f}",
         "bill_fresh": f"${fresh:.2f}",
+        "bill_rewritten": f"${(PROMPT * beyond.cache_write_5min + CALL['output'] * beyond.output) / 1e6:.2f}",
         "bill_times": significant(fresh / paid, 2),
         "dearest": f"{beyond.output / beyond.cached_read:g}",
     }
