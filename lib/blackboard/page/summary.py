@@ -129,8 +129,9 @@ def card(formula: Formula) -> str:
 
 
 def _letters(formula: Formula) -> str:
-    """The letters of a formula with meaning and unit, folded."""
-    used = [formula.symbol, *sorted(formula.expr.free_symbols, key=str)]
+    """The letters of a formula as it is printed, with meaning and unit, folded."""
+    printed = formula.expr if formula.typeset is None else formula.typeset
+    used = [formula.symbol, *sorted(printed.free_symbols - {formula.symbol}, key=str)]
     rows = [(_math(each), notation.lookup(each.name)) for each in used]
     units_of = lambda row: f" · {html.escape(units.write_unit(row.unit))}" if row.unit != "1" else ""
     listed = "".join(f"<li>{letter} {html.escape(row.description)}{units_of(row)}</li>" for letter, row in rows)

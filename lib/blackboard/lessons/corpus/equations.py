@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sympy import Add, Expr, Function, Le, Max, Min, exp
+from sympy import Add, Expr, Function, Le, Max, Min, Symbol, exp
 
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.lessons.batching.equations import batch, context
@@ -22,7 +22,7 @@ from blackboard.lessons.overtraining.equations import (
     size_power,
     times,
 )
-from blackboard.notation import declare, lookup, result
+from blackboard.notation import declare, lookup, result, symbol
 
 if TYPE_CHECKING:
     from sympy.printing.latex import LatexPrinter
@@ -181,6 +181,11 @@ worth = lambda there: data_worth.typed.subs(unique_tokens, there)
 
 class WorthOf(Function):
     """The worth of a run over so many different tokens, printed by its letter: written out, it hides the idea."""
+
+    @property
+    def free_symbols(self) -> set[Symbol]:
+        """The letter that is printed is one of them."""
+        return super().free_symbols | {symbol("data_worth")}
 
     def doit(self, **hints: bool) -> Expr:
         """The worth written out."""

@@ -239,6 +239,11 @@ def _largest_gap(outcome: dict, target: dict) -> float:
     return max(abs(outcome.get(token, 0) - chance) for token, chance in target.items())
 
 
+def _raised(power: int) -> str:
+    """An exponent as it stands above the line."""
+    return str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
 def _what_is_proved(trials: Sequence[Trial]) -> str:
     """The result of the proof, over all cases."""
     proofs = [trial for trial in trials if _by_the_rules(trial)]
@@ -247,7 +252,7 @@ def _what_is_proved(trials: Sequence[Trial]) -> str:
     changed = sum(not _same_chances(trial.got, trial.args[1]) for trial in others)
     return (
         f"With `keep_chance` and `replacement`, {len(proofs)} pairs of distributions all gave the target's, with"
-        f" differences below 1e{math.ceil(math.log10(off))}, which is rounding. With other rules, {changed} of"
+        f" differences below 10{_raised(math.ceil(math.log10(off)))}, which is rounding. With other rules, {changed} of"
         f" {len(others)} did not."
     )
 
