@@ -77,10 +77,12 @@ def test_a_choice_is_answered_and_kept_in_the_address(opened):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_worked_question_loads_with_one_click(opened, name):
+    linked = opened(planner.address(name)).locator("#plan").evaluate(FIELDS)
     page = opened()
     page.locator("a.planner-example").nth(NAMES.index(name)).click()
-    clicked = page.locator("#plan").evaluate(FIELDS)
-    assert opened(planner.address(name)).locator("#plan").evaluate(FIELDS) == clicked
+    page.wait_for_function(
+        f"linked => JSON.stringify(({FIELDS})(document.querySelector('#plan'))) === JSON.stringify(linked)", arg=linked
+    )
     assert page.locator(".planner-refused").count() == 0 and speed(page) > 1
 
 
