@@ -97,7 +97,11 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
         "sum(box.end - box.start for box in self.rows[device])",
         "sum(box.end for box in self.rows[device])",
     ),
-    (LIB + "lessons/pipelining/numbers.py", "boxes = math.ceil(3e12 / box)", "boxes = math.floor(3e12 / box)"),
+    (
+        LIB + "lessons/pipelining/numbers.py",
+        "boxes, kept = math.ceil(3e12 / box)",
+        "boxes, kept = math.floor(3e12 / box)",
+    ),
     (
         LIB + "lessons/overtraining/equations.py",
         "rl_flop * n_active * rl_tokens / decode_efficiency",
@@ -205,7 +209,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     ("book/_static/site.js", "SHOW_SEARCH_SUMMARY = false", "SHOW_SEARCH_SUMMARY = true"),
     ("book/_static/site.js", 'box.className = "table-box";', 'box.className = "";'),
     # the build
-    ("tools/build.py", "SITE.rename(old)", "shutil.rmtree(SITE)"),
+    ("tools/build.py", "site.rename(old)", "shutil.rmtree(site)"),
     ("tools/build.py", '"nitpicky": True', '"nitpicky": False'),
     (
         "tools/html_fixes.py",
