@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from docutils import nodes
 from math_core import LatexError, LatexToMathML
+from quotes import change_texts
 from sphinx.util import logging
 
 CONVERTER = LatexToMathML(fancy_error=False)
@@ -81,11 +82,7 @@ def _set_typed(found):
 
 def set_strings(data):
     """Data as JSON has it, with the formulas in its texts set."""
-    if isinstance(data, dict):
-        return {name: set_strings(each) for name, each in data.items()}
-    if isinstance(data, list | tuple):
-        return [set_strings(each) for each in data]
-    return set_formulas(data) if isinstance(data, str) else data
+    return change_texts(data, set_formulas)
 
 
 # --- In the pages --------------------------------------------------------------------------------------------------

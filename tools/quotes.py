@@ -30,14 +30,17 @@ def curl_quotes(text):
 def curl_problem(data):
     """The data of problems with curly quotes in what a reader sees."""
     if isinstance(data, dict):
-        return {name: curl_all(each) if name in TEXTS else curl_problem(each) for name, each in data.items()}
+        return {
+            name: change_texts(each, curl_quotes) if name in TEXTS else curl_problem(each)
+            for name, each in data.items()
+        }
     return [curl_problem(each) for each in data] if isinstance(data, list | tuple) else data
 
 
-def curl_all(data):
-    """Curly quotes in all texts of a list or dictionary."""
+def change_texts(data, change):
+    """Data as JSON has it, with all its texts changed."""
     if isinstance(data, dict):
-        return {name: curl_all(each) for name, each in data.items()}
+        return {name: change_texts(each, change) for name, each in data.items()}
     if isinstance(data, list | tuple):
-        return [curl_all(each) for each in data]
-    return curl_quotes(data) if isinstance(data, str) else data
+        return [change_texts(each, change) for each in data]
+    return change(data) if isinstance(data, str) else data

@@ -34,6 +34,14 @@ def write_powers(text: str) -> str:
     return _EXPONENT.sub(lambda found: f"{found[1]} × 10<sup>{int(found[2])}</sup>", text)
 
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def superscript(number: int | str) -> str:
+    """A whole number as it stands above the line: ⁻¹⁵."""
+    return str(number).translate(_RAISED)
+
+
 def curl(text: str) -> str:
     """Apostrophes as the prose has them, which MyST sets."""
     return text.replace("'", "’")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from blackboard.page.summary import Page
+from blackboard.text import superscript
 
 _NOTE = re.compile(r"<sup><a .*?</sup>")
 _TAG = re.compile(r"<[^>]+>")
@@ -34,12 +35,9 @@ def data_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]
     )
 
 
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
 def plain(head: str) -> str:
     """A head without its tags; what they raise stays raised."""
-    return _TAG.sub("", re.sub(r"<sup>(\d+)</sup>", lambda found: found[1].translate(_RAISED), head))
+    return _TAG.sub("", re.sub(r"<sup>(\d+)</sup>", lambda found: superscript(found[1]), head))
 
 
 def _number(is_one: bool) -> str:

@@ -66,11 +66,16 @@ class WithAttention(NamedTuple):
     balanced: float
 
 
-def with_attention(slower: float, context: float = RUNNING.context) -> WithAttention:
+def attention_time(slower: float) -> float:
+    """Seconds of attention for each token of context, `slower` times slower than the weights' format."""
+    return slower * model(RUNNING.model).attention_flop(1) / RUNNING.symbols()["flops"]
+
+
+def with_attention(slower: float) -> WithAttention:
     """With attention `slower` times slower than the weights' format; 0 leaves it out."""
     each = {"compute": eq.compute_time(RUNNING, batch=1), "kv": eq.kv_time(RUNNING, batch=1)}
-    attend = slower * model(RUNNING.model).attention_flop(1) / RUNNING.symbols()["flops"]
-    token = each["compute"] + context * attend
+    attend = attention_time(slower)
+    token = each["compute"] + RUNNING.context * attend
     floor = max(token, each["kv"]) * RUNNING.symbols()["chips"] * LECTURE_RENT / HOUR
     balanced = each["compute"] / (each["kv"] / RUNNING.context - attend)
     return WithAttention(token, eq.weight_time(RUNNING) / (token - each["kv"]), floor, balanced)
@@ -248,7 +253,7 @@ def train() -> dict[str, str]:
         "long": f"{LONG:,}",
         "long_kv": pretty(LONG * known["kv_bytes_per_token"], "byte"),
         "full": significant(full, 3),
-        "full_compute": pretty(full * with_attention(1, LONG).token, "s", 2),
+        "full_compute": pretty(eq.compute_time(RUNNING, batch=full) + full * LONG * attention_time(1), "s", 2),
         "full_slower": significant(full_step / card_step, 1),
         "full_cheaper": f"{1 - (full_step / full) / (card_step / standard):.0%}",
         "worst": ms(eq.worst_latency(interval=INTERVAL)),

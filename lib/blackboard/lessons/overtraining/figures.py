@@ -79,16 +79,17 @@ def valleys() -> Drawing:
     """Loss against size at three budgets of training, by the repaired fit: too small, just right, too large."""
     fig, axes = drawing.axes(5.4, 3.8)
     known = numbers.law(REFIT)
-    own = eq.pretrain_compute(n_active=numbers.CHINCHILLA["n_active"], pretrain_tokens=numbers.CHINCHILLA["tokens"])
     sizes, each = np.geomspace(1e9, 2e12, 301), []
     for (name, times), colour in zip(BUDGETS.items(), CATEGORIES):
-        budget = times * own
-        at_size = lambda n, budget=budget: eq.law_loss(known, n_active=n, pretrain_tokens=budget / 6 / n)
+        budget = times * numbers.chinchilla_budget()
+        tokens = lambda n, budget=budget: numbers.tokens_of(c_pretrain=budget, n_active=n)
+        at_size = lambda n, tokens=tokens: eq.law_loss(known, n_active=n, pretrain_tokens=tokens(n))
         best = eq.best_size(known, compute_budget=budget)
-        each.append(f"{name} {budget / 6 / best**2:.0f}, at {_counted(best)}")
+        ratio = f"{tokens(best) / best:.0f}"
+        each.append(f"{name} {ratio}, at {_counted(best)}")
         axes.plot(sizes, at_size(sizes), color=COLOURS[colour])
         axes.plot(best, at_size(best), "o", color=COLOURS[colour], ms=8)
-        beside(axes, f"{budget / 6 / best**2:.0f} each", (best, at_size(best)), (0, 8), colour, ha="center")
+        beside(axes, f"{ratio} each", (best, at_size(best)), (0, 8), colour, ha="center")
         beside(axes, name, (sizes[-1], at_size(sizes[-1])), (4, 0), colour, va="center")
     axes.set(xscale="log", xlim=(1e9, 2e12), xlabel="parameters (log scale)", ylabel="loss")
     axes.set_ylim(axes.get_ylim()[0] - 0.05, None)

@@ -35,7 +35,6 @@ LARGE = 100e9  # stored parameters, from which on we call a model large
 CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashcards
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
-CHINCHILLA = {"n_active": 70e9, "tokens": 1.4e12}  # the model that the rule is named after
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
 SMALL = (
     "llammlein-120m",
@@ -263,15 +262,26 @@ def two_models_table() -> Page:
     return table("Two equally good models, with bills in 10²⁴ FLOPs at the rate of training", heads, rows)
 
 
+def chinchilla_budget() -> float:
+    """FLOPs in which the model that the rule is named after was trained."""
+    [row] = (p for p in placed() if p.name == "Chinchilla 70B")
+    return eq.pretrain_compute(n_active=row.n_active, pretrain_tokens=row.tokens)
+
+
+tokens_of = eq.pretrain_compute.solve("pretrain_tokens")  # what a budget leaves for a size
+
+
 def valley() -> dict[str, str]:
     """Where the rule of 20 comes from, and how flat the valley is around it."""
     known, gpt = law(FITS["besiroglu"]), model("gpt-3-175b")
     spent = eq.pretrain_compute(n_active=gpt.n_active, pretrain_tokens=gpt.training_tokens)
-    ruled = math.sqrt(spent / (6 * PRESCRIBED))
-    own = eq.pretrain_compute(n_active=CHINCHILLA["n_active"], pretrain_tokens=CHINCHILLA["tokens"])
+    ruled, own = math.sqrt(tokens_of(c_pretrain=spent, n_active=1) / PRESCRIBED), chinchilla_budget()
     size = eq.best_size(known, compute_budget=own)
-    loss = eq.law_loss(known, n_active=size, pretrain_tokens=own / 6 / size)
-    more = lambda share: 6 * share * size * eq.tokens_for_loss(known, n_active=share * size, loss=loss) / own - 1
+    loss = eq.law_loss(known, n_active=size, pretrain_tokens=tokens_of(c_pretrain=own, n_active=size))
+    trained = lambda n: eq.pretrain_compute(
+        n_active=n, pretrain_tokens=eq.tokens_for_loss(known, n_active=n, loss=loss)
+    )
+    times = lambda share: trained(share * size) / own
     return {
         "gpt_size": f"{gpt.n_active / 1e9:.0f} billion",
         "gpt_tokens": f"{gpt.training_tokens / 1e9:.0f} billion",
@@ -279,8 +289,8 @@ def valley() -> dict[str, str]:
         "gpt_work": f"{significant(spent / 1e23, 3)}·10²³",
         "gpt_ruled": f"{ruled / 1e9:.0f} billion",
         "gpt_times": significant(gpt.n_active / ruled, 2),
-        "half_more": f"{more(1 / 2):.0%}",
-        "quarter_times": significant(1 + more(1 / 4), 2),
+        "half_more": f"{times(1 / 2) - 1:.0%}",
+        "quarter_times": significant(times(1 / 4), 2),
         "rounded": f"{ROUNDED / 1e12:.0f} trillion",
     }
 

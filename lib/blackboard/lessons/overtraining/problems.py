@@ -34,6 +34,7 @@ from blackboard.problem import (
     wrong,
 )
 from blackboard.search import find_minimum, find_root
+from blackboard.text import superscript
 from blackboard.units import dimension, factor, pretty, significant
 
 COUNT = "Estimate what any training run takes, in FLOPs, hours and dollars."
@@ -51,7 +52,7 @@ SIX = "Training takes 6 FLOPs for each active parameter and token, generating ta
 def tens(flop: float) -> str:
     """FLOPs with a power of ten, for numbers that no prefix suits."""
     digits, power = f"{flop:.3e}".split("e+")
-    return f"{digits}·10{power.translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))} FLOP"
+    return f"{digits}·10{superscript(power)} FLOP"
 
 
 # --- a guess ---------------------------------------------------------------------------------------------------------

@@ -66,13 +66,13 @@ def bill() -> Drawing:
     """One call of a coding agent, line by line: what it is for, and its share of the bill."""
     fig, axes = drawing.axes(5.0, 3.9)
     paid, p, tokens = numbers.paid_by_line(), catalogue.price(numbers.BILLED).usd_per_Mtok, numbers.CALL
-    total = sum(paid.values())
+    total, dearer = sum(paid.values()), catalogue.price(numbers.BILLED).above
     asked = {
         "input": f"{tokens['input']:,} at \\${p.input:g}",
         "output": f"{tokens['output']:,} at \\${p.output:g}",
         "cached_read": f"{tokens['cached_read']:,} at \\${p.cached_read:.2f}",
         "write": f"{tokens['input']:,} at \\${p.cache_write_5min - p.input:g} more",
-        "long": "input, hits ×2, output ×1.5",
+        "long": f"input, hits ×{dearer.input_multiplier:g}, output ×{dearer.output_multiplier:g}",
     }
     for row, (line, (name, colour)) in enumerate(LINES.items()):
         axes.barh(-row, paid[line], 0.36, color=COLOURS[colour])

@@ -12,6 +12,7 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility.equations import KEPT
 from blackboard.page.summary import Page, table
+from blackboard.text import superscript
 from blackboard.units import pretty, significant
 
 DENSE = "llama-3.1-405b"  # whose layers are alike
@@ -24,7 +25,7 @@ def power(value: float) -> str:
     """A rounding error in words, as 10⁻⁸: the nearest power of ten, since its digits differ between processors."""
     if 0.01 <= value < 100:
         return significant(value, 1)
-    return "10" + str(round(math.log10(value))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return "10" + superscript(round(math.log10(value)))
 
 
 def _network() -> Any:

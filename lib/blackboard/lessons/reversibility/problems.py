@@ -33,6 +33,7 @@ from blackboard.problem import (
     v,
     wrong,
 )
+from blackboard.text import superscript
 
 FEISTEL = "Invert a function whose parts have no inverse."
 SPREAD = "Measure how a small change spreads, and show why an untrained network is a poor cipher."
@@ -1093,14 +1094,13 @@ slower = Quantity(
 )
 
 FORMATS = {"float32": 24, "float16": 11, "bfloat16": 8}  # significant bits
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LAYERS_FOR = eq.difference.solve("depth")
 
 
 def rounded(values: Values) -> Values:
     """A drawn number format's rounding error, and the layers' gain."""
     bits = FORMATS[values["format"]]
-    return {"bits": bits, "error": "2" + f"-{bits}".translate(RAISED), "rounding": 2.0**-bits, "difference": 1.0}
+    return {"bits": bits, "error": "2" + superscript(-bits), "rounding": 2.0**-bits, "difference": 1.0}
 
 
 def lost(values: Values) -> float:

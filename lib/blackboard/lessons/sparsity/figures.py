@@ -66,7 +66,7 @@ CLAIMED = " at 50 PF"
 
 def _short(chip: catalogue.Chip) -> str:
     """A chip's name without its vendor, its socket and its rack; a rate that is only claimed stays in it."""
-    claimed = CLAIMED if CLAIMED.split()[1] in chip.name else ""
+    claimed = CLAIMED if CLAIMED.removeprefix(" at ") in chip.name else ""
     name = re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) ", "", plain(chip.name))
     return re.sub(r"(?<!A100) SXM\d?( \d+GB)?$| SXM\d?| NVL72$|, Kyber rack$|^Vera | Trillium$", "", name) + claimed
 

@@ -13,6 +13,7 @@ from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees
 from blackboard.lessons.pricing.equations import memory_ratio_of
 from blackboard.lessons.speculation import equations as eq
+from blackboard.text import superscript
 
 # --- keep -------------------------------------------------------------------------------------------------------------
 
@@ -239,11 +240,6 @@ def _largest_gap(outcome: dict, target: dict) -> float:
     return max(abs(outcome.get(token, 0) - chance) for token, chance in target.items())
 
 
-def _raised(power: int) -> str:
-    """An exponent as it stands above the line."""
-    return str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
 def _what_is_proved(trials: Sequence[Trial]) -> str:
     """The result of the proof, over all cases."""
     proofs = [trial for trial in trials if _by_the_rules(trial)]
@@ -252,8 +248,8 @@ def _what_is_proved(trials: Sequence[Trial]) -> str:
     changed = sum(not _same_chances(trial.got, trial.args[1]) for trial in others)
     return (
         f"With `keep_chance` and `replacement`, {len(proofs)} pairs of distributions all gave the target's, with"
-        f" differences below 10{_raised(math.ceil(math.log10(off)))}, which is rounding. With other rules, {changed} of"
-        f" {len(others)} did not."
+        f" differences below 10{superscript(math.ceil(math.log10(off)))}, which is rounding. With other rules,"
+        f" {changed} of {len(others)} did not."
     )
 
 
