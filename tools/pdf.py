@@ -32,31 +32,31 @@ def write_cover():
     )
 
 
-def write_entry(target, title, inner=""):
-    """A line of the contents; its page number is entered after the first print."""
-    return f"<li><a href='#{target}'><span>{escape(title)}</span><span class='number'></span></a>{inner}</li>"
+def write_entry(target, title, numbers, inner=""):
+    """A line of the contents, with its page's number where that is known."""
+    number = f"<span class='number'>{numbers.get(target, '')}</span>"
+    return f"<li><a href='#{target}'><span>{escape(title)}</span>{number}</a>{inner}</li>"
 
 
-def write_list(contents):
+def write_list(contents, numbers):
     """The contents, lessons with their sections."""
     html = "<nav class='contents'><h1>Contents</h1>"
     for caption, pages in contents:
         entries = ""
         for stem, title, sections in pages:
-            inner = "".join(write_entry(*section) for section in sections)
-            entries += write_entry(stem, title, f"<ol>{inner}</ol>" if inner else "")
+            inner = "".join(write_entry(*section, numbers) for section in sections)
+            entries += write_entry(stem, title, numbers, f"<ol>{inner}</ol>" if inner else "")
         html += (f"<h2>{escape(caption)}</h2>" if caption else "") + f"<ol>{entries}</ol>"
     return html + "</nav>"
 
 
-def write_document(site):
+def write_document(site, articles, numbers):
     """The whole book as one page of HTML."""
-    articles = chapters(site)
     return DOCUMENT.format(
         title=escape(edition()["title"]),
         style=style(site, "book.css", "print.css"),
         cover=write_cover(),
-        contents=write_list(write_contents(articles)),
+        contents=write_list(write_contents(articles), numbers),
         chapters="".join(map(str, articles.values())),
     )
 
@@ -68,20 +68,17 @@ def number_pages(printed):
     return {name.removeprefix("/"): reader.get_destination_page_number(place) + 1 for name, place in places}
 
 
-def print_document(page):
-    """The print, with the page numbers of a first one in the contents."""
-    page.emulate_media(media="print", color_scheme="light")
-    too_wide = page.evaluate((FORMS / "fit.js").read_text("utf8"))
-    if too_wide:
-        sys.exit("These do not fit the page:\n" + "\n".join(too_wide))
-    draw = lambda: page.pdf(prefer_css_page_size=True, print_background=True, tagged=True, outline=True)
-    page.evaluate(
-        """numbers => document.querySelectorAll(".contents a").forEach(link => {
-            link.querySelector(".number").textContent = numbers[decodeURIComponent(link.hash.slice(1))];
-        })""",
-        number_pages(draw()),
-    )
-    return draw()
+def print_document(site, document, **options):
+    """A print, and the document's headings. Each print opens it anew: Chromium breaks a page that it prints a second
+    time into other pages.
+    """
+    with open_document(site, document) as page:
+        page.emulate_media(media="print", color_scheme="light")
+        too_wide = page.evaluate((FORMS / "fit.js").read_text("utf8"))
+        if too_wide:
+            sys.exit("These do not fit the page:\n" + "\n".join(too_wide))
+        printed = page.pdf(prefer_css_page_size=True, print_background=True, **options)
+        return printed, page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(head => head.innerText)")
 
 
 def mend_outline(entry, titles):
@@ -107,9 +104,11 @@ def date_print(printed, headings):
 
 def make(site, target):
     """Print the site's pages into one file."""
-    with open_document(site, write_document(site)) as page:
-        printed = print_document(page)
-        headings = page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(head => head.innerText)")
+    articles = chapters(site)
+    numbers = number_pages(print_document(site, write_document(site, articles, {}))[0])
+    printed, headings = print_document(site, write_document(site, articles, numbers), tagged=True, outline=True)
+    if number_pages(printed) != numbers:
+        sys.exit("The pages that the contents name are not those that were printed.")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(date_print(printed, headings))
 

@@ -24,9 +24,10 @@ BUILD = ROOT / "_build"
 FORMS = ROOT / "tools" / "forms"  # style sheets and scripts
 PREFACE = "About this book"
 FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; hints and solutions; the planner's form
-    "script, style, link, noscript, button, svg, a.headerlink, details.hide, .chart-live, .toctree-wrapper, "
+    "link, button, a.headerlink, details.hide, .chart-live, .toctree-wrapper, "
     ".practice-item > summary, .card-letters, .lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner"
 )
+NOT_TEXT = r"<(script|style|svg|noscript)\b.*?</\1>"
 ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page
 HOW_IT_READS = (
     "This edition is made from the book's site and holds its lessons and reference pages. Charts that have sliders on "
@@ -64,7 +65,9 @@ def anchor(stem, fragment=""):
 
 def read_article(site, name):
     """What one reads of a page, as a section of the one document."""
-    article = BeautifulSoup((site / f"{name}.html").read_text("utf8"), "html.parser").find("article")
+    page = (site / f"{name}.html").read_text("utf8")
+    written = re.sub(NOT_TEXT, "", page[page.index("<article") : page.rindex("</article>")], flags=re.DOTALL)
+    article = BeautifulSoup(written, "html.parser").article  # a parser that reads all of the page takes twice as long
     article.name, article.attrs = "section", {"class": "chapter", "id": Path(name).stem}
     for dropped in article.select(FOR_SCREENS):
         dropped.decompose()
