@@ -215,37 +215,24 @@ def _wired(axes, left: float, chips: int, most: int) -> str:
 
 # --- traffic ----------------------------------------------------------------------------------------------------------
 
-# of the layer that the page runs and counts: racks, GPUs of each, experts, tokens of a GPU, its width
-RACKS, PER_RACK, EXPERTS, TOKENS, NARROW = 2, 8, 64, 64, 32
-
-
-def _counted() -> moe.Traffic:
-    """The dispatch of the layer that the page runs, one copy per chosen expert; copies are of the running model's
-    width.
-    """
-    net, gpus = catalogue.model(RUNNING.model), RACKS * PER_RACK
-    router = moe.Layer.random(NARROW, 16, EXPERTS, net.moe.active, seed=2)
-    chosen = router.route(np.random.default_rng(1).standard_normal((gpus * TOKENS, NARROW))).experts
-    row_bytes = net.d_model * numbers.EXAMPLE["dispatch_bytes"]
-    return simulation.traffic(chosen, moe.place(EXPERTS, gpus), row_bytes)
-
 
 def traffic_matrix() -> Drawing:
     """Bytes from GPU to GPU of one layer's dispatch, counted copy by copy; about half of them leave the rack."""
     fig, axes = drawing.axes(5.0, 4.4)
-    sent, gpus, top_k = _counted(), RACKS * PER_RACK, catalogue.model(RUNNING.model).moe.active
+    sent, net, racks, each = numbers.counted(), catalogue.model(RUNNING.model), numbers.RACKS, numbers.PER_RACK
+    gpus, top_k = racks * each, net.moe.active
     shade = LinearSegmentedColormap.from_list("bytes", ["white", COLOURS["muted"]])
     image = axes.imshow(sent.matrix / KB, cmap=shade, vmin=0, extent=(0.5, gpus + 0.5, gpus + 0.5, 0.5))
-    for edge in np.arange(1, RACKS) * PER_RACK + 0.5:
+    for edge in np.arange(1, racks) * each + 0.5:
         axes.axhline(edge, color=COLOURS[OUT], lw=3)
         axes.axvline(edge, color=COLOURS[OUT], lw=3)
-    out, card = sent.leaving(RACKS), {"facecolor": "white", "edgecolor": "none", "alpha": 0.9, "pad": 3}
-    for row in range(RACKS):
-        for column in range(RACKS):
+    out, card = sent.leaving(racks), {"facecolor": "white", "edgecolor": "none", "alpha": 0.9, "pad": 3}
+    for row in range(racks):
+        for column in range(racks):
             word, colour = ("stays", UP) if row == column else ("leaves", OUT)
-            middle = (np.array([column, row]) + 0.5) * PER_RACK + 0.5
+            middle = (np.array([column, row]) + 0.5) * each + 0.5
             axes.text(*middle, word, color=COLOURS[colour], ha="center", va="center", bbox=card, weight="bold")
-    ticks = [1, PER_RACK, PER_RACK + 1, gpus]
+    ticks = [1, each, each + 1, gpus]
     axes.set(xlabel="to GPU", ylabel="from GPU", xticks=ticks, yticks=ticks)
     axes.set_title(f"{100 * out:.1f}% of the bytes leave their rack", loc="left")
     axes.grid(visible=False)
@@ -256,10 +243,11 @@ def traffic_matrix() -> Drawing:
         "fig-traffic-matrix",
         "With experts spread over two racks, half of all bytes leave their rack. Each cell counts what one GPU sends to"
         " another.",
-        f"Heat map of the bytes that {gpus} GPUs in {RACKS} racks send each other in one layer's dispatch, counted:"
-        f" {TOKENS} tokens on each GPU, {top_k} of {EXPERTS} experts each. Every GPU sends to every other,"
+        f"Heat map of the bytes that {gpus} GPUs in {racks} racks send each other in one layer's dispatch, counted:"
+        f" {numbers.EACH} tokens on each GPU, {top_k} of {numbers.EXPERTS} experts each,"
+        f" {net.d_model:,} bytes a copy. Every GPU sends to every other,"
         f" {moved.min():.0f} to {moved.max():.0f} kB. The rack boundary cuts the map in four like parts:"
-        f" {100 * out:.1f}% of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=RACKS):.0f}%.",
+        f" {100 * out:.1f}% of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=racks):.0f}%.",
     )
 
 
@@ -284,35 +272,32 @@ def _links() -> list[tuple[str, float]]:
 
 
 def ep_times() -> Drawing:
-    """DeepSeek's example of one layer's dispatch and combine on four links, and what all layers make of it."""
+    """One layer's dispatch and combine of the running case on four links, and what all layers make of it."""
     fig, axes = drawing.axes(5.0, 3.7)
-    example, whole, links, phrases = numbers.EXAMPLE, numbers.WHOLE, _links(), []
+    here, deep, links, phrases = eq.FP8_OUT | {"tokens_per_chip": numbers.TOKENS}, numbers.moe_layers(), _links(), []
     edge = {"transform": blended_transform_factory(axes.transAxes, axes.transData), "ha": "right", "va": "center"}
     for row, (name, rate) in enumerate(links):
-        time, step = eq.ep_time(scale_up=rate, **example), eq.comm_time(scale_up=rate, **example, **whole)
+        time = eq.ep_time(RUNNING, scale_up=rate, **here)
+        per_user = f"{units.significant(1 / (deep * time), 3)}"
         colour = COLOURS[OUT if name == "InfiniBand" else UP]
         axes.barh(-row, time / US, 0.36, color=colour, alpha=0.75)
         axes.text(1.03, 0.24 - row, f"{name}: {_rate(rate)}", va="bottom")
         axes.text(time / US + 2, -row, f"{time / US:.1f} µs", va="center", color=colour)
-        axes.text(1, -row, f"{1 / step:,.0f}", **edge)
-        phrases.append(
-            f"{name}, {_rate(rate)}: {time / US:.2f} µs, {step / units.factor('ms'):.2f} ms, {1 / step:,.0f} tokens per"
-            " second"
-        )
+        axes.text(1, -row, per_user, **edge)
+        phrases.append(f"{name}, {_rate(rate)}: {time / US:.1f} µs, {per_user} tokens per second")
     axes.text(1, 1, "tokens/s", **edge)
     axes.set(xlim=(0, 190), ylim=(0.6 - len(links), 1.3), yticks=[], xlabel="µs per layer: dispatch and combine")
     axes.spines["left"].set_visible(False)
-    load = f"{example['tokens_per_chip']} tokens per GPU, {example['copies']} copies"
-    all_ = f"{whole['layers']} layers, {whole['micro_batches']} micro-batches"
-    axes.set_title(f"{load} each;\ntokens/s: {all_}", loc="left")
+    load = f"{numbers.TOKENS} tokens per GPU, {RUNNING.symbols()['copies']:g} copies"
+    axes.set_title(f"{load} each;\ntokens/s: {deep} such layers", loc="left")
     return done(
         fig,
         "fig-ep-times",
         "The network alone limits how fast a user can get tokens. On NVLink the limit is far away; over InfiniBand it"
         " is close.",
         f"Bars of the time of one layer's dispatch and combine in microseconds, for {load} of"
-        f" {example['width']:,} values, {example['dispatch_bytes']} byte out and {example['combine_bytes']} back each;"
-        f" then the time of {all_}, and the tokens per second that this leaves one user. {'; '.join(phrases)}.",
+        f" {RUNNING.symbols()['width']:,g} values, {here['dispatch_bytes']} byte out and {here['combine_bytes']} back"
+        f" each; and the tokens per second that {deep} such layers leave one user. {'; '.join(phrases)}.",
     )
 
 
@@ -358,12 +343,52 @@ def measured_links() -> Drawing:
 LOOKS = (("o", "○", "first"), ("s", "□", "second"), ("^", "△", "third"), ("D", "◇", "fourth"))  # marker, sign, colour
 
 
+MS = units.factor("ms")
+CASES = {"one": "one rack", "two": "two racks, tokens kept", "fixed": "two racks sharing one batch"}
+
+
+def steps() -> Drawing:
+    """The worked step's parts, one after the other, on one rack and on two."""
+    fig, axes = drawing.axes(5.0, 3.5)
+    found, phrases = numbers.parts(), []
+    for row, (key, name) in enumerate(CASES.items()):
+        part, sent = found[key], OUT if row else UP
+        spans = {"memory": (part.work, "memory"), "latency": (part.latency, "muted"), "bytes": (part.sending, sent)}
+        _stack(axes, -row, list(spans.values()))
+        axes.text(0.02, 0.27 - row, name, va="bottom")
+        told = ", ".join(f"{what} {time / MS:.2f}" for what, (time, _) in spans.items())
+        phrases.append(f"{name}: {told}, together {part.in_turn / MS:.2f} ms")
+    write_lines(axes, 0.72, 0.95, 0.085, [("memory", "memory"), ("latency", "muted"), ("bytes, in the rack", UP)])
+    write_lines(axes, 0.72, 0.695, 0.085, [("bytes, outside", OUT)])
+    axes.set(xlim=(0, 11.5), ylim=(0.6 - len(CASES), 0.75), yticks=[], xticks=range(0, 9, 2), xlabel="ms per step")
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False)
+    return done(
+        fig,
+        "fig-steps",
+        "If every GPU keeps its tokens, a second rack turns the bytes from the smallest part of the step into the largest.",
+        f"Three stacked bars, the parts of a step in milliseconds. {'; '.join(phrases)}.",
+    )
+
+
+def _stack(axes, y: float, spans: list[tuple[float, str]]) -> None:
+    """A bar of times, s, each in its colour, with their lengths and their sum in ms."""
+    start = 0.0
+    for time, colour in spans:
+        axes.barh(y, time / MS, 0.42, start / MS, color=COLOURS[colour], alpha=0.3)
+        axes.barh(y, time / MS, 0.42, start / MS, fill=False, ec=COLOURS[colour], lw=1.3)
+        if time / MS > 1:
+            axes.text((start + time / 2) / MS, y, f"{time / MS:.1f}", ha="center", va="center", color=COLOURS[colour])
+        start += time
+    axes.text(start / MS + 0.12, y, f"{start / MS:.1f} ms", va="center")
+
+
 SHOWN = 2  # layers of the timelines
 
 
 def overlap() -> Drawing:
     """The worked step on the rack, two layers of it to scale: in turn, and as two halves that overlap."""
-    whole = numbers.parts()["rack"].layer()
+    whole = numbers.parts()["one"].layer()
     half, fig, (above, below) = whole.half(), *drawing.axes(5.0, 3.9, 2, 1, sharex=True)
     for n in range(SHOWN):
         _loads(above, whole, n * whole.in_turn, "")
@@ -376,14 +401,14 @@ def overlap() -> Drawing:
         axes.set_title(name, loc="left")
         axes.set(ylim=(-0.5, 1.5), yticks=[0, 1], yticklabels=["links", "memory"])
         axes.grid(visible=False)
-    below.set(xlim=(0, SHOWN * whole.in_turn / US), xlabel=f"µs ({SHOWN} layers); pale: what a half pays in full")
+    below.set(xlim=(0, SHOWN * whole.overlapped / US), xlabel=f"µs ({SHOWN} layers); pale: what a half pays in full")
     return done(
         fig,
         "fig-two-halves",
-        "Overlap gains almost nothing here: each half still loads all the weights and waits for every latency (pale).",
+        "In one rack, overlap makes the step longer: each half loads all weights and waits for every latency (pale).",
         f"Two timelines of {SHOWN} layers of the worked step on the rack, with a row for memory and one for the links."
         f" One batch: memory traffic, then exchange, {one}. Two halves: each loads while the other is on the links,"
-        f" {two}, and the links are never idle. In either, most of each box is pale: the weights and the latency, which"
+        f" {two}, and the memory is never idle. In either, most of each box is pale: the weights and the latency, which"
         " a half pays in full.",
     )
 
@@ -404,7 +429,73 @@ def _span(axes, row: int, start: float, fixed: float, time: float, colour: str, 
     axes.add_patch(Rectangle((start, row - 0.36), fixed, 0.72, color=ink, alpha=0.2, lw=0))
     axes.add_patch(Rectangle((start + fixed, row - 0.36), time - fixed, 0.72, color=ink, alpha=0.75, lw=0))
     axes.add_patch(Rectangle((start, row - 0.36), time, 0.72, fill=False, ec=ink, lw=1.1))
-    axes.text(start + fixed / 2, row, f"{time:.1f}{word}", ha="center", va="center")
+    axes.text(start + fixed / 2, row, f"{time:.0f}{word}", ha="center", va="center")
+
+
+# --- which links carry what -------------------------------------------------------------------------------------------
+
+NODE = 1.15  # side of a GPU's box
+
+
+def links() -> Drawing:
+    """Two racks with half of the layers each: experts' traffic inside, one vector per token between them."""
+    fig, axes = drawing.axes(5.0, 4.6)
+    sent, hop = numbers.token_bytes() / 2, numbers.hop_bytes()
+    deep, speeds = numbers.moe_layers() // 2, catalogue.system(RUNNING.system).chip
+    copies = RUNNING.symbols()["copies"]
+    for side in (-1, 1):
+        _half_of_layers(axes, 3.1 * side, "first" if side < 0 else "second")
+        inside = f"{copies:g} copies and results\nin each of {deep} layers:\n{sent / units.factor('MB'):.1f} MB a token"
+        axes.text(3.1 * side, -0.45, inside, color=COLOURS[UP], ha="center", va="top")
+    arrow(axes, (-1.15, 2.3), (1.15, 2.3), OUT, lw=2.4, mutation_scale=16)
+    axes.text(0, 2.5, "1 vector:\n" + f"{hop / KB:.1f} kB\na token", color=COLOURS[OUT], ha="center", va="bottom")
+    up, out = speeds.scale_up.bytes_per_s, speeds.scale_out.bytes_per_s
+    axes.text(-5.2, -2.85, f"scale-up: {_rate(up)}", color=COLOURS[UP], va="center")
+    axes.text(5.2, -2.85, f"scale-out: {_rate(out)}", color=COLOURS[OUT], ha="right", va="center")
+    axes.text(
+        0, -3.55, "weights and KV cache: never leave their GPU", color=COLOURS["memory"], ha="center", va="center"
+    )
+    bare(axes, (-5.4, 5.4), (-3.9, 5.75))
+    return done(
+        fig,
+        "fig-links",
+        f"Experts inside a rack, layers between racks: the slow network is {up / out:g} times slower but carries"
+        f" {units.significant(sent / hop, 2)} times fewer bytes.",
+        f"Two racks of four drawn GPUs each, one with the first half of the layers, one with the second. Inside a rack,"
+        f" lines join every GPU to every other: the scale-up network, {_rate(up)}, carries {copies:g} copies and"
+        f" results in each of {deep} layers, {sent / units.factor('MB'):.1f} MB for each token. One arrow leads from"
+        f" the first rack to the second: the scale-out network, {_rate(out)}, carries one vector of {hop / KB:.1f} kB"
+        " for each token. Weights and KV cache stay in the memory of their GPU.",
+    )
+
+
+def _half_of_layers(axes, x: float, which: str) -> None:
+    """A rack around x with four GPUs, each joined to the others."""
+    _box(axes, x, 2.3, 3.9, 4.9, "bound", lw=1.8)
+    axes.text(x, 4.95, f"rack with the\n{which} half of the layers", ha="center", va="bottom", fontsize=10)
+    at = [(x + 0.95 * right, 2.3 + 1.35 * up) for right in (-1, 1) for up in (-1, 1)]
+    for n, here in enumerate(at):
+        for there in at[:n]:
+            axes.plot(*zip(here, there), color=COLOURS[UP], lw=2.0, zorder=1)
+    for here in at:
+        axes.add_patch(Rectangle((here[0] - NODE / 2, here[1] - NODE / 2), NODE, NODE, color="white", lw=0, zorder=2))
+        axes.add_patch(
+            Rectangle(
+                (here[0] - NODE / 2, here[1] - NODE / 2),
+                NODE,
+                NODE,
+                color=COLOURS["memory"],
+                alpha=0.15,
+                lw=0,
+                zorder=3,
+            )
+        )
+        axes.add_patch(
+            Rectangle(
+                (here[0] - NODE / 2, here[1] - NODE / 2), NODE, NODE, fill=False, ec=COLOURS["memory"], lw=1.3, zorder=3
+            )
+        )
+        axes.text(*here, "GPU", color=COLOURS["memory"], ha="center", va="center", zorder=4)
 
 
 # --- racks and deployments --------------------------------------------------------------------------------------------
