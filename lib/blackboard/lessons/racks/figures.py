@@ -378,7 +378,7 @@ def _stack(axes, y: float, spans: list[tuple[float, str]]) -> None:
         axes.barh(y, time / MS, 0.42, start / MS, color=COLOURS[colour], alpha=0.3)
         axes.barh(y, time / MS, 0.42, start / MS, fill=False, ec=COLOURS[colour], lw=1.3)
         if time / MS > 1:
-            axes.text((start + time / 2) / MS, y, f"{time / MS:.1f}", ha="center", va="center", color=COLOURS[colour])
+            axes.text((start + time / 2) / MS, y, f"{time / MS:.1f}", ha="center", va="center")
         start += time
     axes.text(start / MS + 0.12, y, f"{start / MS:.1f} ms", va="center")
 
