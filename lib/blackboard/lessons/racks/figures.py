@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.patches import Arc, Circle, Rectangle
+from matplotlib.patches import Arc, Circle
 from matplotlib.transforms import blended_transform_factory
 
 from blackboard import catalogue, units
@@ -20,7 +20,7 @@ from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, point, write_lines
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.racks import equations as eq
-from blackboard.lessons.racks import moe, numbers, simulation
+from blackboard.lessons.racks import moe, numbers, shapes, simulation
 
 US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
 UP, OUT = "network", "scale_out"  # colours of the two networks
@@ -28,18 +28,6 @@ UP, OUT = "network", "scale_out"  # colours of the two networks
 
 def _rate(value: float) -> str:
     return f"{value / GBS:g} GB/s"
-
-
-def _box(
-    axes, x: float, y: float, width: float, height: float, colour: str, text: str = "", fill: float = 0.0, **more: Any
-) -> None:
-    """A box around its centre, filled with its colour to a share, with a word in it."""
-    corner = x - width / 2, y - height / 2
-    if fill:
-        axes.add_patch(Rectangle(corner, width, height, color=COLOURS[colour], alpha=fill, lw=0))
-    axes.add_patch(Rectangle(corner, width, height, fill=False, ec=COLOURS[colour], **{"lw": 1.3} | more))
-    if text:
-        axes.text(x, y, text, color=COLOURS[colour], ha="center", va="center")
 
 
 # --- the lecture's figures --------------------------------------------------------------------------------------------
@@ -61,7 +49,7 @@ def layer() -> Drawing:
     arrow(axes, (home, 0.83), (home, 1.36), "bound")
     for which in CHOSEN:
         x = _expert_x(which)
-        _box(axes, x, 4.1, 0.8, 0.8, "compute", str(which + 1), 0.25, lw=1.8)
+        shapes.box(axes, x, 4.1, 0.8, 0.8, "compute", str(which + 1), 0.25, lw=1.8)
         arrow(axes, (home, 2.05), (x, 3.65), "network")
         arrow(axes, (x, 4.55), (home + 0.12 * np.sign(x - home), 6.08), "network")
     bypass = home - 1.08
@@ -71,7 +59,7 @@ def layer() -> Drawing:
     axes.text(home, 7.0, "sum", ha="center", va="center")
     axes.text(home + PITCH, 4.85, "experts", color=COLOURS["muted"], ha="center", va="center")
     edges = -PITCH / 2 - 0.25, (GPUS - 0.5) * PITCH + 0.25
-    _box(axes, sum(edges) / 2, 3.4, edges[1] - edges[0], 8.3, UP, lw=2.2)
+    shapes.box(axes, sum(edges) / 2, 3.4, edges[1] - edges[0], 8.3, UP, lw=2.2)
     axes.text(edges[0], 7.65, "one rack", color=COLOURS[UP], va="bottom")
     bare(axes, (edges[0] - 0.1, edges[1] + 0.1), (-0.9, 8.2))
     return done(
@@ -91,13 +79,13 @@ def _gpu(axes, gpu: int) -> None:
     """A GPU of B5 with all that every GPU has: tokens, a router, experts, a sum; those of the drawn token stand out."""
     x, mine = gpu * PITCH, gpu == HOME
     ink, fill = ("bound", 0.08) if mine else ("muted", 0.0)
-    _box(axes, x, 3.4, PITCH - 0.12, 7.8, "muted", ls=(0, (4, 3)), lw=1.1)
+    shapes.box(axes, x, 3.4, PITCH - 0.12, 7.8, "muted", ls=(0, (4, 3)), lw=1.1)
     axes.text(x, -0.3, f"GPU {gpu + 1}", color=COLOURS["muted"], ha="center", va="bottom", fontsize=10.5)
-    _box(axes, x, 0.55, 1.3, 0.55, ink, "token", fill)
-    _box(axes, x, 1.7, 1.3, 0.65, ink, "router", fill)
+    shapes.box(axes, x, 0.55, 1.3, 0.55, ink, "token", fill)
+    shapes.box(axes, x, 1.7, 1.3, 0.65, ink, "router", fill)
     for which in range(gpu * EACH, (gpu + 1) * EACH):
         if which not in CHOSEN:
-            _box(axes, _expert_x(which), 4.1, 0.8, 0.8, "muted", str(which + 1))
+            shapes.box(axes, _expert_x(which), 4.1, 0.8, 0.8, "muted", str(which + 1))
     axes.add_patch(Circle((x, 6.4), 0.33, fill=False, ec=COLOURS[ink], lw=1.3))
     axes.text(x, 6.38, "+", color=COLOURS[ink], ha="center", va="center", fontsize=13)
 
@@ -108,7 +96,7 @@ def rack() -> Drawing:
     chip = catalogue.system(RUNNING.system).chip
     for side in (-1, 1):
         _cabinet(axes, side)
-    _box(axes, 0, 7.45, 4.4, 0.7, OUT, "data-center switch", 0.12)
+    shapes.box(axes, 0, 7.45, 4.4, 0.7, OUT, "data-center switch", 0.12)
     fast, slow = chip.scale_up.bytes_per_s, chip.scale_out.bytes_per_s
     axes.text(0, 3.0, f"scale-up\n{_rate(fast)}", color=COLOURS[UP], ha="center", va="center")
     axes.text(
@@ -136,9 +124,9 @@ def _cabinet(axes, side: int) -> None:
     outer.
     """
     x, trunk, inner, outer = 3.0 * side, 4.85 * side, 2.1 * side, 3.9 * side
-    _box(axes, 2.75 * side, 3.0, 3.5, 6.4, "bound", lw=1.8)
+    shapes.box(axes, 2.75 * side, 3.0, 3.5, 6.4, "bound", lw=1.8)
     for y in TRAYS:
-        _box(axes, x, y, 1.8, 0.5, "compute", "GPUs", 0.15)
+        shapes.box(axes, x, y, 1.8, 0.5, "compute", "GPUs", 0.15)
         axes.plot([outer, trunk], [y, y], color=COLOURS[OUT], lw=1.2)
         for switch in SWITCHES:
             axes.add_patch(
@@ -153,7 +141,7 @@ def _cabinet(axes, side: int) -> None:
                 )
             )
     for y in SWITCHES:
-        _box(axes, x, y, 1.8, 0.45, UP, "switch", 0.2)
+        shapes.box(axes, x, y, 1.8, 0.45, UP, "switch", 0.2)
     axes.plot([trunk, trunk, 2.2 * side], [TRAYS[0], 7.45, 7.45], color=COLOURS[OUT], lw=1.2)
     axes.text(2.75 * side, -0.52, f"rack {1 if side < 0 else 2}", ha="center", va="center")
 
@@ -193,13 +181,13 @@ def _wired(axes, left: float, chips: int, most: int) -> str:
     """A rack of B7 with its trays and their cables; what it shows, in words. The rack has room for `most` GPUs."""
     trays, pitch = chips // PER_TRAY, 0.34 * most / chips
     upper, total = round(trays * UPPER), eq.cables(chips=chips, **numbers.WIRING)
-    _box(axes, left + 2, 3.95, 4.0, 7.9, "bound", lw=1.8)
-    _box(axes, left + 1.25, 3.75, 2.1, 0.9, UP, "switches", 0.2)
+    shapes.box(axes, left + 2, 3.95, 4.0, 7.9, "bound", lw=1.8)
+    shapes.box(axes, left + 1.25, 3.75, 2.1, 0.9, UP, "switches", 0.2)
     lanes = np.linspace(left + 2.4, left + 3.8, round(most / PER_TRAY * UPPER) + 1)
     for side, count, edge in ((1, upper, 4.35), (-1, trays - upper, 3.15)):
         for n in range(count):
             y, lane = edge + side * (n + 0.5) * pitch, lanes[1 + n * most // chips]
-            _box(axes, left + 1.25, y, 2.1, 0.22, "compute", fill=0.15, lw=1.0)
+            shapes.box(axes, left + 1.25, y, 2.1, 0.22, "compute", fill=0.15, lw=1.0)
             into = 3.75 + side * (0.4 - 0.7 * (n + 0.5) / (2 * count))
             axes.plot([left + 2.3, lane, lane, left + 2.3], [y, y, into, into], color=COLOURS[UP], lw=1.1)
     axes.text(left + 2, 8.65, f"{chips} GPUs", ha="center", va="center")
@@ -354,7 +342,7 @@ def steps() -> Drawing:
     for row, (key, name) in enumerate(CASES.items()):
         part, sent = found[key], OUT if row else UP
         spans = {"memory": (part.work, "memory"), "latency": (part.latency, "muted"), "bytes": (part.sending, sent)}
-        _stack(axes, -row, list(spans.values()))
+        shapes.stack(axes, -row, list(spans.values()))
         axes.text(0.02, 0.27 - row, name, va="bottom")
         told = ", ".join(f"{what} {time / MS:.2f}" for what, (time, _) in spans.items())
         phrases.append(f"{name}: {told}, together {part.in_turn / MS:.2f} ms")
@@ -366,21 +354,9 @@ def steps() -> Drawing:
     return done(
         fig,
         "fig-steps",
-        "If every GPU keeps its tokens, a second rack turns the bytes from the smallest part of the step into the largest.",
+        "If every GPU keeps its tokens, a second rack turns bytes from the smallest part of the step into the largest.",
         f"Three stacked bars, the parts of a step in milliseconds. {'; '.join(phrases)}.",
     )
-
-
-def _stack(axes, y: float, spans: list[tuple[float, str]]) -> None:
-    """A bar of times, s, each in its colour, with their lengths and their sum in ms."""
-    start = 0.0
-    for time, colour in spans:
-        axes.barh(y, time / MS, 0.42, start / MS, color=COLOURS[colour], alpha=0.3)
-        axes.barh(y, time / MS, 0.42, start / MS, fill=False, ec=COLOURS[colour], lw=1.3)
-        if time / MS > 1:
-            axes.text((start + time / 2) / MS, y, f"{time / MS:.1f}", ha="center", va="center")
-        start += time
-    axes.text(start / MS + 0.12, y, f"{start / MS:.1f} ms", va="center")
 
 
 SHOWN = 2  # layers of the timelines
@@ -391,11 +367,11 @@ def overlap() -> Drawing:
     whole = numbers.parts()["one"].layer()
     half, fig, (above, below) = whole.half(), *drawing.axes(5.0, 3.9, 2, 1, sharex=True)
     for n in range(SHOWN):
-        _loads(above, whole, n * whole.in_turn, "")
-        _sends(above, whole, n * whole.in_turn + whole.work, "")
+        shapes.loads(above, whole, n * whole.in_turn, "")
+        shapes.sends(above, whole, n * whole.in_turn + whole.work, "")
     for n in range(2 * SHOWN):  # each half loads while the other is on the links
-        _sends(below, half, n * whole.overlapped / 2, " " + "ba"[n % 2])
-        _loads(below, half, (n + 1) * whole.overlapped / 2 - half.work, " " + "ab"[n % 2])
+        shapes.sends(below, half, n * whole.overlapped / 2, " " + "ba"[n % 2])
+        shapes.loads(below, half, (n + 1) * whole.overlapped / 2 - half.work, " " + "ab"[n % 2])
     one, two = (f"{time / US:.1f} µs a layer" for time in (whole.in_turn, whole.overlapped))
     for axes, name in ((above, f"one batch: {one}"), (below, f"two halves: {two}")):
         axes.set_title(name, loc="left")
@@ -413,28 +389,7 @@ def overlap() -> Drawing:
     )
 
 
-def _loads(axes, run: numbers.Parts, start: float, word: str) -> None:
-    """The memory traffic of a layer, from a time on; its weights are pale."""
-    _span(axes, 1, start, run.weights, run.work, "memory", word)
-
-
-def _sends(axes, run: numbers.Parts, start: float, word: str) -> None:
-    """The exchanges of a layer, from a time on; their latency is pale."""
-    _span(axes, 0, start, run.latency, run.exchanges, "network", word)
-
-
-def _span(axes, row: int, start: float, fixed: float, time: float, colour: str, word: str) -> None:
-    """A box of a timeline, pale up to its fixed part, with its length in it."""
-    start, fixed, time, ink = start / US, fixed / US, time / US, COLOURS[colour]
-    axes.add_patch(Rectangle((start, row - 0.36), fixed, 0.72, color=ink, alpha=0.2, lw=0))
-    axes.add_patch(Rectangle((start + fixed, row - 0.36), time - fixed, 0.72, color=ink, alpha=0.75, lw=0))
-    axes.add_patch(Rectangle((start, row - 0.36), time, 0.72, fill=False, ec=ink, lw=1.1))
-    axes.text(start + fixed / 2, row, f"{time:.0f}{word}", ha="center", va="center")
-
-
 # --- which links carry what -------------------------------------------------------------------------------------------
-
-NODE = 1.15  # side of a GPU's box
 
 
 def links() -> Drawing:
@@ -443,19 +398,20 @@ def links() -> Drawing:
     sent, hop = numbers.token_bytes() / 2, numbers.hop_bytes()
     deep, speeds = numbers.moe_layers() // 2, catalogue.system(RUNNING.system).chip
     copies = RUNNING.symbols()["copies"]
-    for side in (-1, 1):
-        _half_of_layers(axes, 3.1 * side, "first" if side < 0 else "second")
-        inside = f"{copies:g} copies and results\nin each of {deep} layers:\n{sent / units.factor('MB'):.1f} MB a token"
-        axes.text(3.1 * side, -0.45, inside, color=COLOURS[UP], ha="center", va="top")
-    arrow(axes, (-1.15, 2.3), (1.15, 2.3), OUT, lw=2.4, mutation_scale=16)
-    axes.text(0, 2.5, "1 vector:\n" + f"{hop / KB:.1f} kB\na token", color=COLOURS[OUT], ha="center", va="bottom")
     up, out = speeds.scale_up.bytes_per_s, speeds.scale_out.bytes_per_s
-    axes.text(-5.2, -2.85, f"scale-up: {_rate(up)}", color=COLOURS[UP], va="center")
-    axes.text(5.2, -2.85, f"scale-out: {_rate(out)}", color=COLOURS[OUT], ha="right", va="center")
-    axes.text(
-        0, -3.55, "weights and KV cache: never leave their GPU", color=COLOURS["memory"], ha="center", va="center"
+    inside = (
+        f"{copies:g} copies and results\nin each of {deep} layers:\n{sent / units.factor('MB'):.1f} MB a token,"
+        f"\nat {_rate(up)}"
     )
-    bare(axes, (-5.4, 5.4), (-3.9, 5.75))
+    for side, half in ((-1, "first"), (1, "second")):
+        shapes.half_of_layers(axes, 3.1 * side, half)
+        axes.text(3.1 * side, -0.4, inside, color=COLOURS[UP], ha="center", va="top")
+    arrow(axes, (-1.15, 2.3), (1.15, 2.3), OUT, lw=2.4, mutation_scale=16)
+    axes.text(0, 2.5, f"1 vector:\n{hop / KB:.1f} kB\na token,", color=COLOURS[OUT], ha="center", va="bottom")
+    axes.text(0, 2.05, f"at {_rate(out)}", color=COLOURS[OUT], ha="center", va="top")
+    stays = "weights and KV cache never leave their GPU"
+    axes.text(0, -3.35, stays, color=COLOURS["memory"], ha="center", va="center")
+    bare(axes, (-5.4, 5.4), (-3.7, 5.85))
     return done(
         fig,
         "fig-links",
@@ -467,35 +423,6 @@ def links() -> Drawing:
         f" the first rack to the second: the scale-out network, {_rate(out)}, carries one vector of {hop / KB:.1f} kB"
         " for each token. Weights and KV cache stay in the memory of their GPU.",
     )
-
-
-def _half_of_layers(axes, x: float, which: str) -> None:
-    """A rack around x with four GPUs, each joined to the others."""
-    _box(axes, x, 2.3, 3.9, 4.9, "bound", lw=1.8)
-    axes.text(x, 4.95, f"rack with the\n{which} half of the layers", ha="center", va="bottom", fontsize=10)
-    at = [(x + 0.95 * right, 2.3 + 1.35 * up) for right in (-1, 1) for up in (-1, 1)]
-    for n, here in enumerate(at):
-        for there in at[:n]:
-            axes.plot(*zip(here, there), color=COLOURS[UP], lw=2.0, zorder=1)
-    for here in at:
-        axes.add_patch(Rectangle((here[0] - NODE / 2, here[1] - NODE / 2), NODE, NODE, color="white", lw=0, zorder=2))
-        axes.add_patch(
-            Rectangle(
-                (here[0] - NODE / 2, here[1] - NODE / 2),
-                NODE,
-                NODE,
-                color=COLOURS["memory"],
-                alpha=0.15,
-                lw=0,
-                zorder=3,
-            )
-        )
-        axes.add_patch(
-            Rectangle(
-                (here[0] - NODE / 2, here[1] - NODE / 2), NODE, NODE, fill=False, ec=COLOURS["memory"], lw=1.3, zorder=3
-            )
-        )
-        axes.text(*here, "GPU", color=COLOURS["memory"], ha="center", va="center", zorder=4)
 
 
 # --- racks and deployments --------------------------------------------------------------------------------------------
