@@ -13,7 +13,6 @@ QUOTED = {
     "8": "experts of a token in DeepSeek-V3's configuration; the lecture's ratio, 0:38:47",
     "256": "experts of DeepSeek-V3's configuration",
     "32": "tokens of DeepSeek's example, section 2.3.2 of its paper",
-    "9": "copies of a token in it; boxes of the example",
     "7,000": "the width in it",
     "61": "layers in it",
     "18": "NVLink ports of a Blackwell GPU; the rack's ratio of bandwidths",

@@ -6,80 +6,132 @@ from math import comb
 
 import pytest
 
-from blackboard.catalogue import measurement
+from blackboard.catalogue import measurement, model
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
 from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import numbers
 
+PER_TOKEN = 58 * 9 * 7168 * 3  # bytes that a token sends
+EXPERT, ALL = 3 * 7168 * 2048, 671_025_397_760  # bytes of an expert and of the model
+REST = ALL - 58 * 257 * EXPERT
+WAITING = 2 * 58 * 11.905e-6
+
+
+def step_by_hand(racks: int, tokens: int) -> tuple[float, float, float]:
+    """Memory traffic and bytes on the links, s, and the whole step, of a GPU with so many tokens."""
+    memory = (4 // racks * 58 * EXPERT + REST + tokens * 1000 * 61 * 576 * 2) / 8e12
+    sent = tokens * PER_TOKEN / 900e9 if racks == 1 else tokens * PER_TOKEN / 2 / 50e9
+    return memory, sent, memory + WAITING + sent
+
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = numbers.all()
-    sent, active = 9 * 7168 * 3, 37_551_276_032
-    token, per_chip = 58 * sent, 2 * active / 5e15  # bytes and seconds of one token, if one chip did it all
+    active = 37_551_276_032
+    per_chip = 2 * active / 5e15  # seconds of one token, if one chip did it all
     exact = 64 * (1 - comb(252, 8) / comb(256, 8))
+    one, two, fixed = step_by_hand(1, 32), step_by_hand(2, 32), step_by_hand(2, 16)
+    ms = lambda seconds: f"{seconds * 1e3:.2f} ms"
+    reached = 512 * 7 * 7408 / (211.099 - 112.365) / 1e3  # GB/s
     expected = {
         "each": "4",
+        "each_two": "2",
         "idle": "8",
-        "all_gpus": f"{1 / (1 - (31 / 32) ** 4):.1f}",
+        "all_gpus": "8",
         "hit": f"{64 * (1 - (31 / 32) ** 4):.2f}",
         "hit_exact": f"{exact:.2f}",
-        "example_bytes": f"{32 * 9 * 7000 * 3 / 1e6:.2f} MB",
+        "layer_bytes": f"{32 * 9 * 7168 * 3 / 1e6:.2f} MB",
+        "layer_rack": f"{32 * 9 * 7168 * 3 / 900e3:.2f} µs",
+        "layer_card": f"{32 * 9 * 7168 * 3 / 50e3:.0f} µs",
+        "user_card": f"{50e9 / (32 * PER_TOKEN):.0f}",
+        "user_rack": f"{round(900e9 / (32 * PER_TOKEN), -1):,.0f}",
         "ib_us": "120.96 µs",
-        "ib_step": "14.76 ms",
-        "ib_rate": "68",
-        "nv_rate": "1,220",
-        "step_latency": f"{2 * 58 * 11.905e-3:.2f} ms",
-        "faster": "18",
-        "token_bytes": f"{token / 1e6:.1f} MB",
-        "ratio_up": f"{token / 900e9 / per_chip:.2f}",
-        "ratio_out": f"{token / 50e9 / per_chip:.0f}",
-        "ratio_fp4": f"{2 * token / 900e9 / per_chip:.1f}",
-        "link_needed": f"{token / per_chip / 1e9:.0f} GB/s",
-        "idle_out": f"{1 - 50e9 * per_chip / token:.0%}",
-        "tokens_per_chip": f"{2000 / 72:.1f}",
-        "comm_batch": f"{2000 / 72 * token / 900e9 * 1e3:.2f} ms",
-        "exchange_rack": f"{2000 / 72 * token / 900e9 * 1e3 + 2 * 58 * 11.905e-3:.2f} ms",
-        "halves_rack": f"{2000 / 72 * token / 900e9 * 1e3 + 4 * 58 * 11.905e-3:.2f} ms",
-        "halves_box": f"{8 / 9 * 2000 / 72 * token / 50e9 * 1e3 + 4 * 58 * 11.905e-3:.2f} ms",
-        "exchange_box": f"{8 / 9 * 2000 / 72 * token / 50e9 * 1e3 + 2 * 58 * 11.905e-3:.2f} ms",
-        "card_batch": f"{round(671_025_397_760 / 576e12 / (token / 72 / 50e9), -1):.0f}",
+        "token_bytes": f"{PER_TOKEN / 1e6:.1f} MB",
+        "ratio_up": f"{PER_TOKEN / 900e9 / per_chip:.2f}",
+        "ratio_out": f"{PER_TOKEN / 50e9 / per_chip:.0f}",
+        "ratio_fp4": f"{2 * PER_TOKEN / 900e9 / per_chip:.1f}",
+        "link_needed": f"{PER_TOKEN / per_chip / 1e9:.0f} GB/s",
+        "link_here": f"{32 * PER_TOKEN / one[0] / 1e9:.0f} GB/s",
+        "card_each": f"{(4 * 58 * EXPERT + REST) / 8e12 / (PER_TOKEN / 50e9):.0f}",
+        "idle_out": f"{1 - 50e9 * per_chip / PER_TOKEN:.0%}",
+        "batch_one": "2,304",
+        "batch_two": "4,608",
+        "expert_bytes": f"{EXPERT / 1e6:.2f} MB",
+        "weight_bytes": f"{ALL / 1e9:.2f} GB",
+        "all_experts": "257",
+        "rest_bytes": f"{REST / 1e9:.1f} GB",
+        "held_one": f"{(4 * 58 * EXPERT + REST) / 1e9:.1f} GB",
+        "held_two": f"{(2 * 58 * EXPERT + REST) / 1e9:.1f} GB",
+        "copied_floor": ms((4 * 58 * EXPERT + REST) / 8e12),
+        "even_floor": f"{ALL / 576e12 * 1e3:.3f} ms",
+        "memory_one": ms(one[0]),
+        "memory_two": ms(two[0]),
+        "memory_fixed": ms(fixed[0]),
+        "compute_one": ms(32 * per_chip),
+        "compute_two": ms(32 * per_chip),
+        "compute_fixed": ms(16 * per_chip),
+        "sending_one": ms(one[1]),
+        "sending_two": ms(two[1]),
+        "sending_fixed": ms(fixed[1]),
+        "step_latency": ms(WAITING),
+        "step_one": ms(one[2]),
+        "step_two": ms(two[2]),
+        "step_fixed": ms(fixed[2]),
+        "step_longer": f"{two[2] / one[2]:.1f}",
+        "rate_one": f"{round(32 / one[2], -1):,.0f}",
+        "rate_two": f"{round(32 / two[2], -1):,.0f}",
+        "rate_fixed": f"{round(16 / fixed[2], -1):,.0f}",
+        "halves_one": ms(2 * one[0] - 32 * 1000 * 61 * 576 * 2 / 8e12),
+        "halves_two": ms(2 * WAITING + two[1]),
+        "halves_fixed": ms(2 * fixed[0] - 16 * 1000 * 61 * 576 * 2 / 8e12),
         "slower": "4",
         "slower_18": f"{18 / 2:g}",
         "slower_18_4": f"{18 * 3 / 4:g}",
-        "slower_18_8": f"{18 * 7 / 8:g}",
         "fixed_18_2": f"{18 / 2 / 2:g}",
         "fixed_18_4": f"{18 * 3 / 4 / 4:.2f}",
-        "fixed_18_8": f"{18 * 7 / 8 / 8:.2f}",
-        "fixed_18_even": str(next(n for n in range(2, 99) if 18 * (n - 1) <= n * n)),
-        "leaves_8": f"{100 * 7 / 8:g}%",
-        "step_batch": f"{(671_025_397_760 + 2000 * 1000 * 61 * 576 * 2) / (72 * 8e12) * 1e3:.2f} ms",
-        "memory_box": f"{(671_025_397_760 + 2000 * 1000 * 61 * 576 * 2) / (72 * 4.8e12) * 1e3:.2f} ms",
-        "compute_rack": f"{2000 / 72 * per_chip * 1e3:.2f} ms",
-        "compute_box": f"{2000 / 72 * 2 * active / 1.979e15 * 1e3:.2f} ms",
-        "comm_box": f"{8 / 9 * 2000 / 72 * token / 50e9 * 1e3:.2f} ms",
+        "leaves_4": f"{100 * 3 / 4:g}%",
+        "free_2": "2",
+        "free_4": f"{4 / 3:.2f}",
+        "fixed_free_2": f"{2 * 2 / 1:g}",
+        "fixed_free_4": f"{4 * 4 / 3:.2f}",
         "blackwell_dies": "144",
         "h100_ratio": "9",
         "gb200_ratio": "18",
         "h800_ratio": "4",
         "chips_power": f"{72 * 1.2:.0f} kW",
         "cables": f"{72 * 18 * 4:,}",
-        "ultra_dies": "576",
-        "reached_rate": f"{512 * 7 * 7408 / (211.099 - 112.365) / 1e3:.0f} GB/s",
+        "reached_rate": f"{reached:.0f} GB/s",
+        "reached_share": f"{reached / 450:.0%}",
+        "fitted_64": f"{11.905 + 64 * 7 * 7408 / reached / 1e3:.1f}",
+        "ideal_64": f"{64 * 7 * 7408 / 450e3:.1f}",
         "half_message": f"{11.905 * 512 * 8 * 7408 / (211.099 - 112.365) / 1e6:.1f} MB",
         "half_tokens": f"{11.905 * 512 / (211.099 - 112.365):.0f}",
-        "ratio_reached": f"{1.33627 * token / 900e9 / per_chip:.1f}",
         "waits_range": f"{116 * 7.39e-3:.2f} to {116 * 12.78e-3:.2f} ms",
-        "free_2": "2",
-        "free_4": f"{4 / 3:.2f}",
-        "fixed_free_2": f"{2 * 2 / 1:g}",
-        "fixed_free_4": f"{4 * 4 / 3:.2f}",
-        "fixed_free_8": f"{8 * 8 / 7:.2f}",
-        "card_through": f"{round(50e9 / token, -1):,.0f}",
-        "link_through": f"{round(900e9 / token, -2):,.0f}",
+        "card_through": f"{round(50e9 / PER_TOKEN, -1):,.0f}",
+        "card_eight": f"{round(50e9 / PER_TOKEN * 9 / 8, -1):,.0f}",
+        "link_through": f"{round(900e9 / PER_TOKEN, -2):,.0f}",
         "served_sglang": f"{round(22_282 / 8, -1):,.0f}",
     }
     assert {name: told[name] for name in expected} == expected
+
+
+def test_what_a_step_says_of_itself_adds_up_as_it_is_printed():
+    """A reader adds the rows of the table."""
+    told = numbers.worked()
+    read = lambda name: float(told[name].split()[0])
+    for case in ("one", "two", "fixed"):
+        parts = read(f"memory_{case}"), read("step_latency"), read(f"sending_{case}")
+        assert read(f"step_{case}") == pytest.approx(sum(parts), abs=1e-9) and read(f"compute_{case}") < parts[0]
+    loaded = 4 * 58 * read("expert_bytes") / 1e3 + read("rest_bytes")
+    assert read("held_one") == pytest.approx(loaded, abs=0.05)
+
+
+def test_what_every_gpu_holds_is_all_but_the_experts():
+    """A second route: attention, the first three layers, routers and both tables of words, added up."""
+    net = model(RUNNING.model)
+    parts = sum(group.params(net.d_model) for group in net.attention) + net.ffn[0].params(net.d_model)
+    routers, words = 58 * 256 * 7168, 2 * net.vocab * net.d_model
+    assert numbers.rest_bytes() == parts + routers + words
 
 
 def alternated(work: float, exchange: float, layers: int) -> float:
@@ -99,7 +151,7 @@ def test_two_halves_in_turn_take_what_the_worked_step_says():
         half, layers = part.half(), 20_000
         taken = alternated(half.work / 58, half.exchanges / 58, layers) * 58 / layers
         assert taken == pytest.approx(part.overlapped, rel=1e-3), name
-        assert half.in_turn < part.overlapped < part.in_turn
+        assert half.in_turn < part.overlapped and (part.overlapped < part.in_turn) == (name != "one")
 
 
 def test_break_even_ratios_are_where_the_slowdown_passes_one():

@@ -418,13 +418,21 @@ def test_why_the_counted_slowdown_is_above_four():
 
 
 def test_what_stays_on_its_gpu_is_not_sent():
-    """The page's first run: an eighth of the routed copies, and the shared expert's all stay."""
-    layer, x = Layer.random(64, 32, 32, 4, 1, seed=1), np.random.default_rng(0).standard_normal((64, 64))
-    step = parallel(layer, x, place(32, 8, 1), "expert")
-    routed = simulation.traffic(layer.route(x).experts[:, :4], place(32, 8), 64.0)
+    """The page's first run: about an eighth of the copies stay."""
+    layer, x = Layer.random(64, 32, 32, 4, seed=1), np.random.default_rng(0).standard_normal((64, 64))
+    step = parallel(layer, x, place(32, 8), "expert")
+    routed = simulation.traffic(layer.route(x).experts, place(32, 8), 64.0)
     assert step.dispatch.sent == 14_272 == routed.matrix.sum() - np.trace(routed.matrix)
     assert step.combine.sent == 2 * step.dispatch.sent and routed.matrix.sum() == 16_384
     assert routed.staying == pytest.approx(1 / 8, abs=0.01)
+
+
+def test_shared_experts_on_gpus_of_their_own_get_as_much_as_the_others():
+    """A rack: 64 GPUs with four of 256 experts each, 8 with the shared one; 32 tokens on each of the 72."""
+    placement = place(256, 64, shared=1, shared_gpus=8)
+    chosen = np.hstack([simulation.route(72 * 32, 256, 8), np.full((72 * 32, 1), 256)])
+    received = simulation.traffic(chosen, placement, 1.0).matrix.sum(axis=0)
+    assert received[64:] == pytest.approx([288] * 8) and received[:64].mean() == 288 == 8 * 72 * 32 / 64
 
 
 # --- the table -------------------------------------------------------------------------------------------------------

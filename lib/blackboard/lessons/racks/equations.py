@@ -40,10 +40,10 @@ width = declare("width", r"d_\mathrm{model}", "1", "values in a token's vector",
 layers = declare("layers", r"n_\mathrm{layer}", "1", "layers of the model", "layers")
 routed_layers = declare("routed_layers", r"n_\mathrm{routed}", "1", "layers of the model that have routed experts")
 dispatch_bytes = declare(
-    "dispatch_bytes", "b_d", "byte/token", "bytes that each value of a token takes on its way to an expert"
+    "dispatch_bytes", "b_d", "byte/token", "bytes for each value of a token's vector, on its way to an expert"
 )
 combine_bytes = declare(
-    "combine_bytes", "b_c", "byte/token", "bytes that each value of a token's result takes on its way back"
+    "combine_bytes", "b_c", "byte/token", "bytes for each value of a token's result, on its way back"
 )
 message = declare("message", r"V_\mathrm{msg}", "byte/chip", "bytes of the message that each chip sends")
 start_time = declare("start_time", r"\alpha", "s", "latency: the time that even an empty message takes", zero=True)
@@ -207,7 +207,7 @@ leaving = Formula(
     (racks - 1) / racks,
     "1",
     "only the experts in a token's own rack can be reached without leaving it",
-    ("experts are spread evenly over the racks", "tokens are spread evenly over the experts"),
+    ("one copy of each expert, spread evenly over the racks", "tokens are spread evenly over the experts"),
     lecture("0:36:30"),
     conditions=(several,),
     typeset=Add(1, -1 / racks, evaluate=False),

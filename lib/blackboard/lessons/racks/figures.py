@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.patches import Arc, Circle, Rectangle
+from matplotlib.patches import Arc, Circle
 from matplotlib.transforms import blended_transform_factory
 
 from blackboard import catalogue, units
@@ -20,7 +20,7 @@ from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, point, write_lines
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.racks import equations as eq
-from blackboard.lessons.racks import moe, numbers, simulation
+from blackboard.lessons.racks import moe, numbers, shapes, simulation
 
 US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
 UP, OUT = "network", "scale_out"  # colours of the two networks
@@ -28,18 +28,6 @@ UP, OUT = "network", "scale_out"  # colours of the two networks
 
 def _rate(value: float) -> str:
     return f"{value / GBS:g} GB/s"
-
-
-def _box(
-    axes, x: float, y: float, width: float, height: float, colour: str, text: str = "", fill: float = 0.0, **more: Any
-) -> None:
-    """A box around its centre, filled with its colour to a share, with a word in it."""
-    corner = x - width / 2, y - height / 2
-    if fill:
-        axes.add_patch(Rectangle(corner, width, height, color=COLOURS[colour], alpha=fill, lw=0))
-    axes.add_patch(Rectangle(corner, width, height, fill=False, ec=COLOURS[colour], **{"lw": 1.3} | more))
-    if text:
-        axes.text(x, y, text, color=COLOURS[colour], ha="center", va="center")
 
 
 # --- the lecture's figures --------------------------------------------------------------------------------------------
@@ -61,7 +49,7 @@ def layer() -> Drawing:
     arrow(axes, (home, 0.83), (home, 1.36), "bound")
     for which in CHOSEN:
         x = _expert_x(which)
-        _box(axes, x, 4.1, 0.8, 0.8, "compute", str(which + 1), 0.25, lw=1.8)
+        shapes.box(axes, x, 4.1, 0.8, 0.8, "compute", str(which + 1), 0.25, lw=1.8)
         arrow(axes, (home, 2.05), (x, 3.65), "network")
         arrow(axes, (x, 4.55), (home + 0.12 * np.sign(x - home), 6.08), "network")
     bypass = home - 1.08
@@ -71,7 +59,7 @@ def layer() -> Drawing:
     axes.text(home, 7.0, "sum", ha="center", va="center")
     axes.text(home + PITCH, 4.85, "experts", color=COLOURS["muted"], ha="center", va="center")
     edges = -PITCH / 2 - 0.25, (GPUS - 0.5) * PITCH + 0.25
-    _box(axes, sum(edges) / 2, 3.4, edges[1] - edges[0], 8.3, UP, lw=2.2)
+    shapes.box(axes, sum(edges) / 2, 3.4, edges[1] - edges[0], 8.3, UP, lw=2.2)
     axes.text(edges[0], 7.65, "one rack", color=COLOURS[UP], va="bottom")
     bare(axes, (edges[0] - 0.1, edges[1] + 0.1), (-0.9, 8.2))
     return done(
@@ -91,13 +79,13 @@ def _gpu(axes, gpu: int) -> None:
     """A GPU of B5 with all that every GPU has: tokens, a router, experts, a sum; those of the drawn token stand out."""
     x, mine = gpu * PITCH, gpu == HOME
     ink, fill = ("bound", 0.08) if mine else ("muted", 0.0)
-    _box(axes, x, 3.4, PITCH - 0.12, 7.8, "muted", ls=(0, (4, 3)), lw=1.1)
+    shapes.box(axes, x, 3.4, PITCH - 0.12, 7.8, "muted", ls=(0, (4, 3)), lw=1.1)
     axes.text(x, -0.3, f"GPU {gpu + 1}", color=COLOURS["muted"], ha="center", va="bottom", fontsize=10.5)
-    _box(axes, x, 0.55, 1.3, 0.55, ink, "token", fill)
-    _box(axes, x, 1.7, 1.3, 0.65, ink, "router", fill)
+    shapes.box(axes, x, 0.55, 1.3, 0.55, ink, "token", fill)
+    shapes.box(axes, x, 1.7, 1.3, 0.65, ink, "router", fill)
     for which in range(gpu * EACH, (gpu + 1) * EACH):
         if which not in CHOSEN:
-            _box(axes, _expert_x(which), 4.1, 0.8, 0.8, "muted", str(which + 1))
+            shapes.box(axes, _expert_x(which), 4.1, 0.8, 0.8, "muted", str(which + 1))
     axes.add_patch(Circle((x, 6.4), 0.33, fill=False, ec=COLOURS[ink], lw=1.3))
     axes.text(x, 6.38, "+", color=COLOURS[ink], ha="center", va="center", fontsize=13)
 
@@ -108,7 +96,7 @@ def rack() -> Drawing:
     chip = catalogue.system(RUNNING.system).chip
     for side in (-1, 1):
         _cabinet(axes, side)
-    _box(axes, 0, 7.45, 4.4, 0.7, OUT, "data-center switch", 0.12)
+    shapes.box(axes, 0, 7.45, 4.4, 0.7, OUT, "data-center switch", 0.12)
     fast, slow = chip.scale_up.bytes_per_s, chip.scale_out.bytes_per_s
     axes.text(0, 3.0, f"scale-up\n{_rate(fast)}", color=COLOURS[UP], ha="center", va="center")
     axes.text(
@@ -136,9 +124,9 @@ def _cabinet(axes, side: int) -> None:
     outer.
     """
     x, trunk, inner, outer = 3.0 * side, 4.85 * side, 2.1 * side, 3.9 * side
-    _box(axes, 2.75 * side, 3.0, 3.5, 6.4, "bound", lw=1.8)
+    shapes.box(axes, 2.75 * side, 3.0, 3.5, 6.4, "bound", lw=1.8)
     for y in TRAYS:
-        _box(axes, x, y, 1.8, 0.5, "compute", "GPUs", 0.15)
+        shapes.box(axes, x, y, 1.8, 0.5, "compute", "GPUs", 0.15)
         axes.plot([outer, trunk], [y, y], color=COLOURS[OUT], lw=1.2)
         for switch in SWITCHES:
             axes.add_patch(
@@ -153,7 +141,7 @@ def _cabinet(axes, side: int) -> None:
                 )
             )
     for y in SWITCHES:
-        _box(axes, x, y, 1.8, 0.45, UP, "switch", 0.2)
+        shapes.box(axes, x, y, 1.8, 0.45, UP, "switch", 0.2)
     axes.plot([trunk, trunk, 2.2 * side], [TRAYS[0], 7.45, 7.45], color=COLOURS[OUT], lw=1.2)
     axes.text(2.75 * side, -0.52, f"rack {1 if side < 0 else 2}", ha="center", va="center")
 
@@ -193,13 +181,13 @@ def _wired(axes, left: float, chips: int, most: int) -> str:
     """A rack of B7 with its trays and their cables; what it shows, in words. The rack has room for `most` GPUs."""
     trays, pitch = chips // PER_TRAY, 0.34 * most / chips
     upper, total = round(trays * UPPER), eq.cables(chips=chips, **numbers.WIRING)
-    _box(axes, left + 2, 3.95, 4.0, 7.9, "bound", lw=1.8)
-    _box(axes, left + 1.25, 3.75, 2.1, 0.9, UP, "switches", 0.2)
+    shapes.box(axes, left + 2, 3.95, 4.0, 7.9, "bound", lw=1.8)
+    shapes.box(axes, left + 1.25, 3.75, 2.1, 0.9, UP, "switches", 0.2)
     lanes = np.linspace(left + 2.4, left + 3.8, round(most / PER_TRAY * UPPER) + 1)
     for side, count, edge in ((1, upper, 4.35), (-1, trays - upper, 3.15)):
         for n in range(count):
             y, lane = edge + side * (n + 0.5) * pitch, lanes[1 + n * most // chips]
-            _box(axes, left + 1.25, y, 2.1, 0.22, "compute", fill=0.15, lw=1.0)
+            shapes.box(axes, left + 1.25, y, 2.1, 0.22, "compute", fill=0.15, lw=1.0)
             into = 3.75 + side * (0.4 - 0.7 * (n + 0.5) / (2 * count))
             axes.plot([left + 2.3, lane, lane, left + 2.3], [y, y, into, into], color=COLOURS[UP], lw=1.1)
     axes.text(left + 2, 8.65, f"{chips} GPUs", ha="center", va="center")
@@ -215,37 +203,24 @@ def _wired(axes, left: float, chips: int, most: int) -> str:
 
 # --- traffic ----------------------------------------------------------------------------------------------------------
 
-# of the layer that the page runs and counts: racks, GPUs of each, experts, tokens of a GPU, its width
-RACKS, PER_RACK, EXPERTS, TOKENS, NARROW = 2, 8, 64, 64, 32
-
-
-def _counted() -> moe.Traffic:
-    """The dispatch of the layer that the page runs, one copy per chosen expert; copies are of the running model's
-    width.
-    """
-    net, gpus = catalogue.model(RUNNING.model), RACKS * PER_RACK
-    router = moe.Layer.random(NARROW, 16, EXPERTS, net.moe.active, seed=2)
-    chosen = router.route(np.random.default_rng(1).standard_normal((gpus * TOKENS, NARROW))).experts
-    row_bytes = net.d_model * numbers.EXAMPLE["dispatch_bytes"]
-    return simulation.traffic(chosen, moe.place(EXPERTS, gpus), row_bytes)
-
 
 def traffic_matrix() -> Drawing:
     """Bytes from GPU to GPU of one layer's dispatch, counted copy by copy; about half of them leave the rack."""
     fig, axes = drawing.axes(5.0, 4.4)
-    sent, gpus, top_k = _counted(), RACKS * PER_RACK, catalogue.model(RUNNING.model).moe.active
+    sent, net, racks, each = numbers.counted(), catalogue.model(RUNNING.model), numbers.RACKS, numbers.PER_RACK
+    gpus, top_k = racks * each, net.moe.active
     shade = LinearSegmentedColormap.from_list("bytes", ["white", COLOURS["muted"]])
     image = axes.imshow(sent.matrix / KB, cmap=shade, vmin=0, extent=(0.5, gpus + 0.5, gpus + 0.5, 0.5))
-    for edge in np.arange(1, RACKS) * PER_RACK + 0.5:
+    for edge in np.arange(1, racks) * each + 0.5:
         axes.axhline(edge, color=COLOURS[OUT], lw=3)
         axes.axvline(edge, color=COLOURS[OUT], lw=3)
-    out, card = sent.leaving(RACKS), {"facecolor": "white", "edgecolor": "none", "alpha": 0.9, "pad": 3}
-    for row in range(RACKS):
-        for column in range(RACKS):
+    out, card = sent.leaving(racks), {"facecolor": "white", "edgecolor": "none", "alpha": 0.9, "pad": 3}
+    for row in range(racks):
+        for column in range(racks):
             word, colour = ("stays", UP) if row == column else ("leaves", OUT)
-            middle = (np.array([column, row]) + 0.5) * PER_RACK + 0.5
+            middle = (np.array([column, row]) + 0.5) * each + 0.5
             axes.text(*middle, word, color=COLOURS[colour], ha="center", va="center", bbox=card, weight="bold")
-    ticks = [1, PER_RACK, PER_RACK + 1, gpus]
+    ticks = [1, each, each + 1, gpus]
     axes.set(xlabel="to GPU", ylabel="from GPU", xticks=ticks, yticks=ticks)
     axes.set_title(f"{100 * out:.1f}% of the bytes leave their rack", loc="left")
     axes.grid(visible=False)
@@ -256,10 +231,11 @@ def traffic_matrix() -> Drawing:
         "fig-traffic-matrix",
         "With experts spread over two racks, half of all bytes leave their rack. Each cell counts what one GPU sends to"
         " another.",
-        f"Heat map of the bytes that {gpus} GPUs in {RACKS} racks send each other in one layer's dispatch, counted:"
-        f" {TOKENS} tokens on each GPU, {top_k} of {EXPERTS} experts each. Every GPU sends to every other,"
+        f"Heat map of the bytes that {gpus} GPUs in {racks} racks send each other in one layer's dispatch, counted:"
+        f" {numbers.EACH} tokens on each GPU, {top_k} of {numbers.EXPERTS} experts each,"
+        f" {net.d_model:,} bytes a copy. Every GPU sends to every other,"
         f" {moved.min():.0f} to {moved.max():.0f} kB. The rack boundary cuts the map in four like parts:"
-        f" {100 * out:.1f}% of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=RACKS):.0f}%.",
+        f" {100 * out:.1f}% of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=racks):.0f}%.",
     )
 
 
@@ -284,35 +260,32 @@ def _links() -> list[tuple[str, float]]:
 
 
 def ep_times() -> Drawing:
-    """DeepSeek's example of one layer's dispatch and combine on four links, and what all layers make of it."""
+    """One layer's dispatch and combine of the running case on four links, and what all layers make of it."""
     fig, axes = drawing.axes(5.0, 3.7)
-    example, whole, links, phrases = numbers.EXAMPLE, numbers.WHOLE, _links(), []
+    here, deep, links, phrases = eq.FP8_OUT | {"tokens_per_chip": numbers.TOKENS}, numbers.moe_layers(), _links(), []
     edge = {"transform": blended_transform_factory(axes.transAxes, axes.transData), "ha": "right", "va": "center"}
     for row, (name, rate) in enumerate(links):
-        time, step = eq.ep_time(scale_up=rate, **example), eq.comm_time(scale_up=rate, **example, **whole)
+        time = eq.ep_time(RUNNING, scale_up=rate, **here)
+        per_user = f"{units.significant(1 / (deep * time), 3)}"
         colour = COLOURS[OUT if name == "InfiniBand" else UP]
         axes.barh(-row, time / US, 0.36, color=colour, alpha=0.75)
         axes.text(1.03, 0.24 - row, f"{name}: {_rate(rate)}", va="bottom")
         axes.text(time / US + 2, -row, f"{time / US:.1f} µs", va="center", color=colour)
-        axes.text(1, -row, f"{1 / step:,.0f}", **edge)
-        phrases.append(
-            f"{name}, {_rate(rate)}: {time / US:.2f} µs, {step / units.factor('ms'):.2f} ms, {1 / step:,.0f} tokens per"
-            " second"
-        )
+        axes.text(1, -row, per_user, **edge)
+        phrases.append(f"{name}, {_rate(rate)}: {time / US:.1f} µs, {per_user} tokens per second")
     axes.text(1, 1, "tokens/s", **edge)
     axes.set(xlim=(0, 190), ylim=(0.6 - len(links), 1.3), yticks=[], xlabel="µs per layer: dispatch and combine")
     axes.spines["left"].set_visible(False)
-    load = f"{example['tokens_per_chip']} tokens per GPU, {example['copies']} copies"
-    all_ = f"{whole['layers']} layers, {whole['micro_batches']} micro-batches"
-    axes.set_title(f"{load} each;\ntokens/s: {all_}", loc="left")
+    load = f"{numbers.TOKENS} tokens per GPU, {RUNNING.symbols()['copies']:g} copies"
+    axes.set_title(f"{load} each;\ntokens/s: {deep} such layers", loc="left")
     return done(
         fig,
         "fig-ep-times",
         "The network alone limits how fast a user can get tokens. On NVLink the limit is far away; over InfiniBand it"
         " is close.",
         f"Bars of the time of one layer's dispatch and combine in microseconds, for {load} of"
-        f" {example['width']:,} values, {example['dispatch_bytes']} byte out and {example['combine_bytes']} back each;"
-        f" then the time of {all_}, and the tokens per second that this leaves one user. {'; '.join(phrases)}.",
+        f" {RUNNING.symbols()['width']:,g} values, {here['dispatch_bytes']} byte out and {here['combine_bytes']} back"
+        f" each; and the tokens per second that {deep} such layers leave one user. {'; '.join(phrases)}.",
     )
 
 
@@ -358,53 +331,98 @@ def measured_links() -> Drawing:
 LOOKS = (("o", "○", "first"), ("s", "□", "second"), ("^", "△", "third"), ("D", "◇", "fourth"))  # marker, sign, colour
 
 
+MS = units.factor("ms")
+CASES = {"one": "one rack", "two": "two racks, tokens kept", "fixed": "two racks sharing one batch"}
+
+
+def steps() -> Drawing:
+    """The worked step's parts, one after the other, on one rack and on two."""
+    fig, axes = drawing.axes(5.0, 3.5)
+    found, phrases = numbers.parts(), []
+    for row, (key, name) in enumerate(CASES.items()):
+        part, sent = found[key], OUT if row else UP
+        spans = {"memory": (part.work, "memory"), "latency": (part.latency, "muted"), "bytes": (part.sending, sent)}
+        shapes.stack(axes, -row, list(spans.values()))
+        axes.text(0.02, 0.27 - row, name, va="bottom")
+        told = ", ".join(f"{what} {time / MS:.2f}" for what, (time, _) in spans.items())
+        phrases.append(f"{name}: {told}, together {part.in_turn / MS:.2f} ms")
+    write_lines(axes, 0.72, 0.95, 0.085, [("memory", "memory"), ("latency", "muted"), ("bytes, in the rack", UP)])
+    write_lines(axes, 0.72, 0.695, 0.085, [("bytes, outside", OUT)])
+    axes.set(xlim=(0, 11.5), ylim=(0.6 - len(CASES), 0.75), yticks=[], xticks=range(0, 9, 2), xlabel="ms per step")
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False)
+    return done(
+        fig,
+        "fig-steps",
+        "If every GPU keeps its tokens, a second rack turns bytes from the smallest part of the step into the largest.",
+        f"Three stacked bars, the parts of a step in milliseconds. {'; '.join(phrases)}.",
+    )
+
+
 SHOWN = 2  # layers of the timelines
 
 
 def overlap() -> Drawing:
     """The worked step on the rack, two layers of it to scale: in turn, and as two halves that overlap."""
-    whole = numbers.parts()["rack"].layer()
+    whole = numbers.parts()["one"].layer()
     half, fig, (above, below) = whole.half(), *drawing.axes(5.0, 3.9, 2, 1, sharex=True)
     for n in range(SHOWN):
-        _loads(above, whole, n * whole.in_turn, "")
-        _sends(above, whole, n * whole.in_turn + whole.work, "")
+        shapes.loads(above, whole, n * whole.in_turn, "")
+        shapes.sends(above, whole, n * whole.in_turn + whole.work, "")
     for n in range(2 * SHOWN):  # each half loads while the other is on the links
-        _sends(below, half, n * whole.overlapped / 2, " " + "ba"[n % 2])
-        _loads(below, half, (n + 1) * whole.overlapped / 2 - half.work, " " + "ab"[n % 2])
+        shapes.sends(below, half, n * whole.overlapped / 2, " " + "ba"[n % 2])
+        shapes.loads(below, half, (n + 1) * whole.overlapped / 2 - half.work, " " + "ab"[n % 2])
     one, two = (f"{time / US:.1f} µs a layer" for time in (whole.in_turn, whole.overlapped))
     for axes, name in ((above, f"one batch: {one}"), (below, f"two halves: {two}")):
         axes.set_title(name, loc="left")
         axes.set(ylim=(-0.5, 1.5), yticks=[0, 1], yticklabels=["links", "memory"])
         axes.grid(visible=False)
-    below.set(xlim=(0, SHOWN * whole.in_turn / US), xlabel=f"µs ({SHOWN} layers); pale: what a half pays in full")
+    below.set(xlim=(0, SHOWN * whole.overlapped / US), xlabel=f"µs ({SHOWN} layers); pale: what a half pays in full")
     return done(
         fig,
         "fig-two-halves",
-        "Overlap gains almost nothing here: each half still loads all the weights and waits for every latency (pale).",
+        "In one rack, overlap makes the step longer: each half loads all weights and waits for every latency (pale).",
         f"Two timelines of {SHOWN} layers of the worked step on the rack, with a row for memory and one for the links."
         f" One batch: memory traffic, then exchange, {one}. Two halves: each loads while the other is on the links,"
-        f" {two}, and the links are never idle. In either, most of each box is pale: the weights and the latency, which"
+        f" {two}, and the memory is never idle. In either, most of each box is pale: the weights and the latency, which"
         " a half pays in full.",
     )
 
 
-def _loads(axes, run: numbers.Parts, start: float, word: str) -> None:
-    """The memory traffic of a layer, from a time on; its weights are pale."""
-    _span(axes, 1, start, run.weights, run.work, "memory", word)
+# --- which links carry what -------------------------------------------------------------------------------------------
 
 
-def _sends(axes, run: numbers.Parts, start: float, word: str) -> None:
-    """The exchanges of a layer, from a time on; their latency is pale."""
-    _span(axes, 0, start, run.latency, run.exchanges, "network", word)
-
-
-def _span(axes, row: int, start: float, fixed: float, time: float, colour: str, word: str) -> None:
-    """A box of a timeline, pale up to its fixed part, with its length in it."""
-    start, fixed, time, ink = start / US, fixed / US, time / US, COLOURS[colour]
-    axes.add_patch(Rectangle((start, row - 0.36), fixed, 0.72, color=ink, alpha=0.2, lw=0))
-    axes.add_patch(Rectangle((start + fixed, row - 0.36), time - fixed, 0.72, color=ink, alpha=0.75, lw=0))
-    axes.add_patch(Rectangle((start, row - 0.36), time, 0.72, fill=False, ec=ink, lw=1.1))
-    axes.text(start + fixed / 2, row, f"{time:.1f}{word}", ha="center", va="center")
+def links() -> Drawing:
+    """Two racks with half of the layers each: experts' traffic inside, one vector per token between them."""
+    fig, axes = drawing.axes(5.0, 4.6)
+    sent, hop = numbers.token_bytes() / 2, numbers.hop_bytes()
+    deep, speeds = numbers.moe_layers() // 2, catalogue.system(RUNNING.system).chip
+    copies = RUNNING.symbols()["copies"]
+    up, out = speeds.scale_up.bytes_per_s, speeds.scale_out.bytes_per_s
+    inside = (
+        f"{copies:g} copies and results\nin each of {deep} layers:\n{sent / units.factor('MB'):.1f} MB a token,"
+        f"\nat {_rate(up)}"
+    )
+    for side, half in ((-1, "first"), (1, "second")):
+        shapes.half_of_layers(axes, 3.1 * side, half)
+        axes.text(3.1 * side, -0.4, inside, color=COLOURS[UP], ha="center", va="top")
+    arrow(axes, (-1.15, 2.3), (1.15, 2.3), OUT, lw=2.4, mutation_scale=16)
+    axes.text(0, 2.5, f"1 vector:\n{hop / KB:.1f} kB\na token,", color=COLOURS[OUT], ha="center", va="bottom")
+    axes.text(0, 2.05, f"at {_rate(out)}", color=COLOURS[OUT], ha="center", va="top")
+    stays = "weights and KV cache never leave their GPU"
+    axes.text(0, -3.35, stays, color=COLOURS["memory"], ha="center", va="center")
+    bare(axes, (-5.4, 5.4), (-3.7, 5.85))
+    return done(
+        fig,
+        "fig-links",
+        f"Experts inside a rack, layers between racks: the slow network is {up / out:g} times slower but carries"
+        f" {units.significant(sent / hop, 2)} times fewer bytes.",
+        f"Two racks of four drawn GPUs each, one with the first half of the layers, one with the second. Inside a rack,"
+        f" lines join every GPU to every other: the scale-up network, {_rate(up)}, carries {copies:g} copies and"
+        f" results in each of {deep} layers, {sent / units.factor('MB'):.1f} MB for each token. One arrow leads from"
+        f" the first rack to the second: the scale-out network, {_rate(out)}, carries one vector of {hop / KB:.1f} kB"
+        " for each token. Weights and KV cache stay in the memory of their GPU.",
+    )
 
 
 # --- racks and deployments --------------------------------------------------------------------------------------------

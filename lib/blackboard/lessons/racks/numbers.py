@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from blackboard.catalogue import System, chip, chips, measurement, model, system
+import numpy as np
+
+from blackboard.catalogue import chip, chips, measurement, model
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.racks import equations as eq
-from blackboard.lessons.racks import simulation
+from blackboard.lessons.racks import moe, simulation
 from blackboard.lessons.racks.equations import FP8_OUT
 from blackboard.units import factor, pretty, significant
 
@@ -18,9 +20,9 @@ LECTURE_RATIO = 8  # scale-up over scale-out, 0:38:47
 # micro-batches
 EXAMPLE = FP8_OUT | {"tokens_per_chip": 32, "copies": 9, "width": 7_000}
 WHOLE = {"layers": 61, "micro_batches": 2}
-INFINIBAND, NVLINK = 50e9, 900e9  # byte/s per chip and direction
+INFINIBAND = 50e9  # byte/s per chip and direction
 WIRING = {"links": 18, "pairs": 4}  # NVLink 5 of one chip; a link has two pairs in each direction
-BATCH = 2_000  # the lecture's
+TOKENS = 32  # of a GPU in a step of the running case: its sequences, as in DeepSeek's example
 COPY = {"dispatch": 7_408, "combine": 14_336}  # bytes of one copy in DeepEP: FP8 with its scales, BF16
 
 
@@ -47,25 +49,25 @@ def placing() -> dict[str, str]:
         "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
         "used": str(USED),
         "idle": f"{known['chips'] - USED:g}",
-        "all_gpus": significant(USED / hit, 2),
+        "all_gpus": f"{USED / known['top_k']:g}",
         "hit": significant(hit, 3),
         "hit_exact": significant(exact, 3),
     }
 
 
-def example() -> dict[str, str]:
-    """DeepSeek's own arithmetic, on InfiniBand and on the rack's links."""
-    one, whole = (
-        (lambda rate: eq.ep_time(scale_up=rate, **EXAMPLE)),
-        (lambda rate: eq.comm_time(scale_up=rate, **EXAMPLE, **WHOLE)),
-    )
+def layer() -> dict[str, str]:
+    """The bytes and the time of one layer in the running case; DeepSeek's own arithmetic beside it."""
+    here = FP8_OUT | {"tokens_per_chip": TOKENS}
+    card = here | {"scale_up": RUNNING.symbols()["scale_out"]}
+    per_user = lambda case: f"{significant(1 / (moe_layers() * eq.ep_time(RUNNING, **case)), 3)}"
     return {
-        "example_bytes": pretty(eq.ep_bytes(**EXAMPLE), "byte"),
-        "ib_us": f"{one(INFINIBAND) * 1e6:.2f} µs",
-        "ib_step": f"{whole(INFINIBAND) * 1e3:.2f} ms",
-        "ib_rate": f"{1 / whole(INFINIBAND):.0f}",
-        "nv_rate": f"{1 / whole(NVLINK):,.0f}",
-        "faster": f"{NVLINK / INFINIBAND:g}",
+        "tokens": str(TOKENS),
+        "layer_bytes": pretty(eq.ep_bytes(RUNNING, **here), "byte"),
+        "layer_card": pretty(eq.ep_time(RUNNING, **card), "s", 3),
+        "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
+        "user_card": per_user(card),
+        "user_rack": per_user(here),
+        "ib_us": f"{eq.ep_time(scale_up=INFINIBAND, **EXAMPLE) * 1e6:.2f} µs",
     }
 
 
@@ -83,20 +85,25 @@ def running() -> dict[str, str]:
     """The running case: traffic against compute, and what its links would have to do."""
     here, known = FP8_OUT | {"routed_layers": moe_layers()}, RUNNING.symbols()
     card = here | {"scale_up": known["scale_out"]}
-    same = step.weight_time(RUNNING) * known["scale_out"] / token_bytes()  # tokens per chip
+    one, sent = parts()["one"], token_bytes()
     return {
-        "token_bytes": pretty(token_bytes(), "byte"),
+        "token_bytes": pretty(sent, "byte"),
         "moe_layers": str(moe_layers()),
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
+        "link_here": pretty(TOKENS * sent / one.work, "byte/s", 3),
+        "card_each": f"{one.weights * known['scale_out'] / sent:.0f}",
         "scale_up": pretty(known["scale_up"], "byte/s"),
         "scale_out": pretty(known["scale_out"], "byte/s", 2),
         "ratio_up": significant(ratio_up(), 2),
         "ratio_out": significant(eq.comm_ratio(RUNNING, **card), 2),
         "idle_out": f"{1 - 1 / eq.comm_ratio(RUNNING, **card):.0%}",
-        "card_each": significant(same, 1),
-        "card_batch": significant(same * known["chips"], 2),
         "ratio_fp4": significant(eq.comm_ratio(RUNNING, **here, flops=known["flops"] * 2), 2),
     }
+
+
+def hop_bytes() -> float:
+    """Bytes of a token's vector between two stages of a pipeline, in BF16."""
+    return 2 * RUNNING.symbols()["width"]
 
 
 def start_time() -> float:
@@ -142,58 +149,81 @@ class Parts(NamedTuple):
         return 2 * max(self.half().work, self.half().exchanges)
 
 
+def expert_bytes() -> float:
+    """Bytes of one expert of one layer."""
+    net = model(RUNNING.model)
+    return net.moe.matrices * net.d_model * net.moe.d_ff * RUNNING.symbols()["bytes_per_param"]
+
+
+def rest_bytes() -> float:
+    """Bytes of what every GPU holds in full: all weights but the experts, routed or shared."""
+    known, moe = RUNNING.symbols(), model(RUNNING.model).moe
+    return known["n_total"] * known["bytes_per_param"] - moe.layers * (moe.experts + moe.shared) * expert_bytes()
+
+
 def parts() -> dict[str, Parts]:
-    """A step of the running model on the rack, and on as many GPUs in boxes of eight."""
-    rack, box = system(RUNNING.system), system("h200-8")
-    boxes = rack.chips / box.chips
-    sent = FP8_OUT | {"layers": moe_layers(), "micro_batches": 1, "tokens_per_chip": BATCH / rack.chips}
-    outside = eq.comm_time(RUNNING, **sent | {"scale_up": box.chip.scale_out.bytes_per_s})
-    return {
-        "rack": on(rack, 1, eq.comm_time(RUNNING, **sent)),
-        "box": on(box, boxes, eq.leaving(racks=boxes) * outside),
-    }
+    """A step of the running case on one rack; on two that keep their tokens; on two that share one rack's."""
+    return {"one": on(1, TOKENS), "two": on(2, TOKENS), "fixed": on(2, TOKENS / 2)}
 
 
-def on(machine: System, count: float, sending: float) -> Parts:
-    """The step's parts on a number of like machines that share it."""
-    net, here = model(RUNNING.model), {"batch": BATCH, "context": RUNNING.symbols()["context"]}
-    time = lambda formula: formula(net, machine, **{name: here[name] for name in here if name in formula.free}) / count
-    weights, kv, compute = map(time, (step.weight_time, step.kv_time, step.compute_time))
-    return Parts(weights, kv, compute, sending, latency=2 * moe_layers() * start_time())
+def on(racks: int, tokens: float) -> Parts:
+    """The step's parts on a GPU with so many sequences, when so many racks share each layer."""
+    known, here = RUNNING.symbols(), FP8_OUT | {"tokens_per_chip": tokens}
+    held = eq.experts_per_chip(experts=known["experts"], expert_parallel=racks * USED)
+    bandwidth, flops = (known[name] / known["chips"] for name in ("bandwidth", "flops"))
+    stays = eq.ep_time(RUNNING, **here) / racks
+    leaves = eq.leaving(racks=racks) * eq.ep_time(RUNNING, **here | {"scale_up": known["scale_out"]})
+    return Parts(
+        weights=(held * moe_layers() * expert_bytes() + rest_bytes()) / bandwidth,
+        kv=tokens * known["context"] * known["kv_bytes_per_token"] / bandwidth,
+        compute=tokens * 2 * known["n_active"] / flops,
+        sending=moe_layers() * max(stays, leaves),
+        latency=2 * moe_layers() * start_time(),
+    )
 
 
 def worked() -> dict[str, str]:
-    """The step in words: both machines, in turn and with two halves that overlap."""
-    box, known, found = system("h200-8"), RUNNING.symbols(), parts()
+    """The step in words, on one rack and on two: in turn, and with two halves that overlap."""
+    known, found = RUNNING.symbols(), parts()
+    bandwidth = known["bandwidth"] / known["chips"]
     ms = lambda seconds, digits=2: f"{seconds * 1e3:.{digits}f} ms"
-    half, rack, boxes = found["rack"].half(), found["rack"], found["box"]
-    return {
-        "batch": f"{BATCH:,}",
+    told = {
+        f"{what}_{name}": ms(time)
+        for name, part in found.items()
+        for what, time in {
+            "memory": part.weights + part.kv,
+            "compute": part.compute,
+            "sending": part.sending,
+            "step": part.in_turn,
+            "halves": part.overlapped,
+        }.items()
+    }
+    held = lambda racks: eq.experts_per_chip(experts=known["experts"], expert_parallel=racks * USED)
+    weights = lambda name: pretty(found[name].weights * bandwidth, "byte", 3)
+    rate = lambda name, tokens: f"{significant(tokens / found[name].in_turn, 3)}"
+    return told | {
         "context": RUNNING.tokens,
         "context_tokens": f"{known['context']:,.0f}",
-        "tokens_per_chip": significant(BATCH / known["chips"], 3),
-        "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
+        "batch_one": f"{TOKENS * known['chips']:,.0f}",
+        "batch_two": f"{2 * TOKENS * known['chips']:,.0f}",
+        "expert_bytes": pretty(expert_bytes(), "byte", 4),
+        "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte", 5),
+        "all_experts": str(model(RUNNING.model).moe.experts + model(RUNNING.model).moe.shared),
+        "rest_bytes": pretty(rest_bytes(), "byte", 3),
+        "held_one": weights("one"),
+        "held_two": weights("two"),
+        "each_two": f"{held(2):g}",
         "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
         "active": f"{known['n_active'] / 1e9:.2f} billion",
-        "load_rack": pretty(known["bandwidth"] / known["chips"], "byte/s", 1),
-        "flops_rack": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
-        "load_box": pretty(box.chip.bandwidth, "byte/s", 2),
-        "flops_box": pretty(box.chip.flops("fp8"), "FLOP/s", 3),
-        "floor": ms(step.latency_floor(RUNNING), 3),
-        "step_batch": ms(rack.weights + rack.kv),
-        "memory_box": ms(boxes.weights + boxes.kv),
-        "compute_rack": ms(rack.compute),
-        "compute_box": ms(boxes.compute),
-        "comm_batch": ms(rack.sending),
-        "comm_box": ms(boxes.sending),
-        "step_latency": ms(rack.latency),
-        "exchange_rack": ms(rack.exchanges),
-        "exchange_box": ms(boxes.exchanges),
-        "in_turn_rack": ms(rack.in_turn),
-        "in_turn_box": ms(boxes.in_turn),
-        "halves_rack": ms(rack.overlapped),
-        "halves_box": ms(boxes.overlapped),
-        "half_chain": ms(half.in_turn),
+        "bandwidth": pretty(bandwidth, "byte/s", 1),
+        "flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
+        "even_floor": ms(step.latency_floor(RUNNING), 3),
+        "copied_floor": ms(found["one"].weights),
+        "step_latency": ms(found["one"].latency),
+        "step_longer": significant(found["two"].in_turn / found["one"].in_turn, 2),
+        "rate_one": rate("one", TOKENS),
+        "rate_two": rate("two", TOKENS),
+        "rate_fixed": rate("fixed", TOKENS / 2),
     }
 
 
@@ -206,9 +236,9 @@ def boundary() -> dict[str, str]:
     fixed = lambda racks: eq.fixed_slowdown(racks=racks, scale_up=here, scale_out=1)
     spread = {
         f"{name}_{racks}": value
-        for racks in (2, 4, 8)
+        for racks in (2, 4)
         for name, value in {
-            "leaves": f"{100 * eq.leaving(racks=racks):g}%",
+            "leaves": f"{100 * eq.leaving(racks=racks):.3g}%",
             "slower_18": f"{slow(racks, here):g}",
             "fixed_18": f"{round(fixed(racks), 2):g}",
             "free": f"{round(eq.ratio_hurts(racks=racks), 2):g}",
@@ -217,7 +247,6 @@ def boundary() -> dict[str, str]:
     }
     spread["slower_18"] = spread.pop("slower_18_2")
     return spread | {
-        "fixed_18_even": str(next(racks for racks in range(2, 99) if fixed(racks) <= 1)),
         "slower": f"{slow(2, LECTURE_RATIO):g}",
         "h100_ratio": f"{ratio('h100-sxm'):g}",
         "gb200_ratio": f"{here:g}",
@@ -241,7 +270,6 @@ def rack() -> dict[str, str]:
         "rack_mass": f"{built['mass_kg']:,} kg",
         "copper": f"{built['copper_m'] / 1e3:.1f} km",
         "ultra": str(ultra),
-        "ultra_dies": str(4 * ultra),
         "blackwell_dies": str(2 * count),
         "hopper": str(chip("h100-sxm").scale_up.domain_chips),
         "pod": f"{pods.scale_up.domain_chips:,}",
@@ -295,6 +323,9 @@ def modelled(name: str, rows: list[tuple[float, float]], rate: float, count: int
     return [Exchange(name, size, time, ideal(size), real(message=size)) for size, time in rows]
 
 
+SHOWN = (1, 64, 1_024)  # tokens per GPU of the dispatches that the page's table shows
+
+
 def measured() -> dict[str, str]:
     """How far measured exchanges lie above the formula, and what latency and efficiency explain."""
     rows = measured_exchanges()
@@ -305,25 +336,43 @@ def measured() -> dict[str, str]:
     beta, short = chip("h200").scale_up.bytes_per_s, [of[name][0].measured for name in names]
     latency, efficiency = line([(row.bytes_per_chip, row.measured) for row in of["DeepEP dispatch"]], 7 / 8, beta)
     half = eq.half_message(start_time=latency, scale_up=efficiency * beta, chips=8)
-    least = min(r.measured / r.ideal for r in rows)
     exchanges = 2 * moe_layers()
     latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
-    return {
-        "above_least": significant(least, 3),
-        "ratio_reached": significant(least * ratio_up(), 2),
+    return shown(of["DeepEP dispatch"]) | {
         "latency": pretty(start_time(), "s", 3),
         "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f}%",
         "line_worst": f"{100 * max(map(abs, off)):.0f}%",
         "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),
+        "reached_share": f"{efficiency:.0%}",
         "short_range": f"{min(short) * 1e6:.1f} to {max(short) * 1e6:.1f} µs",
         "waits_range": f"{exchanges * min(short) * 1e3:.2f} to {exchanges * max(short) * 1e3:.2f} ms",
         "half_message": pretty(half, "byte", 2),
+        "copy_bytes": f"{COPY['dispatch']:,} bytes",
         "half_tokens": f"{half / 8 / COPY['dispatch']:.0f}",
         "hop_least": f"{min(latencies):g}",
         "hop_most": f"{max(latencies):g}",
     }
 
+
+def shown(dispatches: list[Exchange]) -> dict[str, str]:
+    """The rows of the page's table: measured, with latency and efficiency, and by the datasheet alone, µs."""
+    size = RUNNING.symbols()["top_k"] * COPY["dispatch"]
+    of = {row.bytes_per_chip: row for row in dispatches}
+    us = lambda seconds: f"{seconds * 1e6:.1f}"
+    return {
+        f"{what}_{tokens}": value
+        for tokens in SHOWN
+        for what, value in {
+            "tokens": f"{tokens:,}",
+            "took": us(of[tokens * size].measured),
+            "fitted": us(of[tokens * size].modelled),
+            "ideal": us(of[tokens * size].ideal),
+        }.items()
+    }
+
+
+# --- against services -------------------------------------------------------------------------------------------------
 
 SERVED = {"deepseek": "H800", "vllm": "H200"}  # the names of the rows of decode_per_gpu by their GPU
 
@@ -337,6 +386,7 @@ def served() -> dict[str, str]:
     [vllm] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
     [gains] = measurement("sglang_large_ep_gains").records()
     return {
+        "card_eight": rate(through["scale_out"] * known["copies"] / known["top_k"]),
         "card_through": rate(through["scale_out"]),
         "link_through": rate(through["scale_up"]),
         "served_rack": f"{vllm['throughput_token_per_GPU_per_s']:,}",
@@ -364,6 +414,19 @@ def deployed() -> dict[str, str]:
     }
 
 
+# of the layer that the page counts: racks, GPUs of each, experts, tokens of a GPU, its width
+RACKS, PER_RACK, EXPERTS, EACH, NARROW = 2, 8, 64, 64, 32
+
+
+def counted() -> moe.Traffic:
+    """A layer's dispatch on two racks, one copy per chosen expert; copies are of the running model's width."""
+    net, gpus = model(RUNNING.model), RACKS * PER_RACK
+    router = moe.Layer.random(NARROW, 16, EXPERTS, net.moe.active, seed=2)
+    chosen = router.route(np.random.default_rng(1).standard_normal((gpus * EACH, NARROW))).experts
+    return simulation.traffic(chosen, moe.place(EXPERTS, gpus), net.d_model * EXAMPLE["dispatch_bytes"])
+
+
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return placing() | example() | running() | worked() | boundary() | rack() | measured() | served() | deployed()
+    own = {"fullest": f"{counted().fullest - 1:.0%}"}
+    return placing() | layer() | running() | worked() | boundary() | rack() | measured() | served() | deployed() | own
