@@ -116,6 +116,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "again_more": sig(prompt(205_000) / again(active), 3),
         "hbm_pause": f"${hold(120):.4f}",
         "hit_twice": f"{5 / 205:.0%}",
+        "hold_tenth": f"{total / (9 * room(far)) / (total / room(far) + far * v3):.1%}",  # weights ÷ 9 more a sequence
         "hbm_5": f"${hold(300):.2f}",
         "hbm_1h": f"${hold(HOUR):.1f}",
         "t_hold": f"{v3 / hbm * 120 * 1e6:.0f} µs",

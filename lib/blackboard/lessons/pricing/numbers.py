@@ -347,6 +347,12 @@ def output_time(context: float, batch: float) -> dict[str, float]:
     }
 
 
+def give_up(share: float) -> float:
+    """By how much a token of output gets dearer, as a share, if such a share of the full batch's memory is given up."""
+    full, fewer = (output_time(PROMPT, part * fitting(PROMPT)) for part in (1, 1 - share))
+    return (fewer["weights"] + fewer["cache"]) / (full["weights"] + full["cache"]) - 1
+
+
 def least_input(context: float) -> float:
     """USD of a token of input after so many others, at the peak rate."""
     return sum(input_time(context).values()) * rent().usd_per_chip_second
@@ -441,6 +447,8 @@ def again() -> dict[str, str]:
         "share_sum": f"{cache:,.0f} B ÷ {pretty(gpu.hbm_bytes, 'byte')}",
         "t_hold": f"{cache / gpu.hbm_bytes * PAUSE * 1e6:.0f} µs",
         "hbm_pause": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)}",
+        "hold_tenth": f"{give_up(0.1):.1%}",
+        "hold_space": f"{1 / (1 - 0.1) - 1:.0%}",
         "hit_twice": f"{CALL['input'] / cached:.0%}",
     }
 
