@@ -60,6 +60,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "params_120": "124.6 million",
         "left_1b": sig(B / tokens**BETA, 3),
         "bought": sig(B / (500_000 * 1024 * 2048) ** BETA - B / tokens**BETA),
+        "bought_high": f"{410.7 / (500_000 * 1024 * 2048) ** 0.2849 - 410.7 / tokens**0.2849:.3f}",
+        "worth_low": sig(0.3392 * 406.4 / LARGE**0.3392 / (0.2849 * 410.7 / tokens**0.2849)),
         "off_data": sig(1000 * (law(LARGE, tokens) - law(LARGE, 1.0001 * tokens)) * 100, 3),
         "off_size": f"{1000 * (law(LARGE, tokens) - law(1.0001 * LARGE, tokens)) * 100:.2f}",
         "size_power": sig(ALPHA, 3),

@@ -58,6 +58,12 @@ result(
     "how much one percent more tokens lowers the loss, divided by what one percent more parameters does",
 )
 result("data_worth", r"D_\mathrm{worth}", "token", "fresh tokens that would teach as much as the repeated ones")
+result(
+    "filtered_worth",
+    r"D_\mathrm{filt}",
+    "token",
+    "average tokens that would teach as much as the kept ones",
+)
 result("worth_limit", r"D_\infty", "token", "fresh tokens that a text is worth if it is repeated without end")
 result(
     "repeat_worth",
@@ -207,7 +213,7 @@ quality_even = Formula(
 )
 filtered_worth = Formula(
     "corpus.filtered_worth",
-    "data_worth",
+    "filtered_worth",
     kept_share**-quality_power * worth(kept_share * pool_tokens),
     "token",
     "what a filtered pool is worth, in average tokens: the less is kept, the better it is and the more it repeats",

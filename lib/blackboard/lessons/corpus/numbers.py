@@ -10,7 +10,7 @@ from blackboard.units import factor, pretty, significant
 
 SMALL, LARGE = "LLäMmlein 120M", "LLäMmlein 1B"
 NETS = {SMALL: "llammlein-120m", LARGE: "llammlein-1b"}
-FIT = "Besiroglu"
+FIT, OTHER_FIT = "Besiroglu", "Hoffmann, TeX source"
 
 
 def run(name: str) -> dict[str, float]:
@@ -85,9 +85,18 @@ def runs() -> dict[str, str]:
     }
 
 
+def gains(fit: str) -> tuple[float, float]:
+    """By a fit of the loss law, for the larger run: how many times as much a percent more parameters does as a percent
+    more tokens, and what the tokens after about the first trillion took off the loss.
+    """
+    row, early = run(LARGE), simulation.checkpoints(LARGE).tokens[2]
+    at = fitted(fit) | {"n_active": row["n_active"], "pretrain_tokens": row["tokens"]}
+    return 1 / eq.tokens_worth(at), eq.loss_left(at | {"pretrain_tokens": early}) - eq.loss_left(at)
+
+
 def parts() -> dict[str, str]:
     """What the loss law says of them."""
-    known = fitted()
+    known, (times, bought), (times_low, bought_high) = fitted(), gains(FIT), gains(OTHER_FIT)
     at = lambda row: known | {"n_active": row["n_active"], "pretrain_tokens": row["tokens"]}
     large = at(run(LARGE))
     budget = law.pretrain_compute(n_active=large["n_active"], pretrain_tokens=large["pretrain_tokens"])
@@ -95,18 +104,18 @@ def parts() -> dict[str, str]:
     best = law.law_loss(
         known, n_active=size, pretrain_tokens=budget / law.pretrain_compute(n_active=size, pretrain_tokens=1)
     )
-    worth_1b = eq.tokens_worth(large)
     from_size = law.law_loss(large) - known["loss_floor"] - eq.loss_left(large)
-    early = simulation.checkpoints(LARGE).tokens[2]  # about the first trillion
     return {
-        "worth_1b": significant(worth_1b, 3),
+        "worth_1b": significant(1 / times, 3),
         "size_1b": significant(from_size, 3),
         "off_data": significant(10 * known["data_power"] * eq.loss_left(large), 3),  # a percent's, in thousandths
         "off_size": significant(10 * known["size_power"] * from_size, 3),
         "size_power": significant(known["size_power"], 3),
         "data_power": significant(known["data_power"], 3),
-        "bought": significant(eq.loss_left(large | {"pretrain_tokens": early}) - eq.loss_left(large), 2),
-        "worth_times": significant(1 / worth_1b, 2),
+        "bought": significant(bought, 2),
+        "bought_high": significant(bought_high, 2),
+        "worth_times": significant(times, 2),
+        "worth_low": significant(times_low, 2),
         "left_1b": significant(eq.loss_left(large), 3),
         "loss_1b": significant(law.law_loss(large), 3),
         "best_size": f"{significant(size / 1e9, 2)} billion",
