@@ -342,7 +342,7 @@ zero_bubble = Quantity(
     objective=IDLE,
     unit="s",
     display_unit="ms",
-    statement="A training pipeline has {stages} equal stages and at least as many micro-batches. For one micro-batch a stage's forward pass takes {forward_time}, the gradient of its inputs {input_grad_time} and the gradient of its weights {weight_grad_time}. Hops take no time. In 1F1B a device waits, for each of the other stages, as long as all three passes take together. ZB-H1 computes weight gradients separately. Nobody waits for them any more, and during each wait a device computes one of its own. With ZB-H1, how long is a device idle in a step, from the first pass on any device to the last?",
+    statement="A training pipeline has {stages} equal stages and at least as many micro-batches. For one micro-batch a stage's forward pass takes {forward_time}, the gradient of its inputs {input_grad_time} and the gradient of its weights {weight_grad_time}. Hops take no time. In 1F1B a device waits, for each of the other stages, as long as all three passes take together. ZB-H1 computes weight gradients separately. Nobody waits for them any more, and during each wait a device computes one of its own. With ZB-H1, how long is the first device idle between its first pass of a step and its last?",
     parameters={
         "stages": (4, 8, 6, 5, 10),
         "forward_time": (0.01, 0.012, 0.009),
@@ -675,7 +675,8 @@ def moved(values: Values) -> Values:
     """The drawn system in the notation's names, and beside it the small domain that it replaces."""
     machine, small = system(values["machine"]), system("h100-8").symbols()
     before = {"small_domain": small["domain"], "small_bandwidth": small["chip_bandwidth"]}
-    return machine.symbols() | before | {"machine_name": machine.name}
+    now = machine.symbols() | {"expert_parallel": machine.symbols()["domain"]}
+    return now | before | {"machine_name": machine.name}
 
 
 domain = Quantity(
@@ -703,9 +704,9 @@ domain = Quantity(
     misconceptions={
         eq.parallel_weight_time / v.stages: "The stages do not load weights for the same token at the same time. While one works on it, the others work on other tokens.",
         eq.parallel_weight_time * v.stages: "You let every stage load the whole model. Each loads only its own share.",
-        eq.parallel_weight_time.at(domain=v.small_domain): "You changed only the bandwidth of each GPU. In the larger domain, more GPUs load weights for the same token at the same time.",
-        eq.parallel_weight_time.at(domain=v.small_domain, chip_bandwidth=v.small_bandwidth): "That is the old pipeline. The new domain loads the weights faster.",
-        eq.parallel_weight_time.at(domain=1): "That is a single GPU. All GPUs of a domain load at the same time, each its share.",
+        eq.parallel_weight_time.at(expert_parallel=v.small_domain): "You changed only the bandwidth of each GPU. In the larger domain, more GPUs load weights for the same token at the same time.",
+        eq.parallel_weight_time.at(expert_parallel=v.small_domain, chip_bandwidth=v.small_bandwidth): "That is the old pipeline. The new domain loads the weights faster.",
+        eq.parallel_weight_time.at(expert_parallel=1): "That is a single GPU. All GPUs of a domain load at the same time, each its share.",
         eq.parallel_weight_time.at(chip_bandwidth=v.small_bandwidth): "You changed the number of GPUs, but the bandwidth of each is new as well.",
     },
     explanation="A larger domain buys bandwidth, because more GPUs load weights for the same token. A pipeline could have given the capacity as well.",
@@ -715,7 +716,7 @@ domain = Quantity(
     ),
     solution=(
         Step("One domain loads, per second,", v.domain * v.chip_bandwidth, "byte"),
-        Step("In the small domains the weights took", eq.parallel_weight_time.at(domain=v.small_domain, chip_bandwidth=v.small_bandwidth), "s"),
+        Step("In the small domains the weights took", eq.parallel_weight_time.at(expert_parallel=v.small_domain, chip_bandwidth=v.small_bandwidth), "s"),
         f"Now ${eq.parallel_weight_time.latex}$ =",
     ),
 )
