@@ -25,8 +25,8 @@ EACH = "GB/chip"
 
 
 def _start() -> dict[str, float]:
-    """The page's case, in its pipeline."""
-    return numbers.CASE | {"stages": STAGES}
+    """The page's case, in its pipeline; at a shorter context, so that weights and KV both show."""
+    return numbers.CASE | {"stages": STAGES, "context": 10_000}
 
 
 def _loaded() -> list[dict]:
@@ -115,8 +115,9 @@ def memory_chart() -> InteractiveChart:
         " sliders for stages, context, micro-batch, parameters, KV bytes per token, GPUs per stage and the GPU's"
         f" memory. Weights fall from {at(eq.chip_weights, 1)} GB at one stage to {at(eq.chip_weights, 16)} GB at 16; KV"
         f" stays at {at(eq.chip_kv, 1)} GB.",
-        "Stages take weights off a GPU, and no KV. Make the context longer: soon the weights no longer matter, and more"
-        " stages buy next to nothing. More GPUs per stage lower both lines.",
+        f"Stages take weights off a GPU, and no KV. The chart starts at {start['context']:,} tokens of context. Make it"
+        " longer: soon the weights no longer matter, and more stages buy next to nothing. More GPUs per stage lower both"
+        " lines.",
         primary=("stages", "context", "times_micro_batch"),
         result=(2,),
     )
