@@ -116,8 +116,8 @@ def memory_chart() -> InteractiveChart:
         f" memory. Weights fall from {at(eq.chip_weights, 1)} GB at one stage to {at(eq.chip_weights, 16)} GB at 16; KV"
         f" stays at {at(eq.chip_kv, 1)} GB.",
         f"Stages take weights off a GPU, and no KV. The chart starts at {start['context']:,} tokens of context. Make it"
-        " longer: soon the weights no longer matter, and more stages buy next to nothing. More GPUs per stage lower both"
-        " lines.",
+        " longer: soon the weights no longer matter, and more stages buy next to nothing. More GPUs per stage lower"
+        " both lines.",
         primary=("stages", "context", "times_micro_batch"),
         result=(2,),
     )
