@@ -51,6 +51,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "gpu_rate": "8 TB/s",
         "gpu_weights_1": f"{stored / 1e9:.1f} GB",
         "gpu_weights_4": f"{stored / 4e9:.1f} GB",
+        "gpu_all": f"{(stored + cached) / 1e9:.1f} GB",
         "gpu_kv": f"{cached / 1e9:.1f} GB",
         "freed": f"{stored * 3 / 4 / 1e9:.1f} GB",
         "kv_wrong": f"{cached / 4e9:.1f} GB",

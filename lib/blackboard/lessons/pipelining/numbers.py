@@ -165,6 +165,7 @@ def memory() -> dict[str, str]:
         "gpu_weights_1": gb(eq.chip_weights, stages=1),
         "gpu_weights_4": gb(eq.chip_weights, stages=STAGES),
         "gpu_kv": gb(eq.chip_kv),
+        "gpu_all": gb(eq.stage_memory, stages=1),
         "gpu_memory": pretty(CASE["chip_hbm"], "byte", 3),
         "gpu_rate": pretty(CASE["chip_bandwidth"], "byte/s", 1),
         "kv_token": pretty(CASE["kv_bytes_per_token"], "byte", 4),
