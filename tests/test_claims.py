@@ -497,7 +497,7 @@ def test_the_reckoning_leaves_out_only_what_is_drawn_or_listed():
 
 def test_what_a_stated_verdict_mentions_is_right():
     """Numbers of sentences without parts, by plain arithmetic."""
-    hop = 2400 * 7168 * 2 / 64 / 50e9 + 5.6e-6
+    hop = 2400 * 7168 * 2 / 72 / 50e9 + 5.6e-6
     assert f"vectors: {hop * 1e6:.0f} µs" in row("12.23").because
     assert f"grew {72 // 8}-fold" in row("N29").because and f"became {900 // 450} times" in row("N29").because
     second = 72 * 3.30 / 3600

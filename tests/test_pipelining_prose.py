@@ -11,7 +11,7 @@ from blackboard.catalogue import model
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
 from blackboard.lessons.pipelining import equations as eq
-from blackboard.lessons.pipelining import numbers
+from blackboard.lessons.pipelining import numbers, simulation
 
 TOTAL, KV = 671_025_397_760, 61 * 576 * 2
 
@@ -31,9 +31,12 @@ def ring_sends(chips: int) -> int:
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = numbers.all()
-    fits = lambda stages: (13.392e12 - TOTAL / stages) / (2_400 * KV)
-    step = (1e12 + 2_400 * 200_000 * 2_000) / 64 / 8e12
-    hop = 2_400 * 7168 * 2 / 64 / 50e9
+    memory = 13.392e12 / 72
+    fits = lambda share: (13.392e12 - TOTAL * share) / (2_400 * KV)
+    stored, cached = TOTAL / 72, 2_400 * 75_000 * KV / 72
+    step = (stored + cached) / 8e12
+    hop = 2_400 * 7168 * 2 / 72 / 50e9
+    slow = step + 4 * 2.5e-3
     expected = {
         "sent_tensor": f"{61 * 2 * ring_sends(8):,}",
         "sent_expert": f"{58 * (8 + 8)}",
@@ -41,21 +44,31 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "routed_layers": "58",
         "copies_here": "8",  # routed experts: the table shows them, and not the nine copies with the shared one
         "needed_here": f"{18 / 16:.1f}",
-        "freed": f"{1e12 / 64 * 3 / 4 / 1e9:.1f} GB",
-        "freed_share": f"{1e12 * 3 / 4 / (2_400 * 200_000 * 2_000):.0%}",
-        "freed_roomy": f"{1e12 / 64 * 3 / 4 / (186e9 - 1e12 / 64):.0%}",
-        "chip_hbm": "186 GB",
-        "kv_real": f"{KV / 1e3:.0f} kB",
-        "kv_chip_real": f"{2_400 * 200_000 * KV / 64 / 1e9:.0f} GB",
-        "context_real": f"{round(15e9 * 64 / 2_400 / KV, -2):,.0f}",
-        "step_ms": f"{step * 1e3:.2f} ms",
-        "token_ms": f"{(step + 4 * (hop + 5.6e-6)) * 1e3:.2f} ms",
-        "hop_us": f"{hop * 1e6:.0f} µs",
+        "ratio_here": f"{900 // 50}",
+        "context": "75,000 tokens",
+        "kv_token": f"{KV / 1e3:.2f} kB",
+        "gpu_memory": f"{memory / 1e9:.0f} GB",
+        "gpu_rate": "8 TB/s",
+        "gpu_weights_1": f"{stored / 1e9:.1f} GB",
+        "gpu_weights_4": f"{stored / 4e9:.1f} GB",
+        "gpu_all": f"{(stored + cached) / 1e9:.1f} GB",
+        "gpu_kv": f"{cached / 1e9:.1f} GB",
+        "freed": f"{stored * 3 / 4 / 1e9:.1f} GB",
+        "kv_wrong": f"{cached / 4e9:.1f} GB",
+        "kv_board": "2 kB",
+        "step_ms": f"{step * 1e3:.1f} ms",
+        "lecture_hop": "2.5 ms",
+        "slow_token": f"{slow * 1e3:.1f} ms",
+        "slow_idle": f"{1 - step / slow:.0%}",
+        "slow_needed": f"{4 * slow / step:.1f}",
+        "slow_taken": "6",
+        "slow_wait": f"{6 * step / 4 * 1e3:.1f} ms",
+        "slow_kv": f"{6 / 4:g}",
+        "hop_us": f"{hop * 1e6:.1f} µs",
         "hop_bytes": f"{2_400 * 7168 * 2 / 1e6:.0f} MB",
         "hop_whole": f"{(hop + 5.6e-6) * 1e6:.0f} µs",
         "hop_factor": f"{round(2.5e-3 / (hop + 5.6e-6), -1):.0f}",
         "hop_share": f"{4 * (hop + 5.6e-6) / step:.1%}",
-        "filled": f"{4 * (step + 4 * (hop + 5.6e-6)) / step:.2f}",
         "box_share": f"{TOTAL / 1.128e12:.0%}",
         "box_more": f"{(1.128e12 - TOTAL / 2) / (1.128e12 - TOTAL):.1f}",
         "boxes": "3",
@@ -69,15 +82,13 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "lstm_batches": f"{7 * 3.5 / 4.5:.1f}",
         "kv_chip": f"{2_400 * 200_000 * 2_000 / 64 / 1e9:.1f} GB",
         "weights_1": f"{1e12 / 64 / 1e9:.1f} GB",
-        "weights_2": f"{1e12 / 128 / 1e9:.1f} GB",
         "weights_4": f"{1e12 / 256 / 1e9:.1f} GB",
-        "kv_wrong": "3.75 GB",
         "in_flight": "9,600",
         "weights_share": f"{TOTAL / 13.392e12:.0%}",
         "fits_1": f"{round(fits(1), -2):,.0f} tokens",
-        "fits_8": f"{round(fits(8), -2):,.0f} tokens",
-        "fits_gain": f"{fits(8) / fits(1) - 1:.1%}",
-        "trillion": f"{1e12 / 13.392e12:.0%}",
+        "fits_4": f"{round(fits(1 / 4), -2):,.0f} tokens",
+        "fits_ever": f"{round(fits(0), -2):,.0f} tokens",
+        "fits_gain": f"{fits(1 / 4) / fits(1) - 1:.0%}",
         "hbm_eight": "640 GB",
         "eight": f"{TOTAL / 8 / 3.35e12 * 1e3:.1f} ms",
         "rack": f"{TOTAL / 72 / 8e12 * 1e3:.2f} ms",
@@ -86,6 +97,20 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "by_chip": f"{8 / 3.35:.1f}",
         "zb_rows": "48",
         "zb_gain": f"{0.99 / 0.76 - 1:.0%}",
+        "zb_formula_plain": f"{31 / (96 + 31):.1%}",
+        "zb_formula_interleaved": f"{31 / (2 * 96 + 31):.1%}",
+        "idle_gpipe": f"{3 / 11:.1%}",
+        "idle_1f1b": f"{3 / 11:.1%}",
+        "idle_interleaved": f"{3 / 19:.1%}",
+        "idle_zb_h1": f"{3 / 27:.1%}",
+        "idle_zb_h2": "0%",
+        "idle_dualpipe": f"{2 / 26:.1%}",  # its authors' (P/2 - 1)(F&B + B - 3W), B with both gradients
+        "held_gpipe": "8",
+        "held_1f1b": "4",
+        "held_interleaved": f"{4 * (1 + 3 / 8):g}",  # arXiv 2205.05198, 4.2.3
+        "held_zb_h1": "4",
+        "held_zb_h2": f"{2 * 4 - 1}",
+        "held_dualpipe": f"{4 + 1}",
     }
     assert {name: told[name] for name in expected} == expected
 
@@ -127,8 +152,6 @@ def test_a_walk_through_a_pipeline_takes_as_long_as_one_rack():
 
 def test_micro_batches_in_flight_fill_the_racks():
     """Run it: four racks, hops of half a pass; four micro-batches leave gaps, six leave none."""
-    from blackboard.lessons.pipelining import simulation
-
     costs = simulation.Costs(forward=2, backward=0, hop=1)
     needed = eq.in_flight(stages=4, hops=4, hop_time=1, t_step=8)
     assert needed == 6
@@ -144,7 +167,36 @@ def test_what_makes_no_sense_is_refused():
         numbers.board(eq.context_fits, stages=1, chip_hbm=10e9)
 
 
-def test_the_table_of_the_case_shows_the_copies_that_the_text_counts():
+def test_the_copies_that_the_text_counts_are_those_of_routed_experts():
     shown = re.search(r"^constants\(.*show=\((.*)\)\)", page("pipelining").read_text("utf8"), re.M)[1]
-    assert '"top_k"' in shown and '"copies"' not in shown
+    assert '"copies"' not in shown
     assert numbers.all()["copies_here"] == f"{model('deepseek-v3').moe.active}"
+
+
+def test_everything_is_dealt_out_to_a_full_rack():
+    """What the page's case puts on a GPU fits, and nothing much is left; with a pipeline the same sequences fit."""
+    memory = RUNNING.symbols()["hbm"] / RUNNING.symbols()["chips"]
+    for stages in (1, numbers.STAGES):
+        assert numbers.case(eq.stage_memory, stages=stages) < memory
+    assert numbers.case(eq.stage_memory, stages=1) > 0.99 * memory
+
+
+@pytest.mark.parametrize("name, run", simulation.equal_runs(numbers.STAGES, numbers.TRAINED).items())
+def test_a_bubble_is_what_rack_0_waits_and_no_rack_takes_longer(name, run):
+    """One rule for figure, table, derivation and problem: rack 0 from its first pass to its last."""
+    assert run.rows[0][0].start == 0 and run.span(0) == run.period
+    assert run.period_bubble == pytest.approx(1 - run.busy(0) / run.span(0))
+
+
+def test_of_the_measured_runs_rack_0_also_takes_longest():
+    assert all(row.run.span(0) == pytest.approx(row.run.period, rel=1e-12) for row in numbers.compared())
+
+
+def test_two_racks_show_what_splitting_saves():
+    """Two weight gradients for the other rack, as the figure has it."""
+    one, two = simulation.Costs(3, 4, 2), simulation.Costs(1, 1, 1)
+    for costs, work in ((one, (3, 4, 2)), (two, (1, 1, 1))):
+        plain = simulation.simulate(simulation.one_f_one_b(2, 2), costs)
+        split = simulation.simulate(simulation.zero_bubble_h1(2, 2), costs)
+        waits = [run.span(0) - run.busy(0) for run in (plain, split)]
+        assert waits == [sum(work), sum(work) - 2 * work[2]]

@@ -99,8 +99,8 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     ),
     (
         LIB + "lessons/pipelining/numbers.py",
-        "boxes, kept = math.ceil(3e12 / box)",
-        "boxes, kept = math.floor(3e12 / box)",
+        "count = math.ceil(3e12 / box)",
+        "count = math.floor(3e12 / box)",
     ),
     (
         LIB + "lessons/overtraining/equations.py",

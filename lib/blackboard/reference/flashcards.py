@@ -159,7 +159,7 @@ def _three_hundred(times: float) -> dict[str, float]:
 def of_lecture() -> tuple[Card, ...]:
     """The 27 cards of the lecture, in its order."""
     first, second = _hardware_and_batch(), _data_and_prices()
-    memory = {**pipelining.idling(), **pipelining.memory()}
+    memory = {**pipelining.idling(), **pipelining.board_memory()}
     numbers = (
         dict.fromkeys(("batching", "sparsity", "racks"), first)
         | dict.fromkeys(("overtraining", "pricing"), second)
@@ -215,13 +215,11 @@ LEADS = {
     "sparsity.long_throughput": "Past the balanced context, with memory full of KV.",
     "racks.exchange_time": "All-to-all or all-gather among the chips of a domain.",
     "racks.half_message": "A message that travels for as long as it takes to start.",
-    "pipelining.naive_utilisation": "One batch in a pipeline.",
     "pipelining.utilisation": "Several micro-batches in a pipeline.",
     "pipelining.in_flight": "So many that no rack waits, although some are on their way between racks.",
     "pipelining.interleaved_bubble": "Each device holds several small pieces of the model.",
     "pipelining.idle_zero_bubble": "Gradients of weights fill the holes, at the memory of 1F1B.",
-    "pipelining.whole_batch": "A pipeline in which no stage waits.",
-    "pipelining.parallel_weight_time": "A pipeline of several scale-up domains.",
+    "pipelining.parallel_weight_time": "A pipeline of several stages.",
     "overtraining.law_loss": "By the law that Chinchilla's paper fits,",
     "overtraining.tokens_for_loss": "By the law that Chinchilla's paper fits,",
     "overtraining.lifetime_with_kv": (

@@ -25,15 +25,8 @@ EACH = "GB/chip"
 
 
 def _start() -> dict[str, float]:
-    """The running case with the lecture's micro-batch, at a context that fits."""
-    known = RUNNING.symbols()
-    return known | {
-        "expert_parallel": known["chips"],
-        "chip_hbm": known["hbm"] / known["chips"],
-        "stages": STAGES,
-        "micro_batch": numbers.BOARD["micro_batch"],
-        "context": 10_000,
-    }
+    """The page's case, in its pipeline; at a shorter context, so that weights and KV both show."""
+    return numbers.CASE | {"stages": STAGES, "context": 10_000}
 
 
 def _loaded() -> list[dict]:
@@ -43,7 +36,7 @@ def _loaded() -> list[dict]:
     times = lambda name, *more: [*moved(name, *more), *derived(name, f"times_{name} * {start[name]!r}")]
     return [
         *slider("stages", 1, 16, 1, STAGES, "stages P"),
-        *slider("context", 2, 5, 0.1, round(math.log10(start["context"]), 1), "context L (tokens)", base=10),
+        *slider("context", 2, 5, 0.025, round(math.log10(start["context"]), 3), "context L (tokens)", base=10),
         *times("micro_batch", -4, 3, f"micro-batch b: {start['micro_batch']:,} sequences"),
         *times("n_total", -3, 4, f"stored parameters: {start['n_total'] / 1e9:.0f} billion"),
         *times("kv_bytes_per_token", -6, 3, f"KV cache: {pretty(start['kv_bytes_per_token'], 'byte')} per token"),
@@ -122,8 +115,9 @@ def memory_chart() -> InteractiveChart:
         " sliders for stages, context, micro-batch, parameters, KV bytes per token, GPUs per stage and the GPU's"
         f" memory. Weights fall from {at(eq.chip_weights, 1)} GB at one stage to {at(eq.chip_weights, 16)} GB at 16; KV"
         f" stays at {at(eq.chip_kv, 1)} GB.",
-        "Stages take weights off a GPU, and no KV. Make the context longer: soon the weights no longer matter, and more"
-        " stages buy next to nothing. More GPUs per stage lower both lines.",
+        f"Stages take weights off a GPU, and no KV. The chart starts at {start['context']:,} tokens of context. Make it"
+        " longer: soon the weights no longer matter, and more stages buy next to nothing. More GPUs per stage lower"
+        " both lines.",
         primary=("stages", "context", "times_micro_batch"),
         result=(2,),
     )

@@ -308,9 +308,9 @@ context_fits = Formula(
 parallel_weight_time = Formula(
     "pipelining.parallel_weight_time",
     "t_weights",
-    n_total * bytes_per_param / (symbol("memory_efficiency") * domain * chip_bandwidth),
+    n_total * bytes_per_param / (symbol("memory_efficiency") * expert_parallel * chip_bandwidth),
     "s",
-    "only the chips of one scale-up domain load weights for the same token at the same time",
-    ("each stage is one domain", "the other stages work on other tokens meanwhile"),
+    "only the chips of one stage load weights for the same token at the same time",
+    ("a stage is at most one scale-up domain", "the other stages work on other tokens meanwhile"),
     lecture("1:17:06"),
 )

@@ -21,86 +21,16 @@ from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, listed
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
-from blackboard.lessons.pipelining.timeline import Box, Costs, Schedule, Timeline
+from blackboard.lessons.pipelining.runs import SMALL, draw_key, draw_named, draw_run, draw_served, label_racks
+from blackboard.lessons.pipelining.timeline import Costs, Schedule
 from blackboard.units import pretty, significant
 
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
-RACKS = 4  # of the lecture's pipelines
-KINDS = {"F": "first", "B": "second", "W": "third"}
+RACKS = numbers.STAGES
 EQUAL = Costs(1, 1, 1)  # F, B and W take equally long
-SMALL = 10  # points: the least that a phone shows well
 
 
 # --- timelines --------------------------------------------------------------------------------------------------------
-
-
-def _parts(box: Box, costs: Costs, split: bool) -> list[tuple[str, float]]:
-    """Kinds of what a box does at once, with their times; a backward that is not split does both gradients."""
-    kinds = [kind for kind, _, _ in box.keys]
-    kinds += ["W"] * (not split and "B" in kinds)
-    times = [(kind, float(costs.of(kind, box.stage))) for kind in kinds]
-    return [(kind, time) for kind, time in times if time]
-
-
-def _number(box: Box, inches: float) -> str:
-    """Micro-batches of a box where so many inches hold them, else nothing."""
-    text = "&".join(str(batch) for _, batch, _ in box.keys)
-    return text if inches >= 0.1 * len(text) + 0.02 else ""
-
-
-def _draw(axes, run: Timeline, costs: Costs, inches: float = 0.0) -> None:
-    """The boxes of a run, a row per rack, rack 0 on top; with `inches` for the whole time, numbers where they fit.
-
-    What a device does at once shares the height of its box by time, so that equal work has equal area.
-    """
-    weights = {key for box in run.boxes for key in box.keys if key[0] == "W"}
-    for box in run.boxes:
-        low, width = box.device - 0.46, float(box.end - box.start)
-        split = all(("W", batch, stage) in weights for kind, batch, stage in box.keys if kind == "B")
-        parts = _parts(box, costs, split)
-        whole = sum(time for _, time in parts)
-        for kind, time in parts:
-            later = run.chunks > 1 and box.stage >= run.devices  # chunks behind the first are lighter
-            axes.add_patch(
-                Rectangle(
-                    (box.start, low),
-                    width,
-                    0.92 * time / whole,
-                    color=COLOURS[KINDS[kind]],
-                    alpha=0.32 if later else 0.6,
-                    lw=0,
-                )
-            )
-            low += 0.92 * time / whole
-        axes.add_patch(Rectangle((box.start, box.device - 0.46), width, 0.92, fill=False, ec="white", lw=0.6))
-        if inches and (text := _number(box, inches * width / float(run.makespan))):
-            axes.text(
-                box.start + width / 2, box.device, text, ha="center", va="center_baseline", fontsize=SMALL, clip_on=True
-            )
-    _racks(axes, run.devices)
-    axes.set_xlim(0, float(run.makespan))
-
-
-def _racks(axes, devices: int, names: bool = True) -> None:
-    """Rows for racks 0, 1, … from top to bottom."""
-    axes.set(ylim=(devices - 0.5, -0.5))
-    axes.set_yticks(range(devices), [f"rack {d}" for d in range(devices)] if names else [""] * devices)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(visible=False)
-
-
-def _key(fig: Drawing, height: float) -> None:
-    """What the colours mean, in words on their colours, at a height of the figure."""
-    words = {"F": "F: forward", "B": "B: gradient of inputs", "W": "W: gradient of weights"}
-    for x, kind in zip((0.13, 0.43, 0.8), KINDS):
-        face = {"boxstyle": "square,pad=0.2", "facecolor": COLOURS[KINDS[kind]], "alpha": 0.6, "edgecolor": "none"}
-        fig.text(x, height, words[kind], ha="center", va="center", fontsize=SMALL, bbox=face)
-
-
-def _peak(run: Timeline) -> float:
-    """Activations on the rack that holds most, in those of a micro-batch on a stage; W keeps all that B had."""
-    return max(run.peak(device, kept=1) for device in range(run.devices))
 
 
 def _time(cost: Any) -> str:
@@ -112,17 +42,17 @@ def gantt(schedule: Schedule | None = None, costs: Costs = EQUAL, name: str = ""
     name = name or ("" if schedule else "1F1B")
     run = simulation.simulate(schedule or simulation.one_f_one_b(RACKS, 2 * RACKS), costs)
     fig, axes = drawing.axes(5.0, 1.35 + 0.3 * run.devices)
-    _draw(axes, run, costs, inches=4.2)
+    draw_run(axes, run, costs, inches=4.2)
     times = zip("FBW", (costs.forward, costs.backward, costs.weight))
     axes.set_xlabel(f"time ({', '.join(f'{name} = {_time(cost)}' for name, cost in times)})")
     fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - 0.33 / fig.get_figheight()))
-    _key(fig, 1 - 0.17 / fig.get_figheight())
+    draw_key(fig, 1 - 0.17 / fig.get_figheight())
     kinds = {kind for box in run.boxes for kind in box.kind}
     wait = f" ({percent(run.bubble, 1)} if all wait for the last)" if run.bubble - run.period_bubble > 1e-9 else ""
     said = (
         f"bubble {percent(run.period_bubble, 1)}{wait},"
         + ("\n" if wait else " ")
-        + f"at most {_peak(run):g} micro-batches held"
+        + f"at most {run.most_held:g} micro-batches held"
     )
     axes.set_title(f"{name}: {said}" if name else said, loc="left")
     batches = len({batch for box in run.boxes for _, batch, _ in box.keys})
@@ -138,7 +68,7 @@ def gantt(schedule: Schedule | None = None, costs: Costs = EQUAL, name: str = ""
         f"{name or 'A schedule'} on {run.devices} racks with {batches} micro-batches: time from 0 to"
         f" {float(run.makespan):g} across, a row per rack, boxes for {apart}, numbered by micro-batch where they fit."
         f" Racks are idle {percent(run.period_bubble, 1)} of their time{wait}; the rack that holds most keeps"
-        f" {_peak(run):g} micro-batches' activations.",
+        f" {run.most_held:g} micro-batches' activations.",
     )
 
 
@@ -207,7 +137,7 @@ def serving() -> Drawing:
     alone = simulation.simulate(simulation.naive(RACKS, 3), Costs())
     packed = simulation.simulate(simulation.serve(RACKS, RACKS, 4), Costs())
     for at, run in zip(axes, (alone, packed)):
-        _served(at, run, end)
+        draw_served(at, run, end)
     idle, waits = alone.idle(0, end), packed.idle(RACKS - 1, end)
     axes[0].set_title(f"one batch: every rack idle {percent(idle)} of the time", loc="left")
     axes[1].set_title(f"{RACKS} micro-batches: idle {percent(waits)}, once all are under way", loc="left")
@@ -226,29 +156,6 @@ def serving() -> Drawing:
     )
 
 
-def _served(axes, run: Timeline, end: float) -> None:
-    """The boxes of a decoding run up to a time; micro-batch 0 stands out."""
-    for box in run.boxes:
-        if box.start < end:
-            mine = box.micro_batch == 0
-            looks: dict[str, Any] = {
-                "fc": COLOURS["compute" if mine else "muted"],
-                "alpha": 0.85 if mine else 0.25,
-                "ec": "white",
-                "lw": 1,
-            }
-            axes.add_patch(Rectangle((box.start, box.device - 0.46), 1, 0.92, **looks))
-            axes.text(
-                box.start + 0.5,
-                box.device,
-                str(box.micro_batch),
-                ha="center",
-                va="center_baseline",
-            )
-    _racks(axes, run.devices)
-    axes.set(xlim=(0, end), xticks=np.arange(0, end + 1, RACKS))
-
-
 def training() -> Drawing:
     """B10: GPipe on four racks with four micro-batches: forward, hard stop, backward, and the idle triangles."""
     fig, axes = drawing.axes(5.0, 3.1)
@@ -258,8 +165,9 @@ def training() -> Drawing:
         ends, starts = [0, *(box.end for box in row)], [*(box.start for box in row), end]
         idle = [b - a for a, b in zip(ends, starts)]
         axes.barh([rack] * len(ends), idle, 0.92, ends, color=COLOURS["muted"], alpha=0.15, lw=0)
-    _draw(axes, run, Costs(), inches=4.2)
-    words = (1.1, last, "fill"), (stop - 1.3, 0, "drain"), (stop + 1.3, 0, "fill"), (end - 1.15, last, "drain")
+    draw_run(axes, run, Costs(), inches=4.2)
+    waits = f"waits {last}"
+    words = (1.1, last, "fill"), (stop - 1.5, 0, waits), (stop + 1.5, 0, waits), (end - 1.15, last, "drain")
     for x, level, word in words:
         axes.text(x, level, word, ha="center", va="center", color=COLOURS["bound"], style="italic")
     axes.axvline(stop, color=COLOURS["bound"], lw=2.2)
@@ -273,28 +181,16 @@ def training() -> Drawing:
     return done(
         fig,
         "fig-training",
-        "Training must drain the pipeline before the weights change, so racks wait at the start, at the turn and at the"
-        " end.",
+        "After its last forward pass, rack 0 waits until three other racks have gone forward and backward. Rack 3 waits"
+        " as long, at the start and at the end.",
         f"GPipe on {RACKS} racks with {RACKS} micro-batches: time across in {end} slots, racks 0 to {last} down. A"
-        f" slanted block of forward passes, a hard stop at slot {stop}, a mirrored block of backward passes. The"
-        f" triangles before and after each block are idle, named fill and drain: each rack works {run.busy(0)} of {end}"
-        f" slots, so the bubble is {top}/{bottom}, {percent(run.bubble, 1)}.",
+        f" slanted block of forward passes, a hard stop at slot {stop}, a mirrored block of backward passes. Rack 0"
+        f" waits {top} slots before the stop and {top} after it, rack {last} at the start (fill) and at the end"
+        f" (drain): each works {run.busy(0)} of {end} slots. The bubble is {top}/{bottom}, {percent(run.bubble, 1)}.",
     )
 
 
 # --- schedules for training -------------------------------------------------------------------------------------------
-
-
-def _known(devices: int, batches: int) -> dict[str, Schedule]:
-    """The lesson's schedules by name."""
-    return {
-        "GPipe": simulation.gpipe(devices, batches),
-        "1F1B": simulation.one_f_one_b(devices, batches),
-        "interleaved": simulation.interleaved(devices, batches, 2),
-        "ZB-H1": simulation.zero_bubble_h1(devices, batches),
-        "ZB-H2": simulation.zero_bubble_h2(devices, batches),
-        "DualPipe": simulation.dualpipe(devices, batches),
-    }
 
 
 NOTES = {"interleaved": "pale: second chunk", "ZB-H2": "the next step joins on", "DualPipe": "weights kept twice"}
@@ -302,28 +198,53 @@ NOTES = {"interleaved": "pale: second chunk", "ZB-H2": "the next step joins on",
 
 def schedules() -> Drawing:
     """Six schedules with the same work on four racks: bubble and peak memory."""
-    batches = 2 * RACKS
-    runs = {name: simulation.simulate(schedule, EQUAL) for name, schedule in _known(RACKS, batches).items()}
+    runs = simulation.equal_runs(RACKS, numbers.TRAINED)
     fig, axes = drawing.axes(5.0, 6.6, len(runs), 1, sharex=True)
     for at, (name, run) in zip(axes, runs.items()):
-        _draw(at, run, EQUAL)
-        _racks(at, RACKS, names=False)
+        draw_run(at, run, EQUAL)
+        label_racks(at, RACKS, names=False)
         at.set_ylabel("racks", fontsize=SMALL, labelpad=0)
-        held = f"holds {_peak(run):g}" + " micro-batches" * (at is axes[0])
-        at.set_title(f"{name}: bubble {percent(run.period_bubble)}, {held}", loc="left", pad=3)
+        at.set_title(f"{name}: bubble {percent(run.period_bubble)}", loc="left", pad=3)
         at.set_title(NOTES.get(name, ""), loc="right", pad=3, fontsize=SMALL, style="italic")
     axes[-1].set(xlabel="time (passes F = B = W = 1)", xlim=(0, max(float(run.makespan) for run in runs.values())))
     fig.set_layout_engine("constrained", rect=(0, 0, 1, 0.955), h_pad=0.02)
-    _key(fig, 0.977)
-    said = "; ".join(f"{name} {percent(run.period_bubble)} and {_peak(run):g}" for name, run in runs.items())
+    draw_key(fig, 0.977)
+    said = "; ".join(f"{name} {percent(run.period_bubble)} and {run.most_held:g}" for name, run in runs.items())
     return done(
         fig,
         "fig-schedules",
-        "Six schedules of the same work. Splitting the backward pass and reordering removes most of the idle time."
-        " Simulated, with F, B and W equally long.",
-        f"Six Gantt charts on one time scale, for {RACKS} racks and {batches} micro-batches, with F, B and W equally"
-        " long; boxes that do two things at once are striped. Bubble, and micro-batches' activations on the rack that"
-        f" holds most: {said}. Bubbles count a rack from its own first pass to its last.",
+        "Six orders of the same work. White in the top row is what rack 0 waits: splitting the backward pass and"
+        " reordering removes most of it.",
+        f"Six Gantt charts on one time scale, for {RACKS} racks and {numbers.TRAINED} micro-batches, with F, B and W"
+        " equally long; boxes that do two things at once are striped. Bubble of rack 0 from its first pass to its last,"
+        f" and micro-batches' activations on the rack that holds most: {said}.",
+    )
+
+
+def split_backward() -> Drawing:
+    """Two racks and two micro-batches in 1F1B and ZB-H1: what rack 0 waits for."""
+    devices = batches = 2
+    runs = {
+        "1F1B": simulation.simulate(simulation.one_f_one_b(devices, batches), EQUAL),
+        "ZB-H1": simulation.simulate(simulation.zero_bubble_h1(devices, batches), EQUAL),
+    }
+    words = {"1F1B": "F + B + W", "ZB-H1": "F + B − W"}
+    fig, axes = drawing.axes(5.0, 3.5, 2, 1, sharex=True)
+    waits = {name: run.span(0) - run.busy(0) for name, run in runs.items()}
+    for at, (name, run) in zip(axes, runs.items()):
+        draw_named(at, run)
+        at.set_title(f"{name}: rack 0 waits {waits[name]} = {words[name]}", loc="left", pad=3)
+    last = max(run.makespan for run in runs.values())
+    axes[-1].set(xlabel="time (F = B = W = 1)", xlim=(0, last), xticks=np.arange(0, last + 1))
+    return done(
+        fig,
+        "fig-split-backward",
+        "In 1F1B, rack 0 waits twice for a weight gradient W of rack 1 that it does not need. ZB-H1 puts both off to"
+        " the end.",
+        "Two racks with two micro-batches, time across in passes of one slot. Above, 1F1B: rack 1 does F0, B0, W0, F1,"
+        f" B1, W1 without a pause; rack 0 waits {waits['1F1B']} slots in all, because each of its backward passes"
+        " starts after W on rack 1. Below, ZB-H1: rack 1 does F0, B0, F1, B1 and then W0, W1; rack 0 waits only"
+        f" {waits['ZB-H1']} slot and is done at {runs['ZB-H1'].makespan} instead of {runs['1F1B'].makespan}.",
     )
 
 
@@ -378,40 +299,79 @@ def _draw_throughputs(axes, rows: Sequence[simulation.Comparison]) -> None:
         axes.annotate(model, corner, (9, -3), textcoords="offset points", va="top", ha="center")
 
 
-def stage_memory() -> Drawing:
-    """Memory of a GPU against stages, for the board's numbers: KV stays, weights shrink."""
-    stages = np.array([1, 2, 4, 8])
-    kv = np.broadcast_to(numbers.board(eq.chip_kv) / GB, stages.shape)
-    weights = numbers.board(eq.chip_weights, stages=stages) / GB
-    fig, axes = drawing.axes(5.0, 3.7)
-    places = range(len(stages))
-    axes.bar(places, kv, 0.62, color=COLOURS["kv"], alpha=0.75)
-    axes.bar(places, weights, 0.62, kv, color=COLOURS["weights"], alpha=0.75)
-    for x, held, more in zip(places, kv, weights):
-        axes.text(x, held / 2, f"{significant(held)}", ha="center", va="center")
-        axes.text(x, held + more + 0.3, f"+ {significant(more)}", ha="center", va="bottom", color=COLOURS["weights"])
-    axes.set_xticks(places, [f"{p}" for p in stages])
-    beside(axes, "KV", (places[-1] + 0.31, kv[-1] / 2), (7, 0), "kv", va="center")
-    beside(axes, "weights", (places[-1] + 0.31, kv[-1] + weights[-1] / 2), (7, 0), "weights", va="center")
-    axes.set(xlabel="pipeline stages P", ylabel="GB per GPU", xlim=(-0.5, len(stages) + 0.2))
-    axes.set(ylim=(0, max(kv + weights) * 1.12))
-    axes.grid(axis="x", visible=False)
-    board = numbers.BOARD
-    axes.set_title(
-        f"{board['expert_parallel']} GPUs a stage, {pretty(board['n_total'], 'byte', exact=True)} of weights,\n"
-        f"b = {board['micro_batch']:,}, L = {board['context']:,}, {board['kv_bytes_per_token']:,} B per token",
-        loc="left",
+def hoped() -> Drawing:
+    """Memory of a GPU on one rack, in a pipeline as one would hope for it, and as it is."""
+    kv = numbers.case(eq.chip_kv) / GB
+    weights = {stages: numbers.case(eq.chip_weights, stages=stages) / GB for stages in (1, RACKS)}
+    rows = [
+        ("one rack", kv, weights[1]),
+        ("four stages,\nhoped for", kv / RACKS, weights[RACKS]),
+        ("four stages,\nin fact", kv, weights[RACKS]),
+    ]
+    most = numbers.CASE["chip_hbm"] / GB
+    fig, axes = drawing.axes(5.0, 2.5)
+    for line, (_, cached, stored) in enumerate(rows):
+        axes.barh(line, cached, 0.62, color=COLOURS["kv"], alpha=0.75)
+        axes.barh(line, stored, 0.62, cached, color=COLOURS["weights"], alpha=0.75)
+        axes.text(cached / 2, line, f"KV {cached:.1f}", ha="center", va="center")
+        end = most if cached + stored > 0.8 * most else cached + stored
+        axes.text(end + 3, line, f"+ {stored:.1f}", va="center", color=COLOURS["weights"])
+    axes.axvline(most, color=COLOURS["bound"], lw=1.5, ls="--")
+    axes.text(most - 3, 1, f"a GPU has {most:.0f} GB", ha="right", va="center", color=COLOURS["bound"])
+    beside(axes, "weights", (kv / RACKS + weights[RACKS], 0.69), (6, 4), "weights", va="bottom")
+    axes.set_yticks(range(len(rows)), [name for name, _, _ in rows])
+    axes.set(xlim=(0, 1.2 * most), ylim=(2.5, -0.5), xlabel="GB on each GPU")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False)
+    return done(
+        fig,
+        "fig-hoped",
+        "Four stages take three quarters of the weights off a GPU, and none of the KV cache.",
+        f"Three bars of the memory of a GPU, 0 to {most:.0f} GB. One rack: {kv:.1f} GB of KV cache and {weights[1]:.1f}"
+        f" GB of weights. Four stages as one would hope: {kv / RACKS:.1f} and {weights[RACKS]:.1f} GB. Four stages in"
+        f" fact: {kv:.1f} and {weights[RACKS]:.1f} GB.",
     )
-    shown = listed([significant(value) for value in weights])
+
+
+MACHINES = ("gb200-nvl72", numbers.BOX)
+
+
+def stage_memory() -> Drawing:
+    """Room for KV beside the weights against stages, on a rack with memory to spare and on a box without."""
+    stages = (1, 2, 4, 8)
+    fig, panels = drawing.axes(5.0, 3.7, 1, 2, sharey=True)
+    said = []
+    for axes, system in zip(panels, map(catalogue.system, MACHINES)):
+        memory, each = system.hbm_bytes / system.chips / GB, {"expert_parallel": system.chips}
+        weights = [numbers.case(eq.chip_weights, stages=count, **each) / GB for count in stages]
+        room = [memory - held for held in weights]
+        _stack(axes, weights, room)
+        axes.set_xticks(range(len(stages)), [str(count) for count in stages])
+        axes.set_title(f"{_domain(system)}: {memory:.0f} GB", loc="left")
+        axes.set(xlabel="pipeline stages P")
+        rooms, held = listed([significant(each) for each in room]), listed([significant(each) for each in weights])
+        said.append(f"{_domain(system)}, {memory:.0f} GB: weights {held} GB, room {rooms} GB")
+    panels[0].set(ylabel="GB per GPU", ylim=(0, 200))
     return done(
         fig,
         "fig-stage-memory",
-        "More stages shrink the weights on a GPU. The KV cache stays as large as it was.",
-        f"Stacked bars of memory per GPU, 0 to {max(kv + weights):.0f} GB, for {listed([str(p) for p in stages])}"
-        f" pipeline stages of {board['expert_parallel']} GPUs. The KV part is {significant(kv[0])} GB in every bar; the"
-        f" weights on top shrink: {shown} GB. Each stage holds fewer layers of the KV cache, of as many times more"
-        " sequences.",
+        "Where weights fill little of the memory, stages free next to nothing. Where weights fill most of it, a second"
+        " stage makes much room.",
+        f"Stacked bars of the memory of a GPU for {listed([str(p) for p in stages])} pipeline stages, weights below and"
+        f" the room for KV cache above, on two machines. {'. '.join(said)}.",
     )
+
+
+def _stack(axes, weights: list[float], room: list[float]) -> None:
+    """Bars of weights with the room above them, each with its number."""
+    places = range(len(weights))
+    axes.bar(places, weights, 0.72, color=COLOURS["weights"], alpha=0.75)
+    axes.bar(places, room, 0.72, weights, color=COLOURS["kv"], alpha=0.4)
+    for x, held, free in zip(places, weights, room):
+        axes.text(x, held + free / 2 + 8, f"{free:.0f}", ha="center", va="center")
+        axes.text(x, held + 2, f"{significant(held, 2)}", ha="center", va="bottom", color=COLOURS["weights"])
+    axes.text(1.5, weights[-1] + room[-1] + 3, "room for KV", ha="center", va="bottom", color=COLOURS["kv"])
+    axes.grid(axis="x", visible=False)
 
 
 # --- the hop, and what scale-up buys ----------------------------------------------------------------------------------
@@ -452,7 +412,7 @@ def hops() -> Drawing:
         if "leaf" in row["path"]
     ]
     sent, said = eq.hop(width=catalogue.model(RUNNING.model).d_model, **numbers.SENT), numbers.LECTURE_HOP
-    step = numbers.board_step()
+    step = numbers.case_step()
     lines = [
         (
             min(switched),
@@ -460,7 +420,7 @@ def hops() -> Drawing:
             "measured",
             f"measured latency: {min(switched) / US:g} – {max(switched) / US:g} µs",
         ),
-        (sent, sent, "scale_out", f"sending {numbers.SENT['micro_batch']:,} vectors: {sent / US:.0f} µs"),
+        (sent, sent, "scale_out", f"sending {numbers.SENT['micro_batch']:,} vectors: {sent / US:.1f} µs"),
         (said / UNSURE, said * UNSURE, "claimed", f"lecture, unsure: {said / MS:g} ms"),
         (step, step, "total", f"a decode step: {step / MS:.1f} ms"),
     ]
@@ -472,11 +432,11 @@ def hops() -> Drawing:
     return done(
         fig,
         "fig-hops",
-        "By bytes and latency, a hop is more than a hundred times shorter than the lecture's guess, and than a step.",
+        "By bytes and latency, a hop is far shorter than the lecture's guess, even at its lower end, and than a step.",
         "A sketch of the way from a GPU to one of the next rack: GPU, NIC, top-of-rack switch, data-center switch,"
         " top-of-rack switch, NIC, GPU. Below, times from 1 µs to 100 ms (log scale): measured latencies through"
         f" switches {min(switched) / US:g} to {max(switched) / US:g} µs; sending {numbers.SENT['micro_batch']:,}"
-        f" vectors {sent / US:.0f} µs; the lecture's {said / MS:g} ms, unsure by a factor of {UNSURE}; a decode step"
+        f" vectors {sent / US:.1f} µs; the lecture's {said / MS:g} ms, unsure by a factor of {UNSURE}; a decode step"
         f" {step / MS:.1f} ms. Latency and sending together are {said / (max(switched) + sent):.0f} times"
         " shorter than the lecture's hop.",
     )
@@ -516,7 +476,7 @@ def weights_in_parallel() -> Drawing:
     known = RUNNING.symbols()
     weights = known["n_total"] * known["bytes_per_param"]
     read = eq.parallel_weight_time.bind({name: known[name] for name in ("n_total", "bytes_per_param")})
-    time = {row.id: read(row) / MS for row in systems}
+    time = {row.id: read(row, expert_parallel=row.symbols()["domain"]) / MS for row in systems}
     fig, axes = drawing.axes(5.0, 3.9)
     for line, row in enumerate(systems):
         fits = row.hbm_bytes >= weights

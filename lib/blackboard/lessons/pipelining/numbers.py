@@ -23,15 +23,25 @@ BOARD = {
     "context": 200_000,
     "kv_bytes_per_token": 2_000,
 }
+# the page's own case: the running model on one rack a stage, at a context that nearly fills its memory
+_KNOWN = RUNNING.symbols()
+CASE = {
+    **{name: _KNOWN[name] for name in ("n_total", "bytes_per_param", "kv_bytes_per_token", "chip_bandwidth")},
+    "expert_parallel": _KNOWN["chips"],
+    "chip_hbm": _KNOWN["hbm"] / _KNOWN["chips"],
+    "micro_batch": 2_400,
+    "context": 75_000,
+}
+STAGES, TRAINED = 4, 8  # racks of the pipeline, and micro-batches of its schedules
 LECTURE_HOP = 0.0025  # s; "a few ms" a hop, ten more for four stages, 1:15:28
 SENT = {
-    "micro_batch": 2_400,
+    "micro_batch": CASE["micro_batch"],
     "bytes_per_value": 2,
-    "expert_parallel": 64,
-    "scale_out": 50e9,
+    "expert_parallel": CASE["expert_parallel"],
+    "scale_out": _KNOWN["scale_out"],
 }  # BF16 vectors over one network card per GPU
 LSTM_GPUS, LSTM_SPEED = 8, 3.5  # Sutskever, Vinyals and Le, 2014, as told in the talk of 2024
-EIGHT, RACK = "h100-8", RUNNING.system
+EIGHT, RACK, BOX = "h100-8", RUNNING.system, "h200-8"
 TENSOR = 8  # GPUs that share each matrix, for comparison
 SHOWN = ("28.3B", 96)  # model and micro-batches of the measured runs that the page prints
 
@@ -41,10 +51,15 @@ def board(formula, **more) -> Any:
     return formula(BOARD, **more)
 
 
-def board_step() -> float:
-    """Time in which the GPUs of the lecture's example load weights and KV once, at the bandwidth of the rack's."""
-    rate = BOARD["expert_parallel"] * RUNNING.symbols()["chip_bandwidth"]
-    return step.memory_time(BOARD, batch=BOARD["micro_batch"], bandwidth=rate)
+def case(formula, **more) -> Any:
+    """A formula with the page's own numbers."""
+    return formula(CASE, **more)
+
+
+def case_step() -> float:
+    """Time in which the GPUs of one rack load weights and KV once."""
+    rate = CASE["expert_parallel"] * CASE["chip_bandwidth"]
+    return step.memory_time(CASE, batch=CASE["micro_batch"], bandwidth=rate)
 
 
 def sent() -> dict[str, str]:
@@ -60,26 +75,46 @@ def sent() -> dict[str, str]:
     }
 
 
+def hop_time() -> float:
+    """Sending, and the longest latency that was measured."""
+    latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
+    return eq.hop(width=model(RUNNING.model).d_model, **SENT) + max(latencies) * factor("us")
+
+
 def hops() -> dict[str, str]:
     """The hop against the experts' traffic, and how long it takes."""
-    took = eq.hop(width=model(RUNNING.model).d_model, **SENT)
-    latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
-    whole, alone = took + max(latencies) * factor("us"), board_step()
-    known = RUNNING.symbols()
+    width, known = model(RUNNING.model).d_model, _KNOWN
+    took, whole = eq.hop(width=width, **SENT), hop_time()
     links = {name: known[name] for name in ("scale_up", "scale_out")}
     return {
         "needed_here": significant(eq.layers_needed(copies=known["top_k"], **links), 2),
         "ratio_here": f"{known['scale_up'] / known['scale_out']:g}",
         "copies_here": f"{known['top_k']:g}",
+        "sent_up": pretty(known["scale_up"], "byte/s", 2),
+        "sent_out": pretty(known["scale_out"], "byte/s", 2),
         "hop_us": pretty(took, "s", 2),
         "hop_whole": pretty(whole, "s", 2),
-        "alpha_most": f"{max(latencies):g}",
-        "hop_bytes": pretty(SENT["micro_batch"] * model(RUNNING.model).d_model * SENT["bytes_per_value"], "byte", 2),
+        "alpha_most": pretty(whole - took, "s", 2),
+        "hop_bytes": pretty(SENT["micro_batch"] * width * SENT["bytes_per_value"], "byte", 2),
         "hop_factor": significant(LECTURE_HOP / whole, 2),
-        "hop_share": f"{4 * whole / alone:.1%}",
+    }
+
+
+def waits() -> dict[str, str]:
+    """What a reader waits for in decoding, with the computed hop and with the lecture's."""
+    alone, hop = case_step(), hop_time()
+    path = {"t_step": alone, "hops": STAGES}
+    needed = eq.in_flight(path, stages=STAGES, hop_time=LECTURE_HOP)
+    return {
         "step_ms": pretty(alone, "s", 3),
-        "token_ms": pretty(eq.token_time(t_step=alone, hops=4, hop_time=whole), "s", 3),
-        "filled": significant(eq.in_flight(stages=4, hops=4, hop_time=whole, t_step=alone), 3),
+        "hop_share": f"{eq.token_time(path, hop_time=hop) / alone - 1:.1%}",
+        "lecture_hop": pretty(LECTURE_HOP, "s", 2),
+        "slow_token": pretty(eq.token_time(path, hop_time=LECTURE_HOP), "s", 3),
+        "slow_idle": f"{1 - STAGES / needed:.0%}",
+        "slow_needed": significant(needed, 2),
+        "slow_taken": f"{math.ceil(needed)}",
+        "slow_wait": pretty(math.ceil(needed) * alone / STAGES, "s", 3),
+        "slow_kv": f"{math.ceil(needed) / STAGES:g}",
     }
 
 
@@ -98,48 +133,72 @@ def idling() -> dict[str, str]:
     }
 
 
-def memory() -> dict[str, str]:
-    """Memory of a chip, in the lecture's example and in the running case."""
+def orders() -> dict[str, str]:
+    """Bubble and held micro-batches of each schedule, with F, B and W equally long."""
+    found = {}
+    for name, run in simulation.equal_runs(STAGES, TRAINED).items():
+        key = name.lower().replace("-", "_")
+        found[f"idle_{key}"] = f"{run.period_bubble:.1%}" if run.period_bubble else "0%"
+        found[f"held_{key}"] = f"{run.most_held:g}"
+    return found
+
+
+def board_memory() -> dict[str, str]:
+    """Memory of a chip with the lecture's numbers."""
     gb = lambda formula, **more: f"{board(formula, **more) / 1e9:.1f} GB"
-    known, chips = RUNNING.symbols(), RUNNING.symbols()["chips"]
-    here = {"expert_parallel": chips, "micro_batch": BOARD["micro_batch"], "chip_hbm": known["hbm"] / chips}
-    fits = lambda stages: eq.context_fits(RUNNING, stages=stages, **here)
-    whole, box = board(eq.whole_batch, stages=4), system("h200-8").hbm_bytes
-    freed = board(eq.chip_weights, stages=1) - board(eq.chip_weights, stages=4)
-    longer = lambda hbm: freed / (hbm - board(eq.chip_weights, stages=1))
-    boxes, kept = math.ceil(3e12 / box), known["kv_bytes_per_token"]
     return {
         "kv_chip": gb(eq.chip_kv),
         "weights_1": gb(eq.chip_weights, stages=1),
-        "weights_2": gb(eq.chip_weights, stages=2),
         "weights_4": gb(eq.chip_weights, stages=4),
+        "kv_board": pretty(BOARD["kv_bytes_per_token"], "byte", 1),
+    }
+
+
+def memory() -> dict[str, str]:
+    """Memory of a chip in the page's own case."""
+    gb = lambda formula, **more: f"{case(formula, **more) / 1e9:.1f} GB"
+    fits = lambda stages: case(eq.context_fits, stages=stages)
+    tokens = lambda stages: f"{significant(fits(stages), 3)} tokens"
+    freed = case(eq.chip_weights, stages=1) - case(eq.chip_weights, stages=STAGES)
+    return {
+        "context": f"{CASE['context']:,} tokens",
+        "gpu_weights_1": gb(eq.chip_weights, stages=1),
+        "gpu_weights_4": gb(eq.chip_weights, stages=STAGES),
+        "gpu_kv": gb(eq.chip_kv),
+        "gpu_all": gb(eq.stage_memory, stages=1),
+        "gpu_memory": pretty(CASE["chip_hbm"], "byte", 3),
+        "gpu_rate": pretty(CASE["chip_bandwidth"], "byte/s", 1),
+        "kv_token": pretty(CASE["kv_bytes_per_token"], "byte", 4),
+        "kv_wrong": f"{case(eq.chip_kv) / STAGES / 1e9:.1f} GB",
         "freed": f"{freed / 1e9:.1f} GB",
-        "freed_share": f"{freed / board(eq.chip_kv):.0%}",
-        "freed_roomy": f"{longer(known['hbm'] / chips):.0%}",
-        "chip_hbm": pretty(known["hbm"] / chips, "byte", 3),
-        "kv_real": pretty(kept, "byte", 2),
-        "kv_chip_real": gb(eq.chip_kv, kv_bytes_per_token=kept).replace(".0", ""),
-        "context_real": significant(BOARD["context"] * BOARD["kv_bytes_per_token"] / kept, 2),
-        "kv_wrong": f"{board(eq.chip_kv) / 4e9:.2f} GB",
-        "in_flight": f"{whole:,.0f}",
-        "weights_share": f"{known['n_total'] / known['hbm']:.0%}",
-        "fits_1": f"{significant(fits(1), 3)} tokens",
-        "fits_8": f"{significant(fits(8), 3)} tokens",
-        "fits_gain": f"{fits(8) / fits(1) - 1:.1%}",
+        "in_flight": f"{case(eq.whole_batch, stages=STAGES):,.0f}",
+        "weights_share": f"{case(eq.chip_weights, stages=1) / CASE['chip_hbm']:.0%}",
+        "fits_1": tokens(1),
+        "fits_4": tokens(STAGES),
+        "fits_ever": tokens(1e9),  # what ever more stages come near to
+        "fits_gain": f"{fits(STAGES) / fits(1) - 1:.0%}",
+    }
+
+
+def boxes() -> dict[str, str]:
+    """A machine that the weights nearly fill, and the open question's."""
+    box, weights = system(BOX).hbm_bytes, CASE["n_total"] * CASE["bytes_per_param"]
+    count = math.ceil(3e12 / box)
+    return {
         "box": pretty(box, "byte", 4),
-        "box_share": f"{known['n_total'] / box:.0%}",
-        "box_more": significant((box - known["n_total"] / 2) / (box - known["n_total"]), 2),
-        "boxes": str(boxes),
-        "boxes_left": pretty(boxes * box - 3e12, "byte", 3),
-        "trillion": f"{1e12 / known['hbm']:.0%}",
+        "box_share": f"{weights / box:.0%}",
+        "box_more": significant((box - weights / 2) / (box - weights), 2),
+        "boxes": str(count),
+        "boxes_left": pretty(count * box - 3e12, "byte", 3),
     }
 
 
 def scale_up() -> dict[str, str]:
     """What a larger domain buys."""
     rates = {id: {name: system(id).symbols()[name] for name in ("domain", "chip_bandwidth")} for id in (EIGHT, RACK)}
-    known = {name: RUNNING.symbols()[name] for name in ("n_total", "bytes_per_param")}
-    time = lambda id: eq.parallel_weight_time(known, rates[id])
+    known = {name: CASE[name] for name in ("n_total", "bytes_per_param")}
+    rate = lambda id: {"expert_parallel": rates[id]["domain"], "chip_bandwidth": rates[id]["chip_bandwidth"]}
+    time = lambda id: eq.parallel_weight_time(known, rate(id))
     return {
         "eight": pretty(time(EIGHT), "s"),
         "rack": pretty(time(RACK), "s"),
@@ -149,7 +208,6 @@ def scale_up() -> dict[str, str]:
         "weights_read": pretty(known["n_total"] * known["bytes_per_param"], "byte", 3),
         "hbm_eight": pretty(system(EIGHT).hbm_bytes, "byte", 3),
         "rate_eight": pretty(rates[EIGHT]["chip_bandwidth"], "byte/s"),
-        "rate_rack": pretty(rates[RACK]["chip_bandwidth"], "byte/s", 1),
     }
 
 
@@ -169,6 +227,7 @@ def schedules() -> dict[str, str]:
     shown = {row.schedule: row for row in rows if (row.model, row.micro_batches) == SHOWN}
     keys = {"plain": "1F1B", "interleaved": "1F1B-I", "one": "ZB-1p", "two": "ZB-2p"}
     runs = {key: shown[name] for key, name in keys.items()}
+    shape = {"stages": runs["plain"].devices, "micro_batches": SHOWN[1]}
     return {
         "zb_rows": str(len(rows)),
         "zb_least": f"{min(above):.0%}",
@@ -176,6 +235,8 @@ def schedules() -> dict[str, str]:
         "zb_model": SHOWN[0].replace("B", " billion"),
         "zb_batches": str(SHOWN[1]),
         "zb_devices": str(runs["plain"].devices),
+        "zb_formula_plain": f"{eq.bubble(shape):.1%}",
+        "zb_formula_interleaved": f"{eq.interleaved_bubble(shape, chunks=runs['interleaved'].run.chunks):.1%}",
         **{f"zb_idle_{key}": f"{row.run.period_bubble:.1%}" for key, row in runs.items()},
         **{f"zb_said_{key}": f"{row.throughput:.2f}" for key, row in runs.items()},
         **{f"zb_real_{key}": f"{row.measured_throughput:.2f}" for key, row in runs.items()},
@@ -186,4 +247,5 @@ def schedules() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return sent() | hops() | idling() | memory() | scale_up() | schedules()
+    parts = sent(), hops(), waits(), idling(), orders(), board_memory(), memory(), boxes(), scale_up(), schedules()
+    return {name: text for part in parts for name, text in part.items()}

@@ -342,7 +342,7 @@ zero_bubble = Quantity(
     objective=IDLE,
     unit="s",
     display_unit="ms",
-    statement="A training pipeline has {stages} equal stages and at least as many micro-batches. For one micro-batch a stage's forward pass takes {forward_time}, the gradient of its inputs {input_grad_time} and the gradient of its weights {weight_grad_time}. Hops take no time. In 1F1B a device waits, for each of the other stages, as long as all three passes take together. ZB-H1 computes weight gradients separately. Nobody waits for them any more, and during each wait a device computes one of its own. With ZB-H1, how long is a device idle in a step, from the first pass on any device to the last?",
+    statement="A training pipeline has {stages} equal stages and at least as many micro-batches. For one micro-batch a stage's forward pass takes {forward_time}, the gradient of its inputs {input_grad_time} and the gradient of its weights {weight_grad_time}. Hops take no time. In 1F1B the first device waits, for each of the other stages, as long as all three passes take together. ZB-H1 computes weight gradients separately and puts them off. So for each of the other stages, the first device no longer waits for two of them: one when gradients begin to come back, one at the end. With ZB-H1, how long is the first device idle between its first pass of a step and its last?",
     parameters={
         "stages": (4, 8, 6, 5, 10),
         "forward_time": (0.01, 0.012, 0.009),
@@ -353,15 +353,15 @@ zero_bubble = Quantity(
     independent_check=lambda v: sum(v["forward_time"] + v["input_grad_time"] + v["weight_grad_time"] - sum([v["weight_grad_time"]] * 2) for _ in range(1, v["stages"])),
     misconceptions={
         eq.idle_1f1b: "That is 1F1B, where the other stages also wait for weight gradients.",
-        eq.idle_1f1b.at(weight_grad_time=0): "You took weight gradients out of the chain of waiting. They also fill gaps, which saves their time once more.",
+        eq.idle_1f1b.at(weight_grad_time=0): "You took out one weight gradient for each other stage. The first device is spared two of them.",
         (v.stages - 1) * (v.forward_time + v.input_grad_time - 2 * v.weight_grad_time): "Subtract twice the weight gradient from all three passes, not from two. (DeepSeek's table looks like yours, but its B includes both gradients.)",
         eq.idle_zero_bubble.at(stages=2): "That is the wait for one other stage. There are more.",
-        eq.idle_zero_bubble.at(stages=v.stages + 1): "A device waits for the other stages, not for itself.",
+        eq.idle_zero_bubble.at(stages=v.stages + 1): "The first device waits for the other stages, not for itself.",
     },
     explanation="No other stage needs weight gradients, so they can wait until a device has nothing else to do.",
     hints=(
-        "Start with 1F1B: for each other stage, a device waits for all three passes once.",
-        "Weight gradients are subtracted twice: once because nobody waits for them, once because they fill a gap.",
+        "Start with 1F1B: for each other stage, the first device waits for all three passes once.",
+        "Weight gradients are subtracted twice: once for the first gradient that comes back, once for the last.",
     ),
     solution=(
         Step(f"1F1B: ${eq.idle_1f1b.latex}$ =", eq.idle_1f1b, "s"),
@@ -675,7 +675,8 @@ def moved(values: Values) -> Values:
     """The drawn system in the notation's names, and beside it the small domain that it replaces."""
     machine, small = system(values["machine"]), system("h100-8").symbols()
     before = {"small_domain": small["domain"], "small_bandwidth": small["chip_bandwidth"]}
-    return machine.symbols() | before | {"machine_name": machine.name}
+    now = machine.symbols() | {"expert_parallel": machine.symbols()["domain"]}
+    return now | before | {"machine_name": machine.name}
 
 
 domain = Quantity(
@@ -703,9 +704,9 @@ domain = Quantity(
     misconceptions={
         eq.parallel_weight_time / v.stages: "The stages do not load weights for the same token at the same time. While one works on it, the others work on other tokens.",
         eq.parallel_weight_time * v.stages: "You let every stage load the whole model. Each loads only its own share.",
-        eq.parallel_weight_time.at(domain=v.small_domain): "You changed only the bandwidth of each GPU. In the larger domain, more GPUs load weights for the same token at the same time.",
-        eq.parallel_weight_time.at(domain=v.small_domain, chip_bandwidth=v.small_bandwidth): "That is the old pipeline. The new domain loads the weights faster.",
-        eq.parallel_weight_time.at(domain=1): "That is a single GPU. All GPUs of a domain load at the same time, each its share.",
+        eq.parallel_weight_time.at(expert_parallel=v.small_domain): "You changed only the bandwidth of each GPU. In the larger domain, more GPUs load weights for the same token at the same time.",
+        eq.parallel_weight_time.at(expert_parallel=v.small_domain, chip_bandwidth=v.small_bandwidth): "That is the old pipeline. The new domain loads the weights faster.",
+        eq.parallel_weight_time.at(expert_parallel=1): "That is a single GPU. All GPUs of a domain load at the same time, each its share.",
         eq.parallel_weight_time.at(chip_bandwidth=v.small_bandwidth): "You changed the number of GPUs, but the bandwidth of each is new as well.",
     },
     explanation="A larger domain buys bandwidth, because more GPUs load weights for the same token. A pipeline could have given the capacity as well.",
@@ -715,7 +716,7 @@ domain = Quantity(
     ),
     solution=(
         Step("One domain loads, per second,", v.domain * v.chip_bandwidth, "byte"),
-        Step("In the small domains the weights took", eq.parallel_weight_time.at(domain=v.small_domain, chip_bandwidth=v.small_bandwidth), "s"),
+        Step("In the small domains the weights took", eq.parallel_weight_time.at(expert_parallel=v.small_domain, chip_bandwidth=v.small_bandwidth), "s"),
         f"Now ${eq.parallel_weight_time.latex}$ =",
     ),
 )

@@ -175,6 +175,11 @@ class Timeline:
             held -= sum(freed(key, kept, done) for key in keys)
         return most / self.chunks
 
+    @property
+    def most_held(self) -> float:
+        """Activations on the device that holds most, in those of a micro-batch on a stage; W keeps all that B had."""
+        return max(self.peak(device, kept=1) for device in range(self.devices))
+
 
 def freed(key: Key, kept: float, done: set[Key]) -> float:
     """Activations that the end of a pass frees, in those of one chunk; `done` are all passes of the device."""

@@ -1,0 +1,119 @@
+"""How a run of a pipeline is drawn: a row per rack, a box per pass, a color per kind of pass, idle time white."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.patches import Rectangle
+
+from blackboard.charts.drawing import Drawing
+from blackboard.charts.style import COLOURS
+from blackboard.lessons.pipelining.timeline import Box, Costs, Timeline
+
+KINDS = {"F": "first", "B": "second", "W": "third"}
+SMALL = 10  # points: the least that a phone shows well
+
+
+def _parts(box: Box, costs: Costs, split: bool) -> list[tuple[str, float]]:
+    """Kinds of what a box does at once, with their times; a backward that is not split does both gradients."""
+    kinds = [kind for kind, _, _ in box.keys]
+    kinds += ["W"] * (not split and "B" in kinds)
+    times = [(kind, float(costs.of(kind, box.stage))) for kind in kinds]
+    return [(kind, time) for kind, time in times if time]
+
+
+def _number(box: Box, inches: float) -> str:
+    """Micro-batches of a box where so many inches hold them, else nothing."""
+    text = "&".join(str(batch) for _, batch, _ in box.keys)
+    return text if inches >= 0.1 * len(text) + 0.02 else ""
+
+
+def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0) -> None:
+    """The boxes of a run, a row per rack, rack 0 on top; with `inches` for the whole time, numbers where they fit.
+
+    What a device does at once shares the height of its box by time, so that equal work has equal area.
+    """
+    weights = {key for box in run.boxes for key in box.keys if key[0] == "W"}
+    for box in run.boxes:
+        low, width = box.device - 0.46, float(box.end - box.start)
+        split = all(("W", batch, stage) in weights for kind, batch, stage in box.keys if kind == "B")
+        parts = _parts(box, costs, split)
+        whole = sum(time for _, time in parts)
+        for kind, time in parts:
+            later = run.chunks > 1 and box.stage >= run.devices  # chunks behind the first are lighter
+            axes.add_patch(
+                Rectangle(
+                    (box.start, low),
+                    width,
+                    0.92 * time / whole,
+                    color=COLOURS[KINDS[kind]],
+                    alpha=0.32 if later else 0.6,
+                    lw=0,
+                )
+            )
+            low += 0.92 * time / whole
+        axes.add_patch(Rectangle((box.start, box.device - 0.46), width, 0.92, fill=False, ec="white", lw=0.6))
+        if inches and (text := _number(box, inches * width / float(run.makespan))):
+            axes.text(
+                box.start + width / 2, box.device, text, ha="center", va="center_baseline", fontsize=SMALL, clip_on=True
+            )
+    label_racks(axes, run.devices)
+    axes.set_xlim(0, float(run.makespan))
+
+
+def label_racks(axes, devices: int, names: bool = True) -> None:
+    """Rows for racks 0, 1, … from top to bottom."""
+    axes.set(ylim=(devices - 0.5, -0.5))
+    axes.set_yticks(range(devices), [f"rack {d}" for d in range(devices)] if names else [""] * devices)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False)
+
+
+def draw_key(fig: Drawing, height: float) -> None:
+    """What the colours mean, in words on their colours, at a height of the figure."""
+    words = {"F": "F: forward", "B": "B: gradient of inputs", "W": "W: gradient of weights"}
+    for x, kind in zip((0.13, 0.43, 0.8), KINDS):
+        face = {"boxstyle": "square,pad=0.2", "facecolor": COLOURS[KINDS[kind]], "alpha": 0.6, "edgecolor": "none"}
+        fig.text(x, height, words[kind], ha="center", va="center", fontsize=SMALL, bbox=face)
+
+
+def draw_served(axes, run: Timeline, end: float) -> None:
+    """The boxes of a decoding run up to a time; micro-batch 0 stands out."""
+    for box in run.boxes:
+        if box.start < end:
+            mine = box.micro_batch == 0
+            looks: dict[str, Any] = {
+                "fc": COLOURS["compute" if mine else "muted"],
+                "alpha": 0.85 if mine else 0.25,
+                "ec": "white",
+                "lw": 1,
+            }
+            axes.add_patch(Rectangle((box.start, box.device - 0.46), 1, 0.92, **looks))
+            axes.text(
+                box.start + 0.5,
+                box.device,
+                str(box.micro_batch),
+                ha="center",
+                va="center_baseline",
+            )
+    label_racks(axes, run.devices)
+    axes.set(xlim=(0, end), xticks=np.arange(0, end + 1, run.devices))
+
+
+def draw_named(axes, run: Timeline) -> None:
+    """A run of equal passes, each in a box of its own with its name, and rack 0's waits in words."""
+    split = any(box.kind == "W" for box in run.boxes)
+    for row in run.rows:
+        for box in row:
+            for place, kind in enumerate(box.kind if split or box.kind == "F" else "BW"):
+                face: dict[str, Any] = {"color": COLOURS[KINDS[kind]], "alpha": 0.6, "lw": 0}
+                axes.add_patch(Rectangle((box.start + place + 0.02, box.device - 0.44), 0.96, 0.88, **face))
+                name = f"{kind}{box.micro_batch}"
+                axes.text(box.start + place + 0.5, box.device, name, ha="center", va="center_baseline")
+    for before, after in zip(run.rows[0], run.rows[0][1:]):
+        if after.start > before.end:
+            middle = (before.end + after.start) / 2
+            axes.text(middle, 0, "waits", ha="center", va="center_baseline", color=COLOURS["bound"], style="italic")
+    label_racks(axes, run.devices)
