@@ -55,7 +55,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "silu": "8%",
         "silu_share": f"{8 / 1.08:.1f}%",
         "ib_load": f"{load:.2f} ms",
-        "ib_cache": f"{2000 * 70_272 / 1e6:.0f} MB",
+        "ib_cache": f"{2000 * 70_272 / 1e6:.1f} MB",
         "ib_sent": f"{58 * 8 * 7168 * 3 / 1e6:.2f} MB",
         "ib_send": f"{sent * 1e3:.0f} µs",
         "overlap_ib_chip": f"{load / sent:.0f}",

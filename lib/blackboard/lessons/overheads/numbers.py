@@ -151,7 +151,7 @@ def border() -> dict[str, str]:
         "ib_weights": pretty(each, "byte", 3),
         "ib_rate": pretty(case["bandwidth"] / case["chips"], "byte/s", 3),
         "ib_load": pretty(step.weight_time(case), "s", 3),
-        "ib_cache": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 3),
+        "ib_cache": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 4),
         "ib_sent": pretty(send * case["scale_up"], "byte", 3),
         "ib_link": pretty(case["scale_up"], "byte/s", 3),
         "ib_send": pretty(send, "s", 3),
