@@ -106,9 +106,9 @@ def what_is_left() -> Drawing:
         axes.bar(place, load, 0.62, lost, color=COLOURS["weights"], alpha=0.75)
         axes.plot(place, measured / MS, "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8, zorder=5)
         beside(axes, f"{measured / MS:.2f}", (place, measured / MS), (0, 9), "measured", ha="center")
-    axes.text(0, 5.5, "loading", ha="center", color="white")
-    axes.text(0, 0.6, "kernels", ha="center", color="white")
-    axes.text(3.35, 10.2, "◇ measured", ha="right", color=COLOURS["measured"])
+    legend = (("◇ measured", "measured"), ("■ loading", "weights"), ("■ lost at kernels", "launch"))
+    for row, (text, colour) in enumerate(legend):
+        axes.text(2.0, 10.2 - 0.95 * row, text, color=COLOURS[colour])
     names = [f"{chips} A100" for chips, _ in line.points]
     axes.set(ylim=(0, 11), ylabel="ms a token")
     axes.set_xticks(range(len(names)), names)
