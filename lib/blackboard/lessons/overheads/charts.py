@@ -20,7 +20,7 @@ from blackboard.notation import symbol
 from blackboard.units import significant
 
 US = units.factor("us")
-ROUND = ",.3~r"
+ROUND, COARSE = ",.3~r", ",.2~r"
 FITS = f"max(0, {inside(batch_fits, 'sequence', hbm='machine.hbm')})"  # sequences, beyond which the charts draw nothing
 
 
@@ -312,7 +312,7 @@ def _overlap_title() -> dict:
         f"'a token sends ' + {marks.said(f'{token} / 1e6', ROUND)} + ' MB: ' + copies + ' copies × ' + layers + '"
         " layers'"
     )
-    pays = f"'if memory binds, halves pay from ' + {marks.said('turn / chips', ROUND)} + ' a GPU'"
+    pays = f"'if memory binds, halves pay from ' + {marks.said('turn / chips', COARSE)} + ' a GPU'"
     return marks.title(controls.MACHINE_LINE, f"models[model].name + {controls._FITS}", link, sends, pays)
 
 
@@ -337,7 +337,7 @@ def _overlap_layers(encoding: dict) -> list[dict]:
         ),
         marks.text(
             encoding,
-            f"{shown} ? 'halves pay from ' + {marks.said('turn / chips', ROUND)} : ''",
+            f"{shown} ? 'halves pay from ' + {marks.said('turn / chips', COARSE)} : ''",
             here,
             "0.15",
             **marks.side(f"{here} > 60"),

@@ -195,7 +195,7 @@ def overlap_gain() -> Drawing:
     _draw_measured(axes, measured, low, high)
     by_h100, by_gb200 = turn.values()
     beside(axes, f"by formula\nfrom {by_h100:.0f}", (by_h100, 1), (-10, 14), "first", ha="right")
-    beside(axes, f"GB200 NVL72\nfrom {by_gb200:.0f}", (by_gb200, 1), (10, -34), "second")
+    beside(axes, f"GB200 NVL72\nfrom {significant(by_gb200, 2)}", (by_gb200, 1), (10, -34), "second")
     peak = max(curves["72 H100, 9 nodes"][0])
     beside(axes, "72 H100, 9 nodes", (88, peak), (-8, 4), "first", ha="right")
     axes.set(xscale="log", xlim=(8, 2048), ylim=(0.5, 2.05))
@@ -210,7 +210,7 @@ def overlap_gain() -> Drawing:
         " be.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 2,048 on a log scale. By the formula 72 H100 in nine nodes gain from {by_h100:.0f} tokens a GPU on, at"
-        f" most {peak:.2f} times, and a GB200 NVL72 from {by_gb200:.0f} on. SGLang measured, on the H100,"
+        f" most {peak:.2f} times, and a GB200 NVL72 from {significant(by_gb200, 2)} on. SGLang measured, on the H100,"
         f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn between {low} and"
         f" {high}: {low / by_h100:.1f} to {high / by_h100:.1f} times later than the formula has it.",
     )
