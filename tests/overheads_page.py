@@ -19,8 +19,6 @@ QUOTED = {
     "1,000": "tokens of context of a sequence",
     "16": "bits of the opening's weights",
     "4": "a name of a chip, L4",
-    "61": "layers of DeepSeek-V3",
-    "58": "of them with experts",
     "64": "a batch; tokens at which SGLang's gain turns",
     "128": "tokens at which it has turned",
     "4,096": "tokens of a prefill",
@@ -30,7 +28,6 @@ QUOTED = {
     "256": "and of its gain",
     "20": "multiprocessors that DeepSeek gave to sending, its report",
     "132": "of an H800",
-    "3.1": "a name of Llama",
     "7,168": "width of DeepSeek-V3",
 }
 

@@ -20,7 +20,7 @@ from blackboard.notation import symbol
 from blackboard.units import significant
 
 US = units.factor("us")
-ROUND = ",.3~r"
+ROUND, COARSE = ",.3~r", ",.2~r"
 FITS = f"max(0, {inside(batch_fits, 'sequence', hbm='machine.hbm')})"  # sequences, beyond which the charts draw nothing
 
 
@@ -193,16 +193,16 @@ def launch_chart() -> InteractiveChart:
     ]
     layers = _launch_layers(encoding, inside_it)
     title = _launch_title()
-    experts = len(kernels.fused("deepseek-v3", kernels.Plan(chips=8))) / model("deepseek-v3").layers
+    experts = implied.rack()["kernels"] / model("deepseek-v3").layers
     return InteractiveChart(
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
-        "At the start the opening's model runs compiled on eight GPUs, and Python launches its kernels at the pace of"
-        " the opening. Make a launch 2 µs: the chip becomes the slower clock, and a graph gains nothing. Then choose a"
-        " larger model, which hides launches that are more costly. What is lost at a kernel stays in a graph too. Dense"
-        f" models have 12 kernels a layer when compiled; DeepSeek-V3, with its experts, has about {experts:.0f}. Beyond"
-        " the batch that memory holds nothing is drawn.",
+        "At the start, the opening's model runs compiled on eight A100, and each launch takes as long as the opening's."
+        " Make a launch 2 µs: the chip becomes the slower clock, and a graph gains nothing. Now choose a larger model:"
+        " its loading hides longer launches too. What is lost at a kernel stays in a graph. Compiled dense models have"
+        f" 12 kernels a layer; DeepSeek-V3, with its experts, has about {experts:.0f}. The lines end where memory is"
+        " full.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )
@@ -252,6 +252,19 @@ HALVES = Formula(
 )
 
 
+def _routed(name: str) -> dict[str, float]:
+    """A model's parameters of routed experts, their layers, and the experts of a token."""
+    net = model(name)
+    experts = net.moe.layers * net.moe.experts * 3 * net.d_model * net.moe.d_ff  # gate, up and down
+    return {"params": experts, "layers": net.moe.layers, "copies": net.moe.active}
+
+
+def _copied(names: Case, chips: float) -> float:
+    """Parameters that all chips load together: the routed experts once, and the rest on every chip."""
+    experts = _routed(names.model)["params"]
+    return experts + chips * (model(names.model).n_total - experts)
+
+
 def _rack() -> list[dict]:
     """Menus, sliders for the link, the context and the bytes that travel, and what follows."""
     sliders = [
@@ -264,6 +277,12 @@ def _rack() -> list[dict]:
         "scale_up": "machine.scale_up * slower",
         "dispatch_bytes": "out_bytes * models[model].width",
         "combine_bytes": "back_bytes * models[model].width",
+        "n_total": "routed[model].params + chips * (models[model].n_total - routed[model].params)",
+        "own_weights": "n_total * bytes_per_param / chips",
+        "chip_bandwidth": "bandwidth / chips",
+        "copies": "routed[model].copies",
+        "layers": "routed[model].layers",
+        "routed_layers": "layers",
         "turn": eq.batch_overlap.vega(width=1),
         "fits": f"({FITS}) / chips",
     }
@@ -272,11 +291,14 @@ def _rack() -> list[dict]:
         RACKS,
         ROUTED,
         of_system=("bandwidth", "chips", "scale_up"),
-        of_model=("n_active", "n_total", "kv_bytes_per_token", "layers", "copies", "width"),
+        of_model=("n_active", "n_total", "kv_bytes_per_token", "width"),
         sliders=sliders,
         **follows,
     )
-    return [row for row in params if row["name"] != "width"]
+    return [
+        {"name": "routed", "value": {name: _routed(name) for name in ROUTED}},
+        *(row for row in params if row["name"] != "width"),
+    ]
 
 
 def _overlap_title() -> dict:
@@ -290,7 +312,7 @@ def _overlap_title() -> dict:
         f"'a token sends ' + {marks.said(f'{token} / 1e6', ROUND)} + ' MB: ' + copies + ' copies × ' + layers + '"
         " layers'"
     )
-    pays = f"'if memory binds, halves pay from ' + {marks.said('turn / chips', ROUND)} + ' a GPU'"
+    pays = f"'if memory binds, halves pay from ' + {marks.said('turn / chips', COARSE)} + ' a GPU'"
     return marks.title(controls.MACHINE_LINE, f"models[model].name + {controls._FITS}", link, sends, pays)
 
 
@@ -315,7 +337,7 @@ def _overlap_layers(encoding: dict) -> list[dict]:
         ),
         marks.text(
             encoding,
-            f"{shown} ? 'halves pay from ' + {marks.said('turn / chips', ROUND)} : ''",
+            f"{shown} ? 'halves pay from ' + {marks.said('turn / chips', COARSE)} : ''",
             here,
             "0.15",
             **marks.side(f"{here} > 60"),
@@ -345,16 +367,19 @@ def overlap_chart() -> InteractiveChart:
         {**base, "params": _rack(), "layer": layers, "title": title},
         "A batch in two halves",
         _rack_says(),
-        "Left of the dashed line loading the weights twice costs more than sending did. Make the links slower, as"
-        " network cards between nodes are: halves pay sooner, but the gain is smaller where sending alone takes most of"
-        " the step. At a long context memory traffic grows with the batch. Weights are dealt out evenly over the GPUs,"
-        " and all layers send all copies, of the shared expert too. Beyond what memory holds nothing is drawn.",
+        "Left of the dashed line, loading the weights twice costs more than sending did. Make the links slower, as"
+        " network cards between machines are: halves pay sooner, but they gain less where sending alone takes most of"
+        " the step. At a long context memory traffic grows with the batch. As on SGLang's machines, every GPU holds a"
+        " copy of all but the routed experts, and tokens are sent to those alone. The line ends where memory is full.",
         primary=("slower", "context", "model"),
     )
 
 
 def _rack_says() -> str:
-    known = RUNNING.symbols() | racks.FP8_OUT
+    known = RUNNING.symbols() | racks.FP8_OUT | _routed(RUNNING.model)
+    known |= {"n_total": _copied(RUNNING, known["chips"]), "routed_layers": known["layers"]}
+    known["chip_bandwidth"] = known["bandwidth"] / known["chips"]
+    known["own_weights"] = known["n_total"] * known["bytes_per_param"] / known["chips"]
     turn, known = (
         eq.batch_overlap(known),
         known | {name: value * known["width"] for name, value in racks.FP8_OUT.items()},

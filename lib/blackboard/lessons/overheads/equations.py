@@ -25,7 +25,7 @@ from blackboard.lessons.batching.equations import (
     weight_time,
 )
 from blackboard.lessons.pipelining.equations import chip_bandwidth
-from blackboard.lessons.racks.equations import link_efficiency, scale_up, token_bytes
+from blackboard.lessons.racks.equations import link_efficiency, routed_bytes, scale_up
 from blackboard.notation import declare, result, symbol
 
 # --- symbols ----------------------------------------------------------------------------------------------------------
@@ -56,6 +56,12 @@ chain_share = declare(
     zero=True,
     most=1,
 )
+own_weights = declare(
+    "own_weights",
+    r"V_\mathrm{own}",
+    "byte/chip",
+    "bytes of weights that one chip loads in a step: its experts, and its copy of all the rest",
+)
 result("t_eager", r"t_\mathrm{eager}", "s", "time of a step whose kernels the host launches one by one")
 result("t_graph", r"t_\mathrm{graph}", "s", "time of a step whose kernels are started as one captured graph")
 result("graph_gain", r"z_\mathrm{graph}", "1", "time of an eager step divided by that of a captured one")
@@ -68,12 +74,12 @@ result(
     "sequence",
     "batch up to which launching takes longer than memory traffic",
 )
-result("t_chain", r"t_\mathrm{chain}", "s", "time of a chain of elementwise operations, each a kernel")
+result("t_chain", r"t_\mathrm{chain}", "s", "time of the chip for a chain of elementwise operations, each a kernel")
 result(
-    "vector_launch",
+    "vector_even",
     r"V_\mathrm{even}",
     "byte/chip",
-    "bytes of a vector whose traffic, read and written, takes as long as a launch",
+    "bytes of a vector whose traffic, read and written, takes as long as the chip loses at a kernel",
 )
 result("fusion_gain", r"z_\mathrm{fuse}", "1", "time of a step divided by that with its chains fused")
 result("t_serial", r"t_\mathrm{serial}", "s", "time of a step that computes and sends in turn")
@@ -88,7 +94,7 @@ result(
 
 
 NVIDIA_GRAPHS, VLLM_DBO = Source("nvidia_graphs_start"), Source("vllm_dbo")
-even, touched = "all kernels of a step take equally long", "the batch is large enough to touch every expert"
+ahead, touched = "the host launches on without waiting for a result", "the batch is large enough to touch every expert"
 
 # --- launching --------------------------------------------------------------------------------------------------------
 
@@ -98,7 +104,7 @@ eager_time = Formula(
     Max(step_time.typed + kernels * kernel_gap, kernels * launch_time),
     "s",
     "the host launches while the device runs: the slower of the two sets the pace",
-    (even, touched, *step_time.assumes),
+    (ahead, touched, *step_time.assumes),
     DERIVED,
 )
 graph_time = Formula(
@@ -126,7 +132,7 @@ bytes_launch = Formula(
     kernels * (launch_time - kernel_gap) * real_bandwidth,
     "byte",
     "a step that loads fewer bytes than this waits for its host",
-    (even,),
+    (ahead,),
     DERIVED,
     conditions=(slower,),
 )
@@ -136,7 +142,7 @@ batch_launch = Formula(
     (bytes_launch.typed - n_total * bytes_per_param) / (context * kv),
     "sequence",
     "the batch at which loading weights and caches, with the gaps, takes as long as the launches",
-    (even, "the step waits for memory, not for compute"),
+    (ahead, "the step waits for memory, not for compute"),
     DERIVED,
     conditions=(slower, Le(n_total * bytes_per_param, kernels * (launch_time - kernel_gap) * bandwidth)),
 )
@@ -146,18 +152,22 @@ batch_launch = Formula(
 chain_time = Formula(
     "overheads.chain_time",
     "t_chain",
-    fused_ops * Max(2 * vector_bytes / (memory_efficiency * chip_bandwidth), launch_time),
+    fused_ops * (kernel_gap + 2 * vector_bytes / (memory_efficiency * chip_bandwidth)),
     "s",
-    "each operation reads its input from memory and writes its output back, or waits for its launch",
-    ("one input and one output of the same size", "the arithmetic takes no time"),
+    "at each operation the chip loses its gap, reads a vector and writes one",
+    (
+        "one input and one output of the same size",
+        "the arithmetic takes no time",
+        "the chip is the slower clock; where the host is, the chain costs its launches and nothing else",
+    ),
     DERIVED,
 )
-vector_launch = Formula(
-    "overheads.vector_launch",
-    "vector_launch",
-    launch_time * memory_efficiency * chip_bandwidth / 2,
+vector_even = Formula(
+    "overheads.vector_even",
+    "vector_even",
+    kernel_gap * memory_efficiency * chip_bandwidth / 2,
     "byte/chip",
-    "a shorter vector waits for the launch of its kernel, not for memory",
+    "a shorter vector costs the chip less time than its kernel does",
     chain_time.assumes,
     DERIVED,
 )
@@ -211,7 +221,7 @@ overlap_gain = Formula(
 batch_overlap = Formula(
     "overheads.batch_overlap",
     "batch_overlap",
-    n_total * bytes_per_param * chips * link_efficiency * scale_up / (real_bandwidth * token_bytes * new_token),
+    chips * own_weights * link_efficiency * scale_up / (memory_efficiency * chip_bandwidth * routed_bytes * new_token),
     "sequence",
     "from this batch on, sending takes longer than loading the weights once more",
     ("the step waits for memory", *overlap_time.assumes),

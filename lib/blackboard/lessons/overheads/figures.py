@@ -6,9 +6,6 @@ catalogue.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 import numpy as np
 from matplotlib.patches import Rectangle
 
@@ -18,12 +15,10 @@ from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, listed, note
 from blackboard.charts.style import COLOURS
-from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, simulation
-from blackboard.lessons.overheads.implied import left_over, rack, sglang
+from blackboard.lessons.overheads.implied import sglang, sglang_rack
 from blackboard.lessons.overheads.simulation import Timeline
-from blackboard.lessons.racks import equations as racks
 from blackboard.units import significant
 
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
@@ -101,46 +96,38 @@ def launch_timeline() -> Drawing:
 # --- step time --------------------------------------------------------------------------------------------------------
 
 
-@cache
 def what_is_left() -> Drawing:
-    """Captured steps on 1 to 8 chips against one over chips: straight lines that do not go through the origin."""
-    lines = left_over()
-    fig, rows = drawing.axes(5.0, 5.0, len(lines), 1, sharex=True)
-    for axes, line, colour in zip(rows, lines, ("first", "second")):
-        _draw_line(axes, line, colour)
-    rows[-1].set_xticks([0, 1 / 8, 1 / 4, 1 / 2, 1], ["0", "1/8", "1/4", "1/2", "1"])
-    rows[-1].set(xlabel="1 / chips")
-    said = "; ".join(
-        f"{line.model} {_ms(line.shared)} over the chips plus {_ms(line.left)}, off by at most {line.off:.1%}"
-        for line in lines
-    )
+    """A captured step on 1 to 8 chips, as loading and losses, with the measured times."""
+    line = implied.left_over()[0]
+    fig, axes = drawing.axes(5.0, 3.6)
+    for place, (chips, measured) in enumerate(line.points):
+        load, lost = line.shared / chips / MS, line.left(chips) / MS
+        axes.bar(place, lost, 0.62, color=COLOURS["launch"], alpha=0.75)
+        axes.bar(place, load, 0.62, lost, color=COLOURS["weights"], alpha=0.75)
+        axes.plot(place, measured / MS, "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8, zorder=5)
+        beside(axes, f"{measured / MS:.2f}", (place, measured / MS), (0, 9), "measured", ha="center")
+    legend = (("◇ measured", "measured"), ("■ loading", "weights"), ("■ lost at kernels", "launch"))
+    for row, (text, colour) in enumerate(legend):
+        axes.text(2.0, 10.2 - 0.95 * row, text, color=COLOURS[colour])
+    names = [f"{chips} A100" for chips, _ in line.points]
+    axes.set(ylim=(0, 11), ylabel="ms a token")
+    axes.set_xticks(range(len(names)), names)
+    axes.grid(visible=False, axis="x")
+    axes.set_title(f"{plain(catalogue.model('llama-2-7b').name)}, 16 bits, from a graph", loc="left")
+    said = [
+        f"{chips} A100: {_ms(line.shared / chips)} of loading and {_ms(line.left(chips))} lost at"
+        f" {line.kernels[chips]} kernels, measured {_ms(measured)} in all"
+        for chips, measured in line.points
+    ]
     return done(
         fig,
         "fig-what-is-left",
-        "More chips shorten only the shared part of a step. Some microseconds per kernel remain, however many chips"
-        " there are.",
-        "Measured time per token of gpt-fast, captured as a graph, at batch 1 on up to 8 A100, against one over the"
-        f" number of chips, 0 to 1. The points lie on straight lines: {said}. The lines do not go through zero:"
-        f" {listed([f'{line.each / US:.1f} µs' for line in lines])} for each of"
-        f" {listed([f'{line.kernels}' for line in lines])} kernels stay, however many chips share the loading."
-        " All-reduces are among them; one chip alone has none, and launches"
-        f" {listed([f'{line.alone}' for line in lines])}.",
+        "More chips shorten only the loading. What is lost at the kernels stays, and on eight chips it is most of the"
+        " token.",
+        "Stacked bars of the time per token of gpt-fast, captured as a graph, at batch 1, with the measured times as"
+        f" diamonds at their tops. {'; '.join(said)}. The loading falls with the number of chips; the loss at the"
+        " kernels does not.",
     )
-
-
-def _draw_line(axes, line: implied.Line, colour: str) -> None:
-    """One model's measured steps, the line through them, and what that leaves where it meets the axis."""
-    share = np.array([0, 1 / line.points[0][0]])
-    axes.plot(share, (line.shared * share + line.left) / MS, color=COLOURS[colour])
-    for chips, time in line.points:
-        axes.plot(1 / chips, time / MS, "o", color=COLOURS[colour], ms=7)
-        beside(axes, f"{chips} chip{'s' * (chips > 1)}", (1 / chips, time / MS), (8, -4), "bound", va="top")
-    axes.plot(0, line.left / MS, "D", color=COLOURS["launch"], ms=8, clip_on=False, zorder=5)
-    left = f"{line.left / MS:.1f} ms"
-    beside(axes, f"left: {left}, {line.each / US:.1f} µs a kernel, all-reduces included", (0, 0), (9, 6), "launch")
-    axes.set(xlim=(0, 1.19), ylim=(0, 1.15 * line.points[0][1] / MS), ylabel="ms a token")
-    name = plain(catalogue.model(implied.CALLED[line.model]).name)
-    axes.set_title(f"{name}, 16 bits: {line.shared / MS:.1f} ms / chips + {left}", loc="left")
 
 
 # --- overlapping ------------------------------------------------------------------------------------------------------
@@ -190,11 +177,11 @@ def _ours(tokens: np.ndarray, case: dict[str, float]) -> np.ndarray:
 
 
 def overlap_gain() -> Drawing:
-    """Gain of two halves against tokens a GPU: SGLang's machine by the formula and as measured, and the running
-    case.
+    """Gain of two halves against tokens a GPU: SGLang's machine by the formula and as measured, and a rack whose
+    weights and copies are counted alike.
     """
     fig, axes = drawing.axes(5.0, 4.1)
-    tokens, slow, ours = np.geomspace(8, 2048, 120), sglang(), rack()
+    tokens, slow, ours = np.geomspace(8, 2048, 120), sglang(), sglang_rack()
     curves = {
         "72 H100, 9 nodes": (_ours(tokens, slow), "first", slow),
         "GB200 NVL72": (_ours(tokens, ours), "second", ours),
@@ -208,15 +195,14 @@ def overlap_gain() -> Drawing:
     _draw_measured(axes, measured, low, high)
     by_h100, by_gb200 = turn.values()
     beside(axes, f"by formula\nfrom {by_h100:.0f}", (by_h100, 1), (-10, 14), "first", ha="right")
-    beside(axes, f"from {by_gb200:.0f}", (by_gb200, 1), (6, -15), "second")
+    beside(axes, f"GB200 NVL72\nfrom {significant(by_gb200, 2)}", (by_gb200, 1), (10, -34), "second")
     peak = max(curves["72 H100, 9 nodes"][0])
     beside(axes, "72 H100, 9 nodes", (88, peak), (-8, 4), "first", ha="right")
-    beside(axes, "GB200 NVL72", (330, 1.78), (-8, 0), "second", ha="right")
     axes.set(xscale="log", xlim=(8, 2048), ylim=(0.5, 2.05))
     axes.set(xlabel="tokens a GPU (log scale)", ylabel="times faster in two halves")
     axes.set_xticks([8, 32, 128, 512, 2048], ["8", "32", "128", "512", "2,048"])
     axes.xaxis.set_minor_formatter("")
-    axes.set_title(f"DeepSeek-V3, FP8; context {slow['context']:,.0f} and {ours['context']:,.0f} tokens", loc="left")
+    axes.set_title(f"DeepSeek-V3, FP8; context {slow['context']:,.0f} tokens", loc="left")
     return done(
         fig,
         "fig-overlap-gain",
@@ -224,7 +210,7 @@ def overlap_gain() -> Drawing:
         " be.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 2,048 on a log scale. By the formula 72 H100 in nine nodes gain from {by_h100:.0f} tokens a GPU on, at"
-        f" most {peak:.2f} times, and a GB200 NVL72 from {by_gb200:.0f} on. SGLang measured, on the H100,"
+        f" most {peak:.2f} times, and a GB200 NVL72 from {significant(by_gb200, 2)} on. SGLang measured, on the H100,"
         f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn between {low} and"
         f" {high}: {low / by_h100:.1f} to {high / by_h100:.1f} times later than the formula has it.",
     )
@@ -241,7 +227,7 @@ def _draw_measured(axes, measured: dict[int, float], low: int, high: int) -> Non
     )
     axes.axhline(1, color=COLOURS["muted"], lw=1)
     for place, gain in measured.items():
-        beside(axes, f"measured {gain:g}", (place, gain), (8, -5) if gain < 1 else (-2, -18), "measured")
+        beside(axes, f"measured {gain:g}", (place, gain), (-4, 10) if gain < 1 else (-2, -18), "measured")
 
 
 def _turned() -> tuple[int, int]:
@@ -253,68 +239,40 @@ def _turned() -> tuple[int, int]:
 # --- all of it --------------------------------------------------------------------------------------------------------
 
 
-LEAST, MOST = 256, 100_000  # sequences: from where all experts are touched, to beyond a full rack
-
-
-CURVE_NAMES = {  # at which batch each stands, how many points across and up from its curve, and on which side
-    "launching": (290, (0, -14), "left"),
-    "gaps": (40_000, (0, 5), "left"),
-    "memory": (400, (0, -13), "left"),
-    "compute": (1_000, (-2, 7), "right"),
-    "sending": (1_000, (6, -13), "left"),
-    "one by one, sending in turn": (290, (0, 6), "left"),
-    "from a graph": (290, (0, -15), "left"),
-}
-
-
-def _step_times(known: dict[str, float], batch: np.ndarray) -> dict[str, tuple[np.ndarray, str, dict[str, Any]]]:
-    """By name, seconds of every term of a step and of the whole step at each batch, and how the curve is drawn."""
-    level = lambda each: np.full_like(batch, known["kernels"] * known[each])
-    sending = racks.comm_time(known, tokens_per_chip=batch / known["chips"], micro_batches=1)
-    eager, captured = (np.array(times) for times in zip(*(implied.in_turn(known, float(n)) for n in batch)))
-    thin, thick = {"lw": 1.6, "ls": "-"}, {"lw": 2.6}
-    return {
-        "launching": (level("launch_time"), "launch", thin),
-        "gaps": (level("kernel_gap"), "launch", thin | {"ls": ":"}),
-        "memory": (step.memory_time(known, batch=batch), "memory", thin),
-        "compute": (step.compute_time(known, batch=batch), "compute", thin),
-        "sending": (sending, "network", thin),
-        "one by one, sending in turn": (eager, "total", thick),
-        "from a graph": (captured, "total", thick | {"ls": (0, (4, 2))}),
-    }
-
-
-def all_terms() -> Drawing:
-    """Every term of a step against batch, for the running case, with the batches at which one gives way to the next."""
-    fig, axes = drawing.axes(5.0, 4.6)
-    known, batch = rack(), np.geomspace(LEAST, MOST, 400)
-    curves = _step_times(known, batch)
-    for curve, colour, looks in curves.values():
-        axes.plot(batch, curve / MS, color=COLOURS[colour], **looks)
-    halves, leaves = eq.batch_overlap(known), implied.hidden_from(known)
-    axes.set(xscale="log", yscale="log", xlim=(LEAST, MOST), ylim=(0.09, 90))
-    axes.set(xlabel="batch (sequences, log scale)", ylabel="ms (log scale)")
-    axes.set_xticks([300, 1_000, 3_000, 10_000, 30_000, MOST], ["300", "1,000", "3,000", "10,000", "30,000", "100,000"])
-    axes.xaxis.set_minor_formatter("")
-    axes.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
-    for name, (at, shift, side) in CURVE_NAMES.items():
-        curve, colour, _ = curves[name]
-        beside(axes, name, (at, np.interp(at, batch, curve) / MS), shift, colour, ha=side)
-    axes.axvline(leaves, ymax=0.93, color=COLOURS["launch"], lw=1, ls=":")
-    axes.axvline(halves, ymax=0.84, color=COLOURS["network"], lw=1, ls=":")
-    beside(axes, f"two halves from {halves:,.0f}", (halves, 25), (-5, 0), "network", ha="right")
-    beside(axes, f"launches hidden from {leaves:,.0f}", (leaves, 50), (-5, 0), "launch", ha="right")
-    axes.set_title("DeepSeek-V3, FP8, on GB200 NVL72, compiled", loc="left")
-    said = lambda name: _ms(curves[name][0][0], 2)
+def two_clocks() -> Drawing:
+    """The host's and the chip's clock of one model in four systems, with the measured times."""
+    rows = implied.stages()
+    fig, axes = drawing.axes(5.0, 4.4)
+    top = 0.0
+    for row in rows:
+        load, lost, measured = (seconds / MS for seconds in (row.loading, row.lost, row.measured))
+        axes.text(0, top, f"{row.name}: measured {measured:.1f} ms", va="center")
+        if row.host:
+            top += 0.9
+            axes.barh(top, row.host / MS, 0.75, color=COLOURS["launch"], alpha=0.35)
+            axes.text(0.4, top, f"host: {row.kernels:,} launches", va="center", color=COLOURS["launch"])
+        top += 0.9
+        axes.barh(top, lost, 0.75, color=COLOURS["launch"], alpha=0.75)
+        axes.barh(top, load, 0.75, lost, color=COLOURS["weights"], alpha=0.75)
+        axes.plot(measured, top - 0.9 * bool(row.host), "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8)
+        end = lost + load if row.host else max(measured, lost + load)
+        beside(axes, f"chip: kernels {lost:.1f} + loading {load:.1f}", (end, top), (9, 0), "weights", va="center")
+        top += 1.3
+    axes.text(41, top - 1.6, "◇ measured", ha="right", color=COLOURS["measured"])
+    axes.set(ylim=(top - 0.6, -0.7), xlim=(0, 41.5), xlabel="ms a token")
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False, axis="y")
+    said = [
+        f"{row.name}: host {_ms(row.host)}, chip {_ms(row.lost)} lost at {row.kernels:,} kernels and"
+        f" {_ms(row.loading)} of loading, measured {_ms(row.measured)}"
+        for row in rows
+    ]
     return done(
         fig,
-        "fig-all-terms",
-        "Launches dominate the small batches of a rack. With bare gaps, as drawn, a graph removes most of that time."
-        " Compute takes over at the end.",
-        f"Times of one step of DeepSeek-V3 on a GB200 NVL72 against batch from {LEAST} to {MOST:,} sequences, both log"
-        f" scales. Launching {known['kernels']:,} kernels one by one takes {said('launching')} whatever the batch, the"
-        f" gaps {said('gaps')}; memory traffic starts at {said('memory')}, and compute and sending rise in proportion."
-        " The step one by one takes the greater of launching and of gaps, memory traffic or compute, and sending: it is"
-        f" launch-bound up to {leaves:,.0f} sequences. From a graph it starts at {said('from a graph')}. Sending takes"
-        f" longer than loading the weights once more from {halves:,.0f} sequences on.",
+        "fig-two-clocks",
+        "Each remedy shortens the longest bar, and then another bar is the longest: first the host, then the loading,"
+        " on eight chips the kernels.",
+        "Pairs of bars, the host's clock above the chip's, in milliseconds a token from 0 to 41, for Llama 2 7B in four"
+        f" systems. {'; '.join(said)}.",
     )

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from blackboard import catalogue, units
 from blackboard.catalogue import measurement
 from blackboard.catalogue.architecture import bytes_per_param
@@ -62,16 +64,14 @@ class Decoded(NamedTuple):
 
 @cache
 def gpt_fast() -> Decoded:
-    """gpt-fast's first two rows against its own code, counted."""
-    rate = {
-        row["step"].split()[0]: row["throughput_token_per_s"]
-        for row in measurement("gpt_fast_steps").records(weights="float16")
-    }
+    """gpt-fast's first row, and the captured step of its repository, against its own code, counted."""
+    [plain_rate] = measurement("gpt_fast_steps").records(step="eager")
+    [fast_rate] = measurement("gpt_fast_readme").records(model="Llama-2-7B", weights="float16", gpus=1)
     plain, fast = (read("llama-2-7b", GPT_FAST) for read in (kernels.eager, kernels.fused))
     weights = bytes_per_param("bf16") * catalogue.model("llama-2-7b").n_total
     return Decoded(
-        1 / rate["eager"],
-        1 / rate["torch.compile"],
+        1 / plain_rate["throughput_token_per_s"],
+        1 / fast_rate["throughput_token_per_s"],
         len(plain),
         len(fast),
         weights,
@@ -133,11 +133,13 @@ def _rack() -> dict[str, float]:
         "kernel_gap": period("MPK", True),
         "replay_time": replay(),
     }
-    return RUNNING.symbols() | racks.FP8_OUT | host
+    known = RUNNING.symbols()
+    dealt = {"own_weights": known["n_total"] * known["bytes_per_param"] / known["chips"]}
+    return known | racks.FP8_OUT | host | dealt | {"routed_layers": known["layers"]}
 
 
 def rack() -> dict[str, float]:
-    """The running case, compiled: kernels counted, launches as measured on a B200."""
+    """The running case, compiled, its weights dealt out evenly: kernels counted, launches as measured on a B200."""
     return dict(_rack())
 
 
@@ -145,31 +147,32 @@ def rack() -> dict[str, float]:
 
 
 class Line(NamedTuple):
-    """Measured step times against chips: a part that chips share, a part that they do not, s, and what that is for
-    each kernel.
-    """
+    """Measured step times against chips: a part that chips share, s, and a time for each of the chips' kernels, s."""
 
     model: str
     weights: str
     shared: float
-    left: float
-    kernels: int  # on several chips, all-reduces included; one chip alone launches `alone`
-    alone: int
+    each: float
+    kernels: dict[int, int]  # by chips; from two on all-reduces are among them
     points: tuple[tuple[int, float], ...]  # chips, and s
 
-    @property
-    def each(self) -> float:
-        return self.left / self.kernels
+    def left(self, chips: int) -> float:
+        """Seconds lost at the kernels on so many chips."""
+        return self.kernels[chips] * self.each
+
+    def time(self, chips: int) -> float:
+        """Seconds of a step by the fit."""
+        return self.shared / chips + self.left(chips)
 
     @property
     def off(self) -> float:
-        """How far the line is from its farthest point, relatively."""
-        return max(abs((self.shared / chips + self.left) / time - 1) for chips, time in self.points)
+        """How far the fit is from its farthest point, relatively."""
+        return max(abs(self.time(chips) / time - 1) for chips, time in self.points)
 
 
 def left_over() -> list[Line]:
-    """gpt-fast, captured, on 1 to 8 A100: step = shared / chips + left, by least squares, where there are three points
-    or more.
+    """gpt-fast, captured, on 1 to 8 A100: step = shared / chips + kernels × each, by least squares, where there are
+    three points or more.
     """
     rows = measurement("gpt_fast_readme").records()
     groups = dict.fromkeys((row["model"], row["weights"]) for row in rows)
@@ -181,21 +184,41 @@ def left_over() -> list[Line]:
             if (row["model"], row["weights"]) == (model, weights)
         )
         if len(points) > 2:
-            count, alone = (len(kernels.fused(CALLED[model], Plan(chips=chips))) for chips in (points[-1][0], 1))
-            lines.append(
-                Line(model, weights, *_straight([(1 / chips, time) for chips, time in points]), count, alone, points)
-            )
+            counts = {chips: len(kernels.fused(CALLED[model], Plan(chips=chips))) for chips, _ in points}
+            shares = [(1 / chips, counts[chips]) for chips, _ in points]
+            (shared, each), *_ = np.linalg.lstsq(np.array(shares), np.array([time for _, time in points]))
+            lines.append(Line(model, weights, float(shared), float(each), counts, points))
     return lines
 
 
 CALLED = {"Llama-2-7B": "llama-2-7b", "Llama-2-70B": "llama-2-70b"}
 
 
-def _straight(points: list[tuple[float, float]]) -> tuple[float, float]:
-    """Slope and intercept of the line of least squares."""
-    x, y = (sum(part) / len(points) for part in zip(*points))
-    slope = sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
-    return slope, y - slope * x
+class Stage(NamedTuple):
+    """Llama 2 7B at batch 1 in one system: what both clocks need for a token, and what was measured, all in s."""
+
+    name: str
+    kernels: int
+    host: float
+    loading: float
+    lost: float
+    measured: float
+
+
+@cache
+def stages() -> tuple[Stage, ...]:
+    """From Python to eight chips: loading and losses as fitted to the captured 16-bit steps; 8 bits are not fitted."""
+    line, found = left_over()[0], gpt_fast()
+    times = dict(line.points)
+    rows = measurement("gpt_fast_readme").records(model=line.model, weights="int8", gpus=1)
+    narrow = 1 / rows[0]["throughput_token_per_s"]
+    one, eight = line.kernels[1], line.kernels[8]
+    return (
+        Stage("one A100, from Python", found.kernels, found.eager, line.shared, found.kernels * line.each, found.eager),
+        Stage("one A100, compiled, graph", one, 0, line.shared, line.left(1), times[1]),
+        Stage("the same, weights of 8 bits", one, 0, line.shared / 2, line.left(1), narrow),
+        Stage("eight A100, 16 bits, graph", eight, 0, line.shared / 8, line.left(8), times[8]),
+    )
 
 
 # --- fusing -----------------------------------------------------------------------------------------------------------
@@ -246,29 +269,34 @@ def own_weights(chips: int = SGLANG["chips"]) -> float:
     return sum(op.more for op in kernels.tape("deepseek-v3", plan).ops if op.kind == "product")
 
 
-def sglang() -> dict[str, float]:
-    """DeepSeek-V3 on 72 H100 as SGLang served it: weights as each chip reads them, traffic of the routed experts over
-    the network cards.
+def in_copies(chip: str, link: float) -> dict[str, float]:
+    """DeepSeek-V3 on 72 of a chip with links of so many byte/s: each chip has a copy of all but the routed experts, and
+    only the copies for those are sent.
     """
-    chip, model = catalogue.chip("h100-sxm"), catalogue.model("deepseek-v3")
-    count = SGLANG["chips"]
+    found, model = catalogue.chip(chip), catalogue.model("deepseek-v3")
+    count, own = SGLANG["chips"], own_weights()
     rates = {
-        "flops": count * chip.flops("fp8"),
-        "bandwidth": count * chip.bandwidth,
+        "flops": count * found.flops("fp8"),
+        "bandwidth": count * found.bandwidth,
+        "chip_bandwidth": found.bandwidth,
         "chips": count,
-        "scale_up": chip.scale_out.bytes_per_s,
+        "scale_up": link,
     }
-    sent = {"layers": model.moe.layers, "copies": model.moe.active}
-    return (
-        model.symbols("fp8")
-        | racks.FP8_OUT
-        | rates
-        | sent
-        | {
-            "context": SGLANG["context"],
-            "n_total": count * own_weights(),
-        }
-    )
+    sent = {"layers": model.moe.layers, "routed_layers": model.moe.layers, "copies": model.moe.active}
+    loaded = {"own_weights": own, "n_total": count * own, "context": SGLANG["context"]}
+    return model.symbols("fp8") | racks.FP8_OUT | rates | sent | loaded
+
+
+def sglang() -> dict[str, float]:
+    """DeepSeek-V3 on 72 H100 as SGLang served it, sending over the network cards."""
+    return in_copies("h100-sxm", catalogue.chip("h100-sxm").scale_out.bytes_per_s)
+
+
+def sglang_rack() -> dict[str, float]:
+    """The same on a GB200 NVL72, sending over its NVLink, with kernels and their times as `rack` has them."""
+    known = rack()
+    host = {name: known[name] for name in ("kernels", "launch_time", "kernel_gap", "replay_time")}
+    return in_copies(catalogue.system(RUNNING.system).chip_id, known["scale_up"]) | host
 
 
 class Turn(NamedTuple):
@@ -281,15 +309,13 @@ class Turn(NamedTuple):
 def turns() -> list[Turn]:
     """`batch_overlap` for SGLang's machine, put right step by step."""
     right, chip, model = sglang(), catalogue.chip("h100-sxm"), catalogue.model("deepseek-v3")
-    naive = (
-        right
-        | {"n_total": model.n_total, "scale_up": chip.scale_up.bytes_per_s}
-        | {name: model.symbols("fp8")[name] for name in ("layers", "copies")}
-    )
+    whole = {"routed_layers": model.symbols("fp8")["layers"], "copies": model.symbols("fp8")["copies"]}
+    dealt = model.n_total / right["chips"]
+    naive = right | {"own_weights": dealt, "scale_up": chip.scale_up.bytes_per_s} | whole
     steps = {
         "one NVLink domain, weights dealt out": naive,
         "network cards between the nodes": naive | {"scale_up": right["scale_up"]},
-        "routed experts alone send": naive | {name: right[name] for name in ("scale_up", "layers", "copies")},
+        "routed experts alone send": naive | {name: right[name] for name in ("scale_up", *whole)},
         "attention's weights on every GPU": right,
     }
     return [Turn(description, eq.batch_overlap(values) / values["chips"]) for description, values in steps.items()]

@@ -15,22 +15,28 @@ from blackboard.units import factor, pretty, significant
 
 MS, US = factor("ms"), factor("us")
 LATE = 64  # sequences: a batch of decoding whose vectors are weighed
-[LOST] = (line for line in implied.left_over() if (line.model, line.weights) == ("Llama-2-7B", "float16"))
+LOST, LARGE = implied.left_over()  # Llama 2 7B and 70B, both in 16 bits
+
+
+def in_ms(seconds: float) -> str:
+    """A time in milliseconds, to a tenth."""
+    return f"{seconds / MS:.1f} ms"
 
 
 def opening() -> dict[str, str]:
     """The question: one model at batch 1, before and after."""
     found = implied.gpt_fast()
+    busy = LOST.shared + found.kernels * LOST.each
     return {
         "llama_bytes": pretty(found.weights, "byte", 3),
         "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 4),
         "llama_floor": pretty(found.floor, "s", 2),
-        "graph_ms": pretty(found.graph, "s", 3),
         "eager_ms": pretty(found.eager, "s", 3),
-        "waited": pretty(found.idle * found.eager, "s", 3),
-        "waited_least": pretty(found.eager - LOST.shared - found.kernels * LOST.each, "s", 2),
-        "busy_most": pretty(LOST.shared + found.kernels * LOST.each, "s", 2),
-        "graph_measured": f"{significant(found.eager / found.graph, 2)} times",
+        "waited": in_ms(found.idle * found.eager),
+        "waited_range": f"{(found.eager - busy) / MS:.1f} to {in_ms(found.eager - found.graph)}",
+        "waited_least": in_ms(found.eager - busy),
+        "busy_most": in_ms(busy),
+        "graph_gain": f"{significant(found.eager / found.graph, 2)} times",
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
         "fused_kernels": f"{found.fused:,}",
@@ -45,11 +51,12 @@ def launching() -> dict[str, str]:
     }
     case = implied.llama() | {"kernel_gap": LOST.each}
     return {
-        "launch_least": f"{periods[False][0]:g}",
+        "launch_range": f"{periods[False][0]:g} to {periods[False][1]:g} µs",
         "launch_most": f"{periods[False][1]:g}",
         "gap_least": f"{periods[True][0]:g}",
         "gap_most": f"{periods[True][1]:g}",
-        "hidden_a100": pretty(eq.bytes_launch(case), "byte", 2),
+        "fill_each": pretty(case["launch_time"] - case["kernel_gap"], "s", 3),
+        "hidden_a100": pretty(eq.bytes_launch(case), "byte", 3),
         "cache_7": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 3),
         "batch_7": significant(eq.batch_launch(case), 2),
     }
@@ -62,7 +69,6 @@ def graphs() -> dict[str, str]:
     room = sorted(row["kv_tokens"] for row in lost)
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
-    [large] = (line for line in implied.left_over() if line.model == "Llama-2-70B" and line.weights == "float16")
     told = {
         "trt_batch1": f"{batch1['factor']:g} times",
         "trt_full": f"{full['speedup']:g} times",
@@ -72,18 +78,19 @@ def graphs() -> dict[str, str]:
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
         "graphs_GB": f"{lost[1]['kv_GB'] - lost[0]['kv_GB']:.1f} GB",
         "shared_7": pretty(LOST.shared, "s", 3),
-        "left_7": pretty(LOST.left, "s", 3),
-        "left_kernels": f"{LOST.kernels}",
+        "left_1": pretty(LOST.left(1), "s", 3),
+        "left_kernels": f"{LOST.kernels[8]}",
         "each_7": pretty(LOST.each, "s", 3),
         "off_7": f"{LOST.off:.1%}",
-        "each_70": pretty(large.each, "s", 3),
-        "short_7": f"{(LOST.shared - implied.gpt_fast().floor) / MS:.1f} ms",
-        "eight_launch": pretty(LOST.kernels * implied.gpt_fast().each, "s", 2),
+        "each_70": pretty(LARGE.each, "s", 3),
+        "short_7": in_ms(LOST.shared - implied.gpt_fast().floor),
+        "eight_launch": pretty(LOST.kernels[8] * implied.gpt_fast().each, "s", 2),
     }
     for chips, time in LOST.points:
         told[f"graph_{chips}"] = pretty(time, "s", 3)
-        told[f"line_{chips}"] = pretty(LOST.shared / chips + LOST.left, "s", 3)
-        told[f"lasts_{chips}"] = f"{LOST.left / time:.0%}"
+        told[f"line_{chips}"] = pretty(LOST.time(chips), "s", 3)
+        told[f"count_{chips}"] = f"{LOST.kernels[chips]}"
+        told[f"lasts_{chips}"] = f"{LOST.left(chips) / LOST.time(chips):.0%}"
     return told
 
 
@@ -97,39 +104,32 @@ def fusion_row(name: str, found: implied.Fused) -> dict[str, str]:
 
 
 def fusion_rows() -> dict[str, str]:
-    """The share of a step that fusing can touch, in decoding and prefill, on the opening's chip; and in 8 bits."""
+    """The share of a step that fusing can touch, in decoding and prefill, on the opening's chip."""
     fused = lambda plan, **more: implied.fusing("llama-2-7b", plan, chip="a100-80gb", **more)
     prefill = Plan(tokens=4096, context=0)
-    eight = Plan(sequences=8 * LATE, chips=8, weights=1, cache=1, quantised=True)
-    in_fp8 = implied.fusing("llama-3.1-70b", eight, precision="fp8", by_hand=True)
     return {
         **fusion_row("one", fused(Plan())),
         **fusion_row("eager", fused(Plan(sequences=LATE))),
         **fusion_row("prefill", fused(prefill)),
         **fusion_row("library", fused(prefill, by_hand=True)),
-        "gain_fp8_most": f"{in_fp8.gain - 1:.0%}",
         "late": f"{LATE}",
-        "later": f"{8 * LATE}",
     }
 
 
 def fusing() -> dict[str, str]:
-    """How long a chain must be to outlast its launch, and what was measured of fusing."""
+    """How long a vector must be for its bytes to count, and what was measured of fusing."""
     rows = measurement("fusion_gains").records()
     plain, flash = measurement("flash_attention_traffic").records()
     [before, after] = measurement("router_fusion").records()
     silu = measurement("fusion_gains_2025").records()[0]["high_gain"]
     vector, rate = 2 * model("llama-2-7b").d_model, chip("a100-80gb").bandwidth
-    python, graph = (
-        eq.vector_launch(launch_time=each, chip_bandwidth=rate) for each in (implied.gpt_fast().each, LOST.each)
-    )
+    even = eq.vector_even(kernel_gap=LOST.each, chip_bandwidth=rate)
     return {
         "vector_7": f"{vector:,} bytes",
         "vector_time": pretty(2 * vector / rate, "s", 2),
-        "vector_python": pretty(python, "byte/chip", 2).replace("/chip", ""),
-        "tokens_python": significant(python / vector, 2),
-        "tokens_graph": significant(graph / vector, 2),
-        "fusion_low": f"{min(row['low_gain'] for row in rows):.0%}",
+        "vector_even": pretty(even, "byte/chip", 2).replace("/chip", ""),
+        "tokens_even": significant(even / vector, 2),
+        "prompt_time": pretty(4096 * 2 * vector / rate, "s", 2),
         "fusion_high": f"{max(row['high_gain'] for row in rows):.0%}",
         "silu": f"{silu:.0%}",
         "silu_share": f"{1 - 1 / (1 + silu):.1%}",
@@ -151,7 +151,7 @@ def border() -> dict[str, str]:
         "ib_weights": pretty(each, "byte", 3),
         "ib_rate": pretty(case["bandwidth"] / case["chips"], "byte/s", 3),
         "ib_load": pretty(step.weight_time(case), "s", 3),
-        "ib_cache": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 3),
+        "ib_cache": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 4),
         "ib_sent": pretty(send * case["scale_up"], "byte", 3),
         "ib_link": pretty(case["scale_up"], "byte/s", 3),
         "ib_send": pretty(send, "s", 3),
@@ -183,9 +183,8 @@ def measured_halves() -> dict[str, str]:
 
 def overlapping() -> dict[str, str]:
     """Halves of a batch on SGLang's machine, what they cost beside a second loading, and the border on a rack."""
-    rack, case = implied.rack(), implied.sglang()
-    faster = step.weight_time(case) / step.weight_time(rack)
-    batch, few = eq.batch_overlap(rack), min(implied.sglang_measured())
+    rack, case = implied.sglang_rack(), implied.sglang()
+    few = min(implied.sglang_measured())
     cost = implied.halves_cost(few, implied.sglang_measured()[few])
     send = racks.comm_time(case, tokens_per_chip=1, micro_batches=1)
     whole, halves = (row["kernels"] for row in measurement("kernels_per_step").records(model="Qwen3.6-27B"))
@@ -193,10 +192,9 @@ def overlapping() -> dict[str, str]:
     return {
         **border(),
         **measured_halves(),
-        "nvl_loads_faster": significant(faster, 2),
+        "nvl_loads_faster": significant(rack["chip_bandwidth"] / case["chip_bandwidth"], 2),
         "nvl_faster": f"{rack['scale_up'] / case['scale_up']:g}",
-        "overlap_nvl": significant(batch, 2),
-        "overlap_nvl_chip": significant(batch / rack["chips"], 2),
+        "overlap_nvl_chip": significant(eq.batch_overlap(rack) / rack["chips"], 2),
         "halves_cost": pretty(cost, "s", 2),
         "halves_each": pretty(cost / rack["kernels"], "s", 2),
         "overlap_later": significant((step.weight_time(case) + cost) / send, 2),
@@ -206,39 +204,29 @@ def overlapping() -> dict[str, str]:
     }
 
 
-def terms_of(name: str, case: dict[str, float]) -> dict[str, str]:
-    """A step's terms; what a kernel loses is the bare gap at least, and what gpt-fast lost at most."""
-    weights = pretty(case["n_total"] * case["bytes_per_param"], "byte", 3)
-    return {
-        f"{name}_kernels": f"{case['kernels']:,}",
-        f"{name}_divided": f"{weights} ÷ {pretty(case['bandwidth'], 'byte/s', 3)}",
-        f"{name}_launch": pretty(case["kernels"] * case["launch_time"], "s", 2),
-        f"{name}_weights": pretty(implied.floor_time(case), "s", 2),
-        f"{name}_gaps": pretty(case["kernels"] * case["kernel_gap"], "s", 2),
-        f"{name}_lost": pretty(case["kernels"] * LOST.each, "s", 2),
-    }
-
-
 def terms() -> dict[str, str]:
-    """All terms of three systems, and what a graph alone would leave of the first one's step."""
-    llama, node, rack = implied.llama(), implied.node(), implied.rack()
-    saved = (rack["kernels"] * rack["launch_time"] - implied.floor_time(rack)) / rack["kernels"]
-    return {
-        "rack_graph_gap": pretty(saved, "s", 2),
-        "node_python": pretty(node["kernels"] * implied.gpt_fast().each, "s", 2),
-        **terms_of("llama", llama),
-        **terms_of("node", node),
-        **terms_of("rack", rack),
-        "graph_alone_time": pretty(implied.gpt_fast().floor + llama["kernels"] * LOST.each, "s", 2),
-    }
+    """The one of the four systems whose time was not fitted: weights of 8 bits."""
+    narrow = implied.stages()[2]
+    return {"narrow_sum": in_ms(narrow.loading + narrow.lost), "narrow_token": in_ms(narrow.measured)}
 
 
-def prices() -> dict[str, str]:
-    """What the launch of a step's kernels from a graph adds to the rack's price, by the two losses."""
-    rack = implied.rack()
+def on_the_rack() -> dict[str, str]:
+    """Both clocks of the large model on a rack: what a kernel loses is the bare gap at least, and what gpt-fast lost
+    at most; and what that adds to the price of a token.
+    """
+    rack = implied.sglang_rack()
     losses = {"low": rack["kernel_gap"], "high": LOST.each}
     ratio = lambda each: eq.graph_time(rack, batch=256, kernel_gap=each) / step.step_time(rack, batch=256)
-    return {f"price_{name}": significant(ratio(each), 2) for name, each in losses.items()}
+    return {
+        "rack_kernels": f"{rack['kernels']:,}",
+        "rack_launch": pretty(rack["kernels"] * rack["launch_time"], "s", 2),
+        "rack_rate": pretty(rack["chip_bandwidth"], "byte/s", 3),
+        "rack_load": pretty(implied.floor_time(rack), "s", 2),
+        "rack_even": pretty(implied.floor_time(rack) / rack["kernels"], "s", 2),
+        "rack_dealt": pretty(implied.floor_time(implied.rack()), "s", 2),
+        **{f"rack_{name}": pretty(rack["kernels"] * each, "s", 2) for name, each in losses.items()},
+        **{f"price_{name}": significant(ratio(each), 2) for name, each in losses.items()},
+    }
 
 
 def reality() -> dict[str, str]:
@@ -257,11 +245,8 @@ def reality() -> dict[str, str]:
         "floor_l4": f"{floors['L4']:.0%}",
         "graphs_h100": f"{graphs['H100']:.2f}",
         "graphs_l4": f"{graphs['L4']:.2f}",
-        "r1_start": f"{r1[0]['throughput_token_per_s']}",
-        "r1_end": f"{r1[-1]['throughput_token_per_s']}",
         "r1_steps": f"{len(r1) - 1}",
         "r1_median": f"{median(gained):.1%}",
-        "r1_largest": f"{max(gained):.0%}",
         "compile_paper": f"{compiled[0]['high_speedup']:g}",
         "compile_low": f"{compiled[-1]['low_speedup']:g}",
         "compile_high": f"{compiled[-1]['high_speedup']:g}",
@@ -270,5 +255,5 @@ def reality() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    parts = (opening, launching, graphs, fusing, fusion_rows, overlapping, terms, prices, reality)
+    parts = (opening, launching, graphs, fusing, fusion_rows, overlapping, terms, on_the_rack, reality)
     return {name: value for part in parts for name, value in part().items()}

@@ -17,7 +17,7 @@ from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, simulation
-from blackboard.lessons.overheads.kernels import Plan, Tape, eager, fuse, fused, times
+from blackboard.lessons.overheads.kernels import Plan, Tape, eager, fuse, fused
 from blackboard.lessons.racks import equations as racks
 from blackboard.notation import symbols
 from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong
@@ -32,8 +32,10 @@ TERMS = "Put all terms on one roofline, and see which one to attack."
 US, FP4, FP8, BF16 = factor("us"), 0.5, 1.0, 2.0
 t_step, t_compute, t_weights, t_kv, t_comm = symbols("t_step t_compute t_weights t_kv t_comm")
 HOSTS = {"b200": "MPK", "h100-sxm": "Hazy Research"}  # who measured launches on a chip
+LOST = implied.left_over()[0]  # what gpt-fast's captured steps load and lose
 MEASURED = 0  # launch times: the one that was measured, or that of another host, in µs
 LAUNCH_US = (MEASURED, 3, 4.5, 5, 6)
+GAPS_US = (3, 4.5, 5, 6, 2.5)  # µs that a chip loses at each kernel
 NAMES = {"net_name": "", "gpu": "", "machine_name": "", "chip_bandwidth": "byte/s"}
 
 
@@ -73,16 +75,8 @@ def opening(values: Values) -> Values:
         "floor_ms": pretty(found.floor, "s", 2),
         "about": significant(found.kernels, 2),
     }
-    slow, fast = (pretty(found.eager - each, "s", 2) for each in (counted_out(0.7, 5 * US), counted_out()))
-    return told | {"least": slow, "most": fast}
-
-
-def counted_out(share: float = 1.0, least: float = 0.0) -> float:
-    """Seconds of the device in the opening's step, operation by operation, at a share of its memory's rate and no
-    kernel below `least`.
-    """
-    a100 = chip("a100-80gb")
-    return sum(times(eager("llama-2-7b", implied.GPT_FAST), a100.flops("bf16"), share * a100.bandwidth, least))
+    busy = LOST.shared + found.kernels * LOST.each
+    return told | {"least": pretty(found.eager - busy, "s", 2)}
 
 
 def waited(found: implied.Decoded) -> float:
@@ -109,7 +103,7 @@ guess = Estimate(
         lambda v: implied.gpt_fast().kernels * implied.period("Hazy Research", False): "That is what bare launches would take. From Python each kernel goes through the interpreter and PyTorch's dispatcher first.",
     },
     above="That is nearly the whole token, or more. For part of it the chip worked: it had to load all weights.",
-    explanation="Three quarters of the time, if the kernels took as long as in the compiled and captured step. It is an estimate, since compiling changed the kernels too. Counted operation by operation, the wait is {least} to {most}.",
+    explanation="Three quarters of the time, if the kernels took as long as in the compiled and captured step. It is an estimate, since compiling changed the kernels too. If each of the many kernels lost as much as a compiled one does, the wait was {least}.",
     hints=(
         "Loading the weights takes {floor_ms}, and compute hides behind it. What is left of {eager_ms}?",
         f"Kernels do not reach the memory's full rate: captured, the step took {implied.gpt_fast().graph / implied.gpt_fast().floor:.1f} times as long as the loading.",
@@ -719,12 +713,11 @@ def rows(batch: int) -> int:
 
 
 def small(values: Values) -> Values:
-    """A drawn chain's vector on a chip: its bytes, and the bytes at which reading and writing take as long as a
-    launch.
-    """
+    """A drawn chain's vector on a chip: its bytes, and what a kernel loses there."""
     net, machine = model(values["net"]), hosted(values)
     vector = BF16 * values["late"] * net.d_model
-    return machine | {"net_name": net.name, "width_told": f"{net.d_model:,}", "vector": vector}
+    lost = {"kernel_gap": values["gap_us"] * US} if "gap_us" in values else {}
+    return machine | lost | {"net_name": net.name, "width_told": f"{net.d_model:,}", "vector": vector}
 
 
 def saved(values: Values, ops: int = 6) -> str:
@@ -740,25 +733,25 @@ saves = Choice(
     "Six small kernels",
     level="medium",
     objective=CHAIN,
-    statement="A decode step at batch {late} runs a chain of six operations on the vectors of {net_name}, {width_told} values of two bytes for each sequence. Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host launches a kernel in {launch_time}, and no graph is used. Fused, the six are one kernel. What makes the chain faster?",
+    statement="A decode step at batch {late} runs a chain of six operations on the vectors of {net_name}, {width_told} values of two bytes for each sequence. Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host launches a kernel in {launch_time}, and no graph is used: all launches of the step take longer than all its kernels. Fused, the six are one kernel. What makes the step shorter?",
     parameters={"late": (64, 16, 128), "net": ("llama-3.1-70b", "qwen3-32b"), "on": tuple(HOSTS)},
     derived=small,
     units=NAMES | {"late": ""},
     independent_check=saved,
     options=[
         wrong("the bytes that no longer go to memory and back", "Compute the time to read and write the vector once, and compare it with a launch."),
-        right("the launches that are no longer made", "Moving so small a vector takes less than a launch. The bytes are saved as well, but nobody was waiting for them."),
+        right("the launches that are no longer made", "The host is the slower clock, so only its launches count. The bytes are saved as well, but nobody was waiting for them."),
         wrong("the FLOPs that are no longer done", "Fusing does the same arithmetic, and that took next to no time before."),
-        wrong("nothing: the chain takes as long", "One launch instead of six, where each took longer than its kernel."),
+        wrong("nothing: the step takes as long", "One launch instead of six, and it is the launches that the step waits for."),
     ],
     hints=(
-        "How many bytes has the vector? How long does it take to read and to write them?",
-        "Compare this with {launch_time}.",
+        "Which of the two clocks is the slower one: the host's or the chip's?",
+        "How long does it take to read and write the vector? Compare this with {launch_time}.",
     ),
     solution=(
         Step("The vector has", v.vector, "byte"),
         Step("Reading and writing it takes", 2 * v.vector / v.chip_bandwidth, "s"),
-        Step(f"less than a launch; the vector would have to be ${eq.vector_launch.latex}$ =", eq.vector_launch, "byte"),
+        Step("and the chip waits anyway. Five launches less save", 5 * v.launch_time, "s"),
     ),
 )
 
@@ -854,34 +847,34 @@ long_vector = Quantity(
     level="medium",
     objective=CHAIN,
     unit="token",
-    statement="An elementwise operation reads a vector and writes one of the same size: {width_told} values of two bytes for each token of {net_name}. Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host launches a kernel in {launch_time}, one after the other. From how many tokens in a pass on does the operation wait for memory rather than for its launch?",
+    statement="An elementwise operation reads a vector and writes one of the same size: {width_told} values of two bytes for each token of {net_name}. Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The step comes from a graph, and at every kernel the chip loses {kernel_gap}, whatever the kernel does. From how many tokens in a pass on do the bytes of the operation take longer than this loss?",
     parameters={
         "net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b", "llama-3.1-8b", "qwen3-4b", "mistral-large-2"),
         "on": tuple(HOSTS),
-        "launch_us": LAUNCH_US,
+        "gap_us": GAPS_US,
         "late": (1,),
     },
     derived=small,
-    condition=lambda v: eq.vector_launch(v) / v["vector"] < 2500,  # less than most prefills
+    condition=lambda v: eq.vector_even(v) / v["vector"] < 2500,  # less than most prefills
     units=NAMES,
-    answer=eq.vector_launch / v.vector,
+    answer=eq.vector_even / v.vector,
     independent_check=lambda v: met(
-        lambda tokens: sum(tokens * v["vector"] / v["chip_bandwidth"] for _ in ("read", "write")) > v["launch_time"],
+        lambda tokens: sum(tokens * v["vector"] / v["chip_bandwidth"] for _ in ("read", "write")) > v["kernel_gap"],
         0.0,
         1e6,
     ),
     misconceptions={
-        2 * eq.vector_launch / v.vector: "Twice too many: a value takes two bytes, and the vector is both read and written.",
-        4 * eq.vector_launch / v.vector: "A value takes two bytes, and the vector is both read and written.",
-        eq.vector_launch / v.vector / 2: "Read once and written once: two passes over the vector, not four.",
+        2 * eq.vector_even / v.vector: "Twice too many: a value takes two bytes, and the vector is both read and written.",
+        4 * eq.vector_even / v.vector: "A value takes two bytes, and the vector is both read and written.",
+        eq.vector_even / v.vector / 2: "Read once and written once: two passes over the vector, not four.",
     },
-    explanation="More than most decode batches, and less than most prefills. So fusing saves launches in decoding and bytes in prefill.",
+    explanation="More than most decode batches, and less than most prefills. So fusing saves the losses of kernels in decode, and bytes in prefill.",
     hints=(
-        "How many bytes does memory deliver during one launch?",
+        "How many bytes does memory deliver in the time that a kernel loses?",
         "Of them half are read and half are written.",
     ),
     solution=(
-        Step(f"${eq.vector_launch.latex}$ =", eq.vector_launch, "byte"),
+        Step(f"${eq.vector_even.latex}$ =", eq.vector_even, "byte"),
         Step("One token's vector has", v.vector, "byte"),
         "Tokens:",
     ),
@@ -909,7 +902,7 @@ claim = Choice(
     "So many times faster, of what?",
     level="easy",
     objective=BOUND,
-    statement="Normalising and quantising take {share}% of a step's time. A fused kernel does them {times} times as fast; all else stays. By how much do tokens a second rise?",
+    statement="Normalizing and quantizing take {share}% of a step's time. A fused kernel does them {times} times as fast; all else stays. By how much do tokens a second rise?",
     parameters={"share": (10, 8, 15), "times": (5, 4, 6)},
     derived=claimed,
     units={"share": "", "times": ""},
@@ -1135,6 +1128,7 @@ def machine(values: Values) -> Values:
     rates = {
         "chips": count,
         "n_total": count * own,
+        "own_weights": own,
         "nine": NUMBERS[values["machines"]],
         "bandwidth": count * gpu.bandwidth,
         "chip_bandwidth": gpu.bandwidth,
@@ -1164,7 +1158,7 @@ turn = Quantity(
     independent_check=by_copies,
     misconceptions={
         eq.batch_overlap.at(scale_up=v.up) / v.chips: "That is NVLink's rate, which ends at the machine's wall. Nearly all experts are in other machines.",
-        eq.batch_overlap.at(n_total=v.every) / v.chips: "You divided all weights among the GPUs. The statement says what each one loads.",
+        eq.batch_overlap.at(own_weights=v.every / v.chips) / v.chips: "You divided all weights among the GPUs. The statement says what each one loads.",
         3 * eq.batch_overlap / v.chips: "That is the way out alone. Results come back, in twice the bytes.",
         eq.batch_overlap: "That is for all GPUs together. The question is per GPU.",
         1.5 * eq.batch_overlap / v.chips: "That is two bytes for a value. One goes out and two come back: three.",
@@ -1263,7 +1257,7 @@ which = Choice(
     "Which of four",
     level="easy",
     objective=TERMS,
-    statement="Llama 3.1 70B on eight H100, compiled to {kernels} kernels a step, each launched in {launch_time}. The eight load {bandwidth} and compute {flops} (a multiply and an add are two FLOPs). A step loads {weights} of weights and, for each of {batch} sequences, {cache} of cache. Every sequence needs compute for {n_active}. What takes longest?",
+    statement="Llama 3.1 70B on eight H100, compiled to {kernels} kernels a step, each launched in {launch_time}. The eight load {bandwidth} and compute {flops} (a multiply and an add are two FLOPs). A step loads {weights} of weights and, for each of {batch} sequences, {cache} of cache. Every sequence needs compute for {n_active}. Leave out what the chip loses at its kernels. What takes longest?",
     parameters={"batch": (4, 16, 64, 8)},
     derived=served,
     units={"batch": "", "weights": "byte", "cache": "byte", "kernels": "1"},
