@@ -96,7 +96,7 @@ def hops() -> dict[str, str]:
         "hop_whole": pretty(whole, "s", 2),
         "alpha_most": pretty(whole - took, "s", 2),
         "hop_bytes": pretty(SENT["micro_batch"] * width * SENT["bytes_per_value"], "byte", 2),
-        "hop_factor": significant(LECTURE_HOP / whole, 2),
+        "hop_factor": significant(LECTURE_HOP / whole, 3),
     }
 
 
