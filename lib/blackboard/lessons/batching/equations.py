@@ -216,7 +216,7 @@ critical_batch = Formula(
     hardware_constant.typed * n_total / (n_active * new_token),
     "sequence",
     "below it a step waits for memory, above it for compute",
-    ("KV is left out",),
+    ("KV is left out", "any loading hides behind any computing"),
     lecture("0:16:58"),
     typeset=Mul(hardware_constant, n_total / n_active, evaluate=False),
 )
