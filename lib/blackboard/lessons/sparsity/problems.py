@@ -47,15 +47,7 @@ def fits(values: Values) -> bool:
 
 RACKS = {
     "machine": ("gb200-nvl72", "h200-8", "b200-64", "h100-8", "mi300x-8", "b300-8"),
-    "net": (
-        "deepseek-v3",
-        "qwen3-235b-a22b",
-        "kimi-k2",
-        "glm-4.5",
-        "mistral-large-3",
-        "qwen3-30b-a3b",
-        "mixtral-8x22b",
-    ),
+    "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2", "glm-4.5", "mistral-large-3", "qwen3-30b-a3b", "mixtral-8x22b"),
 }
 SHARED = ("deepseek-v3", "kimi-k2", "mistral-large-3", "glm-4.5")  # models with one shared expert
 
@@ -90,9 +82,7 @@ guess = Estimate(
     unit="1",
     within=1.5,
     statement="Take a dense language model of {base_size}. Replace some of its feed-forward blocks by {experts} experts each, and let every token use one of them. A token then costs as much compute as before. How many times as large must a dense model be to reach the same loss? Guess; within a factor of 1.5 counts.",
-    derived=lambda v: (
-        {"base_size": 37e7, "experts": 64, "worth": round(as_good(37e7, 64) / 37e7, 1)} | fitted({"experts": 64})
-    ),  # the text's own case: a guess has no other numbers
+    derived=lambda v: {"base_size": 37e7, "experts": 64, "worth": round(as_good(37e7, 64) / 37e7, 1)} | fitted({"experts": 64}),  # the text's own case: a guess has no other numbers
     answer=eq.quality_gain.at(n_effective=eq.n_effective),
     independent_check=lambda v: as_good(v["base_size"], v["experts"]) / v["base_size"],
     misconceptions={
@@ -105,11 +95,7 @@ guess = Estimate(
         "Nearer to the logarithm of the number of experts than to the number itself.",
     ),
     solution=(
-        Step(
-            "By a published fit of the loss, which the lesson shows, the dense model that is as good has",
-            eq.n_effective,
-            "parameter",
-        ),
+        Step("By a published fit of the loss, which the lesson shows, the dense model that is as good has", eq.n_effective, "parameter"),
         f"Divided by the {{base_size}} of the model it started from, ${eq.quality_gain.latex}$ =",
     ),
 )
@@ -126,12 +112,7 @@ def spec(values: Values) -> Values:
 
 
 KINDS: tuple[Any, ...] = ("b200", "gb200-nvl72", "mi355x", "b300", "gb300-nvl72", "vr200-nvl72")
-KINDS += tuple(
-    (flops, bandwidth)
-    for flops in (6e15, 8e15, 10e15, 12e15, 15e15, 20e15, 25e15, 30e15)
-    for bandwidth in (5e12, 6e12, 8e12, 10e12, 12e12, 16e12, 20e12, 25e12)
-    if 200 < flops / bandwidth / 4 < 600
-)
+KINDS += tuple((flops, bandwidth) for flops in (6e15, 8e15, 10e15, 12e15, 15e15, 20e15, 25e15, 30e15) for bandwidth in (5e12, 6e12, 8e12, 10e12, 12e12, 16e12, 20e12, 25e12) if 200 < flops / bandwidth / 4 < 600)
 
 constant = Quantity(
     "A chip's constant",
@@ -144,16 +125,10 @@ constant = Quantity(
     answer=eq.hardware_constant,
     independent_check=v.bytes_per_param / v.bandwidth / (2 / v.flops),
     misconceptions={
-        eq.hardware_constant.at(
-            flops=2 * v.flops
-        ): "Twice too large. Either a multiply-add was taken for one FLOP, or half a byte for a whole one, or the rate with 2:4 sparsity for the dense one.",
-        eq.hardware_constant.at(
-            flops=2 * v.flops, bytes_per_param=1.0
-        ): "That is FLOPs per byte. Each parameter needs two FLOPs per token and takes half a byte. Both are missing.",
+        eq.hardware_constant.at(flops=2 * v.flops): "Twice too large. Either a multiply-add was taken for one FLOP, or half a byte for a whole one, or the rate with 2:4 sparsity for the dense one.",
+        eq.hardware_constant.at(flops=2 * v.flops, bytes_per_param=1.0): "That is FLOPs per byte. Each parameter needs two FLOPs per token and takes half a byte. Both are missing.",
         eq.hardware_constant.at(bytes_per_param=4.0): "Bits for bytes: a parameter in FP4 is 4 bits, not 4 bytes.",
-        eq.hardware_constant.at(
-            bandwidth=8 * v.bandwidth
-        ): "Bits for bytes: the bandwidth is in bytes per second already.",
+        eq.hardware_constant.at(bandwidth=8 * v.bandwidth): "Bits for bytes: the bandwidth is in bytes per second already.",
     },
     explanation="This is the chip's C in FP4. On many chips C is the same in FP8, because the rate halves when the byte doubles. Not on all.",
     hints=(
@@ -186,20 +161,14 @@ board = Quantity(
     objective=BATCH,
     unit="sequence",
     statement="A rule of thumb says: the critical batch is {intensity} times the sparsity, counted in experts. A model has {experts} experts in a layer and sends each token to {top_k} of them. What is its critical batch by this rule?",
-    parameters={
-        "routing": ((256, 32), *product((64, 128, 160, 192, 256, 320, 384, 512), (4, 6, 8, 16))),
-        "intensity": (ABOUT_300,),
-    },
+    parameters={"routing": ((256, 32), *product((64, 128, 160, 192, 256, 320, 384, 512), (4, 6, 8, 16))), "intensity": (ABOUT_300,)},
     derived=of_constant,
     answer=eq.expert_batch,
     independent_check=lambda v: next(b for b in range(1, 10**6) if b * v["top_k"] >= ABOUT_300 * v["experts"]),
     misconceptions={
-        v.intensity
-        * v.top_k
-        / v.experts: "Sparsity is upside down, as on one of the lecture's flashcards. Experts that are rarely used need more tokens, not fewer.",
+        v.intensity * v.top_k / v.experts: "Sparsity is upside down, as on one of the lecture's flashcards. Experts that are rarely used need more tokens, not fewer.",
         v.intensity: "That is the constant alone, which is right for a dense model. Here each token uses only some of the weights that are loaded.",
-        v.intensity
-        * v.experts: "That would hold if each token went to one expert. It goes to several, so the experts fill sooner.",
+        v.intensity * v.experts: "That would hold if each token went to one expert. It goes to several, so the experts fill sooner.",
     },
     explanation="The rule of thumb: constant times sparsity, and sparsity is a number above one.",
     hints=(
@@ -218,18 +187,12 @@ critical = Expression(
     objective=BATCH,
     statement="From which batch on does computing take as long as loading all weights? Use the datasheet's rate F (a multiply and an add count as two), the bandwidth W, the bytes per weight b_w, N_tot and N_act. Leave out the KV cache.",
     formula=eq.critical_batch,
-    independent_check=lambda v: solve(
-        Eq(2 * eq.batch * eq.n_active / eq.flops, eq.n_total * eq.bytes_per_param / eq.bandwidth), eq.batch
-    )[0],
+    independent_check=lambda v: solve(Eq(2 * eq.batch * eq.n_active / eq.flops, eq.n_total * eq.bytes_per_param / eq.bandwidth), eq.batch)[0],
     misconceptions={
-        eq.hardware_constant.expr
-        * eq.n_active
-        / eq.n_total: "Sparsity is upside down. The more is stored for each active parameter, the larger the batch that pays for loading it.",
-        2
-        * eq.critical_batch.expr: "Twice too large. A datasheet's F counts multiply and add, so each active parameter costs 2 FLOP.",
+        eq.hardware_constant.expr * eq.n_active / eq.n_total: "Sparsity is upside down. The more is stored for each active parameter, the larger the batch that pays for loading it.",
+        2 * eq.critical_batch.expr: "Twice too large. A datasheet's F counts multiply and add, so each active parameter costs 2 FLOP.",
         eq.critical_batch.expr / 2: "The 2 counts twice here. A multiply-add is two FLOPs, once.",
-        eq.critical_batch.expr
-        / eq.bytes_per_param: "The bytes per weight are missing: FLOP/s over byte/s is not yet tokens.",
+        eq.critical_batch.expr / eq.bytes_per_param: "The bytes per weight are missing: FLOP/s over byte/s is not yet tokens.",
         eq.hardware_constant.expr: "That is the hardware constant. In a sparse model more weights are loaded than each token uses.",
         roofline.crossing.expr: "That includes the KV cache. It is the fuller answer, but not to this question.",
     },
@@ -249,26 +212,12 @@ independent = Choice(
     level="easy",
     objective=BATCH,
     statement="A model is made twice as large, in stored and in active parameters. The chip and the number format stay the same. What happens to the critical batch, without KV?",
-    independent_check=lambda v: {2.0: "a", 1.0: "b", 4.0: "c", 0.5: "d"}[
-        2 * 671 / 4.0 / (2 * 37.5 / 5.0) / (671 / 4.0 / (37.5 / 5.0))
-    ],
+    independent_check=lambda v: {2.0: "a", 1.0: "b", 4.0: "c", 0.5: "d"}[2 * 671 / 4.0 / (2 * 37.5 / 5.0) / (671 / 4.0 / (37.5 / 5.0))],
     options=[
-        wrong(
-            "it doubles",
-            "Loading does take twice as long. But each token also needs twice the compute, and pays for it.",
-        ),
-        right(
-            "it stays as it is",
-            "Only the ratio of stored to active parameters is in it, so a small and a large model of the same sparsity need the same batch.",
-        ),
-        wrong(
-            "it quadruples",
-            "The two changes do not multiply. One makes loading longer, the other makes computing longer, and the batch is where these two meet.",
-        ),
-        wrong(
-            "it halves",
-            "Each token needs twice the compute, which alone would halve it. But there is also twice as much to load.",
-        ),
+        wrong("it doubles", "Loading does take twice as long. But each token also needs twice the compute, and pays for it."),
+        right("it stays as it is", "Only the ratio of stored to active parameters is in it, so a small and a large model of the same sparsity need the same batch."),
+        wrong("it quadruples", "The two changes do not multiply. One makes loading longer, the other makes computing longer, and the batch is where these two meet."),
+        wrong("it halves", "Each token needs twice the compute, which alone would halve it. But there is also twice as much to load."),
     ],
     hints=("What happens to the time to load the weights? And to the compute time of one token?",),
     solution=(f"${eq.critical_batch.latex}$: doubling both parameter counts does not change their ratio.",),
@@ -282,34 +231,18 @@ per_replica = Choice(
     parameters={"chips": (64, 72, 32), "batch_critical": (2400, 5600)},
     derived={"each": v.batch_critical / v.chips, "all": v.batch_critical * v.chips},
     units={"each": "sequence", "all": "sequence"},
-    independent_check=lambda v: {v["all"]: "a", v["each"]: "b", v["batch_critical"]: "c"}[
-        round(v["batch_critical"] / v["chips"] / (1 / v["chips"]))
-    ],
+    independent_check=lambda v: {v["all"]: "a", v["each"]: "b", v["batch_critical"]: "c"}[round(v["batch_critical"] / v["chips"] / (1 / v["chips"]))],
     options=[
-        wrong(
-            "{batch_critical} on each chip, {all} in all",
-            "That would be right if every chip held a whole model. Here each chip loads only its part of the weights, and computes only with that part.",
-        ),
-        wrong(
-            "{each} in all: many chips load the weights sooner",
-            "They load sooner, but they also compute sooner, by the same factor.",
-        ),
-        right(
-            "{batch_critical} in all, {each} for each chip",
-            "The number of chips cancels: together they load and compute faster by the same factor.",
-        ),
-        wrong(
-            "{batch_critical} in all if each chip holds all weights, {all} if they are spread",
-            "The other way round: chips that each hold all weights are replicas of their own, and each needs a batch of its own. Spread weights are loaded once for all.",
-        ),
+        wrong("{batch_critical} on each chip, {all} in all", "That would be right if every chip held a whole model. Here each chip loads only its part of the weights, and computes only with that part."),
+        wrong("{each} in all: many chips load the weights sooner", "They load sooner, but they also compute sooner, by the same factor."),
+        right("{batch_critical} in all, {each} for each chip", "The number of chips cancels: together they load and compute faster by the same factor."),
+        wrong("{batch_critical} in all if each chip holds all weights, {all} if they are spread", "The other way round: chips that each hold all weights are replicas of their own, and each needs a batch of its own. Spread weights are loaded once for all."),
     ],
     hints=(
         "Which rates grow with the number of chips, and where are they in the formula?",
         "F and W of the replica are both sums over its chips.",
     ),
-    solution=(
-        f"${eq.critical_batch.latex}$: with {{chips}}, both $F$ and $W$ grow by the same factor, so their ratio stays the same.",
-    ),
+    solution=(f"${eq.critical_batch.latex}$: with {{chips}}, both $F$ and $W$ grow by the same factor, so their ratio stays the same.",),
 )
 
 real_model = Quantity(
@@ -325,12 +258,10 @@ real_model = Quantity(
     independent_check=v.n_total / v.bandwidth / (2 * v.n_active / v.flops),
     misconceptions={
         eq.expert_batch: "You counted experts. Attention, embeddings and shared experts serve every token, so counting parameters gives a smaller ratio.",
-        BOARD_SPARSITY
-        * eq.hardware_constant: "That is the lecture's sparsity, from 32 of 256 experts. This model routes and stores differently.",
+        BOARD_SPARSITY * eq.hardware_constant: "That is the lecture's sparsity, from 32 of 256 experts. This model routes and stores differently.",
         eq.hardware_constant: "That is the hardware constant. In a sparse model more weights are loaded than each token uses.",
         eq.hardware_constant * v.n_active / v.n_total: "Sparsity is upside down. It is stored divided by active.",
-        2
-        * eq.critical_batch: "Twice too large: a datasheet's FLOP/s counts the multiply and the add, so a parameter takes two.",
+        2 * eq.critical_batch: "Twice too large: a datasheet's FLOP/s counts the multiply and the add, so a parameter takes two.",
     },
     explanation="By parameters the model is less sparse than by experts, because attention, embeddings and shared experts serve every token.",
     hints=(
@@ -370,9 +301,7 @@ expert_view = Quantity(
         v.batch / v.experts: "That is as if each token went to one expert. Each goes to several.",
         v.batch: "The whole batch passes through attention and the shared expert. A routed expert gets only the tokens that were routed to it.",
         v.batch / v.top_k: "The choices are spread over all routed experts, not only over as many as one token uses.",
-        v.batch
-        * (v.top_k + 1)
-        / v.experts: "The shared expert is not one of the routed ones. It gets every token, and takes none from them.",
+        v.batch * (v.top_k + 1) / v.experts: "The shared expert is not one of the routed ones. It gets every token, and takes none from them.",
     },
     explanation="Compare it with the chip's constant. An expert is a small dense network, and it waits for memory until it gets that many tokens.",
     hints=(
@@ -448,14 +377,8 @@ with_kv = Quantity(
     independent_check=meets,
     misconceptions={
         eq.critical_batch: "The KV cache is missing. Every sequence loads its own, so it takes more of them.",
-        eq.critical_batch
-        * (
-            1 - v.share
-        ): "The wrong way round: with more to load, compute catches up later. Divide where you multiplied.",
-        eq.critical_batch
-        * (
-            1 + v.share
-        ): "You added the KV of the old critical batch once. The sequences that pay for it bring KV of their own, and so on.",
+        eq.critical_batch * (1 - v.share): "The wrong way round: with more to load, compute catches up later. Divide where you multiplied.",
+        eq.critical_batch * (1 + v.share): "You added the KV of the old critical batch once. The sequences that pay for it bring KV of their own, and so on.",
     },
     explanation="The KV cache makes the memory line steeper. The closer the context comes to the balanced one, the faster this batch grows.",
     hints=(
@@ -487,30 +410,16 @@ never = Choice(
     units={"times": "1"},
     independent_check=lambda v: paid(v["times"]),
     options=[
-        wrong(
-            "from the critical batch without KV on",
-            "That batch would pay for the weights alone. The KV caches of all these sequences are loaded as well.",
-        ),
-        wrong(
-            "from {times} times the critical batch without KV on",
-            "Memory time grows with the batch too. However far you go, each sequence adds more memory time than compute time.",
-        ),
-        right(
-            "from no batch on, however large",
-            "Each sequence adds more memory time than compute time. A larger batch shares the weights, but compute never becomes the slower job.",
-        ),
-        wrong(
-            "from a smaller batch than without KV on",
-            "KV caches must be loaded, which makes compute wait longer. A smaller batch cannot be enough.",
-        ),
+        wrong("from the critical batch without KV on", "That batch would pay for the weights alone. The KV caches of all these sequences are loaded as well."),
+        wrong("from {times} times the critical batch without KV on", "Memory time grows with the batch too. However far you go, each sequence adds more memory time than compute time."),
+        right("from no batch on, however large", "Each sequence adds more memory time than compute time. A larger batch shares the weights, but compute never becomes the slower job."),
+        wrong("from a smaller batch than without KV on", "KV caches must be loaded, which makes compute wait longer. A smaller batch cannot be enough."),
     ],
     hints=(
         "Add one more sequence. What does it add to compute time, and what to memory time?",
         "Below the balanced context the batch is the one without KV, divided by 1 − L/L*. What happens to that as L grows?",
     ),
-    solution=(
-        f"Compute and memory time meet at ${roofline.crossing.latex}$. From $L^*$ on the difference in the denominator is not positive, so they never meet.",
-    ),
+    solution=(f"Compute and memory time meet at ${roofline.crossing.latex}$. From $L^*$ on the difference in the denominator is not positive, so they never meet.",),
 )
 
 # --- throughput ------------------------------------------------------------------------------------------------------
@@ -559,9 +468,7 @@ world = Quantity(
     independent_check=lambda v: v["monthly"] / (v["batch"] * round(30 * 24 * 3600 / v["interval"])),
     misconceptions={
         eq.racks_needed.at(world_rate=30 * v.world_rate): "Off by 30: that takes the month's tokens for a day's.",
-        eq.racks_needed.at(
-            world_rate=v.world_rate * 30 / 365
-        ): "Off by 12: that spreads the month's tokens over a year.",
+        eq.racks_needed.at(world_rate=v.world_rate * 30 / 365): "Off by 12: that spreads the month's tokens over a year.",
         eq.racks_needed.at(world_rate=60 * v.world_rate): "Off by 60: tokens per minute, divided by tokens per second.",
         1 / eq.racks_needed: "Upside down: that is the share of the traffic that one rack carries.",
     },
@@ -589,27 +496,13 @@ worst = Choice(
     statement="Some of the feed-forward blocks of a dense model get 64 experts each, and every token uses one of them. The result is about as good as a dense model four times the size: “64 times for 4 times”. What grew 64 times?",
     independent_check=lambda v: next((key for key, times in GROWN.items() if times == 64)),
     options=[
-        wrong(
-            "the parameters that a token uses",
-            "Each token uses one expert, as large as the block it replaces. The compute stays as it was.",
-        ),
-        wrong(
-            "all parameters that are stored",
-            "Only some layers are routed. Attention, embeddings and the other blocks are stored once, so the total grows by less.",
-        ),
-        right(
-            "the number of experts in each routed layer",
-            "Only the routed blocks are repeated. The model as a whole grew less, and what a token uses did not grow at all.",
-        ),
-        wrong(
-            "the bytes that a step with a large batch loads",
-            "A large batch touches all experts and loads all that is stored. That grows as the stored parameters do, which is less than 64 times, because only some layers are routed.",
-        ),
+        wrong("the parameters that a token uses", "Each token uses one expert, as large as the block it replaces. The compute stays as it was."),
+        wrong("all parameters that are stored", "Only some layers are routed. Attention, embeddings and the other blocks are stored once, so the total grows by less."),
+        right("the number of experts in each routed layer", "Only the routed blocks are repeated. The model as a whole grew less, and what a token uses did not grow at all."),
+        wrong("the bytes that a step with a large batch loads", "A large batch touches all experts and loads all that is stored. That grows as the stored parameters do, which is less than 64 times, because only some layers are routed."),
     ],
     hints=("Which parts of the model are stored 64 times, and which once?",),
-    solution=(
-        f"Stored: ${eq.stored_growth.latex}$ times as much, with $f$ the routed share, below 64. Active: once. Experts: 64 instead of one.",
-    ),
+    solution=(f"Stored: ${eq.stored_growth.latex}$ times as much, with $f$ the routed share, below 64. Active: once. Experts: 64 instead of one.",),
 )
 
 READINGS = {
@@ -624,26 +517,12 @@ slip = Choice(
     level="medium",
     objective=WORTH,
     statement="64 times the experts make a model as good as a dense one 4 times its size. Which rule of thumb gives 4 for 64?",
-    independent_check=lambda v: next(
-        (key for key, (more, better) in READINGS.items() if round(better ** (log(64) / log(more))) == 4)
-    ),
+    independent_check=lambda v: next((key for key, (more, better) in READINGS.items() if round(better ** (log(64) / log(more))) == 4)),
     options=[
-        wrong(
-            "every doubling of the experts doubles the effective size",
-            "64 is six doublings, so this rule would give 64 for 64, and not 4.",
-        ),
-        wrong(
-            "every doubling of the experts multiplies the effective size by 8",
-            "Six doublings with a factor of 8 each: the rule has its two numbers swapped, and sparsity would be far too good.",
-        ),
-        right(
-            "every 8 times the experts double the effective size",
-            "64 is 8², and 4 is 2². (The lecture once says “for every doubling”, a slip.) The rule is a way to remember one point of a figure, and no law: with hundreds of experts the gain is smaller.",
-        ),
-        wrong(
-            "every 8 times the experts multiply the effective size by 4",
-            "64 is 8 times 8, so this rule is applied twice, and 4 times 4 is too much.",
-        ),
+        wrong("every doubling of the experts doubles the effective size", "64 is six doublings, so this rule would give 64 for 64, and not 4."),
+        wrong("every doubling of the experts multiplies the effective size by 8", "Six doublings with a factor of 8 each: the rule has its two numbers swapped, and sparsity would be far too good."),
+        right("every 8 times the experts double the effective size", "64 is 8², and 4 is 2². (The lecture once says “for every doubling”, a slip.) The rule is a way to remember one point of a figure, and no law: with hundreds of experts the gain is smaller."),
+        wrong("every 8 times the experts multiply the effective size by 4", "64 is 8 times 8, so this rule is applied twice, and 4 times 4 is too much."),
     ],
     hints=(
         "How many times does the rule have to be applied to get from 1 to 64 experts?",
@@ -665,15 +544,9 @@ effective = Quantity(
     independent_check=lambda v: as_good(v["base_size"], v["experts"]),
     misconceptions={
         v.experts * v.base_size: "That is size times experts. By the fit an expert is worth far less than a model.",
-        eq.n_effective.at(
-            experts_saturated=v.experts, experts_one=1.0
-        ): "You used the plain number of experts where the fit has $\\hat{n}$, which saturates.",
+        eq.n_effective.at(experts_saturated=v.experts, experts_one=1.0): "You used the plain number of experts where the fit has $\\hat{n}$, which saturates.",
         eq.n_effective.at(experts_one=1.0): "The dense model's $\\hat{n}$ is not 1: put $n = 1$ into the fit as well.",
-        v.base_size
-        * (v.experts_saturated / v.experts_one)
-        ** (
-            v.law_experts / v.law_size
-        ): "The product of the two logarithms is missing. Because of it experts help a larger model less.",
+        v.base_size * (v.experts_saturated / v.experts_one) ** (v.law_experts / v.law_size): "The product of the two logarithms is missing. Because of it experts help a larger model less.",
     },
     explanation="The product term of the fit says that experts add less to a larger model.",
     hints=(
@@ -709,20 +582,13 @@ coverage = Quantity(
     objective=TOUCH,
     unit="1",
     display_unit="%",
-    statement="In {net_name} a token goes to {top_k} of {experts} routed experts in each layer. "
-    + EVENLY
-    + "Which share of a layer's routed experts does a decode step with a batch of {batch} touch on average, in percent?",
-    parameters={
-        "net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5", "mistral-large-3"),
-        "batch": (16, 12, 24, 40, 8, 20, 32, 48),
-    },
+    statement="In {net_name} a token goes to {top_k} of {experts} routed experts in each layer. " + EVENLY + "Which share of a layer's routed experts does a decode step with a batch of {batch} touch on average, in percent?",
+    parameters={"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5", "mistral-large-3"), "batch": (16, 12, 24, 40, 8, 20, 32, 48)},
     derived=served,
     answer=eq.coverage,
     independent_check=occupied,
     misconceptions={
-        v.batch
-        * v.top_k
-        / v.experts: "That counts an expert again each time it is chosen. Tokens often choose the same.",
+        v.batch * v.top_k / v.experts: "That counts an expert again each time it is chosen. Tokens often choose the same.",
         1 - eq.coverage: "That is the share that nobody chose.",
         eq.coverage / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
         eq.coverage.at(top_k=1): "Each token goes to several experts, not to one.",
@@ -745,9 +611,7 @@ def counted_bytes(values: Values) -> float:
     choices.
     """
     experts, top_k = int(values["experts"]), int(values["top_k"])
-    routed = (
-        (values["n_total"] - values["n_active"]) * experts / (experts - top_k)
-    )  # what a token leaves out are experts − top_k of them
+    routed = (values["n_total"] - values["n_active"]) * experts / (experts - top_k)  # what a token leaves out are experts − top_k of them
     alone = comb(experts - 1, top_k) / comb(experts, top_k)
     return values["bytes_per_param"] * (values["n_total"] - routed * alone ** values["batch"])
 
@@ -762,31 +626,17 @@ touched = Quantity(
     statement="{net_name} stores {n_total}, one byte each, and uses {n_active} per token. A token goes to {top_k} of {experts} experts in every routed layer, and everything else serves every token. "
     + EVENLY
     + "Only experts that some token chose are loaded. How many GB of weights does a step with a batch of {batch} load on average?",
-    parameters={
-        "net": ("deepseek-v3", "glm-4.5", "kimi-k2", "qwen3-235b-a22b", "mistral-large-3", "qwen3-30b-a3b"),
-        "batch": (16, 12, 20, 8, 10, 14, 18, 24),
-    },
+    parameters={"net": ("deepseek-v3", "glm-4.5", "kimi-k2", "qwen3-235b-a22b", "mistral-large-3", "qwen3-30b-a3b"), "batch": (16, 12, 20, 8, 10, 14, 18, 24)},
     derived=served,
     answer=eq.bytes_touched,
     independent_check=counted_bytes,
     misconceptions={
-        v.n_total
-        * v.bytes_per_param: "Those are all weights, which a large batch loads. This one leaves some experts alone.",
+        v.n_total * v.bytes_per_param: "Those are all weights, which a large batch loads. This one leaves some experts alone.",
         v.n_active * v.bytes_per_param: "That is what one token needs. The other tokens choose other experts.",
-        v.batch
-        * v.n_active
-        * v.bytes_per_param: "What serves every token is loaded once for all. An expert that several tokens chose is loaded once too.",
-        v.bytes_per_param
-        * (
-            v.n_active + (v.batch - 1) * (v.n_total - v.n_active) * v.top_k / (v.experts - v.top_k)
-        ): "You counted an expert again each time it is chosen. It is loaded once.",
-        v.bytes_per_param
-        * (
-            v.n_active + (v.n_total - v.n_active) * eq.coverage
-        ): "The first token counts twice: its experts are in the active parameters already. One token fewer adds to them.",
-        v.bytes_per_param
-        * eq.routed_params
-        * eq.coverage: "Those are the routed experts alone. What serves every token is loaded as well.",
+        v.batch * v.n_active * v.bytes_per_param: "What serves every token is loaded once for all. An expert that several tokens chose is loaded once too.",
+        v.bytes_per_param * (v.n_active + (v.batch - 1) * (v.n_total - v.n_active) * v.top_k / (v.experts - v.top_k)): "You counted an expert again each time it is chosen. It is loaded once.",
+        v.bytes_per_param * (v.n_active + (v.n_total - v.n_active) * eq.coverage): "The first token counts twice: its experts are in the active parameters already. One token fewer adds to them.",
+        v.bytes_per_param * eq.routed_params * eq.coverage: "Those are the routed experts alone. What serves every token is loaded as well.",
     },
     explanation="The first tokens add the most. Later ones find many of their experts already loaded.",
     hints=(
@@ -807,14 +657,8 @@ class Routed(Function):
 
     @cached_property
     def points(self) -> list[Values]:
-        drawn = [
-            {"batch": batch, "experts": experts, "top_k": k}
-            for batch in (1, 3, 20)
-            for experts, k in ((8, 2), (64, 1), (384, 8))
-        ]
-        return (
-            drawn * 2
-        )  # counts have no other units to try them in, and are whole, so that an answer may loop over them
+        drawn = [{"batch": batch, "experts": experts, "top_k": k} for batch in (1, 3, 20) for experts, k in ((8, 2), (64, 1), (384, 8))]
+        return drawn * 2  # counts have no other units to try them in, and are whole, so that an answer may loop over them
 
 
 missed = 1 - eq.top_k / eq.experts
@@ -826,18 +670,12 @@ touches = Routed(
     formula=eq.coverage,
     independent_check=missed * (1 - missed ** (eq.batch - 1)) + eq.top_k / eq.experts,
     misconceptions={
-        eq.batch
-        * eq.top_k
-        / eq.experts: "That passes 1 for a large batch: an expert that several tokens chose is counted again for each.",
-        Min(
-            1, eq.batch * eq.top_k / eq.experts
-        ): "Cutting it off at 1 does not help: tokens choose the same experts long before all are taken.",
+        eq.batch * eq.top_k / eq.experts: "That passes 1 for a large batch: an expert that several tokens chose is counted again for each.",
+        Min(1, eq.batch * eq.top_k / eq.experts): "Cutting it off at 1 does not help: tokens choose the same experts long before all are taken.",
         missed**eq.batch: "That is the share that nobody chose.",
         1 - (1 - 1 / eq.experts) ** eq.batch: "Each token goes to top_k experts, not to one.",
         eq.top_k / eq.experts: "That is what one token touches. The batch has more of them.",
-        1
-        - (1 - 1 / eq.experts)
-        ** (eq.batch * eq.top_k): "That lets a token choose an expert twice. Its choices are different experts.",
+        1 - (1 - 1 / eq.experts) ** (eq.batch * eq.top_k): "That lets a token choose an expert twice. Its choices are different experts.",
         100 * eq.coverage.expr: "That is in percent. Return the share, from 0 to 1.",
         eq.experts * eq.coverage.expr: "That is the number of experts touched. Divide it by all of them.",
     },
@@ -867,20 +705,15 @@ free = Quantity(
     objective=FREE,
     unit="1",
     statement="A service decodes {batch} at a time on {machine_name}. Its {chips} together compute at {flops} in FP8 (dense, a multiply and an add count as two) and have a memory bandwidth of {bandwidth}. A weight is one byte. Up to which ratio of stored to active parameters does loading all weights take no longer than computing? Leave out the KV cache.",
-    parameters={
-        "machine": ("gb200-nvl72", "h200-8", "tpu7x-64", "mi355x-8"),
-        "batch": (2000, 5000, 900, 1200, 1500, 2500, 3000, 4000, 6000),
-    },
+    parameters={"machine": ("gb200-nvl72", "h200-8", "tpu7x-64", "mi355x-8"), "batch": (2000, 5000, 900, 1200, 1500, 2500, 3000, 4000, 6000)},
     derived=machine_only,
     answer=eq.free_sparsity,
     independent_check=v.batch * 2 / v.flops / (1 / v.bandwidth),
     misconceptions={
         1 / eq.free_sparsity: "Upside down: more users pay for more sparsity.",
-        eq.free_sparsity
-        / 2: "Half of it: a datasheet's FLOP/s counts the multiply and the add, so fewer tokens keep the chip busy.",
+        eq.free_sparsity / 2: "Half of it: a datasheet's FLOP/s counts the multiply and the add, so fewer tokens keep the chip busy.",
         eq.free_sparsity * 2: "Twice too large. The 2 of the multiply-add counts once.",
-        eq.free_sparsity
-        / v.chips: "The batch is that of the whole replica. All chips load and compute for it together, so their number cancels.",
+        eq.free_sparsity / v.chips: "The batch is that of the whole replica. All chips load and compute for it together, so their number cancels.",
     },
     explanation="Up to here more experts cost no time. Beyond it every step gets longer, unless more users come.",
     hints=(
@@ -897,15 +730,11 @@ free = Quantity(
 def filled(values: Values) -> float:
     """The size whose weights and whose critical batch's KV fill the memory, found by halving an interval."""
     sequence = values["context"] * values["kv_bytes_per_token"]
-    to_spare = (
-        2 * values["n_active"] / values["flops"] - sequence / values["bandwidth"]
-    )  # of a sequence's time, for weights
+    to_spare = 2 * values["n_active"] / values["flops"] - sequence / values["bandwidth"]  # of a sequence's time, for weights
     low, high = 0.0, values["hbm"]
     for _ in range(100):
         size = (low + high) / 2
-        low, high = (
-            (size, high) if size + size / values["bandwidth"] / to_spare * sequence < values["hbm"] else (low, size)
-        )
+        low, high = (size, high) if size + size / values["bandwidth"] / to_spare * sequence < values["hbm"] else (low, size)
     return low
 
 
@@ -926,8 +755,7 @@ largest = Quantity(
     answer=eq.largest_model,
     independent_check=filled,
     misconceptions={
-        v.hbm
-        / v.bytes_per_param: "That leaves no room for KV caches. The batch that pays for the weights brings its own.",
+        v.hbm / v.bytes_per_param: "That leaves no room for KV caches. The batch that pays for the weights brings its own.",
         v.hbm * v.share: "That is what the KV caches take. The question is about the weights.",
         v.hbm / (1 + v.share): "Your batch is the one without KV. With KV counted it is larger, and so is its cache.",
     },
@@ -975,24 +803,13 @@ chips_in_order = Ordering(
     misconceptions={
         by(lambda row: -bf16_constant(row)): "That is from the largest to the smallest.",
         by(lambda row: row.bandwidth): "That is by bandwidth alone, by which the rate is divided.",
-        **{
-            by(
-                lambda row, sign=sign: (row.flops("bf16"), sign * row.bandwidth)
-            ): "That is by FLOP/s alone. The constant also depends on the memory."
-            for sign in (1, -1)
-        },
-        by(
-            lambda row: row.release
-        ): "That is the order of their announcement. The constant does not simply grow. A chip that got faster memory has a smaller one.",
+        **{by(lambda row, sign=sign: (row.flops("bf16"), sign * row.bandwidth)): "That is by FLOP/s alone. The constant also depends on the memory." for sign in (1, -1)},
+        by(lambda row: row.release): "That is the order of their announcement. The constant does not simply grow. A chip that got faster memory has a smaller one.",
     },
     explanation="They are more than a factor of three apart, so 300 is a fair rule for some and a poor one for others.",
     hints=(
         "Divide FLOP/s by byte/s. The factor from FLOPs to multiply-adds and the bytes per weight are the same for all.",
         "Two of them have the same FLOP/s. Which of the two has the faster memory?",
     ),
-    solution=(
-        f"${eq.hardware_constant.latex}$, in tokens: "
-        + ", ".join(f"{key} {bf16_constant(LINE_UP[key]):.0f}" for key in sorted(LINE_UP))
-        + ".",
-    ),
+    solution=(f"${eq.hardware_constant.latex}$, in tokens: " + ", ".join(f"{key} {bf16_constant(LINE_UP[key]):.0f}" for key in sorted(LINE_UP)) + ".",),
 )
