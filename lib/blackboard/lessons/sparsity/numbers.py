@@ -304,7 +304,6 @@ def worth() -> dict[str, str]:
     constant = step.hardware_constant(RUNNING)
     return {
         "law_factor": f"{factor_of:.1f}",
-        "law_exponent": f"{power:.4f}",
         "law_falls": f"{1 - power:.4f}",
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
         "reached": f"{loss(size, experts):.2f}",
@@ -350,14 +349,12 @@ def price() -> dict[str, str]:
     others = known["n_total"] - known["n_active"]
     return {
         "free_300": significant(eq.free_sparsity(chip("h200"), precision="fp8", bytes_per_param=1, batch=300), 2),
-        "free_kv": significant(eq.free_with_kv(RUNNING, batch=LECTURE_BATCH), 2),
         "largest": f"{largest / 1e12:.1f} trillion",
         "n_active": f"{known['n_active'] / 1e9:.1f} billion",
         "room": significant(largest / known["n_total"], 2),
         "named": plain(NAMED.name),
         "named_total": f"{NAMED.symbols('bf16')['n_total'] / 1e9:.1f} billion",
         "named_active": f"{NAMED.symbols('bf16')['n_active'] / 1e9:.1f} billion",
-        "largest_sparsity": significant(eq.sparsity(RUNNING, n_total=largest), 3),
         "largest_batch": significant(step.crossing(RUNNING, n_total=largest), 2),
         "context": RUNNING.tokens,
         "share": f"{known['n_total'] * known['bytes_per_param'] / known['hbm']:.0%}",
