@@ -286,7 +286,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     expected = {
         "intensity": f"{c:.1f}",
         "sparsity": f"{total / active:.1f}",
+        "sparsity_exact": f"{total / active:.2f}",
         "critical": f"{round(star, -2):,.0f}",
+        "critical_exact": f"{star:,.0f}",
         "critical_experts": f"{c * 32:,.0f}",
         "seen": f"{star / 32:.0f}",
         "inverted": "37.5",

@@ -434,7 +434,7 @@ def touched(case: Case = RUNNING) -> Drawing:
     batch, read = np.geomspace(1, 1000, 301), lambda b: eq.bytes_touched(case, batch=b) / GB
     known = case.symbols()
     least, whole = (known[name] * known["bytes_per_param"] / GB for name in ("n_active", "n_total"))
-    most = int(np.argmax(read(np.arange(1, 10_000)) >= COVERED * whole)) + 1
+    most = math.ceil(eq.coverage.solve("batch")(case, coverage=COVERED))
     axes.plot(batch, read(batch), color=COLOURS["weights"], lw=3)
     for level in (least, whole):
         axes.axhline(level, color=COLOURS["muted"], ls="--", lw=1.5, zorder=1)
@@ -459,8 +459,8 @@ def touched(case: Case = RUNNING) -> Drawing:
         "token brings experts of its own.",
         f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
         f" from the active parameters, {significant(least)} GB, for one token, over {significant(read(16))} GB at 16"
-        f" and {significant(read(64))} GB at 64, to all weights, {significant(whole)} GB; {FULL} of these bytes at a"
-        f" batch of {most}. From there on a step loads nearly all weights.",
+        f" and {significant(read(64))} GB at 64, to all weights, {significant(whole)} GB. At a batch of {most} it"
+        f" touches {FULL} of the experts, and from there on it loads nearly all weights.",
     )
 
 
