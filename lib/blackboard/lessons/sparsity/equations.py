@@ -192,7 +192,7 @@ free_with_kv = Formula(
     free_sparsity.typed * (1 - context / balanced_context.typed),
     "1",
     "with KV caches counted a batch pays for less, and from the balanced context on for nothing",
-    ("dense attention",),
+    ("any loading hides behind any computing", "dense attention"),
     DERIVED,
     conditions=(Le(context, balanced_context.typed),),
 )

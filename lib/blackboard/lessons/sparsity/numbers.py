@@ -244,9 +244,9 @@ def batch_table() -> Page:
         ]
         for batch in (16, 256, LECTURE_BATCH, 5_600, round(step.crossing(RUNNING)))
     ]
-    pays = "Pays for a sparsity of"
-    heads = ("Batch", "Experts touched", "Tokens per expert", f"{pays}, without KV", f"{pays}, at {RUNNING.tokens}")
-    return table("Batches of DeepSeek-V3", heads, rows)
+    heads = ("Batch", "Experts touched", "Tokens per expert", "Pays for, no KV", "Pays for, with KV")
+    title = f"Batches of DeepSeek-V3, and the sparsity that they pay for: without KV, and with {RUNNING.tokens}"
+    return table(title, heads, rows)
 
 
 def closed_form(experts: int) -> tuple[float, float]:
@@ -320,6 +320,7 @@ def worth() -> dict[str, str]:
         "few_dense": str(few),
         "few_sparse": str(few - 1),
         "even": significant(eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain), 2),
+        "even_two": significant(step.critical_batch(RUNNING) / 2, 2),
         "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
         "full_saving": significant(constant * grown, 2),
         "even_layered": significant(find_root(lambda batch: 1 - relative_layered(batch), constant, 1e6), 2),
@@ -360,7 +361,6 @@ def price() -> dict[str, str]:
         "largest_batch": significant(step.crossing(RUNNING, n_total=largest), 2),
         "context": RUNNING.tokens,
         "share": f"{known['n_total'] * known['bytes_per_param'] / known['hbm']:.0%}",
-        "others": f"{1 - known['n_total'] * known['bytes_per_param'] / known['hbm']:.0%}",
         "twice": f"{1 - eq.long_throughput(long, n_total=2 * known['n_total']) / eq.long_throughput(long):.0%}",
         "n_total": f"{RUNNING.symbols()['n_total'] / 1e9:.0f} billion",
         "memory": pretty(RUNNING.symbols()["hbm"], "byte"),
