@@ -28,7 +28,7 @@ ROUTED_THIRD = (
 )  # of the dense model's parameters, if every second feed-forward block is routed; not confirmed for these models
 NAMED = model("mixtral-8x7b")  # whose name counts eight whole models of 7 billion
 MIXTURES = ("mixtral-8x7b", "qwen3-235b-a22b", "deepseek-v3", "kimi-k2")  # by sparsity
-CONTEXTS = 500, 1_500  # tokens, both short of the running case's balanced context
+CONTEXTS = 1_000, 1_500  # tokens, both short of the running case's balanced context
 LONG = 10_000  # tokens of context, far beyond it
 
 
