@@ -11,6 +11,12 @@ QUOTED = {
         "experts of the figure that the lecture shows, 0:29:24; departures a second and GPUs, 0:26:32; a batch of"
         " the example"
     ),
+    "63": "the other tokens of a batch of 64, and the other experts of a block of 64",
+    "31": "experts of 32 that a token leaves alone, DeepSeek-V3's configuration",
+    "3": "a third of the parameters are in routed blocks",
+    "72": "GPUs of the rack",
+    "400": "random batches of the count",
+    "5,600": "a row of the table of batches",
     "1": "a ratio of one",
     "8": (
         "the board's sparsity, 0:19:16; 8 squared is 64; experts of a token in DeepSeek-V3's configuration; the"

@@ -213,6 +213,35 @@ def test_the_break_even_batch_is_found_by_trying():
     assert cost(50_000, g * base, g * base) / cost(50_000, base, h * base) == pytest.approx(g)
 
 
+def test_sparse_against_dense_is_what_counted_steps_say():
+    """Count the experts that tokens choose, and take the longer of loading and computing, in bases of 370 million."""
+    known, h, g = RUNNING.symbols(), 22.0, 3.699
+    one = (
+        370e6 * known["bytes_per_param"] / known["bandwidth"],
+        2 * 370e6 / known["flops"],
+    )  # load a base, compute with it
+    for batch in (1, 9, 10, 100, 3_000, 50_000):
+        other = 1 - (1 - 1 / 64) ** (batch - 1)  # that somebody else brings a given expert, which is 1/64 of the rest
+        sparse = max(one[0] * (1 + (h - 1) * other), batch * one[1])
+        dense = max(one[0] * g, batch * one[1] * g)
+        assert numbers.relative_time(batch) == pytest.approx(sparse / dense, rel=1e-3)
+    parts = [(1.0 - 1 / 3, 1.0), (64 / 3, 1 / 64)]  # of the base: what every token uses, and the experts
+    for batch in (400, 2_000, 30_000):
+        rates = {"flops": known["flops"] / 370e6, "bandwidth": known["bandwidth"] / 370e6, "bytes_per_param": 1}
+        dense = max(one[0] * g, batch * one[1] * g)
+        assert numbers.relative_layered(batch) == pytest.approx(
+            simulation.step(batch, parts, **rates) / dense, rel=1e-3
+        )
+
+
+def test_the_dense_model_wins_between_two_batches():
+    """Batch by batch: the sparse model is slower from 10 sequences on, and faster again past its critical batch / g."""
+    slower = [batch for batch in range(1, 8_000) if numbers.relative_time(batch) > 1]
+    grown, gain = numbers.trade()
+    assert slower[0] == 10 and slower[-1] == math.floor(312.5 * grown / gain)
+    assert len(slower) == slower[-1] - slower[0] + 1
+
+
 def test_a_batch_pays_for_its_sparsity():
     """Up to B/C more stored parameters cost no time; beyond, they do."""
     known, batch = RUNNING.symbols(), 2_000
@@ -252,47 +281,62 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     counts = lambda n: 1 / (1 / (n - 1 + 1 / (1 / 1.847 - 1 / 314.478)) + 1 / 314.478)
     falls = lambda n: -0.082 + 0.009 * math.log10(counts(n))  # the published power of size, at so many experts
     power, factor = falls(64) / falls(1), (counts(64) / counts(1)) ** (0.108 / -falls(1))
+    attend = 61 * 128 * (576 + 512) * 2 / 3.6e17 * 72 / (2 * active / 5e15)  # share of a token's compute, per token
     time = lambda b: max(2 * b * rest / 3.6e17, rest / 5.76e14) + max(2 * b * experts / 32 / 3.6e17, experts / 5.76e14)
     expected = {
         "intensity": f"{c:.1f}",
         "sparsity": f"{total / active:.1f}",
+        "sparsity_exact": f"{total / active:.2f}",
         "critical": f"{round(star, -2):,.0f}",
+        "critical_exact": f"{star:,.0f}",
         "critical_experts": f"{c * 32:,.0f}",
         "seen": f"{star / 32:.0f}",
         "inverted": "37.5",
         "board_batch": "2,400",
         "board_sparsity": "8",
         "balanced": f"{round(balanced, -1):,.0f} tokens",
-        "half_context": f"{balanced / 2:.0f} tokens",
-        "doubled": f"{round(2 * star, -3):,.0f}",
+        "with_kv": f"{star / (1 - 1_000 / balanced):,.0f}",
+        "balanced_fp8": f"{round(2 * balanced, -1):,.0f} tokens",
+        "balanced_lecture": f"{round(2 * active / 5e15 * 8e12 / 2_000, -2):,.0f} tokens",
+        "attended_fp8": f"{round(1 / (1 / balanced - attend), -2):,.0f}",
+        "attended_bf16": f"{round(1 / (1 / balanced - 2 * attend), -2):,.0f}",
+        "long_rate": f"{round(5.76e14 * (1 - total / 13.392e12) / (10_000 * kv), -3):,.0f}",
         "layered": f"{time(star) * 1e3:.3f} ms",
+        "dense_loads": f"{rest / 5.76e14 * 1e3:.3f} ms",
+        "experts_compute": f"{2 * star * experts / 32 / 3.6e17 * 1e3:.3f} ms",
+        "rest": f"{rest / 1e9:.1f} billion",
         "layered_dense": f"{2 * star * rest / 3.6e17 * 1e3:.3f} ms",
         "layered_experts": f"{experts / 5.76e14 * 1e3:.3f} ms",
         "roofline": f"{total / 5.76e14 * 1e3:.3f} ms",
         "layered_more": f"{time(star) / (total / 5.76e14) - 1:.0%}",
         "per_rack": "128,000",
         "share_low": "781",
-        "share_high": "3,910",
+        "share_high": "3,906",
         "routed": f"{experts / 1e9:.1f} billion",
         "twice": f"{total / (13.392e12 - total):.0%}",
         "share": f"{total / 13.392e12:.0%}",
-        "free_kv": f"{2_000 / c * (1 - 1_000 / balanced):.1f}",
         "chip_rate": "2,000",
         "world_first": f"{480e12 / 30 / 86_400 / 1e6:.0f} million",
         "world_first_racks": f"{round(480e12 / 30 / 86_400 / 128_000, -1):,.0f}",
         "direct_last": f"{19e9 / 60 / 1e6:.0f} million",
         "effective": "1.37 billion",
-        "law_exponent": f"{power:.4f}",
         "law_factor": f"{factor:.1f}",
         "gain": "3.70",
-        "free": f"{2_000 / c:.1f}",
+        "gain_active": f"{factor * active ** (power - 1):.1f}",
+        "law_falls": f"{1 - power:.4f}",
+        "even_two": f"{round(star / 2, -2):,.0f}",
+        "slowest": f"{(1 + 21 * (1 - (63 / 64) ** (c - 1))) / 3.70:.1f}",
+        "more_memory": f"{22 / 3.70:.1f}",
+        "trained": "14.8 trillion",
+        "free_300": f"{300 / (1979 / 2 / 4.8):.1f}",
         "largest": f"{13.392e12 * (1 - 1_000 / balanced) / 1e12:.1f} trillion",
         "touched_1": f"{active / 1e9:.1f} GB",
         "touched_64": f"{(rest + experts * (1 - (31 / 32) ** 64)) / 1e9:.0f} GB",
         "covered_16": f"{1 - (31 / 32) ** 16:.0%}",
         "covered_64": f"{1 - (31 / 32) ** 64:.0%}",
         "almost": str(next(b for b in range(1, 999) if 1 - (31 / 32) ** b >= 0.99)),
-        "naive_64": "200%",
+        "choices_64": f"{64 * 8}",
+        "left_out": f"{(total - active) / 1e9:.0f} GB",
         "c_least": f"{312e12 / 2.039e12:.0f}",
         "c_h100": f"{1978.9 / 2 / 3.35:.0f}",
         "c_h200": f"{1979 / 2 / 4.8:.0f}",
@@ -309,7 +353,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "b200_fp4": "9 PFLOP/s",
         "b200_bandwidth": "8 TB/s",
         "c_gb300_fp8": "312.5",
-        "largest_sparsity": f"{13.392e12 * (1 - 1_000 / balanced) / active:.0f}",
         "largest_batch": f"{round(c * 13.392e12 / active, -4):,.0f}",
     }
     assert {name: told[name] for name in expected} == expected

@@ -216,7 +216,7 @@ critical_batch = Formula(
     hardware_constant.typed * n_total / (n_active * new_token),
     "sequence",
     "below it a step waits for memory, above it for compute",
-    ("KV is left out",),
+    ("KV is left out", "any loading hides behind any computing"),
     lecture("0:16:58"),
     typeset=Mul(hardware_constant, n_total / n_active, evaluate=False),
 )
@@ -226,7 +226,10 @@ crossing = Formula(
     together(weight_time.typed / expand((compute_time.typed - kv_time.typed) / batch)),
     "sequence",
     "the critical batch with KV caches counted: they push it out",
-    ("the context is shorter than the balanced one; from there on no batch is large enough",),
+    (
+        "any loading hides behind any computing",
+        "the context is shorter than the balanced one; from there on no batch is large enough",
+    ),
     lecture("0:19:49"),
 )
 batching_gain = Formula(

@@ -192,7 +192,7 @@ free_with_kv = Formula(
     free_sparsity.typed * (1 - context / balanced_context.typed),
     "1",
     "with KV caches counted a batch pays for less, and from the balanced context on for nothing",
-    ("dense attention",),
+    ("any loading hides behind any computing", "dense attention"),
     DERIVED,
     conditions=(Le(context, balanced_context.typed),),
 )
@@ -353,6 +353,6 @@ break_even = Formula(
     hardware_constant.typed * symbol("stored_growth") / (symbol("quality_gain") * new_token),
     "sequence",
     "from this batch on, loading the routed model takes less time than computing with the dense one that is as good",
-    ("KV is left out", "all weights are loaded", "the batch is larger than the hardware constant"),
+    (*critical_batch.assumes, "all weights are loaded", "the batch is larger than C"),
     DERIVED,
 )

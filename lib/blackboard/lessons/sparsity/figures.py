@@ -142,8 +142,8 @@ def constants() -> Drawing:
     return done(
         fig,
         "fig-constants",
-        "The hardware constant is neither the same on all chips nor stable over the years. Hollow dots are "
-        "not confirmed.",
+        "The hardware constant is neither the same on all chips nor stable over the years. Hollow dots are not "
+        "confirmed.",
         _constants_say(marks),
     )
 
@@ -172,7 +172,8 @@ def _constants_say(marks: list[_Mark]) -> str:
         f" ({_short(least.chip)}) and {most.value:.0f} ({_short(most.chip)}), a factor of"
         f" {most.value / least.value:.1f}; the highest that is not confirmed is {farthest.value:.0f}"
         f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the lecture's {numbers.ABOUT_300}: {near} of"
-        f" {len(marks)} marks lie within a fifth of it, and since {_first_apart(marks)} the number format matters too."
+        f" {len(marks)} marks lie within a fifth of it. From {_first_apart(marks)} on, some chips have constants that"
+        " differ by more than a tenth between number formats."
     )
 
 
@@ -187,59 +188,6 @@ def _first_apart(marks: list[_Mark]) -> str:
 
 
 # --- the batch --------------------------------------------------------------------------------------------------------
-
-
-def batch_and_context(case: Case = RUNNING) -> Drawing:
-    """Critical batch against context for three sizes of KV cache: it doubles at half the balanced context, then leaves
-    the picture.
-    """
-    fig, axes = drawing.axes(5.0, 3.9)
-    model, board = catalogue.model(case.model), catalogue.model("lecture-moe")
-    level, top = step.critical_batch(case), 100 * step.critical_batch(case)
-    axes.set(xscale="log", yscale="log", xlim=(100, 5e5), ylim=(level / 3, top))
-    kinds = [
-        ("BF16", model.kv_bytes_per_token("bf16"), "first", "right"),
-        ("FP8", model.kv_bytes_per_token("fp8"), "second", "left"),
-        ("lecture", board.kv_bytes_per_token(), "third", "left"),
-    ]
-    phrases = [_leaving(axes, case, *kind) for kind in kinds]
-    beside(axes, f"C·s = {level:,.0f}", (120, level), (0, -4), va="top")
-    axes.annotate("shaded: no batch is compute-bound", (0.98, 0.03), xycoords="axes fraction", ha="right", va="bottom")
-    axes.annotate("dots: 2 C·s\nat L*/2", (0.03, 0.42), xycoords="axes fraction", va="center")
-    axes.set(xlabel="context L (tokens, log scale)", ylabel="critical batch (sequences, log scale)")
-    thousands(axes, "x", "y")
-    axes.set_title(f"{filled(case)},\nby bytes of KV per token", loc="left")
-    return done(
-        fig,
-        "fig-batch-and-context",
-        "A longer context needs a larger batch: twice as large at half the balanced context, and past it no "
-        "batch is enough.",
-        f"Critical batch against context from 100 to 500,000 tokens, both on log scales, for {case}, with three sizes"
-        f" of KV cache per token. Each curve is level near C·s, {level:,.0f} sequences, has doubled at half of its"
-        " balanced context L*, and goes to infinity at L*; the shaded contexts beyond have no batch that is"
-        f" compute-bound. L* is {', '.join(phrases)} tokens.",
-    )
-
-
-def _leaving(axes, case: Case, name: str, kv: float, colour: str, align: str) -> str:
-    """Draw the critical batch with `kv` bytes per token up to its balanced context, and shade what lies beyond; in
-    words.
-    """
-    known = {"kv_bytes_per_token": kv}
-    balanced = step.balanced_context(case, **known)
-    context = balanced * (1 - np.geomspace(1 - 100 / balanced, 1e-3, 400))
-    axes.plot(context, step.crossing(case, context=context, **known), color=COLOURS[colour])
-    axes.plot(balanced / 2, step.crossing(case, context=balanced / 2, **known), "o", color=COLOURS[colour], ms=7)
-    axes.axvspan(balanced, axes.get_xlim()[1], color=COLOURS["muted"], alpha=0.12, lw=0)
-    axes.plot(
-        [balanced, balanced], [step.critical_batch(case), axes.get_ylim()[1]], color=COLOURS[colour], ls="--", lw=1.2
-    )
-    text, shift = (
-        f"{units.pretty(kv, 'byte', 2, exact=True)},\n{name}\nL* =\n{balanced:,.0f}",
-        -9 if align == "right" else 4,
-    )
-    beside(axes, text, (balanced, 0.97), (shift, 0), colour, xycoords=("data", "axes fraction"), ha=align, va="top")
-    return f"{balanced:,.0f} with {units.pretty(kv, 'byte', 2, exact=True)} ({name})"
 
 
 def layered(case: Case = RUNNING) -> Drawing:
@@ -333,6 +281,50 @@ def routed_law() -> Drawing:
     )
 
 
+def sparse_or_dense() -> Drawing:
+    """Step time of the lecture's routed model over that of the dense one that is as good, against batch: a hump."""
+    fig, axes = drawing.axes(5.0, 4.0)
+    constant, (grown, gain), top = step.hardware_constant(RUNNING), numbers.trade(), 60_000
+    batch = np.geomspace(1, top, 601)
+    ratio = np.array([numbers.relative_time(b) for b in batch])
+    axes.fill_between(batch, 1, ratio, where=ratio > 1, color=COLOURS["second"], alpha=0.25, lw=0)
+    axes.fill_between(batch, 1, ratio, where=ratio < 1, color=COLOURS["first"], alpha=0.18, lw=0)
+    axes.axhline(1, color=COLOURS["muted"], lw=1.2)
+    axes.plot(batch, ratio, color=COLOURS["total"], lw=3)
+    late = batch[batch > constant]
+    axes.plot(late, [numbers.relative_layered(b) for b in late], color=COLOURS["bound"], ls="--", lw=1.6)
+    axes.set(xscale="log", yscale="log", xlim=(1, top), ylim=(0.2, 12), yticks=[0.25, 0.5, 1, 2, 4, 8])
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.minorticks_off()
+    axes.set(xlabel="batch B (sequences, log scale)", ylabel="step time, sparse ÷ dense (log scale)")
+    even, whole = eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain), constant * grown
+    few = next(b for b in range(1, 999) if numbers.relative_time(b) > 1)
+    axes.plot([few, even], [1, 1], "o", color=COLOURS["total"], ms=7)
+    beside(axes, f"{few}", (few, 1), (7, -4), va="top")
+    beside(axes, significant(even, 2), (even, 1), (-9, -5), ha="right", va="top")
+    axes.text(110, 1.9, "dense model\nfaster", ha="center", va="center", color=COLOURS["second"])
+    axes.text(1.15, 0.75, "sparse\nfaster", va="center", color=COLOURS["first"])
+    axes.text(top / 1.2, 0.75, "sparse\nfaster", va="center", ha="right", color=COLOURS["first"])
+    point(
+        axes, (late[-1] / 9, numbers.relative_layered(late[-1] / 9)), "dashed: dense parts,\nthen experts", (0.73, 0.83)
+    )
+    thousands(axes, "x")
+    axes.set_title(
+        f"{_counted(BASE)} with {EXPERTS} experts, and dense {gain * BASE / 1e9:.2f} B,\non GB200 NVL72", loc="left"
+    )
+    return done(
+        fig,
+        "fig-sparse-or-dense",
+        "The sparse model wins with very few sequences, and again with thousands. In between, the dense model that is "
+        "as good is faster.",
+        f"Step time of a sparse model divided by that of the dense model that is as good, against batch from 1 to"
+        f" {top:,}, both on log scales. It starts at {ratio[0]:.2f}, passes 1 at {few} sequences, peaks at"
+        f" {ratio.max():.1f} near {constant:.0f}, falls through 1 at {significant(even, 2)}, and stays at"
+        f" {ratio[-1]:.2f} from {significant(whole, 2)} on. A dashed line, with dense parts and experts one after the"
+        " other, falls later.",
+    )
+
+
 # --- what a small batch touches ---------------------------------------------------------------------------------------
 
 
@@ -409,7 +401,7 @@ def coverage() -> Drawing:
         fig,
         "fig-coverage",
         "A hundred or two sequences touch nearly all experts. Lines: formula; marks: tokens that choose at "
-        "random; dashed: uneven routing.",
+        "random; dashed: the n-th most popular expert is chosen in proportion to 1/√n.",
         "Share of the experts that a batch touches, 0 to 100%, against batch from 1 to 1,000 (log scale): lines by"
         f" formula, and on them marks from tokens that really choose. {FULL} are touched at a batch of"
         f" {'; '.join(phrases)}. {uneven}",
@@ -442,7 +434,7 @@ def touched(case: Case = RUNNING) -> Drawing:
     batch, read = np.geomspace(1, 1000, 301), lambda b: eq.bytes_touched(case, batch=b) / GB
     known = case.symbols()
     least, whole = (known[name] * known["bytes_per_param"] / GB for name in ("n_active", "n_total"))
-    most = int(np.argmax(read(np.arange(1, 10_000)) >= COVERED * whole)) + 1
+    most = math.ceil(eq.coverage.solve("batch")(case, coverage=COVERED))
     axes.plot(batch, read(batch), color=COLOURS["weights"], lw=3)
     for level in (least, whole):
         axes.axhline(level, color=COLOURS["muted"], ls="--", lw=1.5, zorder=1)
@@ -460,16 +452,15 @@ def touched(case: Case = RUNNING) -> Drawing:
     beside(axes, f"active parameters: {significant(least)} GB", (990, least), (0, 4), ha="right")
     thousands(axes, "x")
     axes.set_title(filled(case), loc="left")
-    times = [units.pretty(eq.touched_time(case, batch=b), "s") for b in (1, most)]
     return done(
         fig,
         "fig-touched",
         "For one user a mixture of experts is a small model. For a hundred it is a large one, because each "
         "token brings experts of its own.",
         f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
-        f" from the active parameters, {significant(least)} GB ({times[0]}), for one token, over"
-        f" {significant(read(16))} GB at 16 and {significant(read(64))} GB at 64, to all weights, {significant(whole)}"
-        f" GB; {FULL} of these bytes ({times[1]}) at a batch of {most}. From there on a step loads nearly all weights.",
+        f" from the active parameters, {significant(least)} GB, for one token, over {significant(read(16))} GB at 16"
+        f" and {significant(read(64))} GB at 64, to all weights, {significant(whole)} GB. At a batch of {most} it"
+        f" touches {FULL} of the experts, and from there on it loads nearly all weights.",
     )
 
 
@@ -522,76 +513,34 @@ def _fitting(axes, case: Case, memory: float, colour: str) -> str:
     return f"{end[0]:.2g} trillion with {case.tokens}"
 
 
-# --- throughput -------------------------------------------------------------------------------------------------------
-
-
-SAID, THOUSAND = (
-    (100e6, 500e6),
-    1_000,
-)  # "hundreds of millions" of tokens per second, and a rack as a thousandth of them, lecture 0:27:28
-
-
-def traffic() -> Drawing:
-    """Tokens per second that the largest service says it processes, against date, and how many of the lecture's racks
-    that is.
+def shares(case: Case = RUNNING) -> Drawing:
+    """What a step loads past the balanced context, as shares: weights and KV caches in a full memory, and in a small
+    batch.
     """
-    fig, axes = drawing.axes(5.0, 4.2)
-    table = catalogue.measurement("world_tokens")
-    known = {"batch": numbers.LECTURE_BATCH, "interval": 1 / numbers.DEPARTURES}
-    rack, racks = step.throughput(known), lambda rate: eq.racks_needed(known, world_rate=rate)
-    axes.set(yscale="log", ylim=(80, 2_000), xlim=(2025.2, 2026.75))
-    months = {2025.25: "Apr\n2025", 2025.5: "Jul", 2025.75: "Oct", 2026: "Jan\n2026", 2026.25: "Apr", 2026.5: "Jul"}
-    axes.set_xticks(list(months), months.values())
-    axes.axhspan(*(rate / 1e6 for rate in SAID), color=COLOURS["claimed"], alpha=0.2, lw=0)
-    level = THOUSAND * rack / 1e6
-    axes.axhline(level, color=COLOURS["claimed"], lw=1.5)
-    beside(axes, f"a rack is 1/{THOUSAND:,}", (0.98, level), (0, -4), xycoords=LEVEL, ha="right", va="top")
-    beside(axes, "the lecture’s\n“hundreds\nof millions”", (2025.22, SAID[1] / 1e6), (0, 4))
-    phrases = [_published(axes, *row) for row in zip(_statements(table).items(), ("first", "second"))]
-    axes.set(ylabel="million tokens/s (log scale)")
-    axes.set(xlabel="hollow: not confirmed at the source" if not table.confirmed else "date of the statement")
-    right = axes.twinx()
-    right.set(yscale="log", ylim=racks(1e6 * np.array(axes.get_ylim())), ylabel=f"racks of {rack:,.0f} tokens/s")
-    right.spines["right"].set_visible(True)
-    right.grid(visible=False)
-    thousands(axes, "y")
-    thousands(right, "y")
-    doubt = "" if table.confirmed else "; no statement is confirmed at its source, so the marks are hollow"
+    fig, axes = drawing.axes(5.0, 2.5)
+    known = case.symbols()
+    weights = known["n_total"] * known["bytes_per_param"]
+    rows = [
+        ("memory full", weights / known["hbm"]),
+        ("twice the weights,\nmemory full", 2 * weights / known["hbm"]),
+        ("as many bytes of KV\nas of weights", 1 / 2),
+    ]
+    for y, (_, share) in enumerate(reversed(rows)):
+        axes.barh(y, 100 * share, height=0.6, color=COLOURS["weights"])
+        axes.barh(y, 100 * (1 - share), left=100 * share, height=0.6, color=COLOURS["kv"], alpha=0.35)
+        axes.text(100 * share + 2, y, f"weights {share:.0%}", va="center")
+    axes.text(97, len(rows) - 1, "KV caches", va="center", ha="right")
+    axes.set(xlim=(0, 100), xlabel="share of what a step loads (%)")
+    axes.set_yticks(range(len(rows)), [name for name, _ in reversed(rows)])
+    axes.grid(visible=False)
+    axes.set_title(filled(case), loc="left")
+    (_, full), (_, twice), _ = rows
     return done(
         fig,
-        "fig-traffic",
-        "Google's stated traffic is worth thousands of the lecture's racks. No primary source was read for "
-        "these statements.",
-        "Tokens per second that Google says it processes, by date, on a log scale from 80 million to 2 billion, and on"
-        f" the right the racks of {rack:,.0f} tokens per second that this would fill{doubt}. {'; '.join(phrases)}. A"
-        f" band marks the lecture's hundreds of millions, {racks(SAID[0]):,.0f} to {racks(SAID[1]):,.0f} racks, and a"
-        " line a thousand racks.",
+        "fig-shares",
+        "Past the balanced context, the weights cost their share of what a step loads: little where KV caches fill the "
+        "memory, half where they take as much as the weights.",
+        f"Three bars of what a step loads past the balanced context, for {case}. With the memory full of KV caches, the"
+        f" weights are {full:.0%} of it; with twice the weights, {twice:.0%}; in a batch whose KV caches take as many"
+        " bytes as the weights, half.",
     )
-
-
-def _statements(table: catalogue.Measurement) -> dict[str, list[tuple[float, float]]]:
-    """By what is counted: (date as a year, tokens per second) of each statement."""
-    found: dict[str, list[tuple[float, float]]] = {}
-    for row in table.records():
-        year, month = map(int, row["date"].split("-"))
-        found.setdefault(row["counts"], []).append(
-            (year + (month - 0.5) / 12, numbers.monthly(row["tokens"], row["per"]))
-        )
-    return found
-
-
-def _published(axes, statements: tuple[str, list[tuple[float, float]]], colour: str) -> str:
-    """Draw a series of statements, its name above its last; what it shows, in words."""
-    counts, rows = statements
-    sure = catalogue.measurement("world_tokens").confirmed
-    axes.plot(
-        *zip(*((date, rate / 1e6) for date, rate in rows)),
-        "o-",
-        color=COLOURS[colour],
-        lw=1,
-        ms=8,
-        mfc=COLOURS[colour] if sure else "white",
-    )
-    (_, first), (date, last) = rows[0], rows[-1]
-    beside(axes, counts.replace(" by ", "\nby "), (date, last / 1e6), (0, 8), colour, ha="center")
-    return f"{counts[0].upper()}{counts[1:]}: from {units.pretty(first, 'token/s')} to {units.pretty(last, 'token/s')}"

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from blackboard.catalogue import Chip, chip, chips, measurement, model
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.lessons.batching import equations as step
+from blackboard.lessons.batching.numbers import with_attention
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.notation import latex, symbol
 from blackboard.page.summary import Page, fold, table
@@ -26,9 +27,9 @@ ROUTED_THIRD = (
     1 / 3
 )  # of the dense model's parameters, if every second feed-forward block is routed; not confirmed for these models
 NAMED = model("mixtral-8x7b")  # whose name counts eight whole models of 7 billion
-BY_YEAR = ("mixtral-8x7b", "deepseek-v3", "kimi-k2")  # mixtures of experts, a year or so apart
-CONTEXTS = 500, 1_500  # tokens, both short of the running case's balanced context
-LONG = 100_000  # tokens of context, far beyond it
+MIXTURES = ("mixtral-8x7b", "qwen3-235b-a22b", "deepseek-v3", "kimi-k2")  # by sparsity
+CONTEXTS = 1_000, 1_500  # tokens, both short of the running case's balanced context
+LONG = 10_000  # tokens of context, far beyond it
 
 
 # --- chips -----------------------------------------------------------------------------------------------------------
@@ -71,7 +72,7 @@ def constants_table() -> Page:
         else "–"
     )
     cells = [[html.escape(row.name), row.release[:4], *(told(row, p) for p in PRECISIONS)] for row in rows]
-    title = "Hardware constant C by chip and precision"
+    title = "Hardware constant C by chip and precision (in parentheses: not confirmed)"
     listed = table(title, ("Chip", "Announced", *(p.upper() for p in PRECISIONS)), cells)
     return fold(title, listed)
 
@@ -95,9 +96,7 @@ def hardware() -> dict[str, str]:
         "b200_bandwidth": pretty(b200.bandwidth, "byte/s", 1),
         "nominal_fp4": f"{b200.flops('fp4') / b200.bandwidth:,.0f}",
         "multiplies_fp4": f"{b200.flops('fp4') / 2 / b200.bandwidth:,.1f}",
-        "sparser": ", ".join(
-            f"{plain(row.name)} {significant(row.sparsity, 2)} ({row.release[:4]})" for row in map(model, BY_YEAR)
-        ),
+        "sparser": ", ".join(f"{plain(row.name)} {significant(row.sparsity, 2)}" for row in map(model, MIXTURES)),
         "c_b200": f"{b200.hardware_constant('fp4'):.0f}",
     }
 
@@ -106,32 +105,60 @@ def hardware() -> dict[str, str]:
 
 
 def batches() -> dict[str, str]:
-    """Critical batches by the three ways to count sparsity, with KV, and as an expert sees them."""
+    """Critical batches by the three ways to count sparsity, and as an expert sees them."""
     known, whole = RUNNING.symbols(), lambda value: significant(value, 2)
-    board = eq.expert_sparsity(**BOARD_EXPERTS)
-    half = step.balanced_context(RUNNING) / 2
-    critical = step.critical_batch(RUNNING)
-    parts = {"batch": critical, "n_routed": eq.routed_params(RUNNING)}
-    layered, roofline = eq.layered_time(RUNNING, **parts), step.step_time(RUNNING, batch=critical, context=0)
+    board, critical = eq.expert_sparsity(**BOARD_EXPERTS), step.critical_batch(RUNNING)
     return {
         "board_sparsity": f"{board:g}",
         "board_batch": f"{ABOUT_300 * board:,.0f}",
         "inverted": f"{ABOUT_300 / board:g}",
         "sparsity": significant(eq.sparsity(RUNNING), 3),
+        "sparsity_exact": significant(eq.sparsity(RUNNING), 4),
         "critical": whole(critical),
+        "critical_exact": f"{critical:,.0f}",
         "critical_experts": whole(eq.expert_batch(RUNNING)),
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
-        "routed": f"{parts['n_routed'] / 1e9:.1f} billion",
         "seen": significant(eq.tokens_per_expert(RUNNING, batch=critical), 3),
-        "half_context": f"{significant(half, 3)} tokens",
-        "balanced": f"{significant(2 * half, 3)} tokens",
-        "doubled": whole(step.crossing(RUNNING, context=half)),
-        "layered": pretty(layered, "s", 4),
-        "layered_dense": f"{eq.dense_time(RUNNING, **parts) * 1e3:.3f} ms",
-        "layered_experts": pretty(eq.experts_time(RUNNING, **parts), "s", 4),
-        "roofline": pretty(roofline, "s", 4),
+    }
+
+
+def layers() -> dict[str, str]:
+    """Computing and loading of dense parts and experts at the critical batch, one after the other."""
+    known, critical, told = RUNNING.symbols(), step.critical_batch(RUNNING), lambda value: f"{value * 1e3:.3f} ms"
+    parts = {"batch": critical, "n_routed": eq.routed_params(RUNNING)}
+    rest, load = known["n_total"] - parts["n_routed"], known["bytes_per_param"] / known["bandwidth"]
+    whole, dense = step.compute_time(RUNNING, batch=critical), eq.dense_time(RUNNING, **parts)
+    layered, roofline = eq.layered_time(RUNNING, **parts), step.step_time(RUNNING, batch=critical, context=0)
+    return {
+        "rest": f"{rest / 1e9:.1f} billion",
+        "routed": f"{parts['n_routed'] / 1e9:.1f} billion",
+        "dense_loads": told(rest * load),
+        "experts_compute": told(whole - dense),
+        "layered": told(layered),
+        "layered_dense": told(dense),
+        "layered_experts": told(eq.experts_time(RUNNING, **parts)),
+        "roofline": told(roofline),
         "layered_more": f"{layered / roofline - 1:.0%}",
+    }
+
+
+def contexts() -> dict[str, str]:
+    """The balanced context by bytes of KV, the batch at the running context, and what long contexts leave."""
+    kinds = {
+        "": RUNNING.symbols()["kv_bytes_per_token"],
+        "_fp8": model(RUNNING.model).kv_bytes_per_token("fp8"),
+        "_lecture": model("lecture-moe").kv_bytes_per_token(),
+    }
+    limit = {name: step.balanced_context(RUNNING, kv_bytes_per_token=kv) for name, kv in kinds.items()}
+    attend = {f"attended_{name}": with_attention(slower).balanced for name, slower in {"fp8": 1, "bf16": 2}.items()}
+    return {
+        **{f"balanced{name}": f"{significant(value, 3)} tokens" for name, value in limit.items()},
+        **{f"kv{name}": pretty(kv, "byte", 2) for name, kv in kinds.items()},
+        **{name: significant(value, 2) for name, value in attend.items()},
+        "with_kv": f"{step.crossing(RUNNING):,.0f}",
+        "long": f"{LONG:,} tokens",
+        "long_rate": significant(eq.long_throughput(Case(*RUNNING[:3], LONG)), 3),
     }
 
 
@@ -146,7 +173,7 @@ def monthly(tokens: float, per: str) -> float:
 def traffic() -> dict[str, str]:
     """Tokens per second of a rack, of a chip, and of the world's largest service as published."""
     lecture = {"batch": LECTURE_BATCH, "interval": 1 / DEPARTURES}
-    racks = lambda world: significant(eq.racks_needed(world_rate=world, **lecture), 3)
+    racks = lambda world: f"{eq.racks_needed(world_rate=world, **lecture):,.0f}"
     public, direct = (
         measurement("world_tokens").records(counts=counts) for counts in ("all products", "direct use by developers")
     )
@@ -160,7 +187,7 @@ def traffic() -> dict[str, str]:
         "share_high": racks(500e6),
         "world_first": f"{per_second(first) / 1e6:.0f} million",
         "world_first_month": f"{first['tokens'] / 1e12:.0f} trillion",
-        "world_first_racks": racks(per_second(first)),
+        "world_first_racks": significant(eq.racks_needed(world_rate=per_second(first), **lecture), 3),
         "direct_last": f"{per_second(own) / 1e6:.0f} million",
         "chip_rate": f"{eq.chip_rate(chips=64, **lecture):,.0f}",
         "served_gb200": f"{wide['throughput_token_per_GPU_per_s']:,}",
@@ -206,18 +233,20 @@ def loss(base_size, experts, router: str = "S-BASE"):
 
 def batch_table() -> Page:
     """What batches of several sizes touch, leave to an expert and pay for, in the running case."""
+    paid = lambda sparsity: f"{sparsity:.1f}" if sparsity > 1 else "none"
     rows = [
         [
             f"{batch:,}",
             f"{eq.coverage(RUNNING, batch=batch):.1%}",
             f"{eq.tokens_per_expert(RUNNING, batch=batch):,.1f}",
-            f"{pays:.1f}" if (pays := eq.free_sparsity(RUNNING, batch=batch)) > 1 else "none",
+            paid(eq.free_sparsity(RUNNING, batch=batch)),
+            paid(eq.free_with_kv(RUNNING, batch=batch)),
         ]
-        for batch in (16, 256, LECTURE_BATCH, 5_600)
+        for batch in (16, 256, LECTURE_BATCH, 5_600, round(step.crossing(RUNNING)))
     ]
-    return table(
-        "Batches of DeepSeek-V3", ("Batch", "Experts touched", "Tokens per expert", "Pays for a sparsity of"), rows
-    )
+    heads = ("Batch", "Experts touched", "Tokens per expert", "Pays for, no KV", "Pays for, with KV")
+    title = f"Batches of DeepSeek-V3, and the sparsity that they pay for: without KV, and with {RUNNING.tokens}"
+    return table(title, heads, rows)
 
 
 def closed_form(experts: int) -> tuple[float, float]:
@@ -227,51 +256,77 @@ def closed_form(experts: int) -> tuple[float, float]:
     return effective(small, experts) / small**power, power
 
 
-def loaded(batch: int, experts: float, grown: float) -> float:
+def loaded(batch: float, experts: float, grown: float) -> float:
     """Parameters that a batch loads of a model that stores `grown` times its base and uses one expert per token, in
     base sizes.
     """
     return eq.bytes_touched(bytes_per_param=1, n_active=1, n_total=grown, top_k=1, experts=experts, batch=batch)
 
 
-def cheaper_layered(grown: float, gain: float) -> float:
-    """Batch from which on the lecture's routed model takes less time than the dense one that is as good, where dense
-    parts and experts run one after the other.
-    """
-    size, experts = FIGURE["base_size"], FIGURE["experts"]
+class Trade(NamedTuple):
+    """The lecture's routed model beside the dense one that is as good: what they store, in sizes of their base."""
+
+    grown: float
+    gain: float
+
+
+def gained(experts: float, router: str = "S-BASE") -> float:
+    """Size of the dense model that is as good as the lecture's with so many experts, over the base size."""
+    size = FIGURE["base_size"]
+    return eq.quality_gain(n_effective=effective(size, experts, router), base_size=size)
+
+
+def trade() -> Trade:
+    """What the lecture's point stores, and what it is worth."""
+    experts = FIGURE["experts"]
+    return Trade(eq.stored_growth(routed_share=ROUTED_THIRD, experts=experts), gained(experts))
+
+
+def relative_time(batch: float) -> float:
+    """Step time of the routed model divided by that of the dense one, by the roofline."""
+    grown, gain = trade()
+    compute = batch / step.hardware_constant(RUNNING)  # of the base, in times to load it
+    return max(loaded(batch, FIGURE["experts"], grown), compute) / (gain * max(1, compute))
+
+
+def relative_layered(batch: float) -> float:
+    """As `relative_time`, with dense parts and experts one after the other and all of them loaded."""
+    (grown, gain), size, experts = trade(), FIGURE["base_size"], FIGURE["experts"]
     routed = {"n_active": size, "n_total": grown * size, "n_routed": ROUTED_THIRD * experts * size}
     routed |= {"experts": experts, "top_k": 1}
     dense = {"n_active": gain * size, "n_total": gain * size, "context": 0}
-    saved = lambda batch: (
-        step.step_time(RUNNING, batch=batch, **dense) - eq.layered_time(RUNNING, batch=batch, **routed)
-    )
-    return find_root(saved, step.hardware_constant(RUNNING), 1e6)
+    return eq.layered_time(RUNNING, batch=batch, **routed) / step.step_time(RUNNING, batch=batch, **dense)
 
 
 def worth() -> dict[str, str]:
     """What the lecture's point is worth by the fit, and its neighbours."""
-    size, experts = FIGURE["base_size"], FIGURE["experts"]
-    gain = lambda n, router="S-BASE": eq.quality_gain(n_effective=effective(size, n, router), base_size=size)
-    grown = eq.stored_growth(routed_share=ROUTED_THIRD, experts=experts)
-    factor_of, power = closed_form(int(experts))
-    few = next(batch for batch in range(1, 999) if loaded(batch, experts, grown) > gain(experts))
+    size, experts, (grown, gain) = FIGURE["base_size"], FIGURE["experts"], trade()
+    (factor_of, power), net = closed_form(int(experts)), model(RUNNING.model)
+    few = next(batch for batch in range(1, 999) if relative_time(batch) > 1)
+    constant = step.hardware_constant(RUNNING)
     return {
         "law_factor": f"{factor_of:.1f}",
-        "law_exponent": f"{power:.4f}",
+        "law_falls": f"{1 - power:.4f}",
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
-        "gain": significant(gain(experts), 3),
-        "gain_hash": significant(gain(experts, "HASH"), 3),
-        "gain_rl": significant(gain(experts, "RL-R"), 3),
-        "eight_low": significant(gain(64) / gain(8), 3),
-        "eight_high": significant(gain(512) / gain(64), 3),
+        "reached": f"{loss(size, experts):.2f}",
+        "gain": significant(gain, 3),
+        "gain_hash": significant(gained(experts, "HASH"), 3),
+        "gain_rl": significant(gained(experts, "RL-R"), 3),
+        "gain_active": significant(effective(net.n_active, experts) / net.n_active, 2),
+        "trained": f"{net.training_tokens / 1e12:.1f} trillion",
+        "eight_low": significant(gained(64) / gained(8), 3),
+        "eight_high": significant(gained(512) / gained(64), 3),
         "stored": significant(grown, 2),
         "few_dense": str(few),
         "few_sparse": str(few - 1),
-        "even": significant(eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain(experts)), 2),
+        "even": significant(eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain), 2),
+        "even_two": significant(step.critical_batch(RUNNING) / 2, 2),
         "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
-        "full_saving": significant(step.hardware_constant(RUNNING) * grown, 2),
-        "even_layered": significant(cheaper_layered(grown, gain(experts)), 2),
+        "full_saving": significant(constant * grown, 2),
+        "even_layered": significant(find_root(lambda batch: 1 - relative_layered(batch), constant, 1e6), 2),
         "full_layered": significant(eq.expert_batch(RUNNING, experts=experts, top_k=1), 2),
+        "slowest": significant(relative_time(constant), 2),
+        "more_memory": significant(grown / gain, 2),
     }
 
 
@@ -294,16 +349,15 @@ def price() -> dict[str, str]:
     """Users, memory, and what a small batch really reads."""
     read, known = (lambda batch: pretty(eq.bytes_touched(RUNNING, batch=batch), "byte")), RUNNING.symbols()
     long, largest = Case(*RUNNING[:3], LONG), eq.largest_model(RUNNING)
+    others = known["n_total"] - known["n_active"]
     return {
-        "free": significant(eq.free_sparsity(RUNNING, batch=LECTURE_BATCH), 2),
-        "free_kv": significant(eq.free_with_kv(RUNNING, batch=LECTURE_BATCH), 2),
+        "free_300": significant(eq.free_sparsity(chip("h200"), precision="fp8", bytes_per_param=1, batch=300), 2),
         "largest": f"{largest / 1e12:.1f} trillion",
         "n_active": f"{known['n_active'] / 1e9:.1f} billion",
         "room": significant(largest / known["n_total"], 2),
         "named": plain(NAMED.name),
         "named_total": f"{NAMED.symbols('bf16')['n_total'] / 1e9:.1f} billion",
         "named_active": f"{NAMED.symbols('bf16')['n_active'] / 1e9:.1f} billion",
-        "largest_sparsity": significant(eq.sparsity(RUNNING, n_total=largest), 3),
         "largest_batch": significant(step.crossing(RUNNING, n_total=largest), 2),
         "context": RUNNING.tokens,
         "share": f"{known['n_total'] * known['bytes_per_param'] / known['hbm']:.0%}",
@@ -315,7 +369,8 @@ def price() -> dict[str, str]:
         "all_weights": read(1e6),
         "covered_16": f"{eq.coverage(RUNNING, batch=16):.0%}",
         "covered_64": f"{eq.coverage(RUNNING, batch=64):.0%}",
-        "naive_64": f"{64 / eq.expert_sparsity(RUNNING):.0%}",
+        "choices_64": f"{64 * known['top_k']:g}",
+        "left_out": pretty(others * known["bytes_per_param"], "byte"),
         "almost": str(math.ceil(eq.coverage.solve("batch")(RUNNING, coverage=0.99))),
     }
 
@@ -353,4 +408,4 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return hardware() | batches() | traffic() | worth() | price() | measured()
+    return hardware() | batches() | layers() | contexts() | traffic() | worth() | price() | measured()
