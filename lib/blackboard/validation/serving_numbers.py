@@ -347,6 +347,8 @@ def opening() -> dict[str, str]:
         "decode_share": percent(1 - parts["prompts"] / extra),
         "gaps_share": percent(crowd.parts["kernel gaps"] / crowd.output_token),
         "quick_token": percent(1 - sped_up(gpu=2)["output"] / crowd.output_token),
+        "quick_saves": pretty(crowd.output_token - sped_up(gpu=2)["output"], "s", 2),
+        "crowd_adds": pretty(extra, "s", 2),
         "lean_token": percent(1 - sped_up(engine=2)["output"] / crowd.output_token),
         "both_token": percent(1 - sped_up(gpu=2, engine=2)["output"] / crowd.output_token),
         "crowd_first": _ms(crowd.first_token),
