@@ -1,6 +1,7 @@
 """The page on a server under load: numbers, tables, pictures, and the case for paper by plain arithmetic."""
 
 import re
+from itertools import chain
 
 import pytest
 from lessons import ROOT
@@ -19,12 +20,13 @@ PROSE = re.sub(r"```.*?```", "", PAGE.split("---", 2)[2], flags=re.S)
 QUOTED = {
     "3.1": "Llama 3.1 70B, its name",
     "70": "Llama 70B, its name",
+    **{str(n): "a user of the close-up" for n in (1, 2, 3, 4)},
 }
 
 
 def test_no_number_is_typed_into_prose():
     assert typed_numbers(PROSE) == set(QUOTED)
-    assert FITTED["memory_efficiency"].most == 0.95 and "at the limit of 95%" in tables.constants_table()
+    assert FITTED["memory_efficiency"].most == 0.95 and "at the limit of 95%" in tables.fitting()
 
 
 def test_prose_and_numbers_use_the_same_names():
@@ -32,12 +34,12 @@ def test_prose_and_numbers_use_the_same_names():
 
 
 def test_every_table_and_figure_is_on_the_page():
-    shown = "causes_table case_table hand_table parts_table device_step whole_step clumps queue first_token"
-    shown += " chunks_table spreads_table changes_table engines symbols_table meanings constants_table trust_table"
-    shown += " slices_table"
+    shown = "causes_table case_table parts_table device_step whole_step experts taken token_sums clumps running"
+    shown += " first_token wait_sums queue rate_sums chunks_table spreads_table changes_table symbols_table meanings"
+    shown += " fitting trust_table slices_table"
     for name in shown.split():
         assert f"tables.{name}()" in PAGE
-    for name in ("timeline", "waits", "second_route"):
+    for name in ("timeline", "close_up", "waits", "open_loop", "second_route"):
         assert f"figures.{name}()" in PAGE
 
 
@@ -50,14 +52,15 @@ def cells(html):
 
 def worked(text):
     """A printed sum as a pocket calculator works it."""
-    plain = text.replace(",", "").replace("×", "*").removesuffix(" s")
-    assert re.fullmatch(r"[\d.+*/() ]+", plain), text
+    plain = text.replace(",", "").replace("×", "*").replace("−", "-").replace("e-", "2.71828**-").removesuffix(" s")
+    assert re.fullmatch(r"[-\d.+*/() ]+", plain), text
     return eval(plain)
 
 
 def test_every_line_of_the_case_by_hand_gives_its_result():
-    for name, work, result in cells(tables.hand_table())[1:]:
-        value, *unit = result.replace(",", "").split()
+    lines = [cells(part())[1:] for part in (tables.token_sums, tables.wait_sums, tables.rate_sums)]
+    for name, work, result in chain.from_iterable(lines):
+        value, *unit = result.replace(",", "").lstrip("$").split()
         scale = 1e3 if unit == ["s"] else 1
         assert worked(work) == pytest.approx(scale * float(value), rel=0.002), name
 
@@ -86,7 +89,7 @@ def test_the_measured_run_is_the_one_that_the_page_works():
 def test_symbols_have_the_values_of_the_prediction():
     v, times = numbers.values(), numbers.served(64)._times
     assert eq.others_prompts(v) == v["others_prompts"] and eq.mixed_token(v) == v["output_token"] == times["output"]
-    assert v["taken_together"] == v["prompts_taken"] < 8
+    assert v["taken_together"] == v["prompts_taken"] < 8 and v["coming"] == v["clumping"] * v["prompts_per_step"]
     first = eq.first_token_time(v, calibration=numbers.served(64).calibration, captured=804)
     assert first == pytest.approx(v["first_token"])
     assert len(cells(tables.symbols_table())) == len(tables.MEANINGS) + 1
@@ -152,10 +155,10 @@ def test_a_prompt_that_is_too_long_for_a_step_is_taken_in_by_parts():
 def test_the_queue_is_estimated_as_well_and_as_badly_as_the_page_says():
     one, short = numbers.queued(1024, 1), numbers.queued(256, 1)
     assert one.ours == pytest.approx(one.simulated, rel=0.1) and short.ours < 0.7 * short.simulated
-    for output in (1024, 256):
-        for room in (2, 8):
-            assert numbers.queued(output, room).simulated < 0.8 * numbers.queued(output, room).ours
+    for room in (2, 8):
+        assert numbers.queued(1024, room).simulated < 0.8 * numbers.queued(1024, room).ours
     assert numbers.queued(1024, 8).simulated < 0.05e-3
+    assert numbers.values()["t_queue"] == numbers.queued(1024, 8).ours
 
 
 def test_half_the_pauses_help_more_than_twice_the_gpu():
@@ -185,9 +188,13 @@ def test_loading_takes_longer_than_products_up_to_so_many_tokens():
 def test_stalled_decoding_costs_little():
     v, alone = numbers.values(), numbers.prompts_alone()
     stalled = v["decode_step"] + v["prompt_share"] * alone
-    assert eq.stalled_token(v, prompt_step=alone) == pytest.approx(stalled)
+    assert eq.stalled_token(v, alone_step=alone) == pytest.approx(stalled)
     saved = v["decode_step"] + alone - v["prompt_step"]
     assert stalled - v["output_token"] == pytest.approx(v["prompt_share"] * saved) and 0 < saved < v["decode_step"]
+    once = 70.6e9 / (4 * 4.8e12 * 0.869) + 804 * 6.12e-6 + 160 * 3.33e-6
+    products = 2 * 70.6e9 * 64 / (4 * 1979e12 * 0.485)
+    assert numbers.once() == pytest.approx(once, rel=1e-3)
+    assert saved == pytest.approx(once - products, rel=0.01)
 
 
 def test_the_device_sets_the_pace_of_a_step_with_a_prompt_and_launching_that_of_a_shorter_one():
@@ -200,7 +207,7 @@ def test_the_device_sets_the_pace_of_a_step_with_a_prompt_and_launching_that_of_
 
 
 def test_the_parts_of_a_step_add_up_as_printed():
-    for column in list(zip(*cells(tables.parts_table())[1:]))[1:4]:
+    for column in list(zip(*cells(tables.parts_table())[1:]))[1:3]:
         loading, products, *work, device, launched, answers, whole = map(float, column)
         assert max(loading, products) + sum(work) == pytest.approx(device, abs=0.25)
         assert max(device, launched) + answers == pytest.approx(whole, abs=0.11)
@@ -208,19 +215,19 @@ def test_the_parts_of_a_step_add_up_as_printed():
 
 def test_the_sums_of_a_step_give_the_times_beside_them():
     """Llama 3.1 70B from its shape: 80 layers of 8,192, 8 heads of 128 for the cache; rates of the H200."""
-    rows = {row[0].split("\\(")[0]: [float(cell) for cell in row[1:4]] for row in cells(tables.parts_table())[1:]}
+    rows = {row[0].split("\\(")[0]: [float(cell) for cell in row[1:3]] for row in cells(tables.parts_table())[1:]}
     memory, fp8, bf16 = 4 * 4.8e12 * 0.869, 4 * 1979e12 * 0.485, 4 * 989e12 * 0.485
-    tokens, sent = (64, 1059.5, 7405), (64, 65, 40)
+    tokens, sent = (64, 64 + 1.08 * 921.6), (64, 65.08)
     cache, prompt = 1382 * 80 * 2 * 8 * 128 / memory, 4 * 921.6 * 921.6 / 2 * 80 * 8192 / bf16
     sums = {
-        "loading the weights": [70.6e9 / memory] * 3,
+        "loading the weights": [70.6e9 / memory] * 2,
         "products with the weights, meanwhile": [2 * (68.5e9 * a + 2.1e9 * b) / fp8 for a, b in zip(tokens, sent)],
-        "loading the KV caches": [64 * cache, 64 * cache, 32 * cache],
-        "prompts’ own attention": [0, 1.08 * prompt, 8 * prompt],
+        "loading the KV caches": [64 * cache] * 2,
+        "prompts’ own attention": [0, 1.08 * prompt],
         "messages": [160 * (each * 1.5 * 8192 * 2 / 450e9 / 0.79 + 3.33e-6) for each in tokens],
-        "pauses between kernels": [804 * 6.12e-6] * 3,
-        "launches by the CPU, meanwhile": [0, 804 * 61.2e-6, 804 * 61.2e-6],
-        "sampling and sending": [64 * 36.6e-6, 65 * 36.6e-6, 40 * 36.6e-6],
+        "pauses between kernels": [804 * 6.12e-6] * 2,
+        "launches by the CPU, meanwhile": [0, 804 * 61.2e-6],
+        "sampling and sending": [64 * 36.6e-6, 65 * 36.6e-6],
     }
     for name, times in sums.items():
         assert rows[name] == pytest.approx([1e3 * time for time in times], abs=0.12, rel=2e-3), name
@@ -262,16 +269,56 @@ def test_the_simulation_agrees_as_the_page_says():
         assert ours.first_token == pytest.approx(events.first_token, rel=0.12)
 
 
-def test_the_timeline_shows_what_was_simulated():
-    steps, lines = figures.timeline_events()
-    ends = {step.end for step in steps}
-    assert len(steps) == figures.SHOWN and all(a.end == b.start for a, b in zip(steps, steps[1:]))
-    for line in lines:
-        inside = [token for token in line.tokens if steps[0].start < token <= steps[-1].end]
-        assert inside and set(inside) <= ends, "a token comes at the end of a step"
-    firsts = {first for line in lines for first in line.first if first > steps[0].start}
-    assert firsts <= {step.end for step in steps if step.prompt}, "a first token comes from a step with a prompt"
-    assert min(s.end - s.start for s in steps if s.prompt) > 3 * max(s.end - s.start for s in steps if not s.prompt)
+def test_pictured_steps_are_those_of_the_simulation():
+    steps, loop = numbers.steps(), numbers.watched()[1]
+    assert [step.end for step in steps] == loop.ends and all(a.end == b.start for a, b in zip(steps, steps[1:]))
+    assert sum(step.prompts for step in steps) == 640 == len(loop.taken)
+    firsts = {request.first for request, _ in loop.taken}
+    assert firsts == {step.end for step in steps if step.prompts}, "a first token comes from a step with a prompt"
+    some = steps[slice(*figures.OVERVIEW)]
+    for step in some:
+        assert (13e-3 < step.end - step.start < 14e-3) == (step.prompts == 0)
+    assert {step.prompts for step in some} == {0, 1} and len(numbers.newcomers(some)) == 3
+
+
+def test_the_close_up_is_as_the_page_tells_it():
+    some = numbers.close_up()
+    one, two, three = numbers.newcomers(some)
+    before, under_way, first, second = some[2:6]
+    assert [step.prompts for step in some] == [0, 0, 0, 0, 1, 2, 0, 0]
+    assert one.came == before.end == under_way.start and one.first == first.end
+    assert two.came == three.came == under_way.end == first.start and two.first == three.first == second.end
+    both = second.end - second.start + first.end - first.start
+    assert numbers.all()["both_wait"] == f"{1e3 * both:.0f} ms"
+
+
+def test_a_burst_is_the_sums_of_a_step():
+    """Eight prompts and half of the users, with the rates of the table of steps."""
+    memory, fp8, bf16, tokens, sent = 4 * 4.8e12 * 0.869, 4 * 1979e12 * 0.485, 4 * 989e12 * 0.485, 7404.8, 40
+    device = 2 * (68.5e9 * tokens + 2.1e9 * sent) / fp8 + 8 * 1.11e12 / bf16 + 32 * 1382 * 164e3 / memory
+    device += 160 * (tokens * 24.6e3 / 450e9 / 0.79 + 3.33e-6) + 804 * 6.12e-6
+    assert numbers.values()["burst_step"] == pytest.approx(device + sent * 36.6e-6, rel=2e-3)
+
+
+def test_work_that_nobody_shares_bounds_the_rate_of_requests():
+    """Products, messages, and for answers the cache and sending, by the sums of the table of steps."""
+    token = 2 * 68.5e9 / (4 * 1979e12 * 0.485) + 160 * 24.6e3 / 450e9 / 0.79
+    head, sent = 2 * 2.1e9 / (4 * 1979e12 * 0.485), 36.6e-6
+    prompt, answer = numbers.own_work()
+    assert prompt == pytest.approx(921.6 * token + 1.11e12 / (4 * 989e12 * 0.485) + head + sent, rel=5e-3)
+    assert answer == pytest.approx(921.6 * (token + head + sent + 1382 * 164e3 / (4 * 4.8e12 * 0.869)), rel=5e-3)
+    most = numbers.opened().most_rate
+    assert 0.97 / (prompt + answer) < most < 1 / (prompt + answer)
+
+
+def test_an_open_loop_with_random_arrivals_agrees():
+    for rate in numbers.RATES:
+        ours, events = numbers.opened().at_rate(rate), numbers.arrived(rate)
+        assert ours.output_token == pytest.approx(events.token, rel=0.1)
+        assert ours.server.users == pytest.approx(events.in_flight, rel=0.12)
+        assert 0.8 * ours.first_token < events.first < 1.02 * ours.first_token
+    with pytest.raises(ValueError, match="never end"):
+        numbers.opened().at_rate(numbers.opened().most_rate)
 
 
 def test_bounds_of_the_second_route_are_honest():

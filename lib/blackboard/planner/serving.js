@@ -305,7 +305,7 @@ function plan(server) {
 
 function loopTimes(plan, constants) {
   const at = (name) => eq.mixed_time({ ...plan[name], ...constants });
-  const values = { ...plan.values, decode_step: at("decode"), prompt_step: at("prompt"), burst_step: at("burst"), captured: plan.decode.captured };
+  const values = { ...plan.values, decode_step: at("decode"), prompt_step: at("prompt"), alone_step: at("prompt"), burst_step: at("burst"), captured: plan.decode.captured };
   const output = plan.mixes ? eq.mixed_token(values) : eq.stalled_token(values);
   const alone = plan.mixes ? values.prompt_step - values.decode_step : values.prompt_step;
   const rate = plan.others / values.prompts_taken;

@@ -303,7 +303,9 @@ class ServingPrediction:
         if self.rent is not None:
             told = (self.usd_per_mtok, self.usd_per_mtok_in, self.usd_per_mtok_out)
             all, into, out = (units.significant(value or 0.0) for value in told)
-            price = f"{all} USD per million tokens ({into} in, {out} out), {self.rent.kind}, {self.rent.date}"
+            hourly = f"{self.rent.usd_per_chip_hour:.2f} USD a chip and hour"
+            price = f"{all} USD per million tokens ({into} in, {out} out), at {hourly}"
+            price += f", {self.rent.kind}, {self.rent.date}"
         sizes = sum(self.memory_per_chip.values()), server.chip.hbm_bytes
         lines = [
             (server.model.id, f"{server.layout.chips} × {server.chip.id}, {ENGINES[server.engine]}, {server.weights}"),

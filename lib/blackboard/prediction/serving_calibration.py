@@ -117,6 +117,7 @@ def loop_times(plan: Mapping[str, Any], constants: Mapping[str, float]) -> dict[
         name: plan[name] for name in plan if name not in (*STEPS, "parts", "mixes", "others", "clumping", "at_once")
     }
     values |= {"decode_step": steps["decode"], "prompt_step": steps["prompt"], "burst_step": steps["burst"]}
+    values["alone_step"] = steps["prompt"]  # of an engine that does not decode beside prompts
     values["captured"] = plan["decode"]["captured"]
     mixes = numpy.asarray(plan["mixes"], bool)
     output = numpy.where(mixes, eq.mixed_token(values), eq.stalled_token(values))

@@ -98,11 +98,11 @@ mixed_time = Formula(
 
 routed_tokens = declare("routed_tokens", r"T_\mathrm{step}", "1", "tokens of a step that a router deals out")
 touched = declare("touched", r"c_\mathrm{touched}", "1", "share of the experts that some token chose", most=1)
-tile = declare("tile", r"m_\mathrm{tile}", "1", "rows that a tensor core multiplies at once", zero=True)
+tile = declare("tile", r"n_\mathrm{tile}", "1", "rows that a tensor core multiplies at once", zero=True)
 places = declare("places", r"n_\mathrm{places}", "1", "chips that the experts are dealt out over")
 mean_load = declare("mean_load", r"\bar{x}", "1", "what one chip has on average: tokens, or touched experts")
 spread_load = declare("spread_load", r"\mathrm{Var}\,x", "1", "variance of what one chip has", zero=True)
-result("padded_rows", r"m_\mathrm{pad}", "1", "rows that the experts multiply, empty ones counted")
+result("padded_rows", r"n_\mathrm{pad}", "1", "rows that the experts multiply, empty ones counted")
 result("busiest", r"x_\mathrm{max}/\bar{x}", "1", "what the busiest chip has, divided by the mean")
 
 padded_rows = Formula(
@@ -143,6 +143,7 @@ least_share = declare("least_share", "s", "1", "the shortest length drawn, as a 
 prompts_taken = declare("prompts_taken", "g", "sequence", "prompts, or parts of one, that a step with prompts takes in")
 decode_step = declare("decode_step", r"t_\mathrm{dec}", "s", "time of a step without prompts")
 prompt_step = declare("prompt_step", r"t_\mathrm{pre}", "s", "time of a step with prompts")
+alone_step = declare("alone_step", r"t_\mathrm{alone}", "s", "time of a step that takes in prompts and decodes nothing")
 burst_step = declare("burst_step", r"t_\mathrm{burst}", "s", "time of a step full of prompts")
 burst_groups = declare("burst_groups", "G", "1", "steps that take in the prompts of all users at once")
 requests_per_user = declare("requests_per_user", "w", "1", "requests that each user sends, one after the other")
@@ -243,7 +244,7 @@ mixed_token = Formula(
 stalled_token = Formula(
     "prediction.stalled_token",
     "output_token",
-    decode_step + others_prompts.typed / prompts_taken * prompt_step,
+    decode_step + others_prompts.typed / prompts_taken * alone_step,
     "s",
     "decodes stand still while prompts are taken in: a token takes a step, and its share of everybody's prompts",
 )

@@ -1,8 +1,10 @@
-"""What each request of a simulated server waited for: the step under way, other prompts, its own step, and tokens."""
+"""Simulated servers that are watched: what each request waited for, and what comes of requests at a given rate."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from blackboard.prediction.continuous_batching import Loop, Request
@@ -66,3 +68,51 @@ def waits(loop: WatchedLoop) -> list[Wait]:
         token = (loop.over[id(request)] - request.first) / (request.output - 1)
         found.append(Wait(request.first - request.came, max(0.0, taken - under_way), not request.came, token))
     return found
+
+
+# --- an open loop -----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class OpenLoop(Loop):
+    """So many requests that come at random, at a rate, however long answers take."""
+
+    rate: float = 1.0
+    count: int = 0
+    coming: list[Request] = field(default_factory=list)  # the next one last
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.waiting.clear()  # nobody waits at the start, nor sends a request because an answer has ended
+        self.left, time = 0, 0.0
+        draw = lambda longest: max(2, round(longest * self.random.uniform(self.least_share, 1)))
+        for _ in range(self.count):
+            time += self.random.expovariate(self.rate)
+            prompt, output = map(draw, self.lengths)
+            self.coming.insert(0, Request(prompt, output, time))
+
+    def step(self) -> None:
+        if not self.running and not self.waiting:
+            self.now = max(self.now, self.coming[-1].came)
+        while self.coming and self.coming[-1].came <= self.now:
+            self.waiting.append(self.coming.pop())
+        super().step()
+
+
+class Opened(NamedTuple):
+    """Means of an open loop that has settled: seconds to the first token and per output token, requests in flight."""
+
+    first: float
+    token: float
+    in_flight: float
+
+
+def watch_open(server: Server, constants: Mapping[str, float], rate: float, count: int, settled: int) -> Opened:
+    """An open loop, without the first requests, until it has settled, and without as many last ones; time in the server
+    before a request's first step is left out.
+    """
+    loop = OpenLoop(server, constants, server.spread, 0, rate=rate, count=count)
+    while loop.running or loop.waiting or loop.coming:
+        loop.step()
+    first, token, response = (statistics.mean(column) for column in zip(*loop.done[settled:-settled]))
+    return Opened(first, token, rate * response)

@@ -2,105 +2,148 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+import statistics
+from typing import Any
 
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, done
 from blackboard.charts.style import COLOURS
-from blackboard.prediction import predict_serving
-from blackboard.prediction.continuous_batching import Loop, Request
+from blackboard.prediction.continuous_batching import Request
 from blackboard.units import significant
-from blackboard.validation.serving_numbers import CROWD, RUN, SHORT, USERS, heaps, served, simulated
+from blackboard.validation import serving_numbers as numbers
+from blackboard.validation.serving_numbers import (
+    CROWD,
+    RATES,
+    SHORT,
+    USERS,
+    Step,
+    arrived,
+    heaps,
+    newcomers,
+    opened,
+    served,
+    simulated,
+    steps,
+)
 
 WIDTH, SMALL = 5.0, 10
-FEW, ANSWER, SPREAD, SEED = 5, 48, 0.5, 3  # users of the timeline, and their answers, short enough to be seen
-SKIPPED, SHOWN = 26, 30  # steps before the picture begins, and in it
+OVERVIEW = 4732, 4760  # steps of the running case in the first picture
 
 
-class Step(NamedTuple):
-    """A pass of the engine: when it ran, and whether it took in a prompt."""
-
-    start: float
-    end: float
-    prompt: bool
-
-
-class Line(NamedTuple):
-    """What one user saw: when requests came, when their first tokens came, and all tokens."""
-
-    came: list[float]
-    first: list[float]
-    tokens: list[float]
+def _bars(at: Any, some: list[Step]) -> None:
+    """Steps as blocks, in milliseconds from the first."""
+    for step in some:
+        looks: dict[str, Any] = {"color": COLOURS["first" if step.prompts else "second"], "ec": "white", "lw": 0.6}
+        start, end = (1e3 * (time - some[0].start) for time in (step.start, step.end))
+        at.barh(0, end - start, left=start, height=0.7, **looks)
 
 
-@cache
-def timeline_events() -> tuple[list[Step], list[Line]]:
-    """Some steps of a small server in the middle of a run, and what each user saw of them."""
-    options = RUN | {"output": ANSWER, "concurrency": FEW, "spread": SPREAD}
-    found = predict_serving(**options)
-    loop = Loop(found.server, found.calibration.values, SPREAD, SEED)
-    lines, owner = [Line([], [], []) for _ in range(FEW)], {}
-    for user, request in enumerate(loop.waiting):
-        owner[id(request)] = (user, request)
-    steps = [_watched(loop, lines, owner) for _ in range(SKIPPED + SHOWN)]
-    return steps[SKIPPED:], lines
+def _row(at: Any, row: int, some: list[Step], request: Request | None = None) -> None:
+    """The tokens of one user as dots, and the wait for the first one of a request that came meanwhile."""
+    to_ms = lambda time: 1e3 * (time - some[0].start)
+    ends = [step.end for step in some]
+    if request:
+        ends = [end for end in ends if end <= request.came or end > request.first]
+        last = min(request.first, some[-1].end)
+        at.plot([to_ms(request.came), to_ms(last)], [row, row], color=COLOURS["first"], lw=1.2)
+        at.plot(to_ms(request.first), row, "o", color=COLOURS["first"], ms=7, mew=0)
+    at.plot([to_ms(end) for end in ends], [row] * len(ends), "o", color=COLOURS["second"], ms=3.5, mew=0)
 
 
-def _watched(loop: Loop, lines: list[Line], owner: dict[int, tuple[int, Request]]) -> Step:
-    """One step of the loop, and its tokens written to the lines of their users."""
-    start, sent = loop.now, {key: request.sent for key, (_, request) in owner.items()}
-    loop.step()
-    ended = []
-    for key, (user, request) in owner.items():
-        if request.sent > sent[key]:
-            lines[user].tokens.append(loop.now)
-            if request.sent == 1:
-                lines[user].first.append(loop.now)
-            if request.sent == request.output:
-                ended.append(user)
-    new = [request for request in (*loop.late, *loop.waiting) if id(request) not in owner]
-    for user, request in zip(ended, new):
-        owner[id(request)] = (user, request)
-        lines[user].came.append(request.came)
-    took = any(request.sent == 1 and sent.get(key) == 0 for key, (_, request) in owner.items())
-    return Step(start, loop.now, took)
+def _timeline(some: list[Step], others: int, height: float) -> tuple[Drawing, Any, list[Request]]:
+    """Steps of the running case, and rows of the users who send a prompt meanwhile and of some others."""
+    fig, at = drawing.axes(WIDTH, height)
+    new = newcomers(some)
+    _bars(at, some)
+    for row, request in enumerate([*new, *[None] * others], 1):
+        _row(at, row, some, request)
+    users = len(new) + others
+    names = ["steps", *(f"user {n}" for n in range(1, users + 1))]
+    at.set(ylim=(users + 0.6, -0.6), xlim=(0, 1e3 * (some[-1].end - some[0].start)), xlabel="time (ms)")
+    at.set_yticks(range(users + 1), names, fontsize=SMALL)
+    at.tick_params(axis="y", length=0)
+    at.grid(visible=False, axis="y")
+    return fig, at, new
+
+
+def _told(some: list[Step]) -> str:
+    """How many steps of each kind there are, and how long they take, in words."""
+    kinds = []
+    for prompts in sorted({step.prompts for step in some}):
+        times = [1e3 * (step.end - step.start) for step in some if step.prompts == prompts]
+        what = {0: "that only decode", 1: "with a prompt"}.get(prompts, f"with {prompts} prompts")
+        kinds.append(f"{len(times)} of {statistics.mean(times):.1f} ms {what}")
+    return f"{len(some)} steps, {1e3 * (some[-1].end - some[0].start):.0f} ms in all: {drawing.listed(kinds)}"
 
 
 def timeline() -> Drawing:
-    """Steps of an engine as blocks, and below them the tokens of each user as dots."""
-    steps, lines = timeline_events()
-    begin, end = steps[0].start, steps[-1].end
-    fig, at = drawing.axes(WIDTH, 2.9)
-    to_ms = lambda time: 1e3 * (time - begin)
-    for step in steps:
-        looks: dict[str, Any] = {"color": COLOURS["first" if step.prompt else "second"], "ec": "white", "lw": 0.6}
-        at.barh(0, to_ms(step.end) - to_ms(step.start), left=to_ms(step.start), height=0.7, **looks)
-    for row, line in enumerate(lines, 1):
-        inside = lambda times: [to_ms(time) for time in times if begin <= time <= end + 1e-9]
-        at.plot(inside(line.tokens), [row] * len(inside(line.tokens)), "o", color=COLOURS["second"], ms=3, mew=0)
-        at.plot(inside(line.first), [row] * len(inside(line.first)), "o", color=COLOURS["first"], ms=7, mew=0)
-        for came in inside(line.came):
-            first = next((time for time in line.first if to_ms(time) > came), end)
-            at.plot([came, to_ms(min(first, end))], [row, row], color=COLOURS["first"], lw=1.2)
-    names = ["steps", *(f"user {n}" for n in range(1, FEW + 1))]
-    at.set(ylim=(FEW + 0.6, -0.6), xlim=(0, to_ms(end)), xlabel="time (ms)")
-    at.set_yticks(range(FEW + 1), names, fontsize=SMALL)
-    at.tick_params(axis="y", length=0)
-    at.grid(visible=False, axis="y")
-    prompts = [step for step in steps if step.prompt]
-    short, long = (min(s.end - s.start for s in some) for some in ([s for s in steps if not s.prompt], prompts))
+    """Half a second of the running case: steps as blocks, and below them the tokens of some users as dots."""
+    some = steps()[slice(*OVERVIEW)]
+    fig, _, new = _timeline(some, 2, 2.6)
     return done(
         fig,
         "fig-serving-timeline",
-        "A prompt makes everybody wait. The same server with a few users and short answers: narrow blocks are steps"
-        " that only decode, wide ones also take in a prompt."
-        " Each small dot is a token of one user, each large dot the first token of an answer, and the line"
-        " before it the wait for that token.",
-        f"{len(steps)} steps of a simulated engine with {FEW} users, {to_ms(end):.0f} ms in all:"
-        f" {len(steps) - len(prompts)} steps of {1e3 * short:.0f} ms that decode, and {len(prompts)} of"
-        f" {1e3 * long:.0f} ms that also take in a prompt."
-        " Below, a row of dots for each user, a token at the end of each step, with gaps under the long steps.",
+        f"A prompt makes everybody wait. Narrow blocks are steps that only decode, wide ones also take in a prompt."
+        f" Below are {len(new) + 2} of the {CROWD} users. Each small dot is a token, each large dot the first token of"
+        " an answer, and the line before it the wait for that token. Simulated.",
+        f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
+        " steps.",
+    )
+
+
+def close_up() -> Drawing:
+    """A prompt that waits for a short step, and two that wait for a long one and then share a step."""
+    some = numbers.close_up()
+    fig, at, new = _timeline(some, 1, 2.8)
+    to_ms = lambda time: 1e3 * (time - some[0].start)
+    name = lambda row, start, end, text: at.text(
+        (to_ms(start) + to_ms(end)) / 2, row, text, ha="center", va="bottom", fontsize=SMALL, color=COLOURS["first"]
+    )
+    for row, request in enumerate(new, 1):
+        begun = next(step.start for step in some if step.end == request.first)
+        at.plot([to_ms(begun)] * 2, [row - 0.18, row + 0.18], color=COLOURS["first"], lw=1.2)
+        name(row - 0.15, request.came, begun, r"$t_\mathrm{run}$")
+        name(row - 0.15, begun, request.first, r"$t_\mathrm{pre}$")
+    for step in some:
+        if step.prompts:
+            told, middle = ("one prompt", "two prompts")[step.prompts - 1], to_ms((step.start + step.end) / 2)
+            at.text(middle, 0, told, ha="center", va="center", fontsize=SMALL, color="white")
+    return done(
+        fig,
+        "fig-serving-close-up",
+        "A prompt waits for the step under way, then for its own. The line is the wait of a prompt, and the tick in it"
+        " the start of the step that takes it in.",
+        f"{_told(some)}. User 1’s prompt waits for a short step, then for a step with that prompt. The prompts of users"
+        f" 2 and 3 come in the same moment, wait for that long step, and share the next. User {len(new) + 1} sends no"
+        " prompt, and gets a token at the end of each step.",
+    )
+
+
+def open_loop() -> Drawing:
+    """The time per token against the requests that a server answers in a second, up to all that it can answer."""
+    most = opened().most_rate
+    rates = [most * (1 - 0.9**place) for place in range(1, 38)]
+    found, ms = {rate: opened().at_rate(rate) for rate in (*rates, *RATES)}, lambda each: 1e3 * each.output_token
+    fig, at = drawing.axes(WIDTH, 3.0)
+    at.plot([found[rate].requests_per_s for rate in rates], [ms(found[rate]) for rate in rates], color=COLOURS["first"])
+    at.plot(RATES, [1e3 * arrived(rate).token for rate in RATES], "o", color=COLOURS["bound"], ms=6)
+    at.axvline(most, color=COLOURS["bound"], lw=1.4, ls="--")
+    drawing.beside(at, "no more\nthan this", (most, 12), (5, 0), fontsize=SMALL)
+    at.set(yscale="log", xlim=(0, 9), ylim=(8, 320), xlabel="requests per second", ylabel="time per token (ms)")
+    drawing.thousands(at, "y")
+    at.set_yticks([10, 20, 50, 100, 200])
+    dots = "; ".join(
+        f"at {rate} a second {significant(ms(found[rate]), 3)} ms by the formulas and"
+        f" {significant(1e3 * arrived(rate).token, 3)} ms simulated"
+        for rate in RATES
+    )
+    return done(
+        fig,
+        "fig-serving-open-loop",
+        "A server slows down gently at first, and then hits a wall. The line is the formulas, the dots are simulations"
+        " with requests that come at random.",
+        f"Time per token on a log axis over requests per second, from {significant(rates[0], 2)} to"
+        f" {significant(most, 2)}, where a dashed line ends it: {dots}.",
     )
 
 

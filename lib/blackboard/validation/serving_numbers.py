@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -12,20 +13,23 @@ from scipy.optimize import brentq
 from blackboard.catalogue import Heads
 from blackboard.prediction import predict_serving
 from blackboard.prediction import serving_equations as eq
-from blackboard.prediction.continuous_batching import Loop, Simulated, simulate
+from blackboard.prediction.continuous_batching import Loop, Request, Simulated, simulate
 from blackboard.prediction.serving import ServingPrediction
-from blackboard.prediction.serving_calibration import FITTED, SOFT, STEPS, Run, loop_times, predicted, runs
+from blackboard.prediction.serving_calibration import STEPS, Run, loop_times, predicted, runs
 from blackboard.prediction.serving_constants import FACTORS, MEASURED
 from blackboard.prediction.serving_steps import ATTENTION_KERNELS, DENSE_KERNELS, OTHER_KERNELS, Settings, kernels
 from blackboard.units import percent, pretty, significant
-from blackboard.validation.serving_events import Wait, WatchedLoop, waits, watch
-from blackboard.validation.serving_slices import median_size, offline_errors
+from blackboard.validation.serving_events import Opened, Wait, WatchedLoop, waits, watch, watch_open
+from blackboard.validation.serving_slices import median_size, offline_errors, over
 
 RUN: dict[str, Any] = {"model": "llama-3.1-70b", "chip": "h200", "chips": 4, "weights": "fp8", "prompt": 1024}
 FEW, CROWD = 4, 64  # users of a quiet and of a busy server
 CHAT, SHORT = 1024, 256  # longest answers, of the running case and of what is simulated at many loads
 USERS = (1, 4, 16, 64, 256)
-ROOMS = (1, 2, 8)  # prompts for which a step may have room
+QUEUES = (CHAT, 8), (CHAT, 2), (CHAT, 1), (SHORT, 1)  # longest answers, and prompts that a step has room for
+RATES = (4, 5, 6)  # requests per second of simulated open loops
+ARRIVALS, SETTLED = 2400, 800  # requests of such a loop, and those left out at its start and at its end
+CLOSE_UP = 4721, 4729  # steps of the running case that the page looks at closely
 LETTERS, SMALL_ROOM = "abcdefghij", 8  # a prompt of a token per letter, and tokens of a step that is too small for it
 PROMISED_FIRST, PROMISED_TOKEN = 0.5, 0.02  # s: times that a server may promise
 
@@ -115,6 +119,28 @@ def causes() -> dict[str, float]:
     }
 
 
+@cache
+def opened() -> ServingPrediction:
+    """The running case as an open loop, at the rate of the closed one."""
+    return predict_serving(**RUN, output=CHAT, rate=values()["request_rate"])
+
+
+@cache
+def arrived(rate: float) -> Opened:
+    """Requests that come to the running case at random, simulated; their wait outside the engine counts."""
+    found = opened().at_rate(rate)
+    loop = watch_open(found.server, found.calibration.values, rate, ARRIVALS, SETTLED)
+    return loop._replace(first=loop.first + values()["before"])
+
+
+def own_work() -> tuple[float, float]:
+    """Seconds that a full server works longer for one more prompt, and for one more answer: what no others share."""
+    server, known = served(CROWD).server, served(CROWD).calibration
+    users, length = math.floor(server.fits), server.prompt
+    time = lambda decodes, prompts: eq.mixed_time(server.step(decodes, prompts, prompts * length), calibration=known)
+    return time(users, 2) - time(users, 1), (time(users, 1) - time(users - 1, 1)) * server.output
+
+
 # --- what if ----------------------------------------------------------------------------------------------------------
 
 
@@ -175,6 +201,12 @@ def changes() -> list[Change]:
     return found + [Change(what, each.output_token, each.tokens_per_s_per_chip) for what, each in told.items()]
 
 
+def once() -> float:
+    """Seconds of a step of the running case that do not grow with its tokens: weights, pauses, messages' latency."""
+    step = served(CROWD).server.plan["decode"]
+    return device_seconds(dict.fromkeys(step, 0.0) | {n: step[n] for n in ("shared_read", "captured", "collectives")})
+
+
 def prompts_alone() -> float:
     """Seconds of a step of the running case that takes in its prompts, and decodes nothing."""
     crowd, prompts = served(CROWD), values()["prompts_taken"]
@@ -190,6 +222,32 @@ def watched(output: float = CHAT, room: int = 8) -> tuple[ServingPrediction, Wat
     settings = Settings(RUN["prompt"] * room + (CROWD if room < 8 else 0), True)
     found = predict_serving(**RUN, output=output, concurrency=CROWD, settings=settings)
     return found, watch(found.server, found.calibration.values)
+
+
+class Step(NamedTuple):
+    """A step of the simulated running case: when it ran, and how many prompts it completed."""
+
+    start: float
+    end: float
+    prompts: int
+
+
+@cache
+def steps() -> list[Step]:
+    """All steps of the simulated running case."""
+    loop = watched()[1]
+    taken = Counter(start for _, start in loop.taken)
+    return [Step(start, end, taken[start]) for start, end in zip([0.0, *loop.ends], loop.ends)]
+
+
+def newcomers(some: list[Step]) -> list[Request]:
+    """Requests that come during these steps, after the end of the first one."""
+    return [each for each, _ in watched()[1].taken if some[0].end <= each.came < some[-1].end]
+
+
+def close_up() -> list[Step]:
+    """The steps that the page looks at closely."""
+    return steps()[slice(*CLOSE_UP)]
 
 
 class Queue(NamedTuple):
@@ -289,14 +347,14 @@ def opening() -> dict[str, str]:
         "decode_share": percent(1 - parts["prompts"] / extra),
         "gaps_share": percent(crowd.parts["kernel gaps"] / crowd.output_token),
         "quick_token": percent(1 - sped_up(gpu=2)["output"] / crowd.output_token),
+        "quick_saves": pretty(crowd.output_token - sped_up(gpu=2)["output"], "s", 2),
+        "crowd_adds": pretty(extra, "s", 2),
         "lean_token": percent(1 - sped_up(engine=2)["output"] / crowd.output_token),
         "both_token": percent(1 - sped_up(gpu=2, engine=2)["output"] / crowd.output_token),
-        "crowd_token": _ms(crowd.output_token),
         "crowd_first": _ms(crowd.first_token),
         "all_waits": str(len(later) + len(first)),
         "start_most": pretty(first[-1], "s", 2),
         "small_room": str(SMALL_ROOM),
-        "step_tokens": f"{crowd.server.step_tokens:,.0f}",
         "kept": percent(kept()),
         "promised_first": pretty(PROMISED_FIRST, "s", 1),
         "promised_token": pretty(PROMISED_TOKEN, "s", 2),
@@ -305,38 +363,33 @@ def opening() -> dict[str, str]:
 
 def running_case() -> dict[str, str]:
     """The running case in words."""
-    one, crowd, v, each = served(1), served(CROWD), values(), first_waits()
+    one, crowd, v = served(1), served(CROWD), values()
     plan, times, server = crowd.server.plan, crowd._times, crowd.server
     eager = crowd.calibration.values["eager_gap"]
     sent = times["prompt"] - device_seconds(plan["prompt"])
     return {
-        "others": str(CROWD - 1),
         "mean_length": f"{server.output:.0f}",
         "decode": _ms(times["decode"]),
         "prompt": _ms(times["prompt"]),
         "share": f"one in {round(1 / plan['prompt_share'])}",
         "last": f"{1 - 1 / (2 * server.requests):.2f}",
         "taken": significant(plan["prompts_taken"]),
-        "coming": significant(v["coming"], 3),
         "clumping": significant(plan["clumping"]),
         "at_once": str(plan["at_once"]),
-        "under_way": _ms(v["running_step"]),
         "queue": f"{1e3 * v['t_queue']:.1f} ms",
         "burst": _ms(times["burst"]),
+        "burst_tokens": f"{CROWD / 2 + plan['at_once'] * server.prompt:,.0f}",
+        "mixed_tokens": f"{CROWD} + {plan['prompts_taken']:.2f} × {server.prompt:.1f} ="
+        f" {CROWD + plan['prompts_taken'] * server.prompt:,.0f}",
         "groups": str(plan["burst_groups"]),
-        "later": _ms(each["later"] + v["before"]),
-        "start": pretty(each["opening"] + v["before"], "s", 2),
         "before": _ms(v["before"]),
         "chip_rate": significant(crowd.tokens_per_s_per_chip, 3),
         "one_chip_rate": significant(one.tokens_per_s_per_chip, 2),
-        "rent": f"${crowd.rent.usd_per_chip_hour:.2f}" if crowd.rent else "",
-        "price": f"${crowd.usd_per_mtok:.2f}",
-        "fits": f"{server.fits:,.0f}",
         "kernels": str(kernels(server.model)),
         "eager": pretty(eager, "s", 3),
         "launching": _ms(launching()),
-        "least": percent(math.ceil(100 * (1 - (launching() + sent) / times["prompt"])) / 100),
-        "least_half": percent(math.ceil(100 * (1 - (launching() / 2 + sent) / times["prompt"])) / 100),
+        "least": percent(1 - (launching() + sent) / times["prompt"]),
+        "least_half": percent(1 - (launching() / 2 + sent) / times["prompt"]),
         "saturation": f"{5 * round(saturation() / 5)}",
         "launch_bound": f"{10 * round(launch_bound() / 10)}",
     }
@@ -346,6 +399,9 @@ def sizes() -> dict[str, str]:
     """Where the bytes and FLOPs of a step come from."""
     server = served(CROWD).server
     layout, (group,) = server.layout, server.model.attention
+    context = eq.mean_context(prompt_length=server.prompt, output_length=server.output)
+    each, held = layout.cache_per_chip(1, context, server.cache), sum(server.weights_per_chip.values())
+    left = f"({server.settings.room} × {server.chip.hbm_bytes / 1e9:.0f} GB − {held / 1e9:.1f} GB)"
     assert isinstance(group, Heads)
     return {
         "fp8_weights": f"{layout.common / 1e9:.1f} billion",
@@ -354,12 +410,11 @@ def sizes() -> dict[str, str]:
         "kv_heads": str(group.kv_heads),
         "head_dim": str(group.head_dim),
         "width": f"{server.model.d_model:,}",
-        "context": f"{eq.mean_context(prompt_length=server.prompt, output_length=server.output):,.0f}",
+        "context": f"{context:,.0f}",
+        "fits_sum": f"{left} / {each / 1e6:.1f} MB = {server.fits:,.0f}",
         "ring": f"2 × {layout.tensor - 1}/{layout.tensor}",
         "kernels_sum": f"{group.layers} layers × ({ATTENTION_KERNELS['heads']} for attention + {DENSE_KERNELS} for the"
         f" feed-forward part) + {OTHER_KERNELS}",
-        "half_crowd": str(CROWD // 2),
-        "opening_mean": f"{statistics.mean(range(0, CROWD, server.plan['at_once'])):.0f}",
     }
 
 
@@ -370,11 +425,37 @@ def questions() -> dict[str, str]:
     return {
         "half_length": f"{half.server.output:.0f}",
         "twice_share": f"{twice:.4f}",
-        "half_hand": _ms(eq.mixed_token(v, prompt_share=twice)),
+        "half_hand": pretty(eq.mixed_token(v, prompt_share=twice), "s", 2),
         "half_token": _ms(half.output_token),
-        "stalled_token": _ms(eq.stalled_token(v, prompt_step=prompts_alone())),
+        "stalled_token": _ms(eq.stalled_token(v, alone_step=prompts_alone())),
         "alone": _ms(prompts_alone()),
         "mixing_saves": _ms(v["decode_step"] + prompts_alone() - v["prompt_step"]),
+        "once": _ms(once()),
+        "beside": _ms(once() - (v["decode_step"] + prompts_alone() - v["prompt_step"])),
+    }
+
+
+def loops() -> dict[str, str]:
+    """One prompt looked at closely, and what the server answers in a closed and in an open loop."""
+    v, each, (later, first) = values(), first_waits(), heaps()
+    seen = newcomers(close_up())
+    one, two, three = (1e3 * (request.first - request.came) for request in seen)
+    assert two == three
+    prompt, answer = own_work()
+    off = [abs(opened().at_rate(rate).output_token / arrived(rate).token - 1) for rate in RATES]
+    far = lambda ours, heap: percent(math.ceil(100 * abs((ours + v["before"]) / statistics.mean(heap) - 1)) / 100)
+    return {
+        "span": f"{1e3 * (close_up()[-1].end - close_up()[0].start):.0f} ms",
+        "alone_waits": f"{one:.0f} ms",
+        "both_wait": f"{two:.0f} ms",
+        "adds": _ms(v["prompt_share"] * (v["prompt_step"] - v["decode_step"])),
+        "later_off": far(each["later"], later),
+        "start_off": far(each["opening"], first),
+        "prompt_work": pretty(prompt, "s", 2),
+        "answer_work": pretty(answer, "s", 2),
+        "own_rate": significant(1 / (prompt + answer), 2),
+        "most_rate": significant(opened().most_rate, 2),
+        "open_off": percent(math.ceil(100 * max(off)) / 100),
     }
 
 
@@ -389,8 +470,6 @@ def second_route() -> dict[str, str]:
         "token_off": most("output_token", USERS),
         "first_off": most("first_token", USERS[1:]),
         "lone_off": most("first_token", USERS[:1]),
-        "lone_first": _ms(lone.first_token),
-        "lone_events": _ms(alone.first_token),
     }
 
 
@@ -399,10 +478,18 @@ def errors() -> dict[str, str]:
     group = [run for run in runs() if not run.queued]
     return {
         "rows": str(len(group)),
-        "combinations": str(len(MEASURED)),
-        "ease": percent(FITTED["gap_time"].ease),
-        "soft": percent(SOFT),
+        "fitted_dense": percent(over("fitted", "dense")["output_token"]),
+        "fitted_experts": percent(over("fitted", "experts")["output_token"]),
+        "mixture_chip": percent(over("chip", "experts")["output_token"]),
+        "mixture_engine": percent(over("engine", "experts")["output_token"]),
+        "mixtures": str(sum(run.key[2] == "experts" for run in group)),
+        "lonely": str(sum(run.key[2] == "experts" and _lonely(run) for run in group)),
     }
+
+
+def _lonely(run: Run) -> bool:
+    """Whether the engine of a run served this kind of model on one kind of GPU only."""
+    return len({key.split()[1] for key in MEASURED if key.split()[::2] == [run.key[0], run.key[2]]}) == 1
 
 
 def offline_error(*models: str) -> str:
@@ -426,4 +513,5 @@ def unexplained() -> dict[str, str]:
 @cache
 def all() -> dict[str, str]:
     """Every value that the page glues."""
-    return opening() | running_case() | sizes() | questions() | second_route() | errors() | unexplained()
+    texts = opening() | running_case() | sizes() | questions() | loops() | second_route() | errors() | unexplained()
+    return texts

@@ -6,13 +6,13 @@ from html import escape
 
 import sympy
 
-from blackboard import notation
+from blackboard import catalogue, notation
 from blackboard.notation import latex
 from blackboard.page.summary import Page, fold, table
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.calibration import KINDS
-from blackboard.prediction.serving_calibration import FITTED, constants_of, runs
-from blackboard.prediction.serving_constants import FACTORS
+from blackboard.prediction.serving_calibration import FITTED, SOFT, constants_of, runs
+from blackboard.prediction.serving_constants import FACTORS, MEASURED
 from blackboard.prediction.serving_steps import ENGINES, kernels
 from blackboard.units import percent, pretty, significant
 from blackboard.validation.serving_numbers import (
@@ -20,9 +20,8 @@ from blackboard.validation.serving_numbers import (
     CROWD,
     FEW,
     LETTERS,
-    ROOMS,
+    QUEUES,
     RUN,
-    SHORT,
     SMALL_ROOM,
     causes,
     changes,
@@ -36,7 +35,7 @@ from blackboard.validation.serving_numbers import (
     spreads,
     values,
 )
-from blackboard.validation.serving_slices import over, slices
+from blackboard.validation.serving_slices import Slice, over, slices
 
 _ms = lambda seconds: pretty(seconds, "s", 3)
 _digits = lambda seconds, digits=1: f"{1e3 * seconds:,.{digits}f}"  # milliseconds
@@ -103,62 +102,72 @@ def chunks_table() -> Page:
     return table(caption, heads, rows)
 
 
-def hand_table() -> Page:
-    """The running case worked by hand, line by line."""
-    cells = [
-        [f"{name}<br>\\({formula}\\)", work, result]
-        for name, formula, work, result in (*token_lines(), *wait_lines(), *rate_lines())
-    ]
-    return table("The running case by hand", ("Quantity", "With a calculator, times in ms", "Result"), cells)
-
-
 Line = tuple[str, str, str, str]  # name, formula, the sum, its result
+
+
+def by_hand(caption: str, lines: list[Line]) -> Page:
+    """Sums of the running case, line by line."""
+    cells = [[f"{name}<br>\\({formula}\\)", work, result] for name, formula, work, result in lines]
+    return table(caption, ("Quantity", "With a calculator, times in ms", "Result"), cells)
 
 
 def mixed(share: float) -> str:
     """The mean step as a sum."""
     v = values()
-    return f"{1 - share:.4f} × {_digits(v['decode_step'])} + {share:.4f} × {_digits(v['prompt_step'])}"
+    return f"{1 - share:.4f} × {_digits(v['decode_step'], 2)} + {share:.4f} × {_digits(v['prompt_step'], 2)}"
 
 
-def token_lines() -> list[Line]:
+def token_sums() -> Page:
     """From prompts to the time per output token."""
     v = values()
     share, others, last = v["prompt_share"], f"{v['others_prompts']:.4f}", 1 - 1 / (2 * v["requests_per_user"])
-    come = f"{CROWD - 1} / {v['output_length']:.1f} × {last:.2f}"
-    return [
-        ("prompts of others, per step", r"q_\mathrm{others}", come, others),
-        ("steps that take in a prompt", "p", f"{others} / {v['prompts_taken']:.2f}", f"{share:.4f}"),
+    every, length = f"{v['prompts_per_step']:.4f}", f"{v['output_length']:.1f}"
+    clump, taken = f"{v['clumping'] * v['prompts_per_step']:.4f}", f"{v['prompts_taken']:.2f}"
+    lines = [
+        ("prompts per step", "q", f"{CROWD} / {length}", every),
+        ("prompts of others", r"q_\mathrm{others}", f"{CROWD - 1} / {length} × {last:.2f}", others),
+        ("prompts per step, in a clump", r"z_\mathrm{clump}\,q", f"{v['clumping']:.2f} × {every}", clump),
+        ("prompts that share a step", "g", f"{clump} / (1 − e<sup>−{clump}</sup>)", taken),
+        ("share of the steps with a prompt", "p", f"{others} / {taken}", f"{share:.4f}"),
         ("time per output token", r"t_\mathrm{out}", mixed(share), f"{_digits(v['output_token'])} ms"),
     ]
+    return by_hand("From prompts to tokens", lines)
 
 
-def wait_lines() -> list[Line]:
+def wait_sums() -> Page:
     """The time to first token, of later requests, of first ones and on average."""
     v, wait = values(), first_waits()
     later, opening = _digits(wait["later"]), _digits(wait["opening"], 0)
-    run, queue, pre = (_digits(v[name]) for name in ("running_step", "t_queue", "prompt_step"))
+    run, queue, pre = (_digits(v[name], 2) for name in ("running_step", "t_queue", "prompt_step"))
     full = f"{_digits(v['burst_step'], 0)} × ({v['burst_groups']} + 1) / 2"
     rare = 1 / v["requests_per_user"]
     mean = f"{1 - rare:.1f} × {later} + {rare:.1f} × {opening} + {_digits(v['before'])}"
     sum = r"t_\mathrm{run} + t_\mathrm{queue} + t_\mathrm{pre}"
-    return [
+    lines = [
         ("the step under way", r"t_\mathrm{run}", mixed(v["clumping"] * v["prompt_share"]), f"{run} ms"),
         ("a later request, in the engine", sum, f"{run} + {queue} + {pre}", f"{later} ms"),
         ("a user’s first request, in the engine", r"t_\mathrm{burst}\,(G+1)/2", full, f"{opening} ms"),
         ("time to first token, mean", r"t_\mathrm{first}", mean, f"{_digits(v['first_token'], 0)} ms"),
     ]
+    return by_hand("From steps to the first token", lines)
 
 
-def rate_lines() -> list[Line]:
-    """The time of a request, and requests per second."""
-    v = values()
+def rate_sums() -> Page:
+    """The time of a request, and what the server answers and earns."""
+    v, crowd, gpus = values(), served(CROWD), RUN["chips"]
+    assert crowd.rent and crowd.usd_per_mtok
     rest, whole = f"{v['output_length'] - 1:.1f} × {_digits(v['output_token'], 2)}", f"{v['t_response']:.2f} s"
-    stay = r"t_\mathrm{first}\) \(+\,(O-1)\,t_\mathrm{out}"
-    return [
+    rate, length, prompt = f"{v['request_rate']:.3f}", f"{v['output_length']:.1f}", f"{v['prompt_length']:.1f}"
+    stay, each, rent = r"t_\mathrm{first} + (O-1)\,t_\mathrm{out}", f"X\\,O/{gpus}", crowd.rent.usd_per_chip_hour
+    paid = f"1,000,000 × {gpus} × {rent:.2f} / 3,600 / ({rate} × ({prompt} + {length}))"
+    price, cost = f"price of a million tokens, at ${rent:.2f} per GPU and hour", f"${crowd.usd_per_mtok:.3f}"
+    lines = [
         ("time of a request, \\(T\\)", stay, f"{_digits(v['first_token'], 0)} + {rest}", whole),
-        ("requests per second, \\(X\\)", "N/T", f"{CROWD} / {whole}", significant(v["request_rate"], 3)),
+        ("requests per second, \\(X\\)", "N/T", f"{CROWD} / {whole}", rate),
+        ("tokens per second and GPU", each, f"{rate} × {length} / {gpus}", f"{crowd.tokens_per_s_per_chip:.0f}"),
+        (price, r"\text{rent}/X\,(I+O)", paid, cost),
     ]
+    return by_hand("From a request to the price", lines)
 
 
 MEANINGS = {  # symbols of the running case in the order of the page, with the unit they are shown in
@@ -166,21 +175,16 @@ MEANINGS = {  # symbols of the running case in the order of the page, with the u
     "requests_per_user": "requests of each user",
     "prompt_length": "tokens of a prompt, mean",
     "output_length": "tokens of an answer, mean",
-    "nominal_length": "the longest length drawn",
-    "least_share": "the shortest, divided by the longest",
     "decode_step": "step that only decodes",
     "prompt_step": "step with a prompt in it",
     "prompts_per_step": "prompts that come in during a step",
     "others_prompts": "the same, of others",
     "clumping": "how much more densely prompts come in a clump",
-    "coming": "prompts between two looks at the queue, in a clump",
-    "taken_together": "prompts that a step would take in, if any wait",
-    "prompts_taken": "prompts that it takes in, with the room it has",
+    "prompts_taken": "prompts that share a step",
     "prompt_share": "share of the steps with a prompt",
     "output_token": "time per output token",
     "running_step": "step under way when a prompt comes",
     "held_steps": "steps for which a prompt is held back",
-    "prompt_busy": "load of the queue, divided by the room",
     "t_queue": "wait for other prompts",
     "burst_step": "step full of prompts, at the start",
     "burst_groups": "such steps until every user has one",
@@ -191,7 +195,7 @@ MEANINGS = {  # symbols of the running case in the order of the page, with the u
 
 
 def symbols_table() -> Page:
-    """Every symbol of the running case with its value."""
+    """Every symbol of the running case with its value, folded away."""
     v = values()
     shown = lambda name: (
         f"{v[name]:,.4g}"
@@ -201,7 +205,8 @@ def symbols_table() -> Page:
         else f"{v[name]:.3g} s"
     )
     rows = [[f"\\({latex(notation.symbol(name))}\\)", escape(text), shown(name)] for name, text in MEANINGS.items()]
-    return table("Every symbol of the running case", ("Symbol", "Meaning", "Value"), rows)
+    every = table("Every symbol of the running case", ("Symbol", "Meaning", "Value"), rows)
+    return fold("What does each letter stand for, and what is its value?", every)
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------
@@ -239,7 +244,7 @@ def step_sums() -> dict[str, str]:
     context = eq.mean_context(prompt_length=server.prompt, output_length=server.output)
     loaded = lambda name: plan["decode"][name] * gpus * chip.bandwidth
     sent = plan["decode"]["link_busy"] * chip.scale_up.bytes_per_s / plan["decode"]["collectives"] / CROWD
-    attended = plan["burst"]["prompt_attend"] / plan["at_once"] * gpus * chip.flops("bf16")
+    attended = plan["prompt"]["prompt_attend"] / plan["prompts_taken"] * gpus * chip.flops("bf16")
     memory, compute = (percent(known[f"{name}_efficiency"], 1) for name in ("memory", "compute"))
     together = f"({gpus} × {chip.bandwidth / 1e12:.1f} TB/s) / {memory}"
     rate = lambda format: f"({gpus} × {chip.flops(format) / 1e12:,.0f} TFLOP/s) / {compute}"
@@ -248,12 +253,12 @@ def step_sums() -> dict[str, str]:
     exchanges, latency = f"{plan['decode']['collectives']:.0f}", f"{known['link_latency'] * 1e6:.2f} µs"
     launches = f"{kernels(server.model)} kernels ×"
     common, head = server.layout.common, server.layout.head * chip.flops("fp8") / chip.flops("bf16")
-    counts = ", ".join(f"{plan[name]['answers']:.0f}" for name in ("decode", "prompt", "burst"))
+    counts = ", ".join(f"{plan[name]['answers']:.4g}" for name in ("decode", "prompt"))
     return {
         "loading": f"{loaded('shared_read') / 1e9:.1f} GB / {together}",
         "products": f"2 FLOPs × ({common / 1e9:.1f} billion × tokens + {head / 1e9:.1f} billion × sent)"
         f" / {rate('fp8')}",
-        "cache": f"{CROWD} (at the start {CROWD // 2}) × {context:,.0f} tokens × {each} / {together}",
+        "cache": f"{CROWD} × {context:,.0f} tokens × {each} / {together}",
         "attention": f"{attended / 1e12:.2f} TFLOP a prompt in BF16 / {rate('bf16')}",
         "links": f"{exchanges} × (tokens × {sent / 1e3:.1f} kB / {link} + {latency})",
         "gaps": f"{launches} {known['gap_time'] * 1e6:.2f} µs",
@@ -292,16 +297,15 @@ def parts_table() -> Page:
     sent = [w - max(d, h) for w, d, h in zip(whole, device, launches)]
     rows.append(row("sampling and sending", send, sums["answers"], sent))
     rows.append(row("<strong>the step</strong>", r"t_\mathrm{mixed}", longer, whole))
-    names = ("Decode only", "With a prompt", f"{plan['at_once']} prompts")
+    names = ("Decode only", "With prompts")
     heads = ("Work", *(f"{name}, {each:,.0f} tokens" for name, each in zip(names, tokens.values())), "How")
     return table("Milliseconds of a step", heads, rows)
 
 
 def step_tokens() -> dict[str, float]:
-    """The tokens of each kind of step; when the benchmark starts, half of the users decode already."""
-    v, room = values(), served(CROWD).server.plan["at_once"]
-    length = v["prompt_length"]
-    return {"decode": CROWD, "prompt": CROWD + v["prompts_taken"] * length, "burst": CROWD / 2 + room * length}
+    """The tokens of each kind of step."""
+    v = values()
+    return {"decode": CROWD, "prompt": CROWD + v["prompts_taken"] * v["prompt_length"]}
 
 
 # --- prompts and waits ------------------------------------------------------------------------------------------------
@@ -312,53 +316,70 @@ paragraph = lambda text: f"<p>{text}</p>"
 def clumps() -> Page:
     """How much more densely prompts come in a benchmark, folded away."""
     told = paragraph(
-        "All users start at once, so their answers end at about the same time, and so do all that follow, further and"
-        " further apart. Lengths are drawn between \\(s\\,\\ell\\) and \\(\\ell\\), so the first answers end within"
-        " \\((1-s)\\,\\ell\\) steps. Random differences add up as the root of their number: the \\(k\\)-th answers end"
-        " within \\(\\sqrt{k}\\) times as many. In that window each user sends one prompt. On average one takes a mean"
-        " answer, \\((1+s)\\,\\ell/2\\) steps, so prompts come \\(\\frac{1+s}{2\\,(1-s)\\sqrt{k}}\\) times as densely."
-        " The mean of \\(1/\\sqrt{k}\\) from \\(k=1\\) to \\(w-1\\) is \\(2/(1+\\sqrt{w-1})\\), as an integral."
+        "All users start at once. So their first answers end at about the same time, and so do their second ones and"
+        " all that follow, each time a little further apart. Lengths are drawn between \\(s\\,\\ell\\) and"
+        f" \\(\\ell\\), here {served(CROWD).server.spread} × {CHAT:,} and {CHAT:,}. So the first answers end within"
+        " \\((1-s)\\,\\ell\\) steps. The time at which a user’s \\(j\\)-th answer ends is a sum of \\(j\\) such"
+        " lengths. The spread of a sum grows as the root of the number of its terms, so the \\(j\\)-th answers end"
+        " within \\((1-s)\\,\\ell\\,\\sqrt{j}\\) steps."
     )
-    return fold("Where the clumps come from", told + equation(eq.clumping.latex))
+    dense = paragraph(
+        "Each user sends one prompt in that window. Over a whole run, a user sends one prompt per mean answer, which"
+        " takes \\((1+s)\\,\\ell/2\\) steps. So in the window prompts come"
+        " \\(\\frac{1+s}{2\\,(1-s)\\sqrt{j}}\\) times as densely. The mean of \\(1/\\sqrt{j}\\) from \\(j=1\\) to"
+        " \\(w-1\\) is \\(2/(1+\\sqrt{w-1})\\), if we take an integral for the sum. That gives"
+    )
+    v = values()
+    s = v["least_share"]
+    sum = f"(1 + {s}) / (1 − {s}) / (1 + √{v['requests_per_user'] - 1:.0f}) = {v['clumping']:.2f}"
+    return fold(
+        "Where do the clumps come from?", told + dense + equation(eq.clumping.latex) + paragraph(f"Here: {sum}.")
+    )
 
 
-def engines() -> Page:
-    """What other engines and mixtures of experts change, folded away."""
+def taken() -> Page:
+    """Prompts that share a step, by what comes in a clump."""
+    rate = sympy.Mul(notation.symbol("clumping"), notation.symbol("prompts_per_step"), evaluate=False)
+    return equation(f"g &= {latex(eq.taken_together.expr.xreplace({eq.coming: rate}))}")
+
+
+def running() -> Page:
+    """The step under way when a prompt comes."""
+    share, as_written = notation.symbol("clumping") * eq.prompt_share, {"evaluate": False}
+    short = sympy.Mul(sympy.Add(1, -share, **as_written), eq.decode_step, **as_written)
+    mean = sympy.Add(short, sympy.Mul(share, eq.prompt_step, **as_written), **as_written)
+    assert (mean - eq.mixed_token.typed.xreplace({eq.prompt_share: share})).simplify() == 0
+    return equation(f"{latex(eq.running_step)} &= {notation.typeset(mean)}")
+
+
+def experts() -> Page:
+    """What a mixture of experts changes in a step, folded away."""
+    places, tokens, moe = 8, CROWD, catalogue.model("deepseek-r1").moe
+    assert moe is not None
+    mean = tokens * moe.active / places
+    most = eq.busiest(places=places, mean_load=mean, spread_load=mean * (1 - 1 / places))
     told = [
         paragraph(
-            "<strong>Stalled decoding.</strong> SGLang’s default stops decoding while it processes prompts. A token"
-            " then costs a step, and its share of everybody’s prompts:"
+            "<strong>Half-empty tiles.</strong> A router sends each of \\(T_\\mathrm{step}\\) tokens to \\(k\\) of"
+            " \\(n_\\mathrm{exp}\\) experts. Tensor cores multiply whole tiles of \\(n_\\mathrm{tile}\\) rows, and the"
+            " last tile of an expert is half empty on average. So every expert that some token chose, a share"
+            " \\(c_\\mathrm{touched}\\) of them, multiplies half a tile of empty rows:"
         ),
-        equation(eq.stalled_token.latex),
+        equation(eq.padded_rows.latex),
         paragraph(
-            "<strong>Memory.</strong> What the weights leave of the engine’s share \\(x_\\mathrm{room}\\) of the memory"
-            " holds sequences, each with its prompt and, on average, half of its answer:"
-        ),
-        equation(eq.mean_context.latex),
-        equation(eq.held_sequences.latex),
-        paragraph(held_sum()),
-        paragraph(
-            "<strong>Experts.</strong> All \\(n_\\mathrm{places}\\) GPUs wait for the one with the largest load"
-            " \\(x\\). Each of \\(T_\\mathrm{step}\\) tokens chooses \\(k\\) of \\(n_\\mathrm{exp}\\) experts, and a"
-            " share \\(c_\\mathrm{touched}\\) is chosen at all. Tensor cores multiply whole tiles of"
-            " \\(m_\\mathrm{tile}\\) rows, so each of these pays for half an empty tile. Real routers are less fair"
-            " than independent draws, which is one reason why mixtures have larger errors."
+            "<strong>The busiest GPU.</strong> If the experts are dealt out over \\(n_\\mathrm{places}\\) GPUs, all"
+            " wait for the one with the largest load \\(x\\), which is tokens, or experts to load. Suppose that loads"
+            " are independent and normal, with mean \\(\\bar{x}\\) and variance \\(\\mathrm{Var}\\,x\\). Then the"
+            " largest is, with Euler’s constant \\(\\gamma\\) = 0.577,"
         ),
         equation(eq.busiest.latex),
-        equation(eq.padded_rows.latex),
+        paragraph(
+            f"For {tokens} tokens that choose {moe.active} experts each, dealt out over {places} GPUs, that is"
+            f" {significant(most, 3)} times the mean of {mean:.0f}. Real routers are less fair than independent draws,"
+            " which is one reason why mixtures have larger errors."
+        ),
     ]
-    return fold("Other engines, full memory, and mixtures of experts", "".join(told))
-
-
-def held_sum() -> str:
-    """The running case's sequences in memory, as a sum."""
-    server = served(CROWD).server
-    context = eq.mean_context(prompt_length=server.prompt, output_length=server.output)
-    each, held = server.layout.cache_per_chip(1, context, server.cache), sum(server.weights_per_chip.values())
-    sum_ = (
-        f"({server.settings.room} × {server.chip.hbm_bytes / 1e9:.0f} GB − {held / 1e9:.1f} GB) / {each / 1e6:.1f} MB"
-    )
-    return f"On our server that is {sum_} = {server.fits:,.0f}. (A table of embeddings counts among the weights.)"
+    return fold("What if the model is a mixture of experts?", "".join(told))
 
 
 def first_lines() -> list[sympy.Expr]:
@@ -381,30 +402,29 @@ def first_token() -> Page:
 def queue() -> Page:
     """The wait for other prompts, derived and held against the simulation, folded away."""
     derived = paragraph(
-        "Suppose that steps take in one prompt at a time, and that prompts come at random and keep the engine busy"
-        " for a share \\(\\rho\\) of the time. With the chance \\(\\rho\\) you find one in work, half done on average."
-        " Ahead of you are also those that came during one mean wait, each second of which brings work for"
-        " \\(\\rho\\) seconds. So \\(t_\\mathrm{queue} = \\rho\\,t_\\mathrm{pre}/2 + \\rho\\,t_\\mathrm{queue}\\), or"
+        "Suppose that a step takes in one prompt, that prompts come at random, and that they keep the engine busy for"
+        " a share \\(\\rho\\) of the time. With the chance \\(\\rho\\) you find one in work, half done on average. And"
+        " you wait for those that came before you and are not in work yet: by Little’s law \\(X\\,t_\\mathrm{queue}\\)"
+        " of them, each for \\(t_\\mathrm{pre}\\), where \\(X\\,t_\\mathrm{pre}\\) is \\(\\rho\\). So"
+        " \\(t_\\mathrm{queue} = \\rho\\,t_\\mathrm{pre}/2 + \\rho\\,t_\\mathrm{queue}\\), or"
     )
-    load = paragraph(
-        "For \\(\\rho\\) we count only what prompts add to their steps, and divide by the room:"
-        " \\(\\rho = p\\,(t_\\mathrm{pre}-t_\\mathrm{dec})/(\\text{room} \\cdot t_\\mathrm{out})\\). That is a choice."
-        " The simulation agrees only in the first line:"
+    v = values()
+    room = served(CROWD).server.plan["at_once"]
+    load = f"{v['prompt_share']:.4f} × ({_digits(v['prompt_step'])} − {_digits(v['decode_step'])})"
+    told = paragraph(
+        "For \\(\\rho\\) we count only what prompts add to a step, and divide by the room for them:"
+        f" {load} / {_digits(v['output_token'])} / {room} = {v['prompt_busy']:.3f}. That is a choice. It agrees with"
+        " the simulation where a step has room for one prompt and answers are long:"
     )
-    return fold(
-        "How the queue is estimated, and how badly", derived + equation(eq.queue_time.latex) + load + queue_table()
-    )
-
-
-def queue_table() -> Page:
-    """The wait for other prompts, by formula and in the simulation, for several sizes of a step."""
     rows = [
         [f"{room} prompt{'s' * (room > 1)}, answers up to {output:,}", *map(_digits, queued(output, room))]
-        for output in (CHAT, SHORT)
-        for room in ROOMS
+        for output, room in QUEUES
     ]
     heads = ("Room in a step", "Formula", "Simulation")
-    return table("Wait for other prompts in ms", heads, rows)
+    worked = table("Wait for other prompts in ms", heads, rows)
+    return fold(
+        "What if more prompts wait than a step has room for?", derived + equation(eq.queue_time.latex) + told + worked
+    )
 
 
 def changes_table() -> Page:
@@ -454,17 +474,29 @@ def meanings() -> Page:
     return table("The six constants", ("Symbol", "What it is", "Where you see it", "Running case"), rows)
 
 
-def constants_table() -> Page:
-    """The constants by engine, chip and model, folded away."""
+def fitting() -> Page:
+    """How the constants are fitted, and their values by engine, chip and model, folded away."""
     symbols = [f"\\({latex(notation.symbol(name))}\\)" for name in FITTED]
     servers = {(run.server.model.name, run.server.engine, run.server.chip.id): run.factors for run in runs()}
     rows = []
     for (model, engine, chip), factors in sorted(servers.items()):
         found = constants_of(FACTORS, factors)
         rows.append([f"{model}, {ENGINES[engine]}, {chip.upper()}", *(_constant(name, found[name]) for name in FITTED)])
+    how = paragraph(
+        f"The runs cover only {len(MEASURED)} combinations of an engine, a GPU and a kind of model. To say something"
+        " about all the others, we fit all runs together. Each constant is one value for all servers, times a factor"
+        " for each group that the server belongs to: its kind of model, its model, its engine, its generation of GPU,"
+        " and its engine together with each of the other three. A group without runs has the factor one."
+    )
+    price = paragraph(
+        "A factor that moves away from one costs the fit something: a move by"
+        f" {percent(FITTED['gap_time'].ease)} costs as much as an error of {percent(SOFT)} in one run. The time"
+        " before a request’s first step may move twice as far at that price, because engines differ most in it. The"
+        " time to launch a kernel is a property of the CPU, so it has no factors."
+    )
     note = paragraph("A value at the limit of 95% is a warning: the formula would like the memory to be faster still.")
     fitted = table("Constants of engines under load", ("Model, engine, chip", *symbols), rows)
-    return fold("The constants of every engine, GPU and model that was fitted", fitted + note)
+    return fold("How are they fitted, and what comes out for each engine?", how + price + fitted + note)
 
 
 TRUST = {  # kind of model and group of slices: what is new to the constants, and a verdict
@@ -505,11 +537,19 @@ def _both(what: str, kind: str, name: str) -> str:
     return f"{percent(over(what, kind)[f'{name}_token'])} ({percent(worst)})"
 
 
+def _slice(each: Slice) -> str:
+    """What was held out, in words."""
+    if each.what == "chips":
+        return each.held.replace("chip", "GPU")
+    engine, *chip = each.held.removesuffix(f", {each.kind}").split(" on ")
+    return " on ".join([ENGINES.get(engine, engine), *map(str.upper, chip)])
+
+
 def slices_table() -> Page:
     """Every slice that was held out, folded away."""
     rows = [
         [
-            each.held.replace("chip", "GPU") if each.what == "chips" else each.held.removesuffix(f", {each.kind}"),
+            _slice(each),
             KINDS[each.kind],
             str(each.rows),
             percent(each.output),
