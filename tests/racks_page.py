@@ -14,7 +14,6 @@ QUOTED = {
     "256": "experts of DeepSeek-V3's configuration",
     "32": "tokens of DeepSeek's example, section 2.3.2 of its paper",
     "7,000": "the width in it",
-    "61": "layers in it",
     "18": "NVLink ports of a Blackwell GPU; the rack's ratio of bandwidths",
     "4": "racks of a table",
     "2": "racks of a table; dies of a Blackwell package; a ratio of two racks",

@@ -78,6 +78,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "step_two": ms(two[2]),
         "step_fixed": ms(fixed[2]),
         "step_longer": f"{two[2] / one[2]:.1f}",
+        # bytes at 269 of 450 GB/s
+        "longer_reached": f"{(two[2] + two[1] * (450 / 269 - 1)) / (one[2] + one[1] * (450 / 269 - 1)):.1f}",
         "rate_one": f"{round(32 / one[2], -1):,.0f}",
         "rate_two": f"{round(32 / two[2], -1):,.0f}",
         "rate_fixed": f"{round(16 / fixed[2], -1):,.0f}",
@@ -94,6 +96,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "free_4": f"{4 / 3:.2f}",
         "fixed_free_2": f"{2 * 2 / 1:g}",
         "fixed_free_4": f"{4 * 4 / 3:.2f}",
+        "fixed_free_8": f"{64 / 7:.1f}",
         "blackwell_dies": "144",
         "h100_ratio": "9",
         "gb200_ratio": "18",

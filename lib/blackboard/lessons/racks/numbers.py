@@ -248,6 +248,7 @@ def boundary() -> dict[str, str]:
     spread["slower_18"] = spread.pop("slower_18_2")
     return spread | {
         "slower": f"{slow(2, LECTURE_RATIO):g}",
+        "fixed_free_8": f"{8 * eq.ratio_hurts(racks=8):.1f}",
         "h100_ratio": f"{ratio('h100-sxm'):g}",
         "gb200_ratio": f"{here:g}",
         "h800_ratio": f"{ratio('h800'):g}",
@@ -326,15 +327,33 @@ def modelled(name: str, rows: list[tuple[float, float]], rate: float, count: int
 SHOWN = (1, 64, 1_024)  # tokens per GPU of the dispatches that the page's table shows
 
 
+def by_kind() -> dict[str, list]:
+    """The measured exchanges of each kind."""
+    rows = measured_exchanges()
+    return {name: [row for row in rows if row.name == name] for name in dict.fromkeys(row.name for row in rows)}
+
+
+def dispatch_line() -> tuple[float, float]:
+    """Latency of DeepEP's dispatch, s, and the share of a link's rate that it reaches."""
+    sizes = [(row.bytes_per_chip, row.measured) for row in by_kind()["DeepEP dispatch"]]
+    return line(sizes, 7 / 8, chip("h200").scale_up.bytes_per_s)
+
+
+def reached_longer() -> float:
+    """How many times as long a step takes on two racks as on one, if both networks give the share that was measured."""
+    _, share = dispatch_line()
+    one, two = (part._replace(sending=part.sending / share).in_turn for part in (parts()["one"], parts()["two"]))
+    return two / one
+
+
 def measured() -> dict[str, str]:
     """How far measured exchanges lie above the formula, and what latency and efficiency explain."""
-    rows = measured_exchanges()
-    names = list(dict.fromkeys(row.name for row in rows))
-    of = {name: [row for row in rows if row.name == name] for name in names}
+    of = by_kind()
+    names = list(of)
     inner = [row for name in names for row in of[name][1:-2]]  # the rows that fixed neither latency nor efficiency
     off = [row.modelled / row.measured - 1 for row in inner]
     beta, short = chip("h200").scale_up.bytes_per_s, [of[name][0].measured for name in names]
-    latency, efficiency = line([(row.bytes_per_chip, row.measured) for row in of["DeepEP dispatch"]], 7 / 8, beta)
+    latency, efficiency = dispatch_line()
     half = eq.half_message(start_time=latency, scale_up=efficiency * beta, chips=8)
     exchanges = 2 * moe_layers()
     latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
@@ -345,6 +364,7 @@ def measured() -> dict[str, str]:
         "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),
         "reached_share": f"{efficiency:.0%}",
+        "longer_reached": significant(reached_longer(), 2),
         "short_range": f"{min(short) * 1e6:.1f} to {max(short) * 1e6:.1f} µs",
         "waits_range": f"{exchanges * min(short) * 1e3:.2f} to {exchanges * max(short) * 1e3:.2f} ms",
         "half_message": pretty(half, "byte", 2),
