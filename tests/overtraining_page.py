@@ -37,8 +37,8 @@ CHARTS = {
         SHARES,
         (
             {"decode_efficiency": 0.05, "rl_flop": 8},
-            {"world_rate_exponent": 9.699},
-            {"pretrain_tokens_exponent": 12.001, "family": 20},
+            {"inference_tokens_exponent": 15.601},
+            {"pretrain_tokens_exponent": 12.001, "n_active_exponent": 12.0},
         ),
     ),
     "size_chart": ChartCheck(
@@ -46,7 +46,7 @@ CHARTS = {
         "n_active",
         AT_LOSS,
         (
-            {"law": "Besiroglu"},
+            {"law": "Hoffmann, as printed"},
             {"optimal_exponent": 10, "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1},
             {"optimal_exponent": 12, "inference_tokens_exponent": 11.001},
         ),

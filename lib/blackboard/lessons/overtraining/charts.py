@@ -340,7 +340,7 @@ def _size_lines() -> tuple[str, ...]:
         f"'serving ' + {marks.counted('inference_tokens')} + ' tokens at η = ' +"
         f" {marks.said('decode_efficiency', '.2f')} + ':'"
     )
-    found = f"'least (dot): ' + {marks.counted('best')} + ' on ' + {marks.counted('best_tokens')} + ','"
+    found = f"'least (dot): ' + {marks.counted('best')} + ' on ' + {marks.counted('best_tokens')}"
     percent_of = lambda share: f"{marks.said(f'100 * ({share})', '.0f')} + '%'"
     what = (
         f"{marks.said('best_tokens / best', ',.2r')} + ' each; ' + {percent_of('best_training / best_sum')} + '"

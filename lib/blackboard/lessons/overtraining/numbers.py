@@ -160,7 +160,7 @@ def tokens() -> dict[str, str]:
     return {
         "seconds": f"{BOARD['lifetime'] / 1e6:.2f} million seconds",
         "served": trillion(served),
-        "chinchilla": trillion(eq.chinchilla_tokens(BOARD)),
+        "chinchilla": f"{eq.chinchilla_tokens(BOARD) / 1e12:g} trillion",
         "over": f"{over(served):.0f}",
         "over_rounded": f"{over(ROUNDED):.0f}",
         "over_rumour": f"{over(RUMOUR):.0f}",
@@ -216,8 +216,8 @@ def other_fits() -> dict[str, str]:
     found: dict[str, str] = {}
     for key, fit in {**FITS, "tex": "Hoffmann, TeX source", "sardana": "Sardana"}.items():
         row = best(fit)
+        found |= {} if key == "sardana" else {f"own_{key}": f"{per_size(fit):.0f}"}
         found |= {
-            f"own_{key}": f"{per_size(fit):.0f}",
             f"size_{key}": f"{row.n_active / 1e9:.0f} billion",
             f"data_{key}": f"{significant(row.tokens / 1e12, 2)} trillion",
             f"lost_{key}": f"{equal_over(fit) - 1:.0%}",
@@ -232,13 +232,9 @@ def optimum() -> dict[str, str]:
     own, found, same = (law("Sardana"), as_good("Sardana", size)), best(), equal()
     large = simulation.trained(BOARD["n_active"], as_good(FIT), ROUNDED, law(FIT), ETA)
     little, much = best(served=ROUNDED / 100), found
-    billion, trillion = (
-        lambda x, unit=unit, word=word: f"{x / unit:.0f} {word}"
-        for unit, word in ((1e9, "billion"), (1e12, "trillion"))
-    )
+    billion = lambda size: f"{size / 1e9:.0f} billion"
     return {
         "best_size": billion(found.n_active),
-        "best_tokens": trillion(found.tokens),
         "best_over": significant(found.tokens_per_param / PRESCRIBED, 2),
         "best_dearer": significant(found.training / large.training, 2),
         "best_saved": f"{found.total / large.total:.0%}",
@@ -251,8 +247,7 @@ def optimum() -> dict[str, str]:
         "table_most": f"{max(paper):.0f}",
         "sardana_size": f"{simulation.best(own[1], served, own[0]).n_active / 1e9:.1f} billion",
         "sardana_saved": f"{simulation.saving(own[1], served, own[0]):.0%}",
-        "same_hoffmann": f"{eq.best_tokens(law(), n_active=BOARD['n_active']) / 1e12:.1f} trillion",
-        "same_besiroglu": f"{large.tokens / 1e12:.1f} trillion",
+        "plain_tokens": f"{large.tokens / 1e12:.2f} trillion",
     }
 
 
@@ -315,12 +310,12 @@ def meta() -> dict[str, str]:
         own, large = llama(fit)
         found |= {
             f"meta_size_{key}": f"{large.n_active / 1e9:.0f} billion",
-            f"meta_tokens_{key}": f"{significant(large.tokens / 1e12, 2)} trillion",
             f"meta_even_{key}": f"{significant(breaks_even(own, large) / 1e12, 2)} trillion",
         }
     own, large = llama(FIT)
     ratio = eq.inference_over_training(law(FIT), n_active=own.n_active, pretrain_tokens=own.tokens)
     return found | {
+        "meta_tokens_besiroglu": f"{significant(large.tokens / 1e12, 2)} trillion",
         "meta_dearer": significant(own.training / large.training, 2),
         "meta_cheaper": f"{own.n_active / large.n_active:.0%}",
         "meta_best": f"{ratio * 3 * ETA * own.tokens / 1e12:.0f} trillion",
@@ -446,13 +441,10 @@ def models_placed() -> dict[str, str]:
         "tokens_8": f"{small.tokens / 1e12:.0f} trillion",
         "large": pretty(LARGE, "parameter"),
         "large_name": large.name,
-        "large_times": times(large.name),
         "times_v3": times("DeepSeek-V3"),
         "times_v3_total": times("DeepSeek-V3", "per_total"),
         "times_8": times("Llama 3.1 8B"),
-        "most_name": most.name,
         "most_times": significant(most.per_active / PRESCRIBED, 2),
-        "least_name": least.name,
         "least_times": significant(least.per_active / PRESCRIBED, 1),
     }
 
