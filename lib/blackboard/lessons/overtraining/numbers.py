@@ -51,7 +51,7 @@ EXAMPLE: dict[str, Any] = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with
 # --- fits and models --------------------------------------------------------------------------------------------------
 
 
-def law(name: str = FITS["hoffmann"]) -> dict[str, float]:
+def law(name: str = FIT) -> dict[str, float]:
     """The constants of a published fit, by notation name."""
     return scaling_law(name)
 
