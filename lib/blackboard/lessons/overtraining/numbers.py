@@ -284,6 +284,7 @@ def told(row: simulation.Trained) -> list[str]:
     ]
 
 
+CURRENCY = "bills in 10²⁴ FLOPs at the rate of training"
 BILLS = ("trained on", "training", "serving", "both")
 
 
@@ -292,7 +293,7 @@ def two_models_table() -> Page:
     large = simulation.trained(BOARD["n_active"], as_good(FIT), ROUNDED, law(FIT), ETA)
     named = {"best for its training": large, "cheapest over its life": best()}
     rows = [[name, *told(row)] for name, row in named.items()]
-    return table("Two equally good models; bills in 10²⁴ FLOPs", ("Model", "parameters", *BILLS), rows)
+    return table(f"Two equally good models; {CURRENCY}", ("Model", "parameters", *BILLS), rows)
 
 
 def sizes_table() -> Page:
@@ -300,7 +301,7 @@ def sizes_table() -> Page:
     rows = [told(simulation.trained(size, as_good(FIT), ROUNDED, law(FIT), ETA)) for size in SIZES]
     rows += [[f"{size} (least)", *rest] for size, *rest in [told(best())]]
     rows += [[f"{size} (equal)", *rest] for size, *rest in [told(equal())]]
-    return table("Five equally good models; bills in 10²⁴ FLOPs", ("Parameters", *BILLS), rows)
+    return table(f"Five equally good models; {CURRENCY}", ("Parameters", *BILLS), rows)
 
 
 def meta() -> dict[str, str]:
