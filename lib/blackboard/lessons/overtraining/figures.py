@@ -195,8 +195,8 @@ def meta() -> Drawing:
         bill = spent(row, served) / 1e24
         axes.plot(served / TRILLION, bill, color=COLOURS[colour], lw=2.5)
         axes.plot(0, bill[0], "o", color=COLOURS[colour], ms=7, clip_on=False, zorder=4)
-        said, up = f"training {significant(bill[0], 2)}", 20 if row is small else -3
-        beside(axes, said, (0, bill[0]), (14, up), colour, va="center")
+        said, up = f"training {significant(bill[0], 2)}", 24 if row is small else -3
+        beside(axes, said, (0, bill[0]), (8, up), colour, va="center")
         ends.append((bill[-1], name, colour))
     axes.plot(even / TRILLION, spent(small, even) / 1e24, "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5)
     point(axes, (even / TRILLION, spent(small, even) / 1e24), f"equal at\n{_counted(even)}", (0.45, 0.8))

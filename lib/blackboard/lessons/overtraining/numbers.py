@@ -284,16 +284,15 @@ def told(row: simulation.Trained) -> list[str]:
     ]
 
 
-CURRENCY = "bills in 10²⁴ FLOPs at the rate of training"
-BILLS = ("trained on", "training", "serving", "both")
+BILLS = ("tokens", "training", "serving", "both")
+CURRENCY = "Bills in 10²⁴ FLOPs at training’s rate"
 
 
 def two_models_table() -> Page:
     """Two models that are equally good: the best for its training budget, and the cheapest over its life."""
     large = simulation.trained(BOARD["n_active"], as_good(FIT), ROUNDED, law(FIT), ETA)
-    named = {"best for its training": large, "cheapest over its life": best()}
-    rows = [[name, *told(row)] for name, row in named.items()]
-    return table(f"Two equally good models; {CURRENCY}", ("Model", "parameters", *BILLS), rows)
+    heads = ("Two equally good models", "best for its training", "cheapest over its life")
+    return table(CURRENCY, heads, zip(("parameters", *BILLS), told(large), told(best()), strict=True))
 
 
 def sizes_table() -> Page:
@@ -301,7 +300,7 @@ def sizes_table() -> Page:
     rows = [told(simulation.trained(size, as_good(FIT), ROUNDED, law(FIT), ETA)) for size in SIZES]
     rows += [[f"{size} (least)", *rest] for size, *rest in [told(best())]]
     rows += [[f"{size} (equal)", *rest] for size, *rest in [told(equal())]]
-    return table(f"Five equally good models; {CURRENCY}", ("Parameters", *BILLS), rows)
+    return table(CURRENCY, ("Size", *BILLS), rows)
 
 
 def meta() -> dict[str, str]:
@@ -461,7 +460,6 @@ def with_kv() -> dict[str, str]:
         out |= {
             f"kv_flop_{key}": f"{significant(spent[key] / 1e9, 3)} GFLOP",
             f"kv_same_{key}": f"{significant(kv_size(known) / 1e9, 2)} billion",
-            f"kv_size_{key}": f"{significant(net.n_active / 1e9, 3)} billion",
             f"kv_bytes_{key}": f"{known['kv_bytes_per_token']:,.0f}",
         }
     out["kv_cheaper"] = significant(spent["405"] / spent["8"], 2)
