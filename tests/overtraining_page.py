@@ -36,7 +36,7 @@ CHARTS = {
         "inference_tokens",
         SHARES,
         (
-            {"decode_efficiency": 0.05, "rl_flop": 8},
+            {"worse": 20, "rl_flop": 8},
             {"inference_tokens_exponent": 15.601},
             {"pretrain_tokens_exponent": 12.001, "n_active_exponent": 12.0},
         ),
@@ -47,7 +47,7 @@ CHARTS = {
         AT_LOSS,
         (
             {"law": "Hoffmann, as printed"},
-            {"optimal_exponent": 10, "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1},
+            {"optimal_exponent": 10, "inference_tokens_exponent": 16.001, "worse": 10},
             {"optimal_exponent": 12, "inference_tokens_exponent": 11.001},
         ),
     ),

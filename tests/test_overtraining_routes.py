@@ -302,7 +302,7 @@ def test_sardanas_example():
     "moves",
     [
         {},
-        {"law": "Hoffmann, as printed", "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1},
+        {"law": "Hoffmann, as printed", "inference_tokens_exponent": 16.001, "worse": 10},
         {"optimal_exponent": 10},
         {"optimal_exponent": 12, "inference_tokens_exponent": 11.001},
     ],
@@ -342,7 +342,7 @@ def moved(chart, moves):
     "moves",
     [
         {},
-        {"law": "Hoffmann, as printed", "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1},
+        {"law": "Hoffmann, as printed", "inference_tokens_exponent": 16.001, "worse": 10},
         {"law": "Sardana", "inference_tokens_exponent": 13.301},
     ],
 )

@@ -37,7 +37,10 @@ PARTS = {
 SHARES = {field: eq.SHARES[name] for name, (field, _) in PARTS.items()}
 SPENT = BOARD | numbers.CARD | {"pretrain_tokens": ROUNDED, "inference_tokens": ROUNDED}
 SPENT |= {"rl_tokens": ROUNDED / eq.rl_coefficient(SPENT)}  # each costs a third
-EFFICIENCY = slider("decode_efficiency", 1 / 12, 1, 1 / 12, SPENT["decode_efficiency"], "efficiency of generating η")
+EFFICIENCY = [  # in steps that a third is one of
+    *slider("worse", 1, 20, 0.5, round(1 / SPENT["decode_efficiency"]), "chips used worse in generating, 1/η"),
+    *derived("decode_efficiency", "1 / worse"),
+]
 
 
 def _spent() -> list[dict]:
@@ -137,7 +140,7 @@ def shares_chart() -> InteractiveChart:
         " rises.",
         "The model’s size does not move the shares, only how far past Chinchilla’s rule its training goes. Halve η: RL"
         f" and serving cost twice as much. Serve ten times as much: serving then takes {more:.0f}%.",
-        primary=("pretrain_tokens", "rl_tokens", "decode_efficiency"),
+        primary=("pretrain_tokens", "rl_tokens", "worse"),
         result=(1,),
     )
 
