@@ -38,7 +38,7 @@ SHARES = {field: eq.SHARES[name] for name, (field, _) in PARTS.items()}
 SPENT = BOARD | numbers.CARD | {"pretrain_tokens": ROUNDED, "inference_tokens": ROUNDED}
 SPENT |= {"rl_tokens": ROUNDED / eq.rl_coefficient(SPENT)}  # each costs a third
 EFFICIENCY = [  # in steps that a third is one of
-    *slider("worse", 1, 20, 0.5, round(1 / SPENT["decode_efficiency"]), "chips used worse in generating, 1/η"),
+    *slider("worse", 1, 20, 0.5, round(1 / SPENT["decode_efficiency"]), "efficiency of generating, as 1/η"),
     *derived("decode_efficiency", "1 / worse"),
 ]
 
