@@ -36,9 +36,9 @@ CHARTS = {
         "inference_tokens",
         SHARES,
         (
-            {"decode_efficiency": 0.05, "rl_flop": 8},
-            {"world_rate_exponent": 9.699},
-            {"pretrain_tokens_exponent": 12.001, "family": 20},
+            {"worse": 20, "rl_flop": 8},
+            {"inference_tokens_exponent": 15.601},
+            {"pretrain_tokens_exponent": 12.001, "n_active_exponent": 12.0},
         ),
     ),
     "size_chart": ChartCheck(
@@ -46,8 +46,8 @@ CHARTS = {
         "n_active",
         AT_LOSS,
         (
-            {"law": "Besiroglu"},
-            {"optimal_exponent": 10, "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1},
+            {"law": "Hoffmann, as printed"},
+            {"optimal_exponent": 10, "inference_tokens_exponent": 16.001, "worse": 10},
             {"optimal_exponent": 12, "inference_tokens_exponent": 11.001},
         ),
     ),

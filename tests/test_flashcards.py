@@ -61,7 +61,7 @@ ORACLES = {  # what an answer must print, by arithmetic that knows no formula of
     ],
     "5.5": [f"{SERVED / 1e12:.0f} trillion"],
     "5.6": [
-        f"{20 * 100e9 / 1e12:.2f} trillion",
+        f"{20 * 100e9 / 1e12:.0f} trillion",
         f"so {200e12 / (20 * 100e9):.0f} times",
         f"{SERVED / 2e12:.0f} times",
         f"give {150e12 / 2e12:.0f}.",

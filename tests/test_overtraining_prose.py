@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lessons import sig, values
 
-from blackboard.catalogue import measurement
+from blackboard.catalogue import measurement, model
 from blackboard.formula import FormulaError
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers
@@ -14,6 +14,7 @@ DAY = 86_400
 
 
 HOFFMANN, BESIROGLU = (1.69, 406.4, 410.7, 0.34, 0.28), (1.8172, 482.01, 2085.43, 0.3478, 0.3658)
+TEX, SARDANA = (1.69, 406.4, 410.7, 0.3392, 0.2849), (1.69, 406.4, 410.7, 0.336, 0.283)
 
 
 def bisected(rises, low, high):
@@ -57,47 +58,48 @@ def equal(floor, a, b, alpha, beta, efficiency=1.0, size=100e9, served=2e14):
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = values("overtraining")
-    *_, h_own = optimum(*HOFFMANN)
-    *_, b_own = optimum(*BESIROGLU)
-    days = 5_328_000 / 87_072
     work, peak = 6 * 37_551_276_032 * 14.8e12, 989e12
-    mfu = work / (2_664_000 * 3600 * peak)
+    days, mfu = 5_328_000 / 87_072, work / (2_664_000 * 3600 * peak)
+    each, cost = 5_328_000 / 14.8e12, 2 * 1.2e26 / (peak * mfu * 3600)
     expected = {
-        "alpha_2": "1.11",
-        "alpha_8": "4.44",
-        "beta": "1.11",
+        "rl_all_2": "1",
+        "rl_all_8": f"{8 * 3 / 6:g}",
+        "rl_apart_2": f"{2 * 3 / 6:g}",
+        "rl_apart_3": f"{(2 * 3 + 1) / 6:.2f}",
+        "rl_apart_8": f"{(2 * 3 + 6) / 6:g}",
+        "rl_tokens": f"{6 * 200 / (3 * 3):.0f} trillion",
+        "beta": f"{2 / 0.3 / 6:.2f}",
         "alpha_card": "1.5",
         "beta_card": "1",
-        "wrong_2": "0.1",
-        "wrong_8": "0.4",
-        "wrong_tokens": "10",
+        "plain_share": f"{2 / 202:.0%}",
         "squared_share": "33%",
         "squared_penalty": f"{2 / (0.5 ** (2 / 3) + 2 ** (1 / 3)) - 1:.1%}",
         "seconds": f"{60 * DAY / 1e6:.2f} million seconds",
         "rule_8": f"{20 * 8.03:.0f} billion",
         "tokens_8": "15 trillion",
         "ds_active": "37.6 billion",
-        "per_alpha_8": "0.225",
-        "rl_whole": f"{8 / 0.3:.0f}",
-        "rl_parts": f"{2 / 0.3 + 6:.0f}",
-        "generated": sig(2 / 0.3),
         "served": f"{50e6 * 60 * DAY / 1e12:.0f} trillion",
-        "chinchilla": "2.00 trillion",
+        "chinchilla": "2 trillion",
         "over": "130",
         "over_rounded": "100",
         "over_rumour": "75",
-        "own_hoffmann": f"{h_own:.0f}",
-        "own_besiroglu": f"{b_own:.0f}",
+        "own_hoffmann": f"{optimum(*HOFFMANN)[3]:.0f}",
+        "own_besiroglu": f"{optimum(*BESIROGLU)[3]:.0f}",
         "sardana_size": "7.0 billion",
         "sardana_saved": "17%",
         "table_least": f"{8e9 / 0.4e9:.0f}",
         "table_most": f"{1.5e12 / 67e9:.0f}",
         "ds_days": f"{days:.0f}",
-        "ds_served": f"{168e9 * days / 1e12:.1f} trillion",
         "ds_written": "168 billion",
         "ds_prefilled": f"{608 - 342} billion",
         "ds_peak": "989 TFLOP/s",
-        "ds_ratio": sig(14.8e12 / (168e9 * days), 3),
+        "ds_each": f"${each * 1e6:.2f}",
+        "ds_alone": f"${87_072 / 168e3:.2f}",
+        "ds_reading": f"${(608 - 342) * 1e9 * each * 2 / 6:,.0f}",
+        "ds_left": f"${87_072 - 266e9 * each / 3:,.0f}",
+        "ds_beside": f"${(87_072 - 266e9 * each / 3) / 168e3:.2f}",
+        "ds_most": sig(87_072 / 168e9 / each),
+        "ds_least": sig((87_072 - 266e9 * each / 3) / 168e9 / each),
         "ds_year": f"{365 / days:.1f}",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
         "ds_mfu": f"{mfu:.0%}",
@@ -106,24 +108,26 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ds_rent": "$2",
         "ds_reported": "39%",
         "whole": "1.2·10²⁶",
-        "ds_eta": sig(168e9 * days / 14.8e12 / 3),
-        "ds_reading": f"{2 * (608 - 342) / (2 * 168 / 0.3):.0%}",
+        "mid_by_rounding": f"{259.2 / 200:.2f}",
         "mid_by_family": sig(10 / 50**0.5, 3),
         "mid_by_beta": sig(2 / 0.3 / 6, 3),
         "large": "100 billion parameters",
         "large_name": "Llama 4 Scout",
-        "large_times": sig(40e12 / 17e9 / 20),
         "least_times": f"{0.78e12 / 540e9 / 20:.2f}",
-        "whole_hours": f"{sig(1.2e26 / (peak * mfu * 3600) / 1e6)} million",
-        "whole_cost": f"${sig(2 * 1.2e26 / (peak * mfu * 3600) / 1e6, 3)} million",
-        "per_served": f"${sig(2 * 1.2e26 / (peak * mfu * 3600) / 200e6)}",
+        "whole_hours": f"{cost / 2e6:.2f} million",
+        "whole_cost": f"${cost / 1e6:.1f} million",
+        "per_served": f"${cost / 200e6:.3f}",
+        "thirds_cost": f"${3 * cost / 1e6:.0f} million",
+        "thirds_served": f"${3 * cost / 200e6:.2f}",
         "kv_intensity": f"{1979 / 3.35:.0f}",
         "kv_bytes_8": f"{32 * 2 * 8 * 128:,}",
         "kv_bytes_405": f"{126 * 2 * 8 * 128:,}",
         "kv_bytes_v3": f"{61 * 576:,}",
-        "kv_8": sig(8192 * 65_536 * 1979 / 3.35 / (2 * 8.03e9)),
-        "kv_v3": sig(8192 * 61 * 576 * 1979 / 3.35 / (2 * 37.55e9)),
-        "kv_405": sig(8192 * 258_048 * 1979 / 3.35 / (2 * 405.9e9)),
+        "kv_flop_8": f"{8192 * 65_536 * 1979 / 3.35 / 1e9:.0f} GFLOP",
+        "kv_same_8": f"{sig(8192 * 65_536 * 1979 / 3.35 / 2e9)} billion",
+        "kv_same_405": f"{sig(8192 * 258_048 * 1979 / 3.35 / 2e9)} billion",
+        "kv_same_v3": f"{sig(8192 * 61 * 576 * 1979 / 3.35 / 2e9)} billion",
+        "kv_cheaper": sig(258_048 / 65_536),
         "times_v3": sig(14.8e12 / 37.55e9 / 20),
         "times_v3_total": sig(14.8e12 / 671e9 / 20),
         "times_8": sig(15e12 / 8.03e9 / 20),
@@ -131,14 +135,64 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert {name: told[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize("row", range(4))
-def test_the_table_of_cheapest_models_agrees_with_a_search(row):
-    fit, efficiency = (HOFFMANN, BESIROGLU)[row // 2], (1.0, 0.3)[row % 2]
-    size, data, share, _ = optimum(*fit, efficiency=efficiency)
-    lost, *_, own = f"{equal(*fit, efficiency) - 1:.1%}", *optimum(*fit, size=size, served=0)
-    by = [f"{sig(data / size / rule)} × {rule:.0f}" for rule in (20, own)]
-    expected = [f"{sig(size / 1e9, 3)} B", f"{sig(data / 1e12, 3)} T", *by, f"{share:.0%}", lost]
-    assert numbers.optima()[row][2:] == expected
+THIRD = 1 / 3  # the page's efficiency, at which a token served costs what a token of training does
+
+
+@pytest.mark.parametrize(
+    ("key", "fit"),
+    [("hoffmann", HOFFMANN), ("tex", TEX), ("sardana", SARDANA), ("besiroglu", BESIROGLU)],
+)
+def test_the_table_of_other_fits_agrees_with_a_search(key, fit):
+    told, (size, data, *_) = values("overtraining"), optimum(*fit, efficiency=THIRD)
+    found = [told[f"{name}_{key}"] for name in ("size", "data", "lost")]
+    assert found == [f"{size / 1e9:.0f} billion", f"{sig(data / 1e12)} trillion", f"{equal(*fit, THIRD) - 1:.0%}"]
+
+
+def test_the_running_case_agrees_with_a_search():
+    """Bills are six FLOPs for each parameter and each token, read or written."""
+    told, (size, data, share, _) = values("overtraining"), optimum(*BESIROGLU, efficiency=THIRD)
+    _, little, *_ = optimum(*BESIROGLU, efficiency=THIRD, served=2e12)
+    plain = 18.11 * 100e9  # tokens of the best-trained model
+    part = lambda size, data: (482.01 / size**0.3478, 2085.43 / data**0.3658)
+    assert told["best_over"] == sig(data / size / 20) and told["best_size"] == f"{size / 1e9:.0f} billion"
+    assert told["best_dearer"] == sig(size * data / (100e9 * plain))
+    assert told["best_saved"] == f"{size * (data + 200e12) / (100e9 * (plain + 200e12)):.0%}"
+    assert told["traffic_tokens"] == sig(data / little) and told["equal_lost"] == "33%"
+    assert (told["cheap_size"], told["cheap_data"]) == tuple(f"{each:.4f}" for each in part(size, data))
+    assert (
+        float(told["cheap_ratio"]) == pytest.approx(200e12 / data, rel=0.01) == pytest.approx(1 / share - 1, rel=0.01)
+    )
+    assert (told["part_size"], told["part_data"]) == tuple(f"{each:.4f}" for each in part(100e9, plain))
+    assert (told["half_size"], told["half_data"]) == tuple(f"{each:.4f}" for each in part(50e9, 4.56e12))
+    assert float(told["part_loss"]) == pytest.approx(1.8172 + sum(part(50e9, 4.56e12)), abs=1e-4)
+    assert told["least_size"] == f"{(482.01 / sum(part(100e9, plain))) ** (1 / 0.3478) / 1e9:.0f} billion"
+    assert told["equal_size"] == "19 billion" and told["equal_over"] == sig(200e12 / 19.03e9 / 20)
+
+
+def test_the_rule_of_the_running_case_trains_on_what_it_serves():
+    same, best = numbers.equal(), numbers.best()
+    assert same.tokens == pytest.approx(200e12) and same.training == pytest.approx(same.inference)
+    assert same.total / best.total == pytest.approx(equal(*BESIROGLU, THIRD), rel=1e-3)
+
+
+@pytest.mark.parametrize(("key", "fit"), [("hoffmann", HOFFMANN), ("besiroglu", BESIROGLU)])
+def test_what_meta_bought_by_trying_sizes(key, fit):
+    """The size that reaches the loss of Llama 3.1 8B with the least training, and where the two lives cost the same."""
+    floor, a, b, alpha, beta = fit
+    told, net = values("overtraining"), model("llama-3.1-8b")
+    own, seen = net.n_active, net.training_tokens
+    left = a / own**alpha + b / seen**beta
+    tokens = lambda n: (b / (left - a / n**alpha)) ** (1 / beta)
+    size = min((n * 1e7 for n in range(1_000, 10_000)), key=lambda n: n * tokens(n))
+    even = (own * seen - size * tokens(size)) / (size - own)  # a token costs as much, written or trained on
+    assert told[f"meta_size_{key}"] == f"{size / 1e9:.0f} billion"
+    assert told[f"meta_even_{key}"] == f"{sig(even / 1e12)} trillion"
+    if key == "besiroglu":
+        assert told["meta_dearer"] == sig(own * seen / (size * tokens(size)))
+        assert told["meta_cheaper"] == f"{own / size:.0%}" and told["meta_tokens_besiroglu"] == "0.65 trillion"
+        cost = lambda n: n * (tokens(n) + 63e12)
+        assert cost(own) == pytest.approx(min(cost(n * 1e7) for n in range(600, 2_000)), rel=1e-4)
+        assert told["meta_best"] == "63 trillion"
 
 
 def test_the_figure_has_every_model_whose_tokens_the_catalogue_knows():

@@ -130,7 +130,8 @@ def _data_and_prices() -> dict[str, str]:
     served = training.balanced_tokens(overtraining.BOARD | overtraining.CARD)
     stepped = catalogue.price(pricing.STEPPED)
     high, low = (f"{pricing_equations.decode_mfu(input_price=1, output_price=ratio):.0%}" for ratio in DEARER)
-    found = overtraining.costs() | overtraining.tokens() | pricing.step_of_price() | pricing.cards() | pricing.places()
+    found = overtraining.card_costs() | overtraining.tokens()
+    found |= pricing.step_of_price() | pricing.cards() | pricing.places()
     return found | {
         "flop": str(forward),
         "backward": str(backward),

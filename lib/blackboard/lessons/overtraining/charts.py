@@ -15,7 +15,7 @@ from blackboard.charts.interactive import InteractiveChart, curve, derived, insi
 from blackboard.formula import Formula
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers, simulation
-from blackboard.lessons.overtraining.numbers import BOARD, GENEROUS, PRESCRIBED, ROUNDED
+from blackboard.lessons.overtraining.numbers import BOARD, PRESCRIBED, ROUNDED
 from blackboard.units import significant
 
 BILLION, TRILLION = 1e9, 1e12
@@ -35,27 +35,24 @@ PARTS = {
     "inference": ("inference", "second"),
 }  # field and colour
 SHARES = {field: eq.SHARES[name] for name, (field, _) in PARTS.items()}
-SPENT = BOARD | {"world_rate": GENEROUS, "family": 10, "rl_flop": numbers.CARD["rl_flop"], "pretrain_tokens": ROUNDED}
-SPENT |= {"rl_tokens": ROUNDED / eq.rl_coefficient(SPENT)}  # RL costs what pre-training costs
-SPENT |= {"inference_tokens": eq.tokens_served(SPENT)}
+SPENT = BOARD | numbers.CARD | {"pretrain_tokens": ROUNDED, "inference_tokens": ROUNDED}
+SPENT |= {"rl_tokens": ROUNDED / eq.rl_coefficient(SPENT)}  # each costs a third
+EFFICIENCY = [  # in steps that a third is one of
+    *slider("worse", 1, 20, 0.5, round(1 / SPENT["decode_efficiency"]), "efficiency of generating, as 1/η"),
+    *derived("decode_efficiency", "1 / worse"),
+]
 
 
 def _spent() -> list[dict]:
-    """Sliders for tokens, efficiencies and traffic, and what follows: tokens served, shares there, and
-    over-training.
-    """
+    """Sliders for tokens, efficiency and size, and what follows: shares, and over-training."""
     return [
         *_around("pretrain_tokens", SPENT["pretrain_tokens"], 2.3, 1.3, "tokens of pre-training"),
         *_around("rl_tokens", SPENT["rl_tokens"], 3.0, 1.5, "tokens of RL"),
         *slider("rl_flop", 2, 8, 0.5, SPENT["rl_flop"], "FLOPs of RL per parameter and token"),
-        *slider("decode_efficiency", 0.05, 1, 0.05, SPENT["decode_efficiency"], "efficiency of generating η"),
-        *_around("world_rate", SPENT["world_rate"], 2.0, 1.0, "traffic (tokens/s)"),
-        *slider("days", 10, 360, 10, SPENT["lifetime"] / numbers.DAY, "lifetime (days)"),
-        *slider("family", 1, 20, 1, SPENT["family"], "models that share the traffic"),
+        *EFFICIENCY,
+        *_around("inference_tokens", SPENT["inference_tokens"], 2.3, 1.3, "tokens served"),
         *_around("n_active", SPENT["n_active"], 2.0, 1.0, "active parameters"),
-        *derived("lifetime", f"days * {numbers.DAY!r}"),
         *derived("prescribed", repr(float(PRESCRIBED))),
-        *derived("inference_tokens", inside(eq.tokens_served, "token")),
         *derived("overtraining", inside(eq.overtraining, "1")),
         *(
             row
@@ -130,20 +127,20 @@ def shares_chart() -> InteractiveChart:
     times = f"{marks.said('overtraining', ',.2r')} + ' × Chinchilla’s {PRESCRIBED}'"
     over = f"{marks.said('pretrain_tokens / n_active', ',.2r')} + ' per parameter, ' + {times}"
     at = {name: f"{100 * eq.SHARES[name](SPENT):.0f}%" for name in PARTS}
-    alone = 100 * eq.SHARES["inference"](SPENT, inference_tokens=eq.tokens_served(SPENT, family=1))
+    more = 100 * eq.SHARES["inference"](SPENT, inference_tokens=10 * ROUNDED)
     return InteractiveChart(
         {**base, "params": _spent(), "layer": layers, "title": marks.title(served, parts, each, over)},
         "Shares of lifetime compute against tokens served",
         "Shares of lifetime compute, 0 to 100%, against tokens served from 100 billion to 200 quadrillion (log"
-        " scale), with sliders for tokens of pre-training and RL, FLOPs of RL, efficiency of generating, traffic,"
-        f" lifetime, models of a family and size. With {SPENT['pretrain_tokens'] / TRILLION:.0f} trillion tokens of"
-        f" pre-training and {SPENT['inference_tokens'] / TRILLION:.0f} trillion served, pre-training takes"
+        " scale), with sliders for tokens of pre-training, RL and serving, FLOPs of RL, efficiency of generating and"
+        f" size. With {SPENT['pretrain_tokens'] / TRILLION:.0f} trillion tokens of pre-training,"
+        f" {SPENT['rl_tokens'] / TRILLION:.0f} trillion of RL and"
+        f" {SPENT['inference_tokens'] / TRILLION:.0f} trillion served, pre-training takes"
         f" {at['pre-training']}, RL {at['RL']}, serving {at['inference']}. The first two fall with traffic and serving"
         " rises.",
         "The model’s size does not move the shares, only how far past Chinchilla’s rule its training goes. Halve η: RL"
-        f" and serving cost twice as much. Give one model the traffic of all {SPENT['family']}: serving then takes"
-        f" {alone:.0f}%.",
-        primary=("pretrain_tokens", "rl_tokens", "decode_efficiency"),
+        f" and serving cost twice as much. Serve ten times as much: serving then takes {more:.0f}%.",
+        primary=("pretrain_tokens", "rl_tokens", "worse"),
         result=(1,),
     )
 
@@ -253,10 +250,10 @@ def _wished() -> list[dict]:
     at_best = lambda formula, unit="1": inside(formula, unit, n_active="best")
     return [
         {"name": "laws", "value": table},
-        *menu("law", LAWS, numbers.FITS["hoffmann"], "fit"),
+        *menu("law", LAWS, numbers.FIT, "fit"),
         *slider("optimal", 10, 12, 0.1, 11, "quality of a best-trained model of this size", base=10),
         *_around("inference_tokens", ROUNDED, 3.3, 1.7, "tokens served"),
-        *slider("decode_efficiency", 0.1, 1, 0.05, 1, "efficiency of generating η"),
+        *EFFICIENCY,
         *(row for name in numbers.LETTERS for row in derived(name, f"laws[law].{name}")),
         *derived("optimal_tokens", inside(eq.best_tokens, "token", n_active="optimal")),
         *derived("loss", inside(eq.law_loss, "1", n_active="optimal", pretrain_tokens="optimal_tokens")),
@@ -346,7 +343,7 @@ def _size_lines() -> tuple[str, ...]:
         f"'serving ' + {marks.counted('inference_tokens')} + ' tokens at η = ' +"
         f" {marks.said('decode_efficiency', '.2f')} + ':'"
     )
-    found = f"'least (dot): ' + {marks.counted('best')} + ' on ' + {marks.counted('best_tokens')} + ','"
+    found = f"'least (dot): ' + {marks.counted('best')} + ' on ' + {marks.counted('best_tokens')}"
     percent_of = lambda share: f"{marks.said(f'100 * ({share})', '.0f')} + '%'"
     what = (
         f"{marks.said('best_tokens / best', ',.2r')} + ' each; ' + {percent_of('best_training / best_sum')} + '"
@@ -392,26 +389,20 @@ def size_chart() -> InteractiveChart:
     ]  # dense at the wall
     base["transform"] += [curve(formula, "n_active", field, "1") for field, formula in CURVES.items()]
     layers = _size_layers(encoding)
-    best, refit, size = (
-        numbers.best(numbers.FITS["hoffmann"]),
-        numbers.best(numbers.FITS["besiroglu"]),
-        BOARD["n_active"],
-    )
-    saved = simulation.saving(numbers.as_good(numbers.FITS["hoffmann"]), ROUNDED, numbers.law())
+    best, other, size = numbers.best(), numbers.best(numbers.FITS["hoffmann"]), BOARD["n_active"]
+    saved = simulation.saving(numbers.as_good(), ROUNDED, numbers.law(numbers.FIT), numbers.ETA)
     return InteractiveChart(
         {**base, "params": _wished(), "layer": layers, "title": marks.title(*_size_lines())},
         "Lifetime cost at equal loss against size",
         f"Lifetime compute at equal loss against size from a billion to {END / TRILLION:.0f} trillion parameters, both"
         " on log scales, in units of the training that is cheapest, with controls for fit, loss, tokens served and"
-        f" efficiency of generating. By Hoffmann’s fit, at the quality of a best-trained {size / BILLION:.0f} billion,"
+        f" efficiency of generating. By Besiroglu’s fit, at the quality of a best-trained {size / BILLION:.0f} billion,"
         f" with {ROUNDED / TRILLION:.0f} trillion tokens served, the least is at {best.n_active / BILLION:.0f} billion"
         f" parameters on {best.tokens / TRILLION:.0f} trillion tokens, {significant(best.tokens_per_param, 2)} for each"
         f" parameter, and saves {100 * saved:.0f}%.",
         "Diamonds: the model that is best for training alone. Dot: the least sum; ring: both costs are equal. Serve"
-        " more, and the least moves left, towards the wall where no data suffices. At η = 1, best-trained"
-        f" {size / BILLION:.0f} billion and {ROUNDED / TRILLION:.0f} trillion served, it is at"
-        f" {refit.n_active / BILLION:.0f} billion by Besiroglu’s fit instead of {best.n_active / BILLION:.0f} by"
-        " Hoffmann’s.",
+        " more, and the least moves left, towards the wall where no data suffices. Hoffmann’s fit, as printed, has it"
+        f" at {other.n_active / BILLION:.0f} billion instead of {best.n_active / BILLION:.0f}.",
         primary=("inference_tokens", "optimal", "law"),
         result=(2, 3),
     )

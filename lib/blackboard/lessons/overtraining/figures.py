@@ -20,12 +20,11 @@ from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.batching.equations import balanced_context
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers, simulation
-from blackboard.lessons.overtraining.numbers import BOARD, FACTOR, FITS, PRESCRIBED, ROUNDED
+from blackboard.lessons.overtraining.numbers import BOARD, FACTOR, FIT, PRESCRIBED, ROUNDED
 from blackboard.units import significant
 
 BILLION, TRILLION = 1e9, 1e12
 SMALL = 10  # points: the least that a phone shows well
-FIT, REFIT = FITS["hoffmann"], FITS["besiroglu"]
 
 
 def _counted(value: float, digits: int = 2) -> str:
@@ -78,7 +77,7 @@ BUDGETS = {"a tenth": 0.1, "Chinchilla's": 1, "ten times": 10}  # of the budget 
 def valleys() -> Drawing:
     """Loss against size at three budgets of training, by the repaired fit: too small, just right, too large."""
     fig, axes = drawing.axes(5.4, 3.8)
-    known = numbers.law(REFIT)
+    known = numbers.law(FIT)
     sizes, each = np.geomspace(1e9, 2e12, 301), []
     for (name, times), colour in zip(BUDGETS.items(), CATEGORIES):
         budget = times * numbers.chinchilla_budget()
@@ -178,69 +177,44 @@ def _balance(axes, powers: dict[str, float]) -> str:
     )
 
 
-POOR = BOARD["decode_efficiency"]
-
-# --- the best size ----------------------------------------------------------------------------------------------------
-
-SERVED = tuple(10 ** (11 + n / 8) for n in range(41))  # tokens
+# --- what Meta bought -------------------------------------------------------------------------------------------------
 
 
-def best_sizes() -> Drawing:
-    """Best size and tokens per parameter against tokens served, by two fits and with and without poor use of the
-    chips.
-    """
-    fig, (above, below) = drawing.axes(5.0, 5.4, rows=2, sharex=True)
-    phrases = [
-        _fitted(above, below, fit, name, colour)
-        for fit, name, colour in ((FIT, "Hoffmann", "first"), (REFIT, "Besiroglu", "second"))
-    ]
-    for axes in (above, below):
-        axes.set(xscale="log", yscale="log", xlim=(1e11, 1e16))
-        axes.axvline(ROUNDED, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-        thousands(axes, "y")
-    above.set(ylim=(13, 130), yticks=[20, 50, 100], ylabel="best size (billions)")
-    below.set(ylim=(5, 1e5), ylabel="tokens per parameter", xlabel="tokens served over a life (log scale)")
-    past = PRESCRIBED * FACTOR
-    below.axhline(past, color=COLOURS["claimed"], lw=1.5, zorder=0)
-    below.text(1.3e11, past, f"the lecture's {FACTOR:.0f} × {PRESCRIBED}", va="bottom")
-    below.axhline(PRESCRIBED, color=COLOURS["muted"], lw=1.2, zorder=0)
-    below.text(9e15, PRESCRIBED, f"Chinchilla's {PRESCRIBED}", va="top", ha="right", color=COLOURS["muted"])
-    above.text(ROUNDED * 1.1, 105, f"the lecture's\n{_counted(ROUNDED, 3)}", va="center")
-    above.set_title(
-        f"quality of a best-trained {BOARD['n_active'] / BILLION:.0f} billion;\nbands: η from 1 (bold) to {POOR:g}",
-        loc="left",
+def meta() -> Drawing:
+    """Lifetime compute against tokens served: Llama 3.1 8B and the model that is as good and best for its training."""
+    fig, axes = drawing.axes(5.0, 3.6)
+    small, large = numbers.llama()
+    even, served = numbers.breaks_even(small, large), np.linspace(0, 10e12, 3)
+    spent = lambda row, tokens: (
+        row.training
+        + eq.inference_compute(n_active=row.n_active, inference_tokens=tokens, decode_efficiency=numbers.ETA)
     )
+    names = {"Llama 3.1 8B": small, f"{large.n_active / BILLION:.0f} billion,\nbest-trained": large}
+    ends = []
+    for (name, row), colour in zip(names.items(), ("first", "third")):
+        bill = spent(row, served) / 1e24
+        axes.plot(served / TRILLION, bill, color=COLOURS[colour], lw=2.5)
+        axes.plot(0, bill[0], "o", color=COLOURS[colour], ms=7, clip_on=False, zorder=4)
+        said, up = f"training {significant(bill[0], 2)}", 24 if row is small else -3
+        beside(axes, said, (0, bill[0]), (8, up), colour, va="center")
+        ends.append((bill[-1], name, colour))
+    axes.plot(even / TRILLION, spent(small, even) / 1e24, "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5)
+    point(axes, (even / TRILLION, spent(small, even) / 1e24), f"equal at\n{_counted(even)}", (0.45, 0.8))
+    axes.set(xlim=(0, 10), ylim=(0, 2.4), xlabel="tokens served (trillions)", ylabel="training + serving (10²⁴ FLOPs)")
+    name_ends(axes, ends)
+    starts = [
+        f"{significant(row.training / 1e24, 2)}·10²⁴ FLOPs for {name}"
+        for name, row in zip(("the 8B", "the other"), (small, large))
+    ]
     return done(
         fig,
-        "fig-best-sizes",
-        "The more tokens a model serves, the smaller it should be, and the further past 20 tokens per parameter it"
-        " should be trained. Two published fits agree on that. On how far, they differ about twofold"
-        " at the lecture's traffic, and more below it.",
-        "Two panels against tokens served from 100 billion to 10 quadrillion (log scale): the size with the least"
-        " lifetime cost, and its tokens of training per parameter, at the loss of a best-trained"
-        f" {BOARD['n_active'] / BILLION:.0f} billion. The size falls and the tokens rise with traffic. With"
-        f" {_counted(ROUNDED, 3)} tokens served: {'; '.join(phrases)}. Lines mark Chinchilla's {PRESCRIBED} and the"
-        f" lecture's {past:,.0f}.",
+        "fig-meta",
+        "Two models that are equally good by our fit. The small one costs more to train and less to serve, so it pays"
+        f" for itself after {_counted(even)} tokens.",
+        "Lifetime compute against tokens served, from 0 to 10 trillion: two straight lines, for Llama 3.1 8B and for"
+        f" the best-trained model of {_counted(large.n_active)} that is as good by our fit. They start at what training"
+        f" costs, {listed(starts)}. The line of the 8B rises more slowly, and they cross at {_counted(even)} tokens.",
     )
-
-
-def _fitted(above, below, fit: str, name: str, colour: str) -> str:
-    """Draw one fit's best sizes and tokens per parameter, as a band between two efficiencies; what it says at the
-    lecture's traffic.
-    """
-    plain, poor = ([numbers.best(fit, served, efficiency) for served in SERVED] for efficiency in (1.0, POOR))
-    for axes, of in ((above, lambda row: row.n_active / BILLION), (below, lambda row: row.tokens_per_param)):
-        edges = [[of(row) for row in rows] for rows in (plain, poor)]
-        axes.fill_between(SERVED, *edges, color=COLOURS[colour], alpha=0.25, lw=0)
-        axes.plot(SERVED, edges[0], color=COLOURS[colour], lw=2.5)
-    place, ha = ((1.5e13, 82), "left") if colour == "first" else ((6e12, 30), "right")
-    above.text(*place, name, color=COLOURS[colour], ha=ha)
-    here = [numbers.best(fit, ROUNDED, efficiency) for efficiency in (1.0, POOR)]
-    size, each = (
-        " to ".join(significant(of(row), 2) for row in here)
-        for of in (lambda r: r.n_active / BILLION, lambda r: r.tokens_per_param)
-    )
-    return f"by {name}'s fit {size} billion with {each} tokens per parameter"
 
 
 # --- public models ----------------------------------------------------------------------------------------------------

@@ -34,6 +34,9 @@ FACTOR = ROUNDED / (PRESCRIBED * BOARD["n_active"])  # the lecture's over-traini
 LARGE = 100e9  # stored parameters, from which on we call a model large
 CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashcards
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
+FIT = FITS["besiroglu"]  # the page's
+ETA = CARD["decode_efficiency"]  # the page's; the lecture says 0.3
+SIZES = (100e9, 50e9, 30e9)  # parameters of the page's table, beside the cheapest and the one with equal costs
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
 SMALL = (
@@ -48,7 +51,7 @@ EXAMPLE: dict[str, Any] = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with
 # --- fits and models --------------------------------------------------------------------------------------------------
 
 
-def law(name: str = FITS["hoffmann"]) -> dict[str, float]:
+def law(name: str = FIT) -> dict[str, float]:
     """The constants of a published fit, by notation name."""
     return scaling_law(name)
 
@@ -109,31 +112,42 @@ def per_size(name: str, n_active: float = BOARD["n_active"]) -> float:
 
 
 def costs() -> dict[str, str]:
-    """Coefficients where costs are equal, and what they are with the inefficiency on the wrong side."""
-    known = BOARD | CARD
-    alpha = lambda flop, eta=BOARD["decode_efficiency"]: eq.rl_coefficient(rl_flop=flop, decode_efficiency=eta)
-    beta = eq.inference_coefficient(decode_efficiency=BOARD["decode_efficiency"])
-    wrong = lambda flop: flop / 6 * BOARD["decode_efficiency"]
-    split = eq.equal_penalty({"rise_power": 2, "fall_power": 1})
+    """What tokens cost at the page's efficiency, and how a rising and a falling cost share their least sum."""
+    rl = lambda flop: eq.rl_coefficient(rl_flop=flop, decode_efficiency=ETA)
+    apart = lambda flop: (2 / ETA + flop - 2) / 6  # if only the generating is done at the efficiency of generating
+    plain, far = eq.chinchilla_tokens(BOARD), ROUNDED
+    return {
+        "beta_card": f"{eq.inference_coefficient(decode_efficiency=ETA):g}",
+        "beta": significant(eq.inference_coefficient(BOARD)),
+        "alpha_card": f"{rl(3):g}",
+        "rl_tokens": f"{ROUNDED / rl(3) / 1e12:.0f} trillion",
+        **{f"rl_all_{flop}": f"{rl(flop):g}" for flop in (2, 8)},
+        **{f"rl_apart_{flop}": f"{apart(flop):.3g}" for flop in (2, 3, 8)},
+        "plain_share": f"{plain / (plain + far):.0%}",
+        **squares(),
+    }
+
+
+def squares() -> dict[str, str]:
+    """Of x² + 1/x: the share of x² where the sum is least, and what it costs to make both parts equal."""
+    powers = {"rise_power": 2, "fall_power": 1}
+    return {
+        "squared_share": f"{eq.rising_share(powers):.0%}",
+        "squared_penalty": f"{eq.equal_penalty(powers) - 1:.1%}",
+    }
+
+
+def card_costs() -> dict[str, str]:
+    """What the lecture's flashcards say of costs, at its own efficiency too."""
+    known, eta = BOARD | CARD, BOARD["decode_efficiency"]
+    alpha = lambda flop: eq.rl_coefficient(rl_flop=flop, decode_efficiency=eta)
     return {
         "alpha_2": significant(alpha(2)),
         "alpha_8": significant(alpha(8)),
-        "beta": significant(beta),
+        "beta": significant(eq.inference_coefficient(BOARD)),
         "alpha_card": f"{eq.rl_coefficient(known):g}",
         "beta_card": f"{eq.inference_coefficient(known):g}",
-        "per_alpha_2": f"{1 / alpha(2):.2g}",
-        "per_alpha_8": f"{1 / alpha(8):.3g}",
-        "per_beta": f"{1 / beta:.2g}",
-        "per_alpha_card": significant(1 / eq.rl_coefficient(known), 2),
-        "per_beta_card": f"{1 / eq.inference_coefficient(known):g}",
-        "generated": significant(2 / BOARD["decode_efficiency"], 2),
-        "wrong_2": significant(wrong(2), 1),
-        "wrong_8": significant(wrong(8), 1),
-        "rl_whole": f"{8 / BOARD['decode_efficiency']:.0f}",
-        "rl_parts": f"{2 / BOARD['decode_efficiency'] + 6:.0f}",
-        "wrong_tokens": f"{1 / wrong(2):.0f}",
-        "squared_share": f"{eq.rising_share(rise_power=2, fall_power=1):.0%}",
-        "squared_penalty": f"{split - 1:.1%}",
+        **squares(),
     }
 
 
@@ -146,14 +160,14 @@ def tokens() -> dict[str, str]:
     return {
         "seconds": f"{BOARD['lifetime'] / 1e6:.2f} million seconds",
         "served": trillion(served),
-        "chinchilla": trillion(eq.chinchilla_tokens(BOARD)),
+        "chinchilla": f"{eq.chinchilla_tokens(BOARD) / 1e12:g} trillion",
         "over": f"{over(served):.0f}",
         "over_rounded": f"{over(ROUNDED):.0f}",
         "over_rumour": f"{over(RUMOUR):.0f}",
         "over_low": significant(far.quantile(0.05), 2),
         "over_mid": significant(far.quantile(0.5), 2),
         "over_high": significant(far.quantile(0.95), 2),
-        "mid_family": significant(middle, 2),
+        "mid_by_rounding": significant(served / ROUNDED, 3),
         "mid_by_family": significant(ten / middle, 3),
         "mid_by_beta": significant(eq.inference_coefficient(BOARD), 3),
     }
@@ -162,104 +176,163 @@ def tokens() -> dict[str, str]:
 # --- the best size at a loss ------------------------------------------------------------------------------------------
 
 
-def as_good(fit: str, n_active: float = BOARD["n_active"]) -> float:
+def as_good(fit: str = FIT, n_active: float = BOARD["n_active"]) -> float:
     """The loss of a model of this size that is trained best, by a published fit."""
     known = law(fit)
     return eq.law_loss(known, n_active=n_active, pretrain_tokens=eq.best_tokens(known, n_active=n_active))
 
 
 @cache
-def best(fit: str, served: float = ROUNDED, efficiency: float = 1.0) -> simulation.Trained:
+def best(fit: str = FIT, served: float = ROUNDED, efficiency: float = ETA) -> simulation.Trained:
     """The model with the least lifetime cost that is as good as the lecture's size trained best, by a published fit."""
     return simulation.best(as_good(fit), served, law(fit), efficiency)
 
 
-def equal_over(fit: str, efficiency: float = 1.0, served: float = ROUNDED) -> float:
-    """Lifetime cost where serving costs what training costs, over the least; the smaller of two such sizes, by
+def smallest(fit: str = FIT) -> float:
+    """The size below which no amount of data makes a model as good, by a published fit."""
+    known = law(fit)
+    return (known["loss_size"] / (as_good(fit) - known["loss_floor"])) ** (1 / known["size_power"])
+
+
+def equal(fit: str = FIT, efficiency: float = ETA, served: float = ROUNDED) -> simulation.Trained:
+    """The model whose serving costs what its training costs, as good as the others; the smaller of two such sizes, by
     bisection.
     """
-    loss, known = as_good(fit), law(fit)
-    at = lambda size: simulation.trained(size, loss, served, known, efficiency)
-    low, high = (
-        (known["loss_size"] / (loss - known["loss_floor"])) ** (1 / known["size_power"]) * 1.001,
-        BOARD["n_active"],
-    )
+    at = lambda size: simulation.trained(size, as_good(fit), served, law(fit), efficiency)
+    low, high = smallest(fit) * 1.001, BOARD["n_active"]
     for _ in range(100):
         middle = (low * high) ** 0.5
         low, high = (middle, high) if at(middle).training > at(middle).inference else (low, middle)
-    return at(low).total / best(fit, served, efficiency).total
+    return at(low)
 
 
-def optima() -> list[list[str]]:
-    """What each fit makes of the lecture's traffic, without and with poor use of the chips: the cells of a table."""
-    rows = []
-    for fit in FITS.values():
-        for efficiency in (1.0, BOARD["decode_efficiency"]):
-            found = best(fit, efficiency=efficiency)
-            own = per_size(fit, found.n_active)
-            cells = [
-                f"{significant(found.n_active / 1e9, 3)} B",
-                f"{significant(found.tokens / 1e12, 3)} T",
-                f"{significant(found.tokens_per_param / PRESCRIBED, 2)} × {PRESCRIBED}",
-                f"{significant(found.tokens_per_param / own, 2)} × {own:.0f}",
-                f"{found.training_share:.0%}",
-                f"{equal_over(fit, efficiency) - 1:.1%}",
-            ]
-            rows.append([html.escape(fit), f"{efficiency:g}", *cells])
-    return rows
+def equal_over(fit: str = FIT, efficiency: float = ETA, served: float = ROUNDED) -> float:
+    """Lifetime cost where serving costs what training costs, over the least."""
+    return equal(fit, efficiency, served).total / best(fit, served, efficiency).total
 
 
-def optima_table() -> Page:
-    """The cheapest model by each fit, and what the rule of equal costs loses against it."""
-    heads = (
-        "Fit",
-        f"\\({latex(symbol('decode_efficiency'))}\\)",
-        "cheapest size",
-        "trained on",
-        f"tokens per parameter, by Chinchilla’s {PRESCRIBED}",
-        "the same, by the fit’s own rule",
-        "training's share",
-        "equal costs lose",
-    )
-    good, much = f"{BOARD['n_active'] / 1e9:.0f} billion", f"{ROUNDED / 1e12:.0f} trillion tokens"
-    caption = f"The cheapest model that is as good as a best-trained {good} and serves {much}"
-    return table(caption, heads, optima())
+def other_fits() -> dict[str, str]:
+    """The cheapest model by each published fit, and what equal costs lose against it."""
+    found: dict[str, str] = {}
+    for key, fit in {**FITS, "tex": "Hoffmann, TeX source", "sardana": "Sardana"}.items():
+        row = best(fit)
+        found |= {} if key == "sardana" else {f"own_{key}": f"{per_size(fit):.0f}"}
+        found |= {
+            f"size_{key}": f"{row.n_active / 1e9:.0f} billion",
+            f"data_{key}": f"{significant(row.tokens / 1e12, 2)} trillion",
+            f"lost_{key}": f"{equal_over(fit) - 1:.0%}",
+        }
+    return found
 
 
 def optimum() -> dict[str, str]:
-    """What the fits prescribe for training alone, and the example of Sardana's paper."""
+    """The running case at its best and at equal costs, and the example of Sardana's paper."""
     paper = [row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()]
     size, served = SARDANA
-    own = law("Sardana"), as_good("Sardana", size)
-    found = {
-        "equal_lost": f"{equal_over(FITS['besiroglu'], BOARD['decode_efficiency']) - 1:.0%}",
+    own, found, same = (law("Sardana"), as_good("Sardana", size)), best(), equal()
+    large = simulation.trained(BOARD["n_active"], as_good(FIT), ROUNDED, law(FIT), ETA)
+    little, much = best(served=ROUNDED / 100), found
+    billion = lambda size: f"{size / 1e9:.0f} billion"
+    return {
+        "best_size": billion(found.n_active),
+        "best_over": significant(found.tokens_per_param / PRESCRIBED, 2),
+        "best_dearer": significant(found.training / large.training, 2),
+        "best_saved": f"{found.total / large.total:.0%}",
+        "equal_lost": f"{equal_over() - 1:.0%}",
+        "equal_size": billion(same.n_active),
+        "equal_over": significant(same.tokens_per_param / PRESCRIBED, 2),
+        "least_size": billion(smallest()),
+        "traffic_tokens": significant(much.tokens / little.tokens, 2),
         "table_least": f"{min(paper):.0f}",
         "table_most": f"{max(paper):.0f}",
         "sardana_size": f"{simulation.best(own[1], served, own[0]).n_active / 1e9:.1f} billion",
         "sardana_saved": f"{simulation.saving(own[1], served, own[0]):.0%}",
+        "plain_tokens": f"{large.tokens / 1e12:.2f} trillion",
     }
-    for key, fit in FITS.items():
-        found[f"own_{key}"] = f"{per_size(fit):.0f}"
-        found[f"same_{key}"] = f"{eq.best_tokens(law(fit), n_active=BOARD['n_active']) / 1e12:.1f} trillion"
-    return found
+
+
+def parts() -> dict[str, str]:
+    """The parts of the loss, worked for the best-trained model, for one of half its size, and for the cheapest."""
+    known, loss = law(FIT), as_good(FIT)
+    of_size = lambda n: known["loss_size"] / n ** known["size_power"]
+    of_data = lambda d: known["loss_data"] / d ** known["data_power"]
+    whole, half, cheap = BOARD["n_active"], BOARD["n_active"] / 2, best()
+    tokens = lambda n: eq.tokens_for_loss(known, n_active=n, loss=loss)
+    ratio = eq.inference_over_training(known, n_active=cheap.n_active, pretrain_tokens=cheap.tokens)
+    return {
+        "part_loss": f"{loss:.4f}",
+        "part_size": f"{of_size(whole):.4f}",
+        "part_data": f"{of_data(tokens(whole)):.4f}",
+        "part_floor": f"{known['loss_floor']:.4f}",
+        "half_size": f"{of_size(half):.4f}",
+        "half_data": f"{of_data(tokens(half)):.4f}",
+        "half_tokens": f"{tokens(half) / 1e12:.2f} trillion",
+        "cheap_size": f"{of_size(cheap.n_active):.4f}",
+        "cheap_data": f"{of_data(cheap.tokens):.4f}",
+        "cheap_r": f"{ratio + 1:.1f}",
+        "cheap_ratio": f"{ratio:.1f}",
+    }
+
+
+def told(row: simulation.Trained) -> list[str]:
+    """A model's size, tokens and bills, as a table prints them."""
+    bills = (row.training, row.inference, row.total)
+    return [
+        f"{row.n_active / 1e9:.4g} B",
+        f"{significant(row.tokens / 1e12, 3)} T",
+        *(significant(flop / 1e24, 3) for flop in bills),
+    ]
+
+
+BILLS = ("tokens", "training", "serving", "both")
+CURRENCY = "Bills in 10²⁴ FLOPs at training’s rate"
 
 
 def two_models_table() -> Page:
     """Two models that are equally good: the best for its training budget, and the cheapest over its life."""
-    fit, efficiency = FITS["besiroglu"], BOARD["decode_efficiency"]
-    large = simulation.trained(BOARD["n_active"], as_good(fit), ROUNDED, law(fit), efficiency)
-    told = lambda flop: f"{significant(flop / 1e24, 2)}"
-    rows = [
-        [
-            name,
-            f"{significant(m.n_active / 1e9, 2)} billion",
-            f"{significant(m.tokens / 1e12, 2)} trillion",
-            *map(told, (m.training, m.inference, m.total)),
-        ]
-        for name, m in (("best for its training", large), ("cheapest over its life", best(fit, efficiency=efficiency)))
-    ]
-    heads = ("Model", "parameters", "trained on", "training", "serving", "both")
-    return table("Two equally good models, with bills in 10²⁴ FLOPs at the rate of training", heads, rows)
+    large = simulation.trained(BOARD["n_active"], as_good(FIT), ROUNDED, law(FIT), ETA)
+    heads = ("Two equally good models", "best for its training", "cheapest over its life")
+    return table(CURRENCY, heads, zip(("parameters", *BILLS), told(large), told(best()), strict=True))
+
+
+def sizes_table() -> Page:
+    """Models that are equally good, from the best for its training to the one whose costs are equal."""
+    rows = [told(simulation.trained(size, as_good(FIT), ROUNDED, law(FIT), ETA)) for size in SIZES]
+    rows += [[f"{size} (least)", *rest] for size, *rest in [told(best())]]
+    rows += [[f"{size} (equal)", *rest] for size, *rest in [told(equal())]]
+    return table(CURRENCY, ("Size", *BILLS), rows)
+
+
+def meta() -> dict[str, str]:
+    """What Llama 3.1 8B saves against the model that reaches the same loss with the least training."""
+    found: dict[str, str] = {}
+    for key, fit in FITS.items():
+        own, large = llama(fit)
+        found |= {
+            f"meta_size_{key}": f"{large.n_active / 1e9:.0f} billion",
+            f"meta_even_{key}": f"{significant(breaks_even(own, large) / 1e12, 2)} trillion",
+        }
+    own, large = llama(FIT)
+    ratio = eq.inference_over_training(law(FIT), n_active=own.n_active, pretrain_tokens=own.tokens)
+    return found | {
+        "meta_tokens_besiroglu": f"{significant(large.tokens / 1e12, 2)} trillion",
+        "meta_dearer": significant(own.training / large.training, 2),
+        "meta_cheaper": f"{own.n_active / large.n_active:.0%}",
+        "meta_best": f"{ratio * 3 * ETA * own.tokens / 1e12:.0f} trillion",
+    }
+
+
+def llama(fit: str = FIT) -> tuple[simulation.Trained, simulation.Trained]:
+    """Llama 3.1 8B, and the model that is as good by a fit and best for its training; both before they serve."""
+    net, known = model("llama-3.1-8b"), law(fit)
+    loss = simulation.loss_of(net.n_active, net.training_tokens, known)
+    return simulation.trained(net.n_active, loss, 0, known), simulation.best(loss, 0, known)
+
+
+def breaks_even(small: simulation.Trained, large: simulation.Trained) -> float:
+    """Tokens served after which the smaller of two equally good models has cost less, training and all."""
+    each = lambda row: eq.inference_compute(n_active=row.n_active, inference_tokens=1, decode_efficiency=ETA)
+    return (small.training - large.training) / (each(large) - each(small))
 
 
 def chinchilla_budget() -> float:
@@ -273,7 +346,7 @@ tokens_of = eq.pretrain_compute.solve("pretrain_tokens")  # what a budget leaves
 
 def valley() -> dict[str, str]:
     """Where the rule of 20 comes from, and how flat the valley is around it."""
-    known, gpt = law(FITS["besiroglu"]), model("gpt-3-175b")
+    known, gpt = law(FIT), model("gpt-3-175b")
     spent = eq.pretrain_compute(n_active=gpt.n_active, pretrain_tokens=gpt.training_tokens)
     ruled, own = math.sqrt(tokens_of(c_pretrain=spent, n_active=1) / PRESCRIBED), chinchilla_budget()
     size = eq.best_size(known, compute_budget=own)
@@ -308,10 +381,10 @@ def money(reached: float, rent: float) -> dict[str, str]:
     cost = hours * rent
     return {
         "whole": f"{whole / 1e26:.1f}·10²⁶",
-        "whole_hours": f"{significant(hours / 1e6, 2)} million",
-        "whole_cost": f"${significant(cost / 1e6, 3)} million",
-        "per_served": f"${significant(cost / ROUNDED * 1e6, 2)}",
-        "thirds_cost": f"${significant(3 * cost / 1e6, 3)} million",
+        "whole_hours": f"{hours / 1e6:.2f} million",
+        "whole_cost": f"${cost / 1e6:.1f} million",
+        "per_served": f"${significant(cost / ROUNDED * 1e6, 3)}",
+        "thirds_cost": f"${3 * cost / 1e6:.0f} million",
         "thirds_served": f"${significant(3 * cost / ROUNDED * 1e6, 3)}",
     }
 
@@ -326,13 +399,19 @@ def deepseek() -> dict[str, str]:
     days = cost["cost_USD"] / day["cost_USD_per_day"]
     prompts = day["input_token_per_day"] - day["cached_input_token_per_day"]  # those that were prefilled
     rent = cost["cost_USD"] / cost["training_GPU_hours"]
-    ratio = net.training_tokens / (days * day["output_token_per_day"])
-    beside_prompts = net.training_tokens - days * prompts / 3  # a prompt's token costs a third of a training token
+    each = cost["cost_USD"] / net.training_tokens  # $ for a token of training
+    read = prompts * each / 3  # a prompt's token goes forward only, and uses the chips as well as training
+    alone, beside = ((day["cost_USD_per_day"] - less) / day["output_token_per_day"] for less in (0, read))
+    million = lambda dollars: f"${dollars * 1e6:.2f}"
     billion = lambda tokens: f"{tokens / 1e9:.0f} billion"
     return money(reached, rent) | {
-        "ds_eta": significant(1 / (3 * ratio), 2),
-        "ds_eta_read": significant(days * day["output_token_per_day"] / (3 * beside_prompts), 2),
-        "ds_reading": f"{BOARD['decode_efficiency'] * prompts / day['output_token_per_day']:.0%}",
+        "ds_each": million(each),
+        "ds_alone": million(alone),
+        "ds_beside": million(beside),
+        "ds_reading": f"${read:,.0f}",
+        "ds_left": f"${day['cost_USD_per_day'] - read:,.0f}",
+        "ds_most": significant(alone / each, 2),
+        "ds_least": significant(beside / each, 2),
         "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
         "ds_active": f"{net.n_active / 1e9:.1f} billion",
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
@@ -343,10 +422,8 @@ def deepseek() -> dict[str, str]:
         "ds_cost": f"${cost['cost_USD'] / 1e6:.2f} million",
         "ds_day": f"${day['cost_USD_per_day']:,.0f}",
         "ds_days": f"{days:.0f}",
-        "ds_served": f"{days * day['output_token_per_day'] / 1e12:.1f} trillion",
         "ds_written": billion(day["output_token_per_day"]),
         "ds_prefilled": billion(prompts),
-        "ds_ratio": significant(ratio, 3),
         "ds_rent": f"${rent:g}",
         "ds_year": significant(YEAR / DAY / days, 2),
     }
@@ -364,13 +441,10 @@ def models_placed() -> dict[str, str]:
         "tokens_8": f"{small.tokens / 1e12:.0f} trillion",
         "large": pretty(LARGE, "parameter"),
         "large_name": large.name,
-        "large_times": times(large.name),
         "times_v3": times("DeepSeek-V3"),
         "times_v3_total": times("DeepSeek-V3", "per_total"),
         "times_8": times("Llama 3.1 8B"),
-        "most_name": most.name,
         "most_times": significant(most.per_active / PRESCRIBED, 2),
-        "least_name": least.name,
         "least_times": significant(least.per_active / PRESCRIBED, 1),
     }
 
@@ -384,9 +458,8 @@ def with_kv() -> dict[str, str]:
         known = net.symbols(kv="fp8") | h100.symbols("fp8") | EXAMPLE
         spent[key], sizes[key] = eq.decode_flop(known), net.n_active
         out |= {
-            f"kv_{key}": significant(eq.decode_flop(known) / eq.decode_flop(known, context=0), 2),
-            f"kv_flop_{key}": f"{significant(eq.decode_flop(known) / 1e9, 2)} GFLOP",
-            f"kv_size_{key}": f"{significant(net.n_active / 1e9, 3)} billion",
+            f"kv_flop_{key}": f"{significant(spent[key] / 1e9, 3)} GFLOP",
+            f"kv_same_{key}": f"{significant(kv_size(known) / 1e9, 2)} billion",
             f"kv_bytes_{key}": f"{known['kv_bytes_per_token']:,.0f}",
         }
     out["kv_cheaper"] = significant(spent["405"] / spent["8"], 2)
@@ -394,6 +467,12 @@ def with_kv() -> dict[str, str]:
     return out | {"kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}", "kv_context": f"{EXAMPLE['context']:,}"}
 
 
+def kv_size(known: dict[str, float]) -> float:
+    """The size whose compute takes as long as loading the cache: smaller models with this cache serve no cheaper."""
+    return eq.decode_flop(known, n_active=1) / 2
+
+
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return valley() | costs() | tokens() | optimum() | deepseek() | models_placed() | with_kv()
+    found = valley() | costs() | tokens() | optimum() | parts() | other_fits()
+    return found | meta() | deepseek() | models_placed() | with_kv()
