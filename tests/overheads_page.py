@@ -24,7 +24,6 @@ QUOTED = {
     "4,096": "tokens of a prefill",
     "72": "GPUs of SGLang's nine nodes, chips of the rack",
     "32": "tokens a GPU of SGLang's loss",
-    "0.73": "of the tokens, which that loss leaves",
     "256": "and of its gain",
     "20": "multiprocessors that DeepSeek gave to sending, its report",
     "132": "of an H800",

@@ -15,7 +15,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     busy = shared + 1547 * gap / 1e3
     sent = 58 * 8 * 7168 * 3 / 50e9 * 1e3  # ms of a token at a network card
     load, cached = 26.305 / 3.35, 2000 * 70_272 / 3.35e12 * 1e3  # ms of a GPU's weights, and of a token's cache
-    missing = (load + 32 * (cached + sent)) / 0.73 - (2 * load + 32 * cached)
+    serial, halves = load + 32 * (cached + sent), 2 * load + 32 * cached
+    missing = (serial - 0.73 * halves) / 0.46  # of the kernels: (serial + missing) ÷ (halves + 2 missing) = 0.73
     expected = {
         "llama_bytes": f"{2 * llama / 1e9:.1f} GB",
         "a100_bandwidth": "2.039 TB/s",
@@ -66,7 +67,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "foreseen_32": f"{100 - 100 * 15.58 / 17.05:.1f}% fewer tokens",
         "foreseen_256": f"{100 * 69.68 / 51.09 - 100:.1f}% more tokens",
         "sglang_32": "27% fewer tokens",
-        "halves_cost": f"{missing:.1f} ms",
+        "halves_sum": f"({serial:.2f} + {missing:.2f}) ÷ ({halves:.2f} + {2 * missing:.2f}) = 0.73",
         "halves_each": f"{missing / 1.502:.1f} µs",
         "overlap_later": f"{(load + missing) / sent:.0f}",
         "nvl_faster": f"{900 / 50:.0f}",

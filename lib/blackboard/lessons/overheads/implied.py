@@ -342,13 +342,13 @@ def sglang_measured() -> dict[int, float]:
     return {row["tokens_per_gpu"]: 1 + row["low_gain"] for row in rows}
 
 
-def halves_cost(tokens: float, gain: float) -> float:
-    """Seconds beside a second reading of the weights that halves must cost, for the gain at these tokens a GPU to be
-    no more than this.
+def kernels_lose(tokens: float, gain: float) -> float:
+    """Seconds that the kernels of a step lose, for halves with twice as many kernels to gain just this at so few tokens
+    a GPU that nobody waits for the sending.
     """
     values = sglang() | {"batch": tokens * SGLANG["chips"]}
     values["t_comm"] = racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)
-    return eq.serial_time(values) / gain - eq.overlap_time(values)
+    return (eq.serial_time(values) - gain * eq.overlap_time(values)) / (2 * gain - 1)
 
 
 def in_turn(case: dict[str, float], batch: float) -> tuple[float, float]:

@@ -185,7 +185,13 @@ def overlapping() -> dict[str, str]:
     """Halves of a batch on SGLang's machine, what they cost beside a second loading, and the border on a rack."""
     rack, case = implied.sglang_rack(), implied.sglang()
     few = min(implied.sglang_measured())
-    cost = implied.halves_cost(few, implied.sglang_measured()[few])
+    gain = implied.sglang_measured()[few]
+    cost, ms = implied.kernels_lose(few, gain), lambda seconds: f"{1e3 * seconds:.2f}"
+    values = case | {
+        "batch": few * case["chips"],
+        "t_comm": racks.comm_time(case, tokens_per_chip=few, micro_batches=1),
+    }
+    one, two = eq.serial_time(values), eq.overlap_time(values)
     send = racks.comm_time(case, tokens_per_chip=1, micro_batches=1)
     whole, halves = (row["kernels"] for row in measurement("kernels_per_step").records(model="Qwen3.6-27B"))
     [vllm] = measurement("overlap_thresholds").records(engine="vLLM", phase="decode")
@@ -195,7 +201,7 @@ def overlapping() -> dict[str, str]:
         "nvl_loads_faster": significant(rack["chip_bandwidth"] / case["chip_bandwidth"], 2),
         "nvl_faster": f"{rack['scale_up'] / case['scale_up']:g}",
         "overlap_nvl_chip": significant(eq.batch_overlap(rack) / rack["chips"], 2),
-        "halves_cost": pretty(cost, "s", 2),
+        "halves_sum": f"({ms(one)} + {ms(cost)}) ÷ ({ms(two)} + {ms(2 * cost)}) = {gain:g}",
         "halves_each": pretty(cost / rack["kernels"], "s", 2),
         "overlap_later": significant((step.weight_time(case) + cost) / send, 2),
         "vllm_threshold": f"{vllm['low_tokens']}",
