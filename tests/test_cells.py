@@ -42,3 +42,10 @@ def test_the_last_statement_decides_about_the_source(source, tags):
 def test_no_cell_has_a_head(page):
     """Tags, captions and alt texts are nobody's to type."""
     assert re.findall(r"^```\{code-cell\}(?:.+|\n(?:---|:).*)", page.read_text("utf8"), re.M) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_no_cell_is_lost_in_a_fold(page):
+    """What is read of a page drops a cell between colons without a word."""
+    folds = re.findall(r"^(:{3,})\{(.*?)^\1$", page.read_text("utf8"), re.M | re.S)
+    assert [text for _, text in folds if "```{code-cell}" in text] == []
