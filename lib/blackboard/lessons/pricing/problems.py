@@ -8,7 +8,7 @@ from typing import Any
 from sympy import diff, solve
 from sympy import sqrt as root_of
 
-from blackboard.catalogue import Heads, Latent, PriceCard, chip, measurement, model, price, system, tier
+from blackboard.catalogue import Heads, PriceCard, chip, measurement, model, price, system, tier
 from blackboard.catalogue.prices import Above, TokenPrices
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.pricing import equations as eq
@@ -345,16 +345,6 @@ heads = Quantity(
         f"At two bytes each, ${eq.kv_of_heads.latex}$ =",
     ),
 )
-
-
-def latent_of(net: Any) -> Latent:
-    """The latent attention of a model by its id, or of a made-up one by its layers, heads and cached numbers."""
-    if isinstance(net, str):
-        [group] = model(net).attention
-        assert isinstance(group, Latent)
-        return group
-    layers, heads, latent, position = net
-    return Latent(layers=layers, heads=heads, q_rank=0, kv_rank=latent, nope_dim=128, rope_dim=position, v_dim=128)
 
 
 LATENTS = tuple((layers, heads, *cached) for (layers, heads), cached in product(((52, 64), (56, 96), (58, 128), (60, 64), (62, 96), (64, 128), (66, 64)), ((512, 64), (448, 64), (512, 96), (576, 64))))
