@@ -44,6 +44,21 @@ DRESSING = (
     "quotes",
     "styles",
 )  # tools that shape pages
+# What draws charts, which use a quarter of Vega's modules; what compiles a chart that a lab has made. vl-convert, whose
+# version the lock names, holds these versions and no others.
+VEGA = {
+    "vega.js": """
+import { View } from "/npm/vega-view@6.1.0/+esm";
+import { parse } from "/npm/vega-parser@7.1.0/+esm";
+import { transforms } from "/npm/vega-dataflow@6.1.0/+esm";
+import * as ofData from "/npm/vega-transforms@5.1.0/+esm";
+import * as ofMarks from "/npm/vega-view-transforms@5.1.0/+esm";
+import * as ofScales from "/npm/vega-encode@5.1.0/+esm";
+Object.assign(transforms, ofData, ofMarks, ofScales);
+window.vega = { parse, View };
+""",
+    "vega-lite.js": 'import { compile } from "/npm/vega-lite@6.4.1/+esm"; window.vegaLite = { compile };',
+}
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url={page}"></head>
@@ -88,14 +103,15 @@ def drop_stale():
 
 
 def vendor():
-    """What pages load only when they need it: Vega, from an installed package."""
+    """What pages load only when they need it: Vega and Vega-Lite, from an installed package."""
     target = PAGES / "extra" / "vendor"
     if target.exists():
         return
     making = PAGES / "vendor.new"
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir()
-    (making / "vega.js").write_text(vega_bundle(), "utf8")
+    for file, wanted in VEGA.items():
+        (making / file).write_text(bundle(wanted), "utf8")
     target.parent.mkdir(parents=True, exist_ok=True)
     making.rename(target)
 
@@ -109,11 +125,11 @@ def add_python(lessons):
         shutil.rmtree(live_cells.LIVE, ignore_errors=True)
 
 
-def vega_bundle():
-    """Vega, Vega-Lite and Vega-Embed in one script."""
+def bundle(wanted):
+    """A script and the modules that it imports, in one file."""
     import vl_convert
 
-    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    script = vl_convert.javascript_bundle(wanted)
     return f"(() => {{\n{script}\n}})();\n"  # written as a module: its hundreds of names stay inside
 
 

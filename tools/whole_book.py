@@ -24,7 +24,8 @@ BUILD = ROOT / "_build"
 FORMS = ROOT / "tools" / "forms"  # style sheets and scripts
 PREFACE = "About this book"
 FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; hints and solutions; the planner's form
-    "script, style, link, noscript, button, svg, a.headerlink, details.hide, .chart-live, .toctree-wrapper, "
+    "script, style, link, noscript, button, svg, a.headerlink, details.hide, .toctree-wrapper, "
+    ".chart-result, .chart-facts, .chart-live, .chart-controls, "
     ".practice-item > summary, .card-letters, .lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner"
 )
 ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page
@@ -69,6 +70,9 @@ def read_article(site, name):
     for dropped in article.select(FOR_SCREENS):
         dropped.decompose()
     open_folds(article)
+    for still in article.select("picture"):
+        still.img["src"] = still.source["srcset"]
+        still.replace_with(still.img)
     for tag in article.select("practice-box, practice-set, lab-box"):
         tag.name = "div"
     for level in article.select(".practice-head .practice-level"):
