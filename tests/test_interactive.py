@@ -22,7 +22,7 @@ from vegalite import breaches
 
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING
-from blackboard.charts import controls, page_chart
+from blackboard.charts import controls, page_chart, stills
 from blackboard.charts.interactive import MIME, VEGALITE, InteractiveChart, derived, inside, menu, slider
 from blackboard.charts.names import place_names
 from blackboard.lessons.batching import equations as eq
@@ -209,6 +209,20 @@ def test_names_in_a_picture_stay_inside_and_apart():
     assert place["compute"][0] == pytest.approx(2 + 46, abs=3) and place["compute"][1] == 52
     assert place[None][0] - 12 == pytest.approx(place["compute"][0] - 8)
     assert place["one"] == [60, 30] and abs(place["two"][1] - 30) >= 12
+
+
+def test_a_line_s_steps_lead_to_its_places():
+    """To a tenth of a pixel, however many there are."""
+    places = [(n * 1.37, 90 - n**1.5 / 3) for n in range(60)]
+    line = "L".join(f"{x:.3f},{y:.3f}" for x, y in places)
+    (x, y), *steps = [
+        tuple(map(float, step.split(",")))
+        for step in re.findall(r"[Ml]([-\d.]+,[-\d.]+)", stills._slim(f'<path d="M{line}"/>'))
+    ]
+    assert len(steps) == 59
+    walked = np.cumsum([(x, y), *steps], axis=0)
+    np.testing.assert_allclose(walked, places, atol=0.06)
+    assert stills._slim('<path d="M0,0C1,2,3,4,5,6"/>') == '<path d="M0,0C1,2,3,4,5,6"/>'
 
 
 def test_values_beside_sliders():

@@ -228,6 +228,28 @@ def test_little_is_loaded_before_a_page_shows(site, name):
     assert [each["src"] for tag, each in found if tag == "script" and "src" in each and "defer" not in each] == []
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_a_page_leaves_room_for_its_pictures(site, name):
+    """Each picture from a file has its size, in its own proportions; all but the first wait until they come near."""
+    images = [attributes for tag, attributes in elements(site, name) if tag == "img"]
+    drawn = [(n, each) for n, each in enumerate(images) if each["src"].endswith(".svg")]
+    for number, each in drawn:
+        svg = (site / name).parent.joinpath(each["src"]).read_text("utf8")
+        width, height = re.search(r'<svg\b[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"', svg).groups()
+        assert int(each["width"]) / int(each["height"]) == pytest.approx(float(width) / float(height), rel=0.01)
+        assert number == 0 or each.get("loading") == "lazy"
+
+
+@pytest.mark.parametrize("mode", GROUNDS)
+def test_a_first_visitor_s_page_has_its_colors_before_any_script_is_loaded(browser, server, mode):
+    context = browser.new_context(color_scheme=mode)
+    context.route("**/*.js*", lambda route: route.abort())
+    page = context.new_page()
+    page.goto(f"{server}/book/index.html")
+    assert page.evaluate("document.documentElement.dataset.theme") == mode
+    context.close()
+
+
 def problem_scripts(site, name):
     """The attributes of the script elements of a page that hold problems."""
     loaded = [attributes for tag, attributes in elements(site, name) if tag == "script"]

@@ -14,6 +14,7 @@ import time
 
 import live_cells
 import page_python
+from image_sizes import make_room
 from notebooks import (
     BUILD,
     CACHE,
@@ -59,6 +60,7 @@ window.vega = { parse, View };
 """,
     "vega-lite.js": 'import { compile } from "/npm/vega-lite@6.4.1/+esm"; window.vegaLite = { compile };',
 }
+THEME_BOXES = "pre, .nboutput > .output_area, .cell_output > .output, .jp-RenderedHTMLCommon"
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url={page}"></head>
@@ -211,6 +213,17 @@ def write_redirect():
     (PAGES / "html" / "index.html").write_text(REDIRECT.format(page=page, title=settings()["title"]), "utf8")
 
 
+def calm_theme(site):
+    """The theme measures a box that may scroll, changes it and measures the next, each time on a page that is laid out
+    anew, also after every change of a page. book/_static/site.js does the same for all such boxes at once.
+    """
+    script = site / "_static" / "scripts" / "pydata-sphinx-theme.js"
+    text = script.read_text("utf8")
+    if THEME_BOXES not in text:
+        raise BuildError("the theme no longer marks the boxes that scroll as tools/build.py knows it")
+    script.write_text(text.replace(THEME_BOXES, "none"), "utf8")
+
+
 def publish(made, site):
     """Put a finished site in place of the last one; at every moment there is a whole one or a backup."""
     new, old = site.with_name(f"{site.name}.new"), site.with_name(f"{site.name}.old")
@@ -218,7 +231,9 @@ def publish(made, site):
     for left_over in (new, old):
         shutil.rmtree(left_over, ignore_errors=True)
     shutil.copytree(made, new, ignore=unused)
+    calm_theme(new)
     lighten_heads(new)
+    make_room(new)
     # A directory cannot replace a full one in one step on every system, so two renames, the window a millisecond.
     if site.exists():
         site.rename(old)
@@ -312,7 +327,7 @@ def build_lesson(lesson):
     quiet = [*settings()["sphinx"]["config"]["suppress_warnings"], "myst.xref_missing", "ref", "toc"]
     contents = write_contents(paths)
     config = sphinx_settings(nitpicky=False, suppress_warnings=quiet, external_toc_path=str(contents))
-    made = WORK / "lessons" / lesson
+    made = PAGES / "lessons" / lesson
     run_sphinx(made / "html", made / "doctrees", config)
     publish(made / "html", LESSONS / lesson)
     page = LESSONS / lesson / f"{page_name(paths[0])}.html"

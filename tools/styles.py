@@ -1,5 +1,5 @@
 """What a page waits for before it shows stands in it: the styles that it needs, without the themes' rules for what it
-has not, and Sphinx's options.
+has not, Sphinx's options, and whether it is light or dark.
 """
 
 import re
@@ -11,6 +11,8 @@ import tinycss2
 LINK = re.compile(r'<link\b[^>]*href="(?P<up>[^"?]*)_static/(?P<name>[^"?]+\.css)[^"]*"[^>]*>\s*')
 IMPORT = re.compile(r'@import "\.\./([\w.-]+)";')
 OPTIONS = re.compile(r'<script src="[^"?]*_static/documentation_options\.js[^"]*"></script>')
+THEME = 'localStorage.getItem("theme") || "auto"'  # with which a first visitor's page would show before it has colors
+OURS = 'localStorage.getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
 CHARSET = re.compile(r'@charset "[^"]*";')
 ADDRESS = re.compile(r"""url\(["']?(?!["']?(?:data:|#))([^"')]+)["']?\)""")
 LINE_END = re.compile(r"\s*\n\s*")
@@ -65,7 +67,7 @@ def lighten_heads(site):
             up = links[0]["up"]
             style = ADDRESS.sub(lambda found: f"url({up}_static/{found[1]})", style)
             head = f"{head[: links[0].start()]}<style>{style}</style>\n" + LINK.sub("", head[links[0].start() :])
-            path.write_text(OPTIONS.sub(lambda _: options, head) + end + rest, "utf8")
+            path.write_text(OPTIONS.sub(lambda _: options, head.replace(THEME, OURS)) + end + rest, "utf8")
 
 
 def names_in(text):

@@ -28,6 +28,7 @@ FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; h
     ".chart-result, .chart-facts, .chart-live, .chart-controls, "
     ".practice-item > summary, .card-letters, .lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner"
 )
+SCREEN_ATTRIBUTES = {"tabindex", "loading", "width", "height"}  # sizes are for pictures that are still to come
 ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page
 HOW_IT_READS = (
     "This edition is made from the book's site and holds its lessons and reference pages. Charts that have sliders on "
@@ -82,7 +83,9 @@ def read_article(site, name):
             title.decompose()
     for tag in article.find_all(True):  # no script will ask for these
         tag.attrs = {
-            key: value for key, value in tag.attrs.items() if not key.startswith("data-") and key != "tabindex"
+            key: value
+            for key, value in tag.attrs.items()
+            if not key.startswith("data-") and key not in SCREEN_ATTRIBUTES
         }
     return article
 
