@@ -133,6 +133,7 @@ class Visit:
     responses: list = field(default_factory=list)
     requests: list = field(default_factory=list)
     complaints: list = field(default_factory=list)
+    first: object = None  # what was asked before any chart was
 
 
 SETTLED = """async () => {
@@ -143,9 +144,9 @@ SETTLED = """async () => {
 
 
 @contextlib.contextmanager
-def open_page(browser, url, width=1280, height=900, mode=None, **options):
+def open_page(browser, url, width=1280, height=900, mode=None, first=None, **options):
     """Open an address, as a new visitor or in a mode once chosen, and wait until fonts and charts are drawn; close
-    it at the end.
+    it at the end. `first` is evaluated before charts are drawn.
     """
     context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
     try:
@@ -158,6 +159,7 @@ def open_page(browser, url, width=1280, height=900, mode=None, **options):
         seen.page.on("pageerror", lambda error: seen.complaints.append(f"script error: {error}"))
         seen.page.on("console", lambda line: line.type in ("error", "warning") and seen.complaints.append(line.text))
         seen.page.goto(url, wait_until="load")
+        seen.first = first and seen.page.evaluate(first)
         if options.get("java_script_enabled", True) and not seen.page.evaluate(SETTLED):
             seen.complaints.append("fonts or interactive charts were not drawn within 30 s")
         yield seen

@@ -24,6 +24,8 @@ class Served:
     requests: list = field(default_factory=list)
     complaints: list = field(default_factory=list)
     weights: dict = field(default_factory=dict)  # bytes of the first load, by address
+    before: list = field(default_factory=list)  # as SHOWN has it, before any chart is drawn
+    after: list = field(default_factory=list)
     content: dict = field(default_factory=dict)  # as CONTENT has it
     violations: dict = field(default_factory=dict)  # by theme: (rule, elements)
     theme: str = ""  # after the switch to dark
@@ -34,7 +36,7 @@ class Served:
     phone_width: int = 0  # of what scrolls sideways, at 360 pixels
     paper: list = field(
         default_factory=list
-    )  # for each interactive chart: whether the still and the live picture are seen
+    )  # for each interactive chart: whether the still picture and what it says are seen; what only a screen shows
 
 
 @dataclass
@@ -43,6 +45,8 @@ class FromDisk:
 
     requests: list
     complaints: list
+    before: list
+    after: list
     content: dict
     colours: dict  # of the dark
     extremes: list
@@ -78,14 +82,24 @@ CONTENT = (
     charts: all("figure.interactive-chart").map((figure) => ({
       live: seen(figure.querySelector(".chart-live svg")),
       still: seen(figure.querySelector(".chart-still")),
-      height: figure.querySelector(".chart-live").offsetHeight,
+      height: figure.querySelector(".chart-box").offsetHeight,
       result: figure.querySelector(".chart-result")?.innerText ?? "",
-      first: all(".chart-controls > .vega-bind", figure).length,
+      first: all(".chart-controls > .chart-control", figure).length,
       sliders: all("input[type=range]", figure).map(({ labels }) => [...labels].map((each) => each.textContent.trim())),
     })),
   };
 }"""
 )
+
+# What a chart shows and where: before it is drawn and after.
+SHOWN = """() => [...document.querySelectorAll("figure.interactive-chart")].map((figure) => {
+  const parts = (...classes) => classes.map((each) => figure.querySelector(each));
+  const texts = parts(".chart-result", ".chart-facts", ".chart-controls").map(({ innerText }) => innerText);
+  const boxes = parts(".chart-box", ".chart-plot", ".chart-controls", "figcaption");
+  const places = boxes.map((box) => box.getBoundingClientRect()).map(({ top, height }) => [top + scrollY, height]);
+  const loaded = performance.getEntriesByType("resource").some(({ name }) => name.endsWith("/vega.js"));
+  return { texts, places, loaded, drawn: figure.classList.contains("chart-drawn") };
+})"""
 
 OPEN = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 
@@ -153,9 +167,18 @@ COLOURS = r"""() => {
   const colour = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
   const texts = [...document.querySelectorAll(".chart-live svg text")]
     .filter((text) => text.textContent.trim() && text.checkVisibility());
+  const dark = document.documentElement.dataset.theme === "dark";
+  const hex = (text) => text.match(/[0-9A-Fa-f]{2}/g).map((digits) => parseInt(digits, 16));
+  const still = (figure) => {
+    const { src } = figure.querySelector(dark ? ".chart-dark-still img" : ".chart-still img");
+    const drawn = new DOMParser().parseFromString(decodeURIComponent(src.slice(src.indexOf(",") + 1)), "image/svg+xml");
+    return [...drawn.querySelectorAll("text")].map((text) => [text.textContent, hex(text.getAttribute("fill"))]);
+  };
+  const figures = [...document.querySelectorAll("figure.interactive-chart")];
   return {
     ground: colour(getComputedStyle(document.body).backgroundColor),
     texts: texts.map((text) => [text.textContent, colour(getComputedStyle(text).fill)]),
+    stills: figures.flatMap(still),
   };
 }"""
 
@@ -163,7 +186,6 @@ COLOURS = r"""() => {
 # every text of the chart must be whole: inside the figure, inside what clips it, and on no other text. Two pixels of a
 # line's height are free above and below its letters.
 EXTREMES = r"""async () => {
-  const ends = ({ bind }) => bind.options ?? [bind.min, bind.max];
   const clip = (text) => {
     const group = text.closest("[clip-path]");
     if (!group) return null;
@@ -174,12 +196,13 @@ EXTREMES = r"""async () => {
   };
   const outside = (box, frame, free) => box.left < frame.left - 1 || box.right > frame.right + 1
     || box.top < frame.top - 1 - free || box.bottom > frame.bottom + 1 + free;
-  const look = (live, tell) => {
+  const look = (figure, tell) => {
+    const live = figure.querySelector(".chart-live"), box = figure.querySelector(".chart-box");
     const frame = live.querySelector("svg").getBoundingClientRect();
     const texts = [...live.querySelectorAll("svg text")]
       .filter((text) => text.textContent.trim() && text.checkVisibility({ opacityProperty: true }));
     const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect(), clip(text)]);
-    if (live.scrollWidth > live.clientWidth + 1) tell("wider than its box");
+    if (box.scrollWidth > box.clientWidth + 1) tell("wider than its box");
     boxes.forEach(([said, box, clipped], number) => {
       if (outside(box, frame, 0)) tell("leaves the figure", said);
       if (clipped && outside(box, clipped, 2)) tell("is cut off", said);
@@ -192,10 +215,12 @@ EXTREMES = r"""async () => {
   };
   const tried = [];
   for (const figure of document.querySelectorAll("figure.interactive-chart")) {
-    const bound = JSON.parse(figure.querySelector(".chart-spec").textContent).params.filter((each) => each.bind);
-    const alone = bound.flatMap((each) => ends(each).map((value) => ({ [each.name]: value })));
-    const together = [0, -1].map((end) => Object.fromEntries(bound.map((each) => [each.name, ends(each).at(end)])));
-    const live = figure.querySelector(".chart-live"), view = figure.vegaView, found = [];
+    const bound = [...figure.querySelectorAll(".chart-controls [name]")].map((control) => control.tagName === "SELECT"
+      ? { name: control.name, value: control.value, ends: [...control.options].map(({ value }) => value) }
+      : { name: control.name, value: Number(control.value), ends: [Number(control.min), Number(control.max)] });
+    const alone = bound.flatMap((each) => each.ends.map((value) => ({ [each.name]: value })));
+    const together = [0, -1].map((end) => Object.fromEntries(bound.map((each) => [each.name, each.ends.at(end)])));
+    const view = figure.vegaView, found = [];
     const set = async (state) => {
       for (const each of bound) view.signal(each.name, state[each.name] ?? each.value);
       await view.runAsync();
@@ -204,7 +229,7 @@ EXTREMES = r"""async () => {
     const states = [{}, ...alone, ...together];
     for (const state of states) {
       await set(state);
-      look(live, (...what) => found.push([JSON.stringify(state), ...what]));
+      look(figure, (...what) => found.push([JSON.stringify(state), ...what]));
     }
     const texts = figure.querySelectorAll("svg text").length;
     tried.push({ chart: figure.ariaLabel, states: states.length, texts, found });
@@ -262,7 +287,8 @@ PAPER = (
     + SEEN
     + """
   return [...document.querySelectorAll("figure.interactive-chart")].map((figure) =>
-    [".chart-still img", ".chart-live"].map((part) => seen(figure.querySelector(part))));
+    [".chart-still img", ".chart-start", ".chart-dark-still img", ".chart-live", ".chart-controls"]
+      .map((part) => seen(figure.querySelector(part))));
 }"""
 )
 
@@ -294,12 +320,13 @@ def weight(response):
 
 def served(browser, address, weighed):
     """The evidence of a page that a server sends; `weighed` keeps the weights of what pages share."""
-    with open_page(browser, address) as visit:
+    with open_page(browser, address, first=SHOWN) as visit:
         page, evidence = visit.page, Served(visit.requests, visit.complaints)
         for response in [each for each in visit.responses if each.request.resource_type in LOADED]:
             if response.url not in weighed:
                 weighed[response.url] = weight(response)
             evidence.weights[response.url] = weighed[response.url]
+        evidence.before, evidence.after = visit.first, page.evaluate(SHOWN)
         evidence.content = page.evaluate(CONTENT)
         evidence.colours["light"] = page.evaluate(COLOURS)
         evidence.extremes = page.evaluate(EXTREMES)
@@ -324,8 +351,8 @@ def served(browser, address, weighed):
 
 def from_disk(browser, address):
     """The evidence of a page opened as a file, on a phone, in the dark."""
-    with open_page(browser, address, mode="dark", **PHONE) as visit:
-        seen = [visit.page.evaluate(each) for each in (CONTENT, COLOURS, EXTREMES, MOVED)]
+    with open_page(browser, address, mode="dark", first=SHOWN, **PHONE) as visit:
+        seen = [visit.first, *(visit.page.evaluate(each) for each in (SHOWN, CONTENT, COLOURS, EXTREMES, MOVED))]
         return FromDisk(visit.requests, visit.complaints, *seen)
 
 

@@ -59,6 +59,36 @@ def test_one_slider_moves_time_and_price(front):
     assert told[0][0] < told[1][0] and told[0][1] > told[1][1]
 
 
+@pytest.fixture
+def untouched(browser, server):
+    """The page as it is loaded, which asks for no chart."""
+    page = browser.new_page()
+    page.goto(f"{server}/{FRONT}")
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("sign", ["hover", "focus"])
+def test_a_chart_is_drawn_at_the_first_sign_of_a_reader(untouched, sign):
+    assert untouched.locator(".chart-still img").is_visible() and not untouched.query_selector(".chart-drawn")
+    getattr(untouched, sign)(".chart-plot")
+    untouched.wait_for_selector(".chart-drawn .chart-live svg")
+    assert not untouched.locator(".chart-still img").is_visible()
+
+
+def test_a_control_that_is_moved_first_is_obeyed(untouched):
+    before = untouched.inner_text(".chart-result")
+    untouched.locator(".interactive-chart input[type=range]").fill("4")
+    untouched.wait_for_function("told => document.querySelector('.chart-result').innerText !== told", arg=before)
+    assert untouched.evaluate("document.querySelector('.interactive-chart').vegaView.signal('chosen_exponent')") == 4
+
+
+def test_without_vega_the_picture_stays(untouched):
+    untouched.route("**/vendor/vega.js", lambda route: route.abort())
+    untouched.evaluate("document.querySelector('.interactive-chart').ready")
+    assert untouched.locator(".chart-still img").is_visible() and not untouched.query_selector(".chart-live svg")
+
+
 def test_a_view_can_be_shared(visit, server):
     """What a control was moved to stands in the address, and the address sets the control."""
     page = visit(f"{server}/{FRONT}").page

@@ -22,8 +22,9 @@ from vegalite import breaches
 
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING
-from blackboard.charts import controls
+from blackboard.charts import controls, page_chart, stills
 from blackboard.charts.interactive import MIME, VEGALITE, InteractiveChart, derived, inside, menu, slider
+from blackboard.charts.names import place_names
 from blackboard.lessons.batching import equations as eq
 
 ALL = [(lesson, name) for lesson in LESSONS for name in interactive_charts(lesson)]
@@ -64,6 +65,12 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.found.append((tag, dict(attrs)))
+
+
+@functools.cache
+def page_of(chart):
+    """What a page has of a chart."""
+    return chart.html()
 
 
 def walk(value):
@@ -140,22 +147,97 @@ def test_notebook_bundle(shown, monkeypatch):
     assert bundle[MIME]["layer"] == shown.spec["layer"]
 
 
-def test_page_bundle(shown, monkeypatch):
-    """On the page: a still with alt text, and the spec in a script that no content can end early."""
+def test_a_cell_of_a_page_shows_the_page_s_figure(monkeypatch):
     monkeypatch.setenv("BLACKBOARD_PAGE", "1")
-    bundle = shown._repr_mimebundle_()
-    tags = Tags.of(bundle["text/html"])
-    assert [name for name, _ in tags] == ["figure", "div", "img", "div", "script", "figcaption"]
-    assert tags[0][1] == {"class": "interactive-chart", "aria-label": shown.title}
-    assert tags[2][1]["alt"] == shown.alt
-    assert urlopen(tags[2][1]["src"]).read().decode() == shown.still
-    assert tags[3][1] == {"class": "chart-live", "hidden": None}
-    script = re.search(r'class="chart-spec">(.*?)</script>', bundle["text/html"], re.S)[1]
-    assert "</" not in script and re.search(r" = \d+\^", json.dumps(shown.spec)) and not re.search(r" = \d+\^", script)
-    named = re.sub(
-        r' = \d+\^"', '"', json.dumps(shown.spec)
-    )  # the page shows a slider's value, a notebook its exponent
-    assert json.loads(script) == json.loads(named)
+    chart = InteractiveChart({"data": {"values": [{"a": 1}]}, "mark": "point"}, "title", "alt", "")
+    assert chart._repr_mimebundle_() == {"text/html": chart.html(), "text/plain": "alt"}
+
+
+def test_page_figure(shown):
+    """On the page: stills with alt text, controls, and a spec in a script that no content can end early."""
+    page = page_of(shown)
+    tags = Tags.of(page)
+    assert tags[0] == ("figure", {"class": "interactive-chart", "aria-label": shown.title})
+    assert [attributes["alt"] for name, attributes in tags if name == "img"] == [shown.alt]
+    bound = [param for param in shown.spec["params"] if "bind" in param]
+    named = [attributes["name"] for _, attributes in tags if "name" in attributes]
+    assert sorted(named) == sorted(param["name"] for param in bound) and " = 10^" not in page
+    starts = {attributes["name"]: attributes["value"] for name, attributes in tags if name == "input"}
+    assert {name: float(value) for name, value in starts.items()} == {
+        param["name"]: param["value"] for param in bound if param["bind"]["input"] == "range"
+    }
+    script = re.search(r'class="chart-spec">(.*?)</script>', page, re.S)[1]
+    assert "</" not in script
+    vega = json.loads(script)
+    assert {param["name"] for param in bound} <= {signal["name"] for signal in vega["signals"]}
+    assert not [part for part in walk(vega) if "bind" in part or "url" in part]
+
+
+@pytest.mark.slow
+def test_pictures_of_the_page_are_small_and_whole(shown):
+    """For both widths: at most 12 kB, as high as each other, no number gone wrong, no name outside or on another."""
+    tags = Tags.of(page_of(shown))
+    addresses = [
+        attributes.get("srcset") or attributes["src"] for name, attributes in tags if name in ("source", "img")
+    ]
+    drawn = [urlopen(address).read().decode() for address in addresses]
+    roots = [ElementTree.fromstring(each) for each in drawn]
+    assert [root.get("width") for root in roots] == [str(page_chart.WIDE), str(page_chart.NARROW)]
+    assert roots[0].get("height") == roots[1].get("height")
+    for text, root in zip(drawn, roots):
+        assert len(text.encode()) <= 12_000 and not re.search("NaN|Infinity|currentColor", text)
+        assert "".join(root.itertext()).strip()
+
+
+def test_result_and_facts_are_the_lines_of_the_title():
+    lines = ["64 chips, FP8", "", "two users,", "share one", "10 ms"]
+    assert page_chart.say_lines(lines, [-1]) == ("10 ms", "64 chips, FP8 · two users, share one")
+    assert page_chart.say_lines(lines, [2, -1, 9]) == ("two users,, 10 ms", "64 chips, FP8 · share one")
+
+
+def test_names_in_a_picture_stay_inside_and_apart():
+    """One that leaves the plot comes back with its dot; of two at one place one moves."""
+    text = '<text transform="translate({},{})" text-anchor="{}" font-size="12px">{}</text>'
+    group = '<g class="mark-text role-mark" clip-path="url(#c)">{}</g>'
+    dot = '<g class="mark-symbol"><path transform="translate(12,50)"/></g>'
+    names = dot + group.format(text.format(8, 52, "end", "compute"))
+    names += group.format(text.format(60, 30, "start", "one")) + group.format(text.format(62, 33, "start", "two"))
+    clip = '<clipPath id="c"><rect x="0" y="0" width="100" height="100"/></clipPath>'
+    root = ElementTree.fromstring(place_names(f'<svg xmlns="http://www.w3.org/2000/svg">{clip}{names}</svg>'))
+    placed = {node.text: node.get("transform") for node in root.iter() if node.tag.endswith(("text", "path"))}
+    place = {name: [float(part) for part in re.findall(r"[-\d.]+", moved)] for name, moved in placed.items()}
+    assert place["compute"][0] == pytest.approx(2 + 46, abs=3) and place["compute"][1] == 52
+    assert place[None][0] - 12 == pytest.approx(place["compute"][0] - 8)
+    assert place["one"] == [60, 30] and abs(place["two"][1] - 30) >= 12
+
+
+def test_a_line_s_steps_lead_to_its_places():
+    """To a tenth of a pixel, however many there are."""
+    places = [(n * 1.37, 90 - n**1.5 / 3) for n in range(60)]
+    line = "L".join(f"{x:.3f},{y:.3f}" for x, y in places)
+    (x, y), *steps = [
+        tuple(map(float, step.split(",")))
+        for step in re.findall(r"[Ml]([-\d.]+,[-\d.]+)", stills._slim(f'<path d="M{line}"/>'))
+    ]
+    assert len(steps) == 59
+    walked = np.cumsum([(x, y), *steps], axis=0)
+    np.testing.assert_allclose(walked, places, atol=0.06)
+    assert stills._slim('<path d="M0,0C1,2,3,4,5,6"/>') == '<path d="M0,0C1,2,3,4,5,6"/>'
+
+
+def test_values_beside_sliders():
+    """As Intl.NumberFormat has them; the pages are held to it in the browser."""
+    told = {
+        1: "1",
+        0.123456: "0.1235",
+        1999.862: "2,000",
+        9999.4: "9,999",
+        31622.8: "31.6K",
+        999_999: "1M",
+        2.5e9: "2.5B",
+    }
+    assert {value: page_chart.pretty(value) for value in told} == told
+    assert page_chart.pretty(-2.5) == "-2.5" and page_chart.pretty(0) == "0" and page_chart.pretty(4e15) == "4,000T"
 
 
 def test_hostile_text_is_escaped(monkeypatch):

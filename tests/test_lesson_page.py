@@ -47,7 +47,8 @@ MOVE = """async (asked) => {
         await new Promise(requestAnimationFrame);
       }
     };
-    const start = Object.fromEntries([...figure.querySelectorAll(".vega-bind [name]")].map((i) => [i.name, i.value]));
+    const controls = [...figure.querySelectorAll(".chart-controls [name]")];
+    const start = Object.fromEntries(controls.map((control) => [control.name, control.value]));
     await settle();
     const first = drawn();
     for (const moves of tries) {
@@ -262,16 +263,10 @@ def test_a_letter_under_the_pointer_says_what_it_means(visit, server, lesson):
 
 
 FORMULAS = """async ([values, codes]) => {
-  const holder = document.createElement("div");
-  document.body.append(holder);
-  const transform = codes.map((calculate, n) => ({ calculate, as: `out${n}` }));
-  const encoding = { x: { field: "row", type: "quantitative" } };
-  const spec = { data: { values }, transform, mark: "point", encoding };
-  const { view } = await vegaEmbed(holder, spec, { actions: false, ast: false });
-  const tables = Object.values(view.getState({ data: () => true, signals: () => false }).data);
-  const rows = tables.find((d) => Array.isArray(d) && d.length && "out0" in (d[0].datum ?? d[0]));
-  const out = rows.map((row) => row.datum ?? row).map((row) => codes.map((_, n) => row[`out${n}`]));
-  view.finalize(); holder.remove(); return out; }"""
+  const transform = codes.map((expr, n) => ({ type: "formula", expr, as: `out${n}` }));
+  const view = await new vega.View(vega.parse({ data: [{ name: "rows", values, transform }] })).runAsync();
+  const out = view.data("rows").map((row) => codes.map((_, n) => row[`out${n}`]));
+  view.finalize(); return out; }"""
 
 
 @batching

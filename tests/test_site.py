@@ -7,6 +7,7 @@ from collections import Counter
 from functools import cache
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from conftest import ROOT, toc_pages
 from matplotlib.colors import to_rgb
@@ -201,23 +202,52 @@ def test_no_page_shows_the_source_of_what_it_displays(site, name):
     assert [cell for cell in cells if re.search(r"^(figures|charts|p)[.\[]", cell, re.M)] == []
 
 
+STYLE = re.compile(r"<style>(.*?)</style>", re.S)
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_first_load_is_light(pages, server, name):
-    """Theme, fonts, Vega, pictures and the page itself: at most 0.9 MB; the page alone at most 60 kB."""
+def test_first_load_is_light(pages, site, name):
+    """Theme, fonts, Vega, pictures and the page itself: at most 0.9 MB; the page alone, but for its styles, 60 kB."""
     weights = pages.served(name).weights
     assert sum(weights.values()) <= 900 * KB, sorted(weights.items(), key=lambda item: -item[1])
-    assert weights[f"{server}/{name}.html"] <= 60 * KB
+    assert len(gzip.compress(STYLE.sub("", (site / f"{name}.html").read_text("utf8")).encode())) <= 60 * KB
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_little_is_loaded_before_a_page_shows(site, name):
-    """One style sheet, two for the planner, of 30 kB; no script is waited for."""
+    """Styles of at most 30 kB stand in the page, whose addresses are right; no sheet and no script is waited for."""
     head = (site / f"{name}.html").read_text("utf8").partition("</head>")[0]
     found = Elements(head).found
-    sheets = [each["href"] for tag, each in found if tag == "link" and each.get("rel") == "stylesheet"]
-    assert "/all-" in sheets[0] and len(sheets) == 1 + (name == "book/planner")
-    assert len(gzip.compress((site / name).parent.joinpath(sheets[0]).read_bytes())) <= 30 * KB
+    assert [each for tag, each in found if tag == "link" and each.get("rel") == "stylesheet"] == []
+    (style,) = STYLE.findall(head)
+    assert len(gzip.compress(style.encode())) <= 30 * KB
+    addresses = [
+        each for each in re.findall(r"url\(([^)]+)\)", style) if not each.startswith(("data:", '"data:', "'data:"))
+    ]
+    assert addresses and all((site / name).parent.joinpath(each).exists() for each in addresses)
     assert [each["src"] for tag, each in found if tag == "script" and "src" in each and "defer" not in each] == []
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_page_leaves_room_for_its_pictures(site, name):
+    """Each picture from a file has its size, in its own proportions; all but the first wait until they come near."""
+    images = [attributes for tag, attributes in elements(site, name) if tag == "img"]
+    drawn = [(n, each) for n, each in enumerate(images) if each["src"].endswith(".svg")]
+    for number, each in drawn:
+        svg = (site / name).parent.joinpath(each["src"]).read_text("utf8")
+        width, height = re.search(r'<svg\b[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"', svg).groups()
+        assert int(each["width"]) / int(each["height"]) == pytest.approx(float(width) / float(height), rel=0.01)
+        assert number == 0 or each.get("loading") == "lazy"
+
+
+@pytest.mark.parametrize("mode", GROUNDS)
+def test_a_first_visitor_s_page_has_its_colors_before_any_script_is_loaded(browser, server, mode):
+    context = browser.new_context(color_scheme=mode)
+    context.route("**/*.js*", lambda route: route.abort())
+    page = context.new_page()
+    page.goto(f"{server}/book/index.html")
+    assert page.evaluate("document.documentElement.dataset.theme") == mode
+    context.close()
 
 
 def problem_scripts(site, name):
@@ -328,6 +358,17 @@ def test_every_slider_moves_its_picture(seen, site, name):
     assert len(seen.moved) == len(labels)
 
 
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("name", CHARTED)
+def test_a_chart_is_drawn_in_the_place_of_its_picture(pages, name, width):
+    """Nothing is loaded for it before; result, facts and controls are there at once; then nothing moves."""
+    seen = pages.served(name) if width == 1280 else pages.from_disk(name)
+    assert seen.before and not any(each["loaded"] or each["drawn"] for each in seen.before)
+    for before, after in zip(seen.before, seen.after, strict=True):
+        assert after["drawn"] and after["texts"] == before["texts"]
+        np.testing.assert_allclose(after["places"], before["places"], atol=2)
+
+
 @pytest.mark.parametrize("name", CHARTED)
 def test_a_chart_and_its_controls_fit_a_screen(pages, name):
     """On a laptop of 1366 × 650 and on a phone of 740 pixels the reader sees what a control moves; two or three of them
@@ -348,8 +389,9 @@ def test_texts_of_charts_can_be_read(pages, name, theme):
     looks = [pages.served(name).colours[theme]] + [pages.from_disk(name).colours] * (theme == "dark")
     for look in looks:
         assert [part / 255 for part in look["ground"]] == pytest.approx(ground)
-        shares = [(said, contrast([part / 255 for part in fill], ground)) for said, fill in look["texts"]]
-        assert shares and [row for row in shares if row[1] < LEAST] == []
+        for texts in (look["texts"], look["stills"]):
+            shares = [(said, contrast([part / 255 for part in fill], ground)) for said, fill in texts]
+            assert shares and [row for row in shares if row[1] < LEAST] == []
 
 
 @pytest.mark.parametrize("width", [1280, 360])
@@ -374,4 +416,4 @@ def test_no_cell_runs_over_the_next(pages, name):
 def test_paper_shows_the_still_picture(pages, name):
     """In print each interactive chart is its still picture."""
     seen = pages.served(name)
-    assert seen.paper == [[True, False]] * len(seen.content["charts"])
+    assert seen.paper == [[True, True, False, False, False]] * len(seen.content["charts"])

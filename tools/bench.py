@@ -135,6 +135,7 @@ def weights(browser, server: str, site: Path) -> None:
     page, asked = browser.new_page(), set()
     page.on("response", lambda response: asked.add(response.url))
     page.goto(f"{server}/book/batching.html", wait_until="networkidle")
+    page.evaluate("document.querySelector('figure.interactive-chart').ready")  # which asks for Vega
     page.wait_for_timeout(1500)
     files = {site / url.removeprefix(f"{server}/").split("?")[0] for url in asked if url.startswith(server)}
     size = lambda chosen: sum(len(gzip.compress(f.read_bytes())) for f in chosen if f.is_file()) / 1e6

@@ -14,6 +14,7 @@ import time
 
 import live_cells
 import page_python
+from image_sizes import make_room
 from notebooks import (
     BUILD,
     CACHE,
@@ -44,6 +45,22 @@ DRESSING = (
     "quotes",
     "styles",
 )  # tools that shape pages
+# What draws charts, which use a quarter of Vega's modules; what compiles a chart that a lab has made. vl-convert, whose
+# version the lock names, holds these versions and no others.
+VEGA = {
+    "vega.js": """
+import { View } from "/npm/vega-view@6.1.0/+esm";
+import { parse } from "/npm/vega-parser@7.1.0/+esm";
+import { transforms } from "/npm/vega-dataflow@6.1.0/+esm";
+import * as ofData from "/npm/vega-transforms@5.1.0/+esm";
+import * as ofMarks from "/npm/vega-view-transforms@5.1.0/+esm";
+import * as ofScales from "/npm/vega-encode@5.1.0/+esm";
+Object.assign(transforms, ofData, ofMarks, ofScales);
+window.vega = { parse, View };
+""",
+    "vega-lite.js": 'import { compile } from "/npm/vega-lite@6.4.1/+esm"; window.vegaLite = { compile };',
+}
+THEME_BOXES = "pre, .nboutput > .output_area, .cell_output > .output, .jp-RenderedHTMLCommon"
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url={page}"></head>
@@ -88,14 +105,15 @@ def drop_stale():
 
 
 def vendor():
-    """What pages load only when they need it: Vega, from an installed package."""
+    """What pages load only when they need it: Vega and Vega-Lite, from an installed package."""
     target = PAGES / "extra" / "vendor"
     if target.exists():
         return
     making = PAGES / "vendor.new"
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir()
-    (making / "vega.js").write_text(vega_bundle(), "utf8")
+    for file, wanted in VEGA.items():
+        (making / file).write_text(bundle(wanted), "utf8")
     target.parent.mkdir(parents=True, exist_ok=True)
     making.rename(target)
 
@@ -109,11 +127,11 @@ def add_python(lessons):
         shutil.rmtree(live_cells.LIVE, ignore_errors=True)
 
 
-def vega_bundle():
-    """Vega, Vega-Lite and Vega-Embed in one script."""
+def bundle(wanted):
+    """A script and the modules that it imports, in one file."""
     import vl_convert
 
-    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    script = vl_convert.javascript_bundle(wanted)
     return f"(() => {{\n{script}\n}})();\n"  # written as a module: its hundreds of names stay inside
 
 
@@ -195,6 +213,17 @@ def write_redirect():
     (PAGES / "html" / "index.html").write_text(REDIRECT.format(page=page, title=settings()["title"]), "utf8")
 
 
+def calm_theme(site):
+    """The theme measures a box that may scroll, changes it and measures the next, each time on a page that is laid out
+    anew, also after every change of a page. book/_static/site.js does the same for all such boxes at once.
+    """
+    script = site / "_static" / "scripts" / "pydata-sphinx-theme.js"
+    text = script.read_text("utf8")
+    if THEME_BOXES not in text:
+        raise BuildError("the theme no longer marks the boxes that scroll as tools/build.py knows it")
+    script.write_text(text.replace(THEME_BOXES, "none"), "utf8")
+
+
 def publish(made, site):
     """Put a finished site in place of the last one; at every moment there is a whole one or a backup."""
     new, old = site.with_name(f"{site.name}.new"), site.with_name(f"{site.name}.old")
@@ -202,7 +231,9 @@ def publish(made, site):
     for left_over in (new, old):
         shutil.rmtree(left_over, ignore_errors=True)
     shutil.copytree(made, new, ignore=unused)
+    calm_theme(new)
     lighten_heads(new)
+    make_room(new)
     # A directory cannot replace a full one in one step on every system, so two renames, the window a millisecond.
     if site.exists():
         site.rename(old)
@@ -296,7 +327,7 @@ def build_lesson(lesson):
     quiet = [*settings()["sphinx"]["config"]["suppress_warnings"], "myst.xref_missing", "ref", "toc"]
     contents = write_contents(paths)
     config = sphinx_settings(nitpicky=False, suppress_warnings=quiet, external_toc_path=str(contents))
-    made = WORK / "lessons" / lesson
+    made = PAGES / "lessons" / lesson
     run_sphinx(made / "html", made / "doctrees", config)
     publish(made / "html", LESSONS / lesson)
     page = LESSONS / lesson / f"{page_name(paths[0])}.html"

@@ -1,17 +1,20 @@
-"""What a page waits for before it shows is one request: the style sheets of all pages joined, without the themes' rules
-for what no page has. Sphinx's options stand in the page itself.
+"""What a page waits for before it shows stands in it: the styles that it needs, without the themes' rules for what it
+has not, Sphinx's options, and whether it is light or dark.
 """
 
-import hashlib
 import re
 from itertools import groupby
+from typing import NamedTuple
 
 import tinycss2
 
-LINK = re.compile(r'<link\b[^>]*href="(?P<up>[^"?]*)_static/(?P<name>(?!planner/)[^"?]+\.css)[^"]*"[^>]*>\s*')
+LINK = re.compile(r'<link\b[^>]*href="(?P<up>[^"?]*)_static/(?P<name>[^"?]+\.css)[^"]*"[^>]*>\s*')
 IMPORT = re.compile(r'@import "\.\./([\w.-]+)";')
 OPTIONS = re.compile(r'<script src="[^"?]*_static/documentation_options\.js[^"]*"></script>')
+THEME = 'localStorage.getItem("theme") || "auto"'  # with which a first visitor's page would show before it has colors
+OURS = 'localStorage.getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
 CHARSET = re.compile(r'@charset "[^"]*";')
+ADDRESS = re.compile(r"""url\(["']?(?!["']?(?:data:|#))([^"')]+)["']?\)""")
 LINE_END = re.compile(r"\s*\n\s*")
 OWN = {"custom.css", "practice.css", "../vendor/labs/lab.css"}  # they have no rule too many
 ELEMENT = re.compile(r"<([a-z][a-z0-9-]*)")
@@ -21,7 +24,7 @@ WORD = re.compile(r"[A-Za-z_][\w-]*")
 # A property that others may ask for; values in quotes may hold the marks that end it.
 PROPERTY = re.compile(r"(?<=[{;])(--[\w-]+):[^;{}\"']*(?:;|(?=\}))")
 # Their words are thousands. Of what Bootstrap can make, the pages have tooltips, menus and folds.
-SKIPPED = {"bootstrap.js", "pyodide.asm.js", "pyodide.js", "searchindex.js", "temml.js", "vega.js"}
+SKIPPED = {"bootstrap.js", "pyodide.asm.js", "pyodide.js", "searchindex.js", "temml.js", "vega.js", "vega-lite.js"}
 TIPS = {f"bs-tooltip-{side}" for side in ("auto", "bottom", "end", "start", "top")}
 MADE = {
     "active",
@@ -36,62 +39,103 @@ MADE = {
 } | TIPS
 
 
+class Rule(NamedTuple):
+    """A rule: its selectors, each with the names of elements, classes and ids that it asks for, and what they get."""
+
+    selectors: list[tuple[str, frozenset[str]]]
+    body: str
+
+
+class Group(NamedTuple):
+    """Rules that hold on some media only."""
+
+    head: str
+    rules: list
+
+
 def lighten_heads(site):
-    """Join the sheets in every page of a site; what only one page loads stays alone."""
-    pages = {path: path.read_text("utf8") for path in site.rglob("*.html") if "_static" not in path.parts}
-    heads = {path: text.partition("</head>")[0] for path, text in pages.items()}
-    names = list(dict.fromkeys(link["name"] for head in heads.values() for link in LINK.finditer(head)))
-    sheet = write_joined(site / "_static", names, find_used(pages.values(), site))
+    """Write into every page of a site the sheets that it links to."""
+    words, sheets = script_words(site), {}
     options = f"<script>{(site / '_static' / 'documentation_options.js').read_text('utf8')}</script>"
-    for path, head in heads.items():
-        if first := LINK.search(head):
-            one = f'<link rel="stylesheet" href="{first["up"]}_static/{sheet}">\n'
-            alone = head[: first.start()] + one + LINK.sub("", head[first.start() :])
-            path.write_text(OPTIONS.sub(lambda _: options, alone) + pages[path][len(head) :], "utf8")
+    for path in site.rglob("*.html"):
+        head, end, rest = path.read_text("utf8").partition("</head>")
+        links = list(LINK.finditer(head))
+        if links and "_static" not in path.parts:
+            for name in {link["name"] for link in links} - sheets.keys():
+                sheets[name] = read_sheet(site / "_static", name)
+            style = join_sheets([sheets[link["name"]] for link in links], words | names_in(head + rest))
+            up = links[0]["up"]
+            style = ADDRESS.sub(lambda found: f"url({up}_static/{found[1]})", style)
+            head = f"{head[: links[0].start()]}<style>{style}</style>\n" + LINK.sub("", head[links[0].start() :])
+            path.write_text(OPTIONS.sub(lambda _: options, head.replace(THEME, OURS)) + end + rest, "utf8")
 
 
-def find_used(pages, site):
-    """Names of elements, classes, ids and properties in the pages, and all words of scripts, which may make such."""
-    named = {names for text in pages for names in NAMED.findall(text)}
-    found = {part for text in pages for pattern in (ELEMENT, ASKED) for part in pattern.findall(text)}
+def names_in(text):
+    """Names of elements, classes, ids and properties in a page."""
+    found = {part for pattern in (ELEMENT, ASKED) for part in pattern.findall(text)}
+    return found.union(*map(str.split, NAMED.findall(text)))
+
+
+def script_words(site):
+    """All words of scripts, which may make elements and set classes of such names."""
     scripts = [path.read_text("utf8") for path in site.rglob("*.js") if path.name not in SKIPPED]
-    return MADE | found.union(*map(str.split, named), *map(WORD.findall, scripts))
-
-
-def write_joined(static, names, used):
-    """The name of one sheet with all these in it, which lies beside the fonts and pictures that they name."""
-    texts = {name: (static / name).read_text("utf8") for name in names}
-    whole = {
-        name: IMPORT.sub(lambda found: (static / found[1]).read_text("utf8"), text) for name, text in texts.items()
-    }
-    kept = [CHARSET.sub("", text) if name in OWN else prune_sheet(text, used) for name, text in whole.items()]
-    joined = '@charset "UTF-8";\n' + drop_properties("\n".join(kept), used)
-    target = static / f"all-{hashlib.sha256(joined.encode()).hexdigest()[:10]}.css"
-    target.write_text(joined, "utf8")
-    return target.name
+    return MADE.union(*map(WORD.findall, scripts))
 
 
 # --- What a sheet keeps ---------------------------------------------------------------------------------------------
 
 
-def prune_sheet(text, used):
-    """A sheet without the rules that match nothing; its comments and line ends go too."""
-    return "".join(prune_rules(tinycss2.parse_stylesheet(text, skip_comments=True, skip_whitespace=True), used))
+def read_sheet(static, name):
+    """The rules of a sheet, without comments; our own have none too many and stay one text."""
+    text = (static / name).read_text("utf8")
+    whole = CHARSET.sub("", IMPORT.sub(lambda found: (static / found[1]).read_text("utf8"), text))
+    return [whole] if name in OWN or name.startswith("planner/") else list(read_rules(parse(whole)))
 
 
-def prune_rules(rules, used):
-    """The text of each rule that something may match."""
+def parse(text):
+    return tinycss2.parse_stylesheet(text, skip_comments=True, skip_whitespace=True)
+
+
+def read_rules(rules):
+    """Rules, groups of them, and what is neither as text."""
     for rule in rules:
         if rule.type == "qualified-rule":
-            selectors = [each for each in split_at(rule.prelude, ",") if is_needed(each, used)]
-            if selectors:
-                yield f"{','.join(map(write, selectors))}{{{';'.join(map(write, split_at(rule.content, ';')))}}}\n"
+            selectors = [(write(each), names_of(each)) for each in split_at(rule.prelude, ",")]
+            yield Rule(selectors, ";".join(map(write, split_at(rule.content, ";"))))
         elif rule.at_keyword in ("media", "supports"):
             inner = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
-            if kept := "".join(prune_rules(inner, used)):
-                yield f"@{rule.at_keyword} {write(rule.prelude)}{{{kept}}}\n"
+            yield Group(f"@{rule.at_keyword} {write(rule.prelude)}", list(read_rules(inner)))
         elif rule.at_keyword != "charset":
             yield write([rule]) + "\n"
+
+
+def names_of(selector):
+    """The elements, classes and ids that a selector names; those in brackets are not asked."""
+    before, named = "", set()
+    for token in selector:
+        if token.type == "hash" or (token.type == "ident" and before != ":"):
+            named.add(token.value)
+        before = token.value if token.type == "literal" else ""
+    return frozenset(named)
+
+
+def join_sheets(sheets, used):
+    """Sheets as one text, without the rules that match nothing and the properties that nothing asks for."""
+    text = "\n".join("".join(keep_rules(sheet, used)) for sheet in sheets)
+    known = used | {*ASKED.findall(text)}
+    return PROPERTY.sub(lambda found: found[0] if known & {found[1], found[1][2:]} else "", text)
+
+
+def keep_rules(rules, used):
+    """The text of each rule that something may match."""
+    for rule in rules:
+        if isinstance(rule, str):
+            yield rule
+        elif isinstance(rule, Group):
+            if kept := "".join(keep_rules(rule.rules, used)):
+                yield f"{rule.head}{{{kept}}}\n"
+        elif selectors := [text for text, named in rule.selectors if named <= used]:
+            yield f"{','.join(selectors)}{{{rule.body}}}\n"
 
 
 def split_at(tokens, mark):
@@ -103,19 +147,3 @@ def split_at(tokens, mark):
 def write(tokens):
     """Tokens as text, on one line."""
     return LINE_END.sub(" ", tinycss2.serialize(tokens)).strip()
-
-
-def is_needed(selector, used):
-    """Whether all elements, classes and ids that a selector names are used; those in brackets are not asked."""
-    before, named = "", set()
-    for token in selector:
-        if token.type == "hash" or (token.type == "ident" and before != ":"):
-            named.add(token.value)
-        before = token.value if token.type == "literal" else ""
-    return named <= used
-
-
-def drop_properties(text, used):
-    """Leave out the properties that nothing asks for."""
-    known = used | {*ASKED.findall(text)}
-    return PROPERTY.sub(lambda found: found[0] if known & {found[1], found[1][2:]} else "", text)

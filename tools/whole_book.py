@@ -24,10 +24,12 @@ BUILD = ROOT / "_build"
 FORMS = ROOT / "tools" / "forms"  # style sheets and scripts
 PREFACE = "About this book"
 FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; hints and solutions; the planner's form
-    "link, button, a.headerlink, details.hide, .chart-live, .toctree-wrapper, "
+    "link, button, a.headerlink, details.hide, .toctree-wrapper, "
+    ".chart-result, .chart-facts, .chart-live, .chart-controls, "
     ".practice-item > summary, .card-letters, .lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner"
 )
 NOT_TEXT = r"<(script|style|svg|noscript)\b.*?</\1>"
+SCREEN_ATTRIBUTES = {"tabindex", "loading", "width", "height"}  # sizes are for pictures that are still to come
 ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page
 HOW_IT_READS = (
     "This edition is made from the book's site and holds its lessons and reference pages. Charts that have sliders on "
@@ -72,6 +74,9 @@ def read_article(site, name):
     for dropped in article.select(FOR_SCREENS):
         dropped.decompose()
     open_folds(article)
+    for still in article.select("picture"):
+        still.img["src"] = still.source["srcset"]
+        still.replace_with(still.img)
     for tag in article.select("practice-box, practice-set, lab-box"):
         tag.name = "div"
     for level in article.select(".practice-head .practice-level"):
@@ -81,7 +86,9 @@ def read_article(site, name):
             title.decompose()
     for tag in article.find_all(True):  # no script will ask for these
         tag.attrs = {
-            key: value for key, value in tag.attrs.items() if not key.startswith("data-") and key != "tabindex"
+            key: value
+            for key, value in tag.attrs.items()
+            if not key.startswith("data-") and key not in SCREEN_ATTRIBUTES
         }
     return article
 

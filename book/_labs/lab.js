@@ -165,12 +165,9 @@
 
     // The book's charts have a script of their own, on every page: interactive.js.
     async drawSpec() {
-      const figure = make("figure", "interactive-chart lab-drawn"), data = make("script", "chart-spec");
-      data.type = "application/json";
-      data.textContent = JSON.stringify(this.spec);
-      figure.setAttribute("aria-label", this.spec.description);
-      figure.append(make("div", "chart-still"), make("div", "chart-live"), data);
-      this.figure?.vegaResult?.finalize();
+      const figure = await makeFigure(this.spec); // eslint-disable-line no-undef
+      figure.classList.add("lab-drawn");
+      this.figure?.vegaView?.finalize();
       this.figure?.remove();
       this.said.before(this.figure = figure);
       await drawOrKeepStill(figure); // eslint-disable-line no-undef

@@ -1,72 +1,104 @@
 // Interactive charts: charts with sliders whose curves are the lesson's own formulas.
-// A page without one loads nothing. Contract: figure.interactive-chart holds .chart-still (a picture),
-// .chart-live (empty) and script.chart-spec (Vega-Lite). When drawn, figure.vegaView is the Vega view.
+// Contract: figure.interactive-chart holds .chart-box (result, facts, a still picture, controls) and script.chart-spec
+// (Vega). Vega is loaded when a reader first points at the chart, touches it or moves a control, or when a script asks
+// for figure.ready; from then on figure.vegaView is the Vega view.
 
 const STATIC = document.currentScript.src.replace(/_static\/[^/]*$/, "");
 
 const isDark = () => document.documentElement.dataset.theme === "dark";
 
-// Only colours: everything else belongs to the spec.
-function colours() {
-  const text = isDark() ? "#e6e6e6" : "#222832";
-  const line = isDark() ? "#8a8f98" : "#6b7280";
-  const grid = isDark() ? "#3d434d" : "#dfe3e8";
-  const axis = { labelColor: text, titleColor: text, domainColor: line, tickColor: line, gridColor: grid };
-  return {
-    background: "transparent",
-    axis,
-    legend: { labelColor: text, titleColor: text },
-    title: { color: text, subtitleColor: text },
-    header: { labelColor: text, titleColor: text },
-    text: { color: text },
-    rule: { color: line },
-    view: { stroke: line },
-  };
-}
-
-// Axes of a spec may name their own colours; the page's come first.
-function merged(base, extra) {
-  const result = { ...base };
-  for (const [key, value] of Object.entries(extra)) {
-    const both = value && typeof value === "object" && result[key] && typeof result[key] === "object";
-    result[key] = both ? merged(result[key], value) : value;
-  }
-  return result;
-}
-
-let bundle;
-function loadVega() {
-  bundle ??= new Promise((resolve, reject) => {
+const scripts = {};
+function loadScript(name) {
+  scripts[name] ??= new Promise((resolve, reject) => {
     const script = document.createElement("script");
-    script.src = STATIC + "vendor/vega.js";
-    script.onload = () => resolve(window.vegaEmbed);
-    script.onerror = () => reject(new Error("Vega could not be loaded"));
+    script.src = `${STATIC}vendor/${name}`;
+    script.onload = resolve;
+    script.onerror = () => reject(new Error(`${name} could not be loaded`));
     document.head.append(script);
   });
-  return bundle;
+  return scripts[name];
 }
 
 // Nothing in a spec may fetch: the data are in the page.
 const NO_LOADS = { load: () => Promise.reject(new Error("an interactive chart loads nothing")) };
 
+// --- Light and dark ---
+
+const specText = (figure) => figure.querySelector(".chart-spec").textContent;
+
+// A text with the colors that are seen in the dark.
+function lit(text, dark) {
+  return text.replace(/(#|%23)([0-9a-f]{6})\b/gi, (color, mark, digits) => {
+    const found = dark[`#${digits.toUpperCase()}`];
+    return found ? mark + found.slice(1) : color;
+  });
+}
+
+const specOf = (figure) => {
+  const spec = JSON.parse(specText(figure));
+  return isDark() ? { ...JSON.parse(lit(specText(figure), spec.usermeta.dark)), usermeta: spec.usermeta } : spec;
+};
+
+// In the dark a second still picture stands for the first, which paper shows.
+function lightStill(figure) {
+  const still = figure.querySelector(".chart-still");
+  if (!isDark() || !still || figure.querySelector(".chart-dark-still")) return;
+  const { dark } = JSON.parse(specText(figure)).usermeta, copy = still.cloneNode(true);
+  copy.classList.replace("chart-still", "chart-dark-still");
+  for (const [name, part] of [["srcset", copy.querySelector("source")], ["src", copy.querySelector("img")]]) part[name] = lit(part[name], dark);
+  still.after(copy);
+}
+
+// --- Controls ---
+
 const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const COMPACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact" });
 const pretty = (value) => (Math.abs(value) < 1e4 ? NUMBER : COMPACT).format(value);
 
-// Beside each slider stands the value it gives. A slider `name_exponent` moves the logarithm of the signal `name`.
-function showValues(figure) {
-  const view = figure.vegaView;
-  for (const input of figure.querySelectorAll(".vega-bind input[type=range]")) {
-    const name = input.name.replace(/_exponent$/, "");
-    const tell = () => {
-      const text = pretty(view.signal(name));
-      input.setAttribute("aria-valuetext", text);
-      input.nextElementSibling.textContent = text;
-    };
-    // Vega writes its own text first, so ours waits for the next frame.
-    view.addSignalListener(name, () => requestAnimationFrame(tell));
-    input.addEventListener("change", () => requestAnimationFrame(tell)); // and once more when the slider is let go
-    tell();
+const controlsOf = (figure) => [...figure.querySelectorAll(".chart-controls [name]")];
+const valueOf = (control) => (control.tagName === "SELECT" ? control.value : Number(control.value));
+const startOf = (control) => (control.tagName === "SELECT" ? control.querySelector("[selected]").value : Number(control.defaultValue));
+const settings = (figure) => Object.fromEntries(controlsOf(figure).map((control) => [control.name, valueOf(control)]));
+
+// Beside each slider stands the value it gives, which may be a power.
+function showValue(control) {
+  const { base } = control.dataset;
+  if (control.type !== "range") return;
+  const text = pretty(base ? base ** control.value : Number(control.value));
+  control.setAttribute("aria-valuetext", text);
+  control.nextElementSibling.textContent = text;
+}
+
+function setControl(control, value) {
+  if (String(value) !== control.value) control.value = value;
+  showValue(control);
+}
+
+function setSignals(view, values) {
+  for (const [name, value] of Object.entries(values)) view.signal(name, value);
+  return view.runAsync();
+}
+
+// A chart that is not drawn yet takes what its controls say once it is.
+function wakeControls(figure) {
+  const changed = () => {
+    if (figure.vegaView) setSignals(figure.vegaView, settings(figure));
+    else figure.ready;
+    keepInAddress(figure);
+  };
+  for (const control of controlsOf(figure)) {
+    for (const kind of ["input", "change"]) control.addEventListener(kind, () => { showValue(control); changed(); });
+  }
+  figure.querySelector(".chart-reset")?.addEventListener("click", () => {
+    for (const control of controlsOf(figure)) setControl(control, startOf(control));
+    changed();
+  });
+}
+
+// What moves a signal otherwise moves its control.
+function followSignals(figure) {
+  for (const control of controlsOf(figure)) {
+    figure.vegaView.addSignalListener(control.name, (name, value) => setControl(control, value));
   }
 }
 
@@ -125,25 +157,15 @@ function keepNames(figure) {
   placeNames(figure);
 }
 
-// --- What the chart says, and its controls ---
+// --- What the chart says ---
 
-const FRAME = `<p class="chart-result" role="status"></p><p class="chart-facts"></p>
-<div class="chart-plot"></div><div class="chart-controls"></div>`;
-
-// The parts of the live chart, made once: a change of theme draws it anew.
-function partsOf(figure) {
-  const live = figure.querySelector(".chart-live");
-  if (!live.querySelector(".chart-plot")) live.innerHTML = FRAME;
-  return Object.fromEntries(["result", "facts", "plot", "controls"].map((name) => [name, live.querySelector(`.chart-${name}`)]));
-}
-
-// The lines of the still picture's title become text of the page, in which the result is large.
-function tellLines(figure, { result = [-1] }) {
-  const { result: large, facts } = partsOf(figure), view = figure.vegaView;
+// The result is large; the facts are the other lines.
+function tellLines(figure, { result: chosen = [-1] }) {
+  const view = figure.vegaView, [large, facts] = figure.querySelectorAll(".chart-result, .chart-facts");
   const tell = () => {
-    const lines = view.signal("title_lines"), chosen = result.map((at) => lines.at(at));
-    write(large, chosen.filter(Boolean).join(", "));
-    write(facts, lines.filter((line) => line && !chosen.includes(line)).join(" · ").replace(/([,:]) · /g, "$1 "));
+    const lines = view.signal("title_lines"), told = chosen.map((at) => lines.at(at));
+    write(large, told.filter(Boolean).join(", "));
+    write(facts, lines.filter((line) => line && !told.includes(line)).join(" · ").replace(/([,:]) · /g, "$1 "));
   };
   view.addSignalListener("title_lines", tell);
   tell();
@@ -154,69 +176,45 @@ function write(box, text) {
   const told = text.replace(/[,:]$/, "");
   if (box.textContent === told) return;
   if (box.dataset.width !== String(box.clientWidth)) box.style.minHeight = "";
+  box.style.minHeight = `${box.offsetHeight}px`;
   box.textContent = told;
   box.dataset.width = box.clientWidth;
   box.style.minHeight = `${box.offsetHeight}px`;
 }
 
-const plain = (name) => name.replace(/_exponent$/, "");
-const boundParams = (spec) => (spec.params ?? []).filter((param) => param.bind); // a lab's chart has none
-
-// The two or three controls that matter most are seen, the others are under "More"; a button sets all back.
-function arrangeControls(figure, spec) {
-  if (!boundParams(spec).length) return;
-  const box = partsOf(figure).controls, { primary = boundParams(spec).slice(0, 3).map(({ name }) => plain(name)) } = spec.usermeta;
-  const rows = new Map([...box.querySelectorAll(".vega-bind")].map((row) => [plain(row.querySelector("[name]").name), row]));
-  const first = primary.map((name) => rows.get(name)), rest = [...rows.values()].filter((row) => !first.includes(row));
-  const reset = Object.assign(document.createElement("button"), { type: "button", className: "chart-reset", textContent: "Reset" });
-  reset.addEventListener("click", () => setSignals(figure.vegaView, Object.fromEntries(boundParams(spec).map(({ name, value }) => [name, value]))));
-  box.append(...first, ...(rest.length ? [foldOf(rest, figure.moreIsOpen)] : []), reset);
-  box.querySelector("details")?.addEventListener("toggle", (event) => { figure.moreIsOpen = event.target.open; });
-}
-
-function foldOf(rows, open) {
-  const fold = Object.assign(document.createElement("details"), { className: "chart-more", open: Boolean(open) });
-  fold.append(Object.assign(document.createElement("summary"), { textContent: "More controls" }), ...rows);
-  return fold;
-}
-
-function setSignals(view, values) {
-  for (const [name, value] of Object.entries(values)) view.signal(name, value);
-  return view.runAsync();
-}
-
 // --- The view in the page's address ---
 
+const plain = (name) => name.replace(/_exponent$/, "");
 const slug = (figure) => figure.ariaLabel.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+const keyOf = (figure, control) => `${slug(figure)}.${plain(control.name)}`;
 
-// What the address sets of this chart, as far as its controls go there.
-function settingsOfAddress(figure, spec) {
-  const asked = new URLSearchParams(location.search), found = {};
-  for (const { name, bind } of boundParams(spec)) {
-    const text = asked.get(`${slug(figure)}.${plain(name)}`);
-    if (text === null) continue;
-    if (bind.options?.includes(text)) found[name] = text;
-    if (!bind.options && Number(text) >= bind.min && Number(text) <= bind.max) found[name] = Number(text);
-  }
-  return found;
+// Sets the controls that the address names, as far as they go there; whether there are any.
+function readAddress(figure) {
+  const asked = new URLSearchParams(location.search);
+  const named = controlsOf(figure).filter((control) => asked.has(keyOf(figure, control)));
+  const set = named.filter((control) => {
+    const text = asked.get(keyOf(figure, control)), options = [...(control.options ?? [])].map(({ value }) => value);
+    const reaches = text !== "" && Number(text) >= Number(control.min) && Number(text) <= Number(control.max);
+    const taken = control.tagName === "SELECT" ? options.includes(text) : reaches;
+    if (taken) setControl(control, text);
+    return taken;
+  });
+  return set.length > 0;
 }
 
 // The address names what differs from the start, so that a view can be shared.
-function keepInAddress(figure, spec) {
-  const view = figure.vegaView;
-  let waiting;
+function keepInAddress(figure) {
   const write = () => {
     const asked = new URLSearchParams(location.search);
-    for (const { name, value } of boundParams(spec)) {
-      const key = `${slug(figure)}.${plain(name)}`, now = view.signal(name);
-      if (String(now) === String(value)) asked.delete(key);
-      else asked.set(key, now);
+    for (const control of controlsOf(figure)) {
+      if (valueOf(control) === startOf(control)) asked.delete(keyOf(figure, control));
+      else asked.set(keyOf(figure, control), control.value);
     }
     const query = String(asked);
     history.replaceState(history.state, "", (query ? `?${query}` : location.pathname) + location.hash);
   };
-  const soon = () => { clearTimeout(waiting); waiting = setTimeout(write, 300); };
-  for (const { name } of boundParams(spec)) view.addSignalListener(name, soon);
+  clearTimeout(figure.writesAddress);
+  figure.writesAddress = setTimeout(write, 300);
 }
 
 // --- The crosshair: values under the pointer, or by the arrow keys ---
@@ -235,7 +233,7 @@ function centre(path) {
 }
 
 function addCrosshair(figure) {
-  const { plot } = partsOf(figure);
+  const plot = figure.querySelector(".chart-plot");
   plot.querySelectorAll(".chart-cross, .chart-readout").forEach((part) => part.remove());
   if (!readPoints(plot).length) return;
   plot.insertAdjacentHTML("beforeend", CROSS);
@@ -286,79 +284,69 @@ function line(name, value) {
 
 // --- The chart ---
 
-// The title is shown by the page, and in the dark everything has the colors that are seen there.
-function dressed(spec) {
-  spec.params = [...(spec.params ?? []), { name: "title_lines", expr: spec.title?.text?.expr ?? JSON.stringify([spec.title?.text ?? []].flat()) }];
-  delete spec.title;
-  delete spec.$schema; // Altair names an older version; what it writes is the same
-  if (isDark() && spec.layer) {
-    const lit = (quoted, color) => `"${spec.usermeta.inks[color] ?? color}"`;
-    spec.layer = JSON.parse(JSON.stringify(spec.layer).replace(/"(#[0-9A-F]{6})"/g, lit));
-  }
-  return { ...spec, background: "transparent", config: merged(spec.config ?? {}, colours()) };
-}
-
-const specOf = (figure) => JSON.parse(figure.querySelector(".chart-spec").textContent);
-
-// Where the controls stand: as the reader left them, else as the address has them.
-function settings(figure, spec) {
-  const names = boundParams(spec).map(({ name }) => name), view = figure.vegaView;
-  return view ? Object.fromEntries(names.map((name) => [name, view.signal(name)])) : settingsOfAddress(figure, spec);
-}
-
+// A browser lays a hidden box out too, but not the page around it: the chart takes the still picture's place when done.
 async function draw(figure) {
-  const embed = await loadVega(), spec = specOf(figure), kept = settings(figure, spec);
-  const live = figure.querySelector(".chart-live"), { plot, controls } = partsOf(figure);
-  live.hidden = false; // a hidden box has no width for the chart to fill
-  figure.vegaResult?.finalize();
-  controls.replaceChildren();
-  const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: false, loader: NO_LOADS, tooltip: false, bind: controls };
-  figure.vegaResult = await embed(plot, dressed(spec), options);
-  figure.vegaView = figure.vegaResult.view;
-  await setSignals(figure.vegaView, kept);
-  showValues(figure);
+  await loadScript("vega.js");
+  const { parse, View } = window.vega, spec = specOf(figure);
+  figure.vegaView?.finalize();
+  const view = new View(parse(spec), { renderer: "svg", loader: NO_LOADS, tooltip: () => {} });
+  view.initialize(figure.querySelector(".chart-live"));
+  await setSignals(view, settings(figure));
+  figure.vegaView = view;
+  await setSignals(view, settings(figure)); // what was moved in the meantime
+  figure.classList.add("chart-drawn");
+  followSignals(figure);
   tellLines(figure, spec.usermeta);
-  arrangeControls(figure, spec);
-  keepInAddress(figure, spec);
   keepNames(figure);
   addCrosshair(figure);
-  figure.querySelector(".chart-still").hidden = true;
 }
 
 // Where drawing fails the still picture stays.
 const drawings = new WeakMap();
 function drawOrKeepStill(figure) {
   drawings.set(figure, draw(figure).catch((error) => {
-    figure.querySelector(".chart-live").hidden = true;
-    figure.querySelector(".chart-still").hidden = false;
+    figure.classList.remove("chart-drawn");
     console.error(error);
   }));
   return drawings.get(figure);
 }
 
-// A chart is drawn when it comes near the window, or when a script asks whether it is ready.
-function drawWhenNear(figure) {
+const FRAME = `<div class="chart-box"><p class="chart-result" role="status"></p><p class="chart-facts"></p>
+<div class="chart-plot"><div class="chart-live"></div></div></div><script type="application/json" class="chart-spec"></script>`;
+
+// A figure that a page makes itself, from Vega-Lite, as a lab does.
+async function makeFigure(spec) { // eslint-disable-line no-unused-vars
+  await loadScript("vega-lite.js");
+  const figure = Object.assign(document.createElement("figure"), { className: "interactive-chart", innerHTML: FRAME });
+  figure.setAttribute("aria-label", spec.description);
+  figure.querySelector(".chart-spec").textContent = JSON.stringify(window.vegaLite.compile(spec).spec);
+  return figure;
+}
+
+// Vega comes at the first sign that a reader wants the chart.
+const SIGNS = ["pointerenter", "pointerdown", "focusin"];
+
+function wake(figure) {
   Object.defineProperty(figure, "ready", { get: () => drawings.get(figure) ?? drawOrKeepStill(figure) });
-  const near = new IntersectionObserver(([{ isIntersecting }]) => {
-    if (!isIntersecting) return;
-    near.disconnect();
-    figure.ready;
-  }, { rootMargin: "300px" });
-  near.observe(figure);
+  for (const sign of SIGNS) figure.addEventListener(sign, () => figure.ready, { once: true });
+  lightStill(figure);
+  wakeControls(figure);
+  if (readAddress(figure)) figure.ready;
 }
 
 function start() {
   const figures = [...document.querySelectorAll("figure.interactive-chart")];
   if (!figures.length) return;
-  figures.forEach(drawWhenNear);
+  figures.forEach(wake);
   // Vega fits a chart when the window changes, but its column may change later, as when the sidebar comes or goes.
   const fit = (plot) => plot.clientWidth && plot.closest("figure").vegaView?.width(plot.clientWidth).runAsync();
   const watch = new ResizeObserver((changed) => changed.forEach(({ target }) => fit(target)));
-  figures.forEach((figure) => watch.observe(partsOf(figure).plot));
+  figures.forEach((figure) => watch.observe(figure.querySelector(".chart-plot")));
   let dark = isDark();
   new MutationObserver(() => {
     if (dark === isDark()) return;
     dark = isDark();
+    figures.forEach(lightStill);
     figures.filter((figure) => drawings.has(figure)).forEach(drawOrKeepStill);
   }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
 }

@@ -9,11 +9,12 @@ if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined
 const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card), .bd-sidebar";
 
 function markScrolling() {
-  for (const box of document.querySelectorAll(SCROLLING)) {
-    const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
-    if (scrolls) box.tabIndex = 0;
-    else box.removeAttribute("tabindex");
-  }
+  const boxes = [...document.querySelectorAll(SCROLLING)].filter((box) => !box.closest("details:not([open])")); // until it opens
+  const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1);
+  boxes.forEach((box, n) => { // all are measured before any is changed, which lays the page out anew
+    if (scrolls[n]) box.tabIndex = 0;
+    else if (box.hasAttribute("tabindex")) box.removeAttribute("tabindex");
+  });
 }
 
 // A wide table scrolls in a box of its own, not the page.

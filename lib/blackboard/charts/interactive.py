@@ -7,19 +7,15 @@ drawn.
 
 from __future__ import annotations
 
-import html
-import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
-from urllib.parse import quote
 
 from blackboard import units
-from blackboard.charts import style
-from blackboard.charts.style import COLOURS, INKS
-from blackboard.text import curl, markup, on_page
+from blackboard.charts import page_chart, style
+from blackboard.charts.stills import draw_still
+from blackboard.text import curl, on_page
 
 VEGALITE = "5.20"  # the grammar that the specs are written in
 MIME = "application/vnd.vegalite.v5+json"
@@ -30,10 +26,7 @@ _FRAME: dict[str, Any] = {
     "height": 340,
     "background": "white",
     "autosize": {"type": "fit-x", "contains": "padding", "resize": True},  # axis labels grow and shrink with a slider
-    "usermeta": {
-        "embedOptions": {"actions": False, "renderer": "svg"},
-        "inks": {tints[name]: dark for tints in (COLOURS, INKS["light"]) for name, dark in INKS["dark"].items()},
-    },
+    "usermeta": {"embedOptions": {"actions": False, "renderer": "svg"}},
     "config": {
         "font": "sans-serif",
         "view": {"stroke": None},
@@ -81,26 +74,11 @@ class InteractiveChart:
     @cached_property
     def still(self) -> str:
         """The chart as SVG, with every slider where it starts."""
-        import vl_convert
-
-        spec = {**self.spec, "width": STILL_WIDTH, "config": {**self.spec["config"], "aria": False}}
-        if "layer" in spec:  # nobody can point at a still: what only answers the pointer is left out
-            spec["layer"] = [layer for layer in spec["layer"] if "tooltip" not in layer.get("encoding", {})]
-        svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGALITE)
-        return re.sub(r"<[^>]+>", lambda tag: _slim(tag[0]), svg)
+        return draw_still(self.spec, STILL_WIDTH, VEGALITE)
 
     def html(self) -> str:
-        """The figure of the static page: a still picture, and the spec that a script turns into the live one."""
-        picture = quote(self.still, safe=" /:;=,()")  # three quarters of base64, once the page is compressed
-        spec = json.dumps(self.spec, separators=(",", ":"), ensure_ascii=False)
-        spec = spec.replace("</", "<\\/").replace("<!--", "\\u003c!--")  # so that no text can end the script
-        spec = re.sub(r' = \d+\^"', '"', spec)  # beside a slider the page's script shows the value, not the exponent
-        return (
-            f'<figure class="interactive-chart" aria-label="{html.escape(self.title)}"><div class="chart-still"><img'
-            f' alt="{html.escape(self.alt)}" src="data:image/svg+xml;charset=utf-8,{picture}"></div><div'
-            ' class="chart-live" hidden></div><script type="application/json"'
-            f' class="chart-spec">{spec}</script><figcaption>{markup(self.caption)}</figcaption></figure>'
-        )
+        """The figure of the static page."""
+        return page_chart.page_html(self)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:
         if on_page():
@@ -117,16 +95,6 @@ def _inked(layer: dict) -> dict:
     if not isinstance(mark, dict) or mark["type"] != "text" or "color" not in mark:
         return layer
     return {**layer, "mark": {**mark, "color": style.ink(mark["color"])}}
-
-
-def _slim(tag: str) -> str:
-    """An SVG tag without what a picture does not need: roles, classes, empty paths, digits below a tenth of a pixel."""
-    if tag.startswith("<path") and re.search(r' d=""| d="M0,0h0v0h0Z"', tag):
-        return ""
-    tag = re.sub(
-        r' (?:aria-[a-z]+|role|class|pointer-events|stroke-miterlimit)="[^"]*"| (?:stroke-|fill-)?opacity="1"', "", tag
-    )
-    return re.sub(r"\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), tag)
 
 
 # --- controls: each is a list of params, to be added up ---------------------------------------------------------------

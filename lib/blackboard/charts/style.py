@@ -38,6 +38,11 @@ COLOURS = {**QUANTITIES, **CATEGORIES, "bound": _INK, "muted": _GREY}
 # What a text of these colours is written in: at least 4.5 to 1 against the ground, also a tinted one. Marks need less;
 # in the dark charts draw them in the same colors as texts.
 GROUNDS = {"light": "#FFFFFF", "dark": "#121212"}
+# What a chart itself is drawn in; the halo keeps a line from running through a name, and nothing else has its color.
+PAGE = {
+    "light": {"text": "#222832", "line": "#6B7280", "grid": "#DFE3E8", "halo": "#FFFFFE"},
+    "dark": {"text": "#E6E6E6", "line": "#8A8F98", "grid": "#3D434D", "halo": GROUNDS["dark"]},
+}
 _WRITTEN = {
     "weights": ("#754A22", "#CB9256"),
     "kv": ("#A84800", "#F0792A"),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from blackboard.charts.interactive import InteractiveChart
+from blackboard.charts.page_chart import page_spec
 from blackboard.lab import HEADS, LONGEST, Lab, Printed, Verdict, stopped
 from blackboard.page import live_cells
 from blackboard.page.written import values_of
@@ -53,7 +54,7 @@ def draw(lesson: str, sources: Mapping[str, str]) -> dict[str, Any]:
     lab = find_lab(lesson)
     with contextlib.redirect_stdout(Printed()):
         try:
-            return {"spec": chart(lab, lab.finished(sources)).spec}
+            return {"spec": page_spec(chart(lab, lab.finished(sources)))}
         except BaseException as error:
             return feedback(stopped(error))
 

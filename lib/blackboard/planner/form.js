@@ -417,7 +417,12 @@ function listen() {
       field("model").focus({ preventScroll: true });
     });
   }
-  new ResizeObserver(() => !root.hidden && answer()).observe(part("chart"));
+  let width = part("chart").clientWidth; // which is answered for already
+  new ResizeObserver(([{ target }]) => {
+    if (root.hidden || target.clientWidth === width) return;
+    width = target.clientWidth;
+    answer();
+  }).observe(part("chart"));
 }
 
 if (root) {

@@ -1,0 +1,111 @@
+"""Names in a still picture: one that leaves the plot comes back into it, and one that runs into another goes above or
+below it, as book/_static/interactive.js moves them in a live chart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+SVG = "{http://www.w3.org/2000/svg}"
+ASCENT, DESCENT = 0.9, 0.22  # of a letter, in heights of the type
+_WIDTHS = {  # of letters in a sans-serif type, in its heights; the others' is 0.56
+    **dict.fromkeys("ijl'|", 0.22),
+    **dict.fromkeys("ftrI .,:;!/()[]-", 0.3),
+    **dict.fromkeys("cksvxyzJ", 0.5),
+    **dict.fromkeys("ABEKPSVXYRDHNUC&", 0.69),
+    **dict.fromkeys("GOQmMw%W–", 0.82),
+}
+ElementTree.register_namespace("", SVG[1:-1])
+ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle, y downwards."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def moved(self, right: float, down: float) -> Box:
+        """It, elsewhere."""
+        return Box(self.left + right, self.top + down, self.right + right, self.bottom + down)
+
+    def meets(self, other: Box) -> bool:
+        """Whether they have an area in common."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+
+def place_names(svg: str) -> str:
+    """A picture by Vega with its names moved to where they can be read."""
+    root = ElementTree.fromstring(svg)
+    plots = {clip.get("id"): clip[0] for clip in root.iter(f"{SVG}clipPath")}
+    placed: list[Box] = []
+    for before, group in _named(root):
+        plot = plots[re.search(r"#([^)]+)", group.get("clip-path", ""))[1]]  # type: ignore[index]
+        inside = Box(2, 0, float(plot.get("width", 0)) - 2, float(plot.get("height", 0)))
+        for text in filter(_said, group):
+            box = _box(text)
+            right, down = _way(box, inside, placed)
+            placed.append(box.moved(right, down))
+            for mark in (text, _dot(before, box)):
+                _shift(mark, right, down)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _named(root: Element) -> Iterator[tuple[Element | None, Element]]:
+    """Each group of names that a plot clips, after the group before it."""
+    for parent in root.iter():
+        for before, group in zip([None, *parent], parent):
+            if "mark-text role-mark" in group.get("class", "") and group.get("clip-path"):
+                yield before, group
+
+
+def _said(text: Element) -> bool:
+    return bool("".join(text.itertext()).strip())
+
+
+def _place(mark: Element) -> tuple[float, float]:
+    """Where a mark stands."""
+    x, y = re.search(r"translate\(([^,]+),([^)]+)\)", mark.get("transform", "translate(0,0)")).groups()  # type: ignore[union-attr]
+    return float(x), float(y)
+
+
+def _box(text: Element) -> Box:
+    (x, y), size = _place(text), float(text.get("font-size", "12px").removesuffix("px"))
+    width = size * sum(_WIDTHS.get(letter, 0.56) for letter in "".join(text.itertext()))
+    left = x - {"start": 0, "middle": width / 2, "end": width}[text.get("text-anchor", "start")]
+    return Box(left, y - ASCENT * size, left + width, y + DESCENT * size)
+
+
+def _way(box: Box, inside: Box, placed: list[Box]) -> tuple[float, float]:
+    """How far a name goes to the right and down."""
+    right = max(inside.left - box.left, 0) or min(inside.right - box.right, 0)
+    down = max(inside.top - box.top, 0) or min(inside.bottom - box.bottom, 0)
+    there = box.moved(right, down)
+    ways = [0.0, *(way for each in placed for way in (each.top - there.bottom, each.bottom - there.top))]
+    for way in sorted(ways, key=abs):
+        at = there.moved(0, way)
+        if inside.top - 1 <= at.top and at.bottom <= inside.bottom + 1 and not any(map(at.meets, placed)):
+            return right, down + way
+    return right, down
+
+
+def _dot(before: Element | None, box: Box) -> Element | None:
+    """The dot of a line's color beside its name: the mark before it, at the same height."""
+    if before is None or "mark-symbol" not in before.get("class", "") or len(before) != 1:
+        return None
+    x, y = _place(before[0])
+    return before[0] if box.left - 14 < x < box.right + 14 and box.top < y < box.bottom else None
+
+
+def _shift(mark: Element | None, right: float, down: float) -> None:
+    if mark is not None and (right or down):
+        x, y = _place(mark)
+        mark.set("transform", f"translate({x + right},{y + down})")
