@@ -13,7 +13,13 @@ function markScrolling() {
     const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
     if (scrolls) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
+    markCut(box);
   }
+}
+
+// What is cut off at the right fades there.
+function markCut(box) {
+  box.classList?.toggle("cut", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
 }
 
 // A wide table scrolls in a box of its own, not the page.
@@ -59,17 +65,26 @@ function showProgress() {
   }
 }
 
-// The contents mark the section that was chosen, also where the page is too short to scroll it to the top.
-function followClicks() {
-  const links = [...document.querySelectorAll(".bd-toc-nav a")];
-  for (const link of links) {
-    link.addEventListener("click", () => {
-      const mark = () => links.forEach((each) => each.classList.toggle("active", each === link));
-      const last = setTimeout(mark, 300); // where nothing scrolls
-      addEventListener("scrollend", () => { clearTimeout(last); setTimeout(mark, 50); }, { once: true });
-    });
-  }
+// The contents mark the section that is read, or the one that was chosen, also where the page is too short to scroll it
+// to the top. The theme marks only sections whose start is in sight.
+function followReader() {
+  const links = [...document.querySelectorAll(".bd-toc-nav a")], starts = links.map((link) => document.getElementById(link.hash.slice(1)));
+  let chosen = -1, waits = false;
+  const mark = () => {
+    waits = false;
+    const read = chosen >= 0 ? chosen : starts.findLastIndex((start) => start?.getBoundingClientRect().top < innerHeight / 3);
+    const above = links[read]?.closest("ul")?.closest("li")?.querySelector("a");
+    links.forEach((each, n) => each.classList.toggle("active", n === read || each === above));
+    const box = links[read]?.closest(".bd-sidebar-secondary");
+    if (box && box.scrollHeight > box.clientHeight) box.scrollTop = links[read].getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop - box.clientHeight / 2;
+  };
+  const free = () => { chosen = -1; };
+  links.forEach((link, n) => link.addEventListener("click", () => { chosen = n; setTimeout(mark, 50); }));
+  for (const moved of ["wheel", "touchmove", "keydown"]) addEventListener(moved, free, { passive: true });
+  addEventListener("scroll", () => { if (!waits) waits = setTimeout(mark, 60); }, { passive: true });
+  mark();
 }
+document.body?.removeAttribute("data-bs-spy"); // before the theme's own begins
 
 // The arrow beside a lesson in the sidebar is called what it opens.
 function nameArrows() {
@@ -81,12 +96,13 @@ function nameArrows() {
 function settle() {
   nameArrows();
   showProgress();
-  followClicks();
+  followReader();
   boxTables();
   markScrolling();
   document.fonts.ready.then(markScrolling); // which change widths
   addEventListener("resize", markScrolling);
   addEventListener("toggle", markScrolling, true);
+  addEventListener("scroll", ({ target }) => target !== document && markCut(target), { capture: true, passive: true });
 }
 
 if (document.readyState === "complete") settle();
