@@ -56,6 +56,11 @@ def live_markup(lesson, number):
     return NOT_HERE if number is None else LIVE_CELL.format(lesson, number)
 
 
+def is_unanswered(file, source):
+    """Whether a cell checks an answer that its reader has yet to give: a page does not complain of it."""
+    return "exercises" in Path(file).parts and "solutions" not in Path(file).parts and ".check(" in source
+
+
 class Renderer(myst_nb.SphinxNbRenderer):
     """MyST-NB's own, which takes the same from the head of a cell and from nowhere else."""
 
@@ -66,6 +71,8 @@ class Renderer(myst_nb.SphinxNbRenderer):
             metadata.setdefault("tags", choose_tags(token.content))
         for output in self.nb_client.code_cell_outputs(token.meta["index"])[1]:
             metadata |= myst_nb.nb_node_to_dict(output.get("metadata", {}))
+        if is_unanswered(self.document["source"], token.content):
+            metadata["tags"] = [*metadata.get("tags", []), "remove-output"]
         if "remove-cell" not in metadata.get("tags", []):
             super().render_nb_cell_code(token)
             self.make_live(token.content.strip())

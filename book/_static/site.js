@@ -6,15 +6,24 @@ if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined
 }
 
 // A box that scrolls can be reached and moved with the keyboard; one that does not is no stop on the way.
-const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card), .bd-sidebar";
+const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card, .planner-table), .bd-sidebar";
 
 function markScrolling() {
   const boxes = [...document.querySelectorAll(SCROLLING)].filter((box) => !box.closest("details:not([open])")); // until it opens
   const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1);
+  const cut = boxes.map(isCut);
   boxes.forEach((box, n) => { // all are measured before any is changed, which lays the page out anew
     if (scrolls[n]) box.tabIndex = 0;
     else if (box.hasAttribute("tabindex")) box.removeAttribute("tabindex");
+    if (cut[n] !== box.classList.contains("cut")) box.classList.toggle("cut", cut[n]);
   });
+}
+
+// What is cut off at the right fades there.
+const isCut = (box) => box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
+
+function markCut(box) {
+  box.classList?.toggle("cut", isCut(box));
 }
 
 // A wide table scrolls in a box of its own, not the page.
@@ -60,17 +69,26 @@ function showProgress() {
   }
 }
 
-// The contents mark the section that was chosen, also where the page is too short to scroll it to the top.
-function followClicks() {
-  const links = [...document.querySelectorAll(".bd-toc-nav a")];
-  for (const link of links) {
-    link.addEventListener("click", () => {
-      const mark = () => links.forEach((each) => each.classList.toggle("active", each === link));
-      const last = setTimeout(mark, 300); // where nothing scrolls
-      addEventListener("scrollend", () => { clearTimeout(last); setTimeout(mark, 50); }, { once: true });
-    });
-  }
+// The contents mark the section that is read, or the one that was chosen, also where the page is too short to scroll it
+// to the top. The theme marks only sections whose start is in sight.
+function followReader() {
+  const links = [...document.querySelectorAll(".bd-toc-nav a")], starts = links.map((link) => document.getElementById(link.hash.slice(1)));
+  let chosen = -1, waits = false;
+  const mark = () => {
+    waits = false;
+    const read = chosen >= 0 ? chosen : starts.findLastIndex((start) => start?.getBoundingClientRect().top < innerHeight / 3);
+    const above = links[read]?.closest("ul")?.closest("li")?.querySelector("a");
+    links.forEach((each, n) => each.classList.toggle("active", n === read || each === above));
+    const box = links[read]?.closest(".bd-sidebar-secondary");
+    if (box && box.scrollHeight > box.clientHeight) box.scrollTop = links[read].getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop - box.clientHeight / 2;
+  };
+  const free = () => { chosen = -1; };
+  links.forEach((link, n) => link.addEventListener("click", () => { chosen = n; setTimeout(mark, 50); }));
+  for (const moved of ["wheel", "touchmove", "keydown"]) addEventListener(moved, free, { passive: true });
+  addEventListener("scroll", () => { if (!waits) waits = setTimeout(mark, 60); }, { passive: true });
+  mark();
 }
+document.body?.removeAttribute("data-bs-spy"); // before the theme's own begins
 
 // The arrow beside a lesson in the sidebar is called what it opens.
 function nameArrows() {
@@ -82,12 +100,13 @@ function nameArrows() {
 function settle() {
   nameArrows();
   showProgress();
-  followClicks();
+  followReader();
   boxTables();
   markScrolling();
   document.fonts.ready.then(markScrolling); // which change widths
   addEventListener("resize", markScrolling);
   addEventListener("toggle", markScrolling, true);
+  addEventListener("scroll", ({ target }) => target !== document && markCut(target), { capture: true, passive: true });
 }
 
 if (document.readyState === "complete") settle();

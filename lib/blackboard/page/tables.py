@@ -23,6 +23,11 @@ def _number(value: float | None, scale: float = 1, digits: int = 4) -> str:
     return NONE if value is None else significant(value / scale, digits, exact=True)
 
 
+def _difference(percent: float) -> str:
+    """With its sign, unless nothing of it is left."""
+    return f"{percent:+.3f}".replace("-", "−") if abs(percent) >= 0.0005 else "0.000"
+
+
 def _prose(text: str) -> str:
     """A cell of words, wide enough not to make its row tall."""
     return f'<div style="min-width: 16rem">{escape(text)}</div>' if text else NONE
@@ -107,7 +112,7 @@ def _sources(row: Row) -> str:
 def chips() -> Page:
     """Rates, memory and links of every chip."""
     rate = lambda p: (
-        f"{p} (10<sup>12</sup> FLOP/s)",
+        f"{p} (TFLOP/s)",
         f"flops_dense_per_s.{p}",
         lambda c: _number(getattr(c.flops_dense_per_s, p), 1e12),
     )
@@ -265,7 +270,7 @@ def agreement() -> Page:
             ("Computed", "", lambda m: f"{m.n_total:,.0f}"),
             ("Published", "published.n_total", printed),
             ("Digits", "", lambda m: "exact" if m.published.digits is None else str(m.published.digits)),
-            ("Difference (%)", "", lambda m: f"{100 * m.agreement().deviation:+.3f}".replace("-", "−")),
+            ("Difference (%)", "", lambda m: _difference(100 * m.agreement().deviation)),
             ("Verdict", "", lambda m: _VERDICTS[m.agreement().verdict]),
             ("Why", "", lambda m: _prose(m.agreement().why)),
             ("Source", "", lambda m: cited([m.published.source])),
@@ -387,10 +392,9 @@ def sources() -> Page:
         dated = s.date if s.dated == "published" else f"read {s.date}"
         rows.append(
             [
-                f'<span id="source-{s.id}">{next(number)}</span>',
-                f'<a href="{escape(s.url)}">{escape(s.title)}</a>',
+                f'<span id="source-{s.id}">{next(number)}</span>. <a href="{escape(s.url)}">{escape(s.title)}</a>',
                 dated,
                 s.kind,
             ]
         )
-    return data_table("Sources", ("Number", "Source", "Date", "Kind"), rows)
+    return data_table("Sources", ("Source", "Date", "Kind"), rows, "source-table")

@@ -47,8 +47,14 @@ function drawFrontier(svg, { front, chosen, runs, error, name }, choose) {
     return svg.lastChild;
   };
   for (const point of front) mark(point, { class: "planner-dot", r: 4 }, described(point)).addEventListener("click", () => choose(point));
-  if (chosen) mark(chosen, { class: "planner-chosen", r: 6.5 }, `Your configuration: ${described(chosen)}`);
   for (const run of runs) mark(run, { class: "planner-run", r: 4 }, `Measured: ${described(run)}`);
+  if (chosen) nameChosen(svg, mark(chosen, { class: "planner-chosen", r: 8 }, `Your configuration: ${described(chosen)}`), chosen);
+}
+
+// Left of the dot and below it, where the frontier, which falls to the right, does not run.
+function nameChosen(svg, dot, { user, chip }) {
+  const x = Number(dot.getAttribute("cx")), y = Number(dot.getAttribute("cy")), right = x < 170;
+  svg.append(svgElement("text", { class: "planner-you", x: right ? x - 4 : x - 12, y: y + (right ? 24 : 18), "text-anchor": right ? "start" : "end" }, `you: ${written(user)} / ${written(chip)}`));
 }
 
 const described = ({ user, chip, users, tensor, expert }) =>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import floor
 from typing import Any
 
 from blackboard import catalogue
@@ -98,11 +99,16 @@ def long_context() -> dict[str, str]:
         "long_prompt": f"{LONG['prompt']:,}",
         "short_prompt": f"{SHORT['prompt']:,}",
         "long_users": str(USERS),
-        "long_rate": significant(long.tokens_per_s_per_chip, 2),
-        "short_rate": significant(short.tokens_per_s_per_chip, 2),
-        "long_fits": significant(long.fits, 2),
-        "short_fits": significant(short.fits, 2),
+        "long_rate": written(long.tokens_per_s_per_chip),
+        "short_rate": written(short.tokens_per_s_per_chip),
+        "long_fits": written(floor(long.fits)),
+        "short_fits": written(floor(short.fits)),
     }
+
+
+def written(value: float) -> str:
+    """A number with as many digits as the form writes."""
+    return significant(value, 4 if value >= 1000 else 3)
 
 
 def usd(value: float | None) -> str:

@@ -17,12 +17,13 @@ const part = (name) => root.querySelector(`.planner-${name}`);
 
 const digitsOf = (value, most) => new Intl.NumberFormat("en-US", { maximumSignificantDigits: most }).format(value);
 const written = (value) => digitsOf(value, value >= 1000 ? 4 : 3);
+const speedWritten = (value) => (value < 100 ? value.toFixed(1) : written(value)); // in a column
 const percent = (share) => `${Math.round(100 * share)}%`;
 const gigabytes = (bytes) => `${digitsOf(bytes / 1e9, 3)} GB`;
 
 function duration(seconds) {
-  const [scale, unit] = seconds >= 1 ? [1, "s"] : seconds >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];
-  return `${digitsOf(seconds * scale, 3)} ${unit}`;
+  const [scale, unit] = seconds >= 1 ? [1, "s"] : seconds >= 1e-4 ? [1e3, "ms"] : [1e6, "µs"];
+  return `${new Intl.NumberFormat("en-US", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 }).format(seconds * scale)} ${unit}`;
 }
 
 function dollars(value) {
@@ -269,7 +270,7 @@ function showFrontier(asked, found, fitting) {
   const runs = publishedRuns(asked, chips);
   const said = runs.length ? ` Open circles: ${runs.length} published runs.` : "";
   part("chart").querySelector("figcaption").textContent = front.length
-    ? `Line: the best of all batch sizes and shardings on ${chips} ${chips > 1 ? "chips" : "chip"}, with the expected error. Large dot: yours.${said}`
+    ? `Line: the best of all batch sizes and shardings on ${chips} ${chips > 1 ? "chips" : "chip"}, with the expected error. Blue dot: yours.${said}`
     : "No batch fits on these chips.";
   const name = front.length ? `The frontier, from ${described(front[0])} to ${described(front.at(-1))}. The table below lists its points.` : "No batch fits.";
   const choose = (point) => change(pointState(point));
@@ -295,7 +296,7 @@ function warnings({ model, tensor, expert, chip }, found) {
 function rentSaid(chip) {
   const { newest } = chip.rents;
   if (state.rent !== "") return "Prices use the rent that you entered.";
-  return newest ? `Prices use a rent of $${newest.usd} per chip-hour (${newest.kind}, ${newest.date}).` : `The catalogue has no confirmed rent of ${chip.name}: enter yours to see prices.`;
+  return newest ? `Prices use a rent of $${newest.usd} per chip-hour: ${newest.kind}, ${newest.date}.` : `The catalogue has no confirmed rent of ${chip.name}: enter yours to see prices.`;
 }
 
 function trust({ engine, model, chip }, { near, kind, errors }) {
@@ -323,7 +324,7 @@ function showTable(box, heads, rows, empty) {
 
 function showPoints(front) {
   const use = (point) => useButton(`${point.users} users, ${cutting(point.tensor, point.expert)}`, () => change(pointState(point)));
-  const rows = front.map((point) => [cutting(point.tensor, point.expert), written(point.users), written(point.user), duration(point.first), written(point.chip), use(point)]);
+  const rows = front.map((point) => [cutting(point.tensor, point.expert), written(point.users), speedWritten(point.user), duration(point.first), written(point.chip), use(point)]);
   showTable(part("points").querySelector(".planner-table"), ["Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "Load it"], rows, "No batch fits.");
 }
 
@@ -354,7 +355,7 @@ function bestRow(rows, rented) {
     const { device, chips, tensor, expert, users, user, first, chip, rent, price } = found, way = cutting(tensor, expert);
     const cost = price === null ? "–" : dollars(price) + (price === cheapest ? " (least)" : "");
     const use = () => change({ ...pointState(found), chip: device.id, chips, rent: rented ? rent : state.rent });
-    return [`${chips} × ${device.id}`, way, written(users), written(user), duration(first), written(chip), cost, useButton(`${chips} ${device.name}, ${way}`, use)];
+    return [`${chips} × ${device.name}`, way, written(users), speedWritten(user), duration(first), written(chip), cost, useButton(`${chips} ${device.name}, ${way}`, use)];
   };
 }
 

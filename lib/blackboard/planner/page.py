@@ -10,10 +10,9 @@ from urllib.parse import urlencode
 
 from blackboard.charts.style import COLOURS, INKS, QUANTITIES
 from blackboard.page.summary import Page, table
-from blackboard.planner.examples import best_of_each, distance, fields, usd
+from blackboard.planner.examples import best_of_each, distance, fields, usd, written
 from blackboard.planner.script import script
 from blackboard.prediction.serving import ServingPrediction
-from blackboard.units import significant
 
 VERSION = 1  # of the address
 
@@ -50,7 +49,8 @@ FITTED_ON = {"chip": "this chip", "generation": "a chip of this generation", "en
 def compared() -> Page:
     """The chips of the first question, the cheapest first."""
     heads = ("Chips", "Tensor parallel", "Users", "Tokens/s per chip", "$ per million tokens", "Constants from runs on")
-    return table("The best of each chip for Llama 70B at the promised speed", heads, map(_compared_row, best_of_each()))
+    caption = "The best of each chip for Llama 70B at the promised speed, at the rents of three-year contracts"
+    return table(caption, heads, map(_compared_row, best_of_each()))
 
 
 def _compared_row(found: ServingPrediction) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ def _compared_row(found: ServingPrediction) -> tuple[str, ...]:
     return (
         *sharding,
         users,
-        significant(found.tokens_per_s_per_chip, 3),
+        written(found.tokens_per_s_per_chip),
         usd(found.usd_per_mtok),
         FITTED_ON[distance(found)],
     )
