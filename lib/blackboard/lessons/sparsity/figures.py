@@ -475,30 +475,24 @@ def split(case: Case = RUNNING) -> Drawing:
     """What a sequence's compute time pays for, by context: its own KV cache, and the weights with what is left."""
     fig, axes = drawing.axes(5.0, 2.8)
     balanced, phrases = step.balanced_context(case), []
-    for y, context in enumerate(reversed(SPLIT)):
-        left, batch = 100 * (1 - context / balanced), f"{step.crossing(case, context=context):,.0f}"
+    batches = [f"{step.crossing(case, context=context):,.0f}" for context in SPLIT]
+    for y, (context, batch) in enumerate(zip(SPLIT, batches)):
+        left = 100 * (1 - context / balanced)
         axes.barh(y, left, height=0.6, color=COLOURS["weights"])
         axes.barh(y, 100 - left, left=left, height=0.6, color=COLOURS["kv"], alpha=0.35)
-        axes.text(
-            left + 2 if left < 60 else left - 2,
-            y,
-            f"B* = {batch}",
-            va="center",
-            ha="left" if left < 60 else "right",
-            color="black" if left < 60 else "white",
-        )
         phrases.append(f"{left:.0f}% with {context:,} tokens of context, critical batch {batch}")
-    axes.set(xlim=(0, 100), xlabel="share of a sequence's compute time (%)", ylabel="tokens of context")
-    axes.set_yticks(range(len(SPLIT)), [f"{context:,}" for context in reversed(SPLIT)])
+    axes.set(xlim=(0, 100), xlabel="share of a sequence's compute time (%)")
+    axes.set_yticks(range(len(SPLIT)), [f"{L:,} tokens:\n$B^*$ = {batch}" for L, batch in zip(SPLIT, batches)])
+    axes.invert_yaxis()
     axes.grid(visible=False)
-    axes.set_title("filled: left for the weights; pale: its own KV cache", loc="left")
+    axes.set_title("filled: left for the weights; pale: its KV cache", loc="left")
     return done(
         fig,
         "fig-split",
         "The longer the context, the less of its compute time a sequence has left for the weights, and the more "
         "sequences must share them.",
-        f"Bars of a sequence's compute time, for {case._replace(context=0)}, split between weights and its own KV cache. Left for the weights:"
-        f" {'; '.join(reversed(phrases))}.",
+        f"Bars of a sequence's compute time, for {case._replace(context=0)}, split between weights and its own KV"
+        f" cache. Left for the weights: {'; '.join(phrases)}.",
     )
 
 
@@ -536,7 +530,7 @@ def shares(case: Case = RUNNING) -> Drawing:
 
 
 AREAS = {  # what each area of the map says, its colour and how strong, and where its name stands
-    "experts\nfree": ("first", 0.55, (220, 5e4)),
+    "experts\nfree": ("first", 0.4, (220, 5e4)),
     "sparse\nfaster": ("first", 0.2, (330, 4e3)),
     "within 10%": ("kv", 0.3, (2.2e4, 3e3)),
     "dense faster": ("second", 0.3, (3e3, 60)),

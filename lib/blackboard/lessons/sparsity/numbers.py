@@ -96,7 +96,6 @@ def batches() -> dict[str, str]:
     return {
         "board_sparsity": f"{board:g}",
         "board_batch": f"{ABOUT_300 * board:,.0f}",
-        "inverted": f"{ABOUT_300 / board:g}",
         "sparsity": significant(eq.sparsity(RUNNING), 3),
         "sparsity_exact": significant(eq.sparsity(RUNNING), 4),
         "critical": whole(critical),
@@ -173,6 +172,8 @@ def pooled() -> dict[str, str]:
     """A step of one rack with all sequences, and of several that share them."""
     one, part = (step.step_time(RUNNING, batch=batch) for batch in (POOLED, POOLED / PARTS))
     return {
+        "pool_all": f"{POOLED:,}",
+        "pool_part": f"{POOLED // PARTS:,}",
         "pool_one": f"{one * 1e3:.1f} ms",
         "pool_four": f"{part * 1e3:.1f} ms",
         "pool_ratio": f"{PARTS * part / one:.1f}",
@@ -189,6 +190,7 @@ def full_memory() -> dict[str, str]:
     mean = Case(*RUNNING[:3], wide["input_tokens"] + wide["output_tokens"] / 2)
     return {
         "long_gpu": significant(eq.long_throughput(Case(*RUNNING[:3], LONG)) / known["chips"], 3),
+        "served_tokens": f"{wide['input_tokens']:,}",
         "bound_gb200": significant(eq.long_throughput(mean, **few) / gpus, 3),
     }
 
@@ -393,7 +395,6 @@ def price() -> dict[str, str]:
         "share": f"{known['n_total'] * known['bytes_per_param'] / known['hbm']:.0%}",
         "twice": f"{1 - eq.long_throughput(long, n_total=2 * known['n_total']) / eq.long_throughput(long):.0%}",
         "n_total": f"{RUNNING.symbols()['n_total'] / 1e9:.0f} billion",
-        "memory": pretty(RUNNING.symbols()["hbm"], "byte"),
         "touched_1": read(1),
         "touched_64": read(64),
         "all_weights": read(1e6),
