@@ -166,14 +166,13 @@ def _constants_say(marks: list[_Mark]) -> str:
     )
     years = [mark.chip.release[:4] for mark in marks]
     chips = len({_short(mark.chip).removesuffix(CLAIMED) for mark in marks})
-    near = sum(abs(mark.value / numbers.ABOUT_300 - 1) < 0.2 for mark in marks)
     return (
         f"Hardware constant C of {chips} chips, in tokens from {LIMITS[0]} to {LIMITS[1]}, against the"
         f" year they were announced, {min(years)} to {max(years)}. Confirmed ones lie between {least.value:.0f}"
         f" ({_short(least.chip)}) and {most.value:.0f} ({_short(most.chip)}), a factor of"
         f" {most.value / least.value:.1f}; the highest that is not confirmed is {farthest.value:.0f}"
-        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the lecture's {numbers.ABOUT_300}: {near} of"
-        f" {len(marks)} marks lie within a fifth of it. From {_first_apart(marks)} on, some chips have constants that"
+        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the lecture's {numbers.ABOUT_300}. From"
+        f" {_first_apart(marks)} on, some chips have constants that"
         " differ by more than a tenth between number formats."
     )
 
