@@ -7,10 +7,7 @@ from blackboard.lessons.sparsity.charts import ROUTED_GAIN
 
 QUOTED = {
     "300": "the board's 'about 300', 0:18:25; the users of the open question",
-    "64": (
-        "experts of the figure that the lecture shows, 0:29:24; departures a second and GPUs, 0:26:32; a batch of"
-        " the example"
-    ),
+    "64": "experts of the figure that the lecture shows, 0:29:24; departures a second and GPUs, 0:26:32; a batch",
     "63": "the other tokens of a batch of 64, and the other experts of a block of 64",
     "31": "experts of 32 that a token leaves alone, DeepSeek-V3's configuration",
     "3": "a third of the parameters are in routed blocks",
@@ -18,21 +15,12 @@ QUOTED = {
     "400": "random batches of the count",
     "5,600": "a row of the table of batches",
     "1": "a ratio of one",
-    "8": (
-        "the board's sparsity, 0:19:16; 8 squared is 64; experts of a token in DeepSeek-V3's configuration; the"
-        " law's range"
-    ),
-    "4": "the lecture's factor of quality, 0:29:24",
-    "2": "2 squared is 4",
+    "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of DeepSeek-V3's configuration, 0:19:16; the report's tokens per expert, section 3.4.2",
-    "32": "the board's active experts, 0:19:16; one in 32, 0:32:41",
+    "32": "the board's active experts, 0:19:16",
     "2,000": "the lecture's batch, 0:26:32",
-    "100": "the least of 'hundreds of millions', 0:27:28",
-    "500": "five of the 'hundreds of millions', 0:27:28",
     "2025": "the year of a statement",
     "370": "parameters of the figure's model, in millions, 0:29:24",
-    "1.3": "what the lecture reads off the figure, in billions, 0:29:24",
-    "512": "the most experts that the law was fitted on",
     "130": "billions of tokens that the law's models were trained on, Clark et al.",
     "99": "percent of coverage",
     "70": "the open question's model",

@@ -242,6 +242,33 @@ def test_the_dense_model_wins_between_two_batches():
     assert len(slower) == slower[-1] - slower[0] + 1
 
 
+@pytest.mark.parametrize("context", [1, 500, 1_000, 3_000])
+def test_with_kv_the_break_even_batch_is_found_by_trying(context):
+    """DeepSeek-V3 beside a dense model of twice its active size and with the same cache: step times, batch by batch."""
+    known, trade = RUNNING.symbols(), {"stored_growth": eq.sparsity(RUNNING), "quality_gain": 2}
+    kv = context * known["kv_bytes_per_token"]
+    active, stored = known["n_active"], known["n_total"]
+    time = lambda b, active, stored: max(2 * b * active / known["flops"], (stored + b * kv) / known["bandwidth"])
+    low, high = 500, 200_000
+    while high - low > 1:
+        b = (low + high) // 2
+        low, high = (low, b) if time(b, active, stored) <= time(b, 2 * active, 2 * active) else (b, high)
+    assert high == math.ceil(eq.break_even_with_kv(RUNNING, context=context, **trade))
+
+
+def test_past_twice_the_balanced_context_no_batch_helps_the_sparse_model():
+    """From three sequences on, at every batch that fits; with one or two it touches less than twice its active size."""
+    known, context = RUNNING.symbols(), 2 * step.balanced_context(RUNNING)
+    active, kv = known["n_active"], context * known["kv_bytes_per_token"]
+    for batch in (1, 2, 3, 10, 1_000, 100_000):
+        loaded = eq.bytes_touched(RUNNING, batch=batch) + batch * kv
+        sparse = max(2 * batch * active / known["flops"], loaded / known["bandwidth"])
+        dense = max(4 * batch * active / known["flops"], (2 * active + batch * kv) / known["bandwidth"])
+        assert (sparse < dense) == (batch < 3)
+    with pytest.raises(FormulaError, match="holds only where"):
+        eq.break_even_with_kv(RUNNING, context=1.01 * context, stored_growth=18, quality_gain=2)
+
+
 def test_a_batch_pays_for_its_sparsity():
     """Up to B/C more stored parameters cost no time; beyond, they do."""
     known, batch = RUNNING.symbols(), 2_000
@@ -291,7 +318,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "critical_exact": f"{star:,.0f}",
         "critical_experts": f"{c * 32:,.0f}",
         "seen": f"{star / 32:.0f}",
-        "inverted": "37.5",
         "board_batch": "2,400",
         "board_sparsity": "8",
         "balanced": f"{round(balanced, -1):,.0f} tokens",
@@ -325,6 +351,26 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "gain_active": f"{factor * active ** (power - 1):.1f}",
         "law_falls": f"{1 - power:.4f}",
         "even_two": f"{round(star / 2, -2):,.0f}",
+        "even_two_kv": f"{round(star / (2 - 1_000 / balanced), -1):,.0f}",
+        "never_two": f"{round(2 * balanced, -1):,.0f} tokens",
+        "even_quarter": f"{round(c * (1 + 63 / 4) / 3.70, -2):,.0f}",
+        "even_half": f"{round(c * (1 + 63 / 2) / 3.70, -2):,.0f}",
+        "dense_long": f"{round(5.76e14 * (1 - 2 * active / 13.392e12) / (10_000 * kv), -3):,.0f}",
+        "pool_one": f"{(total + 8_000 * 1_000 * kv) / 5.76e14 * 1e3:.1f} ms",
+        "pool_four": f"{(total + 2_000 * 1_000 * kv) / 5.76e14 * 1e3:.1f} ms",
+        "pool_ratio": f"{4 * (total + 2_000e3 * kv) / (total + 8_000e3 * kv):.1f}",
+        "pool_all": "8,000",
+        "pool_part": "2,000",
+        "users": f"{round(star * 10, -3):,.0f}",
+        "with_kv_fp8": f"{round(star / (1 - 1_000 * (1 / balanced - attend)), -2):,.0f}",
+        "with_kv_bf16": f"{round(star / (1 - 1_000 * (1 / balanced - 2 * attend)), -2):,.0f}",
+        "with_kv_half": f"{round(star / (1 - 500 / balanced), -2):,.0f}",
+        "with_kv_lecture": f"{round(star / (1 - 1_000 * 2_000 * 5e15 / 8e12 / 2 / active), -2):,.0f}",
+        "paid_kv": f"{5_600 / c * (1 - 1_000 / balanced):.1f}",
+        "long_gpu": f"{round(5.76e14 * (1 - total / 13.392e12) / (10_000 * kv) / 72, -2):,.0f}",
+        "bound_gb200": f"{round(8e12 * (1 - total / (8 * 186e9)) / (3_072 * kv), -2):,.0f}",
+        "served_tokens": "2,048",
+        "direct_month": "May 2026",
         "slowest": f"{(1 + 21 * (1 - (63 / 64) ** (c - 1))) / 3.70:.1f}",
         "more_memory": f"{22 / 3.70:.1f}",
         "trained": "14.8 trillion",

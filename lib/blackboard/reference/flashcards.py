@@ -37,6 +37,7 @@ from blackboard.lessons.pipelining import numbers as pipelining
 from blackboard.lessons.pricing import equations as pricing_equations
 from blackboard.lessons.pricing import numbers as pricing
 from blackboard.lessons.racks import numbers as racks
+from blackboard.lessons.sparsity import equations as sparsity_equations
 from blackboard.lessons.sparsity import numbers as sparsity
 from blackboard.notation import latex
 from blackboard.page.summary import Page
@@ -120,6 +121,7 @@ def _hardware_and_batch() -> dict[str, str]:
         "rubin": pretty(step.drain_time(**batching.RUBIN), "s"),
         "nominal": f"{chip.flops('fp8') / chip.bandwidth:.0f}",
         "critical": significant(step.critical_batch(RUNNING)),
+        "inverted": f"{sparsity.ABOUT_300 / sparsity_equations.expert_sparsity(**sparsity.BOARD_EXPERTS):g}",
     }
     return found | racks.boundary() | racks.deployed() | sparsity.hardware() | sparsity.batches() | own
 

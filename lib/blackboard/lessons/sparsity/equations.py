@@ -356,3 +356,20 @@ break_even = Formula(
     (*critical_batch.assumes, "all weights are loaded", "the batch is larger than C"),
     DERIVED,
 )
+break_even_with_kv = Formula(
+    "sparsity.break_even_with_kv",
+    "batch_even",
+    hardware_constant.typed
+    * symbol("stored_growth")
+    / (new_token * (symbol("quality_gain") - context / balanced_context.typed)),
+    "sequence",
+    "with KV caches the routed model wins from a larger batch on, and past g balanced contexts of its own on none",
+    (
+        "any loading hides behind any computing",
+        "both models keep the same KV cache",
+        "all weights are loaded",
+        "the dense model waits for compute",
+    ),
+    DERIVED,
+    conditions=(Le(context / balanced_context.typed, symbol("quality_gain")),),
+)

@@ -11,6 +11,7 @@ import re
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
@@ -165,14 +166,13 @@ def _constants_say(marks: list[_Mark]) -> str:
     )
     years = [mark.chip.release[:4] for mark in marks]
     chips = len({_short(mark.chip).removesuffix(CLAIMED) for mark in marks})
-    near = sum(abs(mark.value / numbers.ABOUT_300 - 1) < 0.2 for mark in marks)
     return (
         f"Hardware constant C of {chips} chips, in tokens from {LIMITS[0]} to {LIMITS[1]}, against the"
         f" year they were announced, {min(years)} to {max(years)}. Confirmed ones lie between {least.value:.0f}"
         f" ({_short(least.chip)}) and {most.value:.0f} ({_short(most.chip)}), a factor of"
         f" {most.value / least.value:.1f}; the highest that is not confirmed is {farthest.value:.0f}"
-        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the lecture's {numbers.ABOUT_300}: {near} of"
-        f" {len(marks)} marks lie within a fifth of it. From {_first_apart(marks)} on, some chips have constants that"
+        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the lecture's {numbers.ABOUT_300}. From"
+        f" {_first_apart(marks)} on, some chips have constants that"
         " differ by more than a tenth between number formats."
     )
 
@@ -467,50 +467,32 @@ def touched(case: Case = RUNNING) -> Drawing:
 # --- when it stops being free -----------------------------------------------------------------------------------------
 
 
-def room(case: Case = RUNNING) -> Drawing:
-    """Against stored parameters: the batch that a model asks for, and the batch whose KV fits, at two contexts."""
-    fig, axes = drawing.axes(5.0, 4.0)
-    memory = case.symbols()["hbm"] / case.symbols()["bytes_per_param"]
-    phrases = [
-        _fitting(axes, case._replace(context=context), memory, colour)
-        for context, colour in zip(numbers.CONTEXTS, PLACES)
-    ]
-    here, asked = case.symbols()["n_total"], step.crossing(case._replace(context=numbers.CONTEXTS[0]))
-    axes.set(xscale="log", yscale="log", xlim=(0.1, 20), ylim=(1_000, 3e6))
-    axes.set(xlabel="stored parameters (trillions, log scale)", ylabel="batch (sequences, log scale)")
-    name = plain(catalogue.model(case.model).name)
-    axes.plot(here / 1e12, asked, "D", color=COLOURS["bound"], ms=7, zorder=4)
-    point(axes, (here / 1e12, asked), f"{name}:\n{asked:,.0f}", (0.6, 0.12))
-    axes.xaxis.set_major_formatter("{x:g}")
-    thousands(axes, "y")
-    axes.set_title(f"{filled(case)};\ndashed: batch needed, solid: batch that fits", loc="left")
+SPLIT = 0, 500, 1_000, 1_500  # tokens of context, all short of the running case's balanced one
+
+
+def split(case: Case = RUNNING) -> Drawing:
+    """What a sequence's compute time pays for, by context: its own KV cache, and the weights with what is left."""
+    fig, axes = drawing.axes(5.0, 2.8)
+    balanced, phrases = step.balanced_context(case), []
+    batches = [f"{step.crossing(case, context=context):,.0f}" for context in SPLIT]
+    for y, (context, batch) in enumerate(zip(SPLIT, batches)):
+        left = 100 * (1 - context / balanced)
+        axes.barh(y, left, height=0.6, color=COLOURS["weights"])
+        axes.barh(y, 100 - left, left=left, height=0.6, color=COLOURS["kv"], alpha=0.35)
+        phrases.append(f"{left:.0f}% with {context:,} tokens of context, critical batch {batch}")
+    axes.set(xlim=(0, 100), xlabel="share of a sequence's compute time (%)")
+    axes.set_yticks(range(len(SPLIT)), [f"{L:,} tokens:\n$B^*$ = {batch}" for L, batch in zip(SPLIT, batches)])
+    axes.invert_yaxis()
+    axes.grid(visible=False)
+    axes.set_title("filled: left for the weights; pale: its KV cache", loc="left")
     return done(
         fig,
-        "fig-room",
-        "A larger model needs a larger batch and leaves less memory for it. Where the lines cross, the model "
-        "is as large as it can be.",
-        f"Batch in sequences against stored parameters from 0.1 to 20 trillion, both on log scales, for {case}, with"
-        " its active parameters. The critical batch, KV counted, rises with the parameters; the batch whose KV fits"
-        f" beside them falls, to nothing at {memory / 1e12:.1f} trillion. They cross at"
-        f" {' and at '.join(phrases)}. {name}"
-        f" stores {here / 1e12:.2f} trillion and asks for {asked:,.0f} at the shorter context.",
+        "fig-split",
+        "The longer the context, the less of its compute time a sequence has left for the weights, and the more "
+        "sequences must share them.",
+        f"Bars of a sequence's compute time, for {case._replace(context=0)}, split between weights and its own KV"
+        f" cache. Left for the weights: {'; '.join(phrases)}.",
     )
-
-
-PLACES = {"first": (0.72, 0.9), "second": (0.3, 0.88)}  # of what is said of the crossings
-
-
-def _fitting(axes, case: Case, memory: float, colour: str) -> str:
-    """Draw the batch asked for and the batch that fits at the case's context, and mark the largest model; what it
-    shows, in words.
-    """
-    stored, most = memory * (1 - np.geomspace(1 - 1e11 / memory, 1e-5, 400)), eq.largest_model(case)
-    axes.plot(stored / 1e12, step.crossing(case, n_total=stored), color=COLOURS[colour], ls="--", lw=1.7)
-    axes.plot(stored / 1e12, eq.batch_fits(case, n_total=stored), color=COLOURS[colour])
-    end = most / 1e12, eq.batch_fits(case, n_total=most)
-    axes.plot(*end, "o", color=COLOURS[colour], ms=8, zorder=4)
-    point(axes, end, f"{case.context:,.0f} tokens:\n{end[0]:.2g} trillion", PLACES[colour], colour)
-    return f"{end[0]:.2g} trillion with {case.tokens}"
 
 
 def shares(case: Case = RUNNING) -> Drawing:
@@ -543,4 +525,55 @@ def shares(case: Case = RUNNING) -> Drawing:
         f"Three bars of what a step loads past the balanced context, for {case}. With the memory full of KV caches, the"
         f" weights are {full:.0%} of it; with twice the weights, {twice:.0%}; in a batch whose KV caches take as many"
         " bytes as the weights, half.",
+    )
+
+
+AREAS = {  # what each area of the map says, its colour and how strong, and where its name stands
+    "experts\nfree": ("first", 0.4, (220, 5e4)),
+    "sparse\nfaster": ("first", 0.2, (330, 4e3)),
+    "within 10%": ("kv", 0.3, (2.2e4, 3e3)),
+    "dense faster": ("second", 0.3, (3e3, 60)),
+}
+
+
+def _sorted(case: Case, context: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    """Which area of the map each point belongs to: its place in `AREAS`, or beyond them where memory is too small."""
+    at = case._replace(context=1)
+    compute, kv = step.compute_time(at, batch=batch), step.kv_time(at, batch=batch) * context
+    sparse = np.maximum(compute, eq.touched_time(at, batch=batch) + kv)
+    active = step.weight_time(at, n_total=case.symbols()["n_active"])
+    dense = np.maximum(numbers.AS_GOOD * compute, numbers.AS_GOOD * active + kv)
+    kind = np.select([sparse <= compute, sparse < dense, sparse <= 1.1 * dense], [0, 1, 2], 3)
+    return np.where(batch * context > eq.batch_fits(at), len(AREAS), kind)
+
+
+def areas(case: Case = RUNNING) -> Drawing:
+    """Who is faster at a context and a batch: the sparse model, or a dense one that is supposed to be as good."""
+    fig, axes = drawing.axes(5.0, 4.4)
+    context, batch = np.meshgrid(np.geomspace(100, 1e5, 301), np.geomspace(1, 3e5, 301))
+    kind = _sorted(case, context, batch)
+    for n, (text, (colour, strong, place)) in enumerate(AREAS.items()):
+        axes.contourf(context, batch, kind == n, [0.5, 1.5], colors=[to_rgba(COLOURS[colour], strong)])
+        axes.text(*place, text, ha="center", va="center")
+    axes.text(2.5e4, 8e4, "memory full", ha="center", va="center")
+    axes.text(3e3, 1.4, "sparse faster", ha="center", va="center")
+    even = eq.break_even_with_kv(case, stored_growth=eq.sparsity(case), quality_gain=numbers.AS_GOOD)
+    axes.plot(case.context, even, "o", color=COLOURS["bound"], ms=7)
+    beside(axes, f"{significant(even)}", (case.context, even), (6, -4), va="top")
+    axes.set(xscale="log", yscale="log", xlim=(100, 1e5), ylim=(1, 3e5))
+    axes.set(xlabel="context L (tokens, log scale)", ylabel="batch B (sequences, log scale)")
+    thousands(axes, "x", "y")
+    axes.set_title(filled(f"{case._replace(context=0)}, against a dense model of twice its active size"), loc="left")
+    never = numbers.AS_GOOD * step.balanced_context(case)
+    return done(
+        fig,
+        "fig-areas",
+        "The experts pay in decode only at the upper left: many sequences with short contexts. With long contexts they "
+        "cost little where memory is nearly full, and elsewhere much.",
+        "Map of context, 100 to 100,000 tokens, and batch, 1 to 300,000, both on log scales, for"
+        f" {case._replace(context=0)}, beside a dense model of {numbers.AS_GOOD} times its active size. The sparse"
+        " model is faster with one or two sequences, and at the upper left, with short contexts and large batches: at"
+        f" {case.tokens} from {significant(even)} sequences on, and from {significant(never)} tokens on never. Higher"
+        " up at the left its experts are free. A strip below the line at which memory is full has both models within"
+        " 10% of each other. Everywhere else the dense model is faster.",
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator
+from datetime import date
 from typing import NamedTuple
 
 from blackboard.catalogue import Chip, chip, chips, measurement, model
@@ -13,7 +13,7 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.batching.numbers import with_attention
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.notation import latex, symbol
-from blackboard.page.summary import Page, fold, table
+from blackboard.page.summary import Page, table
 from blackboard.search import find_root
 from blackboard.units import factor, pretty, significant
 
@@ -28,8 +28,10 @@ ROUTED_THIRD = (
 )  # of the dense model's parameters, if every second feed-forward block is routed; not confirmed for these models
 NAMED = model("mixtral-8x7b")  # whose name counts eight whole models of 7 billion
 MIXTURES = ("mixtral-8x7b", "qwen3-235b-a22b", "deepseek-v3", "kimi-k2")  # by sparsity
-CONTEXTS = 1_000, 1_500  # tokens, both short of the running case's balanced context
-LONG = 10_000  # tokens of context, far beyond it
+LONG = 10_000  # tokens of context, far beyond the balanced one
+AS_GOOD = 2  # times its active size: the dense model that we suppose as good as DeepSeek-V3
+POOLED, PARTS = 8_000, 4  # sequences on one rack, and racks that could share them
+WAITING = 1 / 10  # of a user's time with a sequence in the batch, supposed
 
 
 # --- chips -----------------------------------------------------------------------------------------------------------
@@ -58,23 +60,6 @@ def constants() -> Iterator[Constant]:
 def width(precision: str) -> float:
     """Bytes of a parameter in this format."""
     return model(RUNNING.model).symbols(precision)["bytes_per_param"]
-
-
-def constants_table() -> Page:
-    """C of every chip, by precision, in the order of their years, folded; what the catalogue does not confirm is
-    in brackets.
-    """
-    found = {(row.chip.id, row.precision): row.value for row in constants()}
-    rows = sorted(chips(), key=lambda row: row.release)
-    told = lambda row, precision: (
-        (f"{found[key]:.0f}" if row.confirmed else f"({found[key]:.0f})")
-        if (key := (row.id, precision)) in found
-        else "–"
-    )
-    cells = [[html.escape(row.name), row.release[:4], *(told(row, p) for p in PRECISIONS)] for row in rows]
-    title = "Hardware constant C by chip and precision (in parentheses: not confirmed)"
-    listed = table(title, ("Chip", "Announced", *(p.upper() for p in PRECISIONS)), cells)
-    return fold(title, listed)
 
 
 def hardware() -> dict[str, str]:
@@ -111,7 +96,6 @@ def batches() -> dict[str, str]:
     return {
         "board_sparsity": f"{board:g}",
         "board_batch": f"{ABOUT_300 * board:,.0f}",
-        "inverted": f"{ABOUT_300 / board:g}",
         "sparsity": significant(eq.sparsity(RUNNING), 3),
         "sparsity_exact": significant(eq.sparsity(RUNNING), 4),
         "critical": whole(critical),
@@ -151,11 +135,18 @@ def contexts() -> dict[str, str]:
         "_lecture": model("lecture-moe").kv_bytes_per_token(),
     }
     limit = {name: step.balanced_context(RUNNING, kv_bytes_per_token=kv) for name, kv in kinds.items()}
-    attend = {f"attended_{name}": with_attention(slower).balanced for name, slower in {"fp8": 1, "bf16": 2}.items()}
+    attend = {name: with_attention(slower) for name, slower in {"fp8": 1, "bf16": 2}.items()}
+    fewer = {"half": kinds["_fp8"], "lecture": kinds["_lecture"]}
     return {
         **{f"balanced{name}": f"{significant(value, 3)} tokens" for name, value in limit.items()},
         **{f"kv{name}": pretty(kv, "byte", 2) for name, kv in kinds.items()},
-        **{name: significant(value, 2) for name, value in attend.items()},
+        **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
+        **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
+        **{
+            f"with_kv_{name}": significant(step.crossing(RUNNING, kv_bytes_per_token=kv), 2)
+            for name, kv in fewer.items()
+        },
+        "paid_kv": f"{eq.free_with_kv(RUNNING, batch=5_600):.1f}",
         "with_kv": f"{step.crossing(RUNNING):,.0f}",
         "long": f"{LONG:,} tokens",
         "long_rate": significant(eq.long_throughput(Case(*RUNNING[:3], LONG)), 3),
@@ -163,6 +154,45 @@ def contexts() -> dict[str, str]:
 
 
 # --- throughput ------------------------------------------------------------------------------------------------------
+
+
+def as_good() -> dict[str, str]:
+    """DeepSeek-V3 beside a dense model that is supposed to be as good, with KV and without."""
+    trade = {"stored_growth": eq.sparsity(RUNNING), "quality_gain": AS_GOOD}
+    dense = AS_GOOD * RUNNING.symbols()["n_active"]
+    return {
+        "even_two": significant(eq.break_even(RUNNING, **trade), 2),
+        "even_two_kv": significant(eq.break_even_with_kv(RUNNING, **trade), 3),
+        "never_two": f"{significant(AS_GOOD * step.balanced_context(RUNNING), 3)} tokens",
+        "dense_long": significant(eq.long_throughput(Case(*RUNNING[:3], LONG), n_total=dense), 3),
+    }
+
+
+def pooled() -> dict[str, str]:
+    """A step of one rack with all sequences, and of several that share them."""
+    one, part = (step.step_time(RUNNING, batch=batch) for batch in (POOLED, POOLED / PARTS))
+    return {
+        "pool_all": f"{POOLED:,}",
+        "pool_part": f"{POOLED // PARTS:,}",
+        "pool_one": f"{one * 1e3:.1f} ms",
+        "pool_four": f"{part * 1e3:.1f} ms",
+        "pool_ratio": f"{PARTS * part / one:.1f}",
+        "users": significant(step.critical_batch(RUNNING) / WAITING, 2),
+    }
+
+
+def full_memory() -> dict[str, str]:
+    """Tokens per second and GPU of a full memory: of the rack, and as in a published measurement."""
+    [wide] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
+    known, gpus = RUNNING.symbols(), wide["gpus"]
+    share = gpus / known["chips"]
+    few = {name: share * known[name] for name in ("bandwidth", "hbm")}
+    mean = Case(*RUNNING[:3], wide["input_tokens"] + wide["output_tokens"] / 2)
+    return {
+        "long_gpu": significant(eq.long_throughput(Case(*RUNNING[:3], LONG)) / known["chips"], 3),
+        "served_tokens": f"{wide['input_tokens']:,}",
+        "bound_gb200": significant(eq.long_throughput(mean, **few) / gpus, 3),
+    }
 
 
 def monthly(tokens: float, per: str) -> float:
@@ -189,6 +219,7 @@ def traffic() -> dict[str, str]:
         "world_first_month": f"{first['tokens'] / 1e12:.0f} trillion",
         "world_first_racks": significant(eq.racks_needed(world_rate=per_second(first), **lecture), 3),
         "direct_last": f"{per_second(own) / 1e6:.0f} million",
+        "direct_month": f"{date.fromisoformat(own['date'] + '-01'):%B %Y}",
         "chip_rate": f"{eq.chip_rate(chips=64, **lecture):,.0f}",
         "served_gb200": f"{wide['throughput_token_per_GPU_per_s']:,}",
         "served_deepseek": f"{served['DeepSeek in production']:,.0f}",
@@ -314,13 +345,14 @@ def worth() -> dict[str, str]:
         "gain_rl": significant(gained(experts, "RL-R"), 3),
         "gain_active": significant(effective(net.n_active, experts) / net.n_active, 2),
         "trained": f"{net.training_tokens / 1e12:.1f} trillion",
-        "eight_low": significant(gained(64) / gained(8), 3),
-        "eight_high": significant(gained(512) / gained(64), 3),
         "stored": significant(grown, 2),
         "few_dense": str(few),
         "few_sparse": str(few - 1),
         "even": significant(eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain), 2),
-        "even_two": significant(step.critical_batch(RUNNING) / 2, 2),
+        **{
+            f"even_{name}": significant(constant * eq.stored_growth(routed_share=share, experts=experts) / gain, 2)
+            for name, share in {"quarter": 1 / 4, "half": 1 / 2}.items()
+        },
         "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
         "full_saving": significant(constant * grown, 2),
         "even_layered": significant(find_root(lambda batch: 1 - relative_layered(batch), constant, 1e6), 2),
@@ -363,7 +395,6 @@ def price() -> dict[str, str]:
         "share": f"{known['n_total'] * known['bytes_per_param'] / known['hbm']:.0%}",
         "twice": f"{1 - eq.long_throughput(long, n_total=2 * known['n_total']) / eq.long_throughput(long):.0%}",
         "n_total": f"{RUNNING.symbols()['n_total'] / 1e9:.0f} billion",
-        "memory": pretty(RUNNING.symbols()["hbm"], "byte"),
         "touched_1": read(1),
         "touched_64": read(64),
         "all_weights": read(1e6),
@@ -408,4 +439,5 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return hardware() | batches() | layers() | contexts() | traffic() | worth() | price() | measured()
+    parts = (hardware, batches, layers, contexts, as_good, pooled, full_memory, traffic, worth, price, measured)
+    return {name: told for part in parts for name, told in part().items()}
