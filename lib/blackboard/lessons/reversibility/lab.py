@@ -228,7 +228,7 @@ def undo_block(y1, y2, f, g):
 
 
 def _blocks(rng: random.Random) -> tuple:
-    f, g = (Layer(rng.randint(1, 3), rng.randint(-3, 3)) for _ in "fg")
+    f, g = (Layer(rng.randint(2, 4), rng.choice([-3, -2, -1, 1, 2, 3])) for _ in "fg")
     x1, x2 = rng.randint(-5, 5), rng.randint(-5, 5)
     y1 = x1 + f(x2)
     return y1, x2 + g(y1), f, g
