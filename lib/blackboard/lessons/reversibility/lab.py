@@ -471,7 +471,8 @@ def finish(own: Any) -> dict[str, Any]:
 LAB = Lab(
     "Build things that run backward",
     "You write a cipher and its inverse, and undo a layer of a network in the same way. Then you find how few bytes"
-    " checkpointing, the rival, can keep. At the end a chart compares both with keeping everything.",
+    " checkpointing, the rival, can keep. The last chart compares checkpointing and a reversible network with keeping"
+    " everything.",
     (ENCRYPT, DECRYPT, UNDO, MEMORY, BEST),
     finish,
     "Keeping everything grows with depth, your checkpoints with its square root, and a reversible network not at all.",
