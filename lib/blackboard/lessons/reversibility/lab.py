@@ -450,8 +450,8 @@ def finish(own: Any) -> dict[str, Any]:
     of = {"stream_bytes": STREAM, "layer_bytes": LAYER}
     at_best = lambda depth: own.checkpoint_memory(depth, own.best_segment(depth, STREAM, LAYER), STREAM, LAYER)
     spec = lab_chart(
-        "Activations kept, for each number of a token's vector\n"
-        f"A layer has {LAYER:.0f} bytes of activations, a kept stream has {STREAM:.0f}",
+        f"A layer has {LAYER:.0f} bytes of activations, a kept stream has {STREAM:.0f}\n"
+        "Activations kept, for each number of a token's vector",
         "layers",
         "bytes",
         {
