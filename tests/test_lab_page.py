@@ -161,9 +161,9 @@ def test_work_is_kept_over_a_reload(fresh):
     section(fresh, STEPS[0]).locator("textarea").fill("def later(): ...")
     fresh.reload(wait_until="load")
     assert section(fresh, STEPS[0]).locator("textarea").input_value() == "def later(): ..."
-    assert mark(fresh, STEPS[0]) == "✓ passed"
-    section(fresh, STEPS[0]).get_by_role("button", name="Reset").click()
-    fresh.wait_for_function("document.querySelector('.lab-mark').textContent !== '✓ passed'")
+    assert mark(fresh, STEPS[0]) == "changed since it passed"
+    section(fresh, STEPS[0]).get_by_role("button", name="Reset", exact=True).click()
+    section(fresh, STEPS[0]).get_by_text("an earlier version passed", exact=True).wait_for()
     assert section(fresh, STEPS[0]).locator("textarea").input_value() == narrow(STEPS[0].starter)
 
 
@@ -182,6 +182,16 @@ def test_the_mark_is_the_last_result(fresh):
     check(fresh, first, first.starter)
     assert mark(fresh, first) == "an earlier version passed"
     assert fresh.evaluate("document.querySelector('lab-box').earlier(1)") == {first.name: source}
+
+
+def test_the_mark_goes_when_code_that_passed_is_changed(fresh):
+    check(fresh, LAST, LAST.source)
+    area = section(fresh, LAST).locator("textarea")
+    area.press("Control+End")
+    area.press("x")
+    assert mark(fresh, LAST) == "changed since it passed"
+    area.press("Control+z")
+    assert mark(fresh, LAST) == "✓ passed"
 
 
 def test_the_progress_page_says_the_same_as_the_mark(fresh, server):
@@ -208,6 +218,12 @@ def test_work_goes_into_a_file_and_comes_back(fresh, tmp_path):
         "name => document.querySelector(`[data-step=${name}] textarea`).value === '# mine'", arg=LAST.name
     )
     fresh.get_by_text("The work in that file is loaded.").wait_for()
+    undo, area = fresh.get_by_role("button", name="Undo", exact=True), section(fresh, LAST).locator("textarea")
+    undo.click()
+    assert area.input_value() == "# other"
+    undo.click()
+    assert area.input_value() == "# mine"
+    assert "other" not in fresh.evaluate(f"localStorage.getItem('lab:{LESSON}')")
 
 
 def run_notebook(path):
@@ -253,13 +269,54 @@ def test_what_is_kept_may_be_spoiled(with_python, server, browser, spoiled):
 
 def test_hints_come_one_by_one_and_the_solution_after_them(fresh):
     part = section(fresh, LAST)
-    assert not part.get_by_role("button", name="Show solution").is_visible()
+    button = part.get_by_role("button", name="Show solution")
+    assert button.is_disabled()
+    button.click(force=True)
     assert not part.locator(".lab-solution").is_visible()
     for number in range(1, len(LAST.hints) + 1):
+        assert part.get_by_role("button", name="Hint").is_enabled()
         part.get_by_role("button", name="Hint").click()
         assert part.locator(".lab-hint[open]").count() == number
-    part.get_by_role("button", name="Show solution").click()
+    assert not part.locator(".lab-solution").is_visible()
+    button.click()
     assert part.locator(".lab-solution pre").inner_text().strip() == narrow(LAST.source).strip()
+    assert button.is_disabled()
+    part.locator(".lab-solution summary").click()
+    part.locator(".lab-solution").wait_for(state="hidden")
+    assert button.is_enabled()
+
+
+def test_clicks_in_one_place_lose_no_code(fresh):
+    """From the hints to the solution, and on: no button takes the place of another."""
+    part = section(fresh, LAST)
+    part.locator("textarea").fill("# mine")
+    places = "part => [...part.querySelectorAll('.lab-button')].map((each) => each.getBoundingClientRect().x)"
+    before = part.evaluate(places)
+    for name in ("Hint", "Show solution"):
+        for _ in range(5):
+            part.get_by_role("button", name=name).click(force=True)
+    assert part.locator(".lab-solution[open]").is_visible()
+    assert part.evaluate(places) == before
+    assert part.locator("textarea").input_value() == "# mine"
+
+
+def test_a_reset_can_be_undone(fresh):
+    part = section(fresh, LAST)
+    undo, area = part.get_by_role("button", name="Undo reset"), part.locator("textarea")
+    assert not undo.is_visible()
+    check(fresh, LAST, LAST.source)
+    part.get_by_role("button", name="Reset", exact=True).dblclick()
+    undo.wait_for()
+    assert area.input_value() == narrow(LAST.starter)
+    fresh.reload(wait_until="load")
+    undo.click()
+    undo.wait_for(state="hidden")
+    assert area.input_value() == LAST.source and mark(fresh, LAST) == "✓ passed"
+
+
+def test_a_message_quotes_the_line_and_nobody_can_type(fresh):
+    said = check(fresh, LAST, f"def {LAST.name}(*_):\n    return input()\n")
+    assert "nobody can type" in said and "Line 2 is return input()" in said
 
 
 def test_keys_indent_and_the_keyboard_gets_out(fresh):

@@ -16,6 +16,7 @@ from lessons import LESSONS, LIB, room
 
 from blackboard import lab as engine
 from blackboard.page.lab_view import WIDTH, narrow
+from blackboard.page.lab_worker import answer
 
 WITH_LAB = [name for name in LESSONS if (LIB / "lessons" / name / "lab.py").exists()]
 DRAWN_AS = "5.20"
@@ -238,6 +239,29 @@ def test_code_that_stops_in_an_earlier_step_is_told_by_name():
     engine.run_text(step.source, space)
     slow = step.check(space[step.name], space, seconds=0.1)
     assert slow.kind == "slow" and "of your `choose_experts`" in slow.message
+
+
+def test_a_message_quotes_the_line():
+    crash = ROUTER.grade(NAME, "def choose_experts(scores, k):\n    return 1 / 0")
+    assert crash.message.endswith("Line 2 is `return 1 / 0`.")
+    assert (
+        "Line 1 is `def choose_experts(scores, k)`." in ROUTER.grade(NAME, "def choose_experts(scores, k)\n 1").message
+    )
+    early = "def count_touched(*_):\n    return [][1]"
+    quoted = ROUTER.grade("count_touched", early, {NAME: "def choose_experts(scores, k):\n    return 1 / 0"}).message
+    assert "`return [][1]`" in quoted
+
+
+def test_a_return_that_is_not_always_reached_is_told():
+    inside = "def encrypt(left, right, keys):\n    for key in keys:\n        return right, left ^ mix(right, key)"
+    verdict = lab("reversibility").grade("encrypt", inside)
+    assert verdict.kind == "nothing" and "inside a loop" in verdict.message and verdict.call.endswith("[])")
+
+
+def test_input_in_a_page_says_that_nobody_can_type():
+    text = f"def {NAME}(scores, k):\n    return input('?')"
+    question = {"ask": "check", "lesson": "sparsity", "step": NAME, "text": text, "earlier": {}}
+    assert "nobody can type" in json.loads(answer(json.dumps(question)))["message"]
 
 
 def test_arguments_must_stay_as_they_were():

@@ -27,7 +27,7 @@
   function addButton(row, name, act, main = false) {
     const button = make("button", main ? "lab-button lab-main" : "lab-button", name);
     button.type = "button";
-    button.addEventListener("click", act);
+    button.addEventListener("click", () => { if (button.ariaDisabled !== "true") act(); });
     row.append(button);
     return button;
   }

@@ -21,6 +21,9 @@
     clear() { this.steps = {}; this.write(); }
   }
 
+  // A disabled button keeps its place and the focus; addButton sees to it that it does nothing.
+  function disable(button, disabled) { button.setAttribute("aria-disabled", disabled); }
+
   // --- A step -------------------------------------------------------------------------------------------------------
   class Step {
     constructor(box, section, number) {
@@ -29,6 +32,7 @@
       this.starter = pre.textContent;
       this.hints = [...section.querySelectorAll(".lab-hint")];
       this.solution = section.querySelector(".lab-solution");
+      this.solution.addEventListener("toggle", () => this.show());
       this.mark = make("span", "lab-mark");
       section.querySelector("h3").append(this.mark);
       this.editor = new Editor({
@@ -36,7 +40,7 @@
         label: `Your ${this.name}`,
         does: "checks",
         run: () => this.check(),
-        changed: () => this.keep({ text: this.editor.value }),
+        changed: () => { this.keep({ text: this.editor.value }); this.showMark(); },
       });
       this.out = makeOut();
       pre.replaceWith(...this.editor.parts, this.buttons(), this.out);
@@ -47,32 +51,38 @@
     get written() { return (this.editor.value.trim() ? this.editor.value : this.starter).trimEnd(); }
     keep(values) { this.box.kept.change(this.name, values); }
 
+    // All stay where they are, so that a second click meets no other one; what brings code back comes last.
     buttons() {
       const row = make("div", "lab-buttons");
       this.checkButton = addButton(row, "Check", () => this.check(), true);
       this.hintButton = addButton(row, "Hint", () => this.hint());
       this.solutionButton = addButton(row, "Show solution", () => this.showSolution());
-      addButton(row, "Reset", () => this.reset());
+      addButton(row, "Reset", () => this.replace(this.starter));
+      this.undoButton = addButton(row, "Undo reset", () => this.replace(this.kept.before));
       return row;
     }
 
     // As it was left, and as it is kept.
     show() {
-      const { text, hints = 0, tries = 0 } = this.kept, passed = this.box.kept.passed(this.name) !== undefined;
+      const { text, hints = 0, tries = 0, before } = this.kept;
       this.editor.value = typeof text === "string" ? text : this.starter;
-      this.mark.textContent = this.state(passed);
+      this.showMark();
       this.hints.forEach((hint, number) => { hint.hidden = number >= hints; });
-      this.hintButton.hidden = hints >= this.hints.length;
-      const allowed = passed || tries >= TRIES || hints >= this.hints.length;
-      this.solution.hidden = !allowed;
-      this.solutionButton.hidden = !allowed || this.solution.open;
+      const all = hints >= this.hints.length, allowed = all || tries >= TRIES || this.box.kept.passed(this.name) !== undefined;
+      this.solution.open &&= allowed;
+      this.solution.hidden = !this.solution.open;
+      disable(this.hintButton, all);
+      disable(this.solutionButton, !allowed || this.solution.open);
+      this.undoButton.hidden = typeof before !== "string";
     }
+
+    showMark() { this.mark.textContent = this.state(this.box.kept.passed(this.name)); }
 
     // What the last check said; an earlier version that passed is what later steps use.
     state(passed) {
-      const { last = passed ? "right" : "" } = this.kept; // what was kept before there was a last one
-      if (last === "right") return "✓ passed";
-      return [last ? "✗ not yet" : "", passed ? "an earlier version passed" : ""].filter(Boolean).join("; ");
+      const { last = passed === undefined ? "" : "right" } = this.kept; // what was kept before there was a last one
+      if (last === "right") return this.editor.value === passed ? "✓ passed" : "changed since it passed";
+      return [last ? "✗ not yet" : "", passed === undefined ? "" : "an earlier version passed"].filter(Boolean).join("; ");
     }
 
     async check() {
@@ -94,7 +104,7 @@
       this.keep({ tries: tries + tried, last: tried ? kind : "", ...(kind === "right" && { passed: text }) });
     }
 
-    setBusy(busy) { this.busy = busy; this.checkButton.setAttribute("aria-disabled", busy); }
+    setBusy(busy) { this.busy = busy; disable(this.checkButton, busy); }
 
     hint() {
       const hints = (this.kept.hints ?? 0) + 1;
@@ -106,16 +116,19 @@
     }
 
     showSolution() {
+      this.solution.hidden = false;
       this.solution.open = true;
-      this.solutionButton.hidden = true;
       this.solution.querySelector("summary").focus();
     }
 
-    // What is written goes back, and undo brings it back; later steps go on with a version that passed.
-    async reset() {
-      await this.editor.replace(this.starter);
+    // What stood here is kept, and comes back in the same way; later steps go on with a version that passed.
+    async replace(text) {
+      const before = this.editor.value;
+      if (before === text) return;
+      await this.editor.replace(text);
       this.out.replaceChildren();
-      this.keep({ last: "" });
+      const last = text === this.box.kept.passed(this.name) ? "right" : "";
+      this.keep({ last, before: before === this.starter ? undefined : before });
       this.show();
     }
   }
@@ -181,30 +194,37 @@
       addButton(row, "Load a file", () => file.click());
       addButton(row, "Open as a notebook", () => this.saveNotebook());
       file.addEventListener("change", async () => { this.load(await file.files[0].text()); file.value = ""; });
-      this.append(row, file);
+      this.append(row, file, this.toolsOut = makeOut());
     }
 
     // The lab's part of the exercise notebook, with what is written here in its cells.
     async saveNotebook() {
       const file = `lab-${this.lesson}.ipynb`;
-      try { await load(`notebooks/${this.lesson}.js`); } catch { return say(this.out, "The notebook did not come. Reload the page and try again."); }
+      try { await load(`notebooks/${this.lesson}.js`); } catch { return say(this.toolsOut, "The notebook did not come. Reload the page and try again."); }
       const notebook = structuredClone(window.course.notebook);
       for (const { name, written } of this.steps) {
         const cell = notebook.cells.find(({ id }) => id === `lab-${name}`);
         cell.source = `${written}\n\n${cell.source}`;
       }
       saveFile(file, JSON.stringify(notebook, null, 1), "application/x-ipynb+json");
-      say(this.out, `${file} is saved. Start JupyterLab with make lab, and drag the file into its list of files.`);
+      say(this.toolsOut, `${file} is saved. Start JupyterLab with make lab, and drag the file into its list of files.`);
     }
 
     load(text) {
       let steps = {};
       try { steps = this.kept.stepsOf(JSON.parse(text)); } catch { /* no file of ours */ }
-      if (!Object.keys(steps).length) return say(this.out, "That file holds no work of a lab.");
+      if (!Object.keys(steps).length) return say(this.toolsOut, "That file holds no work of a lab.");
+      this.exchange(steps, "The work in that file is loaded.");
+    }
+
+    // Other work in the place of all; what was there can be brought back.
+    exchange(steps, words) {
+      const before = this.kept.steps;
       this.kept.steps = steps;
       this.kept.write();
       this.steps.forEach((step) => { step.show(); step.out.replaceChildren(); });
-      say(this.out, "The work in that file is loaded.");
+      say(this.toolsOut, words);
+      addButton(this.toolsOut, "Undo", () => this.exchange(before, "The other work is back."));
     }
   }
 

@@ -13,6 +13,7 @@ import copy
 import dis
 import inspect
 import io
+import linecache
 import random
 import sys
 import textwrap
@@ -25,8 +26,14 @@ from typing import Any
 
 READER = "<your code>"  # the file name under which a reader's text is compiled; an earlier step's has its name added
 LONGEST = 600  # characters of what a reader's code prints
+LINE = 80  # characters of a line that a message quotes
 CASES = 200
 SECONDS = 5.0
+NEVER = "Your version returns nothing. Is there a `return`?"
+NOT_ALWAYS = (
+    "Your version returns nothing here, though it does in other cases. A `return` inside a loop or an `if` is not"
+    " always reached."
+)
 HEADS = {
     "right": "Right.",
     "wrong": "Not yet.",
@@ -167,6 +174,17 @@ def _place(file: str, line: int) -> str:
     return f"line {line}" + (f" of your `{step}`" if step else "")
 
 
+def keep_lines(text: str, file: str = READER) -> None:
+    """Have a reader's text at hand, for messages that quote a line of it."""
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+
+
+def _quote(file: str, line: int) -> str:
+    """A sentence with a line of code, as no editor numbers its lines; nothing where the code is not at hand."""
+    text = linecache.getline(file, line).strip()
+    return f" Line {line} is `{text[:LINE]}{' …' * (len(text) > LINE)}`." if text else ""
+
+
 class Printed(io.StringIO):
     """What is printed, up to a length: a loop that prints would fill the memory."""
 
@@ -203,14 +221,17 @@ class Limit:
 
     def _line(self, frame: types.FrameType, event: str, arg: Any):
         if time.perf_counter() > self.end:
-            raise TooSlow(f"{frame.f_code.co_name}, {_place(frame.f_code.co_filename, frame.f_lineno)}")
+            file, line = frame.f_code.co_filename, frame.f_lineno
+            raise TooSlow(f"{frame.f_code.co_name}, {_place(file, line)}", _quote(file, line))
         return self._line
 
 
 def run_text(text: str, space: dict[str, Any], seconds: float = SECONDS, step: str = "") -> None:
     """Run a reader's text in a space of names, for some seconds at most; `step` names the earlier step that it is."""
+    file = f"{READER} {step}".strip()
+    keep_lines(text, file)
     with Limit({READER}, seconds):
-        exec(compile(text, f"{READER} {step}".strip(), "exec"), space)
+        exec(compile(text, file, "exec"), space)
 
 
 def _codes(made: Any) -> list[types.CodeType]:
@@ -229,15 +250,15 @@ def _blank(made: Any, starter: str, name: str, space: Mapping[str, Any]) -> bool
     return [steps(code) for code in _codes(made)] == [steps(code) for code in _codes(bare[name])]
 
 
-def _where(error: BaseException, files: Collection[str]) -> str:
-    """The last line of a reader's code that an exception passed."""
+def _where(error: BaseException, files: Collection[str]) -> tuple[str, str]:
+    """The last line of a reader's code that an exception passed: its place, and a sentence that quotes it."""
     lines, step = [], error.__traceback__
     while step:
         file = step.tb_frame.f_code.co_filename
         if _is_own(file, files):
-            lines.append(_place(file, step.tb_lineno))
+            lines.append((file, step.tb_lineno))
         step = step.tb_next
-    return f" in {lines[-1]}" if lines else ""
+    return (f" in {_place(*lines[-1])}", _quote(*lines[-1])) if lines else ("", "")
 
 
 def stopped(error: BaseException, files: Collection[str] = (READER,), shown_call: str = "") -> Verdict:
@@ -245,15 +266,17 @@ def stopped(error: BaseException, files: Collection[str] = (READER,), shown_call
     if isinstance(error, KeyboardInterrupt):
         raise error
     if isinstance(error, SyntaxError) and error.filename == READER:
-        return Verdict("syntax", f"Line {error.lineno or 1}: {error.msg}.")
+        line = error.lineno or 1
+        return Verdict("syntax", f"Line {line}: {error.msg}.{_quote(READER, line)}")
     if isinstance(error, TooSlow):
-        return Verdict(
-            "slow", f"Your code ran for too long without an end ({error}). Look for a loop there.", shown_call
-        )
+        place, quoted = error.args
+        words = f"Your code ran for too long without an end ({place}). Look for a loop there.{quoted}"
+        return Verdict("slow", words, shown_call)
     if isinstance(error, MemoryError):
         return Verdict("slow", "Your code asked for more memory than there is.", shown_call)
     words = f"{type(error).__name__}: {_words(error)}".rstrip(": ")
-    return Verdict("crash", f"Your code stopped{_where(error, files)} with {words}.", shown_call)
+    place, quoted = _where(error, files)
+    return Verdict("crash", f"Your code stopped{place} with {words}.{quoted}", shown_call)
 
 
 def _words(error: BaseException) -> str:
@@ -392,9 +415,11 @@ class Step:
     def _judge(self, trials: Sequence[Trial]) -> Verdict:
         for trial, course in zip(trials, self.trials(self.solution)):
             trial.want = course.got
-        if all(t.got is None and not t.error for t in trials) and any(t.want is not None for t in trials):
-            words = "Your version returns nothing. Is there a `return`?"
-            return Verdict("nothing", words, self._call(trials[0]), printed=trials[0].printed)
+        nothing = [t for t in trials if t.got is None and not t.error and t.want is not None]
+        if nothing:
+            never = all(t.got is None for t in trials)
+            trial = min(nothing, key=lambda t: len(repr(t.args)))
+            return Verdict("nothing", NEVER if never else NOT_ALWAYS, self._call(trial), printed=trial.printed)
         for check in self.checks if self.changes else (*self.checks, unchanged):
             broken = [(trial, said) for trial in trials if (said := _ask(check, trial, self.returns))]
             if broken:

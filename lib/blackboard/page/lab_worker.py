@@ -20,6 +20,15 @@ from blackboard.text import markup
 CELL_LONGEST = 20_000  # of a cell, whose purpose may be to print
 
 
+class Nobody(io.TextIOBase):
+    """Where a page's code would read what is typed."""
+
+    def readline(self, *_: Any) -> Any:
+        raise EOFError("nobody can type an answer here, so write the value into your code instead of input()")
+
+    read = readline
+
+
 def find_lab(lesson: str) -> Lab:
     """A lesson's lab; by name, as a page's parts know no lesson."""
     return importlib.import_module(f"blackboard.lessons.{lesson}.lab").LAB
@@ -97,7 +106,8 @@ ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
 
 def answer(question: str) -> str:
     """The answer to a question, {"ask": "check", "lesson": ...}; whatever a reader's code raises, there is one."""
-    given, deepest = json.loads(question), sys.getrecursionlimit()
+    given, deepest, typed = json.loads(question), sys.getrecursionlimit(), sys.stdin
+    sys.stdin = Nobody()
     try:
         return json.dumps(ANSWERS[given.pop("ask")](**given))
     except BaseException as error:
@@ -105,3 +115,4 @@ def answer(question: str) -> str:
         return json.dumps(feedback(Verdict("crash", f"Your code stopped with {type(error).__name__}.")))
     finally:
         sys.setrecursionlimit(deepest)
+        sys.stdin = typed

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from blackboard.lab import READER
+from blackboard.lab import READER, keep_lines
 
 CELLS = Path(__file__).with_name("cells.json")  # {lesson: the sources of its cells}
 EARLIER = "<earlier cells>"
@@ -113,6 +113,7 @@ def prepare(earlier: Sequence[str], source: str) -> None:
 
 def run_cell(earlier: Sequence[str], source: str) -> Any:
     """Run a cell after what it needs of earlier ones; the value of its last line, if that is an expression."""
+    keep_lines(source)
     tree, space = ast.parse(source, READER), {"__name__": "__main__"}
     run_statements(find_needed(earlier, source), space)
     last = tree.body[-1] if tree.body else None

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from blackboard.lab import READER, SECONDS, Limit, Verdict, shown, stopped
+from blackboard.lab import READER, SECONDS, Limit, Verdict, keep_lines, shown, stopped
 
 Point = Mapping[str, float]
 
@@ -31,6 +31,7 @@ def values_of(text: str, points: Sequence[Point], seconds: float = SECONDS) -> l
     space: dict[str, Any] = {"__name__": "answer"}
     try:
         with Limit({READER}, seconds):
+            keep_lines(text)
             exec(compile(text, READER, "exec"), space)
             made = find_function(space, points[0])
             return [read_number(made(**point), point) for point in points]

@@ -355,7 +355,7 @@ def last_useful_pass(least, reuse):
 
 
 def _shares(rng: random.Random) -> tuple:
-    return rng.choice([0.05, 0.1, 0.3, 0.5, 0.8, 0.97]), rng.choice([5, 15.4, 30])
+    return rng.choice([0.05, 0.1, 0.3, 0.5, 0.8, 0.97, 1]), rng.choice([5, 15.4, 30])
 
 
 def _whole(trial: Trial) -> str | None:
@@ -383,6 +383,10 @@ def _fraction(least, reuse):
     return 1 + reuse * math.log(1 / least)
 
 
+def _rounded_up(least, reuse):
+    return math.ceil(reuse * math.log(1 / least))
+
+
 def _reuse_itself(least, reuse):
     return int(reuse)
 
@@ -393,7 +397,13 @@ LAST = Step(
     "last_useful_pass(0.5, 15.4)",
     _shares,
     (_whole, _still_worth),
-    {_one_late: _still_worth, _one_early: _still_worth, _fraction: _whole, _reuse_itself: _still_worth},
+    {
+        _one_late: _still_worth,
+        _one_early: _still_worth,
+        _fraction: _whole,
+        _rounded_up: _whole,
+        _reuse_itself: _still_worth,
+    },
     (
         "Try pass after pass until a token is worth too little at its end.",
         "Or solve exp(-(n - 1) / reuse) = least for n, and round down.",

@@ -248,7 +248,7 @@ def cheapest_size(loss, served, sizes):
 
 def _searches(rng: random.Random) -> tuple:
     sizes = sorted(rng.sample([4e9, 8e9, 15e9, 30e9, 70e9, 140e9, 400e9], rng.randint(2, 5)))
-    return 2.1, rng.choice([0, 1e12, 100e12, 1e16]), sizes
+    return rng.choice([2.1, 2.2, 2.5]), rng.choice([0, 1e12, 100e12, 1e16]), sizes
 
 
 def _candidate(trial: Trial) -> str | None:
@@ -281,6 +281,10 @@ def _the_cost(loss, served, sizes):
     return min(lifetime_flops(size, tokens_needed(size, loss), served) for size in sizes)
 
 
+def _loss_of_the_example(loss, served, sizes):
+    return cheapest_size(2.1, served, sizes)
+
+
 def _same_tokens(loss, served, sizes):
     return min(sizes, key=lambda size: lifetime_flops(size, 20 * size, served))
 
@@ -291,7 +295,13 @@ SEARCH = Step(
     "cheapest_size(2.1, 100e12, [8e9, 30e9, 70e9])",
     _searches,
     (_candidate, _served_matters, _fewest),
-    {_train_only: _served_matters, _smallest: _fewest, _the_cost: _candidate, _same_tokens: _fewest},
+    {
+        _train_only: _served_matters,
+        _smallest: _fewest,
+        _the_cost: _candidate,
+        _same_tokens: _fewest,
+        _loss_of_the_example: _served_matters,
+    },
     (
         "For one size: tokens_needed, then lifetime_flops.",
         "`min(sizes, key=lambda size: …)` returns the size, not its cost.",

@@ -294,9 +294,9 @@ def cheapest(kv, hold_time, devices, again):
 
 
 def _choices(rng: random.Random) -> tuple:
-    names = rng.sample(["DRAM", "flash", "disk"], rng.randint(1, 3))
+    names = rng.sample(["DRAM", "flash", "disk"], rng.randint(0, 3))
     return (
-        70_000,
+        rng.choice([10_000, 70_000, 500_000]),
         rng.choice([1, 60, 3600, 86400]),
         {name: _device(rng) for name in names},
         rng.choice([1e-12, 1e-7, 1e-3]),
@@ -318,7 +318,15 @@ _least = agrees("Compare `keep_cost` of all devices, and `again`, for this time.
 
 
 def _never_again(kv, hold_time, devices, again):
-    return min(devices, key=lambda name: keep_cost(kv, hold_time, devices[name]))
+    return min(devices, key=lambda name: keep_cost(kv, hold_time, devices[name]), default="again")
+
+
+def _kv_of_the_example(kv, hold_time, devices, again):
+    return cheapest(70_000, hold_time, devices, again)
+
+
+def _last_device(kv, hold_time, devices, again):
+    return [*devices, "again"][-2:][0]
 
 
 def _dearest(kv, hold_time, devices, again):
@@ -331,8 +339,8 @@ def _price_not_name(kv, hold_time, devices, again):
 
 
 def _lowest_rent(kv, hold_time, devices, again):
-    best = min(devices, key=lambda name: devices[name]["rent"])
-    return "again" if again < keep_cost(kv, hold_time, devices[best]) else best
+    best = min(devices, key=lambda name: devices[name]["rent"], default="again")
+    return best if best == "again" or keep_cost(kv, hold_time, devices[best]) < again else "again"
 
 
 CHEAPEST = Step(
@@ -341,7 +349,14 @@ CHEAPEST = Step(
     'cheapest(70_000, 300, {"DRAM": {"rent": 2e-6, "capacity": 3e12, "bandwidth": 2e11}}, 1e-7)',
     _choices,
     (_a_name, _recompute, _least),
-    {_never_again: _recompute, _dearest: _recompute, _price_not_name: _a_name, _lowest_rent: _least},
+    {
+        _never_again: _recompute,
+        _dearest: _recompute,
+        _last_device: _recompute,
+        _price_not_name: _a_name,
+        _lowest_rent: _least,
+        _kv_of_the_example: _recompute,
+    },
     (
         "Work out `keep_cost` for each device and keep it by name.",
         'Add `again` to that dict under the name "again", then take the name with the least cost.',

@@ -114,7 +114,7 @@ def _routed(rng: random.Random) -> tuple:
     experts = gpus * rng.randint(1, 2)
     k = rng.randint(1, min(3, experts))
     tokens = [(rng.randrange(gpus), rng.sample(range(experts), k)) for _ in range(rng.randint(1, 3))]
-    return tokens, [expert % gpus for expert in range(experts)], gpus, rng.choice([1, 10])
+    return tokens, [rng.randrange(gpus) for _ in range(experts)], gpus, rng.choice([1, 10])
 
 
 def _square(trial: Trial) -> str | None:
@@ -168,6 +168,10 @@ def _overwrites(tokens, placement, gpus, copy_bytes):
     return [[min(each, copy_bytes) for each in row] for row in dispatch(tokens, placement, gpus, copy_bytes)]
 
 
+def _experts_in_turn(tokens, placement, gpus, copy_bytes):
+    return dispatch(tokens, [expert % gpus for expert in range(len(placement))], gpus, copy_bytes)
+
+
 def _next_gpu(tokens, placement, gpus, copy_bytes):
     sent = dispatch(tokens, placement, gpus, copy_bytes)
     return [[sum(row) if target == (n + 1) % gpus else 0 for target in range(gpus)] for n, row in enumerate(sent)]
@@ -184,6 +188,7 @@ DISPATCH = Step(
         _once_per_gpu: _nothing_lost,
         _turned: _nothing_lost,
         _overwrites: _nothing_lost,
+        _experts_in_turn: _nothing_lost,
         _next_gpu: _to_the_right_gpu,
     },
     (
@@ -369,7 +374,8 @@ def _layers(rng: random.Random) -> tuple:
     network = Network(size * racks, size, rng.choice([90, 180]), rng.choice([10, 30]))
     experts = network.gpus * 2
     tokens = [(rng.randrange(network.gpus), rng.sample(range(experts), 2)) for _ in range(rng.randint(1, 3))]
-    return tokens, [expert % network.gpus for expert in range(experts)], 90, network
+    placement = [rng.randrange(network.gpus) for _ in range(experts)]
+    return tokens, placement, rng.choice([30, 90, 180]), network
 
 
 def _home_is_free(trial: Trial) -> str | None:
@@ -395,6 +401,14 @@ def _at_the_same_time(tokens, placement, copy_bytes, network):
     return max(exchange_time(sent, network), exchange_time(combine(sent), network))
 
 
+def _copy_of_the_example(tokens, placement, copy_bytes, network):
+    return layer_time(tokens, placement, 90, network)
+
+
+def _in_turn(tokens, placement, copy_bytes, network):
+    return layer_time(tokens, [expert % network.gpus for expert in range(len(placement))], copy_bytes, network)
+
+
 def _without_placement(tokens, placement, copy_bytes, network):
     elsewhere = [(gpu + 1) % network.gpus for gpu in placement]
     return layer_time(tokens, elsewhere, copy_bytes, network)
@@ -406,7 +420,14 @@ LAYER = Step(
     "layer_time([(0, [1, 2]), (1, [0, 1])], [0, 1, 0, 1], 90, Network(2, 1, 90, 10))",
     _layers,
     (_home_is_free, _both),
-    {_only_out: _both, _three_times_out: _both, _at_the_same_time: _both, _without_placement: _home_is_free},
+    {
+        _only_out: _both,
+        _three_times_out: _both,
+        _at_the_same_time: _both,
+        _copy_of_the_example: _both,
+        _in_turn: _home_is_free,
+        _without_placement: _home_is_free,
+    },
     (
         "Three of your functions do the work: `dispatch`, `combine` and `exchange_time`.",
         "`exchange_time(sent, network) + exchange_time(combine(sent), network)`",

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from blackboard.charts.lab_chart import Series, lab_chart
-from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lab import Lab, Step, Trial, agrees, shown
 from blackboard.lessons.reversibility import equations as eq
 
 
@@ -125,11 +125,20 @@ def _secrets(rng: random.Random) -> tuple:
     return *encrypt(left, right, keys), keys
 
 
-def _comes_back(trial: Trial) -> str | None:
-    left, right = trial.got
-    again = encrypt(left, right, trial.args[2])
-    fine = again == trial.args[:2]
-    return None if fine else f"Encrypting your result gives {again}, not {trial.args[:2]}."
+def _one_back(trial: Trial) -> str | None:
+    left, right, keys = trial.args
+    if len(keys) != 1 or trial.got == trial.want:
+        return None
+    if trial.got == encrypt(*trial.args):
+        return "This is `encrypt` again. The round has swapped the halves: what went into `mix` is now the left one."
+    if trial.got == trial.want[::-1]:
+        return "These are the right halves, but swapped: return the left one first."
+    return f"Encrypting your result gives {encrypt(*trial.got, keys)}, not {(left, right)}."
+
+
+def _several(trial: Trial) -> str | None:
+    fine = trial.got == trial.want
+    return None if fine else "One round comes back, but not several: undo the last round first, with the last key."
 
 
 def _keys_kept(trial: Trial) -> str | None:
@@ -150,6 +159,14 @@ def _keys_in_order(left, right, keys):
     return left, right
 
 
+def _encrypts_backward(left, right, keys):
+    return encrypt(left, right, keys[::-1])
+
+
+def _halves_swapped(left, right, keys):
+    return decrypt(left, right, keys)[::-1]
+
+
 def _turns_list(left, right, keys):
     keys.reverse()
     for key in keys:
@@ -168,8 +185,15 @@ DECRYPT = Step(
     decrypt,
     "decrypt(*encrypt(3, 200, [17, 5]), [17, 5])",
     _secrets,
-    (_pair, _keys_kept, _no_rounds, _comes_back),
-    {_again: _comes_back, _keys_in_order: _comes_back, _turns_list: _keys_kept, _not_swapped: _comes_back},
+    (_pair, _keys_kept, _one_back, _no_rounds, _several),
+    {
+        _again: _one_back,
+        _encrypts_backward: _one_back,
+        _halves_swapped: _one_back,
+        _not_swapped: _one_back,
+        _keys_in_order: _several,
+        _turns_list: _keys_kept,
+    },
     (
         "The left half is the old right one. So you know what went into `mix`, and can take it off again.",
         "Undo the last round first: `left, right = right ^ mix(left, key), left` over `reversed(keys)`.",
@@ -189,14 +213,14 @@ class Layer:
         return self.scale * x * x + self.shift
 
     def __repr__(self) -> str:
-        return f"Layer({self.scale}, {self.shift})"
+        return f"lambda x: {self.scale} * x * x {'-' if self.shift < 0 else '+'} {abs(self.shift)}"
 
 
 def undo_block(y1, y2, f, g):
     """The inputs (x1, x2) of a reversible block, worked out from its outputs.
 
     y1, y2  the outputs of the two streams: y1 = x1 + f(x2), and then y2 = x2 + g(y1)
-    f, g    the two functions of the block; neither can be undone by itself
+    f, g    the two functions of the block; you can call them, but most such functions cannot be undone
     """
     x2 = y2 - g(y1)
     x1 = y1 - f(x2)
@@ -204,7 +228,7 @@ def undo_block(y1, y2, f, g):
 
 
 def _blocks(rng: random.Random) -> tuple:
-    f, g = (Layer(rng.randint(1, 3), rng.randint(-3, 3)) for _ in "fg")
+    f, g = (Layer(rng.randint(2, 4), rng.choice([-3, -2, -1, 1, 2, 3])) for _ in "fg")
     x1, x2 = rng.randint(-5, 5), rng.randint(-5, 5)
     y1 = x1 + f(x2)
     return y1, x2 + g(y1), f, g
@@ -213,6 +237,8 @@ def _blocks(rng: random.Random) -> tuple:
 def _second(trial: Trial) -> str | None:
     y1, y2, f, g = trial.args
     fine = trial.got[1] == trial.want[1]
+    if not fine and trial.got == trial.want[::-1]:
+        return "These are the right numbers, but swapped: return `x1, x2`."
     return None if fine else f"y2 = x2 + g(y1), and you know y1: x2 must be {y2} - g({y1}) = {y2 - g(y1)}."
 
 
@@ -240,13 +266,17 @@ def _swapped(y1, y2, f, g):
     return y1 - g(x2), x2
 
 
+def _results_swapped(y1, y2, f, g):
+    return undo_block(y1, y2, f, g)[::-1]
+
+
 UNDO = Step(
     "A layer whose inputs come back",
     undo_block,
     "undo_block(9, 90, lambda x: 2 * x, lambda x: x * x)",
     _blocks,
     (_pair, _second, _first),
-    {_wrong_order: _second, _adds: _second, _f_of_y: _first, _swapped: _second},
+    {_wrong_order: _second, _adds: _second, _f_of_y: _first, _swapped: _second, _results_swapped: _second},
     ("Begin with the stream that was changed last.", "x2 = y2 - g(y1). With x2 known, x1 = y1 - f(x2)."),
 )
 
@@ -325,13 +355,18 @@ def best_segment(depth, stream_bytes, layer_bytes):
 
 
 def _depths(rng: random.Random) -> tuple:
-    return rng.choice([12, 24, 48, 60, 96]), rng.choice([1, 2, 16]), rng.choice([8, 16, 34])
+    """Real ones, and those at the ends: one layer, layers that nothing divides, streams as large as many layers."""
+    streams = [1, 2, 16, rng.randint(20, 400)]
+    return rng.choice([1, 7, 12, 24, 48, 60, 96]), rng.choice(streams), rng.choice([8, 16, 34, rng.randint(1, 10)])
 
 
 def _divides(trial: Trial) -> str | None:
     depth, got = trial.args[0], trial.got
-    fine = isinstance(got, int) and 1 <= got <= depth and depth % got == 0
-    return None if fine else f"A segment must divide the {depth} layers evenly."
+    if isinstance(got, int) and 1 <= got <= depth and depth % got == 0:
+        return None
+    if got == checkpoint_memory(depth, trial.want, *trial.args[1:]):
+        return f"{shown(got)} is the fewest bytes. Return the segment that keeps so few: a number of layers."
+    return f"A segment must be a whole number of layers that divides {depth}."
 
 
 def _less(trial: Trial) -> str | None:
@@ -339,6 +374,33 @@ def _less(trial: Trial) -> str | None:
     if at(trial.got) == at(trial.want):
         return None if trial.got == trial.want else f"{trial.want} layers keep as few bytes, and are fewer."
     return f"Segments of {trial.got} layers keep {at(trial.got)} bytes; {trial.want} layers keep {at(trial.want)}."
+
+
+def _best_of(lengths, depth, stream_bytes, layer_bytes):
+    return min(lengths, key=lambda segment: checkpoint_memory(depth, segment, stream_bytes, layer_bytes))
+
+
+def _never_whole(depth, stream_bytes, layer_bytes):
+    shorter = [n for n in range(1, depth) if depth % n == 0]
+    return _best_of(shorter or [1], depth, stream_bytes, layer_bytes)
+
+
+def _from_two(depth, stream_bytes, layer_bytes):
+    longer = [n for n in range(2, depth + 1) if depth % n == 0]
+    return _best_of(longer or [1], depth, stream_bytes, layer_bytes)
+
+
+def _nearest_root(depth, stream_bytes, layer_bytes):
+    root = _root(depth, stream_bytes, layer_bytes)
+    return min((n for n in range(1, depth + 1) if depth % n == 0), key=lambda n: abs(n - root))
+
+
+def _nothing_for_one(depth, stream_bytes, layer_bytes):
+    return best_segment(depth, stream_bytes, layer_bytes) if depth > 1 else 0
+
+
+def _fewest_bytes(depth, stream_bytes, layer_bytes):
+    return checkpoint_memory(depth, best_segment(depth, stream_bytes, layer_bytes), stream_bytes, layer_bytes)
 
 
 def _root(depth, stream_bytes, layer_bytes):
@@ -363,7 +425,17 @@ BEST = Step(
     "best_segment(96, 2, 34)",
     _depths,
     (_divides, _less),
-    {_root: _divides, _whole_net: _less, _every_layer: _less, _root_of_depth: _less},
+    {
+        _root: _divides,
+        _fewest_bytes: _divides,
+        _nothing_for_one: _divides,
+        _whole_net: _less,
+        _every_layer: _less,
+        _root_of_depth: _less,
+        _nearest_root: _less,
+        _never_whole: _less,
+        _from_two: _less,
+    },
     ("List the segments that divide the depth, then take the one with the least `checkpoint_memory`.",),
 )
 
@@ -374,10 +446,11 @@ DEPTHS = (12, 24, 48, 96, 192)
 
 
 def finish(own: Any) -> dict[str, Any]:
-    """Kept bytes by depth: all of them, the reader's best checkpoints, and a reversible network."""
+    """Kept bytes by depth, over no more than these depths: all, the reader's best checkpoints, a reversible network."""
     of = {"stream_bytes": STREAM, "layer_bytes": LAYER}
     at_best = lambda depth: own.checkpoint_memory(depth, own.best_segment(depth, STREAM, LAYER), STREAM, LAYER)
-    return lab_chart(
+    spec = lab_chart(
+        f"A layer has {LAYER:.0f} bytes of activations, a kept stream has {STREAM:.0f}\n"
         "Activations kept, for each number of a token's vector",
         "layers",
         "bytes",
@@ -390,12 +463,16 @@ def finish(own: Any) -> dict[str, Any]:
         log_x=True,
         log_y=True,
     )
+    for layer in spec["layer"]:
+        layer["encoding"]["x"] |= {"scale": {"type": "log", "nice": False}, "axis": {"values": list(DEPTHS)}}
+    return spec
 
 
 LAB = Lab(
     "Build things that run backward",
-    "You write a cipher and its inverse, undo a layer of a network in the same way, and work out how much memory that"
-    " saves against keeping everything.",
+    "You write a cipher and its inverse, and undo a layer of a network in the same way. Then you find how few bytes"
+    " checkpointing, the rival, can keep. The last chart compares checkpointing and a reversible network with keeping"
+    " everything.",
     (ENCRYPT, DECRYPT, UNDO, MEMORY, BEST),
     finish,
     "Keeping everything grows with depth, your checkpoints with its square root, and a reversible network not at all.",

@@ -451,7 +451,7 @@ def best_drafted(acceptance, draft_ratio, memory_ratio, most):
 
 def _choices(rng: random.Random) -> tuple:
     acceptance, draft_ratio = rng.choice([0.5, 0.6, 0.8, 0.9]), rng.choice([0.05, 0.1, 0.3])
-    return acceptance, draft_ratio, rng.choice([0.5, 1.5, 3, 20]), rng.randint(1, 8)
+    return acceptance, draft_ratio, rng.choice([0.5, 1.5, 3, 20]), rng.randint(0, 8)
 
 
 def _in_range(trial: Trial) -> str | None:
@@ -473,7 +473,12 @@ def _most_tokens(acceptance, draft_ratio, memory_ratio, most):
 
 
 def _one_or_more(acceptance, draft_ratio, memory_ratio, most):
-    return max(range(1, most + 1), key=lambda drafted: speedup(drafted, acceptance, draft_ratio, memory_ratio))
+    some = range(1, max(most, 1) + 1)
+    return max(some, key=lambda drafted: speedup(drafted, acceptance, draft_ratio, memory_ratio))
+
+
+def _never_most(acceptance, draft_ratio, memory_ratio, most):
+    return best_drafted(acceptance, draft_ratio, memory_ratio, max(most - 1, 0))
 
 
 def _the_gain(acceptance, draft_ratio, memory_ratio, most):
@@ -490,7 +495,13 @@ BEST = Step(
     "best_drafted(0.8, 0.05, 20, 8)",
     _choices,
     (_in_range, _none_better),
-    {_most_tokens: _none_better, _one_or_more: _none_better, _the_gain: _in_range, _as_if_idle: _none_better},
+    {
+        _most_tokens: _none_better,
+        _one_or_more: _in_range,
+        _never_most: _none_better,
+        _the_gain: _in_range,
+        _as_if_idle: _none_better,
+    },
     (
         "Try every number from 0 to `most`, and compare their speed-ups.",
         "`max(range(most + 1), key=...)` returns the number for which the key is largest.",
