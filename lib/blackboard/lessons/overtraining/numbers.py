@@ -250,7 +250,7 @@ def optimum() -> dict[str, str]:
         "least_size": billion(smallest()),
         "even_served": f"{even_served() / 1e12:.0f} trillion",
         "little_over": significant(little.tokens / (ROUNDED / 100), 2),
-        "good_size": f"{significant(good.n_active / 1e9, 2)} billion",
+        "good_size": f"{significant(good.n_active / 1e9, 3)} billion",
         "good_tokens": f"{good.tokens / 1e12:.1f} trillion",
         "traffic_tokens": significant(much.tokens / little.tokens, 2),
         "table_least": f"{min(paper):.0f}",
@@ -396,7 +396,6 @@ def money(reached: float, rent: float) -> dict[str, str]:
         "whole_hours": f"{significant(hours / 1e6, 2)} million",
         "whole_cost": f"${significant(cost / 1e6, 2)} million",
         "per_served": f"${significant(cost / ROUNDED * 1e6, 2)}",
-        "thirds_cost": f"${significant(3 * cost / 1e6, 2)} million",
         "thirds_served": f"${significant(3 * cost / ROUNDED * 1e6, 2)}",
     }
 
