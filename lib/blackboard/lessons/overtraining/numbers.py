@@ -482,7 +482,7 @@ def with_kv() -> dict[str, str]:
 
 
 def kv_bill(known: dict[str, Any]) -> float:
-    """Both bills of the cheapest model over those of the large one, if both have this cache: MatX's, without prompts."""
+    """Both bills of the cheapest model over those of the large one, if both have this cache; by MatX, no prompts."""
     large = simulation.trained(BOARD["n_active"], as_good(FIT), ROUNDED, law(FIT), ETA)
     spent = lambda row: eq.lifetime_with_kv(
         known,
