@@ -12,7 +12,7 @@ from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
 from blackboard.notation import latex, symbol
-from blackboard.page.summary import Page, table
+from blackboard.page.summary import Page, fold, table
 from blackboard.units import factor, pretty, significant
 
 DAY, YEAR = factor("day"), 365 * factor("day")
@@ -93,14 +93,14 @@ def placed() -> tuple[Placed, ...]:
 
 
 def fits_table() -> Page:
-    """The fitted constants in the course's symbols."""
+    """The fitted constants in the course's symbols, folded."""
     names = measurement("scaling_law_constants").column("law")
     rows = [
         [html.escape(name), *(significant(law(name)[key], 4) for key in LETTERS), f"{per_size(name):.0f}"]
         for name in names
     ]
     heads = ("Fit", *(f"\\({latex(symbol(key))}\\)" for key in LETTERS), "tokens per parameter at 100 billion")
-    return table("Published fits of the loss to parameters and tokens", heads, rows)
+    return fold("The constants of four fits", table("Published fits of the loss to parameters and tokens", heads, rows))
 
 
 def per_size(name: str, n_active: float = BOARD["n_active"]) -> float:
@@ -155,8 +155,7 @@ def tokens() -> dict[str, str]:
     """Tokens served, and how far past Chinchilla a model is that was trained on as many."""
     trillion = lambda value: f"{significant(value / 1e12, 3)} trillion"
     served, over = eq.tokens_served(BOARD), lambda d: eq.overtraining(BOARD, pretrain_tokens=d)
-    far, (fewest, ten) = simulation.spread(), simulation.RANGES["family"]
-    middle = (fewest * ten) ** 0.5  # as the draws take it
+    far = simulation.spread()
     return {
         "seconds": f"{BOARD['lifetime'] / 1e6:.2f} million seconds",
         "served": trillion(served),
@@ -167,9 +166,6 @@ def tokens() -> dict[str, str]:
         "over_low": significant(far.quantile(0.05), 2),
         "over_mid": significant(far.quantile(0.5), 2),
         "over_high": significant(far.quantile(0.95), 2),
-        "mid_by_rounding": significant(served / ROUNDED, 3),
-        "mid_by_family": significant(ten / middle, 3),
-        "mid_by_beta": significant(eq.inference_coefficient(BOARD), 3),
     }
 
 
@@ -211,6 +207,15 @@ def equal_over(fit: str = FIT, efficiency: float = ETA, served: float = ROUNDED)
     return equal(fit, efficiency, served).total / best(fit, served, efficiency).total
 
 
+def even_served() -> float:
+    """Tokens for which the cheapest model is trained on as many as it writes, by bisection."""
+    low, high = ROUNDED / 1000, ROUNDED
+    for _ in range(50):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if best(served=middle).tokens > middle else (low, middle)
+    return low
+
+
 def other_fits() -> dict[str, str]:
     """The cheapest model by each published fit, and what equal costs lose against it."""
     found: dict[str, str] = {}
@@ -219,7 +224,7 @@ def other_fits() -> dict[str, str]:
         found |= {} if key == "sardana" else {f"own_{key}": f"{per_size(fit):.0f}"}
         found |= {
             f"size_{key}": f"{row.n_active / 1e9:.0f} billion",
-            f"data_{key}": f"{significant(row.tokens / 1e12, 2)} trillion",
+            f"data_{key}": f"{row.tokens / 1e12:.0f} trillion",
             f"lost_{key}": f"{equal_over(fit) - 1:.0%}",
         }
     return found
@@ -232,6 +237,7 @@ def optimum() -> dict[str, str]:
     own, found, same = (law("Sardana"), as_good("Sardana", size)), best(), equal()
     large = simulation.trained(BOARD["n_active"], as_good(FIT), ROUNDED, law(FIT), ETA)
     little, much = best(served=ROUNDED / 100), found
+    good = simulation.best(simulation.loss_of(BOARD["n_active"], ROUNDED, law()), 0, law())
     billion = lambda size: f"{size / 1e9:.0f} billion"
     return {
         "best_size": billion(found.n_active),
@@ -242,11 +248,17 @@ def optimum() -> dict[str, str]:
         "equal_size": billion(same.n_active),
         "equal_over": significant(same.tokens_per_param / PRESCRIBED, 2),
         "least_size": billion(smallest()),
+        "even_served": f"{even_served() / 1e12:.0f} trillion",
+        "little_over": significant(little.tokens / (ROUNDED / 100), 2),
+        "good_size": f"{significant(good.n_active / 1e9, 3)} billion",
+        "good_tokens": f"{good.tokens / 1e12:.1f} trillion",
         "traffic_tokens": significant(much.tokens / little.tokens, 2),
         "table_least": f"{min(paper):.0f}",
         "table_most": f"{max(paper):.0f}",
         "sardana_size": f"{simulation.best(own[1], served, own[0]).n_active / 1e9:.1f} billion",
         "sardana_saved": f"{simulation.saving(own[1], served, own[0]):.0%}",
+        "sardana_size_third": f"{simulation.best(own[1], served, own[0], ETA).n_active / 1e9:.1f} billion",
+        "sardana_saved_third": f"{simulation.saving(own[1], served, own[0], ETA):.0%}",
         "plain_tokens": f"{large.tokens / 1e12:.2f} trillion",
     }
 
@@ -278,14 +290,14 @@ def told(row: simulation.Trained) -> list[str]:
     """A model's size, tokens and bills, as a table prints them."""
     bills = (row.training, row.inference, row.total)
     return [
-        f"{row.n_active / 1e9:.4g} B",
+        f"{row.n_active / 1e9:.3g} B",
         f"{significant(row.tokens / 1e12, 3)} T",
-        *(significant(flop / 1e24, 3) for flop in bills),
+        *(f"{flop / 1e24:.{0 if flop > 1e25 else 1}f}" for flop in bills),
     ]
 
 
 BILLS = ("tokens", "training", "serving", "both")
-CURRENCY = "Bills in 10²⁴ FLOPs at training’s rate"
+CURRENCY = "Bills in 10²⁴ FLOPs, those of serving tripled because generating uses the chips a third as well"
 
 
 def two_models_table() -> Page:
@@ -381,11 +393,10 @@ def money(reached: float, rent: float) -> dict[str, str]:
     cost = hours * rent
     return {
         "whole": f"{whole / 1e26:.1f}·10²⁶",
-        "whole_hours": f"{hours / 1e6:.2f} million",
-        "whole_cost": f"${cost / 1e6:.1f} million",
-        "per_served": f"${significant(cost / ROUNDED * 1e6, 3)}",
-        "thirds_cost": f"${3 * cost / 1e6:.0f} million",
-        "thirds_served": f"${significant(3 * cost / ROUNDED * 1e6, 3)}",
+        "whole_hours": f"{significant(hours / 1e6, 2)} million",
+        "whole_cost": f"${significant(cost / 1e6, 2)} million",
+        "per_served": f"${significant(cost / ROUNDED * 1e6, 2)}",
+        "thirds_served": f"${significant(3 * cost / ROUNDED * 1e6, 2)}",
     }
 
 
@@ -408,8 +419,8 @@ def deepseek() -> dict[str, str]:
         "ds_each": million(each),
         "ds_alone": million(alone),
         "ds_beside": million(beside),
-        "ds_reading": f"${read:,.0f}",
-        "ds_left": f"${day['cost_USD_per_day'] - read:,.0f}",
+        "ds_reading": f"${round(read, -3):,.0f}",
+        "ds_left": f"${round(day['cost_USD_per_day'] - read, -3):,.0f}",
         "ds_most": significant(alone / each, 2),
         "ds_least": significant(beside / each, 2),
         "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
@@ -452,19 +463,35 @@ def models_placed() -> dict[str, str]:
 def with_kv() -> dict[str, str]:
     """MatX's example: generating against multiplying, for three models on one chip."""
     out: dict[str, str] = {}
-    h100, spent, sizes = chip(EXAMPLE["chip"]), {}, {}
+    h100, spent, sizes, bills = chip(EXAMPLE["chip"]), {}, {}, {}
     for key, id in {"8": "llama-3.1-8b", "405": "llama-3.1-405b", "v3": "deepseek-v3"}.items():
         net = model(id)
         known = net.symbols(kv="fp8") | h100.symbols("fp8") | EXAMPLE
         spent[key], sizes[key] = eq.decode_flop(known), net.n_active
+        bills[key] = f"{kv_bill(known):.0%}"
         out |= {
             f"kv_flop_{key}": f"{significant(spent[key] / 1e9, 3)} GFLOP",
             f"kv_same_{key}": f"{significant(kv_size(known) / 1e9, 2)} billion",
             f"kv_bytes_{key}": f"{known['kv_bytes_per_token']:,.0f}",
         }
+    out |= {f"kv_bill_{key}": bills[key] for key in ("8", "v3")}
+    out["kv_bill_none"] = f"{kv_bill(known | {'context': 0}):.0%}"
     out["kv_cheaper"] = significant(spent["405"] / spent["8"], 2)
     out["kv_larger"] = significant(sizes["405"] / sizes["8"], 2)
     return out | {"kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}", "kv_context": f"{EXAMPLE['context']:,}"}
+
+
+def kv_bill(known: dict[str, Any]) -> float:
+    """Both bills of the cheapest model over those of the large one, if both have this cache; by MatX, no prompts."""
+    large = simulation.trained(BOARD["n_active"], as_good(FIT), ROUNDED, law(FIT), ETA)
+    spent = lambda row: eq.lifetime_with_kv(
+        known,
+        n_active=row.n_active,
+        pretrain_tokens=row.tokens,
+        inference_tokens=ROUNDED,
+        prefill_tokens=0,
+    )
+    return spent(best()) / spent(large)
 
 
 def kv_size(known: dict[str, float]) -> float:
