@@ -221,7 +221,7 @@ def test_the_sums_of_a_step_give_the_times_beside_them():
     cache, prompt = 1382 * 80 * 2 * 8 * 128 / memory, 4 * 921.6 * 921.6 / 2 * 80 * 8192 / bf16
     sums = {
         "loading the weights": [70.6e9 / memory] * 2,
-        "products with the weights, meanwhile": [2 * (68.5e9 * a + 2.1e9 * b) / fp8 for a, b in zip(tokens, sent)],
+        "computing with the weights, meanwhile": [2 * (68.5e9 * a + 2.1e9 * b) / fp8 for a, b in zip(tokens, sent)],
         "loading the KV caches": [64 * cache] * 2,
         "prompts’ own attention": [0, 1.08 * prompt],
         "messages": [160 * (each * 1.5 * 8192 * 2 / 450e9 / 0.79 + 3.33e-6) for each in tokens],
