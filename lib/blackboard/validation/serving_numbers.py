@@ -18,7 +18,7 @@ from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.continuous_batching import Loop, Request, Simulated, simulate
 from blackboard.prediction.serving import ServingPrediction
 from blackboard.prediction.serving_calibration import STEPS, Run, loop_times, predicted, runs, sourced
-from blackboard.prediction.serving_constants import FACTORS, MEASURED
+from blackboard.prediction.serving_constants import FACTORS
 from blackboard.prediction.serving_steps import ATTENTION_KERNELS, DENSE_KERNELS, OTHER_KERNELS, Settings, kernels
 from blackboard.units import percent, pretty, significant
 from blackboard.validation.serving_events import Opened, Wait, WatchedLoop, waits, watch, watch_open
@@ -244,12 +244,6 @@ def knobs() -> list[Knob]:
     }
     found = [Knob(what, p.output_token, p.first_token, p.tokens_per_s_per_chip) for what, p in told.items()]
     return [*found, cached_prefix(1 / 2)]
-
-
-def once() -> float:
-    """Seconds of a step of the running case that do not grow with its tokens: weights, pauses, messages' latency."""
-    step = served(CROWD).server.plan["decode"]
-    return device_seconds(dict.fromkeys(step, 0.0) | {n: step[n] for n in ("shared_read", "captured", "collectives")})
 
 
 def prompts_alone() -> float:
@@ -479,9 +473,6 @@ def questions() -> dict[str, str]:
         "half_token": _ms(half.output_token),
         "stalled_token": _ms(eq.stalled_token(v, alone_step=prompts_alone())),
         "alone": _ms(prompts_alone()),
-        "mixing_saves": _ms(v["decode_step"] + prompts_alone() - v["prompt_step"]),
-        "once": _ms(once()),
-        "beside": _ms(once() - (v["decode_step"] + prompts_alone() - v["prompt_step"])),
     }
 
 
@@ -533,14 +524,7 @@ def errors() -> dict[str, str]:
         "fitted_experts": percent(over("fitted", "experts")["output_token"]),
         "mixture_chip": percent(over("chip", "experts")["output_token"]),
         "mixture_engine": percent(over("engine", "experts")["output_token"]),
-        "mixtures": str(sum(run.key[2] == "experts" for run in group)),
-        "lonely": str(sum(run.key[2] == "experts" and _lonely(run) for run in group)),
     }
-
-
-def _lonely(run: Run) -> bool:
-    """Whether the engine of a run served this kind of model on one kind of GPU only."""
-    return len({key.split()[1] for key in MEASURED if key.split()[::2] == [run.key[0], run.key[2]]}) == 1
 
 
 def offline_error(*models: str) -> str:
@@ -554,11 +538,10 @@ def unexplained() -> dict[str, str]:
     group = [run for run in runs() if run.key == ("trtllm", "h200", "experts") and "deepseek" in run.server.model.id]
     group = [run for run in group if run.server.layout.tensor > 1 and not run.queued]
     apart, together = ([run for run in group if (run.server.layout.expert > 1) is way] for way in (True, False))
-    off = lambda some: percent(statistics.mean(abs(token) for token, _ in predicted(some, FACTORS)))
     slow = {run.server.users: run.output for run in together}
     ratios = [slow[run.server.users] / run.output for run in apart]
-    names = ("r1_apart", "r1_together", "r1_least", "r1_most")
-    return dict(zip(names, (off(apart), off(together), *(significant(f(ratios), 2) for f in (min, max)))))
+    off = percent(statistics.mean(abs(token) for token, _ in predicted(apart, FACTORS)))
+    return {"r1_apart": off, "r1_least": significant(min(ratios), 2), "r1_most": significant(max(ratios), 2)}
 
 
 @cache
