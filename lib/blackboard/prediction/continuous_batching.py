@@ -104,7 +104,7 @@ class Loop:
         finished, tokens = self.take() if looks else ([], 0)
         self.idle = 0 if looks or (self.timeout and not self.waiting) else self.idle + 1
         moves = self.running if self.server.settings.mixes or not tokens else []
-        context = statistics.mean(r.read + r.sent for r in moves) if moves else None
+        context = sum(r.read + r.sent for r in moves) / len(moves) if moves else None
         work = self.server.step(len(moves), len(finished), tokens, context)
         self.now += eq.mixed_time(work, calibration=self.constants)
         self.waiting.extend(self.late)

@@ -11,6 +11,7 @@ holds all of it. With cache="tokens" they are dealt out by tokens or sequences i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 
 from blackboard.catalogue import Chip, Model
@@ -124,7 +125,7 @@ class Layout:
         """Those that one token visits."""
         return sum(g.layers * g.active * g.matrices * g.d_ff for g in self._moes) * self.model.d_model
 
-    @property
+    @cached_property
     def common(self) -> float:
         """Those that every token visits: attention with its indexer, which published totals leave out, dense and
         shared feed-forward blocks, routers; without embeddings and head.

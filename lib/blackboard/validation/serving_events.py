@@ -112,7 +112,7 @@ def watch_open(server: Server, constants: Mapping[str, float], rate: float, coun
     before a request's first step is left out.
     """
     loop = OpenLoop(server, constants, server.spread, 0, rate=rate, count=count)
-    while loop.running or loop.waiting or loop.coming:
+    while len(loop.done) < count - settled:
         loop.step()
-    first, token, response = (statistics.mean(column) for column in zip(*loop.done[settled:-settled]))
+    first, token, response = (statistics.mean(column) for column in zip(*loop.done[settled : count - settled]))
     return Opened(first, token, rate * response)

@@ -80,12 +80,14 @@ def timeline() -> Drawing:
     """Half a second of the running case: steps as blocks, and below them the tokens of some users as dots."""
     some = steps()[slice(*OVERVIEW)]
     fig, _, new = _timeline(some, 2, 2.6)
+    taking, mean = sum(step.prompts > 0 for step in some), len(some) * numbers.values()["prompt_share"]
     return done(
         fig,
         "fig-serving-timeline",
         f"A prompt makes everybody wait. Narrow blocks are steps that only decode, wide ones also take in a prompt."
         f" Below are {len(new) + 2} of the {CROWD} users. Each small dot is a token, each large dot the first token of"
-        " an answer, and the line before it the wait for that token. Simulated.",
+        " an answer, and the line before it the wait for that token. Simulated. This half second is a busy one:"
+        f" {taking} of its {len(some)} steps take in a prompt, where {mean:.1f} would be the mean.",
         f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
         " steps.",
     )
@@ -93,7 +95,7 @@ def timeline() -> Drawing:
 
 def close_up() -> Drawing:
     """A prompt that waits for a short step, and two that wait for a long one and then share a step."""
-    some = numbers.close_up()
+    some, before = numbers.close_up(), 1e3 * numbers.values()["before"]
     fig, at, new = _timeline(some, 1, 2.8)
     to_ms = lambda time: 1e3 * (time - some[0].start)
     name = lambda row, start, end, text: at.text(
@@ -112,7 +114,8 @@ def close_up() -> Drawing:
         fig,
         "fig-serving-close-up",
         "A prompt waits for the step under way, then for its own. The line is the wait of a prompt, and the tick in it"
-        " the start of the step that takes it in.",
+        f" the start of the step that takes it in. Not shown are the {significant(before, 3)} ms that a request spends"
+        " in the server before the engine.",
         f"{_told(some)}. User 1’s prompt waits for a short step, then for a step with that prompt. The prompts of users"
         f" 2 and 3 come in the same moment, wait for that long step, and share the next. User {len(new) + 1} sends no"
         " prompt, and gets a token at the end of each step.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,8 +17,8 @@ from blackboard.prediction import predict_serving
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.continuous_batching import Loop, Request, Simulated, simulate
 from blackboard.prediction.serving import ServingPrediction
-from blackboard.prediction.serving_calibration import STEPS, Run, loop_times, predicted, runs
-from blackboard.prediction.serving_constants import FACTORS, MEASURED
+from blackboard.prediction.serving_calibration import STEPS, Run, loop_times, predicted, runs, sourced
+from blackboard.prediction.serving_constants import FACTORS
 from blackboard.prediction.serving_steps import ATTENTION_KERNELS, DENSE_KERNELS, OTHER_KERNELS, Settings, kernels
 from blackboard.units import percent, pretty, significant
 from blackboard.validation.serving_events import Opened, Wait, WatchedLoop, waits, watch, watch_open
@@ -31,6 +33,7 @@ RATES = (4, 5, 6)  # requests per second of simulated open loops
 ARRIVALS, SETTLED = 2400, 800  # requests of such a loop, and those left out at its start and at its end
 CLOSE_UP = 4721, 4729  # steps of the running case that the page looks at closely
 LETTERS, SMALL_ROOM = "abcdefghij", 8  # a prompt of a token per letter, and tokens of a step that is too small for it
+LIMIT = 1024  # tokens of a step where an operator sets fewer
 PROMISED_FIRST, PROMISED_TOKEN = 0.5, 0.02  # s: times that a server may promise
 
 _ms = lambda seconds: pretty(seconds, "s", 3)
@@ -168,43 +171,79 @@ def saturation() -> float:
     return CROWD * read / known["memory_efficiency"] / (multiply / known["compute_efficiency"])
 
 
-def sped_up(gpu: float = 1, engine: float = 1) -> dict[str, Any]:
-    """Times of the running case if memory and products were so many times as fast, and pauses, launches and sending."""
-    crowd, works, own = served(CROWD), ("_read", "_multiply", "_attend"), ("gap_time", "eager_gap", "answer_time")
+def sped_up(gpu: float = 1, engine: float = 1, users: float = CROWD) -> dict[str, Any]:
+    """Times of so many users if memory and products were so many times as fast, and pauses, launches and sending."""
+    found, works, own = served(users), ("_read", "_multiply", "_attend"), ("gap_time", "eager_gap", "answer_time")
     less = lambda step: {name: value / gpu if name.endswith(works) else value for name, value in step.items()}
-    constants = {name: value / engine if name in own else value for name, value in crowd.calibration.values.items()}
-    plan = crowd.server.plan
+    constants = {name: value / engine if name in own else value for name, value in found.calibration.values.items()}
+    plan = found.server.plan
     return loop_times(plan | {name: less(plan[name]) for name in STEPS}, constants)
 
 
+@cache
+def fitted_leaner(users: float) -> ServingPrediction:
+    """The running case with so many users and the constants that were fitted to TensorRT-LLM."""
+    server = served(users).server
+    return replace(served(users), calibration=sourced("trtllm", server.chip, server.model))
+
+
 class Change(NamedTuple):
-    """A change of the running case, and what comes of it: seconds a token, tokens per second of each GPU."""
+    """A change of the server, and what comes of it: seconds a token for a few users and for the crowd."""
 
     what: str
-    token: float
-    chip_rate: float
+    few: float
+    crowd: float
 
 
 def changes() -> list[Change]:
-    """What would make a token faster, and what it does to throughput."""
-    crowd, half = served(CROWD), served(CROWD / 2)
-    more = predict_serving(**RUN | {"chips": 2 * RUN["chips"]}, output=CHAT, concurrency=CROWD)
-    found = [Change("as it is", crowd.output_token, crowd.tokens_per_s_per_chip)]
-    for what, times in (
-        ("twice the bandwidth and FLOPs", sped_up(gpu=2)),
-        ("an engine with half the pauses, launches and sending", sped_up(engine=2)),
-        ("both", sped_up(gpu=2, engine=2)),
-    ):
-        rate = eq.request_rate(values(), first_token=times["first"], output_token=times["output"])
-        found.append(Change(what, float(times["output"]), rate * crowd.server.output / RUN["chips"]))
-    told = {f"{2 * RUN['chips']} GPUs instead of {RUN['chips']}": more, f"{CROWD // 2} users instead of {CROWD}": half}
-    return found + [Change(what, each.output_token, each.tokens_per_s_per_chip) for what, each in told.items()]
+    """What another GPU or engine would make of a token, for a few users and for the crowd."""
+    wide = lambda users: predict_serving(**RUN | {"chips": 2 * RUN["chips"]}, output=CHAT, concurrency=users)
+    told: dict[str, Callable[[int], float]] = {
+        "as it is": lambda users: served(users).output_token,
+        "twice the bandwidth and FLOPs": lambda users: sped_up(gpu=2, users=users)["output"],
+        "the constants fitted to TensorRT-LLM": lambda users: fitted_leaner(users).output_token,
+        "half the pauses, launches and sending": lambda users: sped_up(engine=2, users=users)["output"],
+        f"{2 * RUN['chips']} GPUs instead of {RUN['chips']}": lambda users: wide(users).output_token,
+    }
+    return [Change(what, float(token(FEW)), float(token(CROWD))) for what, token in told.items()]
 
 
-def once() -> float:
-    """Seconds of a step of the running case that do not grow with its tokens: weights, pauses, messages' latency."""
-    step = served(CROWD).server.plan["decode"]
-    return device_seconds(dict.fromkeys(step, 0.0) | {n: step[n] for n in ("shared_read", "captured", "collectives")})
+class Knob(NamedTuple):
+    """A setting of a server that has run for long: seconds a token and to the first one, tokens per second of a GPU."""
+
+    what: str
+    token: float
+    first: float
+    chip_rate: float
+
+
+@cache
+def steady(**other: Any) -> ServingPrediction:
+    """The running case long after its start, with other settings."""
+    return predict_serving(**RUN | {"output": CHAT, "concurrency": CROWD, "requests": None} | other)
+
+
+def cached_prefix(share: float) -> Knob:
+    """The steady running case if a share of each prompt is in a prefix cache: steps have fewer tokens to process."""
+    server, known = steady().server, steady().calibration.values
+    prompts = server.plan["prompts_taken"]
+    step = server.step(CROWD, prompts, (1 - share) * prompts * server.prompt)
+    times = loop_times(server.plan | {"prompt": step}, known)
+    found = {"concurrency": CROWD, "output_length": server.output, "first_token": times["first"]}
+    rate = eq.request_rate(found, output_token=times["output"]) * server.output / RUN["chips"]
+    return Knob("half of each prompt in the prefix cache", float(times["output"]), float(times["first"]), rate)
+
+
+def knobs() -> list[Knob]:
+    """What the settings that are one's own do."""
+    told = {
+        "as it is": steady(),
+        f"at most {LIMIT:,} tokens in a step": steady(settings=Settings(LIMIT, True)),
+        f"{CROWD // 2} users": steady(concurrency=CROWD / 2),
+        f"prompts of up to {RUN['prompt'] // 2} tokens": steady(prompt=RUN["prompt"] / 2),
+    }
+    found = [Knob(what, p.output_token, p.first_token, p.tokens_per_s_per_chip) for what, p in told.items()]
+    return [*found, cached_prefix(1 / 2)]
 
 
 def prompts_alone() -> float:
@@ -347,10 +386,10 @@ def opening() -> dict[str, str]:
         "decode_share": percent(1 - parts["prompts"] / extra),
         "gaps_share": percent(crowd.parts["kernel gaps"] / crowd.output_token),
         "quick_token": percent(1 - sped_up(gpu=2)["output"] / crowd.output_token),
-        "quick_saves": pretty(crowd.output_token - sped_up(gpu=2)["output"], "s", 2),
+        "won_back": f"{1e3 * (extra - sped_up(gpu=2)['output'] + sped_up(gpu=2, users=FEW)['output']):.1f} ms",
         "crowd_adds": pretty(extra, "s", 2),
+        "fitted_lean": percent(1 - fitted_leaner(CROWD).output_token / crowd.output_token),
         "lean_token": percent(1 - sped_up(engine=2)["output"] / crowd.output_token),
-        "both_token": percent(1 - sped_up(gpu=2, engine=2)["output"] / crowd.output_token),
         "crowd_first": _ms(crowd.first_token),
         "all_waits": str(len(later) + len(first)),
         "start_most": pretty(first[-1], "s", 2),
@@ -384,12 +423,15 @@ def running_case() -> dict[str, str]:
         "groups": str(plan["burst_groups"]),
         "before": _ms(v["before"]),
         "chip_rate": significant(crowd.tokens_per_s_per_chip, 3),
-        "one_chip_rate": significant(one.tokens_per_s_per_chip, 2),
+        "one_chip_rate": significant(one.tokens_per_s_per_chip, 3),
         "kernels": str(kernels(server.model)),
         "eager": pretty(eager, "s", 3),
         "launching": _ms(launching()),
         "least": percent(1 - (launching() + sent) / times["prompt"]),
         "least_half": percent(1 - (launching() / 2 + sent) / times["prompt"]),
+        "full_small": _ms(steady(settings=Settings(LIMIT, True))._times["burst"]),
+        "limit": f"{LIMIT:,}",
+        "full_tokens": f"{server.step_tokens:,.0f}",
         "saturation": f"{5 * round(saturation() / 5)}",
         "launch_bound": f"{10 * round(launch_bound() / 10)}",
     }
@@ -400,8 +442,10 @@ def sizes() -> dict[str, str]:
     server = served(CROWD).server
     layout, (group,) = server.layout, server.model.attention
     context = eq.mean_context(prompt_length=server.prompt, output_length=server.output)
-    each, held = layout.cache_per_chip(1, context, server.cache), sum(server.weights_per_chip.values())
-    left = f"({server.settings.room} × {server.chip.hbm_bytes / 1e9:.0f} GB − {held / 1e9:.1f} GB)"
+    each, embedding = layout.cache_per_chip(1, context, server.cache), 2 * layout.embedding / 1e9
+    held = sum(server.weights_per_chip.values()) * layout.tensor / 1e9
+    weights = f"({held - embedding:.1f} + {embedding:.1f}) GB / {layout.tensor}"
+    left = f"({server.settings.room} × {server.chip.hbm_bytes / 1e9:.0f} GB − {weights})"
     assert isinstance(group, Heads)
     return {
         "fp8_weights": f"{layout.common / 1e9:.1f} billion",
@@ -429,9 +473,6 @@ def questions() -> dict[str, str]:
         "half_token": _ms(half.output_token),
         "stalled_token": _ms(eq.stalled_token(v, alone_step=prompts_alone())),
         "alone": _ms(prompts_alone()),
-        "mixing_saves": _ms(v["decode_step"] + prompts_alone() - v["prompt_step"]),
-        "once": _ms(once()),
-        "beside": _ms(once() - (v["decode_step"] + prompts_alone() - v["prompt_step"])),
     }
 
 
@@ -443,12 +484,13 @@ def loops() -> dict[str, str]:
     assert two == three
     prompt, answer = own_work()
     off = [abs(opened().at_rate(rate).output_token / arrived(rate).token - 1) for rate in RATES]
-    far = lambda ours, heap: percent(math.ceil(100 * abs((ours + v["before"]) / statistics.mean(heap) - 1)) / 100)
+    far = lambda ours, heap: percent(statistics.mean(heap) / (ours + v["before"]) - 1)
     return {
         "span": f"{1e3 * (close_up()[-1].end - close_up()[0].start):.0f} ms",
         "alone_waits": f"{one:.0f} ms",
         "both_wait": f"{two:.0f} ms",
         "adds": _ms(v["prompt_share"] * (v["prompt_step"] - v["decode_step"])),
+        "later_seen": f"{1e3 * statistics.mean(later):.1f} ms",
         "later_off": far(each["later"], later),
         "start_off": far(each["opening"], first),
         "prompt_work": pretty(prompt, "s", 2),
@@ -482,14 +524,7 @@ def errors() -> dict[str, str]:
         "fitted_experts": percent(over("fitted", "experts")["output_token"]),
         "mixture_chip": percent(over("chip", "experts")["output_token"]),
         "mixture_engine": percent(over("engine", "experts")["output_token"]),
-        "mixtures": str(sum(run.key[2] == "experts" for run in group)),
-        "lonely": str(sum(run.key[2] == "experts" and _lonely(run) for run in group)),
     }
-
-
-def _lonely(run: Run) -> bool:
-    """Whether the engine of a run served this kind of model on one kind of GPU only."""
-    return len({key.split()[1] for key in MEASURED if key.split()[::2] == [run.key[0], run.key[2]]}) == 1
 
 
 def offline_error(*models: str) -> str:
@@ -503,11 +538,10 @@ def unexplained() -> dict[str, str]:
     group = [run for run in runs() if run.key == ("trtllm", "h200", "experts") and "deepseek" in run.server.model.id]
     group = [run for run in group if run.server.layout.tensor > 1 and not run.queued]
     apart, together = ([run for run in group if (run.server.layout.expert > 1) is way] for way in (True, False))
-    off = lambda some: percent(statistics.mean(abs(token) for token, _ in predicted(some, FACTORS)))
     slow = {run.server.users: run.output for run in together}
     ratios = [slow[run.server.users] / run.output for run in apart]
-    names = ("r1_apart", "r1_together", "r1_least", "r1_most")
-    return dict(zip(names, (off(apart), off(together), *(significant(f(ratios), 2) for f in (min, max)))))
+    off = percent(statistics.mean(abs(token) for token, _ in predicted(apart, FACTORS)))
+    return {"r1_apart": off, "r1_least": significant(min(ratios), 2), "r1_most": significant(max(ratios), 2)}
 
 
 @cache

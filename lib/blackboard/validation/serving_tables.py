@@ -28,6 +28,7 @@ from blackboard.validation.serving_numbers import (
     chunks,
     device_seconds,
     first_waits,
+    knobs,
     launching,
     offline_error,
     queued,
@@ -267,17 +268,13 @@ def step_sums() -> dict[str, str]:
     }
 
 
-WORK = {  # of a step on the device: what is shown, its term, and its values
-    "loading": ("loading the weights", r"r_\mathrm{shared}/\eta_m", ("shared_read",)),
-    "products": ("products with the weights, meanwhile", r"m_\mathrm{shared}/\eta_c", ("shared_multiply",)),
-    "cache": ("loading the KV caches", r"r_\mathrm{cache}/\eta_m", ("cache_read", "cache_multiply")),
-    "attention": ("prompts’ own attention", r"m_\mathrm{prompt}/\eta_c", ("prompt_attend",)),
-    "links": (
-        "messages",
-        r"v_\mathrm{links}/\eta_\ell + n_\mathrm{coll}\,\alpha_\ell",
-        ("link_busy", "collectives"),
-    ),
-    "gaps": ("pauses between kernels", r"n_\mathrm{kernel}\,t_\mathrm{gap}", ("captured",)),
+WORK = {  # of a step on the device: what is shown, and its values
+    "loading": ("loading the weights", ("shared_read",)),
+    "products": ("computing with the weights, meanwhile", ("shared_multiply",)),
+    "cache": ("loading the KV caches", ("cache_read", "cache_multiply")),
+    "attention": ("prompts’ own attention", ("prompt_attend",)),
+    "links": ("messages", ("link_busy", "collectives")),
+    "gaps": ("pauses between kernels", ("captured",)),
 }
 
 
@@ -288,15 +285,14 @@ def parts_table() -> Page:
     part = lambda names: [device_seconds(dict.fromkeys(s, 0.0) | {n: s[n] for n in names}) for s in steps]
     device, whole, launched = [device_seconds(s) for s in steps], [times[s] for s in tokens], launching()
     launches = [launched if step["launched"] else 0.0 for step in steps]
-    row = lambda name, term, sum, cells: [f"{name}<br>\\({term}\\)", *map(_digits, cells), sum]
-    rows = [row(text, term, sums[name], part(names)) for name, (text, term, names) in WORK.items()]
+    row = lambda name, sum, cells: [name, *map(_digits, cells), sum]
+    rows = [row(text, sums[name], part(names)) for name, (text, names) in WORK.items()]
     all_jobs, longer = "the longer of the first two, and the rest", "the longer of GPU and launches, and sending"
-    rows.append(row("<strong>all on the GPU</strong>", r"t_\mathrm{device}", all_jobs, device))
-    launch, send = r"n_\mathrm{launch}\,t_\mathrm{eager}", r"n_\mathrm{answer}\,t_\mathrm{answer}"
-    rows.append(row("launches by the CPU, meanwhile", launch, sums["launching"], launches))
+    rows.append(row("<strong>all on the GPU</strong>", all_jobs, device))
+    rows.append(row("launches by the CPU, meanwhile", sums["launching"], launches))
     sent = [w - max(d, h) for w, d, h in zip(whole, device, launches)]
-    rows.append(row("sampling and sending", send, sums["answers"], sent))
-    rows.append(row("<strong>the step</strong>", r"t_\mathrm{mixed}", longer, whole))
+    rows.append(row("sampling and sending", sums["answers"], sent))
+    rows.append(row("<strong>the step</strong>", longer, whole))
     names = ("Decode only", "With prompts")
     heads = ("Work", *(f"{name}, {each:,.0f} tokens" for name, each in zip(names, tokens.values())), "How")
     return table("Milliseconds of a step", heads, rows)
@@ -367,16 +363,10 @@ def experts() -> Page:
         ),
         equation(eq.padded_rows.latex),
         paragraph(
-            "<strong>The busiest GPU.</strong> If the experts are dealt out over \\(n_\\mathrm{places}\\) GPUs, all"
-            " wait for the one with the largest load \\(x\\), which is tokens, or experts to load. Suppose that loads"
-            " are independent and normal, with mean \\(\\bar{x}\\) and variance \\(\\mathrm{Var}\\,x\\). Then the"
-            " largest is, with Euler’s constant \\(\\gamma\\) = 0.577,"
-        ),
-        equation(eq.busiest.latex),
-        paragraph(
-            f"For {tokens} tokens that choose {moe.active} experts each, dealt out over {places} GPUs, that is"
-            f" {significant(most, 3)} times the mean of {mean:.0f}. Real routers are less fair than independent draws,"
-            " which is one reason why mixtures have larger errors."
+            f"<strong>The busiest GPU.</strong> If the experts are dealt out over {places} GPUs, all wait for the one"
+            f" with the most work. If {tokens} tokens choose {moe.active} experts each at random, it has"
+            f" {significant(most, 3)} times the mean of {mean:.0f}. Real routers are less fair than random draws, which"
+            " is one reason why mixtures have larger errors."
         ),
     ]
     return fold("What if the model is a mixture of experts?", "".join(told))
@@ -413,8 +403,9 @@ def queue() -> Page:
     load = f"{v['prompt_share']:.4f} × ({_digits(v['prompt_step'])} − {_digits(v['decode_step'])})"
     told = paragraph(
         "For \\(\\rho\\) we count only what prompts add to a step, and divide by the room for them:"
-        f" {load} / {_digits(v['output_token'])} / {room} = {v['prompt_busy']:.3f}. That is a choice. It agrees with"
-        " the simulation where a step has room for one prompt and answers are long:"
+        f" {load} / {_digits(v['output_token'])} / {room} = {v['prompt_busy']:.3f}. That is a choice, and a crude"
+        " one. It agrees with the simulation in one case of these four. (With room for one prompt, \\(g=1\\), and"
+        " \\(p\\) and \\(t_\\mathrm{pre}\\) change with it.)"
     )
     rows = [
         [f"{room} prompt{'s' * (room > 1)}, answers up to {output:,}", *map(_digits, queued(output, room))]
@@ -429,8 +420,16 @@ def queue() -> Page:
 
 def changes_table() -> Page:
     """What would make a token faster, and what it does to throughput."""
-    rows = [[what, _digits(token), f"{rate:,.0f}"] for what, token, rate in changes()]
-    return table("What would help?", ("Change", "ms per token", "Tokens/s per GPU"), rows)
+    rows = [[what, *map(_digits, (few, crowd, crowd - few))] for what, few, crowd in changes()]
+    heads = ("Server", f"{FEW} users", f"{CROWD} users", "Difference")
+    return table("Milliseconds per token on another GPU or engine", heads, rows)
+
+
+def knobs_table() -> Page:
+    """What the settings do that are one's own."""
+    rows = [[what, _digits(token), _digits(first, 0), f"{rate:,.0f}"] for what, token, first, rate in knobs()]
+    heads = ("What you change", "ms per token", "ms to the first", "Tokens/s per GPU")
+    return table("Your own settings, on a server that has run for long", heads, rows)
 
 
 def spreads_table() -> Page:
@@ -489,10 +488,11 @@ def fitting() -> Page:
         " and its engine together with each of the other three. A group without runs has the factor one."
     )
     price = paragraph(
-        "A factor that moves away from one costs the fit something: a move by"
-        f" {percent(FITTED['gap_time'].ease)} costs as much as an error of {percent(SOFT)} in one run. The time"
-        " before a request’s first step may move twice as far at that price, because engines differ most in it. The"
-        " time to launch a kernel is a property of the CPU, so it has no factors."
+        f"The fit minimizes a sum with a term for each run’s error, divided by {SOFT}, and one for each factor’s"
+        f" logarithm, divided by {FITTED['gap_time'].ease}. A term is the square while it is small, and grows only in"
+        " proportion when it is large. So a factor moves only where runs call for it. For the time before a request’s"
+        f" first step we divide by {FITTED['request_gap'].ease}, because engines differ most in it. The time to launch"
+        " a kernel is a property of the CPU, so it has no factors."
     )
     note = paragraph("A value at the limit of 95% is a warning: the formula would like the memory to be faster still.")
     fitted = table("Constants of engines under load", ("Model, engine, chip", *symbols), rows)
@@ -501,13 +501,10 @@ def fitting() -> Page:
 
 TRUST = {  # kind of model and group of slices: what is new to the constants, and a verdict
     ("dense", "concurrency"): ("dense model, another load", "trust both"),
-    ("dense", "chips"): ("dense model, another number of GPUs", "trust both"),
     ("dense", "chip"): ("dense model, the engine on another GPU", "trust the time per token"),
     ("dense", "engine"): ("dense model, another engine", "a first estimate"),
     ("experts", "concurrency"): ("mixture, another load", "a first estimate"),
-    ("experts", "chips"): ("mixture, another number of GPUs", "a first estimate"),
     ("experts", "chip"): ("mixture, the engine on another GPU", "a rough guess"),
-    ("experts", "engine"): ("mixture, another engine", "a rough guess"),
     ("experts", "model"): ("another mixture", "a rough guess"),
 }
 
@@ -526,8 +523,7 @@ def trust_table() -> Page:
 
 LENGTHS = (
     ("Llama 3.1 70B and 405B", ("llama-3.1-70b", "llama-3.1-405b"), "trust"),
-    ("Llama 3.1 8B", ("llama-3.1-8b",), "do not trust"),
-    ("Llama 4 Maverick", ("llama-4-maverick",), "do not trust"),
+    ("Llama 3.1 8B and Llama 4 Maverick", ("llama-3.1-8b", "llama-4-maverick"), "do not trust"),
 )
 
 
