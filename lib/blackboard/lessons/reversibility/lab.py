@@ -129,7 +129,7 @@ def _one_back(trial: Trial) -> str | None:
     left, right, keys = trial.args
     if len(keys) != 1 or trial.got == trial.want:
         return None
-    if trial.got == encrypt(*trial.args):
+    if trial.got == encrypt(left, right, keys):
         return "This is `encrypt` again. The round has swapped the halves: what went into `mix` is now the left one."
     if trial.got == trial.want[::-1]:
         return "These are the right halves, but swapped: return the left one first."
