@@ -133,7 +133,8 @@ def _one_back(trial: Trial) -> str | None:
         return "This is `encrypt` again. The round has swapped the halves: what went into `mix` is now the left one."
     if trial.got == trial.want[::-1]:
         return "These are the right halves, but swapped: return the left one first."
-    return f"Encrypting your result gives {encrypt(*trial.got, keys)}, not {(left, right)}."
+    again = encrypt(trial.got[0], trial.got[1], keys)
+    return f"Encrypting your result gives {again}, not {(left, right)}."
 
 
 def _several(trial: Trial) -> str | None:
