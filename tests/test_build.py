@@ -51,6 +51,7 @@ def make_project(folder):
             "html_fixes",
             "lesson_cards",
             "page_metadata",
+            "image_sizes",
             "glossary_links",
             "lab_cells",
             "mathml",

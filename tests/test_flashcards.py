@@ -224,7 +224,7 @@ def printed(lesson):
     lines = "\n".join(re.findall(r"^from blackboard\S* import .*$", text, re.M))
     space = {}
     exec(lines, space)  # the page's own lines
-    exec("\n".join(re.findall(r"^cards\(.*\)$", text, re.M)), space | {"cards": lambda *given, **_: seen.extend(given)})
+    exec("\n".join(re.findall(r"^cards\(.*\)$", text, re.M)), space | {"cards": lambda *given: seen.extend(given)})
     return seen
 
 

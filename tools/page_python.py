@@ -72,7 +72,8 @@ def fetch_package(name, folder):
     if found != wanted:
         raise Unavailable(f"{name} {version} is not the file that tools/page_python.py names: {found}")
     with tarfile.open(tarball) as archive:
-        archive.extractall(folder / name, filter="data")
+        guard = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.2, Debian's, has no filters
+        archive.extractall(folder / name, **guard)
     return folder / name / "package"
 
 

@@ -104,12 +104,12 @@ def limits(rows: Iterable[tuple[Formula, sympy.Symbol, object, str]]) -> Page:
     return table("Limits", ("Limit", "Value", "What it says"), out)
 
 
-def cards(*formulas: Formula, letters: bool = True) -> Page:
-    """Summary cards: formula, unit, when it holds, what it means, where it comes from; and what its letters mean."""
-    return Page("".join(card(formula, letters) for formula in formulas))
+def cards(*formulas: Formula) -> Page:
+    """Summary cards: formula, unit, when it holds, what it means, where it comes from."""
+    return Page("".join(map(card, formulas)))
 
 
-def card(formula: Formula, letters: bool = True) -> str:
+def card(formula: Formula) -> str:
     """One summary card."""
     holds = f"Holds if: {'; '.join(formula.assumes)}. " if formula.assumes else ""
     source = (
@@ -124,7 +124,7 @@ def card(formula: Formula, letters: bool = True) -> str:
         f"<p><strong>{markup(formula.description[0].upper() + formula.description[1:])}.</strong></p>"
         f"<div>\\[{formula.latex}\\]</div>"
         f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(units.write_unit(formula.unit))}. "
-        f"{html.escape(holds)}Source: {source}.</p>{_letters(formula) if letters else ''}</div>"
+        f"{html.escape(holds)}Source: {source}.</p>{_letters(formula)}</div>"
     )
 
 

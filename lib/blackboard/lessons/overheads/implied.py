@@ -5,11 +5,10 @@ Cases are dictionaries of values by notation name, to be given to `formula(CASE,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from blackboard import catalogue, units
 from blackboard.catalogue import measurement
@@ -186,9 +185,19 @@ def left_over() -> list[Line]:
         if len(points) > 2:
             counts = {chips: len(kernels.fused(CALLED[model], Plan(chips=chips))) for chips, _ in points}
             shares = [(1 / chips, counts[chips]) for chips, _ in points]
-            (shared, each), *_ = np.linalg.lstsq(np.array(shares), np.array([time for _, time in points]))
-            lines.append(Line(model, weights, float(shared), float(each), counts, points))
+            shared, each = fit_sum(shares, [time for _, time in points])
+            lines.append(Line(model, weights, shared, each, counts, points))
     return lines
+
+
+def fit_sum(shares: list[tuple[float, int]], times: list[float]) -> tuple[float, float]:
+    """The two factors with which pairs add up to these times, by least squares."""
+    square = lambda a, b: math.fsum(pair[a] * pair[b] for pair in shares)
+    against = lambda a: math.fsum(pair[a] * time for pair, time in zip(shares, times, strict=True))
+    determinant = square(0, 0) * square(1, 1) - square(0, 1) ** 2
+    first = against(0) * square(1, 1) - against(1) * square(0, 1)
+    second = against(1) * square(0, 0) - against(0) * square(0, 1)
+    return first / determinant, second / determinant
 
 
 CALLED = {"Llama-2-7B": "llama-2-7b", "Llama-2-70B": "llama-2-70b"}

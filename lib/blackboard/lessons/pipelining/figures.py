@@ -21,7 +21,7 @@ from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, listed
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
-from blackboard.lessons.pipelining.runs import SMALL, draw_key, draw_named, draw_run, draw_served, label_racks
+from blackboard.lessons.pipelining.drawing import SMALL, draw_key, draw_named, draw_run, draw_served, label_racks
 from blackboard.lessons.pipelining.timeline import Costs, Schedule
 from blackboard.units import pretty, significant
 

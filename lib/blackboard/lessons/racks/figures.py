@@ -19,8 +19,9 @@ from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, point, write_lines
 from blackboard.charts.style import COLOURS
+from blackboard.lessons.racks import drawing as shapes
 from blackboard.lessons.racks import equations as eq
-from blackboard.lessons.racks import moe, numbers, shapes, simulation
+from blackboard.lessons.racks import moe, numbers, simulation
 
 US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
 UP, OUT = "network", "scale_out"  # colours of the two networks

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from blackboard.catalogue import Chip, chip, chips, measurement, model
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.lessons.batching import equations as step
-from blackboard.lessons.batching.numbers import with_attention
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.notation import latex, symbol
 from blackboard.page.summary import Page, table
@@ -127,6 +126,14 @@ def layers() -> dict[str, str]:
     }
 
 
+def with_attention(slower: float) -> tuple[float, float]:
+    """Balanced context and kink of the running case when attention computes too, `slower` times slower than FP8."""
+    compute, kv = (time(RUNNING, batch=1) for time in (step.compute_time, step.kv_time))
+    attend = slower * model(RUNNING.model).attention_flop(1) / RUNNING.symbols()["flops"]
+    kink = step.weight_time(RUNNING) / (compute + RUNNING.context * attend - kv)
+    return compute / (kv / RUNNING.context - attend), kink
+
+
 def contexts() -> dict[str, str]:
     """The balanced context by bytes of KV, the batch at the running context, and what long contexts leave."""
     kinds = {
@@ -140,8 +147,8 @@ def contexts() -> dict[str, str]:
     return {
         **{f"balanced{name}": f"{significant(value, 3)} tokens" for name, value in limit.items()},
         **{f"kv{name}": pretty(kv, "byte", 2) for name, kv in kinds.items()},
-        **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
-        **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
+        **{f"attended_{name}": significant(balanced, 2) for name, (balanced, _) in attend.items()},
+        **{f"with_kv_{name}": significant(kink, 2) for name, (_, kink) in attend.items()},
         **{
             f"with_kv_{name}": significant(step.crossing(RUNNING, kv_bytes_per_token=kv), 2)
             for name, kv in fewer.items()
