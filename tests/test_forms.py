@@ -117,7 +117,7 @@ def test_links_inside_resolve(printed):
 
 def test_the_contents_number_the_pages(printed, articles):
     preface = printed.get_destination_page_number(printed.named_destinations["/index"])
-    text = " ".join("".join(printed.pages[number].extract_text() for number in range(1, preface)).split())
+    text = " ".join(" ".join(printed.pages[number].extract_text() for number in range(1, preface)).split())
     for stem, article in articles.items():
         page = printed.get_destination_page_number(printed.named_destinations[f"/{stem}"]) + 1
         title = article.h1.get_text(strip=True)
