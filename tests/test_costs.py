@@ -608,6 +608,15 @@ def test_charts_show_each_maker_and_one_model_at_each_host():
 # --- the interactive chart --------------------------------------------------------------------------------------------
 
 
+def test_the_charts_show_each_maker_s_newest_cards():
+    """No card that is left out is newer than one of the same maker that is shown, and no maker has more than four."""
+    shown = [card for card in bills.shown() if card.provider not in bills.HOSTS]
+    for maker in {card.provider for card in shown}:
+        dates = [card.valid_from for card in shown if card.provider == maker]
+        others = [card.valid_from for card in bills.current() if card.provider == maker and card not in shown]
+        assert len(dates) <= 4 and max(others, default="") <= min(dates), maker
+
+
 @pytest.fixture(scope="module")
 def live():
     return cost_charts.bill_chart()

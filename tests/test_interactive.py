@@ -26,6 +26,7 @@ from blackboard.charts import controls, page_chart, stills
 from blackboard.charts.interactive import MIME, VEGALITE, InteractiveChart, derived, inside, menu, slider
 from blackboard.charts.names import place_names
 from blackboard.lessons.batching import equations as eq
+from blackboard.units import significant
 
 ALL = [(lesson, name) for lesson in LESSONS for name in interactive_charts(lesson)]
 CASES = [
@@ -137,6 +138,9 @@ def test_still_is_small_and_whole(shown):
     starts = {param["name"]: param["value"] for param in shown.spec["params"] if "bind" in param}
     if {"system", "precision"} <= set(starts):
         assert controls.plain(catalogue.system(starts["system"]).name) in said and starts["precision"].upper() in said
+    if "model" in starts and "sparsity" in said:
+        net = catalogue.model(starts["model"])
+        assert f"sparsity {significant(net.n_total / net.n_active, 3)}" in said
     assert len(said.split()) > 20
 
 
