@@ -31,6 +31,10 @@ class Case(NamedTuple):
         model, system = catalogue.model(self.model), catalogue.system(self.system)
         return model.symbols(self.precision) | system.symbols(self.precision) | {"context": self.context}
 
+    def attention_time(self, slower: float = 1) -> float:
+        """Seconds of attention's compute for each token of context, `slower` times slower than the weights' format."""
+        return slower * catalogue.model(self.model).attention_flop(1) / self.symbols()["flops"]
+
     def __str__(self) -> str:
         machine, model = plain(catalogue.system(self.system).name), plain(catalogue.model(self.model).name)
         return f"{model}, {self.precision.upper()}, on {machine}"

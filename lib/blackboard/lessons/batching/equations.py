@@ -8,10 +8,15 @@ lets a parameter be a byte.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from sympy import Add, Max, Min, Mul, expand, limit, together
 
 from blackboard.formula import DERIVED, Formula, lecture
 from blackboard.notation import calibration, constant, declare, result
+
+if TYPE_CHECKING:
+    from blackboard.catalogue.running_case import Case
 
 # --- symbols ----------------------------------------------------------------------------------------------------------
 
@@ -380,3 +385,22 @@ gemm_time = Formula(
     ("weights come from memory, not from cache", "inputs and outputs cross memory once"),
     DERIVED,
 )
+
+
+# --- a case in which attention computes too ---------------------------------------------------------------------------
+
+
+class WithAttention(NamedTuple):
+    """Seconds that a sequence of a batch computes and loads its KV cache, and what follows from them."""
+
+    token: float
+    kv: float
+    kink: float
+    balanced: float
+
+
+def with_attention(case: Case, slower: float) -> WithAttention:
+    """A case with attention `slower` times slower than the weights' format; 0 leaves it out."""
+    compute, kv, attend = compute_time(case, batch=1), kv_time(case, batch=1), case.attention_time(slower)
+    token = compute + case.context * attend
+    return WithAttention(token, kv, weight_time(case) / (token - kv), compute / (kv / case.context - attend))

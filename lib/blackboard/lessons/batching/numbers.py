@@ -57,40 +57,21 @@ def hardware() -> dict[str, str]:
     }
 
 
-class WithAttention(NamedTuple):
-    """The running case when attention computes too: seconds of a token, and what follows from them."""
-
-    token: float
-    kink: float
-    cost_floor: float
-    balanced: float
-
-
-def attention_time(slower: float) -> float:
-    """Seconds of attention for each token of context, `slower` times slower than the weights' format."""
-    return slower * model(RUNNING.model).attention_flop(1) / RUNNING.symbols()["flops"]
-
-
-def with_attention(slower: float) -> WithAttention:
-    """With attention `slower` times slower than the weights' format; 0 leaves it out."""
-    each = {"compute": eq.compute_time(RUNNING, batch=1), "kv": eq.kv_time(RUNNING, batch=1)}
-    attend = attention_time(slower)
-    token = each["compute"] + RUNNING.context * attend
-    floor = max(token, each["kv"]) * RUNNING.symbols()["chips"] * LECTURE_RENT / HOUR
-    balanced = each["compute"] / (each["kv"] / RUNNING.context - attend)
-    return WithAttention(token, eq.weight_time(RUNNING) / (token - each["kv"]), floor, balanced)
+def cheapest(moved: eq.WithAttention) -> float:
+    """USD of a token in the largest batch, at the lecture's rent."""
+    return max(moved.token, moved.kv) * RUNNING.symbols()["chips"] * LECTURE_RENT / HOUR
 
 
 def attention() -> dict[str, str]:
     """What attention's own compute moves, if it computes at the rate of FP8 or at half of that."""
     told: dict[str, str] = {}
     for name, slower in {"fp8": 1, "bf16": 2}.items():
-        moved = with_attention(slower)
+        moved = eq.with_attention(RUNNING, slower)
         told |= {
             f"attend_{name}": pretty(moved.token - eq.compute_time(RUNNING, batch=1), "s"),
             f"token_{name}": pretty(moved.token, "s"),
             f"kink_{name}": significant(moved.kink, 2),
-            f"cheapest_{name}": f"${significant(moved.cost_floor * MILLION, 3)}",
+            f"cheapest_{name}": f"${significant(cheapest(moved) * MILLION, 3)}",
             f"balanced_{name}": f"{significant(moved.balanced, 2)} tokens",
         }
     return told
@@ -253,7 +234,7 @@ def train() -> dict[str, str]:
         "long": f"{LONG:,}",
         "long_kv": pretty(LONG * known["kv_bytes_per_token"], "byte"),
         "full": significant(full, 3),
-        "full_compute": pretty(eq.compute_time(RUNNING, batch=full) + full * LONG * attention_time(1), "s", 2),
+        "full_compute": pretty(eq.compute_time(RUNNING, batch=full) + full * LONG * RUNNING.attention_time(), "s", 2),
         "full_slower": significant(full_step / card_step, 1),
         "full_cheaper": f"{1 - (full_step / full) / (card_step / standard):.0%}",
         "worst": ms(eq.worst_latency(interval=INTERVAL)),

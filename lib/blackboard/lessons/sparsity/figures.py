@@ -298,7 +298,7 @@ def sparse_or_dense() -> Drawing:
     axes.minorticks_off()
     axes.set(xlabel="batch B (sequences, log scale)", ylabel="step time, sparse ÷ dense (log scale)")
     even, whole = eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain), constant * grown
-    few = next(b for b in range(1, 999) if numbers.relative_time(b) > 1)
+    few = numbers.first_slower()
     axes.plot([few, even], [1, 1], "o", color=COLOURS["total"], ms=7)
     beside(axes, f"{few}", (few, 1), (7, -4), va="top")
     beside(axes, significant(even, 2), (even, 1), (-9, -5), ha="right", va="top")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from datetime import date
+from functools import partial
 from typing import NamedTuple
 
 from blackboard.catalogue import Chip, chip, chips, measurement, model
@@ -126,14 +127,6 @@ def layers() -> dict[str, str]:
     }
 
 
-def with_attention(slower: float) -> tuple[float, float]:
-    """Balanced context and kink of the running case when attention computes too, `slower` times slower than FP8."""
-    compute, kv = (time(RUNNING, batch=1) for time in (step.compute_time, step.kv_time))
-    attend = slower * model(RUNNING.model).attention_flop(1) / RUNNING.symbols()["flops"]
-    kink = step.weight_time(RUNNING) / (compute + RUNNING.context * attend - kv)
-    return compute / (kv / RUNNING.context - attend), kink
-
-
 def contexts() -> dict[str, str]:
     """The balanced context by bytes of KV, the batch at the running context, and what long contexts leave."""
     kinds = {
@@ -142,13 +135,13 @@ def contexts() -> dict[str, str]:
         "_lecture": model("lecture-moe").kv_bytes_per_token(),
     }
     limit = {name: step.balanced_context(RUNNING, kv_bytes_per_token=kv) for name, kv in kinds.items()}
-    attend = {name: with_attention(slower) for name, slower in {"fp8": 1, "bf16": 2}.items()}
+    attend = {name: step.with_attention(RUNNING, slower) for name, slower in {"fp8": 1, "bf16": 2}.items()}
     fewer = {"half": kinds["_fp8"], "lecture": kinds["_lecture"]}
     return {
         **{f"balanced{name}": f"{significant(value, 3)} tokens" for name, value in limit.items()},
         **{f"kv{name}": pretty(kv, "byte", 2) for name, kv in kinds.items()},
-        **{f"attended_{name}": significant(balanced, 2) for name, (balanced, _) in attend.items()},
-        **{f"with_kv_{name}": significant(kink, 2) for name, (_, kink) in attend.items()},
+        **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
+        **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
         **{
             f"with_kv_{name}": significant(step.crossing(RUNNING, kv_bytes_per_token=kv), 2)
             for name, kv in fewer.items()
@@ -327,6 +320,11 @@ def relative_time(batch: float) -> float:
     return max(loaded(batch, FIGURE["experts"], grown), compute) / (gain * max(1, compute))
 
 
+def first_slower() -> int:
+    """The smallest batch in which the routed model takes longer."""
+    return next(batch for batch in range(1, 999) if relative_time(batch) > 1)
+
+
 def relative_layered(batch: float) -> float:
     """As `relative_time`, with dense parts and experts one after the other and all of them loaded."""
     (grown, gain), size, experts = trade(), FIGURE["base_size"], FIGURE["experts"]
@@ -340,8 +338,8 @@ def worth() -> dict[str, str]:
     """What the lecture's point is worth by the fit, and its neighbours."""
     size, experts, (grown, gain) = FIGURE["base_size"], FIGURE["experts"], trade()
     (factor_of, power), net = closed_form(int(experts)), model(RUNNING.model)
-    few = next(batch for batch in range(1, 999) if relative_time(batch) > 1)
-    constant = step.hardware_constant(RUNNING)
+    few, constant = first_slower(), step.hardware_constant(RUNNING)
+    even = partial(eq.break_even, RUNNING, quality_gain=gain)
     return {
         "law_factor": f"{factor_of:.1f}",
         "law_falls": f"{1 - power:.4f}",
@@ -355,9 +353,9 @@ def worth() -> dict[str, str]:
         "stored": significant(grown, 2),
         "few_dense": str(few),
         "few_sparse": str(few - 1),
-        "even": significant(eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain), 2),
+        "even": significant(even(stored_growth=grown), 2),
         **{
-            f"even_{name}": significant(constant * eq.stored_growth(routed_share=share, experts=experts) / gain, 2)
+            f"even_{name}": significant(even(stored_growth=eq.stored_growth(routed_share=share, experts=experts)), 2)
             for name, share in {"quarter": 1 / 4, "half": 1 / 2}.items()
         },
         "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
