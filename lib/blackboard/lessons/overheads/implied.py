@@ -336,13 +336,16 @@ def overlap(
     """Time of a serial step over one in halves, by the formula, for so many tokens a GPU; `sequences` a GPU where each
     has several tokens.
     """
+    values = with_tokens(tokens, case)
+    # bytes of cache are those of sequences, not of tokens
+    return eq.overlap_gain(values | {"context": (sequences or tokens) / tokens * (context or values["context"])})
+
+
+def with_tokens(tokens: float, case: dict[str, float] | None = None) -> dict[str, float]:
+    """A machine, SGLang's if none is named, with so many tokens a GPU and the time that these take to send."""
     case = case or sglang()
-    values = case | {"batch": tokens * case["chips"]}
-    cached = (
-        (sequences or tokens) / tokens * (context or values["context"])
-    )  # bytes of cache are those of sequences, not of tokens
-    values |= {"context": cached, "t_comm": racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)}
-    return eq.overlap_gain(values)
+    sent = racks.comm_time(case, tokens_per_chip=tokens, micro_batches=1)
+    return case | {"batch": tokens * case["chips"], "t_comm": sent}
 
 
 def sglang_measured() -> dict[int, float]:
@@ -355,8 +358,7 @@ def kernels_lose(tokens: float, gain: float) -> float:
     """Seconds that the kernels of a step lose, for halves with twice as many kernels to gain just this at so few tokens
     a GPU that nobody waits for the sending.
     """
-    values = sglang() | {"batch": tokens * SGLANG["chips"]}
-    values["t_comm"] = racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)
+    values = with_tokens(tokens)
     return (eq.serial_time(values) - gain * eq.overlap_time(values)) / (2 * gain - 1)
 
 

@@ -10,7 +10,6 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied
 from blackboard.lessons.overheads.kernels import Plan
-from blackboard.lessons.racks import equations as racks
 from blackboard.units import factor, pretty, significant
 
 MS, US = factor("ms"), factor("us")
@@ -146,7 +145,7 @@ def border() -> dict[str, str]:
     """Where two halves begin to win on SGLang's machine: loading the weights, and sending a token."""
     case = implied.sglang()
     each = case["n_total"] * case["bytes_per_param"] / case["chips"]
-    send = racks.comm_time(case, tokens_per_chip=1, micro_batches=1)
+    send = implied.with_tokens(1)["t_comm"]
     return {
         "ib_weights": pretty(each, "byte", 3),
         "ib_rate": pretty(case["bandwidth"] / case["chips"], "byte/s", 3),
@@ -163,11 +162,9 @@ def border() -> dict[str, str]:
 
 def measured_halves() -> dict[str, str]:
     """SGLang's rows, beside the formula's terms and its two times."""
-    case = implied.sglang()
     out: dict[str, str] = {}
     for tokens, gain in implied.sglang_measured().items():
-        values = case | {"batch": tokens * case["chips"]}
-        values["t_comm"] = racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)
+        values = implied.with_tokens(tokens)
         serial, halves = eq.serial_time(values), eq.overlap_time(values)
         counts = lambda ratio: f"{100 * abs(ratio - 1):.3g}% {'fewer' if ratio < 1 else 'more'} tokens"
         out |= {
@@ -184,15 +181,11 @@ def measured_halves() -> dict[str, str]:
 def overlapping() -> dict[str, str]:
     """Halves of a batch on SGLang's machine, what they cost beside a second loading, and the border on a rack."""
     rack, case = implied.sglang_rack(), implied.sglang()
-    few = min(implied.sglang_measured())
-    gain = implied.sglang_measured()[few]
+    few, gain = min(implied.sglang_measured().items())
     cost, ms = implied.kernels_lose(few, gain), lambda seconds: f"{1e3 * seconds:.2f}"
-    values = case | {
-        "batch": few * case["chips"],
-        "t_comm": racks.comm_time(case, tokens_per_chip=few, micro_batches=1),
-    }
+    values = implied.with_tokens(few)
     one, two = eq.serial_time(values), eq.overlap_time(values)
-    send = racks.comm_time(case, tokens_per_chip=1, micro_batches=1)
+    send = implied.with_tokens(1)["t_comm"]
     whole, halves = (row["kernels"] for row in measurement("kernels_per_step").records(model="Qwen3.6-27B"))
     [vllm] = measurement("overlap_thresholds").records(engine="vLLM", phase="decode")
     return {
