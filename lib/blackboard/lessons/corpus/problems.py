@@ -267,7 +267,7 @@ padding = Choice(
 
 # --- tokens against parameters ----------------------------------------------------------------------------------------
 
-FITS = ("Besiroglu", "Hoffmann, TeX source")
+FITS = (numbers.FIT, numbers.OTHER_FIT)
 
 
 def fitted(values: Values) -> Values:

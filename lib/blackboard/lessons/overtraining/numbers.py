@@ -13,6 +13,7 @@ from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
 from blackboard.notation import latex, symbol
 from blackboard.page.summary import Page, fold, table
+from blackboard.search import find_root
 from blackboard.units import factor, pretty, significant
 
 DAY, YEAR = factor("day"), 365 * factor("day")
@@ -184,6 +185,11 @@ def best(fit: str = FIT, served: float = ROUNDED, efficiency: float = ETA) -> si
     return simulation.best(as_good(fit), served, law(fit), efficiency)
 
 
+def sized(n_active: float = BOARD["n_active"]) -> simulation.Trained:
+    """The model of a size that is as good as the others; without one, the lecture's."""
+    return simulation.trained(n_active, as_good(FIT), ROUNDED, law(FIT), ETA)
+
+
 def smallest(fit: str = FIT) -> float:
     """The size below which no amount of data makes a model as good, by a published fit."""
     known = law(fit)
@@ -195,11 +201,8 @@ def equal(fit: str = FIT, efficiency: float = ETA, served: float = ROUNDED) -> s
     bisection.
     """
     at = lambda size: simulation.trained(size, as_good(fit), served, law(fit), efficiency)
-    low, high = smallest(fit) * 1.001, BOARD["n_active"]
-    for _ in range(100):
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if at(middle).training > at(middle).inference else (low, middle)
-    return at(low)
+    rises = lambda size: at(size).inference - at(size).training
+    return at(find_root(rises, smallest(fit) * 1.001, BOARD["n_active"]))
 
 
 def equal_over(fit: str = FIT, efficiency: float = ETA, served: float = ROUNDED) -> float:
@@ -209,11 +212,7 @@ def equal_over(fit: str = FIT, efficiency: float = ETA, served: float = ROUNDED)
 
 def even_served() -> float:
     """Tokens for which the cheapest model is trained on as many as it writes, by bisection."""
-    low, high = ROUNDED / 1000, ROUNDED
-    for _ in range(50):
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if best(served=middle).tokens > middle else (low, middle)
-    return low
+    return find_root(lambda served: served - best(served=served).tokens, ROUNDED / 1000, ROUNDED)
 
 
 def other_fits() -> dict[str, str]:
@@ -235,7 +234,7 @@ def optimum() -> dict[str, str]:
     paper = [row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()]
     size, served = SARDANA
     own, found, same = (law("Sardana"), as_good("Sardana", size)), best(), equal()
-    large = simulation.trained(BOARD["n_active"], as_good(FIT), ROUNDED, law(FIT), ETA)
+    large = sized()
     little, much = best(served=ROUNDED / 100), found
     good = simulation.best(simulation.loss_of(BOARD["n_active"], ROUNDED, law()), 0, law())
     billion = lambda size: f"{size / 1e9:.0f} billion"
@@ -302,17 +301,16 @@ CURRENCY = "Bills in 10²⁴ FLOPs, those of serving tripled because generating 
 
 def two_models_table() -> Page:
     """Two models that are equally good: the best for its training budget, and the cheapest over its life."""
-    large = simulation.trained(BOARD["n_active"], as_good(FIT), ROUNDED, law(FIT), ETA)
+    large = sized()
     heads = ("Two equally good models", "best for its training", "cheapest over its life")
     return table(CURRENCY, heads, zip(("parameters", *BILLS), told(large), told(best()), strict=True))
 
 
 def sizes_table() -> Page:
     """Models that are equally good, from the best for its training to the one whose costs are equal."""
-    rows = [told(simulation.trained(size, as_good(FIT), ROUNDED, law(FIT), ETA)) for size in SIZES]
-    rows += [[f"{size} (least)", *rest] for size, *rest in [told(best())]]
-    rows += [[f"{size} (equal)", *rest] for size, *rest in [told(equal())]]
-    return table(CURRENCY, ("Size", *BILLS), rows)
+    models = {"": map(sized, SIZES), " (least)": [best()], " (equal)": [equal()]}
+    rows = [(word, told(model)) for word, of in models.items() for model in of]
+    return table(CURRENCY, ("Size", *BILLS), [[size + word, *bills] for word, (size, *bills) in rows])
 
 
 def meta() -> dict[str, str]:
@@ -483,7 +481,7 @@ def with_kv() -> dict[str, str]:
 
 def kv_bill(known: dict[str, Any]) -> float:
     """Both bills of the cheapest model over those of the large one, if both have this cache; by MatX, no prompts."""
-    large = simulation.trained(BOARD["n_active"], as_good(FIT), ROUNDED, law(FIT), ETA)
+    large = sized()
     spent = lambda row: eq.lifetime_with_kv(
         known,
         n_active=row.n_active,

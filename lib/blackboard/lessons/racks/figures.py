@@ -19,9 +19,9 @@ from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, point, write_lines
 from blackboard.charts.style import COLOURS
-from blackboard.lessons.racks import drawing as shapes
 from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import moe, numbers, simulation
+from blackboard.lessons.racks.drawing import box, half_of_layers, loads, sends, stack
 
 US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
 UP, OUT = "network", "scale_out"  # colours of the two networks
@@ -50,7 +50,7 @@ def layer() -> Drawing:
     arrow(axes, (home, 0.83), (home, 1.36), "bound")
     for which in CHOSEN:
         x = _expert_x(which)
-        shapes.box(axes, x, 4.1, 0.8, 0.8, "compute", str(which + 1), 0.25, lw=1.8)
+        box(axes, x, 4.1, 0.8, 0.8, "compute", str(which + 1), 0.25, lw=1.8)
         arrow(axes, (home, 2.05), (x, 3.65), "network")
         arrow(axes, (x, 4.55), (home + 0.12 * np.sign(x - home), 6.08), "network")
     bypass = home - 1.08
@@ -60,7 +60,7 @@ def layer() -> Drawing:
     axes.text(home, 7.0, "sum", ha="center", va="center")
     axes.text(home + PITCH, 4.85, "experts", color=COLOURS["muted"], ha="center", va="center")
     edges = -PITCH / 2 - 0.25, (GPUS - 0.5) * PITCH + 0.25
-    shapes.box(axes, sum(edges) / 2, 3.4, edges[1] - edges[0], 8.3, UP, lw=2.2)
+    box(axes, sum(edges) / 2, 3.4, edges[1] - edges[0], 8.3, UP, lw=2.2)
     axes.text(edges[0], 7.65, "one rack", color=COLOURS[UP], va="bottom")
     bare(axes, (edges[0] - 0.1, edges[1] + 0.1), (-0.9, 8.2))
     return done(
@@ -80,13 +80,13 @@ def _gpu(axes, gpu: int) -> None:
     """A GPU of B5 with all that every GPU has: tokens, a router, experts, a sum; those of the drawn token stand out."""
     x, mine = gpu * PITCH, gpu == HOME
     ink, fill = ("bound", 0.08) if mine else ("muted", 0.0)
-    shapes.box(axes, x, 3.4, PITCH - 0.12, 7.8, "muted", ls=(0, (4, 3)), lw=1.1)
+    box(axes, x, 3.4, PITCH - 0.12, 7.8, "muted", ls=(0, (4, 3)), lw=1.1)
     axes.text(x, -0.3, f"GPU {gpu + 1}", color=COLOURS["muted"], ha="center", va="bottom", fontsize=10.5)
-    shapes.box(axes, x, 0.55, 1.3, 0.55, ink, "token", fill)
-    shapes.box(axes, x, 1.7, 1.3, 0.65, ink, "router", fill)
+    box(axes, x, 0.55, 1.3, 0.55, ink, "token", fill)
+    box(axes, x, 1.7, 1.3, 0.65, ink, "router", fill)
     for which in range(gpu * EACH, (gpu + 1) * EACH):
         if which not in CHOSEN:
-            shapes.box(axes, _expert_x(which), 4.1, 0.8, 0.8, "muted", str(which + 1))
+            box(axes, _expert_x(which), 4.1, 0.8, 0.8, "muted", str(which + 1))
     axes.add_patch(Circle((x, 6.4), 0.33, fill=False, ec=COLOURS[ink], lw=1.3))
     axes.text(x, 6.38, "+", color=COLOURS[ink], ha="center", va="center", fontsize=13)
 
@@ -97,7 +97,7 @@ def rack() -> Drawing:
     chip = catalogue.system(RUNNING.system).chip
     for side in (-1, 1):
         _cabinet(axes, side)
-    shapes.box(axes, 0, 7.45, 4.4, 0.7, OUT, "data-center switch", 0.12)
+    box(axes, 0, 7.45, 4.4, 0.7, OUT, "data-center switch", 0.12)
     fast, slow = chip.scale_up.bytes_per_s, chip.scale_out.bytes_per_s
     axes.text(0, 3.0, f"scale-up\n{_rate(fast)}", color=COLOURS[UP], ha="center", va="center")
     axes.text(
@@ -125,9 +125,9 @@ def _cabinet(axes, side: int) -> None:
     outer.
     """
     x, trunk, inner, outer = 3.0 * side, 4.85 * side, 2.1 * side, 3.9 * side
-    shapes.box(axes, 2.75 * side, 3.0, 3.5, 6.4, "bound", lw=1.8)
+    box(axes, 2.75 * side, 3.0, 3.5, 6.4, "bound", lw=1.8)
     for y in TRAYS:
-        shapes.box(axes, x, y, 1.8, 0.5, "compute", "GPUs", 0.15)
+        box(axes, x, y, 1.8, 0.5, "compute", "GPUs", 0.15)
         axes.plot([outer, trunk], [y, y], color=COLOURS[OUT], lw=1.2)
         for switch in SWITCHES:
             axes.add_patch(
@@ -142,7 +142,7 @@ def _cabinet(axes, side: int) -> None:
                 )
             )
     for y in SWITCHES:
-        shapes.box(axes, x, y, 1.8, 0.45, UP, "switch", 0.2)
+        box(axes, x, y, 1.8, 0.45, UP, "switch", 0.2)
     axes.plot([trunk, trunk, 2.2 * side], [TRAYS[0], 7.45, 7.45], color=COLOURS[OUT], lw=1.2)
     axes.text(2.75 * side, -0.52, f"rack {1 if side < 0 else 2}", ha="center", va="center")
 
@@ -182,13 +182,13 @@ def _wired(axes, left: float, chips: int, most: int) -> str:
     """A rack of B7 with its trays and their cables; what it shows, in words. The rack has room for `most` GPUs."""
     trays, pitch = chips // PER_TRAY, 0.34 * most / chips
     upper, total = round(trays * UPPER), eq.cables(chips=chips, **numbers.WIRING)
-    shapes.box(axes, left + 2, 3.95, 4.0, 7.9, "bound", lw=1.8)
-    shapes.box(axes, left + 1.25, 3.75, 2.1, 0.9, UP, "switches", 0.2)
+    box(axes, left + 2, 3.95, 4.0, 7.9, "bound", lw=1.8)
+    box(axes, left + 1.25, 3.75, 2.1, 0.9, UP, "switches", 0.2)
     lanes = np.linspace(left + 2.4, left + 3.8, round(most / PER_TRAY * UPPER) + 1)
     for side, count, edge in ((1, upper, 4.35), (-1, trays - upper, 3.15)):
         for n in range(count):
             y, lane = edge + side * (n + 0.5) * pitch, lanes[1 + n * most // chips]
-            shapes.box(axes, left + 1.25, y, 2.1, 0.22, "compute", fill=0.15, lw=1.0)
+            box(axes, left + 1.25, y, 2.1, 0.22, "compute", fill=0.15, lw=1.0)
             into = 3.75 + side * (0.4 - 0.7 * (n + 0.5) / (2 * count))
             axes.plot([left + 2.3, lane, lane, left + 2.3], [y, y, into, into], color=COLOURS[UP], lw=1.1)
     axes.text(left + 2, 8.65, f"{chips} GPUs", ha="center", va="center")
@@ -343,7 +343,7 @@ def steps() -> Drawing:
     for row, (key, name) in enumerate(CASES.items()):
         part, sent = found[key], OUT if row else UP
         spans = {"memory": (part.work, "memory"), "latency": (part.latency, "muted"), "bytes": (part.sending, sent)}
-        shapes.stack(axes, -row, list(spans.values()))
+        stack(axes, -row, list(spans.values()))
         axes.text(0.02, 0.27 - row, name, va="bottom")
         told = ", ".join(f"{what} {time / MS:.2f}" for what, (time, _) in spans.items())
         phrases.append(f"{name}: {told}, together {part.in_turn / MS:.2f} ms")
@@ -368,11 +368,11 @@ def overlap() -> Drawing:
     whole = numbers.parts()["one"].layer()
     half, fig, (above, below) = whole.half(), *drawing.axes(5.0, 3.9, 2, 1, sharex=True)
     for n in range(SHOWN):
-        shapes.loads(above, whole, n * whole.in_turn, "")
-        shapes.sends(above, whole, n * whole.in_turn + whole.work, "")
+        loads(above, whole, n * whole.in_turn, "")
+        sends(above, whole, n * whole.in_turn + whole.work, "")
     for n in range(2 * SHOWN):  # each half loads while the other is on the links
-        shapes.sends(below, half, n * whole.overlapped / 2, " " + "ba"[n % 2])
-        shapes.loads(below, half, (n + 1) * whole.overlapped / 2 - half.work, " " + "ab"[n % 2])
+        sends(below, half, n * whole.overlapped / 2, " " + "ba"[n % 2])
+        loads(below, half, (n + 1) * whole.overlapped / 2 - half.work, " " + "ab"[n % 2])
     one, two = (f"{time / US:.1f} µs a layer" for time in (whole.in_turn, whole.overlapped))
     for axes, name in ((above, f"one batch: {one}"), (below, f"two halves: {two}")):
         axes.set_title(name, loc="left")
@@ -405,7 +405,7 @@ def links() -> Drawing:
         f"\nat {_rate(up)}"
     )
     for side, half in ((-1, "first"), (1, "second")):
-        shapes.half_of_layers(axes, 3.1 * side, half)
+        half_of_layers(axes, 3.1 * side, half)
         axes.text(3.1 * side, -0.4, inside, color=COLOURS[UP], ha="center", va="top")
     arrow(axes, (-1.15, 2.3), (1.15, 2.3), OUT, lw=2.4, mutation_scale=16)
     axes.text(0, 2.5, f"1 vector:\n{hop / KB:.1f} kB\na token,", color=COLOURS[OUT], ha="center", va="bottom")

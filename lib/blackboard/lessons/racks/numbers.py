@@ -342,8 +342,8 @@ def dispatch_line() -> tuple[float, float]:
 def reached_longer() -> float:
     """How many times as long a step takes on two racks as on one, if both networks give the share that was measured."""
     _, share = dispatch_line()
-    one, two = (part._replace(sending=part.sending / share).in_turn for part in (parts()["one"], parts()["two"]))
-    return two / one
+    found = {name: part._replace(sending=part.sending / share).in_turn for name, part in parts().items()}
+    return found["two"] / found["one"]
 
 
 def measured() -> dict[str, str]:
