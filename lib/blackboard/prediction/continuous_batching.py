@@ -65,9 +65,13 @@ class Loop:
         """A user sends a request, if any is left."""
         if self.left:
             self.left -= 1
-            draw = lambda longest: max(2, round(longest * self.random.uniform(self.least_share, 1)))
-            prompt, output = map(draw, self.lengths)
-            queue.append(Request(prompt, output, self.now))
+            queue.append(self.draw_request(self.now))
+
+    def draw_request(self, came: float) -> Request:
+        """A request of random lengths."""
+        draw = lambda longest: max(2, round(longest * self.random.uniform(self.least_share, 1)))
+        prompt, output = map(draw, self.lengths)
+        return Request(prompt, output, came)
 
     def admits(self) -> bool:
         """Whether the engine takes in prompts: not where it holds them back, or looks for them only now and then."""

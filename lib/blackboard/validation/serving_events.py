@@ -85,11 +85,10 @@ class OpenLoop(Loop):
         super().__post_init__()
         self.waiting.clear()  # nobody waits at the start, nor sends a request because an answer has ended
         self.left, time = 0, 0.0
-        draw = lambda longest: max(2, round(longest * self.random.uniform(self.least_share, 1)))
         for _ in range(self.count):
             time += self.random.expovariate(self.rate)
-            prompt, output = map(draw, self.lengths)
-            self.coming.insert(0, Request(prompt, output, time))
+            self.coming.append(self.draw_request(time))
+        self.coming.reverse()
 
     def step(self) -> None:
         if not self.running and not self.waiting:
