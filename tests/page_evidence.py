@@ -104,16 +104,23 @@ SHOWN = """() => [...document.querySelectorAll("figure.interactive-chart")].map(
 OPEN = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 
 # axe would keep the source of every element that it examines; only those that are told are of interest.
-AXE_RUN = """async (options) => {
+EXAMINE = """
+const examine = async (within, options) => {
   axe.configure({ noHtml: true });
-  const { violations } = await axe.run({ ...options, resultTypes: ["violations"], elementRef: true });
+  const { violations } = await axe.run(within, { ...options, resultTypes: ["violations"], elementRef: true });
   return violations.map(({ id, nodes }) => [id, nodes.map(({ element }) => element.outerHTML.slice(0, 200))]);
-}"""
+};
+"""
+AXE_RUN = f"(options) => {{ {EXAMINE} return examine(document, options); }}"
+AXE_WITHIN = f"(selector) => {{ {EXAMINE} return examine(document.querySelector(selector), {{}}); }}"
 ALL_BUT_CONTRAST = {"rules": {"color-contrast": {"enabled": False}}}
 
 # axe needs most of its time for contrast, and of thousands of letters nearly all look like others: three of each look
 # (color, size, weight, and what lies behind) speak for all.
-CONTRAST = """async () => {
+CONTRAST = (
+    """async () => {"""
+    + EXAMINE
+    + """
   const looks = new Map(), grounds = new Map();
   const ground = (element) => {
     if (!element) return "";
@@ -133,11 +140,9 @@ CONTRAST = """async () => {
     const look = [color, fontSize, fontWeight, textShadow, ground(element)].join(), alike = looks.get(look) ?? [];
     if (alike.length < 3 && !alike.includes(element)) looks.set(look, [...alike, element]);
   }
-  axe.configure({ noHtml: true });
-  const options = { runOnly: ["color-contrast"], resultTypes: ["violations"], elementRef: true };
-  const { violations } = await axe.run([...looks.values()].flat(), options);
-  return violations.map(({ id, nodes }) => [id, nodes.map(({ element }) => element.outerHTML.slice(0, 200))]);
+  return examine([...looks.values()].flat(), { runOnly: ["color-contrast"] });
 }"""
+)
 
 # The theme's own button: automatic, then light, then dark.
 DARKEN = """() => {

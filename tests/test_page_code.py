@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import open_page
-from page_evidence import AXE_RUN, axe
+from page_evidence import AXE_WITHIN, axe
 from test_hostile import SLY, make_text
 from test_lab_page import ENDLESS, WITHIN
 
@@ -323,7 +323,7 @@ def test_written_code_is_accessible(page, theme):
     page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
     page.evaluate(axe())
     for part in ("live-cell", f"practice-box[data-problem={FUNCTION.id}]"):
-        assert page.evaluate(AXE_RUN.replace("axe.run({", f"axe.run(document.querySelector('{part}'), {{"), {}) == []
+        assert page.evaluate(AXE_WITHIN, part) == []
 
 
 def test_nothing_comes_from_elsewhere_and_nothing_complains(working, server):

@@ -23,7 +23,7 @@ function markScrolling() {
 const isCut = (box) => box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
 
 function markCut(box) {
-  box.classList?.toggle("cut", isCut(box));
+  box.classList.toggle("cut", isCut(box));
 }
 
 // A wide table scrolls in a box of its own, not the page.
