@@ -19,10 +19,11 @@ def test_questions_belong_to_pages_and_are_asked_once():
 
 @pytest.fixture(scope="session")
 def searching(browser, server):
-    """A page on which the search answers one question after another."""
+    """A page on which the search answers one question after another; without reading the pages that it names."""
     page = browser.new_page()
     page.goto(f"{server}/search.html?q=batching")
     page.wait_for_selector("#search-results li a")
+    page.evaluate("DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false")
     yield page
     page.close()
 
