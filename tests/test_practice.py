@@ -555,6 +555,23 @@ def test_fuzzed_answers_get_feedback(given, seed):
         assert told.kind in HEADS and told.message and isinstance(told.ok, bool)
 
 
+def test_a_function_without_a_body_is_not_attempted_and_a_return_that_is_no_number_is_named():
+    def written_nothing_in(batch):
+        """All that the starter has."""
+        ...
+
+    given = problems("batching")["step"]
+    assert given.check(written_nothing_in).kind == "unanswered"
+    assert given.check(lambda **_: 0).kind == "wrong"
+    assert "returns nothing" in given.check(lambda **point: point.clear()).message
+    assert "returned a list" in given.check(lambda **_: [1.0]).message
+
+
+def test_names_of_a_function_are_code_where_it_is_asked_for():
+    asked = problems("paging")["held"].statement
+    assert "function of `hbm`, `n_total`, `bytes_per_param`, `kv_bytes_per_token`, `context` and" in asked
+
+
 def test_a_function_that_hangs_or_exits_does_not_take_the_kernel_with_it(capsys):
     problem = problems("batching")["step"].problem
 

@@ -7,6 +7,7 @@ types are touched: an unknown object's own methods (`__eq__`, `__float__`, `__re
 from __future__ import annotations
 
 import decimal
+import dis
 import fractions
 import io
 import math
@@ -46,8 +47,18 @@ class Unreadable(Exception):
 
 
 def is_blank(given: Any) -> bool:
-    """None, an ellipsis and an empty text mean "not attempted"."""
+    """None, an ellipsis, an empty text and a function without a body mean "not attempted"."""
+    if type(given) is types.FunctionType:
+        return _does_nothing(given)
     return given is None or given is Ellipsis or (type(given) is str and len(given) <= LONGEST and not given.strip())
+
+
+def _does_nothing(given: types.FunctionType) -> bool:
+    """True of `def f(x): ...`, with or without a docstring: it only returns None."""
+    steps = [(each.opname, each.argval) for each in dis.get_instructions(given)]
+    return all(name in ("RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST") for name, _ in steps) and all(
+        value is None for name, value in steps if "CONST" in name
+    )
 
 
 # --- units as one types them ----------------------------------------------------------------------------------------
@@ -494,11 +505,9 @@ def calls(given: Any, points: Sequence[Mapping[str, float]], seconds: float = 3.
             raise Unreadable("Give a function itself, such as check(step_time), not the value it returned.")
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), _time_limit(seconds):
-            return [_number(given(**point)) for point in points]
-    except KeyboardInterrupt:
+            return [_returned(given(**point)) for point in points]
+    except (KeyboardInterrupt, Unreadable):
         raise
-    except Unreadable:
-        raise Unreadable("The function must return one number.") from None
     except _OutOfTime:
         raise Unreadable("The function did not come back: it took too long.") from None
     except TypeError as error:
@@ -507,6 +516,16 @@ def calls(given: Any, points: Sequence[Mapping[str, float]], seconds: float = 3.
         ) from None
     except BaseException as error:  # sys.exit too: a reader's function must not end the kernel
         raise Unreadable(f"The function raised {type(error).__name__}.") from None
+
+
+def _returned(value: Any) -> float:
+    """What a function returned, as a number."""
+    if value is None:
+        raise Unreadable("The function returns nothing. Is there a `return`?")
+    try:
+        return _number(value)
+    except Unreadable:
+        raise Unreadable(f"The function must return one number; it returned a {type(value).__name__}.") from None
 
 
 class _OutOfTime(BaseException):

@@ -578,6 +578,13 @@ class Function(Expression):
 
     kind = "function"
 
+    def fill(self, text: str, values: Values) -> str:
+        """The text, with the names in the font of code where it first says of what the function is."""
+        before, asked, after = text.partition("Write a Python function of ")
+        for name in self.names:
+            after = re.sub(rf"(?<!`)\b{name}\b(?!`)", f"`{name}`", after, count=1)
+        return super().fill(before + asked + after, values)
+
     @property
     def wants(self) -> str:
         return f"Give a function of {', '.join(self.names)} that returns a number."

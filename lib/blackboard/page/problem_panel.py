@@ -25,7 +25,7 @@ def card(view, live: bool, linked: bool = True) -> str:
     head = f'<p class="practice-head"><strong>{title}</strong> <span class="practice-level">{called}</span></p>'
     values = problem.draws(PAGE_DRAWS)[0] if live else view._values
     asked = problem.fill(problem.statement, values)
-    body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values))}'
+    body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values), live)}'
     wants = "" if live else f'<p class="practice-wants"><em>{html.escape(problem.wants)}</em></p>'
     tag = "practice-box" if live else "div"
     name = f'id="practice-{problem.id}" ' if linked else ""
@@ -53,9 +53,11 @@ def practice_set(views) -> str:
     return f'<practice-set class="practice-set">{"".join(items)}</practice-set>'
 
 
-def _listed(texts) -> str:
+def _listed(texts, live: bool) -> str:
+    """The options with their letters; a notebook has no style sheet that takes the bullets away."""
     listed = "".join(f"<li><b>{letter})</b> {markup(text)}</li>" for letter, text in texts.items())
-    return f'<ul class="practice-options">{listed}</ul>' if listed else ""
+    style = "" if live else ' style="list-style: none"'
+    return f'<ul class="practice-options"{style}>{listed}</ul>' if listed else ""
 
 
 def _json(data: object) -> str:
