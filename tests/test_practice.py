@@ -558,7 +558,6 @@ def test_fuzzed_answers_get_feedback(given, seed):
 def test_a_function_without_a_body_is_not_attempted_and_a_return_that_is_no_number_is_named():
     def written_nothing_in(batch):
         """All that the starter has."""
-        ...
 
     given = problems("batching")["step"]
     assert given.check(written_nothing_in).kind == "unanswered"
