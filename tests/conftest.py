@@ -197,7 +197,14 @@ PIECES = {
     "test_notebooks.py": r"\[([\w/]+)(?:\.ipynb)?\]",
 }
 # These go with the tests of a lesson's own files: one process draws its figures and runs its simulations once for all.
-OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_interactive.py", "test_lesson_cells.py")
+OVER_LESSONS = (
+    "test_figures.py",
+    "test_colors.py",
+    "test_prose.py",
+    "test_practice.py",
+    "test_interactive.py",
+    "test_lesson_cells.py",
+)
 SAYS_THE_SAME = "test_the_ledger_says_what_the_lesson_says"  # asks for a lesson's numbers
 # So does all that reads the same rows or draws the same pictures, whichever file it is in.
 TOGETHER = {
