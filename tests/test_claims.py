@@ -523,7 +523,7 @@ SAME = [  # what a lesson prints and the ledger finds: (claim, number of the par
     ("12.1", 1, "sparsity", "sparsity", 3),
     ("12.1", 2, "sparsity", "critical", 2),
     ("P3", 1, "batching", "balanced", 3),
-    ("N9", 0, "batching", "gain_dense", 4),
+    ("N9", 0, "batching", "intensity", 4),
     ("M3", 2, "pricing", "margin_real", 2),
     ("12.12", 1, "overtraining", "over", 3),
     ("C4", 0, "overtraining", "over_rumour", 2),

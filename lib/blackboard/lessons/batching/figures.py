@@ -5,16 +5,15 @@ Every curve is a formula of `equations`, every number in a label or an alt text 
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
-from blackboard.catalogue.running_case import RUNNING, Case, plain
+from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, filled, name_ends, note, point
+from blackboard.charts.drawing import Drawing, done, filled, name_ends, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching import numbers
@@ -229,45 +228,6 @@ def _mfu_curve(axes, case: Case, kv: float, name: str, colour: str, place: tuple
     return f"{size} ({name}): level to the balanced context of {balanced:,.0f} tokens, {half} at {2 * balanced:,.0f}"
 
 
-def drain() -> Drawing:
-    """Time to read the whole memory once, for every confirmed chip of the catalogue, with the lecture's 20 ms."""
-    chips = sorted((chip for chip in catalogue.chips() if chip.confirmed), key=lambda chip: chip.drain_time())
-    fig, axes = drawing.axes(5.0, 1.0 + 0.27 * len(chips))
-    times, mark = [eq.drain_time(chip) / MS for chip in chips], numbers.INTERVAL / MS
-    sure = [chip.caveat("hbm_bytes") is None and chip.caveat("hbm_bytes_per_s") is None for chip in chips]
-    for row, time in enumerate(times):
-        axes.plot([0, time], [row, row], color=COLOURS["muted"], alpha=0.35, lw=1.5)
-        axes.plot(time, row, "o", color=COLOURS["memory"], mfc=COLOURS["memory"] if sure[row] else "white", ms=8)
-        axes.annotate(
-            f"{time:.1f}",
-            (time, row),
-            xytext=(8, 0),
-            textcoords="offset points",
-            va="center",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-        )
-    axes.axvline(mark, color=COLOURS["claimed"], lw=1.5, zorder=0)
-    axes.text(mark, len(chips) - 0.3, f"the lecture's {mark:g} ms", ha="center", va="bottom")
-    axes.set_yticks(range(len(chips)), [f"{_short(chip)} ({chip.release[:4]})" for chip in chips])
-    axes.set(xlim=(0, max(times) * 1.15), ylim=(-0.6, len(chips) - 0.4), xlabel="ms to load all of HBM once")
-    if not all(sure):
-        note(axes, 0.99, 0.03, "hollow: uncertain", "muted", ha="right", va="baseline")
-    axes.grid(axis="y", visible=False)
-    return done(
-        fig,
-        "fig-drain",
-        "Loading the whole memory once takes tens of milliseconds on every chip, but not the same on each.",
-        f"Time to read all of HBM once, for {len(chips)} chips, sorted: from {times[0]:.1f} ms ({_short(chips[0])}) to "
-        f"{times[-1]:.1f} ms ({_short(chips[-1])}). A line marks the lecture's {mark:g} ms; "
-        f"{sum(time > mark for time in times)} of the {len(chips)} take longer.",
-    )
-
-
-def _short(chip: catalogue.Chip) -> str:
-    """A chip's name without its vendor."""
-    return re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) ", "", plain(chip.name))
-
-
 def engines() -> Drawing:
     """Measured time per token of a dense model against requests in flight, on one GPU and on eight, over the bound."""
     fig, axes = drawing.axes(5.0, 4.2)
@@ -297,7 +257,7 @@ def _engine(axes, gpus: int, colour: str, marker: str) -> str:
     axes.plot(batch, ideal, color=COLOURS[colour])
     axes.plot(batch, measured, marker, color=COLOURS[colour], ms=7)
     axes.annotate(
-        f"{label}, measured", (batch[0], measured[0]), (0, 9), textcoords="offset points", color=COLOURS[colour]
+        f"{label}, measured", (batch[0], measured[0]), (0, 13), textcoords="offset points", color=COLOURS[colour]
     )
     axes.annotate("roofline", (batch[0], ideal[0]), (0, -13), textcoords="offset points", color=COLOURS[colour])
     ends = [f"{row.measured / row.ideal:.1f}" for row in (rows[0], rows[-1])]

@@ -54,7 +54,6 @@ def hardware() -> dict[str, str]:
         "intensity": significant(eq.hardware_constant(RUNNING), 4),
         "sparsity": significant(known["n_total"] / known["n_active"], 3),
         "critical": significant(eq.critical_batch(RUNNING), 2),
-        "gain_dense": significant(eq.batching_gain(RUNNING, n_total=known["n_active"]), 4),
         "n_active": f"{known['n_active'] / 1e9:.2f} billion",
         "n_total": f"{known['n_total'] / 1e9:.0f} billion",
     }
@@ -159,7 +158,6 @@ def workload() -> dict[str, str]:
         "large": f"{LARGE:,}",
         "large_saving": f"{math.ceil(100 * (eq.slow_mode_limit(RUNNING, batch=LARGE) - 1))}%",
         "tenfold": significant(_tenfold(), 1),
-        "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
         "cheapest": f"${significant(floor, 3)}",
         "least": str(LEAST),
         "least_saving": significant(eq.slow_mode_limit(RUNNING, batch=LEAST), 2),
@@ -387,6 +385,7 @@ def engines() -> dict[str, str]:
         "exchange_layers": str(moe.layers),
         "covered": f"{sparsity.coverage(RUNNING, batch=LEAST):.0%}",
         "overstated": f"{stored / touched - 1:.0%}",
+        "served_flops": pretty(chip("h800").flops("fp8"), "FLOP/s", 4),
         "lone": f"{lone['throughput_token_per_s']:.0f}",
         "lone_bound": f"{significant(1 / alone, 2)}",
         "lone_bandwidth": pretty(chip("b200").bandwidth, "byte/s", 1),
@@ -434,13 +433,10 @@ def dense_case() -> dict[str, str]:
         "dense_weights": pretty(eight["n_total"], "byte", 3),
         "dense_bandwidth": pretty(eight["bandwidth"], "byte/s", 3),
         "dense_critical": significant(eq.critical_batch(eight), 3),
-        "dense_kink": significant(eq.crossing(eight), 2),
         "one_few": ratio(ends[1][0]),
         "one_many": ratio(ends[1][1]),
         "eight_few": ratio(ends[8][0]),
         "eight_many": ratio(ends[8][1]),
-        "few": str(ends[8][0].batch),
-        "many": str(ends[8][1].batch),
     }
 
 
