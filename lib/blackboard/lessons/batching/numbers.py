@@ -137,7 +137,7 @@ def _fitting(each: eq.WithAttention, floor: float) -> float:
 def workload() -> dict[str, str]:
     """Context, KV and what a slow mode can save."""
     board = model("lecture-moe").kv_bytes_per_token()
-    known, doubled = RUNNING.symbols(), 2 * eq.balanced_context(RUNNING)
+    known, doubled, each = RUNNING.symbols(), 2 * eq.balanced_context(RUNNING), eq.with_attention(RUNNING, 0)
     room = known["hbm"] - known["n_total"] * known["bytes_per_param"]
     full = room / (doubled * known["kv_bytes_per_token"])
     floor = eq.cost_floor(RUNNING, rent=LECTURE_RENT / HOUR) * MILLION
@@ -157,18 +157,11 @@ def workload() -> dict[str, str]:
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
         "large": f"{LARGE:,}",
         "large_saving": f"{math.ceil(100 * (eq.slow_mode_limit(RUNNING, batch=LARGE) - 1))}%",
-        "tenfold": significant(_tenfold(), 1),
+        "tenfold": significant(eq.latency_floor(RUNNING) / (10 * each.token - each.kv), 1),
         "cheapest": f"${significant(floor, 3)}",
         "least": str(LEAST),
         "least_saving": significant(eq.slow_mode_limit(RUNNING, batch=LEAST), 2),
     }
-
-
-def _tenfold() -> float:
-    """The batch at which a token costs ten times the cost floor."""
-    from scipy.optimize import brentq
-
-    return brentq(lambda batch: eq.slow_mode_limit(RUNNING, batch=batch) - 10, LEAST, LARGE)
 
 
 def step_table() -> Page:
@@ -319,7 +312,7 @@ class Served(NamedTuple):
 
     name: str
     batch: int
-    context: int
+    context: float
     measured: float
     ideal: float
 
@@ -392,15 +385,6 @@ def engines() -> dict[str, str]:
     }
 
 
-class Loaded(NamedTuple):
-    """Time per token of a dense model in an engine with so many requests in flight, and its roofline, in seconds."""
-
-    gpus: int
-    batch: int
-    measured: float
-    ideal: float
-
-
 def dense(gpus: int) -> dict[str, float]:
     """Llama 70B in FP8, cache too, on so many H200, at the mean context of the public runs."""
     rates = {name: gpus * chip("h200").symbols("fp8")[name] for name in ("flops", "bandwidth")}
@@ -415,10 +399,11 @@ def dense(gpus: int) -> dict[str, float]:
 
 
 @cache
-def loaded(gpus: int) -> list[Loaded]:
-    """The public runs of that model in TensorRT-LLM on so many H200."""
+def loaded(gpus: int) -> list[Served]:
+    """The public runs of that model in TensorRT-LLM on so many H200: time per token by requests in flight."""
+    case = dense(gpus)
     return [
-        Loaded(gpus, batch, row["output_token_ms"] / 1e3, eq.step_time(dense(gpus), batch=batch))
+        Served(f"{gpus} GPU", batch, case["context"], row["output_token_ms"] / 1e3, eq.step_time(case, batch=batch))
         for row in measurement("serving_llama70b").records(engine="trtllm", chip="H200", tensor_parallel=gpus)
         for batch in [row["concurrency"]]
     ]
