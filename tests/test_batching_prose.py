@@ -73,6 +73,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "tenfold": f"{round(total / bandwidth / (10 * 2 * active / flops - 1000 * kv / bandwidth), -2):.0f}",
         "mfu_full": f"{(72 * 186e9 - total) / (72 * 186e9) / 2:.1%}",
         "full_misses": f"{total / (72 * 186e9 - total):.0%}",
+        "dense_context": f"{0.9 * (1024 + 512):,.0f} tokens",
+        "dense_kv": f"{80 * 2 * 8 * 128 / 1e3:.0f} kB",
         "dense_floor": f"{70.55e9 / 38.4e12 * 1e3:.2f} ms",
         "dense_critical": f"{1978.9 / 2 / 4.8:.0f}",
         "engine_least": f"{128 * 8 / 18598 / (16384 * (2 * active + 2 * 4096 * attends) / (128 * 1.979e15)):.1f}",

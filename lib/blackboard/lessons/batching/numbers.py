@@ -414,6 +414,8 @@ def dense_case() -> dict[str, str]:
     eight, ratio = dense(8), lambda row: f"{row.measured / row.ideal:.1f}"
     ends = {gpus: (loaded(gpus)[0], loaded(gpus)[-1]) for gpus in (1, 8)}
     return {
+        "dense_context": f"{eight['context']:,.0f} tokens",
+        "dense_kv": pretty(eight["kv_bytes_per_token"], "byte", 3),
         "dense_floor": pretty(eq.latency_floor(eight), "s", 3),
         "dense_weights": pretty(eight["n_total"], "byte", 3),
         "dense_bandwidth": pretty(eight["bandwidth"], "byte/s", 3),
