@@ -18,20 +18,19 @@ _LOADS = (
 
 QUOTED = {
     "20": "the lecture's interval in ms, 0:22:13",
-    "64": "departures per second, 0:26:58; rows in the measurements",
+    "64": "departures per second, 0:26:58; sequences on a GPU, two exchanges of 32",
     "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of its layers",
     "3600": "seconds of an hour",
     "10": "the base of a million",
-    "37": "active parameters in billions, as the lecture rounds them, 0:04:44",
-    "700": "stored parameters in billions, as the lecture rounds them, 0:04:44",
     "2": "FLOPs per multiply-add; bytes of BF16; kB of the board's KV estimate, 1:38:22",
     "1": "a byte in FP8; the batch of one",
     "½": "a byte in FP4",
+    "32": "sequences on a GPU in the estimate of an exchange",
+    "3.3": "Llama's name",
     "3.4": "a section of the DeepSeek-V3 report",
     "70": "the open question's model",
     "72": "GPUs of an NVL72, its name",
-    "1,024": "a number of rows in the measurements",
 }
 
 CHARTS = {

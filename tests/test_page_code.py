@@ -28,7 +28,7 @@ RIGHT = f"""def step({", ".join(FUNCTION.names)}):
     return max(compute, memory)
 """
 WEIGHTS_OF_ACTIVE = RIGHT.replace("(n_total *", "(n_active *")
-LOOP = "live-cell[data-cell='10']"  # the plain loop, which prints
+LOOP = "live-cell[data-cell='9']"  # the plain loop, which prints
 
 
 SAME = "return cell.editor.value === cell.original"
@@ -127,7 +127,7 @@ def test_a_changed_cell_says_what_it_prints_and_returns(page):
 
 def test_a_derivation_comes_back_as_formulas(page):
     """It is the course's own, so it is shown as the book shows it; one that ends elsewhere is refused."""
-    cell = "live-cell[data-cell='7']"
+    cell = "live-cell[data-cell='12']"
     live = page.locator(cell)
     live.get_by_role("button", name="Edit and run").click()
     text = live.locator("textarea").input_value()
@@ -135,7 +135,7 @@ def test_a_derivation_comes_back_as_formulas(page):
     assert live.locator(".lab-out .derivation li").count() >= 2
     live.locator(".lab-out math").first.wait_for(timeout=WITHIN)
     assert "\\[" not in live.locator(".lab-out").inner_text()
-    assert "not at" in run(page, text.replace("N_tot / W", "N_tot / (2 * W)"), cell)
+    assert "not at" in run(page, text.replace("eq.compute_time.expr", "eq.compute_time.expr / 2"), cell)
 
 
 def test_a_later_cell_takes_what_an_earlier_one_was_changed_to(page, server):

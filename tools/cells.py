@@ -14,7 +14,7 @@ PREPARING = {"glue_values"}  # what puts numbers into sentences
 FOLDED = {"Derivation"}  # steps that are worth their source, but not at once
 FORMULAS = {"eq", "step", "pricing"}  # a lesson's equations, and an earlier one's
 DISPLAYING = {  # problems, figures, charts, tables: whose source tells a reader nothing
-    *("p", "figures", "charts", "tables", "summary", "numbers", "cards", "constants", "limits"),
+    *("p", "figures", "charts", "tables", "summary", "numbers", "cards", "constants"),
     *("claims", "costs", "cost_charts", "flashcards", "every_card", "lab", "notation_tables"),
     *("planner", "teaching", "hub_trials"),
 }

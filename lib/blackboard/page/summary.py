@@ -1,6 +1,4 @@
-"""What a lesson's page prints from the objects: constants with their sources, limits, summary cards, numbers in
-prose.
-"""
+"""What a lesson's page prints from the objects: constants with their sources, summary cards, numbers in prose."""
 
 from __future__ import annotations
 
@@ -14,7 +12,6 @@ from blackboard.catalogue import LINKS, ROUTING, source
 from blackboard.catalogue.datafile import UnknownId
 from blackboard.formula import DERIVED, Formula
 from blackboard.notation import latex
-from blackboard.page.derivation import limit
 from blackboard.text import markup
 
 
@@ -92,16 +89,6 @@ def _cited(spec) -> str:
     found = [source(id) for id in origin.sources]
     listed = "; ".join(f'<a href="{html.escape(s.url)}">{html.escape(s.title)}</a> ({s.date})' for s in found)
     return f"Sources for {html.escape(spec.name)}: {listed}."
-
-
-def limits(rows: Iterable[tuple[Formula, sympy.Symbol, object, str]]) -> Page:
-    """Limits taken by SymPy: (formula, symbol, where it goes, what that says)."""
-    out = []
-    for formula, symbol, to, description in rows:
-        value = limit(formula.expr, symbol, to)
-        arrow = f"\\(\\lim_{{{latex(symbol)} \\to {latex(sympy.sympify(to))}}} {latex(formula.symbol)}\\)"
-        out.append([arrow, _math(value), html.escape(description)])
-    return table("Limits", ("Limit", "Value", "What it says"), out)
 
 
 def cards(*formulas: Formula) -> Page:

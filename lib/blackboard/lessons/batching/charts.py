@@ -203,6 +203,7 @@ def tradeoff_chart() -> InteractiveChart:
         marks.line("cost", "total", encoding, strokeWidth=4),
         *(part for batch in (LEAST, 1_000, 10_000) for part in _stop(encoding, batch, speed, price)),
         *_walls(encoding, price),
+        *_full_memory(encoding, speed, price),
         marks.at(encoding, chosen, x=speed("chosen"), y=price("chosen")),
         _tips(encoding),
     ]
@@ -216,15 +217,16 @@ def tradeoff_chart() -> InteractiveChart:
         {**base, "params": params, "layer": layers, "title": {**title, "lineHeight": 18}},
         "Price against speed",
         _tradeoff_says(),
-        "A smaller batch makes tokens faster (to the right) and dearer (up); a larger one makes them slower and"
-        " cheaper. The curve starts at a batch of a hundred, from which on nearly all weights are loaded in each step."
-        " Both walls are bounds: real engines are slower and dearer.",
+        "With a smaller batch each user's text comes faster (to the right), and each token costs more (up). The curve"
+        " starts at a batch of a hundred, from which on a step loads nearly all weights. A ring marks the batch that"
+        " fills the memory, if there is one on the curve.",
         primary=("chosen", "context", "model"),
         result=(0, 1),
     )
 
 
-_TOO_BIG = "(n_total * bytes_per_param > machine.hbm ? ' (too big for its HBM)' : '')"
+_FULL = "((machine.hbm - n_total * bytes_per_param) / (context * kv_bytes_per_token))"  # sequences that memory holds
+_TOO_BIG = f"({_FULL} <= 0 ? ' (too big for its HBM)' : chosen > {_FULL} ? ' (batch too big for its HBM)' : '')"
 
 
 def _batch_and_context() -> list[dict]:
@@ -290,6 +292,15 @@ def _walls(encoding: dict, price: Any) -> list[dict]:
     ]
 
 
+def _full_memory(encoding: dict, speed: Any, price: Any) -> list[dict]:
+    """A ring where memory is full, if the curve gets there."""
+    x = f"({_FULL} > {LEAST} && {_FULL} < 100000 ? {speed(_FULL)} : null)"
+    y = price(f"max(1, {_FULL})")
+    ring = {"type": "point", "filled": False, "opacity": 1, "size": 130, "strokeWidth": 2, "color": marks.PAINTS["kv"]}
+    words = marks.text(encoding, "'memory full'", x, y, align="left", dx=-8, dy=19, color=marks.PAINTS["kv"])
+    return [marks.at(encoding, ring, x=x, y=y), words]
+
+
 def _tips(encoding: dict) -> dict:
     """What the pointer tells along the curve."""
     tip = lambda name, title, form: {"field": name, "type": "quantitative", "title": title, "format": form}
@@ -309,7 +320,8 @@ def _tradeoff_says() -> str:
         f" system, model, precision, batch and context. At a batch of {LEAST} a user gets {speed(LEAST)} tokens per"
         f" second at ${dollars(eq.cost_per_token, batch=LEAST)}; at 10,000 it is {speed(10_000)} at"
         f" ${dollars(eq.cost_per_token, batch=10_000)}. While all weights are loaded, speed never passes"
-        f" {1 / eq.latency_floor(RUNNING):,.0f}; price never falls below ${dollars(eq.cost_floor)}."
+        f" {1 / eq.latency_floor(RUNNING):,.0f}; price never falls below ${dollars(eq.cost_floor)}. A ring marks the"
+        " batch that fills the memory, where it is below 100,000."
     )
 
 

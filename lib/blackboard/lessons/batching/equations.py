@@ -194,7 +194,7 @@ cost_floor = Formula(
     rent * chips * Max(flop_per_param * n_active / real_flops, context * kv / (new_token * real_bandwidth)),
     "USD/token",
     "compute and KV cache are each sequence's own, so no batch shares their cost",
-    cost_per_token.assumes,
+    (*cost_per_token.assumes, "the memory has room for a very large batch"),
     lecture("0:15:18"),
 )
 slow_mode_limit = Formula(
@@ -297,7 +297,7 @@ mfu_limit = Formula(
     Min(1, balanced_context.typed / context),
     "1",
     "past the balanced context no batch keeps the arithmetic units busy",
-    balanced_context.assumes,
+    (*balanced_context.assumes, "the memory has room for a very large batch"),
     lecture("0:11:40"),
 )
 

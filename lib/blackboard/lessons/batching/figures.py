@@ -5,16 +5,15 @@ Every curve is a formula of `equations`, every number in a label or an alt text 
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
-from blackboard.catalogue.running_case import RUNNING, Case, plain
+from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, filled, name_ends, note, point
+from blackboard.charts.drawing import Drawing, done, filled, name_ends, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching import numbers
@@ -229,83 +228,40 @@ def _mfu_curve(axes, case: Case, kv: float, name: str, colour: str, place: tuple
     return f"{size} ({name}): level to the balanced context of {balanced:,.0f} tokens, {half} at {2 * balanced:,.0f}"
 
 
-def drain() -> Drawing:
-    """Time to read the whole memory once, for every confirmed chip of the catalogue, with the lecture's 20 ms."""
-    chips = sorted((chip for chip in catalogue.chips() if chip.confirmed), key=lambda chip: chip.drain_time())
-    fig, axes = drawing.axes(5.0, 1.0 + 0.27 * len(chips))
-    times, mark = [eq.drain_time(chip) / MS for chip in chips], numbers.INTERVAL / MS
-    sure = [chip.caveat("hbm_bytes") is None and chip.caveat("hbm_bytes_per_s") is None for chip in chips]
-    for row, time in enumerate(times):
-        axes.plot([0, time], [row, row], color=COLOURS["muted"], alpha=0.35, lw=1.5)
-        axes.plot(time, row, "o", color=COLOURS["memory"], mfc=COLOURS["memory"] if sure[row] else "white", ms=8)
-        axes.annotate(
-            f"{time:.1f}",
-            (time, row),
-            xytext=(8, 0),
-            textcoords="offset points",
-            va="center",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-        )
-    axes.axvline(mark, color=COLOURS["claimed"], lw=1.5, zorder=0)
-    axes.text(mark, len(chips) - 0.3, f"the lecture's {mark:g} ms", ha="center", va="bottom")
-    axes.set_yticks(range(len(chips)), [f"{_short(chip)} ({chip.release[:4]})" for chip in chips])
-    axes.set(xlim=(0, max(times) * 1.15), ylim=(-0.6, len(chips) - 0.4), xlabel="ms to load all of HBM once")
-    if not all(sure):
-        note(axes, 0.99, 0.03, "hollow: uncertain", "muted", ha="right", va="baseline")
-    axes.grid(axis="y", visible=False)
+def engines() -> Drawing:
+    """Measured time per token of a dense model against requests in flight, on one GPU and on eight, over the bound."""
+    fig, axes = drawing.axes(5.0, 4.2)
+    phrases = [_engine(axes, 1, "first", "s"), _engine(axes, 8, "second", "o")]
+    batches = [row.batch for row in numbers.loaded(8)]
+    axes.set(xscale="log", yscale="log", xlim=(batches[0] / 1.3, batches[-1] * 1.3), ylim=(1, 80))
+    axes.set_xticks(batches, [f"{batch}" for batch in batches])
+    axes.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
+    axes.minorticks_off()
+    axes.set(xlabel="requests in flight (log scale)", ylabel="ms per token (log scale)")
+    axes.set_title("Llama 70B, FP8, H200, TensorRT-LLM", loc="left")
     return done(
         fig,
-        "fig-drain",
-        "Loading the whole memory once takes tens of milliseconds on every chip, but not the same on each.",
-        f"Time to read all of HBM once, for {len(chips)} chips, sorted: from {times[0]:.1f} ms ({_short(chips[0])}) to "
-        f"{times[-1]:.1f} ms ({_short(chips[-1])}). A line marks the lecture's {mark:g} ms; "
-        f"{sum(time > mark for time in times)} of the {len(chips)} take longer.",
+        "fig-engines",
+        "Measured times (points) keep above the roofline (lines). With more GPUs the roofline falls faster than the "
+        "measured time.",
+        "Time per token against requests in flight, 4 to 128, both on log scales, for a dense model of 70 billion"
+        f" parameters in TensorRT-LLM on H200, with the roofline of the decode step. {'; '.join(phrases)}.",
     )
 
 
-def _short(chip: catalogue.Chip) -> str:
-    """A chip's name without its vendor."""
-    return re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) ", "", plain(chip.name))
-
-
-def gemm() -> Drawing:
-    """Measured H200 matrix products over the roofline that they cannot beat, a panel per shape and number format."""
-    rows = numbers.gemm_rows()
-    panels = sorted({(r.dtype, r.n, r.k) for r in rows}, key=lambda p: (p[0], -p[1]))
-    fig, axes = drawing.axes(5.0, 6.2, -(-len(panels) // 2), 2, sharex=True, sharey=True)
-    looks = dict(zip(sorted({r.library for r in rows}), [("first", "s"), ("second", "o")]))
-    for at, panel in zip(axes.flat, panels):
-        _gemm_panel(at, [r for r in rows if (r.dtype, r.n, r.k) == panel], looks)
-    fig.suptitle(f"H200, measured; × the ideal at {rows[0].m} … {rows[-1].m:,} rows", fontsize=11)
-    fig.supxlabel("rows m: tokens multiplied at once (log scale)", fontsize=11)
-    fig.supylabel("µs per matrix product (log scale)", fontsize=11)
-    ratios = [r.measured / r.ideal for r in rows]
-    small, large = ([r.measured / r.ideal for r in rows if r.m == end(q.m for q in rows)] for end in (min, max))
-    return done(
-        fig,
-        "fig-gemm",
-        "Flat, knee, slope: measured matrix products on an H200 follow the roofline from above, and none beats it.",
-        f"{len(panels)} panels, one per shape and number format: measured time of a matrix product on an H200 against"
-        f" its rows, {min(r.m for r in rows)} to {max(r.m for r in rows):,} (both log), over the ideal roofline. Time"
-        f" is level, then proportional to the rows. All {len(rows)} points lie above the line, by {min(ratios):.2f} to"
-        f" {max(ratios):.2f} times: {min(small):.2f} to {max(small):.2f} at one row, {min(large):.2f} to"
-        f" {max(large):.2f} at the most.",
+def _engine(axes, gpus: int, colour: str, marker: str) -> str:
+    """Draw the runs on so many GPUs and their roofline; what they show, in words."""
+    rows = numbers.loaded(gpus)
+    batch, label = [row.batch for row in rows], f"{gpus} GPU{'s' * (gpus > 1)}"
+    measured, ideal = [row.measured / MS for row in rows], [row.ideal / MS for row in rows]
+    axes.plot(batch, ideal, color=COLOURS[colour])
+    axes.plot(batch, measured, marker, color=COLOURS[colour], ms=7)
+    axes.annotate(
+        f"{label}, measured", (batch[0], measured[0]), (0, 13), textcoords="offset points", color=COLOURS[colour]
     )
-
-
-def _gemm_panel(axes, rows: list[numbers.GemmRow], looks: dict[str, tuple[str, str]]) -> None:
-    first = rows[0]
-    m = np.geomspace(min(r.m for r in rows), max(r.m for r in rows), 200)
-    chip = catalogue.chip(catalogue.measurement("h200_gemm").chip_id)
-    axes.plot(m, numbers.gemm_ideal(m, first.n, first.k, first.precision, chip), color=COLOURS["bound"])
-    for line, library in enumerate(sorted({r.library for r in rows})):
-        mine, (colour, marker) = [r for r in rows if r.library == library], looks[library]
-        measured = [r.m for r in mine], [r.measured for r in mine]
-        axes.plot(*measured, marker, color=COLOURS[colour], ms=4.5, mfc="none", mew=1.3)
-        least, most = mine[0].measured / mine[0].ideal, mine[-1].measured / mine[-1].ideal
-        note(axes, 0.04, 0.95 - 0.2 * line, f"{library.split()[0]}\n{least:.2f}× … {most:.2f}×", colour, va="top")
-    note(axes, 0.96, 0.05, "ideal", ha="right", va="bottom")
-    axes.set(xscale="log", yscale="log")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_title(f"{first.precision.upper()}, {first.k:,} × {first.n:,}", loc="left")
+    axes.annotate("roofline", (batch[0], ideal[0]), (0, -13), textcoords="offset points", color=COLOURS[colour])
+    ends = [f"{row.measured / row.ideal:.1f}" for row in (rows[0], rows[-1])]
+    return (
+        f"On {label} it rises from {measured[0]:.1f} to {measured[-1]:.1f} ms,"
+        f" {ends[0]} to {ends[1]} times the roofline"
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
 from blackboard.catalogue import Chip, chip, chips, measurement, model, price, prices, system
 from blackboard.catalogue.architecture import bytes_per_param
-from blackboard.catalogue.running_case import RUNNING, Case
+from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.sparsity import equations as sparsity
 from blackboard.page.summary import Page, table
@@ -19,6 +21,9 @@ PAST = 28_000  # one past the kink, whose row can be redone to the last digit fr
 LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
 HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
 LONG = 10_000  # tokens: a context at which memory fills before compute is busy
+CONTEXTS = (100, 1_000, 4_000, 10_000, 20_000, 100_000)  # tokens: the rows of the price card's table
+SLOWER = (0, 1, 2)  # attention left out, at the rate of FP8, and at that of BF16
+MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
 RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
 LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-4.8@2026-05-28"
@@ -49,11 +54,8 @@ def hardware() -> dict[str, str]:
         "intensity": significant(eq.hardware_constant(RUNNING), 4),
         "sparsity": significant(known["n_total"] / known["n_active"], 3),
         "critical": significant(eq.critical_batch(RUNNING), 2),
-        "gain": significant(eq.batching_gain(RUNNING), 2),
-        "gain_dense": significant(eq.batching_gain(RUNNING, n_total=known["n_active"]), 4),
         "n_active": f"{known['n_active'] / 1e9:.2f} billion",
         "n_total": f"{known['n_total'] / 1e9:.0f} billion",
-        "n_total_off": f"{model('lecture-moe').n_total / known['n_total'] - 1:.0%}",
     }
 
 
@@ -64,62 +66,98 @@ def cheapest(moved: eq.WithAttention) -> float:
 
 def attention() -> dict[str, str]:
     """What attention's own compute moves, if it computes at the rate of FP8 or at half of that."""
-    told: dict[str, str] = {}
-    for name, slower in {"fp8": 1, "bf16": 2}.items():
-        moved = eq.with_attention(RUNNING, slower)
-        told |= {
-            f"attend_{name}": pretty(moved.token - eq.compute_time(RUNNING, batch=1), "s"),
-            f"token_{name}": pretty(moved.token, "s"),
-            f"kink_{name}": significant(moved.kink, 2),
-            f"cheapest_{name}": f"${significant(cheapest(moved) * MILLION, 3)}",
-            f"balanced_{name}": f"{significant(moved.balanced, 2)} tokens",
-        }
-    return told
+    plain, fp8, bf16 = (eq.with_attention(RUNNING, slower) for slower in SLOWER)
+    flop = model(RUNNING.model).attention_flop(1)
+    (latent,) = model(RUNNING.model).attention
+    return {
+        "attention": f"{flop / 1e6:.0f} MFLOP",
+        "attention_parts": f"2 × {latent.heads} heads × ({latent.kv_rank + latent.rope_dim} + {latent.kv_rank}) values"
+        f" × {latent.layers} layers",
+        "attention_equal": f"{significant(2 * RUNNING.symbols()['n_active'] / flop, 2)} tokens",
+        "attention_more": f"{fp8.token / plain.token - 1:.0%}",
+        "attention_most": f"{bf16.token / plain.token - 1:.0%}",
+        "attend_fp8": pretty(fp8.token - plain.token, "s"),
+        "kink_fp8": significant(fp8.kink, 2),
+        "kink_bf16": significant(bf16.kink, 2),
+        "balanced_fp8": f"{significant(fp8.balanced, 2)} tokens",
+        "cheapest_fp8": f"${significant(cheapest(fp8) * MILLION, 3)}",
+        "slow_least": significant(_rented(SLOW) / cheapest(bf16), 2),
+    }
 
 
-def looseness() -> dict[str, str]:
+def _rented(batch: float) -> float:
+    """USD of a token at a batch, at the lecture's rent."""
+    return eq.cost_per_token(RUNNING, batch=batch, rent=LECTURE_RENT / HOUR)
+
+
+def copied_floor() -> tuple[float, float]:
+    """Bytes that a GPU loads, and seconds, where each has a full copy of all weights but the routed experts."""
+    net, known = model(RUNNING.model), RUNNING.symbols()
+    routed = (net.n_total - net.n_active) / (1 - net.moe.active / net.moe.experts)
+    loaded = known["bytes_per_param"] * (net.n_total - routed + routed / known["chips"])
+    return loaded, loaded / system(RUNNING.system).chip.bandwidth
+
+
+def layout() -> dict[str, str]:
     """What the roofline overstates, and what it leaves out: embeddings, and weights that each GPU holds in full."""
     net, known = model(RUNNING.model), RUNNING.symbols()
-    looked_up = net.vocab * net.d_model  # the table from which a step takes a row for each sequence
-    routed = (net.n_total - net.n_active) / (1 - net.moe.active / net.moe.experts)
-    spread, copied = (
-        known["bytes_per_param"] * each
-        for each in (net.n_total / known["chips"], net.n_total - routed + routed / known["chips"])
-    )
+    loaded, floor = copied_floor()
     return {
-        "embed_active": f"{looked_up / net.n_active:.1%}",
-        "spread_bytes": pretty(spread, "byte", 2),
-        "copied_bytes": pretty(copied, "byte", 2),
-        "copied_floor": pretty(copied / system(RUNNING.system).chip.bandwidth, "s", 2),
+        "embed_active": f"{net.vocab * net.d_model / net.n_active:.1%}",
+        "spread_bytes": pretty(known["bytes_per_param"] * net.n_total / known["chips"], "byte", 2),
+        "copied_bytes": pretty(loaded, "byte", 2),
+        "copied_floor": pretty(floor, "s", 2),
+        "copied_more": f"{floor / eq.latency_floor(RUNNING):.1f}",
     }
+
+
+def corrections() -> Page:
+    """Which correction moves which number of the running case."""
+    columns = [(eq.with_attention(RUNNING, slower), eq.latency_floor(RUNNING)) for slower in SLOWER]
+    columns.append((columns[0][0], copied_floor()[1]))
+    rows = [
+        ["latency floor", *[pretty(floor, "s", 4) for _, floor in columns]],
+        ["compute of a token", *[pretty(each.token, "s", 4) for each, _ in columns]],
+        ["kink, sequences", *[significant(floor / (each.token - each.kv), 4) for each, floor in columns]],
+        ["cost floor, per million tokens", *[f"${significant(cheapest(each) * MILLION, 3)}" for each, _ in columns]],
+        ["balanced context, tokens", *[significant(each.balanced, 3) for each, _ in columns]],
+        ["standard batch of the price card", *[significant(_fitting(*column), 3) for column in columns]],
+    ]
+    heads = ("Running case", "In the text", "Attention in FP8", "Attention in BF16", "Weights copied")
+    return table(f"What each correction moves, for {RUNNING}, {RUNNING.tokens}", heads, rows)
+
+
+def _fitting(each: eq.WithAttention, floor: float) -> float:
+    """The standard batch of the lecture's card, by what a sequence takes and the time to load the weights."""
+    card = _fast_card()
+    step = lambda batch: max(batch * each.token, floor + batch * each.kv)
+    return _standard_batch(step, card.speed_multiplier, card.price_multiplier * card.speed_multiplier)
 
 
 def workload() -> dict[str, str]:
     """Context, KV and what a slow mode can save."""
-    board, attention = model("lecture-moe").kv_bytes_per_token(), model(RUNNING.model).attention_flop(1)
-    (latent,) = model(RUNNING.model).attention
-    twice = eq.mfu_limit(RUNNING, context=2 * eq.balanced_context(RUNNING))
+    board = model("lecture-moe").kv_bytes_per_token()
+    known, doubled, each = RUNNING.symbols(), 2 * eq.balanced_context(RUNNING), eq.with_attention(RUNNING, 0)
+    room = known["hbm"] - known["n_total"] * known["bytes_per_param"]
+    full = room / (doubled * known["kv_bytes_per_token"])
     floor = eq.cost_floor(RUNNING, rent=LECTURE_RENT / HOUR) * MILLION
     return {
         "kv_bytes": pretty(RUNNING.symbols()["kv_bytes_per_token"], "byte"),
         "balanced": f"{significant(eq.balanced_context(RUNNING), 3)} tokens",
         "balanced_board": f"{significant(eq.balanced_context(RUNNING, kv_bytes_per_token=board), 2)} tokens",
-        "mfu_twice": f"{twice:.0%}",
+        "mfu_twice": f"{eq.mfu_limit(RUNNING, context=doubled):.0%}",
+        "mfu_full": f"{eq.mfu(RUNNING, context=doubled, batch=full):.1%}",
+        "full_misses": f"{known['hbm'] / room - 1:.0%}",
         "kink": significant(eq.crossing(RUNNING), 4),
-        "attention": f"{attention / 1e6:.0f} MFLOP",
-        "attention_parts": f"2 × {latent.heads} heads × ({latent.kv_rank + latent.rope_dim} + {latent.kv_rank}) values"
-        f" × {latent.layers} layers",
-        "attention_more": f"{RUNNING.context * attention / (2 * RUNNING.symbols()['n_active']):.0%}",
-        "attention_equal": f"{significant(2 * RUNNING.symbols()['n_active'] / attention, 2)} tokens",
         "slow_batch": str(SLOW),
         "slow_context": f"{RUNNING.context:,} tokens",
         "slow_step": pretty(eq.step_time(RUNNING, batch=SLOW), "s", 4),
         "busy": f"{BUSY:,}",
-        "slow_cost": f"${eq.cost_per_token(RUNNING, batch=SLOW, rent=LECTURE_RENT / HOUR) * MILLION:.3f}",
+        "slow_cost": f"${_rented(SLOW) * MILLION:.3f}",
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
         "large": f"{LARGE:,}",
-        "large_saving": f"{eq.slow_mode_limit(RUNNING, batch=LARGE) - 1:.0%}",
-        "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
+        "large_saving": f"{math.ceil(100 * (eq.slow_mode_limit(RUNNING, batch=LARGE) - 1))}%",
+        "tenfold": significant(eq.latency_floor(RUNNING) / (10 * each.token - each.kv), 1),
         "cheapest": f"${significant(floor, 3)}",
         "least": str(LEAST),
         "least_saving": significant(eq.slow_mode_limit(RUNNING, batch=LEAST), 2),
@@ -131,70 +169,93 @@ def step_table() -> Page:
     rows = []
     for batch in (SLOW, BUSY, LARGE, PAST):
         step = eq.step_time(RUNNING, batch=batch)
-        cost = MILLION * eq.cost_per_token(RUNNING, batch=batch, rent=LECTURE_RENT / HOUR)
+        cost = MILLION * _rented(batch)
         saved = significant(eq.slow_mode_limit(RUNNING, batch=batch), 2)
         rows.append([f"{batch:,}", f"{step * 1e3:.3f}", f"{1 / step:,.0f}", f"${cost:.4f}", saved])
     heads = ("Batch", "Step, ms", "Tokens/s per user", "Per million tokens", "Times the cost floor")
     return table(f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour", heads, rows)
 
 
+def _fast_card(later: bool = False) -> Any:
+    """Fast mode's price and speed at the lecture's date, or later."""
+    return (price(LATER_CARD) if later else price("claude-opus-4.6", on=LECTURE_DAY)).fast
+
+
 def fast_mode() -> dict[str, str]:
     """Fast mode at the lecture's date and later, inverted to a batch."""
-    day, night = price("deepseek-r1", on="2025-02-26"), price("deepseek-r1-night@2025-02-26")
-    then, later = price("claude-opus-4.6", on=LECTURE_DAY), price(LATER_CARD)
-    ratio = lambda card: eq.fast_mode_batch_ratio(
-        price_ratio=card.fast.price_multiplier, speed_ratio=card.fast.speed_multiplier
-    )
-    fast_now = _standard_batch(RUNNING, later.fast.speed_multiplier, ratio(later)) / ratio(later)
+    then, later = _fast_card(), _fast_card(later=True)
+    ratio = lambda card: eq.fast_mode_batch_ratio(price_ratio=card.price_multiplier, speed_ratio=card.speed_multiplier)
+    above = [f"{row.above - 1:.0%}" for row in fast_rows(later=True)]
     return {
-        "fast_price": significant(then.fast.price_multiplier, 1),
-        "fast_speed": significant(then.fast.speed_multiplier, 2),
+        "fast_price": significant(then.price_multiplier, 1),
+        "fast_speed": significant(then.speed_multiplier, 2),
         "fast_ratio": significant(ratio(then), 2),
-        "fast_now": later.model_name,
-        "fast_now_date": later.valid_from,
-        "night_price": f"{night.usd_per_Mtok.output / day.usd_per_Mtok.output:.0%}",
-        "night_date": night.valid_from[:4],
         "batch_price": " or ".join(
             sorted({f"{card.batch_multiplier:.0%}" for card in prices() if card.confirmed and card.batch_multiplier})
         ),
-        "fast_now_above": f"{eq.step_time(RUNNING, batch=fast_now) / eq.latency_floor(RUNNING) - 1:.0%}",
-        "fast_now_price": significant(later.fast.price_multiplier, 1),
+        "fast_now": price(LATER_CARD).model_name,
+        "fast_now_price": significant(later.price_multiplier, 1),
         "fast_now_ratio": significant(ratio(later), 1),
+        "fast_now_short": above[0],
+        "fast_now_mid": above[1],
+        "fast_now_long": above[-1],
     }
 
 
-def _standard_batch(case: Case, speed: float, ratio: float) -> float:
+def _standard_batch(step: Callable[[float], float], speed: float, ratio: float) -> float:
     """The batch whose step is `speed` times as long as that of a batch `ratio` times smaller."""
     from scipy.optimize import brentq
 
-    step = lambda batch: eq.step_time(case, batch=batch)
-    return brentq(lambda batch: step(batch) / step(batch / ratio) - speed, 1, 10 * eq.critical_batch(case))
+    return brentq(lambda batch: step(batch) / step(batch / ratio) - speed, 1, 10 * eq.critical_batch(RUNNING))
+
+
+class FastRow(NamedTuple):
+    """What a card means at a context: both batches, the fast step over the floor, and what a slow mode could save."""
+
+    context: int
+    standard: float
+    fast: float
+    above: float
+    saving: float
 
 
 @cache
-def fast_rows() -> list[tuple[float, float, float, float, float]]:
-    """Context, standard batch, fast batch, the fast step divided by the floor, and the most a slow mode could save."""
-    found: list[tuple[float, float, float, float, float]] = []
-    card = price("claude-opus-4.6", on=LECTURE_DAY).fast
-    speed = card.speed_multiplier
-    ratio = eq.fast_mode_batch_ratio(price_ratio=card.price_multiplier, speed_ratio=speed)
-    for context in (100, 1_000, 4_000, 10_000):
+def fast_rows(later: bool = False) -> list[FastRow]:
+    """A card read backwards, with all weights loaded in each step."""
+    found, fast = [], _fast_card(later)
+    ratio = eq.fast_mode_batch_ratio(price_ratio=fast.price_multiplier, speed_ratio=fast.speed_multiplier)
+    for context in CONTEXTS:
         case = RUNNING._replace(context=context)
-        standard = _standard_batch(case, speed, ratio)
-        fast = standard / ratio
-        above = eq.step_time(case, batch=fast) / eq.latency_floor(case)
-        found.append((context, standard, fast, above, eq.slow_mode_limit(case, batch=standard)))
+        step = lambda batch, case=case: eq.step_time(case, batch=batch)
+        standard = _standard_batch(step, fast.speed_multiplier, ratio)
+        above = step(standard / ratio) / eq.latency_floor(case)
+        found.append(FastRow(context, standard, standard / ratio, above, eq.slow_mode_limit(case, batch=standard)))
     return found
+
+
+def misfit() -> int:
+    """The least context of the table at which no batch fits the card, once a small batch skips experts."""
+    card = _fast_card()
+    ratio = card.price_multiplier * card.speed_multiplier
+    bandwidth = RUNNING.symbols()["bandwidth"]
+
+    def step(batch: Any, context: int) -> Any:
+        loads = sparsity.bytes_touched(RUNNING, batch=batch) / bandwidth
+        return max(eq.compute_time(RUNNING, batch=batch), loads + eq.kv_time(RUNNING, batch=batch, context=context))
+
+    gains = lambda context: (step(batch, context) / step(batch / ratio, context) for batch in range(15, 20_000, 5))
+    return next(context for context in CONTEXTS if min(gains(context)) > card.speed_multiplier)
 
 
 def fast_worst() -> dict[str, str]:
     """How far from the two walls that card can be at any context of the table, and its last row step by step."""
     *_, above, saving = zip(*fast_rows())
-    context, *batches = fast_rows()[-1][:3]
+    [(context, *batches)] = [row[:3] for row in fast_rows() if row.context == LONG]
     steps = [eq.step_time(RUNNING, context=context, batch=batch) for batch in batches]
     return {
         "fast_above": f"{max(above) - 1:.0%}",
-        "fast_saving": f"{max(saving):.1f}",
+        "fast_saving": f"{1 - 1 / max(saving):.0%}",
+        "misfit": f"{misfit():,} tokens",
         "long_standard": significant(batches[0], 3),
         "long_fast": significant(batches[1], 3),
         "long_slow": pretty(steps[0], "s", 2),
@@ -224,7 +285,7 @@ def train() -> dict[str, str]:
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
     known, step = RUNNING.symbols(), eq.step_time(RUNNING, batch=BUSY)
     full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
-    [standard] = [row[1] for row in fast_rows() if row[0] == LONG]
+    [standard] = [row.standard for row in fast_rows() if row.context == LONG]
     full_step, card_step = (eq.step_time(RUNNING, context=LONG, batch=batch) for batch in (full, standard))
     return {
         "drain_least": ms(drains()[0]),
@@ -251,7 +312,7 @@ class Served(NamedTuple):
 
     name: str
     batch: int
-    context: int
+    context: float
     measured: float
     ideal: float
 
@@ -264,10 +325,16 @@ def served() -> list[Served]:
         if row["system"] in ("DeepSeek profile", "SGLang"):
             per_gpu, gpus = row["batch_per_gpu"], 8 * row["nodes"]
             batch, context = per_gpu * gpus, row["context_tokens"]
-            ideal = eq.step_time(_replica(row["chip"].lower(), gpus) | {"batch": batch, "context": context})
+            ideal = _with_attention(_replica(row["chip"].lower(), gpus) | {"batch": batch, "context": context})
             name = f"{row['system']}, {gpus} {row['chip']}"
             rows.append(Served(name, batch, context, 8 * per_gpu / row["node_token_per_s"], ideal))
     return rows
+
+
+def _with_attention(load: dict[str, float]) -> float:
+    """The roofline of a decode step of the running model with attention's compute, at the BF16 rate of Hopper."""
+    attend = load["batch"] * load["context"] * model(RUNNING.model).attention_flop(1) / (load["flops"] / 2)
+    return max(eq.compute_time(load) + attend, eq.memory_time(load))
 
 
 def _replica(chip_id: str, gpus: int) -> dict[str, float]:
@@ -301,18 +368,62 @@ def engines() -> dict[str, str]:
     lone = measurement("trtllm_r1_latency_steps").records()[4]  # the last one before drafting
     alone, moe = eq.first_floor(_replica("b200", 8)), model(RUNNING.model).moe
     known = RUNNING.symbols()
-    stored, loaded = known["n_total"] * known["bytes_per_param"], sparsity.bytes_touched(RUNNING, batch=LEAST)
+    stored, touched = known["n_total"] * known["bytes_per_param"], sparsity.bytes_touched(RUNNING, batch=LEAST)
     return {
         "engine_least": f"{min(slower):.1f}",
         "engine_most": f"{max(slower):.1f}",
         "exchange": f"{moe.layers * 2 * rack['exchange_us'] / 1e3:.2f} ms",
-        "exchange_parts": f"{moe.layers} layers × 2 × {rack['exchange_us']:.2f} µs",
+        "exchange_one": "32 × 9 experts × 7,000 values × 3 bytes / "
+        f"{rack['link_GB_per_s']} GB/s = {rack['exchange_us']:.2f} µs",
+        "exchange_layers": str(moe.layers),
         "covered": f"{sparsity.coverage(RUNNING, batch=LEAST):.0%}",
-        "overstated": f"{stored / loaded - 1:.0%}",
-        "served_bandwidth": pretty(chip("h800").bandwidth, "byte/s", 3),
+        "overstated": f"{stored / touched - 1:.0%}",
+        "served_flops": pretty(chip("h800").flops("fp8"), "FLOP/s", 4),
         "lone": f"{lone['throughput_token_per_s']:.0f}",
         "lone_bound": f"{significant(1 / alone, 2)}",
         "lone_bandwidth": pretty(chip("b200").bandwidth, "byte/s", 1),
+    }
+
+
+def dense(gpus: int) -> dict[str, float]:
+    """Llama 70B in FP8, cache too, on so many H200, at the mean context of the public runs."""
+    rates = {name: gpus * chip("h200").symbols("fp8")[name] for name in ("flops", "bandwidth")}
+    return (
+        model("llama-3.1-70b").symbols("fp8")
+        | rates
+        | {
+            "kv_bytes_per_token": model("llama-3.1-70b").kv_bytes_per_token("fp8"),
+            "context": MEAN_LENGTH * (1_024 + 1_024 / 2),  # the prompt and half of the answer
+        }
+    )
+
+
+@cache
+def loaded(gpus: int) -> list[Served]:
+    """The public runs of that model in TensorRT-LLM on so many H200: time per token by requests in flight."""
+    case = dense(gpus)
+    return [
+        Served(f"{gpus} GPU", batch, case["context"], row["output_token_ms"] / 1e3, eq.step_time(case, batch=batch))
+        for row in measurement("serving_llama70b").records(engine="trtllm", chip="H200", tensor_parallel=gpus)
+        for batch in [row["concurrency"]]
+    ]
+
+
+def dense_case() -> dict[str, str]:
+    """A dense model on eight GPUs, and how far a real engine is from its roofline."""
+    eight, ratio = dense(8), lambda row: f"{row.measured / row.ideal:.1f}"
+    ends = {gpus: (loaded(gpus)[0], loaded(gpus)[-1]) for gpus in (1, 8)}
+    return {
+        "dense_context": f"{eight['context']:,.0f} tokens",
+        "dense_kv": pretty(eight["kv_bytes_per_token"], "byte", 3),
+        "dense_floor": pretty(eq.latency_floor(eight), "s", 3),
+        "dense_weights": pretty(eight["n_total"], "byte", 3),
+        "dense_bandwidth": pretty(eight["bandwidth"], "byte/s", 3),
+        "dense_critical": significant(eq.critical_batch(eight), 3),
+        "one_few": ratio(ends[1][0]),
+        "one_many": ratio(ends[1][1]),
+        "eight_few": ratio(ends[8][0]),
+        "eight_many": ratio(ends[8][1]),
     }
 
 
@@ -354,14 +465,11 @@ def _precision(dtype: str) -> str:
 
 def gemm() -> dict[str, str]:
     """How far above the roofline the measured products lie."""
-    rows = gemm_rows()
-    span = lambda low, high: [row.measured / row.ideal for row in rows if low <= row.m <= high]
-    told = lambda ratios: f"{min(ratios):.1f} to {max(ratios):.1f} times"
-    return {"gemm_small": told(span(1, 64)), "gemm_knee": told(span(65, 1024)), "gemm_large": told(span(1025, 10**9))}
+    ratios = [row.measured / row.ideal for row in gemm_rows()]
+    return {"gemm_least": f"{min(ratios):.1f}", "gemm_most": f"{max(ratios):.1f}", "gemm_rows": str(len(ratios))}
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return (
-        hardware() | looseness() | attention() | workload() | fast_mode() | fast_worst() | train() | engines() | gemm()
-    )
+    parts = (hardware, layout, attention, workload, fast_mode, fast_worst, train, engines, dense_case, gemm)
+    return {name: text for part in parts for name, text in part().items()}
