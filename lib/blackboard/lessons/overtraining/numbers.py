@@ -164,9 +164,11 @@ def tokens() -> dict[str, str]:
 # --- the best size at a loss ------------------------------------------------------------------------------------------
 
 
-def as_good(fit: str = FIT) -> float:
-    """The loss of Llama 3.1 8B, by a published fit."""
-    return simulation.loss_of(NET.n_active, NET.training_tokens, law(fit))
+def as_good(fit: str = FIT, n_active: float | None = None) -> float:
+    """The loss of Llama 3.1 8B, or of a model of another size that is trained best, by a published fit."""
+    size = n_active or NET.n_active
+    tokens = eq.best_tokens(law(fit), n_active=size) if n_active else NET.training_tokens
+    return simulation.loss_of(size, tokens, law(fit))
 
 
 @cache
@@ -231,8 +233,7 @@ def optimum() -> dict[str, str]:
     """The running case at its best and at equal costs, the lecture's model, and the example of Sardana's paper."""
     paper = [row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()]
     size, served = SARDANA
-    own, found, same = law("Sardana"), best(), equal()
-    loss = eq.law_loss(own, n_active=size, pretrain_tokens=eq.best_tokens(own, n_active=size))
+    own, loss, found, same = law("Sardana"), as_good("Sardana", size), best(), equal()
     small, large = llama(SERVED)
     good = simulation.best(simulation.loss_of(BOARD["n_active"], ROUNDED, law()), 0, law())
     return {
