@@ -168,6 +168,7 @@ def test_what_the_page_says_of_traffic_in_words():
     told, plain = values("overtraining"), optimum(BESIROGLU, served=0)[1]
     trained = lambda served: optimum(BESIROGLU, served=served)[1]
     assert trained(1.95e12) > 1.95e12 and trained(2.05e12) < 2.05e12 and told["even_served"] == "2.0 trillion"
+    assert optimum(BESIROGLU, served=2e12)[0] / optimum(BESIROGLU, served=0)[0] == pytest.approx(1 / 2, abs=0.06)
     assert trained(100 * plain) / (100 * plain) == pytest.approx(1 / 4, abs=0.02), "about a quarter"
     size, data, _ = optimum(BESIROGLU, size=34e9, served=1e12)
     assert (size / 34e9, data / 1e12) == pytest.approx((0.5, 1.5), abs=0.05), "about half, and half again as many"

@@ -277,7 +277,7 @@ def sizes_table() -> Page:
     """Models that are equally good, from the best for its training to the one whose costs are equal."""
     small, large = llama(SERVED)
     models = {
-        " (best for its training)": [large],
+        " (best-trained)": [large],
         "": map(sized, SIZES),
         " (least sum)": [small],
         " (equal)": [equal()],
