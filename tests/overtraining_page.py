@@ -3,7 +3,6 @@
 from chart_checks import ChartCheck
 
 from blackboard.lessons.overtraining.charts import CURVES as AT_LOSS
-from blackboard.lessons.overtraining.charts import SHARES
 
 QUOTED = {
     "30": "days of a month",
@@ -24,6 +23,7 @@ QUOTED = {
     "3.1": "a name of Llama",
     "8": "a name of Llama",
     "405": "a name of Llama",
+    "32": "a name of Qwen",
     "2025": "the year of DeepSeek's overview",
     "16": "billions of parameters of the fit's largest model",
     "10,000": "tokens a parameter of Sardana's longest run",
@@ -31,16 +31,6 @@ QUOTED = {
 }
 
 CHARTS = {
-    "shares_chart": ChartCheck(
-        "percent",
-        "inference_tokens",
-        SHARES,
-        (
-            {"worse": 20, "rl_flop": 8},
-            {"inference_tokens_exponent": 15.601},
-            {"pretrain_tokens_exponent": 12.001, "n_active_exponent": 12.0},
-        ),
-    ),
     "size_chart": ChartCheck(
         "1",
         "n_active",

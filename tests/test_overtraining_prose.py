@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lessons import sig, values
+from lessons import page, sig, values
 
 from blackboard.catalogue import measurement, model
 from blackboard.formula import FormulaError
@@ -25,35 +25,33 @@ def bisected(rises, low, high):
     return low
 
 
-def optimum(floor, a, b, alpha, beta, efficiency=1.0, size=100e9, served=2e14):
+def good(fit, size=None):
+    """The loss above the floor of Llama 3.1 8B, or of another size where that is trained best."""
+    _, a, b, alpha, beta = fit
+    net = model("llama-3.1-8b")
+    own = (beta * b / (alpha * a)) ** (1 / beta) * size ** (alpha / beta) if size else net.training_tokens
+    return a / (size or net.n_active) ** alpha + b / own**beta
+
+
+def optimum(fit, efficiency=1 / 3, size=None, served=63e12):
     """Size, tokens and training's share at the least lifetime cost, by the sign of a slope that is measured, not
     derived.
     """
-    own = (beta * b / (alpha * a)) ** (1 / beta) * size ** (alpha / beta)
-    loss = floor + a / size**alpha + b / own**beta
-    tokens = lambda n: (b / (loss - floor - a / n**alpha)) ** (1 / beta)
+    _, a, b, alpha, beta = fit
+    loss = good(fit, size)
+    tokens = lambda n: (b / (loss - a / n**alpha)) ** (1 / beta)
     cost = lambda n: 6 * n * tokens(n) + 2 * n * served / efficiency
-    best = bisected(lambda n: cost(n * 1.000001) - cost(n), (a / (loss - floor)) ** (1 / alpha) * 1.001, size)
-    return best, tokens(best), 6 * best * tokens(best) / cost(best), own / size
+    best = bisected(lambda n: cost(n * 1.000001) - cost(n), (a / loss) ** (1 / alpha) * 1.001, size or 1e12)
+    return best, tokens(best), 6 * best * tokens(best) / cost(best)
 
 
-def equal(floor, a, b, alpha, beta, efficiency=1.0, size=100e9, served=2e14):
-    """Cost over the least of the largest size, up to the given one, whose training costs as much as serving it: tried
-    one by one.
-    """
-    own = (beta * b / (alpha * a)) ** (1 / beta) * size ** (alpha / beta)
-    loss = floor + a / size**alpha + b / own**beta
-    training = lambda n: 6 * n * (b / (loss - floor - a / n**alpha)) ** (1 / beta)
-    least = min(training(n * 1e7) + 2 * n * 1e7 * served / efficiency for n in range(2000, 10_000))
-    enough = lambda n: loss - floor - a / n**alpha > 0
-    return (
-        next(
-            2 * training(n * 1e5)
-            for n in range(50_000, 1_000_000)
-            if enough(n * 1e5) and training(n * 1e5) < 2 * n * 1e5 * served / efficiency
-        )
-        / least
-    )
+def equal(fit, served=63e12):
+    """The smaller size whose training costs as much as serving it, and what both cost over the least."""
+    _, a, b, alpha, beta = fit
+    loss, (best, tokens, _) = good(fit), optimum(fit)
+    training = lambda n: 6 * n * (b / (loss - a / n**alpha)) ** (1 / beta)
+    size = bisected(lambda n: 6 * n * served - training(n), (a / loss) ** (1 / alpha) * 1.001, best)
+    return size, 2 * training(size) / (6 * best * (tokens + served))
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -67,24 +65,21 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "rl_apart_2": f"{2 * 3 / 6:g}",
         "rl_apart_3": f"{(2 * 3 + 1) / 6:.2f}",
         "rl_apart_8": f"{(2 * 3 + 6) / 6:g}",
-        "rl_tokens": f"{6 * 200 / (3 * 3):.0f} trillion",
         "beta": f"{2 / 0.3 / 6:.2f}",
         "alpha_card": "1.5",
         "beta_card": "1",
-        "plain_share": f"{2 / 202:.0%}",
+        "plain_share": "1%",
         "squared_share": "33%",
         "squared_penalty": f"{2 / (0.5 ** (2 / 3) + 2 ** (1 / 3)) - 1:.1%}",
         "seconds": f"{60 * DAY / 1e6:.2f} million seconds",
         "rule_8": f"{20 * 8.03:.0f} billion",
         "tokens_8": "15 trillion",
-        "ds_active": "37.6 billion",
+        "ds_active": "37.55 billion",
         "served": f"{50e6 * 60 * DAY / 1e12:.0f} trillion",
         "chinchilla": "2 trillion",
         "over": "130",
         "over_rounded": "100",
         "over_rumour": "75",
-        "own_hoffmann": f"{optimum(*HOFFMANN)[3]:.0f}",
-        "own_besiroglu": f"{optimum(*BESIROGLU)[3]:.0f}",
         "sardana_size": "7.0 billion",
         "sardana_saved": "17%",
         "table_least": f"{8e9 / 0.4e9:.0f}",
@@ -100,7 +95,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ds_beside": f"${(87_072 - 266e9 * each / 3) / 168e3:.2f}",
         "ds_most": sig(87_072 / 168e9 / each),
         "ds_least": sig((87_072 - 266e9 * each / 3) / 168e9 / each),
-        "ds_year": f"{365 / days:.1f}",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
         "ds_mfu": f"{mfu:.0%}",
         "ds_cost": "$5.33 million",
@@ -111,70 +105,86 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "large": "100 billion parameters",
         "large_name": "Llama 4 Scout",
         "least_times": f"{0.78e12 / 540e9 / 20:.2f}",
-        "whole_hours": f"{cost / 2e6:.0f} million",
         "whole_cost": f"${sig(cost / 1e6)} million",
         "per_served": f"${cost / 200e6:.2f}",
-        "thirds_served": f"${3 * cost / 200e6:.1f}",
         "kv_intensity": f"{1979 / 3.35:.0f}",
         "kv_bytes_8": f"{32 * 2 * 8 * 128:,}",
         "kv_bytes_405": f"{126 * 2 * 8 * 128:,}",
         "kv_bytes_v3": f"{61 * 576:,}",
         "kv_flop_8": f"{8192 * 65_536 * 1979 / 3.35 / 1e9:.0f} GFLOP",
         "kv_same_8": f"{sig(8192 * 65_536 * 1979 / 3.35 / 2e9)} billion",
-        "kv_same_405": f"{sig(8192 * 258_048 * 1979 / 3.35 / 2e9)} billion",
-        "kv_same_v3": f"{sig(8192 * 61 * 576 * 1979 / 3.35 / 2e9)} billion",
-        "kv_cheaper": sig(258_048 / 65_536),
+        "kv_bytes_32": f"{64 * 2 * 8 * 128:,}",
+        "kv_times_32": sig(8192 * 131_072 * 1979 / 3.35 / 2 / 32.76e9),
+        "kv_times_405": sig(8192 * 258_048 * 1979 / 3.35 / 2 / 405.8e9),
+        "kv_larger": sig(32.76 / 8.03),
         "times_v3": sig(14.8e12 / 37.55e9 / 20),
         "times_v3_total": sig(14.8e12 / 671e9 / 20),
         "times_8": sig(15e12 / 8.03e9 / 20),
+        "stored_least": f"{15.5e12 / 1.026e12 / 20:.1f}",
+        "stored_most": sig(36e12 / 30.53e9 / 20),
     }
     assert {name: told[name] for name in expected} == expected
 
 
-THIRD = 1 / 3  # the page's efficiency, at which a token served costs what a token of training does
-
-
-@pytest.mark.parametrize(
-    ("key", "fit"),
-    [("hoffmann", HOFFMANN), ("tex", TEX), ("sardana", SARDANA), ("besiroglu", BESIROGLU)],
-)
+@pytest.mark.parametrize(("key", "fit"), [("hoffmann", HOFFMANN), ("tex", TEX), ("besiroglu", BESIROGLU)])
 def test_the_table_of_other_fits_agrees_with_a_search(key, fit):
-    told, (size, data, *_) = values("overtraining"), optimum(*fit, efficiency=THIRD)
-    found = [told[f"{name}_{key}"] for name in ("size", "data", "lost")]
-    assert found == [f"{size / 1e9:.0f} billion", f"{data / 1e12:.0f} trillion", f"{equal(*fit, THIRD) - 1:.0%}"]
+    """The rule is exact at r = 2, where the parts of the loss stand as 2β to α; best-trained, as β to α."""
+    told, (size, data, *_), (plain, *_) = values("overtraining"), optimum(fit), optimum(fit, served=0)
+    alpha, beta = fit[3:]
+    own = (beta * fit[2] / (alpha * fit[1])) ** (1 / beta) * 1e11 ** (alpha / beta - 1)
+    found = [told[f"{name}_{key}"] for name in ("own", "plain", "size", "data", "lost", "times")]
+    assert found == [
+        f"{own:.0f}",
+        f"{plain / 1e9:.0f} billion",
+        f"{size / 1e9:.1f} billion",
+        f"{data / 1e12:.0f} trillion",
+        f"{equal(fit)[1] - 1:.0%}",
+        sig(((alpha + 2 * beta) / (alpha + beta)) ** (1 / beta)),
+    ]
 
 
 def test_the_running_case_agrees_with_a_search():
-    """Bills are six FLOPs for each parameter and each token, read or written."""
-    told, (size, data, share, _) = values("overtraining"), optimum(*BESIROGLU, efficiency=THIRD)
-    _, little, *_ = optimum(*BESIROGLU, efficiency=THIRD, served=2e12)
-    plain = 18.11 * 100e9  # tokens of the best-trained model
+    """Bills are six FLOPs for each parameter and each token, read or written; Llama 3.1 8B is the cheapest."""
+    told, net = values("overtraining"), model("llama-3.1-8b")
+    (size, data, share), (large, plain, _) = optimum(BESIROGLU), optimum(BESIROGLU, served=0)
+    own, seen, same = net.n_active, net.training_tokens, equal(BESIROGLU)[0]
     part = lambda size, data: (482.01 / size**0.3478, 2085.43 / data**0.3658)
-    assert told["best_over"] == sig(data / size / 20) and told["best_size"] == f"{size / 1e9:.0f} billion"
-    assert told["best_dearer"] == sig(size * data / (100e9 * plain))
-    assert told["best_saved"] == f"{size * (data + 200e12) / (100e9 * (plain + 200e12)):.0%}"
-    assert told["traffic_tokens"] == sig(data / little) and told["equal_lost"] == "33%"
-    assert (told["cheap_size"], told["cheap_data"]) == tuple(f"{each:.4f}" for each in part(size, data))
-    assert (
-        float(told["cheap_ratio"]) == pytest.approx(200e12 / data, rel=0.01) == pytest.approx(1 / share - 1, rel=0.01)
+    assert (size, data) == pytest.approx((own, seen), rel=2e-3) and told["written"] == "63 trillion"
+    assert told["meta_size"] == f"{large / 1e9:.0f} billion" and told["meta_tokens"] == f"{plain / 1e12:.2f} trillion"
+    assert told["meta_dearer"] == sig(own * seen / (large * plain)) and told["meta_cheaper"] == f"{own / large:.0%}"
+    assert told["meta_even"] == f"{sig((own * seen - large * plain) / (large - own) / 1e12)} trillion"
+    assert told["best_saved"] == f"{own * (seen + 63e12) / (large * (plain + 63e12)):.0%}"
+    assert (told["cheap_size"], told["cheap_data"]) == tuple(f"{each:.4f}" for each in part(own, seen))
+    assert (told["part_size"], told["part_data"]) == tuple(f"{each:.4f}" for each in part(large, plain))
+    assert float(told["part_loss"]) == pytest.approx(1.8172 + sum(part(own, seen)), abs=1e-4)
+    assert float(told["cheap_ratio"]) == pytest.approx(63e12 / seen, rel=0.01) == pytest.approx(1 / share - 1, rel=0.01)
+    assert told["least_size"] == f"{(482.01 / sum(part(own, seen))) ** (1 / 0.3478) / 1e9:.1f} billion"
+    assert told["equal_size"] == f"{same / 1e9:.1f} billion" and told["equal_over"] == sig(63e12 / same / 20)
+    assert told["equal_times"] == sig(63e12 / seen) and told["best_over"] == told["times_8"]
+
+
+def test_what_the_page_says_of_traffic_in_words():
+    """The rule is exact at one traffic, of which less asks for more tokens than are served, and more for fewer."""
+    told, plain = values("overtraining"), optimum(BESIROGLU, served=0)[1]
+    trained = lambda served: optimum(BESIROGLU, served=served)[1]
+    assert trained(1.95e12) > 1.95e12 and trained(2.05e12) < 2.05e12 and told["even_served"] == "2.0 trillion"
+    assert optimum(BESIROGLU, served=2e12)[0] / optimum(BESIROGLU, served=0)[0] == pytest.approx(1 / 2, abs=0.06)
+    assert trained(100 * plain) / (100 * plain) == pytest.approx(1 / 4, abs=0.02), "about a quarter"
+    size, data, _ = optimum(BESIROGLU, size=34e9, served=1e12)
+    assert (size / 34e9, data / 1e12) == pytest.approx((0.5, 1.5), abs=0.05), "about half, and half again as many"
+    daily, deepseek = 1e9, 168e9
+    assert daily * 3 * 365 == pytest.approx(1e12, rel=0.1) and deepseek * 365 == pytest.approx(63e12, rel=0.05)
+
+
+def test_the_search_on_the_page_has_the_constants_of_the_fit():
+    assert "A, a, B, b = 482.01, 0.3478, 2085.43, 0.3658 " in page("overtraining").read_text("utf8")
+    assert BESIROGLU[1:] == tuple(
+        numbers.law()[name] for name in ("loss_size", "loss_data", "size_power", "data_power")
     )
-    assert (told["part_size"], told["part_data"]) == tuple(f"{each:.4f}" for each in part(100e9, plain))
-    assert (told["half_size"], told["half_data"]) == tuple(f"{each:.4f}" for each in part(50e9, 4.56e12))
-    assert float(told["part_loss"]) == pytest.approx(1.8172 + sum(part(50e9, 4.56e12)), abs=1e-4)
-    assert told["least_size"] == f"{(482.01 / sum(part(100e9, plain))) ** (1 / 0.3478) / 1e9:.0f} billion"
-    assert told["equal_size"] == "19 billion" and told["equal_over"] == sig(200e12 / 19.03e9 / 20)
-
-
-def test_the_rule_is_right_at_one_traffic_and_trains_too_little_below_it():
-    told = values("overtraining")
-    trained = lambda served: optimum(*BESIROGLU, efficiency=THIRD, served=served)[1]
-    assert trained(5.5e12) > 5.5e12 and trained(6e12) < 6e12 and told["even_served"] == "6 trillion"
-    assert told["little_over"] == sig(trained(2e12) / 2e12)
-    assert equal(*BESIROGLU, THIRD, served=2e12) == pytest.approx(1.126, abs=1e-3)
 
 
 def test_how_good_the_lectures_model_is_by_trying_sizes():
-    floor, a, b, alpha, beta = BESIROGLU
+    _, a, b, alpha, beta = BESIROGLU
     left = a / 100e9**alpha + b / 200e12**beta
     tokens = lambda n: (b / (left - a / n**alpha)) ** (1 / beta)
     size = min((n * 1e9 for n in range(200, 1_000)), key=lambda n: n * tokens(n))
@@ -183,46 +193,19 @@ def test_how_good_the_lectures_model_is_by_trying_sizes():
     assert told["good_tokens"] == f"{tokens(size) / 1e12:.1f} trillion"
 
 
-def test_sardanas_example_where_generating_uses_the_chips_a_third_as_well():
-    size, data, *_ = optimum(*SARDANA, efficiency=THIRD, size=13e9, served=2e12)
-    own = optimum(*SARDANA, size=13e9)[3] * 13e9
-    told, saved = values("overtraining"), 1 - size * (data + 2e12) / (13e9 * (own + 2e12))
-    assert (told["sardana_size_third"], told["sardana_saved_third"]) == (f"{size / 1e9:.1f} billion", f"{saved:.0%}")
+def test_sardanas_example():
+    size, data, _ = optimum(SARDANA, efficiency=1, size=13e9, served=2e12)
+    own = (0.283 * 410.7 / (0.336 * 406.4)) ** (1 / 0.283) * 13e9 ** (0.336 / 0.283)
+    told, saved = values("overtraining"), 1 - size * (3 * data + 2e12) / (13e9 * (3 * own + 2e12))
+    assert (told["sardana_size"], told["sardana_saved"]) == (f"{size / 1e9:.1f} billion", f"{saved:.0%}")
 
 
-@pytest.mark.parametrize(("key", "cache"), [("none", 0), ("v3", 61 * 576), ("8", 65_536)])
-def test_what_a_cache_leaves_of_the_saving(key, cache):
-    size, data, *_ = optimum(*BESIROGLU, efficiency=THIRD)
-    loading = 8192 * cache * 1979 / 3.35
-    bills = lambda n, seen: 6 * n * seen + max(2 * n, loading) * 200e12
-    own = optimum(*BESIROGLU)[3] * 100e9
-    assert values("overtraining")[f"kv_bill_{key}"] == f"{bills(size, data) / bills(100e9, own):.0%}"
-
-
-def test_the_rule_of_the_running_case_trains_on_what_it_serves():
-    same, best = numbers.equal(), numbers.best()
-    assert same.tokens == pytest.approx(200e12) and same.training == pytest.approx(same.inference)
-    assert same.total / best.total == pytest.approx(equal(*BESIROGLU, THIRD), rel=1e-3)
-
-
-@pytest.mark.parametrize(("key", "fit"), [("hoffmann", HOFFMANN), ("besiroglu", BESIROGLU)])
-def test_what_meta_bought_by_trying_sizes(key, fit):
-    """The size that reaches the loss of Llama 3.1 8B with the least training, and where the two lives cost the same."""
-    floor, a, b, alpha, beta = fit
-    told, net = values("overtraining"), model("llama-3.1-8b")
-    own, seen = net.n_active, net.training_tokens
-    left = a / own**alpha + b / seen**beta
-    tokens = lambda n: (b / (left - a / n**alpha)) ** (1 / beta)
-    size = min((n * 1e7 for n in range(1_000, 10_000)), key=lambda n: n * tokens(n))
-    even = (own * seen - size * tokens(size)) / (size - own)  # a token costs as much, written or trained on
-    assert told[f"meta_size_{key}"] == f"{size / 1e9:.0f} billion"
-    assert told[f"meta_even_{key}"] == f"{sig(even / 1e12)} trillion"
-    if key == "besiroglu":
-        assert told["meta_dearer"] == sig(own * seen / (size * tokens(size)))
-        assert told["meta_cheaper"] == f"{own / size:.0%}" and told["meta_tokens_besiroglu"] == "0.65 trillion"
-        cost = lambda n: n * (tokens(n) + 63e12)
-        assert cost(own) == pytest.approx(min(cost(n * 1e7) for n in range(600, 2_000)), rel=1e-4)
-        assert told["meta_best"] == "63 trillion"
+@pytest.mark.parametrize(("key", "caches"), [("none", (0, 0)), ("own", (65_536, 131_072)), ("same", (65_536, 65_536))])
+def test_what_a_cache_leaves_of_the_saving(key, caches):
+    large, plain, _ = optimum(BESIROGLU, served=0)
+    bills = lambda n, seen, cache: 6 * n * seen + max(2 * n, 8192 * cache * 1979 / 3.35) * 63e12
+    small = bills(8.03e9, 15e12, caches[0])
+    assert values("overtraining")[f"kv_bill_{key}"] == f"{small / bills(large, plain, caches[1]):.0%}"
 
 
 def test_the_figure_has_every_model_whose_tokens_the_catalogue_knows():

@@ -386,27 +386,6 @@ def test_no_ring_where_training_is_always_dearer():
     assert all(model.training > model.inference for model in found)
 
 
-@pytest.mark.parametrize(
-    "moves",
-    [
-        {},
-        {"pretrain_tokens_exponent": 15.601},
-        {"inference_tokens_exponent": 15.601},
-        {"inference_tokens_exponent": 12.001},
-    ],
-)
-def test_whole_shares_add_up(moves):
-    said = signals(
-        moved(charts.shares_chart, moves),
-        *(f"{kind}_{field}" for kind in ("share", "whole") for field in charts.SHARES),
-        "inference_tokens",
-    )
-    whole, share = ([said[f"{kind}_{field}"] for field in charts.SHARES] for kind in ("whole", "share"))
-    assert sum(whole) == 100 and all(abs(w - s) < 1 and w >= 0 for w, s in zip(whole, share))
-    assert moves.get("pretrain_tokens_exponent") or whole[0] == whole[1], "as they are"
-    assert 1e11 < said["inference_tokens"] < 2e17, "on the chart"
-
-
 # --- how far guesses reach --------------------------------------------------------------------------------------------
 
 

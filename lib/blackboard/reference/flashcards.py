@@ -224,7 +224,6 @@ LEADS = {
     "pipelining.idle_zero_bubble": "Gradients of weights fill the holes, at the memory of 1F1B.",
     "pipelining.parallel_weight_time": "A pipeline of several stages.",
     "overtraining.law_loss": "By the law that Chinchilla's paper fits,",
-    "overtraining.tokens_for_loss": "By the law that Chinchilla's paper fits,",
     "overtraining.lifetime_with_kv": (
         "A generated token pays for multiplying or for reading its KV, a token of a prompt for multiplying."
     ),

@@ -1,5 +1,4 @@
-"""The overtraining lesson's charts: who takes which share of a model's lifetime compute, and the size that costs
-least.
+"""The overtraining lesson's chart: the size that costs least over a model's life.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -9,13 +8,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from blackboard.catalogue import measurement
+from blackboard.catalogue import LETTERS, measurement
 from blackboard.charts import marks
-from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, percent, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers, simulation
-from blackboard.lessons.overtraining.numbers import BOARD, PRESCRIBED, ROUNDED
+from blackboard.lessons.overtraining.numbers import SERVED as WRITTEN
 from blackboard.units import significant
 
 BILLION, TRILLION = 1e9, 1e12
@@ -23,127 +22,14 @@ BILLION, TRILLION = 1e9, 1e12
 
 def _around(name: str, value: float, down: float, up: float, label: str) -> list[dict]:
     """A slider over powers of ten that starts at a value, in steps of a tenth."""
-    start = round(math.log10(value), 3)
+    start = round(math.log10(value), 4)
     return slider(name, start - down, start + up, 0.1, start, label, base=10)
 
 
-# --- shares -----------------------------------------------------------------------------------------------------------
-
-PARTS = {
-    "pre-training": ("pretraining", "first"),
-    "RL": ("rl", "third"),
-    "inference": ("inference", "second"),
-}  # field and colour
-SHARES = {field: eq.SHARES[name] for name, (field, _) in PARTS.items()}
-SPENT = BOARD | numbers.CARD | {"pretrain_tokens": ROUNDED, "inference_tokens": ROUNDED}
-SPENT |= {"rl_tokens": ROUNDED / eq.rl_coefficient(SPENT)}  # each costs a third
 EFFICIENCY = [  # in steps that a third is one of
-    *slider("worse", 1, 20, 0.5, round(1 / SPENT["decode_efficiency"]), "efficiency of generating, as 1/η"),
+    *slider("worse", 1, 20, 0.5, round(1 / numbers.ETA), "efficiency of generating, as 1/η"),
     *derived("decode_efficiency", "1 / worse"),
 ]
-
-
-def _spent() -> list[dict]:
-    """Sliders for tokens, efficiency and size, and what follows: shares, and over-training."""
-    return [
-        *_around("pretrain_tokens", SPENT["pretrain_tokens"], 2.3, 1.3, "tokens of pre-training"),
-        *_around("rl_tokens", SPENT["rl_tokens"], 3.0, 1.5, "tokens of RL"),
-        *slider("rl_flop", 2, 8, 0.5, SPENT["rl_flop"], "FLOPs of RL per parameter and token"),
-        *EFFICIENCY,
-        *_around("inference_tokens", SPENT["inference_tokens"], 2.3, 1.3, "tokens served"),
-        *_around("n_active", SPENT["n_active"], 2.0, 1.0, "active parameters"),
-        *derived("prescribed", repr(float(PRESCRIBED))),
-        *derived("overtraining", inside(eq.overtraining, "1")),
-        *(
-            row
-            for field, formula in SHARES.items()
-            for row in derived(f"share_{field}", f"100 * ({inside(formula, '1')})")
-        ),
-        *_rounded(),
-        *(
-            row
-            for field, at in NAMED.items()
-            for row in derived(f"end_{field}", f"100 * ({inside(SHARES[field], '1', inference_tokens=at)})")
-        ),
-    ]
-
-
-def _rounded() -> list[dict]:
-    """Whole per cents of the shares, as `whole_…`, that add up to 100: what is short or over goes where rounding hurts
-    least.
-
-    Pre-training and RL stay equal where they nearly are.
-    """
-    off = lambda field: f"short * (share_{field} - round(share_{field}))"
-    serving = f"abs(share_pretraining - share_rl) < 0.5 || {off('inference')} >= max({off('pretraining')}, {off('rl')})"
-    return [
-        *derived("short", f"100 - {' - '.join(f'round(share_{field})' for field in SHARES)}"),
-        *derived("whole_inference", f"round(share_inference) + ({serving} ? short : 0)"),
-        *derived(
-            "whole_pretraining",
-            f"round(share_pretraining) + (!({serving}) && {off('pretraining')} >= {off('rl')} ? short : 0)",
-        ),
-        *derived("whole_rl", "100 - whole_inference - whole_pretraining"),
-    ]
-
-
-NAMED = {"pretraining": 1.5e11, "rl": 1.5e11, "inference": 8e16}  # tokens served where the lines bear their names
-
-
-def _named(encoding: dict, name: str) -> list[dict]:
-    """A share's curve, a dot at the tokens served, and its name at an end, inside the chart and off its like."""
-    field, colour = PARTS[name]
-    if name == "inference":
-        place = {"expr": "end_inference > 98 ? 36 : end_inference > 80 ? 2 : -12"}
-        called = marks.name(encoding, "'serving'", colour, repr(NAMED[field]), "end_inference", "true", dy=place)
-    else:
-        over = {"pretraining": "end_pretraining >= end_rl", "rl": "end_rl > end_pretraining"}[field]
-        place = {"expr": f"end_{field} > 85 ? 17 : end_{field} < 3 ? -26 : end_{field} < 15 || {over} ? -14 : 14"}
-        called = marks.name(encoding, f"'{name}'", colour, repr(NAMED[field]), f"end_{field}", dy=place)
-    dot = marks.at(encoding, {**marks.DOT, "color": marks.PAINTS[colour]}, x="inference_tokens", y=f"share_{field}")
-    wide = {"strokeWidth": 6, "opacity": 0.6} if field == "pretraining" else {"strokeWidth": 3}  # RL may lie on it
-    return [marks.line(field, colour, encoding, **wide), dot, *called]
-
-
-def shares_chart() -> InteractiveChart:
-    """Shares of pre-training, RL and serving against tokens served, with tokens, efficiencies and traffic to choose."""
-    encoding = {
-        "x": marks.log_axis("inference_tokens", "tokens served over a life (trillions)", 1e11, 2e17),
-        "y": marks.axis("share", "share of lifetime compute (%)", 0, 100, [0, 25, 50, 75, 100]),
-    }
-    encoding["x"]["axis"]["labelExpr"] = f"format(datum.value / {TRILLION!r}, '~s')"
-    base = sweep("inference_tokens", 11, math.log10(2e17), points=97)
-    base["transform"] += [percent(formula, "inference_tokens", field) for field, formula in SHARES.items()]
-    tips = {"pretraining": "pre-training (%)", "rl": "RL (%)", "inference": "serving (%)"}
-    layers = [
-        marks.rule(encoding, None, x="inference_tokens"),
-        *(layer for name in PARTS for layer in _named(encoding, name)),
-        marks.hover(encoding, "inference", tips, ".1f", ".3s"),
-    ]
-    share = lambda field: f"{marks.said(f'whole_{field}')} + '%'"
-    served = f"'served: ' + {marks.counted('inference_tokens')} + ' tokens (dashed)'"
-    parts = f"'pre-training ' + {share('pretraining')} + ', RL ' + {share('rl')} + ', serving ' + {share('inference')}"
-    each = f"{marks.counted('pretrain_tokens')} + ' of pre-training on ' + {marks.counted('n_active')} + ':'"
-    times = f"{marks.said('overtraining', ',.2r')} + ' × Chinchilla’s {PRESCRIBED}'"
-    over = f"{marks.said('pretrain_tokens / n_active', ',.2r')} + ' per parameter, ' + {times}"
-    at = {name: f"{100 * eq.SHARES[name](SPENT):.0f}%" for name in PARTS}
-    more = 100 * eq.SHARES["inference"](SPENT, inference_tokens=10 * ROUNDED)
-    return InteractiveChart(
-        {**base, "params": _spent(), "layer": layers, "title": marks.title(served, parts, each, over)},
-        "Shares of lifetime compute against tokens served",
-        "Shares of lifetime compute, 0 to 100%, against tokens served from 100 billion to 200 quadrillion (log"
-        " scale), with sliders for tokens of pre-training, RL and serving, FLOPs of RL, efficiency of generating and"
-        f" size. With {SPENT['pretrain_tokens'] / TRILLION:.0f} trillion tokens of pre-training,"
-        f" {SPENT['rl_tokens'] / TRILLION:.0f} trillion of RL and"
-        f" {SPENT['inference_tokens'] / TRILLION:.0f} trillion served, pre-training takes"
-        f" {at['pre-training']}, RL {at['RL']}, serving {at['inference']}. The first two fall with traffic and serving"
-        " rises.",
-        "The model’s size does not move the shares, only how far past Chinchilla’s rule its training goes. Halve η: RL"
-        f" and serving cost twice as much. Serve ten times as much: serving then takes {more:.0f}%.",
-        primary=("pretrain_tokens", "rl_tokens", "worse"),
-        result=(1,),
-    )
-
 
 # --- the best size at a loss ------------------------------------------------------------------------------------------
 
@@ -251,10 +137,10 @@ def _wished() -> list[dict]:
     return [
         {"name": "laws", "value": table},
         *menu("law", LAWS, numbers.FIT, "fit"),
-        *slider("optimal", 10, 12, 0.1, 11, "quality of a best-trained model of this size", base=10),
-        *_around("inference_tokens", ROUNDED, 3.3, 1.7, "tokens served"),
+        *_around("optimal", numbers.best(served=0).n_active, 1, 1.5, "quality of a best-trained model of this size"),
+        *_around("inference_tokens", WRITTEN, 2.8, 2.2, "tokens served"),
         *EFFICIENCY,
-        *(row for name in numbers.LETTERS for row in derived(name, f"laws[law].{name}")),
+        *(row for name in LETTERS for row in derived(name, f"laws[law].{name}")),
         *derived("optimal_tokens", inside(eq.best_tokens, "token", n_active="optimal")),
         *derived("loss", inside(eq.law_loss, "1", n_active="optimal", pretrain_tokens="optimal_tokens")),
         *derived(
@@ -389,20 +275,19 @@ def size_chart() -> InteractiveChart:
     ]  # dense at the wall
     base["transform"] += [curve(formula, "n_active", field, "1") for field, formula in CURVES.items()]
     layers = _size_layers(encoding)
-    best, other, size = numbers.best(), numbers.best(numbers.FITS["hoffmann"]), BOARD["n_active"]
-    saved = simulation.saving(numbers.as_good(), ROUNDED, numbers.law(numbers.FIT), numbers.ETA)
+    best, size = numbers.best(), numbers.best(served=0).n_active
+    saved = simulation.saving(numbers.as_good(), WRITTEN, numbers.law(numbers.FIT), numbers.ETA)
     return InteractiveChart(
         {**base, "params": _wished(), "layer": layers, "title": marks.title(*_size_lines())},
         "Lifetime cost at equal loss against size",
         f"Lifetime compute at equal loss against size from a billion to {END / TRILLION:.0f} trillion parameters, both"
         " on log scales, in units of the training that is cheapest, with controls for fit, loss, tokens served and"
         f" efficiency of generating. By Besiroglu’s fit, at the quality of a best-trained {size / BILLION:.0f} billion,"
-        f" with {ROUNDED / TRILLION:.0f} trillion tokens served, the least is at {best.n_active / BILLION:.0f} billion"
+        f" with {WRITTEN / TRILLION:.0f} trillion tokens served, the least is at {best.n_active / BILLION:.0f} billion"
         f" parameters on {best.tokens / TRILLION:.0f} trillion tokens, {significant(best.tokens_per_param, 2)} for each"
         f" parameter, and saves {100 * saved:.0f}%.",
-        "Diamonds: the model that is best for training alone. Dot: the least sum; ring: both costs are equal. Serve"
-        " more, and the least moves left, towards the wall where no data suffices. Hoffmann’s fit, as printed, has it"
-        f" at {other.n_active / BILLION:.0f} billion instead of {best.n_active / BILLION:.0f}.",
+        "Diamonds: the model that is best for training alone. Dot: the least sum. Ring: both costs are equal. The more"
+        " tokens you serve, the further left the least sum lies, towards the wall where no data suffices.",
         primary=("inference_tokens", "optimal", "law"),
         result=(2, 3),
     )

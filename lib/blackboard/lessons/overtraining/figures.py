@@ -19,8 +19,8 @@ from blackboard.charts.drawing import Drawing, beside, done, listed, name_ends, 
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.batching.equations import balanced_context
 from blackboard.lessons.overtraining import equations as eq
-from blackboard.lessons.overtraining import numbers, simulation
-from blackboard.lessons.overtraining.numbers import BOARD, FACTOR, FIT, PRESCRIBED, ROUNDED
+from blackboard.lessons.overtraining import numbers
+from blackboard.lessons.overtraining.numbers import FACTOR, FIT, PRESCRIBED
 from blackboard.units import significant
 
 BILLION, TRILLION = 1e9, 1e12
@@ -131,7 +131,7 @@ def balance() -> Drawing:
         fig,
         "fig-balance",
         "With equal exponents (left) the sum is least where the costs are equal. With unequal ones (right) the steeper"
-        " cost should be the smaller one, but making them equal costs little more.",
+        " cost should be the smaller one.",
         "Two panels of cost from 0 to 5 against a scale x from 0 to 2.5, each with a rising cost, a falling one, and"
         f" their sum; dots mark the least sum, rings where both costs are equal. {' '.join(phrases)}",
     )
@@ -209,8 +209,8 @@ def meta() -> Drawing:
     return done(
         fig,
         "fig-meta",
-        "Two models that are equally good by our fit. The small one costs more to train and less to serve, so it pays"
-        f" for itself after {_counted(even)} tokens.",
+        "Two models that are equally good by our fit. If tokens cost in proportion to size, the small one pays off"
+        f" after {_counted(even)}.",
         "Lifetime compute against tokens served, from 0 to 10 trillion: two straight lines, for Llama 3.1 8B and for"
         f" the best-trained model of {_counted(large.n_active)} that is as good by our fit. They start at what training"
         f" costs, {listed(starts)}. The line of the 8B rises more slowly, and they cross at {_counted(even)} tokens.",
@@ -250,7 +250,7 @@ def overtrained() -> Drawing:
         "fig-overtrained",
         f"Of {len(small)} models with fewer than {_counted(SMALL_MODEL)} active parameters, {passed} are past a"
         f" hundred times Chinchilla's rule, and of {len(rows) - len(small)} larger ones {len(beyond) - passed}."
-        " Mixtures of experts are far past the rule per active parameter, and near it per stored one.",
+        " Mixtures of experts are much nearer to it by what they store (squares).",
         f"{len(rows)} public models, a row each, by tokens of training per parameter from 1 to 100,000 (log scale):"
         f" from {rows[0].name} with {significant(rows[0].per_active, 2)} to {rows[-1].name} with"
         f" {significant(rows[-1].per_active, 2)}; {past_it} lie past the lecture's {past:,.0f}, all with at most {most}"
@@ -279,95 +279,6 @@ def _draw_models(axes, rows: tuple[numbers.Placed, ...]) -> None:
         axes.text(30, 4 - line, text, color=COLOURS[colour], fontsize=SMALL, va="center")
 
 
-# --- how far guesses reach --------------------------------------------------------------------------------------------
-
-INPUTS = {  # in the order of the bars: name, and a value of the notation in the words of the lecture
-    "world_rate": ("traffic", lambda v: f"{v / 1e6:,.0f} M/s"),
-    "lifetime": ("lifetime", lambda v: f"{v / numbers.DAY:.0f} d"),
-    "decode_efficiency": ("efficiency", lambda v: f"{v:g}"),
-    "n_active": ("size", lambda v: f"{v / BILLION:.0f} B"),
-    "family": ("family", lambda v: f"{v:g}"),
-}
-
-
-def factor() -> Drawing:
-    """How far the over-training factor reaches when every guess behind it may be off: thousands of draws, and each
-    guess alone.
-    """
-    fig, (above, below) = drawing.axes(5.0, 5.0, rows=2, sharex=True, height_ratios=(1.15, 1))
-    far = simulation.spread()
-    told = [
-        eq.overtraining(BOARD, pretrain_tokens=tokens) for tokens in (numbers.RUMOUR, ROUNDED, eq.tokens_served(BOARD))
-    ]
-    _draw_draws(above, far, told)
-    for axes, high_as in ((above, 0.8), (below, 1)):
-        axes.axvspan(told[0], told[-1], ymax=high_as, color=COLOURS["claimed"], alpha=0.35, lw=0)
-        axes.set(xscale="log", xlim=(8, 5_000))
-    for row, (name, (_text, said)) in enumerate(INPUTS.items()):
-        _bar(below, row, far.reach[name], [said(end) for end in simulation.RANGES[name]], told[0])
-    below.set(ylim=(len(INPUTS) - 0.5, -0.5), xlabel="over-training factor (log scale)")
-    below.set_yticks(range(len(INPUTS)), [text for text, _ in INPUTS.values()])
-    below.grid(visible=False)
-    thousands(below, "x")
-    below.set_title("one guess moved, the others in the middle", loc="left")
-    return done(
-        fig,
-        "fig-factor",
-        "If each guess may be off by a factor of two, the over-training factor may be anything from tens to hundreds.",
-        _factor_says(far, told),
-    )
-
-
-def _draw_draws(axes, far: simulation.Spread, told: list[float]) -> None:
-    """How often the draws give which factor, their middle and nine in ten of them, and what the lecture has."""
-    low, mid, high = map(far.quantile, (0.05, 0.5, 0.95))
-    axes.hist(far.factors, np.geomspace(8, 5_000, 53), color=COLOURS["first"], alpha=0.4, lw=0)
-    axes.axvline(told[1], ymax=0.8, color=COLOURS["claimed"], lw=1.5)
-    top = axes.get_ylim()[1] * 1.45
-    axes.set(ylim=(0, top), yticks=[])
-    axes.spines["left"].set_visible(False)
-    axes.plot([low, high], [top * 0.04] * 2, color=COLOURS["bound"], lw=3, solid_capstyle="butt")
-    axes.plot(mid, top * 0.04, "o", color=COLOURS["bound"], ms=9)
-    axes.set_title(f"{len(far.factors):,} draws, each guess evenly on a log scale", loc="left")
-    lecture = f"the lecture:\n{', '.join(f'{x:.0f}' for x in told)}"
-    axes.text(told[1] * 0.97, top * 0.98, lecture, va="top", ha="center")
-    drawn = f"middle {significant(mid, 2)};\nnine in ten between\n{significant(low, 2)} and {significant(high, 2)}"
-    axes.text(400, top * 0.98, drawn, va="top")
-
-
-def _factor_says(far: simulation.Spread, told: list[float]) -> str:
-    """What the spread shows, in words."""
-    low, mid, high = (significant(far.quantile(share), 2) for share in (0.05, 0.5, 0.95))
-    ends = lambda name: f"from {significant(min(far.reach[name]), 2)} to {significant(max(far.reach[name]), 2)}"
-    return (
-        f"Over-training factor on a log scale from 8 to 5,000, in two panels. Above, how often {len(far.factors):,}"
-        " draws of every guess evenly on a log scale, from half to twice the lecture's and of the family from 5 to 10,"
-        f" give it: half of them below {mid}, nine in ten between {low} and {high}; a band marks the lecture's"
-        f" {listed([f'{x:.0f}' for x in told])}, and {percent(far.below(told[-1]))} of the draws lie below its upper"
-        " end. Below, a bar for each guess moved alone:"
-        f" {listed([f'{text} {ends(name)}' for name, (text, _) in INPUTS.items()])}."
-    )
-
-
-def _bar(axes, row: int, ends: tuple[float, float], said: list[str], band: float) -> None:
-    """A guess's reach as a bar, its low and high end written beside it, left of the band that starts at `band` and
-    right of the bar.
-    """
-    axes.plot(ends, [row, row], color=COLOURS["first"], lw=9, alpha=0.6, solid_capstyle="butt")
-    for end, text in zip(ends, said):
-        right = end == max(ends)
-        beside(
-            axes,
-            text,
-            (end if right else band, row),
-            (5 if right else -5, 0),
-            "bound",
-            ha="left" if right else "right",
-            va="center",
-            fontsize=SMALL,
-        )
-
-
 # --- with the KV cache ------------------------------------------------------------------------------------------------
 
 WITH_KV = {"llama-3.1-8b": "first", "llama-3.1-70b": "second", "llama-3.1-405b": "third"}
@@ -382,12 +293,6 @@ def _over_multiplying(id: str, context: Any) -> Any:
     """Cost of a generated token over that of multiplying alone, on the example's chip with a cache in FP8."""
     known = _on_example(id)
     return eq.decode_flop(known, context=context) / eq.decode_flop(known, context=0)
-
-
-def _reading_over_attention(id: str) -> float:
-    """Reading the KV of a token over multiplying with it, in FLOPs on the example's chip; the same at every context."""
-    far = 100 * balanced_context(_on_example(id))  # where reading costs more than the parameters
-    return eq.decode_flop(_on_example(id), context=far) / catalogue.model(id).attention_flop(far)
 
 
 def with_kv() -> Drawing:
@@ -417,15 +322,12 @@ def with_kv() -> Drawing:
     phrases = [f"{significant(at, 2)} for {called(id)}" for id, at in times.items()]
     bends = {id: balanced_context(_on_example(id)) for id in WITH_KV}
     first, last = min(bends, key=bends.__getitem__), max(bends, key=bends.__getitem__)
-    least = min(_reading_over_attention(id) for id in WITH_KV)
     return done(
         fig,
         "fig-with-kv",
-        "Past a short context, a generated token of a small model costs what loading its KV cache costs, and its"
-        " parameters hardly matter. (H100 in FP8, one byte per cached value.)",
+        "Past a short context, a token of a small model costs what loading its KV cache costs, whatever its size.",
         "Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to"
         f" 131,072 tokens, both on log scales, on {chip} in FP8. Every curve is level at 1 and then rises"
         f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"
-        f" {significant(bends[last], 2)}. At {here:,} tokens it is {listed(phrases)}. Attention's own FLOPs are"
-        f" left out: in these models reading the cache costs at least {least:.0f} times as many.",
+        f" {significant(bends[last], 2)}. At {here:,} tokens it is {listed(phrases)}.",
     )

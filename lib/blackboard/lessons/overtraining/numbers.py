@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import math
 from functools import cache
 from typing import Any, NamedTuple
 
-from blackboard.catalogue import LETTERS, chip, measurement, model, models, scaling_law
+from blackboard.catalogue import chip, measurement, model, models, scaling_law
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
-from blackboard.notation import latex, symbol
-from blackboard.page.summary import Page, fold, table
+from blackboard.page.summary import Page, table
 from blackboard.search import find_root
 from blackboard.units import factor, pretty, significant
 
-DAY, YEAR = factor("day"), 365 * factor("day")
+DAY = factor("day")
 # the lecture's numbers: 1:29:49 to 1:31:34
 BOARD = {
     "n_active": 100e9,
@@ -37,7 +35,12 @@ CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashc
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 FIT = FITS["besiroglu"]  # the page's
 ETA = CARD["decode_efficiency"]  # the page's; the lecture says 0.3
-SIZES = (100e9, 50e9, 30e9)  # parameters of the page's table, beside the cheapest and the one with equal costs
+NET = model("llama-3.1-8b")  # whose quality the page's running case keeps
+SERVED = 63e12  # tokens of the running case: those for which the fit's cheapest model has Llama's size
+SIZES = (
+    20e9,
+    13e9,
+)  # parameters of the page's table, beside the best-trained, the cheapest and the one with equal costs
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
 SMALL = (
@@ -93,17 +96,6 @@ def placed() -> tuple[Placed, ...]:
     return tuple(sorted(own + more, key=lambda p: p.per_active))
 
 
-def fits_table() -> Page:
-    """The fitted constants in the course's symbols, folded."""
-    names = measurement("scaling_law_constants").column("law")
-    rows = [
-        [html.escape(name), *(significant(law(name)[key], 4) for key in LETTERS), f"{per_size(name):.0f}"]
-        for name in names
-    ]
-    heads = ("Fit", *(f"\\({latex(symbol(key))}\\)" for key in LETTERS), "tokens per parameter at 100 billion")
-    return fold("The constants of four fits", table("Published fits of the loss to parameters and tokens", heads, rows))
-
-
 def per_size(name: str, n_active: float = BOARD["n_active"]) -> float:
     """Tokens per parameter that a fit prescribes for the best training of this size."""
     return eq.best_tokens(law(name), n_active=n_active) / n_active
@@ -116,15 +108,14 @@ def costs() -> dict[str, str]:
     """What tokens cost at the page's efficiency, and how a rising and a falling cost share their least sum."""
     rl = lambda flop: eq.rl_coefficient(rl_flop=flop, decode_efficiency=ETA)
     apart = lambda flop: (2 / ETA + flop - 2) / 6  # if only the generating is done at the efficiency of generating
-    plain, far = eq.chinchilla_tokens(BOARD), ROUNDED
+    plain = best(served=0).tokens
     return {
         "beta_card": f"{eq.inference_coefficient(decode_efficiency=ETA):g}",
         "beta": significant(eq.inference_coefficient(BOARD)),
         "alpha_card": f"{rl(3):g}",
-        "rl_tokens": f"{ROUNDED / rl(3) / 1e12:.0f} trillion",
         **{f"rl_all_{flop}": f"{rl(flop):g}" for flop in (2, 8)},
         **{f"rl_apart_{flop}": f"{apart(flop):.3g}" for flop in (2, 3, 8)},
-        "plain_share": f"{plain / (plain + far):.0%}",
+        "plain_share": f"{plain / (plain + SERVED):.0%}",
         **squares(),
     }
 
@@ -173,21 +164,29 @@ def tokens() -> dict[str, str]:
 # --- the best size at a loss ------------------------------------------------------------------------------------------
 
 
-def as_good(fit: str = FIT, n_active: float = BOARD["n_active"]) -> float:
-    """The loss of a model of this size that is trained best, by a published fit."""
-    known = law(fit)
-    return eq.law_loss(known, n_active=n_active, pretrain_tokens=eq.best_tokens(known, n_active=n_active))
+def as_good(fit: str = FIT, n_active: float | None = None) -> float:
+    """The loss of Llama 3.1 8B, or of a model of another size that is trained best, by a published fit."""
+    size = n_active or NET.n_active
+    tokens = eq.best_tokens(law(fit), n_active=size) if n_active else NET.training_tokens
+    return simulation.loss_of(size, tokens, law(fit))
 
 
 @cache
-def best(fit: str = FIT, served: float = ROUNDED, efficiency: float = ETA) -> simulation.Trained:
-    """The model with the least lifetime cost that is as good as the lecture's size trained best, by a published fit."""
+def best(fit: str = FIT, served: float = SERVED, efficiency: float = ETA) -> simulation.Trained:
+    """The model with the least lifetime cost that is as good as Llama 3.1 8B, by a published fit; with nothing served,
+    the one that is best for its training.
+    """
     return simulation.best(as_good(fit), served, law(fit), efficiency)
 
 
-def sized(n_active: float = BOARD["n_active"]) -> simulation.Trained:
-    """The model of a size that is as good as the others; without one, the lecture's."""
-    return simulation.trained(n_active, as_good(FIT), ROUNDED, law(FIT), ETA)
+def sized(n_active: float, fit: str = FIT, served: float = SERVED) -> simulation.Trained:
+    """The model of a size that is as good as the others."""
+    return simulation.trained(n_active, as_good(fit), served, law(fit), ETA)
+
+
+def llama(served: float = 0.0) -> tuple[simulation.Trained, simulation.Trained]:
+    """Llama 3.1 8B, and the model that is as good and best for its training, with the bill of so many tokens served."""
+    return sized(NET.n_active, served=served), sized(best(served=0).n_active, served=served)
 
 
 def smallest(fit: str = FIT) -> float:
@@ -196,147 +195,116 @@ def smallest(fit: str = FIT) -> float:
     return (known["loss_size"] / (as_good(fit) - known["loss_floor"])) ** (1 / known["size_power"])
 
 
-def equal(fit: str = FIT, efficiency: float = ETA, served: float = ROUNDED) -> simulation.Trained:
+def equal(fit: str = FIT) -> simulation.Trained:
     """The model whose serving costs what its training costs, as good as the others; the smaller of two such sizes, by
     bisection.
     """
-    at = lambda size: simulation.trained(size, as_good(fit), served, law(fit), efficiency)
-    rises = lambda size: at(size).inference - at(size).training
-    return at(find_root(rises, smallest(fit) * 1.001, BOARD["n_active"]))
+    rises = lambda size: sized(size, fit).inference - sized(size, fit).training
+    return sized(find_root(rises, smallest(fit) * 1.001, best(fit, served=0).n_active), fit)
 
 
-def equal_over(fit: str = FIT, efficiency: float = ETA, served: float = ROUNDED) -> float:
+def equal_over(fit: str = FIT) -> float:
     """Lifetime cost where serving costs what training costs, over the least."""
-    return equal(fit, efficiency, served).total / best(fit, served, efficiency).total
+    return equal(fit).total / best(fit).total
 
 
-def even_served() -> float:
+def even_served(fit: str = FIT) -> float:
     """Tokens for which the cheapest model is trained on as many as it writes, by bisection."""
-    return find_root(lambda served: served - best(served=served).tokens, ROUNDED / 1000, ROUNDED)
+    return find_root(lambda served: served - best(fit, served=served).tokens, SERVED / 1000, SERVED)
 
 
 def other_fits() -> dict[str, str]:
-    """The cheapest model by each published fit, and what equal costs lose against it."""
+    """The cheapest model by each published fit, and where and how the rule of equal costs is off."""
     found: dict[str, str] = {}
-    for key, fit in {**FITS, "tex": "Hoffmann, TeX source", "sardana": "Sardana"}.items():
-        row = best(fit)
-        found |= {} if key == "sardana" else {f"own_{key}": f"{per_size(fit):.0f}"}
+    for key, fit in {**FITS, "tex": "Hoffmann, TeX source"}.items():
+        row, plain = best(fit), best(fit, served=0)
         found |= {
-            f"size_{key}": f"{row.n_active / 1e9:.0f} billion",
+            f"own_{key}": f"{per_size(fit):.0f}",
+            f"plain_{key}": f"{plain.n_active / 1e9:.0f} billion",
+            f"size_{key}": f"{row.n_active / 1e9:.1f} billion",
             f"data_{key}": f"{row.tokens / 1e12:.0f} trillion",
             f"lost_{key}": f"{equal_over(fit) - 1:.0%}",
+            f"times_{key}": significant(even_served(fit) / plain.tokens, 2),
         }
     return found
 
 
 def optimum() -> dict[str, str]:
-    """The running case at its best and at equal costs, and the example of Sardana's paper."""
+    """The running case at its best and at equal costs, the lecture's model, and the example of Sardana's paper."""
     paper = [row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()]
     size, served = SARDANA
-    own, found, same = (law("Sardana"), as_good("Sardana", size)), best(), equal()
-    large = sized()
-    little, much = best(served=ROUNDED / 100), found
+    own, loss, found, same = law("Sardana"), as_good("Sardana", size), best(), equal()
+    small, large = llama(SERVED)
     good = simulation.best(simulation.loss_of(BOARD["n_active"], ROUNDED, law()), 0, law())
-    billion = lambda size: f"{size / 1e9:.0f} billion"
     return {
-        "best_size": billion(found.n_active),
+        "written": f"{SERVED / 1e12:.0f} trillion",
         "best_over": significant(found.tokens_per_param / PRESCRIBED, 2),
-        "best_dearer": significant(found.training / large.training, 2),
-        "best_saved": f"{found.total / large.total:.0%}",
+        "best_saved": f"{small.total / large.total:.0%}",
         "equal_lost": f"{equal_over() - 1:.0%}",
-        "equal_size": billion(same.n_active),
+        "equal_size": f"{same.n_active / 1e9:.1f} billion",
         "equal_over": significant(same.tokens_per_param / PRESCRIBED, 2),
-        "least_size": billion(smallest()),
-        "even_served": f"{even_served() / 1e12:.0f} trillion",
-        "little_over": significant(little.tokens / (ROUNDED / 100), 2),
+        "equal_times": significant(same.tokens / found.tokens, 2),
+        "least_size": f"{smallest() / 1e9:.1f} billion",
+        "even_served": f"{even_served() / 1e12:.1f} trillion",
         "good_size": f"{significant(good.n_active / 1e9, 3)} billion",
         "good_tokens": f"{good.tokens / 1e12:.1f} trillion",
-        "traffic_tokens": significant(much.tokens / little.tokens, 2),
         "table_least": f"{min(paper):.0f}",
         "table_most": f"{max(paper):.0f}",
-        "sardana_size": f"{simulation.best(own[1], served, own[0]).n_active / 1e9:.1f} billion",
-        "sardana_saved": f"{simulation.saving(own[1], served, own[0]):.0%}",
-        "sardana_size_third": f"{simulation.best(own[1], served, own[0], ETA).n_active / 1e9:.1f} billion",
-        "sardana_saved_third": f"{simulation.saving(own[1], served, own[0], ETA):.0%}",
-        "plain_tokens": f"{large.tokens / 1e12:.2f} trillion",
+        "sardana_size": f"{simulation.best(loss, served, own).n_active / 1e9:.1f} billion",
+        "sardana_saved": f"{simulation.saving(loss, served, own):.0%}",
     }
 
 
 def parts() -> dict[str, str]:
-    """The parts of the loss, worked for the best-trained model, for one of half its size, and for the cheapest."""
-    known, loss = law(FIT), as_good(FIT)
-    of_size = lambda n: known["loss_size"] / n ** known["size_power"]
-    of_data = lambda d: known["loss_data"] / d ** known["data_power"]
-    whole, half, cheap = BOARD["n_active"], BOARD["n_active"] / 2, best()
-    tokens = lambda n: eq.tokens_for_loss(known, n_active=n, loss=loss)
-    ratio = eq.inference_over_training(known, n_active=cheap.n_active, pretrain_tokens=cheap.tokens)
+    """The parts of the loss, worked for the best-trained model and for Llama 3.1 8B, the cheapest."""
+    known, (small, large) = law(FIT), llama()
+    of_size = lambda row: known["loss_size"] / row.n_active ** known["size_power"]
+    of_data = lambda row: known["loss_data"] / row.tokens ** known["data_power"]
+    ratio = eq.inference_over_training(known, n_active=small.n_active, pretrain_tokens=small.tokens)
     return {
-        "part_loss": f"{loss:.4f}",
-        "part_size": f"{of_size(whole):.4f}",
-        "part_data": f"{of_data(tokens(whole)):.4f}",
+        "part_loss": f"{as_good(FIT):.4f}",
+        "part_size": f"{of_size(large):.4f}",
+        "part_data": f"{of_data(large):.4f}",
         "part_floor": f"{known['loss_floor']:.4f}",
-        "half_size": f"{of_size(half):.4f}",
-        "half_data": f"{of_data(tokens(half)):.4f}",
-        "half_tokens": f"{tokens(half) / 1e12:.2f} trillion",
-        "cheap_size": f"{of_size(cheap.n_active):.4f}",
-        "cheap_data": f"{of_data(cheap.tokens):.4f}",
+        "cheap_size": f"{of_size(small):.4f}",
+        "cheap_data": f"{of_data(small):.4f}",
         "cheap_r": f"{ratio + 1:.1f}",
         "cheap_ratio": f"{ratio:.1f}",
     }
 
 
-def told(row: simulation.Trained) -> list[str]:
-    """A model's size, tokens and bills, as a table prints them."""
-    bills = (row.training, row.inference, row.total)
-    return [
-        f"{row.n_active / 1e9:.3g} B",
-        f"{significant(row.tokens / 1e12, 3)} T",
-        *(f"{flop / 1e24:.{0 if flop > 1e25 else 1}f}" for flop in bills),
-    ]
-
-
-BILLS = ("tokens", "training", "serving", "both")
-CURRENCY = "Bills in 10²⁴ FLOPs, those of serving tripled because generating uses the chips a third as well"
-
-
-def two_models_table() -> Page:
-    """Two models that are equally good: the best for its training budget, and the cheapest over its life."""
-    large = sized()
-    heads = ("Two equally good models", "best for its training", "cheapest over its life")
-    return table(CURRENCY, heads, zip(("parameters", *BILLS), told(large), told(best()), strict=True))
-
-
 def sizes_table() -> Page:
     """Models that are equally good, from the best for its training to the one whose costs are equal."""
-    models = {"": map(sized, SIZES), " (least)": [best()], " (equal)": [equal()]}
-    rows = [(word, told(model)) for word, of in models.items() for model in of]
-    return table(CURRENCY, ("Size", *BILLS), [[size + word, *bills] for word, (size, *bills) in rows])
+    small, large = llama(SERVED)
+    models = {
+        " (best-trained)": [large],
+        "": map(sized, SIZES),
+        " (least sum)": [small],
+        " (equal)": [equal()],
+    }
+    rows = [
+        [
+            f"{row.n_active / 1e9:.3g} B{word}",
+            f"{significant(row.tokens / 1e12, 2)} T",
+            *(significant(flop / 1e24, 3) for flop in (row.training, row.inference, row.total)),
+        ]
+        for word, of in models.items()
+        for row in of
+    ]
+    caption = "Bills in 10²⁴ FLOPs, those of serving tripled because generating uses the chips a third as well"
+    return table(caption, ("Size", "tokens of training", "training", "serving", "both"), rows)
 
 
 def meta() -> dict[str, str]:
     """What Llama 3.1 8B saves against the model that reaches the same loss with the least training."""
-    found: dict[str, str] = {}
-    for key, fit in FITS.items():
-        own, large = llama(fit)
-        found |= {
-            f"meta_size_{key}": f"{large.n_active / 1e9:.0f} billion",
-            f"meta_even_{key}": f"{significant(breaks_even(own, large) / 1e12, 2)} trillion",
-        }
-    own, large = llama(FIT)
-    ratio = eq.inference_over_training(law(FIT), n_active=own.n_active, pretrain_tokens=own.tokens)
-    return found | {
-        "meta_tokens_besiroglu": f"{significant(large.tokens / 1e12, 2)} trillion",
-        "meta_dearer": significant(own.training / large.training, 2),
-        "meta_cheaper": f"{own.n_active / large.n_active:.0%}",
-        "meta_best": f"{ratio * 3 * ETA * own.tokens / 1e12:.0f} trillion",
+    small, large = llama()
+    return {
+        "meta_size": f"{large.n_active / 1e9:.0f} billion",
+        "meta_tokens": f"{significant(large.tokens / 1e12, 2)} trillion",
+        "meta_even": f"{significant(breaks_even(small, large) / 1e12, 2)} trillion",
+        "meta_dearer": significant(small.training / large.training, 2),
+        "meta_cheaper": f"{small.n_active / large.n_active:.0%}",
     }
-
-
-def llama(fit: str = FIT) -> tuple[simulation.Trained, simulation.Trained]:
-    """Llama 3.1 8B, and the model that is as good by a fit and best for its training; both before they serve."""
-    net, known = model("llama-3.1-8b"), law(fit)
-    loss = simulation.loss_of(net.n_active, net.training_tokens, known)
-    return simulation.trained(net.n_active, loss, 0, known), simulation.best(loss, 0, known)
 
 
 def breaks_even(small: simulation.Trained, large: simulation.Trained) -> float:
@@ -387,14 +355,11 @@ def money(reached: float, rent: float) -> dict[str, str]:
     seconds = eq.training_time(
         BOARD, pretrain_tokens=ROUNDED, chip_flops=chip("h100-sxm").flops("bf16"), train_mfu=reached
     )
-    hours = seconds / factor("h")
-    cost = hours * rent
+    cost = seconds / factor("h") * rent
     return {
         "whole": f"{whole / 1e26:.1f}·10²⁶",
-        "whole_hours": f"{significant(hours / 1e6, 2)} million",
         "whole_cost": f"${significant(cost / 1e6, 2)} million",
         "per_served": f"${significant(cost / ROUNDED * 1e6, 2)}",
-        "thirds_served": f"${significant(3 * cost / ROUNDED * 1e6, 2)}",
     }
 
 
@@ -422,7 +387,7 @@ def deepseek() -> dict[str, str]:
         "ds_most": significant(alone / each, 2),
         "ds_least": significant(beside / each, 2),
         "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
-        "ds_active": f"{net.n_active / 1e9:.1f} billion",
+        "ds_active": f"{net.n_active / 1e9:.2f} billion",
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
         "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.2f} million",
@@ -434,7 +399,6 @@ def deepseek() -> dict[str, str]:
         "ds_written": billion(day["output_token_per_day"]),
         "ds_prefilled": billion(prompts),
         "ds_rent": f"${rent:g}",
-        "ds_year": significant(YEAR / DAY / days, 2),
     }
 
 
@@ -444,7 +408,7 @@ def models_placed() -> dict[str, str]:
     times = lambda name, per="per_active": significant(getattr(known[name], per) / PRESCRIBED, 2)
     least, most = placed()[0], placed()[-1]
     [large] = [p for p in placed() if p.n_total > LARGE and p.per_active > FACTOR * PRESCRIBED]
-    small = known["Llama 3.1 8B"]
+    small, stored = known["Llama 3.1 8B"], [p.per_total for p in placed() if p.n_total > 1.05 * p.n_active]
     return {
         "rule_8": f"{eq.chinchilla_tokens(n_active=small.n_active, prescribed=PRESCRIBED) / 1e9:.0f} billion",
         "tokens_8": f"{small.tokens / 1e12:.0f} trillion",
@@ -452,6 +416,8 @@ def models_placed() -> dict[str, str]:
         "large_name": large.name,
         "times_v3": times("DeepSeek-V3"),
         "times_v3_total": times("DeepSeek-V3", "per_total"),
+        "stored_least": significant(min(stored) / PRESCRIBED, 1),
+        "stored_most": significant(max(stored) / PRESCRIBED, 2),
         "times_8": times("Llama 3.1 8B"),
         "most_times": significant(most.per_active / PRESCRIBED, 2),
         "least_times": significant(least.per_active / PRESCRIBED, 1),
@@ -459,37 +425,42 @@ def models_placed() -> dict[str, str]:
 
 
 def with_kv() -> dict[str, str]:
-    """MatX's example: generating against multiplying, for three models on one chip."""
+    """MatX's example: generating against multiplying, for some models on one chip, and what it does to the saving."""
     out: dict[str, str] = {}
-    h100, spent, sizes, bills = chip(EXAMPLE["chip"]), {}, {}, {}
-    for key, id in {"8": "llama-3.1-8b", "405": "llama-3.1-405b", "v3": "deepseek-v3"}.items():
-        net = model(id)
-        known = net.symbols(kv="fp8") | h100.symbols("fp8") | EXAMPLE
-        spent[key], sizes[key] = eq.decode_flop(known), net.n_active
-        bills[key] = f"{kv_bill(known):.0%}"
+    h100, known = chip(EXAMPLE["chip"]), {}
+    for key, id in {"8": "llama-3.1-8b", "32": "qwen3-32b", "405": "llama-3.1-405b", "v3": "deepseek-v3"}.items():
+        known[key] = model(id).symbols(kv="fp8") | h100.symbols("fp8") | EXAMPLE
+        spent = eq.decode_flop(known[key])
         out |= {
-            f"kv_flop_{key}": f"{significant(spent[key] / 1e9, 3)} GFLOP",
-            f"kv_same_{key}": f"{significant(kv_size(known) / 1e9, 2)} billion",
-            f"kv_bytes_{key}": f"{known['kv_bytes_per_token']:,.0f}",
+            f"kv_flop_{key}": f"{significant(spent / 1e9, 3)} GFLOP",
+            f"kv_bytes_{key}": f"{known[key]['kv_bytes_per_token']:,.0f}",
+            f"kv_times_{key}": significant(spent / (2 * model(id).n_active), 2),
         }
-    out |= {f"kv_bill_{key}": bills[key] for key in ("8", "v3")}
-    out["kv_bill_none"] = f"{kv_bill(known | {'context': 0}):.0%}"
-    out["kv_cheaper"] = significant(spent["405"] / spent["8"], 2)
-    out["kv_larger"] = significant(sizes["405"] / sizes["8"], 2)
-    return out | {"kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}", "kv_context": f"{EXAMPLE['context']:,}"}
+    small, other = known["8"], known["32"]
+    return out | {
+        "kv_same_8": f"{significant(kv_size(small) / 1e9, 2)} billion",
+        "kv_bill_none": f"{kv_bill(small | {'context': 0}, small | {'context': 0}):.0%}",
+        "kv_bill_own": f"{kv_bill(small, other):.0%}",
+        "kv_bill_same": f"{kv_bill(small, small):.0%}",
+        "kv_larger": significant(model("qwen3-32b").n_active / model("llama-3.1-8b").n_active, 2),
+        "kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}",
+        "kv_context": f"{EXAMPLE['context']:,}",
+    }
 
 
-def kv_bill(known: dict[str, Any]) -> float:
-    """Both bills of the cheapest model over those of the large one, if both have this cache; by MatX, no prompts."""
-    large = sized()
-    spent = lambda row: eq.lifetime_with_kv(
-        known,
-        n_active=row.n_active,
-        pretrain_tokens=row.tokens,
-        inference_tokens=ROUNDED,
-        prefill_tokens=0,
+def kv_bill(*known: dict[str, Any]) -> float:
+    """Both bills of Llama 3.1 8B over those of the large model, each with its cache; by MatX, no prompts."""
+    small, large = (
+        eq.lifetime_with_kv(
+            cache,
+            n_active=row.n_active,
+            pretrain_tokens=row.tokens,
+            inference_tokens=SERVED,
+            prefill_tokens=0,
+        )
+        for cache, row in zip(known, llama(), strict=True)
     )
-    return spent(best()) / spent(large)
+    return small / large
 
 
 def kv_size(known: dict[str, float]) -> float:

@@ -11,14 +11,14 @@ from typing import Any
 from sympy import Abs, Eq, Max, Min, Rational, solve
 from sympy import Function as Symbolic
 
-from blackboard.catalogue import chip, measurement, model
+from blackboard.catalogue import LETTERS, chip, measurement, model
 from blackboard.catalogue.running_case import plain
 from blackboard.formula import DERIVED, Formula
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
-from blackboard.lessons.overtraining.numbers import BOARD, FITS, GENEROUS, LETTERS, RUMOUR, law
+from blackboard.lessons.overtraining.numbers import BOARD, FITS, GENEROUS, RUMOUR, law
 from blackboard.notation import symbols
 from blackboard.problem import (
     Choice,
@@ -66,7 +66,7 @@ guess = Estimate(
     objective=TOKENS,
     unit="1",
     within=3.0,
-    statement="A service generates {world_rate} and spreads them evenly over ten models. One of these uses {n_active} for each token and is in service for two months. Its makers want to spend as much compute on training it as on serving it. A training token takes 6 FLOPs per active parameter. A generated token takes 2, but generating makes only a third as good use of the chips. On how many times as many tokens as Chinchilla's 20 per parameter should they train the model? A guess within a factor of three counts.",
+    statement="A service generates {world_rate} and spreads them evenly over ten models. One of these uses {n_active} for each token and is in service for two months. Its makers want to spend as much compute on training it as on serving it. A training token takes 6 FLOPs per active parameter. A generated token takes 2, but generating makes only a third as good use of the chips. Chinchilla's rule gives the model 20 tokens per parameter. How many times that number should they train it on? A guess within a factor of three counts.",
     derived=lambda v: GUESSED,
     answer=eq.overtraining.at(pretrain_tokens=eq.balanced_tokens),
     independent_check=lambda v: find_root(

@@ -197,12 +197,9 @@ RANGES = {  # the lecture's guesses, halved and doubled; of the family, its own 
 
 
 class Spread(NamedTuple):
-    """Over-training factors: those drawn, in order; and by name of an input, at its low and its high end, the others
-    in the middle.
-    """
+    """Over-training factors that were drawn, in order."""
 
     factors: np.ndarray
-    reach: dict[str, tuple[float, float]]
 
     def quantile(self, share: float) -> float:
         """The factor that this share of the draws stays below."""
@@ -243,7 +240,4 @@ def spread(ranges: Mapping[str, tuple[float, float]] | None = None, draws: int =
 
     ranges, rng = dict(RANGES if ranges is None else ranges), np.random.default_rng(seed)
     drawn = {name: np.exp(rng.uniform(math.log(low), math.log(high), draws)) for name, (low, high) in ranges.items()}
-    middle = {name: math.sqrt(low * high) for name, (low, high) in ranges.items()}
-    at = lambda name, end: float(factor(**middle | {name: end}))
-    reach = {name: (at(name, low), at(name, high)) for name, (low, high) in ranges.items()}
-    return Spread(np.sort(factor(**drawn)), reach)
+    return Spread(np.sort(factor(**drawn)))
