@@ -265,7 +265,7 @@ def filter_chart() -> InteractiveChart:
         " much better the best tenth is, the law's repetitions, and a marked share. With"
         f" {POOL['pool_tokens'] / TRILLION:.1f} trillion tokens in the pool, {POOL['pretrain_tokens'] / TRILLION:.1f}"
         f" trillion read, and a best tenth that teaches {TIMES:g} times as much, it is best to keep"
-        f" {100 * best.share:.0f}%, read {best.epochs:.1f} times. Dashed: what the kept text would be worth if nothing"
+        f" {100 * best.share:.0f}%, read {best.epochs:.0f} times. Dashed: what the kept text would be worth if nothing"
         " had to repeat; it rises all the way to the strictest filter.",
         "Pool and training are at first those of LLäMmlein 1B; how much better the best tenth is, is made up, for"
         " nobody has measured it there. Train a tenth as long, and the best share is a tenth as large; train longer,"
