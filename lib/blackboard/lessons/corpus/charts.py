@@ -101,7 +101,7 @@ def repeat_chart() -> InteractiveChart:
         "Worth of repeated tokens",
         "What a run's tokens are worth in fresh ones against the tokens it reads, 10 billion to a quadrillion, both on"
         " log scales, with sliders for the different tokens there are, the tokens of training, and the fitted number"
-        f" of repetitions. With {START['unique_tokens'] / TRILLION:.1f} trillion different tokens,"
+        f" of repetitions. With {START['unique_tokens'] / TRILLION:.2f} trillion different tokens,"
         f" {START['pretrain_tokens'] / TRILLION:.1f} trillion read are {epochs:.2f} epochs and worth {100 * share:.0f}"
         "% of as many fresh ones. The curve follows the line of fresh tokens for a few epochs and ends at a level of"
         f" {significant(1 + START['reuse'], 3)} times the text.",

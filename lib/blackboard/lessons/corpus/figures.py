@@ -224,12 +224,12 @@ def learning_curves() -> Drawing:
     axes.set_xticks([1e11, 1e12, 1e13], ["100 billion", "1 trillion", "10 trillion"])
     axes.minorticks_off()
     note(axes, 0.03, 0.92, "no limit: a straight line", "first")
-    note(axes, 0.03, 0.82, f"limit of {percent(power.limit.low)}, nearly reached", "second")
+    note(axes, 0.03, 0.82, f"the lowest limit allowed: {percent(power.limit.low)}", "second")
     note(axes, 0.97, 0.08, f"shaded: all curves allowed at {percent(simulation.LEVEL)}", ha="right")
     return done(
         fig,
         "fig-learning-curves",
-        "The five scores allow a straight line without a limit and a curve that has almost reached its limit.",
+        "The five scores allow a straight line without a limit, and a curve that has only one more point to gain.",
         f"Mean score of {numbers.LARGE} on six tasks, 60 to 75%, against tokens from 15 billion to 12 trillion (log"
         " scale): five published points; a straight line through them; a dashed curve that is"
         f" {eq.score(power.lowest, pretrain_tokens=power.points.tokens[-1]):.1%} at the last point and approaches"

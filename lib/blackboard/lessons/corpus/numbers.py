@@ -90,18 +90,18 @@ def at_end(fit: str, id: str = NETS[LARGE]) -> dict[str, float]:
 
 def gains(fit: str) -> tuple[float, float, float]:
     """By a fit of the loss law, for the larger run: how many times as much a percent more parameters does as a percent
-    more tokens; what the tokens after the third checkpoint took off the loss; and the points of score that went with a
-    nat over all checkpoints.
+    more tokens; what the tokens after the third checkpoint took off the loss; and those after the first.
     """
-    (first, _, third, *_), scores = simulation.checkpoints(LARGE)
+    first, _, third, *_ = simulation.checkpoints(LARGE).tokens
     at = at_end(fit)
     fell = lambda since: eq.loss_left(at, pretrain_tokens=since) - eq.loss_left(at)
-    return 1 / eq.tokens_worth(at), fell(third), (scores[-1] - scores[0]) / fell(first)
+    return 1 / eq.tokens_worth(at), fell(third), fell(first)
 
 
 def parts() -> dict[str, str]:
     """What the loss law says of them."""
-    known, (times, bought, rate), (times_low, bought_high, rate_low) = fitted(), gains(FIT), gains(OTHER_FIT)
+    known, (times, bought, fell), (times_low, bought_high, fell_high) = fitted(), gains(FIT), gains(OTHER_FIT)
+    first, *_, last = simulation.checkpoints(LARGE).scores
     large = at_end(FIT)
     budget = law.pretrain_compute(large)
     size = law.best_size(known, compute_budget=budget)
@@ -111,8 +111,8 @@ def parts() -> dict[str, str]:
     from_size = law.law_loss(large) - known["loss_floor"] - eq.loss_left(large)
     return {
         "floor": f"{known['loss_floor']:g}",
-        "level_size": f"{known['loss_size']:g}",
-        "level_data": f"{known['loss_data']:g}",
+        "level_size": f"{known['loss_size']:,}",
+        "level_data": f"{known['loss_data']:,}",
         "worth_gpt3": significant(eq.tokens_worth(at_end(FIT, "gpt-3-175b")), 2),
         "size_1b": significant(from_size, 3),
         "off_data": significant(10 * known["data_power"] * eq.loss_left(large), 3),  # a percent's, in thousandths
@@ -121,8 +121,10 @@ def parts() -> dict[str, str]:
         "data_power": f"{known['data_power']:g}",
         "bought": significant(bought, 2),
         "bought_high": significant(bought_high, 2),
-        "loss_gains": points(bought * rate, 1),
-        "loss_gains_high": points(bought_high * rate_low, 1),
+        "gain_all": points(last - first),
+        "fell_all": significant(fell, 2),
+        "loss_gains": points((last - first) * bought / fell, 1),
+        "loss_gains_high": points((last - first) * bought_high / fell_high, 1),
         "worth_times": significant(times, 2),
         "worth_low": significant(times_low, 2),
         "left_1b": significant(eq.loss_left(large), 3),
@@ -210,14 +212,16 @@ def plateaus() -> dict[str, str]:
         "last_share": f"{1 - tokens[3] / tokens[-1]:.0%}",
         **{f"read_{n}": trillions(count) for n, count in enumerate(tokens)},
         **{f"score_{n}": f"{score:.1%}" for n, score in enumerate(scores)},
-        **{f"rise_{n}": points(rise) for n, rise in enumerate(rises, 1)},
+        **{f"rise_{n}": f"{100 * rise:.2f}" for n, rise in enumerate(rises, 1)},
         "limit_low_1b": f"{power.limit.low:.0%}",
+        "left_low": points(power.limit.low - eq.score(power.lowest, pretrain_tokens=tokens[-1])),
         "after_gain": points(after),
+        "after_points": points(after, 3),
         "after_errors": significant(after / line.change_error, 2),
-        "next_1b": points(gain),
+        "next_1b": points(gain, 3),
         "next_errors": significant(gain / line.change_error, 2),
         "scatter": points(line.residual),
-        "change_1b": points(line.change_error),
+        "change_1b": points(line.change_error, 3),
         "needed_1b": significant(simulation.quantile(simulation.LEVEL, 1, len(scores) - line.constants) ** 0.5, 2),
         "seeds_find": f"{simulation.seen(gain, line.residual, SEEDS):.0%}",
     }
