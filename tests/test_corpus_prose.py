@@ -66,6 +66,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     filtered = lambda passes: passes ** np.log10(2) * (1 + REUSE * (1 - exp(-(passes - 1) / REUSE))) / passes
     expected = {
         "step_tokens": f"{1024 * 2048:,}",
+        "over_120": sig(466_509 * 1024 * 2048 / (20 * 124_668_672), 3),
         "over_1b": sig(tokens / (20 * LARGE), 3),
         "epochs_1b": sig(tokens / 1.27e12),
         "flop_1b": f"{sig(6 * LARGE * tokens / 1e22, 3)}·10²² FLOP",
@@ -85,7 +86,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "worth_gpt3": sig(BETA * B / 300e9**BETA / (ALPHA * A / 175e9**ALPHA)),
         "quality_power": sig(np.log10(2), 3),
         "reuse": "15.4",
-        "worth_2": f"{worth(2, 1) / 2:.0%}",
+        **{f"texts_{n}": sig(worth(n, 1), 3) for n in (2, 4, 16, 100)},
         "size_1b": sig(A / LARGE**ALPHA, 3),
         "rate_1b": f"{6 * LARGE * tokens / (50_000 * 3600) / 1e12:.0f} TFLOP/s",
         "peak_a100": "312 TFLOP/s",

@@ -62,7 +62,9 @@ def runs() -> dict[str, str]:
     row, peak = run(LARGE), chip("a100-80gb").flops("bf16")
     size, time = {"n_active": row["n_active"]}, row["training_GPU_hours"] * factor("h")
     work = law.pretrain_compute(size, pretrain_tokens=row["tokens"])
-    over = law.overtraining(size, pretrain_tokens=row["tokens"], prescribed=law.PRESCRIBED)
+    over = lambda of: significant(
+        law.overtraining(pretrain_tokens=of["tokens"], prescribed=law.PRESCRIBED, n_active=of["n_active"]), 3
+    )
     mfu = eq.mfu_reached(size, pretrain_tokens=row["tokens"], chip_flops=peak, chip_time=time)
     return {
         "params_1b": f"{row['n_active'] / 1e9:.2f} billion",
@@ -74,7 +76,8 @@ def runs() -> dict[str, str]:
         "step_tokens": f"{eq.step_tokens(batch=row['batch'], context=row['context_tokens']):,.0f}",
         "steps_1b": f"{row['steps']:,}",
         "tokens_1b_exact": trillions(row["tokens"], 4),
-        "over_1b": significant(over, 3),
+        "over_1b": over(row),
+        "over_120": over(run(SMALL)),
         "unique_1b": trillions(row["unique_tokens"]),
         "epochs_1b": significant(row["tokens"] / row["unique_tokens"], 2),
         "flop_1b": f"{significant(work / 1e22, 3)}·10²² FLOP",
