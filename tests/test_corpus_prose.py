@@ -33,7 +33,7 @@ def test_errors_of_changes_are_those_of_a_straight_line():
     (slope, _), [squares], *_ = np.polyfit(np.log2(steps), scores, 1, full=True)
     scatter, after = (squares / 3) ** 0.5, scores[4] - scores[2]
     expected = {
-        "scatter": sig(scatter),
+        "scatter": sig(scatter, 3),
         "next_1b": sig(slope, 3),
         "change_1b": sig(2**0.5 * scatter, 3),
         "next_errors": f"{slope / scatter / 2**0.5:.1f}",

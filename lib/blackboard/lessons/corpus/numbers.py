@@ -223,7 +223,7 @@ def plateaus() -> dict[str, str]:
         "after_errors": significant(after / line.change_error, 2),
         "next_1b": points(gain, 3),
         "next_errors": significant(gain / line.change_error, 2),
-        "scatter": points(line.residual),
+        "scatter": points(line.residual, 3),
         "change_1b": points(line.change_error, 3),
         "needed_1b": significant(simulation.quantile(simulation.LEVEL, 1, len(scores) - line.constants) ** 0.5, 2),
         "seeds_find": f"{simulation.seen(gain, line.residual, SEEDS):.0%}",
