@@ -5,11 +5,13 @@ from __future__ import annotations
 from math import exp
 
 import numpy as np
-from lessons import sig, values
+import pytest
+from lessons import page, sig, values
+from scipy import stats
 
 from blackboard.lessons.corpus import simulation
 
-SMALL, LARGE, REUSE = 124_668_672, 1_100_048_384, 15.387756  # parameters; Muennighoff's constant
+LARGE, REUSE = 1_100_048_384, 15.387756  # parameters; Muennighoff's constant
 E, A, B, ALPHA, BETA = 1.8172, 482.01, 2085.43, 0.3478, 0.3658  # Besiroglu's fit
 
 
@@ -23,24 +25,40 @@ def worth(tokens, unique):
 
 
 def test_errors_of_changes_are_those_of_a_straight_line():
-    """Least squares by numpy.polyfit through the tables' own scores; the t-distribution's two-sided 5%."""
-    told, steps = values("corpus"), {"120": (10, 100, 200, 300, 400, 466.509), "1b": (10, 100, 500, 1000, 1430.512)}
-    for id, name, needed in (("120", "LLäMmlein 120M", 2.776), ("1b", "LLäMmlein 1B", 3.182)):
-        scores = 100 * np.array(simulation.checkpoints(name).scores)
-        (slope, _), [squares], *_ = np.polyfit(np.log2(steps[id]), scores, 1, full=True)
-        scatter = (squares / (len(scores) - 2)) ** 0.5
-        expected = {
-            f"next_{id}": sig(slope, 3),
-            f"change_{id}": sig(2**0.5 * scatter, 3),
-            f"errors_{id}": f"{slope / scatter / 2**0.5:.{2 if slope < scatter else 1}f}",
-            f"needed_{id}": sig(needed),
-        }
-        assert {name: told[name] for name in expected} == expected
+    """Least squares by numpy.polyfit through the table's own scores; the t-distribution's two-sided 5%; and made-up
+    runs, three of each checkpoint, compared by SciPy.
+    """
+    told, steps = values("corpus"), (10, 100, 500, 1000, 1430.512)
+    scores = 100 * np.array(simulation.checkpoints("LLäMmlein 1B").scores)
+    (slope, _), [squares], *_ = np.polyfit(np.log2(steps), scores, 1, full=True)
+    scatter, after = (squares / 3) ** 0.5, scores[4] - scores[2]
+    expected = {
+        "scatter": sig(scatter, 3),
+        "next_1b": sig(slope, 3),
+        "change_1b": sig(2**0.5 * scatter, 3),
+        "next_errors": f"{slope / scatter / 2**0.5:.1f}",
+        "after_errors": f"{after / scatter / 2**0.5:.1f}",
+        "needed_1b": sig(3.182),
+        "rise_2": f"{(scores[2] - scores[1]) / np.log2(5):.2f}",
+        "rise_4": "0.00",
+    }
+    assert {name: told[name] for name in expected} == expected
+    draw = np.random.default_rng(1).normal(0, scatter, (2, 4000, 3))
+    found = np.mean(stats.ttest_ind(draw[0], draw[1] + slope, axis=1).pvalue < 0.05)
+    assert found == pytest.approx(float(told["seeds_find"][:-1]) / 100, abs=0.02)
+
+
+def test_the_pages_trial_takes_the_spreads_that_it_names():
+    told, cell = values("corpus"), page("corpus").read_text("utf8")
+    names = ("after_gain", "score_2", "spread", "spread_changes")
+    gain, before, spread, changes = (told[name].rstrip("%") for name in names)
+    assert f", {gain}  # in points" in cell and f"draw(gain, {changes})" in cell
+    assert f"draw({before}, {spread}), draw({before} + gain, {spread})" in cell
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = values("corpus")
-    tokens, small = 1_430_512 * 1024 * 2048, 466_509 * 1024 * 2048
+    tokens = 1_430_512 * 1024 * 2048
     law = lambda n, d: E + A / n**ALPHA + B / d**BETA
     budget = LARGE * tokens
     best = min((law(n, budget / n), n) for n in (10 ** (9 + k / 2000) for k in range(4000)))
@@ -48,39 +66,35 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     filtered = lambda passes: passes ** np.log10(2) * (1 + REUSE * (1 - exp(-(passes - 1) / REUSE))) / passes
     expected = {
         "step_tokens": f"{1024 * 2048:,}",
-        "tokens_120": f"{small / 1e9:.0f} billion",
-        "over_120": sig(small / (20 * SMALL), 3),
+        "over_120": sig(466_509 * 1024 * 2048 / (20 * 124_668_672), 3),
         "over_1b": sig(tokens / (20 * LARGE), 3),
-        "epochs_1b": sig(tokens / 1.3e12),
-        "epochs_120": "2.0",
+        "epochs_1b": sig(tokens / 1.27e12),
         "flop_1b": f"{sig(6 * LARGE * tokens / 1e22, 3)}·10²² FLOP",
         "mfu_1b": f"{6 * LARGE * tokens / (50_000 * 3600 * 312e12):.0%}",
-        "rate_120": f"{6 * SMALL * small / (10_000 * 3600) / 1e12:.0f} TFLOP/s",
-        "worth_1b": sig(BETA * B / tokens**BETA / (ALPHA * A / LARGE**ALPHA), 3),
-        "params_120": "124.6 million",
         "left_1b": sig(B / tokens**BETA, 3),
         "bought": sig(B / (500_000 * 1024 * 2048) ** BETA - B / tokens**BETA),
         "bought_high": f"{410.7 / (500_000 * 1024 * 2048) ** 0.2849 - 410.7 / tokens**0.2849:.3f}",
         "worth_low": sig(0.3392 * 406.4 / LARGE**0.3392 / (0.2849 * 410.7 / tokens**0.2849)),
         "off_data": sig(1000 * (law(LARGE, tokens) - law(LARGE, 1.0001 * tokens)) * 100, 3),
         "off_size": f"{1000 * (law(LARGE, tokens) - law(1.0001 * LARGE, tokens)) * 100:.2f}",
-        "size_power": sig(ALPHA, 3),
-        "data_power": sig(BETA, 3),
+        "size_power": f"{ALPHA}",
+        "data_power": f"{BETA}",
         "loss_1b": sig(law(LARGE, tokens), 3),
         "best_loss": f"{best[0]:.2f}",
         "best_size": f"{sig(best[1] / 1e9)} billion",
+        "fell_all": sig(B / (10_000 * 1024 * 2048) ** BETA - B / tokens**BETA),
+        "worth_gpt3": sig(BETA * B / 300e9**BETA / (ALPHA * A / 175e9**ALPHA)),
+        "quality_power": sig(np.log10(2), 3),
         "reuse": "15.4",
-        "worth_2": f"{worth(2, 1) / 2:.0%}",
+        **{f"texts_{n}": sig(worth(n, 1), 3) for n in (2, 4, 16, 100)},
         "size_1b": sig(A / LARGE**ALPHA, 3),
         "rate_1b": f"{6 * LARGE * tokens / (50_000 * 3600) / 1e12:.0f} TFLOP/s",
         "peak_a100": "312 TFLOP/s",
         "worth_limit": "16.4",
-        "worth_llammlein": f"{worth(tokens, 1.3e12) / tokens:.1%}",
+        "worth_llammlein": f"{worth(tokens, 1.27e12) / tokens:.0%}",
         "halved_gains": f"{2 ** (np.log(2) / np.log(10)) - 1:.0%}",
         "five_costs": f"{1 - filtered(5) / max(filtered(n / 100) for n in range(500, 2000)):.0%}",
-        "clear_chance": f"{0.05 * 12:.1f}",
         "kept_edu": f"{1.3 / 15:.0%}",
-        "kept_dclm": f"{3.8 / 240:.1%}",
         "quality_llammlein": sig(worth(tokens, 2.7e12) / worth(tokens, 2.7e12 * share), 3),
         "quality_tenth": sig(worth(tokens, 2.7e12) / worth(tokens, 2.7e12 * share / 10), 3),
     }

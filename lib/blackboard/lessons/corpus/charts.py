@@ -101,7 +101,7 @@ def repeat_chart() -> InteractiveChart:
         "Worth of repeated tokens",
         "What a run's tokens are worth in fresh ones against the tokens it reads, 10 billion to a quadrillion, both on"
         " log scales, with sliders for the different tokens there are, the tokens of training, and the fitted number"
-        f" of repetitions. With {START['unique_tokens'] / TRILLION:.1f} trillion different tokens,"
+        f" of repetitions. With {START['unique_tokens'] / TRILLION:.2f} trillion different tokens,"
         f" {START['pretrain_tokens'] / TRILLION:.1f} trillion read are {epochs:.2f} epochs and worth {100 * share:.0f}"
         "% of as many fresh ones. The curve follows the line of fresh tokens for a few epochs and ends at a level of"
         f" {significant(1 + START['reuse'], 3)} times the text.",
@@ -265,7 +265,7 @@ def filter_chart() -> InteractiveChart:
         " much better the best tenth is, the law's repetitions, and a marked share. With"
         f" {POOL['pool_tokens'] / TRILLION:.1f} trillion tokens in the pool, {POOL['pretrain_tokens'] / TRILLION:.1f}"
         f" trillion read, and a best tenth that teaches {TIMES:g} times as much, it is best to keep"
-        f" {100 * best.share:.0f}%, read {best.epochs:.1f} times. Dashed: what the kept text would be worth if nothing"
+        f" {100 * best.share:.0f}%, read {best.epochs:.0f} times. Dashed: what the kept text would be worth if nothing"
         " had to repeat; it rises all the way to the strictest filter.",
         "Pool and training are at first those of LLäMmlein 1B; how much better the best tenth is, is made up, for"
         " nobody has measured it there. Train a tenth as long, and the best share is a tenth as large; train longer,"

@@ -13,7 +13,7 @@ import numpy as np
 
 from blackboard.catalogue import measurement, model
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, note, percent, point
+from blackboard.charts.drawing import Drawing, beside, done, note, percent
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import numbers, simulation
@@ -23,7 +23,6 @@ from blackboard.units import significant
 BILLION, TRILLION = 1e9, 1e12
 SMALL = 10  # points: the least that a phone shows well
 GROUND = {"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.85}  # under a text that a line crosses
-PASSES = 5  # epochs up to which published runs are near the law
 
 
 def _short(value: float, digits: int = 2) -> str:
@@ -38,12 +37,11 @@ def _short(value: float, digits: int = 2) -> str:
 
 
 class Trained(NamedTuple):
-    """A run of training: its name, parameters and tokens, and whether it is a plan."""
+    """A run of training: its name, parameters and tokens."""
 
     name: str
     n_active: float
     tokens: float
-    planned: bool = False
 
     @property
     def over(self) -> float:
@@ -53,14 +51,13 @@ class Trained(NamedTuple):
 
 def _runs() -> dict[str, Trained]:
     """The runs that the figures show, by id."""
-    of = lambda id, name, **more: Trained(name, model(id).n_active, model(id).training_tokens, **more)
+    of = lambda id, name: Trained(name, model(id).n_active, model(id).training_tokens)
     rows = {row["model"]: row for row in measurement("training_tokens").records()}
     old = rows["Chinchilla 70B"]
     ours = {name: numbers.run(name) for name in (numbers.SMALL, numbers.LARGE)}
     return {
         "120m": Trained(numbers.SMALL, ours[numbers.SMALL]["n_active"], ours[numbers.SMALL]["tokens"]),
         "1b": Trained(numbers.LARGE, ours[numbers.LARGE]["n_active"], ours[numbers.LARGE]["tokens"]),
-        "7b": of("llammlein-7b", "LLäMmlein 7B, planned", planned=True),
         "8b": of("llama-3.1-8b", "Llama 3.1 8B"),
         "405b": of("llama-3.1-405b", "Llama 3.1 405B"),
         "chinchilla": Trained("Chinchilla 70B", old["n_active"], old["pretraining_tokens"]),
@@ -91,27 +88,17 @@ def _mark_runs(axes) -> None:
     places = {  # shift in points, and whether the name takes two lines
         "120m": (-5, 0, "right", "top", "\n"),
         "1b": (-12, 9, "right", "top", " "),
-        "7b": (-2, -8, "center", "top", "\n"),
         "8b": (-10, 3, "right", "bottom", "\n"),
         "405b": (-9, 0, "right", "center", "\n"),
         "chinchilla": (25, 5, "left", "center", "\n"),
     }
     for id, run in _runs().items():
         colour = "second" if "LLäM" in run.name else "bound"
-        axes.plot(
-            run.n_active,
-            run.tokens,
-            "o",
-            color=COLOURS[colour],
-            mfc="white" if run.planned else COLOURS[colour],
-            ms=8,
-            mew=1.6,
-            zorder=4,
-        )
+        axes.plot(run.n_active, run.tokens, "o", color=COLOURS[colour], ms=8, zorder=4)
         x, y, ha, va, gap = places[id]
-        name = run.name.replace(" 7B", "\n7B") if run.planned else gap.join(run.name.rsplit(" ", 1))
+        name = gap.join(run.name.rsplit(" ", 1))
         more = f"{significant(run.over, 3 if run.over >= 100 else 2)}×"
-        said = f"{name}:\n{more}" if id in ("1b", "7b") else f"{name}: {more}"
+        said = f"{name}:\n{more}" if id == "1b" else f"{name}: {more}"
         beside(axes, said, (run.n_active, run.tokens), (x, y), colour, ha=ha, va=va, bbox=GROUND, zorder=3)
 
 
@@ -176,21 +163,20 @@ def loss_parts() -> Drawing:
     """What too small a size and too little data add to the loss of these runs, and of the best run for the 1B's
     compute.
     """
-    fig, axes = drawing.axes(5.0, 3.6)
+    fig, axes = drawing.axes(5.0, 3.0)
     known, runs = numbers.fitted(), _runs()
     compute = law.pretrain_compute(n_active=runs["1b"].n_active, pretrain_tokens=runs["1b"].tokens)
     size = law.best_size(known, compute_budget=compute)
     best = Trained("best for the\n1B's compute", size, compute / law.pretrain_compute(n_active=size, pretrain_tokens=1))
-    rows = [runs["120m"], runs["1b"], best, runs["7b"], runs["8b"]]
+    rows = [runs["120m"], runs["1b"], best, runs["8b"]]
     phrases = [_draw_parts(axes, n, run, known) for n, run in enumerate(rows)]
-    called = [run.name.replace(", planned", "*").replace("LLäMmlein", "LLäMml.") for run in rows]
+    called = [run.name.replace("LLäMmlein", "LLäMml.") for run in rows]
     named = [f"{name}\n{_short(run.n_active)}, {_short(run.tokens)}" for name, run in zip(called, rows)]
     axes.set_yticks(range(len(rows)), named, fontsize=SMALL)
     axes.set(xlim=(0, 1.0), ylim=(len(rows) - 0.4, -1.0), xlabel="loss above what text leaves open (nats a token)")
     axes.text(0.37, -0.72, "from size", color=COLOURS["first"], ha="center", va="center")
     axes.text(0.79, -0.72, "from data", color=COLOURS["second"], ha="center", va="center")
     axes.grid(axis="y", visible=False)
-    axes.text(0.98, len(rows) - 0.62, "*: tokens planned", ha="right", va="center", color=COLOURS["muted"])
     return done(
         fig,
         "fig-loss-parts",
@@ -218,52 +204,37 @@ def _draw_parts(axes, row: int, run: Trained, known: dict[str, float]) -> str:
 
 # --- plateaus ---------------------------------------------------------------------------------------------------------
 
-MODELS = tuple(numbers.NETS)
-
 
 def learning_curves() -> Drawing:
-    """Published mean scores against tokens: straight line in ln D, exponential, and the band of all curves that the
-    points allow.
+    """The larger model's published scores with two curves that they allow, one without a limit, one that has nearly
+    reached the lowest; and the band of all.
     """
-    fig, panels = drawing.axes(5.0, 4.8, rows=len(MODELS), sharex=True)
+    fig, axes = drawing.axes(5.0, 3.4)
+    power, line = simulation.fit(numbers.LARGE), simulation.fit(numbers.LARGE, form="line")
     tokens = np.geomspace(1.5e10, 1.2e13, 45)
-    phrases = [_curves(axes, name, tokens) for axes, name in zip(panels, MODELS)]
-    panels[-1].set(xscale="log", xlim=(1.5e10, 1.2e13), xlabel="tokens of training (log scale)")
-    panels[-1].set_xticks([1e11, 1e12, 1e13], ["100 B", "1 T", "10 T"])
-    panels[-1].minorticks_off()
-    fig.supylabel("mean score of the tasks", fontsize=11)
+    band = [power.score(each) for each in tokens]
+    low, high = [100 * r.low for r in band], [100 * r.high for r in band]
+    axes.fill_between(tokens, low, high, color=COLOURS["first"], alpha=0.15, lw=0)
+    axes.plot(tokens, [100 * line.score(each).best for each in tokens], color=COLOURS["first"], lw=2.2)
+    bent = 100 * eq.score(power.lowest, pretrain_tokens=tokens)
+    axes.plot(tokens, bent, color=COLOURS["second"], ls=(0, (4, 2)), lw=2)
+    axes.plot(power.points.tokens, 100 * np.array(power.points.scores), "o", color=COLOURS["measured"], ms=7, zorder=4)
+    axes.set(xscale="log", xlim=(1.5e10, 1.2e13), ylim=(60, 75), xlabel="tokens of training (log scale)")
+    axes.set_ylabel("mean score\nof six tasks (%)")
+    axes.set_xticks([1e11, 1e12, 1e13], ["100 billion", "1 trillion", "10 trillion"])
+    axes.minorticks_off()
+    note(axes, 0.03, 0.92, "no limit: a straight line", "first")
+    note(axes, 0.03, 0.82, f"the lowest limit allowed: {percent(power.limit.low)}", "second")
+    note(axes, 0.97, 0.08, f"shaded: all curves allowed at {percent(simulation.LEVEL)}", ha="right")
     return done(
         fig,
         "fig-learning-curves",
-        "A straight line without a limit fits the scores about as well as a curve that levels off. So a plateau is"
-        " neither shown nor excluded.",
-        "Two panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published"
-        " points, a straight line, an exponential that levels off, dashed, and a band of all saturating powers that the"
-        f" points allow at {percent(simulation.LEVEL)}. {' '.join(phrases)} In neither is the straight line ruled out,"
-        " so a plateau is not shown. A limit can lie below a score already reached: scores scatter about their curve.",
-    )
-
-
-def _curves(axes, name: str, tokens: np.ndarray) -> str:
-    """One model's panel; what it shows, in words."""
-    power, bent, line = (simulation.fit(name, None, form) for form in ("power", "exponential", "line"))
-    band = [power.score(each) for each in tokens]
-    axes.fill_between(tokens, [r.low for r in band], [r.high for r in band], color=COLOURS["first"], alpha=0.15, lw=0)
-    axes.plot(tokens, [line.score(each).best for each in tokens], color=COLOURS["first"], lw=2.2)
-    axes.plot(tokens, [bent.score(each).best for each in tokens], color=COLOURS["second"], ls=(0, (4, 2)), lw=2)
-    axes.plot(power.points.tokens, power.points.scores, "o", color=COLOURS["measured"], ms=7, zorder=4)
-    low, high = min(power.points.scores), max(power.points.scores)
-    axes.set_ylim(low - 0.3 * (high - low), high + 1.15 * (high - low))
-    count = len(simulation.tasks(name))
-    axes.set_title(f"{name}, mean of {count} tasks", loc="left", pad=3)
-    note(axes, 0.03, 0.9, "straight line in ln D", "first")
-    note(axes, 0.03, 0.76, f"exponential: levels off at {bent.limit.best:.3f}", "second")
-    note(axes, 0.97, 0.09, "shaded: all powers allowed", ha="right")
-    left = "less" if bent.least < line.least else "more"
-    return (
-        f"{name}: {len(power.points.tokens)} points from {low:.3f} to {high:.3f}; the exponential levels off at"
-        f" {bent.limit.best:.3f} and leaves {left} over than the line, which has one constant fewer; a limit may be"
-        f" anything from {power.limit.low:.3f} up."
+        "The five scores allow a straight line without a limit, and a curve that has only one more point to gain.",
+        f"Mean score of {numbers.LARGE} on six tasks, 60 to 75%, against tokens from 15 billion to 12 trillion (log"
+        " scale): five published points; a straight line through them; a dashed curve that is"
+        f" {eq.score(power.lowest, pretrain_tokens=power.points.tokens[-1]):.1%} at the last point and approaches"
+        f" {power.limit.low:.0%}; and a band of all saturating powers that the points allow at"
+        f" {percent(simulation.LEVEL)}.",
     )
 
 
@@ -273,52 +244,26 @@ SIZES = {"2.8B": ("first", "o"), "4.2B": ("second", "s"), "8.7B": ("third", "^")
 
 
 def repeats() -> Drawing:
-    """What epochs are worth by the law, with its limit; and the loss of published runs above one epoch's, with the
-    law's.
-    """
-    fig, (above, below) = drawing.axes(5.0, 6.2, rows=2, sharex=True)
-    limit = _draw_worth(above)
-    phrases = [_published(below, run) for run in SIZES]
-    below.set(xscale="log", yscale="log", xlim=(1, 100), ylim=(4e-4, 1.5))
-    below.set(xlabel="epochs (log scale)", ylabel="loss above one epoch's\n(nats, log)")
-    below.set_xticks([1, 2, 4, 7, 14, 44, 100], ["1", "2", "4", "7", "14", "44", "100"])
-    below.set_yticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
-    for at in (above, below):
-        at.minorticks_off()
-    note(below, 0.03, 0.93, "published runs; lines: the law")
+    """The loss of published runs above one epoch's, with the law's."""
+    fig, axes = drawing.axes(5.0, 3.4)
+    phrases = [_published(axes, run) for run in SIZES]
+    axes.set(xscale="log", yscale="log", xlim=(1, 60), ylim=(4e-4, 1.5))
+    axes.set(xlabel="epochs (log scale)", ylabel="loss above one epoch's\n(nats, log)")
+    axes.set_xticks([1, 2, 4, 7, 14, 44], ["1", "2", "4", "7", "14", "44"])
+    axes.set_yticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
+    axes.minorticks_off()
+    note(axes, 0.03, 0.93, "published runs; lines: the law")
     for n, (run, (colour, marker)) in enumerate(SIZES.items()):
-        below.plot(0.05, 0.83 - 0.1 * n, marker, color=COLOURS[colour], ms=6, transform=below.transAxes)
-        note(below, 0.08, 0.83 - 0.1 * n, f"{run[:-1]} billion", colour)
+        axes.plot(0.05, 0.83 - 0.1 * n, marker, color=COLOURS[colour], ms=6, transform=axes.transAxes)
+        note(axes, 0.08, 0.83 - 0.1 * n, f"{run[:-1]} billion", colour)
     return done(
         fig,
         "fig-repeats",
-        "A few readings are worth nearly as much as fresh text. Many lose most of their worth, and beyond five epochs"
-        " real runs do worse than the law.",
-        "Above, worth of data against epochs from 1 to 100, both on log scales, in readings of fresh text: it leaves"
-        f" the line of fresh text after some four epochs and nears {significant(limit, 3)}. Below, loss above that of"
-        " one epoch, 0.0004 to 1.5 nats (log), of published runs and by the law shifted to agree at one:"
-        f" {'; '.join(phrases)}. Up to five epochs law and runs agree within their scatter; beyond, the runs lose more"
-        " than the law says.",
+        "Up to about five epochs the law agrees with real runs. Beyond, they do worse than it says.",
+        "Loss above that of one epoch, 0.0004 to 1.5 nats, against epochs from 1 to 44, both on log scales, of"
+        f" published runs and by the law shifted to agree at one: {'; '.join(phrases)}. Up to five epochs law and runs"
+        " agree within their scatter; beyond, the runs lose more than the law says.",
     )
-
-
-def _draw_worth(axes) -> float:
-    """What epochs are worth by the law, beside fresh text; the limit that they near."""
-    epochs, worth = np.geomspace(1, 100, 200), eq.data_worth.bind(unique_tokens=1, reuse=numbers.reuse())
-    limit = eq.worth_limit(unique_tokens=1, reuse=numbers.reuse())
-    axes.plot(epochs, epochs, color=COLOURS["muted"], lw=1.5, ls="--")
-    axes.plot(epochs, worth(pretrain_tokens=epochs), color=COLOURS["first"], lw=2.6)
-    axes.axhline(limit, color=COLOURS["bound"], ls=":", lw=1.5)
-    axes.text(1.15, 1.08 * limit, f"never more than {significant(limit, 3)}", va="bottom")
-    axes.text(6.5, 9.0, "fresh text", color=COLOURS["muted"], ha="right")
-    for n, place in ((4, (0.62, 0.2)), (16, (0.82, 0.42))):
-        value = worth(pretrain_tokens=n)
-        axes.plot(n, value, "o", color=COLOURS["first"], ms=7, zorder=4)
-        said = f"{n} epochs: {significant(value, 2)},\n{percent(value / n)} of fresh"
-        point(axes, (n, value), said, place, "first")
-    axes.set(xscale="log", yscale="log", ylim=(1, 40), ylabel="worth in readings\nof fresh text (log)")
-    axes.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
-    return limit
 
 
 def _published(axes, run: str) -> str:
@@ -385,59 +330,3 @@ def _draw_shares(axes, tried: simulation.Tried) -> None:
         axes.plot(passes, share, color=COLOURS[colour], lw=2)
         end = passes[-1], share[-1]
         beside(axes, f"{name}: {significant(reuse, digits)}", end, (0, up), colour, ha="right")
-
-
-# --- filtered data ----------------------------------------------------------------------------------------------------
-
-TENTH = 2.0  # the assumed worth of a token of the pool's best tenth, over an average one
-
-
-def _read(times: float) -> str:
-    return "a tenth of the pool" if times == 0.1 else "the whole pool" if times == 1 else f"{times:g} pools"
-
-
-def _share_axis(axes) -> None:
-    """A log axis of kept shares, strict filters at the left."""
-    axes.set(xscale="log", xlim=(0.001, 1), xlabel="share of the pool that is kept (log scale)")
-    axes.set_xticks([0.001, 0.01, 0.1, 1], ["0.1%", "1%", "10%", "all"])
-    axes.minorticks_off()
-
-
-def quality_needed() -> Drawing:
-    """How much better a kept token must be than an average one, against the kept share, for lengths of training."""
-    fig, axes = drawing.axes(5.0, 4.0)
-    share, reuse = np.geomspace(0.001, 1, 400), numbers.reuse()
-    [german] = measurement("filtering_kept").records(kept="LLäMmlein")
-    ours = numbers.run(numbers.LARGE)["tokens"] / german["pool_tokens"]
-    kept = german["kept_tokens"] / german["pool_tokens"]
-    needed = lambda times, kept: eq.quality_even(pretrain_tokens=times, pool_tokens=1.0, kept_share=kept, reuse=reuse)
-    for times, colour in {0.1: "first", ours: "second", 10.0: "third"}.items():
-        axes.plot(share, needed(times, share), color=COLOURS[colour], lw=2.6)
-    axes.plot(share, 1 / share, color=COLOURS["muted"], ls="--", lw=1.5)
-    for at, text, place in ((kept, "LLäMmlein 1B:\n{:.2f}", 0.83), (kept / 10, "a tenth of its share:\n{:.1f}", 0.42)):
-        axes.plot(at, needed(ours, at), "o", color=COLOURS["second"], ms=8, zorder=4)
-        point(axes, (at, needed(ours, at)), text.format(needed(ours, at)), (place, 0.07), "second")
-    _share_axis(axes)
-    axes.set(yscale="log", ylim=(0.35, 200), ylabel="worth needed of a kept token,\nin average ones (log)")
-    axes.set_yticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
-    axes.minorticks_off()
-    axes.set_title("number at a line: tokens of training ÷ pool's", loc="left")
-    axes.text(0.0013, needed(0.1, 0.0013) * 0.55, "0.1", color=COLOURS["first"], va="top")
-    axes.text(0.0075, needed(ours, 0.0075) * 0.75, f"{ours:.1f}", color=COLOURS["second"], ha="right", va="top")
-    axes.text(0.02, needed(10, 0.02) * 0.7, "10", color=COLOURS["third"], ha="right", va="top")
-    axes.text(0.011, 120, "endless: 1 over the share", color=COLOURS["muted"], ha="left", va="center")
-    phrases = (
-        f"for {ours:.2f} times the pool, as LLäMmlein 1B, {needed(ours, kept):.2f} at its share of {percent(kept)},"
-        f" {needed(ours, 0.1):.2f} at a tenth of the pool, {needed(ours, kept / 10):.2f} at a tenth of its share,"
-        f" {percent(kept / 10, 1)}"
-    )
-    return done(
-        fig,
-        "fig-quality-needed",
-        "The longer the training and the stricter the filter, the better kept tokens must be.",
-        "Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1%"
-        f" to all, both on log scales, for training over 0.1, {ours:.1f} and 10 times the pool's tokens: {phrases}; for"
-        f" a tenth of the pool {needed(0.1, 0.1):.0f} at 10% kept and {needed(0.1, 0.01):.2f} at 1%. Dashed: one over"
-        " the share, which endless training would need. The longer the training and the stricter the filter, the"
-        " better kept tokens must be.",
-    )

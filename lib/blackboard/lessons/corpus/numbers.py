@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from blackboard.catalogue import chip, measurement, model, scaling_law
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import simulation
@@ -10,14 +12,20 @@ from blackboard.units import factor, pretty, significant
 
 SMALL, LARGE = "LLäMmlein 120M", "LLäMmlein 1B"
 NETS = {SMALL: "llammlein-120m", LARGE: "llammlein-1b"}
+EXAMPLE = 1e12, 0.2e12  # tokens of a pool, and of a training on it
 FIT, OTHER_FIT = "Besiroglu", "Hoffmann, TeX source"
 
 
 def run(name: str) -> dict[str, float]:
-    """What the paper prints of a run, with its tokens counted from steps and the parameters of the architecture."""
+    """What the paper prints of a run, with its tokens counted from steps, the parameters of the architecture, and the
+    larger model's text as its filters left it, of which the paper's table gives only two digits.
+    """
     [row] = measurement("llammlein_training").records(model=name)
+    if name == LARGE:
+        [text] = measurement("filtering_kept").records(kept="LLäMmlein")
+        row = row | {"unique_tokens": text["kept_tokens"]}
     tokens = row["steps"] * eq.step_tokens(batch=row["batch"], context=row["context_tokens"])
-    return row | {"tokens": tokens, "n_active": model(NETS[name]).n_active, "epochs": tokens / row["unique_tokens"]}
+    return row | {"tokens": tokens, "n_active": model(NETS[name]).n_active}
 
 
 def fitted(fit: str = FIT) -> dict[str, float]:
@@ -44,76 +52,82 @@ def trillions(tokens: float, digits: int = 3) -> str:
     )
 
 
+def points(value: float, digits: int = 2) -> str:
+    """A share in points of a hundred."""
+    return significant(100 * value, digits)
+
+
 def runs() -> dict[str, str]:
-    """What the two runs were, by arithmetic."""
-    small, large = run(SMALL), run(LARGE)
-    over = lambda row: significant(
-        law.overtraining(pretrain_tokens=row["tokens"], prescribed=law.PRESCRIBED, n_active=row["n_active"]), 3
+    """What the larger run was, by arithmetic."""
+    row, peak = run(LARGE), chip("a100-80gb").flops("bf16")
+    size, time = {"n_active": row["n_active"]}, row["training_GPU_hours"] * factor("h")
+    work = law.pretrain_compute(size, pretrain_tokens=row["tokens"])
+    over = lambda of: significant(
+        law.overtraining(pretrain_tokens=of["tokens"], prescribed=law.PRESCRIBED, n_active=of["n_active"]), 3
     )
-    work = lambda row: law.pretrain_compute(n_active=row["n_active"], pretrain_tokens=row["tokens"])
-    time = lambda row: row["training_GPU_hours"] * factor("h")
-    peak = chip("a100-80gb").flops("bf16")
-    mfu = eq.mfu_reached(
-        n_active=large["n_active"], pretrain_tokens=large["tokens"], chip_flops=peak, chip_time=time(large)
-    )
-    rate = lambda row: pretty(work(row) / time(row), "FLOP/s", 2)
+    mfu = eq.mfu_reached(size, pretrain_tokens=row["tokens"], chip_flops=peak, chip_time=time)
     return {
-        "params_120": f"{small['n_active'] / 1e6:.1f} million",
-        "params_1b": f"{large['n_active'] / 1e9:.2f} billion",
-        "unique_120": trillions(small["unique_tokens"], 2),
-        "hours_120": f"{small['training_GPU_hours']:,}",
-        "rate_1b": rate(large),
+        "params_1b": f"{row['n_active'] / 1e9:.2f} billion",
+        "rate_1b": pretty(work / time, "FLOP/s", 2),
         "peak_a100": pretty(peak, "FLOP/s", 3),
-        "tokens_1b": trillions(large["pretraining_tokens"], 1),
-        "batch": f"{large['batch']:,}",
-        "context": f"{large['context_tokens']:,}",
-        "step_tokens": f"{eq.step_tokens(batch=large['batch'], context=large['context_tokens']):,.0f}",
-        "steps_120": f"{small['steps']:,}",
-        "tokens_120": trillions(small["tokens"]),
-        "steps_1b": f"{large['steps']:,}",
-        "tokens_1b_exact": trillions(large["tokens"], 4),
-        "over_120": over(small),
-        "over_1b": over(large),
-        "unique_1b": trillions(large["unique_tokens"], 2),
-        "epochs_1b": significant(large["epochs"], 2),
-        "epochs_120": significant(small["epochs"], 2),
-        "flop_1b": f"{significant(work(large) / 1e22, 3)}·10²² FLOP",
-        "flop_120": f"{significant(work(small) / 1e20, 2)}·10²⁰ FLOP",
-        "hours_1b": f"{large['training_GPU_hours']:,}",
+        "tokens_1b": trillions(row["pretraining_tokens"], 1),
+        "batch": f"{row['batch']:,}",
+        "context": f"{row['context_tokens']:,}",
+        "step_tokens": f"{eq.step_tokens(batch=row['batch'], context=row['context_tokens']):,.0f}",
+        "steps_1b": f"{row['steps']:,}",
+        "tokens_1b_exact": trillions(row["tokens"], 4),
+        "over_1b": over(row),
+        "over_120": over(run(SMALL)),
+        "unique_1b": trillions(row["unique_tokens"]),
+        "epochs_1b": significant(row["tokens"] / row["unique_tokens"], 2),
+        "flop_1b": f"{significant(work / 1e22, 3)}·10²² FLOP",
+        "hours_1b": f"{row['training_GPU_hours']:,}",
         "mfu_1b": f"{mfu:.0%}",
-        "rate_120": rate(small),
     }
 
 
-def gains(fit: str) -> tuple[float, float]:
+def at_end(fit: str, id: str = NETS[LARGE]) -> dict[str, float]:
+    """A fit's constants with the size of a model and the tokens that it was trained on."""
+    return fitted(fit) | {"n_active": model(id).n_active, "pretrain_tokens": model(id).training_tokens}
+
+
+def gains(fit: str) -> tuple[float, float, float]:
     """By a fit of the loss law, for the larger run: how many times as much a percent more parameters does as a percent
-    more tokens, and what the tokens after about the first trillion took off the loss.
+    more tokens; what the tokens after the third checkpoint took off the loss; and those after the first.
     """
-    row, early = run(LARGE), simulation.checkpoints(LARGE).tokens[2]
-    at = fitted(fit) | {"n_active": row["n_active"], "pretrain_tokens": row["tokens"]}
-    return 1 / eq.tokens_worth(at), eq.loss_left(at | {"pretrain_tokens": early}) - eq.loss_left(at)
+    first, _, third, *_ = simulation.checkpoints(LARGE).tokens
+    at = at_end(fit)
+    fell = lambda since: eq.loss_left(at, pretrain_tokens=since) - eq.loss_left(at)
+    return 1 / eq.tokens_worth(at), fell(third), fell(first)
 
 
 def parts() -> dict[str, str]:
     """What the loss law says of them."""
-    known, (times, bought), (times_low, bought_high) = fitted(), gains(FIT), gains(OTHER_FIT)
-    at = lambda row: known | {"n_active": row["n_active"], "pretrain_tokens": row["tokens"]}
-    large = at(run(LARGE))
-    budget = law.pretrain_compute(n_active=large["n_active"], pretrain_tokens=large["pretrain_tokens"])
+    known, (times, bought, fell), (times_low, bought_high, fell_high) = fitted(), gains(FIT), gains(OTHER_FIT)
+    first, *_, last = simulation.checkpoints(LARGE).scores
+    large = at_end(FIT)
+    budget = law.pretrain_compute(large)
     size = law.best_size(known, compute_budget=budget)
     best = law.law_loss(
         known, n_active=size, pretrain_tokens=budget / law.pretrain_compute(n_active=size, pretrain_tokens=1)
     )
     from_size = law.law_loss(large) - known["loss_floor"] - eq.loss_left(large)
     return {
-        "worth_1b": significant(1 / times, 3),
+        "floor": f"{known['loss_floor']:g}",
+        "level_size": f"{known['loss_size']:,}",
+        "level_data": f"{known['loss_data']:,}",
+        "worth_gpt3": significant(eq.tokens_worth(at_end(FIT, "gpt-3-175b")), 2),
         "size_1b": significant(from_size, 3),
         "off_data": significant(10 * known["data_power"] * eq.loss_left(large), 3),  # a percent's, in thousandths
         "off_size": significant(10 * known["size_power"] * from_size, 3),
-        "size_power": significant(known["size_power"], 3),
-        "data_power": significant(known["data_power"], 3),
+        "size_power": f"{known['size_power']:g}",
+        "data_power": f"{known['data_power']:g}",
         "bought": significant(bought, 2),
         "bought_high": significant(bought_high, 2),
+        "gain_all": points(last - first),
+        "fell_all": significant(fell, 2),
+        "loss_gains": points((last - first) * bought / fell, 1),
+        "loss_gains_high": points((last - first) * bought_high / fell_high, 1),
         "worth_times": significant(times, 2),
         "worth_low": significant(times_low, 2),
         "left_1b": significant(eq.loss_left(large), 3),
@@ -126,11 +140,13 @@ def parts() -> dict[str, str]:
 def repeated() -> dict[str, str]:
     """What repeated tokens are worth."""
     large = run(LARGE)
+    epochs = (2, 4, 16, 100)
     return {
         "reuse": significant(reuse(), 3),
-        "worth_2": f"{worth(2, 1) / 2:.0%}",
         "worth_limit": significant(eq.worth_limit(unique_tokens=1, reuse=reuse()), 3),
-        "worth_llammlein": f"{worth(large['tokens'], large['unique_tokens']) / large['tokens']:.1%}",
+        "worth_llammlein": f"{worth(large['tokens'], large['unique_tokens']) / large['tokens']:.0%}",
+        **{f"texts_{n}": significant(worth(n, 1), 3) for n in epochs},
+        **{f"share_{n}": f"{worth(n, 1) / n:.0%}" for n in epochs},
     }
 
 
@@ -149,16 +165,22 @@ def filtered() -> dict[str, str]:
         row["text"]: row for row in measurement("filtering_gains").records(benchmark="MMLU", pretraining_tokens=350e9)
     }
     power = simulation.power_of(2)
-    best = simulation.best_share(1e12, 1e12, reuse(), power).epochs
+    best = simulation.best_share(EXAMPLE[1], EXAMPLE[0], reuse(), power).epochs
     gain = lambda epochs: eq.filtered_worth(
         pretrain_tokens=1e12, pool_tokens=1e12, kept_share=1 / epochs, reuse=reuse(), quality_power=power
     )
+    pool, tokens = EXAMPLE
     return {
-        "best_epochs": significant(best, 2),
+        "best_epochs": significant(best, 3),
+        "quality_power": significant(power, 3),
+        "pool": trillions(pool, 1),
+        "budget": trillions(tokens, 1),
+        "keep_best": trillions(tokens / best, 2),
+        "share_best": f"{tokens / best / pool:.1%}",
+        "keep_five": trillions(tokens / 5, 2),
         "five_costs": f"{1 - gain(5) / gain(best):.0%}",
         "halved_gains": f"{2**power - 1:.0%}",
         "kept_edu": f"{share(edu):.0%}",
-        "kept_dclm": f"{share(rows['DCLM-Baseline']):.1%}",
         "pool_de": trillions(german["pool_tokens"], 2),
         "kept_de": trillions(german["kept_tokens"], 3),
         "quality_llammlein": needed(share(german)),
@@ -170,50 +192,56 @@ def filtered() -> dict[str, str]:
     }
 
 
-def points(value: float, digits: int = 2) -> str:
-    """A share in points of a hundred."""
-    return significant(100 * value, digits)
+SEEDS = 3  # runs of each checkpoint, in the page's example
 
 
 def plateaus() -> dict[str, str]:
-    """What the published points leave open, and what could be seen."""
-    power, line = simulation.fit(LARGE), {name: simulation.fit(name, form="line") for name in (SMALL, LARGE)}
-    tasks = [simulation.fit(name, task) for name in (SMALL, LARGE) for task in simulation.tasks(name)]
-    clear = [found for found in tasks if not found.allows(0)]
-    gain = {name: found.gain(simulation.checkpoints(name).tokens[-1]).best for name, found in line.items()}
-    needed = lambda name: simulation.quantile(simulation.LEVEL, 1, len(line[name].s) - line[name].constants) ** 0.5
-    saturated = {name: measurement("llammlein_saturated").records(model=name) for name in (SMALL, LARGE)}
-    at = {name: min(row["steps"] for row in rows) for name, rows in saturated.items()}
+    """What the larger model's scores leave open, and which gains they could show."""
+    power, line, (tokens, scores) = (
+        simulation.fit(LARGE),
+        simulation.fit(LARGE, form="line"),
+        simulation.checkpoints(LARGE),
+    )
+    early = min(row["steps"] for row in measurement("llammlein_saturated").records(model=LARGE))
+    gain, after = line.gain(tokens[-1]).best, scores[-1] - scores[2]
+    doublings = [math.log2(b / a) for a, b in zip(tokens, tokens[1:])]
+    rises = [(b - a) / times for a, b, times in zip(scores, scores[1:], doublings)]
     return {
-        "sat_1b": f"{at[LARGE]:,}",
-        "sat_1b_share": f"{at[LARGE] / run(LARGE)['steps']:.0%}",
-        "curves": f"{len(tasks)}",
-        "clear_chance": significant((1 - simulation.LEVEL) * len(tasks), 1),
-        "clear": f"{len(clear)}",
+        "sat_1b": f"{early:,}",
+        "sat_1b_share": f"{early / run(LARGE)['steps']:.0%}",
+        "tokens_early": trillions(tokens[2]),
+        "tokens_rest": trillions(tokens[-1] - tokens[2]),
+        "rest_share": f"{1 - tokens[2] / tokens[-1]:.0%}",
+        "last_share": f"{1 - tokens[3] / tokens[-1]:.0%}",
+        **{f"read_{n}": trillions(count) for n, count in enumerate(tokens)},
+        **{f"score_{n}": f"{score:.1%}" for n, score in enumerate(scores)},
+        **{f"rise_{n}": f"{100 * rise:.2f}" for n, rise in enumerate(rises, 1)},
         "limit_low_1b": f"{power.limit.low:.0%}",
-        "next_1b": points(gain[LARGE], 3),
-        "next_120": points(gain[SMALL], 3),
-        "change_1b": points(line[LARGE].change_error, 3),
-        "change_120": points(line[SMALL].change_error, 3),
-        "errors_1b": significant(gain[LARGE] / line[LARGE].change_error, 2),
-        "errors_120": significant(gain[SMALL] / line[SMALL].change_error, 2),
-        "needed_1b": significant(needed(LARGE), 2),
-        "needed_120": significant(needed(SMALL), 2),
+        "left_low": points(power.limit.low - eq.score(power.lowest, pretrain_tokens=tokens[-1])),
+        "after_gain": points(after),
+        "after_points": points(after, 3),
+        "after_errors": significant(after / line.change_error, 2),
+        "next_1b": points(gain, 3),
+        "next_errors": significant(gain / line.change_error, 2),
+        "scatter": points(line.residual, 3),
+        "change_1b": points(line.change_error, 3),
+        "needed_1b": significant(simulation.quantile(simulation.LEVEL, 1, len(scores) - line.constants) ** 0.5, 2),
+        "seeds_find": f"{simulation.seen(gain, line.residual, SEEDS):.0%}",
     }
 
 
 def noise() -> dict[str, str]:
-    """How far scores scatter, and how often a gain would be seen in spite of that."""
-    spread, changes, _ = simulation.spreads(SMALL, 3, -1)
-    [before, after] = (row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29"))
+    """How often the paper's test, and a paired one, would see the gain of the larger model's last tokens."""
+    spread, changes, gain = simulation.spreads(LARGE, 2, -1)
+    low, high = simulation.deviation_range(changes, len(simulation.tasks(LARGE)))
+    paired = lambda deviation: f"{simulation.seen(gain, deviation, paired=True):.0%}"
     return {
-        "score_early": f"{simulation.checkpoints(LARGE).scores[2]:.1%}",
-        "score_last": f"{simulation.checkpoints(LARGE).scores[-1]:.1%}",
         "spread": points(spread),
         "spread_changes": points(changes),
-        "seen_gain": points(after - before, 1),
-        "seen": f"{simulation.seen(after - before, spread, paired=False):.0%}",
-        "seen_paired": f"{simulation.seen(after - before, changes, paired=True):.0%}",
+        "changes_low": points(low),
+        "changes_high": points(high),
+        "seen_most": paired(low),
+        "seen_least": paired(high),
     }
 
 
@@ -226,8 +254,6 @@ def measured() -> dict[str, str]:
     span = {name: max(r.most - r.least for r in found if r.epochs < 10) for name, found in runs.items()}
     four = [min(found, key=lambda r: abs(r.epochs - 4)).loss - found[0].loss for found in runs.values()]
     tried = simulation.repetition()
-    said = [row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29")]
-    [fitted] = measurement("repeated_data_fits").records(form="both, exponential")
     return {
         "law_off_5": significant(max(off(1, 5.2)), 2),
         "law_off_44": f"{significant(min(off(40, 50)), 2)} to {significant(max(off(40, 50)), 2)}",
@@ -237,11 +263,7 @@ def measured() -> dict[str, str]:
         "own_3": f"{tried.worth(3)[0]:.0%}",
         "own_best": f"{tried.best}",
         "own_reuse": significant(tried.reuse, 2),
-        "slip_before": f"{said[0]:g}",
-        "slip_after": f"{said[1]:g}",
-        "slip_steps": f"{run(SMALL)['steps'] - measurement('llammlein_saturated').records(model=SMALL)[0]['steps']:,}",
         "own_10": f"{tried.worth(10)[0]:.0%}",
-        "law_unexplained": f"{1 - fitted['r_squared']:.0%}",
     }
 
 

@@ -280,7 +280,7 @@ FITTED = {"fit": "", "law_text": "", "net_name": ""}
 LONG = ("llammlein-1b", "llammlein-120m", "llama-3.1-8b", "qwen3-8b")  # trained far past the rule
 LONGER = (*LONG, "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-14b", "qwen3-32b", "gemma-3-27b", "llammlein-7b", "llama-2-7b", "qwen2.5-72b", "llama-3.1-70b")
 MADE_UP = ((1e9, 5e12), (1e9, 1e13), (2e9, 5e12), (2e9, 1e13), (3e9, 5e12), (3e9, 1e13), (3e9, 2e13), (5e9, 1e13), (5e9, 2e13), (7e9, 15e12))
-SHOWN = ("llammlein-1b", "llama-3.1-70b", "llama-3.1-405b", "gpt-3-175b")  # whose ratios the lesson prints
+SHOWN = ("llammlein-1b", "gpt-3-175b")  # whose ratios the lesson prints
 OTHERS = ("llama-2-70b", "pythia-12b", "llama-3.1-405b", "palm-8b", "palm-62b", "palm-540b", "gpt-3-175b", "bloom-176b")
 
 
@@ -498,13 +498,13 @@ three_points = Choice(
     "Two factors of ten",
     level="medium",
     objective=PLATEAU,
-    statement="LLäMmlein 1B scores {first}, {second} and {third}, the mean of six tasks, after 10,000, 100,000 and 1,000,000 steps. A score that approaches a limit as a power of the tokens gains less with every factor of ten than with the one before. What do these three points say about a limit?",
+    statement="LLäMmlein 1B scores {first}, {second} and {third}, the mean of six tasks, after 10,000, 100,000 and 1,000,000 steps, and {last} after the last one, 1,430,512. A score that approaches a limit as a power of the tokens gains less with every factor of ten than with the one before. What do the first three points say about a limit?",
     derived=means,
     units=dict.fromkeys(("first", "second", "third", "last"), ""),
     independent_check=lambda v: shrinks(),
     options=[
         wrong("it is close: the third point took ten times as many steps as the second", "A score that rises by the same amount with every factor of ten also takes ten times the steps for each. It has no limit."),
-        right("nothing yet: the gain of the second factor of ten is no smaller than that of the first", "The last checkpoint, of nearly half as many steps again, scores {last}. That hints at a limit, and is one point."),
+        right("nothing yet: the gain of the second factor of ten is no smaller than that of the first", "The last checkpoint gains nothing on the third, and that hints at a limit. But it is one point, half a doubling later."),
         wrong("it can be worked out: three points fix the three constants of the curve", "Try: the curve asks that the second gain is smaller than the first. No positive power does that here."),
         wrong("there is none: the score goes on rising for ever", "A score cannot pass one. Points that show no limit do not show that there is none."),
     ],
@@ -698,7 +698,7 @@ questions = Quantity(
     level="hard",
     objective=PLATEAU,
     unit="1",
-    statement="The mean score of {name} rises from {before} to {after} between two checkpoints: the one after which its makers find no significant gain, and the last. Suppose that each of the two had answered n questions, drawn afresh for it, and that a score is the share of right answers. How large must n be for the rise to be two standard errors of the difference?",
+    statement="The mean score of {name} rises from {before} to {after} between two checkpoints: the one after which its makers find no significant gain, and the last. Take both scores as exact. Suppose that each of the two had answered n questions of its own, not the same ones, and that a score is the share of right answers. How large must n be for the rise to be two standard errors of the difference?",
     parameters={"of": COMPARED},
     derived=before_after,
     units=dict.fromkeys(("name", "before", "after"), ""),
@@ -711,7 +711,7 @@ questions = Quantity(
         4 * 0.5 / v.gain**2: "You took the noise of a score of one half, which is the most there can be. These scores have less.",
         4 * (v.s + v.t) / v.gain**2: "The chance of a wrong answer is missing: the variance of a question is s (1 − s).",
     },
-    explanation="A test that finds nothing with fewer says little. With the same questions for both the noise is smaller: only answers that change count.",
+    explanation="A test that finds nothing with fewer says little. With the same questions for both, as is usual, far fewer do: only answers that change count. And where the rise is small, the rounding of the printed scores alone moves n by up to half.",
     hints=(
         "A score s on n questions has the variance s (1 − s) / n. Variances of two scores add up.",
         "rise = 2 × the root of ((s (1 − s) + t (1 − t)) / n). Solve for n.",
@@ -1170,16 +1170,16 @@ gains = Choice(
     "How far a gain reaches",
     level="medium",
     objective=FILTER,
-    statement=f"Trained on {TRAINED / 1000000000.0:.0f} billion tokens, a model of {GAINS['FineWeb']['n_total'] / 1000000000.0:.2f} billion parameters scores {GAINS['FineWeb-Edu']['score']:.0%} on MMLU with FineWeb-Edu and {GAINS['FineWeb']['score']:.0%} with FineWeb (numbers read in copies of the paper). FineWeb-Edu keeps {EDU['unique_tokens'] / TRILLION:g} of FineWeb's {EDU['pool_tokens'] / TRILLION:g} trillion tokens. What follows for a model that is trained on 30 trillion?",
+    statement=f"Trained on {TRAINED / 1000000000.0:.0f} billion tokens, a model of {GAINS['FineWeb']['n_total'] / 1000000000.0:.2f} billion parameters scores {GAINS['FineWeb-Edu']['score']:.0%} on MMLU with FineWeb-Edu and {GAINS['FineWeb']['score']:.0%} with FineWeb (numbers read in copies of the paper). FineWeb-Edu keeps {EDU['unique_tokens'] / TRILLION:g} of FineWeb's {EDU['pool_tokens'] / TRILLION:g} trillion tokens. What follows for a model that is trained on 30 trillion, by the lesson's law of repetition?",
     independent_check=lambda v: "c" if AT(TRAINED) == 1 and AT(3e13) > 1.5 else "a",
     options=[
-        wrong("that it gains as many points: the text is the same", "The text is the same, but the long run reads it over and over. What it is worth then is another matter."),
-        wrong("that it loses: a filter always loses in the long run", "Not always: it depends on how much better the kept tokens are. This experiment does not say it for a long run."),
+        wrong("it gains as many points, because the text is the same", "The text is the same, but the long run reads it over and over. What it is worth then is another matter."),
+        wrong("it loses, because text that is read so often teaches nothing new", "That depends on how much better the kept tokens are, and this experiment does not say it for a long run. If training never ended, every filter would lose in the end."),
         right(
-            f"little: the short run read {TRAINED / EDU['unique_tokens']:.0%} of what is kept once, the long one would read all of it {30000000000000.0 / EDU['unique_tokens']:.0f} times",
-            "In the short run any text that is better pays. In the long one it has to be better by so much as repetition takes away.",
+            f"it gains only if a kept token teaches over {significant(AT(3e13), 2)} times as much as an average one",
+            f"The short run read {TRAINED / EDU['unique_tokens']:.0%} of what is kept once, so any better text pays. The long one would read all of it {30000000000000.0 / EDU['unique_tokens']:.0f} times.",
         ),
-        wrong("that it gains more, because it reads good text for longer", "Good text that has been read many times teaches little more. How often would it be read?"),
+        wrong("it gains more, because it reads the good text for longer", "Good text that has been read many times teaches little more. How often would it be read?"),
     ],
     hints=("In which of the two runs does a token repeat?",),
     solution=(

@@ -61,19 +61,15 @@ class Range(NamedTuple):
         return f"{self.best:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
-BENDS = {
-    "power": (0.0, 6.0, 601),
-    "exponential": (0.0, 30.0, 1501),
-    "line": (0.0, 0.0, 1),
-}  # least, most, and how many are tried
+BENDS = {"power": (0.0, 6.0, 601), "line": (0.0, 0.0, 1)}  # least, most, and how many are tried
 
 
 class Fit:
     """Curves s = a + b c(D) through a model's scores, where c bends more or less and b is not negative.
 
-    power: c = (1 - u^-bend)/bend with u = D/SCALE; bend 0 is the straight line in ln D, which has no limit.
-    exponential: c = (1 - exp(-bend u))/bend. line: bend 0 alone. For each bend the best a and b follow by least
-    squares; the points allow what leaves a sum of squares below the F bound for one constant.
+    power: c = (1 - u^-bend)/bend with u = D/SCALE; bend 0 is the straight line in ln D, which has no limit. line: bend
+    0 alone. For each bend the best a and b follow by least squares; the points allow what leaves a sum of squares
+    below the F bound for one constant.
     """
 
     def __init__(self, points: Points, form: str = "power", level: float = LEVEL):
@@ -99,8 +95,6 @@ class Fit:
 
         u, bends = np.atleast_1d(np.asarray(u, float))[None, :], np.atleast_1d(bends)[:, None]
         some = np.where(bends > 0, bends, 1.0)
-        if self.form == "exponential":
-            return np.where(bends > 0, -np.expm1(-some * u) / some, u + 0 * bends)
         return np.where(bends > 0, -np.expm1(-some * np.log(u)) / some, np.log(u) + 0 * bends)
 
     def _regress(self) -> None:
@@ -141,12 +135,6 @@ class Fit:
         left = len(self.s) - self.constants
         return self.least * (1 + quantile(self.level, 1, left) / left)
 
-    @property
-    def aicc(self) -> float:
-        """Akaike's criterion with the correction for few points; infinite where the points are too few for it."""
-        n, k = len(self.s), self.constants + 1  # the noise is a constant too
-        return math.inf if n <= k + 1 else n * math.log(self.least / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
-
     def allows(self, bend: float) -> bool:
         """Whether the points allow a curve of this bend; of 0: whether they allow that there is no limit."""
         import numpy as np
@@ -175,6 +163,17 @@ class Fit:
         found = self._ranged(0, after - before)
         return found._replace(low=max(0.0, found.low))
 
+    def _curves_to(self, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the curves with each limit (rows) and bend (columns): their bends, best gaps and sums of squares."""
+        import numpy as np
+
+        bends = self.bends[self.bends > 0]
+        left = np.exp(-bends[:, None] * np.log(self.u))  # of the gap
+        along, power = limits[:, None] * left.sum(axis=1) - left @ self.s, (left**2).sum(axis=1)
+        gap = np.maximum(0, along / power)
+        above = ((limits[:, None] - self.s) ** 2).sum(axis=1)
+        return bends, gap, above[:, None] + gap * (gap * power - 2 * along)  # multiplied out: no array of points
+
     @cached_property
     def limit(self) -> Range:
         """The score that the curves near; 1 where nothing below the most that a score can be is ruled out."""
@@ -182,21 +181,30 @@ class Fit:
 
         limits = np.linspace(0, 1, 2001)
         limits = limits[limits > self.s.mean()]
-        bends = self.bends[self.bends > 0]
-        if not len(bends):
+        if self.form == "line":
             return Range(1.0, 1.0, 1.0)
-        left = np.exp(-bends[:, None] * (self.u if self.form == "exponential" else np.log(self.u)))  # of the gap
-        along, power = limits[:, None] * left.sum(axis=1) - left @ self.s, (left**2).sum(axis=1)
-        gap = np.maximum(0, along / power)
-        above = ((limits[:, None] - self.s) ** 2).sum(axis=1)
-        squares = above + (gap * (gap * power - 2 * along)).min(axis=1)  # the square multiplied out: no array of points
-        allowed = limits[squares <= self.bound]
+        *_, squares = self._curves_to(limits)
+        allowed = limits[squares.min(axis=1) <= self.bound]
         best = (
             self.mean_s - self.slopes[self.at] * self.mean_c[self.at] + self.slopes[self.at] / self.bend
             if self.bend
             else 1.0
         )
         return Range(float(allowed[0]), float(min(1.0, best)), 1.0 if self.allows(0) else float(allowed[-1]))
+
+    @property
+    def lowest(self) -> dict[str, float]:
+        """Constants for `corpus.score` of the curve with the lowest limit that the points allow."""
+        import numpy as np
+
+        bends, [gaps], [squares] = self._curves_to(np.array([self.limit.low]))
+        at = squares.argmin()
+        return {
+            "score_limit": self.limit.low,
+            "score_gap": float(gaps[at]),
+            "score_power": float(bends[at]),
+            "token_scale": SCALE,
+        }
 
     @property
     def known(self) -> dict[str, float]:
@@ -250,7 +258,7 @@ def spreads(model: str, first: int, last: int) -> Spreads:
 
 
 def seen(gain: float, spread: float, count: int = 29, paired: bool = False, level: float = LEVEL) -> float:
-    """The chance that an analysis of variance over so many tasks finds a gain between two checkpoints.
+    """The chance that an analysis of variance over so many tasks, or runs, finds a gain between two checkpoints.
 
     Not paired, it sees two groups of scores, and `spread` is the standard deviation of a group. Paired, it compares
     task by task, and `spread` is that of the changes.
@@ -261,6 +269,15 @@ def seen(gain: float, spread: float, count: int = 29, paired: bool = False, leve
         (count - 1, count * (gain / spread) ** 2) if paired else (2 * count - 2, count / 2 * (gain / spread) ** 2)
     )
     return 1 - float(ncfdtr(1, under, far, quantile(level, 1, under)))
+
+
+def deviation_range(deviation: float, count: int, level: float = LEVEL) -> tuple[float, float]:
+    """From where to where a normal variable's standard deviation may be, by that of so many values."""
+    from scipy.special import chdtri
+
+    tail = (1 - level) / 2
+    low, high = (deviation * math.sqrt((count - 1) / chdtri(count - 1, chance)) for chance in (tail, 1 - tail))
+    return low, high
 
 
 # --- repeated data ----------------------------------------------------------------------------------------------------
