@@ -176,7 +176,7 @@ def token_times() -> Drawing:
         what, colour = ("attention", "compute") if "compute" in name else ("KV cache", "kv")
         axes.barh(-row, weights, 0.36, color=COLOURS["weights"])
         axes.barh(-row, back, 0.36, left=weights, color=COLOURS[colour])
-        text = f"{name}: weights {_micro(weights)}, {what} {_micro(back)}"
+        text = f"{name.replace(':', ',')}: weights {_micro(weights)}, {what} {_micro(back)}"
         axes.text(0, 0.37 - row, text, color=COLOURS["bound"], va="center")
         beside(axes, f"{_micro(weights + back)} µs", (weights + back, -row), (5, 0), colour, va="center")
     axes.set(xlim=(0, 2600), ylim=(-len(rows) + 0.5, 0.65))
