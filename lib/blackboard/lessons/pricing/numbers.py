@@ -436,6 +436,8 @@ def output_times() -> dict[str, str]:
         "lat_flop": f"{each / 1e6:.1f} million",
         "lat_more": significant(each / attend_flop()["prefill"], 2),
         "expand": us(expanded()),
+        "expand_sum": f"2 × {group.layers} × {group.heads} × {group.kv_rank} × {group.nope_dim + group.v_dim} ×"
+        f" {CALL['cached_read']:,} ÷ {CALL['input']:,} FLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "t_latent": us(each * PROMPT / gpu.flops("bf16")),
         "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "t_compute": us(compute),
