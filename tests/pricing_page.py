@@ -3,7 +3,6 @@
 from chart_checks import ChartCheck
 
 from blackboard.lessons.pricing import equations as pricing
-from blackboard.lessons.pricing.charts import DECODE
 
 QUOTED = {
     "61": "layers of DeepSeek-V3",
@@ -15,6 +14,9 @@ QUOTED = {
     "200,000": "tokens at which the list steps, and the lecture's, 1:33:03",
     "100": "active parameters in billions, 1:38:22",
     "300": "multiply-adds per byte, 1:38:22",
+    "199,000": "tokens of a context just before the step, an example",
+    "20,000": "tokens of a context, an example",
+    "10,000": "sequences of the largest batch, an example",
     "8": "KV heads, 1:40:08",
     "2": "a name of DeepSeek-V3.2",
     "1,000": "tokens of the answer of the example call",
@@ -25,17 +27,6 @@ QUOTED = {
 }
 
 CHARTS = {
-    "card_chart": ChartCheck(
-        "1",
-        "context",
-        {"cost": DECODE, "memory": pricing.memory_ratio_of},
-        (
-            {"kv_bytes_per_token_exponent": 4.822},
-            {"fill_exponent": -2},
-            {"system": "h200-8", "precision": "bf16"},
-            {"step_context_exponent": 4.001, "step_ratio": 3},
-        ),
-    ),
     "hold_chart": ChartCheck(
         "USD/megatoken",
         "hold_time",
@@ -43,8 +34,7 @@ CHARTS = {
         (
             {"kv_bytes_per_token_exponent": 2.947},
             {"year": "2025"},
-            {"n_active_exponent": 12.075, "rent_per_hour": 12},
-            {"faster_exponent": -3, "years": 1},
+            {"rent_per_hour": 12},
         ),
     ),
 }

@@ -561,13 +561,10 @@ def test_what_the_ledger_finds_wasted_the_paging_lesson_finds_unused(id, part, n
     assert f"{1 - row(id).parts[part].found:.{len(used.partition('.')[2].rstrip('%'))}%}" == used
 
 
-def test_what_sparse_attention_holds_is_what_the_pricing_lesson_says():
+def test_what_sparse_attention_holds_is_what_its_layout_says():
     """656 bytes of entry and 132 of key, held for every token; read are all keys, and 2,048 entries."""
-    from blackboard.lessons.pricing import numbers
-
     held = [(656 + 132) / (132 + 656 * 2048 / context) for context in (131_072, 1e6)]
     assert [f"{ratio:.1f}" for ratio in held] == ["5.5", "5.9"]
-    assert [numbers.all()[name] for name in ("held_times", "held_million")] == ["5.5", "5.9"]
     assert "holds 5.5 times the KV that it reads, at a million 5.9 times" in row("P1").because
 
 

@@ -35,9 +35,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     hold = lambda seconds: mtok * v3 / hbm * seconds
     far = 210_000
     decode = 2 * active / fp8 + far * look_decode / bf16
-    bill = {"input": 5_000 * 5e-6, "output": 1_000 * 25e-6, "cached_read": 205_000 * 0.5e-6, "write": 5_000 * 1.25e-6}
-    long = bill["input"] + bill["cached_read"] + bill["write"] + bill["output"] / 2
-    paid = sum(bill.values()) + long
+    along = {"1k": 1_000, "20k": 20_000, "199k": 199_000, "far": far}
+    load_time = lambda at: total / min(10_000, room(at)) / load + at * v3 / load
+    slow = lambda at: max(load_time(at), 2 * active / fp8 + at * look_decode / bf16)
+    lost = hold(120) * 72 * hbm / (72 * hbm - total) * total / room(far) / load / out(far)
+    bill = {"input": 5_000 * 10e-6, "output": 1_000 * 37.5e-6, "cached_read": 205_000 * 1e-6, "write": 5_000 * 2.5e-6}
+    paid = sum(bill.values())
     least = {
         "input": 5e-3 * mtok * new(far),
         "output": 1e-3 * mtok * out(far),
@@ -53,9 +56,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     hits = lambda write, share: f"{share * 0.1 + (1 - share) * write:.2f}"
     expected = {
         # the bill
-        **{f"a_{name}": f"${usd:.5f}" for name, usd in (bill | {"long": long}).items()},
+        **{f"a_{name}": f"${usd:.4f}" for name, usd in bill.items()},
         "bill_paid": f"${paid:.3f}",
-        "bill_later": f"${paid - long:.3f}",
+        "bill_later": f"${(paid - bill['output']) / 2 + 0.025:.3f}",
+        "bill_below": f"${(195_000 * 0.5 + 5_000 * 6.25 + 1_000 * 25) / 1e6:.3f}",
         "bill_fresh": f"${210_000 * 10e-6 + 1_000 * 37.5e-6:.2f}",
         "bill_times": f"{(210_000 * 10 + 1_000 * 37.5) / 1e6 / paid:.1f}",
         "bill_sum": "(205,000 × $1 + 5,000 × $12.50 + 1,000 × $37.50) ÷ 1,000,000",
@@ -66,16 +70,13 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         **{f"x_{name}": sig(bill[name] / usd) for name, usd in least.items()},
         "x_least": sig(min(bill[name] / usd for name, usd in least.items())),
         "x_most": sig(max(bill[name] / usd for name, usd in least.items())),
-        "x_paid_least": sig(
-            min(ask / one for ask, one in zip((10, 37.5, 1), (mtok * new(far), mtok * out(far), hold(120))))
-        ),
-        "x_paid_most": sig(
-            max(ask / one for ask, one in zip((10, 37.5, 1), (mtok * new(far), mtok * out(far), hold(120))))
-        ),
         "x_flat": sig(new(far) / new(1_000)),
-        "l_all": f"${sum(least.values()):.4f}",
+        "l_all": f"${sum(least.values()):.3f}",
         "x_all": sig(paid / sum(least.values())),
-        "x_short": sig(5 / again(active), 3),
+        **{f"input_{name}": f"${mtok * new(at):#.3g}" for name, at in along.items()},
+        **{f"input_x_{name}": sig((5 if at < 2e5 else 10) / mtok / new(at)) for name, at in along.items()},
+        **{f"output_{name}": f"${mtok * slow(at):#.3g}" for name, at in along.items()},
+        **{f"output_x_{name}": sig((25 if at < 2e5 else 37.5) / mtok / slow(at)) for name, at in along.items()},
         # input and output
         "gpu_second": f"{330 / HOUR:.3f} cents",
         "remat_cents": f"{100 * again(active):.1f} cents",
@@ -85,7 +86,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "t_in": f"{new(far) * 1e6:.0f} µs",
         "att_flop": f"{look / 1e6:.1f} million",
         "att_wide": f"{(192 + 128) // 2}",
-        "att_off": sig(1e6 * look / (2 * active)),
+        "att_off": f"{1e6 * look // (2 * active):.0f}",
+        "pass_least": sig(fp8 / load / 2 * total / active),
         "att_equal": f"{round(2 * active / look, -2):,.0f}",
         "in_floor": f"${mtok * new(far):.2f}",
         "out_batch": f"{room(far):.0f}",
@@ -93,21 +95,21 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "t_cache": f"{far * v3 / load * 1e6:,.0f} µs",
         "t_out": f"{out(far) * 1e6:,.0f} µs",
         "t_compute": f"{decode * 1e6:,.0f} µs",
-        "in_memory": f"{(total + far * v3) / 5_000 / load * 1e6:.1f} µs",
+        "in_weights": f"{total / 5_000 / load * 1e6:.1f} µs",
+        "in_cache": f"{far * v3 / 5_000 / load * 1e6:.1f} µs",
         "lat_flop": f"{look_decode / 1e6:.1f} million",
         "lat_more": f"{look_decode / look:.1f}",
         "t_latent": f"{far * look_decode / bf16 * 1e6:,.0f} µs",
-        "expand": f"{205_000 / 5_000 * 61 * 128 * (128 + 128) * 512 * 2 / bf16 / new(far):.0%}",
+        "expand": f"{205_000 / 5_000 * 61 * 128 * (128 + 128) * 512 * 2 / bf16 * 1e6:.1f} µs",
         "out_floor": f"${mtok * out(far):.2f}",
         "out_alone": f"${mtok * (total + far * v3) / load:.0f}",
         "out_in": f"{out(far) / new(far):.1f}",
         "out_in_compute": f"{decode / new(far):.1f}",
         "out_r": sig(out(far) / decode, 3),
         "out_mfu": f"{decode / out(far):.0%}",
-        "rise_in": f"{new(far) / new(50_000):.1f}",
-        "rise_out": f"{out(far) / out(50_000):.1f}",
         "mfu": "20%",
-        "ds_over": f"{own * (2.19 / 0.55 - 0.5) / 4989 - 1:.0%}",
+        "ds_sum": f"{own:,.0f} × ({2.19 / 0.55:.2f} − 0.5)",
+        "ds_context": f"{round(own * (2.19 / 0.55 - 0.5), -2):,.0f}",
         "same_least": "1.0",
         "same_most": "4.1",
         # where a cache is kept
@@ -115,8 +117,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "again_mid": f"${prompt(50_000):.3f}",
         "again_more": sig(prompt(205_000) / again(active), 3),
         "hbm_pause": f"${hold(120):.4f}",
-        "hit_twice": f"{5 / 205:.0%}",
-        "hold_tenth": f"{total / (9 * room(far)) / (total / room(far) + far * v3):.1%}",  # weights ÷ 9 more a sequence
+        "hold_real": f"${sig(lost)}",
+        "x_real": sig(1 / lost),
+        "room_weights": f"{total / (72 * hbm):.0%}",
         "hbm_5": f"${hold(300):.2f}",
         "hbm_1h": f"${hold(HOUR):.1f}",
         "t_hold": f"{v3 / hbm * 120 * 1e6:.0f} µs",
@@ -143,10 +146,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "share_1h": f"{1 - 0.9 / 1.9:.0%}",
         "at_half_5": hits(1.25, 0.5),
         "at_half_1h": hits(2, 0.5),
-        "misses_even": f"{1.15 / 1.9:.0%}",
-        "misses_saved": f"{0.75 / 1.9:.0%}",
+        "misses_even": f"{1.15 / 1.9:.1%}",
+        "misses_saved": "40%",  # 0.75 of 1.9, and no less
         "premium_5": "$1.25",
-        "per_minute": f"${0.50 / 2:.2f}",
+        "premium_1h": "$5",
+        "far_minute": f"${1 / 2:.2f}",
         "over_1h": f"{5 / hold(HOUR):.1f}",
         # the step
         "own_v3": f"{active / 312.5 / 200_000:.0f}",
@@ -162,10 +166,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "margin_ds": sig(0.27 / (1e6 * 2 * active / 1979e12 * 2 / HOUR)),
         "day_ratio": f"{562_027 / 87_072:.2f}",
         # sparse attention
-        "dense_read": f"{131_072 * 656 * 61 / 1e9:.2f} GB",
-        "sparse_read": f"{(131_072 * 132 + 2048 * 656) * 61 / 1e9:.2f} GB",
-        "held_times": f"{(656 + 132) / (132 + 656 * 2048 / 131_072):.1f}",
-        "held_million": f"{(656 + 132) / (132 + 656 * 2048 / 1e6):.1f}",
+        "dense_read": f"{far * 656 * 61 / 1e9:.2f} GB",
+        "sparse_read": f"{(far * 132 + 2048 * 656) * 61 / 1e9:.2f} GB",
+        "held_times": f"{(656 + 132) / 656:.1f}",
     }
     assert {name: told[name] for name in expected} == expected
 
@@ -190,6 +193,8 @@ def test_the_day_of_deepseek_costs_what_its_tokens_cost():
     assert [round(new / least), round(out / least_out)] == [4, 4]
     assert told["day_in_floor"] == f"${1e6 * least:.3f}" and told["day_out_floor"] == f"${1e6 * least_out:.3f}"
     assert told["day_in_real"] == f"${1e6 * new:.2f}" and told["day_out_real"] == f"${1e6 * out:.2f}"
+    half = rent * (weights + look / 2 / 989.5e12)
+    assert told["day_in_half"] == f"${1e6 * half:.3f}" and new / half < 5.05, "four to five floors"
     ratios = [least_out / least, out / new, 2.19 / 0.55]
     assert [told[f"day_ratio_{name}"] for name in ("floor", "real", "list")] == [f"{ratio:.1f}" for ratio in ratios]
 

@@ -227,7 +227,6 @@ LEADS = {
     "overtraining.lifetime_with_kv": (
         "A generated token pays for multiplying or for reading its KV, a token of a prompt for multiplying."
     ),
-    "pricing.kv_implied": "If a price steps up where loading the KV cache begins to take longer than compute,",
     "pricing.hbm_even": "In HBM, where rent cancels,",
     "pricing.tier_drain": "A tier of memory.",
     "reversibility.half_mixed": "After one round of a Feistel network,",

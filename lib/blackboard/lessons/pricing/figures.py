@@ -14,7 +14,7 @@ from blackboard import catalogue, units
 from blackboard.catalogue.prices import PriceCard
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, name_ends, point, thousands
+from blackboard.charts.drawing import Drawing, beside, done, name_ends, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing import equations as eq
@@ -156,127 +156,45 @@ def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str
     )
 
 
-# --- how large a KV cache is ------------------------------------------------------------------------------------------
-
-CACHES = (
-    "gpt-3-175b",
-    "llama-3.1-405b",
-    "glm-4.5",
-    "llama-3.1-70b",
-    "qwen3-235b-a22b",
-    "gemma-3-27b",
-    "deepseek-v3",
-    "llama-4-maverick",
-    "gpt-oss-120b",
-    "deepseek-v4-flash",
-)
-
-
-def _implied(n_active: float, precision: str = "fp8") -> float:
-    """Bytes of KV per token that the step implies on the running case's rack, for weights in a number format."""
-    rack = catalogue.system(RUNNING.system)
-    return eq.kv_implied(rack, precision=precision, n_active=n_active, step_context=numbers.STEP)
-
-
-def kv_sizes() -> Drawing:
-    """KV bytes per token of real models, beside what a step at 200,000 tokens implies for the lecture's model and for
-    their own.
-    """
-    fig, axes = drawing.axes(5.0, 4.8)
-    nets = sorted((catalogue.model(id) for id in CACHES), key=lambda net: -net.kv_bytes_per_token())
-    low, high = _implied(ACTIVE, "fp4"), _implied(ACTIVE, "bf16")
-    axes.fill_between([low, high], 0.4 - len(nets), 0.5, color=COLOURS["claimed"], alpha=0.3, lw=0)
-    for row, net in enumerate(nets):
-        held, wanted = net.kv_bytes_per_token(), _implied(net.n_active)
-        axes.plot([wanted, held], [-row, -row], color=COLOURS["muted"], lw=1, zorder=1)
-        axes.plot(held, -row, "o", color=COLOURS["kv"], ms=8)
-        axes.plot(wanted, -row, "D", color=COLOURS["predicted"], mfc="white", ms=6.5)
-        beside(
-            axes,
-            f"{held / wanted:,.0f}×",
-            (1, -row),
-            (-2, 0),
-            "bound",
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="center",
-        )
-    axes.text(0.995, 0.85, "● ÷ ◇", transform=axes.get_yaxis_transform(), ha="right", va="center")
-    axes.set(xscale="log", xlim=(40, 3e8), ylim=(0.4 - len(nets), 3.9), xlabel="bytes of KV per token (log scale)")
-    axes.set_yticks([-row for row in range(len(nets))], [plain(net.name) for net in nets])
-    axes.set_xticks([1e2, 1e4, 1e6], ["100 B", "10 kB", "1 MB"])
-    kinds = [
-        ("● the model's, BF16", "kv"),
-        ("◇ implied, its own active parameters", "predicted"),
-        (f"▬ implied, {ACTIVE / 1e9:g} B active", "claimed"),
-    ]
-    _listed(axes, kinds, 0.97, 0.065)
-    axes.grid(visible=False)
-    times = [net.kv_bytes_per_token() / _implied(net.n_active) for net in nets]
-    return done(
-        fig,
-        "fig-kv-sizes",
-        "If cost really began to rise at 200,000 tokens, caches would be tiny: published models keep"
-        f" {min(times):,.0f} to {max(times):,.0f} times as many bytes per token.",
-        _sizes_say(nets, low, high),
-    )
-
-
-def _sizes_say(nets: list[catalogue.Model], low: float, high: float) -> str:
-    most, least = nets[0], nets[-1]
-    times = {net.name: net.kv_bytes_per_token() / _implied(net.n_active) for net in nets}
-    near, far = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
-    size = lambda net: f"{pretty(net.kv_bytes_per_token(), 'byte', 2)} ({plain(net.name)})"
-    card = catalogue.price(numbers.STEPPED)
-    return (
-        f"Bytes of KV per token of {len(nets)} models with caches in BF16, on a log scale from 40 bytes: from"
-        f" {size(most)} down to {size(least)}. A band marks what the step of {card.model_name}'s card at"
-        f" {card.above.tokens:,} tokens ({card.valid_from}) implies for {ACTIVE / 1e9:g} billion active parameters:"
-        f" {pretty(low, 'byte', 2)} with FP4 to {pretty(high, 'byte', 2)} with BF16 weights; diamonds mark what it"
-        f" would imply, in FP8, for each model's own active parameters. Their caches are {times[near]:,.0f} times"
-        f" ({plain(near)}) to {times[far]:,.0f} times ({plain(far)}) as large."
-    )
-
-
 # --- reading and writing tokens ---------------------------------------------------------------------------------------
 
-LONGEST = 1000  # tokens of a pass, of the axis
 
-
-def pass_length() -> Drawing:
-    """B15: time per token against tokens per pass: multiplying is level, reading is shared, and they cross at the
-    price ratio.
-    """
-    fig, axes = drawing.axes(5.0, 3.6)
-    tokens, known = np.geomspace(1, LONGEST, 301), _waiting()
-    read = step.memory_time(known) / tokens / eq.pass_compute(known, pass_tokens=1)
-    axes.axhline(1, color=COLOURS["compute"], lw=7, alpha=0.35, zorder=1)
-    axes.plot(tokens, read, color=COLOURS["memory"], lw=7, alpha=0.35)
-    axes.plot(tokens, eq.pass_ratio(memory_ratio=RATIO, pass_tokens=tokens), color=COLOURS["total"], lw=2.2)
-    axes.plot([1, RATIO], [RATIO, 1], "o", color=COLOURS["bound"], ms=7, clip_on=False, zorder=5)
-    axes.set(xscale="log", xlim=(1, LONGEST), ylim=(0, 5.6))
-    axes.set(xlabel="tokens of each sequence in one pass (log scale)", ylabel="time per token ÷\ncompute time")
-    thousands(axes, "x")
-    point(axes, (1, RATIO), f"decode: one token, {RATIO}×,\nMFU {_mfu(RATIO)}", (0.34, 0.86))
-    point(axes, (RATIO, 1), f"crossing at {RATIO} tokens", (0.5, 0.5))
-    axes.text(0.98, 0.3, "prefill: many tokens, 1×", transform=axes.transAxes, ha="right", va="center")
-    name_ends(axes, [(1, "compute", "compute"), (read[-1], "memory", "memory")])
+def token_times() -> Drawing:
+    """GPU time of a token of input and of output at the end of the call's prompt: bars of compute and memory."""
+    fig, axes = drawing.axes(5.0, 3.9)
+    prompt, new = numbers.PROMPT, numbers.CALL["input"]
+    given, made = numbers.input_time(prompt), numbers.output_time(prompt, numbers.fitting(prompt))
+    loads = catalogue.model(RUNNING.model).n_total / catalogue.system(RUNNING.system).chip.bandwidth
+    rows = {  # parts in s: weights, then what looks back
+        "input: compute": (given["weights"], given["attend"]),
+        "input: memory": (loads / new, made["cache"] / new),
+        "output: compute": (given["weights"], made["compute"] - given["weights"]),
+        "output: memory": (made["weights"], made["cache"]),
+    }
+    for row, (name, parts) in enumerate(rows.items()):
+        weights, back = (1e6 * part for part in parts)
+        what, colour = ("attention", "compute") if "compute" in name else ("KV cache", "kv")
+        axes.barh(-row, weights, 0.36, color=COLOURS["weights"])
+        axes.barh(-row, back, 0.36, left=weights, color=COLOURS[colour])
+        text = f"{name.replace(':', ',')}: weights {_micro(weights)}, {what} {_micro(back)}"
+        axes.text(0, 0.37 - row, text, color=COLOURS["bound"], va="center")
+        beside(axes, f"{_micro(weights + back)} µs", (weights + back, -row), (5, 0), colour, va="center")
+    axes.set(xlim=(0, 2600), ylim=(-len(rows) + 0.5, 0.65))
+    axes.axis("off")
+    said = [f"{name.replace(':', '')} {_micro(1e6 * sum(parts))}" for name, parts in rows.items()]
     return done(
         fig,
-        "fig-pass-length",
-        f"Tokens of one pass share its memory traffic: if decode waits {RATIO} times as long for memory as for"
-        f" compute, passes of {RATIO} tokens no longer wait.",
-        "Time per token divided by its compute time, against tokens of each sequence in one pass from 1 to"
-        f" {LONGEST:,} (log scale). Compute is level at 1. The tokens of a pass share its memory traffic, whose time"
-        f" per token falls from {RATIO} and crosses at {RATIO} tokens. The larger of the two is what a token costs:"
-        f" {RATIO} in decode, 1 in prefill, the lecture's ratio of output to input prices.",
+        "fig-token-times",
+        f"GPU time of one token after {prompt:,} others. The longer of its two bars is what it costs: input waits for"
+        " compute, output for memory.",
+        f"Stacked bars of the GPU time of one token after {prompt:,} others, in microseconds, each of the weights' part"
+        f" and that of looking back: {drawing.listed(said)}.",
     )
 
 
-def _waiting() -> dict[str, float]:
-    """The running case in the batch in which reading takes `RATIO` times as long as multiplying."""
-    known = RUNNING.symbols()
-    return known | {"batch": eq.memory_ratio_of.solve("batch")(known, memory_ratio=RATIO)}
+def _micro(us: float) -> str:
+    """Microseconds in few digits."""
+    return f"{us:,.0f}" if us >= 20 else f"{us:.1f}"
 
 
 HOSTS = "hosts of open weights"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import date
 from functools import cache
 
 from blackboard.catalogue import Chip, MemoryTier, measurement, model, price, prices, system, tier
-from blackboard.catalogue.prices import BytePrice
+from blackboard.catalogue.prices import BytePrice, TokenPrices
 from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching.equations import critical_batch
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing.implied import alike, implied, least_uses, machine, rent
 from blackboard.lessons.sparsity.equations import batch_fits
@@ -39,6 +41,7 @@ KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 CALL = {"cached_read": 205_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
 LENGTHS = {"short": 2_000, "mid": 50_000, "call": CALL["cached_read"]}  # tokens of prompts that come back
+ALONG = {"1k": 1_000, "20k": 20_000, "199k": 199_000, "far": PROMPT}  # tokens before one that is priced
 PAUSE = 2 * factor("min")  # since the call before, an example
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
@@ -71,41 +74,47 @@ def c_of_rack() -> float:
     return rack.flops("fp8") / rack.bandwidth / 2
 
 
-def paid_by_line() -> dict[str, float]:
-    """The lines of the bill, USD. The list has one price for new input that is written to the cache; its part beyond
-    plain input is a line of its own.
+def lines(p: TokenPrices, hits: float = CALL["cached_read"]) -> dict[str, float]:
+    """The lines of the call at such prices, USD. The list has one price for new input that is written to the cache;
+    its part beyond plain input is a line of its own.
     """
-    p, beyond = price(BILLED).usd_per_Mtok, price(BILLED).rates(PROMPT)
-    lines = {
+    usd = {
         "input": CALL["input"] * p.input,
         "output": CALL["output"] * p.output,
-        "cached_read": CALL["cached_read"] * p.cached_read,
+        "cached_read": hits * p.cached_read,
         "write": CALL["input"] * (p.cache_write_5min - p.input),
     }
-    higher = (
-        CALL["input"] * beyond.cache_write_5min
-        + CALL["output"] * beyond.output
-        + CALL["cached_read"] * beyond.cached_read
-    )
-    lines["long"] = higher - sum(lines.values())
-    return {name: usd / 1e6 for name, usd in lines.items()}
+    return {name: each / 1e6 for name, each in usd.items()}
+
+
+def paid_by_line() -> dict[str, float]:
+    """The lines of the bill at the prices of a short prompt, USD, and what the long prompt adds."""
+    short, long = lines(price(BILLED).usd_per_Mtok), lines(price(BILLED).rates(PROMPT))
+    return short | {"long": sum(long.values()) - sum(short.values())}
 
 
 def bill() -> dict[str, str]:
     """One call of a coding agent, line by line, and without its longest line or its cache."""
-    lines, beyond = paid_by_line(), price(BILLED).rates(PROMPT)
-    paid = sum(lines.values())
+    p, beyond = price(BILLED).usd_per_Mtok, price(BILLED).rates(PROMPT)
+    charged = lines(beyond)
+    paid = sum(charged.values())
     fresh = (PROMPT * beyond.input + CALL["output"] * beyond.output) / 1e6
     return {
-        **{f"a_{name}": f"${usd:.5f}" for name, usd in lines.items()},
+        **{f"a_{name}": f"${usd:.4f}" for name, usd in charged.items()},
         "bill_paid": f"${paid:.3f}",
         "bill_sum": f"({CALL['cached_read']:,} × ${beyond.cached_read:g} + {CALL['input']:,} ×"
         f" ${beyond.cache_write_5min:.2f} + {CALL['output']:,} × ${beyond.output:.2f}) ÷ 1,000,000",
-        "bill_later": f"${paid - lines['long']:.3f}",
+        "bill_later": f"${sum(lines(p).values()):.3f}",
+        "bill_below": f"${sum(lines(p, hits=STEP - CALL['input']).values()):.3f}",
         "bill_fresh": f"${fresh:.2f}",
         "bill_rewritten": f"${(PROMPT * beyond.cache_write_5min + CALL['output'] * beyond.output) / 1e6:.2f}",
         "bill_times": significant(fresh / paid, 2),
         "dearest": f"{beyond.output / beyond.cached_read:g}",
+        "far_in": f"${beyond.input:g}",
+        "far_out": f"${beyond.output:.2f}",
+        "far_hit": f"${beyond.cached_read:g}",
+        "far_write": f"${beyond.cache_write_5min - beyond.input:.2f}",
+        "far_minute": f"${beyond.cached_read / PAUSE * 60:.2f}",
     }
 
 
@@ -142,7 +151,8 @@ def ratios() -> dict[str, str]:
     same = sorted(one.out_in for one in others)
     return {
         "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}",
-        "ds_over": f"{found.context.mid / day['context_tokens'] - 1:.0%}",
+        "ds_sum": f"{found.context.high / found.out_in:,.0f} × ({found.out_in:.2f} − 0.5)",
+        "ds_context": significant(found.context.mid, 2),
         "ds_prefill_mfu": f"{prefill_mfu():.0%}",
         **measured(),
         "same_least": f"{same[0]:.1f}",
@@ -174,7 +184,13 @@ def measured() -> dict[str, str]:
             paid / day["node_decode_token_per_s"],
         ),
     }
-    said, asked = {"day_context": f"{context:,}"}, [day[f"{kind}_price_USD_per_Mtoken"] for kind in ("input", "output")]
+    asked = [day[f"{kind}_price_USD_per_Mtoken"] for kind in ("input", "output")]
+    said = {
+        "day_context": f"{context:,}",
+        "day_in_half": usd(compute_time(context / 2, "prefill", gpu) * second),
+        "day_in_sum": f"{day['node_prefill_token_per_s']:,} × (1 − {day['hit_rate']:g})",
+        "day_out_sum": f"{day['node_decode_token_per_s']:,}",
+    }
     for name, (one, out) in cost.items():
         said |= {f"day_in_{name}": usd(one), f"day_out_{name}": usd(out), f"day_ratio_{name}": f"{out / one:.1f}"}
     return said | {
@@ -188,21 +204,18 @@ def measured() -> dict[str, str]:
 
 
 def long() -> dict[str, str]:
-    """What sparse attention loads and keeps at long contexts."""
-    sparse, dense = (model(id).kv_read_bytes(FAR, VLLM) for id in ("deepseek-v3.2", "deepseek-v3"))
+    """What sparse attention loads and keeps at the end of the call's prompt."""
+    sparse, dense = (model(id).kv_read_bytes(PROMPT, VLLM) for id in ("deepseek-v3.2", "deepseek-v3"))
     group = model("deepseek-v3.2").attention[0]
-    held = lambda context: group.held(context, VLLM) / group.read(context, VLLM)
+    key, entry = group.key(VLLM), group.entry(VLLM)
     return {
-        "far": f"{FAR:,}",
-        "dense_sum": f"{group.layers} × {FAR:,} × {group.entry(VLLM):g} B",
-        "sparse_sum": f"{group.layers} × ({FAR:,} × {group.key(VLLM):g} B + {group.top_k:,} × {group.entry(VLLM):g} B)",
-        "entry_bf16": f"{model('deepseek-v3').kv_bytes_per_token() / group.layers:,.0f}",
+        "sparse_sum": f"{group.layers} × ({PROMPT:,} × {key:g} B + {group.top_k:,} × {entry:g} B)",
         "dense_read": pretty(dense, "byte"),
         "sparse_read": pretty(sparse, "byte"),
-        "held_times": significant(held(FAR), 2),
-        "held_million": significant(held(1e6), 2),
-        "entry": f"{group.entry(VLLM):g}",
-        "key": f"{group.key(VLLM):g}",
+        "held_sum": f"({entry:g} + {key:g}) ÷ {entry:g}",
+        "held_times": significant((entry + key) / entry, 2),
+        "entry": f"{entry:g}",
+        "key": f"{key:g}",
         "picked": f"{group.top_k:,}",
     }
 
@@ -347,10 +360,13 @@ def output_time(context: float, batch: float) -> dict[str, float]:
     }
 
 
-def give_up(share: float) -> float:
-    """By how much a token of output gets dearer, as a share, if such a share of the full batch's memory is given up."""
-    full, fewer = (output_time(PROMPT, part * fitting(PROMPT)) for part in (1, 1 - share))
-    return (fewer["weights"] + fewer["cache"]) / (full["weights"] + full["cache"]) - 1
+def really_lost(time: float) -> float:
+    """USD that a token's cache takes from the running case's full batch of long sequences in a time. Fewer of them fit,
+    but their passes are shorter; each token only pays for a larger share of loading the weights.
+    """
+    known, net, out = rack(), model(RUNNING.model), output_time(PROMPT, fitting(PROMPT))
+    part = out["weights"] / (out["weights"] + out["cache"])
+    return part * eq.hbm_hold(known, hbm=known["hbm"] - net.n_total, hold_time=time)
 
 
 def least_input(context: float) -> float:
@@ -390,11 +406,11 @@ def input_times() -> dict[str, str]:
         "att_value": f"{group.v_dim}",
         "att_wide": f"{decompressed():g}",
         "att_equal": significant(prefill_attention(), 2),
-        "att_off": significant(1e6 / prefill_attention(), 2),
+        "att_off": f"{math.floor(1e6 / prefill_attention())}",
+        "pass_least": significant(critical_batch(RUNNING), 2),
         "t_in": us(sum(new.values())),
         "in_floor": usd(least_input(PROMPT)),
         "x_flat": significant(least_input(PROMPT) / least_input(1_000), 2),
-        "rise_in": significant(least_input(PROMPT) / least_input(50_000), 2),
     }
 
 
@@ -411,13 +427,17 @@ def output_times() -> dict[str, str]:
         "t_weights_sum": f"{weights} ÷ {load} ÷ {fitting(PROMPT):.0f}",
         "t_cache": us(out["cache"]),
         "t_cache_sum": f"{PROMPT:,} × {net.kv_bytes_per_token():,.0f} B ÷ {load}",
-        "in_memory": us((net.n_total / gpu.bandwidth + out["cache"]) / CALL["input"]),
+        "in_weights": us(net.n_total / gpu.bandwidth / CALL["input"]),
+        "in_weights_sum": f"{weights} ÷ {load} ÷ {CALL['input']:,}",
+        "in_cache": f"{out['cache'] / CALL['input'] * 1e6:.1f} µs",
         "lat_key": f"{latents[0]}",
         "lat_value": f"{latents[1]}",
         "lat_flop_sum": f"4 × {group.layers} × {group.heads} × {sum(latents) / 2:g}",
         "lat_flop": f"{each / 1e6:.1f} million",
         "lat_more": significant(each / attend_flop()["prefill"], 2),
-        "expand": f"{expanded() / new:.0%}",
+        "expand": us(expanded()),
+        "expand_sum": f"2 × {group.layers} × {group.heads} × {group.kv_rank} × {group.nope_dim + group.v_dim} ×"
+        f" {CALL['cached_read']:,} ÷ {CALL['input']:,} FLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "t_latent": us(each * PROMPT / gpu.flops("bf16")),
         "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "t_compute": us(compute),
@@ -428,8 +448,18 @@ def output_times() -> dict[str, str]:
         "out_in_compute": significant(compute / new, 2),
         "out_r": significant(memory / compute, 3),
         "out_mfu": f"{compute / memory:.0%}",
-        "rise_out": significant(least_output(PROMPT) / least_output(50_000), 2),
     }
+
+
+def along() -> dict[str, str]:
+    """What input and output cost after so many tokens, and by how much their prices there exceed it."""
+    said = {}
+    for kind, least in (("input", least_input), ("output", least_output)):
+        for name, context in ALONG.items():
+            cost = least(context) / MTOK
+            said[f"{kind}_{name}"] = f"${significant(cost, 3)}"
+            said[f"{kind}_x_{name}"] = significant(getattr(price(BILLED).rates(context), kind) / cost, 2)
+    return said
 
 
 def again() -> dict[str, str]:
@@ -447,9 +477,9 @@ def again() -> dict[str, str]:
         "share_sum": f"{cache:,.0f} B ÷ {pretty(gpu.hbm_bytes, 'byte')}",
         "t_hold": f"{cache / gpu.hbm_bytes * PAUSE * 1e6:.0f} µs",
         "hbm_pause": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)}",
-        "hold_tenth": f"{give_up(0.1):.1%}",
-        "hold_space": f"{1 / (1 - 0.1) - 1:.0%}",
-        "hit_twice": f"{CALL['input'] / cached:.0%}",
+        "hold_real": f"${significant(really_lost(PAUSE) / MTOK, 2)}",
+        "x_real": significant(price(BILLED).rates(PROMPT).cached_read * MTOK / really_lost(PAUSE), 2),
+        "room_weights": f"{model(RUNNING.model).n_total / known['hbm']:.0%}",
     }
 
 
@@ -487,10 +517,10 @@ def writes() -> dict[str, str]:
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         **{f"at_half_{kept}": f"{blend(w, read, 0.5):.2f}" for kept, w in ratios.items()},
         "read": f"{read:g}",
-        "misses_even": f"{misses_even():.0%}",
-        "misses_saved": f"{1 - misses_even():.0%}",
+        "misses_even": f"{misses_even():.1%}",
+        "misses_saved": f"{math.ceil(100 * (1 - misses_even()))}%",
         "premium_5": f"${p.cache_write_5min - p.input:g}",
-        "per_minute": f"${(p.cache_write_5min - p.input) / FIVE * 60:.2f}",
+        "premium_1h": f"${p.cache_write_1h - p.input:g}",
         "over_1h": significant(asked / factor("USD/GB/h") / hbm, 2),
     }
 
@@ -526,24 +556,19 @@ def least_by_line() -> dict[str, float]:
 
 
 def whole() -> dict[str, str]:
-    """The bill against the least that each line costs, and what is known of margins."""
-    least, lines, p = least_by_line(), paid_by_line(), price(BILLED).usd_per_Mtok
+    """The bill against what each line costs, and what is known of margins."""
+    least, charged = least_by_line(), lines(price(BILLED).rates(PROMPT))
     found, ds = implied(price(CARD)), measurement("deepseek_day6_production").records()[0]
     open_card = price("deepseek-v3@2025-02-08")
-    v3, over = implied(open_card), {name: lines[name] / cost for name, cost in least.items()}
-    beyond = price(BILLED).rates(PROMPT)
-    asked = {name: over[name] * getattr(beyond, name) / getattr(p, name) for name in ("input", "output", "cached_read")}
+    v3, over = implied(open_card), {name: charged[name] / cost for name, cost in least.items()}
     open_gpu, open_rent = machine(open_card)
     return {
         **{f"l_{name}": f"${cost:.4f}" for name, cost in least.items()},
         **{f"x_{name}": significant(times, 2) for name, times in over.items()},
         "x_least": significant(min(over.values()), 2),
         "x_most": significant(max(over.values()), 2),
-        "x_paid_least": significant(min(asked.values()), 2),
-        "x_paid_most": significant(max(asked.values()), 2),
-        "l_all": f"${sum(least.values()):.4f}",
-        "x_all": significant(sum(lines.values()) / sum(least.values()), 2),
-        "x_short": significant(p.input * MTOK / eq.remat_cost(rack()), 3),
+        "l_all": f"${sum(least.values()):.3f}",
+        "x_all": significant(sum(charged.values()) / sum(least.values()), 2),
         "margin": significant(found.margin.mid, 3),
         "margin_real": significant(found.margin.mid * round(prefill_mfu(), 2), 2),
         "margin_ds": significant(v3.margin.mid, 2),
@@ -559,4 +584,5 @@ def whole() -> dict[str, str]:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     bills = bill() | cards() | whole() | writes()
-    return bills | step_of_price() | ratios() | long() | places() | input_times() | output_times() | again() | drains()
+    times = input_times() | output_times() | along() | again()
+    return bills | step_of_price() | ratios() | long() | places() | times | drains()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import count, product
+from itertools import product
 from typing import Any
 
 from sympy import diff, solve
@@ -417,47 +417,6 @@ waits = Choice(
     ],
     hints=("Which of the two is the same for both kinds of token: compute or memory traffic?",),
     solution=(f"A pass costs ${eq.pass_ratio.latex}$ for each token. For long passes that is 1, for one token it is $r$.",),
-)
-
-PASS_OF = eq.pass_ratio.solve("pass_tokens")
-
-
-WHOLE = tuple((usd, usd * times) for usd, times in product((0.5, 1.5, 2.5), range(3, 11)))  # made-up prices in whole ratios
-
-
-def passed(values: Values) -> Values:
-    """A drawn card whose ratio is to be read as memory time over compute time, and the ratio wanted of a long pass."""
-    found = priced(values)
-    name = found["card_name"] if isinstance(values["sheet"], str) else f"a model whose input costs ${found['in_usd']:.2f} per million tokens"
-    return found | {"card_name": name, "memory_ratio": found["ratio"], "pass_ratio": 1}
-
-
-crossing = Quantity(
-    "How long a pass must be",
-    level="easy",
-    objective=COST,
-    unit="token/sequence",
-    display_unit="token",
-    statement="On the price list of {date}, {card_name} charges {ratio} times as much for output as for input. Assume that this is memory time divided by compute time in a decode step, with one new token per sequence. A pass with more tokens of each sequence loads weights and KV cache once for all of them. From how many tokens per sequence on does a pass keep the compute busy all the time? Batch and context stay the same.",
-    parameters={"sheet": (GEMINI, "gpt-4o@2024-10-01", "gemini-2.5-pro@2025-09", "deepseek-v3.1@2025-09-05", "claude-opus-4.6@2026-03-13", "gpt-5.2@2025-12-11", "mistral-large-3@2025-12-02", *WHOLE)},
-    derived=passed,
-    units=TEXT,
-    answer=PASS_OF,
-    independent_check=lambda v: next(n for n in count(1) if n * 1.0 >= v["out_usd"] / v["in_usd"] - 1e-9),
-    misconceptions={
-        1 / v.ratio: "That is the share of the compute that a decode step uses. The question is about tokens.",
-        v.ratio - 1: "Those are the tokens besides the one that decode makes anyway. Count that one too.",
-        2 * v.ratio: "The two FLOPs per multiply-add are already in the ratio, which compares times.",
-    },
-    explanation="A handful. That is why prefill, with hundreds or thousands of tokens per pass, is bound by compute. It is also why checking a few drafted tokens at once is nearly free.",
-    hints=(
-        "With more tokens in the pass, which of the two times grows and which stays the same?",
-        "Compute time grows with the tokens. When has it caught up?",
-    ),
-    solution=(
-        f"${eq.pass_ratio.latex}$ is smallest from the point where both are equal, at a number of tokens equal to the ratio:",
-        Step("Tokens of each sequence:", PASS_OF, "token"),
-    ),
 )
 
 OPEN = {  # cards of models whose architecture is public and whose attention is dense
@@ -970,7 +929,7 @@ returns = Quantity(
         (1 - v.short_hits) * PER_MISS: "Those are the misses that the hour may have. The question is about hits.",
         (v.hour_ratio - 1) / (v.hour_ratio - v.read_ratio): "There the hour costs as much as no cache. Compare it with five minutes.",
     },
-    explanation="Whatever the share was, the hour must turn the same part of the misses into hits. For writes at 1.25 and 2 times input and hits at a tenth, it is 39 percent.",
+    explanation="Whatever the share was, the hour must turn the same part of the misses into hits. For writes at 1.25 and 2 times input and hits at a tenth, it is 39.5 percent.",
     hints=(
         "What does a token cost on average with the five minutes? Hits at the price of a hit, the rest at the price of a write.",
         "Write the same for the hour with an unknown share, and set both equal.",
