@@ -40,10 +40,4 @@ CHARTS = {
             {"d_model": 1024},
         ),
     ),
-    "error_chart": ChartCheck(
-        "1",
-        "depth",
-        {"difference": reversibility.difference},
-        ({"format": "bf16"}, {"widens_exponent": 0}, {"widens_exponent": -3, "format": "fp64"}, {"depth": 200}),
-    ),
 }

@@ -313,7 +313,9 @@ def test_whole_numbers_come_back_exactly_from_any_depth_whatever_f_rounds():
     """Streams of 32-bit integers; f computes in half precision, and its output is rounded to their grid."""
     half = Network.random("reversible", 252).cast("float16")
     grid = 2.0**20
-    f = lambda layer: lambda x: np.rint(layer((x / grid).astype("float16"), Ledger())[0].astype(float) * grid).astype("int32")
+    f = lambda layer: (
+        lambda x: np.rint(layer((x / grid).astype("float16"), Ledger())[0].astype(float) * grid).astype("int32")
+    )
     functions = [f(layer) for layer in half.layers]
     below = tuple(np.rint(stream * grid).astype("int32") for stream in start(half.cast("float64")))
     above = couple(*below, functions, np.add)

@@ -347,8 +347,7 @@ def roundtrip() -> Drawing:
     return done(
         fig,
         "fig-roundtrip",
-        "Rounding errors grow by a factor per layer on the way back: harmless with LayerNorm, ruinous where layers"
-        " widen differences.",
+        "Rounding errors grow on the way back: slowly with LayerNorm, ruinously where layers widen differences.",
         f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR}"
         " layers run back, in FP16, FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a"
         f" difference by {gains[0]:.2f} a layer: after {FAR} layers {last('fresh')}; trained on digits {last('after')}."
@@ -510,7 +509,7 @@ def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
         " log, with the break-even lines of two chips: above them computing again is cheaper, below them keeping. KV"
         f" caches, read every step, lie far below: {ends[0].name} to {ends[1].name} take"
         f" {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping pays"
-        f" at least {least:,.0f} times over, at a step of {pretty(kv[0].hold, 's', 2)}. Training's activations on A100, of four GPTs: those of the layers are held"
-        f" for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times. The"
+        f" at least {least:,.0f} times over, at a step of {pretty(kv[0].hold, 's', 2)}. Training's activations on A100,"
+        f" of four GPTs: those of the layers are held for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times. The"
         " scores are what practice computes again."
     )
