@@ -234,7 +234,6 @@ LEADS = {
     "reversibility.difference": "Each layer widens it by the same factor.",
     "reversibility.stored": "An ordinary network that keeps everything.",
     "reversibility.reversible": "A reversible network of two streams.",
-    "reversibility.checkpointed": "An ordinary network that computes some of its activations again.",
     "reversibility.kv_flop_spent": "A byte of KV.",
     "reversibility.activation_flop_spent": "A byte of activations.",
     "speculation.speedup_free": "Where verifying is free,",

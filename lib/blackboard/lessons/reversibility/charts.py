@@ -133,9 +133,7 @@ def memory_chart() -> InteractiveChart:
         f" and width, with {TOKENS:,} tokens: {at['stored']} stored, {at['checkpointed']} with a checkpoint every"
         f" {SEGMENT} layers, {at['least']} with the best, {at['reversible']} reversible; all but the first run the"
         " forward pass twice.",
-        f"Only the reversible line is level. Korthikanti and others count {KEPT} bytes that a layer keeps for each"
-        f" number of its stream, which is {KEPT // VALUE} numbers in 16 bits, without attention scores. Try a layer"
-        " that keeps few numbers: then checkpoints and reversible layers save less. (Streams have as many bytes per"
-        " number here as everything else.)",
+        "Only the reversible line is level. Try a layer that keeps few numbers: then checkpoints and reversible layers"
+        " save less. (Streams have as many bytes per number here as everything else.)",
         primary=("depth", "tokens", "segment"),
     )

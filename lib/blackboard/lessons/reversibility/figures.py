@@ -510,6 +510,6 @@ def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
         f" caches, read every step, lie far below: {ends[0].name} to {ends[1].name} take"
         f" {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping pays"
         f" at least {least:,.0f} times over, at a step of {pretty(kv[0].hold, 's', 2)}. Training's activations on A100,"
-        f" of four GPTs: those of the layers are held for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times. The"
-        " scores are what practice computes again."
+        f" of four GPTs: those of the layers are held for {spans(over['layers'])} times the break-even, attention's"
+        f" scores for {spans(over['scores'])} times. The scores are what practice computes again."
     )
