@@ -160,11 +160,7 @@ class Modular(Whole):
         whole = values["u"] - values["v"] ** 2 - values["add"]  # worked without a modulus
         wound = sorted({right - MODULUS, right + MODULUS, whole} - {right})
         description = "Modulo 16 that is right. Add or subtract 16 until it is between 0 and 15."
-        return (
-            told
-            + [Band(float(x), float(x), "close", description) for x in wound]
-            + [Band(0.0, MODULUS - 1.0, near.kind, near.message)]
-        )
+        return told + [Band(float(x), float(x), "close", description) for x in wound] + [Band(0.0, MODULUS - 1.0, near.kind, near.message)]
 
 
 invert = Modular(
@@ -177,15 +173,11 @@ invert = Modular(
     derived=came_out,
     units={"u": "", "v": ""},
     answer=lambda v: (v["u"] - squared(v["v"], v["add"])) % MODULUS,
-    independent_check=lambda v: next(
-        (y for x, y in product(range(16), repeat=2) if ((y + x**2 + v["add"]) % 16, x) == (v["u"], v["v"]))
-    ),
+    independent_check=lambda v: next((y for x, y in product(range(16), repeat=2) if ((y + x**2 + v["add"]) % 16, x) == (v["u"], v["v"]))),
     misconceptions={
         lambda v: slips(v)[0]: "The halves were swapped. What went into f is now the right number.",
         lambda v: slips(v)[1]: "On the way forward f(x) was added. On the way back, subtract it.",
-        lambda v: slips(v)[
-            2
-        ]: "That is x, which the round carried over unchanged. The question is about y, the half to which f(x) was added.",
+        lambda v: slips(v)[2]: "That is x, which the round carried over unchanged. The question is about y, the half to which f(x) was added.",
         lambda v: slips(v)[3]: "That is f(x). The round added it to y, so subtract it from the left number.",
         lambda v: slips(v)[4]: "You subtracted x² and forgot the constant in f.",
     },
@@ -222,18 +214,9 @@ needs = Choice(
     statement="A Feistel round turns (x, y) into (y + f(x), x). What is required of f so that the round can be undone?",
     independent_check=lambda v: fitting(),
     options=[
-        wrong(
-            "it must be one-to-one",
-            "Nothing goes backward through f. Its input is still there, so f can be run forward again.",
-        ),
-        wrong(
-            "it must be linear",
-            "A linear f would work, and would make a poor cipher. But no step on the way back needs linearity.",
-        ),
-        right(
-            "only that it can be computed again from x",
-            "That is the whole trick: the designer of f is free. In a network f may be attention, a feed-forward block, or anything that gives the same result twice.",
-        ),
+        wrong("it must be one-to-one", "Nothing goes backward through f. Its input is still there, so f can be run forward again."),
+        wrong("it must be linear", "A linear f would work, and would make a poor cipher. But no step on the way back needs linearity."),
+        right("only that it can be computed again from x", "That is the whole trick: the designer of f is free. In a network f may be attention, a feed-forward block, or anything that gives the same result twice."),
         wrong("it must have a derivative", "Training with gradients needs that. Undoing a round does not."),
     ],
     hints=("Write down the inverse. Does it call f, or the inverse of f?",),
@@ -265,9 +248,7 @@ inverse = Expression(
         left_half + (right_half + left_half**3) ** 2: "Both steps added. On the way back both subtract.",
         left_half - (right_half + left_half**3) ** 2: "G(u) was added to y. To recover y, subtract it.",
         left_half + BLOCK["y"] ** 2: "The y is right. But F(y) was added to x, so subtract it.",
-        right_half
-        - left_half**3
-        - left_half**2: "Each function needs the same input as on the way forward: u for G, y for F.",
+        right_half - left_half**3 - left_half**2: "Each function needs the same input as on the way forward: u for G, y for F.",
     },
     explanation="The last step is undone first. RevNets consist of such blocks, with layers for F and G.",
     hints=(
@@ -319,9 +300,7 @@ def slipped(step: Callable, u=left_half, v=right_half):
 
 ORIGIN = undone(left_half, right_half, ROUNDS[::-1])
 PAIRS = (1, 2), (4, 1), (2, 5), (3, 3), (5, 6)  # what went in: whole numbers come out, and may be computed with
-OVERWRITTEN = (
-    "One half is overwritten before the other is computed from it. Change both at once, or keep a copy of the old one."
-)
+OVERWRITTEN = "One half is overwritten before the other is computed from it. Change both at once, or keep a copy of the old one."
 CARRIED = "The number that a round carries over unchanged comes out on the right. You took the left one for the old x."
 decrypt = Function(
     "Write the decryption",
@@ -339,15 +318,10 @@ decrypt = Function(
     test_points=tuple(dict(zip(("left", "right"), encrypted(*pair))) for pair in PAIRS),
     independent_check=searched,
     misconceptions={
-        undone(left_half, right_half, ROUNDS)[
-            1
-        ]: "You undid the rounds in the order in which they ran. The last one has to be undone first.",
+        undone(left_half, right_half, ROUNDS)[1]: "You undid the rounds in the order in which they ran. The last one has to be undone first.",
         undone(left_half, right_half, ROUNDS[::-1], 1)[1]: "You added again what the rounds had added. Subtract it.",
         ORIGIN[0]: "That is the original x. Return the other half.",
-        left_half
-        - sum(
-            (right_half + k) ** 2 for k in ROUNDS
-        ): "Your function never swaps the halves, so the same one always goes into the square.",
+        left_half - sum((right_half + k) ** 2 for k in ROUNDS): "Your function never swaps the halves, so the same one always goes into the square.",
         left_half - (right_half + ROUNDS[-1]) ** 2: "That undoes the last round only.",
         slipped(lambda u, v, k: (v, v - (v + k) ** 2)): OVERWRITTEN,
         slipped(lambda u, v, k: (u - (v + k) ** 2,) * 2): OVERWRITTEN,
@@ -396,9 +370,7 @@ forgotten = Whole(
     independent_check=untouched,
     misconceptions={
         v.bits: "Something is added to y in each round, so its bits do not stay.",
-        v.bits
-        * 3
-        / 4: "Random bits stay the same half of the time, but not always. Count only those that never change.",
+        v.bits * 3 / 4: "Random bits stay the same half of the time, but not always. Count only those that never change.",
         v.bits / 2 / v.rounds: "The rounds do not divide x among themselves. Look at what each of them does to it.",
     },
     explanation="More rounds do not help: half of the block stays in plain sight. It takes the swap, and with it a second round, to change every bit.",
@@ -423,9 +395,7 @@ def recurrence() -> str:
         "c": lambda n: h[n - 1] + layers[n](h[n - 1]),
         "d": lambda n: layers[n](h[n]),
     }
-    return next(
-        key for key, next_one in claims.items() if all(abs(h[n + 1] - next_one(n)) < 1e-12 for n in range(1, 5))
-    )
+    return next(key for key, next_one in claims.items() if all(abs(h[n + 1] - next_one(n)) < 1e-12 for n in range(1, 5)))
 
 
 two_back = Choice(
@@ -435,27 +405,13 @@ two_back = Choice(
     statement="Each layer of a reversible network turns (x, y) into (y + f(x), x). Let $h_\\ell$ be the input of layer $\\ell$'s function $f_\\ell$. Which line describes the same network with one stream?",
     independent_check=lambda v: recurrence(),
     options=[
-        wrong(
-            "$h_{\\ell+1} = h_\\ell + f_\\ell(h_\\ell)$: the last, and f of the last",
-            "That is an ordinary residual network. To undo it you would have to solve for the function's own input.",
-        ),
-        right(
-            "$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_\\ell)$: the one before the last, and f of the last",
-            "The residual connection reaches back two layers. Read from right to left, it gives the earlier value from the two later ones.",
-        ),
-        wrong(
-            "$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_{\\ell-1})$: the one before the last, and f of that",
-            "The function is given the current value; it is the sum that takes an earlier one.",
-        ),
-        wrong(
-            "$h_{\\ell+1} = f_\\ell(h_\\ell)$: f of the last alone",
-            "The y is missing. Without it the layer could be undone only if its function could.",
-        ),
+        wrong("$h_{\\ell+1} = h_\\ell + f_\\ell(h_\\ell)$: the last, and f of the last", "That is an ordinary residual network. To undo it you would have to solve for the function's own input."),
+        right("$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_\\ell)$: the one before the last, and f of the last", "The residual connection reaches back two layers. Read from right to left, it gives the earlier value from the two later ones."),
+        wrong("$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_{\\ell-1})$: the one before the last, and f of that", "The function is given the current value; it is the sum that takes an earlier one."),
+        wrong("$h_{\\ell+1} = f_\\ell(h_\\ell)$: f of the last alone", "The y is missing. Without it the layer could be undone only if its function could."),
     ],
     hints=("What is the y of a layer? It was swapped there by the layer before.",),
-    solution=(
-        "Layer $\\ell$ has $x = h_\\ell$. Its y was the x of the layer before, $h_{\\ell-1}$, and the new x is $h_{\\ell+1}$.",
-    ),
+    solution=("Layer $\\ell$ has $x = h_\\ell$. Its y was the x of the layer before, $h_{\\ell-1}$, and the new x is $h_{\\ell+1}$.",),
 )
 
 # --- how a change spreads --------------------------------------------------------------------------------------------
@@ -490,8 +446,7 @@ first_round = Quantity(
         0.5: "Only one half was changed by f. The other is x, with one bit flipped.",
         0.25: "Nearly. The flipped bit itself was carried over, and counts too.",
         1 / (2 * v.half_bits): "That is only the bit that was carried over. Add what f changed.",
-        (v.half_bits / 2 + 1)
-        / v.half_bits: "That is divided by the bits of one half. Divide by those of the whole block.",
+        (v.half_bits / 2 + 1) / v.half_bits: "That is divided by the bits of one half. Divide by those of the whole block.",
         2 * v.half_bits * eq.half_mixed / 100: BITS,
         2 * v.half_bits * eq.half_mixed: BITS,
         eq.half_mixed / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
@@ -508,20 +463,9 @@ first_round = Quantity(
     ),
 )
 
-PARTS = {
-    2: ("(x, y)", "(y ⊕ f(x), x)"),
-    3: ("(x, y, z)", "(y ⊕ f(x), z, x)"),
-    4: ("(x, y, z, w)", "(y ⊕ f(x), z, w, x)"),
-}
-PLACES = (
-    "x, which goes into the first round's function",
-    "y, to which the first round adds",
-    "z, which goes where y was",
-    "w, which goes where z was",
-)
-CASES = tuple(
-    (parts, place, bits) for parts in PARTS for place in range(parts) for bits in (16, 32, 64, 128)
-)  # bits of a part
+PARTS = {2: ("(x, y)", "(y ⊕ f(x), x)"), 3: ("(x, y, z)", "(y ⊕ f(x), z, x)"), 4: ("(x, y, z, w)", "(y ⊕ f(x), z, w, x)")}
+PLACES = "x, which goes into the first round's function", "y, to which the first round adds", "z, which goes where y was", "w, which goes where z was"
+CASES = tuple((parts, place, bits) for parts in PARTS for place in range(parts) for bits in (16, 32, 64, 128))  # bits of a part
 
 
 def placed(values: Values) -> Values:
@@ -586,10 +530,7 @@ rounds = Whole(
     ),
     solution=(
         "A bit of x goes into f in the first round and mixes the new x. A bit of y only moves into x and is one round late; a bit farther to the right is later still.",
-        Step(
-            "In each further round the mixed part goes through f and mixes one more, until all are. Rounds in all:",
-            followed,
-        ),
+        Step("In each further round the mixed part goes through f and mixes one more, until all are. Rounds in all:", followed),
     ),
 )
 
@@ -605,11 +546,7 @@ def told() -> str:
         "c": lambda key: set(range(16)),
         "d": lambda key: {0},
     }
-    return next(
-        name
-        for name, claim in description.items()
-        if all({d for d, k in found if k == key} == claim(key) for key in range(16))
-    )
+    return next(name for name, claim in description.items() if all({d for d, k in found if k == key} == claim(key) for key in range(16)))
 
 
 key_drops_out = Choice(
@@ -619,14 +556,9 @@ key_drops_out = Choice(
     statement="Two inputs, x and x ⊕ d, differ by d. One step of a cipher combines both with a secret key k by ⊕. By what do the results differ?",
     independent_check=lambda v: told(),
     options=[
-        right(
-            "by d",
-            "Differences play the role of derivatives, and an added constant has none. Differential cryptanalysis rests on this: differences can be followed without the key.",
-        ),
+        right("by d", "Differences play the role of derivatives, and an added constant has none. Differential cryptanalysis rests on this: differences can be followed without the key."),
         wrong("by d ⊕ k", "The key is added to both results. What happens to it in their difference?"),
-        wrong(
-            "by anything, as the key is secret", "Each result alone could be anything. But both contain the same key."
-        ),
+        wrong("by anything, as the key is secret", "Each result alone could be anything. But both contain the same key."),
         wrong("by nothing", "Different inputs stay different: adding a key can be undone."),
     ],
     hints=(
@@ -648,28 +580,18 @@ nonlinear = Choice(
     level="medium",
     objective=SPREAD,
     statement="Two inputs differ in one bit. After which of these steps is it impossible to tell how the outputs differ, without knowing more of the inputs?",
-    independent_check=lambda v: next(
-        (key for key, f in STEPS.items() if len({f(x) ^ f(x ^ 1) for x in range(256)}) > 1)
-    ),
+    independent_check=lambda v: next((key for key, f in STEPS.items() if len({f(x) ^ f(x ^ 1) for x in range(256)}) > 1)),
     options=[
         wrong("a constant is added with ⊕", "The constant is in both outputs and cancels in their difference."),
         wrong("the bits are rotated by three places", "The differing bit moves to a known place."),
-        wrong(
-            "the two halves are swapped and the input is added with ⊕",
-            "The difference shows up in two known places. Swapping and adding are linear.",
-        ),
-        right(
-            "each bit is multiplied by its neighbor (AND)",
-            "Whether the flipped bit shows depends on its neighbor. All other steps are linear, and any number of them is one linear step. So ciphers, like networks, need a nonlinear step in between.",
-        ),
+        wrong("the two halves are swapped and the input is added with ⊕", "The difference shows up in two known places. Swapping and adding are linear."),
+        right("each bit is multiplied by its neighbor (AND)", "Whether the flipped bit shows depends on its neighbor. All other steps are linear, and any number of them is one linear step. So ciphers, like networks, need a nonlinear step in between."),
     ],
     hints=(
         "Which step treats the same bit differently, depending on the others?",
         "If its neighbor is 0, what becomes of a flipped bit under AND? And if it is 1?",
     ),
-    solution=(
-        "Under AND a flipped bit shows if its neighbor is 1, and vanishes if it is 0: the derivative of a product is the other factor.",
-    ),
+    solution=("Under AND a flipped bit shows if its neighbor is 1, and vanishes if it is 0: the derivative of a product is the other factor.",),
 )
 
 
@@ -708,30 +630,16 @@ poor_cipher = Choice(
     statement="Somebody encrypts with an untrained network: random weights, residual connections, norms. An attacker encrypts two inputs that differ by a millionth in one number. The outputs are floating-point numbers with all their digits. What do they show?",
     independent_check=lambda v: behaves(),
     options=[
-        wrong(
-            "two outputs with nothing in common, as from a cipher",
-            "Random weights do mix everything. But every layer is smooth, and a residual connection passes its input on unchanged.",
-        ),
-        right(
-            "two outputs that differ a little, and half as much if the inputs differ by half as much",
-            "A network has useful derivatives. They make it trainable, and they let an attacker walk toward the input. A cipher flips half of its bits at once.",
-        ),
-        wrong(
-            "the same output twice, because layers and norms level the difference out",
-            "Norms scale a vector, and residual connections carry every difference along. It does not vanish.",
-        ),
-        wrong(
-            "outputs whose distance has nothing to do with that of the inputs",
-            "Each layer has a derivative, so for small changes the whole is nearly linear.",
-        ),
+        wrong("two outputs with nothing in common, as from a cipher", "Random weights do mix everything. But every layer is smooth, and a residual connection passes its input on unchanged."),
+        right("two outputs that differ a little, and half as much if the inputs differ by half as much", "A network has useful derivatives. They make it trainable, and they let an attacker walk toward the input. A cipher flips half of its bits at once."),
+        wrong("the same output twice, because layers and norms level the difference out", "Norms scale a vector, and residual connections carry every difference along. It does not vanish."),
+        wrong("outputs whose distance has nothing to do with that of the inputs", "Each layer has a derivative, so for small changes the whole is nearly linear."),
     ],
     hints=(
         "What is the derivative of a residual layer with respect to its input?",
         "Close to 1 for each layer. What about all layers, one after the other?",
     ),
-    solution=(
-        f"A layer widens a small difference by some factor, and layers multiply: ${eq.difference.latex}$. Residual connections and norms keep the factor near one, and a difference half as large stays half as large.",
-    ),
+    solution=(f"A layer widens a small difference by some factor, and layers multiply: ${eq.difference.latex}$. Residual connections and norms keep the factor near one, and a difference half as large stays half as large.",),
 )
 
 # --- training without keeping ----------------------------------------------------------------------------------------
@@ -754,15 +662,7 @@ def printed(values: Values) -> float:
     [held] = measurement("korthikanti_activation_formula").records(model=values["size"])
     stages, chunks = row["pipeline_parallel"], row["interleave"]
     more = 1 + (stages - 1) / (stages * chunks) if chunks > 1 else 1  # interleaving has more micro-batches under way
-    return (
-        held["remaining_GiB"]
-        * GiB
-        * row["tensor_parallel"]
-        / row["microbatch_size"]
-        / more
-        * values["tokens"]
-        / SEQUENCE
-    )
+    return held["remaining_GiB"] * GiB * row["tensor_parallel"] / row["microbatch_size"] / more * values["tokens"] / SEQUENCE
 
 
 SIZES = ("175B", "22B", "530B", "1T")
@@ -783,10 +683,7 @@ kept = Quantity(
         v.depth * v.stream_bytes: SMALL,
         v.layer_bytes: "That is per layer. All layers keep their activations until the backward pass returns.",
         eq.stored / v.tokens: "That is per token. Multiply by the tokens of the sequence.",
-        v.depth
-        * 12
-        * v.width**2
-        * BF16: "Those are the weights, about 12 d² per layer. The question is about activations.",
+        v.depth * 12 * v.width**2 * BF16: "Those are the weights, about 12 d² per layer. The question is about activations.",
     },
     explanation="Tens or hundreds of GB for a single sequence, in proportion to the depth.",
     hints=(
@@ -818,30 +715,16 @@ flat = Choice(
     statement="A network becomes four times as deep, with layers as before. By what factor does the memory for its activations grow in training? Consider three cases: all are stored; checkpoints at the best distance, with each segment computed again; a reversible network.",
     independent_check=lambda v: next((key for key, growth in GROWTHS.items() if growth == grown())),
     options=[
-        wrong(
-            "4 times in each case",
-            "A reversible network computes each layer's input from the one above. It need not keep anything from below.",
-        ),
-        wrong(
-            "4 times, 4 times, no growth",
-            "In a deeper network the checkpoints can be farther apart, so memory grows more slowly than depth.",
-        ),
-        right(
-            "4 times, 2 times, no growth",
-            "Checkpoints need memory in proportion to the square root of depth. A reversible network keeps two streams and one layer at a time, so depth drops out.",
-        ),
-        wrong(
-            "4 times, no growth, no growth",
-            "Checkpoints are kept too, and a deeper network needs more of them, or longer segments.",
-        ),
+        wrong("4 times in each case", "A reversible network computes each layer's input from the one above. It need not keep anything from below."),
+        wrong("4 times, 4 times, no growth", "In a deeper network the checkpoints can be farther apart, so memory grows more slowly than depth."),
+        right("4 times, 2 times, no growth", "Checkpoints need memory in proportion to the square root of depth. A reversible network keeps two streams and one layer at a time, so depth drops out."),
+        wrong("4 times, no growth, no growth", "Checkpoints are kept too, and a deeper network needs more of them, or longer segments."),
     ],
     hints=(
         "Write the memory with checkpoints as depth ÷ distance, plus distance.",
         "The best distance is proportional to the square root of depth.",
     ),
-    solution=(
-        f"Stored: ${eq.stored.latex}$. At best distance: ${eq.checkpointed_least.latex}$. Reversible: ${eq.reversible.latex}$.",
-    ),
+    solution=(f"Stored: ${eq.stored.latex}$. At best distance: ${eq.checkpointed_least.latex}$. Reversible: ${eq.reversible.latex}$.",),
 )
 
 segment = Expression(
@@ -850,30 +733,19 @@ segment = Expression(
     objective=KEEP,
     statement="An ordinary network keeps a layer's input, V_stream bytes, only once in n_seg layers. In the backward pass it computes such a segment again and holds all that its layers need, V_layer bytes each. Which n_seg needs the least memory? Write it in terms of n_depth, V_stream and V_layer.",
     formula=eq.segment_best,
-    independent_check=lambda v: solve(
-        diff(eq.depth / eq.segment * eq.stream_bytes + eq.segment * eq.layer_bytes, eq.segment), eq.segment
-    )[0],
+    independent_check=lambda v: solve(diff(eq.depth / eq.segment * eq.stream_bytes + eq.segment * eq.layer_bytes, eq.segment), eq.segment)[0],
     misconceptions={
         sqrt(eq.depth): "That is right if a layer keeps only what it passes on. Here the two differ.",
-        sqrt(
-            eq.depth * eq.layer_bytes / eq.stream_bytes
-        ): "Upside down: layers that keep more make long segments expensive.",
+        sqrt(eq.depth * eq.layer_bytes / eq.stream_bytes): "Upside down: layers that keep more make long segments expensive.",
         eq.checkpointed_least.expr: "That is the memory at the best length. The question is about the length.",
-        eq.depth
-        * eq.stream_bytes
-        / eq.layer_bytes: "The root is missing: set the two parts of the memory equal and solve for the length.",
+        eq.depth * eq.stream_bytes / eq.layer_bytes: "The root is missing: set the two parts of the memory equal and solve for the length.",
     },
     explanation="If a layer keeps only as much as it passes on, this is the square root of depth. A transformer's layers keep far more, so its checkpoints are closer together.",
     hints=(
         "Memory: n_depth/n_seg kept inputs, and one segment of n_seg layers.",
         "One part falls, the other rises. The sum is smallest where they are equal.",
     ),
-    solution=(
-        Step(
-            f"${eq.checkpointed.latex}$ is least where its parts are equal: ${eq.segment_best.latex}$, typed as",
-            "sqrt(n_depth * V_stream / V_layer)",
-        ),
-    ),
+    solution=(Step(f"${eq.checkpointed.latex}$ is least where its parts are equal: ${eq.segment_best.latex}$, typed as", "sqrt(n_depth * V_stream / V_layer)"),),
 )
 
 
@@ -901,14 +773,9 @@ checkpoint = Quantity(
     independent_check=least,
     misconceptions={
         eq.stored: "That is with everything stored.",
-        eq.checkpointed_least
-        / 2: "That is half. The kept inputs take as much as the segment that is computed again, and both are there at once.",
-        eq.checkpointed.at(
-            segment=sqrt(v.depth)
-        ): "The square root of depth is the best length only if a layer keeps as much as it passes on. Here it keeps far more.",
-        eq.checkpointed.at(
-            segment=1
-        ): "That is a checkpoint at every layer. The kept inputs then take more memory than a segment: place them farther apart.",
+        eq.checkpointed_least / 2: "That is half. The kept inputs take as much as the segment that is computed again, and both are there at once.",
+        eq.checkpointed.at(segment=sqrt(v.depth)): "The square root of depth is the best length only if a layer keeps as much as it passes on. Here it keeps far more.",
+        eq.checkpointed.at(segment=1): "That is a checkpoint at every layer. The kept inputs then take more memory than a segment: place them farther apart.",
         eq.reversible: "That is a reversible network. This one cannot compute its inputs from above.",
     },
     explanation="A few percent of storing everything, for one more forward pass and with an ordinary network. That is why checkpointing is the usual way.",
@@ -936,11 +803,7 @@ def deep(values: Values) -> float:
     goal, low, high = values["factor"] * (2 + values["times"]), 1.0, 1e6
     for _ in range(100):
         depth = (low + high) / 2
-        low, high = (
-            (depth, high)
-            if least({"depth": depth, "stream_bytes": 1.0, "layer_bytes": values["times"]}) < goal
-            else (low, depth)
-        )
+        low, high = (depth, high) if least({"depth": depth, "stream_bytes": 1.0, "layer_bytes": values["times"]}) < goal else (low, depth)
     return low
 
 
@@ -958,15 +821,10 @@ deep_enough = Quantity(
     answer=DEPTH_FOR,
     independent_check=deep,
     misconceptions={
-        v.activations_least
-        / v.layer_bytes: "That is with everything stored. With checkpoints, memory grows with the square root of depth.",
+        v.activations_least / v.layer_bytes: "That is with everything stored. With checkpoints, memory grows with the square root of depth.",
         DEPTH_FOR / v.factor: "The square root of depth grows by this factor, so depth grows by its square.",
-        DEPTH_FOR.at(
-            activations_least=v.factor * v.layer_bytes
-        ): "The two streams of the reversible network are missing.",
-        DEPTH_FOR.at(
-            activations_least=v.factor * (1 + v.layer_bytes)
-        ): "If this is a depth, you gave the reversible network one stream, and it has two. If it is {factor} times its memory, you still have to compute the depth.",
+        DEPTH_FOR.at(activations_least=v.factor * v.layer_bytes): "The two streams of the reversible network are missing.",
+        DEPTH_FOR.at(activations_least=v.factor * (1 + v.layer_bytes)): "If this is a depth, you gave the reversible network one stream, and it has two. If it is {factor} times its memory, you still have to compute the depth.",
         DEPTH_FOR * 4: "A factor of 2 is missing in the least memory: kept streams and one segment take the same.",
     },
     explanation="The square root of depth grows slowly. For most networks checkpoints save enough.",
@@ -992,9 +850,7 @@ def counted_work(values: Values) -> float:
     return (usual + sum(2 for _ in range(again))) / usual
 
 
-SHARES = {"half": 0.5, "three quarters": 0.75, "a quarter": 0.25} | {
-    f"{percent}%": percent / 100 for percent in range(20, 98, 2)
-}
+SHARES = {"half": 0.5, "three quarters": 0.75, "a quarter": 0.25} | {f"{percent}%": percent / 100 for percent in range(20, 98, 2)}
 
 work = Quantity(
     "What it costs",
@@ -1037,9 +893,7 @@ def happens(layers: int = 50) -> tuple[bool, bool, bool]:
         False: [("vector", n) for n in range(layers)],
         True: [("vector", "x"), ("vector", "y"), ("layer", "current")],
     }
-    state = {
-        way: [(what, n) for n in range(layers) for what in ("weight", "gradient", "moments")] for way in (False, True)
-    }
+    state = {way: [(what, n) for n in range(layers) for what in ("weight", "gradient", "moments")] for way in (False, True)}
     passes = {False: ["forward", "backward", "backward"], True: ["forward", "forward again", "backward", "backward"]}
     return (
         len(kept[True]) < len(kept[False]),
@@ -1055,27 +909,13 @@ saves = Choice(
     statement="Compare training a reversible network with an ordinary one of the same size that stores its activations. What does it save, and what does it cost?",
     independent_check=lambda v: next((key for key, claim in CLAIMS.items() if claim == happens())),
     options=[
-        wrong(
-            "it saves memory for activations, and compute, because nothing is written",
-            "Every layer runs forward once more on the way back, so compute grows.",
-        ),
-        right(
-            "it saves memory for activations, and costs compute",
-            "It trades compute for memory, but only for the part of the memory that grows with the batch.",
-        ),
-        wrong(
-            "it saves memory for activations, weights and optimizer, and costs compute",
-            "Weights are not a result of the forward pass. They cannot be computed again, nor can the optimizer's averages.",
-        ),
-        wrong(
-            "it saves memory for weights and optimizer, and costs compute",
-            "The layers' inputs are computed again. The weights are needed for that, so they stay.",
-        ),
+        wrong("it saves memory for activations, and compute, because nothing is written", "Every layer runs forward once more on the way back, so compute grows."),
+        right("it saves memory for activations, and costs compute", "It trades compute for memory, but only for the part of the memory that grows with the batch."),
+        wrong("it saves memory for activations, weights and optimizer, and costs compute", "Weights are not a result of the forward pass. They cannot be computed again, nor can the optimizer's averages."),
+        wrong("it saves memory for weights and optimizer, and costs compute", "The layers' inputs are computed again. The weights are needed for that, so they stay."),
     ],
     hints=("Of all that training keeps in memory, what can be computed from the layer above?",),
-    solution=(
-        f"Activations fall from ${eq.stored.latex}$ to ${eq.reversible.latex}$; compute rises: ${eq.work_ratio.latex}$. Nothing else changes.",
-    ),
+    solution=(f"Activations fall from ${eq.stored.latex}$ to ${eq.reversible.latex}$; compute rises: ${eq.work_ratio.latex}$. Nothing else changes.",),
 )
 
 
@@ -1101,9 +941,7 @@ def by_layers(values: Values) -> float:
 
 def left_with(values: Values, streams: int = 0, layers: int = 0) -> float:
     """The factor by which the memory falls to the state and so many streams and layers."""
-    return (values["state"] + values["stored"]) / (
-        values["state"] + streams * values["stream_bytes"] + layers * values["layer_bytes"]
-    )
+    return (values["state"] + values["stored"]) / (values["state"] + streams * values["stream_bytes"] + layers * values["layer_bytes"])
 
 
 remains = Quantity(
@@ -1119,18 +957,13 @@ remains = Quantity(
     answer=(v.state + v.stored) / (v.state + eq.reversible),
     independent_check=by_layers,
     misconceptions={
-        v.stored
-        / eq.reversible: "That is the factor for the activations alone. Weights, gradients and optimizer stay.",
-        (v.state + v.stored)
-        / eq.reversible: "You dropped weights, gradients and optimizer as well. A reversible network still needs them.",
+        v.stored / eq.reversible: "That is the factor for the activations alone. Weights, gradients and optimizer stay.",
+        (v.state + v.stored) / eq.reversible: "You dropped weights, gradients and optimizer as well. A reversible network still needs them.",
         left_with: "You dropped all activations. The two streams at the top stay, and one layer's activations.",
         lambda v: left_with(v, layers=1): "The two streams are missing. Everything else is computed from them.",
         lambda v: left_with(v, streams=1, layers=1): "A reversible network has two streams, and keeps both.",
-        lambda v: left_with(
-            v, streams=2
-        ): "One layer's activations are missing. They are held during its backward pass.",
-        (v.state + v.stored)
-        / (v.state + v.stored / 17): "You kept every layer's stream. A reversible network needs only those at the top.",
+        lambda v: left_with(v, streams=2): "One layer's activations are missing. They are held during its backward pass.",
+        (v.state + v.stored) / (v.state + v.stored / 17): "You kept every layer's stream. A reversible network needs only those at the top.",
     },
     explanation="Weights, gradients and optimizer state stay, and make up most of what remains.",
     hints=(
@@ -1151,28 +984,12 @@ def pair(values: Values) -> Values:
     """Memory of an ordinary network and of a reversible one of the same depth, as measured or made up."""
     deep, *made_up = values["pair"]
     if made_up:
-        return {
-            "deep": deep,
-            "plain": made_up[0] * 1e6,
-            "back": made_up[1] * 1e6,
-            "takes": "takes",
-            "origin": "made-up numbers",
-        }
+        return {"deep": deep, "plain": made_up[0] * 1e6, "back": made_up[1] * 1e6, "takes": "takes", "origin": "made-up numbers"}
     rows = measurement("memcnn_revnet").records(depth=deep)
-    return {"deep": deep, "takes": "was measured to take", "origin": "MemCNN"} | {
-        name: row["memory_MB"] * 1e6
-        for name, way in (("plain", "no"), ("back", "yes"))
-        for row in rows
-        if row["reversible"] == way
-    }
+    return {"deep": deep, "takes": "was measured to take", "origin": "MemCNN"} | {name: row["memory_MB"] * 1e6 for name, way in (("plain", "no"), ("back", "yes")) for row in rows if row["reversible"] == way}
 
 
-PAIRS_OF = tuple(
-    (*plain, back)
-    for plain, back in product(
-        ((50, 900), (80, 1100), (101, 1400), (152, 2800), (200, 3600)), (400, 480, 500, 600, 640, 720, 800)
-    )
-)  # depth, MB
+PAIRS_OF = tuple((*plain, back) for plain, back in product(((50, 900), (80, 1100), (101, 1400), (152, 2800), (200, 3600)), (400, 480, 500, 600, 640, 720, 800)))  # depth, MB
 SAVED = "That is the share that is saved. The question is about the factor by which the memory falls."
 
 measured = Quantity(
@@ -1217,10 +1034,7 @@ def minutes(text: str) -> int:
 def raced(values: Values) -> Values:
     """Durations of training two networks of 164 layers, as the table prints them or made up, and in one unit."""
     framework, images, *made_up = values["run"]
-    rows = {
-        row["model"]: row[images.lower().replace("-", "") + "_duration"]
-        for row in measurement("memcnn_revnet_training").records(framework=framework)
-    }
+    rows = {row["model"]: row[images.lower().replace("-", "") + "_duration"] for row in measurement("memcnn_revnet_training").records(framework=framework)}
     slow, fast = made_up or (rows["revnet-164"], rows["resnet-164"])
     return {
         "framework": framework,
@@ -1245,12 +1059,7 @@ def clock(seconds: float) -> str:
 
 
 RUNS: tuple[tuple[str, ...], ...] = tuple(product(("PyTorch", "TensorFlow"), ("CIFAR-10", "CIFAR-100")))
-RUNS += tuple(
-    ("PyTorch", "CIFAR-10", clock(fast * times), clock(fast))
-    for fast, times in product(
-        (170, 205, 225, 235, 280, 290, 345, 355, 410, 475, 530, 595), (1.15, 1.2, 1.25, 1.45, 1.5, 1.6, 1.7)
-    )
-)
+RUNS += tuple(("PyTorch", "CIFAR-10", clock(fast * times), clock(fast)) for fast, times in product((170, 205, 225, 235, 280, 290, 345, 355, 410, 475, 530, 595), (1.15, 1.2, 1.25, 1.45, 1.5, 1.6, 1.7)))
 [PAPER] = measurement("revnet_paper").records()
 
 slower = Quantity(
@@ -1269,8 +1078,7 @@ slower = Quantity(
         eq.work_ratio: "That is the counted slowdown. Divide the measured one by it.",
         lambda v: as_decimal(v) / eq.work_ratio(v): "A minute has sixty seconds: convert both times to one unit first.",
         eq.work_ratio / v.slower: "Upside down: divide measured by counted.",
-        v.slower
-        / 1.5: "You counted the backward pass as one forward pass. It costs two, so one more forward pass adds less.",
+        v.slower / 1.5: "You counted the backward pass as one forward pass. It costs two, so one more forward pass adds less.",
         v.slower * eq.work_ratio: "You multiplied. Compare the two by dividing.",
     },
     explanation=f"Measured runs are on both sides of the count, because a step is more than FLOPs. The paper's authors report {PAPER['low_slowdown']:g} to {PAPER['high_slowdown']:g} times in practice.",
@@ -1309,24 +1117,15 @@ digits = Quantity(
     objective=KEEP,
     unit="1",
     statement="A reversible network computes in {format}, with {bits} significant bits, so one rounding is off by up to {error} of the value. On the way back an error grows by a factor of {gain_per_layer} per layer. Count only the rounding at the top. After how many layers is the error as large as the values? Give the exact value, not rounded to layers.",
-    parameters={
-        "format": tuple(FORMATS),
-        "gain_per_layer": (1.2, 1.12, 1.15, 1.25, 1.3, 1.35, 1.4, 1.5, 1.6, 1.7, 1.75, 1.8),
-    },
+    parameters={"format": tuple(FORMATS), "gain_per_layer": (1.2, 1.12, 1.15, 1.25, 1.3, 1.35, 1.4, 1.5, 1.6, 1.7, 1.75, 1.8)},
     derived=rounded,
     units={"bits": ""},
     answer=LAYERS_FOR,
     independent_check=lost,
     misconceptions={
         v.bits: "That would be right if each layer doubled the error. How many layers does it take to double?",
-        (1 / v.rounding - 1)
-        / (
-            v.gain_per_layer - 1
-        ): "You let the error grow by the same amount in each layer. It grows by the same factor.",
-        v.bits
-        / sympy.log(
-            v.gain_per_layer
-        ): "The bits are a logarithm to base 2, and you took the other to base e. Use one base for both.",
+        (1 / v.rounding - 1) / (v.gain_per_layer - 1): "You let the error grow by the same amount in each layer. It grows by the same factor.",
+        v.bits / sympy.log(v.gain_per_layer): "The bits are a logarithm to base 2, and you took the other to base e. Use one base for both.",
         v.bits / (v.gain_per_layer - 1): "A factor of 1.1 per layer is not a tenth of a doubling. Take logarithms.",
     },
     explanation="With integers or bits the inverse is exact. In floating point each layer multiplies what rounding leaves. Factors near one keep it small.",
@@ -1342,22 +1141,8 @@ digits = Quantity(
 
 # --- what is worth keeping -------------------------------------------------------------------------------------------
 
-ROUTED = (
-    "kimi-k2",
-    "qwen3-235b-a22b",
-    "glm-4.5",
-    "deepseek-v3",
-    "mistral-large-3",
-    "qwen3-30b-a3b",
-    "mixtral-8x22b",
-    "mixtral-8x7b",
-)
-MADE_UP = tuple(
-    (*size, kv)
-    for size, kv in product(
-        ((100e9, 10e9), (300e9, 20e9), (500e9, 30e9), (1e12, 40e9)), (40e3, 64e3, 100e3, 160e3, 200e3, 250e3)
-    )
-)  # parameters stored and active, bytes of KV
+ROUTED = ("kimi-k2", "qwen3-235b-a22b", "glm-4.5", "deepseek-v3", "mistral-large-3", "qwen3-30b-a3b", "mixtral-8x22b", "mixtral-8x7b")
+MADE_UP = tuple((*size, kv) for size, kv in product(((100e9, 10e9), (300e9, 20e9), (500e9, 30e9), (1e12, 40e9)), (40e3, 64e3, 100e3, 160e3, 200e3, 250e3)))  # parameters stored and active, bytes of KV
 
 
 def cached(values: Values) -> Values:
@@ -1382,8 +1167,7 @@ kv_spent = Quantity(
     misconceptions={
         eq.kv_flop_spent / 2: "A multiply and an add are two FLOPs.",
         eq.kv_flop_spent.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
-        eq.kv_flop_spent
-        * 3: "That is a training step, with its backward pass. For the KV cache a forward pass is enough.",
+        eq.kv_flop_spent * 3: "That is a training step, with its backward pass. For the KV cache a forward pass is enough.",
         1 / eq.kv_flop_spent: "Upside down: divide FLOPs by bytes.",
     },
     explanation="A chip does a few hundred FLOPs while it loads one byte. So a KV cache is loaded and not computed again.",
@@ -1436,9 +1220,7 @@ ladder = Ordering(
     answer="".join(sorted(SPENT, key=SPENT.__getitem__)),
     independent_check=lambda v: by_counting(),
     misconceptions={
-        "".join(
-            sorted(SPENT, key=SPENT.__getitem__, reverse=True)
-        ): "That is the reverse. Begin with what is cheapest to compute again.",
+        "".join(sorted(SPENT, key=SPENT.__getitem__, reverse=True)): "That is the reverse. Begin with what is cheapest to compute again.",
         "bdcea": "For the two caches, divide the parameters by the bytes of the cache.",
         "bcdae": "Attention scores are many, but each is a short sum, with one product per number of a head.",
     },
@@ -1454,9 +1236,7 @@ ladder = Ordering(
 def both_even(values: Values) -> Values:
     """A drawn model on a drawn machine: for how long a byte of KV, and one of activations, is worth keeping."""
     net, machine = model(values["net"]), system(values["machine"])
-    known = (
-        net.symbols() | machine.symbols("bf16") | {"layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
-    )
+    known = net.symbols() | machine.symbols("bf16") | {"layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
     even = lambda spent: eq.keep_even(known, flop_spent=spent(known))
     return {
         "net_name": net.name,
@@ -1472,10 +1252,7 @@ def cheaper(values: Values) -> str:
     """
     net, machine = model(values["net"]), system(values["machine"])
     again = 2 * net.n_active / machine.flops("bf16")  # s of the whole machine, for one token
-    keeps = [
-        bytes_ / machine.hbm_bytes * wait < again
-        for bytes_, wait in ((net.kv_bytes(1), values["soon"]), (34 * net.d_model * net.layers, values["late"]))
-    ]
+    keeps = [bytes_ / machine.hbm_bytes * wait < again for bytes_, wait in ((net.kv_bytes(1), values["soon"]), (34 * net.d_model * net.layers, values["late"]))]
     return {(True, True): "a", (True, False): "b", (False, True): "c", (False, False): "d"}[tuple(keeps)]
 
 
@@ -1495,20 +1272,12 @@ who_stays = Choice(
     independent_check=cheaper,
     options=[
         wrong("both", "Compare each wait with its break-even time. One of the two waits too long."),
-        right(
-            "the KV cache, and activations are computed again",
-            "A forward pass leaves few bytes of KV cache and many of activations, so a byte of KV cache has more compute behind it. It is also needed sooner, and again and again.",
-        ),
-        wrong(
-            "activations, and the KV cache is computed again",
-            "The other way round: compare each wait with its own break-even time.",
-        ),
+        right("the KV cache, and activations are computed again", "A forward pass leaves few bytes of KV cache and many of activations, so a byte of KV cache has more compute behind it. It is also needed sooner, and again and again."),
+        wrong("activations, and the KV cache is computed again", "The other way round: compare each wait with its own break-even time."),
         wrong("neither", "The KV cache is needed again long before computing it would be cheaper."),
     ],
     hints=("Keep what is needed again within its break-even time.",),
-    solution=(
-        f"${eq.keep_even.latex}$: for the KV cache {{kv_even}} against a wait of {{soon}}, for activations {{act_even}} against {{late}}.",
-    ),
+    solution=(f"${eq.keep_even.latex}$: for the KV cache {{kv_even}} against a wait of {{soon}}, for activations {{act_even}} against {{late}}.",),
 )
 
 TRADES = {
@@ -1530,9 +1299,7 @@ def traded(tokens: int = 100, layers: int = 20) -> tuple[str, str]:
     caching = tokens, tokens
     storing = layers, 3 * layers
     reversing = 3, 4 * layers
-    spends = lambda without, with_it: (
-        "spends memory" if with_it[0] > without[0] and with_it[1] < without[1] else "spends compute"
-    )
+    spends = lambda without, with_it: "spends memory" if with_it[0] > without[0] and with_it[1] < without[1] else "spends compute"
     return spends(recomputing, caching), spends(storing, reversing)
 
 
@@ -1543,29 +1310,13 @@ trade = Choice(
     statement="The KV cache in serving and the reversible network in training both trade memory against compute. Which way does each of them go?",
     independent_check=lambda v: next((key for key, ways in TRADES.items() if ways == traded())),
     options=[
-        wrong(
-            "both spend memory to save compute",
-            "What does a reversible network keep from the forward pass? And what does it run again?",
-        ),
-        right(
-            "the cache spends memory to save compute, the reversible network spends compute to save memory",
-            "They go opposite ways. On today's machines spending memory to save compute is usually the better trade.",
-        ),
-        wrong(
-            "the cache spends compute to save memory, the reversible network spends memory to save compute",
-            "The other way round. For each, ask what it holds in memory that would not have to be there.",
-        ),
-        wrong(
-            "both spend compute to save memory",
-            "Without a cache, each new token would need all earlier ones to be computed again. So the cache saves compute.",
-        ),
+        wrong("both spend memory to save compute", "What does a reversible network keep from the forward pass? And what does it run again?"),
+        right("the cache spends memory to save compute, the reversible network spends compute to save memory", "They go opposite ways. On today's machines spending memory to save compute is usually the better trade."),
+        wrong("the cache spends compute to save memory, the reversible network spends memory to save compute", "The other way round. For each, ask what it holds in memory that would not have to be there."),
+        wrong("both spend compute to save memory", "Without a cache, each new token would need all earlier ones to be computed again. So the cache saves compute."),
     ],
-    hints=(
-        "What would have to be computed again without the cache? What would have to be stored if the network were not reversible?",
-    ),
-    solution=(
-        f"The cache holds a token's keys and values and saves its pass through the model. A reversible network reduces ${eq.stored.latex}$ and runs each layer again.",
-    ),
+    hints=("What would have to be computed again without the cache? What would have to be stored if the network were not reversible?",),
+    solution=(f"The cache holds a token's keys and values and saves its pass through the model. A reversible network reduces ${eq.stored.latex}$ and runs each layer again.",),
 )
 
 # --- the likeness ----------------------------------------------------------------------------------------------------
@@ -1596,20 +1347,12 @@ which_part = Choice(
     independent_check=lambda v: next((key for key, steps in TWO_STEPS.items() if spreads(steps))),
     options=[
         wrong("SubBytes and AddRoundKey", "Both treat every byte on its own. Nothing gets from one byte to another."),
-        right(
-            "ShiftRows and MixColumns",
-            "Mixing one way and then the other is cheaper than mixing everything with everything. After two rounds each cell depends on every other.",
-        ),
+        right("ShiftRows and MixColumns", "Mixing one way and then the other is cheaper than mixing everything with everything. After two rounds each cell depends on every other."),
         wrong("MixColumns and AddRoundKey", "The bytes of a column are mixed, but nothing leaves its column."),
-        wrong(
-            "ShiftRows and SubBytes",
-            "Bytes move along their rows and are replaced one by one. None of them comes to depend on another.",
-        ),
+        wrong("ShiftRows and SubBytes", "Bytes move along their rows and are replaced one by one. None of them comes to depend on another."),
     ],
     hints=("Change one byte. Which pair spreads the change over the whole grid if it runs twice?",),
-    solution=(
-        "MixColumns spreads a byte over its column, ShiftRows sends these bytes into different columns, and the second MixColumns fills those.",
-    ),
+    solution=("MixColumns spreads a byte over its column, ShiftRows sends these bytes into different columns, and the second MixColumns fills those.",),
 )
 
 WANTED = {  # of a cipher, and of a network
@@ -1627,18 +1370,10 @@ fails = Choice(
     independent_check=lambda v: next((key for key, (cipher, network) in WANTED.items() if cipher != network)),
     options=[
         wrong("that every output depends on every input", "Both want that, which is why they look alike."),
-        wrong(
-            "that linear and nonlinear steps alternate, many times over",
-            "Both do that: without a nonlinear step, all layers would be one linear map.",
-        ),
-        right(
-            "that a small change of the input changes the output beyond recognition",
-            "A cipher makes structure look random, and a network finds structure in what looks random. Where it happens in a network, it is an adversarial example: an image that is misread after an invisible change.",
-        ),
+        wrong("that linear and nonlinear steps alternate, many times over", "Both do that: without a nonlinear step, all layers would be one linear map."),
+        right("that a small change of the input changes the output beyond recognition", "A cipher makes structure look random, and a network finds structure in what looks random. Where it happens in a network, it is an adversarial example: an image that is misread after an invisible change."),
         wrong("that it runs fast on existing hardware", "Both want that."),
     ],
     hints=("How is a network trained, and what must its gradient be good for?",),
-    solution=(
-        "Training follows derivatives, so small changes must have small and informative effects. A cipher is built so that they do not.",
-    ),
+    solution=("Training follows derivatives, so small changes must have small and informative effects. A cipher is built so that they do not.",),
 )
