@@ -1,7 +1,6 @@
-"""The reversibility lesson's charts: activations against depth, kept in four ways, and how long digits survive
-the way back.
+"""The reversibility lesson's chart: activations against depth, kept in four ways.
 
-A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
+The chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from typing import Any
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import marks
-from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, slider, sweep
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility.equations import KEPT
 from blackboard.lessons.reversibility.simulation import VALUE
-from blackboard.units import pretty, significant
+from blackboard.units import pretty
 
 DOT = {**marks.DOT, "clip": False}
 GB = units.factor("GB")
@@ -134,96 +133,7 @@ def memory_chart() -> InteractiveChart:
         f" and width, with {TOKENS:,} tokens: {at['stored']} stored, {at['checkpointed']} with a checkpoint every"
         f" {SEGMENT} layers, {at['least']} with the best, {at['reversible']} reversible; all but the first run the"
         " forward pass twice.",
-        f"Only the reversible line is level. Korthikanti and others count {KEPT} bytes that a layer keeps for each"
-        f" number of its stream, which is {KEPT // VALUE} numbers in 16 bits, without attention scores. Try a layer"
-        " that keeps few numbers: then checkpoints and reversible layers save less.",
+        "Only the reversible line is level. Try a layer that keeps few numbers: then checkpoints and reversible layers"
+        " save less. (Streams have as many bytes per number here as everything else.)",
         primary=("depth", "tokens", "segment"),
-    )
-
-
-# --- errors -----------------------------------------------------------------------------------------------------------
-
-FORMATS = {
-    "bf16": ("BF16", 8),
-    "fp16": ("FP16", 11),
-    "fp32": ("FP32", 24),
-    "fp64": ("FP64", 53),
-}  # bits of a number's digits, the first included
-TINTS = dict(zip(FORMATS, ("first", "second", "third", "fourth")))
-ROUNDING = {name: 2.0**-bits for name, (_, bits) in FORMATS.items()}
-CHI, DEPTH = -1.0, 64  # where the sliders start: log10 of χ − 1, and layers
-LOST = eq.difference.solve("depth")
-
-
-def _lost(rounding: str) -> str:
-    """Browser expression of the layers after which a difference is as large as what it is part of."""
-    return inside(LOST, "1", difference=1, rounding=rounding)
-
-
-def _error_lines(now: str) -> tuple[str, ...]:
-    """What the settings mean, in lines above the chart."""
-    chosen = (
-        f"'χ = ' + {marks.said('gain_per_layer', '.4~g')} + ', ' + upper(format) + ': one rounding is ' +"
-        f" {marks.said('rounding', '.1~e')}"
-    )
-    here = (
-        f"'after ' + depth + (depth == 1 ? ' layer: ' : ' layers: ') + ({now} < 1 ? {marks.said(now, '.1e')} : 'no"
-        " digit is right')"
-    )
-    lost = _lost("rounding")
-    until = f"'all digits are gone after ' + {marks.said(f'ceil({lost})')} + (ceil({lost}) == 1 ? ' layer' : ' layers')"
-    return chosen, here, until
-
-
-def _error_controls() -> list[dict]:
-    """Format, factor per layer and layers."""
-    return [
-        {"name": "roundings", "value": ROUNDING},
-        *menu("format", {name: word for name, (word, _) in FORMATS.items()}, "fp32", "numbers in"),
-        *derived("rounding", "roundings[format]"),
-        *slider("widens", -3, 0, 0.1, CHI, "factor per layer χ − 1", base=10),
-        *derived("gain_per_layer", "1 + widens"),
-        *slider("depth", 1, 256, 1, DEPTH, "layers"),
-    ]
-
-
-def error_chart() -> InteractiveChart:
-    """Difference after depth layers, with the factor per layer, depth and precision to choose."""
-    apart = marks.log_axis("difference", "relative difference; at 1 no digit is right", 1e-17, 1e4, "~e")
-    apart["axis"]["values"] = [10.0**n for n in range(-16, 1, 4)]
-    encoding = {"x": marks.axis("depth", "layers", 1, 256, [1, 64, 128, 192, 256]), "y": apart}
-    base = sweep("depth", 1, 256, points=52, log=False)
-    base["transform"] += [
-        curve(eq.difference, "depth", "difference", "1"),
-        *(curve(eq.difference, "depth", name, "1", rounding=value) for name, value in ROUNDING.items()),
-    ]
-    low = lambda layer, name: {**layer, "transform": [{"filter": f"datum.{name} < 50"}]}  # the names stand above
-    now = inside(eq.difference, "1")
-    names = [
-        row
-        for n, (name, (word, _)) in enumerate(FORMATS.items())
-        for row in marks.name(encoding, f"'{word}'", TINTS[name], repr(1.0 + 57 * n), "1000", dy=0)
-    ]
-    layers = [
-        *(low(marks.line(name, TINTS[name], encoding, strokeWidth=1.5), name) for name in FORMATS),
-        low(marks.line("difference", "total", encoding, strokeWidth=4), "difference"),
-        marks.rule(encoding, None, y="1"),
-        marks.at(encoding, DOT | {"color": marks.PAINTS["chosen"]}, x="depth", y=f"{now} < 50 ? {now} : null"),
-        *names,
-        marks.hover(encoding, "difference", {"difference": "difference"}, ".2~e"),
-    ]
-    chi = 1 + 10**CHI
-    ends = lambda name: math.ceil(LOST({"difference": 1, "rounding": ROUNDING[name], "gain_per_layer": chi}))
-    gone = ", ".join(f"{word} {ends(name)}" for name, (word, _) in FORMATS.items())
-    found = significant(eq.difference({"rounding": ROUNDING["fp32"], "gain_per_layer": chi, "depth": DEPTH}), 2)
-    return InteractiveChart(
-        {**base, "params": _error_controls(), "layer": layers, "title": marks.title(*_error_lines(now))},
-        "How long digits survive the way back",
-        "Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ, from"
-        " one rounding in BF16, FP16, FP32 and FP64, with controls for format, χ and layers. Straight lines rise side"
-        f" by side. At χ = {chi:g} all digits are gone after so many layers: {gone}; in FP32 {DEPTH} layers leave"
-        f" {found}.",
-        "Each format has its digits, and each layer costs as many as χ says. A factor near 1 makes even short formats"
-        " last; twice the digits last twice the layers, whatever the factor. Try χ = 2: a bit is lost in every layer.",
-        result=(1,),
     )

@@ -85,7 +85,7 @@ reversible = Formula(
     2 * stream_bytes + layer_bytes,
     "byte",
     "a reversible network keeps two streams and computes one layer at a time again, so depth drops out",
-    ("all layers keep the same",),
+    ("all layers keep the same", "the streams have digits enough for the way back"),
     lecture("2:12:00"),
 )
 checkpointed = Formula(
@@ -168,7 +168,7 @@ difference = Formula(
     rounding * gain_per_layer**depth,
     "1",
     "each layer widens a small difference by the same factor, be it a rounding error or an attacker's change",
-    ("the difference stays small",),
+    ("the difference stays small", "the factor is the mean over these layers"),
     DERIVED,
     conditions=(deep,),
 )

@@ -171,7 +171,7 @@ def layers() -> Drawing:
         fig,
         "fig-layers",
         "An ordinary network keeps every layer's activations until the backward pass returns. A reversible one"
-        " keeps only the top.",
+        " keeps two streams at the top and computes the rest again.",
         f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the"
         " backward pass, top to bottom. Left, as usual: on the way up every layer writes its activations to memory,"
         f" {LAYERS} cells, and on the way down they are read in reverse, the last first. Right, a reversible network:"
@@ -272,43 +272,10 @@ def _listed(shares: np.ndarray) -> str:
     return ", ".join(percent(share, 1) for share in shares[:4])
 
 
-def weakness() -> Drawing:
-    """What slopes foretell of a small change, and what comes: a line for the network, a cloud for the cipher."""
-    fig, panels = drawing.axes(5.0, 3.7, 1, 2)
-    names = {"residual": ("residual network", "third"), "Feistel": ("Feistel cipher", "first")}
-    for at, (name, (words, colour)) in zip(panels, names.items()):
-        told, apart, broken = simulation.attacked(name)
-        reach = 1.05 * max(np.abs(told.predicted).max(), np.abs(told.observed).max())
-        at.plot([-reach, reach], [-reach, reach], color=COLOURS["muted"], lw=1, ls="--")
-        at.plot(told.predicted.ravel(), told.observed.ravel(), ".", color=COLOURS[colour], ms=4, alpha=0.6)
-        at.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="change foretold")
-        said = (
-            f"correlation {told.correlation:.2f}\ntold apart: {percent(apart)}\nplaintext found:"
-            f" {percent(broken.matched)}"
-        )
-        at.set_title(f"{words}\n{said}", loc="left", color=COLOURS[colour])
-    panels[0].set_ylabel("change observed")
-    net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
-    return done(
-        fig,
-        "fig-weakness",
-        "An untrained network gives itself away: its output changes can be predicted from measured slopes. A"
-        " cipher's cannot.",
-        f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to"
-        f" {simulation.SHIFT}; foretold by slopes from queries next to the block, the key unknown. Left, a residual"
-        f" network of {simulation.DEEP} layers: points lie along the diagonal, correlation {net.told.correlation:.2f}."
-        f" Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation {cipher.told.correlation:.2f}."
-        f" Two plaintexts are told apart in {percent(net.apart)} of trials on the network and in"
-        f" {percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext"
-        f" are found, or others with its ciphertext, in {percent(net.broken.matched)} and"
-        f" {percent(cipher.broken.matched)}.",
-    )
-
-
 # --- training ---------------------------------------------------------------------------------------------------------
 
 DEPTHS = 1, 4, 16, 64, 256  # layers at which memory is measured
-FAR = 48  # layers of the network that is run back
+FAR = numbers.FIGURED  # layers of the network that is run back
 
 
 def memory() -> Drawing:
@@ -380,8 +347,7 @@ def roundtrip() -> Drawing:
     return done(
         fig,
         "fig-roundtrip",
-        "Rounding errors grow by a factor per layer on the way back: harmless with LayerNorm, ruinous where layers"
-        " widen differences.",
+        "Rounding errors grow on the way back: slowly with LayerNorm, ruinously where layers widen differences.",
         f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR}"
         " layers run back, in FP16, FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a"
         f" difference by {gains[0]:.2f} a layer: after {FAR} layers {last('fresh')}; trained on digits {last('after')}."
@@ -401,42 +367,6 @@ def _draw_errors(axes, errors: dict[str, np.ndarray], gain: float) -> None:
         axes.text(2, errors[dtype][0] / 3, word, va="top", color=COLOURS[colour])
     axes.axhline(1, color=COLOURS["bound"], lw=1.2)
     axes.set(yscale="log", xlim=(0, FAR), ylim=(1e-18, 1e2), xlabel="layers run back", xticks=range(0, FAR + 1, 12))
-
-
-def training() -> Drawing:
-    """Loss and accuracy of a reversible network that rebuilds its activations and of its twin that stores them: the
-    same.
-    """
-    fig, (above, below) = drawing.axes(5.0, 4.6, 2, 1, sharex=True)
-    runs = {way: network.trained(way) for way in ("stored", "reversible")}
-    one, two = runs.values()
-    for way, wide, dash in (("stored", 5, "-"), ("reversible", 1.6, "-")):
-        run, alpha = runs[way], 0.35 if way == "stored" else 1
-        smooth = np.reshape(run.losses, (-1, run.steps_per_epoch)).mean(axis=1)
-        epochs = np.arange(len(run.accuracy))
-        above.plot(epochs[1:], smooth, dash, color=COLOURS[INKS[way]], lw=wide, alpha=alpha)
-        below.plot(epochs, 100 * np.array(run.accuracy), dash, color=COLOURS[INKS[way]], lw=wide, alpha=alpha)
-    apart = max(abs(a / b - 1) for a, b in zip(one.losses, two.losses))
-    above.set(yscale="log", ylabel="loss (nats, log scale)")
-    above.yaxis.set_major_formatter("{x:g}")
-    above.minorticks_off()
-    below.set(xlabel="epochs", ylabel="test accuracy (%)", ylim=(0, 102))
-    above.set_title(f"{network.TRAINED} layers, FP32; losses apart by about {power(apart)}", loc="left")
-    note(above, 0.97, 0.92, "activations stored", INKS["stored"], ha="right", va="top")
-    note(above, 0.97, 0.78, "activations rebuilt", INKS["reversible"], ha="right", va="top")
-    reached = f"{percent(one.accuracy[-1], 1)} stored, {percent(two.accuracy[-1], 1)} rebuilt"
-    note(below, 0.97, 0.8, reached, ha="right", va="top")
-    data = network.digits()
-    return done(
-        fig,
-        "fig-digits-trained",
-        "Training with activations computed again follows the same curve as training with activations stored.",
-        f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against"
-        f" {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a reversible network of {network.TRAINED}"
-        " layers that rebuilds its activations and for its twin that stores them. The curves lie on each other: losses"
-        f" fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch :]):.4f} nats, the mean of the"
-        f" last epoch, and differ by about {power(apart)} of themselves; both end at {percent(two.accuracy[-1], 1)}.",
-    )
 
 
 # --- against reality --------------------------------------------------------------------------------------------------
@@ -579,7 +509,7 @@ def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
         " log, with the break-even lines of two chips: above them computing again is cheaper, below them keeping. KV"
         f" caches, read every step, lie far below: {ends[0].name} to {ends[1].name} take"
         f" {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping pays"
-        f" at least {least:,.0f} times over. Training's activations on A100, of four GPTs: those of the layers are held"
-        f" for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times. The"
-        " scores are what practice computes again."
+        f" at least {least:,.0f} times over, at a step of {pretty(kv[0].hold, 's', 2)}. Training's activations on A100,"
+        f" of four GPTs: those of the layers are held for {spans(over['layers'])} times the break-even, attention's"
+        f" scores for {spans(over['scores'])} times. The scores are what practice computes again."
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from blackboard.catalogue import chip, measurement, model, system
 from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching.equations import drain_time
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility.equations import KEPT
 from blackboard.page.summary import Page, table
@@ -17,7 +18,10 @@ from blackboard.units import pretty, significant
 
 DENSE = "llama-3.1-405b"  # whose layers are alike
 TOKENS = 8_192  # of its training sequences
-DEEP, SHALLOW, SAMPLES = 64, 8, 64  # layers of the networks that are measured, and digits in a batch
+DEEP, SAMPLES = 64, 64  # layers of a network that is measured, and digits in a batch
+WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a whole number
+RUN = "530B"  # the training run that is worked by hand
+FIGURED = 48  # layers of the networks in the figure of rounding errors, and of a network as a deep cipher
 PRECISIONS = {"half": "float16", "single": "float32", "double": "float64"}
 
 
@@ -71,11 +75,12 @@ def spreading() -> dict[str, str]:
         "net_matched": share(net.broken.matched),
         "net_found": share(net.broken.found),
         "net_collide": share(net.broken.matched - net.broken.found),
-        "net_missed": share(1 - net.broken.matched),
         "net_queries": significant(net.broken.queries, 2),
         "cipher_matched": share(cipher.broken.matched),
         "attack_rounds": str(simulation.ROUNDS),
         "plain_told": share(plain.apart),
+        "plain_deep": str(FIGURED),
+        "plain_deep_told": share(simulation.distinguish(simulation.ciphers(FIGURED)["plain"], simulation.BLOCK)),
         "plain_matched": share(plain.broken.matched),
         "plain_correlation": f"{plain.told.correlation:.2f}",
         **{
@@ -88,24 +93,41 @@ def spreading() -> dict[str, str]:
 def keeping() -> dict[str, str]:
     """Training with activations worked out anew, measured."""
     network, _ = _network()
-    kept = lambda way, depth: pretty(step(way, depth).kept, "byte", 2)
-    work = lambda way: sum(step(way, DEEP).macs.values()) / sum(step("stored", DEEP).macs.values())
     anew, stored = network.trained("reversible"), network.trained("stored")
     apart = max(abs(a / b - 1) for a, b in zip(anew.losses, stored.losses))
-    data, net = network.digits(), network.Network.random("reversible", DEEP)
-    errors = {name: network.round_trip(net, data.train[:SAMPLES], kind) for name, kind in PRECISIONS.items()}
+    steps = 2 * model(DENSE).layers  # attention is a step, and the feed-forward block another
     return {
         "steps": f"{len(anew.losses):,}",
         "loss_apart": power(apart),
-        "digits": f"{len(data.train_labels):,}",
+        "learnt": f"{anew.accuracy[-1]:.1%}",
+        "digits": f"{len(network.digits().train_labels):,}",
         "layers": str(len(anew.network.layers)),
-        "kept_stored_shallow": kept("stored", SHALLOW),
-        **{f"kept_{way}_deep": kept(way, DEEP) for way in ("stored", "reversible")},
-        "work": f"{work('reversible'):.2f}",
-        "shallow": str(SHALLOW),
         "deep": str(DEEP),
-        **{f"error_{name}": power(found[DEEP]) for name, found in errors.items()},
+        "far": str(steps),
+        "figured": str(FIGURED),
+        "chi_figured": f"{_widening(FIGURED):.2f}",
+        "chi_far": f"{_widening(steps):.2f}",
+        **{
+            f"error_{name}{where}": power(_error(depth, kind))
+            for name, kind in PRECISIONS.items()
+            for where, depth in (("", DEEP), ("_far", steps))
+        },
     }
+
+
+def _error(depth: int, kind: str) -> float:
+    """Relative error of what an untrained network of this depth rebuilds at the bottom, in this number format."""
+    network, _ = _network()
+    net = network.Network.random("reversible", depth)
+    return network.round_trip(net, network.digits().train[:SAMPLES], kind)[depth]
+
+
+def _widening(depth: int) -> float:
+    """Factor by which a layer of such a network widens a difference on the way back, as a mean."""
+    network, _ = _network()
+    net = network.Network.random("reversible", depth)
+    start = net.start(network.digits().test[:SAMPLES], network.Ledger())
+    return float(network.growth_back(net, start)[-1]) ** (1 / depth)
 
 
 def _dense() -> dict[str, float]:
@@ -117,19 +139,33 @@ def _dense() -> dict[str, float]:
 def activations() -> dict[str, str]:
     """What a training step of the dense model keeps, in four ways."""
     net, kept = model(DENSE), eq.layer_kept(_dense(), rows=TOKENS)
-    streams = 2 * TOKENS * net.d_model  # one stream, in 16 bits
-    sizes = {"depth": net.layers, "stream_bytes": streams, "layer_bytes": kept}
+    stream = 2 * TOKENS * net.d_model  # in 16 bits
+    sizes = {"depth": net.layers, "stream_bytes": stream, "layer_bytes": kept}
+    exact = WHOLE / 2 * stream
     return {
         "act_layer": pretty(kept, "byte", 3),
         "act_all": pretty(eq.stored(sizes), "byte", 3),
         "act_tokens": f"{TOKENS:,}",
-        "act_reversible": pretty(eq.reversible(sizes), "byte", 2),
+        "act_reversible": pretty(eq.reversible(sizes, stream_bytes=exact), "byte", 2),
         "act_checkpointed": pretty(eq.checkpointed(sizes, segment=1), "byte", 2),
         "act_best": pretty(eq.checkpointed_least(sizes), "byte", 2),
-        "act_stream": pretty(streams, "byte"),
+        "act_stream": pretty(exact, "byte"),
+        "act_inputs": pretty(net.layers * stream, "byte", 3),
+        "act_weights": pretty(2 * net.n_total, "byte", 3),
+        "act_llama": f"{_kept_of_llama():.0f}",
         "act_stretch": significant(eq.segment_best(sizes), 2),
-        "act_hbm": pretty(system(RUNNING.system).chip.hbm_bytes, "byte"),
     }
+
+
+def _kept_of_llama() -> float:
+    """Bytes that one of the dense model's own layers keeps for each number of a token's vector, part by part."""
+    net = model(DENSE)
+    [attention], [ffn] = net.attention, net.ffn
+    vectors = (
+        3 + 2 * attention.kv_heads / attention.heads + 1
+    )  # norm's input and output, Q; K and V; attention's output
+    hidden = 3 * ffn.d_ff / net.d_model  # gate, up, and their product
+    return 2 * (vectors + 2 + hidden)
 
 
 def worth() -> dict[str, str]:
@@ -143,23 +179,25 @@ def worth() -> dict[str, str]:
     worth = lambda name, precision: eq.keep_even(
         flop_spent=spent[name], hbm=rack.hbm_bytes, flops=rack.flops(precision)
     )
-    over = {part: sorted(row.hold / _even(row) for row in _waits(part)) for part in PARTS}
+    over = sorted(row.hold / _even(row) for row in _waits("layers"))
+    held = {part: next(row for row in _waits(part) if row.model == RUN) for part in PARTS}
     a100 = chip("a100-80gb")
     return {
         "spent_act": significant(spent["act"], 3),
         "spent_kv": f"{spent['kv'] / 1e6:.3f} million",
         "spent_kv_405": f"{spent['kv_405'] / 1e6:.3f} million",
         "kv_405": pretty(net.kv_bytes_per_token(), "byte"),
-        "spent_more": significant(spent["kv_405"] / spent["act"], 2),
-        "lasts_act": f"{worth('act', 'bf16'):.1f} s",
+        "lasts_act": f"{worth('act', 'bf16'):.2g} s",
         "lasts_kv": pretty(worth("kv", "fp8"), "s", 2),
         "lasts_kv_405": pretty(worth("kv_405", "fp8"), "s", 2),
-        "a100_hbm": pretty(a100.hbm_bytes, "byte"),
+        "drain": pretty(drain_time(RUNNING), "s", 2),
+        "a100_hbm": pretty(a100.hbm_bytes, "byte", 2),
         "a100_peak": pretty(a100.flops("bf16"), "FLOP/s"),
-        "layers_least": significant(over["layers"][0], 2),
-        "layers_most": significant(over["layers"][-1], 2),
-        "scores_least": significant(over["scores"][0], 2),
-        "scores_most": significant(over["scores"][-1], 2),
+        "hold": f"{held['layers'].hold:.2f} s",
+        "even_layers": f"{_even(held['layers']):.2f} s",
+        "even_scores": pretty(_even(held["scores"]), "s", 2),
+        "half_least": significant(over[0] / 2, 1),
+        "half_most": significant(over[-1] / 2, 1),
     }
 
 
@@ -183,15 +221,11 @@ def waits() -> list[list[str]]:
     rows = measurement("korthikanti_iteration_times").records()
     found = []
     for row, *parts in zip(rows, *map(_waits, PARTS)):
-        step, stages, micro = (
-            row["selective_recompute_s"],
-            row["pipeline_parallel"],
-            row["batch"] // row["microbatch_size"],
+        over = [significant(part.hold / _even(part), 2) for part in parts]
+        wait = (
+            f"{row['selective_recompute_s']:g} × {row['pipeline_parallel']} ÷ {row['batch'] // row['microbatch_size']}"
         )
-        cells = [f"{row['d_model']:,}", f"{row['heads']}", f"{step:g} × {stages} ÷ {micro} = {parts[0].hold:.3g} s"]
-        for part in parts:
-            cells += [pretty(_even(part), "s"), significant(part.hold / _even(part), 2)]
-        found.append([row["model"], *cells])
+        found.append([row["model"], f"{row['d_model']:,}", f"{row['heads']}", f"{wait} = {parts[0].hold:.3g} s", *over])
     return found
 
 
@@ -201,13 +235,31 @@ def waits_table() -> Page:
         "Run",
         "width",
         "heads",
-        "step × stages ÷ micro-batches: the wait",
-        "layers break even at",
-        "wait ÷ that",
-        "scores break even at",
-        "wait ÷ that",
+        "longest wait: step × stages ÷ micro-batches",
+        "layers: ÷ break-even",
+        "scores: ÷ break-even",
     )
-    return table("Activations of four training runs on A100s, and how long they wait", heads, waits())
+    return table("The longest wait of activations in four training runs on A100s", heads, waits())
+
+
+def kept_by_way() -> Page:
+    """What one GPU of a training run keeps, in four ways, and the compute that each adds: the closing table."""
+    [held] = measurement("korthikanti_activation_formula").records(model=RUN)
+    [shape] = measurement("korthikanti_iteration_times").records(model=RUN)
+    _, simulation = _network()
+    again = simulation.scores_share(shape["d_model"])
+    ways = (
+        ("everything", 1.0, 0.0),
+        ("all but attention's scores (selective)", held["selective_share"], again),
+        ("the same, and sequence divided among 8 GPUs", held["both_share"], again),
+        ("each layer's input alone (full checkpointing)", held["full_share"], 1.0),
+    )
+    rows = [
+        [way, f"{share * held['activations_GiB']:.0f} GiB", f"{share:.0%}", f"× {eq.work_ratio(recomputed=anew):.3f}"]
+        for way, share, anew in ways
+    ]
+    heads = ("Kept", "Activations per GPU", "of everything", "compute, counted")
+    return table("Four ways to train a model of 530 billion parameters", heads, rows)
 
 
 PAIRS = (("resnet-32", "revnet-38"), ("resnet-110", "revnet-110"), ("resnet-164", "revnet-164"))
@@ -230,23 +282,20 @@ def measured() -> dict[str, str]:
     """What others measured: memory and time of reversible networks, and of working all activations anew."""
     memory = {row["model"]: row["memory_MB"] for row in measurement("memcnn_revnet").records()}
     slower = sorted(ratio for _, _, ratios in times() for ratio in ratios)
-    [megatron] = measurement("korthikanti_activation_formula").records(model="530B")
+    [megatron] = measurement("korthikanti_activation_formula").records(model=RUN)
     [paper] = measurement("revnet_paper").records()
     again = sorted(
         row["full_recompute_s"] / row["selective_recompute_s"]
         for row in measurement("korthikanti_iteration_times").records()
     )
     return {
-        "res_164": str(memory["resnet-164"]),
-        "rev_164": str(memory["revnet-164"]),
-        "rev_38": str(memory["revnet-38"]),
+        "res_164": f"{memory['resnet-164']:,} MB",
+        "rev_164": f"{memory['revnet-164']:,} MB",
         "less": significant(memory["resnet-164"] / memory["revnet-164"], 2),
         "slower_least": significant(slower[0], 3),
         "slower_most": significant(slower[-1], 3),
         "slower_below": str(sum(ratio < eq.work_ratio(recomputed=1) for ratio in slower)),
         "slower_all": str(len(slower)),
-        "rev_110": str(memory["revnet-110"]),
-        "paper_extra": f"{paper['extra_compute']:.0%}",
         "paper_low": f"{paper['low_slowdown']:g}",
         "paper_high": f"{paper['high_slowdown']:g}",
         "paper_error": f"{paper['ordinary_error']:.1%}",
@@ -254,11 +303,7 @@ def measured() -> dict[str, str]:
         "again_least": f"{again[0]:.2f}",
         "again_most": f"{again[-1]:.2f}",
         "state": f"{megatron['state_GiB']:.0f}",
-        "act_before": f"{megatron['activations_GiB']:.0f}",
-        "act_after": f"{megatron['remaining_GiB']:.0f}",
-        "act_selective": f"{megatron['selective_share']:.0%}",
         "megatron": megatron["model"].replace("B", " billion"),
-        "again_said": f"{eq.work_ratio(recomputed=1):.2f}",
     }
 
 

@@ -119,19 +119,6 @@ class Feistel:
         return out.astype(f"<u{self.half_bits // 8}").view(np.uint8)
 
 
-def collision(cipher: Feistel, tries: int = 2**20, seed: int = 0) -> tuple[int, int]:
-    """Two inputs to which the first round's function gives the same value, by chance among so many; LookupError if
-    none.
-    """
-    x = np.unique(np.random.default_rng((seed, 4)).integers(0, int(cipher.mask), tries, np.uint64, endpoint=True))
-    values = cipher.f(x, cipher.keys[0])
-    order = np.argsort(values, kind="stable")
-    same = np.flatnonzero(values[order][1:] == values[order][:-1])
-    if not len(same):
-        raise LookupError(f"no two of {len(x)} inputs share a value")
-    return int(x[order[same[0]]]), int(x[order[same[0] + 1]])
-
-
 # --- how a change spreads ---------------------------------------------------------------------------------------------
 
 
@@ -368,6 +355,11 @@ SCORES = 5
 VALUE = 2  # bytes of a value there
 MATRICES = 4 + 2 * 4  # of a GPT's layer, in squares of its width: attention's, and the feed-forward network's
 SEQUENCE = 2_048  # tokens of a sequence there
+
+
+def scores_share(width: int) -> float:
+    """Share of a forward pass that goes into attention's scores and their product with the values."""
+    return 2 * 2 * SEQUENCE * width / (2 * MATRICES * width**2 + 2 * 2 * SEQUENCE * width)
 
 
 class Kept(NamedTuple):
