@@ -79,8 +79,6 @@ def read_article(site, name):
         still.replace_with(still.img)
     for tag in article.select("practice-box, practice-set, lab-box"):
         tag.name = "div"
-    for level in article.select(".practice-head .practice-level"):
-        level.string = level.get_text().split(",")[0]  # without the name that a notebook calls the problem by
     for title in article.select(".sidebar-title"):
         if not title.get_text(strip=True):
             title.decompose()

@@ -164,16 +164,18 @@ function tellLines(figure, { result: chosen = [-1] }) {
   const view = figure.vegaView, [large, facts] = figure.querySelectorAll(".chart-result, .chart-facts");
   const tell = () => {
     const lines = view.signal("title_lines"), told = chosen.map((at) => lines.at(at));
-    write(large, told.filter(Boolean).join(", "));
+    write(large, told.map(whole).filter(Boolean).join(", "));
     write(facts, lines.filter((line) => line && !told.includes(line)).join(" · ").replace(/([,:]) · /g, "$1 "));
   };
   view.addSignalListener("title_lines", tell);
   tell();
 }
 
+const whole = (text) => text.replace(/[,:]$/, "");
+
 // A text never gets fewer lines again at one width, so that a slider below it does not move under the hand.
 function write(box, text) {
-  const told = text.replace(/[,:]$/, "");
+  const told = whole(text);
   if (box.textContent === told) return;
   if (box.dataset.width !== String(box.clientWidth)) box.style.minHeight = "";
   box.style.minHeight = `${box.offsetHeight}px`;
@@ -269,7 +271,8 @@ function showCross(plot, { x, values }) {
   const box = plot.getBoundingClientRect(), ground = plot.querySelector("svg .background").getBoundingClientRect();
   const left = x - box.left, top = ground.top - box.top;
   Object.assign(cross.style, { left: `${left}px`, top: `${top}px`, height: `${ground.height}px` });
-  readout.replaceChildren(...Object.entries(values).map(([name, value]) => line(name, value)));
+  const there = Object.entries(values).filter(([, value]) => value !== "NaN"); // where a line has ended
+  readout.replaceChildren(...there.map(([name, value]) => line(name, value)));
   const right = left < box.width / 2;
   Object.assign(readout.style, { top: `${top}px`, left: right ? `${left + 8}px` : "", right: right ? "" : `${box.width - left + 8}px` });
   cross.hidden = readout.hidden = false;
@@ -280,6 +283,22 @@ function line(name, value) {
   strong.textContent = value;
   span.append(`${name} `, strong);
   return span;
+}
+
+// --- Dragging: the slider that moves a mark along the x axis follows a pointer that is pressed in the plot ---
+
+function letDrag(figure, { drags }) {
+  const control = drags && figure.querySelector(`[name="${drags}"]`), plot = figure.querySelector(".chart-plot");
+  if (!control) return;
+  plot.classList.add("chart-drags");
+  const follow = (event) => {
+    const view = figure.vegaView, left = plot.querySelector("svg").getBoundingClientRect().left + view.origin()[0];
+    const value = view.scale("x").invert(event.clientX - left), { base } = control.dataset;
+    control.value = base ? Math.log(value) / Math.log(base) : value;
+    control.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  plot.onpointerdown = (event) => { plot.setPointerCapture(event.pointerId); follow(event); };
+  plot.addEventListener("pointermove", (event) => { if (plot.hasPointerCapture(event.pointerId)) follow(event); });
 }
 
 // --- The chart ---
@@ -299,6 +318,7 @@ async function draw(figure) {
   tellLines(figure, spec.usermeta);
   keepNames(figure);
   addCrosshair(figure);
+  letDrag(figure, spec.usermeta);
 }
 
 // Where drawing fails the still picture stays.

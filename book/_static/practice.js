@@ -274,9 +274,10 @@
       this.querySelector(".practice-options")?.remove();
       const set = make("fieldset", {}, "<legend>Choose one</legend>");
       for (const [key, text] of Object.entries(this.draw.options))
-        set.append(make("label", { class: "practice-radio" }, `<input type="radio" name="${id}" value="${key}"> <span>${text}</span>`));
+        set.append(make("label", { class: "practice-radio" }, `<input type="radio" name="${id}" value="${key}"> <span>${this.option(key, text)}</span>`));
       form.append(set);
     }
+    option(key, text) { return `<b>${key})</b> ${text}`; } // the letter by which a solution names it
     answer() { return this.input ? this.input.value : this.querySelector("input[type=radio]:checked")?.value ?? ""; }
 
     tried(text) {
@@ -286,6 +287,7 @@
     }
     say({ kind, message }) {
       this.dataset.verdict = kind;
+      for (const label of this.querySelectorAll(".practice-radio")) label.dataset.chosen = label.firstChild.checked ? kind : "";
       this.out.innerHTML = `<p class="feedback ${kind}"><strong>${HEADS[kind]}</strong> ${message}</p>`;
     }
     hint() {
@@ -308,16 +310,17 @@
       this.list();
       this.out.innerHTML = this.more.innerHTML = "";
       delete this.dataset.verdict;
+      for (const label of this.querySelectorAll(".practice-radio")) label.dataset.chosen = "";
       if (this.input) this.input.value = "";
     }
     list() { // options and items that are written with the numbers
       const { options = {}, items = {} } = this.draw;
       for (const node of this.querySelectorAll("input[type=radio]")) {
         node.checked = false;
-        node.nextElementSibling.innerHTML = options[node.value];
+        node.nextElementSibling.innerHTML = this.option(node.value, options[node.value]);
       }
       const rows = this.querySelectorAll(".practice-options > li");
-      Object.entries(items).forEach(([key, text], i) => { rows[i].innerHTML = `<b>${key})</b> ${text}`; });
+      Object.entries(items).forEach(([key, text], i) => { rows[i].innerHTML = this.option(key, text); });
     }
     get solved() { return this.dataset.solved === "true"; }
     remember(state) {

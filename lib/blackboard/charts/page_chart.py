@@ -71,8 +71,18 @@ def page_spec(chart: InteractiveChart) -> dict[str, Any]:
         "params": [*params, {"name": "title_lines", "expr": lines}],
         "background": "transparent",
         "config": _merge(spec["config"], _CONFIG),
-        "usermeta": {"result": spec["usermeta"]["result"], "dark": DARK},
+        "usermeta": {"result": spec["usermeta"]["result"], "dark": DARK, **_find_drag(chart.spec)},
     }
+
+
+def _find_drag(spec: dict[str, Any]) -> dict[str, str]:
+    """The slider that moves a mark along the x axis: a pointer that drags it in the plot moves the slider."""
+    moved = {
+        step["calculate"] for layer in spec["layer"] for step in layer.get("transform", ()) if step.get("as") == "at_x"
+    }
+    sliders = [row["name"] for row in spec.get("params", ()) if row.get("bind", {}).get("input") == "range"]
+    found = [name for name in sliders if name.removesuffix("_exponent") in moved]
+    return {"drags": found[0]} if found else {}
 
 
 def _merge(base: Any, extra: Any) -> Any:
@@ -129,7 +139,7 @@ def say_lines(lines: Sequence[str], result: Sequence[int]) -> tuple[str, str]:
     """The result and the facts beside it; the script says them in the same way."""
     chosen = [lines[at] for at in result if -len(lines) <= at < len(lines)]
     facts = " · ".join(line for line in lines if line and line not in chosen)
-    return _whole(", ".join(filter(None, chosen))), _whole(re.sub(r"([,:]) · ", r"\1 ", facts))
+    return ", ".join(filter(None, map(_whole, chosen))), _whole(re.sub(r"([,:]) · ", r"\1 ", facts))
 
 
 def _whole(text: str) -> str:

@@ -20,16 +20,19 @@ def card(view, live: bool, linked: bool = True) -> str:
     that are not those of the text; linked, it has an id by which pages lead to it.
     """
     problem = view.problem
-    called = f'{problem.level}, p["{problem.id}"]'
+    called = f'p["{problem.id}"]'
+    level, name = (
+        (problem.level, f' title="{html.escape(called)} in a notebook"') if live else (f"{problem.level}, {called}", "")
+    )
     title = html.escape(problem.title)
-    head = f'<p class="practice-head"><strong>{title}</strong> <span class="practice-level">{called}</span></p>'
+    head = f'<p class="practice-head"><strong>{title}</strong> <span class="practice-level"{name}>{level}</span></p>'
     values = problem.draws(PAGE_DRAWS)[0] if live else view._values
     asked = problem.fill(problem.statement, values)
     body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values), live)}'
     wants = "" if live else f'<p class="practice-wants"><em>{html.escape(problem.wants)}</em></p>'
     tag = "practice-box" if live else "div"
-    name = f'id="practice-{problem.id}" ' if linked else ""
-    where = f' {name}data-lesson="{view.lesson}" data-problem="{problem.id}"' if live else ""
+    linked_by = f'id="practice-{problem.id}" ' if linked else ""
+    where = f' {linked_by}data-lesson="{view.lesson}" data-problem="{problem.id}"' if live else ""
     return f'<{tag} class="practice" data-kind="{problem.kind}"{where}>{head}{body}{wants}</{tag}>'
 
 
