@@ -191,55 +191,59 @@ def break_even(once: bool) -> float:
     return (on(1).weights - on(2).weights) / slower
 
 
+def in_ms(seconds: float) -> str:
+    """A time in milliseconds, as the step's table prints it."""
+    return f"{seconds * 1e3:.2f} ms"
+
+
 def worked() -> dict[str, str]:
-    """The step in words, on one rack and on two: in turn, and with two halves that overlap."""
+    """The step's table, on one rack and on two."""
     known, found = RUNNING.symbols(), parts()
     bandwidth = known["bandwidth"] / known["chips"]
-    ms = lambda seconds, digits=2: f"{seconds * 1e3:.{digits}f} ms"
     told = {
-        f"{what}_{name}": ms(time)
+        f"{what}_{name}": value
         for name, part in found.items()
-        for what, time in {
-            "memory": part.weights + part.kv,
-            "compute": part.compute,
-            "sending": part.sending,
-            "step": part.in_turn,
+        for what, value in {
+            "memory": in_ms(part.weights + part.kv),
+            "compute": in_ms(part.compute),
+            "sending": in_ms(part.sending),
+            "step": in_ms(part.in_turn),
+            "rate": significant(TOKENS / part.in_turn, 3),
+            "held": pretty(part.weights * bandwidth, "byte", 3),
         }.items()
     }
-    held = lambda racks: eq.experts_per_chip(experts=known["experts"], expert_parallel=racks * USED)
-    weights = lambda name: pretty(found[name].weights * bandwidth, "byte", 3)
-    one, once = found["one"].in_turn, found["once"].in_turn
-    return (
-        told
-        | {f"rate_{name}": f"{significant(TOKENS / part.in_turn, 3)}" for name, part in found.items()}
-        | {
-            "context": RUNNING.tokens,
-            "context_tokens": f"{known['context']:,.0f}",
-            "batch_one": f"{TOKENS * known['chips']:,.0f}",
-            "batch_two": f"{2 * TOKENS * known['chips']:,.0f}",
-            "expert_bytes": pretty(expert_bytes(), "byte", 4),
-            "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte", 5),
-            "all_experts": str(model(RUNNING.model).moe.experts + model(RUNNING.model).moe.shared),
-            "rest_bytes": pretty(rest_bytes(), "byte", 3),
-            "held_one": weights("one"),
-            "held_two": weights("two"),
-            "each_two": f"{held(2):g}",
-            "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
-            "active": f"{known['n_active'] / 1e9:.2f} billion",
-            "bandwidth": pretty(bandwidth, "byte/s", 1),
-            "flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
-            "copied_floor": ms(found["one"].weights),
-            "saved": ms(found["one"].weights - found["two"].weights),
-            "even_every": f"{break_even(False):.0f}",
-            "even_once": f"{break_even(True):.0f}",
-            "step_latency": ms(found["one"].latency),
-            "step_longer": significant(found["two"].in_turn / one, 2),
-            "step_once_longer": f"{once / one:.2f}",
-            "step_again_longer": significant((once + found["once"].latency) / one, 2),
-            "halves_one": ms(found["one"].overlapped),
-            "latency_even": pretty(found["one"].sending / (2 * moe_layers()), "s", 2),
-        }
-    )
+    return told | {
+        "context": RUNNING.tokens,
+        "context_tokens": f"{known['context']:,.0f}",
+        "batch_one": f"{TOKENS * known['chips']:,.0f}",
+        "batch_two": f"{2 * TOKENS * known['chips']:,.0f}",
+        "expert_bytes": pretty(expert_bytes(), "byte", 4),
+        "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte", 5),
+        "all_experts": str(model(RUNNING.model).moe.experts + model(RUNNING.model).moe.shared),
+        "rest_bytes": pretty(rest_bytes(), "byte", 3),
+        "each_two": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=2 * USED):g}",
+        "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
+        "active": f"{known['n_active'] / 1e9:.2f} billion",
+        "bandwidth": pretty(bandwidth, "byte/s", 1),
+        "flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
+        "step_latency": in_ms(found["one"].latency),
+    }
+
+
+def spread_or_stop() -> dict[str, str]:
+    """What a second rack saves and costs, and what is left to wait for in one."""
+    one, two, once = parts().values()
+    return {
+        "copied_floor": in_ms(one.weights),
+        "saved": in_ms(one.weights - two.weights),
+        "even_every": f"{break_even(False):.0f}",
+        "even_once": f"{break_even(True):.0f}",
+        "step_longer": significant(two.in_turn / one.in_turn, 2),
+        "step_once_longer": f"{once.in_turn / one.in_turn:.2f}",
+        "step_again_longer": significant((once.in_turn + once.latency) / one.in_turn, 2),
+        "halves_one": in_ms(one.overlapped),
+        "latency_even": pretty(one.sending / (2 * moe_layers()), "s", 2),
+    }
 
 
 def boundary() -> dict[str, str]:
@@ -477,17 +481,6 @@ def counted() -> moe.Traffic:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    own = {"fullest": f"{counted().fullest - 1:.0%}"}
-    return (
-        placing()
-        | layer()
-        | running()
-        | worked()
-        | boundary()
-        | rack()
-        | measured()
-        | corrected()
-        | served()
-        | deployed()
-        | own
-    )
+    counts = placing() | layer() | running() | worked() | spread_or_stop() | boundary() | rack()
+    against = measured() | corrected() | served() | deployed()
+    return counts | against | {"fullest": f"{counted().fullest - 1:.0%}"}
