@@ -11,6 +11,7 @@ QUOTED = {
     "1.8": "the vendor's TB/s in both directions",
     "400": "Gb/s of a network card, its name",
     "8": "experts of a token in DeepSeek-V3's configuration; the lecture's ratio, 0:38:47",
+    "9": "copies of a token in DeepSeek-V3: 8 routed, 1 shared",
     "256": "experts of DeepSeek-V3's configuration",
     "32": "tokens of DeepSeek's example, section 2.3.2 of its paper",
     "7,000": "the width in it",

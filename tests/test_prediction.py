@@ -30,7 +30,7 @@ from blackboard.lessons.sparsity import equations as sparsity
 from blackboard.lessons.sparsity.simulation import choose, touched
 from blackboard.prediction import predict, serving_runs
 from blackboard.prediction.calibration import RECIPES, auto, calibration_by_id, fit, ids, listed
-from blackboard.prediction.equations import chips_visited, domains_visited
+from blackboard.prediction.equations import chips_visited
 from blackboard.prediction.layout import Layout, LayoutError
 from blackboard.prediction.step import resources, step_terms
 
@@ -964,7 +964,7 @@ def test_a_token_is_sent_once_to_each_chip_with_one_of_its_experts(chips):
 def test_a_token_crosses_to_another_domain_once():
     picks, home = choose(20_000, 256, 8, seed=3), random.Random(1)
     crossings = sum(len({int(expert) // 64 for expert in row} - {home.randrange(4)}) for row in picks) / len(picks)
-    predicted = domains_visited(racks=4, top_k=8)
+    predicted = racks.domains_visited(racks=4, top_k=8)
     assert predicted == near(crossings, 0.02)
     p = v3(chips=32, expert=32, batch=64 * 32)
     assert p.terms["expert"] * 50e9 == near(58 * 64 * predicted * 7168 * 3), (

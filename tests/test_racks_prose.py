@@ -16,12 +16,15 @@ PER_TOKEN = 58 * 9 * 7168 * 3  # bytes that a token sends
 EXPERT, ALL = 3 * 7168 * 2048, 671_025_397_760  # bytes of an expert and of the model
 REST = ALL - 58 * 257 * EXPERT
 WAITING = 2 * 58 * 11.905e-6
+CROSSINGS = 1 - 0.5**8  # of a token to the other of two racks
 
 
-def step_by_hand(racks: int, tokens: int) -> tuple[float, float, float]:
-    """Memory traffic and bytes on the links, s, and the whole step, of a GPU with so many tokens."""
+def step_by_hand(racks: int, tokens: int, out: float = 0) -> tuple[float, float, float]:
+    """Memory traffic and bytes on the links, s, and the whole step, of a GPU with so many tokens, of which each sends
+    so many copies out of the rack.
+    """
     memory = (4 // racks * 58 * EXPERT + REST + tokens * 1000 * 61 * 576 * 2) / 8e12
-    sent = tokens * PER_TOKEN / 900e9 if racks == 1 else tokens * PER_TOKEN / 2 / 50e9
+    sent = tokens * 58 * 7168 * 3 * (9 / 900e9 if racks == 1 else out / 50e9)
     return memory, sent, memory + WAITING + sent
 
 
@@ -30,14 +33,13 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     active = 37_551_276_032
     per_chip = 2 * active / 5e15  # seconds of one token, if one chip did it all
     exact = 64 * (1 - comb(252, 8) / comb(256, 8))
-    one, two, fixed = step_by_hand(1, 32), step_by_hand(2, 32), step_by_hand(2, 16)
+    one, two, once = step_by_hand(1, 32), step_by_hand(2, 32, 4), step_by_hand(2, 32, CROSSINGS)
     ms = lambda seconds: f"{seconds * 1e3:.2f} ms"
     reached = 512 * 7 * 7408 / (211.099 - 112.365) / 1e3  # GB/s
     expected = {
         "each": "4",
         "each_two": "2",
         "idle": "8",
-        "all_gpus": "8",
         "hit": f"{64 * (1 - (31 / 32) ** 4):.2f}",
         "hit_exact": f"{exact:.2f}",
         "layer_bytes": f"{32 * 9 * 7168 * 3 / 1e6:.2f} MB",
@@ -51,6 +53,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ratio_out": f"{PER_TOKEN / 50e9 / per_chip:.0f}",
         "ratio_fp4": f"{2 * PER_TOKEN / 900e9 / per_chip:.1f}",
         "link_needed": f"{PER_TOKEN / per_chip / 1e9:.0f} GB/s",
+        "token_rate": f"{round(1 / per_chip, -2):,.0f}",
         "link_here": f"{32 * PER_TOKEN / one[0] / 1e9:.0f} GB/s",
         "card_each": f"{(4 * 58 * EXPERT + REST) / 8e12 / (PER_TOKEN / 50e9):.0f}",
         "idle_out": f"{1 - 50e9 * per_chip / PER_TOKEN:.0%}",
@@ -63,40 +66,51 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "held_one": f"{(4 * 58 * EXPERT + REST) / 1e9:.1f} GB",
         "held_two": f"{(2 * 58 * EXPERT + REST) / 1e9:.1f} GB",
         "copied_floor": ms((4 * 58 * EXPERT + REST) / 8e12),
-        "even_floor": f"{ALL / 576e12 * 1e3:.3f} ms",
+        "saved": ms(2 * 58 * EXPERT / 8e12),
+        "even_every": f"{2 * 58 * EXPERT / 8e12 / (58 * 7168 * 3 * (4 / 50e9 - 9 / 900e9)):.0f}",
+        "even_once": f"{2 * 58 * EXPERT / 8e12 / (58 * 7168 * 3 * (CROSSINGS / 50e9 - 9 / 900e9)):.0f}",
         "memory_one": ms(one[0]),
         "memory_two": ms(two[0]),
-        "memory_fixed": ms(fixed[0]),
+        "memory_once": ms(once[0]),
         "compute_one": ms(32 * per_chip),
         "compute_two": ms(32 * per_chip),
-        "compute_fixed": ms(16 * per_chip),
+        "compute_once": ms(32 * per_chip),
         "sending_one": ms(one[1]),
         "sending_two": ms(two[1]),
-        "sending_fixed": ms(fixed[1]),
+        "sending_once": ms(once[1]),
         "step_latency": ms(WAITING),
         "step_one": ms(one[2]),
         "step_two": ms(two[2]),
-        "step_fixed": ms(fixed[2]),
+        "step_once": ms(once[2]),
         "step_longer": f"{two[2] / one[2]:.1f}",
+        "step_once_longer": f"{once[2] / one[2]:.2f}",
+        "step_again_longer": f"{(once[2] + WAITING) / one[2]:.1f}",
+        "latency_even": f"{one[1] / 116 * 1e6:.1f} µs",
+        "as_told_two": f"{two[2] / one[2]:.2f}",
+        "as_told_once": f"{once[2] / one[2]:.2f}",
         # bytes at 269 of 450 GB/s
-        "longer_reached": f"{(two[2] + two[1] * (450 / 269 - 1)) / (one[2] + one[1] * (450 / 269 - 1)):.1f}",
+        "as_reached_two": f"{(two[2] + two[1] * (450 / 269 - 1)) / (one[2] + one[1] * (450 / 269 - 1)):.2f}",
+        "as_reached_once": f"{(once[2] + once[1] * (450 / 269 - 1)) / (one[2] + one[1] * (450 / 269 - 1)):.2f}",
+        "as_bare_two": f"{(two[2] - WAITING + 116 * 2.8e-6) / (one[2] - WAITING + 116 * 2.8e-6):.2f}",
+        "as_bare_once": f"{(once[2] - WAITING + 116 * 2.8e-6) / (one[2] - WAITING + 116 * 2.8e-6):.2f}",
+        "as_again_once": f"{(once[2] + WAITING) / one[2]:.2f}",
+        "as_shared_two": f"{step_by_hand(2, 16, 4)[2] / one[2]:.2f}",
+        "as_shared_once": f"{step_by_hand(2, 16, CROSSINGS)[2] / one[2]:.2f}",
         "rate_one": f"{round(32 / one[2], -1):,.0f}",
         "rate_two": f"{round(32 / two[2], -1):,.0f}",
-        "rate_fixed": f"{round(16 / fixed[2], -1):,.0f}",
+        "rate_once": f"{round(32 / once[2], -1):,.0f}",
         "halves_one": ms(2 * one[0] - 32 * 1000 * 61 * 576 * 2 / 8e12),
-        "halves_two": ms(2 * WAITING + two[1]),
-        "halves_fixed": ms(2 * fixed[0] - 16 * 1000 * 61 * 576 * 2 / 8e12),
         "slower": "4",
         "slower_18": f"{18 / 2:g}",
-        "slower_18_4": f"{18 * 3 / 4:g}",
-        "fixed_18_2": f"{18 / 2 / 2:g}",
-        "fixed_18_4": f"{18 * 3 / 4 / 4:.2f}",
-        "leaves_4": f"{100 * 3 / 4:g}%",
+        "slower_every_2": f"{18 * 4 / 9:g}",
+        "slower_every_4": f"{18 * 6 / 9:g}",
+        "slower_once_2": f"{18 * CROSSINGS / 9:.0f}",
+        "slower_once_4": f"{18 * 3 * (1 - 0.75**8) / 9:.1f}",
+        "every_2": "4",
+        "every_4": "6",
+        "once_2": f"{CROSSINGS:.1f}",
+        "once_4": f"{3 * (1 - 0.75**8):.1f}",
         "free_2": "2",
-        "free_4": f"{4 / 3:.2f}",
-        "fixed_free_2": f"{2 * 2 / 1:g}",
-        "fixed_free_4": f"{4 * 4 / 3:.2f}",
-        "fixed_free_8": f"{64 / 7:.1f}",
         "blackwell_dies": "144",
         "h100_ratio": "9",
         "gb200_ratio": "18",
@@ -105,14 +119,16 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "cables": f"{72 * 18 * 4:,}",
         "reached_rate": f"{reached:.0f} GB/s",
         "reached_share": f"{reached / 450:.0%}",
+        "ratio_reached": f"{PER_TOKEN / 900e9 / per_chip / (reached / 450):.1f}",
         "fitted_64": f"{11.905 + 64 * 7 * 7408 / reached / 1e3:.1f}",
         "ideal_64": f"{64 * 7 * 7408 / 450e3:.1f}",
         "half_message": f"{11.905 * 512 * 8 * 7408 / (211.099 - 112.365) / 1e6:.1f} MB",
         "half_tokens": f"{11.905 * 512 / (211.099 - 112.365):.0f}",
         "waits_range": f"{116 * 7.39e-3:.2f} to {116 * 12.78e-3:.2f} ms",
-        "card_through": f"{round(50e9 / PER_TOKEN, -1):,.0f}",
-        "card_eight": f"{round(50e9 / PER_TOKEN * 9 / 8, -1):,.0f}",
-        "link_through": f"{round(900e9 / PER_TOKEN, -2):,.0f}",
+        "box_memory": "640 GB",
+        "routed_bytes": f"{PER_TOKEN * 8 / 9 / 1e6:.2f} MB",
+        "card_through": f"{round(50e9 / PER_TOKEN * 9 / 8, -1):,.0f}",
+        "link_through": f"{round(900e9 / PER_TOKEN * 9 / 8, -2):,.0f}",
         "served_sglang": f"{round(22_282 / 8, -1):,.0f}",
     }
     assert {name: told[name] for name in expected} == expected
@@ -122,7 +138,7 @@ def test_what_a_step_says_of_itself_adds_up_as_it_is_printed():
     """A reader adds the rows of the table."""
     told = numbers.worked()
     read = lambda name: float(told[name].split()[0])
-    for case in ("one", "two", "fixed"):
+    for case in ("one", "two", "once"):
         parts = read(f"memory_{case}"), read("step_latency"), read(f"sending_{case}")
         assert read(f"step_{case}") == pytest.approx(sum(parts), abs=1e-9) and read(f"compute_{case}") < parts[0]
     loaded = 4 * 58 * read("expert_bytes") / 1e3 + read("rest_bytes")
@@ -154,22 +170,26 @@ def test_two_halves_in_turn_take_what_the_worked_step_says():
         half, layers = part.half(), 20_000
         taken = alternated(half.work / 58, half.exchanges / 58, layers) * 58 / layers
         assert taken == pytest.approx(part.overlapped, rel=1e-3), name
-        assert half.in_turn < part.overlapped and (part.overlapped < part.in_turn) == (name != "one")
+        assert half.in_turn < part.overlapped and (part.overlapped < part.in_turn) == (name == "two")
 
 
 def test_break_even_ratios_are_where_the_slowdown_passes_one():
     """By halving an interval, for tokens that stay and for one batch."""
     for racks in (2, 4, 8):
-        for formula, found in (
-            (eq.slowdown, eq.ratio_hurts(racks=racks)),
-            (eq.fixed_slowdown, racks * eq.ratio_hurts(racks=racks)),
-        ):
-            low, high = 0.1, 1e3
-            for _ in range(60):
-                middle = (low + high) / 2
-                slow = formula(racks=racks, scale_up=middle, scale_out=1) > 1
-                low, high = (low, middle) if slow else (middle, high)
-            assert low == pytest.approx(found)
+        low, high = 0.1, 1e3
+        for _ in range(60):
+            middle = (low + high) / 2
+            slow = eq.slowdown(racks=racks, scale_up=middle, scale_out=1) > 1
+            low, high = (low, middle) if slow else (middle, high)
+        assert low == pytest.approx(eq.ratio_hurts(racks=racks))
+
+
+def test_a_second_rack_pays_up_to_the_printed_tokens():
+    """A second route: whole steps, one token more at a time."""
+    for once, printed in ((False, "even_every"), (True, "even_once")):
+        gains = [n for n in range(1, 200) if numbers.on(2, n, once).in_turn < numbers.on(1, n).in_turn]
+        assert gains == list(range(1, max(gains) + 1)) and abs(max(gains) - int(numbers.spread_or_stop()[printed])) <= 1
+    assert numbers.on(1).latency > numbers.on(1).weights - numbers.on(2).weights  # a second hop's latency never pays
 
 
 def test_deepseeks_own_figures_come_out():

@@ -225,6 +225,40 @@ def test_two_racks_at_an_eighth_of_the_bandwidth_take_four_times_as_long():
     assert simulation.slowdowns(random, [8])[0] == pytest.approx(4, rel=0.1)
 
 
+def forwarded(chosen: np.ndarray, gpus: int, racks: int) -> Traffic:
+    """Traffic copy by copy: a token crosses once to the GPU of its own number in another rack, which passes it on."""
+    each, matrix = gpus // racks, np.zeros((gpus, gpus))
+    for source, targets in zip(np.arange(gpus).repeat(len(chosen) // gpus), chosen * gpus // 256):
+        for rack in {int(target) // each for target in targets}:
+            near = rack * each + source % each  # the source itself, in its own rack
+            matrix[source, near] += near != source
+            for target in targets[targets // each == rack]:
+                matrix[near, target] += 1
+    return Traffic(matrix)
+
+
+def shared_copies(gpus: int, tokens: int) -> np.ndarray:
+    """One more copy of each token, to the GPU's partner: the shared expert's, which stays in the rack."""
+    return tokens * np.eye(gpus)[np.arange(gpus) ^ 1]
+
+
+@pytest.mark.parametrize("racks", [2, 4])
+def test_crossing_once_is_a_few_times_faster_than_copy_by_copy(racks):
+    """Mean bytes of a GPU's card and of its links inside, both ways of crossing, against one rack's nine copies."""
+    gpus, tokens = 64, 60
+    chosen = simulation.route(gpus * tokens, 256, 8)
+    every = simulation.traffic(chosen, place(256, gpus), 1.0)
+    for traffic, copies in (
+        (every, 8 * eq.leaving(racks=racks)),
+        (forwarded(chosen, gpus, racks), eq.domains_visited(racks=racks, top_k=8)),
+    ):
+        moved, out = traffic.matrix + shared_copies(gpus, tokens), traffic.crosses(racks)
+        outside, inside = moved[out].sum() / (gpus * tokens), moved[~out].sum() / (gpus * tokens)
+        assert outside == pytest.approx(copies, rel=0.02)
+        assert max(outside * 18, inside) / 9 == pytest.approx(copies * 18 / 9, rel=0.02)
+        assert inside == pytest.approx(9 if traffic is not every else 9 - copies, rel=0.02)
+
+
 def test_the_busiest_gpu_decides_in_either_direction():
     """One byte everywhere, 10 more from GPU 1 to GPU 2: in one rack of four, in two of two, and turned round."""
     matrix = np.ones((4, 4))

@@ -28,6 +28,7 @@ from blackboard.lessons.racks.equations import (
     start_time,
     tokens_per_chip,
     top_k,
+    visited_domains,
     width,
 )
 from blackboard.notation import calibration, declare, result, symbol
@@ -41,13 +42,6 @@ attend_flop = declare(
 )
 visited_chips = declare(
     "visited_chips", r"n_\mathrm{near}", "1", "other chips that a token is sent to in a routed layer", zero=True
-)
-visited_domains = declare(
-    "visited_domains",
-    r"n_\mathrm{far}",
-    "1",
-    "other scale-up domains that a token is sent to in a routed layer",
-    zero=True,
 )
 far_rate = declare(
     "far_rate",
@@ -115,16 +109,6 @@ chips_visited = Formula(
     ("a token's experts lie on chips chosen independently of each other", "two experts on one chip take one copy"),
     DERIVED,
     conditions=(Le(one_chip, expert_parallel),),
-)
-domains_visited = Formula(
-    "prediction.domains_visited",
-    "visited_domains",
-    (racks - 1) * (1 - (1 - 1 / racks) ** top_k),
-    "1",
-    "a token crosses to another domain once, however many of its experts are there",
-    chips_visited.assumes,
-    DERIVED,
-    conditions=(several,),
 )
 route_time = Formula(
     "prediction.route_time",

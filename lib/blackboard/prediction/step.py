@@ -15,6 +15,7 @@ from blackboard.catalogue.architecture import VLLM_FP8, bytes_per_param, standar
 from blackboard.formula import IDEAL, Calibration
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pipelining import equations as pipelining
+from blackboard.lessons.racks.equations import domains_visited
 from blackboard.lessons.sparsity import equations as sparsity
 from blackboard.prediction import equations as eq
 from blackboard.prediction.layout import Layout
@@ -173,7 +174,7 @@ def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str,
         "bytes_per_value": VECTOR_BYTES,
         "scale_out": chip.scale_up.bytes_per_s if layout.chips <= layout.domain else out,
         "expert_parallel": layout.tensor,
-        "visited_domains": eq.domains_visited(racks=domains, top_k=moe.active) if moe else 0,
+        "visited_domains": domains_visited(racks=domains, top_k=moe.active) if moe else 0,
         "far_rate": out,
         "visited_chips": eq.chips_visited(expert_parallel=layout.expert, top_k=moe.active) if moe else 0,
     }

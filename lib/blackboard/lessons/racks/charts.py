@@ -114,6 +114,6 @@ def boundary_chart() -> InteractiveChart:
         " network card. The line is level, then rises with the ratio; with two racks it passes 1 at"
         f" {eq.ratio_hurts(racks=2):g}. The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio"
         f" of {ratio:g} and takes {found:g} times as long.",
-        "Every GPU keeps its tokens, and each expert has one copy: DeepSeek-V3's reach for four racks or 32 boxes. Try"
-        " how much faster the network card would have to be.",
+        "Every GPU keeps its tokens, every copy is spread and crosses on its own. Try how much faster the network card"
+        " would have to be.",
     )

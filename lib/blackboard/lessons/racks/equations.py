@@ -40,10 +40,13 @@ width = declare("width", r"d_\mathrm{model}", "1", "values in a token's vector",
 layers = declare("layers", r"n_\mathrm{layer}", "1", "layers of the model", "layers")
 routed_layers = declare("routed_layers", r"n_\mathrm{routed}", "1", "layers of the model that have routed experts")
 dispatch_bytes = declare(
-    "dispatch_bytes", "b_d", "byte/token", "bytes for each value of a token's vector, on its way to an expert"
+    "dispatch_bytes",
+    "b_d",
+    "byte/token",
+    "bytes that a token takes for each value of its vector, on the way to an expert",
 )
 combine_bytes = declare(
-    "combine_bytes", "b_c", "byte/token", "bytes for each value of a token's result, on its way back"
+    "combine_bytes", "b_c", "byte/token", "bytes that a token takes for each value of a result, on the way back"
 )
 message = declare("message", r"V_\mathrm{msg}", "byte/chip", "bytes of the message that each chip sends")
 start_time = declare("start_time", r"\alpha", "s", "latency: the time that even an empty message takes", zero=True)
@@ -61,6 +64,13 @@ pairs = declare("pairs", r"n_\mathrm{pair}", "1", "wire pairs of one link, both 
 rack_mass = declare("rack_mass", r"m_\mathrm{rack}", "kg", "mass of a rack")
 footprint = declare("footprint", r"A_\mathrm{rack}", "meter**2", "floor area under a rack")
 micro_batches = declare("micro_batches", r"n_\mathrm{mb}", "1", "micro-batches in the pipeline", "#micro-batches")
+visited_domains = declare(
+    "visited_domains",
+    r"n_\mathrm{far}",
+    "1",
+    "other scale-up domains that a token is sent to in a routed layer",
+    zero=True,
+)
 result("experts_per_chip", "e", "1/chip", "experts on each chip", "4")
 result("leaving", r"x_\mathrm{out}", "1", "share of a layer's traffic that leaves its rack", "half")
 result("ep_bytes", "V", "byte/chip", "bytes that one chip sends for one routed layer")
@@ -76,12 +86,6 @@ result(
 )
 result("link_needed", r"\beta^{*}", "byte/s/chip", "link rate at which traffic takes as long as compute")
 result("slowdown", "z", "1", "time of a layer's traffic divided by its time in one rack", "bottleneck")
-result(
-    "slowdown_fixed",
-    "z_B",
-    "1",
-    "time of a layer's traffic divided by its time in one rack, for one batch however many racks share it",
-)
 result("distinct_chips", r"n_\mathrm{hit}", "chip", "chips that hold at least one of a token's experts")
 result(
     "broadcast_waste", "y", "1", "traffic of sending each token to every expert, divided by the traffic of routing it"
@@ -221,6 +225,7 @@ spread_time = Formula(
     "s",
     "both networks carry their share at once, and the slower one decides",
     (
+        "every copy crosses on its own",
         *leaving.assumes,
         "every chip keeps its tokens: more racks bring a larger batch",
         "a chip sends out of the rack over its own network card",
@@ -239,16 +244,20 @@ slowdown = Formula(
     conditions=(several,),
     typeset=Max(1 / racks, out_and_slow, evaluate=False),
 )
-fixed_slowdown = Formula(
-    "racks.fixed_slowdown",
-    "slowdown_fixed",
-    slowdown.typed / racks,
+domains_visited = Formula(
+    "racks.domains_visited",
+    "visited_domains",
+    (racks - 1) * (1 - (1 - 1 / racks) ** top_k),
     "1",
-    "the same comparison for one fixed batch: more racks leave each chip fewer tokens to send",
-    (*leaving.assumes, "the batch is divided evenly over the chips of all racks", spread_time.assumes[-1]),
+    "a token crosses to another rack once, however many of its experts are there",
+    ("a token's experts are chosen independently of each other", "all experts are equally likely"),
     DERIVED,
-    typeset=Mul(1 / racks, Max(1 / racks, out_and_slow, evaluate=False), evaluate=False),
     conditions=(several,),
+    typeset=Mul(
+        Add(racks, -1, evaluate=False),
+        Add(1, -Pow(Add(1, -1 / racks, evaluate=False), top_k, evaluate=False), evaluate=False),
+        evaluate=False,
+    ),
 )
 ratio_hurts = Formula(
     "racks.ratio_hurts",

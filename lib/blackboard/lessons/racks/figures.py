@@ -6,22 +6,20 @@ alt text comes from them or from the catalogue. The two networks have a color ea
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Arc, Circle
-from matplotlib.transforms import blended_transform_factory
 
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, point, write_lines
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, point, write_lines
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import moe, numbers, simulation
-from blackboard.lessons.racks.drawing import box, half_of_layers, loads, sends, stack
+from blackboard.lessons.racks.drawing import box, half_of_layers
 
 US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
 UP, OUT = "network", "scale_out"  # colours of the two networks
@@ -147,61 +145,6 @@ def _cabinet(axes, side: int) -> None:
     axes.text(2.75 * side, -0.52, f"rack {1 if side < 0 else 2}", ha="center", va="center")
 
 
-PER_TRAY, UPPER = 4, 5 / 9  # GPUs of a tray; share of the trays above the switches: 10 of an NVL72's 18
-
-
-def cabling() -> Drawing:
-    """B7: every GPU's cables run to the switches in the middle, so twice the GPUs are twice the cables through one
-    gap.
-    """
-    fig, axes = drawing.axes(5.0, 4.2)
-    whole = int(RUNNING.symbols()["chips"])
-    said = [_wired(axes, x, chips, whole) for x, chips in ((0.0, whole // 2), (5.9, whole))]
-    links, pairs = numbers.WIRING["links"], numbers.WIRING["pairs"]
-    axes.text(
-        5.6,
-        -0.6,
-        f"a line: the {PER_TRAY * links * pairs} cables of a tray, {PER_TRAY} GPUs",
-        color=COLOURS["muted"],
-        ha="center",
-        va="center",
-    )
-    bare(axes, (-0.1, 11.4), (-0.9, 9.2))
-    return done(
-        fig,
-        "fig-cabling",
-        "Twice the GPUs need twice the cables through the same gap, which is one reason why racks do not simply grow.",
-        "Two racks of the same size with switches in the middle and GPU trays above and below; each tray's cables run"
-        f" down or up to the switches. {'; '.join(said)}. A GPU has {links} links of {pairs} wire pairs, each pair a"
-        " cable: twice the GPUs are twice the cables through the same gap beside the switches, the lecture's reason"
-        " why racks do not simply grow.",
-    )
-
-
-def _wired(axes, left: float, chips: int, most: int) -> str:
-    """A rack of B7 with its trays and their cables; what it shows, in words. The rack has room for `most` GPUs."""
-    trays, pitch = chips // PER_TRAY, 0.34 * most / chips
-    upper, total = round(trays * UPPER), eq.cables(chips=chips, **numbers.WIRING)
-    box(axes, left + 2, 3.95, 4.0, 7.9, "bound", lw=1.8)
-    box(axes, left + 1.25, 3.75, 2.1, 0.9, UP, "switches", 0.2)
-    lanes = np.linspace(left + 2.4, left + 3.8, round(most / PER_TRAY * UPPER) + 1)
-    for side, count, edge in ((1, upper, 4.35), (-1, trays - upper, 3.15)):
-        for n in range(count):
-            y, lane = edge + side * (n + 0.5) * pitch, lanes[1 + n * most // chips]
-            box(axes, left + 1.25, y, 2.1, 0.22, "compute", fill=0.15, lw=1.0)
-            into = 3.75 + side * (0.4 - 0.7 * (n + 0.5) / (2 * count))
-            axes.plot([left + 2.3, lane, lane, left + 2.3], [y, y, into, into], color=COLOURS[UP], lw=1.1)
-    axes.text(left + 2, 8.65, f"{chips} GPUs", ha="center", va="center")
-    axes.text(left + 2, 8.2, f"{total:,.0f} cables", color=COLOURS[UP], ha="center", va="center")
-    through = eq.cables(chips=upper * PER_TRAY, **numbers.WIRING)
-    axes.plot([left + 2.4, left + 4.3], [4.55, 4.55], color=COLOURS[OUT], ls="--", lw=1.8)
-    axes.text(left + 4.4, 4.55, f"{through:,.0f}", color=COLOURS[OUT], va="center")
-    return (
-        f"{chips} GPUs: {trays} trays, {total:,.0f} cables, {through:,.0f} of them past the dashed line above the"
-        " switches"
-    )
-
-
 # --- traffic ----------------------------------------------------------------------------------------------------------
 
 
@@ -240,54 +183,7 @@ def traffic_matrix() -> Drawing:
     )
 
 
-def _short(chip: catalogue.Chip) -> str:
-    """A chip's name without vendor, socket, memory and rack: H100, GB200, Rubin."""
-    return re.sub(
-        r"^(NVIDIA|Google|AMD Instinct|AWS) (Vera )?| SXM.*| NVL72.*|, .*| (Ironwood|Trillium)", "", plain(chip.name)
-    )
-
-
 # --- time -------------------------------------------------------------------------------------------------------------
-
-LINKS = (("InfiniBand NDR", "any"), ("NVLink 4", "H800"), ("NVLink 4", "H100 and H200"), ("NVLink 5", "B200 and GB200"))
-
-
-def _links() -> list[tuple[str, float]]:
-    """Names and bytes/s of the links that DeepSeek's example is worked on."""
-    rows = [row for row in catalogue.measurement("links_and_achievable").records() if row["what"] in ("peak", "usable")]
-    rates = {(row["link"], row["chips"]): (row["what"], row["rate_GB_per_s"] * GBS) for row in rows}
-    name = lambda link, chips: link.split()[0] if chips == "any" else f"{link}, {chips.replace(' and ', ', ')}"
-    return [(name(*key) + (", as achieved" if rates[key][0] == "usable" else ""), rates[key][1]) for key in LINKS]
-
-
-def ep_times() -> Drawing:
-    """One layer's dispatch and combine of the running case on four links, and what all layers make of it."""
-    fig, axes = drawing.axes(5.0, 3.7)
-    here, deep, links, phrases = eq.FP8_OUT | {"tokens_per_chip": numbers.TOKENS}, numbers.moe_layers(), _links(), []
-    edge = {"transform": blended_transform_factory(axes.transAxes, axes.transData), "ha": "right", "va": "center"}
-    for row, (name, rate) in enumerate(links):
-        time = eq.ep_time(RUNNING, scale_up=rate, **here)
-        per_user = f"{units.significant(1 / (deep * time), 3)}"
-        colour = COLOURS[OUT if name == "InfiniBand" else UP]
-        axes.barh(-row, time / US, 0.36, color=colour, alpha=0.75)
-        axes.text(1.03, 0.24 - row, f"{name}: {_rate(rate)}", va="bottom")
-        axes.text(time / US + 2, -row, f"{time / US:.1f} µs", va="center", color=colour)
-        axes.text(1, -row, per_user, **edge)
-        phrases.append(f"{name}, {_rate(rate)}: {time / US:.1f} µs, {per_user} tokens per second")
-    axes.text(1, 1, "tokens/s", **edge)
-    axes.set(xlim=(0, 190), ylim=(0.6 - len(links), 1.3), yticks=[], xlabel="µs per layer: dispatch and combine")
-    axes.spines["left"].set_visible(False)
-    load = f"{numbers.TOKENS} tokens per GPU, {RUNNING.symbols()['copies']:g} copies"
-    axes.set_title(f"{load} each;\ntokens/s: {deep} such layers", loc="left")
-    return done(
-        fig,
-        "fig-ep-times",
-        "The network alone limits how fast a user can get tokens. On NVLink the limit is far away; over InfiniBand it"
-        " is close.",
-        f"Bars of the time of one layer's dispatch and combine in microseconds, for {load} of"
-        f" {RUNNING.symbols()['width']:,g} values, {here['dispatch_bytes']} byte out and {here['combine_bytes']} back"
-        f" each; and the tokens per second that {deep} such layers leave one user. {'; '.join(phrases)}.",
-    )
 
 
 def measured_links() -> Drawing:
@@ -333,60 +229,39 @@ LOOKS = (("o", "○", "first"), ("s", "□", "second"), ("^", "△", "third"), (
 
 
 MS = units.factor("ms")
-CASES = {"one": "one rack", "two": "two racks, tokens kept", "fixed": "two racks sharing one batch"}
+MOST_TOKENS = 80
 
 
 def steps() -> Drawing:
-    """The worked step's parts, one after the other, on one rack and on two."""
-    fig, axes = drawing.axes(5.0, 3.5)
-    found, phrases = numbers.parts(), []
-    for row, (key, name) in enumerate(CASES.items()):
-        part, sent = found[key], OUT if row else UP
-        spans = {"memory": (part.work, "memory"), "latency": (part.latency, "muted"), "bytes": (part.sending, sent)}
-        stack(axes, -row, list(spans.values()))
-        axes.text(0.02, 0.27 - row, name, va="bottom")
-        told = ", ".join(f"{what} {time / MS:.2f}" for what, (time, _) in spans.items())
-        phrases.append(f"{name}: {told}, together {part.in_turn / MS:.2f} ms")
-    write_lines(axes, 0.72, 0.95, 0.085, [("memory", "memory"), ("latency", "muted"), ("bytes, in the rack", UP)])
-    write_lines(axes, 0.72, 0.695, 0.085, [("bytes, outside", OUT)])
-    axes.set(xlim=(0, 11.5), ylim=(0.6 - len(CASES), 0.75), yticks=[], xticks=range(0, 9, 2), xlabel="ms per step")
-    axes.spines["left"].set_visible(False)
-    axes.grid(visible=False)
+    """A step against tokens per GPU on one rack, and on two that every copy crosses to, or each token once."""
+    fig, axes = drawing.axes(5.0, 3.8)
+    count = np.linspace(1, MOST_TOKENS, 80)
+    time = lambda racks, once, tokens: numbers.on(racks, tokens, once).in_turn / MS
+    curves = {
+        "two racks, every copy crosses": (2, False, OUT, (0.38, 0.93)),
+        "two racks, one crossing": (2, True, "second", (0.72, 0.22)),
+        "one rack": (1, False, UP, (0.86, 0.68)),
+    }
+    for name, (racks, once, colour, place) in curves.items():
+        axes.plot(count, [time(racks, once, tokens) for tokens in count], color=COLOURS[colour])
+        at = MOST_TOKENS * place[0]
+        point(axes, (at, time(racks, once, at)), name, place, colour)
+    even = [numbers.break_even(once) for once in (False, True)]
+    for tokens in even:
+        axes.plot(tokens, time(1, False, tokens), "o", color=COLOURS["bound"], zorder=4)
+        beside(axes, f"{tokens:.0f}", (tokens, time(1, False, tokens)), (0, 8), ha="center", va="bottom")
+    axes.axvline(numbers.TOKENS, ymax=0.7, color=COLOURS["muted"], ls=":", lw=1.5)
+    axes.text(numbers.TOKENS + 1, 0.3, f"our {numbers.TOKENS}", color=COLOURS["muted"], va="bottom")
+    axes.set(xlabel="tokens per GPU", ylabel="ms per step", xlim=(0, MOST_TOKENS), ylim=(0, 12))
+    one, every, crossed = (time(*case, numbers.TOKENS) for case in ((1, False), (2, False), (2, True)))
     return done(
         fig,
         "fig-steps",
-        "If every GPU keeps its tokens, a second rack turns bytes from the smallest part of the step into the largest.",
-        f"Three stacked bars, the parts of a step in milliseconds. {'; '.join(phrases)}.",
-    )
-
-
-SHOWN = 2  # layers of the timelines
-
-
-def overlap() -> Drawing:
-    """The worked step on the rack, two layers of it to scale: in turn, and as two halves that overlap."""
-    whole = numbers.parts()["one"].layer()
-    half, fig, (above, below) = whole.half(), *drawing.axes(5.0, 3.9, 2, 1, sharex=True)
-    for n in range(SHOWN):
-        loads(above, whole, n * whole.in_turn, "")
-        sends(above, whole, n * whole.in_turn + whole.work, "")
-    for n in range(2 * SHOWN):  # each half loads while the other is on the links
-        sends(below, half, n * whole.overlapped / 2, " " + "ba"[n % 2])
-        loads(below, half, (n + 1) * whole.overlapped / 2 - half.work, " " + "ab"[n % 2])
-    one, two = (f"{time / US:.1f} µs a layer" for time in (whole.in_turn, whole.overlapped))
-    for axes, name in ((above, f"one batch: {one}"), (below, f"two halves: {two}")):
-        axes.set_title(name, loc="left")
-        axes.set(ylim=(-0.5, 1.5), yticks=[0, 1], yticklabels=["links", "memory"])
-        axes.grid(visible=False)
-    below.set(xlim=(0, SHOWN * whole.overlapped / US), xlabel=f"µs ({SHOWN} layers); pale: what a half pays in full")
-    return done(
-        fig,
-        "fig-two-halves",
-        "In one rack, overlap makes the step longer: each half loads all weights and waits for every latency (pale).",
-        f"Two timelines of {SHOWN} layers of the worked step on the rack, with a row for memory and one for the links."
-        f" One batch: memory traffic, then exchange, {one}. Two halves: each loads while the other is on the links,"
-        f" {two}, and the memory is never idle. In either, most of each box is pale: the weights and the latency, which"
-        " a half pays in full.",
+        "A second rack shortens the step only left of a dot. Where the dot is depends on what crosses.",
+        f"Time of a step in milliseconds against 1 to {MOST_TOKENS} tokens per GPU; three rising lines. One rack,"
+        f" {one:.2f} ms at {numbers.TOKENS} tokens. Two racks with every copy crossing start a little lower, meet the"
+        f" one rack's line at {even[0]:.0f} tokens and rise steeply: {every:.2f} ms at {numbers.TOKENS}. Two racks with"
+        f" one crossing stay below it up to {even[1]:.0f}: {crossed:.2f} ms at {numbers.TOKENS}.",
     )
 
 
@@ -426,88 +301,7 @@ def links() -> Drawing:
     )
 
 
-# --- racks and deployments --------------------------------------------------------------------------------------------
-
-DIES = 4  # in a package of Rubin Ultra, by the catalogue's note
-
-
-def domains() -> Drawing:
-    """Chips of a scale-up domain by year: NVIDIA's grow by two steps, Google's have long been large."""
-    fig, axes = drawing.axes(5.0, 3.9)
-    nvidia, google = _largest("nvidia"), _largest("google")
-    for chips, colour, marker in ((google, "second", "s"), (nvidia, "first", "o")):
-        if chips is nvidia:
-            axes.plot(
-                [_year(chip) for chip in chips],
-                [chip.scale_up.domain_chips for chip in chips],
-                color=COLOURS[colour],
-                lw=1.3,
-                alpha=0.6,
-            )
-        for chip in chips:
-            _domain(axes, chip, colour, marker)
-    ultra = nvidia[-1]
-    dies = DIES * ultra.scale_up.domain_chips
-    axes.plot(_year(ultra), dies, "D", color=COLOURS["third"], mfc="white", ms=8)
-    beside(axes, f"“NVL{dies}”: {dies} dies", (_year(ultra), dies), (-8, 0), "third", ha="right", va="center")
-    axes.set(yscale="log", ylim=(3, 40_000), xlim=(_year(nvidia[0]) - 0.7, _year(ultra) + 0.5))
-    axes.set(ylabel="chips in a scale-up domain (log scale)")
-    axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_title("NVIDIA, through switches; Google, in a torus", loc="left")
-    note(axes, 0.99, 0.02, "hollow: announced", "muted", ha="right", va="baseline")
-    told = lambda chips: ", ".join(f"{_short(chip)} {chip.scale_up.domain_chips:,}" for chip in chips)
-    return done(
-        fig,
-        "fig-domains",
-        "NVIDIA's domains grew in one jump, from 8 to 72 GPUs. The 576 of Rubin Ultra's rack are dies, not packages.",
-        f"Chips of the largest scale-up domain against the year it was sold, {_year(nvidia[0])} to {_year(ultra)} (log"
-        f" scale). NVIDIA, in packages: {told(nvidia)}, the last only announced. Its {ultra.scale_up.domain_chips}"
-        f" packages of {DIES} dies each are the {dies} of “NVL{dies}”: counted like the others it doubles. Google's"
-        f" torus, apart: {told(google)}.",
-    )
-
-
-BESIDE, ABOVE, BELOW = (
-    ("right", "center", -8, 0),
-    ("center", "bottom", 0, 8),
-    ("center", "top", 0, -8),
-)  # alignment and offset in points
-NAMED = {
-    "a100-40gb": ABOVE,
-    "h100-sxm": ABOVE,
-    "gb200-nvl72": BESIDE,
-    "vr200-nvl72": BELOW,
-    "rubin-ultra-kyber": BESIDE,
-    "tpu-v4": ABOVE,
-    "tpu-v5e": BESIDE,
-    "tpu-v5p": ("right", "bottom", 6, 8),
-    "tpu7x": ("left", "bottom", -6, 8),
-}
-
-
-def _domain(axes, chip: catalogue.Chip, colour: str, marker: str) -> None:
-    """A chip's point, hollow if it is only announced, and its name where there is room for it."""
-    at = _year(chip), chip.scale_up.domain_chips
-    axes.plot(*at, marker, color=COLOURS[colour], mfc=COLOURS[colour] if chip.confirmed else "white", ms=8)
-    if chip.id in NAMED:
-        ha, va, right, up = NAMED[chip.id]
-        words = f"{_short(chip)}{': ' if va == 'center' else chr(10)}{at[1]:,}"
-        beside(axes, words, at, (right, up), colour, ha=ha, va=va)
-
-
-def _year(chip: catalogue.Chip) -> int:
-    return int((chip.available or chip.release)[:4])
-
-
-def _largest(vendor: str) -> list[catalogue.Chip]:
-    """For each year the chip with the largest domain, by year; of the unconfirmed rows those that are announced."""
-    found: dict[int, catalogue.Chip] = {}
-    for chip in catalogue.chips():
-        if chip.vendor == vendor and (chip.confirmed or chip.id in NAMED):
-            kept = found.setdefault(_year(chip), chip)
-            found[_year(chip)] = max(kept, chip, key=lambda one: one.scale_up.domain_chips)
-    return [found[year] for year in sorted(found)]
-
+# --- deployments ------------------------------------------------------------------------------------------------------
 
 MOST_NODES = 50
 GROUPS, LIMIT = 8, 4  # DeepSeek-V3's router takes experts from 4 of 8 groups

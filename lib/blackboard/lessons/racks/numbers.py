@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from blackboard.catalogue import chip, chips, measurement, model
+from blackboard.catalogue import chip, measurement, model
 from blackboard.catalogue.running_case import RUNNING
-from blackboard.lessons.batching import equations as step
 from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import moe, simulation
 from blackboard.lessons.racks.equations import FP8_OUT
@@ -49,7 +49,6 @@ def placing() -> dict[str, str]:
         "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
         "used": str(USED),
         "idle": f"{known['chips'] - USED:g}",
-        "all_gpus": f"{USED / known['top_k']:g}",
         "hit": significant(hit, 3),
         "hit_exact": significant(exact, 3),
     }
@@ -90,6 +89,7 @@ def running() -> dict[str, str]:
         "token_bytes": pretty(sent, "byte"),
         "moe_layers": str(moe_layers()),
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
+        "token_rate": f"{significant(known['flops'] / known['chips'] / (2 * known['n_active']), 3)}",
         "link_here": pretty(TOKENS * sent / one.work, "byte/s", 3),
         "card_each": f"{one.weights * known['scale_out'] / sent:.0f}",
         "scale_up": pretty(known["scale_up"], "byte/s"),
@@ -98,6 +98,7 @@ def running() -> dict[str, str]:
         "ratio_out": significant(eq.comm_ratio(RUNNING, **card), 2),
         "idle_out": f"{1 - 1 / eq.comm_ratio(RUNNING, **card):.0%}",
         "ratio_fp4": significant(eq.comm_ratio(RUNNING, **here, flops=known["flops"] * 2), 2),
+        "ratio_reached": significant(ratio_up() / dispatch_line()[1], 2),
     }
 
 
@@ -134,10 +135,6 @@ class Parts(NamedTuple):
         """Those of half of the batch: it loads all weights and pays every latency."""
         return Parts(self.weights, self.kv / 2, self.compute / 2, self.sending / 2, self.latency)
 
-    def layer(self) -> Parts:
-        """Those of a layer with experts, which all have an even share."""
-        return Parts._make(part / moe_layers() for part in self)
-
     @property
     def in_turn(self) -> float:
         """Work and exchanges one after the other."""
@@ -162,45 +159,59 @@ def rest_bytes() -> float:
 
 
 def parts() -> dict[str, Parts]:
-    """A step of the running case on one rack; on two that keep their tokens; on two that share one rack's."""
-    return {"one": on(1, TOKENS), "two": on(2, TOKENS), "fixed": on(2, TOKENS / 2)}
+    """A step of the running case on one rack; on two to which every copy crosses, or each token once."""
+    return {"one": on(1), "two": on(2), "once": on(2, once=True)}
 
 
-def on(racks: int, tokens: float) -> Parts:
-    """The step's parts on a GPU with so many sequences, when so many racks share each layer."""
+def on(racks: int, tokens: float = TOKENS, once: bool = False) -> Parts:
+    """The step's parts on a GPU with so many sequences, when so many racks share each layer's routed experts.
+
+    Each rack has copies of the shared expert. A routed copy crosses on its own, or each token crosses `once` to a rack
+    and is passed on inside, which takes the links inside as long as one rack's traffic.
+    """
     known, here = RUNNING.symbols(), FP8_OUT | {"tokens_per_chip": tokens}
     held = eq.experts_per_chip(experts=known["experts"], expert_parallel=racks * USED)
     bandwidth, flops = (known[name] / known["chips"] for name in ("bandwidth", "flops"))
-    stays = eq.ep_time(RUNNING, **here) / racks
-    leaves = eq.leaving(racks=racks) * eq.ep_time(RUNNING, **here | {"scale_up": known["scale_out"]})
+    away = known["top_k"] * eq.leaving(racks=racks)
+    outside = eq.domains_visited(racks=racks, top_k=known["top_k"]) if once else away
+    inside = known["copies"] - (0 if once else away)
+    sent = lambda copies, link: eq.ep_time(RUNNING, **here | {"copies": copies, "scale_up": known[link]})
     return Parts(
         weights=(held * moe_layers() * expert_bytes() + rest_bytes()) / bandwidth,
         kv=tokens * known["context"] * known["kv_bytes_per_token"] / bandwidth,
         compute=tokens * 2 * known["n_active"] / flops,
-        sending=moe_layers() * max(stays, leaves),
+        sending=moe_layers() * max(sent(inside, "scale_up"), sent(outside, "scale_out") if outside else 0),
         latency=2 * moe_layers() * start_time(),
     )
 
 
+def break_even(once: bool) -> float:
+    """Tokens per GPU at which a second rack saves as much loading as it adds time on the links."""
+    slower = on(2, 1, once).sending - on(1, 1).sending
+    return (on(1).weights - on(2).weights) / slower
+
+
+def in_ms(seconds: float) -> str:
+    """A time in milliseconds, as the step's table prints it."""
+    return f"{seconds * 1e3:.2f} ms"
+
+
 def worked() -> dict[str, str]:
-    """The step in words, on one rack and on two: in turn, and with two halves that overlap."""
+    """The step's table, on one rack and on two."""
     known, found = RUNNING.symbols(), parts()
     bandwidth = known["bandwidth"] / known["chips"]
-    ms = lambda seconds, digits=2: f"{seconds * 1e3:.{digits}f} ms"
     told = {
-        f"{what}_{name}": ms(time)
+        f"{what}_{name}": value
         for name, part in found.items()
-        for what, time in {
-            "memory": part.weights + part.kv,
-            "compute": part.compute,
-            "sending": part.sending,
-            "step": part.in_turn,
-            "halves": part.overlapped,
+        for what, value in {
+            "memory": in_ms(part.weights + part.kv),
+            "compute": in_ms(part.compute),
+            "sending": in_ms(part.sending),
+            "step": in_ms(part.in_turn),
+            "rate": significant(TOKENS / part.in_turn, 3),
+            "held": pretty(part.weights * bandwidth, "byte", 3),
         }.items()
     }
-    held = lambda racks: eq.experts_per_chip(experts=known["experts"], expert_parallel=racks * USED)
-    weights = lambda name: pretty(found[name].weights * bandwidth, "byte", 3)
-    rate = lambda name, tokens: f"{significant(tokens / found[name].in_turn, 3)}"
     return told | {
         "context": RUNNING.tokens,
         "context_tokens": f"{known['context']:,.0f}",
@@ -210,45 +221,52 @@ def worked() -> dict[str, str]:
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte", 5),
         "all_experts": str(model(RUNNING.model).moe.experts + model(RUNNING.model).moe.shared),
         "rest_bytes": pretty(rest_bytes(), "byte", 3),
-        "held_one": weights("one"),
-        "held_two": weights("two"),
-        "each_two": f"{held(2):g}",
+        "each_two": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=2 * USED):g}",
         "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
         "active": f"{known['n_active'] / 1e9:.2f} billion",
         "bandwidth": pretty(bandwidth, "byte/s", 1),
         "flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
-        "even_floor": ms(step.latency_floor(RUNNING), 3),
-        "copied_floor": ms(found["one"].weights),
-        "step_latency": ms(found["one"].latency),
-        "step_longer": significant(found["two"].in_turn / found["one"].in_turn, 2),
-        "rate_one": rate("one", TOKENS),
-        "rate_two": rate("two", TOKENS),
-        "rate_fixed": rate("fixed", TOKENS / 2),
+        "step_latency": in_ms(found["one"].latency),
+    }
+
+
+def spread_or_stop() -> dict[str, str]:
+    """What a second rack saves and costs, and what is left to wait for in one."""
+    one, two, once = parts().values()
+    return {
+        "copied_floor": in_ms(one.weights),
+        "saved": in_ms(one.weights - two.weights),
+        "even_every": f"{break_even(False):.0f}",
+        "even_once": f"{break_even(True):.0f}",
+        "step_longer": significant(two.in_turn / one.in_turn, 2),
+        "step_once_longer": f"{once.in_turn / one.in_turn:.2f}",
+        "step_again_longer": significant((once.in_turn + once.latency) / one.in_turn, 2),
+        "halves_one": in_ms(one.overlapped),
+        "latency_even": pretty(one.sending / (2 * moe_layers()), "s", 2),
     }
 
 
 def boundary() -> dict[str, str]:
     """Leaving the rack."""
-    slow = lambda racks, ratio: eq.slowdown(racks=racks, scale_up=ratio, scale_out=1)
-    ratio = lambda id: chip(id).scale_up.bytes_per_s / chip(id).scale_out.bytes_per_s
-    known = RUNNING.symbols()
+    known, ratio = RUNNING.symbols(), lambda id: chip(id).scale_up.bytes_per_s / chip(id).scale_out.bytes_per_s
     here = known["scale_up"] / known["scale_out"]
-    fixed = lambda racks: eq.fixed_slowdown(racks=racks, scale_up=here, scale_out=1)
+    times = lambda copies: f"{copies * here / known['copies']:.2g}"  # a layer's time, in times of one rack's
     spread = {
         f"{name}_{racks}": value
         for racks in (2, 4)
+        for every in [known["top_k"] * eq.leaving(racks=racks)]
+        for once in [eq.domains_visited(racks=racks, top_k=known["top_k"])]
         for name, value in {
-            "leaves": f"{100 * eq.leaving(racks=racks):.3g}%",
-            "slower_18": f"{slow(racks, here):g}",
-            "fixed_18": f"{round(fixed(racks), 2):g}",
-            "free": f"{round(eq.ratio_hurts(racks=racks), 2):g}",
-            "fixed_free": f"{round(racks * eq.ratio_hurts(racks=racks), 2):g}",
+            "every": f"{every:g}",
+            "once": f"{once:.1f}",
+            "slower_every": times(every),
+            "slower_once": times(once),
         }.items()
     }
-    spread["slower_18"] = spread.pop("slower_18_2")
     return spread | {
-        "slower": f"{slow(2, LECTURE_RATIO):g}",
-        "fixed_free_8": f"{8 * eq.ratio_hurts(racks=8):.1f}",
+        "slower": f"{eq.slowdown(racks=2, scale_up=LECTURE_RATIO, scale_out=1):g}",
+        "slower_18": f"{eq.slowdown(racks=2, scale_up=here, scale_out=1):g}",
+        "free_2": f"{eq.ratio_hurts(racks=2):g}",
         "h100_ratio": f"{ratio('h100-sxm'):g}",
         "gb200_ratio": f"{here:g}",
         "h800_ratio": f"{ratio('h800'):g}",
@@ -262,7 +280,6 @@ def rack() -> dict[str, str]:
     [built] = measurement("gb200_rack").records()
     count = int(RUNNING.symbols()["chips"])
     ultra = chip("rubin-ultra-kyber").scale_up.domain_chips
-    pods = max((row for row in chips() if row.confirmed), key=lambda row: row.scale_up.domain_chips)
     return {
         "chips_power": kilowatt(eq.rack_power(chips=count, chip_power=power, other_power=0)),
         "rack_power": kilowatt(built["power_W"]),
@@ -273,8 +290,6 @@ def rack() -> dict[str, str]:
         "ultra": str(ultra),
         "blackwell_dies": str(2 * count),
         "hopper": str(chip("h100-sxm").scale_up.domain_chips),
-        "pod": f"{pods.scale_up.domain_chips:,}",
-        "pod_name": pods.name,
     }
 
 
@@ -339,11 +354,27 @@ def dispatch_line() -> tuple[float, float]:
     return line(sizes, 7 / 8, chip("h200").scale_up.bytes_per_s)
 
 
-def reached_longer() -> float:
-    """How many times as long a step takes on two racks as on one, if both networks give the share that was measured."""
+def corrected() -> dict[str, str]:
+    """The step on two racks in times of one rack's, with one assumption changed at a time."""
     _, share = dispatch_line()
-    found = {name: part._replace(sending=part.sending / share).in_turn for name, part in parts().items()}
-    return found["two"] / found["one"]
+    bare = 2 * moe_layers() * min(measurement("deepseek_isca25_link_latency").column("latency_us")) * factor("us")
+    changes: dict[str, Callable[[Parts], Parts]] = {
+        "told": lambda part: part,
+        "reached": lambda part: part._replace(sending=part.sending / share),
+        "bare": lambda part: part._replace(latency=bare),
+    }
+    found = parts()
+    one, once = found["one"].in_turn, found["once"]
+    ratios = {
+        f"{change}_{name}": made(found[name]).in_turn / made(found["one"]).in_turn
+        for change, made in changes.items()
+        for name in ("two", "once")
+    } | {
+        "again_once": (once.in_turn + once.latency) / one,
+        "shared_two": on(2, TOKENS / 2).in_turn / one,
+        "shared_once": on(2, TOKENS / 2, once=True).in_turn / one,
+    }
+    return {f"as_{name}": f"{value:.2f}" for name, value in ratios.items()}
 
 
 def measured() -> dict[str, str]:
@@ -364,7 +395,7 @@ def measured() -> dict[str, str]:
         "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),
         "reached_share": f"{efficiency:.0%}",
-        "longer_reached": significant(reached_longer(), 2),
+        "best_share": f"{max(row.ideal / row.measured for row in measured_exchanges()):.0%}",
         "short_range": f"{min(short) * 1e6:.1f} to {max(short) * 1e6:.1f} µs",
         "waits_range": f"{exchanges * min(short) * 1e3:.2f} to {exchanges * max(short) * 1e3:.2f} ms",
         "half_message": pretty(half, "byte", 2),
@@ -400,13 +431,14 @@ SERVED = {"deepseek": "H800", "vllm": "H200"}  # the names of the rows of decode
 def served() -> dict[str, str]:
     """Tokens per second and GPU: what a link lets through, and what was measured over it."""
     known, rate = RUNNING.symbols(), lambda value: f"{significant(value, 3)}"
-    through = {name: known[name] / token_bytes() for name in ("scale_out", "scale_up")}
+    routed = token_bytes() * known["top_k"] / known["copies"]  # every GPU keeps the shared expert
+    through = {name: known[name] / routed for name in ("scale_out", "scale_up")}
     real = measurement("decode_per_gpu").records()
     [sglang] = measurement("sglang_large_ep_decode").records(system="SGLang")
     [vllm] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
     [gains] = measurement("sglang_large_ep_gains").records()
     return {
-        "card_eight": rate(through["scale_out"] * known["copies"] / known["top_k"]),
+        "routed_bytes": pretty(routed, "byte", 3),
         "card_through": rate(through["scale_out"]),
         "link_through": rate(through["scale_up"]),
         "served_rack": f"{vllm['throughput_token_per_GPU_per_s']:,}",
@@ -429,6 +461,7 @@ def deployed() -> dict[str, str]:
         "report_nodes": str(report["nodes"]),
         "service_gpus": str(service["gpus"]),
         "service_nodes": str(service["nodes"]),
+        "box_memory": pretty(8 * chip("h800").hbm_bytes, "byte", 3),
         "nodes_free": significant(float(free), 2),
         "nodes_limited": significant(float(limited), 2),
     }
@@ -448,5 +481,6 @@ def counted() -> moe.Traffic:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    own = {"fullest": f"{counted().fullest - 1:.0%}"}
-    return placing() | layer() | running() | worked() | boundary() | rack() | measured() | served() | deployed() | own
+    counts = placing() | layer() | running() | worked() | spread_or_stop() | boundary() | rack()
+    against = measured() | corrected() | served() | deployed()
+    return counts | against | {"fullest": f"{counted().fullest - 1:.0%}"}
