@@ -413,23 +413,6 @@ def tested(law: str = "added", answers: tuple[float, ...] = ()) -> tuple[Curve, 
     return tuple(predicted(law, share, measured(engine, draft), gpu, answers=answers) for engine, draft, gpu in sets)
 
 
-def products(batch: float, drafted: int) -> float:
-    """Time of a matrix product with all drafted tokens over that without, measured on an H200; interpolated between
-    the measured sizes.
-    """
-    rows = measurement("h200_gemm").records(library="vllm 0.22.0", dtype="bfloat16", n=8192, k=8192)
-    sizes, times = [row["m"] for row in rows], [row["latency_us"] for row in rows]
-
-    def time(size: float) -> float:
-        above = next(n for n, value in enumerate(sizes) if value >= size)
-        if sizes[above] == size:
-            return times[above]
-        share = math.log(size / sizes[above - 1]) / math.log(sizes[above] / sizes[above - 1])
-        return times[above - 1] + share * (times[above] - times[above - 1])
-
-    return time(batch * (drafted + 1)) / time(batch)
-
-
 # --- what else stands in published tables -----------------------------------------------------------------------------
 
 
