@@ -186,9 +186,8 @@ def speedup_chart() -> InteractiveChart:
         _speedup_says(),
         "Level where checking waits for memory anyway (up to the left dot), then falling to where every drafted token"
         " is paid for. Attention's FLOPs are counted, at the rate of the weights. Lengthen the context: with a Llama,"
-        " the left dot moves right and is gone in the end; with DeepSeek-V3 it moves left. At the left, experts are"
-        " counted: in a small batch of a mixture of experts each drafted token brings some to read that no other token"
-        " chose.",
+        " the left dot moves right and is gone in the end; with DeepSeek-V3 it moves left. The dip at the left is from"
+        " experts that only drafted tokens chose.",
         primary=("acceptance", "drafted", "context"),
         result=(3,),
     )

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from blackboard import catalogue
-from blackboard.catalogue.running_case import RUNNING, plain
+from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, name_ends, note, point, write_lines
 from blackboard.charts.style import COLOURS
@@ -328,105 +327,6 @@ def _by_batch_say(share: float) -> str:
         f" EAGLE-3 in SGLang, the curve misses by {100 * first.error:.0f}% there, and untouched by {said}. The worst"
         f" row, {worst.rows.draft} in {worst.rows.engine} at batch"
         f" {worst.rows.batches[worst.errors.index(worst.worst) + 1]}, is missed by {100 * worst.worst:+.0f}%. The"
-        f" benchmark has {simulation.QUESTIONS} questions of varying length. A fit that lets places run empty in the end"
-        f" misses EAGLE-3 in SGLang by {100 * asked.error:.0f}%, and is level from 24 on."
+        f" benchmark has {simulation.QUESTIONS} questions of varying length. A fit that lets places run empty at the"
+        f" end misses EAGLE-3 in SGLang by {100 * asked.error:.0f}%, and is level from 24 on."
     )
-
-
-# --- against reality --------------------------------------------------------------------------------------------------
-
-
-def positions() -> Drawing:
-    """The acceptance that rounds of more and more drafted tokens imply, and rounds of 7 predicted from rounds of 3."""
-    fig, (left, right) = drawing.axes(5.0, 6.2, rows=2)
-    ours, deep = simulation.written().implied, simulation.deeper()
-    for values, colour in ((ours, "first"), (deep, "second")):
-        left.plot(range(1, len(values) + 1), values, "o-", color=COLOURS[colour])
-    beside(left, "sonnets, drafted by order 2", (len(ours), ours[-1]), (4, -22), "first", ha="right")
-    beside(left, "DeepSeek-R1: one layer drafts all", (1, deep[0]), (8, 3), "second", ha="left")
-    rows = simulation.longer()
-    for row in rows:
-        left.plot([3, 7], [row.acceptance, row.after], "o-", color=COLOURS["muted"], lw=1, ms=3, zorder=1)
-    left.text(7.1, 0.8, "EAGLE-3 and\nP-EAGLE", color=COLOURS["muted"], ha="right", va="bottom")
-    left.set(ylim=(0.5, 1.0), xlim=(0.7, 7.3))
-    left.set(xlabel="drafted tokens γ", ylabel="acceptance that the\ntokens of a round imply")
-    for n, row in enumerate(rows):
-        right.plot([row.measured, row.predicted], [-n, -n], color=COLOURS["muted"], lw=1.2, zorder=1)
-        right.plot(row.measured, -n, "o", color=COLOURS["measured"], ms=8)
-        right.plot(row.predicted, -n, "D", color=COLOURS["predicted"], mfc="white", ms=7, mew=2)
-        right.text(5.08, -n, f"{100 * (row.predicted / row.measured - 1):+.0f}%", ha="right", va="center")
-    right.set_yticks([-n for n in range(len(rows))], [f"{row.draft}, {row.task}" for row in rows])
-    right.set(xlim=(2.3, 5.1), ylim=(-5.6, 1.4), xlabel="tokens of a round with 7 drafted")
-    note(right, 0.02, 0.93, "● measured", "measured")
-    note(right, 0.37, 0.93, "◇ from 3 drafted", "predicted")
-    right.grid(axis="y", visible=False)
-    off = [row.predicted / row.measured - 1 for row in rows]
-    return done(
-        fig,
-        "fig-positions",
-        "Real drafts guess worse along the round (above), so three guesses promise too much for seven (below).",
-        "Above, the constant acceptance that the tokens of a round imply, against drafted tokens from 1 to 7: level if"
-        f" it were constant. In rounds on the sonnets it rises from {ours[0]:.2f} to {ours[-1]:.2f}, for easy stretches"
-        f" survive; DeepSeek-R1's falls from {deep[0]:.2f} to {deep[-1]:.2f} at 5, for one layer drafts all places;"
-        " published runs of EAGLE-3 and P-EAGLE fall from 3 to 7 drafted, all but one. Below, tokens of a round with 7"
-        f" drafted in these {len(rows)} runs, measured and predicted from those with 3: {100 * min(off):+.0f} to"
-        f" {100 * max(off):+.0f}%.",
-    )
-
-
-ROUTED = {"deepseek-v3": "first", "mixtral-8x7b": "second"}
-STYLES = {1: "-", 4: (0, (5, 2)), 7: (0, (1.5, 1.5))}  # drafted tokens
-
-
-def experts_touched() -> Drawing:
-    """Weight bytes that verifying reads over those of a step, against batch, for two mixtures of experts; and two
-    measured rounds at batch 1.
-    """
-    fig, axes = drawing.axes(5.0, 3.8)
-    batch, phrases = np.geomspace(1, 1024, 201), []
-    for id, colour in ROUTED.items():
-        known, peaks = catalogue.model(id).symbols("fp8"), []
-        for drafted, style in STYLES.items():
-            ratio = eq.touched_ratio(known, drafted=drafted, batch=batch)
-            axes.plot(batch, ratio, color=COLOURS[colour], ls=style)
-            peaks.append(f"{ratio.max():.2f} with {drafted}")
-        phrases.append(f"{plain(catalogue.model(id).name)} reads up to {', '.join(peaks)} drafted")
-    _batches(axes, 1, 1024)
-    axes.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1,024"])
-    took, drafted, should = _rounds_alone()
-    for steps, colour in zip(took, ("second", "first")):
-        axes.plot(1, steps, "o", color=COLOURS[colour], mfc="white", mew=2, ms=8, clip_on=False, zorder=5)
-    axes.set(ylim=(1, 5.2), ylabel="weights loaded by the check,\nin times of a step")
-    names = [(plain(catalogue.model(id).name), colour) for id, colour in ROUTED.items()]
-    write_lines(axes, 0.98, 0.94, 0.085, [*names, ("— 1, - - 4, ··· 7 drafted", "bound")], ha="right")
-    measured = (
-        ("○ measured at batch 1, in steps:", "bound"),
-        (f"EAGLE on Mixtral {took[0]:.2f}", "second"),
-        (f"DeepSeek-R1, 3 drafted, {took[1]:.2f}", "first"),
-        (f"(by its bytes {should:.2f})", "first"),
-    )
-    write_lines(axes, 0.98, 0.94 - 0.085 * 3 - 0.04, 0.085, measured, ha="right")
-    return done(
-        fig,
-        "fig-experts-touched",
-        "In a small batch the guesses of a sparse model bring experts of their own to load. From about a hundred"
-        " sequences on, they bring none.",
-        "Bytes of weights that the checking pass loads, in units of those of a decode step, against batch from 1 to"
-        f" 1,024 (log scale), with 1, 4 and 7 drafted tokens. {'; '.join(phrases)}. At large batches all curves end at"
-        " 1, for every expert is loaded anyway. Open dots are measured rounds at batch 1, by their tokens and speed-up:"
-        f" EAGLE's on Mixtral 8x7B took {took[0]:.2f} decode steps; DeepSeek-R1's, with {drafted} drafted,"
-        f" {took[1]:.2f}, where the bytes say {should:.2f}.",
-    )
-
-
-def _rounds_alone() -> tuple[list[float], int, float]:
-    """Decode steps that measured rounds at batch 1 took, EAGLE's on Mixtral and DeepSeek-R1's; the tokens that
-    DeepSeek-R1's layer drafted, and the steps that its bytes say.
-    """
-    [mixtral] = catalogue.measurement("eagle_acceptance").records(target="Mixtral 8x7B")
-    [deep] = catalogue.measurement("mtp_by_depth").records(drafted_tokens=3)
-    took = [
-        eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]) for row in (mixtral, deep)
-    ]
-    known, drafted = catalogue.model("deepseek-v3").symbols("fp8"), deep["drafted_tokens"]
-    return took, drafted, eq.touched_ratio(known, drafted=drafted, batch=1)

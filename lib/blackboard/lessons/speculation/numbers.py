@@ -211,7 +211,7 @@ def reality() -> dict[str, str]:
         "lev_near": f"{sum(abs(row.measured / row.predicted - 1) <= 0.2 for row in rows)}",
         "eagle_free": significant(eq.batch_free(alone, drafted=3), 3),
         "eagle_critical": significant(step.critical_batch(alone), 3),
-        "eagle_part": significant(EAGLE.context / step.balanced_context(alone), 2),
+        "eagle_part": significant(EAGLE.context / step.balanced_context(alone), 3),
         "eagle_small": f"{gain[2]:g}",
         "eagle_large": f"{gain[64]:g}",
     }

@@ -79,7 +79,7 @@ def attending(_: Values) -> Values:
     """The running case, with attention's FLOPs counted as active parameters."""
     known, counted = served({"case": V3}), numbers.RACK["n_active"]
     more, context = pretty(counted - known["n_active"], "parameter", 4), f"{numbers.RACK['context']:,} tokens of context"
-    told = f"To attend to {context}, {known['net_name']} computes as much as with {more}. Count them in. It {known['sizes'].split(' ', 1)[1]}"
+    told = f"Attending to {context} takes {known['net_name']} as much compute as {more}, which count as used here. The model {known['sizes'].split(' ', 1)[1]}"
     return known | {"context": numbers.RACK["context"], "n_active": counted, "sizes": told}
 
 

@@ -85,12 +85,6 @@ class Written(NamedTuple):
         """The share that passed of all that were judged."""
         return sum(self.passed) / sum(self.judged)
 
-    @property
-    def implied(self) -> tuple[float, ...]:
-        """The constant acceptance that the tokens of rounds of 1, 2, ... drafted tokens imply."""
-        tokens = [1 + sum(self.passed[:places]) / self.rounds for places in range(1, len(self.passed) + 1)]
-        return tuple(acceptance_from(value, places) for places, value in enumerate(tokens, 1))
-
     def __repr__(self) -> str:
         return (
             f"<{self.rounds:,} rounds, {self.tokens_per_round:.2f} tokens each, {100 * self.acceptance:.0f}% of judged"
@@ -450,12 +444,6 @@ def longer(few: int = 3, many: int = 7) -> tuple[Longer, ...]:
             Longer(row["draft"], row["task"], chance, acceptance_from(tokens, many), tokens, gain(chance, many, 0.0))
         )
     return tuple(found)
-
-
-def deeper() -> tuple[float, ...]:
-    """The constant acceptance that DeepSeek-R1's tokens a pass imply with 1, 2, ... drafted."""
-    rows = measurement("mtp_by_depth").records()[1:]
-    return tuple(acceptance_from(row["tokens_per_pass"], row["drafted_tokens"]) for row in rows)
 
 
 class Leviathan(NamedTuple):
