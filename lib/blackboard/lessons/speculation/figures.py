@@ -178,7 +178,7 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
 # --- where it ends ----------------------------------------------------------------------------------------------------
 
 CONTEXTS = {1_000: "first", 4_000: "second", 16_000: "third"}  # tokens, with their colours
-PLACES = ((-8, 14), "right"), ((-4, -14), "right"), ((8, 0), "left")  # of their names, in points from where they end
+PLACES = ((-8, -12), "right"), ((-4, 24), "right"), ((8, 0), "left")  # of their names, in points from where they end
 LOW, HIGH = 256, 65_536  # batches: experts are all touched from the first on
 
 
