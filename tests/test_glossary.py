@@ -18,8 +18,6 @@ WRITTEN = [page for page in toc_pages() if (ROOT / f"{page}.md").exists() and pa
 EMPHASIS = {  # bold that defines no term, and why
     "hyperbola": "a curve that the reader knows",
     "checking is free": "the point of the sentence",
-    "modelled": "set against what was measured",
-    "measured": "set against what was modelled",
     "Left out": "heads a paragraph",
     "You need": "heads a paragraph",
     "The source": "heads a paragraph",

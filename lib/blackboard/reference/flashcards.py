@@ -235,7 +235,6 @@ LEADS = {
     "reversibility.kv_flop_spent": "A byte of KV.",
     "reversibility.activation_flop_spent": "A byte of activations.",
     "speculation.speedup_free": "Where verifying is free,",
-    "speculation.speedup_busy": "Where compute binds,",
     "paging.use_reserved": "Room is set aside for the longest sequence.",
     "paging.use_paged": "Room is given out in blocks.",
     "paging.hit_rate_turns": "Each turn of a conversation sends the whole context again, and nothing is thrown out.",

@@ -15,11 +15,11 @@ from blackboard.charts import controls, marks
 from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
-from blackboard.lessons.pricing.equations import memory_ratio_of
+from blackboard.lessons.pricing.equations import attention_flop, memory_ratio_of
 from blackboard.lessons.sparsity.equations import batch_fits, bytes_touched
 from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation import simulation
-from blackboard.lessons.speculation.figures import EXAMPLE
+from blackboard.lessons.speculation.numbers import EXAMPLE, RACK, attention
 
 SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")
 MODELS = (
@@ -36,10 +36,11 @@ MOST_USERS = 100_000  # sequences, at the right
 
 def _reading(tokens: Expr) -> Expr:
     """Reading over a plain step's multiplying, in a pass of so many tokens of each sequence: only what they touch is
-    read.
+    read, and attention's FLOPs count as active parameters.
     """
     touched = bytes_touched.typed.xreplace({step.batch: step.batch * tokens}) / step.bytes_per_param
-    return memory_ratio_of.typed.xreplace({step.n_total: touched})
+    computes = step.n_active + attention_flop * step.context / step.flop_per_param
+    return memory_ratio_of.typed.xreplace({step.n_total: touched, step.n_active: computes})
 
 
 def _by_batch() -> Formula:
@@ -66,6 +67,7 @@ SPEEDUP = _by_batch()
 ROUTING = {
     id: [catalogue.model(id).symbols().get(name, 1) for name in ("experts", "top_k")] for id in MODELS
 }  # a dense model is one expert
+ATTENDS = {id: attention(id) for id in MODELS}
 
 
 def _rounds() -> list[dict]:
@@ -86,20 +88,23 @@ def _served() -> list[dict]:
     """
     context = slider("context", 2, 6, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10)
     tokens, room = inside(eq.tokens_per_round, "token/sequence"), "tokens - drafted * draft_ratio"
+    even = inside(eq.batch_even, "sequence", n_active="computes")
     follows = {
         "experts": "routing[model][0]",
         "top_k": "routing[model][1]",
         "tokens": tokens,
-        "balanced": inside(step.balanced_context, "token/sequence"),
-        "hidden": inside(eq.context_free, "token/sequence"),
+        "attention_flop": "attends[model]",
+        "computes": "n_active + attention_flop * context / 2",
+        "balanced": inside(step.balanced_context, "token/sequence", n_active="computes"),
         "gain": inside(eq.speedup_free, "1"),
-        "free": f"context < hidden ? {inside(eq.batch_free, 'sequence')} : 0",
+        "free": f"context < (drafted + 1) * balanced ? {inside(eq.batch_free, 'sequence', n_active='computes')} : 0",
         "ratio_even": f"{room} > 0.001 ? {inside(eq.ratio_even, '1')} : 0",
-        "even": f"gain <= 1 ? -1 : context < ratio_even * balanced ? {inside(eq.batch_even, 'sequence')} : 0",
+        "even": f"gain <= 1 ? -1 : context < ratio_even * balanced ? {even} : 0",
         "fits": f"max(1, {inside(batch_fits, 'sequence', hbm='machine.hbm')})",
     }
     return [
         {"name": "routing", "value": ROUTING},
+        {"name": "attends", "value": ATTENDS},
         *controls.given(RUNNING, SYSTEMS, MODELS, sliders=[*_rounds(), *context], **follows),
     ]
 
@@ -180,19 +185,19 @@ def speedup_chart() -> InteractiveChart:
         "Speed-up against batch",
         _speedup_says(),
         "Level where checking waits for memory anyway (up to the left dot), then falling to where every drafted token"
-        " is paid for. Lengthen the context: that dot moves right, and once loading the caches"
-        " takes longer than all compute it is gone; but memory fills up sooner. A larger acceptance lifts the level,"
-        " more drafted tokens bring the fall nearer. At the left, experts are counted: in a small batch of a mixture of"
-        " experts each drafted token brings some to read that no other token chose. A dense model has no such dip.",
+        " is paid for. Attention's FLOPs are counted, at the rate of the weights. Lengthen the context: with a Llama,"
+        " the left dot moves right and is gone in the end; with DeepSeek-V3 it moves left. The dip at the left is from"
+        " experts that only drafted tokens chose.",
         primary=("acceptance", "drafted", "context"),
         result=(3,),
     )
 
 
 def _speedup_says() -> str:
-    known = RUNNING.symbols() | EXAMPLE
+    known = RACK | EXAMPLE
     known["ratio_even"] = eq.ratio_even(known)
-    gains = {batch: SPEEDUP(known, batch=batch) for batch in range(1, 65)}
+    counted = RUNNING.symbols() | EXAMPLE | {"attention_flop": ATTENDS[RUNNING.model]}
+    gains = {batch: SPEEDUP(counted, batch=batch) for batch in range(1, 65)}
     least = min(gains, key=gains.__getitem__)
     return (
         f"Speed-up of speculative decoding against batch from 1 to {MOST_USERS:,} (log scale), from 0 to {TOP}, with"

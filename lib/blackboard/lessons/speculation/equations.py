@@ -11,13 +11,16 @@ from sympy import Add, Expr, Le, Max, Mul, Pow, Rational
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.lessons.batching.equations import (
     balanced_context,
+    bandwidth,
     batch,
     bytes_per_param,
     compute_time,
     context,
     critical_batch,
     flop_per_param,
+    flops,
     hardware_constant,
+    kv,
     memory_time,
     n_active,
     n_total,
@@ -26,7 +29,7 @@ from blackboard.lessons.batching.equations import (
     real_bandwidth,
     real_flops,
 )
-from blackboard.lessons.pricing.equations import memory_ratio
+from blackboard.lessons.pricing.equations import attention_flop, memory_ratio
 from blackboard.lessons.sparsity.equations import bytes_touched, missed
 from blackboard.notation import declare, result, symbol
 
@@ -141,7 +144,7 @@ result(
 LEVIATHAN, SPIRE = Source("leviathan2023"), Source("spire")
 alike = ("every drafted token passes with the same chance", "tokens pass independently of each other")
 below_one = Le(acceptance, Rational(9999, 10000))
-scores = "attention's own FLOPs are left out"
+scores = "attention's own FLOPs are left out, or counted as active parameters"
 
 # --- tokens of a round ------------------------------------------------------------------------------------------------
 
@@ -288,14 +291,22 @@ batch_free = Formula(
     conditions=(Le(context / balanced_context.typed, drafted + 1),),
     typeset=critical_over(Add(drafted, 1, -context / balanced_context.expr, evaluate=False)),
 )
+attends, loads = (drafted + 1) * new_token * attention_flop, flops * kv / bandwidth  # FLOPs for a token of context
 context_free = Formula(
     "speculation.context_free",
     "context_free",
-    (drafted + 1) * balanced_context.typed,
+    (drafted + 1) * new_token * flop_per_param * n_active / (loads - attends),
     "token/sequence",
     "from this context on, loading the caches takes longer than all compute, so checking is free at any batch",
-    ("dense attention", scores),
+    ("dense attention", "attending to a token takes less time than loading it; else there is no such context"),
     DERIVED,
+    conditions=(Le(attends / loads, Rational(999, 1000)),),
+    typeset=Mul(
+        Add(drafted, 1, evaluate=False),
+        2 * n_active,
+        Pow(Add(loads, -Mul(Add(drafted, 1, evaluate=False), attention_flop, evaluate=False), evaluate=False), -1),
+        evaluate=False,
+    ),
 )
 ratio_even = Formula(
     "speculation.ratio_even",

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from blackboard import catalogue
-from blackboard.catalogue.running_case import RUNNING, plain
+from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, name_ends, note, point, write_lines
 from blackboard.charts.style import COLOURS
@@ -23,12 +22,7 @@ from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation import simulation
 from blackboard.lessons.speculation.distributions import ngrams
 from blackboard.lessons.speculation.distributions import overlap as shared
-
-EXAMPLE: dict[str, Any] = {
-    "acceptance": 0.8,
-    "drafted": 3,
-    "draft_ratio": 0.05,
-}  # a round of the figures: what EAGLE-3's rows draft, and a draft of a twentieth
+from blackboard.lessons.speculation.numbers import EXAMPLE, attended
 
 
 def _batches(axes, low: int, high: int) -> None:
@@ -135,7 +129,7 @@ def rounds() -> Drawing:
     return done(
         fig,
         "fig-rounds",
-        "The same guesses speed up a small batch and slow down a large one. Three guesses per round; in a small batch"
+        "The same guesses speed up a small batch and slow down a large one. Four guesses per round; in a small batch"
         " their check takes no longer than a plain step.",
         f"Two timelines of {SPAN} decode steps each, with plain steps above rounds of {EXAMPLE['drafted']} drafted"
         f" tokens, at an acceptance of {EXAMPLE['acceptance']:g} and a draft of {EXAMPLE['draft_ratio']:g} of a step."
@@ -183,34 +177,30 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
 
 # --- where it ends ----------------------------------------------------------------------------------------------------
 
-CONTEXTS = {
-    1_000: "first",
-    4_000: "second",
-    8_000: "third",
-}  # tokens, with their colours; the last one beyond `context_free`
-PLACES = ((-8, 14), "right"), ((-4, -16), "right"), ((10, 0), "left")  # of their names, in points from where they end
+CONTEXTS = {1_000: "first", 4_000: "second", 16_000: "third"}  # tokens, with their colours
+PLACES = ((-8, -12), "right"), ((-4, 24), "right"), ((8, 0), "left")  # of their names, in points from where they end
 LOW, HIGH = 256, 65_536  # batches: experts are all touched from the first on
 
 
 def speedup_by_batch() -> Drawing:
     """Speed-up against batch at three contexts, as far as memory holds the batch; where verifying stops being free and
-    where it slows down.
+    where it slows down; dashed, without attention's FLOPs.
     """
     fig, axes = drawing.axes(5.0, 3.9)
-    phrases, known = [], RUNNING.symbols() | EXAMPLE
-    known["ratio_even"] = eq.ratio_even(known)
+    phrases = []
     for (context, colour), (shift, side) in zip(CONTEXTS.items(), PLACES):
-        at = known | {"context": context}
-        full = batch_fits(at)
+        case = RUNNING._replace(context=context)
+        full = batch_fits(case)
         batch = np.geomspace(LOW, min(full, HIGH), 401)
-        gain = eq.speedup(at, memory_ratio=memory_ratio_of(at, batch=batch))
+        left, gain = (_gain(attended(case, slower), batch) for slower in (0, 1))
+        axes.plot(batch, left, color=COLOURS[colour], lw=1.2, ls=(0, (4, 3)))
         axes.plot(batch, gain, color=COLOURS[colour])
         if full < HIGH:
             axes.plot(full, gain[-1], "|", color=COLOURS[colour], ms=16, mew=3)
         beside(axes, f"{context:,} tokens", (batch[-1], gain[-1]), shift, colour, ha=side, va="center")
         phrases.append(
-            f"at {context:,} tokens it {_ends(axes, at, gain, colour)}, {'where' if full < HIGH else 'long before'}"
-            f" memory is full, at {full:,.0f}"
+            f"at {context:,} tokens it {_ends(axes, attended(case) | EXAMPLE, gain, colour)}, or at {left[-1]:.2f}"
+            f" without attention's FLOPs, {'where' if full < HIGH else 'long before'} memory is full, at {full:,.0f}"
         )
     _lost(axes, 0.4, 3.0)
     axes.set(ylabel="speed-up")
@@ -218,30 +208,31 @@ def speedup_by_batch() -> Drawing:
     axes.set_xticks([2**n for n in range(8, 17, 2)], [f"{2**n:,}" for n in range(8, 17, 2)])
     note(axes, 0.02, 0.06, "slower than without", "muted", va="baseline")
     note(axes, 0.98, 0.95, "● still free   ○ even   | memory full", ha="right")
-    free = eq.context_free(known)
     return done(
         fig,
         "fig-speedup-by-batch",
-        "The larger the batch, the less there is to gain, unless the context is long. DeepSeek-V3 on NVL72, three"
-        " guesses.",
+        "Long contexts do not rescue a full server of DeepSeek-V3: checking stops being free even earlier, though the"
+        " loss gets smaller. On NVL72 with four guesses; dashed: attention's compute left out.",
         f"Speed-up of rounds of {EXAMPLE['drafted']} drafted tokens against batch from {LOW} to {HIGH:,} (log scale)"
         f" for {RUNNING}, at an acceptance of {EXAMPLE['acceptance']:g} and a draft ratio of"
-        f" {EXAMPLE['draft_ratio']:g}. All start at {eq.speedup_free(known):.2f}; {'; '.join(phrases)}. From"
-        f" {free:,.0f} tokens on verifying is free at any batch that memory holds.",
+        f" {EXAMPLE['draft_ratio']:g}, with attention at the rate of FP8. {'; '.join(phrases)}.",
     )
+
+
+def _gain(known: dict[str, float], batch: np.ndarray) -> np.ndarray:
+    """The speed-up of the example's rounds at these batches."""
+    return eq.speedup(EXAMPLE, memory_ratio=memory_ratio_of(known, batch=batch))
 
 
 def _ends(axes, at: dict[str, float], gain: np.ndarray, colour: str) -> str:
     """Mark the batch up to which verifying is free and the one beyond which it does not pay; what the curve does, in
     words.
     """
-    if not eq.batch_free.holds(**{name: at[name] for name in eq.batch_free.free}):
-        return "stays there to the end"
-    free = eq.batch_free(at)
+    free, known = eq.batch_free(at), at | {"ratio_even": eq.ratio_even(at)}
     axes.plot(free, eq.speedup_free(at), "o", color=COLOURS[colour], ms=8)
-    if not eq.batch_even.holds(**{name: at[name] for name in eq.batch_even.free}):
+    if not eq.batch_even.holds(**{name: known[name] for name in eq.batch_even.free}):
         return f"falls from a batch of {free:,.0f} on and ends at {gain[-1]:.2f}, above 1"
-    even = eq.batch_even(at)
+    even = eq.batch_even(known)
     axes.plot(even, 1, "o", color=COLOURS[colour], mfc="white", ms=8, mew=2, zorder=5)
     return f"is free up to {free:,.0f} sequences, even at {even:,.0f}, and ends at {gain[-1]:.2f}"
 
@@ -251,7 +242,6 @@ KEYS: dict[str, dict[str, Any]] = {
     "measured": {"color": COLOURS["measured"], "ls": "", "marker": "o", "ms": 6, "markevery": [1]},
     "memory and compute times added, fitted": {"color": COLOURS["bound"], "lw": 2},
     "the slower of the two, at the peak": {"color": COLOURS["bound"], "lw": 1.2, "ls": (0, (4, 3))},
-    "matrix products alone, on an H200": {"color": COLOURS["muted"], "lw": 1.5, "ls": ":"},
     "added, fitted, with 80 questions in all": {"color": COLOURS["third"], "lw": 1.5, "ls": (0, (5, 2, 1, 2))},
 }
 
@@ -268,11 +258,8 @@ def by_batch() -> Drawing:
         _lost(axes, 0.5, 2.1)
         _batches(axes, 2, 64)
         axes.set(ylabel="speed-up")
-    rows, batches = simulation.measured("SGLang", "EAGLE-3"), np.geomspace(2, 64, 60)
-    cost, answers = rows.drafted * simulation.drafting("EAGLE-3"), simulation.lengths(spread=True)
-    products = lambda batch: simulation.products(batch, rows.drafted)
-    alone = [rows.measured[0] * (cost + products(batches[0])) / (cost + products(batch)) for batch in batches]
-    top.plot(batches, alone, **KEYS["matrix products alone, on an H200"])
+    rows = simulation.measured("SGLang", "EAGLE-3")
+    answers = simulation.lengths(spread=True)
     asked = simulation.predicted("added", simulation.fitted("added", answers), rows, "H100", answers=answers)
     top.plot(rows.batches, asked.values, **KEYS["added, fitted, with 80 questions in all"])
     _worst(top)
@@ -286,8 +273,8 @@ def by_batch() -> Drawing:
     return done(
         fig,
         "fig-by-batch",
-        "Measured gains fall earlier than the roofline allows. They fall as if compute and memory traffic did not"
-        " overlap.",
+        "Measured gains fall earlier than the roofline allows: as if compute and memory traffic did not overlap, or"
+        " also because the benchmark's last questions leave places empty.",
         _by_batch_say(share),
     )
 
@@ -331,193 +318,15 @@ def _by_batch_say(share: float) -> str:
         f"{100 * curve.error:.0f}% for {curve.rows.draft} in {curve.rows.engine} on {curve.gpu}" for curve in others
     )
     worst = max(others, key=lambda curve: abs(curve.worst))
-    rise = [simulation.products(batch, 3) for batch in (32, 64)]
     return (
         "Measured speed-up against batch from 2 to 64 (log scale), of EAGLE-3 and EAGLE in SGLang on H100 (3 drafted)"
         " above and in vLLM (2 drafted; the sources name RTX 3090 and A100) below; each curve is set to meet its first"
         f" point. In SGLang EAGLE-3 falls from {first.rows.measured[0]} to {first.rows.measured[-1]}, EAGLE crosses 1"
         f" between 16 and 24. The roofline at its peak, dashed, is level to the end on H100: {100 * ideal.error:.0f}%"
-        f" off on average. Matrix products measured on an H200 do cost only {rise[0]:.2f} times as much at 32 and"
-        f" {rise[1]:.2f} at 64. If memory and compute times add and compute reaches {share:.2f} of the peak, fitted on"
+        f" off on average. If memory and compute times add and compute reaches {share:.2f} of the peak, fitted on"
         f" EAGLE-3 in SGLang, the curve misses by {100 * first.error:.0f}% there, and untouched by {said}. The worst"
         f" row, {worst.rows.draft} in {worst.rows.engine} at batch"
-        f" {worst.rows.batches[worst.errors.index(worst.worst) + 1]}, is missed by {100 * worst.worst:+.0f}%. If only"
-        f" {simulation.QUESTIONS} questions of varying length fill the places, a fit misses EAGLE-3 in SGLang by"
-        f" {100 * asked.error:.0f}%, and is level from 24 on."
+        f" {worst.rows.batches[worst.errors.index(worst.worst) + 1]}, is missed by {100 * worst.worst:+.0f}%. The"
+        f" benchmark has {simulation.QUESTIONS} questions of varying length. A fit that lets places run empty at the"
+        f" end misses EAGLE-3 in SGLang by {100 * asked.error:.0f}%, and is level from 24 on."
     )
-
-
-# --- against reality --------------------------------------------------------------------------------------------------
-
-DRAFTS = {"T5-small": "first", "T5-base": "second", "T5-large": "third"}
-MORE = "○ more than τ", ""
-
-
-def leviathan() -> Drawing:
-    """Measured against computed speed-up of Leviathan's rows; open where it exceeds the tokens of a round."""
-    fig, axes = drawing.axes(5.0, 4.0)
-    rows = simulation.leviathan()
-    axes.plot([1, 4], [1, 4], color=COLOURS["bound"], lw=1.5)
-    for row in rows:
-        colour = COLOURS[DRAFTS[row.name.split(", ")[1]]]
-        beyond = row.measured > row.tokens
-        axes.plot(row.predicted, row.measured, "o", color=colour, ms=8, mfc="white" if beyond else colour, mew=2)
-    axes.fill_between([1, 4], [0.8, 3.2], [1.2, 4.8], color=COLOURS["muted"], alpha=0.13, lw=0)
-    axes.set(xlim=(1.3, 3.5), ylim=(1.3, 3.7), xlabel="computed speed-up", ylabel="measured speed-up")
-    write_lines(axes, 0.02, 0.95, 0.08, [*((f"● {draft}", colour) for draft, colour in DRAFTS.items()), MORE])
-    note(axes, 0.98, 0.05, "shaded: within 20% of computed", "muted", ha="right")
-    ratios, over = [row.measured / row.predicted for row in rows], [row for row in rows if row.measured > row.tokens]
-    near = sum(abs(ratio - 1) <= 0.2 for ratio in ratios)
-    return done(
-        fig,
-        "fig-leviathan",
-        f"{near} of the first paper's {len(rows)} speed-ups are within a fifth of the formula's. Open dots gained more"
-        " than one fixed chance allows.",
-        f"Measured against computed speed-up of {len(rows)} runs of T5-XXL with three drafts on a TPU v4 (Leviathan"
-        " 2023), from 1.3 to 3.7, around the diagonal. Measured divided by computed runs from"
-        f" {min(ratios):.2f} to {max(ratios):.2f}, {near} rows between 0.8 and 1.2; the formula promises too much for"
-        f" the largest draft on translation and too little for the small one. {len(over)} open dots gained more than"
-        " the tokens of a round allow: their printed acceptance is too low, or the time without speculation too long.",
-    )
-
-
-def positions() -> Drawing:
-    """The acceptance that rounds of more and more drafted tokens imply, and rounds of 7 predicted from rounds of 3."""
-    fig, (left, right) = drawing.axes(5.0, 6.2, rows=2)
-    ours, deep = simulation.written().implied, simulation.deeper()
-    for values, colour in ((ours, "first"), (deep, "second")):
-        left.plot(range(1, len(values) + 1), values, "o-", color=COLOURS[colour])
-    beside(left, "sonnets, drafted by order 2", (len(ours), ours[-1]), (4, -22), "first", ha="right")
-    beside(left, "DeepSeek-R1: one layer drafts all", (1, deep[0]), (8, 3), "second", ha="left")
-    rows = simulation.longer()
-    for row in rows:
-        left.plot([3, 7], [row.acceptance, row.after], "o-", color=COLOURS["muted"], lw=1, ms=3, zorder=1)
-    left.text(7.1, 0.8, "EAGLE-3 and\nP-EAGLE", color=COLOURS["muted"], ha="right", va="bottom")
-    left.set(ylim=(0.5, 1.0), xlim=(0.7, 7.3))
-    left.set(xlabel="drafted tokens γ", ylabel="acceptance that the\ntokens of a round imply")
-    for n, row in enumerate(rows):
-        right.plot([row.measured, row.predicted], [-n, -n], color=COLOURS["muted"], lw=1.2, zorder=1)
-        right.plot(row.measured, -n, "o", color=COLOURS["measured"], ms=8)
-        right.plot(row.predicted, -n, "D", color=COLOURS["predicted"], mfc="white", ms=7, mew=2)
-        right.text(5.08, -n, f"{100 * (row.predicted / row.measured - 1):+.0f}%", ha="right", va="center")
-    right.set_yticks([-n for n in range(len(rows))], [f"{row.draft}, {row.task}" for row in rows])
-    right.set(xlim=(2.3, 5.1), ylim=(-5.6, 1.4), xlabel="tokens of a round with 7 drafted")
-    note(right, 0.02, 0.93, "● measured", "measured")
-    note(right, 0.37, 0.93, "◇ from 3 drafted", "predicted")
-    right.grid(axis="y", visible=False)
-    off = [row.predicted / row.measured - 1 for row in rows]
-    return done(
-        fig,
-        "fig-positions",
-        "Real drafts guess worse along the round (above), so three guesses promise too much for seven (below).",
-        "Above, the constant acceptance that the tokens of a round imply, against drafted tokens from 1 to 7: level if"
-        f" it were constant. In rounds on the sonnets it rises from {ours[0]:.2f} to {ours[-1]:.2f}, for easy stretches"
-        f" survive; DeepSeek-R1's falls from {deep[0]:.2f} to {deep[-1]:.2f} at 5, for one layer drafts all places;"
-        " published runs of EAGLE-3 and P-EAGLE fall from 3 to 7 drafted, all but one. Below, tokens of a round with 7"
-        f" drafted in these {len(rows)} runs, measured and predicted from those with 3: {100 * min(off):+.0f} to"
-        f" {100 * max(off):+.0f}%.",
-    )
-
-
-SIDES = {
-    "small draft": ((11, 0), "left"),
-    "MagicDec": ((-11, 8), "right"),
-    "SPIRe": ((11, -5), "left"),
-}  # where these names stand, in points from their dots
-
-
-def spire() -> Drawing:
-    """Tokens of a round against its time in decode steps, by SPIRe's model; a ray is a speed-up. Where 2.8 comes
-    from.
-    """
-    fig, axes = drawing.axes(5.0, 3.9)
-    rows = {
-        row["draft"]: (
-            eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]),
-            row["tokens_per_pass"],
-        )
-        for row in catalogue.measurement("spire_multipliers").records()
-    }
-    for gain in (1, 2, 3, 4):
-        axes.plot([0, 4.6 / gain], [0, 4.6], color=COLOURS["muted"], lw=1)
-        axes.text(
-            min(2.45, 4.6 / gain),
-            min(2.45 * gain, 4.6) + 0.05,
-            f"{gain}×",
-            color=COLOURS["muted"],
-            ha="center",
-            va="bottom",
-        )
-    for name, (x, y) in rows.items():
-        axes.plot(x, y, "o", color=COLOURS["first"], ms=9, zorder=4)
-        shift, side = SIDES[name]
-        beside(axes, f"{name}\n{y / x:.2f}×", (x, y), shift, "first", ha=side, va="center")
-    axes.set(xlim=(0.8, 2.55), ylim=(0.8, 4.9), xlabel="time of a round (decode steps)", ylabel="tokens of a round τ")
-    axes.grid(visible=False)
-    phrases = ", ".join(f"{name} {y:.2f} tokens in {x:.2f} steps ({y / x:.2f} times)" for name, (x, y) in rows.items())
-    return done(
-        fig,
-        "fig-spire",
-        "Where SPIRe's factor comes from: tokens of a round over its time.",
-        "Tokens of a round, 0.8 to 4.9, against its time in decode steps, 0.8 to 2.55, by SPIRe's model at a batch of"
-        f" 64; rays mark speed-ups of 1 to 4. {phrases}. SPIRe's rounds have fewer tokens than MagicDec's and are"
-        " shorter.",
-    )
-
-
-ROUTED = {"deepseek-v3": "first", "mixtral-8x7b": "second"}
-STYLES = {1: "-", 4: (0, (5, 2)), 7: (0, (1.5, 1.5))}  # drafted tokens
-
-
-def experts_touched() -> Drawing:
-    """Weight bytes that verifying reads over those of a step, against batch, for two mixtures of experts; and two
-    measured rounds at batch 1.
-    """
-    fig, axes = drawing.axes(5.0, 3.8)
-    batch, phrases = np.geomspace(1, 1024, 201), []
-    for id, colour in ROUTED.items():
-        known, peaks = catalogue.model(id).symbols("fp8"), []
-        for drafted, style in STYLES.items():
-            ratio = eq.touched_ratio(known, drafted=drafted, batch=batch)
-            axes.plot(batch, ratio, color=COLOURS[colour], ls=style)
-            peaks.append(f"{ratio.max():.2f} with {drafted}")
-        phrases.append(f"{plain(catalogue.model(id).name)} reads up to {', '.join(peaks)} drafted")
-    _batches(axes, 1, 1024)
-    axes.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1,024"])
-    took, drafted, should = _rounds_alone()
-    for steps, colour in zip(took, ("second", "first")):
-        axes.plot(1, steps, "o", color=COLOURS[colour], mfc="white", mew=2, ms=8, clip_on=False, zorder=5)
-    axes.set(ylim=(1, 5.2), ylabel="weights loaded by the check,\nin times of a step")
-    names = [(plain(catalogue.model(id).name), colour) for id, colour in ROUTED.items()]
-    write_lines(axes, 0.98, 0.94, 0.085, [*names, ("— 1, - - 4, ··· 7 drafted", "bound")], ha="right")
-    measured = (
-        ("○ measured at batch 1, in steps:", "bound"),
-        (f"EAGLE on Mixtral {took[0]:.2f}", "second"),
-        (f"DeepSeek-R1, 3 drafted, {took[1]:.2f}", "first"),
-        (f"(by its bytes {should:.2f})", "first"),
-    )
-    write_lines(axes, 0.98, 0.94 - 0.085 * 3 - 0.04, 0.085, measured, ha="right")
-    return done(
-        fig,
-        "fig-experts-touched",
-        "In a small batch the guesses of a sparse model bring experts of their own to load. From about a hundred"
-        " sequences on, they bring none.",
-        "Bytes of weights that the checking pass loads, in units of those of a decode step, against batch from 1 to"
-        f" 1,024 (log scale), with 1, 4 and 7 drafted tokens. {'; '.join(phrases)}. At large batches all curves end at"
-        " 1, for every expert is loaded anyway. Open dots are measured rounds at batch 1, by their tokens and speed-up:"
-        f" EAGLE's on Mixtral 8x7B took {took[0]:.2f} decode steps; DeepSeek-R1's, with {drafted} drafted,"
-        f" {took[1]:.2f}, where the bytes say {should:.2f}.",
-    )
-
-
-def _rounds_alone() -> tuple[list[float], int, float]:
-    """Decode steps that measured rounds at batch 1 took, EAGLE's on Mixtral and DeepSeek-R1's; the tokens that
-    DeepSeek-R1's layer drafted, and the steps that its bytes say.
-    """
-    [mixtral] = catalogue.measurement("eagle_acceptance").records(target="Mixtral 8x7B")
-    [deep] = catalogue.measurement("mtp_by_depth").records(drafted_tokens=3)
-    took = [
-        eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]) for row in (mixtral, deep)
-    ]
-    known, drafted = catalogue.model("deepseek-v3").symbols("fp8"), deep["drafted_tokens"]
-    return took, drafted, eq.touched_ratio(known, drafted=drafted, batch=1)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from statistics import median
 from typing import Any
 
 from blackboard.catalogue import measurement, model
 from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing.equations import memory_ratio_of
-from blackboard.lessons.speculation import distributions, simulation
 from blackboard.lessons.speculation import equations as eq
+from blackboard.lessons.speculation import simulation
 from blackboard.units import pretty, significant
 
 EXAMPLE: dict[str, Any] = {
@@ -19,8 +18,10 @@ EXAMPLE: dict[str, Any] = {
     "draft_ratio": 0.05,
 }  # four in five, four guesses, a draft of a twentieth
 TRAINING = 0.25 / 10  # of SPIRe's draft over serving without one, in the paper's units
-PREFIX, LENGTH, SAMPLES = "shall I", 2, 6_000  # of the test of fit
 EAGLE = Case("llama-3.1-8b", "h100-8", "bf16", 500)  # SGLang's rows: one of its eight H100
+LLAMA = Case("llama-3.1-70b", "h100-8", "bf16", 8_000)  # attention with few heads' keys and values to each
+ROWS = (1000, 4000, 8000)  # sequences, of the worked example
+LOADS = (500, 1000, 2000, 4000, 8000)  # sequences, for which the best number of guesses is found
 
 
 def one_in(case: Case) -> dict[str, float]:
@@ -29,24 +30,78 @@ def one_in(case: Case) -> dict[str, float]:
     return known | {name: known[name] / known["chips"] for name in ("flops", "bandwidth", "hbm")} | {"chips": 1.0}
 
 
-ROWS = (1000, 4000, 8000)  # sequences, of the worked example
+def attention(id: str) -> float:
+    """FLOPs with which a model attends to one more token of a long context."""
+    return model(id).attention_flop(100_001) - model(id).attention_flop(100_000)
+
+
+def attended(case: Case, slower: float = 1) -> dict[str, float]:
+    """A case's symbols with attention's FLOPs counted as active parameters, `slower` times slower than the weights'."""
+    known = case.symbols()
+    return known | {"n_active": known["n_active"] + slower * attention(case.model) * case.context / 2}
+
+
+RACK = attended(RUNNING)
+
+
+def ends(known: dict[str, float]) -> tuple[str, str]:
+    """The batch up to which checking four guesses is free, and the one beyond which it is a loss."""
+    even = eq.batch_even(known, ratio_even=eq.ratio_even(EXAMPLE))
+    return significant(eq.batch_free(known, drafted=EXAMPLE["drafted"]), 2), significant(even, 2)
 
 
 def rounds() -> dict[str, str]:
-    """Tokens of a round, the batch up to which checking is free and the one beyond which it is a loss, by guesses."""
-    tau = lambda n: significant(eq.tokens_per_round(EXAMPLE, drafted=n), 3)
-    free = lambda n: significant(eq.batch_free(RUNNING, drafted=n), 2)
-    even = lambda n: significant(eq.batch_even(RUNNING, ratio_even=eq.ratio_even(EXAMPLE, drafted=n)), 2)
+    """Tokens of a round, the batch up to which checking is free and the one beyond which it is a loss."""
+    free, even = {}, {}
+    for name, slower in {"left": 0, "4": 1, "bf16": 2}.items():
+        free[f"free_{name}"], even[f"even_{name}"] = ends(attended(RUNNING, slower))
     return {
-        **{f"tau_{n}": tau(n) for n in (1, 2, 4, 7)},
-        **{f"free_{n}": free(n) for n in (1, 2, 4, 7)},
-        **{f"even_{n}": even(n) for n in (1, 2, 7)},
-        "batch_even": even(4),
-        "critical": significant(eq.batch_free(RUNNING, drafted=0, context=0), 3),
-        "context_part": f"{1000 / eq.context_free(RUNNING, drafted=0):.3f}",
-        "kink": significant(step.crossing(RUNNING), 2),
-        "context_4": significant(eq.context_free(RUNNING, drafted=4), 2),
+        **free,
+        **even,
+        "tau_4": significant(eq.tokens_per_round(EXAMPLE), 3),
+        "attend_one": pretty(attention(RUNNING.model), "FLOP", 3),
+        "attend_all": pretty(RACK["n_active"] - model(RUNNING.model).n_active, "parameter", 2).split(" par")[0],
+        "computes": pretty(RACK["n_active"], "parameter", 3).split(" par")[0],
+        "active": pretty(model(RUNNING.model).n_active, "parameter", 3).split(" par")[0],
+        "critical": significant(step.critical_batch(RACK), 3),
+        "context_part": significant(RUNNING.context / step.balanced_context(RACK), 3),
+        "kink": significant(step.crossing(RACK), 2),
+        "draft_share": f"{simulation.drafting('EAGLE-3'):.1%}",
     }
+
+
+def long_contexts() -> dict[str, str]:
+    """Loading over attending to a token of context, and what that leaves to guesses on a full server."""
+    ratio = {
+        case: case.symbols()["kv_bytes_per_token"] / case.symbols()["bandwidth"] / case.attention_time()
+        for case in (LLAMA, RUNNING)
+    }
+    heads = {"attention_flop": attention(LLAMA.model)}
+    even = eq.ratio_even(EXAMPLE)
+    return {
+        "ratio_llama": significant(ratio[LLAMA], 2),
+        "ratio_v3": significant(ratio[RUNNING], 2),
+        "ratio_bf16": significant(ratio[RUNNING] / 2, 2),
+        "free_llama": significant(eq.context_free(LLAMA, heads, drafted=4), 2),
+        "long_even": significant(
+            eq.context_free(RUNNING, attention_flop=attention(RUNNING.model), drafted=even - 1), 2
+        ),
+        "long_most": significant(eq.speedup(EXAMPLE, memory_ratio=ratio[RUNNING]), 2),
+    }
+
+
+def by_load() -> dict[str, str]:
+    """The best number of guesses at each batch, what it gains, and what four gain there."""
+    told: dict[str, str] = {}
+    for batch in LOADS:
+        ratio = memory_ratio_of(RACK, batch=batch)
+        best = simulation.best_drafted(EXAMPLE["acceptance"], EXAMPLE["draft_ratio"], ratio)
+        told |= {
+            f"best_{batch}": f"{best.drafted}" if best.drafted else "none",
+            f"most_{batch}": f"{best.speedup:.2f}",
+            f"four_{batch}": f"{eq.speedup(EXAMPLE, memory_ratio=ratio):.2f}",
+        }
+    return told
 
 
 def gains() -> dict[str, str]:
@@ -66,7 +121,7 @@ def gains() -> dict[str, str]:
 
 def by_hand() -> dict[str, str]:
     """The worked example: three batches, in milliseconds."""
-    known = RUNNING.symbols()
+    known = RACK
     weights, cache = known["n_total"] * known["bytes_per_param"], known["context"] * known["kv_bytes_per_token"]
     rates = {"hand_bandwidth": pretty(known["bandwidth"], "byte/s"), "hand_flops": pretty(known["flops"], "FLOP/s")}
     sizes = {"hand_weights": pretty(weights, "byte"), "hand_cache": pretty(cache, "byte")}
@@ -75,13 +130,13 @@ def by_hand() -> dict[str, str]:
 
 def one_column(batch: int) -> dict[str, str]:
     """The worked example's times at one batch, and what the round gains."""
-    plain, ratio = step.step_time(RUNNING, batch=batch), memory_ratio_of(RUNNING, batch=batch)
-    verify = eq.verify_time(RUNNING, batch=batch, drafted=EXAMPLE["drafted"])
+    plain, ratio = step.step_time(RACK, batch=batch), memory_ratio_of(RACK, batch=batch)
+    verify = eq.verify_time(RACK, batch=batch, drafted=EXAMPLE["drafted"])
     drafts = EXAMPLE["drafted"] * EXAMPLE["draft_ratio"] * plain
     times = {
-        "memory": step.memory_time(RUNNING, batch=batch),
-        "compute": step.compute_time(RUNNING, batch=batch),
-        "five": eq.verify_compute(RUNNING, batch=batch, drafted=EXAMPLE["drafted"]),
+        "memory": step.memory_time(RACK, batch=batch),
+        "compute": step.compute_time(RACK, batch=batch),
+        "five": eq.verify_compute(RACK, batch=batch, drafted=EXAMPLE["drafted"]),
         "verify": verify,
         "draft": drafts,
         "round": drafts + verify,
@@ -96,13 +151,10 @@ def steps(row: dict[str, float], digits: int = 3) -> str:
 
 
 def experts() -> dict[str, str]:
-    """What the tokens of a round touch at batch 1."""
+    """What the tokens of a round touch at batch 1, and what rounds took there."""
     touched = lambda id, drafted: significant(eq.touched_ratio(model(id).symbols("fp8"), batch=1, drafted=drafted), 2)
     [mixtral] = measurement("eagle_acceptance").records(target="Mixtral 8x7B")
     plain, three = (measurement("mtp_by_depth").records(drafted_tokens=n)[0] for n in (0, 3))
-    dense = [
-        row["speedup"] / row["tokens_per_pass"] for row in measurement("eagle_acceptance").records() if row != mixtral
-    ]
     return {
         "touched_v3": touched("deepseek-v3", 4),
         "touched_mixtral": touched("mixtral-8x7b", 4),
@@ -113,15 +165,13 @@ def experts() -> dict[str, str]:
         "r1_ms": pretty(1 / plain["throughput_token_per_s"], "s", 1),
         "mixtral_tau": f"{mixtral['tokens_per_pass']:g}",
         "mixtral_gain": f"{mixtral['speedup']:g}",
-        "dense_gap": f"{1 - min(dense):.0%}",
         "mixtral_steps": steps(mixtral, 2),
     }
 
 
 def two_point_eight() -> dict[str, str]:
     """SPIRe's modelled factor, and vLLM's measured one."""
-    rows = {row["draft"]: row for row in measurement("spire_multipliers").records()}
-    spire, magic, plain = rows["SPIRe"], rows["MagicDec"], rows["small draft"]
+    [spire] = measurement("spire_multipliers").records(draft="SPIRe")
     fast, slow = (
         measurement("spec_decoding_others").records(method="n-gram", effect=effect)[0]["factor"]
         for effect in ("faster", "slower")
@@ -130,55 +180,40 @@ def two_point_eight() -> dict[str, str]:
         "spire_steps": steps(spire),
         "spire_tau": f"{spire['tokens_per_pass']:g}",
         "spire_gain": f"{spire['speedup']:g}",
-        "magic_steps": steps(magic),
-        "magic_tau": f"{magic['tokens_per_pass']:g}",
-        "magic_gain": f"{magic['speedup']:g}",
-        "plain_tau": f"{plain['tokens_per_pass']:g}",
-        "plain_gain": f"{plain['speedup']:g}",
-        "plain_steps": steps(plain),
-        "spire_training": f"{TRAINING:.1%}",
-        "spire_saving": f"{eq.saving(spec_speedup=spire['speedup'], draft_training=TRAINING):.1%}",
-        "magic_saving": f"{eq.saving(spec_speedup=magic['speedup'], draft_training=0):.1%}",
         "ngram_gain": f"{fast:g}",
         "ngram_loss": f"{slow:g}",
-        "ngram_product": significant(fast * slow, 2),
-        "ngram_five": significant(6 / fast, 2),
     }
 
 
 def reality() -> dict[str, str]:
     """The rows of papers beside the formula."""
     rows = simulation.leviathan()
-    ratio, over = [row.measured / row.predicted for row in rows], sum(row.measured > row.tokens for row in rows)
     gain = {
         row["batch"]: row["speedup"]
         for row in measurement("speculation_by_batch").records(engine="SGLang", draft="EAGLE-3")
     }
-    asked = simulation.tested("added", simulation.lengths(spread=True))[0]
-    wrong = [row.predicted / row.measured - 1 for row in simulation.longer()]
-    free = eq.batch_free(one_in(EAGLE), drafted=3)
+    asked, *asked_others = simulation.tested("added", simulation.lengths(spread=True))
     first, *others = simulation.tested("added")
     ideal = simulation.predicted("slower", 1, first.rows, "H100")
+    alone = one_in(EAGLE)
+    error = lambda curves, which: f"{which(curve.error for curve in curves):.0%}"
     return {
         "ideal_off": f"{ideal.error:.0%}",
         "added_share": significant(simulation.fitted("added"), 2),
         "added_off": f"{first.error:.0%}",
         "added_worst": f"{max((curve.worst for curve in others), key=abs):.0%}",
+        "added_least": error(others, min),
+        "added_most": error(others, max),
         "asked_off": f"{asked.error:.0%}",
-        "added_least": f"{min(curve.error for curve in others):.0%}",
-        "added_most": f"{max(curve.error for curve in others):.0%}",
-        "products_32": significant(simulation.products(32, 3), 3),
-        "products_64": significant(simulation.products(64, 3), 3),
-        "lev_least": significant(min(ratio), 2),
-        "lev_most": significant(max(ratio), 2),
-        "lev_median": f"{median(abs(r - 1) for r in ratio):.0%}",
-        "lev_over": f"{over}",
-        "lev_near": f"{sum(abs(each - 1) <= 0.2 for each in ratio)}",
-        "eagle_free": significant(free, 2),
+        "asked_least": error(asked_others, min),
+        "asked_most": error(asked_others, max),
+        "lev_over": f"{sum(row.measured > row.tokens for row in rows)}",
+        "lev_near": f"{sum(abs(row.measured / row.predicted - 1) <= 0.2 for row in rows)}",
+        "eagle_free": significant(eq.batch_free(alone, drafted=3), 3),
+        "eagle_critical": significant(step.critical_batch(alone), 3),
+        "eagle_part": significant(EAGLE.context / step.balanced_context(alone), 3),
         "eagle_small": f"{gain[2]:g}",
         "eagle_large": f"{gain[64]:g}",
-        "peagle_least": f"{-min(wrong):.0%}",
-        "peagle_most": f"{max(wrong):.0%}",
     }
 
 
@@ -199,27 +234,7 @@ def multi_token() -> dict[str, str]:
     }
 
 
-def experiment() -> dict[str, str]:
-    """The algorithm between two models of characters."""
-    draft, target = distributions.ngrams(2), distributions.ngrams(4)
-    alone = distributions.plain(target, PREFIX, LENGTH)
-    rules = [
-        distributions.outcome(draft, target, PREFIX, LENGTH, EXAMPLE["drafted"], rule)
-        for rule in distributions.WRONG.values()
-    ]
-    found = simulation.written()
-    first = found.by_place[0]
-    return {
-        "samples": f"{SAMPLES:,}",
-        "power": f"{min(0.999, *(distributions.power(wrong, alone, SAMPLES) for wrong in rules)):.1%}",
-        "gram_first": significant(first, 2),
-        "gram_later": significant(sum(found.by_place[1:]) / len(found.by_place[1:]), 2),
-        "gram_drafted": f"{len(found.by_place)}",
-        "gram_formula": significant(eq.tokens_per_round(acceptance=first, drafted=len(found.by_place)), 3),
-        "gram_played": significant(found.tokens_per_round, 3),
-    }
-
-
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return rounds() | gains() | by_hand() | experts() | two_point_eight() | reality() | multi_token() | experiment()
+    told = rounds() | long_contexts() | by_load() | gains() | by_hand()
+    return told | experts() | two_point_eight() | reality() | multi_token()

@@ -15,7 +15,7 @@ from blackboard.catalogue import measurement, model, system
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.pricing.equations import memory_ratio, memory_ratio_of
-from blackboard.lessons.speculation import distributions
+from blackboard.lessons.speculation import distributions, numbers
 from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation.equations import acceptance, draft_ratio, drafted
 from blackboard.lessons.speculation.numbers import EXAMPLE as FOUR
@@ -75,6 +75,14 @@ SPARSE = (V3, ("kimi-k2", "gb200-nvl72", "fp8"), ("qwen3-235b-a22b", "h200-8", "
 CASES = (("llama-3.1-70b", "h100-8", "bf16"), ("llama-3.1-405b", "h200-8", "fp8"), *SPARSE)
 
 
+def attending(_: Values) -> Values:
+    """The running case, with attention's FLOPs counted as active parameters."""
+    known, counted = served({"case": V3}), numbers.RACK["n_active"]
+    more, context = pretty(counted - known["n_active"], "parameter", 4), f"{numbers.RACK['context']:,} tokens of context"
+    told = f"Attending to {context} takes {known['net_name']} as much compute as {more}, which count as used here. The model {known['sizes'].split(' ', 1)[1]}"
+    return known | {"context": numbers.RACK["context"], "n_active": counted, "sizes": told}
+
+
 def passing(values: Values, batch: float, tokens: float) -> tuple[float, float]:
     """Seconds to multiply and to read in a pass of so many tokens of each sequence."""
     multiplied = batch * tokens * 2 * values["n_active"]
@@ -102,10 +110,8 @@ guess = Estimate(
     unit="sequence",
     within=2.0,
     statement=SERVER
-    + "Every sequence has {context} of context. For each sequence a small model guesses {drafted} tokens. The large model checks them in one pass, together with the token before them. Up to which batch does this pass take no longer than a plain decode step? Compute and memory traffic overlap."
-    + NO_SCORES
-    + " Guess: within a factor of two counts.",
-    derived=lambda _: {"context": 1000, "drafted": 4} | served({"case": V3}),
+    + "Every sequence has {context} of context. For each sequence a small model guesses {drafted} tokens. The large model checks them in one pass, together with the token before them. Up to which batch does this pass take no longer than a plain decode step? Compute and memory traffic overlap. Guess: within a factor of two counts.",
+    derived=lambda values: {"drafted": 4} | attending(values),
     units=PLAIN,
     answer=eq.batch_free,
     independent_check=lambda v: free_up_to(v, v["drafted"] + 1),
@@ -471,36 +477,47 @@ free_batch = Quantity(
     ),
 )
 
+GROUPED = CASES[0], CASES[1], CASES[4]  # models whose query heads share keys and values
+
+
+def attended(values: Values) -> Values:
+    """A drawn model on a drawn system, with the FLOPs of attending to one token."""
+    return served(values) | {"attention_flop": numbers.attention(values["case"][0])}
+
+
 long = Quantity(
     "Long contexts",
-    level="easy",
+    level="medium",
     objective=TIME,
     unit="token/sequence",
     display_unit="token",
-    statement=SERVER + "From which context on is checking {drafted} guesses free in every batch, however large? A pass loads the cache of a sequence once for all its tokens. The token before the guesses is in the pass too." + NO_SCORES,
-    parameters={"case": CASES, "drafted": (3, 5, 2, 4, 6, 7, 8)},
-    derived=served,
-    units=PLAIN,
+    statement=SERVER + "Attending to one earlier token takes {attention_flop}. From which context on is checking {drafted} guesses free in every batch, however large? A pass loads the cache of a sequence once for all its tokens. The token before the guesses is in the pass too.",
+    parameters={"case": GROUPED, "drafted": (3, 5, 2, 4, 6, 7, 8)},
+    derived=attended,
+    units=PLAIN | {"attention_flop": "FLOP"},
     answer=eq.context_free,
     independent_check=lambda v: find_root(
-        lambda L: L * v["kv_bytes_per_token"] / v["bandwidth"] - (v["drafted"] + 1) * 2 * v["n_active"] / v["flops"],
+        lambda L: L * v["kv_bytes_per_token"] / v["bandwidth"] - (v["drafted"] + 1) * (2 * v["n_active"] + v["attention_flop"] * L) / v["flops"],
         1.0,
         1e9,
     ),
     misconceptions={
-        roofline.balanced_context: "From there on a plain step always waits for memory. The checking pass computes more tokens for the same cache.",
+        roofline.balanced_context: "From there on a plain step always waits for memory, if attention's own compute is left out. The checking pass computes more tokens for the same cache.",
+        (v.drafted + 1) * roofline.balanced_context: "Attention is missing. Each token of the pass attends to the whole context, which leaves less of the loading to hide behind.",
         eq.context_free.at(drafted=v.drafted - 1): "γ guesses mean γ + 1 tokens in the pass.",
         roofline.balanced_context / (v.drafted + 1): "More compute needs more memory traffic to hide behind: a longer context, not a shorter one.",
         eq.context_free / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
     },
-    explanation="At long contexts speculation helps full servers too. Loading a cache cannot be shared among users, and it leaves compute idle.",
+    explanation="With grouped-query attention speculation helps full servers too, at long contexts. Where attending takes longer against loading, as in DeepSeek-V3, there may be no such context.",
     hints=(
         "Compare what one more sequence adds: compute time for its tokens, and memory time for its cache.",
-        "If the cache takes longer, no batch makes compute the bottleneck.",
+        "Both grow with the context: loading by one cache, compute by attention of every token in the pass. If the cache takes longer, no batch makes compute the bottleneck.",
     ),
     solution=(
-        Step(f"For a plain step, ${roofline.balanced_context.latex}$ =", roofline.balanced_context, "token"),
-        Step(f"For the pass, ${eq.context_free.latex}$ =", eq.context_free, "token"),
+        Step("Loading a token of context takes", v.kv_bytes_per_token / v.bandwidth, "s"),
+        Step("attending to it from every token of the pass takes", (v.drafted + 1) * v.attention_flop / v.flops, "s"),
+        Step("and the weights' compute for these tokens takes", (v.drafted + 1) * 2 * v.n_active / v.flops, "s"),
+        Step("The difference of the first two must make up for the third:", eq.context_free, "token"),
     ),
 )
 
@@ -846,7 +863,7 @@ one_more = Choice(
 
 # --- load -------------------------------------------------------------------------------------------------------------
 
-RACK = served({"case": V3}) | {"context": 1000}
+RACK = attending({})
 FEW, MANY = 500, 2000
 
 
@@ -875,7 +892,7 @@ more_users = Choice(
     "Users or guesses",
     level="medium",
     objective=LOAD,
-    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8 and decodes {FEW} sequences of 1,000 tokens at a time. Requests are queueing, and memory has room for {MANY:,} sequences. A plain step takes {in_ms(max(passing(RACK, FEW, 1)))} with {FEW} sequences and {in_ms(max(passing(RACK, MANY, 1)))} with {MANY:,}. In both it waits for memory; compute alone would take {in_ms(passing(RACK, MANY, 1)[0])} with {MANY:,}. Four guesses yield {places(FOUR['acceptance'], 4):.2f} tokens per round, and a step of the draft takes {FOUR['draft_ratio']:g} of a plain step. Which of these yields most tokens per second?",
+    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8 and decodes {FEW} sequences of 1,000 tokens at a time. Requests are queueing, and the engine's limit can be raised to {MANY:,} sequences. A plain step takes {in_ms(max(passing(RACK, FEW, 1)))} with {FEW} sequences and {in_ms(max(passing(RACK, MANY, 1)))} with {MANY:,}. In both it waits for memory; compute alone would take {in_ms(passing(RACK, MANY, 1)[0])} with {MANY:,}. Four guesses yield {places(FOUR['acceptance'], 4):.2f} tokens per round, and a step of the draft takes {FOUR['draft_ratio']:g} of a plain step. Which of these yields most tokens per second?",
     independent_check=lambda v: better(),
     options=[
         wrong(f"four guesses for each of the {FEW}", f"That is {times_more(FEW, 4)} times plain decoding of {FEW}. How much do four times as many sequences yield, while a step takes hardly longer?"),
@@ -1044,7 +1061,7 @@ walk = Ordering(
     "As the load grows",
     level="medium",
     objective=LOAD,
-    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8, with 1,000 tokens of context. Guesses pass with the chance {FOUR['acceptance']:g}, given that those before them did, and a step of the draft takes {FOUR['draft_ratio']:g} of a plain step. The batch grows from one to very many. In which order does it meet these?",
+    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8, with 1,000 tokens of context. Attention's own FLOPs are counted. Guesses pass with the chance {FOUR['acceptance']:g}, given that those before them did, and a step of the draft takes {FOUR['draft_ratio']:g} of a plain step. The batch grows from one to very many. In which order does it meet these?",
     items=[
         "A plain decode step begins to wait for compute.",
         "Checking four guesses stops being free.",

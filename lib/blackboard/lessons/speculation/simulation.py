@@ -85,12 +85,6 @@ class Written(NamedTuple):
         """The share that passed of all that were judged."""
         return sum(self.passed) / sum(self.judged)
 
-    @property
-    def implied(self) -> tuple[float, ...]:
-        """The constant acceptance that the tokens of rounds of 1, 2, ... drafted tokens imply."""
-        tokens = [1 + sum(self.passed[:places]) / self.rounds for places in range(1, len(self.passed) + 1)]
-        return tuple(acceptance_from(value, places) for places, value in enumerate(tokens, 1))
-
     def __repr__(self) -> str:
         return (
             f"<{self.rounds:,} rounds, {self.tokens_per_round:.2f} tokens each, {100 * self.acceptance:.0f}% of judged"
@@ -413,23 +407,6 @@ def tested(law: str = "added", answers: tuple[float, ...] = ()) -> tuple[Curve, 
     return tuple(predicted(law, share, measured(engine, draft), gpu, answers=answers) for engine, draft, gpu in sets)
 
 
-def products(batch: float, drafted: int) -> float:
-    """Time of a matrix product with all drafted tokens over that without, measured on an H200; interpolated between
-    the measured sizes.
-    """
-    rows = measurement("h200_gemm").records(library="vllm 0.22.0", dtype="bfloat16", n=8192, k=8192)
-    sizes, times = [row["m"] for row in rows], [row["latency_us"] for row in rows]
-
-    def time(size: float) -> float:
-        above = next(n for n, value in enumerate(sizes) if value >= size)
-        if sizes[above] == size:
-            return times[above]
-        share = math.log(size / sizes[above - 1]) / math.log(sizes[above] / sizes[above - 1])
-        return times[above - 1] + share * (times[above] - times[above - 1])
-
-    return time(batch * (drafted + 1)) / time(batch)
-
-
 # --- what else stands in published tables -----------------------------------------------------------------------------
 
 
@@ -467,12 +444,6 @@ def longer(few: int = 3, many: int = 7) -> tuple[Longer, ...]:
             Longer(row["draft"], row["task"], chance, acceptance_from(tokens, many), tokens, gain(chance, many, 0.0))
         )
     return tuple(found)
-
-
-def deeper() -> tuple[float, ...]:
-    """The constant acceptance that DeepSeek-R1's tokens a pass imply with 1, 2, ... drafted."""
-    rows = measurement("mtp_by_depth").records()[1:]
-    return tuple(acceptance_from(row["tokens_per_pass"], row["drafted_tokens"]) for row in rows)
 
 
 class Leviathan(NamedTuple):
