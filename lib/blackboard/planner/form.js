@@ -6,7 +6,7 @@ const DEFAULTS = {
   prompt: 1024, output: 1024, by: "users", load: 64, rent: "", config: "", user: 50, first: 2, scope: "chip",
 };
 const NUMBERS = ["chips", "expert", "prompt", "output", "load", "user", "first"];
-const FORMATS = { bf16: "bf16", fp8: "FP8", int8: "INT8", fp4: "FP4", mxfp4: "MXFP4", nvfp4: "NVFP4" };
+const FORMATS = { bf16: "BF16", fp8: "FP8", int8: "INT8", fp4: "FP4", mxfp4: "MXFP4", nvfp4: "NVFP4" };
 const PASTED = "config";
 
 const root = globalThis.document?.getElementById("plan"); // none where a test runs the script alone
@@ -17,11 +17,14 @@ const part = (name) => root.querySelector(`.planner-${name}`);
 
 const digitsOf = (value, most) => new Intl.NumberFormat("en-US", { maximumSignificantDigits: most }).format(value);
 const written = (value) => digitsOf(value, value >= 1000 ? 4 : 3);
+const counted = (value) => (value >= 100 ? Math.round(value).toLocaleString("en-US") : written(value));
 const speedWritten = (value) => (value < 100 ? value.toFixed(1) : written(value)); // in a column
 const percent = (share) => `${Math.round(100 * share)}%`;
 const gigabytes = (bytes) => `${digitsOf(bytes / 1e9, 3)} GB`;
 
 function duration(seconds) {
+  if (seconds >= 7200) return `${digitsOf(seconds / 3600, 3)} hours`;
+  if (seconds >= 120) return `${digitsOf(seconds / 60, 3)} minutes`;
   const [scale, unit] = seconds >= 1 ? [1, "s"] : seconds >= 1e-4 ? [1e3, "ms"] : [1e6, "µs"];
   return `${new Intl.NumberFormat("en-US", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 }).format(seconds * scale)} ${unit}`;
 }
@@ -42,14 +45,17 @@ function modelOf(id) {
 
 // The pasted model and what was noted about it; Refused where there is none.
 function pastedModel(text) {
-  if (!text.trim()) throw new Refused("Paste the text of a config.json into the box.");
+  if (!text.trim()) throw refused("config", "Paste the text of a config.json into the box.");
   const { not_understood: notes, ...found } = readConfigText(text);
   return { ...completeModel({ ...found, id: found.name }), notes };
 }
 
+// What a field refuses is marked there as well.
+const refused = (name, why) => Object.assign(new Refused(why), { field: name });
+
 function numberIn(name, label) {
   const value = Number(state[name]);
-  if (!(value > 0 && Number.isFinite(value))) throw new Refused(`${label} must be a positive number.`);
+  if (!(value > 0 && Number.isFinite(value))) throw refused(name, `${label} must be a positive number.`);
   return value;
 }
 
@@ -57,7 +63,7 @@ function numberIn(name, label) {
 function question() {
   const model = state.model === PASTED ? pastedModel(state.config) : modelOf(state.model);
   const chips = numberIn("chips", "Chips"), chip = chipRows.get(state.chip), byRate = state.by === "rate";
-  if (!wholeNumber(chips) || chips > 1024) throw new Refused("Chips must be a whole number from 1 to 1,024.");
+  if (!wholeNumber(chips) || chips > 1024) throw refused("chips", "Chips must be a whole number from 1 to 1,024.");
   const load = numberIn("load", byRate ? "Requests per second" : "Users at once");
   const rent = state.rent === "" ? (chip.rents.newest?.usd ?? null) : numberIn("rent", "Rent");
   return {
@@ -130,7 +136,7 @@ function showFields() {
   fill("expert", experts.map((way) => [way, way === 1 ? "1 (none)" : way]));
   fill("weights", [["", model ? `${FORMATS[model.weights] ?? model.weights} (as is)` : "as released"], ...Object.entries(FORMATS)]);
   const own = model ? defaultCache(state.engine, chip, model, state.weights || model.weights) : "";
-  fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", "bf16"], ["fp8", "FP8"]]);
+  fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", FORMATS.bf16], ["fp8", FORMATS.fp8]]);
   for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
   field("rent").placeholder = chip.rents.newest?.usd ?? "none known";
   part("load-name").textContent = state.by === "rate" ? "Requests per second" : "Users at once";
@@ -145,6 +151,7 @@ const listItem = (text) => Object.assign(document.createElement("li"), { textCon
 function change(values) {
   Object.assign(state, values);
   showFields();
+  part("copied").textContent = "";
   keepAddress();
   answer();
 }
@@ -152,12 +159,13 @@ function change(values) {
 function answer() {
   const started = performance.now();
   let asked, found;
+  for (const each of root.querySelectorAll("[aria-invalid]")) each.removeAttribute("aria-invalid");
   try {
     asked = question();
     found = predictServing(asked);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    showRefusal(error.message);
+    showRefusal(error);
     return;
   }
   showAnswer(asked, found);
@@ -168,16 +176,20 @@ function answer() {
 
 let later;
 
-function showRefusal(why) {
+function showRefusal({ message, field: name }) {
   clearTimeout(later);
   root.classList.add("planner-refused");
-  part("result").textContent = why;
+  part("result").textContent = message;
+  if (name) field(name).setAttribute("aria-invalid", "true");
 }
 
 function showAnswer(asked, found) {
   const fitting = found.fits > 0;
+  const crowded = fitting && found.users > found.fits;
   root.classList.remove("planner-refused");
-  part("result").textContent = fitting ? sentence(found) : unfit(found);
+  root.classList.toggle("planner-crowded", crowded || !fitting);
+  const first = crowded ? `Memory holds ${counted(Math.floor(found.fits))} of ${counted(found.users)} users at once; the others wait. ` : "";
+  part("result").textContent = fitting ? first + sentence(found) : unfit(found);
   showNumbers(found, fitting);
   showMemory(found);
   showParts(found, fitting);
@@ -216,15 +228,16 @@ function row(...cells) {
 
 function showNumbers(found, fitting) {
   const { errors } = found.constants, or = (text) => (fitting ? text : "–");
-  const price = found.usd_per_mtok === null ? "no rent known" : `${dollars(found.usd_per_mtok)}: in ${dollars(found.usd_per_mtok_in)}, out ${dollars(found.usd_per_mtok_out)}`;
+  const known = found.usd_per_mtok !== null, price = (value) => or(known ? dollars(value) : "no rent known");
   part("numbers").querySelector("tbody").replaceChildren(
     row("Time to first token", or(`${duration(found.first_token)} ± ${percent(errors.first_token)}`)),
     row("Time per output token", or(`${duration(found.output_token)} ± ${percent(errors.output_token)}`)),
     row("Tokens/s per user", or(written(found.tokens_per_s_per_user))),
     row("Tokens/s per chip", or(written(found.tokens_per_s_per_chip))),
-    row("$ per million tokens", or(price)),
+    row("$ per million tokens", price(found.usd_per_mtok)),
+    row("$ per million in, out", known ? or(`${dollars(found.usd_per_mtok_in)}, ${dollars(found.usd_per_mtok_out)}`) : "–"),
     row("Requests/s", or(`${written(found.requests_per_s)} of ${written(found.most_rate)} at most`)),
-    row("Users in flight", or(`${written(found.running)} of ${written(found.users)}; ${written(Math.floor(found.fits))} fit`)),
+    row("Users in flight", or(`${counted(found.running)} of ${counted(found.users)}; ${counted(Math.floor(found.fits))} fit`)),
   );
 }
 
@@ -320,6 +333,7 @@ function showTable(box, heads, rows, empty) {
   top.append(...heads.map((text) => Object.assign(document.createElement("th"), { scope: "col", textContent: text })));
   table.createTBody().append(...rows.map((cells) => row(...cells)));
   box.replaceChildren(rows.length ? table : Object.assign(document.createElement("p"), { textContent: empty }));
+  globalThis.markScrolling?.(); // the page's: a box that is cut fades there
 }
 
 function showPoints(front) {
@@ -348,12 +362,14 @@ async function showBest(asked) {
 
 const BEST = ["Chips", "Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "$ per million", "Load it"];
 
-// The cells of a sharding; `rented` where its chip's own rent goes with it.
+const strong = (textContent) => Object.assign(document.createElement("strong"), { textContent });
+
+// The cells of a sharding, the least price in bold; `rented` where its chip's own rent goes with it.
 function bestRow(rows, rented) {
   const cheapest = Math.min(...rows.map(({ price }) => price ?? Infinity));
   return (found) => {
     const { device, chips, tensor, expert, users, user, first, chip, rent, price } = found, way = cutting(tensor, expert);
-    const cost = price === null ? "–" : dollars(price) + (price === cheapest ? " (least)" : "");
+    const cost = price === null ? "–" : price === cheapest ? strong(dollars(price)) : dollars(price);
     const use = () => change({ ...pointState(found), chip: device.id, chips, rent: rented ? rent : state.rent });
     return [`${chips} × ${device.name}`, way, written(users), speedWritten(user), duration(first), written(chip), cost, useButton(`${chips} ${device.name}, ${way}`, use)];
   };

@@ -214,10 +214,9 @@ def articles() -> Page:
     for letter, what in books.ARTICLES.items():
         found = books.cited(f"article_{letter.lower()}")
         count = sum(any(one.speaker == letter for one in row.claim.said) for row in judged())
-        rows.append(
-            (letter, f'<a href="{html.escape(found.url)}">{text(found.title)}</a>', text(what), found.date, str(count))
-        )
-    return table("The five articles", ("Letter", "Article", "What it is", "Date", "Claims"), rows)
+        link = f'<a href="{html.escape(found.url)}">{text(found.title)}</a>'
+        rows.append((f"{letter}: {link}", text(what), found.date.replace("-", "\N{NON-BREAKING HYPHEN}"), str(count)))
+    return table("The five articles", ("Article", "What it is", "Date", "Claims"), rows)
 
 
 def _others(row: Judged) -> str:
