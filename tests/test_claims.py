@@ -322,7 +322,7 @@ def test_a_card_leads_to_the_place_where_its_claim_is_made():
 
 
 def test_the_table_of_articles_counts_claims():
-    describe = dict(re.findall(r'<th scope="row">(\w)</th>.*?<td>(\d+)</td></tr>', claims.articles()))
+    describe = dict(re.findall(r'<th scope="row">(\w): <a .*?<td>(\d+)</td></tr>', claims.articles()))
     assert describe == {
         letter: str(sum(any(name.startswith(letter + " ") for name in claim.who) for claim in all_claims))
         for letter in "ABCDE"
