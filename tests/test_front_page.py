@@ -50,6 +50,29 @@ def test_a_card_counts_what_was_solved(visit, server):
     assert page.inner_text("[data-lesson=batching]").startswith("1 of ")
 
 
+DOT = """() => {
+  const { vegaView } = document.querySelector(".interactive-chart"), left = document.querySelector(".chart-plot svg");
+  return left.getBoundingClientRect().left + vegaView.origin()[0] + vegaView.scale("x")(vegaView.signal("chosen"));
+}"""
+
+
+def test_the_dot_follows_a_pressed_pointer_and_no_other(front):
+    """And so do the slider and the result; a step of the slider is a few pixels."""
+    front.evaluate("document.querySelector('.interactive-chart').ready")
+    plot, before = front.locator(".chart-plot"), front.inner_text(".chart-result")
+    box = plot.bounding_box()
+    at = lambda share: (box["x"] + share * box["width"], box["y"] + box["height"] / 2)
+    front.mouse.move(*at(0.3))
+    front.mouse.down()
+    front.mouse.move(*at(0.8), steps=3)
+    front.wait_for_function("before => document.querySelector('.chart-result').innerText !== before", arg=before)
+    assert front.evaluate(DOT) == pytest.approx(at(0.8)[0], abs=10)
+    front.mouse.up()
+    chosen = front.locator("input[name=chosen_exponent]").input_value()
+    front.mouse.move(*at(0.4))
+    assert front.locator("input[name=chosen_exponent]").input_value() == chosen != "3.3"
+
+
 def test_one_slider_moves_time_and_price(front):
     """A larger batch makes the token slower and cheaper."""
     told = []

@@ -196,7 +196,7 @@ def test_pictures_of_the_page_are_small_and_whole(shown):
 def test_result_and_facts_are_the_lines_of_the_title():
     lines = ["64 chips, FP8", "", "two users,", "share one", "10 ms"]
     assert page_chart.say_lines(lines, [-1]) == ("10 ms", "64 chips, FP8 · two users, share one")
-    assert page_chart.say_lines(lines, [2, -1, 9]) == ("two users,, 10 ms", "64 chips, FP8 · share one")
+    assert page_chart.say_lines(lines, [2, -1, 9]) == ("two users, 10 ms", "64 chips, FP8 · share one")
 
 
 def test_names_in_a_picture_stay_inside_and_apart():

@@ -78,7 +78,10 @@ def page_spec(chart: InteractiveChart) -> dict[str, Any]:
 def _find_drag(spec: dict[str, Any]) -> dict[str, str]:
     """The slider that moves a mark along the x axis: a pointer that drags it in the plot moves the slider."""
     moved = {
-        step["calculate"] for layer in spec["layer"] for step in layer.get("transform", ()) if step.get("as") == "at_x"
+        step["calculate"]
+        for layer in spec.get("layer", ())
+        for step in layer.get("transform", ())
+        if step.get("as") == "at_x"
     }
     sliders = [row["name"] for row in spec.get("params", ()) if row.get("bind", {}).get("input") == "range"]
     found = [name for name in sliders if name.removesuffix("_exponent") in moved]
