@@ -36,7 +36,7 @@ CHARTS = {
         "GB/chip",
         "stages",
         {"memory": pipelining.stage_memory, "weights": pipelining.chip_weights, "KV": pipelining.chip_kv},
-        ({"context_exponent": 4.6}, {"expert_parallel": 8}, {"times_n_total_exponent": 2}),
+        ({"kilotokens": 40}, {"machine": "h200-8"}, {"times_n_total_exponent": 2}),
     ),
     "bubble_chart": ChartCheck("percent", "micro_batches", CURVES, ({"stages": 16, "chunks": 4}, {"stages": 2})),
 }

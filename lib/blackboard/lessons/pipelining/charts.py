@@ -12,7 +12,7 @@ import math
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import marks, style
-from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, percent, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, percent, slider, sweep
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import figures, numbers, simulation
 from blackboard.units import pretty, significant
@@ -25,23 +25,27 @@ EACH = "GB/chip"
 
 
 def _start() -> dict[str, float]:
-    """The page's case, in its pipeline; at a shorter context, so that weights and KV both show."""
-    return numbers.CASE | {"stages": STAGES, "context": 10_000}
+    """The page's case, in its pipeline."""
+    return numbers.CASE | {"stages": STAGES}
 
 
 def _loaded() -> list[dict]:
     """Sliders for the symbols of a stage's memory: multiples of the running case, or their own values."""
-    start = _start()
+    start, (rack, box) = _start(), map(catalogue.system, figures.MACHINES)
+    room = lambda system: system.hbm_bytes / system.chips / units.factor("GB")
+    named = {system.id: figures.domain_name(system) for system in (rack, box)}
     moved = lambda name, low, high, label: slider(f"times_{name}", low, high, 0.25, 0, f"{label} ×", base=2)
     times = lambda name, *more: [*moved(name, *more), *derived(name, f"times_{name} * {start[name]!r}")]
     return [
         *slider("stages", 1, 16, 1, STAGES, "stages P"),
-        *slider("context", 2, 5, 0.025, round(math.log10(start["context"]), 3), "context L (tokens)", base=10),
+        *slider("kilotokens", 1, 400, 1, start["context"] // 1000, "context L (thousand tokens)"),
+        *derived("context", "1000 * kilotokens"),
         *times("micro_batch", -4, 3, f"micro-batch b: {start['micro_batch']:,} sequences"),
         *times("n_total", -3, 4, f"stored parameters: {start['n_total'] / 1e9:.0f} billion"),
         *times("kv_bytes_per_token", -6, 3, f"KV cache: {pretty(start['kv_bytes_per_token'], 'byte')} per token"),
-        *slider("expert_parallel", 8, 144, 8, start["expert_parallel"], "GPUs per stage E"),
-        *slider("hbm_gb", 40, 384, 2, start["chip_hbm"] / units.factor("GB"), "memory of a GPU (GB)"),
+        *menu("machine", named, RUNNING.system, "a stage is one"),
+        *derived("expert_parallel", f"machine == '{RUNNING.system}' ? {rack.chips} : {box.chips}"),
+        *derived("hbm_gb", f"machine == '{RUNNING.system}' ? {room(rack)!r} : {room(box)!r}"),
         *derived("bytes_per_param", repr(float(start["bytes_per_param"]))),
         *derived("chip_hbm", f"hbm_gb * {units.factor('GB')!r}"),
     ]
@@ -90,12 +94,10 @@ def _memory_layers(encoding: dict) -> list[dict]:
 
 
 def memory_chart() -> InteractiveChart:
-    """Memory of a GPU against stages, with context, micro-batch, parameters, KV, GPUs per stage and the GPU's memory
-    to choose.
-    """
+    """Memory of a GPU against stages, with machine, context, micro-batch, parameters and KV to choose."""
     encoding = {
         "x": marks.axis("stages", "pipeline stages P", 1, 16, [1, 2, 4, 8, 16]),
-        "y": marks.log_axis("memory", "GB per GPU", 0.1, 1e3),
+        "y": marks.log_axis("memory", "GB per GPU", 0.1, 1e4),
     }
     base = sweep("stages", 1, 16, points=16, log=False)
     shown = {"memory": eq.stage_memory, "weights": eq.chip_weights, "KV": eq.chip_kv}
@@ -110,16 +112,15 @@ def memory_chart() -> InteractiveChart:
     return InteractiveChart(
         {**base, "params": _loaded(), "layer": layers, "title": marks.title(*_memory_lines())},
         "Memory of a GPU against stages",
-        f"Memory of a GPU in GB, 0.1 to 1,000 (log scale), against 1 to 16 pipeline stages, for {model} in"
+        f"Memory of a GPU in GB, 0.1 to 10,000 (log scale), against 1 to 16 pipeline stages, for {model} in"
         f" {RUNNING.precision.upper()} with {start['context']:,} tokens of context on stages of a {machine} each, with"
-        " sliders for stages, context, micro-batch, parameters, KV bytes per token, GPUs per stage and the GPU's"
-        f" memory. Weights fall from {at(eq.chip_weights, 1)} GB at one stage to {at(eq.chip_weights, 16)} GB at 16; KV"
+        " sliders for stages, context, micro-batch, parameters and KV bytes per token, and a choice of the machine."
+        f" Weights fall from {at(eq.chip_weights, 1)} GB at one stage to {at(eq.chip_weights, 16)} GB at 16; KV"
         f" stays at {at(eq.chip_kv, 1)} GB.",
-        f"Stages take weights off a GPU, and no KV. The chart starts at {start['context']:,} tokens of context. Make it"
-        " longer: soon the weights no longer matter, and more stages buy next to nothing. More GPUs per stage lower"
-        " both lines.",
-        primary=("stages", "context", "times_micro_batch"),
-        result=(2,),
+        "Stages take weights off a GPU, and no KV. On the rack, where KV fills the memory, they buy next to nothing."
+        " Choose the box of eight H200s, where weights fill most of it: four stages fit twice the context of one.",
+        primary=("stages", "machine", "kilotokens"),
+        result=(3,),
     )
 
 
@@ -186,7 +187,7 @@ def _enough() -> tuple[str, str]:
     zero = f"(hides ? ', ' + max(stages, {least(eq.bubble_of_idle)}) + ' (zero bubble)' : '')"
     return (
         f"'at most {100 * TENTH:.0f}% idle from ' + {least(eq.bubble)} + ' micro-batches (1F1B),'",
-        f"{rounds} + ' (interleaved, multiples of P)' + {zero}",
+        f"{rounds} + ' (interleaved)' + {zero}",
     )
 
 
