@@ -32,11 +32,11 @@ QUOTED = {
 }
 
 CHARTS = {
-    "memory_chart": ChartCheck(
-        "GB/chip",
+    "context_chart": ChartCheck(
+        "token/sequence",
         "stages",
-        {"memory": pipelining.stage_memory, "weights": pipelining.chip_weights, "KV": pipelining.chip_kv},
-        ({"kilotokens": 40}, {"machine": "h200-8"}, {"times_n_total_exponent": 2}),
+        {"context": pipelining.context_fits},
+        ({"machine": "h200-8"}, {"times_micro_batch_exponent": -2}, {"times_n_total_exponent": 2}),
     ),
     "bubble_chart": ChartCheck("percent", "micro_batches", CURVES, ({"stages": 16, "chunks": 4}, {"stages": 2})),
 }
