@@ -143,7 +143,7 @@ def orders() -> dict[str, str]:
     found = {}
     for name, run in simulation.equal_runs(STAGES, TRAINED).items():
         key = name.lower().replace("-", "_")
-        found[f"slots_{key}"] = f"{float(run.span(0) - run.busy(0)):g} of {float(run.span(0)):g} slots"
+        found[f"slots_{key}"] = f"{float(run.span(0) - run.busy(0)):g} of {float(run.span(0)):g}"
         found[f"idle_{key}"] = f"{run.period_bubble:.1%}" if run.period_bubble else "0%"
         found[f"held_{key}"] = f"{run.most_held:g}"
     return found
