@@ -103,7 +103,7 @@ def _shaped() -> list[dict]:
     return [
         *slider("micro_batches", 0, 8, 1, round(math.log2(BATCHES)), "micro-batches", base=2),
         *slider("stages", 2, 64, 2, STAGES, "stages P"),
-        *slider("chunks", 1, 8, 1, 2, "pieces per GPU"),
+        *slider("chunks", 1, 8, 1, 2, "pieces per rack"),
         *one("forward_time", "time of F"),
         *one("input_grad_time", "time of B"),
         *one("weight_grad_time", "time of W"),
@@ -171,7 +171,7 @@ def bubble_chart() -> InteractiveChart:
     base["transform"] += [percent(formula, "micro_batches", name) for name, formula in CURVES.items()]
     lines = [layer for name in CURVES for layer in _line(encoding, name)]
     layers = [*lines, marks.hover(encoding, "bubble", {"bubble": "GPipe and 1F1B (%)"}, ".1f", ".3r")]
-    shape = "'P = ' + stages + ', ' + micro_batches + ' micro-batches, ' + chunks + ' pieces per GPU'"
+    shape = "'P = ' + stages + ', ' + micro_batches + ' micro-batches, ' + chunks + ' pieces per rack'"
     times = "', F : B : W = ' + forward_time + ' : ' + input_grad_time + ' : ' + weight_grad_time"
     known = {
         "stages": STAGES,

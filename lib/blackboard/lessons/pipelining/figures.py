@@ -193,7 +193,7 @@ def training() -> Drawing:
 # --- schedules for training -------------------------------------------------------------------------------------------
 
 
-NOTES = {"interleaved": "pale: second chunk", "ZB-H2": "the next step joins on"}
+NOTES = {"interleaved": "pale: second piece", "ZB-H2": "the next step joins on"}
 
 
 def schedules() -> Drawing:
