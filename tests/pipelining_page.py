@@ -13,11 +13,8 @@ QUOTED = {
     "4": "stages and micro-batches of the examples",
     "7": "slots of the smallest example; vectors to add up eight parts",
     "8": "micro-batches of the examples; GPUs of an H100 box; experts of a token",
-    "11": "slots of an example",
     "15": "routed layers of DeepSeek-V3 on a quarter of its layers",
     "16": "micro-batches of an example; stages in DeepSeek-V3's training, section 3.2 of its report",
-    "19": "slots of an example",
-    "27": "slots of an example",
     "72": "GPUs of an NVL72",
     "64": "GPUs of a stage in the lecture, 1:05:42",
     "2,400": "the lecture's micro-batch, 0:19:16",
@@ -32,11 +29,11 @@ QUOTED = {
 }
 
 CHARTS = {
-    "memory_chart": ChartCheck(
-        "GB/chip",
+    "context_chart": ChartCheck(
+        "token/sequence",
         "stages",
-        {"memory": pipelining.stage_memory, "weights": pipelining.chip_weights, "KV": pipelining.chip_kv},
-        ({"context_exponent": 4.6}, {"expert_parallel": 8}, {"times_n_total_exponent": 2}),
+        {"context": pipelining.context_fits},
+        ({"machine": "h200-8"}, {"times_micro_batch_exponent": -2}, {"times_n_total_exponent": 2}),
     ),
     "bubble_chart": ChartCheck("percent", "micro_batches", CURVES, ({"stages": 16, "chunks": 4}, {"stages": 2})),
 }

@@ -1,4 +1,4 @@
-"""The pipelining lesson's charts: whose memory stages save, how long a pipeline idles, and a player of schedules.
+"""The pipelining lesson's charts: which context fits, how long a pipeline idles, and a player of schedules.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -12,113 +12,84 @@ import math
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import marks, style
-from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, percent, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, percent, slider, sweep
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import figures, numbers, simulation
 from blackboard.units import pretty, significant
 
 STAGES, BATCHES = 4, 8  # where the interactive charts start
-EACH = "GB/chip"
+EACH, LONG = "GB/chip", "token/sequence"
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
-def _start() -> dict[str, float]:
-    """The page's case, in its pipeline; at a shorter context, so that weights and KV both show."""
-    return numbers.CASE | {"stages": STAGES, "context": 10_000}
-
-
 def _loaded() -> list[dict]:
-    """Sliders for the symbols of a stage's memory: multiples of the running case, or their own values."""
-    start = _start()
+    """A menu of machines, and sliders for what they hold: multiples of the running case."""
+    start, (rack, box) = numbers.CASE, map(catalogue.system, figures.MACHINES)
+    machine = lambda of: f"machine == '{rack.id}' ? {of(rack)!r} : {of(box)!r}"
     moved = lambda name, low, high, label: slider(f"times_{name}", low, high, 0.25, 0, f"{label} ×", base=2)
     times = lambda name, *more: [*moved(name, *more), *derived(name, f"times_{name} * {start[name]!r}")]
     return [
         *slider("stages", 1, 16, 1, STAGES, "stages P"),
-        *slider("context", 2, 5, 0.025, round(math.log10(start["context"]), 3), "context L (tokens)", base=10),
+        *menu("machine", {row.id: figures.domain_name(row) for row in (rack, box)}, rack.id, "a stage is one"),
         *times("micro_batch", -4, 3, f"micro-batch b: {start['micro_batch']:,} sequences"),
         *times("n_total", -3, 4, f"stored parameters: {start['n_total'] / 1e9:.0f} billion"),
         *times("kv_bytes_per_token", -6, 3, f"KV cache: {pretty(start['kv_bytes_per_token'], 'byte')} per token"),
-        *slider("expert_parallel", 8, 144, 8, start["expert_parallel"], "GPUs per stage E"),
-        *slider("hbm_gb", 40, 384, 2, start["chip_hbm"] / units.factor("GB"), "memory of a GPU (GB)"),
+        *derived("expert_parallel", machine(lambda row: row.chips)),
+        *derived("chip_hbm", machine(lambda row: row.hbm_bytes / row.chips)),
         *derived("bytes_per_param", repr(float(start["bytes_per_param"]))),
-        *derived("chip_hbm", f"hbm_gb * {units.factor('GB')!r}"),
     ]
 
 
 def _fitting(stages: str) -> str:
     """Browser expression, in words: the context that fits at so many stages, if the weights do."""
-    fits = inside(eq.context_fits, "token/sequence", stages=stages)
+    fits = inside(eq.context_fits, LONG, stages=stages)
     return f"({fits} > 0 ? {marks.said(f'floor({fits})')} + ' tokens' : 'none')"
 
 
-def _memory_lines() -> tuple[str, ...]:
+def _context_lines() -> tuple[str, ...]:
     """What the settings mean, in lines above the chart."""
-    taken = inside(eq.stage_memory, EACH)
-    left = f"(hbm_gb - ({taken}))"
-    sequences = f"'b = ' + {marks.said('micro_batch')} + ', L = ' + {marks.said('context')} + ' tokens'"
     stored, cached = marks.prefixed("n_total * bytes_per_param", "B"), marks.prefixed("kv_bytes_per_token", "B")
-    load = f"{stored} + ' of weights, ' + {cached} + ' of KV per token'"
+    load = f"{stored} + ' of weights, ' + {cached} + ' of KV per token, b = ' + {marks.said('micro_batch')}"
     gb = lambda value: marks.said(value, ",.3r")
-    room = f"({left} < 0 ? ', too much for ' + hbm_gb + ' GB' : ', ' + {gb(left)} + ' GB left')"
-    here = f"'at P = ' + stages + ': ' + {gb(taken)} + ' GB taken' + {room}"
+    taken, memory = gb(inside(eq.chip_weights, EACH)), gb(f"chip_hbm / {units.factor('GB')!r}")
+    here = f"'weights at P = ' + stages + ': ' + {taken} + ' of ' + {memory} + ' GB'"
     more = f"(stages > 1 ? ', ' + {_fitting('stages')} + ' at P = ' + stages : '')"
-    longest = f"'fits: ' + {_fitting('1')} + ' at P = 1' + {more}"
-    return sequences, load, here, longest
+    return load, here, f"'fits: ' + {_fitting('1')} + ' at P = 1' + {more}"
 
 
-def _memory_layers(encoding: dict) -> list[dict]:
-    """Weights, KV and their sum, with their names, and what the GPU has."""
-    level = lambda formula, **at: inside(formula, EACH, **at)
-    near = f"({level(eq.stage_memory, stages=5)}) / hbm_gb"
-    tight = f"{near} > 0.9 && {near} < 2"  # a line runs where the name would stand
-    return [
-        marks.line("memory", "total", encoding, strokeWidth=5),
-        marks.line("KV", "kv", encoding),
-        marks.line("weights", "weights", encoding),
-        marks.rule(encoding, "memory", y="hbm_gb"),
-        marks.rule(encoding, None, x="stages"),
-        *marks.name(encoding, "'memory of the GPU'", "memory", "4.5", "hbm_gb", dy={"expr": f"{tight} ? 12 : -9"}),
-        *marks.name(encoding, "'weights and KV'", "total", "16", level(eq.stage_memory, stages=16), "true", dy=-15),
-        *marks.name(encoding, "'weights'", "weights", "16", level(eq.chip_weights, stages=16), "true", dy=13),
-        *marks.name(encoding, "'KV'", "kv", "9", level(eq.chip_kv), dy=12),
-        marks.hover(
-            encoding, "memory", {"memory": "weights and KV (GB)", "weights": "weights (GB)", "KV": "KV (GB)"}, ",.3r"
-        ),
-    ]
-
-
-def memory_chart() -> InteractiveChart:
-    """Memory of a GPU against stages, with context, micro-batch, parameters, KV, GPUs per stage and the GPU's memory
-    to choose.
-    """
+def context_chart() -> InteractiveChart:
+    """The context that fits against stages, with machine, micro-batch, parameters and KV to choose."""
     encoding = {
         "x": marks.axis("stages", "pipeline stages P", 1, 16, [1, 2, 4, 8, 16]),
-        "y": marks.log_axis("memory", "GB per GPU", 0.1, 1e3),
+        "y": marks.log_axis("context", "context that fits (tokens, log scale)", 1e3, 1e6),
     }
     base = sweep("stages", 1, 16, points=16, log=False)
-    shown = {"memory": eq.stage_memory, "weights": eq.chip_weights, "KV": eq.chip_kv}
-    base["transform"] += [curve(formula, "stages", name, EACH) for name, formula in shown.items()]
-    layers = _memory_layers(encoding)
-    start, machine, model = (
-        _start(),
-        plain(catalogue.system(RUNNING.system).name),
-        plain(catalogue.model(RUNNING.model).name),
+    base["transform"] += [curve(eq.context_fits, "stages", "context", LONG), {"filter": "datum.context > 0"}]
+    limit = inside(eq.context_fits, LONG, n_total=0)
+    layers = [
+        marks.rule(encoding, "memory", y=limit),
+        marks.line("context", "kv", encoding, strokeWidth=4),
+        marks.rule(encoding, None, x="stages"),
+        *marks.name(encoding, "'without any weights'", "memory", "16", limit, "true", dy=-10),
+        marks.hover(encoding, "context", {"context": "context that fits (tokens)"}, ",.3r"),
+    ]
+    rack, box = map(catalogue.system, figures.MACHINES)
+    fits = lambda row, stages: significant(
+        numbers.case(eq.context_fits, stages=stages, expert_parallel=row.chips, chip_hbm=row.hbm_bytes / row.chips), 3
     )
-    at = lambda formula, stages: significant(formula(start, stages=stages) / units.factor("GB"))
     return InteractiveChart(
-        {**base, "params": _loaded(), "layer": layers, "title": marks.title(*_memory_lines())},
-        "Memory of a GPU against stages",
-        f"Memory of a GPU in GB, 0.1 to 1,000 (log scale), against 1 to 16 pipeline stages, for {model} in"
-        f" {RUNNING.precision.upper()} with {start['context']:,} tokens of context on stages of a {machine} each, with"
-        " sliders for stages, context, micro-batch, parameters, KV bytes per token, GPUs per stage and the GPU's"
-        f" memory. Weights fall from {at(eq.chip_weights, 1)} GB at one stage to {at(eq.chip_weights, 16)} GB at 16; KV"
-        f" stays at {at(eq.chip_kv, 1)} GB.",
-        f"Stages take weights off a GPU, and no KV. The chart starts at {start['context']:,} tokens of context. Make it"
-        " longer: soon the weights no longer matter, and more stages buy next to nothing. More GPUs per stage lower"
-        " both lines.",
-        primary=("stages", "context", "times_micro_batch"),
+        {**base, "params": _loaded(), "layer": layers, "title": marks.title(*_context_lines())},
+        "Context that fits against stages",
+        f"The context that fits, 1,000 to 1,000,000 tokens (log scale), against 1 to 16 pipeline stages, for"
+        f" {plain(catalogue.model(RUNNING.model).name)} in {RUNNING.precision.upper()}, with a choice of the machine"
+        " and sliders for stages, micro-batch, parameters and KV bytes per token. On the rack it grows from"
+        f" {fits(rack, 1)} tokens at one stage to {fits(rack, 16)} at 16, on eight H200s from {fits(box, 1)} to"
+        f" {fits(box, 16)}.",
+        "On the rack the line is nearly flat, because KV fills the memory already. Choose the box of eight H200s, where"
+        " weights fill most of the memory: four stages fit twice the context of one. Halve b, and the context doubles.",
+        primary=("stages", "machine", "times_micro_batch"),
         result=(2,),
     )
 
@@ -132,7 +103,7 @@ def _shaped() -> list[dict]:
     return [
         *slider("micro_batches", 0, 8, 1, round(math.log2(BATCHES)), "micro-batches", base=2),
         *slider("stages", 2, 64, 2, STAGES, "stages P"),
-        *slider("chunks", 1, 8, 1, 2, "pieces per GPU"),
+        *slider("chunks", 1, 8, 1, 2, "pieces per rack"),
         *one("forward_time", "time of F"),
         *one("input_grad_time", "time of B"),
         *one("weight_grad_time", "time of W"),
@@ -186,7 +157,7 @@ def _enough() -> tuple[str, str]:
     zero = f"(hides ? ', ' + max(stages, {least(eq.bubble_of_idle)}) + ' (zero bubble)' : '')"
     return (
         f"'at most {100 * TENTH:.0f}% idle from ' + {least(eq.bubble)} + ' micro-batches (1F1B),'",
-        f"{rounds} + ' (interleaved, multiples of P)' + {zero}",
+        f"{rounds} + ' (interleaved)' + {zero}",
     )
 
 
@@ -200,7 +171,7 @@ def bubble_chart() -> InteractiveChart:
     base["transform"] += [percent(formula, "micro_batches", name) for name, formula in CURVES.items()]
     lines = [layer for name in CURVES for layer in _line(encoding, name)]
     layers = [*lines, marks.hover(encoding, "bubble", {"bubble": "GPipe and 1F1B (%)"}, ".1f", ".3r")]
-    shape = "'P = ' + stages + ', ' + micro_batches + ' micro-batches, ' + chunks + ' pieces per GPU'"
+    shape = "'P = ' + stages + ', ' + micro_batches + ' micro-batches, ' + chunks + ' pieces per rack'"
     times = "', F : B : W = ' + forward_time + ' : ' + input_grad_time + ' : ' + weight_grad_time"
     known = {
         "stages": STAGES,

@@ -193,11 +193,11 @@ def training() -> Drawing:
 # --- schedules for training -------------------------------------------------------------------------------------------
 
 
-NOTES = {"interleaved": "pale: second chunk", "ZB-H2": "the next step joins on", "DualPipe": "weights kept twice"}
+NOTES = {"interleaved": "pale: second piece", "ZB-H2": "the next step joins on"}
 
 
 def schedules() -> Drawing:
-    """Six schedules with the same work on four racks: bubble and peak memory."""
+    """Five schedules with the same work on four racks: bubble and peak memory."""
     runs = simulation.equal_runs(RACKS, numbers.TRAINED)
     fig, axes = drawing.axes(5.0, 6.6, len(runs), 1, sharex=True)
     for at, (name, run) in zip(axes, runs.items()):
@@ -213,11 +213,11 @@ def schedules() -> Drawing:
     return done(
         fig,
         "fig-schedules",
-        "Six orders of the same work. White in the top row is what rack 0 waits: splitting the backward pass and"
+        "Five orders of the same work. White in the top row is what rack 0 waits: splitting the backward pass and"
         " reordering removes most of it.",
-        f"Six Gantt charts on one time scale, for {RACKS} racks and {numbers.TRAINED} micro-batches, with F, B and W"
-        " equally long; boxes that do two things at once are striped. Bubble of rack 0 from its first pass to its last,"
-        f" and micro-batches' activations on the rack that holds most: {said}.",
+        f"Five Gantt charts on one time scale, for {RACKS} racks and {numbers.TRAINED} micro-batches, with F, B and W"
+        " equally long. Bubble of rack 0 from its first pass to its last, and"
+        f" micro-batches' activations on the rack that holds most: {said}.",
     )
 
 
@@ -347,10 +347,10 @@ def stage_memory() -> Drawing:
         room = [memory - held for held in weights]
         _stack(axes, weights, room)
         axes.set_xticks(range(len(stages)), [str(count) for count in stages])
-        axes.set_title(f"{_domain(system)}: {memory:.0f} GB", loc="left")
+        axes.set_title(f"{domain_name(system)}: {memory:.0f} GB", loc="left")
         axes.set(xlabel="pipeline stages P")
         rooms, held = listed([significant(each) for each in room]), listed([significant(each) for each in weights])
-        said.append(f"{_domain(system)}, {memory:.0f} GB: weights {held} GB, room {rooms} GB")
+        said.append(f"{domain_name(system)}, {memory:.0f} GB: weights {held} GB, room {rooms} GB")
     panels[0].set(ylabel="GB per GPU", ylim=(0, 200))
     return done(
         fig,
@@ -360,6 +360,11 @@ def stage_memory() -> Drawing:
         f"Stacked bars of the memory of a GPU for {listed([str(p) for p in stages])} pipeline stages, weights below and"
         f" the room for KV cache above, on two machines. {'. '.join(said)}.",
     )
+
+
+def domain_name(row: catalogue.System) -> str:
+    """A domain's name without the form of its chips."""
+    return re.sub(r" SXM| \(.*", "", plain(row.name))
 
 
 def _stack(axes, weights: list[float], room: list[float]) -> None:
@@ -374,9 +379,7 @@ def _stack(axes, weights: list[float], room: list[float]) -> None:
     axes.grid(axis="x", visible=False)
 
 
-# --- the hop, and what scale-up buys ----------------------------------------------------------------------------------
-
-UNSURE = 10  # "could be off by an order of magnitude", 1:15:28
+# --- the hop ----------------------------------------------------------------------------------
 
 
 def _draw_ranges(times, lines: list[tuple[float, float, str, str]]) -> None:
@@ -421,7 +424,7 @@ def hops() -> Drawing:
             f"measured latency: {min(switched) / US:g} – {max(switched) / US:g} µs",
         ),
         (sent, sent, "scale_out", f"sending {numbers.SENT['micro_batch']:,} vectors: {sent / US:.1f} µs"),
-        (said / UNSURE, said * UNSURE, "claimed", f"lecture, unsure: {said / MS:g} ms"),
+        (said / numbers.UNSURE, said * numbers.UNSURE, "claimed", f"lecture, unsure: {said / MS:g} ms"),
         (step, step, "total", f"a decode step: {step / MS:.1f} ms"),
     ]
     _draw_ranges(times, lines)
@@ -432,12 +435,12 @@ def hops() -> Drawing:
     return done(
         fig,
         "fig-hops",
-        "By bytes and latency, a hop is far shorter than the lecture's guess, even at its lower end, and than a step.",
+        "By bytes and latency alone, a hop takes far less time than the lecture guesses, and than a decode step.",
         "A sketch of the way from a GPU to one of the next rack: GPU, NIC, top-of-rack switch, data-center switch,"
         " top-of-rack switch, NIC, GPU. Below, times from 1 µs to 100 ms (log scale): measured latencies through"
         f" switches {min(switched) / US:g} to {max(switched) / US:g} µs; sending {numbers.SENT['micro_batch']:,}"
-        f" vectors {sent / US:.1f} µs; the lecture's {said / MS:g} ms, unsure by a factor of {UNSURE}; a decode step"
-        f" {step / MS:.1f} ms. Latency and sending together are {said / (max(switched) + sent):.0f} times"
+        f" vectors {sent / US:.1f} µs; the lecture's {said / MS:g} ms, unsure by a factor of {numbers.UNSURE}; a decode"
+        f" step {step / MS:.1f} ms. Latency and sending together are {said / (max(switched) + sent):.0f} times"
         " shorter than the lecture's hop.",
     )
 
@@ -465,55 +468,3 @@ def _device(axes, x: float, y: float, word: str, colour: str, width: float = 2.3
     axes.add_patch(Rectangle(corner, width, 0.76, fc=COLOURS[colour], alpha=0.2, lw=0))
     axes.add_patch(Rectangle(corner, width, 0.76, fill=False, ec=COLOURS[colour], lw=1.3))
     axes.text(x, y, word, ha="center", va="center")
-
-
-DOMAINS = ("a100-80gb-8", "h100-8", "h200-8", "b200-8", "gb200-nvl72", "vr200-nvl72")
-
-
-def weights_in_parallel() -> Drawing:
-    """Time to read the weights once on a whole scale-up domain: the domain did more than the chip."""
-    systems = [catalogue.system(id) for id in DOMAINS]
-    known = RUNNING.symbols()
-    weights = known["n_total"] * known["bytes_per_param"]
-    read = eq.parallel_weight_time.bind({name: known[name] for name in ("n_total", "bytes_per_param")})
-    time = {row.id: read(row, expert_parallel=row.symbols()["domain"]) / MS for row in systems}
-    fig, axes = drawing.axes(5.0, 3.9)
-    for line, row in enumerate(systems):
-        fits = row.hbm_bytes >= weights
-        axes.barh(line, time[row.id], 0.6, color=COLOURS["weights"], alpha=0.8 if fits else 0.3)
-        axes.annotate(
-            f"{significant(time[row.id])}", (time[row.id], line), (5, 0), textcoords="offset points", va="center"
-        )
-        if not fits:
-            axes.text(time[row.id] / 2, line, "takes two", ha="center", va="center")
-    axes.set_yticks(range(len(systems)), [_domain(row) for row in systems])
-    before, between, after = "h100-8", "b200-8", "gb200-nvl72"
-    chip, domain = time[before] / time[between], time[between] / time[after]
-    for start, end, word in ((before, between, f"chips: {chip:.1f}×"), (between, after, f"domain: {domain:.0f}×")):
-        _gain(axes, (time[start], DOMAINS.index(start)), (time[end], DOMAINS.index(end)), 1.35 * time[before], word)
-    axes.set(xlim=(0, 2 * time[before]), ylim=(len(systems) - 0.5, -0.5))
-    axes.set(xlabel=f"ms to load {pretty(weights, 'byte', 3)} of weights once")
-    axes.grid(axis="y", visible=False)
-    said = "; ".join(f"{_domain(row)} {significant(time[row.id])} ms" for row in systems)
-    small = listed([_domain(row) for row in systems if row.hbm_bytes < weights])
-    return done(
-        fig,
-        "fig-weights-in-parallel",
-        "A larger domain loads the same weights faster, mostly because more GPUs load at the same time. Pale: one"
-        " domain cannot hold them, so two load half each, one after the other.",
-        f"Bars of the time to load {pretty(weights, 'byte', 3)} of weights once by all chips of a scale-up"
-        f" domain: {said}. From H100 to B200 the chip makes it {chip:.1f} times shorter, from 8 to 72 chips the domain"
-        f" {domain:.0f} times. Of {small} it takes two, one after the other.",
-    )
-
-
-def _domain(row: catalogue.System) -> str:
-    """A domain's name without the form of its chips."""
-    return re.sub(r" SXM| \(.*", "", plain(row.name))
-
-
-def _gain(axes, start: tuple[float, float], end: tuple[float, float], x: float, text: str) -> None:
-    """A bracket at x from one bar to another, with what the step gained."""
-    low, high = start[1] + 0.08, end[1] - 0.08
-    axes.plot([x - 1, x, x, x - 1], [low, low, high, high], color=COLOURS["bound"], lw=1.5)
-    axes.annotate(text, (x, (low + high) / 2), (6, 0), textcoords="offset points", va="center")

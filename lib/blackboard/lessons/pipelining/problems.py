@@ -243,7 +243,7 @@ bubble = Quantity(
     objective=IDLE,
     unit="1",
     display_unit="%",
-    statement="A training step sends {micro_batches} micro-batches forward through {stages} pipeline stages; when all are through, they go backward, and when all are back the next step begins. All stages take equally long, hops take no time. What share of the step is a device idle, in percent?",
+    statement="A training step sends {micro_batches} micro-batches forward through {stages} pipeline stages; when all are through, they go backward, and when all are back the next step begins. All stages take equally long, hops take no time. What share of the step is a stage idle, in percent?",
     parameters={"stages": (4, 8, 6, 16, 5, 10, 12), "micro_batches": (16, 12, 32, 24, 20, 30, 40, 48, 64)},
     answer=eq.bubble,
     independent_check=lambda v: idle_share(v["stages"], v["micro_batches"]),
@@ -342,7 +342,7 @@ zero_bubble = Quantity(
     objective=IDLE,
     unit="s",
     display_unit="ms",
-    statement="A training pipeline has {stages} equal stages and at least as many micro-batches. For one micro-batch a stage's forward pass takes {forward_time}, the gradient of its inputs {input_grad_time} and the gradient of its weights {weight_grad_time}. Hops take no time. In 1F1B the first device waits, for each of the other stages, as long as all three passes take together. ZB-H1 computes weight gradients separately and puts them off. So for each of the other stages, the first device no longer waits for two of them: one when gradients begin to come back, one at the end. With ZB-H1, how long is the first device idle between its first pass of a step and its last?",
+    statement="A training pipeline has {stages} equal stages and at least as many micro-batches. For one micro-batch a stage's forward pass takes {forward_time}, the gradient of its inputs {input_grad_time} and the gradient of its weights {weight_grad_time}. Hops take no time. In 1F1B the first stage waits, for each of the other stages, as long as all three passes take together. ZB-H1 puts off the weight gradients, so for each of the other stages, the first stage is spared the time of two weight gradients: one before the first micro-batch comes back, one more before the last does. With ZB-H1, how long is the first stage idle between its first pass of a step and its last?",
     parameters={
         "stages": (4, 8, 6, 5, 10),
         "forward_time": (0.01, 0.012, 0.009),
