@@ -277,6 +277,15 @@ def test_the_teams_decision_turns_where_whole_requests_cost_the_same(name, gain,
         assert (sparse < request_time(batch, gain * active, gain * active, attend)) == sparse_wins
 
 
+def test_with_prompts_in_the_same_steps_the_decision_turns_sooner():
+    """Each step generates a token for every sequence and reads 4.5 prompt tokens for it."""
+    known, turn, kv = RUNNING.symbols(), int(numbers.team()["team_turn_mixed"]), 2_000 * 61 * 576 * 2
+    active, stored = known["n_active"], known["n_total"]
+    time = lambda b, active, stored: max(5.5 * b * 2 * active / 15.832e15, (stored + b * kv) / 38.4e12)
+    for batch, sparse_wins in ((300, False), (0.97 * turn, False), (1.03 * turn, True)):
+        assert (time(batch, active, stored) < time(batch, 2 * active, 2 * active)) == sparse_wins
+
+
 def test_the_teams_numbers_are_those_of_plain_arithmetic():
     known, told = RUNNING.symbols(), numbers.team()
     active, stored, kv = known["n_active"], known["n_total"], 61 * 576 * 2
@@ -426,7 +435,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "c_h100": f"{1978.9 / 2 / 3.35:.0f}",
         "c_h200": f"{1979 / 2 / 4.8:.0f}",
         "nominal_fp4": f"{9e15 / 8e12:,.0f}",
-        "multiplies_fp4": f"{4.5e15 / 8e12:.1f}",
         "stored": f"{1 + 63 / 3:.0f}",
         "few_dense": str(next(b for b in range(1, 99) if 1 + 21 * (1 - (63 / 64) ** (b - 1)) > 3.70)),
         "few_sparse": "9",

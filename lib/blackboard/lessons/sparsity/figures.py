@@ -497,7 +497,7 @@ def split(case: Case = RUNNING) -> Drawing:
 
 AREAS = {  # what each area of the map says, its colour and how strong, and where its name stands
     "experts\nfree": ("first", 0.4, (220, 5e4)),
-    "sparse\nfaster": ("first", 0.2, (330, 4e3)),
+    "sparse faster": ("first", 0.2, (330, 4e3)),
     "within 10%": ("kv", 0.3, (2.2e4, 3e3)),
     "dense faster": ("second", 0.3, (3e3, 60)),
 }

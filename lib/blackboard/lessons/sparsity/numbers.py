@@ -80,7 +80,6 @@ def hardware() -> dict[str, str]:
         "b200_fp4": pretty(b200.flops("fp4"), "FLOP/s", 1),
         "b200_bandwidth": pretty(b200.bandwidth, "byte/s", 1),
         "nominal_fp4": f"{b200.flops('fp4') / b200.bandwidth:,.0f}",
-        "multiplies_fp4": f"{b200.flops('fp4') / 2 / b200.bandwidth:,.1f}",
         "sparser": ", ".join(f"{plain(row.name)} {significant(row.sparsity, 2)}" for row in map(model, MIXTURES)),
         "c_b200": f"{b200.hardware_constant('fp4'):.0f}",
     }
@@ -227,6 +226,17 @@ def prompts_needed(batch: float, gain: float = AS_GOOD, slower: float = 0) -> fl
     return (sparse - dense) / batch / ((gain - 1) * step.compute_time(TEAM, batch=1))
 
 
+def mixed_steps(batch: float) -> Pair:
+    """Seconds for a token of an answer with the prompts it comes with, all in the same steps."""
+    dense, tokens = AS_GOOD * TEAM.symbols()["n_active"], batch * (1 + PROMPT / ANSWER)
+    return Pair(
+        *(
+            max(step.compute_time(TEAM, batch=tokens, **sizes), step.memory_time(TEAM, batch=batch, **sizes)) / batch
+            for sizes in ({}, {"n_active": dense, "n_total": dense})
+        )
+    )
+
+
 def team() -> dict[str, str]:
     """The worked decision: the team's steps, what it saves in prompts, and the traffic that turns the decision."""
     batch, ratio = TEAM_BATCHES[0], PROMPT / ANSWER
@@ -247,6 +257,7 @@ def team() -> dict[str, str]:
         "team_even": f"{prompts_needed(batch):.0f}",
         "team_turn": turn(),
         "team_turn_bf16": turn(AS_GOOD, BF16),
+        "team_turn_mixed": significant(find_root(lambda b: (two := mixed_steps(b)).dense - two.sparse, batch, 1e4), 2),
         "team_turn_fit": turn(fit_gain()),
     }
 
@@ -362,8 +373,8 @@ def batch_table() -> Page:
         ]
         for batch in (256, LECTURE_BATCH, 5_600, round(step.crossing(RUNNING)))
     ]
-    heads = ("Batch", "Tokens per expert", "Pays for, no KV", "Pays for, with KV", "Step, with KV", "Step / batch")
-    title = f"Batches of DeepSeek-V3, the sparsity that they pay for, and their steps with {RUNNING.tokens}"
+    heads = ("Batch", "Tokens per expert", "Pays for, no KV", "Pays for, with KV", "A user's token", "Rack time")
+    title = f"The sparsity that a batch pays for, and the time that a token takes, with {RUNNING.tokens}"
     return table(title, heads, rows)
 
 
