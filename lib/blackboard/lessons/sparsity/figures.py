@@ -542,7 +542,7 @@ def areas(case: Case = RUNNING) -> Drawing:
         "Map of context, 100 to 100,000 tokens, and batch, 1 to 300,000, both on log scales, for"
         f" {case._replace(context=0)}, beside a dense model of {numbers.AS_GOOD} times its active size. The sparse"
         f" model is faster with one or two sequences, and at the upper left: at {case.tokens} from {significant(even)}"
-        f" sequences on, and from {significant(never)} tokens on never. Higher up its experts are free. A strip below the"
-        " line at which memory is full has both models within"
-        " 10% of each other. Everywhere else the dense model is faster.",
+        f" sequences on, and from {significant(never)} tokens on never. Higher up its experts are free. A strip below"
+        " the line at which memory is full has both models within 10% of each other. Everywhere else the dense one is"
+        " faster.",
     )
