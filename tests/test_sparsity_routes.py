@@ -379,6 +379,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "drain": f"{13.392 / 576 * 1e3:.0f} ms",
         "unused_some": f"{(total - active) / (total + 1_000 * 20_000 * kv):.0%}",
         "unused_few": f"{(total - active) / (total + 146 * 20_000 * kv):.0%}",
+        "last_fp8": f"{star / (1 - 1_000 / balanced) * (2 * active / 3.6e17) * (1 + 1_000 * attend) * 1e3:.1f} ms",
+        "last_bf16": f"{star / (1 - 1_000 / balanced) * (2 * active / 3.6e17) * (1 + 2_000 * attend) * 1e3:.1f} ms",
         "kv_flop": f"{kv * 625 / 1e6:.1f} MFLOP",
         "attention": f"{61 * 128 * 1088 * 2 / 1e6:.1f} MFLOP",
         "kv_rest": f"{(kv * 625 - 61 * 128 * 1088 * 2) / 1e6:.1f} MFLOP",

@@ -138,6 +138,7 @@ def contexts() -> dict[str, str]:
     return {
         **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
         **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
+        **{f"last_{name}": f"{moved.token * step.crossing(RUNNING) * 1e3:.1f} ms" for name, moved in attend.items()},
         "balanced": f"{significant(step.balanced_context(RUNNING), 3)} tokens",
         "balanced_lecture": f"{significant(step.balanced_context(RUNNING, kv_bytes_per_token=lecture), 3)} tokens",
         "with_kv_lecture": significant(step.crossing(RUNNING, kv_bytes_per_token=lecture), 2),
@@ -365,7 +366,7 @@ def batch_table() -> Page:
     rows = [
         [
             f"{batch:,}",
-            f"{eq.tokens_per_expert(RUNNING, batch=batch):,.0f}",
+            f"{eq.tokens_per_expert(RUNNING, batch=batch):,.4g}",
             paid(eq.free_sparsity(RUNNING, batch=batch)),
             paid(eq.free_with_kv(RUNNING, batch=batch)),
             f"{(time := step.step_time(RUNNING, batch=batch)) * 1e3:.2f} ms",
