@@ -12,7 +12,6 @@ QUOTED = {
     "31": "experts of 32 that a token leaves alone, DeepSeek-V3's configuration",
     "3": "a third of the parameters are in routed blocks",
     "72": "GPUs of the rack",
-    "400": "random batches of the count",
     "5,600": "a row of the table of batches",
     "1": "a ratio of one",
     "8": "experts of a token in DeepSeek-V3's configuration",

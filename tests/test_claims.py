@@ -595,7 +595,8 @@ def test_lengths_and_speculation_are_those_that_the_lessons_print():
 
     said = row("C3").because
     assert f"counts all its products: {world.all()['world_first']}" in said
-    assert f"then and {world.all()['direct_last']}" in said
+    own = catalogue.measurement("world_tokens").records(counts="direct use by developers")[-1]
+    assert f"then and {world.monthly(own['tokens'], own['per']) / 1e6:.0f} million" in said
     from blackboard.lessons.pricing import numbers as priced
 
     sold = priced.all()
@@ -842,7 +843,7 @@ def test_a_card_has_everything():
         "Does not hold",
         "sparsity.expert_sparsity",
         "\\[",
-        "sparsity.html#three-ways-to-count-sparsity",
+        "sparsity.html#as-an-expert-sees-it",
         ">The lecture at 0:19:16</a>",
     ):
         assert part in card

@@ -215,7 +215,6 @@ def shown(lesson: str) -> tuple[Formula, ...]:
 
 # what a question must say beside its symbol's meaning; what a summary card says of its formula stands in the answer
 LEADS = {
-    "sparsity.long_throughput": "Past the balanced context, with memory full of KV.",
     "racks.exchange_time": "All-to-all or all-gather among the chips of a domain.",
     "racks.half_message": "A message that travels for as long as it takes to start.",
     "pipelining.in_flight": "So many that no rack waits, although some are on their way between racks.",

@@ -208,7 +208,6 @@ def routed_chart() -> InteractiveChart:
     )
     size, count = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]
     worth = lambda n: significant(numbers.effective(size, n) / size)
-    ratio = lambda n, fewer: significant(numbers.effective(size, n) / numbers.effective(size, fewer))
     return InteractiveChart(
         {**base, "params": _fits(), "layer": layers, "title": marks.title(asked, found)},
         "What experts are worth",
@@ -217,6 +216,5 @@ def routed_chart() -> InteractiveChart:
         f" experts. The curve rises from 1 to {worth(512)} and flattens; {count} experts are worth {worth(count)} times"
         " the size.",
         "A larger base gains less; move it far beyond the sizes trained, and the fit sees hardly any gain, or even a"
-        f" loss. Each eightfold of experts multiplies the gain: from {size / 1e6:g} million by {worth(8)} up to 8, by"
-        f" {ratio(64, 8)} up to 64, by {ratio(512, 64)} up to 512.",
+        " loss.",
     )

@@ -363,7 +363,7 @@ break_even_with_kv = Formula(
     * symbol("stored_growth")
     / (new_token * (symbol("quality_gain") - context / balanced_context.typed)),
     "sequence",
-    "with KV caches the routed model wins from a larger batch on, and past g balanced contexts of its own on none",
+    "with KV caches the sparse model wins from a larger batch on, and beyond g times its balanced context never",
     (
         "any loading hides behind any computing",
         "both models keep the same KV cache",

@@ -495,42 +495,9 @@ def split(case: Case = RUNNING) -> Drawing:
     )
 
 
-def shares(case: Case = RUNNING) -> Drawing:
-    """What a step loads past the balanced context, as shares: weights and KV caches in a full memory, and in a small
-    batch.
-    """
-    fig, axes = drawing.axes(5.0, 2.5)
-    known = case.symbols()
-    weights = known["n_total"] * known["bytes_per_param"]
-    rows = [
-        ("memory full", weights / known["hbm"]),
-        ("twice the weights,\nmemory full", 2 * weights / known["hbm"]),
-        ("as many bytes of KV\nas of weights", 1 / 2),
-    ]
-    for y, (_, share) in enumerate(reversed(rows)):
-        axes.barh(y, 100 * share, height=0.6, color=COLOURS["weights"])
-        axes.barh(y, 100 * (1 - share), left=100 * share, height=0.6, color=COLOURS["kv"], alpha=0.35)
-        axes.text(100 * share + 2, y, f"weights {share:.0%}", va="center")
-    axes.text(97, len(rows) - 1, "KV caches", va="center", ha="right")
-    axes.set(xlim=(0, 100), xlabel="share of what a step loads (%)")
-    axes.set_yticks(range(len(rows)), [name for name, _ in reversed(rows)])
-    axes.grid(visible=False)
-    axes.set_title(filled(case), loc="left")
-    (_, full), (_, twice), _ = rows
-    return done(
-        fig,
-        "fig-shares",
-        "Past the balanced context, the weights cost their share of what a step loads: little where KV caches fill the "
-        "memory, half where they take as much as the weights.",
-        f"Three bars of what a step loads past the balanced context, for {case}. With the memory full of KV caches, the"
-        f" weights are {full:.0%} of it; with twice the weights, {twice:.0%}; in a batch whose KV caches take as many"
-        " bytes as the weights, half.",
-    )
-
-
 AREAS = {  # what each area of the map says, its colour and how strong, and where its name stands
     "experts\nfree": ("first", 0.4, (220, 5e4)),
-    "sparse\nfaster": ("first", 0.2, (330, 4e3)),
+    "sparse faster": ("first", 0.2, (330, 4e3)),
     "within 10%": ("kv", 0.3, (2.2e4, 3e3)),
     "dense faster": ("second", 0.3, (3e3, 60)),
 }
@@ -565,15 +532,17 @@ def areas(case: Case = RUNNING) -> Drawing:
     thousands(axes, "x", "y")
     axes.set_title(filled(f"{case._replace(context=0)}, against a dense model of twice its active size"), loc="left")
     never = numbers.AS_GOOD * step.balanced_context(case)
+    late = [numbers.AS_GOOD * step.with_attention(case, slower).balanced for slower in numbers.ATTENDED.values()]
     return done(
         fig,
         "fig-areas",
-        "The experts pay in decode only at the upper left: many sequences with short contexts. With long contexts they "
-        "cost little where memory is nearly full, and elsewhere much.",
+        "Generating text, the sparse model is faster only at the upper left, with many short sequences, and with one "
+        f"or two. The edge at {significant(never, 3)} tokens is the plain roofline's; with attention's own compute it"
+        f" is between {significant(late[0], 3)} and {significant(late[1], 3)}.",
         "Map of context, 100 to 100,000 tokens, and batch, 1 to 300,000, both on log scales, for"
         f" {case._replace(context=0)}, beside a dense model of {numbers.AS_GOOD} times its active size. The sparse"
-        " model is faster with one or two sequences, and at the upper left, with short contexts and large batches: at"
-        f" {case.tokens} from {significant(even)} sequences on, and from {significant(never)} tokens on never. Higher"
-        " up at the left its experts are free. A strip below the line at which memory is full has both models within"
-        " 10% of each other. Everywhere else the dense model is faster.",
+        f" model is faster with one or two sequences, and at the upper left: at {case.tokens} from {significant(even)}"
+        f" sequences on, and from {significant(never)} tokens on never. Higher up its experts are free. A strip below"
+        " the line at which memory is full has both models within 10% of each other. Everywhere else the dense one is"
+        " faster.",
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from datetime import date
 from functools import partial
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from blackboard.catalogue import Chip, chip, chips, measurement, model
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
-from blackboard.notation import latex, symbol
+from blackboard.notation import latex, lookup, symbol
 from blackboard.page.summary import Page, table
 from blackboard.search import find_root
 from blackboard.units import factor, pretty, significant
@@ -28,10 +27,13 @@ ROUTED_THIRD = (
 )  # of the dense model's parameters, if every second feed-forward block is routed; not confirmed for these models
 NAMED = model("mixtral-8x7b")  # whose name counts eight whole models of 7 billion
 MIXTURES = ("mixtral-8x7b", "qwen3-235b-a22b", "deepseek-v3", "kimi-k2")  # by sparsity
-LONG = 10_000  # tokens of context, far beyond the balanced one
+LONG = 20_000  # tokens of context, past the limit of a dense model of twice the size too, however it is counted
 AS_GOOD = 2  # times its active size: the dense model that we suppose as good as DeepSeek-V3
-POOLED, PARTS = 8_000, 4  # sequences on one rack, and racks that could share them
-WAITING = 1 / 10  # of a user's time with a sequence in the batch, supposed
+FEW = 1_000  # sequences that share the experts in a long context
+PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
+TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
+TEAM_BATCHES = (300, 1_200, 3_000)  # the team's own, and more traffic
+BF16 = 2  # times slower than FP8: attention's compute on these chips
 
 
 # --- chips -----------------------------------------------------------------------------------------------------------
@@ -70,9 +72,7 @@ def hardware() -> dict[str, str]:
     return {
         "intensity": significant(step.hardware_constant(RUNNING), 4),
         "c_least": f"{least.value:.0f}",
-        "c_least_chip": least.chip.name,
         "c_most": f"{most.value:.0f}",
-        "c_most_chip": most.chip.name,
         "c_h100": f"{chip('h100-sxm').hardware_constant('fp8'):.0f}",
         "c_h200": f"{chip('h200').hardware_constant('fp8'):.0f}",
         "c_gb300": f"{gb300.hardware_constant('fp4'):.0f}",
@@ -80,7 +80,6 @@ def hardware() -> dict[str, str]:
         "b200_fp4": pretty(b200.flops("fp4"), "FLOP/s", 1),
         "b200_bandwidth": pretty(b200.bandwidth, "byte/s", 1),
         "nominal_fp4": f"{b200.flops('fp4') / b200.bandwidth:,.0f}",
-        "multiplies_fp4": f"{b200.flops('fp4') / 2 / b200.bandwidth:,.1f}",
         "sparser": ", ".join(f"{plain(row.name)} {significant(row.sparsity, 2)}" for row in map(model, MIXTURES)),
         "c_b200": f"{b200.hardware_constant('fp4'):.0f}",
     }
@@ -128,29 +127,44 @@ def layers() -> dict[str, str]:
 
 
 def contexts() -> dict[str, str]:
-    """The balanced context by bytes of KV, the batch at the running context, and what long contexts leave."""
-    kinds = {
-        "": RUNNING.symbols()["kv_bytes_per_token"],
-        "_fp8": model(RUNNING.model).kv_bytes_per_token("fp8"),
-        "_lecture": model("lecture-moe").kv_bytes_per_token(),
-    }
-    limit = {name: step.balanced_context(RUNNING, kv_bytes_per_token=kv) for name, kv in kinds.items()}
-    attend = {name: step.with_attention(RUNNING, slower) for name, slower in {"fp8": 1, "bf16": 2}.items()}
-    fewer = {"half": kinds["_fp8"], "lecture": kinds["_lecture"]}
+    """The balanced context by what is counted, the batch at the running context, and what long contexts leave."""
+    known, told = RUNNING.symbols(), lambda flop: pretty(flop, "FLOP", 3)
+    lecture, long = model("lecture-moe").kv_bytes_per_token(), Case(*RUNNING[:3], LONG)
+    attend = {name: step.with_attention(RUNNING, slower) for name, slower in ATTENDED.items()}
+    flop, attention = known["kv_bytes_per_token"] / known["bandwidth"], RUNNING.attention_time()
+    unused = lambda batch: (
+        (known["n_total"] - known["n_active"]) / (known["n_total"] + batch * LONG * known["kv_bytes_per_token"])
+    )
     return {
-        **{f"balanced{name}": f"{significant(value, 3)} tokens" for name, value in limit.items()},
-        **{f"kv{name}": pretty(kv, "byte", 2) for name, kv in kinds.items()},
         **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
         **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
-        **{
-            f"with_kv_{name}": significant(step.crossing(RUNNING, kv_bytes_per_token=kv), 2)
-            for name, kv in fewer.items()
-        },
+        **{f"last_{name}": f"{moved.token * step.crossing(RUNNING) * 1e3:.1f} ms" for name, moved in attend.items()},
+        "balanced": f"{significant(step.balanced_context(RUNNING), 3)} tokens",
+        "balanced_lecture": f"{significant(step.balanced_context(RUNNING, kv_bytes_per_token=lecture), 3)} tokens",
+        "with_kv_lecture": significant(step.crossing(RUNNING, kv_bytes_per_token=lecture), 2),
+        "kv": pretty(known["kv_bytes_per_token"], "byte", 2),
+        "kv_lecture": pretty(lecture, "byte", 2),
+        "kv_flop": told(flop * known["flops"]),
+        "attention": told(attention * known["flops"]),
+        "kv_rest": told((flop - attention) * known["flops"]),
         "paid_kv": f"{eq.free_with_kv(RUNNING, batch=5_600):.1f}",
         "with_kv": f"{step.crossing(RUNNING):,.0f}",
         "long": f"{LONG:,} tokens",
-        "long_rate": significant(eq.long_throughput(Case(*RUNNING[:3], LONG)), 3),
+        "long_rate": significant(eq.long_throughput(long), 3),
+        "long_fit": significant(eq.batch_fits(long), 2),
+        "drain": pretty(step.drain_time(RUNNING), "s", 2),
+        "few": f"{FEW:,}",
+        "unused_some": f"{unused(FEW):.0%}",
+        "unused_few": f"{unused(almost()):.0%}",
     }
+
+
+ATTENDED = {"fp8": 1, "bf16": BF16}  # how many times slower attention computes than the weights' format
+
+
+def almost() -> int:
+    """The batch that touches 99% of the experts."""
+    return math.ceil(eq.coverage.solve("batch")(RUNNING, coverage=0.99))
 
 
 # --- throughput ------------------------------------------------------------------------------------------------------
@@ -158,38 +172,130 @@ def contexts() -> dict[str, str]:
 
 def as_good() -> dict[str, str]:
     """DeepSeek-V3 beside a dense model that is supposed to be as good, with KV and without."""
-    trade = {"stored_growth": eq.sparsity(RUNNING), "quality_gain": AS_GOOD}
-    dense = AS_GOOD * RUNNING.symbols()["n_active"]
+    dense, fitted = AS_GOOD * RUNNING.symbols()["n_active"], fit_gain()
+    balanced = {"": step.balanced_context(RUNNING)}
+    balanced |= {f"_{name}": step.with_attention(RUNNING, slower).balanced for name, slower in ATTENDED.items()}
+    even = lambda context, gain: significant(
+        eq.break_even(RUNNING, stored_growth=eq.sparsity(RUNNING), quality_gain=gain - context), 3
+    )  # with KV caches, the share of the context is taken off the gain
+    limit = lambda context: f"{significant(context, 3)} tokens"
     return {
-        "even_two": significant(eq.break_even(RUNNING, **trade), 2),
-        "even_two_kv": significant(eq.break_even_with_kv(RUNNING, **trade), 3),
-        "never_two": f"{significant(AS_GOOD * step.balanced_context(RUNNING), 3)} tokens",
+        **{f"even_two{name or '_kv'}": even(RUNNING.context / most, AS_GOOD) for name, most in balanced.items()},
+        **{f"never_two{name}": limit(AS_GOOD * most) for name, most in balanced.items()},
+        "even_two": even(0, AS_GOOD),
+        "even_fit": even(0, fitted),
+        "even_fit_kv": even(RUNNING.context / balanced[""], fitted),
+        "never_fit": limit(fitted * balanced[""]),
+        "as_good": f"{AS_GOOD}",
+        "gain_active": f"{fitted:g}",
         "dense_long": significant(eq.long_throughput(Case(*RUNNING[:3], LONG), n_total=dense), 3),
     }
 
 
-def pooled() -> dict[str, str]:
-    """A step of one rack with all sequences, and of several that share them."""
-    one, part = (step.step_time(RUNNING, batch=batch) for batch in (POOLED, POOLED / PARTS))
+def fit_gain() -> float:
+    """What 64 experts are worth to a base of DeepSeek-V3's active size by the fit, rounded as a reader would."""
+    size = model(RUNNING.model).n_active
+    return round(effective(size, FIGURE["experts"]) / size, 1)
+
+
+# --- one decision ----------------------------------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    """Seconds of a step of the team's sparse model, and of a dense model some times its active size."""
+
+    sparse: float
+    dense: float
+
+
+def team_steps(batch: float, gain: float = AS_GOOD, slower: float = 0) -> Pair:
+    """Steps of both models by the roofline, with attention so many times slower than the weights, or left out."""
+    attend, dense = batch * TEAM.context * TEAM.attention_time(slower), gain * TEAM.symbols()["n_active"]
+    return Pair(
+        *(
+            max(step.compute_time(TEAM, batch=batch, **sizes) + attend, step.memory_time(TEAM, batch=batch, **sizes))
+            for sizes in ({}, {"n_active": dense, "n_total": dense})
+        )
+    )
+
+
+def prompts_needed(batch: float, gain: float = AS_GOOD, slower: float = 0) -> float:
+    """Prompt tokens for each token of an answer from which on the sparse model costs less: what an answer's token costs
+    more, by what a prompt's token saves.
+    """
+    sparse, dense = team_steps(batch, gain, slower)
+    return (sparse - dense) / batch / ((gain - 1) * step.compute_time(TEAM, batch=1))
+
+
+def mixed_steps(batch: float) -> Pair:
+    """Seconds for a token of an answer with the prompts it comes with, all in the same steps."""
+    dense, tokens = AS_GOOD * TEAM.symbols()["n_active"], batch * (1 + PROMPT / ANSWER)
+    return Pair(
+        *(
+            max(step.compute_time(TEAM, batch=tokens, **sizes), step.memory_time(TEAM, batch=batch, **sizes)) / batch
+            for sizes in ({}, {"n_active": dense, "n_total": dense})
+        )
+    )
+
+
+def team() -> dict[str, str]:
+    """The worked decision: the team's steps, what it saves in prompts, and the traffic that turns the decision."""
+    batch, ratio = TEAM_BATCHES[0], PROMPT / ANSWER
+    sparse, dense = team_steps(batch)
+    turn = lambda *given: significant(find_root(lambda b: ratio - prompts_needed(b, *given), batch, 1e4), 2)
     return {
-        "pool_all": f"{POOLED:,}",
-        "pool_part": f"{POOLED // PARTS:,}",
-        "pool_one": f"{one * 1e3:.1f} ms",
-        "pool_four": f"{part * 1e3:.1f} ms",
-        "pool_ratio": f"{PARTS * part / one:.1f}",
-        "users": significant(step.critical_batch(RUNNING) / WAITING, 2),
+        "team_batch": f"{batch}",
+        "team_prompt": f"{PROMPT:,}",
+        "team_answer": f"{ANSWER}",
+        "team_context": f"{TEAM.context:,.0f}",
+        "team_ratio": f"{ratio:g}",
+        "team_critical": significant(step.critical_batch(TEAM), 2),
+        "team_fits": significant(eq.batch_fits(TEAM), 2),
+        "team_sparse": f"{sparse * 1e3:.1f} ms",
+        "team_dense": f"{dense * 1e3:.1f} ms",
+        "team_extra": pretty((sparse - dense) / batch, "s", 2),
+        "team_saved": pretty((AS_GOOD - 1) * step.compute_time(TEAM, batch=1), "s", 2),
+        "team_even": f"{prompts_needed(batch):.0f}",
+        "team_turn": turn(),
+        "team_turn_bf16": turn(AS_GOOD, BF16),
+        "team_turn_mixed": significant(find_root(lambda b: (two := mixed_steps(b)).dense - two.sparse, batch, 1e4), 2),
+        "team_turn_fit": turn(fit_gain()),
     }
 
 
+def decision_table() -> Page:
+    """Steps of both models and the prompts that make up for them, as traffic grows."""
+    gains = AS_GOOD, fit_gain()
+    needed = lambda *given: f"{most:.1f}" if (most := prompts_needed(*given)) > 0 else "any"
+    rows = [
+        [
+            f"{batch:,}",
+            *(f"{time * 1e3:.1f} ms" for time in team_steps(batch)),
+            *(needed(batch, gain) for gain in gains),
+        ]
+        for batch in TEAM_BATCHES
+    ]
+    heads = (
+        "Sequences",
+        "Step, DeepSeek-V3",
+        "Step, dense",
+        *(f"Prompt tokens needed, g = {gain:g}" for gain in gains),
+    )
+    title = "Prompt tokens for each answer token from which on DeepSeek-V3 costs less, on eight H200s"
+    return table(title, heads, rows)
+
+
+# --- against reality -------------------------------------------------------------------------------------------------
+
+
 def full_memory() -> dict[str, str]:
-    """Tokens per second and GPU of a full memory: of the rack, and as in a published measurement."""
+    """Tokens per second and GPU of a full memory, as in a published measurement."""
     [wide] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
     known, gpus = RUNNING.symbols(), wide["gpus"]
     share = gpus / known["chips"]
     few = {name: share * known[name] for name in ("bandwidth", "hbm")}
     mean = Case(*RUNNING[:3], wide["input_tokens"] + wide["output_tokens"] / 2)
     return {
-        "long_gpu": significant(eq.long_throughput(Case(*RUNNING[:3], LONG)) / known["chips"], 3),
         "served_tokens": f"{wide['input_tokens']:,}",
         "bound_gb200": significant(eq.long_throughput(mean, **few) / gpus, 3),
     }
@@ -203,23 +309,15 @@ def monthly(tokens: float, per: str) -> float:
 def traffic() -> dict[str, str]:
     """Tokens per second of a rack, of a chip, and of the world's largest service as published."""
     lecture = {"batch": LECTURE_BATCH, "interval": 1 / DEPARTURES}
-    racks = lambda world: f"{eq.racks_needed(world_rate=world, **lecture):,.0f}"
-    public, direct = (
-        measurement("world_tokens").records(counts=counts) for counts in ("all products", "direct use by developers")
-    )
-    first, own = public[0], direct[-1]
+    first = measurement("world_tokens").records(counts="all products")[0]
     per_second = lambda row: monthly(row["tokens"], row["per"])
     served = {row["who"]: row["throughput_token_per_GPU_per_s"] for row in measurement("decode_per_gpu").records()}
     [wide] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
     return {
         "per_rack": f"{step.throughput(**lecture):,.0f}",
-        "share_low": racks(100e6),
-        "share_high": racks(500e6),
         "world_first": f"{per_second(first) / 1e6:.0f} million",
         "world_first_month": f"{first['tokens'] / 1e12:.0f} trillion",
         "world_first_racks": significant(eq.racks_needed(world_rate=per_second(first), **lecture), 3),
-        "direct_last": f"{per_second(own) / 1e6:.0f} million",
-        "direct_month": f"{date.fromisoformat(own['date'] + '-01'):%B %Y}",
         "chip_rate": f"{eq.chip_rate(chips=64, **lecture):,.0f}",
         "served_gb200": f"{wide['throughput_token_per_GPU_per_s']:,}",
         "served_deepseek": f"{served['DeepSeek in production']:,.0f}",
@@ -263,20 +361,21 @@ def loss(base_size, experts, router: str = "S-BASE"):
 
 
 def batch_table() -> Page:
-    """What batches of several sizes touch, leave to an expert and pay for, in the running case."""
+    """What batches of several sizes leave to an expert and pay for, and what a token then costs user and rack."""
     paid = lambda sparsity: f"{sparsity:.1f}" if sparsity > 1 else "none"
     rows = [
         [
             f"{batch:,}",
-            f"{eq.coverage(RUNNING, batch=batch):.1%}",
-            f"{eq.tokens_per_expert(RUNNING, batch=batch):,.1f}",
+            f"{eq.tokens_per_expert(RUNNING, batch=batch):,.4g}",
             paid(eq.free_sparsity(RUNNING, batch=batch)),
             paid(eq.free_with_kv(RUNNING, batch=batch)),
+            f"{(time := step.step_time(RUNNING, batch=batch)) * 1e3:.2f} ms",
+            f"{time / batch * 1e6:.2f} µs",
         ]
-        for batch in (16, 256, LECTURE_BATCH, 5_600, round(step.crossing(RUNNING)))
+        for batch in (256, LECTURE_BATCH, 5_600, round(step.crossing(RUNNING)))
     ]
-    heads = ("Batch", "Experts touched", "Tokens per expert", "Pays for, no KV", "Pays for, with KV")
-    title = f"Batches of DeepSeek-V3, and the sparsity that they pay for: without KV, and with {RUNNING.tokens}"
+    heads = ("Batch", "Tokens per expert", "Pays for, no KV", "Pays for, with KV", "A user's token", "Rack time")
+    title = f"The sparsity that a batch pays for, and the time that a token takes, with {RUNNING.tokens}"
     return table(title, heads, rows)
 
 
@@ -348,7 +447,6 @@ def worth() -> dict[str, str]:
         "gain": significant(gain, 3),
         "gain_hash": significant(gained(experts, "HASH"), 3),
         "gain_rl": significant(gained(experts, "RL-R"), 3),
-        "gain_active": significant(effective(net.n_active, experts) / net.n_active, 2),
         "trained": f"{net.training_tokens / 1e12:.1f} trillion",
         "stored": significant(grown, 2),
         "few_dense": str(few),
@@ -371,12 +469,10 @@ def worth() -> dict[str, str]:
 
 
 def fit_table() -> Page:
-    """The fitted constants of every router in the course's symbols."""
-    rows = []
-    for router in measurement("routed_scaling_law").column("router"):
-        known = fit(router) | {"experts_one": saturated(1, fit(router))}
-        rows.append([router, *(significant(known[name], 3) for name in FITTED)])
-    return table("Fitted constants by router", ("Router", *(f"\\({latex(symbol(name))}\\)" for name in FITTED)), rows)
+    """The fitted constants in the course's symbols, with what they do."""
+    known = fit() | {"experts_one": saturated(1, fit())}
+    rows = [[f"\\({latex(symbol(name))}\\)", significant(known[name], 3), lookup(name).description] for name in FITTED]
+    return table("The fit's constants, for natural logarithms", ("Letter", "Value", "Meaning"), rows)
 
 
 FITTED = ("law_size", "law_experts", "law_both", "law_level", "experts_offset", "experts_most", "experts_one")
@@ -385,20 +481,15 @@ FITTED = ("law_size", "law_experts", "law_both", "law_level", "experts_offset", 
 def price() -> dict[str, str]:
     """Users, memory, and what a small batch really reads."""
     read, known = (lambda batch: pretty(eq.bytes_touched(RUNNING, batch=batch), "byte")), RUNNING.symbols()
-    long, largest = Case(*RUNNING[:3], LONG), eq.largest_model(RUNNING)
     others = known["n_total"] - known["n_active"]
     return {
         "free_300": significant(eq.free_sparsity(chip("h200"), precision="fp8", bytes_per_param=1, batch=300), 2),
-        "largest": f"{largest / 1e12:.1f} trillion",
         "n_active": f"{known['n_active'] / 1e9:.1f} billion",
-        "room": significant(largest / known["n_total"], 2),
         "named": plain(NAMED.name),
         "named_total": f"{NAMED.symbols('bf16')['n_total'] / 1e9:.1f} billion",
         "named_active": f"{NAMED.symbols('bf16')['n_active'] / 1e9:.1f} billion",
-        "largest_batch": significant(step.crossing(RUNNING, n_total=largest), 2),
         "context": RUNNING.tokens,
         "share": f"{known['n_total'] * known['bytes_per_param'] / known['hbm']:.0%}",
-        "twice": f"{1 - eq.long_throughput(long, n_total=2 * known['n_total']) / eq.long_throughput(long):.0%}",
         "n_total": f"{RUNNING.symbols()['n_total'] / 1e9:.0f} billion",
         "touched_1": read(1),
         "touched_64": read(64),
@@ -407,7 +498,7 @@ def price() -> dict[str, str]:
         "covered_64": f"{eq.coverage(RUNNING, batch=64):.0%}",
         "choices_64": f"{64 * known['top_k']:g}",
         "left_out": pretty(others * known["bytes_per_param"], "byte"),
-        "almost": str(math.ceil(eq.coverage.solve("batch")(RUNNING, coverage=0.99))),
+        "almost": str(almost()),
     }
 
 
@@ -444,5 +535,5 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = (hardware, batches, layers, contexts, as_good, pooled, full_memory, traffic, worth, price, measured)
+    parts = (hardware, batches, layers, contexts, as_good, team, full_memory, traffic, worth, price, measured)
     return {name: told for part in parts for name, told in part().items()}

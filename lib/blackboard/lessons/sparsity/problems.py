@@ -371,7 +371,7 @@ with_kv = Quantity(
     statement="Without KV, {net_name} on {machine_name} in FP8 has a critical batch of {batch_critical}. Its balanced context is {context_balanced}. All sequences have {context} of context. From which batch on does computing take as long as loading weights and KV caches together?",
     parameters=RACKS | {"net": RACKS["net"][:5], "share": (0.5, 0.75, 0.25, 0.8)},
     derived=at_share,
-    condition=fits,
+    condition=lambda v: meets(v) <= (v["hbm"] - v["n_total"] * v["bytes_per_param"]) / (v["context"] * v["kv_bytes_per_token"]),
     units={"context": "token", "context_balanced": "token"},
     answer=roofline.crossing,
     independent_check=meets,
