@@ -4,6 +4,7 @@ from chart_checks import ChartCheck
 
 from blackboard.lessons.batching import equations as batching
 from blackboard.lessons.overheads import equations as overheads
+from blackboard.lessons.overheads.charts import HALVES
 
 QUOTED = {
     "2": "a name of Llama; of DeepSeek-V3.2",
@@ -40,6 +41,17 @@ CHARTS = {
             {"system": "gb200-nvl72", "model": "deepseek-v3", "precision": "fp8", "layer_kernels": 24},
             {"layer_kernels": 60, "launch_us": 40, "gap_us": 3, "context_exponent": 5},
             {"gap_us": 0, "layer_kernels": 1, "launch_us": 0.5},
+        ),
+    ),
+    "overlap_chart": ChartCheck(
+        "1",
+        "batch",
+        {"gain": HALVES},
+        (
+            {"slower_exponent": -5},
+            {"system": "h100-8", "model": "gpt-oss-120b", "slower_exponent": 2},
+            {"context_exponent": 5},
+            {"context_exponent": 2, "back_bytes": 1},
         ),
     ),
 }

@@ -1,23 +1,26 @@
-"""The overheads lesson's interactive chart: a step that waits for its host.
+"""The overheads lesson's interactive charts: a step that waits for its host, and a batch in two halves.
 
-The chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
+A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
 
 from __future__ import annotations
 
 from blackboard import units
 from blackboard.catalogue import model, system
-from blackboard.catalogue.running_case import Case, plain
+from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import InteractiveChart, curve, inside, slider, sweep
+from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, kernels
+from blackboard.lessons.racks import equations as racks
 from blackboard.lessons.sparsity.equations import batch_fits
+from blackboard.notation import symbol
 from blackboard.units import significant
 
 US = units.factor("us")
-ROUND = ",.3~r"
+ROUND, COARSE = ",.3~r", ",.2~r"
 FITS = f"max(0, {inside(batch_fits, 'sequence', hbm='machine.hbm')})"  # sequences, beyond which the charts draw nothing
 
 
@@ -197,9 +200,8 @@ def launch_chart() -> InteractiveChart:
         _host_says(),
         "At the start, the opening's model runs compiled on eight A100, and each launch takes as long as the opening's."
         " Make a launch 2 µs: the chip becomes the slower clock, and a graph gains nothing. Now choose a larger model:"
-        " its loading hides longer launches too. What is lost at a kernel stays in a graph. Compiled dense models have"
-        f" 12 kernels a layer; DeepSeek-V3, with its experts, has about {experts:.0f}. The lines end where memory is"
-        " full.",
+        " its loading hides longer launches too. Compiled dense models have 12 kernels a layer; DeepSeek-V3, with its"
+        f" experts, has about {experts:.0f}. The lines end where memory is full.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )
@@ -223,4 +225,172 @@ def _host_says() -> str:
         f" launch time, gap and context. For {plain(model(NODE.model).name)} on {plain(system(NODE.system).name)},"
         f" {at['kernels']:,} kernels of {at['launch']} µs take {alone} ms at batch 1, from a graph {captured} ms;"
         f" launches show {until}. Memory is full at {int(fits):,}, where the lines end."
+    )
+
+
+# --- overlapping ------------------------------------------------------------------------------------------------------
+
+RACKS = ("gb200-nvl72", "gb300-nvl72", "h200-8", "h100-8", "b200-8", "vr200-nvl72")
+ROUTED = ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "gpt-oss-120b")
+_sent = racks.comm_time.typed.xreplace(
+    {
+        symbol("tokens_per_chip"): symbol("batch") * symbol("new_token") / symbol("chips"),
+        symbol("micro_batches"): 1,
+        symbol("link_latency"): 0,
+        symbol("width"): 1,  # `width` is the name of Vega's own signal: a vector counts as one value of so many bytes
+    }
+)
+HALVES = Formula(
+    "overheads.halves_gain",
+    "overlap_gain",
+    eq.overlap_gain.typed.xreplace({eq.t_comm: _sent}),
+    "1",
+    "time of a whole batch over that of two halves, one sending while the other computes",
+    eq.overlap_gain.assumes,
+    register=False,
+)
+
+
+def _routed(name: str) -> dict[str, float]:
+    """A model's parameters of routed experts, their layers, and the experts of a token."""
+    net = model(name)
+    experts = net.moe.layers * net.moe.experts * 3 * net.d_model * net.moe.d_ff  # gate, up and down
+    return {"params": experts, "layers": net.moe.layers, "copies": net.moe.active}
+
+
+def _copied(names: Case, chips: float) -> float:
+    """Parameters that all chips load together: the routed experts once, and the rest on every chip."""
+    experts = _routed(names.model)["params"]
+    return experts + chips * (model(names.model).n_total - experts)
+
+
+def _rack() -> list[dict]:
+    """Menus, sliders for the link, the context and the bytes that travel, and what follows."""
+    sliders = [
+        *slider("slower", -5, 2, 0.25, 0, "links: their rate ×", base=2),
+        *slider("context", 2, 5, 0.1, 3, "context (tokens)", base=10),
+        *slider("out_bytes", 0.5, 2, 0.5, 1, "bytes of a value to the experts"),
+        *slider("back_bytes", 0.5, 2, 0.5, 2, "and back"),
+    ]
+    follows = {
+        "scale_up": "machine.scale_up * slower",
+        "dispatch_bytes": "out_bytes * models[model].width",
+        "combine_bytes": "back_bytes * models[model].width",
+        "n_total": "routed[model].params + chips * (models[model].n_total - routed[model].params)",
+        "own_weights": "n_total * bytes_per_param / chips",
+        "chip_bandwidth": "bandwidth / chips",
+        "copies": "routed[model].copies",
+        "layers": "routed[model].layers",
+        "routed_layers": "layers",
+        "turn": eq.batch_overlap.vega(width=1),
+        "fits": f"({FITS}) / chips",
+    }
+    params = controls.given(
+        RUNNING,
+        RACKS,
+        ROUTED,
+        of_system=("bandwidth", "chips", "scale_up"),
+        of_model=("n_active", "n_total", "kv_bytes_per_token", "width"),
+        sliders=sliders,
+        **follows,
+    )
+    return [
+        {"name": "routed", "value": {name: _routed(name) for name in ROUTED}},
+        *(row for row in params if row["name"] != "width"),
+    ]
+
+
+def _overlap_title() -> dict:
+    """What the settings mean, in lines above the chart."""
+    link = (
+        f"'links of ' + {marks.said('scale_up / 1e9', ROUND)} + ' GB/s a GPU, context ' +"
+        f" {marks.said('context', ROUND)}"
+    )
+    token = "layers * copies * (dispatch_bytes + combine_bytes)"
+    sends = (
+        f"'a token sends ' + {marks.said(f'{token} / 1e6', ROUND)} + ' MB: ' + copies + ' copies × ' + layers + '"
+        " layers'"
+    )
+    pays = f"'if memory binds, halves pay from ' + {marks.said('turn / chips', COARSE)} + ' a GPU'"
+    return marks.title(controls.MACHINE_LINE, f"models[model].name + {controls._FITS}", link, sends, pays)
+
+
+def _overlap_layers(encoding: dict) -> list[dict]:
+    """The gain, where it begins, and where memory is full."""
+    here, inside_it, shown = (
+        "clamp(turn / chips, 1, 10000)",
+        [{"filter": "datum.each <= fits"}],
+        "turn / chips < min(fits, 10000)",
+    )
+    return [
+        *_full(encoding, "fits", "0.35"),
+        marks.rule(encoding, None, y="1"),
+        _silent(marks.rule(encoding, "network", x=f"{shown} ? {here} : null")),
+        {**marks.line("gain", "total", encoding, strokeWidth=4), "transform": inside_it},
+        marks.text(
+            encoding,
+            "'as fast as one batch'",
+            f"({here} > 800 ? 1 : 10000)",
+            "1",
+            **{**marks.side(f"{here} <= 800"), "dy": {"expr": f"{here} > 800 ? -9 : 11"}},
+        ),
+        marks.text(
+            encoding,
+            f"{shown} ? 'halves pay from ' + {marks.said('turn / chips', COARSE)} : ''",
+            here,
+            "0.15",
+            **marks.side(f"{here} > 60"),
+            color=marks.PAINTS["network"],
+        ),
+        _silent(
+            marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["network"]}, x=f"{shown} ? {here} : null", y="1")
+        ),
+        {**marks.hover(encoding, "gain", {"gain": "times faster"}, ".3r", ROUND), "transform": inside_it},
+    ]
+
+
+def overlap_chart() -> InteractiveChart:
+    """Gain of two halves against tokens a chip, with machine, model, links and context to choose."""
+    encoding = {
+        "x": marks.log_axis("each", "tokens a GPU", 1, 1e4, "~s"),
+        "y": marks.axis("gain", "times faster in two halves", 0, 2, [0, 0.5, 1, 1.5, 2]),
+    }
+    base = sweep("each", 0, 4, points=161)
+    base["transform"] += [
+        {"calculate": "datum.each * chips", "as": "batch"},
+        curve(HALVES, "batch", "gain", "1"),
+    ]
+    layers = _overlap_layers(encoding)
+    title = _overlap_title()
+    return InteractiveChart(
+        {**base, "params": _rack(), "layer": layers, "title": title},
+        "A batch in two halves",
+        _rack_says(),
+        "Left of the dashed line, loading the weights twice costs more than sending did. Make the links slower, as"
+        " network cards between machines are: halves pay sooner, but they gain less where sending alone takes most of"
+        " the step. At a long context memory traffic grows with the batch. As on SGLang's machines, every GPU holds a"
+        " copy of all but the routed experts, and tokens are sent to those alone. The line ends where memory is full.",
+        primary=("slower", "context", "model"),
+    )
+
+
+def _rack_says() -> str:
+    known = RUNNING.symbols() | racks.FP8_OUT | _routed(RUNNING.model)
+    known |= {"n_total": _copied(RUNNING, known["chips"]), "routed_layers": known["layers"]}
+    known["chip_bandwidth"] = known["bandwidth"] / known["chips"]
+    known["own_weights"] = known["n_total"] * known["bytes_per_param"] / known["chips"]
+    turn, known = (
+        eq.batch_overlap(known),
+        known | {name: value * known["width"] for name, value in racks.FP8_OUT.items()},
+    )
+    fits = batch_fits(known) / known["chips"]
+    best = max(
+        HALVES(known, batch=each * known["chips"]) for each in (10 ** (n / 40) for n in range(161)) if each <= fits
+    )
+    return (
+        "How many times faster a step is as two halves that overlap sending and computing, 0 to 2, against tokens a"
+        " GPU from 1 to 10,000 on a log scale, with controls for system, model, precision, rate of the links, context"
+        f" and bytes sent. For {RUNNING}, halves are slower up to {significant(turn / known['chips'], 2)} tokens a GPU,"
+        f" down to {HALVES(known, batch=known['chips']):.2f}, and then faster, up to {best:.2f} times. Memory is"
+        f" full at {fits:,.0f}, where the line ends."
     )

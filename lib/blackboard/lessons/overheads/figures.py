@@ -224,8 +224,9 @@ def _draw_losses(axes, tokens: np.ndarray) -> None:
     """
     lost = implied.sglang_rack()["kernels"] * implied.left_over()[0].each
     low, high = ([implied.lossy_gain(float(n), more, lost) for n in tokens] for more in (2, implied.more_kernels()))
-    axes.fill_between(tokens, low, high, color=COLOURS["launch"], alpha=0.35, lw=0)
-    beside(axes, "with losses", (9, low[0]), (0, 30), "launch")
+    axes.fill_between(tokens, low, high, color=COLOURS["launch"], alpha=0.35, lw=1.5)
+    top = int(np.argmax(low))
+    beside(axes, "with losses\nat kernels", (tokens[top], low[top]), (10, -8), "launch")
 
 
 def _draw_measured(axes, measured: dict[int, float], low: int, high: int) -> None:
@@ -239,7 +240,7 @@ def _draw_measured(axes, measured: dict[int, float], low: int, high: int) -> Non
     )
     axes.axhline(1, color=COLOURS["muted"], lw=1)
     for place, gain in measured.items():
-        beside(axes, f"measured {gain:g}", (place, gain), (-4, 10) if gain < 1 else (-2, -18), "measured")
+        beside(axes, f"measured {gain:g}", (place, gain), (9, -14) if gain < 1 else (-2, -18), "measured")
 
 
 def _turned() -> tuple[int, int]:
