@@ -314,28 +314,6 @@ def sglang_rack() -> dict[str, float]:
     return in_copies(catalogue.system(RUNNING.system).chip_id, known["scale_up"]) | host
 
 
-class Turn(NamedTuple):
-    """A reckoning of the tokens a GPU from which two halves are faster."""
-
-    description: str
-    tokens: float
-
-
-def turns() -> list[Turn]:
-    """`batch_overlap` for SGLang's machine, put right step by step."""
-    right, chip, model = sglang(), catalogue.chip("h100-sxm"), catalogue.model("deepseek-v3")
-    whole = {"routed_layers": model.symbols("fp8")["layers"], "copies": model.symbols("fp8")["copies"]}
-    dealt = model.n_total / right["chips"]
-    naive = right | {"own_weights": dealt, "scale_up": chip.scale_up.bytes_per_s} | whole
-    steps = {
-        "one NVLink domain, weights dealt out": naive,
-        "network cards between the nodes": naive | {"scale_up": right["scale_up"]},
-        "routed experts alone send": naive | {name: right[name] for name in ("scale_up", *whole)},
-        "attention's weights on every GPU": right,
-    }
-    return [Turn(description, eq.batch_overlap(values) / values["chips"]) for description, values in steps.items()]
-
-
 def overlap(
     tokens: float, sequences: float | None = None, context: float | None = None, case: dict[str, float] | None = None
 ) -> float:

@@ -150,7 +150,7 @@ def border() -> dict[str, str]:
         "ib_send": pretty(send, "s", 3),
         "ib_layers": f"{case['layers']:g}",
         "ib_copies": f"{case['copies']:g}",
-        "overlap_ib_chip": significant(implied.turns()[-1].tokens, 2),
+        "overlap_ib_chip": significant(eq.batch_overlap(case) / case["chips"], 2),
     }
 
 
