@@ -193,6 +193,7 @@ def overlap_gain() -> Drawing:
         axes.plot(turn[name], 1, "o", color=COLOURS[colour], ms=7, zorder=5)
     (low, high), measured = _turned(), implied.sglang_measured()
     _draw_measured(axes, measured, low, high)
+    _draw_losses(axes, tokens)
     by_h100, by_gb200 = turn.values()
     beside(axes, f"by formula\nfrom {by_h100:.0f}", (by_h100, 1), (-10, 14), "first", ha="right")
     beside(axes, f"GB200 NVL72\nfrom {significant(by_gb200, 2)}", (by_gb200, 1), (10, -34), "second")
@@ -206,14 +207,26 @@ def overlap_gain() -> Drawing:
     return done(
         fig,
         "fig-overlap-gain",
-        "In small batches two halves lose, in large ones they win. The faster the network, the larger the batch must"
-        " be.",
+        "In small batches two halves lose, in large ones they win. Losses at the kernels move the border to the"
+        " measured one; a faster network moves it further.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 2,048 on a log scale. By the formula 72 H100 in nine nodes gain from {by_h100:.0f} tokens a GPU on, at"
         f" most {peak:.2f} times, and a GB200 NVL72 from {significant(by_gb200, 2)} on. SGLang measured, on the H100,"
         f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn between {low} and"
-        f" {high}: {low / by_h100:.1f} to {high / by_h100:.1f} times later than the formula has it.",
+        f" {high}: {low / by_h100:.1f} to {high / by_h100:.1f} times later than the formula has it. A band shows"
+        " the H100 with losses at the kernels: it passes the measured loss and turn, and is above the measured gain.",
     )
+
+
+def _draw_losses(axes, tokens: np.ndarray) -> None:
+    """The H100's gain if its kernels lose what an A100's do, for as many more kernels as were reported and for twice
+    as many.
+    """
+    lost = implied.sglang_rack()["kernels"] * implied.left_over()[0].each
+    low, high = ([implied.lossy_gain(float(n), more, lost) for n in tokens] for more in (2, implied.more_kernels()))
+    axes.fill_between(tokens, low, high, color=COLOURS["launch"], alpha=0.35, lw=1.5)
+    top = int(np.argmax(low))
+    beside(axes, "with losses\nat kernels", (tokens[top], low[top]), (10, -8), "launch")
 
 
 def _draw_measured(axes, measured: dict[int, float], low: int, high: int) -> None:
@@ -227,7 +240,7 @@ def _draw_measured(axes, measured: dict[int, float], low: int, high: int) -> Non
     )
     axes.axhline(1, color=COLOURS["muted"], lw=1)
     for place, gain in measured.items():
-        beside(axes, f"measured {gain:g}", (place, gain), (-4, 10) if gain < 1 else (-2, -18), "measured")
+        beside(axes, f"measured {gain:g}", (place, gain), (9, -14) if gain < 1 else (-2, -18), "measured")
 
 
 def _turned() -> tuple[int, int]:

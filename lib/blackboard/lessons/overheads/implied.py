@@ -278,6 +278,12 @@ def own_weights(chips: int = SGLANG["chips"]) -> float:
     return sum(op.more for op in kernels.tape("deepseek-v3", plan).ops if op.kind == "product")
 
 
+def own_experts(chips: int = SGLANG["chips"]) -> float:
+    """Bytes of routed experts on each chip, one for each parameter: gate, up and down of each expert."""
+    net = catalogue.model("deepseek-v3")
+    return net.moe.layers * net.moe.experts * 3 * net.d_model * net.moe.d_ff / chips
+
+
 def in_copies(chip: str, link: float) -> dict[str, float]:
     """DeepSeek-V3 on 72 of a chip with links of so many byte/s: each chip has a copy of all but the routed experts, and
     only the copies for those are sent.
@@ -308,28 +314,6 @@ def sglang_rack() -> dict[str, float]:
     return in_copies(catalogue.system(RUNNING.system).chip_id, known["scale_up"]) | host
 
 
-class Turn(NamedTuple):
-    """A reckoning of the tokens a GPU from which two halves are faster."""
-
-    description: str
-    tokens: float
-
-
-def turns() -> list[Turn]:
-    """`batch_overlap` for SGLang's machine, put right step by step."""
-    right, chip, model = sglang(), catalogue.chip("h100-sxm"), catalogue.model("deepseek-v3")
-    whole = {"routed_layers": model.symbols("fp8")["layers"], "copies": model.symbols("fp8")["copies"]}
-    dealt = model.n_total / right["chips"]
-    naive = right | {"own_weights": dealt, "scale_up": chip.scale_up.bytes_per_s} | whole
-    steps = {
-        "one NVLink domain, weights dealt out": naive,
-        "network cards between the nodes": naive | {"scale_up": right["scale_up"]},
-        "routed experts alone send": naive | {name: right[name] for name in ("scale_up", *whole)},
-        "attention's weights on every GPU": right,
-    }
-    return [Turn(description, eq.batch_overlap(values) / values["chips"]) for description, values in steps.items()]
-
-
 def overlap(
     tokens: float, sequences: float | None = None, context: float | None = None, case: dict[str, float] | None = None
 ) -> float:
@@ -354,12 +338,23 @@ def sglang_measured() -> dict[int, float]:
     return {row["tokens_per_gpu"]: 1 + row["low_gain"] for row in rows}
 
 
-def kernels_lose(tokens: float, gain: float) -> float:
-    """Seconds that the kernels of a step lose, for halves with twice as many kernels to gain just this at so few tokens
-    a GPU that nobody waits for the sending.
-    """
+def more_kernels() -> float:
+    """By what a step in halves had more kernels than one in one piece, in a report on vLLM."""
+    whole, halves = (row["kernels"] for row in measurement("kernels_per_step").records(model="Qwen3.6-27B"))
+    return halves / whole
+
+
+def lossy_gain(tokens: float, more: float, lost: float) -> float:
+    """Gain of halves with `more` times as many kernels, where those of one piece lose `lost` seconds; memory binds."""
     values = with_tokens(tokens)
-    return (eq.serial_time(values) - gain * eq.overlap_time(values)) / (2 * gain - 1)
+    on_chips = 2 * step.weight_time(values) + step.kv_time(values) + more * lost
+    return (eq.serial_time(values) + lost) / max(on_chips, values["t_comm"])
+
+
+def lossy_turn(more: float, lost: float) -> float:
+    """Tokens a GPU from which such halves win: sending takes as long as a second loading and the further losses."""
+    values = with_tokens(1)
+    return (step.weight_time(values) + (more - 1) * lost) / values["t_comm"]
 
 
 def in_turn(case: dict[str, float], batch: float) -> tuple[float, float]:

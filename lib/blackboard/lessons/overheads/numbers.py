@@ -13,7 +13,6 @@ from blackboard.lessons.overheads.kernels import Plan
 from blackboard.units import factor, pretty, significant
 
 MS, US = factor("ms"), factor("us")
-LATE = 64  # sequences: a batch of decoding whose vectors are weighed
 LOST, LARGE = implied.left_over()  # Llama 2 7B and 70B, both in 16 bits
 
 
@@ -25,16 +24,15 @@ def in_ms(seconds: float) -> str:
 def opening() -> dict[str, str]:
     """The question: one model at batch 1, before and after."""
     found = implied.gpt_fast()
-    busy = LOST.shared + found.kernels * LOST.each
+    least, more = (found.eager - LOST.shared - found.kernels * line.each for line in (LARGE, LOST))
     return {
         "llama_bytes": pretty(found.weights, "byte", 3),
         "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 4),
         "llama_floor": pretty(found.floor, "s", 2),
         "eager_ms": pretty(found.eager, "s", 3),
         "waited": in_ms(found.idle * found.eager),
-        "waited_range": f"{(found.eager - busy) / MS:.1f} to {in_ms(found.eager - found.graph)}",
-        "waited_least": in_ms(found.eager - busy),
-        "busy_most": in_ms(busy),
+        "waited_range": f"{least / MS:.0f} to {(found.eager - found.graph) / MS:.0f} ms",
+        "waited_least": f"{least / MS:.0f} to {more / MS:.0f} ms",
         "graph_gain": f"{significant(found.eager / found.graph, 2)} times",
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
@@ -63,34 +61,31 @@ def launching() -> dict[str, str]:
 
 def graphs() -> dict[str, str]:
     """What graphs gain, what they cost, and what they leave, by the chips that share the loading."""
-    capture = measurement("cuda_graph_capture").records()
     lost = measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
+    times = dict(LOST.points)
+    on_chart = implied.llama(8) | {"kernels": LOST.kernels[8], "kernel_gap": LOST.each}
     room = sorted(row["kv_tokens"] for row in lost)
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
-    told = {
+    return {
         "trt_batch1": f"{batch1['factor']:g} times",
         "trt_full": f"{full['speedup']:g} times",
-        "capture_least": f"{capture[0]['first_capture_s']:.0f} s",
-        "capture_most": f"{capture[1]['first_capture_s']:.0f} s",
         "cache_lost": f"{1 - room[0] / room[1]:.0%}",
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
-        "graphs_GB": f"{lost[1]['kv_GB'] - lost[0]['kv_GB']:.1f} GB",
+        "graph_1": pretty(times[1], "s", 3),
+        "graph_8": pretty(times[8], "s", 3),
         "shared_7": pretty(LOST.shared, "s", 3),
         "left_1": pretty(LOST.left(1), "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
         "each_7": pretty(LOST.each, "s", 3),
-        "off_7": f"{LOST.off:.1%}",
+        "line_8": pretty(LOST.time(8), "s", 3),
         "each_70": pretty(LARGE.each, "s", 3),
+        "kernels_70": f"{LARGE.kernels[8]}",
+        "times_70": "{:.1f}, {:.1f} and {:.1f} ms".format(*(time / MS for _, time in LARGE.points)),
+        "chart_8": pretty(eq.graph_time(on_chart, batch=1), "s", 3),
         "short_7": in_ms(LOST.shared - implied.gpt_fast().floor),
         "eight_launch": pretty(LOST.kernels[8] * implied.gpt_fast().each, "s", 2),
     }
-    for chips, time in LOST.points:
-        told[f"graph_{chips}"] = pretty(time, "s", 3)
-        told[f"line_{chips}"] = pretty(LOST.time(chips), "s", 3)
-        told[f"count_{chips}"] = f"{LOST.kernels[chips]}"
-        told[f"lasts_{chips}"] = f"{LOST.left(chips) / LOST.time(chips):.0%}"
-    return told
 
 
 def fusion_row(name: str, found: implied.Fused) -> dict[str, str]:
@@ -108,10 +103,8 @@ def fusion_rows() -> dict[str, str]:
     prefill = Plan(tokens=4096, context=0)
     return {
         **fusion_row("one", fused(Plan())),
-        **fusion_row("eager", fused(Plan(sequences=LATE))),
         **fusion_row("prefill", fused(prefill)),
         **fusion_row("library", fused(prefill, by_hand=True)),
-        "late": f"{LATE}",
     }
 
 
@@ -148,6 +141,7 @@ def border() -> dict[str, str]:
     send = implied.with_tokens(1)["t_comm"]
     return {
         "ib_weights": pretty(each, "byte", 3),
+        "ib_experts": pretty(implied.own_experts(), "byte", 3),
         "ib_rate": pretty(case["bandwidth"] / case["chips"], "byte/s", 3),
         "ib_load": pretty(step.weight_time(case), "s", 3),
         "ib_cache": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 4),
@@ -156,8 +150,13 @@ def border() -> dict[str, str]:
         "ib_send": pretty(send, "s", 3),
         "ib_layers": f"{case['layers']:g}",
         "ib_copies": f"{case['copies']:g}",
-        "overlap_ib_chip": significant(implied.turns()[-1].tokens, 2),
+        "overlap_ib_chip": significant(eq.batch_overlap(case) / case["chips"], 2),
     }
+
+
+def fewer(ratio: float, digits: int = 3) -> str:
+    """A gain or loss of halves, in words."""
+    return f"{100 * abs(ratio - 1):.{digits}g}% {'fewer' if ratio < 1 else 'more'} tokens"
 
 
 def measured_halves() -> dict[str, str]:
@@ -166,40 +165,44 @@ def measured_halves() -> dict[str, str]:
     for tokens, gain in implied.sglang_measured().items():
         values = implied.with_tokens(tokens)
         serial, halves = eq.serial_time(values), eq.overlap_time(values)
-        counts = lambda ratio: f"{100 * abs(ratio - 1):.3g}% {'fewer' if ratio < 1 else 'more'} tokens"
         out |= {
             f"cache_{tokens}": pretty(step.kv_time(values), "s", 3),
             f"send_{tokens}": pretty(values["t_comm"], "s", 3),
             f"serial_{tokens}": pretty(serial, "s", 4),
             f"halves_{tokens}": pretty(halves, "s", 4),
-            f"sglang_{tokens}": counts(gain),
-            f"foreseen_{tokens}": counts(serial / halves),
+            f"sglang_{tokens}": fewer(gain),
+            f"foreseen_{tokens}": fewer(serial / halves),
         }
     return out
 
 
-def overlapping() -> dict[str, str]:
-    """Halves of a batch on SGLang's machine, what they cost beside a second loading, and the border on a rack."""
-    rack, case = implied.sglang_rack(), implied.sglang()
-    few, gain = min(implied.sglang_measured().items())
-    cost, ms = implied.kernels_lose(few, gain), lambda seconds: f"{1e3 * seconds:.2f}"
-    values = implied.with_tokens(few)
-    one, two = eq.serial_time(values), eq.overlap_time(values)
-    send = implied.with_tokens(1)["t_comm"]
+def with_losses() -> dict[str, str]:
+    """The same with what the kernels lose, for as many more kernels as were reported, and for twice as many."""
     whole, halves = (row["kernels"] for row in measurement("kernels_per_step").records(model="Qwen3.6-27B"))
-    [vllm] = measurement("overlap_thresholds").records(engine="vLLM", phase="decode")
+    few, many = sorted(implied.sglang_measured())
+    times, lost = (implied.more_kernels(), 2), implied.sglang_rack()["kernels"] * LOST.each
+    worse = [100 * (1 - implied.lossy_gain(few, more, lost)) for more in times]
+    turns = [implied.lossy_turn(more, lost) for more in times]
+    return {
+        "kernels_whole": f"{whole:.0f}",
+        "kernels_halves": f"{halves:,.0f}",
+        "halves_kernels": f"{times[0]:.1f} to {times[1]}",
+        f"lossy_{few}": f"{worse[0]:.0f}% to {worse[1]:.0f}% fewer tokens",
+        f"lossy_{many}": fewer(implied.lossy_gain(many, 2, lost), 2),
+        "lossy_turn": f"{turns[0]:.0f} to {turns[1]:.0f}",
+    }
+
+
+def overlapping() -> dict[str, str]:
+    """Halves of a batch on SGLang's machine, with and without losses, and the border on a rack."""
+    rack, case = implied.sglang_rack(), implied.sglang()
     return {
         **border(),
         **measured_halves(),
+        **with_losses(),
         "nvl_loads_faster": significant(rack["chip_bandwidth"] / case["chip_bandwidth"], 2),
         "nvl_faster": f"{rack['scale_up'] / case['scale_up']:g}",
         "overlap_nvl_chip": significant(eq.batch_overlap(rack) / rack["chips"], 2),
-        "halves_sum": f"({ms(one)} + {ms(cost)}) ÷ ({ms(two)} + {ms(2 * cost)}) = {gain:g}",
-        "halves_each": pretty(cost / rack["kernels"], "s", 2),
-        "overlap_later": significant((step.weight_time(case) + cost) / send, 2),
-        "vllm_threshold": f"{vllm['low_tokens']}",
-        "kernels_whole": f"{whole:.0f}",
-        "kernels_halves": f"{halves:,.0f}",
     }
 
 
@@ -211,27 +214,25 @@ def terms() -> dict[str, str]:
 
 def on_the_rack() -> dict[str, str]:
     """Both clocks of the large model on a rack: what a kernel loses is the bare gap at least, and what gpt-fast lost
-    at most; and what that adds to the price of a token.
+    at most; and how much longer than its loading that makes a step.
     """
     rack = implied.sglang_rack()
     losses = {"low": rack["kernel_gap"], "high": LOST.each}
-    ratio = lambda each: eq.graph_time(rack, batch=256, kernel_gap=each) / step.step_time(rack, batch=256)
+    load = implied.floor_time(rack)
     return {
         "rack_kernels": f"{rack['kernels']:,}",
         "rack_launch": pretty(rack["kernels"] * rack["launch_time"], "s", 2),
         "rack_rate": pretty(rack["chip_bandwidth"], "byte/s", 3),
-        "rack_load": pretty(implied.floor_time(rack), "s", 2),
-        "rack_even": pretty(implied.floor_time(rack) / rack["kernels"], "s", 2),
-        "rack_dealt": pretty(implied.floor_time(implied.rack()), "s", 2),
+        "rack_load": pretty(load, "s", 2),
+        "rack_even": pretty(load / rack["kernels"], "s", 2),
         **{f"rack_{name}": pretty(rack["kernels"] * each, "s", 2) for name, each in losses.items()},
-        **{f"price_{name}": significant(ratio(each), 2) for name, each in losses.items()},
+        **{f"price_{name}": significant(1 + rack["kernels"] * each / load, 2) for name, each in losses.items()},
     }
 
 
 def reality() -> dict[str, str]:
     """What is left beside the terms."""
     floors = {row["chip"]: row["median_share"] for row in measurement("batch1_floor_by_gpu").records()}
-    graphs = {row["chip"]: row["speedup"] for row in measurement("batch1_cuda_graphs").records()}
     r1, compiled = measurement("trtllm_r1_latency_steps").records(), measurement("torch_compile_geomean").records()
     rates = [row["throughput_token_per_s"] for row in r1]
     gained = [new / old - 1 for old, new in pairwise(rates)]
@@ -242,8 +243,6 @@ def reality() -> dict[str, str]:
         "engine_chip": engine["GPU execution"],
         "floor_h100": f"{floors['H100']:.0%}",
         "floor_l4": f"{floors['L4']:.0%}",
-        "graphs_h100": f"{graphs['H100']:.2f}",
-        "graphs_l4": f"{graphs['L4']:.2f}",
         "r1_steps": f"{len(r1) - 1}",
         "r1_median": f"{median(gained):.1%}",
         "compile_paper": f"{compiled[0]['high_speedup']:g}",
