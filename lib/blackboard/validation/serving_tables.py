@@ -19,13 +19,10 @@ from blackboard.validation.serving_numbers import (
     CHAT,
     CROWD,
     FEW,
-    LETTERS,
     LIMITS,
     RUN,
-    SMALL_ROOM,
     causes,
     changes,
-    chunks,
     corrections,
     device_seconds,
     knobs,
@@ -88,18 +85,6 @@ def case_table() -> Page:
         ["room in a step", f"{server.step_tokens:,.0f} tokens"],
     ]
     return table("The running case", ("What", "Value"), rows)
-
-
-def chunks_table() -> Page:
-    """A prompt longer than the room of a step, taken in by parts."""
-    sent = {0: "A, B", 1: "A, B, and C’s first", 2: "A, B, C"}
-    rows = [
-        [str(place), ", ".join("ABC"[: step.decoding]), step.letters or "none left", sent[step.sent]]
-        for place, step in enumerate(chunks(), 1)
-    ]
-    heads = ("Step", "Decode", "Prompt of C", "Tokens sent to")
-    caption = f"Steps with room for {SMALL_ROOM} tokens, and a prompt of {len(LETTERS)}: {LETTERS}"
-    return table(caption, heads, rows)
 
 
 def rate_sums() -> Page:
@@ -372,14 +357,14 @@ def fitting() -> Page:
         f"The runs cover only {len(MEASURED)} combinations of an engine, a GPU and a kind of model. To say something"
         " about all the others, we fit all runs together. Each constant is one value for all servers, times a factor"
         " for each group that the server belongs to: its kind of model, its model, its engine, its generation of GPU,"
-        " and its engine together with each of the other three. A group without runs has the factor one."
+        " and its engine together with each of the other three. A group without runs has the factor one. Launching is"
+        " the CPU’s, so it has no factors."
     )
     price = paragraph(
         f"The fit minimizes a sum with a term for each run’s error, divided by {SOFT}, and one for each factor’s"
-        f" logarithm, divided by {FITTED['gap_time'].ease}. A term is the square while it is small, and grows only in"
-        " proportion when it is large. So a factor moves only where runs call for it. For the time before a request’s"
-        f" first step we divide by {FITTED['request_gap'].ease}, because engines differ most in it. The time to launch"
-        " a kernel is a property of the CPU, so it has no factors."
+        f" logarithm, divided by {FITTED['gap_time'].ease} ({FITTED['request_gap'].ease} for the time before a"
+        " request’s first step, in which engines differ most). A term is the square while it is small, and grows"
+        " only in proportion when it is large. So a factor moves only where runs call for it."
     )
     note = paragraph("A value at the limit of 95% is a warning: the formula would like the memory to be faster still.")
     fitted = table("Constants of engines under load", ("Model, engine, chip", *symbols), rows)
@@ -405,7 +390,9 @@ def trust_table() -> Page:
         for (kind, what), (told, verdict) in TRUST.items()
     ]
     for name, ids, verdict in LENGTHS:
-        rows.append([f"{name}: throughput at full load, other lengths", offline_error(*ids), "no data", verdict])
+        rows.append(
+            [f"{name}: throughput at full load, other lengths", percent(offline_error(*ids)), "no data", verdict]
+        )
     heads = ("What is new to the constants", "Per token", "First token", "Verdict")
     return table("Mean errors, and in brackets those of the worst slice; of throughputs, the median", heads, rows)
 
@@ -432,17 +419,13 @@ def _slice(each: Slice) -> str:
 
 def slices_table() -> Page:
     """Every slice that was held out, folded away."""
-    rows = [
-        [
-            _slice(each),
-            KINDS[each.kind],
-            str(each.rows),
-            percent(each.output),
-            percent(each.first),
-        ]
-        for each in slices()
-    ]
-    heads = ("Held out", "Models", "Runs", "Per token", "First token")
+    told = lambda each: f"{percent(each.output)}, {percent(each.first)}"
+    found: dict[str, dict[str, str]] = {}
+    for each in slices():
+        if each.what != "fitted":
+            found.setdefault(_slice(each), {})[each.kind] = told(each)
+    rows = [[held, *(errors.get(kind, "none") for kind in KINDS)] for held, errors in found.items()]
+    heads = ("Held out", *map(str.capitalize, KINDS.values()))
     token = lambda what: percent(over(what, "experts")["output_token"])
     odd = paragraph(
         f"Mixtures are predicted worse if only the GPU is new ({token('chip')}) than if the engine is"
@@ -456,5 +439,5 @@ def slices_table() -> Page:
         f" though a step loads hardly less. There, predictions are {percent(apart)} off. Drafted tokens would explain"
         " that, but the data does not say whether the engine drafted."
     )
-    errors = table("Mean absolute errors of each slice", heads, rows)
+    errors = table("Mean absolute errors, per token and to the first", heads, rows)
     return fold("Every slice with its mean errors, and which runs no constant fits", errors + odd + r1)
