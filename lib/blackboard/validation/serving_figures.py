@@ -75,7 +75,10 @@ def timeline() -> Drawing:
     """Half a second of the running case: steps as blocks, and below them the tokens of some users as dots."""
     some = steps()[slice(*OVERVIEW)]
     fig, _, new = _timeline(some, 2, 2.6)
-    taking, mean = sum(step.prompts > 0 for step in some), len(some) * numbers.values()["prompt_share"]
+    taking, mean = (
+        sum(step.prompts > 0 for step in some),
+        len(some) * statistics.mean(step.prompts > 0 for step in steps()),
+    )
     return done(
         fig,
         "fig-serving-timeline",
@@ -111,9 +114,8 @@ def close_up() -> Drawing:
         "A prompt waits for the step under way, then for its own. The line is the wait of a prompt, and the tick in it"
         f" the start of the step that takes it in. Not shown are the {significant(before, 3)} ms that a request spends"
         " in the server before the engine.",
-        f"{_told(some)}. User 1’s prompt waits for a short step, then for a step with that prompt. The prompts of users"
-        f" 2 and 3 come in the same moment, wait for that long step, and share the next. User {len(new) + 1} sends no"
-        " prompt, and gets a token at the end of each step.",
+        f"{_told(some)}. The prompts of users 2 and 3 come in the same moment, wait for the step with user 1’s, and"
+        " share the next.",
     )
 
 
@@ -144,11 +146,11 @@ def users() -> Drawing:
     return done(
         fig,
         "fig-serving-users",
-        "More users, more tokens from each GPU, slower tokens for each user. The line is the formulas for a server that"
-        " has run for long, the dots are the public runs with"
-        f" {drawing.listed([str(p.users) for p in seen])} users (their throughput follows from both measured times).",
-        f"Time per token over tokens per second of a GPU. Formulas: {told([p for p in line if p.users in NAMED])}."
-        f" Measured: {told(seen[::4])}. A dashed line ends the axis at {most:,.0f} tokens a second.",
+        "More users, more tokens from each GPU, slower tokens for each user. The line is the formulas, long after the"
+        f" start. The dots are the public runs with {drawing.listed([str(p.users) for p in seen])} users; their"
+        " throughput follows from both measured times.",
+        f"Time per token over tokens per second of a GPU: {told([p for p in line if p.users in NAMED])}. A dashed line"
+        f" ends the axis at {most:,.0f} tokens a second.",
     )
 
 

@@ -189,6 +189,14 @@ def own_work() -> tuple[float, float]:
     return time(users, 2) - time(users, 1), (time(users, 1) - time(users - 1, 1)) * server.output
 
 
+def compute_each() -> tuple[float, float]:
+    """Seconds of compute with the weights for one token more of a step, and for the output layer if it is sent."""
+    server, share = steady().server, steady().calibration.values["compute_efficiency"]
+    work = lambda decodes, tokens: server.step(decodes, 1, tokens)["shared_multiply"] / share
+    token = work(1, 2) - work(1, 1)
+    return token, work(2, 1) - work(1, 1) - token
+
+
 # --- what if ----------------------------------------------------------------------------------------------------------
 
 

@@ -244,7 +244,7 @@ def benchmark() -> Page:
     )
     last = paragraph(
         "At the end, users stop. When your last answer begins, hardly anybody has stopped, and when it ends, nearly all"
-        " have. So in one of \\(w\\) answers half as many prompts come, which is a factor of \\(1-1/(2w)\\) ="
+        " have. So in one of \\(w\\) answers half as many prompts come, a factor of \\(1-1/(2w)\\) ="
         f" {1 - 1 / (2 * w):.2f}."
     )
     rows = [[what, _digits(token, 2), _digits(first, 0)] for what, token, first in corrections()]
@@ -264,9 +264,8 @@ def experts() -> Page:
     told = [
         paragraph(
             "<strong>Half-empty tiles.</strong> A router sends each of \\(T_\\mathrm{step}\\) tokens to \\(k\\) of"
-            " \\(n_\\mathrm{exp}\\) experts. Tensor cores multiply whole tiles of \\(n_\\mathrm{tile}\\) rows, and the"
-            " last tile of an expert is half empty on average. So every expert that some token chose, a share"
-            " \\(c_\\mathrm{touched}\\) of them, multiplies half a tile of empty rows:"
+            " \\(n_\\mathrm{exp}\\) experts. Tensor cores multiply tiles of \\(n_\\mathrm{tile}\\) rows. So every"
+            " expert that some token chose, a share \\(c_\\mathrm{touched}\\), multiplies half a tile of empty rows:"
         ),
         equation(eq.padded_rows.latex),
         paragraph(

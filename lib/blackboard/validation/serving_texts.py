@@ -25,6 +25,7 @@ from blackboard.validation.serving_numbers import (
     arrived,
     causes,
     close_up,
+    compute_each,
     corrections,
     device_seconds,
     full_step,
@@ -137,7 +138,7 @@ def promise() -> dict[str, str]:
     assert chosen.usd_per_mtok and steady().usd_per_mtok
     return {
         "lone_token": pretty(one, "s", 3),
-        "line": f"{1e3 * one:.2f} + {slope:.3f} (N − 1)",
+        "slope": f"{slope:.3f} ms",
         "promise": f"{1e3 * PROMISES[0]:g} ms",
         "line_users": line(PROMISES[0]),
         "full_users": str(most),
@@ -205,14 +206,20 @@ def loops() -> dict[str, str]:
     prompt, answer = own_work()
     full = opened()._with(opened().server.fits)
     fewer, more = queued()
+    server, share = steady().server, steady().calibration.values["compute_efficiency"]
+    attended = 1e3 * server.step(0, 1, server.prompt)["prompt_attend"] / share
+    compute, head = (1e6 * work for work in compute_each())
+    cache, links, sent = (1e6 * causes()[name] for name in ("cache", "links", "answers"))
+    length = f"{values()['output_length']:.1f}"
+    each = f"{compute + head:.1f} + {links:.1f} + {cache:.1f} + {sent:.1f}"
     off = [abs(opened().at_rate(rate).output_token / arrived(rate).token - 1) for rate in RATES]
     stay = f"{full.first_token:.1f} + {full.server.output - 1:.1f} × {full.output_token:.4f}"
     return {
         "span": f"{1e3 * (close_up()[-1].end - close_up()[0].start):.0f} ms",
         "alone_waits": f"{one:.0f} ms",
         "both_wait": f"{two:.0f} ms",
-        "prompt_work": pretty(prompt, "s", 2),
-        "answer_work": pretty(answer, "s", 2),
+        "prompt_work": f"{length} × ({compute:.1f} + {links:.1f}) µs + {attended:.1f} ms = {1e3 * prompt:.0f} ms",
+        "answer_work": f"{length} × ({each}) µs = {1e3 * answer:.0f} ms",
         "own_rate": significant(1 / (prompt + answer), 2),
         "most_sum": f"{full.server.fits:,.0f} / ({stay}) = {opened().most_rate:.1f}",
         "queue_ours": pretty(fewer, "s", 2),
