@@ -222,7 +222,7 @@ def benchmark() -> Page:
     w, s = server.requests, server.spread
     rate = sympy.Mul(notation.symbol("clumping"), notation.symbol("prompts_per_step"), evaluate=False)
     told = paragraph(
-        "All users start at once. So their answers end at about the same time, each time a little further apart."
+        "All users start at once. So their answers end together, each time a little further apart."
         f" Lengths are drawn between \\(s\\,\\ell\\) and \\(\\ell\\), here {s} × {CHAT:,} and {CHAT:,}, so the first"
         " answers end within \\((1-s)\\,\\ell\\) steps. The \\(j\\)-th end of a user is a sum of \\(j\\) lengths,"
         " whose standard deviation is \\(\\sqrt{j}\\) times as large. We model these ends as spread evenly over"
