@@ -35,7 +35,7 @@ def test_prose_and_numbers_use_the_same_names():
 
 def test_every_table_and_figure_is_on_the_page():
     shown = "causes_table case_table parts_table experts prompt_share first_token benchmark rate_sums changes_table"
-    shown += " knobs_table limits_table spreads_table meanings fitting trust_table slices_table"
+    shown += " limits_table spreads_table meanings fitting trust_table slices_table"
     for name in shown.split():
         assert f"tables.{name}()" in PAGE
     for name in ("timeline", "close_up", "waits", "users"):
@@ -220,18 +220,13 @@ def test_the_constants_fitted_to_another_engine_by_the_sums_of_a_step():
 
 def test_what_an_operator_sets_by_the_sums_of_a_step():
     """A prefix cache, shorter prompts: the launches set the time of a step that has few tokens of prompts."""
-    now, shorter, prefix = numbers.knobs()
-    plan, times = numbers.steady().server.plan, numbers.steady()._times
+    now, prefix, shorter = numbers.steady(), numbers.cached_prefix(0.5), numbers.steady(prompt=512).output_token
+    plan, times = now.server.plan, now._times
     launched = 804 * 61.2e-6 + (64 + plan["prompts_taken"]) * 36.6e-6
     token = times["decode"] + plan["prompt_share"] * (launched - times["decode"])
-    assert prefix.token == pytest.approx(token, rel=1e-3)
-    cached = eq.mixed_token(
-        decode_step=times["decode"], prompt_step=launched, prompt_share=plan["clumping"] * plan["prompt_share"]
-    )
-    assert prefix.first == pytest.approx(cached + launched + numbers.values()["before"], rel=0.01)
-    assert plan["prompts_taken"] * numbers.steady().server.prompt / 2 < numbers.launch_bound()
-    assert numbers.cached_prefix(0).token == pytest.approx(now.token) == numbers.cached_prefix(0.0).token
-    assert shorter.token < prefix.token < now.token
+    assert prefix == pytest.approx(token, rel=1e-3)
+    assert plan["prompts_taken"] * now.server.prompt / 2 < numbers.launch_bound()
+    assert numbers.cached_prefix(0) == pytest.approx(now.output_token) and shorter < prefix < now.output_token
 
 
 def test_the_density_of_clumps_as_the_fold_derives_it():

@@ -111,9 +111,8 @@ def close_up() -> Drawing:
     return done(
         fig,
         "fig-serving-close-up",
-        "A prompt waits for the step under way, then for its own. The line is the wait of a prompt, and the tick in it"
-        f" the start of the step that takes it in. Not shown are the {significant(before, 3)} ms that a request spends"
-        " in the server before the engine.",
+        "A prompt waits for the step under way, then, from the tick in the line, for its own. Not shown are the"
+        f" {significant(before, 3)} ms that a request spends in the server before the engine.",
         f"{_told(some)}. The prompts of users 2 and 3 come in the same moment, wait for the step with user 1’s, and"
         " share the next.",
     )

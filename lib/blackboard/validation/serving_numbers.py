@@ -269,34 +269,12 @@ def changes() -> list[Change]:
     return [Change(what, token(FEW), token(CROWD)) for what, token in told.items()]
 
 
-class Knob(NamedTuple):
-    """A setting of a server that has run for long: seconds a token and to the first one, tokens per second of a GPU."""
-
-    what: str
-    token: float
-    first: float
-    chip_rate: float
-
-
-def cached_prefix(share: float) -> Knob:
-    """The steady running case if a share of each prompt is in a prefix cache: steps have fewer tokens to process."""
+def cached_prefix(share: float) -> float:
+    """Seconds per token if a share of each prompt is in a prefix cache: steps have fewer tokens to process."""
     server, known = steady().server, steady().calibration.values
     prompts = server.plan["prompts_taken"]
     step = server.step(CROWD, prompts, (1 - share) * prompts * server.prompt)
-    times = loop_times(server.plan | {"prompt": step}, known)
-    found = {"concurrency": CROWD, "output_length": server.output, "first_token": times["first"]}
-    rate = eq.request_rate(found, output_token=times["output"]) * server.output / RUN["chips"]
-    return Knob("half of each prompt in the prefix cache", float(times["output"]), float(times["first"]), rate)
-
-
-def knobs() -> list[Knob]:
-    """What the settings that are one's own do."""
-    told = {
-        "as it is": steady(),
-        f"prompts of up to {RUN['prompt'] // 2} tokens": steady(prompt=RUN["prompt"] / 2),
-    }
-    found = [Knob(what, p.output_token, p.first_token, p.tokens_per_s_per_chip) for what, p in told.items()]
-    return [*found, cached_prefix(1 / 2)]
+    return float(loop_times(server.plan | {"prompt": step}, known)["output"])
 
 
 def prompts_alone() -> float:

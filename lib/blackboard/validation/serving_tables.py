@@ -25,7 +25,6 @@ from blackboard.validation.serving_numbers import (
     changes,
     corrections,
     device_seconds,
-    knobs,
     launching,
     offline_error,
     served,
@@ -284,13 +283,6 @@ def changes_table() -> Page:
     rows = [[what, _digits(few), _digits(crowd), each(few, crowd)] for what, few, crowd in changes()]
     heads = ("Server", f"{FEW} users, ms", f"{CROWD} users, ms", "Each user adds, µs")
     return table("Time per token on another GPU or engine", heads, rows)
-
-
-def knobs_table() -> Page:
-    """What the settings do that are one's own."""
-    rows = [[what, _digits(token), _digits(first, 0), f"{rate:,.0f}"] for what, token, first, rate in knobs()]
-    heads = ("What you change", "ms per token", "ms to the first", "Tokens/s per GPU")
-    return table("Your own settings, by the formulas", heads, rows)
 
 
 def limits_table() -> Page:
