@@ -108,6 +108,7 @@ def running_case() -> dict[str, str]:
         "burst": _ms(bench._times["burst"]),
         "burst_sum": f"{1e3 * bench._times['burst']:.0f} × {plan['burst_groups'] + 1} / 2 = {1e3 * opening:,.0f} ms",
         "mean_sum": f"0.9 × {1e3 * later:.1f} + 0.1 × {1e3 * opening:,.0f} + {before} = {whole:.0f} ms",
+        "simulated_first": _ms(corrections()[4].first),
         "few_requests": f"{bench.server.requests:.0f}",
         "chip_rate": significant(crowd.tokens_per_s_per_chip, 3),
         "one_chip_rate": significant(steady(concurrency=1).tokens_per_s_per_chip, 3),
