@@ -388,9 +388,7 @@ def test_bounds_of_the_second_route_are_honest():
 
 def test_tables_have_every_slice_group_and_constant():
     groups = {(each.kind, each.what) for each in slices() if each.what != "fitted"}
-    assert groups > set(tables.TRUST) and len(groups) == 9
-    rough = [over(what, kind) for kind, what in tables.TRUST if kind == "experts" and what != "concurrency"]
-    assert over("engine", "experts")["output_token"] <= max(each["output_token"] for each in rough)
+    assert groups == set(tables.TRUST)
     shown = cells(tables.slices_table())[1:]
     assert len(shown) == len({each.held.removesuffix(f", {each.kind}") for each in slices()}) - 1
     assert sum(cell != "none" for row in shown for cell in row[1:]) == len(slices()) - 2

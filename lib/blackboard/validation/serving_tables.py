@@ -370,6 +370,7 @@ TRUST = {  # kind of model and group of slices: what is new to the constants, an
     ("experts", "concurrency"): ("mixture, another load", "a first estimate"),
     ("experts", "chips"): ("mixture, another number of GPUs", "a first estimate"),
     ("experts", "chip"): ("mixture, the engine on another GPU", "a rough guess"),
+    ("experts", "engine"): ("mixture, another engine", "a rough guess"),
     ("experts", "model"): ("another mixture", "a rough guess"),
 }
 
