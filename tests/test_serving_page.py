@@ -20,7 +20,7 @@ PROSE = re.sub(r"```.*?```", "", PAGE.split("---", 2)[2], flags=re.S)
 QUOTED = {
     "3.1": "Llama 3.1 70B, its name",
     "70": "Llama 70B, its name",
-    **{str(n): "a user of the close-up, or a step of the worked case" for n in (1, 2, 3, 4, 5)},
+    **{str(n): "a user of the close-up, or a step of the worked case" for n in (1, 2, 3, 4)},
 }
 
 
