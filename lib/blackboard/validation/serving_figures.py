@@ -83,8 +83,8 @@ def timeline() -> Drawing:
         fig,
         "fig-serving-timeline",
         "A prompt makes everybody wait. Wide blocks are steps that also take in a prompt. Each small dot is a token,"
-        " each large dot the first of an answer, and the line before it the wait for that token. Simulated. This half second"
-        " is a busy one:"
+        " each large dot the first of an answer, and the line before it the wait for that token. Simulated. This half"
+        " second is a busy one:"
         f" {taking} of its {len(some)} steps take in a prompt, where {mean:.1f} would be the mean.",
         f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
         " steps.",
