@@ -175,7 +175,6 @@ def waits() -> Drawing:
         "fig-serving-waits",
         f"The mean is where nobody is. Of {sum(map(len, both))} simulated requests, none waited between {low[1]} and"
         f" {high[0]} ms.",
-        f"A histogram of the time to first token on a log axis, in two heaps: {len(both[0])} later requests from"
-        f" {low[0]} to {low[1]} ms, and the first requests of all {CROWD} users from {high[0]} to {high[1]} ms. The"
-        f" mean, {mean:.0f} ms, lies between the heaps.",
+        f"A histogram on a log axis: {len(both[0])} later requests from {low[0]} to {low[1]} ms, the first requests of"
+        f" all {CROWD} users from {high[0]} to {high[1]} ms, and the mean, {mean:.0f} ms, between them.",
     )

@@ -270,7 +270,7 @@ def experts() -> Page:
         paragraph(
             f"<strong>The busiest GPU.</strong> If the experts are dealt out over {places} GPUs, all wait for the one"
             f" with the most work. If {tokens} tokens choose {moe.active} experts each at random, it has"
-            f" {significant(most, 3)} times the mean of {mean:.0f}. Real routers are less fair than random draws, which"
+            f" {significant(most, 3)} times the mean of {mean:.0f}. Real routers are less fair, which"
             " is one reason why mixtures have larger errors."
         ),
     ]

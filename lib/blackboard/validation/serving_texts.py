@@ -193,7 +193,6 @@ def questions() -> dict[str, str]:
         "half_length": f"{half.server.output:.0f}",
         "twice_share": f"{twice:.3f}",
         "half_hand": pretty(eq.mixed_token(v, prompt_share=twice), "s", 2),
-        "half_token": _ms(half.output_token),
         "stalled_token": _ms(
             eq.stalled_token(v, alone_step=prompts_alone(), prompts_taken=1, requests_per_user=STEADY)
         ),
