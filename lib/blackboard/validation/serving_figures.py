@@ -1,4 +1,4 @@
-"""A server under load as pictures: its steps, how long each request waits, the closed form against events."""
+"""A server under load as pictures: its steps, how long each request waits, what more users cost."""
 
 from __future__ import annotations
 
@@ -13,20 +13,15 @@ from blackboard.units import significant
 from blackboard.validation import serving_numbers as numbers
 from blackboard.validation.serving_numbers import (
     CROWD,
-    RATES,
-    SHORT,
-    USERS,
     Step,
-    arrived,
     heaps,
     newcomers,
-    opened,
     served,
-    simulated,
     steps,
 )
 
 WIDTH, SMALL = 5.0, 10
+NUMBERS, NAMED = (1, 2, *range(4, 400, 4)), (32, 64, 96, 128, 256)  # users of the curve, and those that it names
 OVERVIEW = 4732, 4760  # steps of the running case in the first picture
 
 
@@ -80,13 +75,16 @@ def timeline() -> Drawing:
     """Half a second of the running case: steps as blocks, and below them the tokens of some users as dots."""
     some = steps()[slice(*OVERVIEW)]
     fig, _, new = _timeline(some, 2, 2.6)
-    taking, mean = sum(step.prompts > 0 for step in some), len(some) * numbers.values()["prompt_share"]
+    taking, mean = (
+        sum(step.prompts > 0 for step in some),
+        len(some) * statistics.mean(step.prompts > 0 for step in steps()),
+    )
     return done(
         fig,
         "fig-serving-timeline",
-        f"A prompt makes everybody wait. Narrow blocks are steps that only decode, wide ones also take in a prompt."
-        f" Below are {len(new) + 2} of the {CROWD} users. Each small dot is a token, each large dot the first token of"
-        " an answer, and the line before it the wait for that token. Simulated. This half second is a busy one:"
+        "A prompt makes everybody wait. Wide blocks are steps that also take in a prompt. Each small dot is a token,"
+        " each large dot the first of an answer, and the line before it the wait for that token. Simulated. This half"
+        " second is a busy one:"
         f" {taking} of its {len(some)} steps take in a prompt, where {mean:.1f} would be the mean.",
         f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
         " steps.",
@@ -113,40 +111,45 @@ def close_up() -> Drawing:
     return done(
         fig,
         "fig-serving-close-up",
-        "A prompt waits for the step under way, then for its own. The line is the wait of a prompt, and the tick in it"
-        f" the start of the step that takes it in. Not shown are the {significant(before, 3)} ms that a request spends"
-        " in the server before the engine.",
-        f"{_told(some)}. User 1’s prompt waits for a short step, then for a step with that prompt. The prompts of users"
-        f" 2 and 3 come in the same moment, wait for that long step, and share the next. User {len(new) + 1} sends no"
-        " prompt, and gets a token at the end of each step.",
+        "A prompt waits for the step under way, then, from the tick in the line, for its own. Not shown are the"
+        f" {significant(before, 3)} ms that a request spends in the server before the engine.",
+        f"{_told(some)}. The prompts of users 2 and 3 come in the same moment, wait for the step with user 1’s, and"
+        " share the next.",
     )
 
 
-def open_loop() -> Drawing:
-    """The time per token against the requests that a server answers in a second, up to all that it can answer."""
-    most = opened().most_rate
-    rates = [most * (1 - 0.9**place) for place in range(1, 38)]
-    found, ms = {rate: opened().at_rate(rate) for rate in (*rates, *RATES)}, lambda each: 1e3 * each.output_token
-    fig, at = drawing.axes(WIDTH, 3.0)
-    at.plot([found[rate].requests_per_s for rate in rates], [ms(found[rate]) for rate in rates], color=COLOURS["first"])
-    at.plot(RATES, [1e3 * arrived(rate).token for rate in RATES], "o", color=COLOURS["bound"], ms=6)
+def users() -> Drawing:
+    """The time per token against the tokens of a GPU, as users grow: predicted and measured, with a promise."""
+    most = numbers.opened().most_rate * served(CROWD).server.output / numbers.RUN["chips"]
+    line, seen, promised = numbers.predicted_points(NUMBERS), numbers.measured_points(), 1e3 * numbers.PROMISES[0]
+    fig, at = drawing.axes(WIDTH, 3.2)
+    at.plot([p.chip_rate for p in line], [1e3 * p.token for p in line], color=COLOURS["first"])
+    at.plot([p.chip_rate for p in seen], [1e3 * p.token for p in seen], "o", color=COLOURS["second"], ms=6)
     at.axvline(most, color=COLOURS["bound"], lw=1.4, ls="--")
-    drawing.beside(at, "no more\nthan this", (most, 12), (5, 0), fontsize=SMALL)
-    at.set(yscale="log", xlim=(0, 9), ylim=(8, 320), xlabel="requests per second", ylabel="time per token (ms)")
-    drawing.thousands(at, "y")
-    at.set_yticks([10, 20, 50, 100, 200])
-    dots = "; ".join(
-        f"at {rate} a second {significant(ms(found[rate]), 3)} ms by the formulas and"
-        f" {significant(1e3 * arrived(rate).token, 3)} ms simulated"
-        for rate in RATES
+    at.axhline(promised, color=COLOURS["bound"], lw=1.0, ls=":")
+    for p in line:
+        if p.users in NAMED:
+            at.plot(p.chip_rate, 1e3 * p.token, "|", color=COLOURS["first"], ms=9)
+            looks = {"shift": (-5, 5), "ha": "right"} if p.token > numbers.PROMISES[0] else {"shift": (3, -13)}
+            end = p.chip_rate, 1e3 * p.token
+            drawing.beside(at, f"{p.users} users", end, colour="first", fontsize=SMALL, **looks)
+    drawing.beside(at, "measured", (seen[1].chip_rate, 1e3 * seen[1].token), (0, -16), "second", fontsize=SMALL)
+    drawing.beside(at, "a promise", (20, promised), (0, 3), fontsize=SMALL)
+    drawing.beside(at, "no more\nthan this", (most, 3), (-5, 0), fontsize=SMALL, ha="right")
+    at.set(xlim=(0, 1800), ylim=(0, 60), xlabel="tokens per second and GPU", ylabel="time per token (ms)")
+    at.set_xticks(range(0, 2000, 500))
+    drawing.thousands(at, "x")
+    told = lambda points: "; ".join(
+        f"{p.users} users {significant(1e3 * p.token, 3)} ms at {p.chip_rate:,.0f} tokens a second" for p in points
     )
     return done(
         fig,
-        "fig-serving-open-loop",
-        "A server slows down gently at first, and then hits a wall. The line is the formulas, the dots are simulations"
-        " with requests that come at random.",
-        f"Time per token on a log axis over requests per second, from {significant(rates[0], 2)} to"
-        f" {significant(most, 2)}, where a dashed line ends it: {dots}.",
+        "fig-serving-users",
+        "More users, more tokens from each GPU, slower tokens for each user. The line is the formulas, long after the"
+        f" start. The dots are the public runs with {drawing.listed([str(p.users) for p in seen])} users; their"
+        " throughput follows from both measured times.",
+        f"Time per token over tokens per second of a GPU: {told([p for p in line if p.users in NAMED])}. A dashed line"
+        f" ends the axis at {most:,.0f} tokens a second.",
     )
 
 
@@ -172,39 +175,6 @@ def waits() -> Drawing:
         "fig-serving-waits",
         f"The mean is where nobody is. Of {sum(map(len, both))} simulated requests, none waited between {low[1]} and"
         f" {high[0]} ms.",
-        f"A histogram of the time to first token on a log axis, in two heaps: {len(both[0])} later requests from"
-        f" {low[0]} to {low[1]} ms, and the first requests of all {CROWD} users from {high[0]} to {high[1]} ms. The"
-        f" mean, {mean:.0f} ms, lies between the heaps.",
+        f"A histogram on a log axis: {len(both[0])} later requests from {low[0]} to {low[1]} ms, the first requests of"
+        f" all {CROWD} users from {high[0]} to {high[1]} ms, and the mean, {mean:.0f} ms, between them.",
     )
-
-
-def second_route() -> Drawing:
-    """Times by users: the closed form as a line, simulated runs as dots."""
-    fig, both = drawing.axes(WIDTH, 2.8, 1, 2)
-    told = {"output_token": "per output token (ms)", "first_token": "to first token (ms)"}
-    for at, (name, label) in zip(both, told.items()):
-        ours = [1e3 * getattr(served(users, SHORT), name) for users in USERS]
-        events = [1e3 * getattr(simulated(users), name) for users in USERS]
-        at.plot(USERS, ours, color=COLOURS["first"])
-        at.plot(USERS, events, "o", color=COLOURS["bound"], ms=6)
-        at.set(xscale="log", yscale="log", title=label, xlabel="users")
-        drawing.thousands(at, "x", "y")
-        at.set_xticks(USERS, [str(users) for users in USERS], fontsize=SMALL)
-        ticks = [10, 20, 50, 100, 200, 500, 1000]
-        at.set_yticks([t for t in ticks if min(ours) * 0.8 < t < max(ours) * 1.25])
-        at.minorticks_off()
-    values = "; ".join(_compared(users) for users in USERS)
-    return done(
-        fig,
-        "fig-serving-second-route",
-        "The formulas (lines) agree with a simulation of every request (dots), for one user and for hundreds."
-        f" The running case, but with answers of at most {SHORT} tokens.",
-        f"Two panels over users on log axes, closed form and simulation: {values}.",
-    )
-
-
-def _compared(users: int) -> str:
-    """Both routes' times at a number of users, in words."""
-    both = served(users, SHORT), simulated(users)
-    told = lambda name: " and ".join(f"{significant(1e3 * getattr(each, name), 3)}" for each in both)
-    return f"{users} user{'s' * (users > 1)} {told('output_token')} ms per token, {told('first_token')} ms to the first"

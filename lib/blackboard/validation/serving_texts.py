@@ -1,0 +1,260 @@
+"""Every number that the prose of the page on a server under load prints, as text."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+from blackboard.catalogue import Heads
+from blackboard.prediction import serving_equations as eq
+from blackboard.prediction.serving_calibration import runs
+from blackboard.prediction.serving_steps import ATTENTION_KERNELS, DENSE_KERNELS, OTHER_KERNELS, STEADY, kernels
+from blackboard.units import percent, pretty, significant
+from blackboard.validation.serving_numbers import (
+    CHAT,
+    CROWD,
+    FEW,
+    LIMITS,
+    PROMISED_FIRST,
+    PROMISED_TOKEN,
+    PROMISES,
+    RATES,
+    RUN,
+    SHORT,
+    USERS,
+    arrived,
+    cached_prefix,
+    causes,
+    close_up,
+    compute_each,
+    corrections,
+    device_seconds,
+    full_step,
+    heaps,
+    kept,
+    launch_bound,
+    launching,
+    measured,
+    measured_points,
+    newcomers,
+    opened,
+    own_work,
+    prompts_alone,
+    queued,
+    saturation,
+    served,
+    settled,
+    simulated,
+    sped_up,
+    steady,
+    users_within,
+    values,
+)
+from blackboard.validation.serving_slices import over
+
+_ms = lambda seconds: pretty(seconds, "s", 3)
+_us = lambda seconds: f"{1e6 * seconds:.0f} µs"
+
+
+def opening() -> dict[str, str]:
+    """What was measured, and where the time goes."""
+    few, many, parts = measured(FEW), measured(CROWD), causes()
+    decoding, (later, first) = parts["answers"] + parts["cache"] + parts["links"], heaps()
+    extra = steady().output_token - steady(concurrency=FEW).output_token
+    quick = 1e6 * (sped_up(gpu=2) - sped_up(gpu=2, users=FEW)) / (CROWD - FEW)
+    return {
+        "few": str(FEW),
+        "crowd": str(CROWD),
+        "few_token": _ms(few.output),
+        "many_token": _ms(many.output),
+        "few_first": _ms(few.first),
+        "many_first": _ms(many.first),
+        "more": str(CROWD - FEW),
+        "each_decoding": _us(decoding),
+        "each_prompts": _us(parts["prompts"]),
+        "each_sum": f"{CROWD - FEW} × {_us(decoding + parts['prompts'])} = {pretty(extra, 's', 2)}",
+        "each_seen": pretty(many.output - few.output, "s", 2),
+        "quick_each": f"{quick:.0f} µs",
+        "all_waits": str(len(later) + len(first)),
+        "start_most": pretty(first[-1], "s", 2),
+        "kept": percent(kept()),
+        "promised_first": pretty(PROMISED_FIRST, "s", 1),
+        "promised_token": pretty(PROMISED_TOKEN, "s", 2),
+    }
+
+
+def running_case() -> dict[str, str]:
+    """The running case in words."""
+    v, crowd, bench = values(), steady(), served(CROWD)
+    server, plan = crowd.server, bench.server.plan
+    share, decode, prompt = f"{v['prompt_share']:.4f}", f"{1e3 * v['decode_step']:.2f}", f"{1e3 * v['prompt_step']:.2f}"
+    sent = v["prompt_step"] - device_seconds(server.step(CROWD, 1, server.prompt))
+    before, token, first = (f"{1e3 * v[name]:.1f}" for name in ("before", "output_token", "first_token"))
+    later, whole = v["first_token"] - v["before"], 1e3 * corrections()[1].first
+    opening = bench._times["burst"] * (plan["burst_groups"] + 1) / 2
+    return {
+        "mean_length": f"{server.output:.0f}",
+        "share": f"one in {round(1 / v['prompt_share'])}",
+        "share_sum": f"{CROWD - 1} / {server.output:.1f} = {share}",
+        "token_sum": f"{decode} + {share} × ({prompt} − {decode}) = {1e3 * v['output_token']:.1f} ms",
+        "token": _ms(v["output_token"]),
+        "settled_token": _ms(settled().token),
+        "first_sum": f"{before} + {token} + {prompt} = {first} ms",
+        "settled_first": f"{1e3 * settled().first:.0f} ms",
+        "before": f"{before} ms",
+        "mixed_tokens": f"{CROWD} + {server.prompt:.1f} = {CROWD + server.prompt:,.0f}",
+        "at_once": str(plan["at_once"]),
+        "groups": str(plan["burst_groups"]),
+        "burst": _ms(bench._times["burst"]),
+        "burst_sum": f"{1e3 * bench._times['burst']:.0f} × {plan['burst_groups'] + 1} / 2 = {1e3 * opening:,.0f} ms",
+        "mean_sum": f"0.9 × {1e3 * later:.1f} + 0.1 × {1e3 * opening:,.0f} + {before} = {whole:.0f} ms",
+        "simulated_first": _ms(corrections()[4].first),
+        "few_requests": f"{bench.server.requests:.0f}",
+        "chip_rate": significant(crowd.tokens_per_s_per_chip, 3),
+        "one_chip_rate": significant(steady(concurrency=1).tokens_per_s_per_chip, 3),
+        "kernels": str(kernels(server.model)),
+        "eager": pretty(crowd.calibration.values["eager_gap"], "s", 3),
+        "least": percent(1 - (launching() + sent) / v["prompt_step"]),
+        "least_half": percent(1 - (launching() / 2 + sent) / v["prompt_step"]),
+        "short_token": _ms(steady(prompt=RUN["prompt"] / 2).output_token),
+        "cached_token": _ms(cached_prefix(1 / 2)),
+        "full_most": _ms(full_step(LIMITS[0])),
+        "tight_room": f"{LIMITS[2] - CROWD}",
+        "tight": f"{LIMITS[2]:,}",
+        "split": percent((RUN["prompt"] - (LIMITS[2] - CROWD)) / (RUN["prompt"] * (1 - server.spread))),
+        "saturation": f"{5 * round(saturation() / 5)}",
+        "launch_bound": f"{10 * round(launch_bound() / 10)}",
+    }
+
+
+def promise() -> dict[str, str]:
+    """How many users a promised time per token allows."""
+    one, each = steady(concurrency=1).output_token, causes()
+    slope = 1e3 * sum(each.values())
+    line = lambda time: (
+        f"1 + ({1e3 * time:g} − {1e3 * one:.2f}) / {slope:.3f} = {1 + (1e3 * time - 1e3 * one) / slope:.0f}"
+    )
+    most = users_within(PROMISES[0])
+    safe = users_within(PROMISES[0] / (1 + over("concurrency", "dense")["output_token"]))
+    chosen, seen = steady(concurrency=safe), settled(safe)
+    far = max(measured_points(), key=lambda p: p.token / steady(concurrency=p.users).output_token)
+    assert chosen.usd_per_mtok and steady().usd_per_mtok
+    return {
+        "lone_token": pretty(one, "s", 3),
+        "slope": f"{slope:.3f} ms",
+        "promise": f"{1e3 * PROMISES[0]:g} ms",
+        "line_users": line(PROMISES[0]),
+        "full_users": str(most),
+        "load_error": percent(over("concurrency", "dense")["output_token"]),
+        "safe_token": f"{1e3 * PROMISES[0] / (1 + over('concurrency', 'dense')['output_token']):.1f} ms",
+        "safe_users": str(safe),
+        "safe_high": pretty(seen.high, "s", 3),
+        "safe_rate": f"{chosen.tokens_per_s_per_chip:,.0f}",
+        "safe_price": f"${chosen.usd_per_mtok:.2f}",
+        "price": f"${steady().usd_per_mtok:.2f}",
+        "far_users": str(far.users),
+        "far_off": percent(far.token / steady(concurrency=far.users).output_token - 1),
+        "other_promise": f"{1e3 * PROMISES[1]:g} ms",
+        "other_users": line(PROMISES[1]),
+        "other_full": str(users_within(PROMISES[1])),
+    }
+
+
+def sizes() -> dict[str, str]:
+    """Where the bytes and FLOPs of a step come from."""
+    server = steady().server
+    layout, (group,) = server.layout, server.model.attention
+    context = eq.mean_context(prompt_length=server.prompt, output_length=server.output)
+    each, embedding = layout.cache_per_chip(1, context, server.cache), 2 * layout.embedding / 1e9
+    held = sum(server.weights_per_chip.values()) * layout.tensor / 1e9
+    weights = f"({held - embedding:.1f} + {embedding:.1f}) GB / {layout.tensor}"
+    left = f"({server.settings.room} × {server.chip.hbm_bytes / 1e9:.0f} GB − {weights})"
+    assert isinstance(group, Heads)
+    return {
+        "fp8_weights": f"{layout.common / 1e9:.1f} billion",
+        "head_weights": f"{layout.head / 1e9:.2f} billion",
+        "layers": str(group.layers),
+        "kv_heads": str(group.kv_heads),
+        "head_dim": str(group.head_dim),
+        "width": f"{server.model.d_model:,}",
+        "context": f"{context:,.0f}",
+        "fits_sum": f"{left} / {each / 1e6:.1f} MB = {server.fits:,.0f}",
+        "ring": f"2 × {layout.tensor - 1}/{layout.tensor}",
+        "kernels_sum": f"{group.layers} layers × ({ATTENTION_KERNELS['heads']} for attention + {DENSE_KERNELS} for the"
+        f" feed-forward part) + {OTHER_KERNELS}",
+    }
+
+
+def questions() -> dict[str, str]:
+    """Answers to the questions that the page asks."""
+    v, half = values(), steady(output=CHAT / 2)
+    twice = 2 * v["prompt_share"]
+    return {
+        "half_length": f"{half.server.output:.0f}",
+        "twice_share": f"{twice:.3f}",
+        "half_hand": pretty(eq.mixed_token(v, prompt_share=twice), "s", 2),
+        "stalled_token": _ms(
+            eq.stalled_token(v, alone_step=prompts_alone(), prompts_taken=1, requests_per_user=STEADY)
+        ),
+        "alone": _ms(prompts_alone()),
+    }
+
+
+def loops() -> dict[str, str]:
+    """One prompt looked at closely, and what the server answers in an open loop."""
+    seen = newcomers(close_up())
+    one, two, three = (1e3 * (request.first - request.came) for request in seen)
+    assert two == three
+    prompt, answer = own_work()
+    full = opened()._with(opened().server.fits)
+    fewer, more = queued()
+    server, share = steady().server, steady().calibration.values["compute_efficiency"]
+    attended = 1e3 * server.step(0, 1, server.prompt)["prompt_attend"] / share
+    compute, head = (1e6 * work for work in compute_each())
+    cache, links, sent = (1e6 * causes()[name] for name in ("cache", "links", "answers"))
+    length = f"{values()['output_length']:.1f}"
+    each = f"{compute + head:.1f} + {links:.1f} + {cache:.1f} + {sent:.1f}"
+    off = [abs(opened().at_rate(rate).output_token / arrived(rate).token - 1) for rate in RATES]
+    stay = f"{full.first_token:.1f} + {full.server.output - 1:.1f} × {full.output_token:.4f}"
+    return {
+        "span": f"{1e3 * (close_up()[-1].end - close_up()[0].start):.0f} ms",
+        "alone_waits": f"{one:.0f} ms",
+        "both_wait": f"{two:.0f} ms",
+        "prompt_work": f"{length} × ({compute:.1f} + {links:.1f}) µs + {attended:.1f} ms = {1e3 * prompt:.0f} ms",
+        "answer_work": f"{length} × ({each}) µs = {1e3 * answer:.0f} ms",
+        "own_rate": significant(1 / (prompt + answer), 2),
+        "most_sum": f"{full.server.fits:,.0f} / ({stay}) = {opened().most_rate:.1f}",
+        "queue_ours": pretty(fewer, "s", 2),
+        "queue_seen": pretty(more, "s", 2),
+        "open_off": percent(math.ceil(100 * max(off)) / 100),
+    }
+
+
+def second_route() -> dict[str, str]:
+    """How far the closed form is from the events: bounds, rounded up."""
+    pairs = {users: (served(users, SHORT), simulated(users)) for users in USERS}
+    off = lambda name, users: abs(getattr(pairs[users][0], name) / getattr(pairs[users][1], name) - 1)
+    most = lambda name, some: percent(math.ceil(100 * max(off(name, users) for users in some)) / 100)
+    return {
+        "most_users": str(USERS[-1]),
+        "token_off": most("output_token", USERS),
+        "first_off": most("first_token", USERS[1:]),
+        "lone_off": percent(off("first_token", 1)),
+    }
+
+
+def errors() -> dict[str, str]:
+    """What the constants were fitted on, and how."""
+    group = [run for run in runs() if not run.queued]
+    return {
+        "rows": str(len(group)),
+        "fitted_dense": percent(over("fitted", "dense")["output_token"]),
+        "fitted_experts": percent(over("fitted", "experts")["output_token"]),
+    }
+
+
+@cache
+def all() -> dict[str, str]:
+    """Every value that the page glues."""
+    parts = opening(), running_case(), promise(), sizes(), questions(), loops(), second_route(), errors()
+    return {name: text for part in parts for name, text in part.items()}
