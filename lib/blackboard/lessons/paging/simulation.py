@@ -171,6 +171,7 @@ class Served(NamedTuple):
     waste: float  # room per running sequence that its tokens do not fill, now
     finished: int
     preempted: int  # times that a request had to make way
+    recomputed: int  # tokens that were given back in this way, and are computed again
     seconds: float
     wait: float  # mean time, s, from arrival to the first step
 
@@ -236,7 +237,8 @@ def _decode(running: list[_Running], waiting: deque, room, seen: _Tally) -> None
         last = running.pop()
         room.leave(last)
         waiting.appendleft(last)
-        seen.preempted += seen.steps >= seen.warm
+        if seen.steps >= seen.warm:
+            seen.preempted, seen.recomputed = seen.preempted + 1, seen.recomputed + last.length
 
 
 class _Blocks:
@@ -305,7 +307,8 @@ class _Tally:
 
     def __init__(self, slots: int, step_time: float, warm: int):
         self.slots, self.step_time, self.warm, self.time = slots, step_time, warm, 0.0
-        self.steps = self.finished = self.preempted = self.batch = self.tokens = self.coming = self.taken = 0
+        self.steps = self.finished = self.preempted = self.recomputed = 0
+        self.batch = self.tokens = self.coming = self.taken = 0
         self.waited: dict[str, float] = {}
 
     def step(self, running: list[_Running], room) -> None:
@@ -331,6 +334,7 @@ class _Tally:
             (self.taken - self.tokens) / self.batch,
             self.finished,
             self.preempted,
+            self.recomputed,
             counted * self.step_time,
             sum(self.waited.values()) / len(self.waited),
         )
