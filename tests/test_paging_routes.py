@@ -6,7 +6,6 @@ Simulations are deterministic: a seed gives one run. What a tolerance would catc
 
 from __future__ import annotations
 
-import math
 import random
 from statistics import mean
 

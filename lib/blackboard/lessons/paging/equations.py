@@ -196,8 +196,7 @@ hybrid_blocks = Formula(
     "paging.hybrid_blocks",
     "page_blocks",
     full_groups * ceiling(context / page_tokens)
-    + window_groups
-    * (ceiling(context / page_tokens) - floor(Max(0, context - window + new_token) / page_tokens)),
+    + window_groups * (ceiling(context / page_tokens) - floor(Max(0, context - window + new_token) / page_tokens)),
     "1",
     "groups of full layers keep every block, groups of window layers those that the next token's window still reaches",
     ("the next token's window holds that token itself",),

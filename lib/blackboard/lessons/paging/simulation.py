@@ -24,6 +24,7 @@ from blackboard.lessons.paging.allocator import Allocator, Contiguous, OutOfRoom
 
 LONGEST = 2_048  # tokens that OPT can hold, prompt and answer together
 POLICIES = ("max", "power of two", "oracle", "blocks")
+LONG = 30_000  # steps of the runs that the page shows: even the largest reservations see some hundred requests
 AS_PUBLISHED = dict(zip(POLICIES, ("Orca (Max)", "Orca (Pow2)", "Orca (Oracle)", "vLLM")))
 
 
@@ -370,15 +371,15 @@ def example() -> list[tuple[str, Allocator]]:
     memory.allocate("0", first[:15])
     seen("1  request 0: 15 tokens")
     memory.append("0", 15, 16)
-    seen("3  request 0 goes on")
+    seen("2  request 0 goes on")
     hit = memory.allocate("1", first[:10] + list(range(200, 204)))
-    seen(f"4  request 1: 14 tokens, {hit} found")
+    seen(f"3  request 1: 14 tokens, {hit} found")
     memory.free("0")
-    seen("5  request 0 ends")
+    seen("4  request 0 ends")
     memory.free("1")
-    seen("6  request 1 ends")
+    seen("5  request 1 ends")
     hit = memory.allocate("2", first[:12] + list(range(300, 317)))
-    seen(f"7  request 2: 29 tokens, {hit} found")
+    seen(f"6  request 2: 29 tokens, {hit} found")
     return moments
 
 
