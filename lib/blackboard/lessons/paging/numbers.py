@@ -120,8 +120,6 @@ def day() -> dict[str, str]:
     gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"], slow), 2)
     blocks, oracle = (simulation.full(policy, steps=simulation.LONG) for policy in ("blocks", "oracle"))
     return {
-        "pow2_batch": f"{batches()['Orca (Pow2)']:g}",
-        "oracle_batch": f"{batches()['Orca (Oracle)']:g}",
         "blocks_held": f"{blocks.held:.0f}",
         "oracle_coming": f"{oracle.reserved:.0%}",
         "oracle_gaps": f"{oracle.external:.0%}",
@@ -129,7 +127,6 @@ def day() -> dict[str, str]:
         "gave_way": significant(blocks.preempted / blocks.finished, 2),
         "gave_back": f"{blocks.recomputed / blocks.finished:.0f}",
         "orca_use": shares("Orca (Max)"),
-        "pow2_use": shares("Orca (Pow2)"),
         "oracle_use": shares("Orca (Oracle)"),
         "vllm_use": shares("vLLM"),
         "step_implied": pretty(little, "s", 2),
@@ -203,7 +200,6 @@ def caches() -> dict[str, str]:
         "random_12": routed(12, "random", FULL),
         "session_12": routed(12, "session", FULL),
         "agents": f"{AGENTS}",
-        "pause": pretty(simulation.AGENT_PAUSE, "s", 2),
         "set_tokens": f"{significant(whole / 1e6, 2)} million",
         "kimi_kB": f"{1e6 * cached['kv_GB'] / cached['context_tokens']:.0f} kB",
         "codex_end_GB": f"{significant(trace['end_tokens'] * each, 2)} GB",
