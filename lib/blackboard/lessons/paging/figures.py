@@ -157,12 +157,10 @@ def batch_and_cost() -> Drawing:
         "fig-batch-and-cost",
         "Blocks move the server to the right on the cost curve. The gain ends where the curve is flat. The band is the"
         " slower kernel.",
-        "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
-        f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
-        f" ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside memory holds {few:.0f}"
-        f" sequences: ${dear:.2f}. In blocks of {PAGE} it holds {many:.0f}: with a kernel that reads the cache"
-        f" {percent(low)} to {percent(high)} slower, a band, ${cheap:.2f}, {gain:.1f} times less; with one as fast,"
-        f" {ideal:.1f} times less.",
+        "Dollars of rent per million tokens against the batch from 1 to 400, both on log scales. The cost falls towards"
+        f" a floor of ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside, {few:.0f}"
+        f" sequences: ${dear:.2f}. In blocks, {many:.0f}: with a kernel {percent(low)} to {percent(high)} slower, a"
+        f" band, ${cheap:.2f}, {gain:.1f} times less; with one as fast, {ideal:.1f} times less.",
     )
 
 
