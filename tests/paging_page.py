@@ -5,7 +5,10 @@ from chart_checks import ChartCheck
 from blackboard.lessons.paging.charts import ENDLESS, PAGED, RESERVED, TURNED
 
 QUOTED = {
-    "2022": "the year before PagedAttention",
+    "31": "tokens of its window of 32 beside the next one",
+    "100": "blocks of a prefix, chosen",
+    "120": "tokens of a request whose window begins inside a block, chosen",
+    "256": "tokens of a long block, chosen",
     "16": "bits of its weights; tokens of a block",
     "40": "GB of the paper's A100; percent of a claim",
     "2,048": "OPT's context",

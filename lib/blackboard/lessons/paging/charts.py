@@ -128,7 +128,7 @@ def _room_layers(encoding: dict) -> list[dict]:
         marks.text(
             encoding, "fits ? '' : 'The weights do not fit.'", "3e4", "30", align="center", color=marks.PAINTS["bound"]
         ),
-        marks.hover(encoding, "blocks", {"blocks": "in blocks", "set_aside": "set aside"}, ",.3~r"),
+        marks.hover(encoding, "blocks", {"blocks": "in blocks", "told": "set aside"}, ",.3~r"),
     ]
 
 
@@ -142,6 +142,8 @@ def room_chart() -> InteractiveChart:
     base["transform"] += [
         curve(formula, "context", field, "sequence") for field, formula in (("blocks", PAGED), ("set_aside", RESERVED))
     ]
+    ended = "datum.context > reserved_context ? NaN : datum.set_aside"  # the readout says nothing where the line ends
+    base["transform"].append({"calculate": ended, "as": "told"})
     layers = _room_layers(encoding)
     lengths = (
         f"{marks.said('context')} + ' tokens, ' + {marks.said('reserved_context')} + ' set aside, blocks of ' +"
@@ -153,11 +155,10 @@ def room_chart() -> InteractiveChart:
         spec,
         "The batch that fits",
         _room_says(),
-        "The cost is that of decoding at the two batches, by the batching lesson's formula, with a kernel as fast for"
-        " blocks. Paging is worth most where few sequences fit: set aside more, or take a model with a larger cache."
-        " The dashed line is the batch at which compute takes as long as loading weights. Caches are loaded too, so"
-        f" gains go on beyond it: {plain(model(RACK.model).name)} on a whole rack in FP8 holds {held[0]:,} sequences"
-        f" set aside, and still gains a factor of {gain:.2f} from {held[1]:,} in blocks.",
+        "Decoding at the two batches, with a kernel as fast for blocks. Paging is worth most where few sequences fit:"
+        " set aside more, or take a model with a larger cache. Beyond the critical batch gains go on, because caches"
+        f" are loaded too: {plain(model(RACK.model).name)} on a whole rack in FP8 holds {held[0]:,} sequences set"
+        f" aside, and still gains a factor of {gain:.2f} from {held[1]:,} in blocks.",
         primary=("context", "reserved_context", "model"),
         result=(3,),
     )
@@ -348,12 +349,10 @@ def prefix_chart() -> InteractiveChart:
         spec,
         "What a found prefix saves",
         _prefix_says(),
-        f"At the start a coding agent as in Codex's traces, at the prices of {CARD.model} on {CARD.valid_from}. Every"
-        " turn reads the whole context; what is not found is written at the surcharge. A customer's turn is in time if"
-        " the pause is shorter than the five minutes or the hour that the write pays for; the room is the provider's"
-        " affair. Who runs a cache chooses its room: with turns at random, half of the working set, the context of all"
-        " conversations that are going on, finds half of the turns in time. A first turn, or too few turns in time,"
-        " costs more than no cache.",
+        f"At the start a coding agent as in Codex's traces, at the prices of {CARD.model} on {CARD.valid_from}. What is"
+        " not found is written at the surcharge. For a customer, a turn is in time if the pause is shorter than the"
+        " five minutes or the hour that the write pays for. For who runs the cache, its size decides: with turns at"
+        " random, half of the working set has half of the turns in time.",
         primary=("turns", "cache_bytes", "write"),
         result=(2,),
     )

@@ -58,12 +58,6 @@ turn_growth = declare(
     "turn_growth", r"g_\mathrm{turn}", "token/sequence", "tokens that each turn adds to the context", zero=True
 )
 cache_bytes = declare("cache_bytes", r"M_\mathrm{cache}", "byte", "memory that keeps the KV of prefixes")
-use_rate = declare(
-    "use_rate",
-    r"R_\mathrm{use}",
-    "token/s",
-    "different tokens of the prefix cache that requests use per second, found or written",
-)
 working_set = declare("working_set", r"D_\mathrm{set}", "token", "tokens of all conversations in progress")
 servers = declare(
     "servers", r"n_\mathrm{server}", "1", "servers to which requests are sent, each with a prefix cache of its own"
@@ -84,7 +78,6 @@ result(
 )
 result("batch_held", r"B_\mathrm{held}", "sequence", "sequences that memory holds at once")
 result("hit_tokens", r"L_\mathrm{hit}", "token/sequence", "tokens of a request whose KV is found in whole blocks")
-result("keep_time", r"T_\mathrm{keep}", "s", "time for which a prefix cache keeps blocks that nobody uses")
 result(
     "hybrid_saving",
     r"z_\mathrm{win}",
@@ -186,22 +179,13 @@ hit_rate_turns = Formula(
     DERIVED,
     conditions=(Le(1, turns),),
 )
-keep_time = Formula(
-    "paging.keep_time",
-    "keep_time",
-    cache_bytes / (kv * use_rate),
-    "s",
-    "a block is thrown out once everything else in the cache has been used since",
-    ("least recently used goes first", "different tokens are used at a steady rate, each counted once"),
-    DERIVED,
-)
 hit_rate_room = Formula(
     "paging.hit_rate_room",
     "hit_rate",
     hit_rate_turns.typed * Min(1, cache_bytes / (kv * working_set)),
     "1",
-    "a turn finds its context as often as the cache could hold the whole working set",
-    ("turns come at random", "every conversation is as long"),
+    "the next turn is as likely to be any conversation's, so it finds what share of them all the cache holds",
+    ("turns come at random", "every conversation is as long", "none has ended"),
     DERIVED,
     conditions=(Le(1, turns),),
 )
@@ -211,10 +195,11 @@ hit_rate_room = Formula(
 hybrid_blocks = Formula(
     "paging.hybrid_blocks",
     "page_blocks",
-    full_groups * ceiling(context / page_tokens) + window_groups * ceiling(Min(context, window) / page_tokens),
+    full_groups * ceiling(context / page_tokens)
+    + window_groups * (ceiling(context / page_tokens) - floor(Max(0, context - window + new_token) / page_tokens)),
     "1",
-    "groups of full layers keep every block, groups of window layers only the last ones",
-    ("the window ends where a block does",),
+    "groups of full layers keep every block, groups of window layers those that the next token's window still reaches",
+    ("the next token's window holds that token itself",),
     VLLM_HYBRID,
 )
 hybrid_kv = Formula(

@@ -15,7 +15,7 @@ from blackboard import units
 from blackboard.catalogue import measurement, model
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, name_ends, note, percent, point
+from blackboard.charts.drawing import Drawing, done, name_ends, percent, point
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
@@ -24,9 +24,10 @@ from blackboard.lessons.paging.allocator import Allocator, Contiguous, OutOfRoom
 from blackboard.lessons.paging.hybrid import HybridAllocator, groups
 
 CHEAP, GB = units.factor("USD/megatoken"), units.factor("GB")
-SLOTS, LONGEST = 16_384, simulation.LONGEST  # of the drawn memory map; tokens of the longest sequence
-PAGE = 16  # tokens of a block, vLLM's default
+LONGEST, PAGE = simulation.LONGEST, 16  # tokens of the longest sequence; of a block, vLLM's default
+SLOTS = int(simulation.opt13b()["slots"]) // PAGE * PAGE  # of the drawn memory map
 SAMPLES = tuple(CATEGORIES)
+DRAWN = 309  # seed of the drawn map: as many sequences fit, and as much is used, as on average
 
 
 def _pale(colour: str, share: float) -> tuple[float, ...]:
@@ -40,14 +41,15 @@ def _pale(colour: str, share: float) -> tuple[float, ...]:
 def _pieces() -> Contiguous:
     """Memory in which each sequence has room for the longest."""
     memory = Contiguous(SLOTS)
-    for n, tokens in enumerate(simulation.running(SLOTS // LONGEST)):
+    for n, tokens in enumerate(simulation.running(SLOTS // LONGEST, seed=DRAWN)):
         memory.allocate(f"{n}", tokens, LONGEST)
     return memory
 
 
 def _pages() -> Allocator:
     """The same memory in blocks, filled; then every third sequence leaves, and others take the blocks."""
-    memory, lengths = Allocator(SLOTS // PAGE, PAGE, caching=False), iter(enumerate(simulation.running(200)))
+    lengths = iter(enumerate(simulation.running(200, seed=DRAWN)))
+    memory = Allocator(SLOTS // PAGE, PAGE, caching=False)
     _fill(memory, lengths)
     for name in list(memory.tables)[::3]:
         memory.free(name)
@@ -67,10 +69,12 @@ def reservation() -> Drawing:
     """Memory maps: the same slots with room set aside for the longest sequence, and in blocks."""
     pieces, pages = _pieces(), _pages()
     fig, (above, below) = drawing.axes(5.0, 4.6, 2, 1)
-    cells = np.ones((SLOTS // PAGE, 3)), np.ones((SLOTS // PAGE, 3))
+    rows = -(-SLOTS // LONGEST)
+    cells = [np.ones((rows * LONGEST // PAGE, 3)) for _ in range(2)]
+    for grid in cells:
+        grid[: SLOTS // PAGE] = _pale("muted", 0.18)
     for n, piece in enumerate(pieces.held.values()):
         first, filled = piece.start // PAGE, -(-piece.tokens // PAGE)
-        cells[0][first : first + piece.slots // PAGE] = _pale("muted", 0.18)
         cells[0][first : first + filled] = _pale(SAMPLES[n % len(SAMPLES)], 0.8)
     for n, table in enumerate(pages.tables.values()):
         cells[1][table] = _pale(SAMPLES[n % len(SAMPLES)], 0.8)
@@ -80,23 +84,22 @@ def reservation() -> Drawing:
         f"blocks of {PAGE}: {len(pages.tables)} sequences",
     )
     for at, grid, title in zip((above, below), cells, titles):
-        at.imshow(grid.reshape(-1, LONGEST // PAGE, 3), aspect="auto", extent=(0, LONGEST, SLOTS / LONGEST, 0))
+        at.imshow(grid.reshape(-1, LONGEST // PAGE, 3), aspect="auto", extent=(0, LONGEST, rows, 0))
         at.set_title(title, loc="left")
         at.set(yticks=[], xticks=[0, 512, 1024, 1536, 2048])
-        at.hlines(range(1, SLOTS // LONGEST), 0, LONGEST, color="white", lw=1.5)
+        at.hlines(range(1, rows), 0, LONGEST, color="white", lw=1.5)
         at.grid(visible=False)
         for side in at.spines.values():
             side.set_visible(False)
-    below.set_xlabel(f"{SLOTS:,} slots, row by row; grey: set aside, empty")
+    below.set_xlabel(f"{SLOTS:,} slots, row by row; grey: empty")
     return done(
         fig,
         "fig-reservation",
-        "Reserved in one piece, most of a memory waits for answers that never come. In blocks, nearly all of it is"
-        " used.",
-        f"Two maps of the same {SLOTS:,} slots of a KV cache, each sequence in a colour, with lengths as in ShareGPT."
-        f" Above, each sequence has {LONGEST:,} slots in one piece: {len(pieces.held)} sequences, and {percent(use[0])}"
-        f" of the slots hold tokens. Below, blocks of {PAGE} tokens, wherever one was free: {len(pages.tables)}"
-        f" sequences, {percent(use[1])}.",
+        "Reserved in one piece, most of the memory waits for answers that never come. In blocks, nearly all of it holds"
+        " tokens.",
+        f"Two maps of {SLOTS:,} slots of a KV cache, each sequence in a colour. With {LONGEST:,} slots in one piece for"
+        f" each, {len(pieces.held)} sequences fit, and {percent(use[0])} of the slots hold tokens. In blocks of {PAGE}"
+        f" tokens, wherever one was free, {len(pages.tables)} fit: {percent(use[1])}.",
     )
 
 
@@ -152,14 +155,12 @@ def batch_and_cost() -> Drawing:
     return done(
         fig,
         "fig-batch-and-cost",
-        "Blocks move the server to the right on the cost curve, even with a slower kernel (band). The gain ends"
-        " where it is flat.",
-        "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
-        f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
-        f" ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside memory holds {few:.0f}"
-        f" sequences: ${dear:.2f}. In blocks of {PAGE} it holds {many:.0f}: with a kernel that reads the cache"
-        f" {percent(low)} to {percent(high)} slower, a band, ${cheap:.2f}, {gain:.1f} times less; with one as fast,"
-        f" {ideal:.1f} times less.",
+        "Blocks move the server to the right on the cost curve. The gain ends where the curve is flat. The band is the"
+        " slower kernel.",
+        "Dollars of rent per million tokens against the batch from 1 to 400, both on log scales. The cost falls towards"
+        f" a floor of ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside, {few:.0f}"
+        f" sequences: ${dear:.2f}. In blocks, {many:.0f}: with a kernel {percent(low)} to {percent(high)} slower, a"
+        f" band, ${cheap:.2f}, {gain:.1f} times less; with one as fast, {ideal:.1f} times less.",
     )
 
 
@@ -170,6 +171,12 @@ KIND_ROWS = {
     "internal": "internal fragments",
     "external": "external fragments and others",
 }
+SET_ASIDE = {
+    "max": "longest length",
+    "power of two": "next power of two",
+    "oracle": "true length",
+    "blocks": "blocks",
+}
 
 
 def kv_use() -> Drawing:
@@ -178,7 +185,7 @@ def kv_use() -> Drawing:
     published = {(row["system"], row["use"]): 100 * row["share"] for row in measurement("vllm_kv_use").records()}
     phrases, ticks = [], {}
     for n, policy in enumerate(simulation.POLICIES):
-        run, name = simulation.full(policy), simulation.AS_PUBLISHED[policy]
+        run, name = simulation.full(policy, steps=simulation.LONG), simulation.AS_PUBLISHED[policy]
         bars = (
             [published.get((name, KIND_ROWS[kind]), 0) for kind in KINDS],
             [100 * getattr(run, kind) for kind in KINDS],
@@ -187,9 +194,12 @@ def kv_use() -> Drawing:
             ticks[y] = word
             _stack(axes, y, shares)
         axes.text(
-            0, 3 * n - 0.62, f"{name}: {simulation.batches()[name]:g} sequences, ours {run.batch:.1f}", va="bottom"
+            0,
+            3 * n - 0.62,
+            f"{SET_ASIDE[policy]}: {simulation.batches()[name]:g} sequences, ours {run.batch:.1f}",
+            va="bottom",
         )
-        phrases.append(f"{name} {bars[0][0]:.1f} and {bars[1][0]:.1f}%")
+        phrases.append(f"{SET_ASIDE[policy]} {bars[0][0]:.1f} and {bars[1][0]:.1f}%")
     axes.set(xlim=(0, 100), ylim=(3 * len(simulation.POLICIES) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
     axes.set_yticks(list(ticks), ticks.values())
     axes.grid(visible=False, axis="y")
@@ -204,10 +214,9 @@ def kv_use() -> Drawing:
         fig,
         "fig-kv-use",
         "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it.",
-        "Stacked bars of what the memory set aside for the KV cache holds, in pairs: vLLM's paper and our simulation,"
-        " for OPT-13B with ShareGPT's mean lengths. Share that holds tokens, published and simulated:"
-        f" {'; '.join(phrases)}. The rest is set aside for tokens to come, for tokens that never come, or lies between"
-        " the pieces.",
+        "Stacked bars of what the cache's memory holds, in pairs: vLLM's paper and our simulation. Share that holds"
+        f" tokens, published and simulated: {'; '.join(phrases)}. The rest is set aside for tokens to come, for tokens"
+        " that never come, or lies between the pieces.",
     )
 
 
@@ -250,17 +259,14 @@ def copy_on_write() -> Drawing:
             _block(axes, 2.9 * block, top, memory, block)
         tables = ",  ".join(f"{name}: {' '.join(map(str, table))}" for name, table in memory.tables.items())
         axes.text(0, top - 1.55, f"tables  {tables}", va="center", color=COLOURS["third"])
-        counts = ", ".join(
-            f"block {block} held {count} time{'s' * (count > 1)}" for block, count in memory.references.items()
-        )
-        phrases.append(f"{title}: tables {tables.replace(',  ', ', ')}; {counts}")
+        shared = [str(block) for block, count in memory.references.items() if count > 1]
+        phrases.append(f"{title}; {tables.replace(',  ', ', ')}; held twice: {' '.join(shared) or 'none'}")
     drawing.bare(axes, (-0.2, 11.6), (-13.1, 1.4))
     return done(
         fig,
         "fig-copy-on-write",
         "A second answer costs one block, not a copy of the whole cache.",
-        "Four moments of a block allocator with blocks of 4 tokens, drawn with tokens and reference counts."
-        f" {'. '.join(phrases)}.",
+        f"Four moments of a block allocator with blocks of 4 tokens. {'. '.join(phrases)}.",
     )
 
 
@@ -326,41 +332,40 @@ def _draw_moments(axes, moments) -> None:
 
 
 def _draw_holders(axes, y: float) -> None:
-    """What the fills mean, in a row."""
-    x = 0.0
-    for word, fill, width in (
-        ("request 0", _pale("first", 0.5), 2.85),
-        ("1", _pale("second", 0.5), 1.1),
-        ("both", _pale("fourth", 0.5), 1.75),
-        ("2", _pale("third", 0.5), 1.1),
-        ("free, cached", _pale("fifth", 0.35), 3.4),
-        ("free", (1, 1, 1), 1.5),
-    ):
-        axes.add_patch(Rectangle((x, y - 0.25), 0.42, 0.5, fc=fill, ec=COLOURS["bound"], lw=0.8))
-        axes.text(x + 0.5, y, word, va="center")
-        x += width
+    """What the fills mean, in two rows."""
+    fills = (
+        ("request 0", _pale("first", 0.5)),
+        ("request 1", _pale("second", 0.5)),
+        ("request 2", _pale("third", 0.5)),
+        ("0 and 1", _pale("fourth", 0.5)),
+        ("free, cached", _pale("fifth", 0.35)),
+        ("free", (1, 1, 1)),
+    )
+    for n, (word, fill) in enumerate(fills):
+        x, row = 4.1 * (n % 3), y - 0.95 * (n // 3)
+        axes.add_patch(Rectangle((x, row - 0.25), 0.42, 0.5, fc=fill, ec=COLOURS["bound"], lw=0.8))
+        axes.text(x + 0.6, row, word, va="center")
 
 
 def prefix_blocks() -> Drawing:
     """vLLM's example of prefix caching: ten blocks over time, who holds them, which are cached, and in which order
     free ones are taken.
     """
-    fig, axes = drawing.axes(5.0, 5.6)
+    fig, axes = drawing.axes(5.0, 5.8)
     moments = simulation.example()
     _draw_moments(axes, moments)
     y = -2.55 * len(moments) + 0.9
     _draw_holders(axes, y)
-    drawing.bare(axes, (-0.1, 11.7), (y - 0.6, 1.5))
+    drawing.bare(axes, (-0.1, 11.7), (y - 1.5, 1.5))
     phrases = "; ".join(
-        f"at {said.replace('  ', ', ', 1)}, free {' '.join(map(str, memory.free_blocks))}" for said, memory in moments
+        f"{said.replace('  ', ', ', 1)}, free {' '.join(map(str, memory.free_blocks))}" for said, memory in moments
     )
     return done(
         fig,
         "fig-prefix-blocks",
         "Blocks that nobody holds keep their content, so that a later request can find them.",
-        "Ten blocks of 4 tokens of a prefix cache at six times, as in vLLM's documentation: which request holds each,"
-        f" which are cached, and the free ones in the order in which they will be taken: {phrases}. At 7 blocks 0, 1"
-        " and 2 are found, and cached block 3 is the one that is lost.",
+        f"Ten blocks of a prefix cache at six times, the free ones in the order in which they will be taken: {phrases}."
+        " At 6, blocks 0, 1 and 2 are found, and cached block 3 is lost.",
     )
 
 
@@ -380,10 +385,11 @@ def _workloads() -> dict[str, tuple[str, float, float, tuple[int, ...]]]:
 def hit_rate_by_turns() -> Drawing:
     """Share of input tokens found again against the turns of a conversation, for an agent and a chat."""
     fig, axes = drawing.axes(5.0, 3.9)
-    turns, phrases = np.geomspace(1, 100, 201), []
+    turns, phrases, twelve = np.geomspace(1, 100, 201), [], {}
     for name, (colour, start, growth, tried) in _workloads().items():
         rate = lambda n: 100 * eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=n)
         axes.plot(turns, rate(turns), color=COLOURS[colour])
+        twelve[name] = rate(12.0)
         found = [
             100 * simulation.conversation(n, start, growth, page_tokens=128 if name != "chat" else PAGE) for n in tried
         ]
@@ -398,17 +404,17 @@ def hit_rate_by_turns() -> Drawing:
     point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f}%", (0.76, 0.6))
     axes.text(2.1, 68, "coding\nagent", color=COLOURS["first"], ha="right", va="center")
     axes.text(5.2, 55, "chat", color=COLOURS["second"], ha="left", va="center")
-    note(axes, 0.97, 0.06, "dots: found by a real allocator", ha="right", va="baseline")
     axes.set(xscale="log", xlim=(1, 100), ylim=(0, 100))
     axes.set(xlabel="turns of a conversation (log scale)", ylabel="input tokens found again (%)")
     drawing.thousands(axes, "x")
     return done(
         fig,
         "fig-hit-rate-by-turns",
-        "After a dozen turns nearly all of a conversation's input has been computed before.",
+        f"After twelve turns a chat finds {twelve['chat']:.0f}% of its input computed before, a coding agent"
+        f" {twelve['coding agent']:.0f}%. Dots: a real allocator.",
         "Share of input tokens that a prefix cache finds, 0 to 100%, against the turns of a conversation from 1 to 100"
-        f" (log scale), if nothing is thrown out. {'; '.join(phrases)}. Dots from a real allocator lie on the curves."
-        f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f}%.",
+        f" (log scale), if nothing is thrown out. {'; '.join(phrases)}. Codex's traces allow"
+        f" {100 * codex['hit_rate']:.1f}%.",
     )
 
 
@@ -439,7 +445,6 @@ def hit_rate_by_cache() -> Drawing:
     axes.text(0.83, 16, WAITS["regular"][1], color=COLOURS["third"], ha="right", va="center")
     one = found["regular"][ROOMS.index(1.0)]
     axes.text(1.05, 64, f"{one:.0f}%: the set\nvaries, and is\nat times larger", color=COLOURS["third"], va="center")
-    axes.text(1.47, 6, "lines: Che's\napproximation\ndots: simulated", ha="right", va="bottom")
     (kimi,) = measurement("kimi_cache_size").records()
     size = whole * kimi["kv_GB"] / kimi["context_tokens"]
     axes.set(xlim=(0, 1.5), ylim=(-2, 100), ylabel="input tokens found again (%)")
@@ -451,13 +456,12 @@ def hit_rate_by_cache() -> Drawing:
     return done(
         fig,
         "fig-hit-rate-by-cache",
-        "A cache that holds a share of the working set finds about that share, unless all pauses are alike. Dots:"
-        " simulated; lines: Che's approximation.",
-        "Share of input tokens that a cache which drops the least recently used finds, 0 to 100%, against its size"
-        f" from 0 to 1.5 times the working set of {AGENTS} coding agents, {whole / 1e6:.1f} million tokens. With half"
-        f" of it: {said(0.5)}; with 1.5 times: {said(1.5)}. Lines by Che's approximation, dots simulated. With random"
-        " pauses the rate is the share of the working set that fits; with regular ones nothing is found until all of"
-        f" it fits, and {one:.0f}% in a cache of its mean size, for at times the set is larger.",
+        "With random pauses a cache finds about the share of the working set that it holds. Pauses as Codex's find"
+        " more, regular ones nothing until all fits. Dots: simulated; lines: Che's approximation, by which whatever"
+        " was used within one fixed time is there.",
+        "Share of input tokens that a cache finds, 0 to 100%, against its size from 0 to 1.5 times the working set of"
+        f" {AGENTS} coding agents. With half of it: {said(0.5)}; with 1.5 times: {said(1.5)}; regular pauses find"
+        f" {one:.0f}% with just the mean size.",
     )
 
 
@@ -496,10 +500,9 @@ def hybrid() -> Drawing:
         fig,
         "fig-hybrid",
         "Window layers stop growing at their window. At long contexts only the full layers count.",
-        f"Above, the blocks of {PAGE} tokens that a request of {TOKENS} tokens takes in a model of {FULL} full layers"
-        f" and {SLIDING} with a window of {WINDOW}: the full group {blocks[0]}, each of two window groups {blocks[1]},"
-        f" {sum(blocks)} in all, instead of {3 * blocks[0]}. Below, gigabytes of KV of a sequence against context from"
-        f" 1,000 to 131,072 tokens (both log): at the end {'; '.join(phrases)}, dashed if all layers were full.",
+        f"Above, blocks of a request of {TOKENS} tokens: the full group {blocks[0]}, each of two window groups"
+        f" {blocks[1]}. Below, gigabytes of KV of a sequence against context from 1,000 to 131,072 tokens (both log):"
+        f" at the end {'; '.join(phrases)}, dashed if all layers were full.",
     )
 
 

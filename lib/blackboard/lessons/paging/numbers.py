@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from blackboard.catalogue import measurement, model, price
-from blackboard.catalogue.running_case import RUNNING
-from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import hybrid, simulation
 from blackboard.lessons.paging.simulation import LONGEST, batches, lengths
@@ -16,10 +14,11 @@ from blackboard.units import pretty, significant
 BLOCK = 16  # tokens: vLLM's default
 CARD = "claude-opus-4.6@2026-03-13"  # the pricing lesson's
 GEMMA, LONG = "gemma-3-27b", 131_072
-SEEDS = 8  # of the simulation with the largest reservations, which sees few requests
+LONG_BLOCK = 256  # tokens: a block that is too long
 AGENTS = 75  # of the simulation: conversations that go on at once
 FULL = 1e9  # tokens: room for every conversation of a simulation
 EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
+EDGE = EXAMPLE | {"context": 120}  # where the window begins inside a block
 
 
 def cost(batch: float, paging_overhead: float = 0.0) -> float:
@@ -27,19 +26,30 @@ def cost(batch: float, paging_overhead: float = 0.0) -> float:
     return eq.paged_cost(simulation.opt13b(), batch=batch, context=simulation.held(), paging_overhead=paging_overhead)
 
 
+def held_in(page_tokens: int) -> float:
+    """Running sequences of ShareGPT that the paper's memory holds in such blocks."""
+    known, mean = simulation.opt13b(), simulation.held()
+    return eq.batch_held(known, context=mean, kv_use=eq.use_paged(context=mean, page_tokens=page_tokens))
+
+
 def room() -> dict[str, str]:
     """Reserved and in blocks."""
-    [opt] = measurement("vllm_paper").records(model="OPT-13B")
+    [opt], [kernel] = measurement("vllm_paper").records(model="OPT-13B"), measurement("vllm_paging").records()
+    known = simulation.opt13b()
     (sg_in, sg_out), (al_in, al_out) = lengths("ShareGPT"), lengths("Alpaca")
     reserved = lambda tokens: f"{eq.use_reserved(context=tokens, reserved_context=LONGEST):.0%}"
     paged = lambda tokens: f"{eq.use_paged(context=tokens, page_tokens=BLOCK):.1%}"
     return {
         "kv_GiB": f"{opt['kv_GiB']:g}",
         "slots": f"{opt['kv_tokens']:,}",
+        "gpu_flops": f"{known['flops'] / 1e12:g} TFLOP/s",
+        "gpu_bandwidth": f"{known['bandwidth'] / 1e9:,.0f} GB/s",
+        "gpu_rent": f"${3600 * known['rent']:.2f}",
         "kv_kB": significant(simulation.opt13b()["kv_bytes_per_token"] / 1e3, 2),
         "block": f"{BLOCK}",
         "sg_in": significant(sg_in, 3),
         "sg_out": significant(sg_out, 3),
+        "al_all": significant(al_in + al_out, 2),
         "sg_all": significant(sg_in + sg_out, 3),
         "sg_use": reserved(sg_in + sg_out),
         "al_use": reserved(al_in + al_out),
@@ -47,6 +57,10 @@ def room() -> dict[str, str]:
         "orca_batch": f"{batches()['Orca (Max)']:g}",
         "vllm_batch": f"{batches()['vLLM']:g}",
         "waste_16": significant(eq.page_waste(page_tokens=BLOCK), 2),
+        "waste_256": f"{eq.page_waste(page_tokens=LONG_BLOCK):g}",
+        "held_256": f"{held_in(LONG_BLOCK):.0f}",
+        "best_low": f"{kernel['low_block_tokens']}",
+        "best_high": f"{kernel['high_block_tokens']}",
         "sg_paged": paged(sg_in + sg_out),
         "al_paged": paged(al_in + al_out),
     }
@@ -55,10 +69,9 @@ def room() -> dict[str, str]:
 def worth() -> dict[str, str]:
     """What a larger batch saves, and what following the table costs."""
     few, mean = batches()["Orca (Max)"], simulation.held()
-    [opt], [kernel] = measurement("vllm_paper").records(model="OPT-13B"), measurement("vllm_paging").records()
-    held = opt["kv_tokens"] * eq.use_paged(context=mean, page_tokens=BLOCK) / mean
+    [kernel], held, known = measurement("vllm_paging").records(), held_in(BLOCK), simulation.opt13b()
     gain, slow = cost(few) / cost(held), cost(few) / cost(held, kernel["high_overhead"])
-    known = simulation.opt13b()
+    again, spent = recomputed()
     weights, cache = known["n_total"] * known["bytes_per_param"], mean * known["kv_bytes_per_token"]
     gigabytes = lambda value: f"{significant(value / 1e9, 3)} GB"
     return {
@@ -67,6 +80,11 @@ def worth() -> dict[str, str]:
         "held_paged": significant(held, 2),
         "held_one": f"{held:.1f}",
         "sg_held": f"{mean / LONGEST:.0%}",
+        "memory_held": f"{few * mean / known['slots']:.0%}",
+        "again_time": pretty(again, "s", 2),
+        "answer_time": pretty(spent, "s", 2),
+        "again_share": f"{again / spent:.0%}",
+        "worth_again": significant(slow / (1 + again / spent), 2),
         "weights_GB": gigabytes(weights),
         "cache_MB": f"{cache / 1e6:.0f} MB",
         "loaded_few": gigabytes(weights + few * cache),
@@ -81,28 +99,34 @@ def worth() -> dict[str, str]:
     }
 
 
+def recomputed() -> tuple[float, float]:
+    """Seconds of the GPU that a sequence's answer takes in blocks, with the first kernel: to compute again what was
+    given back, at its peak, and to decode.
+    """
+    known, run, batch = simulation.opt13b(), simulation.full("blocks", steps=simulation.LONG), held_in(BLOCK)
+    [kernel] = measurement("vllm_paging").records()
+    again = run.recomputed / run.finished * pass_compute(known, batch=1, pass_tokens=1)
+    return again, lengths("ShareGPT")[1] * cost(batch, kernel["high_overhead"]) / known["rent"]
+
+
 def day() -> dict[str, str]:
     """The batch by Little's law, and the gains at the measured batches."""
     known, mean = simulation.opt13b(), simulation.held()
     rate, answer = 2, lengths("ShareGPT")[1]
-    time = lambda batch: step.step_time(known, batch=batch, context=mean)
-    little, floor = batches()["vLLM"] / (rate * answer), time(batches()["vLLM"])
     shares = lambda system: f"{measurement('vllm_kv_use').records(system=system, use='tokens')[0]['share']:.1%}"
     slow = measurement("vllm_paging").records()[0]["high_overhead"]
+    little = batches()["vLLM"] / (rate * answer)
+    floor = batches()["vLLM"] * cost(batches()["vLLM"], slow) / known["rent"]
     gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"], slow), 2)
-    blocks = simulation.full("blocks", "ShareGPT")
-    reserved = [simulation.full("max", "ShareGPT", seed=seed) for seed in range(SEEDS)]
-    held = sorted(run.held for run in reserved)
+    blocks, oracle = (simulation.full(policy, steps=simulation.LONG) for policy in ("blocks", "oracle"))
     return {
-        "pow2_batch": f"{batches()['Orca (Pow2)']:g}",
-        "oracle_batch": f"{batches()['Orca (Oracle)']:g}",
-        "max_empty": f"{LONGEST - reserved[0].held:,.0f}",
-        "max_held": f"{reserved[0].held:.0f}",
-        "seeds": f"{SEEDS}",
-        "seeds_mean": f"{sum(held) / SEEDS:.0f}",
+        "blocks_held": f"{blocks.held:.0f}",
+        "oracle_coming": f"{oracle.reserved:.0%}",
+        "oracle_gaps": f"{oracle.external:.0%}",
+        "vllm_fills": f"{batches()['vLLM'] * mean / known['slots']:.0%}",
         "gave_way": significant(blocks.preempted / blocks.finished, 2),
+        "gave_back": f"{blocks.recomputed / blocks.finished:.0f}",
         "orca_use": shares("Orca (Max)"),
-        "pow2_use": shares("Orca (Pow2)"),
         "oracle_use": shares("Orca (Oracle)"),
         "vllm_use": shares("vLLM"),
         "step_implied": pretty(little, "s", 2),
@@ -176,27 +200,11 @@ def caches() -> dict[str, str]:
         "random_12": routed(12, "random", FULL),
         "session_12": routed(12, "session", FULL),
         "agents": f"{AGENTS}",
-        "pause": pretty(simulation.AGENT_PAUSE, "s", 2),
         "set_tokens": f"{significant(whole / 1e6, 2)} million",
         "kimi_kB": f"{1e6 * cached['kv_GB'] / cached['context_tokens']:.0f} kB",
         "codex_end_GB": f"{significant(trace['end_tokens'] * each, 2)} GB",
-        "set_GB": f"{significant(whole * each, 2)} GB",
+        "set_GB": f"{significant(whole * each, 3)} GB",
         "room_found": f"{simulation.agents(whole, 'random'):.0%}",
-        "tight_12": routed(12, "random", 1.5 * whole),
-    }
-
-
-def hashes() -> dict[str, str]:
-    """What hashing blocks costs, beside computing their tokens."""
-    [hashing] = measurement("block_hash_cost").records()
-    prefill = 1e9 * pass_compute(RUNNING, batch=1, pass_tokens=1)
-    threads = lambda cost: f"{cost / prefill / (1 - agent_rate()):.0f}"
-    return {
-        "hash_low": f"{hashing['low_ns_per_token']}",
-        "hash_high": f"{hashing['high_ns_per_token']}",
-        "hash_threads_low": threads(hashing["low_ns_per_token"]),
-        "hash_threads_high": threads(hashing["high_ns_per_token"]),
-        "prefill_ns": significant(prefill, 2),
     }
 
 
@@ -207,12 +215,13 @@ def layers() -> dict[str, str]:
     full, window = (sum(g.layers for g in groups if (g.window is None) == kind) for kind in (True, False))
     width = next(g.window for g in net.attention if g.window)
     known = {"full_layers": full, "window_layers": window, "window": width}
-    blocks = lambda full, window: eq.hybrid_blocks(EXAMPLE, full_groups=full, window_groups=window)
+    blocks = lambda full, window, at=EXAMPLE: eq.hybrid_blocks(at, full_groups=full, window_groups=window)
     found = hybrid.groups(full, window, width)
     return {
         "hybrid_all": f"{blocks(1, 2):g}",
         "hybrid_full": f"{blocks(1, 0):g}",
         "hybrid_window": f"{blocks(1, 1) - blocks(1, 0):g}",
+        "hybrid_edge": f"{blocks(1, 1, EDGE) - blocks(1, 0, EDGE):g}",
         "hybrid_uniform": f"{blocks(3, 0):g}",
         "gemma_long": pretty(net.kv_bytes(LONG) / LONG, "byte", 2),
         "gemma_layer": f"{2 * groups[0].kv_heads * groups[0].head_dim * 2:,}",
@@ -226,4 +235,4 @@ def layers() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return room() | worth() | day() | conversations() | cached_prices() | caches() | hashes() | layers()
+    return room() | worth() | day() | conversations() | cached_prices() | caches() | layers()

@@ -5,7 +5,7 @@ windows.
 from __future__ import annotations
 
 from collections import OrderedDict
-from itertools import count, product
+from itertools import product
 from typing import Any
 
 from sympy import Min, Sum, Symbol, ceiling, solve, summation
@@ -1039,52 +1039,6 @@ def cached(values: Values) -> Values:
     return {"kv_bytes_per_token": row["kv_GB"] * GB / row["context_tokens"]}
 
 
-def used_up(values: Values) -> float:
-    """Seconds until a line of a thousand pieces, least recently used first, has thrown out one that nobody asks for;
-    half of the uses are hits.
-    """
-    pieces, new, used = 1_000, count(1), 0
-    line = OrderedDict.fromkeys(range(1 - pieces, 1))  # the context is piece 0, just used
-    while 0 in line:
-        oldest = next(iter(line))
-        if used % 2 and oldest != 0:
-            line.move_to_end(oldest)  # found
-        else:
-            line[next(new)] = None  # written
-            line.popitem(last=False)
-        used += 1
-    return used * values["cache_bytes"] / pieces / (values["kv_bytes_per_token"] * values["use_rate"])
-
-
-keep = Quantity(
-    "How long a context stays",
-    level="hard",
-    objective=KEEP,
-    unit="s",
-    statement="Kimi K2.5 keeps {kv_bytes_per_token} of cache for a token. A prefix cache of {cache_bytes} throws out first what was used longest ago. Requests use {use_rate} different tokens of it per second, found there or written; a token that is used again in that time counts once. After how many seconds is a context thrown out that nobody uses?",
-    parameters={"cache_bytes": (1e12, 5e11, 2e12, 8e11, 15e11, 3e12, 4e12), "use_rate": (200000, 500000, 100000, 50000, 150000, 250000, 400000)},
-    derived=cached,
-    units={"use_rate": "", "kv_bytes_per_token": "byte"},
-    answer=eq.keep_time,
-    independent_check=used_up,
-    misconceptions={
-        v.cache_bytes / v.use_rate: "That is with a byte for each token.",
-        eq.keep_time / 60: "That is in minutes. The question is about seconds.",
-        v.cache_bytes / v.kv_bytes_per_token / MILLION: "That is how many million tokens the cache holds. How soon has so much been used?",
-    },
-    explanation="A block that is used goes to the end of the queue. Used again soon, it is already there and pushes nobody out. So counting every use would give too short a time.",
-    hints=(
-        "A context goes when everything else in the cache has been used since.",
-        "How many tokens does the cache hold, and how soon have so many been used?",
-    ),
-    solution=(
-        Step("The cache holds", v.cache_bytes / v.kv_bytes_per_token, "token"),
-        Step("of which are used in a second", v.use_rate, "token"),
-        f"${eq.keep_time.latex}$ =",
-    ),
-)
-
-
 def crowd(values: Values) -> Values:
     """The cache of a drawn number of coding agents, each somewhere in a conversation of so many turns."""
     turns, start, growth = values["turns"], AGENT["start_tokens"], AGENT["growth_tokens"]
@@ -1139,6 +1093,7 @@ def grouped(values: Values) -> Values:
         "full_groups": of(True),
         "window_groups": of(False),
         "whole": whole,
+        "kept": whole - max(0, values["context"] + 1 - values["window"]) // BLOCK,
     }
 
 
@@ -1154,27 +1109,28 @@ windows = Whole(
     level="medium",
     objective=WINDOWS,
     unit="1",
-    statement="A model has {full_layers} layers with full attention and {window_layers} with a window of {window}. Layers of one kind are put into groups of {full_layers}, and each group has a block table of its own; a block holds {page_tokens} for one group. How many blocks does a request of {context} take, in all groups? What lies before the window is given back, and the window ends where a block does.",
-    parameters={"context": (112, 160, 320, 240), "window": (32, 64, 48), "mix": ((10, 20), (10, 30), (5, 25))},
+    statement="A model has {full_layers} layers with full attention and {window_layers} with a window of {window}. Layers of one kind are put into groups of {full_layers}, and each group has a block table of its own; a block holds {page_tokens} for one group. How many blocks does a request of {context} take, in all groups? A window group gives back a block that the next token no longer sees. That token sees itself and the tokens before it, as many as the window holds in all.",
+    parameters={"context": (200, 120, 300, 150, 250, 90), "window": (32, 64, 48), "mix": ((10, 20), (10, 30), (5, 25))},
     derived=grouped,
     units={"full_layers": "", "window_layers": "", "window": "token", "context": "token", "page_tokens": "token"},
     answer=eq.hybrid_blocks,
     independent_check=held_blocks,
     misconceptions={
         (v.full_groups + v.window_groups) * v.whole: "You let window layers keep everything. Before the window nothing is read again.",
-        v.whole + v.window / v.page_tokens: "There is more than one group of window layers, and each has a table.",
-        v.full_layers * v.whole + v.window_layers * v.window / v.page_tokens: "You counted by layers. The layers of a group share a table, and a block holds the tokens for all of them.",
+        v.whole + v.kept: "There is more than one group of window layers, and each has a table.",
+        v.full_layers * v.whole + v.window_layers * v.kept: "You counted by layers. The layers of a group share a table, and a block holds the tokens for all of them.",
         v.whole: "That is the group of full layers. The window layers need blocks too.",
+        v.whole + v.window_groups * v.window / v.page_tokens: "A window that begins inside a block needs that block too.",
     },
-    explanation="Blocks of all groups are equally large, so one pool serves them all. At lengths where the window does not end with a block, each group needs one block more.",
+    explanation="Blocks of all groups are equally large, so one pool serves them all. A window that does not begin where a block does needs one block more in each group.",
     hints=(
         "How many groups are there of each kind?",
-        "A full group keeps blocks for all tokens, a window group for those of the window.",
+        "A full group keeps blocks for all tokens, a window group for those that the next token sees. In which block is the first of them?",
     ),
     solution=(
         Step("Groups with windows, beside one full group:", v.window_groups),
         Step("Blocks of the full group:", v.whole),
-        Step("of each window group:", lambda v: v["window"] // v["page_tokens"]),
+        Step("of each window group:", v.kept),
         f"${eq.hybrid_blocks.latex}$ =",
     ),
 )

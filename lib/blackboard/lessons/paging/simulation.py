@@ -24,6 +24,7 @@ from blackboard.lessons.paging.allocator import Allocator, Contiguous, OutOfRoom
 
 LONGEST = 2_048  # tokens that OPT can hold, prompt and answer together
 POLICIES = ("max", "power of two", "oracle", "blocks")
+LONG = 30_000  # steps of the runs that the page shows: even the largest reservations see some hundred requests
 AS_PUBLISHED = dict(zip(POLICIES, ("Orca (Max)", "Orca (Pow2)", "Orca (Oracle)", "vLLM")))
 
 
@@ -171,6 +172,7 @@ class Served(NamedTuple):
     waste: float  # room per running sequence that its tokens do not fill, now
     finished: int
     preempted: int  # times that a request had to make way
+    recomputed: int  # tokens that were given back in this way, and are computed again
     seconds: float
     wait: float  # mean time, s, from arrival to the first step
 
@@ -236,7 +238,8 @@ def _decode(running: list[_Running], waiting: deque, room, seen: _Tally) -> None
         last = running.pop()
         room.leave(last)
         waiting.appendleft(last)
-        seen.preempted += seen.steps >= seen.warm
+        if seen.steps >= seen.warm:
+            seen.preempted, seen.recomputed = seen.preempted + 1, seen.recomputed + last.length
 
 
 class _Blocks:
@@ -305,7 +308,8 @@ class _Tally:
 
     def __init__(self, slots: int, step_time: float, warm: int):
         self.slots, self.step_time, self.warm, self.time = slots, step_time, warm, 0.0
-        self.steps = self.finished = self.preempted = self.batch = self.tokens = self.coming = self.taken = 0
+        self.steps = self.finished = self.preempted = self.recomputed = 0
+        self.batch = self.tokens = self.coming = self.taken = 0
         self.waited: dict[str, float] = {}
 
     def step(self, running: list[_Running], room) -> None:
@@ -331,6 +335,7 @@ class _Tally:
             (self.taken - self.tokens) / self.batch,
             self.finished,
             self.preempted,
+            self.recomputed,
             counted * self.step_time,
             sum(self.waited.values()) / len(self.waited),
         )
@@ -366,15 +371,15 @@ def example() -> list[tuple[str, Allocator]]:
     memory.allocate("0", first[:15])
     seen("1  request 0: 15 tokens")
     memory.append("0", 15, 16)
-    seen("3  request 0 goes on")
+    seen("2  request 0 goes on")
     hit = memory.allocate("1", first[:10] + list(range(200, 204)))
-    seen(f"4  request 1: 14 tokens, {hit} found")
+    seen(f"3  request 1: 14 tokens, {hit} found")
     memory.free("0")
-    seen("5  request 0 ends")
+    seen("4  request 0 ends")
     memory.free("1")
-    seen("6  request 1 ends")
+    seen("5  request 1 ends")
     hit = memory.allocate("2", first[:12] + list(range(300, 317)))
-    seen(f"7  request 2: 29 tokens, {hit} found")
+    seen(f"6  request 2: 29 tokens, {hit} found")
     return moments
 
 
