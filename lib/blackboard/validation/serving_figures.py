@@ -124,7 +124,7 @@ def users() -> Drawing:
     line, seen, promised = numbers.predicted_points(NUMBERS), numbers.measured_points(), 1e3 * numbers.PROMISES[0]
     fig, at = drawing.axes(WIDTH, 3.2)
     at.plot([p.chip_rate for p in line], [1e3 * p.token for p in line], color=COLOURS["first"])
-    at.plot([p.chip_rate for p in seen], [1e3 * p.token for p in seen], "o", color=COLOURS["second"], ms=6)
+    at.plot([p.chip_rate for p in seen], [1e3 * p.token for p in seen], "o", color=COLOURS["measured"], ms=6)
     at.axvline(most, color=COLOURS["bound"], lw=1.4, ls="--")
     at.axhline(promised, color=COLOURS["bound"], lw=1.0, ls=":")
     for p in line:
@@ -133,7 +133,7 @@ def users() -> Drawing:
             looks = {"shift": (-5, 5), "ha": "right"} if p.token > numbers.PROMISES[0] else {"shift": (3, -13)}
             end = p.chip_rate, 1e3 * p.token
             drawing.beside(at, f"{p.users} users", end, colour="first", fontsize=SMALL, **looks)
-    drawing.beside(at, "measured", (seen[1].chip_rate, 1e3 * seen[1].token), (0, -16), "second", fontsize=SMALL)
+    drawing.beside(at, "measured", (seen[1].chip_rate, 1e3 * seen[1].token), (0, -16), "measured", fontsize=SMALL)
     drawing.beside(at, "a promise", (20, promised), (0, 3), fontsize=SMALL)
     drawing.beside(at, "no more\nthan this", (most, 3), (-5, 0), fontsize=SMALL, ha="right")
     at.set(xlim=(0, 1800), ylim=(0, 60), xlabel="tokens per second and GPU", ylabel="time per token (ms)")

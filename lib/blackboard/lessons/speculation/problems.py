@@ -477,7 +477,14 @@ free_batch = Quantity(
     ),
 )
 
-GROUPED = CASES[0], CASES[1], CASES[4]  # models whose query heads share keys and values
+GROUPED = (  # models whose query heads share keys and values
+    CASES[0],
+    CASES[1],
+    CASES[4],
+    ("llama-3.1-70b", "gb200-nvl72", "fp8"),
+    ("llama-3.1-405b", "gb200-nvl72", "fp8"),
+    ("llama-3.1-70b", "h200-8", "fp8"),
+)
 
 
 def attended(values: Values) -> Values:
