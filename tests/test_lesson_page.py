@@ -294,6 +294,7 @@ def test_answer_boxes_on_the_page(lesson):
     """Typing into a box: blank, wrong, a named mistake, right; hint, solution, fresh numbers; kept after a reload."""
     lesson.untried("boxes")
     page = lesson.page
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     problem = problems("batching")["fast"].problem
     right, mistaken = typed(problem, True), typed(problem, False)
     box = page.locator("practice-box[data-problem=fast]")
@@ -309,6 +310,7 @@ def test_answer_boxes_on_the_page(lesson):
         field.press("Enter")
         assert kind in told.get_attribute("class").split(), (words, told.inner_text())
     page.reload()
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     assert field.input_value() == right and "right" in told.get_attribute("class")
     box.get_by_role("button", name="Hint").click()
     assert "Hint 1 of 2" in box.locator(".practice-more").inner_text()
@@ -411,5 +413,4 @@ def test_fresh_numbers_write_options_and_items_anew(lesson, problem):
     plain = lambda text: re.sub(r"<[^>]+>", "", html.unescape(text))
     for draw, (shown, checked) in zip([*draws[1:], draws[0]], lesson.fresh[problem.id], strict=True):
         key = "options" if problem.kind == "choice" else "items"
-        heads = "" if problem.kind == "choice" else "{}) "
-        assert checked == 0 and shown == [heads.format(k) + plain(text) for k, text in draw[key].items()]
+        assert checked == 0 and shown == [f"{letter}) {plain(text)}" for letter, text in draw[key].items()]

@@ -296,7 +296,15 @@ def _full_memory(encoding: dict, speed: Any, price: Any) -> list[dict]:
     """A ring where memory is full, if the curve gets there."""
     x = f"({_FULL} > {LEAST} && {_FULL} < 100000 ? {speed(_FULL)} : null)"
     y = price(f"max(1, {_FULL})")
-    ring = {"type": "point", "filled": False, "opacity": 1, "size": 130, "strokeWidth": 2, "color": marks.PAINTS["kv"]}
+    ring = {
+        "type": "point",
+        "aria": False,
+        "filled": False,
+        "opacity": 1,
+        "size": 130,
+        "strokeWidth": 2,
+        "color": marks.PAINTS["kv"],
+    }
     words = marks.text(encoding, "'memory full'", x, y, align="left", dx=-8, dy=19, color=marks.PAINTS["kv"])
     return [marks.at(encoding, ring, x=x, y=y), words]
 
