@@ -130,10 +130,8 @@ def running_case() -> dict[str, str]:
 def promise() -> dict[str, str]:
     """How many users a promised time per token allows."""
     one, each = steady(concurrency=1).output_token, causes()
-    slope = 1e3 * sum(each.values())
-    line = lambda time: (
-        f"1 + ({1e3 * time:g} − {1e3 * one:.2f}) / {slope:.3f} = {1 + (1e3 * time - 1e3 * one) / slope:.0f}"
-    )
+    base, slope = round(1e3 * one, 2), round(1e3 * sum(each.values()), 3)  # as printed, so that the sum can be redone
+    line = lambda time: f"1 + ({1e3 * time:g} − {base:.2f}) / {slope:.3f} = {1 + (1e3 * time - base) / slope:.1f}"
     most = users_within(PROMISES[0])
     safe = users_within(PROMISES[0] / (1 + over("concurrency", "dense")["output_token"]))
     chosen, seen = steady(concurrency=safe), settled(safe)
