@@ -4,6 +4,7 @@ import re
 
 import pytest
 from firefox import find_firefox, open_firefox
+from page_evidence import OPEN
 from test_labs import lab
 from test_page_code import FUNCTION, LOOP, RIGHT
 
@@ -74,6 +75,6 @@ def test_the_editor_has_keys_undo_and_a_way_out(firefox):
 def test_an_editors_layers_lie_on_each_other(firefox):
     from test_lab_page import LAYERS
 
-    firefox.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    firefox.evaluate(OPEN)
     layers = firefox.evaluate(f"({LAYERS})()")
     assert layers and [each for each in layers if each["hides"] or each["apart"] or each["high"]] == []

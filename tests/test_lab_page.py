@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from conftest import open_page
 from nbclient import NotebookClient
-from page_evidence import AXE_WITHIN, axe
+from page_evidence import AXE_WITHIN, OPEN, axe
 from test_labs import lab
 
 from blackboard.page.lab_view import narrow
@@ -372,7 +372,7 @@ LAYERS = """() => [...document.querySelectorAll(".editor")].map((box) => {
 def test_an_editor_shows_all_its_text(site, server, browser, width):
     """As first painted: no line is cut off, and the coloured letters lie where the keyboard's are."""
     with open_page(browser, f"{server}/{ADDRESS}", width=width) as visit:
-        visit.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        visit.page.evaluate(OPEN)
         layers = visit.page.evaluate(LAYERS)
         assert len(layers) >= len(STEPS)
         assert [each for each in layers if each["hides"] or each["apart"] or each["high"] or not each["same"]] == []

@@ -13,6 +13,7 @@ import sympy
 from chart_checks import chart_checks
 from conftest import SETTLED
 from lessons import LESSONS, interactive_charts, page
+from page_evidence import OPEN
 from test_formula import point, slack
 
 from blackboard import notation
@@ -294,7 +295,7 @@ def test_answer_boxes_on_the_page(lesson):
     """Typing into a box: blank, wrong, a named mistake, right; hint, solution, fresh numbers; kept after a reload."""
     lesson.untried("boxes")
     page = lesson.page
-    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    page.evaluate(OPEN)
     problem = problems("batching")["fast"].problem
     right, mistaken = typed(problem, True), typed(problem, False)
     box = page.locator("practice-box[data-problem=fast]")
@@ -310,7 +311,7 @@ def test_answer_boxes_on_the_page(lesson):
         field.press("Enter")
         assert kind in told.get_attribute("class").split(), (words, told.inner_text())
     page.reload()
-    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    page.evaluate(OPEN)
     assert field.input_value() == right and "right" in told.get_attribute("class")
     box.get_by_role("button", name="Hint").click()
     assert "Hint 1 of 2" in box.locator(".practice-more").inner_text()

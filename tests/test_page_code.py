@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import open_page
-from page_evidence import AXE_WITHIN, axe
+from page_evidence import AXE_WITHIN, OPEN, axe
 from test_hostile import SLY, make_text
 from test_lab_page import ENDLESS, WITHIN
 
@@ -45,7 +45,7 @@ def working(with_python, server, browser):
 def page(working):
     """The same page with all folds open, and nothing kept."""
     working.page.evaluate("localStorage.clear()")
-    working.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    working.page.evaluate(OPEN)
     return working.page
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from conftest import open_page
 from lessons import LESSONS
-from page_evidence import AXE_WITHIN, axe
+from page_evidence import AXE_WITHIN, OPEN, axe
 
 from blackboard.page.practice import lessons, problems
 
@@ -134,7 +134,7 @@ def test_every_link_leads_to_its_problem(visited):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_page_is_accessible_and_fits_a_phone(visited, theme):
     page = visited.page
-    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.evaluate(OPEN)
     page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
     page.evaluate(axe())
     assert page.evaluate(AXE_WITHIN, "article") == []

@@ -287,8 +287,11 @@
     }
     say({ kind, message }) {
       this.dataset.verdict = kind;
-      for (const label of this.querySelectorAll(".practice-radio")) label.dataset.chosen = label.firstChild.checked ? kind : "";
+      this.markChosen(kind);
       this.out.innerHTML = `<p class="feedback ${kind}"><strong>${HEADS[kind]}</strong> ${message}</p>`;
+    }
+    markChosen(kind) {
+      for (const label of this.querySelectorAll(".practice-radio")) label.dataset.chosen = label.firstChild.checked ? kind : "";
     }
     hint() {
       const { hints } = this.draw;
@@ -310,7 +313,7 @@
       this.list();
       this.out.innerHTML = this.more.innerHTML = "";
       delete this.dataset.verdict;
-      for (const label of this.querySelectorAll(".practice-radio")) label.dataset.chosen = "";
+      this.markChosen("");
       if (this.input) this.input.value = "";
     }
     list() { // options and items that are written with the numbers

@@ -21,18 +21,17 @@ def card(view, live: bool, linked: bool = True) -> str:
     """
     problem = view.problem
     called = f'p["{problem.id}"]'
-    level, name = (
-        (problem.level, f' title="{html.escape(called)} in a notebook"') if live else (f"{problem.level}, {called}", "")
-    )
+    level = problem.level if live else f"{problem.level}, {called}"
+    hint = f' title="{html.escape(called)} in a notebook"' if live else ""
     title = html.escape(problem.title)
-    head = f'<p class="practice-head"><strong>{title}</strong> <span class="practice-level"{name}>{level}</span></p>'
+    head = f'<p class="practice-head"><strong>{title}</strong> <span class="practice-level"{hint}>{level}</span></p>'
     values = problem.draws(PAGE_DRAWS)[0] if live else view._values
     asked = problem.fill(problem.statement, values)
     body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values), live)}'
     wants = "" if live else f'<p class="practice-wants"><em>{html.escape(problem.wants)}</em></p>'
     tag = "practice-box" if live else "div"
-    linked_by = f'id="practice-{problem.id}" ' if linked else ""
-    where = f' {linked_by}data-lesson="{view.lesson}" data-problem="{problem.id}"' if live else ""
+    name = f'id="practice-{problem.id}" ' if linked else ""
+    where = f' {name}data-lesson="{view.lesson}" data-problem="{problem.id}"' if live else ""
     return f'<{tag} class="practice" data-kind="{problem.kind}"{where}>{head}{body}{wants}</{tag}>'
 
 

@@ -183,9 +183,11 @@ function showRefusal({ message, field: name }) {
   if (name) field(name).setAttribute("aria-invalid", "true");
 }
 
+// Whether memory holds some of the users, but not all at once.
+const isCrowded = ({ fits, users }) => fits > 0 && users > fits;
+
 function showAnswer(asked, found) {
-  const fitting = found.fits > 0;
-  const crowded = fitting && found.users > found.fits;
+  const fitting = found.fits > 0, crowded = isCrowded(found);
   root.classList.remove("planner-refused");
   root.classList.toggle("planner-crowded", crowded || !fitting);
   const first = crowded ? `Memory holds ${counted(Math.floor(found.fits))} of ${counted(found.users)} users at once; the others wait. ` : "";
@@ -293,7 +295,7 @@ function showFrontier(asked, found, fitting) {
 
 function warnings({ model, tensor, expert, chip }, found) {
   const { server } = found, told = [];
-  if (found.fits && server.users > found.fits) told.push(`Memory holds ${written(Math.floor(found.fits))} requests at once. The other users wait, which is counted in the time to first token.`);
+  if (isCrowded(found)) told.push(`Memory holds ${written(Math.floor(found.fits))} requests at once. The other users wait, which is counted in the time to first token.`);
   else if (found.fits && found.queued) told.push(`A step takes in at most ${written(stepTokens(server))} prompt tokens. Prompts come faster than that, so they wait.`);
   if (server.prompt + server.output > model.context_tokens) told.push(`${model.name} is made for ${written(model.context_tokens)} tokens of context.`);
   if (tensor > chip.domain) told.push(`Tensor parallelism over ${tensor} chips leaves the fast links, which join ${chip.domain}.`);

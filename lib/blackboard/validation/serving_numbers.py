@@ -114,14 +114,14 @@ def corrections() -> list[Correction]:
     """From the server that has run for long to the benchmark, step by step, and what was simulated and measured."""
     v, run = values(), served(CROWD)
     plan, times, rare = run.server.plan, run._times, 1 / run.server.requests
-    opening = times["burst"] * (plan["burst_groups"] + 1) / 2 * rare + v["before"]
+    opening = opening_wait(run) * rare + v["before"]
     step = {"decode_step": times["decode"], "prompt_step": times["prompt"]}
 
     def dense(others: float) -> tuple[float, float]:
         """Both times if prompts come in clumps, and queue."""
         share = others / plan["prompts_taken"]
         under_way = eq.mixed_token(step, prompt_share=plan["clumping"] * share)
-        later = under_way + times["prompt"] + eq.queue_time(prompt_step=times["prompt"], prompt_busy=queue_load())
+        later = under_way + times["prompt"] + eq.queue_time(prompt_step=times["prompt"], prompt_busy=queue_load(run))
         return eq.mixed_token(step, prompt_share=share), (1 - rare) * later + opening
 
     measured_run, heap = measured(CROWD), spreads()
@@ -137,9 +137,14 @@ def corrections() -> list[Correction]:
     ]
 
 
-def queue_load() -> float:
-    """The share of the benchmark's time in which a prompt finds no room."""
-    return served(CROWD)._times["busy"] / served(CROWD).server.plan["at_once"]
+def opening_wait(run: ServingPrediction) -> float:
+    """Seconds that the first requests of all users wait in the engine, on average."""
+    return run._times["burst"] * (run.server.plan["burst_groups"] + 1) / 2
+
+
+def queue_load(run: ServingPrediction) -> float:
+    """The share of a run's time in which a prompt finds no room."""
+    return run._times["busy"] / run.server.plan["at_once"]
 
 
 class Point(NamedTuple):
@@ -348,9 +353,8 @@ def close_up() -> list[Step]:
 def queued() -> tuple[float, float]:
     """Seconds that prompts wait for others, predicted and simulated: room for one in a step, and short answers."""
     found, loop = watched(SHORT, 1)
-    load = found._times["busy"] / found.server.plan["at_once"]
     simulated = statistics.mean(wait.queue for wait in waits(loop) if not wait.opening)
-    return eq.queue_time(prompt_busy=load, prompt_step=found._times["prompt"]), simulated
+    return eq.queue_time(prompt_busy=queue_load(found), prompt_step=found._times["prompt"]), simulated
 
 
 @cache

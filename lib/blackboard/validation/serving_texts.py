@@ -38,6 +38,7 @@ from blackboard.validation.serving_numbers import (
     measured_points,
     newcomers,
     opened,
+    opening_wait,
     own_work,
     prompts_alone,
     queued,
@@ -91,7 +92,7 @@ def running_case() -> dict[str, str]:
     sent = v["prompt_step"] - device_seconds(server.step(CROWD, 1, server.prompt))
     before, token, first = (f"{1e3 * v[name]:.1f}" for name in ("before", "output_token", "first_token"))
     later, whole = v["first_token"] - v["before"], 1e3 * corrections()[1].first
-    opening = bench._times["burst"] * (plan["burst_groups"] + 1) / 2
+    opening = opening_wait(bench)
     return {
         "mean_length": f"{server.output:.0f}",
         "share": f"one in {round(1 / v['prompt_share'])}",

@@ -222,7 +222,7 @@ def _draw_losses(axes, tokens: np.ndarray) -> None:
     """The H100's gain if its kernels lose what an A100's do, for as many more kernels as were reported and for twice
     as many.
     """
-    lost = implied.sglang_rack()["kernels"] * implied.left_over()[0].each
+    lost = implied.lost_on_rack()
     low, high = ([implied.lossy_gain(float(n), more, lost) for n in tokens] for more in (2, implied.more_kernels()))
     axes.fill_between(tokens, low, high, color=COLOURS["launch"], alpha=0.35, lw=1.5)
     top = int(np.argmax(low))

@@ -191,7 +191,7 @@ def left_over() -> list[Line]:
 
 
 def fit_sum(shares: list[tuple[float, int]], times: list[float]) -> tuple[float, float]:
-    """The two factors with which pairs add up to these times, by least squares."""
+    """The two factors with which pairs add up to these times, by least squares; in a page there is no NumPy to ask."""
     square = lambda a, b: math.fsum(pair[a] * pair[b] for pair in shares)
     against = lambda a: math.fsum(pair[a] * time for pair, time in zip(shares, times, strict=True))
     determinant = square(0, 0) * square(1, 1) - square(0, 1) ** 2
@@ -338,10 +338,21 @@ def sglang_measured() -> dict[int, float]:
     return {row["tokens_per_gpu"]: 1 + row["low_gain"] for row in rows}
 
 
-def more_kernels() -> float:
-    """By what a step in halves had more kernels than one in one piece, in a report on vLLM."""
+def reported_kernels() -> tuple[float, float]:
+    """Kernels of a step in one piece and of one in halves, in a report on vLLM."""
     whole, halves = (row["kernels"] for row in measurement("kernels_per_step").records(model="Qwen3.6-27B"))
+    return whole, halves
+
+
+def more_kernels() -> float:
+    """By what the step in halves had more."""
+    whole, halves = reported_kernels()
     return halves / whole
+
+
+def lost_on_rack() -> float:
+    """Seconds that the kernels of SGLang's step lose, if each loses what an A100's do."""
+    return sglang_rack()["kernels"] * left_over()[0].each
 
 
 def lossy_gain(tokens: float, more: float, lost: float) -> float:

@@ -178,9 +178,9 @@ def measured_halves() -> dict[str, str]:
 
 def with_losses() -> dict[str, str]:
     """The same with what the kernels lose, for as many more kernels as were reported, and for twice as many."""
-    whole, halves = (row["kernels"] for row in measurement("kernels_per_step").records(model="Qwen3.6-27B"))
+    whole, halves = implied.reported_kernels()
     few, many = sorted(implied.sglang_measured())
-    times, lost = (implied.more_kernels(), 2), implied.sglang_rack()["kernels"] * LOST.each
+    times, lost = (implied.more_kernels(), 2), implied.lost_on_rack()
     worse = [100 * (1 - implied.lossy_gain(few, more, lost)) for more in times]
     turns = [implied.lossy_turn(more, lost) for more in times]
     return {

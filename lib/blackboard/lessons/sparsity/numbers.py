@@ -208,15 +208,20 @@ class Pair(NamedTuple):
     dense: float
 
 
-def team_steps(batch: float, gain: float = AS_GOOD, slower: float = 0) -> Pair:
-    """Steps of both models by the roofline, with attention so many times slower than the weights, or left out."""
-    attend, dense = batch * TEAM.context * TEAM.attention_time(slower), gain * TEAM.symbols()["n_active"]
+def both_steps(batch: float, tokens: float, gain: float, attend: float = 0) -> Pair:
+    """Steps of both models by the roofline: so many tokens are computed, and attention takes so many seconds more."""
+    dense = gain * TEAM.symbols()["n_active"]
     return Pair(
         *(
-            max(step.compute_time(TEAM, batch=batch, **sizes) + attend, step.memory_time(TEAM, batch=batch, **sizes))
+            max(step.compute_time(TEAM, batch=tokens, **sizes) + attend, step.memory_time(TEAM, batch=batch, **sizes))
             for sizes in ({}, {"n_active": dense, "n_total": dense})
         )
     )
+
+
+def team_steps(batch: float, gain: float = AS_GOOD, slower: float = 0) -> Pair:
+    """Steps that only decode, with attention so many times slower than the weights, or left out."""
+    return both_steps(batch, batch, gain, batch * TEAM.context * TEAM.attention_time(slower))
 
 
 def prompts_needed(batch: float, gain: float = AS_GOOD, slower: float = 0) -> float:
@@ -229,13 +234,7 @@ def prompts_needed(batch: float, gain: float = AS_GOOD, slower: float = 0) -> fl
 
 def mixed_steps(batch: float) -> Pair:
     """Seconds for a token of an answer with the prompts it comes with, all in the same steps."""
-    dense, tokens = AS_GOOD * TEAM.symbols()["n_active"], batch * (1 + PROMPT / ANSWER)
-    return Pair(
-        *(
-            max(step.compute_time(TEAM, batch=tokens, **sizes), step.memory_time(TEAM, batch=batch, **sizes)) / batch
-            for sizes in ({}, {"n_active": dense, "n_total": dense})
-        )
-    )
+    return Pair(*(time / batch for time in both_steps(batch, batch * (1 + PROMPT / ANSWER), AS_GOOD)))
 
 
 def team() -> dict[str, str]:
