@@ -267,6 +267,22 @@ def test_a_letter_under_the_pointer_says_what_it_means(visit, server, lesson):
     assert "KV cache of one token" in card.locator(".letter-meaning").inner_text()
 
 
+@batching
+def test_a_letter_of_a_formula_in_the_text_says_what_it_means(visit, server, lesson):
+    """Under the pointer or at a touch, for each letter of a card; none is a tab stop, and Escape hides what is told."""
+    page = visit(f"{server}/book/batching.html").page
+    formula, tip = page.locator("#memory-time math[display=block]").first, page.locator("article > .letter-meaning")
+    for way in ("hover", "click"):
+        getattr(formula.locator("msub", has_text="tot"), way)()
+        assert "parameters stored" in tip.inner_text()
+        page.keyboard.press("Escape")
+        assert not tip.is_visible()
+    formula.locator("mi", has_text="W").hover()
+    assert "memory bandwidth" in tip.inner_text()
+    page.locator("h1").hover()
+    assert not tip.is_visible() and formula.evaluate("each => each.closest('[tabindex]')") is None
+
+
 FORMULAS = """async ([values, codes]) => {
   const transform = codes.map((expr, n) => ({ type: "formula", expr, as: `out${n}` }));
   const view = await new vega.View(vega.parse({ data: [{ name: "rows", values, transform }] })).runAsync();

@@ -88,7 +88,7 @@ def test_every_formula_of_the_site_is_xml_and_holds_no_tex(formulas):
 
 
 def test_the_font_has_every_letter(formulas):
-    """If it lacks one, enter it in tools/math_font.py and run that."""
+    """If it lacks one, enter it in tools/fonts.py and run that."""
     from fontTools.ttLib import TTFont
 
     known = set(map(chr, TTFont(ROOT / "book" / "_static" / "math.woff").getBestCmap()))

@@ -19,6 +19,7 @@ SCRIPT_OF = {  # by what a page has
     "tables.js": '<div class="data-table',
     "formulas.js": " data-latex=",
     "progress.js": "<progress-list ",
+    "claims.js": ' data-verdict="',
 }
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='

@@ -16,6 +16,7 @@ PROBLEM = re.compile(
     r'<p class="practice-head"><strong>(.*?)</strong>'
 )
 STEP = re.compile(r'<section class="lab-step" [^>]*data-step="([^"]+)"><h3>\d+\. (.*?)</h3>')
+WORDS = re.compile(r"<text\b.*?</text>", re.DOTALL)
 UNREAD = (nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
 
 
@@ -90,15 +91,25 @@ def picture_of(env, page):
     return next((env.images[uri][1] for uri in facts(env)[page]["picture"] if uri in env.images), "")
 
 
-def card(env, number, root, lesson, question):
+def draw_thumbnail(app, page):
+    """A page's first picture without its words, which nobody could read on a card; its address in the site."""
+    picture = picture_of(app.env, page)
+    if not picture.endswith(".svg"):
+        return f"_images/{picture}" if picture else ""
+    source = next(uri for uri, (_, name) in app.env.images.items() if name == picture)
+    target = app.outdir / "_static" / "cards" / f"{PurePosixPath(page).name}.svg"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(WORDS.sub("", (app.srcdir / source).read_text("utf8")), "utf8")
+    return target.relative_to(app.outdir).as_posix()
+
+
+def card(app, number, root, lesson, question):
     """A lesson's card."""
-    page = beside(root, lesson)
+    env, page = app.env, beside(root, lesson)
     found, title = facts(env)[page], env.titles[page].astext()
     head, _, rest = title.partition(": ")
-    picture = picture_of(env, page)
-    shown = (
-        f'<img src="../_images/{picture}" alt="The first figure of {escape(head)}" loading="lazy">' if picture else ""
-    )
+    picture = draw_thumbnail(app, page)
+    shown = f'<img src="../{picture}" alt="The first figure of {escape(head)}" loading="lazy">' if picture else ""
     minutes, problems = ceil(found["words"] / WORDS_PER_MINUTE), found["problems"]
     progress = f'<span class="lesson-progress" data-lesson="{lesson}" data-problems="{" ".join(problems)}">'
     return (
@@ -112,7 +123,7 @@ def draw_cards(app, doctree, page):
     """Put the cards in their place; a lesson that is not built, as in a site of one lesson, has none."""
     for node in list(doctree.findall(lesson_cards)):
         built = [(n, *row) for n, row in enumerate(node["lessons"], 1) if beside(page, row[0]) in facts(app.env)]
-        cards = "".join(card(app.env, n, page, lesson, question) for n, lesson, question in built)
+        cards = "".join(card(app, n, page, lesson, question) for n, lesson, question in built)
         node.replace_self(nodes.raw("", f'<ol class="lesson-cards">{cards}</ol>', format="html"))
 
 

@@ -21,54 +21,84 @@
     }
   }
 
-  // The letters of a card's formula, from left to right, each with its line of the list below; the N of N_act is none.
-  // Where a letter with an index has a power too, its first part stands for it.
-  function findLetters(box, lines) {
+  const LETTER = "math > :only-child", SCRIPTS = ["msub", "msup", "msubsup", "mover"];
+  const meaningsOf = (lists) => new Map([...lists].flatMap((line) => {
+    const letter = line.querySelector(LETTER); // the name of a ratio is none
+    return letter ? [[letter.outerHTML, line]] : [];
+  }));
+
+  // A formula's letters, from left to right, each with its line of a list; the N of N_act is none, nor that of a letter
+  // with an index that no line explains. Where a letter has a power, the letter stands for it.
+  function findLetters(formula, meanings) {
     const found = [], base = document.createElementNS("http://www.w3.org/1998/Math/MathML", "msub");
-    const lineOf = (letter) => lines.find((each) => each.querySelector("math > :only-child")?.isEqualNode(letter));
-    for (const part of box.querySelectorAll("math *")) {
+    for (const part of formula.querySelectorAll("*")) {
       if (found.at(-1)?.[0].contains(part)) continue;
-      const [letter, index] = part.children, raised = !lineOf(part) && part.localName === "msubsup";
-      if (raised) base.innerHTML = letter.outerHTML + index.outerHTML;
-      const line = lineOf(raised ? base : part);
-      if (line) found.push([raised ? letter : part, line]);
+      const [letter, index, power] = part.children, line = meanings.get(part.outerHTML);
+      if (line) found.push([part, line]);
+      else if (part.localName === "msubsup" && !/[∗′]/.test(power.textContent)) {
+        base.innerHTML = letter.outerHTML + index.outerHTML;
+        found.push([letter, meanings.get(base.outerHTML)]);
+      } else if (SCRIPTS.includes(part.localName) && (part.localName !== "msup" || /[∗′]/.test(index.textContent))) found.push([part]);
     }
-    return found;
+    return found.filter(([, line]) => line);
+  }
+
+  // The meaning of one letter at a time, below it and within a box.
+  function makeTip(box) {
+    const tip = box.appendChild(make("p", { className: "letter-meaning", role: "status", hidden: true }));
+    let marked;
+    const hide = () => { tip.hidden = true; marked?.classList.remove("read"); };
+    const show = (letter, line) => {
+      hide();
+      (marked = letter).classList.add("read");
+      tip.innerHTML = line.innerHTML;
+      tip.hidden = false;
+      const own = letter.getBoundingClientRect(), all = box.getBoundingClientRect();
+      tip.style.left = `${Math.max(0, Math.min(own.left - all.left, box.clientWidth - tip.offsetWidth))}px`;
+      return own.bottom - all.top;
+    };
+    return { tip, hide, show };
   }
 
   // Under the pointer, at a touch, and by the arrow keys, as a chart's values.
   function addMeanings(list) {
     const box = list.parentElement.querySelector(".formula").parentElement;
-    const letters = findLetters(box, [...list.querySelectorAll("li")]);
-    const tip = box.appendChild(make("p", { className: "letter-meaning", role: "status", hidden: true }));
+    const letters = findLetters(box.querySelector("math"), meaningsOf(list.querySelectorAll("li")));
+    const { hide, show } = makeTip(box);
     let at = -1;
-    const hide = () => { tip.hidden = true; letters[at]?.[0].classList.remove("read"); };
-    const show = (index) => {
-      hide();
-      const [letter, line] = letters[at = Math.min(letters.length - 1, Math.max(0, index))];
-      letter.classList.add("read");
-      tip.innerHTML = line.innerHTML;
-      tip.hidden = false;
-      const from = letter.getBoundingClientRect().left - box.getBoundingClientRect().left;
-      tip.style.left = `${Math.max(0, Math.min(from, box.clientWidth - tip.offsetWidth))}px`;
-    };
+    const read = (index) => show(...letters[at = Math.min(letters.length - 1, Math.max(0, index))]);
     const point = ({ target }) => {
       const index = letters.findIndex(([letter]) => letter.contains(target));
-      if (index >= 0) show(index);
+      if (index >= 0) read(index);
     };
     Object.assign(box, { className: "read-letters", tabIndex: 0, onpointerover: point, onclick: point, onpointerleave: hide, onblur: hide });
     box.setAttribute("role", "group");
     box.setAttribute("aria-label", "Formula: arrow keys read what its letters mean");
-    box.onfocus = () => box.matches(":focus-visible") && show(Math.max(0, at));
+    box.onfocus = () => box.matches(":focus-visible") && read(at);
     box.onkeydown = (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
       if (event.key === "Escape") hide();
       if (!step || event.target !== box) return;
       event.preventDefault();
-      show(at + step);
+      read(at + step);
     };
+  }
+
+  // In the text the pointer or a touch reads letters too; keys have the cards, so that formulas are no tab stops.
+  function addTextMeanings(article) {
+    const meanings = meaningsOf(article.querySelectorAll(".card-letters li")), { tip, hide, show } = makeTip(article);
+    const point = ({ target }) => {
+      const formula = target.closest("math:not(.read-letters *, .card-letters *)");
+      const found = formula && findLetters(formula, meanings).find(([letter]) => letter.contains(target));
+      if (found) tip.style.top = `${show(...found) + 4}px`;
+      else if (target !== tip) hide();
+    };
+    article.addEventListener("pointerover", point);
+    article.addEventListener("click", point);
+    document.addEventListener("keydown", ({ key }) => key === "Escape" && hide());
   }
 
   document.querySelectorAll("[data-latex]").forEach(addCopying);
   document.querySelectorAll(".summary-card > .card-letters").forEach(addMeanings);
+  if (document.querySelector(".card-letters")) addTextMeanings(document.querySelector(".bd-article"));
 })();

@@ -28,7 +28,7 @@ _FRAME: dict[str, Any] = {
     "autosize": {"type": "fit-x", "contains": "padding", "resize": True},  # axis labels grow and shrink with a slider
     "usermeta": {"embedOptions": {"actions": False, "renderer": "svg"}},
     "config": {
-        "font": "sans-serif",
+        "font": style.FONT,
         "view": {"stroke": None},
         "text": {"fontSize": 12},
         "title": {"anchor": "start", "fontSize": 12, "fontWeight": "normal", "lineHeight": 16, "frame": "bounds"},

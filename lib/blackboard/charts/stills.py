@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from blackboard.charts.names import place_names
-from blackboard.charts.style import PAGE
+from blackboard.charts.style import FONT, PAGE
 
 PICTURED = re.compile(
     r' (?:aria-[a-z]+|role|class|pointer-events|stroke-miterlimit)="[^"]*"| (?:stroke-|fill-)?opacity="1"'
@@ -16,6 +16,7 @@ PICTURED = re.compile(
 POINT = re.compile(r"([ML])(-?[\d.]+),(-?[\d.]+)")
 LINES = re.compile(rf' d="((?:{POINT.pattern.replace("(", "(?:", 3)})+)"')
 NAMED = re.compile(r' class="mark-text role-mark[^"]*"')
+_FAMILY = f' font-family="{FONT}"'
 _HALO = f' stroke="{PAGE["light"]["halo"]}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
 
 
@@ -27,6 +28,7 @@ def draw_still(spec: dict[str, Any], width: int, version: str | None = None) -> 
     if "layer" in still:
         still["layer"] = [layer for layer in still["layer"] if "tooltip" not in layer.get("encoding", {})]
     svg = place_names(vl_convert.vegalite_to_svg(json.dumps(still), vl_version=version))
+    svg = svg.replace(_FAMILY, "").replace("<svg", f"<svg{_FAMILY}", 1)  # one font for all
     return re.sub(r"<[^>]+>", lambda tag: _slim(tag[0]), svg)
 
 

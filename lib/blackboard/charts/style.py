@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+FONT = "Arial, Liberation Sans, Helvetica, sans-serif"  # of figures and charts, as wide on every machine
+_FILES = Path(__file__).resolve().parent / "fonts"  # cut by tools/fonts.py; matplotlib places texts by their widths
+_FAMILIES = ["Arimo", "DejaVu Sans"]  # as wide as FONT; the second has what the first lacks
+_FAMILY = re.compile(r"font-family: [^;\"]*")
+
 _INK, _GREY = "#1A1A1A", "#6B6B6B"
 
 # What a color means, in every figure and chart. Compute, KV and weights keep the colors of the lecture's board.
@@ -75,9 +83,19 @@ def ink(colour: str) -> str:
 def use() -> None:
     """Set matplotlib's style for the course: quiet axes, readable at phone width, transparent ground."""
     import matplotlib.pyplot as plt
+    from matplotlib import font_manager
 
+    if _FAMILIES[0] not in font_manager.fontManager.get_font_names():
+        for each in sorted(_FILES.glob("*.ttf")):
+            font_manager.fontManager.addfont(each)
     plt.rcParams.update(
         {
+            "font.family": _FAMILIES,
+            "mathtext.fontset": "custom",
+            "mathtext.rm": _FAMILIES[0],
+            "mathtext.it": f"{_FAMILIES[0]}:italic",
+            "mathtext.bf": f"{_FAMILIES[0]}:bold",
+            "mathtext.cal": _FAMILIES[0],  # not used, but looked for
             "figure.figsize": (6.4, 3.8),
             "figure.dpi": 110,
             "savefig.transparent": False,
@@ -94,7 +112,7 @@ def use() -> None:
             "axes.labelsize": 11,
             "legend.frameon": False,
             "figure.constrained_layout.use": True,
-            "svg.fonttype": "path",
+            "svg.fonttype": "none",
             "svg.hashsalt": "blackboard",
         }
     )
@@ -106,7 +124,7 @@ def svg(figure) -> str:
 
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
-    return out.getvalue()
+    return _FAMILY.sub(f"font-family: {FONT}", out.getvalue())
 
 
 def label(axes, x: float, y: float, text: str, colour: str, **more) -> None:

@@ -144,13 +144,14 @@ def legend() -> Page:
     rows = []
     for verdict in VERDICTS:
         which = [row for row in judged() if row.verdict is verdict]
+        listed = "".join(f"<li>{link(row)}</li>" for row in which)
         explanation = ("Computed: " if verdict in COMPUTED else "Stated, with the document: ") + verdict.explanation
         rows.append(
             f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} {verdict.label} <span'
             f' class="claim-count">{len(which)}</span></dt><dd><span class="claim-bar" style="width:'
             f' {100 * len(which) / len(judged()):.1f}%"></span>{text(explanation)}.<details><summary>Which<span'
-            f' class="visually-hidden"> {verdict.label}</span></summary><span'
-            f' class="claim-ids">{" · ".join(map(link, which))}</span></details></dd></div>'
+            f' class="visually-hidden"> {verdict.label}</span></summary><ul class="claim-ids">{listed}</ul></details>'
+            "</dd></div>"
         )
     return Page(f'<dl class="claim-legend">{"".join(rows)}</dl>')
 
@@ -181,17 +182,17 @@ def cards(group: str) -> Page:
 
 
 def _card(row: Judged) -> str:
-    """One claim: who says it, its numbers, the verdict and why; folded, the formulas and sources."""
+    """One claim: the verdict, its numbers, why, and who says it; folded, the formulas and sources."""
     claim, id = row.claim, anchor(row.claim.id)
     why = row.because or "Its numbers have moved since a reason was written."
     return (
-        f'<article class="claim claim-{row.verdict.key}"'
-        f' id="{id}"><h3>{text(claim.statement)} <a class="claim-id" href="#{id}" aria-label="Link to this'
-        f' claim">#</a></h3><p class="claim-who">{_who(claim.said)}</p>{_numbers(row)}<p'
-        f' class="claim-verdict"><strong>{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}.</strong>'
-        f' {text(why)}</p>{_others(row)}<p class="claim-lesson">Treated in <a'
-        f' href="{claim.at.href}">{TITLES.get(claim.at.lesson, claim.at.lesson.capitalize())}:'
-        f" {text(claim.at.heading)}</a></p>{_evidence(row)}</article>"
+        f'<article class="claim claim-{row.verdict.key}" data-verdict="{row.verdict.label}" id="{id}"><p'
+        f' class="claim-verdict">{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}</p>'
+        f'<h3>{text(claim.statement)} <a class="claim-id" href="#{id}" aria-label="Link to this claim">#</a></h3>'
+        f'{_numbers(row)}<p>{text(why)}</p><p class="claim-who">{_who(claim.said)}</p>{_others(row)}<p'
+        f' class="claim-lesson">Treated in <a href="{claim.at.href}">'
+        f"{TITLES.get(claim.at.lesson, claim.at.lesson.capitalize())}: {text(claim.at.heading)}</a></p>"
+        f"{_evidence(row)}</article>"
     )
 
 

@@ -128,16 +128,16 @@ def roofline_chart() -> InteractiveChart:
     here = inside(eq.step_time, "ms", batch="chosen")
     at = lambda formula, batch: inside(formula, "ms", batch=batch)
     layers = [
-        marks.line("step", "total", encoding, strokeWidth=5),
-        marks.line("memory", "memory", encoding),
-        marks.line("compute", "compute", encoding),
+        *(marks.line(each, each, encoding, strokeDash=[5, 3]) for each in ("memory", "compute")),
+        marks.line("step", "total", encoding, strokeWidth=4),
         *marks.name(encoding, "'load from memory'", "memory", "120", at(eq.memory_time, "120"), dy=-18),
         *marks.name(encoding, "'compute'", "compute", "1200", at(eq.compute_time, "1200"), dy=14),
+        *marks.name(encoding, "'a step: the longer'", "total", "30000", at(eq.step_time, "30000"), "true", dy=-6),
         marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here),
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
     ]
     return InteractiveChart(
-        {**base, "height": 280, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
+        {**base, "height": 230, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
         "Time and price of a token",
         _front_says(),
         f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour. All of these are bounds: real engines are"

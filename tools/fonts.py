@@ -1,0 +1,68 @@
+"""Cut the book's fonts from packages of npm: `python tools/fonts.py`.
+
+Formulas have STIX Two Math. Figures have Arimo, whose letters are as wide as Arial's: matplotlib places texts by it
+and pages write them in what they have. Needed only when a formula has a letter that LETTERS lack, which
+tests/test_mathml.py then names.
+"""
+
+import tarfile
+import tempfile
+from pathlib import Path
+
+from fontTools import merge, subset
+from page_python import find, run
+
+ROOT = Path(__file__).resolve().parent.parent
+FORMULAS, FIGURES = ROOT / "book" / "_static" / "math.woff", ROOT / "lib" / "blackboard" / "charts" / "fonts"
+STIX, ARIMO = "stix-two-math", "arimo"
+VERSION = "5.3.0"
+STYLES = {"regular": "400-normal", "italic": "400-italic", "bold": "700-normal"}
+LETTERS = [
+    range(0x20, 0x7F),
+    range(0x391, 0x3CA),  # Greek upright, and italic below
+    [ord(letter) for letter in "ϕϱϵϑϖ"],
+    range(0x1D434, 0x1D468),  # Latin italic, but for h, which is older
+    [0x210E],
+    range(0x1D6E2, 0x1D71C),
+    [ord(letter) for letter in "ℒℓ→⇒←↔∑∏∫√∞∂∈−±×÷·⋅∗⊕⊗≈≠≤≥≪≫∝⌈⌉⌊⌋′|∣∥¯ˆ̂~…⋯⏟⏞"],
+]
+
+
+def fetch(name, folder):
+    """The folder with a font's files and its license, from npm."""
+    run(find("npm"), "pack", f"@fontsource/{name}@{VERSION}", "--silent", cwd=folder)
+    with tarfile.open(next(folder.glob(f"*{name}-*.tgz"))) as archive:
+        archive.extractall(folder / name, filter="data")
+    return folder / name / "package"
+
+
+def cut_math(package):
+    """The letters alone, with all the sizes that they come in; letters are 40 kB of 370."""
+    options = subset.Options(flavor="woff", layout_features=[], name_IDs=[0, 1, 2, 4, 5, 13, 14], hinting=False)
+    font = subset.load_font(package / "files" / "stix-two-math-latin-400-normal.woff", options)
+    chosen = subset.Subsetter(options)
+    chosen.populate(unicodes=[letter for part in LETTERS for letter in part])
+    chosen.subset(font)
+    subset.save_font(font, FORMULAS, options)
+
+
+def cut_figures(package):
+    """Latin and Greek letters in one file for each style, without what only a screen needs."""
+    FIGURES.mkdir(exist_ok=True)
+    options = subset.Options(layout_features=[], hinting=False, notdef_outline=True)
+    for style, file in STYLES.items():
+        font = merge.Merger().merge([package / "files" / f"arimo-{part}-{file}.woff" for part in ("latin", "greek")])
+        chosen = subset.Subsetter(options)
+        chosen.populate(unicodes=font.getBestCmap())
+        chosen.subset(font)
+        font.flavor = None
+        subset.save_font(font, FIGURES / f"{style}.ttf", options)
+    (FIGURES / "LICENSE.txt").write_bytes((package / "LICENSE").read_bytes())
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        cut_math(fetch(STIX, Path(scratch)))
+        cut_figures(fetch(ARIMO, Path(scratch)))
+    for made in (FORMULAS, *sorted(FIGURES.iterdir())):
+        print(f"made {made}, {made.stat().st_size:,} bytes")
