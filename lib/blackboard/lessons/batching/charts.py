@@ -132,7 +132,9 @@ def roofline_chart() -> InteractiveChart:
         marks.line("step", "total", encoding, strokeWidth=4),
         *marks.name(encoding, "'load from memory'", "memory", "120", at(eq.memory_time, "120"), dy=-18),
         *marks.name(encoding, "'compute'", "compute", "1200", at(eq.compute_time, "1200"), dy=14),
-        *marks.name(encoding, "'a step: the longer'", "total", "30000", at(eq.step_time, "30000"), "true", dy=-6),
+        *marks.name(
+            encoding, "'a step: the longer of both'", "total", "30000", at(eq.step_time, "30000"), "true", dy=-6
+        ),
         marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here),
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
     ]
