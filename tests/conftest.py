@@ -138,7 +138,7 @@ class Visit:
 
 SETTLED = """async () => {
   const live = [...document.querySelectorAll('figure.interactive-chart')].map(figure => figure.ready);
-  const drawn = Promise.all([document.fonts.ready, ...live]).then(() => true);
+  const drawn = Promise.all([document.fonts.ready, window.boxesMarked, ...live]).then(() => true);
   return Promise.race([drawn, new Promise(done => setTimeout(() => done(false), 30000))]);
 }"""
 

@@ -103,6 +103,9 @@ SHOWN = """() => [...document.querySelectorAll("figure.interactive-chart")].map(
 
 OPEN = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 
+# A phone leaves out what is far from its screen, and cuts what is too wide; nothing shall be.
+ALL_LAID_OUT = ".bd-article section { content-visibility: visible !important; }"
+
 # axe would keep the source of every element that it examines; only those that are told are of interest.
 EXAMINE = """
 const examine = async (within, options) => {
@@ -344,6 +347,7 @@ def served(browser, address, weighed):
         evidence.violations["dark"] = page.evaluate(CONTRAST)
         evidence.colours["dark"] = page.evaluate(COLOURS)
         evidence.moved = page.evaluate(MOVED)
+        page.add_style_tag(content=ALL_LAID_OUT)
         page.set_viewport_size(PHONE)
         evidence.phone_width = page.evaluate(WIDTH)
         evidence.cells["phone"] = page.evaluate(CELLS)

@@ -60,7 +60,11 @@ window.vega = { parse, View };
 """,
     "vega-lite.js": 'import { compile } from "/npm/vega-lite@6.4.1/+esm"; window.vegaLite = { compile };',
 }
-THEME_BOXES = "pre, .nboutput > .output_area, .cell_output > .output, .jp-RenderedHTMLCommon"
+HEADER = 'document.getElementsByClassName("bd-header")[0].getBoundingClientRect()'
+CALM = [  # in scripts of the theme: what costs time while a page loads, and what stands for it
+    ("pydata-sphinx-theme.js", "pre, .nboutput > .output_area, .cell_output > .output, .jp-RenderedHTMLCommon", "none"),
+    ("bootstrap.js", f"e={HEADER};", f"e={{get bottom(){{return {HEADER}.bottom}}}};"),
+]
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url={page}"></head>
@@ -215,13 +219,15 @@ def write_redirect():
 
 def calm_theme(site):
     """The theme measures a box that may scroll, changes it and measures the next, each time on a page that is laid out
-    anew, also after every change of a page. book/_static/site.js does the same for all such boxes at once.
+    anew, also after every change of a page. book/_static/site.js does the same for all such boxes at once. And it
+    measures its header before anybody scrolls, while the page is still being made.
     """
-    script = site / "_static" / "scripts" / "pydata-sphinx-theme.js"
-    text = script.read_text("utf8")
-    if THEME_BOXES not in text:
-        raise BuildError("the theme no longer marks the boxes that scroll as tools/build.py knows it")
-    script.write_text(text.replace(THEME_BOXES, "none"), "utf8")
+    for name, busy, calm in CALM:
+        script = site / "_static" / "scripts" / name
+        text = script.read_text("utf8")
+        if busy not in text:
+            raise BuildError(f"the theme's {name} no longer measures as tools/build.py knows it")
+        script.write_text(text.replace(busy, calm), "utf8")
 
 
 def publish(made, site):

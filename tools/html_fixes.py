@@ -21,6 +21,7 @@ SCRIPT_OF = {  # by what a page has
     "progress.js": "<progress-list ",
     "claims.js": ' data-verdict="',
 }
+TABLES = "tables.css"
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
 # What asks Python in the page, by the script that wakes it up; tools/page_python.py puts the scripts there.
@@ -226,10 +227,10 @@ def fold_answers(app, body):
 
 
 def write_scripts(app, _env):
-    """Put the scripts that only some pages load beside the others; Jupyter Book would load them everywhere."""
+    """Put what only some pages load beside the rest; Jupyter Book would load them everywhere."""
     folder = app.outdir / "_static" / "scripts"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in SCRIPT_OF:
+    for name in (*SCRIPT_OF, TABLES):
         shutil.copyfile(app.srcdir / SCRIPTS / name, folder / name)
 
 
@@ -290,6 +291,8 @@ def mend_page(app, page, _template, context, _doctree):
         load_problems(app, page)
         for name in (name for name, mark in SCRIPT_OF.items() if mark in context["body"]):
             app.add_js_file(f"scripts/{name}", loading_method="defer", priority=900)  # after those of all pages
+        if SCRIPT_OF["tables.js"] in context["body"]:
+            app.add_css_file(f"scripts/{TABLES}", priority=900)
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:

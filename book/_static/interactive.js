@@ -47,6 +47,7 @@ function lightStill(figure) {
   copy.classList.replace("chart-still", "chart-dark-still");
   for (const [name, part] of [["srcset", copy.querySelector("source")], ["src", copy.querySelector("img")]]) part[name] = lit(part[name], dark);
   still.after(copy);
+  still.classList.add("chart-light-still");
 }
 
 // --- Controls ---

@@ -8,8 +8,19 @@ if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined
 // A box that scrolls can be reached and moved with the keyboard; one that does not is no stop on the way.
 const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card, .planner-table), .bd-sidebar";
 
-function markScrolling() {
+const FEW = 24; // that are measured at a time, so that a reader who scrolls or types need not wait
+let marking = 0;
+
+async function markScrolling() {
+  const own = ++marking;
   const boxes = [...document.querySelectorAll(SCROLLING)].filter((box) => !box.closest("details:not([open])")); // until it opens
+  for (let n = 0; n < boxes.length && own === marking; n += FEW) {
+    if (n) await new Promise((next) => setTimeout(next));
+    markBoxes(boxes.slice(n, n + FEW));
+  }
+}
+
+function markBoxes(boxes) {
   const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1);
   const cut = boxes.map(isCut);
   boxes.forEach((box, n) => { // all are measured before any is changed, which lays the page out anew
@@ -19,8 +30,9 @@ function markScrolling() {
   });
 }
 
-// What is cut off at the right fades there.
-const isCut = (box) => box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
+// What is cut off at the right fades there; of two boxes the inner one.
+const hides = (box) => box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
+const isCut = (box) => hides(box) && !(box.matches(".output") && [...box.querySelectorAll("pre, .table-box")].some(hides));
 
 function markCut(box) {
   box.classList.toggle("cut", isCut(box));
@@ -102,8 +114,7 @@ function settle() {
   showProgress();
   followReader();
   boxTables();
-  markScrolling();
-  document.fonts.ready.then(markScrolling); // which change widths
+  window.boxesMarked = document.fonts.ready.then(markScrolling); // fonts change widths
   addEventListener("resize", markScrolling);
   addEventListener("toggle", markScrolling, true);
   addEventListener("scroll", ({ target }) => target !== document && markCut(target), { capture: true, passive: true });
