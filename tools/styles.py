@@ -101,9 +101,7 @@ def read_rules(rules):
     for rule in rules:
         if rule.type == "qualified-rule":
             written = [(write(each), names_of(each)) for each in split_at(rule.prelude, ",")]
-            selectors = [
-                each for each in written if ":has(" not in each[0]
-            ]  # tried anew at each change
+            selectors = [each for each in written if ":has(" not in each[0]]  # tried anew at each change
             yield Rule(selectors, ";".join(map(write, split_at(rule.content, ";"))))
         elif rule.at_keyword in ("media", "supports"):
             inner = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)

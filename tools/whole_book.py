@@ -26,7 +26,8 @@ PREFACE = "About this book"
 FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; hints and solutions; the planner's form
     "link, button, a.headerlink, details.hide, .toctree-wrapper, "
     ".chart-result, .chart-facts, .chart-live, .chart-controls, "
-    ".practice-item > summary, .card-letters, .lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner"
+    ".practice-item > summary, .card-letters > :is(summary, ul), "
+    ".lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner"
 )
 NOT_TEXT = r"<(script|style|svg|noscript)\b.*?</\1>"
 SCREEN_ATTRIBUTES = {"tabindex", "loading", "width", "height"}  # sizes are for pictures that are still to come

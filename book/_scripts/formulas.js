@@ -13,7 +13,8 @@
   }
 
   function addCopying(formula) {
-    const line = formula.querySelector(".formula-unit") ?? formula.appendChild(make("p", { className: "formula-unit" }));
+    const fold = formula.querySelector(".card-letters") ?? formula; // a card's unit and letters are folded
+    const line = formula.querySelector(".formula-unit") ?? fold.appendChild(make("p", { className: "formula-unit" }));
     for (const [name, text] of [["LaTeX", formula.dataset.latex], ["Python", formula.dataset.python]]) {
       const button = make("button", { type: "button", className: "copy-formula", textContent: `Copy ${name}` });
       button.addEventListener("click", () => copy(button, text));

@@ -109,20 +109,21 @@ def card(formula: Formula) -> str:
     return (
         f'<div class="summary-card" {copied(formula)}>'
         f"<p><strong>{markup(formula.description[0].upper() + formula.description[1:])}.</strong></p>"
-        f"<div>\\[{formula.latex}\\]</div>"
+        f'<div>\\[{formula.latex}\\]</div><details class="card-letters">'
+        "<summary>Unit, letters, and when it holds</summary>"
         f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(units.write_unit(formula.unit))}. "
-        f"{html.escape(holds)}Source: {source}.</p>{_letters(formula)}</div>"
+        f"{html.escape(holds)}Source: {source}.</p>{_letters(formula)}</details></div>"
     )
 
 
 def _letters(formula: Formula) -> str:
-    """The letters of a formula as it is printed, with meaning and unit, folded."""
+    """The letters of a formula as it is printed, with meaning and unit."""
     printed = formula.expr if formula.typeset is None else formula.typeset
     used = [formula.symbol, *sorted(printed.free_symbols - {formula.symbol}, key=str)]
     rows = [(_math(each), notation.lookup(each.name)) for each in used]
     units_of = lambda row: f" · {html.escape(units.write_unit(row.unit))}" if row.unit != "1" else ""
     listed = "".join(f"<li>{letter} {html.escape(row.description)}{units_of(row)}</li>" for letter, row in rows)
-    return f'<details class="card-letters"><summary>What the letters mean</summary><ul>{listed}</ul></details>'
+    return f"<ul>{listed}</ul>"
 
 
 def copied(formula: Formula) -> str:
