@@ -103,12 +103,6 @@ SHOWN = """() => [...document.querySelectorAll("figure.interactive-chart")].map(
 
 OPEN = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 
-# A phone leaves out what is far from its screen; here all is looked at.
-LAY_OUT = """() => {
-  const style = document.head.appendChild(document.createElement("style"));
-  style.textContent = ".bd-article section { content-visibility: visible !important; }";
-}"""
-
 # axe would keep the source of every element that it examines; only those that are told are of interest.
 EXAMINE = """
 const examine = async (within, options) => {
@@ -350,7 +344,6 @@ def served(browser, address, weighed):
         evidence.violations["dark"] = page.evaluate(CONTRAST)
         evidence.colours["dark"] = page.evaluate(COLOURS)
         evidence.moved = page.evaluate(MOVED)
-        page.evaluate(LAY_OUT)
         page.set_viewport_size(PHONE)
         evidence.phone_width = page.evaluate(WIDTH)
         evidence.cells["phone"] = page.evaluate(CELLS)
@@ -363,9 +356,7 @@ def served(browser, address, weighed):
 
 def from_disk(browser, address):
     """The evidence of a page opened as a file, on a phone, in the dark."""
-    with open_page(
-        browser, address, mode="dark", first=f"() => {{ ({LAY_OUT})(); return ({SHOWN})(); }}", **PHONE
-    ) as visit:
+    with open_page(browser, address, mode="dark", first=SHOWN, **PHONE) as visit:
         seen = [visit.first, *(visit.page.evaluate(each) for each in (SHOWN, CONTENT, COLOURS, EXTREMES, MOVED))]
         return FromDisk(visit.requests, visit.complaints, *seen)
 

@@ -34,6 +34,18 @@ function markBoxes(boxes) {
 const hides = (box) => box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
 const isCut = (box) => hides(box) && !(box.matches(".output") && [...box.querySelectorAll("pre, .table-box")].some(hides));
 
+// A phone begins with the sections near its screen, as custom.css has it; the others follow one by one, so that links
+// lead to where they should. A link that opened the page needs them at once.
+async function layOut() {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (const section of document.querySelectorAll(".bd-article > section > section")) {
+    if (!target) await new Promise((next) => setTimeout(next));
+    section.style.contentVisibility = "visible";
+    section.getBoundingClientRect();
+  }
+  if (target) target.scrollIntoView();
+}
+
 function markCut(box) {
   box.classList.toggle("cut", isCut(box));
 }
@@ -114,7 +126,7 @@ function settle() {
   showProgress();
   followReader();
   boxTables();
-  window.boxesMarked = document.fonts.ready.then(markScrolling); // fonts change widths
+  window.laidOut = layOut().then(() => document.fonts.ready).then(markScrolling); // fonts change widths
   addEventListener("resize", markScrolling);
   addEventListener("toggle", markScrolling, true);
   addEventListener("scroll", ({ target }) => target !== document && markCut(target), { capture: true, passive: true });
