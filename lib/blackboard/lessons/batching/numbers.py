@@ -470,6 +470,6 @@ def _precision(dtype: str) -> str:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = (hardware, layout, attention, workload, changed_batches, fast_mode, fast_batches, skipped_experts, train)
-    parts += (engines, dense_case)
+    own = (hardware, layout, attention, workload, changed_batches, fast_mode, fast_batches, skipped_experts, train)
+    parts = (*own, engines, dense_case)
     return {name: text for part in parts for name, text in part().items()}
