@@ -126,10 +126,12 @@ def test_the_measured_points_are_those_of_the_first_table_and_scatter_around_the
         assert float(ours) == pytest.approx(line, abs=0.15) and float(seen) == pytest.approx(line, rel=0.12)
 
 
-def test_two_servers_are_faster_than_a_wide_one_for_many_users():
+def test_two_servers_or_a_wide_one():
+    """The formulas and the benchmark disagree about 64 users, and the formulas prefer two at a promise."""
     told = {name: float(texts.wide_server()[name].removesuffix(" ms")) for name in texts.wide_server()}
     assert told["half_token"] < told["wide_token"] and told["two_users"] > 1.3 * told["wide_users"]
-    assert told["wide_few"] < told["half_few"]
+    assert told["wide_few"] < told["half_few"] and told["wide_seen"] < told["half_seen"]
+    assert numbers.measured(64, 8).server.layout.chips == 8 and numbers.measured(32).server.layout.chips == 4
     prices = [numbers.steady(concurrency=users, chips=chips).usd_per_mtok for users, chips in ((64, 8), (32, 4))]
     assert prices[0] == pytest.approx(prices[1], rel=0.1)
 

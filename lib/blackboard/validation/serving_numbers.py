@@ -53,9 +53,9 @@ def simulated(users: int) -> Simulated:
 
 
 @cache
-def measured(users: int) -> Run:
-    """The public run of the running case with so many users."""
-    same = lambda server: (server.users, server.layout.chips) == (users, RUN["chips"])
+def measured(users: int, chips: int = RUN["chips"]) -> Run:
+    """The public run of the running case with so many users, on so many GPUs."""
+    same = lambda server: (server.users, server.layout.chips) == (users, chips)
     (found,) = (run for run in runs() if run.key == ("vllm", RUN["chip"], "dense") and same(run.server))
     return found
 
