@@ -18,11 +18,12 @@ _LOADS = (
 
 QUOTED = {
     "20": "the lecture's interval in ms, 0:22:13",
-    "64": "departures per second, 0:26:58; sequences on a GPU, two exchanges of 32",
+    "64": "sequences on a GPU, two exchanges of 32",
     "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of its layers",
     "3600": "seconds of an hour",
     "10": "the base of a million",
+    "99": "percent of the seats in the cell above",
     "2": "FLOPs per multiply-add; bytes of BF16; kB of the board's KV estimate, 1:38:22",
     "1": "a byte in FP8; the batch of one",
     "½": "a byte in FP4",

@@ -13,13 +13,15 @@ from blackboard.validation import serving_numbers as numbers
 from blackboard.validation import serving_tables as tables
 from blackboard.validation import serving_texts as texts
 from blackboard.validation.serving_events import waits, watch
-from blackboard.validation.serving_slices import over, slices
+from blackboard.validation.serving_slices import slices
 
 PAGE = (ROOT / "book/serving.md").read_text("utf8")
 PROSE = re.sub(r"```.*?```", "", PAGE.split("---", 2)[2], flags=re.S)
 QUOTED = {
     "3.1": "Llama 3.1 70B, its name",
     "70": "Llama 70B, its name",
+    "405": "Llama 405B, its name",
+    "8": "Llama 8B, its name",
     **{str(n): "a user of the close-up, or a step of the worked case" for n in (1, 2, 3, 4)},
 }
 
@@ -34,11 +36,11 @@ def test_prose_and_numbers_use_the_same_names():
 
 
 def test_every_table_and_figure_is_on_the_page():
-    shown = "causes_table case_table parts_table experts prompt_share first_token benchmark rate_sums changes_table"
-    shown += " limits_table spreads_table meanings fitting trust_table slices_table"
+    shown = "measured_table causes_table case_table parts_table experts prompt_share first_token benchmark rate_sums"
+    shown += " changes_table limits_table spreads_table fitting trust_table slices_table"
     for name in shown.split():
         assert f"tables.{name}()" in PAGE
-    for name in ("timeline", "close_up", "waits", "users"):
+    for name in ("line", "timeline", "lanes", "close_up", "waits", "users"):
         assert f"figures.{name}()" in PAGE
 
 
@@ -69,9 +71,9 @@ def test_every_line_of_the_case_by_hand_gives_its_result():
         "mean_sum",
         "most_sum",
         "line_users",
-        "other_users",
+        "safe_sum",
     ]:
-        work, result = texts.all()[name].removesuffix(" ms").split(" = ")
+        work, result = texts.all()[name].replace(" ms", "").split(" = ")
         assert worked(work) == pytest.approx(float(result.replace(",", "")), rel=0.006), name
 
 
@@ -96,6 +98,42 @@ def test_what_a_user_adds_by_the_sums_of_a_step():
     assert line == pytest.approx(numbers.steady(concurrency=96).output_token, rel=0.01)
     seen = numbers.measured(64).output - numbers.measured(4).output
     assert 60 * sum(causes.values()) == pytest.approx(seen, rel=0.05)
+
+
+def test_prompts_that_share_a_step_change_the_mean_by_a_hundredth_at_most():
+    """One prompt at a time by hand, as the page's formula has it; and the full formulas, on a GPU twice as fast too."""
+    server, v = numbers.steady().server, numbers.values()
+    prompt = server.step(64, 1, server.prompt)
+    launched = 804 * 61.2e-6 + 65 * 36.6e-6
+    quick = {
+        name: value / 2 if name.endswith(("_read", "_multiply", "_attend")) else value for name, value in prompt.items()
+    }
+    assert numbers.device_seconds(quick) < numbers.launching()
+    decode = numbers.sped_up(gpu=2, users=64), v["prompt_share"]
+    level = server.plan["decode"] | {
+        name: server.plan["decode"][name] / 2 for name in server.plan["decode"] if name.endswith(("_read", "_multiply"))
+    }
+    alone = (1 - v["prompt_share"]) * (numbers.device_seconds(level) + 64 * 36.6e-6) + v["prompt_share"] * launched
+    assert 0.985 * alone < decode[0] < 0.995 * alone
+    assert numbers.steady().output_token == pytest.approx(v["output_token"], rel=1e-3)
+
+
+def test_the_measured_points_are_those_of_the_first_table_and_scatter_around_the_line():
+    rows = cells(tables.measured_table())[1:]
+    assert [row[0] for row in rows] == ["4", "8", "16", "32", "64"]
+    for users, seen, ours, _ in rows:
+        line = 9.74 + 0.107 * (int(users) - 1)
+        assert float(ours) == pytest.approx(line, abs=0.15) and float(seen) == pytest.approx(line, rel=0.12)
+
+
+def test_two_servers_or_a_wide_one():
+    """The formulas and the benchmark disagree about 64 users, and the formulas prefer two at a promise."""
+    told = {name: float(texts.wide_server()[name].removesuffix(" ms")) for name in texts.wide_server()}
+    assert told["half_token"] < told["wide_token"] and told["two_users"] > 1.3 * told["wide_users"]
+    assert told["wide_few"] < told["half_few"] and told["wide_seen"] < told["half_seen"]
+    assert numbers.measured(64, 8).server.layout.chips == 8 and numbers.measured(32).server.layout.chips == 4
+    prices = [numbers.steady(concurrency=users, chips=chips).usd_per_mtok for users, chips in ((64, 8), (32, 4))]
+    assert prices[0] == pytest.approx(prices[1], rel=0.1)
 
 
 def test_the_measured_run_is_the_one_that_the_page_works():
@@ -129,20 +167,23 @@ def test_corrections_lead_from_the_server_to_the_benchmark():
 def test_users_within_a_promise_and_their_slowest_in_a_simulation():
     most = numbers.users_within(0.02)
     assert numbers.steady(concurrency=most).output_token <= 0.02 < numbers.steady(concurrency=most + 1).output_token
+    worst = max(
+        point.token / numbers.steady(concurrency=point.users).output_token for point in numbers.measured_points()
+    )
     safe = int(texts.all()["safe_users"])
-    assert numbers.settled(safe).high < 0.02 < numbers.steady(concurrency=safe).output_token * 1.055
-    assert numbers.settled(safe).token == pytest.approx(numbers.steady(concurrency=safe).output_token, rel=2e-3)
+    ours = numbers.steady(concurrency=safe).output_token
+    assert 0.02 / 1.02 < ours * worst < 0.02 * 1.005 and numbers.settled(safe).high < 0.02
+    assert numbers.settled(safe).token == pytest.approx(ours, rel=2e-3)
 
 
 def test_a_limit_that_holds_a_whole_prompt_costs_nothing_and_a_lower_one_does():
     wide, whole, tight, tightest = (numbers.settled(room=room) for room in numbers.LIMITS)
     assert whole.token == pytest.approx(wide.token, rel=1e-3) and whole.gap < 0.7 * wide.gap
-    assert 1.03 * whole.token < tight.token < tightest.token and tightest.gap < tight.gap < whole.gap
     v, split = numbers.values(), (1024 - 960) / 204.8
     launched = 804 * 61.2e-6 + 64 * 36.6e-6
     more = v["prompt_share"] * split * (launched - v["decode_step"])
     assert tight.token - whole.token == pytest.approx(more, rel=0.2), "a split prompt takes a step of launches more"
-    assert texts.all()["split"] == f"{split:.0%}"
+    assert f"{split:.0%} of the prompts" in tables.limits_table()
 
 
 def test_simulated_waits_have_the_mean_of_the_whole_simulation():
@@ -180,8 +221,6 @@ def test_percentiles_are_those_that_numpy_counts_and_the_page_tells():
     gaps, decode, prompt = numbers.spreads()["ITL"], *(numbers.served(64)._times[name] for name in ("decode", "prompt"))
     assert gaps.median == pytest.approx(decode, rel=0.01) and gaps.high == pytest.approx(prompt, rel=0.02)
     assert 4 < gaps.high / gaps.median < 4.5
-    late = [wait for wait in numbers.requests() if wait.whole > 0.5 or wait.token > 0.02]
-    assert all(wait.opening for wait in late) and 1 - len(late) / 640 == pytest.approx(numbers.kept())
 
 
 def test_the_first_step_also_takes_in_a_part_of_the_ninth_prompt():
@@ -229,7 +268,7 @@ def test_what_an_operator_sets_by_the_sums_of_a_step():
     assert numbers.cached_prefix(0) == pytest.approx(now.output_token) and shorter < prefix < now.output_token
 
 
-def test_the_density_of_clumps_as_the_fold_derives_it():
+def test_the_density_of_clumps_is_a_mean_of_roots():
     share, most = 0.7, 9
     steps = [1 + (most - 1) * (place + 0.5) / 10_000 for place in range(10_000)]
     density = sum((1 + share) / (2 * (1 - share) * k**0.5) for k in steps) / len(steps)
@@ -239,14 +278,6 @@ def test_the_density_of_clumps_as_the_fold_derives_it():
 def test_loading_takes_longer_than_products_up_to_so_many_tokens():
     memory, fp8 = 4 * 4.8e12 * 0.869, 4 * 1979e12 * 0.485
     assert numbers.saturation() == pytest.approx(70.6e9 / memory * fp8 / (2 * 70.6e9), rel=2e-3)
-
-
-def test_stalled_decoding_costs_little():
-    v, alone = numbers.values(), numbers.prompts_alone()
-    saved = v["decode_step"] + alone - v["prompt_step"]
-    assert 0 < saved < v["decode_step"]
-    stalled = f"{1e3 * (v['output_token'] + v['prompt_share'] * saved):.1f} ms"
-    assert texts.all()["stalled_token"] == stalled
 
 
 def test_the_device_sets_the_pace_of_a_step_with_a_prompt_and_launching_that_of_a_shorter_one():
@@ -380,21 +411,27 @@ def test_bounds_of_the_second_route_are_honest():
         ]
         for users in numbers.USERS
     }
-    told = {name: float(texts.all()[name].rstrip("%")) / 100 for name in ("token_off", "first_off", "lone_off")}
+    told = {name: float(texts.all()[name].rstrip("%")) / 100 for name in ("token_off", "first_off")}
     assert max(each[0] for each in far.values()) <= told["token_off"] < 0.03
     assert max(each[1] for users, each in far.items() if users > 1) <= told["first_off"] < 0.06
-    assert far[1][1] == pytest.approx(told["lone_off"], abs=0.005)
 
 
 def test_tables_have_every_slice_group_and_constant():
     groups = {(each.kind, each.what) for each in slices() if each.what != "fitted"}
-    assert groups == set(tables.TRUST)
+    assert groups == {(kind, group) for kind, several, _ in tables.TRUST.values() for group in several}
     shown = cells(tables.slices_table())[1:]
     assert len(shown) == len({each.held.removesuffix(f", {each.kind}") for each in slices()}) - 1
     assert sum(cell != "none" for row in shown for cell in row[1:]) == len(slices()) - 2
-    assert len(cells(tables.meanings())) == len(FITTED) + 1 == len(tables.SEEN) + 1
-    worst = max(each.first for each in slices() if (each.what, each.kind) == ("chip", "dense"))
-    assert f"{over('chip', 'dense')['first_token']:.0%} ({worst:.0%})" in tables.trust_table()
+    assert sum(row[0].startswith("\\(") for row in cells(tables.fitting())[1:]) == len(FITTED) == len(tables.SEEN)
+
+
+def test_errors_of_groups_are_those_of_their_slices_as_printed():
+    """Weighted by the runs that the folded table prints."""
+    rows = [cell for row in cells(tables.slices_table())[1:] for cell in row[1:2] if cell != "none"]
+    found = [tuple(map(float, re.findall(r"\d+", cell))) for cell in rows]
+    loads = [each for each, row in zip(found, cells(tables.slices_table())[1:]) if re.search("GPU|flight", row[0])]
+    mean = sum(token * runs for token, _, runs in loads) / sum(runs for *_, runs in loads)
+    assert float(cells(tables.trust_table())[1][1].split("%")[0]) == pytest.approx(mean, abs=0.7)
 
 
 def test_the_table_of_a_step_has_every_constant():

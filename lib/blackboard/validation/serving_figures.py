@@ -75,19 +75,75 @@ def timeline() -> Drawing:
     """Half a second of the running case: steps as blocks, and below them the tokens of some users as dots."""
     some = steps()[slice(*OVERVIEW)]
     fig, _, new = _timeline(some, 2, 2.6)
-    taking, mean = (
-        sum(step.prompts > 0 for step in some),
-        len(some) * statistics.mean(step.prompts > 0 for step in steps()),
-    )
+    taking, mean = sum(step.prompts > 0 for step in some), len(some) * numbers.values()["prompt_share"]
     return done(
         fig,
         "fig-serving-timeline",
         "A prompt makes everybody wait. Wide blocks are steps that also take in a prompt. Each small dot is a token,"
         " each large dot the first of an answer, and the line before it the wait for that token. Simulated. This half"
         " second is a busy one:"
-        f" {taking} of its {len(some)} steps take in a prompt, where {mean:.1f} would be the mean.",
+        f" {taking} of its {len(some)} steps take in a prompt, where {mean:.1f} is usual.",
         f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
         " steps.",
+    )
+
+
+def line() -> Drawing:
+    """The time per token against users: a level and a slope, now and on a GPU twice as fast; and as measured."""
+    users, seen = [1, *range(4, 101, 4)], numbers.measured_points()
+    now = [1e3 * numbers.steady(concurrency=n).output_token for n in users]
+    quick = [1e3 * numbers.sped_up(gpu=2, users=n) for n in users]
+    fig, at = drawing.axes(WIDTH, 3.0)
+    at.plot(users, now, color=COLOURS["first"])
+    at.plot(users, quick, color=COLOURS["second"], ls="--")
+    at.plot([p.users for p in seen], [1e3 * p.token for p in seen], "o", color=COLOURS["measured"], ms=6)
+    at.plot([0, users[-1]], [now[0]] * 2, color=COLOURS["muted"], lw=1.0, ls=":")
+    beside = lambda text, end, shift, colour, **more: drawing.beside(
+        at, text, end, shift, colour, fontsize=SMALL, **more
+    )
+    beside("the level", (84, now[0]), (0, 3), "muted")
+    beside("as it is: the slope", (84, now[users.index(84)]), (-8, 4), "first", ha="right")
+    beside("GPU twice as fast", (64, quick[users.index(64)]), (4, -16), "second")
+    beside("measured", (seen[3].users, 1e3 * seen[3].token), (0, 7), "measured", ha="center")
+    at.set(xlim=(0, 100), ylim=(0, 22), xlabel="users at a time", ylabel="time per token (ms)")
+    each = lambda times: f"{times[0]:.1f} ms for one user and {times[-1]:.1f} ms for {users[-1]}"
+    dots = drawing.listed([f"{1e3 * p.token:.1f} ms for {p.users}" for p in seen])
+    return done(
+        fig,
+        "fig-serving-line",
+        "A faster GPU lowers the level and hardly changes the slope. The measured dots scatter around our line, by"
+        f" {max(abs(p.token / numbers.steady(concurrency=p.users).output_token - 1) for p in seen):.0%} at most.",
+        f"Time per token against users, from 1 to {users[-1]}: a nearly straight line of {each(now)}; on a GPU twice as"
+        f" fast {each(quick)}. Measured: {dots}.",
+    )
+
+
+def lanes() -> Drawing:
+    """A step with a prompt on the CPU, which launches, and on the GPU, which works: with a whole prompt, and half."""
+    server, launching, blocks = numbers.steady().server, 1e3 * numbers.launching(), 24
+    fig, at = drawing.axes(WIDTH, 2.8)
+    told = []
+    for top, share in ((0, 1), (3, 0.5)):
+        tokens = share * server.prompt
+        work = 1e3 * numbers.device_seconds(server.step(CROWD, 1, tokens))
+        pace = max(work, launching)
+        for lane, busy, name in ((0, launching, "launch"), (1, work, "compute")):
+            every = pace / blocks if lane else launching / blocks
+            for n in range(blocks):
+                at.barh(top + lane, 0.92 * busy / blocks, left=n * every, height=0.7, color=COLOURS[name], lw=0)
+        who = "the GPU sets the pace" if work > launching else f"the GPU idles {1 - work / launching:.0%} of the time"
+        at.text(0, top - 0.55, f"prompt of {tokens:.0f} tokens: {who}", fontsize=SMALL, va="bottom")
+        told.append(f"With {tokens:.0f} tokens the CPU launches for {launching:.1f} ms, the GPU works {work:.1f} ms")
+    at.set(ylim=(4.6, -1.3), xlim=(0, 60), xlabel="time (ms)")
+    at.set_yticks([0, 1, 3, 4], ["CPU", "GPU"] * 2, fontsize=SMALL)
+    at.tick_params(axis="y", length=0)
+    at.grid(visible=False, axis="y")
+    return done(
+        fig,
+        "fig-serving-lanes",
+        "A GPU that works faster than the CPU launches only waits more often. Each block stands for some of the"
+        f" {numbers.kernels(server.model)} kernels; sending comes afterwards.",
+        f"Two steps with a prompt, each as two rows of blocks in time. {'; '.join(told)}.",
     )
 
 
@@ -121,7 +177,7 @@ def close_up() -> Drawing:
 def users() -> Drawing:
     """The time per token against the tokens of a GPU, as users grow: predicted and measured, with a promise."""
     most = numbers.opened().most_rate * served(CROWD).server.output / numbers.RUN["chips"]
-    line, seen, promised = numbers.predicted_points(NUMBERS), numbers.measured_points(), 1e3 * numbers.PROMISES[0]
+    line, seen, promised = numbers.predicted_points(NUMBERS), numbers.measured_points(), 1e3 * numbers.PROMISE
     fig, at = drawing.axes(WIDTH, 3.2)
     at.plot([p.chip_rate for p in line], [1e3 * p.token for p in line], color=COLOURS["first"])
     at.plot([p.chip_rate for p in seen], [1e3 * p.token for p in seen], "o", color=COLOURS["measured"], ms=6)
@@ -130,7 +186,7 @@ def users() -> Drawing:
     for p in line:
         if p.users in NAMED:
             at.plot(p.chip_rate, 1e3 * p.token, "|", color=COLOURS["first"], ms=9)
-            looks = {"shift": (-5, 5), "ha": "right"} if p.token > numbers.PROMISES[0] else {"shift": (3, -13)}
+            looks = {"shift": (-5, 5), "ha": "right"} if p.token > numbers.PROMISE else {"shift": (3, -13)}
             end = p.chip_rate, 1e3 * p.token
             drawing.beside(at, f"{p.users} users", end, colour="first", fontsize=SMALL, **looks)
     drawing.beside(at, "measured", (seen[1].chip_rate, 1e3 * seen[1].token), (0, -16), "measured", fontsize=SMALL)

@@ -35,8 +35,8 @@ ARRIVALS, SETTLED = 2400, 800  # requests of such a loop, and those left out at 
 CLOSE_UP = 4721, 4729  # steps of the running case that the page looks at closely
 ROUNDS, WARM = 40, 10  # requests of each user of a simulated server that runs for long, and those left out at its start
 LIMITS = 8192, 1024 + CROWD, 1024, 512  # tokens of a step: vLLM's, a whole prompt beside all users, and fewer
-PROMISES = 0.02, 0.015  # s: promised times per token, of the worked case and of the reader's
-PROMISED_FIRST, PROMISED_TOKEN = 0.5, 0.02  # s: times that a server may promise
+PROMISE = 0.02  # s: a promised time per token
+WIDE = 2 * RUN["chips"]  # GPUs of a server twice as large
 
 
 @cache
@@ -53,9 +53,9 @@ def simulated(users: int) -> Simulated:
 
 
 @cache
-def measured(users: int) -> Run:
-    """The public run of the running case with so many users."""
-    same = lambda server: (server.users, server.layout.chips) == (users, RUN["chips"])
+def measured(users: int, chips: int = RUN["chips"]) -> Run:
+    """The public run of the running case with so many users, on so many GPUs."""
+    same = lambda server: (server.users, server.layout.chips) == (users, chips)
     (found,) = (run for run in runs() if run.key == ("vllm", RUN["chip"], "dense") and same(run.server))
     return found
 
@@ -97,9 +97,9 @@ def causes() -> dict[str, float]:
     return found | {"rest": sum(more.values())}
 
 
-def users_within(promised: float) -> int:
-    """Users for whom the running case writes a token in this time, by the full formulas."""
-    return math.floor(brentq(lambda users: steady(concurrency=users).output_token - promised, 1, 1000))
+def users_within(promised: float, chips: int = RUN["chips"]) -> int:
+    """Users for whom the running case writes a token in this time, on so many GPUs, by the full formulas."""
+    return math.floor(brentq(lambda users: steady(concurrency=users, chips=chips).output_token - promised, 1, 1000))
 
 
 class Correction(NamedTuple):
@@ -228,12 +228,6 @@ def saturation() -> float:
     return CROWD * read / known["memory_efficiency"] / (multiply / known["compute_efficiency"])
 
 
-def full_step(room: float) -> float:
-    """Seconds of a step of the running case that is full of prompts."""
-    server, tokens = steady().server, room - CROWD
-    return eq.mixed_time(server.step(CROWD, tokens / server.prompt, tokens), calibration=steady().calibration)
-
-
 def sped_up(gpu: float = 1, users: float = CROWD, **divided: float) -> float:
     """Seconds per token if memory and products were so many times as fast, and constants divided by so much."""
     found, works = steady(concurrency=users), ("_read", "_multiply", "_attend")
@@ -262,9 +256,7 @@ def changes() -> list[Change]:
     told: dict[str, Callable[[int], float]] = {
         "as it is": lambda users: steady(concurrency=users).output_token,
         "twice the bandwidth and FLOPs": lambda users: sped_up(gpu=2, users=users),
-        f"{2 * RUN['chips']} GPUs instead of {RUN['chips']}": lambda users: (
-            steady(concurrency=users, chips=2 * RUN["chips"]).output_token
-        ),
+        f"{WIDE} GPUs instead of {RUN['chips']}": lambda users: steady(concurrency=users, chips=WIDE).output_token,
         "half the pauses between kernels": lambda users: sped_up(users=users, gap_time=2),
         "half the time to sample and send": lambda users: sped_up(users=users, answer_time=2),
         "half the launches": lambda users: sped_up(users=users, eager_gap=2),
@@ -280,12 +272,6 @@ def cached_prefix(share: float) -> float:
     prompts = server.plan["prompts_taken"]
     step = server.step(CROWD, prompts, (1 - share) * prompts * server.prompt)
     return float(loop_times(server.plan | {"prompt": step}, known)["output"])
-
-
-def prompts_alone() -> float:
-    """Seconds of a step of the running case that takes in a prompt, and decodes nothing."""
-    server, known = steady().server, steady().calibration
-    return eq.mixed_time(server.step(0, 1, server.prompt), calibration=known)
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -391,11 +377,6 @@ def spreads() -> dict[str, Spread]:
         "TPOT": spread([wait.token for wait in requests()]),
         "ITL": spread(watched()[1].gaps),
     }
-
-
-def kept() -> float:
-    """The share of the simulated requests that are served within the promised times."""
-    return statistics.mean(wait.whole <= PROMISED_FIRST and wait.token <= PROMISED_TOKEN for wait in requests())
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

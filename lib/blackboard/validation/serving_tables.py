@@ -26,8 +26,8 @@ from blackboard.validation.serving_numbers import (
     corrections,
     device_seconds,
     launching,
-    offline_error,
-    served,
+    measured,
+    measured_points,
     settled,
     spreads,
     steady,
@@ -50,6 +50,21 @@ def equation(*lines: str) -> Page:
 # --- the running case -------------------------------------------------------------------------------------------------
 
 
+def measured_table() -> Page:
+    """What the benchmark measured, and the time per token by the formulas."""
+    rows = [
+        [
+            str(point.users),
+            _digits(point.token),
+            _digits(steady(concurrency=point.users).output_token),
+            _digits(measured(point.users).first, 0),
+        ]
+        for point in measured_points()
+    ]
+    heads = ("Users at a time", "A token every, ms (TPOT)", "By our formulas", "The first token after, ms (TTFT)")
+    return table("Four H200, measured by InferenceX", heads, rows)
+
+
 def causes_table() -> Page:
     """What each user adds to everybody's token."""
     parts = causes()
@@ -62,7 +77,7 @@ def causes_table() -> Page:
     whole = sum(parts[name] for name in told)
     rows = [[text, f"{1e6 * parts[name]:.0f}", percent(parts[name] / whole)] for name, text in told.items()]
     rows.append(["<strong>all</strong>", f"{1e6 * whole:.0f}", "100%"])
-    caption = f"What each user adds to everybody’s token, calculated ({FEW} to {CROWD} users)"
+    caption = f"What each user adds to everybody’s token, calculated ({FEW} to {CROWD} users) and rounded"
     return table(caption, ("Cause", "µs", "Share"), rows)
 
 
@@ -190,7 +205,7 @@ def parts_table() -> Page:
     both = f"{latex(eq.decode_step)},\\ {latex(eq.prompt_step)}"
     rows.append(row(named("<strong>the step</strong>", both), longer, whole))
     heads = ("Work", f"Decode only, {CROWD} tokens", f"With a prompt, {CROWD + v['prompt_length']:,.0f} tokens", "How")
-    return table("Milliseconds of a step", heads, rows)
+    return table("Milliseconds of a step, each number rounded", heads, rows)
 
 
 # --- prompts and waits ------------------------------------------------------------------------------------------------
@@ -216,42 +231,15 @@ def first_token() -> Page:
 
 def benchmark() -> Page:
     """What the benchmark's start and end change, folded away."""
-    bench = served(CROWD)
-    plan, server = bench.server.plan, bench.server
-    w, s = server.requests, server.spread
-    rate = sympy.Mul(notation.symbol("clumping"), notation.symbol("prompts_per_step"), evaluate=False)
     told = paragraph(
-        "All users start at once. So their answers end together, each time a little further apart."
-        f" Lengths are drawn between \\(s\\,\\ell\\) and \\(\\ell\\), here {s} × {CHAT:,} and {CHAT:,}, so the first"
-        " answers end within \\((1-s)\\,\\ell\\) steps. The \\(j\\)-th end of a user is a sum of \\(j\\) lengths,"
-        " whose standard deviation is \\(\\sqrt{j}\\) times as large. We model these ends as spread evenly over"
-        " \\((1-s)\\,\\ell\\,\\sqrt{j}\\) steps. Without clumps, a user’s prompts would be a mean answer apart,"
-        " \\((1+s)\\,\\ell/2\\) steps. So in a clump they come \\(\\frac{1+s}{2\\,(1-s)\\sqrt{j}}\\) times as densely."
-        " The mean of \\(1/\\sqrt{j}\\) from \\(j=1\\) to \\(w-1\\) is about \\(2/(1+\\sqrt{w-1})\\), where each user"
-        f" sends \\(w\\) = {w:.0f} requests. That makes"
-    )
-    dense = f"(1 + {s}) / (1 − {s}) / (1 + √{w - 1:.0f}) = {plan['clumping']:.2f}"
-    share = paragraph(
-        f"Here: {dense}. If the prompts of a clump come independently, the number that a step finds is Poisson’s, with"
-        " mean \\(z_\\mathrm{clump}\\,q\\), where \\(q = N/O\\). A share \\(e^{-z_\\mathrm{clump}\\,q}\\) of the steps"
-        " finds none, and each of the others takes in"
-    )
-    together = equation(f"g &= {latex(eq.taken_together.expr.xreplace({eq.coming: rate}))}")
-    end = paragraph(
-        f"of them, here {plan['prompts_taken']:.2f}. That hardly changes a token, because fewer steps are longer. But"
-        " the step under way when your prompt comes has a prompt more often."
-    )
-    last = paragraph(
-        "At the end, users stop. When your last answer begins, hardly anybody has stopped, and when it ends, nearly all"
-        " have. So in one of \\(w\\) answers half as many prompts come, a factor of \\(1-1/(2w)\\) ="
-        f" {1 - 1 / (2 * w):.2f}."
+        "All users start at once, so their answers end together, each time a little further apart, and their prompts"
+        " come in clumps. So the step under way when your prompt comes has a prompt more often. At the end, users stop,"
+        " and fewer prompts come. And the engine fills its first steps up with parts of prompts, so these take longer"
+        " than we assumed; only the simulation has that."
     )
     rows = [[what, _digits(token, 2), _digits(first, 0)] for what, token, first in corrections()]
     worked = table("Milliseconds, each row with all above it", ("What is new", "Per token", "To the first"), rows)
-    return fold(
-        "What do the benchmark’s start and end change?",
-        told + equation(eq.clumping.latex) + share + together + end + last + worked,
-    )
+    return fold("What else do the benchmark’s start and end change?", told + worked)
 
 
 def experts() -> Page:
@@ -264,14 +252,16 @@ def experts() -> Page:
         paragraph(
             "<strong>Half-empty tiles.</strong> A router sends each of \\(T_\\mathrm{step}\\) tokens to \\(k\\) of"
             " \\(n_\\mathrm{exp}\\) experts. Tensor cores multiply tiles of \\(n_\\mathrm{tile}\\) rows. So every"
-            " expert that some token chose, a share \\(c_\\mathrm{touched}\\), multiplies half a tile of empty rows:"
+            " expert that some token chose, a share \\(c_\\mathrm{touched}\\), multiplies half a tile of empty rows."
+            " With them, all experts multiply"
         ),
         equation(eq.padded_rows.latex),
         paragraph(
             f"<strong>The busiest GPU.</strong> If the experts are dealt out over {places} GPUs, all wait for the one"
-            f" with the most work. If {tokens} tokens choose {moe.active} experts each at random, it has"
-            f" {significant(most, 3)} times the mean of {mean:.0f}. Real routers are less fair, which"
-            " is one reason why mixtures have larger errors."
+            f" with the most work. If {tokens} tokens choose {moe.active} experts each, and a choice falls on any GPU"
+            f" alike, a GPU has {mean:.0f} on average, with a variance of {mean:.0f} × {places - 1}/{places}. The"
+            f" busiest then has {significant(most, 3)} times the mean. Real routers are less fair, which is one reason"
+            " why mixtures have larger errors."
         ),
     ]
     return fold("What if the model is a mixture of experts?", "".join(told))
@@ -292,7 +282,13 @@ def limits_table() -> Page:
         seen = settled(room=room)
         rows.append([f"{room:,}", _digits(seen.token), _digits(seen.first, 0), _digits(seen.gap, 0)])
     heads = ("Tokens in a step, at most", "Per token", "To the first", "Gap exceeded once in 1,000")
-    return table("Milliseconds, simulated long after the start", heads, rows)
+    split = percent((RUN["prompt"] - (LIMITS[2] - CROWD)) / (RUN["prompt"] * (1 - steady().server.spread)))
+    told = paragraph(
+        f"At {LIMITS[2]:,} tokens, {split} of the prompts no longer fit into one step beside the users. Each further"
+        " part is another step with all its launches."
+    )
+    simulated = table("Milliseconds, simulated long after the start", heads, rows)
+    return fold("How much slower?", simulated + told)
 
 
 def spreads_table() -> Page:
@@ -301,7 +297,8 @@ def spreads_table() -> Page:
         [name, *(f"{1e3 * time:,.3g}" if time < 1 else f"{1e3 * time:,.0f}" for time in each)]
         for name, each in spreads().items()
     ]
-    return table("Milliseconds of the simulated benchmark", ("Time", "Mean", "Median", "p99"), rows)
+    times = table("Milliseconds of the simulated benchmark", ("Time", "Mean", "Median", "p99"), rows)
+    return fold("And the other times? (p99: one in a hundred is longer)", times)
 
 
 # --- constants and errors ---------------------------------------------------------------------------------------------
@@ -321,7 +318,7 @@ def _constant(name: str, value: float, more: int = 0) -> str:
     return percent(value, more) if FITTED[name].unit == "1" else pretty(value, "s", 2 + more)
 
 
-def meanings() -> Page:
+def _meanings() -> Page:
     """What each constant is, and its value in the running case."""
     own = steady().calibration.values
     rows = [
@@ -337,7 +334,7 @@ def meanings() -> Page:
 
 
 def fitting() -> Page:
-    """How the constants are fitted, and their values by engine, chip and model, folded away."""
+    """What the constants are, how they are fitted, and their values by engine, chip and model, folded away."""
     symbols = [f"\\({latex(notation.symbol(name))}\\)" for name in FITTED]
     servers = {(run.server.model.name, run.server.engine, run.server.chip.id): run.factors for run in runs()}
     rows = []
@@ -359,46 +356,39 @@ def fitting() -> Page:
     )
     note = paragraph("A value at the limit of 95% is a warning: the formula would like the memory to be faster still.")
     fitted = table("Constants of engines under load", ("Model, engine, chip", *symbols), rows)
-    return fold("How are they fitted, and what comes out for each engine?", how + price + fitted + note)
+    own = lambda kind: percent(over("fitted", kind)["output_token"])
+    errors = paragraph(
+        f"On the fitted runs themselves, the time per token is off by {own('dense')} for dense models and by"
+        f" {own('experts')} for mixtures of experts."
+    )
+    return fold(
+        "What are they, and what comes out for each engine?", _meanings() + how + price + errors + fitted + note
+    )
 
 
-TRUST = {  # kind of model and group of slices: what is new to the constants, and a verdict
-    ("dense", "concurrency"): ("dense model, another load", "trust both"),
-    ("dense", "chips"): ("dense model, another number of GPUs", "trust both"),
-    ("dense", "chip"): ("dense model, the engine on another GPU", "trust the time per token"),
-    ("dense", "engine"): ("dense model, another engine", "a first estimate"),
-    ("experts", "concurrency"): ("mixture, another load", "a first estimate"),
-    ("experts", "chips"): ("mixture, another number of GPUs", "a first estimate"),
-    ("experts", "chip"): ("mixture, the engine on another GPU", "a rough guess"),
-    ("experts", "engine"): ("mixture, another engine", "a rough guess"),
-    ("experts", "model"): ("another mixture", "a rough guess"),
+TRUST = {  # what is new to the constants: a kind of model, groups of slices, and a verdict
+    "dense model, another load or number of GPUs": ("dense", ("concurrency", "chips"), "plan, with a margin"),
+    "dense model, another GPU or engine": ("dense", ("chip", "engine"), "a first estimate"),
+    "mixture, another load or number of GPUs": ("experts", ("concurrency", "chips"), "a first estimate"),
+    "mixture, another GPU, engine or model": ("experts", ("chip", "engine", "model"), "a rough guess"),
 }
 
 
 def trust_table() -> Page:
-    """What to trust: mean errors of runs that were held out, and those of the worst slice; and of other lengths."""
+    """What to trust: mean errors of runs that were held out, and those of the worst slice."""
     rows = [
-        [told, _both(what, kind, "output"), _both(what, kind, "first"), verdict]
-        for (kind, what), (told, verdict) in TRUST.items()
+        [told, *(_both(kind, groups, name) for name in ("output", "first")), verdict]
+        for told, (kind, groups, verdict) in TRUST.items()
     ]
-    for name, ids, verdict in LENGTHS:
-        rows.append(
-            [f"{name}: throughput at full load, other lengths", percent(offline_error(*ids)), "no data", verdict]
-        )
     heads = ("What is new to the constants", "Per token", "First token", "Verdict")
-    return table("Mean errors, and in brackets those of the worst slice; of throughputs, the median", heads, rows)
+    return table("Mean errors, slices weighted by their runs; in brackets those of the worst slice", heads, rows)
 
 
-LENGTHS = (
-    ("Llama 3.1 70B and 405B", ("llama-3.1-70b", "llama-3.1-405b"), "trust"),
-    ("Llama 3.1 8B and Llama 4 Maverick", ("llama-3.1-8b", "llama-4-maverick"), "do not trust"),
-)
-
-
-def _both(what: str, kind: str, name: str) -> str:
-    """An error over all slices of a group, and that of its worst slice."""
-    worst = max(getattr(each, name) for each in slices() if (each.what, each.kind) == (what, kind))
-    return f"{percent(over(what, kind)[f'{name}_token'])} ({percent(worst)})"
+def _both(kind: str, groups: tuple[str, ...], name: str) -> str:
+    """An error over all slices of some groups, and that of their worst slice."""
+    found = [(getattr(each, name), each.rows) for each in slices() if each.kind == kind and each.what in groups]
+    mean = sum(error * rows for error, rows in found) / sum(rows for _, rows in found)
+    return f"{percent(mean)} ({percent(max(found)[0])})"
 
 
 def _slice(each: Slice) -> str:
@@ -411,7 +401,7 @@ def _slice(each: Slice) -> str:
 
 def slices_table() -> Page:
     """Every slice that was held out, folded away."""
-    told = lambda each: f"{percent(each.output)}, {percent(each.first)}"
+    told = lambda each: f"{percent(each.output)}, {percent(each.first)} ({each.rows})"
     found: dict[str, dict[str, str]] = {}
     for each in slices():
         if each.what != "fitted":
@@ -431,5 +421,5 @@ def slices_table() -> Page:
         f" though a step loads hardly less. There, predictions are {percent(apart)} off. Drafted tokens would explain"
         " that, but the data does not say whether the engine drafted."
     )
-    errors = table("Mean absolute errors, per token and to the first", heads, rows)
+    errors = table("Mean absolute errors, per token and to the first, and in brackets the runs", heads, rows)
     return fold("Every slice with its mean errors, and which runs no constant fits", errors + odd + r1)

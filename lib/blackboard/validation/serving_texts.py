@@ -6,22 +6,22 @@ import math
 from functools import cache
 
 from blackboard.catalogue import Heads
+from blackboard.charts.drawing import listed
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.serving_calibration import runs
-from blackboard.prediction.serving_steps import ATTENTION_KERNELS, DENSE_KERNELS, OTHER_KERNELS, STEADY, kernels
+from blackboard.prediction.serving_steps import ATTENTION_KERNELS, DENSE_KERNELS, OTHER_KERNELS, kernels
 from blackboard.units import percent, pretty, significant
 from blackboard.validation.serving_numbers import (
     CHAT,
     CROWD,
     FEW,
     LIMITS,
-    PROMISED_FIRST,
-    PROMISED_TOKEN,
-    PROMISES,
+    PROMISE,
     RATES,
     RUN,
     SHORT,
     USERS,
+    WIDE,
     arrived,
     cached_prefix,
     causes,
@@ -29,29 +29,27 @@ from blackboard.validation.serving_numbers import (
     compute_each,
     corrections,
     device_seconds,
-    full_step,
     heaps,
-    kept,
     launch_bound,
     launching,
     measured,
     measured_points,
     newcomers,
+    offline_error,
     opened,
     opening_wait,
     own_work,
-    prompts_alone,
     queued,
     saturation,
     served,
     settled,
     simulated,
     sped_up,
+    spreads,
     steady,
     users_within,
     values,
 )
-from blackboard.validation.serving_slices import over
 
 _ms = lambda seconds: pretty(seconds, "s", 3)
 _us = lambda seconds: f"{1e6 * seconds:.0f} µs"
@@ -62,25 +60,23 @@ def opening() -> dict[str, str]:
     few, many, parts = measured(FEW), measured(CROWD), causes()
     decoding, (later, first) = parts["answers"] + parts["cache"] + parts["links"], heaps()
     extra = steady().output_token - steady(concurrency=FEW).output_token
-    quick = 1e6 * (sped_up(gpu=2) - sped_up(gpu=2, users=FEW)) / (CROWD - FEW)
+    quick = {users: sped_up(gpu=2, users=users) for users in (FEW, CROWD)}
+    instead = lambda users: f"{1e3 * quick[users]:.1f} instead of {1e3 * steady(concurrency=users).output_token:.1f} ms"
     return {
         "few": str(FEW),
         "crowd": str(CROWD),
-        "few_token": _ms(few.output),
         "many_token": _ms(many.output),
-        "few_first": _ms(few.first),
         "many_first": _ms(many.first),
         "more": str(CROWD - FEW),
         "each_decoding": _us(decoding),
         "each_prompts": _us(parts["prompts"]),
         "each_sum": f"{CROWD - FEW} × {_us(decoding + parts['prompts'])} = {pretty(extra, 's', 2)}",
         "each_seen": pretty(many.output - few.output, "s", 2),
-        "quick_each": f"{quick:.0f} µs",
+        "quick_few": instead(FEW),
+        "quick_crowd": instead(CROWD),
+        "quick_each": _us((quick[CROWD] - quick[FEW]) / (CROWD - FEW)),
         "all_waits": str(len(later) + len(first)),
         "start_most": pretty(first[-1], "s", 2),
-        "kept": percent(kept()),
-        "promised_first": pretty(PROMISED_FIRST, "s", 1),
-        "promised_token": pretty(PROMISED_TOKEN, "s", 2),
     }
 
 
@@ -107,9 +103,9 @@ def running_case() -> dict[str, str]:
         "at_once": str(plan["at_once"]),
         "groups": str(plan["burst_groups"]),
         "burst": _ms(bench._times["burst"]),
+        "burst_tokens": f"{CROWD / 2:.0f} + {plan['at_once']} × {server.prompt:.1f}",
         "burst_sum": f"{1e3 * bench._times['burst']:.0f} × {plan['burst_groups'] + 1} / 2 = {1e3 * opening:,.0f} ms",
         "mean_sum": f"0.9 × {1e3 * later:.1f} + 0.1 × {1e3 * opening:,.0f} + {before} = {whole:.0f} ms",
-        "simulated_first": _ms(corrections()[4].first),
         "few_requests": f"{bench.server.requests:.0f}",
         "chip_rate": significant(crowd.tokens_per_s_per_chip, 3),
         "one_chip_rate": significant(steady(concurrency=1).tokens_per_s_per_chip, 3),
@@ -119,10 +115,9 @@ def running_case() -> dict[str, str]:
         "least_half": percent(1 - (launching() / 2 + sent) / v["prompt_step"]),
         "short_token": _ms(steady(prompt=RUN["prompt"] / 2).output_token),
         "cached_token": _ms(cached_prefix(1 / 2)),
-        "full_most": _ms(full_step(LIMITS[0])),
-        "tight_room": f"{LIMITS[2] - CROWD}",
-        "tight": f"{LIMITS[2]:,}",
-        "split": percent((RUN["prompt"] - (LIMITS[2] - CROWD)) / (RUN["prompt"] * (1 - server.spread))),
+        "wide_gap": f"{1e3 * settled().gap:.0f} ms",
+        "tight_gap": f"{1e3 * settled(room=LIMITS[1]).gap:.0f} ms",
+        "whole_limit": f"{LIMITS[1]:,}",
         "saturation": f"{5 * round(saturation() / 5)}",
         "launch_bound": f"{10 * round(launch_bound() / 10)}",
     }
@@ -132,30 +127,43 @@ def promise() -> dict[str, str]:
     """How many users a promised time per token allows."""
     one, each = steady(concurrency=1).output_token, causes()
     base, slope = round(1e3 * one, 2), round(1e3 * sum(each.values()), 3)  # as printed, so that the sum can be redone
-    line = lambda time: f"1 + ({1e3 * time:g} − {base:.2f}) / {slope:.3f} = {1 + (1e3 * time - base) / slope:.1f}"
-    most = users_within(PROMISES[0])
-    safe = users_within(PROMISES[0] / (1 + over("concurrency", "dense")["output_token"]))
-    chosen, seen = steady(concurrency=safe), settled(safe)
-    far = max(measured_points(), key=lambda p: p.token / steady(concurrency=p.users).output_token)
+    promised = 1e3 * PROMISE
+    off = lambda point: point.token / steady(concurrency=point.users).output_token
+    far = max(measured_points(), key=off)
+    margin = round(off(far), 2)
+    safe = users_within(PROMISE / margin)
+    chosen = steady(concurrency=safe)
     assert chosen.usd_per_mtok and steady().usd_per_mtok
     return {
         "lone_token": pretty(one, "s", 3),
         "slope": f"{slope:.3f} ms",
-        "promise": f"{1e3 * PROMISES[0]:g} ms",
-        "line_users": line(PROMISES[0]),
-        "full_users": str(most),
-        "load_error": percent(over("concurrency", "dense")["output_token"]),
-        "safe_token": f"{1e3 * PROMISES[0] / (1 + over('concurrency', 'dense')['output_token']):.1f} ms",
+        "promise": f"{promised:g} ms",
+        "line_users": f"1 + ({promised:g} − {base:.2f}) / {slope:.3f} = {1 + (promised - base) / slope:.1f}",
+        "full_users": str(users_within(PROMISE)),
+        "safe_sum": f"{promised:g} ms / {margin:.2f} = {promised / margin:.1f} ms",
         "safe_users": str(safe),
-        "safe_high": pretty(seen.high, "s", 3),
+        "safe_high": pretty(settled(safe).high, "s", 3),
         "safe_rate": f"{chosen.tokens_per_s_per_chip:,.0f}",
         "safe_price": f"${chosen.usd_per_mtok:.2f}",
         "price": f"${steady().usd_per_mtok:.2f}",
         "far_users": str(far.users),
-        "far_off": percent(far.token / steady(concurrency=far.users).output_token - 1),
-        "other_promise": f"{1e3 * PROMISES[1]:g} ms",
-        "other_users": line(PROMISES[1]),
-        "other_full": str(users_within(PROMISES[1])),
+        "far_off": percent(margin - 1),
+    }
+
+
+def wide_server() -> dict[str, str]:
+    """Twice the GPUs: one server of all of them, or two as large as the running case."""
+    token = lambda users, chips=RUN["chips"]: _ms(steady(concurrency=users, chips=chips).output_token)
+    return {
+        "wide_token": token(CROWD, WIDE),
+        "half_token": token(CROWD / 2),
+        "half_crowd": f"{CROWD / 2:.0f}",
+        "wide_seen": _ms(measured(CROWD, WIDE).output),
+        "half_seen": _ms(measured(CROWD // 2).output),
+        "wide_users": str(users_within(PROMISE, WIDE)),
+        "two_users": str(2 * users_within(PROMISE)),
+        "wide_few": token(FEW, WIDE),
+        "half_few": token(FEW / 2),
     }
 
 
@@ -192,10 +200,6 @@ def questions() -> dict[str, str]:
         "half_length": f"{half.server.output:.0f}",
         "twice_share": f"{twice:.3f}",
         "half_hand": pretty(eq.mixed_token(v, prompt_share=twice), "s", 2),
-        "stalled_token": _ms(
-            eq.stalled_token(v, alone_step=prompts_alone(), prompts_taken=1, requests_per_user=STEADY)
-        ),
-        "alone": _ms(prompts_alone()),
     }
 
 
@@ -219,12 +223,14 @@ def loops() -> dict[str, str]:
         "span": f"{1e3 * (close_up()[-1].end - close_up()[0].start):.0f} ms",
         "alone_waits": f"{one:.0f} ms",
         "both_wait": f"{two:.0f} ms",
+        "halts": listed([f"{1e3 * (step.end - step.start):.0f} ms" for step in close_up() if step.prompts]),
         "prompt_work": f"{length} × ({compute:.1f} + {links:.1f}) µs + {attended:.1f} ms = {1e3 * prompt:.0f} ms",
         "answer_work": f"{length} × ({each}) µs = {1e3 * answer:.0f} ms",
         "own_rate": significant(1 / (prompt + answer), 2),
         "most_sum": f"{full.server.fits:,.0f} / ({stay}) = {opened().most_rate:.1f}",
         "queue_ours": pretty(fewer, "s", 2),
         "queue_seen": pretty(more, "s", 2),
+        "rates": listed([str(rate) for rate in RATES]),
         "open_off": percent(math.ceil(100 * max(off)) / 100),
     }
 
@@ -234,26 +240,29 @@ def second_route() -> dict[str, str]:
     pairs = {users: (served(users, SHORT), simulated(users)) for users in USERS}
     off = lambda name, users: abs(getattr(pairs[users][0], name) / getattr(pairs[users][1], name) - 1)
     most = lambda name, some: percent(math.ceil(100 * max(off(name, users) for users in some)) / 100)
-    return {
-        "most_users": str(USERS[-1]),
-        "token_off": most("output_token", USERS),
-        "first_off": most("first_token", USERS[1:]),
-        "lone_off": percent(off("first_token", 1)),
-    }
+    return {"token_off": most("output_token", USERS), "first_off": most("first_token", USERS[1:])}
+
+
+def slowest() -> dict[str, str]:
+    """Gaps between two tokens of the simulated benchmark: the median, and what one in a hundred exceeds."""
+    gaps = spreads()["ITL"]
+    return {"gap_median": _ms(gaps.median), "gap_high": _ms(gaps.high)}
 
 
 def errors() -> dict[str, str]:
     """What the constants were fitted on, and how."""
-    group = [run for run in runs() if not run.queued]
     return {
-        "rows": str(len(group)),
-        "fitted_dense": percent(over("fitted", "dense")["output_token"]),
-        "fitted_experts": percent(over("fitted", "experts")["output_token"]),
+        "rows": str(len([run for run in runs() if not run.queued])),
+        "lengths_good": percent(offline_error("llama-3.1-70b", "llama-3.1-405b")),
+        "lengths_bad": percent(offline_error("llama-3.1-8b", "llama-4-maverick")),
     }
 
 
 @cache
 def all() -> dict[str, str]:
     """Every value that the page glues."""
-    parts = opening(), running_case(), promise(), sizes(), questions(), loops(), second_route(), errors()
+    parts = (
+        *(opening(), running_case(), promise(), wide_server(), sizes(), questions()),
+        *(loops(), second_route(), slowest(), errors()),
+    )
     return {name: text for part in parts for name, text in part.items()}

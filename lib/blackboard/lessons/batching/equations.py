@@ -8,6 +8,7 @@ lets a parameter be a byte.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from sympy import Add, Max, Min, Mul, expand, limit, together
@@ -391,7 +392,9 @@ gemm_time = Formula(
 
 
 class WithAttention(NamedTuple):
-    """Seconds that a sequence of a batch computes and loads its KV cache, and what follows from them."""
+    """Seconds that a sequence of a batch computes and loads its KV cache, and what follows from them: the kink, and the
+    balanced context, infinite where there is none.
+    """
 
     token: float
     kv: float
@@ -399,8 +402,11 @@ class WithAttention(NamedTuple):
     balanced: float
 
 
-def with_attention(case: Case, slower: float) -> WithAttention:
-    """A case with attention `slower` times slower than the weights' format; 0 leaves it out."""
-    compute, kv, attend = compute_time(case, batch=1), kv_time(case, batch=1), case.attention_time(slower)
-    token = compute + case.context * attend
-    return WithAttention(token, kv, weight_time(case) / (token - kv), compute / (kv / case.context - attend))
+def with_attention(case: Case, slower: float, cache: float = 1) -> WithAttention:
+    """A case with attention `slower` times slower than the weights' format, 0 leaves it out; and with a KV cache of a
+    share of its bytes.
+    """
+    compute, attend = compute_time(case, batch=1), case.attention_time(slower)
+    token, kv = compute + case.context * attend, cache * kv_time(case, batch=1)
+    meet = lambda first, gain: first / gain if gain > 0 else math.inf
+    return WithAttention(token, kv, meet(weight_time(case), token - kv), meet(compute, kv / case.context - attend))

@@ -156,8 +156,12 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
     )
 
 
-def trains(interval: float = numbers.INTERVAL) -> Drawing:
-    """B3: departures at equal intervals; what a request waits and rides. `interval` in seconds."""
+def trains(interval: float = 0.0) -> Drawing:
+    """B3: departures at equal intervals; what a request waits and rides. `interval` in seconds, 0 for the drain time
+    of the running rack.
+    """
+    interval = interval or eq.drain_time(RUNNING)
+    told = lambda ms: f"{ms:.4g}"
     fig, axes = drawing.axes(5.0, 3.4)
     slot, worst, mean = (
         t / MS for t in (interval, eq.worst_latency(interval=interval), eq.mean_latency(interval=interval))
@@ -171,19 +175,21 @@ def trains(interval: float = numbers.INTERVAL) -> Drawing:
         axes.barh(row, wait, 0.42, start, color=COLOURS["second"], alpha=0.6)
         axes.barh(row, slot, 0.42, 2 * slot, color=COLOURS["first"], alpha=0.6)
         axes.plot(start, row + 0.36, "v", color=COLOURS["bound"], ms=8)
-        axes.text(start + slot / 12, row + 0.25, f"{text}: {total:g} ms", va="bottom")
+        axes.text(start + slot / 12, row + 0.25, f"{text}: {told(total)} ms", va="bottom")
         if wait:
             axes.text(start + wait / 2, row, "wait", ha="center", va="center")
         axes.text(2.5 * slot, row, "ride", ha="center", va="center")
-    axes.set(xlim=(0, 4 * slot), ylim=(-0.4, 3.75), xlabel="time (ms)", xticks=np.arange(5) * slot, yticks=[])
+    axes.set(xlim=(0, 4 * slot), ylim=(-0.4, 3.75), xlabel="time (ms)", yticks=[])
+    axes.set_xticks(np.arange(5) * slot, [told(n * slot) for n in range(5)])
     axes.spines["left"].set_visible(False)
     return done(
         fig,
         "fig-trains",
         "The worst case is two intervals: one of waiting, one of riding.",
-        f"A time axis of 0 to {4 * slot:g} ms in equal slots of {slot:g} ms; a batch departs at the start of each. A"
-        f" request that just missed a departure waits {slot:g} ms and rides {slot:g} ms, {worst:g} ms in all; over"
-        f" arrivals spread evenly the mean is {mean:g} ms; one that just caught a departure takes {slot:g} ms.",
+        f"A time axis of 0 to {told(4 * slot)} ms in equal slots of {told(slot)} ms; a batch departs at the start of"
+        f" each. A request that just missed a departure waits {told(slot)} ms and rides {told(slot)} ms,"
+        f" {told(worst)} ms in all; over arrivals spread evenly the mean is {told(mean)} ms; one that just caught a"
+        f" departure takes {told(slot)} ms.",
     )
 
 
@@ -207,7 +213,7 @@ def mfu_context(case: Case = RUNNING) -> Drawing:
         fig,
         "fig-mfu",
         "Past the balanced context no batch keeps the arithmetic units busy. A smaller KV cache moves that point to "
-        "longer contexts. Attention's own compute is left out here.",
+        "longer contexts, and so does attention's own compute, which is left out here.",
         "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale),"
         f" for {case}, with three sizes of KV cache per token. {'; '.join(phrases)}. Beyond the balanced context"
         f" MFU falls"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -21,8 +22,9 @@ PAST = 28_000  # one past the kink, whose row can be redone to the last digit fr
 LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
 HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
 LONG = 10_000  # tokens: a context at which memory fills before compute is busy
-CONTEXTS = (100, 1_000, 4_000, 10_000, 20_000, 100_000)  # tokens: the rows of the price card's table
+ON_LONG = RUNNING._replace(context=LONG)
 SLOWER = (0, 1, 2)  # attention left out, at the rate of FP8, and at that of BF16
+FP8_CACHE = 0.5  # of the bytes of a cache in BF16
 MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
 RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
@@ -80,6 +82,8 @@ def attention() -> dict[str, str]:
         "kink_fp8": significant(fp8.kink, 2),
         "kink_bf16": significant(bf16.kink, 2),
         "balanced_fp8": f"{significant(fp8.balanced, 2)} tokens",
+        "balanced_bf16": f"{significant(bf16.balanced, 2)} tokens",
+        "compute_ten": pretty(eq.with_attention(ON_LONG, SLOWER[-1]).token, "s"),
         "cheapest_fp8": f"${significant(cheapest(fp8) * MILLION, 3)}",
         "slow_least": significant(_rented(SLOW) / cheapest(bf16), 2),
     }
@@ -107,47 +111,56 @@ def layout() -> dict[str, str]:
         "spread_bytes": pretty(known["bytes_per_param"] * net.n_total / known["chips"], "byte", 2),
         "copied_bytes": pretty(loaded, "byte", 2),
         "copied_floor": pretty(floor, "s", 2),
-        "copied_more": f"{floor / eq.latency_floor(RUNNING):.1f}",
+        "copied_fastest": f"{1 / floor:,.0f}",
     }
+
+
+COLUMNS = {  # how much slower attention is, the cache's share of its bytes, and whether each GPU copies weights
+    "In the text": (SLOWER[0], 1, False),
+    "Attention in FP8": (SLOWER[1], 1, False),
+    "Attention in BF16": (SLOWER[2], 1, False),
+    "And the cache in FP8": (SLOWER[2], FP8_CACHE, False),
+    "Weights copied": (SLOWER[0], 1, True),
+}
 
 
 def corrections() -> Page:
     """Which correction moves which number of the running case."""
-    columns = [(eq.with_attention(RUNNING, slower), eq.latency_floor(RUNNING)) for slower in SLOWER]
-    columns.append((columns[0][0], copied_floor()[1]))
-    rows = [
-        ["latency floor", *[pretty(floor, "s", 4) for _, floor in columns]],
-        ["compute of a token", *[pretty(each.token, "s", 4) for each, _ in columns]],
-        ["kink, sequences", *[significant(floor / (each.token - each.kv), 4) for each, floor in columns]],
-        ["cost floor, per million tokens", *[f"${significant(cheapest(each) * MILLION, 3)}" for each, _ in columns]],
-        ["balanced context, tokens", *[significant(each.balanced, 3) for each, _ in columns]],
-        ["standard batch of the price card", *[significant(_fitting(*column), 3) for column in columns]],
+    cases = [
+        (eq.with_attention(RUNNING, *counted), copied_floor()[1] if copied else eq.latency_floor(RUNNING), counted)
+        for *counted, copied in COLUMNS.values()
     ]
-    heads = ("Running case", "In the text", "Attention in FP8", "Attention in BF16", "Weights copied")
-    return table(f"What each correction moves, for {RUNNING}, {RUNNING.tokens}", heads, rows)
+    told = lambda context: significant(context, 3) if math.isfinite(context) else "none"
+    rows = [
+        ["latency floor", *[pretty(floor, "s", 4) for _, floor, _ in cases]],
+        ["kink, sequences", *[significant(floor / (each.token - each.kv), 4) for each, floor, _ in cases]],
+        ["cost floor, per million tokens", *[f"${significant(cheapest(each) * MILLION, 3)}" for each, *_ in cases]],
+        ["balanced context, tokens", *[told(each.balanced) for each, *_ in cases]],
+        [
+            f"standard batch of the price card, at {LONG:,} tokens",
+            *[_fitting(eq.with_attention(ON_LONG, *counted), floor) for _, floor, counted in cases],
+        ],
+    ]
+    return table(f"What each correction moves, for {RUNNING}, {RUNNING.tokens}", ("Running case", *COLUMNS), rows)
 
 
-def _fitting(each: eq.WithAttention, floor: float) -> float:
+def _fitting(each: eq.WithAttention, floor: float) -> str:
     """The standard batch of the lecture's card, by what a sequence takes and the time to load the weights."""
     card = _fast_card()
     step = lambda batch: max(batch * each.token, floor + batch * each.kv)
-    return _standard_batch(step, card.speed_multiplier, card.price_multiplier * card.speed_multiplier)
+    ratio = card.price_multiplier * card.speed_multiplier
+    return significant(_standard_batch(step, card.speed_multiplier, ratio), 3)
 
 
 def workload() -> dict[str, str]:
     """Context, KV and what a slow mode can save."""
     board = model("lecture-moe").kv_bytes_per_token()
-    known, doubled, each = RUNNING.symbols(), 2 * eq.balanced_context(RUNNING), eq.with_attention(RUNNING, 0)
-    room = known["hbm"] - known["n_total"] * known["bytes_per_param"]
-    full = room / (doubled * known["kv_bytes_per_token"])
+    each = eq.with_attention(RUNNING, 0)
     floor = eq.cost_floor(RUNNING, rent=LECTURE_RENT / HOUR) * MILLION
     return {
         "kv_bytes": pretty(RUNNING.symbols()["kv_bytes_per_token"], "byte"),
         "balanced": f"{significant(eq.balanced_context(RUNNING), 3)} tokens",
         "balanced_board": f"{significant(eq.balanced_context(RUNNING, kv_bytes_per_token=board), 2)} tokens",
-        "mfu_twice": f"{eq.mfu_limit(RUNNING, context=doubled):.0%}",
-        "mfu_full": f"{eq.mfu(RUNNING, context=doubled, batch=full):.1%}",
-        "full_misses": f"{known['hbm'] / room - 1:.0%}",
         "kink": significant(eq.crossing(RUNNING), 4),
         "slow_batch": str(SLOW),
         "slow_context": f"{RUNNING.context:,} tokens",
@@ -156,24 +169,25 @@ def workload() -> dict[str, str]:
         "slow_cost": f"${_rented(SLOW) * MILLION:.3f}",
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
         "large": f"{LARGE:,}",
-        "large_saving": f"{math.ceil(100 * (eq.slow_mode_limit(RUNNING, batch=LARGE) - 1))}%",
+        "large_saving": f"{1 - 1 / eq.slow_mode_limit(RUNNING, batch=LARGE):.0%}",
         "tenfold": significant(eq.latency_floor(RUNNING) / (10 * each.token - each.kv), 1),
         "cheapest": f"${significant(floor, 3)}",
         "least": str(LEAST),
-        "least_saving": significant(eq.slow_mode_limit(RUNNING, batch=LEAST), 2),
     }
 
 
-def step_table() -> Page:
-    """Step, speed and price of the running case at a few batches."""
-    rows = []
-    for batch in (SLOW, BUSY, LARGE, PAST):
-        step = eq.step_time(RUNNING, batch=batch)
-        cost = MILLION * _rented(batch)
-        saved = significant(eq.slow_mode_limit(RUNNING, batch=batch), 2)
-        rows.append([f"{batch:,}", f"{step * 1e3:.3f}", f"{1 / step:,.0f}", f"${cost:.4f}", saved])
-    heads = ("Batch", "Step, ms", "Tokens/s per user", "Per million tokens", "Times the cost floor")
-    return table(f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour", heads, rows)
+def changed_batches() -> dict[str, str]:
+    """What another batch does to the time of a step, and to the price of a token."""
+    step, paid = (lambda batch: eq.step_time(RUNNING, batch=batch)), _rented
+    return {
+        "past": f"{PAST:,}",
+        "past_halved": f"{1 - step(PAST / 2) / step(PAST):.0%}",
+        "busy_halved": f"{1 - step(BUSY / 2) / step(BUSY):.0%}",
+        "night": significant(paid(SLOW) / paid(BUSY), 2),
+        "night_faster": f"{step(BUSY) / step(SLOW) - 1:.0%}",
+        "past_slower": f"{1 - step(LARGE) / step(PAST):.0%}",
+        "past_saves": f"{1 - paid(PAST) / paid(LARGE):.0%}",
+    }
 
 
 def _fast_card(later: bool = False) -> Any:
@@ -185,7 +199,6 @@ def fast_mode() -> dict[str, str]:
     """Fast mode at the lecture's date and later, inverted to a batch."""
     then, later = _fast_card(), _fast_card(later=True)
     ratio = lambda card: eq.fast_mode_batch_ratio(price_ratio=card.price_multiplier, speed_ratio=card.speed_multiplier)
-    above = [f"{row.above - 1:.0%}" for row in fast_rows(later=True)]
     return {
         "fast_price": significant(then.price_multiplier, 1),
         "fast_speed": significant(then.speed_multiplier, 2),
@@ -196,9 +209,7 @@ def fast_mode() -> dict[str, str]:
         "fast_now": price(LATER_CARD).model_name,
         "fast_now_price": significant(later.price_multiplier, 1),
         "fast_now_ratio": significant(ratio(later), 1),
-        "fast_now_short": above[0],
-        "fast_now_mid": above[1],
-        "fast_now_long": above[-1],
+        "fast_now_long": f"{inferred(LONG, later=True).above - 1:.0%}",
     }
 
 
@@ -209,97 +220,91 @@ def _standard_batch(step: Callable[[float], float], speed: float, ratio: float) 
     return brentq(lambda batch: step(batch) / step(batch / ratio) - speed, 1, 10 * eq.critical_batch(RUNNING))
 
 
-class FastRow(NamedTuple):
-    """What a card means at a context: both batches, the fast step over the floor, and what a slow mode could save."""
+class Inferred(NamedTuple):
+    """What a card means at a context: both batches, and the fast step divided by the latency floor."""
 
-    context: int
     standard: float
     fast: float
     above: float
-    saving: float
 
 
 @cache
-def fast_rows(later: bool = False) -> list[FastRow]:
+def inferred(context: int, later: bool = False) -> Inferred:
     """A card read backwards, with all weights loaded in each step."""
-    found, fast = [], _fast_card(later)
-    ratio = eq.fast_mode_batch_ratio(price_ratio=fast.price_multiplier, speed_ratio=fast.speed_multiplier)
-    for context in CONTEXTS:
-        case = RUNNING._replace(context=context)
-        step = lambda batch, case=case: eq.step_time(case, batch=batch)
-        standard = _standard_batch(step, fast.speed_multiplier, ratio)
-        above = step(standard / ratio) / eq.latency_floor(case)
-        found.append(FastRow(context, standard, standard / ratio, above, eq.slow_mode_limit(case, batch=standard)))
-    return found
+    card, case = _fast_card(later), RUNNING._replace(context=context)
+    ratio = eq.fast_mode_batch_ratio(price_ratio=card.price_multiplier, speed_ratio=card.speed_multiplier)
+    step = lambda batch: eq.step_time(case, batch=batch)
+    standard = _standard_batch(step, card.speed_multiplier, ratio)
+    return Inferred(standard, standard / ratio, step(standard / ratio) / eq.latency_floor(case))
 
 
-def misfit() -> int:
-    """The least context of the table at which no batch fits the card, once a small batch skips experts."""
+def skipping_gain(batch: Any, context: float) -> Any:
+    """How many times as fast a step is with so many times fewer users as the card has, if steps skip experts that
+    their batch does not touch, at contexts at which they wait for memory.
+    """
     card = _fast_card()
-    ratio = card.price_multiplier * card.speed_multiplier
     bandwidth = RUNNING.symbols()["bandwidth"]
-
-    def step(batch: Any, context: int) -> Any:
-        loads = sparsity.bytes_touched(RUNNING, batch=batch) / bandwidth
-        return max(eq.compute_time(RUNNING, batch=batch), loads + eq.kv_time(RUNNING, batch=batch, context=context))
-
-    gains = lambda context: (step(batch, context) / step(batch / ratio, context) for batch in range(15, 20_000, 5))
-    return next(context for context in CONTEXTS if min(gains(context)) > card.speed_multiplier)
+    step = lambda batch: (
+        sparsity.bytes_touched(RUNNING, batch=batch) / bandwidth + eq.kv_time(RUNNING, batch=batch, context=context)
+    )
+    return step(batch) / step(batch / (card.price_multiplier * card.speed_multiplier))
 
 
-def fast_worst() -> dict[str, str]:
-    """How far from the two walls that card can be at any context of the table, and its last row step by step."""
-    *_, above, saving = zip(*fast_rows())
-    [(context, *batches)] = [row[:3] for row in fast_rows() if row.context == LONG]
-    steps = [eq.step_time(RUNNING, context=context, batch=batch) for batch in batches]
+def skipped_experts() -> dict[str, str]:
+    """The smaller batches that fit the card at a long context, and the context from which on none does."""
+    import numpy as np
+    from scipy.optimize import brentq
+
+    speed, batches = _fast_card().speed_multiplier, np.geomspace(50, 5_000, 300)
+    other = brentq(lambda batch: skipping_gain(batch, LONG) - speed, 100, 800)
+    last = brentq(lambda context: min(skipping_gain(batches, context)) - speed, LONG, 10 * LONG, xtol=1)
     return {
-        "fast_above": f"{max(above) - 1:.0%}",
-        "fast_saving": f"{1 - 1 / max(saving):.0%}",
-        "misfit": f"{misfit():,} tokens",
-        "long_standard": significant(batches[0], 3),
-        "long_fast": significant(batches[1], 3),
-        "long_slow": pretty(steps[0], "s", 2),
-        "long_quick": pretty(steps[1], "s", 2),
+        "other_standard": significant(other, 2),
+        "other_fast": significant(other * inferred(LONG).fast / inferred(LONG).standard, 2),
+        "misfit": f"{significant(last, 3)} tokens",
     }
 
 
-def fast_table() -> Page:
-    """What the lecture's card would mean for the running case, by context."""
-    rows = [
-        [f"{context:,}", significant(standard, 3), significant(fast, 3), f"{above:.2f}", f"{saving:.2f}"]
-        for context, standard, fast, above, saving in fast_rows()
-    ]
-    heads = (
-        "Context, tokens",
-        "Standard batch",
-        "Fast batch",
-        "Fast step, divided by the latency floor",
-        "Standard cost, divided by the cost floor",
-    )
-    return table(f"The card read backwards, for {RUNNING}", heads, rows)
+def fast_batches() -> dict[str, str]:
+    """The lecture's card at a long context step by step, and its standard batch at a short one."""
+    found = inferred(LONG)
+    steps = [eq.step_time(ON_LONG, batch=batch) for batch in (found.standard, found.fast)]
+    short = [_fitting(eq.with_attention(RUNNING, slower), eq.latency_floor(RUNNING)) for slower in SLOWER]
+    return {
+        "fast_above": f"{found.above - 1:.0%}",
+        "long_standard": significant(found.standard, 3),
+        "long_fast": significant(found.fast, 3),
+        "long_slow": pretty(steps[0], "s", 2),
+        "long_quick": pretty(steps[1], "s", 2),
+        "short_standard": short[0],
+        "short_fp8": short[1],
+        "short_bf16": short[2],
+    }
 
 
 def train() -> dict[str, str]:
     """The departure schedule."""
     ms = lambda seconds: f"{seconds * 1e3:.0f} ms"
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
-    known, step = RUNNING.symbols(), eq.step_time(RUNNING, batch=BUSY)
+    known, step, drain = RUNNING.symbols(), eq.step_time(RUNNING, batch=BUSY), eq.drain_time(RUNNING)
     full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
-    [standard] = [row.standard for row in fast_rows() if row.context == LONG]
-    full_step, card_step = (eq.step_time(RUNNING, context=LONG, batch=batch) for batch in (full, standard))
+    standard = inferred(LONG).standard
+    full_step, card_step = (eq.step_time(ON_LONG, batch=batch) for batch in (full, standard))
+    computing = [pretty(full * eq.with_attention(ON_LONG, slower).token, "s", 2) for slower in SLOWER[1:]]
     return {
         "drain_least": ms(drains()[0]),
         "drain_most": ms(drains()[-1]),
-        "drain_rack": pretty(eq.drain_time(RUNNING), "s", 4),
+        "drain_rack": pretty(drain, "s", 4),
         "hbm": pretty(known["hbm"], "byte", 4),
         "long": f"{LONG:,}",
         "long_kv": pretty(LONG * known["kv_bytes_per_token"], "byte"),
         "full": significant(full, 3),
-        "full_compute": pretty(eq.compute_time(RUNNING, batch=full) + full * LONG * RUNNING.attention_time(), "s", 2),
-        "full_slower": significant(full_step / card_step, 1),
+        "full_compute": computing[0],
+        "full_most": computing[1],
         "full_cheaper": f"{1 - (full_step / full) / (card_step / standard):.0%}",
-        "worst": ms(eq.worst_latency(interval=INTERVAL)),
-        "mean": ms(eq.mean_latency(interval=INTERVAL)),
+        "worst": pretty(eq.worst_latency(interval=drain), "s"),
+        "mean": pretty(eq.mean_latency(interval=drain), "s"),
+        "late": pretty(drain * statistics.mean(row.measured / row.ideal for row in served()), "s", 1),
         "step_rack": pretty(step, "s"),
         "throughput": f"{eq.throughput(batch=BUSY, interval=step) / 1e6:.2f} million tokens",
         "rent_least": f"${min(rents):.2f}",
@@ -463,13 +468,8 @@ def _precision(dtype: str) -> str:
     return {"bfloat16": "bf16"}.get(dtype, dtype)
 
 
-def gemm() -> dict[str, str]:
-    """How far above the roofline the measured products lie."""
-    ratios = [row.measured / row.ideal for row in gemm_rows()]
-    return {"gemm_least": f"{min(ratios):.1f}", "gemm_most": f"{max(ratios):.1f}", "gemm_rows": str(len(ratios))}
-
-
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = (hardware, layout, attention, workload, fast_mode, fast_worst, train, engines, dense_case, gemm)
+    own = (hardware, layout, attention, workload, changed_batches, fast_mode, fast_batches, skipped_experts, train)
+    parts = (*own, engines, dense_case)
     return {name: text for part in parts for name, text in part().items()}
