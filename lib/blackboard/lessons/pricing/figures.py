@@ -30,7 +30,9 @@ CHEAP, HOUR, DAY_LONG = (units.factor(unit) for unit in ("USD/megatoken", "hour"
 
 
 def spent(seconds: float) -> str:
-    """A time as one would say it: 23 ms, 4.6 min, 5.1 days."""
+    """A time as one would say it: 23 ms, 4.6 min, 9 days."""
+    if seconds >= 3 * DAY_LONG:
+        return f"{seconds / DAY_LONG:,.0f} days"
     for name, unit in (("days", DAY_LONG), ("h", HOUR), ("min", 60.0)):
         if seconds >= 1.5 * unit:
             return f"{significant(seconds / unit, 2)} {name}"
