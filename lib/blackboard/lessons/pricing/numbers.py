@@ -583,8 +583,6 @@ def margins() -> dict[str, str]:
         "ds_rent": f"${open_rent * HOUR:g}",
         "ds_peak": pretty(open_gpu.chip.flops("fp8"), "FLOP/s"),
         "day_ratio": significant(ds["revenue_USD_per_day"] / ds["cost_USD_per_day"], 3),
-        "day_cost": f"${ds['cost_USD_per_day']:,}",
-        "day_revenue": f"${ds['revenue_USD_per_day']:,}",
     }
 
 

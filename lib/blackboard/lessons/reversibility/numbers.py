@@ -67,8 +67,6 @@ def spreading() -> dict[str, str]:
         "mixed": f"{eq.half_mixed(half_bits=simulation.HALF_BITS):.1%}",
         "counted_1": f"{counted['x'][1]:.1%}",
         "counted_2": f"{counted['x'][2]:.1%}",
-        "counted_y": f"{counted['y'][2]:.1%}",
-        "counted_y3": f"{counted['y'][3]:.1%}",
         "net_correlation": f"{net.told.correlation:.3f}",
         "cipher_correlation": f"{cipher.told.correlation:.2f}",
         "net_told": share(net.apart),
@@ -278,7 +276,6 @@ def measured() -> dict[str, str]:
     return {
         "res_164": f"{memory['resnet-164']:,} MB",
         "rev_164": f"{memory['revnet-164']:,} MB",
-        "less": significant(memory["resnet-164"] / memory["revnet-164"], 2),
         "slower_least": significant(slower[0], 3),
         "slower_most": significant(slower[-1], 3),
         "paper_low": f"{paper['low_slowdown']:g}",
