@@ -118,7 +118,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "again_more": sig(prompt(205_000) / again(active), 3),
         "hbm_pause": f"${hold(120):.4f}",
         "hold_real": f"${sig(lost)}",
-        "hold_real_sum": f"${hold(120):.4f} × {total / room(far) / load * 1e6:.1f} ÷ {out(far) * 1e6:,.0f} ÷ {shared:.2f}",
+        "hold_real_sum": f"${hold(120):.4f} × {total / room(far) / load * 1e6:.1f} ÷ {out(far) * 1e6:,.0f} ÷"
+        f" {shared:.2f}",
         "hbm_5": f"${hold(300):.2f}",
         "hbm_1h": f"${hold(HOUR):.1f}",
         "t_hold": f"{v3 / hbm * 120 * 1e6:.0f} µs",
@@ -160,7 +161,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "margin": sig(5 / again(100e9), 3),
         "margin_real": sig(5 / again(100e9) * round(used, 2)),
         "margin_ds": sig(0.27 / (1e6 * 2 * active / 1979e12 * 2 / HOUR)),
-        "margin_ds_real": sig(0.27 / (1e6 * 8 * 2 / HOUR / 73_700 / (1 - 0.563))),
+        "margin_ds_real": f"{0.27 / (1e6 * 8 * 2 / HOUR / 73_700 / (1 - 0.563)):.1f}",
         "remat_slow": f"{again(active) / used * 100:.0f} cents",
         "day_ratio": f"{562_027 / 87_072:.2f}",
         # sparse attention

@@ -556,7 +556,7 @@ def misses_even() -> float:
     return miss(p.cache_write_5min) / miss(p.cache_write_1h)
 
 
-# --- how far above costs ---------------------------------------------------------------------------------------------------
+# --- how far above costs ----------------------------------------------------------------------------------------------
 
 
 def margins() -> dict[str, str]:

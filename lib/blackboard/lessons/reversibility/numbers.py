@@ -167,7 +167,6 @@ def activations() -> dict[str, str]:
         "act_best": pretty(eq.checkpointed_least(sizes), "byte", 2),
         "act_stream": pretty(exact, "byte"),
         "act_inputs": pretty(net.layers * stream, "byte", 3),
-        "act_weights": pretty(2 * net.n_total, "byte", 3),
         "act_llama": f"{_kept_of_llama():.0f}",
         "act_stretch": significant(eq.segment_best(sizes), 2),
     }
