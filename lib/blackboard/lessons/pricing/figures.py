@@ -182,8 +182,8 @@ def passes() -> Drawing:
     return done(
         fig,
         "fig-passes",
-        "In prefill thousands of tokens share one trip to memory. In decode every token takes the whole context of its"
-        " sequence along.",
+        "In prefill thousands of tokens share one trip to memory. In decode every token has the whole cache of its"
+        " sequence loaded for itself.",
         "Two passes. Prefill: a bar for the weights, loaded once, and beside it many small squares, thousands of tokens"
         " of a prompt. Decode: the same bar for the weights, and below it one long bar for each of three sequences, its"
         " KV cache, each beside a single small square, its next token.",
