@@ -248,24 +248,23 @@ def kept_by_way() -> Page:
 PAIRS = (("resnet-32", "revnet-38"), ("resnet-110", "revnet-110"), ("resnet-164", "revnet-164"))
 
 
-def times() -> list[float]:
-    """Time of training a RevNet over that of its ResNet, by pair, framework and set of images."""
+def times() -> list[tuple[str, str, list[float]]]:
+    """Time of training a RevNet over that of its ResNet: pair, framework, and the ratios on the two sets of images."""
     rows = {(row["model"], row["framework"]): row for row in measurement("memcnn_revnet_training").records()}
     sixties = lambda text: sum(int(part) * 60**n for n, part in enumerate(reversed(text.split(":"))))
     ratio = lambda one, two, name: sixties(rows[two][name]) / sixties(rows[one][name])
     sets = ("cifar10_duration", "cifar100_duration")
     return [
-        ratio((plain, framework), (anew, framework), name)
+        (f"{plain} → {anew}", framework, [ratio((plain, framework), (anew, framework), name) for name in sets])
         for plain, anew in PAIRS
         for framework in ("TensorFlow", "PyTorch")
-        for name in sets
     ]
 
 
 def measured() -> dict[str, str]:
     """What others measured: memory and time of reversible networks, and of working all activations anew."""
     memory = {row["model"]: row["memory_MB"] for row in measurement("memcnn_revnet").records()}
-    slower = sorted(times())
+    slower = sorted(ratio for _, _, ratios in times() for ratio in ratios)
     [megatron] = measurement("korthikanti_activation_formula").records(model=RUN)
     [paper] = measurement("revnet_paper").records()
     again = sorted(
