@@ -542,18 +542,12 @@ def drops() -> dict[str, str]:
     }
 
 
-def blend(write: float, read: float, hit: float) -> float:
-    """The mean price of an input token in units of plain input."""
-    return eq.price_blended(input_price=1.0, write_ratio=write, read_ratio=read, hit_rate=hit)
-
-
 def misses_even() -> float:
     """The misses of the hour's cache divided by those of the five minutes' at which both cost the same: a miss costs
     the write less the hit that it replaces.
     """
     p = price(BILLED).usd_per_Mtok
-    miss = lambda write: blend(write / p.input, p.cached_read / p.input, 0) - p.cached_read / p.input
-    return miss(p.cache_write_5min) / miss(p.cache_write_1h)
+    return (p.cache_write_5min - p.cached_read) / (p.cache_write_1h - p.cached_read)
 
 
 # --- how far above costs ----------------------------------------------------------------------------------------------
