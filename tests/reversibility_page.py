@@ -6,8 +6,16 @@ from blackboard.lessons.reversibility import equations as reversibility
 
 QUOTED = {
     "6": "6ND, its name",
-    "5": "bytes of scores per head and pair of tokens, Korthikanti and others, section 4.1",
-    "8": "8ND, its name with a pass more",
+    "5": "bytes of scores per head and pair of tokens, Korthikanti and others, section 4.1; PFLOP/s of a GPU in FP8",
+    "1": "bytes of a number in a mask, the same",
+    "2": "bytes of a number in BF16, the same",
+    "37.83": "seconds of a step of the run with 530 billion parameters, Korthikanti and others, table 5",
+    "128": "heads of that run",
+    "2,048": "tokens of its sequences",
+    "37.55": "billions of active parameters of DeepSeek-V3",
+    "70,272": "bytes that it caches per token",
+    "186": "GB of a GB200 GPU",
+    "8": "8ND, its name with a pass more; GPUs of a node",
     "35": "pipeline stages of the run with 530 billion parameters, Korthikanti and others, table 5",
     "280": "its micro-batches, the same",
     "64": "bits of a half in the count",

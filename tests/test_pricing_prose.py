@@ -8,7 +8,7 @@ import re
 
 import pytest
 import yaml
-from lessons import LIB, sig
+from lessons import LIB, page, sig
 
 from blackboard.catalogue import price, prices
 from blackboard.formula import FormulaError
@@ -38,9 +38,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     along = {"1k": 1_000, "20k": 20_000, "199k": 199_000, "far": far}
     load_time = lambda at: total / min(10_000, room(at)) / load + at * v3 / load
     slow = lambda at: max(load_time(at), 2 * active / fp8 + at * look_decode / bf16)
-    lost = hold(120) * 72 * hbm / (72 * hbm - total) * total / room(far) / load / out(far)
+    shared = 1 - total / (72 * hbm)  # of the memory, for caches
+    lost = hold(120) / shared * total / room(far) / load / out(far)
     bill = {"input": 5_000 * 10e-6, "output": 1_000 * 37.5e-6, "cached_read": 205_000 * 1e-6, "write": 5_000 * 2.5e-6}
     paid = sum(bill.values())
+    later = (paid - bill["output"]) / 2 + 0.025
     least = {
         "input": 5e-3 * mtok * new(far),
         "output": 1e-3 * mtok * out(far),
@@ -53,26 +55,23 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     used = 73_700 * (1 - 0.563) * 2 * active / (8 * 1979e12)
     own = 2 * active * 3.35e12 / (1979e12 * v3)  # DeepSeek-R1's balanced context on its own H800
     first_use = lambda write: next(n for n in range(1, 9) if write + 0.1 * (n - 1) < n)
-    hits = lambda write, share: f"{share * 0.1 + (1 - share) * write:.2f}"
     expected = {
         # the bill
-        **{f"a_{name}": f"${usd:.4f}" for name, usd in bill.items()},
         "bill_paid": f"${paid:.3f}",
-        "bill_later": f"${(paid - bill['output']) / 2 + 0.025:.3f}",
-        "bill_below": f"${(195_000 * 0.5 + 5_000 * 6.25 + 1_000 * 25) / 1e6:.3f}",
+        "bill_later": f"${later:.3f}",
+        "step_saves": f"${paid - later:.2f}",
+        "drop_factor": "11.5",  # 1.15 more for each token behind, a tenth less for each one dropped
+        "drop_calls": "220",  # of 0.5 cents saved, to pay 1.0925 dollars
+        "drop_calls_step": "8",  # of 14.6 cents
+        "far_ratio": "3.75",
         "bill_fresh": f"${210_000 * 10e-6 + 1_000 * 37.5e-6:.2f}",
         "bill_times": f"{(210_000 * 10 + 1_000 * 37.5) / 1e6 / paid:.1f}",
         "bill_sum": "(205,000 × $1 + 5,000 × $12.50 + 1,000 × $37.50) ÷ 1,000,000",
         "dearest": "37.5",  # 37.5 against 1, beyond the step
         "c_ratio": "5",
         "dropped_days": "36",  # 5 February to 13 March
-        **{f"l_{name}": f"${usd:.4f}" for name, usd in least.items()},
         **{f"x_{name}": sig(bill[name] / usd) for name, usd in least.items()},
-        "x_least": sig(min(bill[name] / usd for name, usd in least.items())),
-        "x_most": sig(max(bill[name] / usd for name, usd in least.items())),
-        "x_flat": sig(new(far) / new(1_000)),
-        "l_all": f"${sum(least.values()):.3f}",
-        "x_all": sig(paid / sum(least.values())),
+        "ratio_1k": sig(slow(1_000) / new(1_000)),
         **{f"input_{name}": f"${mtok * new(at):#.3g}" for name, at in along.items()},
         **{f"input_x_{name}": sig((5 if at < 2e5 else 10) / mtok / new(at)) for name, at in along.items()},
         **{f"output_{name}": f"${mtok * slow(at):#.3g}" for name, at in along.items()},
@@ -108,6 +107,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "out_r": sig(out(far) / decode, 3),
         "out_mfu": f"{decode / out(far):.0%}",
         "mfu": "20%",
+        "ds_balanced": f"{own:,.0f}",
         "ds_sum": f"{own:,.0f} × ({2.19 / 0.55:.2f} − 0.5)",
         "ds_context": f"{round(own * (2.19 / 0.55 - 0.5), -2):,.0f}",
         "same_least": "1.0",
@@ -118,8 +118,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "again_more": sig(prompt(205_000) / again(active), 3),
         "hbm_pause": f"${hold(120):.4f}",
         "hold_real": f"${sig(lost)}",
-        "x_real": sig(1 / lost),
-        "room_weights": f"{total / (72 * hbm):.0%}",
+        "hold_real_sum": f"${hold(120):.4f} × {total / room(far) / load * 1e6:.1f} ÷ {out(far) * 1e6:,.0f} ÷"
+        f" {shared:.2f}",
         "hbm_5": f"${hold(300):.2f}",
         "hbm_1h": f"${hold(HOUR):.1f}",
         "t_hold": f"{v3 / hbm * 120 * 1e6:.0f} µs",
@@ -144,13 +144,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         **{f"least_{kept}": str(first_use(write)) for kept, write in (("5", 1.25), ("1h", 2))},
         "share_5": f"{1 - 0.9 / 1.15:.0%}",
         "share_1h": f"{1 - 0.9 / 1.9:.0%}",
-        "at_half_5": hits(1.25, 0.5),
-        "at_half_1h": hits(2, 0.5),
         "misses_even": f"{1.15 / 1.9:.1%}",
         "misses_saved": "40%",  # 0.75 of 1.9, and no less
         "premium_5": "$1.25",
         "premium_1h": "$5",
-        "far_minute": f"${1 / 2:.2f}",
         "over_1h": f"{5 / hold(HOUR):.1f}",
         # the step
         "own_v3": f"{active / 312.5 / 200_000:.0f}",
@@ -164,6 +161,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "margin": sig(5 / again(100e9), 3),
         "margin_real": sig(5 / again(100e9) * round(used, 2)),
         "margin_ds": sig(0.27 / (1e6 * 2 * active / 1979e12 * 2 / HOUR)),
+        "margin_ds_real": f"{0.27 / (1e6 * 8 * 2 / HOUR / 73_700 / (1 - 0.563)):.1f}",
+        "remat_slow": f"{again(active) / used * 100:.0f} cents",
         "day_ratio": f"{562_027 / 87_072:.2f}",
         # sparse attention
         "dense_read": f"{far * 656 * 61 / 1e9:.2f} GB",
@@ -208,6 +207,21 @@ def test_the_costs_of_the_figure_go_on_where_the_text_gives_them():
     time = numbers.output_time(1_000, numbers.MOST)
     assert time["compute"] > time["weights"] + time["cache"]
     assert numbers.least_output(1_000) == pytest.approx(time["compute"] * 3.30 / HOUR)
+
+
+def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
+    """Plain Python with typed numbers: the bill, the shares and calls, and the costs along the context."""
+    told = numbers.all()
+    for source in re.findall(r"```\{code-cell\}\n(.*?)```", page("pricing").read_text("utf8"), re.S):
+        if "print(" in source:
+            exec(source, {})
+    bill, writing, dropping, *along = capsys.readouterr().out.splitlines()
+    assert bill == f"{told['bill_paid']} with the cache, {told['bill_fresh']} without"
+    assert writing == f"writing pays from {1 - 0.9 / 1.15:.1%} hits on" and told["share_5"] == "22%"
+    assert float(dropping.split()[3]) == pytest.approx(float(told["drop_calls"]), rel=0.01)
+    for line, at in zip(along, ("1k", "20k", "199k"), strict=True):
+        for cost, kind in zip(line.split("$")[1:], ("input", "output"), strict=True):
+            assert float(cost) == pytest.approx(float(told[f"{kind}_{at}"][1:]), rel=0.03)
 
 
 # --- reading a card ---------------------------------------------------------------------------------------------------

@@ -37,16 +37,17 @@ def _count(value: str) -> str:
 
 
 def _time(value: str) -> str:
-    """The browser expression of seconds in words: 110 ms, 18 min, 9.3 days."""
+    """The browser expression of seconds in words: 110 ms, 18 min, 9 days."""
     said = marks.said(f"{value} * 1000", ",.2~r") + " + ' ms'"
-    for name, unit, least in (
-        ("s", 1.0, 1),
-        ("min", 60.0, 1.5),
-        ("h", HOUR, 0.999),
-        ("days", 24 * HOUR, 1.5),
-        ("years", YEAR, 1.5),
+    for name, unit, least, digits in (
+        ("s", 1.0, 1, ",.2~r"),
+        ("min", 60.0, 1.5, ",.2~r"),
+        ("h", HOUR, 0.999, ",.2~r"),
+        ("days", 24 * HOUR, 1.5, ",.2~r"),
+        ("days", 24 * HOUR, 3, ",.0f"),
+        ("years", YEAR, 1.5, ",.2~r"),
     ):
-        said = f"({value} < {least * unit!r} ? {said} : {marks.said(f'{value} / {unit!r}', ',.2~r')} + ' {name}')"
+        said = f"({value} < {least * unit!r} ? {said} : {marks.said(f'{value} / {unit!r}', digits)} + ' {name}')"
     return said
 
 

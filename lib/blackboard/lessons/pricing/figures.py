@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
 from blackboard.catalogue.prices import PriceCard
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, name_ends, point
+from blackboard.charts.drawing import Drawing, bare, beside, done, name_ends, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing import equations as eq
@@ -30,7 +31,9 @@ CHEAP, HOUR, DAY_LONG = (units.factor(unit) for unit in ("USD/megatoken", "hour"
 
 
 def spent(seconds: float) -> str:
-    """A time as one would say it: 23 ms, 4.6 min, 5.1 days."""
+    """A time as one would say it: 23 ms, 4.6 min, 9 days."""
+    if seconds >= 3 * DAY_LONG:
+        return f"{seconds / DAY_LONG:,.0f} days"
     for name, unit in (("days", DAY_LONG), ("h", HOUR), ("min", 60.0)):
         if seconds >= 1.5 * unit:
             return f"{significant(seconds / unit, 2)} {name}"
@@ -157,6 +160,41 @@ def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str
 
 
 # --- reading and writing tokens ---------------------------------------------------------------------------------------
+
+
+def passes() -> Drawing:
+    """What one pass loads and makes: in prefill many tokens of a prompt, in decode a token of each sequence."""
+    fig, panels = drawing.axes(5.0, 3.9, 2, 1, height_ratios=(1, 1.7))
+    made = COLOURS["compute"]
+    for at, title in zip(panels, ("prefill: one pass over a prompt", "decode: one pass")):
+        _loaded(at, (0, 0.1), 3.2, "weights", "weights")
+        at.set_title(title, loc="left")
+    for n in range(2 * 11):
+        panels[0].add_patch(Rectangle((3.8 + n % 11 * 0.42, n // 11 * 0.42 - 0.05), 0.3, 0.3, color=made))
+    panels[0].text(3.8, -0.25, "thousands of tokens", color=made, va="top")
+    for row in range(3):
+        low = -0.8 - 0.8 * row
+        _loaded(panels[1], (0, low), 7.2, f"KV cache of sequence {row + 1}", "kv")
+        panels[1].add_patch(Rectangle((7.8, low + 0.13), 0.3, 0.3, color=made))
+    panels[1].text(8.4, 0.35, "one token of\neach sequence", color=made, ha="right", va="center")
+    bare(panels[0], (-0.1, 8.6), (-0.9, 1))
+    bare(panels[1], (-0.1, 8.6), (-2.6, 0.9))
+    return done(
+        fig,
+        "fig-passes",
+        "In prefill thousands of tokens share one trip to memory. In decode every token has the whole cache of its"
+        " sequence loaded for itself.",
+        "Two passes. Prefill: a bar for the weights, loaded once, and beside it many small squares, thousands of tokens"
+        " of a prompt. Decode: the same bar for the weights, and below it one long bar for each of three sequences, its"
+        " KV cache, each beside a single small square, its next token.",
+    )
+
+
+def _loaded(axes, corner: tuple[float, float], width: float, text: str, colour: str) -> None:
+    """A bar of bytes that a pass loads, with its name."""
+    axes.add_patch(Rectangle(corner, width, 0.56, color=COLOURS[colour], alpha=0.15, lw=0))
+    axes.add_patch(Rectangle(corner, width, 0.56, fill=False, ec=COLOURS[colour], lw=1.5))
+    axes.text(corner[0] + width / 2, corner[1] + 0.27, text, color=COLOURS[colour], ha="center", va="center")
 
 
 def token_times() -> Drawing:

@@ -42,6 +42,7 @@ CALL = {"cached_read": 205_000, "input": 5_000, "output": 1_000}  # tokens of on
 PROMPT = CALL["cached_read"] + CALL["input"]
 LENGTHS = {"short": 2_000, "mid": 50_000, "call": CALL["cached_read"]}  # tokens of prompts that come back
 ALONG = {"1k": 1_000, "20k": 20_000, "199k": 199_000, "far": PROMPT}  # tokens before one that is priced
+DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
 PAUSE = 2 * factor("min")  # since the call before, an example
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
@@ -74,14 +75,14 @@ def c_of_rack() -> float:
     return rack.flops("fp8") / rack.bandwidth / 2
 
 
-def lines(p: TokenPrices, hits: float = CALL["cached_read"]) -> dict[str, float]:
+def lines(p: TokenPrices) -> dict[str, float]:
     """The lines of the call at such prices, USD. The list has one price for new input that is written to the cache;
     its part beyond plain input is a line of its own.
     """
     usd = {
         "input": CALL["input"] * p.input,
         "output": CALL["output"] * p.output,
-        "cached_read": hits * p.cached_read,
+        "cached_read": CALL["cached_read"] * p.cached_read,
         "write": CALL["input"] * (p.cache_write_5min - p.input),
     }
     return {name: each / 1e6 for name, each in usd.items()}
@@ -100,12 +101,11 @@ def bill() -> dict[str, str]:
     paid = sum(charged.values())
     fresh = (PROMPT * beyond.input + CALL["output"] * beyond.output) / 1e6
     return {
-        **{f"a_{name}": f"${usd:.4f}" for name, usd in charged.items()},
         "bill_paid": f"${paid:.3f}",
         "bill_sum": f"({CALL['cached_read']:,} × ${beyond.cached_read:g} + {CALL['input']:,} ×"
         f" ${beyond.cache_write_5min:.2f} + {CALL['output']:,} × ${beyond.output:.2f}) ÷ 1,000,000",
         "bill_later": f"${sum(lines(p).values()):.3f}",
-        "bill_below": f"${sum(lines(p, hits=STEP - CALL['input']).values()):.3f}",
+        "step_saves": f"${paid - sum(lines(p).values()):.2f}",
         "bill_fresh": f"${fresh:.2f}",
         "bill_rewritten": f"${(PROMPT * beyond.cache_write_5min + CALL['output'] * beyond.output) / 1e6:.2f}",
         "bill_times": significant(fresh / paid, 2),
@@ -114,7 +114,7 @@ def bill() -> dict[str, str]:
         "far_out": f"${beyond.output:.2f}",
         "far_hit": f"${beyond.cached_read:g}",
         "far_write": f"${beyond.cache_write_5min - beyond.input:.2f}",
-        "far_minute": f"${beyond.cached_read / PAUSE * 60:.2f}",
+        "far_ratio": f"{beyond.output / beyond.input:g}",
     }
 
 
@@ -146,11 +146,14 @@ def cards() -> dict[str, str]:
 def ratios() -> dict[str, str]:
     """What output over input says of decode, held against one maker's accounts."""
     [day] = measurement("deepseek_day6_production").records()
-    found, net = implied(price(OPEN)), model("deepseek-r1")
+    found, net, gpu = implied(price(OPEN)), model("deepseek-r1"), system("h800-8").chip
     others = (one for one in map(implied, prices()) if alike(one.net, net) and one is not found)
     same = sorted(one.out_in for one in others)
     return {
         "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}",
+        "ds_balanced": f"{found.context.high / found.out_in:,.0f}",
+        "ds_balanced_sum": f"2 × {net.n_active / 1e9:.2f} × 10⁹ × {pretty(gpu.bandwidth, 'byte/s')} ÷"
+        f" ({pretty(gpu.flops('fp8'), 'FLOP/s')} × {net.kv_bytes_per_token():,.0f} B)",
         "ds_sum": f"{found.context.high / found.out_in:,.0f} × ({found.out_in:.2f} − 0.5)",
         "ds_context": significant(found.context.mid, 2),
         "ds_prefill_mfu": f"{prefill_mfu():.0%}",
@@ -272,6 +275,7 @@ def places() -> dict[str, str]:
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
         "remat_cents": f"{significant(eq.remat_cost(known) / MTOK * 100, 2)} cents",
+        "remat_slow": f"{eq.remat_cost(known) / prefill_mfu() / MTOK * 100:.0f} cents",
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"{name}_{end}": hold(name, time) for name in KINDS for end, time in ENDS.items()},
@@ -410,7 +414,6 @@ def input_times() -> dict[str, str]:
         "pass_least": significant(critical_batch(RUNNING), 2),
         "t_in": us(sum(new.values())),
         "in_floor": usd(least_input(PROMPT)),
-        "x_flat": significant(least_input(PROMPT) / least_input(1_000), 2),
     }
 
 
@@ -459,12 +462,12 @@ def along() -> dict[str, str]:
             cost = least(context) / MTOK
             said[f"{kind}_{name}"] = f"${significant(cost, 3)}"
             said[f"{kind}_x_{name}"] = significant(getattr(price(BILLED).rates(context), kind) / cost, 2)
-    return said
+    return said | {"ratio_1k": significant(least_output(ALONG["1k"]) / least_input(ALONG["1k"]), 2)}
 
 
 def again() -> dict[str, str]:
     """What it costs to compute a prompt again, and how long its cache is worth its place in HBM."""
-    known, gpu = rack(), system(RUNNING.system).chip
+    known, gpu, out = rack(), system(RUNNING.system).chip, output_time(PROMPT, fitting(PROMPT))
     cache, cached = model(RUNNING.model).kv_bytes_per_token(), CALL["cached_read"]
     time = lambda s: f"{significant(s, 2)} s" if s < 120 else f"{s / 60:.1f} minutes"
     even = lambda tokens: prompt_again(tokens) / eq.hbm_hold(known, hold_time=1)
@@ -478,8 +481,9 @@ def again() -> dict[str, str]:
         "t_hold": f"{cache / gpu.hbm_bytes * PAUSE * 1e6:.0f} µs",
         "hbm_pause": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)}",
         "hold_real": f"${significant(really_lost(PAUSE) / MTOK, 2)}",
-        "x_real": significant(price(BILLED).rates(PROMPT).cached_read * MTOK / really_lost(PAUSE), 2),
-        "room_weights": f"{model(RUNNING.model).n_total / known['hbm']:.0%}",
+        "hold_real_sum": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)} ×"
+        f" {significant(out['weights'] * 1e6, 3)} ÷ {(out['weights'] + out['cache']) * 1e6:,.0f} ÷"
+        f" {1 - model(RUNNING.model).n_total / known['hbm']:.2f}",
     }
 
 
@@ -515,19 +519,27 @@ def writes() -> dict[str, str]:
         **{f"share_{kept}": f"{share:.0%}" for kept, share in even.items()},
         **{f"share_sum_{kept}": f"({w:g} − 1) ÷ ({w:g} − {read:g})" for kept, w in ratios.items()},
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
-        **{f"at_half_{kept}": f"{blend(w, read, 0.5):.2f}" for kept, w in ratios.items()},
         "read": f"{read:g}",
         "misses_even": f"{misses_even():.1%}",
         "misses_saved": f"{math.ceil(100 * (1 - misses_even()))}%",
         "premium_5": f"${p.cache_write_5min - p.input:g}",
         "premium_1h": f"${p.cache_write_1h - p.input:g}",
         "over_1h": significant(asked / factor("USD/GB/h") / hbm, 2),
+        **drops(),
     }
 
 
-def blend(write: float, read: float, hit: float) -> float:
-    """The mean price of an input token in units of plain input."""
-    return eq.price_blended(input_price=1.0, write_ratio=write, read_ratio=read, hit_rate=hit)
+def drops() -> dict[str, str]:
+    """When it pays to drop tokens from a prompt: what follows them is written anew once, and every call saves hits."""
+    p, behind = price(BILLED).usd_per_Mtok, STEP - DROPPED
+    write, read = p.cache_write_5min / p.input, p.cached_read / p.input
+    saved = (sum(lines(price(BILLED).rates(PROMPT)).values()) - sum(lines(p).values())) * 1e6
+    return {
+        "drop_sum": f"({write:g} − {read:g}) ÷ {read:g}",
+        "drop_factor": f"{(write - read) / read:g}",
+        "drop_calls": significant((write - read) / read * behind / DROPPED, 2),
+        "drop_calls_step": f"{math.ceil(behind * (p.cache_write_5min - p.cached_read) / saved)}",
+    }
 
 
 def misses_even() -> float:
@@ -535,54 +547,41 @@ def misses_even() -> float:
     the write less the hit that it replaces.
     """
     p = price(BILLED).usd_per_Mtok
-    miss = lambda write: blend(write / p.input, p.cached_read / p.input, 0) - p.cached_read / p.input
-    return miss(p.cache_write_5min) / miss(p.cache_write_1h)
+    return (p.cache_write_5min - p.cached_read) / (p.cache_write_1h - p.cached_read)
 
 
-# --- the whole bill ---------------------------------------------------------------------------------------------------
+# --- how far above costs ----------------------------------------------------------------------------------------------
 
 
-def least_by_line() -> dict[str, float]:
-    """What the call costs on the running case, USD, at peak rates: the cache held in HBM since the last call, and the
-    new input held there for five minutes more.
+def margins() -> dict[str, str]:
+    """What the call is charged for a token of each line, by what that costs on the running case at peak rates: the
+    cache held in HBM since the last call, the new input held there for five minutes more. And what is known elsewhere.
     """
-    known = rack()
-    return {
-        "input": CALL["input"] * least_input(PROMPT),
-        "output": CALL["output"] * least_output(PROMPT),
-        "cached_read": CALL["cached_read"] * eq.hbm_hold(known, hold_time=PAUSE),
-        "write": CALL["input"] * eq.hbm_hold(known, hold_time=FIVE),
+    asked, hold = price(BILLED).rates(PROMPT), lambda time: eq.hbm_hold(rack(), hold_time=time)
+    over = {
+        "input": asked.input / least_input(PROMPT),
+        "output": asked.output / least_output(PROMPT),
+        "cached_read": asked.cached_read / hold(PAUSE),
+        "write": (asked.cache_write_5min - asked.input) / hold(FIVE),
     }
-
-
-def whole() -> dict[str, str]:
-    """The bill against what each line costs, and what is known of margins."""
-    least, charged = least_by_line(), lines(price(BILLED).rates(PROMPT))
     found, ds = implied(price(CARD)), measurement("deepseek_day6_production").records()[0]
     open_card = price("deepseek-v3@2025-02-08")
-    v3, over = implied(open_card), {name: charged[name] / cost for name, cost in least.items()}
-    open_gpu, open_rent = machine(open_card)
+    v3, (open_gpu, open_rent) = implied(open_card), machine(open_card)
     return {
-        **{f"l_{name}": f"${cost:.4f}" for name, cost in least.items()},
-        **{f"x_{name}": significant(times, 2) for name, times in over.items()},
-        "x_least": significant(min(over.values()), 2),
-        "x_most": significant(max(over.values()), 2),
-        "l_all": f"${sum(least.values()):.3f}",
-        "x_all": significant(sum(charged.values()) / sum(least.values()), 2),
+        **{f"x_{name}": significant(times * MTOK, 2) for name, times in over.items()},
         "margin": significant(found.margin.mid, 3),
         "margin_real": significant(found.margin.mid * round(prefill_mfu(), 2), 2),
         "margin_ds": significant(v3.margin.mid, 2),
+        "margin_ds_real": significant(v3.margin.mid * prefill_mfu(), 2),
         "ds_in": f"${open_card.usd_per_Mtok.input:.2f}",
         "ds_rent": f"${open_rent * HOUR:g}",
         "ds_peak": pretty(open_gpu.chip.flops("fp8"), "FLOP/s"),
         "day_ratio": significant(ds["revenue_USD_per_day"] / ds["cost_USD_per_day"], 3),
-        "day_cost": f"${ds['cost_USD_per_day']:,}",
-        "day_revenue": f"${ds['revenue_USD_per_day']:,}",
     }
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    bills = bill() | cards() | whole() | writes()
+    bills = bill() | cards() | margins() | writes()
     times = input_times() | output_times() | along() | again()
     return bills | step_of_price() | ratios() | long() | places() | times | drains()

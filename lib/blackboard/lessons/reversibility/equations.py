@@ -30,7 +30,7 @@ recomputed = declare(
     zero=True,
     most=1,
 )
-gain_per_layer = declare("gain_per_layer", r"\chi", "1", "factor by which a layer widens a small difference")
+gain_per_layer = declare("gain_per_layer", r"\chi", "1", "mean factor by which a layer widens a small difference")
 rounding = declare("rounding", r"\epsilon", "1", "relative error of one rounding")
 kept_per_value = declare(
     "kept_per_value", r"b_\mathrm{kept}", "byte/token", "bytes that a layer keeps for each number of a token's vector"
@@ -167,8 +167,9 @@ difference = Formula(
     "difference",
     rounding * gain_per_layer**depth,
     "1",
-    "each layer widens a small difference by the same factor, be it a rounding error or an attacker's change",
-    ("the difference stays small", "the factor is the mean over these layers"),
+    "one layer after the other widens a small difference, be it a rounding error or an attacker's change; the factor"
+    " is their mean",
+    ("the difference stays small",),
     DERIVED,
     conditions=(deep,),
 )

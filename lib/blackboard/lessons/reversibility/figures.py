@@ -256,8 +256,8 @@ def avalanche() -> Drawing:
     return done(
         fig,
         "fig-avalanche",
-        "A cipher spreads one flipped bit to half of all bits within three rounds. A trainable network does not,"
-        " however deep.",
+        "A cipher spreads one flipped bit to half of all bits within three rounds. A trainable network does not"
+        f" within {max(KNOTS)} layers.",
         f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66"
         f"%, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
         f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. The"
@@ -367,58 +367,6 @@ def _draw_errors(axes, errors: dict[str, np.ndarray], gain: float) -> None:
         axes.text(2, errors[dtype][0] / 3, word, va="top", color=COLOURS[colour])
     axes.axhline(1, color=COLOURS["bound"], lw=1.2)
     axes.set(yscale="log", xlim=(0, FAR), ylim=(1e-18, 1e2), xlabel="layers run back", xticks=range(0, FAR + 1, 12))
-
-
-# --- against reality --------------------------------------------------------------------------------------------------
-
-THIRD = eq.work_ratio(recomputed=1)
-
-
-def measured() -> Drawing:
-    """Memory of residual and reversible networks against depth, as measured, and what the reversible ones take
-    longer.
-    """
-    fig, (above, below) = drawing.axes(5.0, 5.6, 2, 1, height_ratios=(1, 0.9))
-    memory, ends = catalogue.measurement("memcnn_revnet"), {}
-    for kind, name, ink in (("no", "ResNet", INKS["stored"]), ("yes", "RevNet", INKS["reversible"])):
-        rows = memory.records(reversible=kind)
-        above.plot([row["depth"] for row in rows], [row["memory_MB"] for row in rows], "o-", color=COLOURS[ink], ms=7)
-        beside(above, name, (rows[-1]["depth"], rows[-1]["memory_MB"]), (8, 0), ink, va="center")
-        ends[name] = ", ".join(f"{row['memory_MB']:,} MB at {row['depth']}" for row in rows)
-    above.set(xlim=(20, 195), ylim=(0, 3400), xlabel="layers", ylabel="GPU memory (MB)")
-    above.yaxis.set_major_formatter("{x:,.0f}")
-    low, high = (catalogue.measurement("revnet_paper").column(name)[0] for name in ("low_slowdown", "high_slowdown"))
-    said = _draw_times(below, low, high)
-    return done(
-        fig,
-        "fig-revnets-measured",
-        "Measured, reversible networks need much less memory and between slightly more and twice the time. Two marks"
-        " of a kind are two sets of images.",
-        "Above, GPU memory of training on CIFAR images, 0 to 3,400 MB, against layers: residual networks"
-        f" {ends['ResNet']}; reversible ones {ends['RevNet']}. Below, time of training a reversible network over that"
-        f" of a residual one, 0.95 to 2.1, on two sets of images: {'; '.join(said)}. A line marks the {THIRD:.2f} of"
-        f" one more forward pass, a band the {low:g} to {high:g} that the RevNet's authors met.",
-    )
-
-
-def _draw_times(axes, low: float, high: float) -> list[str]:
-    """What reversible networks take longer, measured, with the range that their paper met; the times in words."""
-    axes.axvspan(low, high, color=COLOURS["muted"], alpha=0.18, lw=0)
-    axes.axvline(THIRD, color=COLOURS["bound"], ls="--", lw=1.5)
-    said, looks = [], {"TensorFlow": ("s", "second", -0.14), "PyTorch": ("o", "first", 0.14)}
-    for pair, framework, ratios in numbers.times():
-        marker, ink, up = looks[framework]
-        row = [f"{a} → {b}" for a, b in numbers.PAIRS].index(pair)
-        axes.plot(ratios, [-row + up] * 2, marker, color=COLOURS[ink], ms=7)
-        said.append(f"{pair} in {framework} {' and '.join(f'{ratio:.2f}' for ratio in ratios)}")
-    depths = [f"{a.replace('resnet-', '')} → {b.replace('revnet-', '')}" for a, b in numbers.PAIRS]
-    axes.set_yticks([0, -1, -2], depths)
-    axes.set(xlim=(0.95, 2.1), ylim=(-2.5, 1.1), xlabel="time of RevNet ÷ time of ResNet", ylabel="layers")
-    axes.text(THIRD, 0.62, " 4/3", va="center")
-    axes.text((low + high) / 2, 0.62, "RevNet's paper,\nin practice", ha="center", va="center", color=COLOURS["muted"])
-    axes.text(1.7, -1.86, "PyTorch", ha="center", va="center", color=COLOURS["first"])
-    axes.text(1.71, -1.14, "TensorFlow", va="center", color=COLOURS["second"])
-    return said
 
 
 # --- what to keep -----------------------------------------------------------------------------------------------------

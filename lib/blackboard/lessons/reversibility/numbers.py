@@ -14,7 +14,7 @@ from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility.equations import KEPT
 from blackboard.page.summary import Page, table
 from blackboard.text import superscript
-from blackboard.units import pretty, significant
+from blackboard.units import factor, pretty, significant
 
 DENSE = "llama-3.1-405b"  # whose layers are alike
 TOKENS = 8_192  # of its training sequences
@@ -23,6 +23,7 @@ WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a
 RUN = "530B"  # the training run that is worked by hand
 FIGURED = 48  # layers of the networks in the figure of rounding errors, and of a network as a deep cipher
 PRECISIONS = {"half": "float16", "single": "float32", "double": "float64"}
+ROUNDING = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}  # relative, at most
 
 
 def power(value: float) -> str:
@@ -66,8 +67,6 @@ def spreading() -> dict[str, str]:
         "mixed": f"{eq.half_mixed(half_bits=simulation.HALF_BITS):.1%}",
         "counted_1": f"{counted['x'][1]:.1%}",
         "counted_2": f"{counted['x'][2]:.1%}",
-        "counted_y": f"{counted['y'][2]:.1%}",
-        "counted_y3": f"{counted['y'][3]:.1%}",
         "net_correlation": f"{net.told.correlation:.3f}",
         "cipher_correlation": f"{cipher.told.correlation:.2f}",
         "net_told": share(net.apart),
@@ -105,8 +104,11 @@ def keeping() -> dict[str, str]:
         "deep": str(DEEP),
         "far": str(steps),
         "figured": str(FIGURED),
+        "net_width": str(network.Network.random("reversible", 1).layers[0].inner.shape[0]),
+        "samples": str(SAMPLES),
         "chi_figured": f"{_widening(FIGURED):.2f}",
-        "chi_far": f"{_widening(steps):.2f}",
+        "chi_far": f"{_widening(steps):.3f}",
+        "over_formula": significant(max(_over_formula(kind) for kind in PRECISIONS.values()), 1),
         **{
             f"error_{name}{where}": power(_error(depth, kind))
             for name, kind in PRECISIONS.items()
@@ -130,6 +132,13 @@ def _widening(depth: int) -> float:
     return float(network.growth_back(net, start)[-1]) ** (1 / depth)
 
 
+def _over_formula(kind: str) -> float:
+    """The error after the dense model's steps, in this number format, by that of one rounding at the top."""
+    steps = 2 * model(DENSE).layers
+    once = eq.difference(rounding=ROUNDING[kind], gain_per_layer=_widening(steps), depth=steps)
+    return _error(steps, kind) / once
+
+
 def _dense() -> dict[str, float]:
     """The dense model of the examples, by notation name."""
     net = model(DENSE)
@@ -137,12 +146,19 @@ def _dense() -> dict[str, float]:
 
 
 def activations() -> dict[str, str]:
-    """What a training step of the dense model keeps, in four ways."""
+    """What a training step of the dense model keeps, in five ways."""
     net, kept = model(DENSE), eq.layer_kept(_dense(), rows=TOKENS)
     stream = 2 * TOKENS * net.d_model  # in 16 bits
     sizes = {"depth": net.layers, "stream_bytes": stream, "layer_bytes": kept}
     exact = WHOLE / 2 * stream
+    _, simulation = _network()
+    [group], scored = net.attention, net.attention_flop(TOKENS)
+    scores = simulation.SCORES * group.heads * TOKENS**2
+    again = scored / (2 * net.n_active + scored)
     return {
+        "act_everything": pretty(net.layers * (kept + scores), "byte", 3),
+        "act_divided": pretty(eq.stored(sizes) / simulation.DIVIDED, "byte", 2),
+        "selective_work": f"{eq.work_ratio(recomputed=again):.2f}",
         "act_layer": pretty(kept, "byte", 3),
         "act_all": pretty(eq.stored(sizes), "byte", 3),
         "act_tokens": f"{TOKENS:,}",
@@ -151,7 +167,6 @@ def activations() -> dict[str, str]:
         "act_best": pretty(eq.checkpointed_least(sizes), "byte", 2),
         "act_stream": pretty(exact, "byte"),
         "act_inputs": pretty(net.layers * stream, "byte", 3),
-        "act_weights": pretty(2 * net.n_total, "byte", 3),
         "act_llama": f"{_kept_of_llama():.0f}",
         "act_stretch": significant(eq.segment_best(sizes), 2),
     }
@@ -169,35 +184,27 @@ def _kept_of_llama() -> float:
 
 
 def worth() -> dict[str, str]:
-    """FLOPs per byte kept, and for how long a byte is worth its place on the running rack."""
-    net, rack = model(DENSE), system(RUNNING.system)
-    spent = {
-        "act": eq.activation_flop_spent(_dense()),
-        "kv": eq.kv_flop_spent(RUNNING),
-        "kv_405": eq.kv_flop_spent(n_active=net.n_active, kv_bytes_per_token=net.kv_bytes_per_token()),
-    }
-    worth = lambda name, precision: eq.keep_even(
-        flop_spent=spent[name], hbm=rack.hbm_bytes, flops=rack.flops(precision)
-    )
+    """FLOPs per byte kept, for how long a byte is worth its place, and for how long it waits."""
+    rack, spent = system(RUNNING.system), eq.kv_flop_spent(RUNNING)
+    kv = eq.keep_even(flop_spent=spent, hbm=rack.hbm_bytes, flops=rack.flops("fp8"))
     over = sorted(row.hold / _even(row) for row in _waits("layers"))
-    held = {part: next(row for row in _waits(part) if row.model == RUN) for part in PARTS}
+    layers, scores = (next(row for row in _waits(part) if row.model == RUN) for part in PARTS)
     a100 = chip("a100-80gb")
     return {
-        "spent_act": significant(spent["act"], 3),
-        "spent_kv": f"{spent['kv'] / 1e6:.3f} million",
-        "spent_kv_405": f"{spent['kv_405'] / 1e6:.3f} million",
-        "kv_405": pretty(net.kv_bytes_per_token(), "byte"),
-        "lasts_act": f"{worth('act', 'bf16'):.2g} s",
-        "lasts_kv": pretty(worth("kv", "fp8"), "s", 2),
-        "lasts_kv_405": pretty(worth("kv_405", "fp8"), "s", 2),
+        "spent_kv": f"{spent / 1e6:.2f} million",
+        "spent_layers": significant(layers.flop_spent, 3),
+        "spent_scores": significant(scores.flop_spent, 3),
+        "lasts_kv": pretty(kv, "s", 2),
         "drain": pretty(drain_time(RUNNING), "s", 2),
         "a100_hbm": pretty(a100.hbm_bytes, "byte", 2),
+        "a100_gib": f"{a100.hbm_bytes / factor('GiB'):.1f} GiB",
         "a100_peak": pretty(a100.flops("bf16"), "FLOP/s"),
-        "hold": f"{held['layers'].hold:.2f} s",
-        "even_layers": f"{_even(held['layers']):.2f} s",
-        "even_scores": pretty(_even(held["scores"]), "s", 2),
+        "hold": f"{layers.hold:.2f} s",
+        "even_layers": f"{_even(layers):.2f} s",
+        "even_scores": pretty(_even(scores), "s", 2),
+        "scores_over": significant(scores.hold / _even(scores), 2),
         "half_least": significant(over[0] / 2, 1),
-        "half_most": significant(over[-1] / 2, 1),
+        "half_most": f"{over[-1] / 2:.1f}",
     }
 
 
@@ -216,32 +223,6 @@ def _even(row: Any) -> float:
     return eq.keep_even(flop_spent=row.flop_spent, hbm=a100.hbm_bytes, flops=a100.flops("bf16"))
 
 
-def waits() -> list[list[str]]:
-    """How long activations wait in the four runs, and against their break-even times: the cells of a table."""
-    rows = measurement("korthikanti_iteration_times").records()
-    found = []
-    for row, *parts in zip(rows, *map(_waits, PARTS)):
-        over = [significant(part.hold / _even(part), 2) for part in parts]
-        wait = (
-            f"{row['selective_recompute_s']:g} × {row['pipeline_parallel']} ÷ {row['batch'] // row['microbatch_size']}"
-        )
-        found.append([row["model"], f"{row['d_model']:,}", f"{row['heads']}", f"{wait} = {parts[0].hold:.3g} s", *over])
-    return found
-
-
-def waits_table() -> Page:
-    """How long activations wait in four training runs, in multiples of their break-even times."""
-    heads = (
-        "Run",
-        "width",
-        "heads",
-        "longest wait: step × stages ÷ micro-batches",
-        "layers: ÷ break-even",
-        "scores: ÷ break-even",
-    )
-    return table("The longest wait of activations in four training runs on A100s", heads, waits())
-
-
 def kept_by_way() -> Page:
     """What one GPU of a training run keeps, in four ways, and the compute that each adds: the closing table."""
     [held] = measurement("korthikanti_activation_formula").records(model=RUN)
@@ -254,11 +235,13 @@ def kept_by_way() -> Page:
         ("the same, and sequence divided among 8 GPUs", held["both_share"], again),
         ("each layer's input alone (full checkpointing)", held["full_share"], 1.0),
     )
+    room = chip("a100-80gb").hbm_bytes / factor("GiB") - held["state_GiB"]
+    fits = lambda size: "yes" if size <= room else "no"
     rows = [
-        [way, f"{share * held['activations_GiB']:.0f} GiB", f"{share:.0%}", f"× {eq.work_ratio(recomputed=anew):.3f}"]
-        for way, share, anew in ways
+        [way, f"{significant(size, 3)} GiB", fits(size), f"× {eq.work_ratio(recomputed=anew):.3f}"]
+        for way, size, anew in ((way, share * held["activations_GiB"], anew) for way, share, anew in ways)
     ]
-    heads = ("Kept", "Activations per GPU", "of everything", "compute, counted")
+    heads = ("Kept", "Activations per GPU", "fits beside the weights", "compute, counted")
     return table("Four ways to train a model of 530 billion parameters", heads, rows)
 
 
@@ -291,11 +274,8 @@ def measured() -> dict[str, str]:
     return {
         "res_164": f"{memory['resnet-164']:,} MB",
         "rev_164": f"{memory['revnet-164']:,} MB",
-        "less": significant(memory["resnet-164"] / memory["revnet-164"], 2),
         "slower_least": significant(slower[0], 3),
         "slower_most": significant(slower[-1], 3),
-        "slower_below": str(sum(ratio < eq.work_ratio(recomputed=1) for ratio in slower)),
-        "slower_all": str(len(slower)),
         "paper_low": f"{paper['low_slowdown']:g}",
         "paper_high": f"{paper['high_slowdown']:g}",
         "paper_error": f"{paper['ordinary_error']:.1%}",

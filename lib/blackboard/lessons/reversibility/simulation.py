@@ -355,6 +355,7 @@ SCORES = 5
 VALUE = 2  # bytes of a value there
 MATRICES = 4 + 2 * 4  # of a GPT's layer, in squares of its width: attention's, and the feed-forward network's
 SEQUENCE = 2_048  # tokens of a sequence there
+DIVIDED = 8  # GPUs that share a layer, and its sequence, there
 
 
 def scores_share(width: int) -> float:
