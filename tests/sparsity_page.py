@@ -8,12 +8,10 @@ from blackboard.lessons.sparsity.charts import ROUTED_GAIN
 QUOTED = {
     "300": "the board's 'about 300', 0:18:25; the users of the open question",
     "64": "experts of the figure that the lecture shows, 0:29:24; departures a second and GPUs, 0:26:32; a batch",
-    "63": "the other tokens of a batch of 64, and the other experts of a block of 64",
     "31": "experts of 32 that a token leaves alone, DeepSeek-V3's configuration",
-    "3": "a third of the parameters are in routed blocks",
     "72": "GPUs of the rack",
     "5,600": "a row of the table of batches",
-    "1": "a ratio of one",
+    "1": "the numerator of the share of compute left",
     "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of DeepSeek-V3's configuration, 0:19:16; the report's tokens per expert, section 3.4.2",
     "32": "the board's active experts, 0:19:16",

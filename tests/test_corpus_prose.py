@@ -6,11 +6,13 @@ from math import exp
 
 import numpy as np
 import pytest
-from lessons import page, sig, values
+from lessons import sig, values
 from scipy import stats
 
 from blackboard.lessons.corpus import simulation
 
+of = lambda task: simulation.checkpoints("LLäMmlein 1B", task)
+TASKS = simulation.tasks("LLäMmlein 1B")
 LARGE, REUSE = 1_100_048_384, 15.387756  # parameters; Muennighoff's constant
 E, A, B, ALPHA, BETA = 1.8172, 482.01, 2085.43, 0.3478, 0.3658  # Besiroglu's fit
 
@@ -31,16 +33,27 @@ def test_errors_of_changes_are_those_of_a_straight_line():
     told, steps = values("corpus"), (10, 100, 500, 1000, 1430.512)
     scores = 100 * np.array(simulation.checkpoints("LLäMmlein 1B").scores)
     (slope, _), [squares], *_ = np.polyfit(np.log2(steps), scores, 1, full=True)
-    scatter, after = (squares / 3) ** 0.5, scores[4] - scores[2]
+    scatter, doublings, points = (squares / 3) ** 0.5, np.log2(steps), scores.round(9)
+    change, after = 2**0.5 * scatter, points[4] - points[2]
+    slope_error = scatter / doublings.std() / 5**0.5
+    stretches = {n: (doublings[4] - doublings[n], points[4] - points[n]) for n in (2, 3)}
+    changes = [100 * (b - a) for a, b in zip(*([of(task).scores[n] for task in TASKS] for n in (2, 4)))]
     expected = {
         "scatter": sig(scatter, 3),
         "next_1b": sig(slope, 3),
-        "change_1b": sig(2**0.5 * scatter, 3),
-        "next_errors": f"{slope / scatter / 2**0.5:.1f}",
-        "after_errors": f"{after / scatter / 2**0.5:.1f}",
+        "change_1b": sig(change, 3),
+        "slope_errors": f"{slope / slope_error:.0f}",
+        "after_errors": f"{after / change:.1f}",
         "needed_1b": sig(3.182),
         "rise_2": f"{(scores[2] - scores[1]) / np.log2(5):.2f}",
         "rise_4": "0.00",
+        **{f"doublings_{n}": sig(times) for n, (times, _) in stretches.items()},
+        **{f"expected_{n}": f"{slope * times:.2f}" for n, (times, _) in stretches.items()},
+        **{f"came_{n}": f"{came:.2f}" for n, (_, came) in stretches.items()},
+        **{f"off_{n}": f"{(slope * times - came) / change:.1f}" for n, (times, came) in stretches.items()},
+        "limit_squares": f"{1 + stats.f.ppf(0.95, 1, 2) / 2:.0f}",
+        "tasks_error": f"{np.std(changes, ddof=1) / 6**0.5:.2f}",
+        "tasks_errors": f"{stats.ttest_1samp(changes, 0).statistic:.1f}",
     }
     assert {name: told[name] for name in expected} == expected
     draw = np.random.default_rng(1).normal(0, scatter, (2, 4000, 3))
@@ -48,12 +61,15 @@ def test_errors_of_changes_are_those_of_a_straight_line():
     assert found == pytest.approx(float(told["seeds_find"][:-1]) / 100, abs=0.02)
 
 
-def test_the_pages_trial_takes_the_spreads_that_it_names():
-    told, cell = values("corpus"), page("corpus").read_text("utf8")
-    names = ("after_gain", "score_2", "spread", "spread_changes")
-    gain, before, spread, changes = (told[name].rstrip("%") for name in names)
-    assert f", {gain}  # in points" in cell and f"draw(gain, {changes})" in cell
-    assert f"draw({before}, {spread}), draw({before} + gain, {spread})" in cell
+def test_both_ways_to_test_a_gain_are_tried():
+    """4,000 made-up pairs of checkpoints with 29 tasks, compared as two groups and task by task."""
+    told, rng = values("corpus"), np.random.default_rng(0)
+    spread, changes, gain = (100 * each for each in simulation.spreads("LLäMmlein 1B", 2, 4))
+    draw = lambda mean, deviation: rng.normal(mean, deviation, (4000, 29))
+    groups = stats.ttest_ind(draw(67.5, spread), draw(67.5 + gain, spread), axis=1)
+    paired = stats.ttest_1samp(draw(gain, changes), 0, axis=1)
+    for name, test in (("seen_groups", groups), ("seen_paired", paired)):
+        assert np.mean(test.pvalue < 0.05) == pytest.approx(float(told[name].rstrip("%")) / 100, abs=0.02)
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -72,8 +88,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "flop_1b": f"{sig(6 * LARGE * tokens / 1e22, 3)}·10²² FLOP",
         "mfu_1b": f"{6 * LARGE * tokens / (50_000 * 3600 * 312e12):.0%}",
         "left_1b": sig(B / tokens**BETA, 3),
-        "bought": sig(B / (500_000 * 1024 * 2048) ** BETA - B / tokens**BETA),
-        "bought_high": f"{410.7 / (500_000 * 1024 * 2048) ** 0.2849 - 410.7 / tokens**0.2849:.3f}",
         "worth_low": sig(0.3392 * 406.4 / LARGE**0.3392 / (0.2849 * 410.7 / tokens**0.2849)),
         "off_data": sig(1000 * (law(LARGE, tokens) - law(LARGE, 1.0001 * tokens)) * 100, 3),
         "off_size": f"{1000 * (law(LARGE, tokens) - law(1.0001 * LARGE, tokens)) * 100:.2f}",
@@ -82,17 +96,17 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "loss_1b": sig(law(LARGE, tokens), 3),
         "best_loss": f"{best[0]:.2f}",
         "best_size": f"{sig(best[1] / 1e9)} billion",
-        "fell_all": sig(B / (10_000 * 1024 * 2048) ** BETA - B / tokens**BETA),
         "worth_gpt3": sig(BETA * B / 300e9**BETA / (ALPHA * A / 175e9**ALPHA)),
         "quality_power": sig(np.log10(2), 3),
         "reuse": "15.4",
-        **{f"texts_{n}": sig(worth(n, 1), 3) for n in (2, 4, 16, 100)},
+        "share_five": f"{worth(5, 1) / 5:.0%}",
+        "epochs_tenth": sig(tokens / 1.27e11),
+        "best_balance": sig((1 - np.log10(2)) * worth(10.5, 1)),
         "size_1b": sig(A / LARGE**ALPHA, 3),
         "rate_1b": f"{6 * LARGE * tokens / (50_000 * 3600) / 1e12:.0f} TFLOP/s",
         "peak_a100": "312 TFLOP/s",
         "worth_limit": "16.4",
         "worth_llammlein": f"{worth(tokens, 1.27e12) / tokens:.0%}",
-        "halved_gains": f"{2 ** (np.log(2) / np.log(10)) - 1:.0%}",
         "five_costs": f"{1 - filtered(5) / max(filtered(n / 100) for n in range(500, 2000)):.0%}",
         "kept_edu": f"{1.3 / 15:.0%}",
         "quality_llammlein": sig(worth(tokens, 2.7e12) / worth(tokens, 2.7e12 * share), 3),

@@ -205,47 +205,50 @@ def test_past_the_balanced_context_weights_cost_their_share_of_memory():
 
 
 def test_the_break_even_batch_is_found_by_trying():
-    """Cost per token of a routed model and of the dense one as good, batch by batch."""
+    """Cost per token of a sparse model and of the dense one as good, batch by batch, without KV."""
     known, base, h, g = RUNNING.symbols(), 370e6, 22.0, 3.7
     cost = lambda batch, active, stored: max(2 * batch * active / known["flops"], stored / known["bandwidth"]) / batch
     cheaper = next(b for b in range(1, 20_000) if cost(b, base, h * base) <= cost(b, g * base, g * base))
-    assert cheaper == math.ceil(eq.break_even(RUNNING, stored_growth=h, quality_gain=g))
+    even = eq.break_even(RUNNING, n_active=base, n_total=h * base, context=0, quality_gain=g)
+    assert cheaper == math.ceil(even)
     assert cost(50_000, g * base, g * base) / cost(50_000, base, h * base) == pytest.approx(g)
 
 
-def test_sparse_against_dense_is_what_counted_steps_say():
-    """Count the experts that tokens choose, and take the longer of loading and computing, in bases of 370 million."""
-    known, h, g = RUNNING.symbols(), 22.0, 3.699
-    one = (
-        370e6 * known["bytes_per_param"] / known["bandwidth"],
-        2 * 370e6 / known["flops"],
-    )  # load a base, compute with it
-    for batch in (1, 9, 10, 100, 3_000, 50_000):
-        other = 1 - (1 - 1 / 64) ** (batch - 1)  # that somebody else brings a given expert, which is 1/64 of the rest
-        sparse = max(one[0] * (1 + (h - 1) * other), batch * one[1])
-        dense = max(one[0] * g, batch * one[1] * g)
-        assert numbers.relative_time(batch) == pytest.approx(sparse / dense, rel=1e-3)
-    parts = [(1.0 - 1 / 3, 1.0), (64 / 3, 1 / 64)]  # of the base: what every token uses, and the experts
-    for batch in (400, 2_000, 30_000):
-        rates = {"flops": known["flops"] / 370e6, "bandwidth": known["bandwidth"] / 370e6, "bytes_per_param": 1}
-        dense = max(one[0] * g, batch * one[1] * g)
-        assert numbers.relative_layered(batch) == pytest.approx(
-            simulation.step(batch, parts, **rates) / dense, rel=1e-3
-        )
+def test_the_race_is_what_counted_steps_say():
+    """Count the experts that tokens choose, and take the longer of loading and computing."""
+    known, kv = RUNNING.symbols(), 61 * 576 * 2
+    active, stored = known["n_active"], known["n_total"]
+    for batch, context in ((1, 1_000), (3, 1_000), (40, 5_000), (300, 100), (8_000, 1_000)):
+        other = 1 - (31 / 32) ** (batch - 1)  # that somebody else brings an expert that a token leaves out
+        loads = active + (stored - active) * other, 2 * active
+        computed = batch * 2 * active / 3.6e17
+        times = [max(computed * gain, (load + batch * context * kv) / 5.76e14) for gain, load in zip((1, 2), loads)]
+        assert tuple(numbers.race(batch, context)) == pytest.approx(times, rel=1e-9)
 
 
 def test_the_dense_model_wins_between_two_batches():
-    """Batch by batch: the sparse model is slower from 10 sequences on, and faster again past its critical batch / g."""
-    slower = [batch for batch in range(1, 8_000) if numbers.relative_time(batch) > 1]
-    grown, gain = numbers.trade()
-    assert slower[0] == 10 and slower[-1] == math.floor(312.5 * grown / gain)
+    """At the running context: the sparse model is slower from three sequences on, and faster again past the border."""
+    slower = [batch for batch in range(1, 8_000) if numbers.race(batch, RUNNING.context).ratio > 1]
+    assert slower[0] == 3 and slower[-1] == math.floor(eq.break_even(RUNNING, quality_gain=2))
     assert len(slower) == slower[-1] - slower[0] + 1
+    assert numbers.race(50_000, RUNNING.context).ratio == pytest.approx(1 / 2)
+
+
+def test_where_nothing_overlaps_the_context_does_not_matter():
+    """Parts one after the other, the KV caches' loading apart: it delays both models alike."""
+    known, even = RUNNING.symbols(), numbers.even_layered()
+    experts = eq.routed_params(RUNNING)
+    rest, dense = known["n_total"] - experts, 2 * known["n_active"]
+    rates = {name: known[name] for name in ("flops", "bandwidth", "bytes_per_param")}
+    for batch, wins in ((math.floor(even), False), (math.ceil(even), True)):
+        sparse = simulation.step(batch, [(rest, 1.0), (experts, 1 / 32)], **rates)
+        assert (sparse < simulation.step(batch, [(dense, 1.0)], **rates)) == wins
 
 
 @pytest.mark.parametrize("context", [1, 500, 1_000, 3_000])
 def test_with_kv_the_break_even_batch_is_found_by_trying(context):
     """DeepSeek-V3 beside a dense model of twice its active size and with the same cache: step times, batch by batch."""
-    known, trade = RUNNING.symbols(), {"stored_growth": eq.sparsity(RUNNING), "quality_gain": 2}
+    known = RUNNING.symbols()
     kv = context * known["kv_bytes_per_token"]
     active, stored = known["n_active"], known["n_total"]
     time = lambda b, active, stored: max(2 * b * active / known["flops"], (stored + b * kv) / known["bandwidth"])
@@ -253,37 +256,28 @@ def test_with_kv_the_break_even_batch_is_found_by_trying(context):
     while high - low > 1:
         b = (low + high) // 2
         low, high = (low, b) if time(b, active, stored) <= time(b, 2 * active, 2 * active) else (b, high)
-    assert high == math.ceil(eq.break_even_with_kv(RUNNING, context=context, **trade))
+    assert high == math.ceil(eq.break_even(RUNNING, context=context, quality_gain=2))
 
 
-def request_time(batch, active, stored, attend=0.0):
+def request_time(batch, active, stored, mixed):
     """Seconds of eight H200s for a request of 1,800 tokens in and 400 out, one step after another."""
     flops, bandwidth, kv = 8 * 1.979e15, 8 * 4.8e12, 61 * 576 * 2
-    one = 2 * active / flops
-    step_time = max(batch * (one + 2_000 * attend), (stored + batch * 2_000 * kv) / bandwidth)
-    return 1_800 * one + sum(step_time / batch for _ in range(400))
+    one, tokens = 2 * active / flops, 5.5 if mixed else 1  # a step reads 4.5 prompt tokens for each that it makes
+    step_time = max(batch * tokens * one, (stored + batch * 2_000 * kv) / bandwidth)
+    return (0 if mixed else 1_800 * one) + sum(step_time / batch for _ in range(400))
 
 
-@pytest.mark.parametrize(
-    "name, gain, slower", [("team_turn", 2, 0), ("team_turn_bf16", 2, 2), ("team_turn_fit", 1.7, 0)]
-)
-def test_the_teams_decision_turns_where_whole_requests_cost_the_same(name, gain, slower):
-    """Below that traffic the dense model costs less for a request, above it the sparse one."""
-    known, turn = RUNNING.symbols(), int(numbers.team()[name])
+@pytest.mark.parametrize("name, mixed", [("", False), ("_mixed", True)])
+def test_the_teams_decision_turns_where_whole_requests_cost_the_same(name, mixed):
+    """Below that traffic, and against a smaller dense model, the dense model costs less for a request."""
+    known, told = RUNNING.symbols(), numbers.team()
     active, stored = known["n_active"], known["n_total"]
-    attend = slower * 61 * 128 * 1088 * 2 / (8 * 1.979e15)
-    for batch, sparse_wins in ((0.98 * turn, False), (1.02 * turn, True), (300, False), (1_200, True)):
-        sparse = request_time(batch, active, stored, attend)
-        assert (sparse < request_time(batch, gain * active, gain * active, attend)) == sparse_wins
-
-
-def test_with_prompts_in_the_same_steps_the_decision_turns_sooner():
-    """Each step generates a token for every sequence and reads 4.5 prompt tokens for it."""
-    known, turn, kv = RUNNING.symbols(), int(numbers.team()["team_turn_mixed"]), 2_000 * 61 * 576 * 2
-    active, stored = known["n_active"], known["n_total"]
-    time = lambda b, active, stored: max(5.5 * b * 2 * active / 15.832e15, (stored + b * kv) / 38.4e12)
-    for batch, sparse_wins in ((300, False), (0.97 * turn, False), (1.03 * turn, True)):
-        assert (time(batch, active, stored) < time(batch, 2 * active, 2 * active)) == sparse_wins
+    wins = lambda batch, gain: (
+        request_time(batch, active, stored, mixed) < request_time(batch, gain * active, gain * active, mixed)
+    )
+    turn, gain = int(told[f"team_turn{name}"]), float(told[f"team_gain{name}"])
+    assert [wins(batch, 2) for batch in (300, 0.97 * turn, 1.03 * turn)] == [False, False, True]
+    assert [wins(300, times) for times in (gain - 0.06, gain + 0.06)] == [False, True]
 
 
 def test_the_teams_numbers_are_those_of_plain_arithmetic():
@@ -300,6 +294,7 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
         "team_saved": f"{saved * 1e6:.1f} µs",
         "team_even": f"{(sparse - dense) / 300 / saved:.0f}",
         "team_ratio": "4.5",
+        "team_experts": f"{round(1979 / 2 / 4.8 * 32, -2):,.0f}",
     }
     assert {name: told[name] for name in expected} == expected
 
@@ -314,7 +309,7 @@ def test_past_twice_the_balanced_context_no_batch_helps_the_sparse_model():
         dense = max(4 * batch * active / known["flops"], (2 * active + batch * kv) / known["bandwidth"])
         assert (sparse < dense) == (batch < 3)
     with pytest.raises(FormulaError, match="holds only where"):
-        eq.break_even_with_kv(RUNNING, context=1.01 * context, stored_growth=18, quality_gain=2)
+        eq.break_even(RUNNING, context=1.01 * context, quality_gain=2)
 
 
 def test_a_batch_pays_for_its_sparsity():
@@ -323,9 +318,6 @@ def test_a_batch_pays_for_its_sparsity():
     limit = eq.free_sparsity(RUNNING, batch=batch)
     time = lambda s: step.step_time(RUNNING, batch=batch, context=0, n_total=s * known["n_active"])
     assert time(limit * 0.99) == time(1.0) and time(limit * 1.01) > time(1.0)
-    limit = eq.free_with_kv(RUNNING, batch=batch)
-    time = lambda s: step.step_time(RUNNING, batch=batch, n_total=s * known["n_active"])
-    assert time(limit * 0.99) == time(limit * 0.5) and time(limit * 1.01) > time(limit * 0.99)
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -359,6 +351,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     attend = 61 * 128 * (576 + 512) * 2 / 3.6e17 * 72 / (2 * active / 5e15)  # share of a token's compute, per token
     time = lambda b: max(2 * b * rest / 3.6e17, rest / 5.76e14) + max(2 * b * experts / 32 / 3.6e17, experts / 5.76e14)
     fitted = round(factor * active ** (power - 1), 1)
+    touched = lambda b: active + (total - active) * (1 - (31 / 32) ** (b - 1))
+    behind = max(
+        (touched(b) + b * 1_000 * kv) / max(2 * active + b * 1_000 * kv, 4 * b * active / 625) for b in range(1, 4_000)
+    )
     expected = {
         "intensity": f"{c:.1f}",
         "sparsity": f"{total / active:.1f}",
@@ -379,8 +375,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "drain": f"{13.392 / 576 * 1e3:.0f} ms",
         "unused_some": f"{(total - active) / (total + 1_000 * 20_000 * kv):.0%}",
         "unused_few": f"{(total - active) / (total + 146 * 20_000 * kv):.0%}",
-        "last_fp8": f"{star / (1 - 1_000 / balanced) * (2 * active / 3.6e17) * (1 + 1_000 * attend) * 1e3:.1f} ms",
-        "last_bf16": f"{star / (1 - 1_000 / balanced) * (2 * active / 3.6e17) * (1 + 2_000 * attend) * 1e3:.1f} ms",
         "kv_flop": f"{kv * 625 / 1e6:.1f} MFLOP",
         "attention": f"{61 * 128 * 1088 * 2 / 1e6:.1f} MFLOP",
         "kv_rest": f"{(kv * 625 - 61 * 128 * 1088 * 2) / 1e6:.1f} MFLOP",
@@ -399,34 +393,28 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "world_first": f"{480e12 / 30 / 86_400 / 1e6:.0f} million",
         "world_first_racks": f"{round(480e12 / 30 / 86_400 / 128_000, -1):,.0f}",
         "effective": "1.37 billion",
-        "law_factor": f"{factor:.1f}",
         "gain": "3.70",
         "gain_active": f"{fitted}",
-        "law_falls": f"{1 - power:.4f}",
         "even_two": f"{round(star / 2, -1):,.0f}",
         "even_two_fp8": f"{round(star / (2 - 1_000 * (1 / balanced - attend)), -1):,.0f}",
         "even_two_bf16": f"{round(star / (2 - 1_000 * (1 / balanced - 2 * attend)), -1):,.0f}",
         "never_two_fp8": f"{round(2 / (1 / balanced - attend), -1):,.0f} tokens",
         "never_two_bf16": f"{round(2 / (1 / balanced - 2 * attend), -2):,.0f} tokens",
-        "even_fit": f"{round(star / fitted, -1):,.0f}",
-        "even_fit_kv": f"{round(star / (fitted - 1_000 / balanced), -1):,.0f}",
-        "never_fit": f"{round(fitted * balanced, -1):,.0f} tokens",
         "even_two_kv": f"{round(star / (2 - 1_000 / balanced), -1):,.0f}",
         "never_two": f"{round(2 * balanced, -1):,.0f} tokens",
-        "even_quarter": f"{round(c * (1 + 63 / 4) / 3.70, -2):,.0f}",
-        "even_half": f"{round(c * (1 + 63 / 2) / 3.70, -2):,.0f}",
         "dense_long": f"{round(5.76e14 * (1 - 2 * active / 13.392e12) / (20_000 * kv), -3):,.0f}",
         "with_kv_fp8": f"{round(star / (1 - 1_000 * (1 / balanced - attend)), -2):,.0f}",
         "with_kv_bf16": f"{round(star / (1 - 1_000 * (1 / balanced - 2 * attend)), -2):,.0f}",
         "with_kv_lecture": f"{round(star / (1 - 1_000 * 2_000 * 5e15 / 8e12 / 2 / active), -2):,.0f}",
-        "paid_kv": f"{5_600 / c * (1 - 1_000 / balanced):.1f}",
-        "bound_gb200": f"{round(8e12 * (1 - total / (8 * 186e9)) / (3_072 * kv), -2):,.0f}",
-        "served_tokens": "2,048",
-        "slowest": f"{(1 + 21 * (1 - (63 / 64) ** (c - 1))) / 3.70:.1f}",
-        "more_memory": f"{22 / 3.70:.1f}",
         "trained": "14.8 trillion",
         "free_300": f"{300 / (1979 / 2 / 4.8):.1f}",
         "touched_1": f"{active / 1e9:.1f} GB",
+        "last_fp8": f"{10_000 * (2 * active / 3.6e17) * (1 + 1_000 * attend) * 1e3:.1f} ms",
+        "last_bf16": f"{10_000 * (2 * active / 3.6e17) * (1 + 2_000 * attend) * 1e3:.1f} ms",
+        "even_layers": f"{round(625 * experts / (2 * (2 * active - rest)), -1):,.0f}",
+        "slowest": f"{behind:.1f}",
+        "more_memory": f"{total / 2 / active:.1f}",
+        "dense_bytes": f"{2 * active / 1e9:.1f} GB",
         "touched_64": f"{(rest + experts * (1 - (31 / 32) ** 64)) / 1e9:.0f} GB",
         "covered_16": f"{1 - (31 / 32) ** 16:.0%}",
         "covered_64": f"{1 - (31 / 32) ** 64:.0%}",
@@ -437,11 +425,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "c_h100": f"{1978.9 / 2 / 3.35:.0f}",
         "c_h200": f"{1979 / 2 / 4.8:.0f}",
         "nominal_fp4": f"{9e15 / 8e12:,.0f}",
-        "stored": f"{1 + 63 / 3:.0f}",
-        "few_dense": str(next(b for b in range(1, 99) if 1 + 21 * (1 - (63 / 64) ** (b - 1)) > 3.70)),
-        "few_sparse": "9",
-        "even_layered": f"{round(c * 64 / 3 / (3.70 - 2 / 3), -2):,.0f}",  # 2/3 compute, 64/3 are loaded
-        "full_layered": f"{c * 64:,.0f}",
         "named_total": "46.7 billion",
         "named_active": "12.9 billion",
         "b200_fp4": "9 PFLOP/s",

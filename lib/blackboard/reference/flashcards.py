@@ -229,7 +229,6 @@ LEADS = {
     "reversibility.reversible": "A reversible network of two streams.",
     "speculation.speedup_free": "Where verifying is free,",
     "paging.hit_rate_turns": "Each turn of a conversation sends the whole context again, and nothing is thrown out.",
-    "corpus.score": "It nears a limit as a power of the tokens.",
     "corpus.data_worth": "A pool of text read several times.",
     "corpus.filtered_worth": "The best share of a pool, read several times.",
 }

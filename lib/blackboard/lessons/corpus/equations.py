@@ -120,7 +120,7 @@ tokens_worth = Formula(
     "tokens_worth",
     data_power * from_data / (size_power * from_size),
     "1",
-    "one at the best size for a training budget; below one, compute is better spent on parameters than on tokens",
+    "the ratio is one at the best size for a training budget; below one, compute is better spent on parameters",
     law_loss.assumes,
     DERIVED,
     typeset=times(data_power, *PARTS[1].args, per=times(size_power, *PARTS[0].args)),

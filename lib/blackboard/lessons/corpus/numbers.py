@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import fmean
 
 from blackboard.catalogue import chip, measurement, model, scaling_law
 from blackboard.lessons.corpus import equations as eq
@@ -91,21 +92,9 @@ def at_end(fit: str, id: str = NETS[LARGE]) -> dict[str, float]:
     return fitted(fit) | {"n_active": model(id).n_active, "pretrain_tokens": model(id).training_tokens}
 
 
-def gains(fit: str) -> tuple[float, float, float]:
-    """By a fit of the loss law, for the larger run: how many times as much a percent more parameters does as a percent
-    more tokens; what the tokens after the third checkpoint took off the loss; and those after the first.
-    """
-    first, _, third, *_ = simulation.checkpoints(LARGE).tokens
-    at = at_end(fit)
-    fell = lambda since: eq.loss_left(at, pretrain_tokens=since) - eq.loss_left(at)
-    return 1 / eq.tokens_worth(at), fell(third), fell(first)
-
-
 def parts() -> dict[str, str]:
     """What the loss law says of them."""
-    known, (times, bought, fell), (times_low, bought_high, fell_high) = fitted(), gains(FIT), gains(OTHER_FIT)
-    first, *_, last = simulation.checkpoints(LARGE).scores
-    large = at_end(FIT)
+    known, large = fitted(), at_end(FIT)
     budget = law.pretrain_compute(large)
     size = law.best_size(known, compute_budget=budget)
     best = law.law_loss(
@@ -122,14 +111,8 @@ def parts() -> dict[str, str]:
         "off_size": significant(10 * known["size_power"] * from_size, 3),
         "size_power": f"{known['size_power']:g}",
         "data_power": f"{known['data_power']:g}",
-        "bought": significant(bought, 2),
-        "bought_high": significant(bought_high, 2),
-        "gain_all": points(last - first),
-        "fell_all": significant(fell, 2),
-        "loss_gains": points((last - first) * bought / fell, 1),
-        "loss_gains_high": points((last - first) * bought_high / fell_high, 1),
-        "worth_times": significant(times, 2),
-        "worth_low": significant(times_low, 2),
+        "worth_times": significant(1 / eq.tokens_worth(large), 2),
+        "worth_low": significant(1 / eq.tokens_worth(at_end(OTHER_FIT)), 2),
         "left_1b": significant(eq.loss_left(large), 3),
         "loss_1b": significant(law.law_loss(large), 3),
         "best_size": f"{significant(size / 1e9, 2)} billion",
@@ -140,13 +123,11 @@ def parts() -> dict[str, str]:
 def repeated() -> dict[str, str]:
     """What repeated tokens are worth."""
     large = run(LARGE)
-    epochs = (2, 4, 16, 100)
     return {
         "reuse": significant(reuse(), 3),
         "worth_limit": significant(eq.worth_limit(unique_tokens=1, reuse=reuse()), 3),
         "worth_llammlein": f"{worth(large['tokens'], large['unique_tokens']) / large['tokens']:.0%}",
-        **{f"texts_{n}": significant(worth(n, 1), 3) for n in epochs},
-        **{f"share_{n}": f"{worth(n, 1) / n:.0%}" for n in epochs},
+        "share_five": f"{worth(5, 1) / 5:.0%}",
     }
 
 
@@ -172,14 +153,14 @@ def filtered() -> dict[str, str]:
     pool, tokens = EXAMPLE
     return {
         "best_epochs": significant(best, 3),
+        "best_balance": significant(best * eq.repeat_worth(epochs=best, reuse=reuse()), 2),
+        "epochs_tenth": significant(run(LARGE)["tokens"] / (german["kept_tokens"] / 10), 2),
         "quality_power": significant(power, 3),
         "pool": trillions(pool, 1),
         "budget": trillions(tokens, 1),
         "keep_best": trillions(tokens / best, 2),
-        "share_best": f"{tokens / best / pool:.1%}",
         "keep_five": trillions(tokens / 5, 2),
         "five_costs": f"{1 - gain(5) / gain(best):.0%}",
-        "halved_gains": f"{2**power - 1:.0%}",
         "kept_edu": f"{share(edu):.0%}",
         "pool_de": trillions(german["pool_tokens"], 2),
         "kept_de": trillions(german["kept_tokens"], 3),
@@ -206,6 +187,8 @@ def plateaus() -> dict[str, str]:
     gain, after = line.gain(tokens[-1]).best, scores[-1] - scores[2]
     doublings = [math.log2(b / a) for a, b in zip(tokens, tokens[1:])]
     rises = [(b - a) / times for a, b, times in zip(scores, scores[1:], doublings)]
+    places = [math.log2(count) for count in tokens]
+    slope_error = line.residual / math.sqrt(sum((place - fmean(places)) ** 2 for place in places))
     return {
         "sat_1b": f"{early:,}",
         "sat_1b_share": f"{early / run(LARGE)['steps']:.0%}",
@@ -217,12 +200,12 @@ def plateaus() -> dict[str, str]:
         **{f"score_{n}": f"{score:.1%}" for n, score in enumerate(scores)},
         **{f"rise_{n}": f"{100 * rise:.2f}" for n, rise in enumerate(rises, 1)},
         "limit_low_1b": f"{power.limit.low:.0%}",
-        "left_low": points(power.limit.low - eq.score(power.lowest, pretrain_tokens=tokens[-1])),
-        "after_gain": points(after),
-        "after_points": points(after, 3),
+        "limit_squares": significant(power.bound / power.least, 1),
+        "limit_misses": points(scores[-1] - eq.score(power.lowest, pretrain_tokens=tokens[-1]), 1),
+        **{name: told for n in (2, 3) for name, told in stretch(n).items()},
         "after_errors": significant(after / line.change_error, 2),
         "next_1b": points(gain, 3),
-        "next_errors": significant(gain / line.change_error, 2),
+        "slope_errors": f"{gain / slope_error:.0f}",
         "scatter": points(line.residual, 3),
         "change_1b": points(line.change_error, 3),
         "needed_1b": significant(simulation.quantile(simulation.LEVEL, 1, len(scores) - line.constants) ** 0.5, 2),
@@ -230,16 +213,35 @@ def plateaus() -> dict[str, str]:
     }
 
 
+def stretch(first: int) -> dict[str, str]:
+    """What the line lets expect from this checkpoint to the last, what came, and how far apart the two are."""
+    line, (tokens, scores) = simulation.fit(LARGE, form="line"), simulation.checkpoints(LARGE)
+    times, came = math.log2(tokens[-1] / tokens[first]), scores[-1] - scores[first]
+    expected = times * line.gain(tokens[-1]).best
+    return {
+        f"doublings_{first}": significant(times, 2),
+        f"expected_{first}": f"{100 * expected:.2f}",
+        f"came_{first}": f"{100 * came:.2f}",
+        f"off_{first}": f"{(expected - came) / line.change_error:.1f}",
+    }
+
+
 def noise() -> dict[str, str]:
     """How often the paper's test, and a paired one, would see the gain of the larger model's last tokens."""
     spread, changes, gain = simulation.spreads(LARGE, 2, -1)
-    low, high = simulation.deviation_range(changes, len(simulation.tasks(LARGE)))
+    tasks = len(simulation.tasks(LARGE))
+    low, high = simulation.deviation_range(changes, tasks)
     paired = lambda deviation: f"{simulation.seen(gain, deviation, paired=True):.0%}"
+    error = changes / math.sqrt(tasks)
     return {
         "spread": points(spread),
         "spread_changes": points(changes),
         "changes_low": points(low),
         "changes_high": points(high),
+        "tasks_error": points(error),
+        "tasks_errors": significant(gain / error, 2),
+        "seen_groups": f"{simulation.seen(gain, spread):.0%}",
+        "seen_paired": paired(changes),
         "seen_most": paired(low),
         "seen_least": paired(high),
     }
@@ -248,15 +250,12 @@ def noise() -> dict[str, str]:
 def measured() -> dict[str, str]:
     """Published runs over repeated text, and our own."""
     runs = {name: simulation.published(name) for name in ("2.8B", "4.2B", "8.7B")}
-    off = lambda least, most: [
-        abs(r.law - r.loss) for found in runs.values() for r in found if least < r.epochs <= most
-    ]
+    off = [each.loss - each.law for found in runs.values() for each in found if each.epochs > 40]
     span = {name: max(r.most - r.least for r in found if r.epochs < 10) for name, found in runs.items()}
     four = [min(found, key=lambda r: abs(r.epochs - 4)).loss - found[0].loss for found in runs.values()]
     tried = simulation.repetition()
     return {
-        "law_off_5": significant(max(off(1, 5.2)), 2),
-        "law_off_44": f"{significant(min(off(40, 50)), 2)} to {significant(max(off(40, 50)), 2)}",
+        "law_off_44": f"{significant(min(off), 2)} to {significant(max(off), 2)}",
         "seed_least": significant(min(r.most - r.least for r in runs["2.8B"] if r.epochs < 10), 1),
         "seed_most": significant(span["4.2B"], 1),
         "four_cost": f"{significant(min(four), 2)} to {significant(max(four), 2)}",

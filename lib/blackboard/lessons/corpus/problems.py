@@ -1174,7 +1174,7 @@ gains = Choice(
     independent_check=lambda v: "c" if AT(TRAINED) == 1 and AT(3e13) > 1.5 else "a",
     options=[
         wrong("it gains as many points, because the text is the same", "The text is the same, but the long run reads it over and over. What it is worth then is another matter."),
-        wrong("it loses, because text that is read so often teaches nothing new", "That depends on how much better the kept tokens are, and this experiment does not say it for a long run. If training never ended, every filter would lose in the end."),
+        wrong("it loses, however good the kept text is, because it is read so often", "That depends on how much better the kept tokens are, and this experiment does not say it for a long run. If training never ended, every filter would lose in the end."),
         right(
             f"it gains only if a kept token teaches over {significant(AT(3e13), 2)} times as much as an average one",
             f"The short run read {TRAINED / EDU['unique_tokens']:.0%} of what is kept once, so any better text pays. The long one would read all of it {30000000000000.0 / EDU['unique_tokens']:.0f} times.",

@@ -60,7 +60,7 @@ result(
     "batch_even",
     r"B_\mathrm{even}",
     "sequence",
-    "batch from which on a routed model is cheaper than the dense one that is as good",
+    "batch from which on a sparse model is faster than the dense one that is as good",
 )
 result("sparsity", "s", "1", "sparsity: stored parameters divided by active ones", "sparsity")
 result("expert_sparsity", r"s_\mathrm{exp}", "1", "experts divided by the experts that one token uses", "256/32")
@@ -184,17 +184,6 @@ layered_time = Formula(
     DERIVED,
     {"dense": dense_time, "experts": experts_time},
     conditions=(routed, Le(n_routed, n_total)),
-)
-
-free_with_kv = Formula(
-    "sparsity.free_with_kv",
-    "free_sparsity",
-    free_sparsity.typed * (1 - context / balanced_context.typed),
-    "1",
-    "with KV caches counted a batch pays for less, and from the balanced context on for nothing",
-    ("any loading hides behind any computing", "dense attention"),
-    DERIVED,
-    conditions=(Le(context, balanced_context.typed),),
 )
 
 # --- throughput ------------------------------------------------------------------------------------------------------
@@ -350,20 +339,11 @@ long_throughput = Formula(
 break_even = Formula(
     "sparsity.break_even",
     "batch_even",
-    hardware_constant.typed * symbol("stored_growth") / (symbol("quality_gain") * new_token),
-    "sequence",
-    "from this batch on, loading the routed model takes less time than computing with the dense one that is as good",
-    (*critical_batch.assumes, "all weights are loaded", "the batch is larger than C"),
-    DERIVED,
-)
-break_even_with_kv = Formula(
-    "sparsity.break_even_with_kv",
-    "batch_even",
     hardware_constant.typed
-    * symbol("stored_growth")
-    / (new_token * (symbol("quality_gain") - context / balanced_context.typed)),
+    * n_total
+    / (n_active * new_token * (symbol("quality_gain") - context / balanced_context.typed)),
     "sequence",
-    "with KV caches the sparse model wins from a larger batch on, and beyond g times its balanced context never",
+    "from this batch on the sparse model is faster; from g times the balanced context on, never",
     (
         "any loading hides behind any computing",
         "both models keep the same KV cache",
@@ -372,4 +352,10 @@ break_even_with_kv = Formula(
     ),
     DERIVED,
     conditions=(Le(context / balanced_context.typed, symbol("quality_gain")),),
+    typeset=Mul(
+        hardware_constant,
+        n_total / n_active,
+        1 / (symbol("quality_gain") - context / balanced_context.expr),
+        evaluate=False,
+    ),
 )

@@ -281,50 +281,6 @@ def routed_law() -> Drawing:
     )
 
 
-def sparse_or_dense() -> Drawing:
-    """Step time of the lecture's routed model over that of the dense one that is as good, against batch: a hump."""
-    fig, axes = drawing.axes(5.0, 4.0)
-    constant, (grown, gain), top = step.hardware_constant(RUNNING), numbers.trade(), 60_000
-    batch = np.geomspace(1, top, 601)
-    ratio = np.array([numbers.relative_time(b) for b in batch])
-    axes.fill_between(batch, 1, ratio, where=ratio > 1, color=COLOURS["second"], alpha=0.25, lw=0)
-    axes.fill_between(batch, 1, ratio, where=ratio < 1, color=COLOURS["first"], alpha=0.18, lw=0)
-    axes.axhline(1, color=COLOURS["muted"], lw=1.2)
-    axes.plot(batch, ratio, color=COLOURS["total"], lw=3)
-    late = batch[batch > constant]
-    axes.plot(late, [numbers.relative_layered(b) for b in late], color=COLOURS["bound"], ls="--", lw=1.6)
-    axes.set(xscale="log", yscale="log", xlim=(1, top), ylim=(0.2, 12), yticks=[0.25, 0.5, 1, 2, 4, 8])
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.minorticks_off()
-    axes.set(xlabel="batch B (sequences, log scale)", ylabel="step time, sparse ÷ dense (log scale)")
-    even, whole = eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain), constant * grown
-    few = numbers.first_slower()
-    axes.plot([few, even], [1, 1], "o", color=COLOURS["total"], ms=7)
-    beside(axes, f"{few}", (few, 1), (7, -4), va="top")
-    beside(axes, significant(even, 2), (even, 1), (-9, -5), ha="right", va="top")
-    axes.text(110, 1.9, "dense model\nfaster", ha="center", va="center", color=COLOURS["second"])
-    axes.text(1.15, 0.75, "sparse\nfaster", va="center", color=COLOURS["first"])
-    axes.text(top / 1.2, 0.75, "sparse\nfaster", va="center", ha="right", color=COLOURS["first"])
-    point(
-        axes, (late[-1] / 9, numbers.relative_layered(late[-1] / 9)), "dashed: dense parts,\nthen experts", (0.73, 0.83)
-    )
-    thousands(axes, "x")
-    axes.set_title(
-        f"{_counted(BASE)} with {EXPERTS} experts, and dense {gain * BASE / 1e9:.2f} B,\non GB200 NVL72", loc="left"
-    )
-    return done(
-        fig,
-        "fig-sparse-or-dense",
-        "The sparse model wins with very few sequences, and again with thousands. In between, the dense model that is "
-        "as good is faster.",
-        f"Step time of a sparse model divided by that of the dense model that is as good, against batch from 1 to"
-        f" {top:,}, both on log scales. It starts at {ratio[0]:.2f}, passes 1 at {few} sequences, peaks at"
-        f" {ratio.max():.1f} near {constant:.0f}, falls through 1 at {significant(even, 2)}, and stays at"
-        f" {ratio[-1]:.2f} from {significant(whole, 2)} on. A dashed line, with dense parts and experts one after the"
-        " other, falls later.",
-    )
-
-
 # --- what a small batch touches ---------------------------------------------------------------------------------------
 
 
@@ -496,8 +452,7 @@ def split(case: Case = RUNNING) -> Drawing:
 
 
 AREAS = {  # what each area of the map says, its colour and how strong, and where its name stands
-    "experts\nfree": ("first", 0.4, (220, 5e4)),
-    "sparse faster": ("first", 0.2, (330, 4e3)),
+    "sparse faster": ("first", 0.3, (330, 2e4)),
     "within 10%": ("kv", 0.3, (2.2e4, 3e3)),
     "dense faster": ("second", 0.3, (3e3, 60)),
 }
@@ -505,13 +460,9 @@ AREAS = {  # what each area of the map says, its colour and how strong, and wher
 
 def _sorted(case: Case, context: np.ndarray, batch: np.ndarray) -> np.ndarray:
     """Which area of the map each point belongs to: its place in `AREAS`, or beyond them where memory is too small."""
-    at = case._replace(context=1)
-    compute, kv = step.compute_time(at, batch=batch), step.kv_time(at, batch=batch) * context
-    sparse = np.maximum(compute, eq.touched_time(at, batch=batch) + kv)
-    active = step.weight_time(at, n_total=case.symbols()["n_active"])
-    dense = np.maximum(numbers.AS_GOOD * compute, numbers.AS_GOOD * active + kv)
-    kind = np.select([sparse <= compute, sparse < dense, sparse <= 1.1 * dense], [0, 1, 2], 3)
-    return np.where(batch * context > eq.batch_fits(at), len(AREAS), kind)
+    ratio = numbers.race(batch, context, case).ratio
+    kind = np.select([ratio < 1, ratio <= 1.1], [0, 1], 2)
+    return np.where(batch * context > eq.batch_fits(case._replace(context=1)), len(AREAS), kind)
 
 
 def areas(case: Case = RUNNING) -> Drawing:
@@ -524,7 +475,7 @@ def areas(case: Case = RUNNING) -> Drawing:
         axes.text(*place, text, ha="center", va="center")
     axes.text(2.5e4, 8e4, "memory full", ha="center", va="center")
     axes.text(3e3, 1.4, "sparse faster", ha="center", va="center")
-    even = eq.break_even_with_kv(case, stored_growth=eq.sparsity(case), quality_gain=numbers.AS_GOOD)
+    even = eq.break_even(case, quality_gain=numbers.AS_GOOD)
     axes.plot(case.context, even, "o", color=COLOURS["bound"], ms=7)
     beside(axes, f"{significant(even)}", (case.context, even), (6, -4), va="top")
     axes.set(xscale="log", yscale="log", xlim=(100, 1e5), ylim=(1, 3e5))
@@ -532,17 +483,52 @@ def areas(case: Case = RUNNING) -> Drawing:
     thousands(axes, "x", "y")
     axes.set_title(filled(f"{case._replace(context=0)}, against a dense model of twice its active size"), loc="left")
     never = numbers.AS_GOOD * step.balanced_context(case)
-    late = [numbers.AS_GOOD * step.with_attention(case, slower).balanced for slower in numbers.ATTENDED.values()]
     return done(
         fig,
         "fig-areas",
-        "Generating text, the sparse model is faster only at the upper left, with many short sequences, and with one "
-        f"or two. The edge at {significant(never, 3)} tokens is the plain roofline's; with attention's own compute it"
-        f" is between {significant(late[0], 3)} and {significant(late[1], 3)}.",
+        "If a dense model of twice its active size is as good, DeepSeek-V3 generates text faster only with one or two"
+        " sequences, or with thousands of short ones.",
         "Map of context, 100 to 100,000 tokens, and batch, 1 to 300,000, both on log scales, for"
         f" {case._replace(context=0)}, beside a dense model of {numbers.AS_GOOD} times its active size. The sparse"
         f" model is faster with one or two sequences, and at the upper left: at {case.tokens} from {significant(even)}"
-        f" sequences on, and from {significant(never)} tokens on never. Higher up its experts are free. A strip below"
-        " the line at which memory is full has both models within 10% of each other. Everywhere else the dense one is"
+        f" sequences on, and from {significant(never)} tokens on never. A strip below the line at which memory is full"
+        " has both models within 10% of each other. Everywhere else the dense one is"
         " faster.",
+    )
+
+
+def turns() -> Drawing:
+    """How large the dense model may be, by active sizes of DeepSeek-V3, to cost the team less, against its traffic."""
+    fig, axes = drawing.axes(5.0, 3.8)
+    batch, team = np.geomspace(150, 3_000, 60), numbers.TEAM_BATCH
+    phrases = []
+    for mixed, colour, words, at, place in (
+        (False, "first", "prompts read in\nsteps of their own", 40, (0.75, 0.45)),
+        (True, "second", "prompts read in\nthe same steps", 16, (0.2, 0.1)),
+    ):
+        gains, here = [numbers.gain_even(each, mixed) for each in batch], numbers.gain_even(team, mixed)
+        axes.plot(batch, gains, color=COLOURS[colour], lw=2.5)
+        axes.plot(team, here, "o", color=COLOURS[colour], ms=8)
+        beside(axes, significant(here, 2), (team, here), (8, 4), colour)
+        point(axes, (batch[at], gains[at]), words, place, colour)
+        phrases.append(
+            f"{significant(gains[0], 2)} to {significant(gains[-1], 2)}, and {significant(here, 2)} at {team}"
+        )
+    axes.axvline(team, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
+    axes.text(900, 4.2, "DeepSeek-V3\ncosts less", ha="center", va="center")
+    axes.text(196, 2.5, "dense\nmodel\ncosts less", ha="center", va="center")
+    axes.set(xscale="log", xlim=(150, 3_000), ylim=(1, 5), xlabel="sequences at a time (log scale)")
+    axes.set_xticks([200, 300, 500, 1_000, 2_000])
+    axes.set_ylabel("size of the dense model\n÷ active size of DeepSeek-V3")
+    axes.minorticks_off()
+    thousands(axes, "x")
+    axes.set_title(filled(numbers.TEAM), loc="left")
+    return done(
+        fig,
+        "fig-turns",
+        "The less traffic the team has, and the smaller the dense model that is as good, the better a dense model is.",
+        "Size of the dense model that costs as much as DeepSeek-V3, divided by DeepSeek-V3's active size, from 1 to 5,"
+        f" against sequences at a time from 150 to 3,000 (log scale), on eight H200s. Both curves fall: with prompts"
+        f" read in steps of their own from {phrases[0]}; with prompts read in the steps that generate answers from"
+        f" {phrases[1]}. Above a curve DeepSeek-V3 costs less, below it the dense model.",
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import NamedTuple
 
 from blackboard.catalogue import Chip, chip, chips, measurement, model
@@ -12,8 +11,10 @@ from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.notation import latex, lookup, symbol
-from blackboard.page.summary import Page, table
+from blackboard.page.derivation import Derivation
+from blackboard.page.summary import Page, fold, table
 from blackboard.search import find_root
+from blackboard.text import markup
 from blackboard.units import factor, pretty, significant
 
 LECTURE_BATCH, DEPARTURES = 2_000, 64  # lecture 0:26:58
@@ -22,17 +23,16 @@ BOARD_EXPERTS = {"experts": 256, "top_k": 32}  # the board's routing, 0:19:16
 FIGURE = {"base_size": 370e6, "experts": 64}  # the point that the lecture reads off a figure, 0:29:24
 LARGEST_DENSE = 1.3e9  # parameters of the largest model with one expert that the fit's authors trained
 PRECISIONS = ("bf16", "fp8", "fp4")
-ROUTED_THIRD = (
-    1 / 3
-)  # of the dense model's parameters, if every second feed-forward block is routed; not confirmed for these models
+ROUTED_THIRD = 1 / 3  # of the dense model, if every second feed-forward block is routed; not confirmed
 NAMED = model("mixtral-8x7b")  # whose name counts eight whole models of 7 billion
 MIXTURES = ("mixtral-8x7b", "qwen3-235b-a22b", "deepseek-v3", "kimi-k2")  # by sparsity
 LONG = 20_000  # tokens of context, past the limit of a dense model of twice the size too, however it is counted
 AS_GOOD = 2  # times its active size: the dense model that we suppose as good as DeepSeek-V3
 FEW = 1_000  # sequences that share the experts in a long context
+SERVED = (256, LECTURE_BATCH, 5_600, 10_000)  # batches that the page compares
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
-TEAM_BATCHES = (300, 1_200, 3_000)  # the team's own, and more traffic
+TEAM_BATCH = 300  # sequences
 BF16 = 2  # times slower than FP8: attention's compute on these chips
 
 
@@ -132,13 +132,14 @@ def contexts() -> dict[str, str]:
     lecture, long = model("lecture-moe").kv_bytes_per_token(), Case(*RUNNING[:3], LONG)
     attend = {name: step.with_attention(RUNNING, slower) for name, slower in ATTENDED.items()}
     flop, attention = known["kv_bytes_per_token"] / known["bandwidth"], RUNNING.attention_time()
+    (latent,) = model(RUNNING.model).attention
     unused = lambda batch: (
         (known["n_total"] - known["n_active"]) / (known["n_total"] + batch * LONG * known["kv_bytes_per_token"])
     )
     return {
         **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
         **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
-        **{f"last_{name}": f"{moved.token * step.crossing(RUNNING) * 1e3:.1f} ms" for name, moved in attend.items()},
+        **{f"last_{name}": f"{moved.token * SERVED[-1] * 1e3:.1f} ms" for name, moved in attend.items()},
         "balanced": f"{significant(step.balanced_context(RUNNING), 3)} tokens",
         "balanced_lecture": f"{significant(step.balanced_context(RUNNING, kv_bytes_per_token=lecture), 3)} tokens",
         "with_kv_lecture": significant(step.crossing(RUNNING, kv_bytes_per_token=lecture), 2),
@@ -146,8 +147,9 @@ def contexts() -> dict[str, str]:
         "kv_lecture": pretty(lecture, "byte", 2),
         "kv_flop": told(flop * known["flops"]),
         "attention": told(attention * known["flops"]),
+        "attention_parts": f"{latent.layers} layers × {latent.heads} heads × ({latent.kv_rank + latent.rope_dim} +"
+        f" {latent.kv_rank}) values × 2 FLOP",
         "kv_rest": told((flop - attention) * known["flops"]),
-        "paid_kv": f"{eq.free_with_kv(RUNNING, batch=5_600):.1f}",
         "with_kv": f"{step.crossing(RUNNING):,.0f}",
         "long": f"{LONG:,} tokens",
         "long_rate": significant(eq.long_throughput(long), 3),
@@ -170,134 +172,115 @@ def almost() -> int:
 # --- throughput ------------------------------------------------------------------------------------------------------
 
 
+class Pair(NamedTuple):
+    """Seconds of a step of the sparse model, and of a dense model some times its active size."""
+
+    sparse: float
+    dense: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long the sparse model takes."""
+        return self.sparse / self.dense
+
+
+def race(batch, context, case: Case = RUNNING) -> Pair:
+    """Steps of DeepSeek-V3, which loads the experts that it touches, and of the dense model; numbers or arrays."""
+    import numpy as np
+
+    at = case._replace(context=1)
+    compute, kv = step.compute_time(at, batch=batch), step.kv_time(at, batch=batch) * context
+    sparse, alone = eq.touched_time(at, batch=batch), eq.touched_time(at, batch=1)
+    return Pair(np.maximum(compute, sparse + kv), np.maximum(AS_GOOD * compute, AS_GOOD * alone + kv))
+
+
+def even_layered() -> float:
+    """The batch from which on DeepSeek-V3 is faster if nothing overlaps: both models load and attend to the same KV."""
+    known, routed = RUNNING.symbols(), eq.routed_params(RUNNING)
+    size = {"n_active": AS_GOOD * known["n_active"], "n_total": AS_GOOD * known["n_active"], "context": 0}
+    late = lambda batch: (
+        step.step_time(RUNNING, batch=batch, **size) - eq.layered_time(RUNNING, batch=batch, n_routed=routed)
+    )
+    return find_root(late, step.hardware_constant(RUNNING), 1e5)
+
+
 def as_good() -> dict[str, str]:
     """DeepSeek-V3 beside a dense model that is supposed to be as good, with KV and without."""
-    dense, fitted = AS_GOOD * RUNNING.symbols()["n_active"], fit_gain()
+    dense, known = AS_GOOD * RUNNING.symbols()["n_active"], RUNNING.symbols()
     balanced = {"": step.balanced_context(RUNNING)}
     balanced |= {f"_{name}": step.with_attention(RUNNING, slower).balanced for name, slower in ATTENDED.items()}
-    even = lambda context, gain: significant(
-        eq.break_even(RUNNING, stored_growth=eq.sparsity(RUNNING), quality_gain=gain - context), 3
-    )  # with KV caches, the share of the context is taken off the gain
-    limit = lambda context: f"{significant(context, 3)} tokens"
+    even = lambda share: significant(eq.break_even(RUNNING, context=0, quality_gain=AS_GOOD - share), 3)
+    tried = range(1, int(eq.break_even(RUNNING, quality_gain=AS_GOOD)))
     return {
-        **{f"even_two{name or '_kv'}": even(RUNNING.context / most, AS_GOOD) for name, most in balanced.items()},
-        **{f"never_two{name}": limit(AS_GOOD * most) for name, most in balanced.items()},
-        "even_two": even(0, AS_GOOD),
-        "even_fit": even(0, fitted),
-        "even_fit_kv": even(RUNNING.context / balanced[""], fitted),
-        "never_fit": limit(fitted * balanced[""]),
-        "as_good": f"{AS_GOOD}",
-        "gain_active": f"{fitted:g}",
+        **{f"even_two{name or '_kv'}": even(RUNNING.context / most) for name, most in balanced.items()},
+        **{f"never_two{name}": f"{significant(AS_GOOD * most, 3)} tokens" for name, most in balanced.items()},
+        "even_two": even(0),
+        "even_layers": significant(even_layered(), 3),
+        "slowest": significant(max(race(batch, RUNNING.context).ratio for batch in tried), 2),
+        "dense_bytes": pretty(dense * known["bytes_per_param"], "byte"),
+        "more_memory": significant(known["n_total"] / dense, 2),
         "dense_long": significant(eq.long_throughput(Case(*RUNNING[:3], LONG), n_total=dense), 3),
     }
-
-
-def fit_gain() -> float:
-    """What 64 experts are worth to a base of DeepSeek-V3's active size by the fit, rounded as a reader would."""
-    size = model(RUNNING.model).n_active
-    return round(effective(size, FIGURE["experts"]) / size, 1)
 
 
 # --- one decision ----------------------------------------------------------------------------------------------------
 
 
-class Pair(NamedTuple):
-    """Seconds of a step of the team's sparse model, and of a dense model some times its active size."""
-
-    sparse: float
-    dense: float
-
-
-def both_steps(batch: float, tokens: float, gain: float, attend: float = 0) -> Pair:
-    """Steps of both models by the roofline: so many tokens are computed, and attention takes so many seconds more."""
+def team_steps(batch: float, gain: float = AS_GOOD, tokens: float | None = None) -> Pair:
+    """Steps of both models by the roofline, in which as many tokens are computed: by default one for each sequence."""
     dense = gain * TEAM.symbols()["n_active"]
     return Pair(
         *(
-            max(step.compute_time(TEAM, batch=tokens, **sizes) + attend, step.memory_time(TEAM, batch=batch, **sizes))
-            for sizes in ({}, {"n_active": dense, "n_total": dense})
+            max(step.compute_time(TEAM, batch=tokens or batch, **size), step.memory_time(TEAM, batch=batch, **size))
+            for size in ({}, {"n_active": dense, "n_total": dense})
         )
     )
 
 
-def team_steps(batch: float, gain: float = AS_GOOD, slower: float = 0) -> Pair:
-    """Steps that only decode, with attention so many times slower than the weights, or left out."""
-    return both_steps(batch, batch, gain, batch * TEAM.context * TEAM.attention_time(slower))
+def token_times(batch: float, gain: float, mixed: bool) -> Pair:
+    """Seconds for a token of an answer and the prompt tokens that come with it, read in the same steps or in others."""
+    prompts, one = PROMPT / ANSWER, step.compute_time(TEAM, batch=1)
+    steps = team_steps(batch, gain, batch * (1 + prompts) if mixed else None)
+    return Pair(*(time / batch + (0 if mixed else prompts * one * times) for time, times in zip(steps, (1, gain))))
 
 
-def prompts_needed(batch: float, gain: float = AS_GOOD, slower: float = 0) -> float:
-    """Prompt tokens for each token of an answer from which on the sparse model costs less: what an answer's token costs
-    more, by what a prompt's token saves.
-    """
-    sparse, dense = team_steps(batch, gain, slower)
-    return (sparse - dense) / batch / ((gain - 1) * step.compute_time(TEAM, batch=1))
+def gain_even(batch: float, mixed: bool) -> float:
+    """Times DeepSeek-V3's active size from which on the dense model costs the team more."""
+    return find_root(lambda gain: (pair := token_times(batch, gain, mixed)).dense - pair.sparse, 1, 50)
 
 
-def mixed_steps(batch: float) -> Pair:
-    """Seconds for a token of an answer with the prompts it comes with, all in the same steps."""
-    return Pair(*(time / batch for time in both_steps(batch, batch * (1 + PROMPT / ANSWER), AS_GOOD)))
+def batch_even(mixed: bool) -> float:
+    """Sequences from which on DeepSeek-V3 costs the team less than a dense model of twice its active size."""
+    return find_root(lambda b: (pair := token_times(b, AS_GOOD, mixed)).dense - pair.sparse, TEAM_BATCH, 1e4)
 
 
 def team() -> dict[str, str]:
     """The worked decision: the team's steps, what it saves in prompts, and the traffic that turns the decision."""
-    batch, ratio = TEAM_BATCHES[0], PROMPT / ANSWER
+    batch, one = TEAM_BATCH, step.compute_time(TEAM, batch=1)
     sparse, dense = team_steps(batch)
-    turn = lambda *given: significant(find_root(lambda b: ratio - prompts_needed(b, *given), batch, 1e4), 2)
+    extra, saved = (sparse - dense) / batch, (AS_GOOD - 1) * one
     return {
         "team_batch": f"{batch}",
         "team_prompt": f"{PROMPT:,}",
         "team_answer": f"{ANSWER}",
         "team_context": f"{TEAM.context:,.0f}",
-        "team_ratio": f"{ratio:g}",
+        "team_ratio": f"{PROMPT / ANSWER:g}",
         "team_critical": significant(step.critical_batch(TEAM), 2),
         "team_fits": significant(eq.batch_fits(TEAM), 2),
         "team_sparse": f"{sparse * 1e3:.1f} ms",
         "team_dense": f"{dense * 1e3:.1f} ms",
-        "team_extra": pretty((sparse - dense) / batch, "s", 2),
-        "team_saved": pretty((AS_GOOD - 1) * step.compute_time(TEAM, batch=1), "s", 2),
-        "team_even": f"{prompts_needed(batch):.0f}",
-        "team_turn": turn(),
-        "team_turn_bf16": turn(AS_GOOD, BF16),
-        "team_turn_mixed": significant(find_root(lambda b: (two := mixed_steps(b)).dense - two.sparse, batch, 1e4), 2),
-        "team_turn_fit": turn(fit_gain()),
+        "team_extra": pretty(extra, "s", 2),
+        "team_saved": pretty(saved, "s", 2),
+        "team_even": f"{extra / saved:.0f}",
+        "team_experts": significant(eq.expert_batch(TEAM), 2),
+        "team_turn": significant(batch_even(mixed=False), 2),
+        "team_turn_mixed": significant(batch_even(mixed=True), 2),
+        "team_gain": significant(gain_even(batch, mixed=False), 2),
+        "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
     }
-
-
-def decision_table() -> Page:
-    """Steps of both models and the prompts that make up for them, as traffic grows."""
-    gains = AS_GOOD, fit_gain()
-    needed = lambda *given: f"{most:.1f}" if (most := prompts_needed(*given)) > 0 else "any"
-    rows = [
-        [
-            f"{batch:,}",
-            *(f"{time * 1e3:.1f} ms" for time in team_steps(batch)),
-            *(needed(batch, gain) for gain in gains),
-        ]
-        for batch in TEAM_BATCHES
-    ]
-    heads = (
-        "Sequences",
-        "Step, DeepSeek-V3",
-        "Step, dense",
-        *(f"Prompt tokens needed, g = {gain:g}" for gain in gains),
-    )
-    title = "Prompt tokens for each answer token from which on DeepSeek-V3 costs less, on eight H200s"
-    return table(title, heads, rows)
 
 
 # --- against reality -------------------------------------------------------------------------------------------------
-
-
-def full_memory() -> dict[str, str]:
-    """Tokens per second and GPU of a full memory, as in a published measurement."""
-    [wide] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
-    known, gpus = RUNNING.symbols(), wide["gpus"]
-    share = gpus / known["chips"]
-    few = {name: share * known[name] for name in ("bandwidth", "hbm")}
-    mean = Case(*RUNNING[:3], wide["input_tokens"] + wide["output_tokens"] / 2)
-    return {
-        "served_tokens": f"{wide['input_tokens']:,}",
-        "bound_gb200": significant(eq.long_throughput(mean, **few) / gpus, 3),
-    }
 
 
 def monthly(tokens: float, per: str) -> float:
@@ -311,14 +294,12 @@ def traffic() -> dict[str, str]:
     first = measurement("world_tokens").records(counts="all products")[0]
     per_second = lambda row: monthly(row["tokens"], row["per"])
     served = {row["who"]: row["throughput_token_per_GPU_per_s"] for row in measurement("decode_per_gpu").records()}
-    [wide] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
     return {
         "per_rack": f"{step.throughput(**lecture):,.0f}",
         "world_first": f"{per_second(first) / 1e6:.0f} million",
         "world_first_month": f"{first['tokens'] / 1e12:.0f} trillion",
         "world_first_racks": significant(eq.racks_needed(world_rate=per_second(first), **lecture), 3),
         "chip_rate": f"{eq.chip_rate(chips=64, **lecture):,.0f}",
-        "served_gb200": f"{wide['throughput_token_per_GPU_per_s']:,}",
         "served_deepseek": f"{served['DeepSeek in production']:,.0f}",
         "served_vllm": f"{served['vLLM']:,.0f}",
     }
@@ -360,22 +341,18 @@ def loss(base_size, experts, router: str = "S-BASE"):
 
 
 def batch_table() -> Page:
-    """What batches of several sizes leave to an expert and pay for, and what a token then costs user and rack."""
-    paid = lambda sparsity: f"{sparsity:.1f}" if sparsity > 1 else "none"
+    """What batches of several sizes leave to an expert, and what a token then costs user and rack."""
     rows = [
         [
             f"{batch:,}",
             f"{eq.tokens_per_expert(RUNNING, batch=batch):,.4g}",
-            paid(eq.free_sparsity(RUNNING, batch=batch)),
-            paid(eq.free_with_kv(RUNNING, batch=batch)),
             f"{(time := step.step_time(RUNNING, batch=batch)) * 1e3:.2f} ms",
             f"{time / batch * 1e6:.2f} µs",
         ]
-        for batch in (256, LECTURE_BATCH, 5_600, round(step.crossing(RUNNING)))
+        for batch in SERVED
     ]
-    heads = ("Batch", "Tokens per expert", "Pays for, no KV", "Pays for, with KV", "A user's token", "Rack time")
-    title = f"The sparsity that a batch pays for, and the time that a token takes, with {RUNNING.tokens}"
-    return table(title, heads, rows)
+    heads = ("Batch", "Tokens per expert", "A step, and a user's token", "Rack time per token")
+    return table(f"What a token takes on our rack, with {RUNNING.tokens}", heads, rows)
 
 
 def closed_form(experts: int) -> tuple[float, float]:
@@ -385,86 +362,28 @@ def closed_form(experts: int) -> tuple[float, float]:
     return effective(small, experts) / small**power, power
 
 
-def loaded(batch: float, experts: float, grown: float) -> float:
-    """Parameters that a batch loads of a model that stores `grown` times its base and uses one expert per token, in
-    base sizes.
-    """
-    return eq.bytes_touched(bytes_per_param=1, n_active=1, n_total=grown, top_k=1, experts=experts, batch=batch)
-
-
-class Trade(NamedTuple):
-    """The lecture's routed model beside the dense one that is as good: what they store, in sizes of their base."""
-
-    grown: float
-    gain: float
-
-
 def gained(experts: float, router: str = "S-BASE") -> float:
     """Size of the dense model that is as good as the lecture's with so many experts, over the base size."""
     size = FIGURE["base_size"]
     return eq.quality_gain(n_effective=effective(size, experts, router), base_size=size)
 
 
-def trade() -> Trade:
-    """What the lecture's point stores, and what it is worth."""
-    experts = FIGURE["experts"]
-    return Trade(eq.stored_growth(routed_share=ROUTED_THIRD, experts=experts), gained(experts))
-
-
-def relative_time(batch: float) -> float:
-    """Step time of the routed model divided by that of the dense one, by the roofline."""
-    grown, gain = trade()
-    compute = batch / step.hardware_constant(RUNNING)  # of the base, in times to load it
-    return max(loaded(batch, FIGURE["experts"], grown), compute) / (gain * max(1, compute))
-
-
-def first_slower() -> int:
-    """The smallest batch in which the routed model takes longer."""
-    return next(batch for batch in range(1, 999) if relative_time(batch) > 1)
-
-
-def relative_layered(batch: float) -> float:
-    """As `relative_time`, with dense parts and experts one after the other and all of them loaded."""
-    (grown, gain), size, experts = trade(), FIGURE["base_size"], FIGURE["experts"]
-    routed = {"n_active": size, "n_total": grown * size, "n_routed": ROUTED_THIRD * experts * size}
-    routed |= {"experts": experts, "top_k": 1}
-    dense = {"n_active": gain * size, "n_total": gain * size, "context": 0}
-    return eq.layered_time(RUNNING, batch=batch, **routed) / step.step_time(RUNNING, batch=batch, **dense)
-
-
 def worth() -> dict[str, str]:
     """What the lecture's point is worth by the fit, and its neighbours."""
-    size, experts, (grown, gain) = FIGURE["base_size"], FIGURE["experts"], trade()
-    (factor_of, power), net = closed_form(int(experts)), model(RUNNING.model)
-    few, constant = first_slower(), step.hardware_constant(RUNNING)
-    even = partial(eq.break_even, RUNNING, quality_gain=gain)
+    size, experts, net = FIGURE["base_size"], FIGURE["experts"], model(RUNNING.model)
     return {
-        "law_factor": f"{factor_of:.1f}",
-        "law_falls": f"{1 - power:.4f}",
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
         "reached": f"{loss(size, experts):.2f}",
-        "gain": significant(gain, 3),
+        "gain": significant(gained(experts), 3),
         "gain_hash": significant(gained(experts, "HASH"), 3),
         "gain_rl": significant(gained(experts, "RL-R"), 3),
+        "gain_active": f"{effective(net.n_active, experts) / net.n_active:.1f}",
         "trained": f"{net.training_tokens / 1e12:.1f} trillion",
-        "stored": significant(grown, 2),
-        "few_dense": str(few),
-        "few_sparse": str(few - 1),
-        "even": significant(even(stored_growth=grown), 2),
-        **{
-            f"even_{name}": significant(even(stored_growth=eq.stored_growth(routed_share=share, experts=experts)), 2)
-            for name, share in {"quarter": 1 / 4, "half": 1 / 2}.items()
-        },
         "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
-        "full_saving": significant(constant * grown, 2),
-        "even_layered": significant(find_root(lambda batch: 1 - relative_layered(batch), constant, 1e6), 2),
-        "full_layered": significant(eq.expert_batch(RUNNING, experts=experts, top_k=1), 2),
-        "slowest": significant(relative_time(constant), 2),
-        "more_memory": significant(grown / gain, 2),
     }
 
 
-# --- when it stops being free ----------------------------------------------------------------------------------------
+FITTED = ("law_size", "law_experts", "law_both", "law_level", "experts_offset", "experts_most", "experts_one")
 
 
 def fit_table() -> Page:
@@ -474,7 +393,45 @@ def fit_table() -> Page:
     return table("The fit's constants, for natural logarithms", ("Letter", "Value", "Meaning"), rows)
 
 
-FITTED = ("law_size", "law_experts", "law_both", "law_level", "experts_offset", "experts_most", "experts_one")
+def as_good_derived() -> Derivation:
+    """The size of the dense model with the same loss, step by step."""
+    base, dense, one, counted = map(symbol, ("base_size", "n_effective", "experts_one", "experts_saturated"))
+    same = Derivation(
+        eq.loss.expr.subs({base: dense, counted: one}),
+        eq.loss.expr,
+        "A dense model is a model with one expert, for which the count is $\\hat{n}_1$. It has the same loss if",
+    )
+    return same.solve(dense, dense, "Solve for its size:").gives(eq.n_effective)
+
+
+def fit_in_full() -> Page:
+    """The fit's formulas, its constants and what follows from them, behind one line."""
+    (factor_of, power), known = closed_form(int(FIGURE["experts"])), fit()
+    one, most = (significant(known[name], 3) for name in ("experts_offset", "experts_most"))
+    say, show = (lambda text: f"<p>{markup(text)}</p>"), (lambda formula: f"<div>\\[{formula.latex}\\]</div>")
+    parts = (
+        say(
+            "The loss falls as a power of $N$, the size of the dense model to which experts are added, and as a power"
+            " of their number. But experts beyond a few hundred add little, so the fit counts them in a way that"
+            " saturates:"
+        ),
+        show(eq.loss),
+        show(eq.experts_saturated),
+        fit_table(),
+        say(
+            f"For one expert the count is nearly $n_0$: {most} · {one} ÷ ({most} + {one}) ="
+            f" {significant(saturated(1, known), 3)}."
+        ),
+        as_good_derived()._repr_html_(),
+        say(
+            f"For {FIGURE['experts']} experts, this is {factor_of:.1f} times $N$ to the power of {power:.4f}. So the"
+            f" gain is {factor_of:.1f} divided by $N$ to the power of {1 - power:.4f}: it shrinks as the model grows."
+        ),
+    )
+    return fold("Where do these gains come from?", "".join(parts))
+
+
+# --- what a step loads ------------------------------------------------------------------------------------------------
 
 
 def price() -> dict[str, str]:
@@ -534,5 +491,5 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = (hardware, batches, layers, contexts, as_good, team, full_memory, traffic, worth, price, measured)
+    parts = (hardware, batches, layers, contexts, as_good, team, traffic, worth, price, measured)
     return {name: told for part in parts for name, told in part().items()}
