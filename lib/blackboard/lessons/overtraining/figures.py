@@ -352,12 +352,12 @@ def by_traffic() -> Drawing:
         even = float(np.exp(np.interp(0, -np.log(each), np.log(traffic))))
         axes.plot(traffic, each, color=COLOURS[colour], lw=2.5)
         axes.plot(even, 1, "o", color=COLOURS[colour], ms=8, zorder=4)
-        beside(axes, significant(even, 2), (even, 1), (4, 8), colour)
+        beside(axes, f"{even:.2g}", (even, 1), (4, 6), colour)
         ends.append((each[-1], name, colour))
-        phrases.append(f"{' '.join(name.split())}: 1 at {significant(even, 2)} times, {each[-1]:.2g} at 100 times")
+        phrases.append(f"{' '.join(name.split())}: 1 at {even:.2g} times, {each[-1]:.2g} at 100 times")
     axes.axhline(1, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    axes.text(0.33, 0.93, "rule of thumb", va="top")
-    axes.set(xscale="log", yscale="log", xlim=(0.3, 100), ylim=(0.01, 10))
+    axes.text(95, 1.1, "rule of thumb", ha="right", va="bottom")
+    axes.set(xscale="log", yscale="log", xlim=(0.3, 100), ylim=(0.006, 10))
     axes.set(xlabel="tokens served ÷ tokens of the best-trained model", ylabel="trained on, per token served")
     axes.set_xticks([1, 10, 100])
     axes.xaxis.set_major_formatter("{x:g}")
@@ -368,6 +368,6 @@ def by_traffic() -> Drawing:
         "fig-by-traffic",
         "How many tokens to train on per token served. At long contexts it is more than at short ones if the cache"
         " shrinks with the model, and Chinchilla's number, however much you serve, if it does not.",
-        "Tokens of training per token served, 0.01 to 10, against tokens served in units of the best-trained model's"
+        "Tokens of training per token served, 0.006 to 10, against tokens served in units of the best-trained model's"
         f" tokens, 0.3 to 100 (both log scales); three falling lines for the cheapest model. {'; '.join(phrases)}.",
     )
