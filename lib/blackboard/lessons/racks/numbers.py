@@ -440,9 +440,11 @@ def served() -> dict[str, str]:
 
 def deployed() -> dict[str, str]:
     """How DeepSeek spreads its experts, and what limiting the nodes does."""
-    _, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
+    report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
     return {
+        "report_gpus": str(report["gpus"]),
+        "report_nodes": str(report["nodes"]),
         "service_gpus": str(service["gpus"]),
         "service_nodes": str(service["nodes"]),
         "box_memory": pretty(8 * chip("h800").hbm_bytes, "byte", 3),
