@@ -356,7 +356,7 @@ def by_traffic() -> Drawing:
         ends.append((each[-1], name, colour))
         phrases.append(f"{' '.join(name.split())}: 1 at {even:.2g} times, {each[-1]:.2g} at 100 times")
     axes.axhline(1, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    axes.text(95, 1.1, "rule of thumb", ha="right", va="bottom")
+    axes.text(95, 1.9, "rule of thumb:\nas many", ha="right", va="bottom")
     axes.set(xscale="log", yscale="log", xlim=(0.3, 100), ylim=(0.006, 10))
     axes.set(xlabel="tokens served ÷ tokens of the best-trained model", ylabel="trained on, per token served")
     axes.set_xticks([1, 10, 100])

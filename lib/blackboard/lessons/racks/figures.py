@@ -241,7 +241,7 @@ def step_parts() -> Drawing:
         axes.text(0, row - 0.44, f"{names[key]}: {whole:.2f} ms", va="center")
         for name, size in sizes.items():
             colour = "scale_out" if name == "bytes" and key != "one" else PARTS[name]
-            axes.barh(row, size, 0.5, start, color=COLOURS[colour], alpha=0.35)
+            axes.barh(row, size, 0.5, start, color=COLOURS[colour], alpha=0.15)
             middle, side = (start + size / 2, "center") if size > 1 else (start + size + 0.1, "left")
             axes.text(middle, row, f"{name}\n{size:.2f}", color=COLOURS[colour], ha=side, va="center", fontsize=10)
             start += size
@@ -280,7 +280,7 @@ def steps() -> Drawing:
         point(axes, (at, longer(at)), name, place, colour)
         phrases.append(f"{' '.join(name.split())} {longer(FEW):.2f} to {longer(MANY):.2f}")
     axes.axhline(1, color=COLOURS[UP], lw=1.5)
-    axes.text(MANY * 0.95, 0.985, "one rack", color=COLOURS[UP], ha="right", va="top")
+    axes.text(26, 1.015, "one rack", color=COLOURS[UP], va="bottom")
     even = [numbers.break_even(once) for once in (False, True)]
     for tokens in even:
         axes.plot(tokens, 1, "o", color=COLOURS["bound"], zorder=4)
