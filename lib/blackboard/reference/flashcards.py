@@ -221,9 +221,7 @@ LEADS = {
     "pipelining.idle_zero_bubble": "Gradients of weights fill the holes, at the memory of 1F1B.",
     "pipelining.parallel_weight_time": "A pipeline of several stages.",
     "overtraining.law_loss": "By the law that Chinchilla's paper fits,",
-    "overtraining.lifetime_with_kv": (
-        "A generated token pays for multiplying or for reading its KV, a token of a prompt for multiplying."
-    ),
+    "overtraining.decode_flop": "In a large batch, where loading counts as the compute that it delays.",
     "pricing.hbm_even": "In HBM, where rent cancels,",
     "pricing.tier_drain": "A tier of memory.",
     "reversibility.reversible": "A reversible network of two streams.",

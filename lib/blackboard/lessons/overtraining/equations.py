@@ -286,7 +286,7 @@ overtraining = Formula(
     pretrain_tokens / chinchilla_tokens.typed,
     "1",
     "how many times as many tokens a model is trained on as Chinchilla's rule gives it",
-    chinchilla_tokens.assumes,
+    ("dense models",),
     lecture("1:31:43"),
     typeset=times(pretrain_tokens, per=times(prescribed, n_active)),
 )

@@ -209,8 +209,8 @@ def meta() -> Drawing:
     return done(
         fig,
         "fig-meta",
-        "Two models that are equally good by our fit. If tokens cost in proportion to size, the small one pays off"
-        f" after {_counted(even)}.",
+        "Two models that are equally good by our fit. If a token written costs as much as a token of training, the"
+        f" small one pays off after {_counted(even)}.",
         "Lifetime compute against tokens served, from 0 to 10 trillion: two straight lines, for Llama 3.1 8B and for"
         f" the best-trained model of {_counted(large.n_active)} that is as good by our fit. They start at what training"
         f" costs, {listed(starts)}. The line of the 8B rises more slowly, and they cross at {_counted(even)} tokens.",
@@ -330,4 +330,44 @@ def with_kv() -> Drawing:
         f" 131,072 tokens, both on log scales, on {chip} in FP8. Every curve is level at 1 and then rises"
         f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"
         f" {significant(bends[last], 2)}. At {here:,} tokens it is {listed(phrases)}.",
+    )
+
+
+# --- by traffic -------------------------------------------------------------------------------------------------------
+
+
+def by_traffic() -> Drawing:
+    """Tokens of training per token served against traffic: at short contexts, and with caches that shrink or do not."""
+    fig, axes = drawing.axes(5.0, 3.9)
+    traffic, plain = np.geomspace(0.3, 100, 40), numbers.best(served=0).tokens
+    context = f"{numbers.EXAMPLE['context']:,} tokens"
+    rows = {
+        "short\ncontexts": (lambda served: numbers.best(served=served), "first"),
+        f"{context},\nthe cache\nshrinks": (lambda served: numbers.best_with_kv(served), "second"),
+        f"{context},\nthe same\ncache": (lambda served: numbers.best_with_kv(served, 0.0), "third"),
+    }
+    ends, phrases = [], []
+    for name, (found, colour) in rows.items():
+        each = np.array([found(times * plain).tokens / (times * plain) for times in traffic])
+        even = float(np.exp(np.interp(0, -np.log(each), np.log(traffic))))
+        axes.plot(traffic, each, color=COLOURS[colour], lw=2.5)
+        axes.plot(even, 1, "o", color=COLOURS[colour], ms=8, zorder=4)
+        beside(axes, f"{even:.2g}", (even, 1), (4, 6), colour)
+        ends.append((each[-1], name, colour))
+        phrases.append(f"{' '.join(name.split())}: 1 at {even:.2g} times, {each[-1]:.2g} at 100 times")
+    axes.axhline(1, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
+    axes.text(95, 1.9, "rule of thumb:\nas many", ha="right", va="bottom")
+    axes.set(xscale="log", yscale="log", xlim=(0.3, 100), ylim=(0.006, 10))
+    axes.set(xlabel="tokens served ÷ tokens of the best-trained model", ylabel="trained on, per token served")
+    axes.set_xticks([1, 10, 100])
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter("{x:g}")
+    name_ends(axes, ends, apart=0.2)
+    return done(
+        fig,
+        "fig-by-traffic",
+        "How many tokens to train on per token served. At long contexts it is more than at short ones if the cache"
+        " shrinks with the model, and Chinchilla's number, however much you serve, if it does not.",
+        "Tokens of training per token served, 0.006 to 10, against tokens served in units of the best-trained model's"
+        f" tokens, 0.3 to 100 (both log scales); three falling lines for the cheapest model. {'; '.join(phrases)}.",
     )

@@ -30,7 +30,6 @@ GENEROUS, ROUNDED, RUMOUR = (
     150e12,
 )  # tokens/s before dividing; tokens served as rounded; rumoured tokens of training, 1:31:01
 FACTOR = ROUNDED / (PRESCRIBED * BOARD["n_active"])  # the lecture's over-training, 1:31:43
-LARGE = 100e9  # stored parameters, from which on we call a model large
 CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashcards
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 FIT = FITS["besiroglu"]  # the page's
@@ -50,6 +49,9 @@ SMALL = (
     "tinyllama-1.1b",
 )  # made to be trained long: the corpus lesson is about them
 EXAMPLE: dict[str, Any] = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one byte a value
+CACHE_POWER = (
+    0.5  # of size in the cache: Qwen3-32B is about four times as large as Llama 3.1 8B and has twice its cache
+)
 
 
 # --- fits and models --------------------------------------------------------------------------------------------------
@@ -155,9 +157,9 @@ def tokens() -> dict[str, str]:
         "over": f"{over(served):.0f}",
         "over_rounded": f"{over(ROUNDED):.0f}",
         "over_rumour": f"{over(RUMOUR):.0f}",
-        "over_low": significant(far.quantile(0.05), 2),
-        "over_mid": significant(far.quantile(0.5), 2),
-        "over_high": significant(far.quantile(0.95), 2),
+        "over_low": significant(far.quantile(0.05), 1),
+        "over_mid": significant(far.quantile(0.5), 1),
+        "over_high": significant(far.quantile(0.95), 1),
     }
 
 
@@ -230,26 +232,23 @@ def other_fits() -> dict[str, str]:
 
 
 def optimum() -> dict[str, str]:
-    """The running case at its best and at equal costs, the lecture's model, and the example of Sardana's paper."""
+    """The running case at its best and at equal costs, and the example of Sardana's paper."""
     paper = [row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()]
     size, served = SARDANA
-    own, loss, found, same = law("Sardana"), as_good("Sardana", size), best(), equal()
+    own, loss = law("Sardana"), as_good("Sardana", size)
     small, large = llama(SERVED)
-    good = simulation.best(simulation.loss_of(BOARD["n_active"], ROUNDED, law()), 0, law())
     return {
         "written": f"{SERVED / 1e12:.0f} trillion",
-        "best_over": significant(found.tokens_per_param / PRESCRIBED, 2),
         "best_saved": f"{small.total / large.total:.0%}",
         "equal_lost": f"{equal_over() - 1:.0%}",
-        "equal_size": f"{same.n_active / 1e9:.1f} billion",
-        "equal_over": significant(same.tokens_per_param / PRESCRIBED, 2),
-        "equal_times": significant(same.tokens / found.tokens, 2),
         "least_size": f"{smallest() / 1e9:.1f} billion",
         "even_served": f"{even_served() / 1e12:.1f} trillion",
-        "good_size": f"{significant(good.n_active / 1e9, 3)} billion",
-        "good_tokens": f"{good.tokens / 1e12:.1f} trillion",
         "table_least": f"{min(paper):.0f}",
         "table_most": f"{max(paper):.0f}",
+        "sardana_law": (
+            f"{own['loss_floor']:g} + {own['loss_size']:g}/N^{own['size_power']:g} +"
+            f" {own['loss_data']:g}/D^{own['data_power']:g}"
+        ),
         "sardana_size": f"{simulation.best(loss, served, own).n_active / 1e9:.1f} billion",
         "sardana_saved": f"{simulation.saving(loss, served, own):.0%}",
     }
@@ -298,10 +297,12 @@ def sizes_table() -> Page:
 def meta() -> dict[str, str]:
     """What Llama 3.1 8B saves against the model that reaches the same loss with the least training."""
     small, large = llama()
+    tokens = lambda served: f"{significant(served / 1e12, 2)} trillion"
     return {
         "meta_size": f"{large.n_active / 1e9:.0f} billion",
         "meta_tokens": f"{significant(large.tokens / 1e12, 2)} trillion",
-        "meta_even": f"{significant(breaks_even(small, large) / 1e12, 2)} trillion",
+        "meta_even": tokens(breaks_even(small, large)),
+        "meta_even_kv": tokens(breaks_even_with_kv(small, large)),
         "meta_dearer": significant(small.training / large.training, 2),
         "meta_cheaper": f"{small.n_active / large.n_active:.0%}",
     }
@@ -311,6 +312,12 @@ def breaks_even(small: simulation.Trained, large: simulation.Trained) -> float:
     """Tokens served after which the smaller of two equally good models has cost less, training and all."""
     each = lambda row: eq.inference_compute(n_active=row.n_active, inference_tokens=1, decode_efficiency=ETA)
     return (small.training - large.training) / (each(large) - each(small))
+
+
+def breaks_even_with_kv(small: simulation.Trained, large: simulation.Trained) -> float:
+    """The same on the example's chip and context, with Llama 3.1 8B's cache and Qwen3-32B's."""
+    each = [eq.decode_flop(cache, n_active=row.n_active) for cache, row in zip(caches(), (small, large), strict=True)]
+    return (small.training - large.training) / (each[1] - each[0])
 
 
 def chinchilla_budget() -> float:
@@ -338,7 +345,6 @@ def valley() -> dict[str, str]:
         "gpt_tokens": f"{gpt.training_tokens / 1e9:.0f} billion",
         "gpt_each": significant(gpt.training_tokens / gpt.n_active, 2),
         "gpt_work": f"{significant(spent / 1e23, 3)}·10²³",
-        "gpt_ruled": f"{ruled / 1e9:.0f} billion",
         "gpt_times": significant(gpt.n_active / ruled, 2),
         "half_more": f"{times(1 / 2) - 1:.0%}",
         "quarter_times": significant(times(1 / 4), 2),
@@ -405,41 +411,40 @@ def deepseek() -> dict[str, str]:
 def models_placed() -> dict[str, str]:
     """How far public models are trained past the rule."""
     known = {p.name: p for p in placed()}
-    times = lambda name, per="per_active": significant(getattr(known[name], per) / PRESCRIBED, 2)
-    least, most = placed()[0], placed()[-1]
-    [large] = [p for p in placed() if p.n_total > LARGE and p.per_active > FACTOR * PRESCRIBED]
-    small, stored = known["Llama 3.1 8B"], [p.per_total for p in placed() if p.n_total > 1.05 * p.n_active]
+    least, most, small = placed()[0], placed()[-1], known["Llama 3.1 8B"]
     return {
         "rule_8": f"{eq.chinchilla_tokens(n_active=small.n_active, prescribed=PRESCRIBED) / 1e9:.0f} billion",
         "tokens_8": f"{small.tokens / 1e12:.0f} trillion",
-        "large": pretty(LARGE, "parameter"),
-        "large_name": large.name,
-        "times_v3": times("DeepSeek-V3"),
-        "times_v3_total": times("DeepSeek-V3", "per_total"),
-        "stored_least": significant(min(stored) / PRESCRIBED, 1),
-        "stored_most": significant(max(stored) / PRESCRIBED, 2),
-        "times_8": times("Llama 3.1 8B"),
+        "times_8": significant(small.per_active / PRESCRIBED, 2),
         "most_times": significant(most.per_active / PRESCRIBED, 2),
         "least_times": significant(least.per_active / PRESCRIBED, 1),
     }
 
 
+def cached(id: str) -> dict[str, Any]:
+    """Symbols of MatX's example with a model and its cache."""
+    return model(id).symbols(kv="fp8") | chip(EXAMPLE["chip"]).symbols("fp8") | EXAMPLE
+
+
+def caches() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of Llama 3.1 8B, and of the model whose cache the larger one is taken to have."""
+    return cached("llama-3.1-8b"), cached("qwen3-32b")
+
+
 def with_kv() -> dict[str, str]:
     """MatX's example: generating against multiplying, for some models on one chip, and what it does to the saving."""
     out: dict[str, str] = {}
-    h100, known = chip(EXAMPLE["chip"]), {}
     for key, id in {"8": "llama-3.1-8b", "32": "qwen3-32b", "405": "llama-3.1-405b", "v3": "deepseek-v3"}.items():
-        known[key] = model(id).symbols(kv="fp8") | h100.symbols("fp8") | EXAMPLE
-        spent = eq.decode_flop(known[key])
+        known = cached(id)
+        spent = eq.decode_flop(known)
         out |= {
             f"kv_flop_{key}": f"{significant(spent / 1e9, 3)} GFLOP",
-            f"kv_bytes_{key}": f"{known[key]['kv_bytes_per_token']:,.0f}",
+            f"kv_bytes_{key}": f"{known['kv_bytes_per_token']:,.0f}",
             f"kv_times_{key}": significant(spent / (2 * model(id).n_active), 2),
         }
-    small, other = known["8"], known["32"]
+    h100, (small, other) = chip(EXAMPLE["chip"]), caches()
     return out | {
         "kv_same_8": f"{significant(kv_size(small) / 1e9, 2)} billion",
-        "kv_bill_none": f"{kv_bill(small | {'context': 0}, small | {'context': 0}):.0%}",
         "kv_bill_own": f"{kv_bill(small, other):.0%}",
         "kv_bill_same": f"{kv_bill(small, small):.0%}",
         "kv_larger": significant(model("qwen3-32b").n_active / model("llama-3.1-8b").n_active, 2),
@@ -468,7 +473,47 @@ def kv_size(known: dict[str, float]) -> float:
     return eq.decode_flop(known, n_active=1) / 2
 
 
+# --- by traffic -------------------------------------------------------------------------------------------------------
+
+
+def traffics() -> dict[str, float]:
+    """Tokens served in units of those of the best-trained model: the rows of the page's rule."""
+    return {"1": 1, "even": even_served() / best(served=0).tokens, "10": 10, "100": 100}
+
+
+def grown_cache(n_active: float, power: float = CACHE_POWER) -> float:
+    """KV bytes per token of a model of a size, if they grow as a power of size, and Llama 3.1 8B has its own."""
+    return NET.symbols(kv="fp8")["kv_bytes_per_token"] * (n_active / NET.n_active) ** power
+
+
+@cache
+def best_with_kv(served: float, power: float = CACHE_POWER) -> simulation.Trained:
+    """The cheapest model at long contexts that is as good as Llama 3.1 8B; its bill of serving is not in it."""
+    known, loss = caches()[0], as_good()
+    cost = lambda size: eq.lifetime_with_kv(
+        known,
+        n_active=size,
+        kv_bytes_per_token=grown_cache(size, power),
+        pretrain_tokens=simulation.tokens_to(loss, size, law()),
+        prefill_tokens=0,
+        inference_tokens=served,
+    )
+    return sized(simulation.lowest(cost, smallest() * 1.001, 4 * best(served=0).n_active), served=0)
+
+
+def by_traffic() -> dict[str, str]:
+    """The cheapest model's size and tokens of training, for some traffics, at short contexts and at long ones."""
+    plain, told = best(served=0), {}
+    for key, times in traffics().items():
+        served = times * plain.tokens
+        for start, row in (("", best(served=served)), ("kv_", best_with_kv(served))):
+            told[f"{start}size_at_{key}"] = f"{row.n_active / plain.n_active:.0%}"
+            told[f"{start}train_at_{key}"] = significant(row.tokens / served, 2)
+    known = caches()[0] | {"n_active": plain.n_active, "kv_bytes_per_token": grown_cache(plain.n_active)}
+    return told | {"kv_price": significant(eq.decode_flop(known) / eq.pretrain_compute(known, pretrain_tokens=1), 2)}
+
+
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     found = valley() | costs() | tokens() | optimum() | parts() | other_fits()
-    return found | meta() | deepseek() | models_placed() | with_kv()
+    return found | meta() | deepseek() | models_placed() | with_kv() | by_traffic()

@@ -6,8 +6,6 @@ alt text comes from them or from the catalogue. The two networks have a color ea
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Arc, Circle
@@ -18,7 +16,7 @@ from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, point, write_lines
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.racks import equations as eq
-from blackboard.lessons.racks import moe, numbers, simulation
+from blackboard.lessons.racks import numbers
 from blackboard.lessons.racks.drawing import box, half_of_layers
 
 US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
@@ -229,39 +227,76 @@ LOOKS = (("o", "○", "first"), ("s", "□", "second"), ("^", "△", "third"), (
 
 
 MS = units.factor("ms")
-MOST_TOKENS = 80
+PARTS = {"memory": "memory", "latency": "launch", "bytes": "network"}  # of a step, and their colours
+
+
+def step_parts() -> Drawing:
+    """What a step of the running case is made of, on one rack and on two."""
+    fig, axes = drawing.axes(5.0, 3.6)
+    names = {"one": "one rack", "two": "two racks, every copy crosses", "once": "two racks, one crossing"}
+    phrases = []
+    for row, (key, part) in enumerate(numbers.parts().items()):
+        sizes = dict(zip(PARTS, (part.work / MS, part.latency / MS, part.sending / MS)))
+        start, whole = 0.0, sum(sizes.values())
+        axes.text(0, row - 0.44, f"{names[key]}: {whole:.2f} ms", va="center")
+        for name, size in sizes.items():
+            colour = "scale_out" if name == "bytes" and key != "one" else PARTS[name]
+            axes.barh(row, size, 0.5, start, color=COLOURS[colour], alpha=0.15)
+            middle, side = (start + size / 2, "center") if size > 1 else (start + size + 0.1, "left")
+            axes.text(middle, row, f"{name}\n{size:.2f}", color=COLOURS[colour], ha=side, va="center", fontsize=10)
+            start += size
+        each = ", ".join(f"{name} {size:.2f}" for name, size in sizes.items())
+        phrases.append(f"{names[key]}, {whole:.2f} in all: {each}")
+    axes.set(xlim=(0, 8.2), ylim=(2.5, -0.7), xlabel="ms per step", yticks=[])
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False, axis="y")
+    return done(
+        fig,
+        "fig-step-parts",
+        f"One step with {numbers.TOKENS} tokens per GPU. A second rack saves a little loading. What it adds in bytes on"
+        " the network cards depends on how copies cross.",
+        f"Three stacked bars in milliseconds per step. {'; '.join(phrases)}.",
+    )
+
+
+FEW, MANY = 4, 256  # tokens per GPU, the ends of the figure
 
 
 def steps() -> Drawing:
-    """A step against tokens per GPU on one rack, and on two that every copy crosses to, or each token once."""
+    """A step on two racks in times of one rack's, against tokens per GPU."""
     fig, axes = drawing.axes(5.0, 3.8)
-    count = np.linspace(1, MOST_TOKENS, 80)
-    time = lambda racks, once, tokens: numbers.on(racks, tokens, once).in_turn / MS
-    curves = {
-        "two racks, every copy crosses": (2, False, OUT, (0.38, 0.93)),
-        "two racks, one crossing": (2, True, "second", (0.72, 0.22)),
-        "one rack": (1, False, UP, (0.86, 0.68)),
+    count = np.geomspace(FEW, MANY, 60)
+    hop = 2 * numbers.moe_layers() * numbers.start_time()
+    curves = {  # whether each token crosses once, what a second hop adds, colour, place of the name
+        "every copy crosses": (False, 0.0, OUT, (0.5, 0.85)),
+        "one crossing, and a\nsecond hop's latency": (True, hop, "third", (0.25, 0.5)),
+        "one crossing": (True, 0.0, "second", (0.8, 0.05)),
     }
-    for name, (racks, once, colour, place) in curves.items():
-        axes.plot(count, [time(racks, once, tokens) for tokens in count], color=COLOURS[colour])
-        at = MOST_TOKENS * place[0]
-        point(axes, (at, time(racks, once, at)), name, place, colour)
+    phrases = []
+    for name, (once, more, colour, place) in curves.items():
+        longer = lambda n, once=once, more=more: (numbers.on(2, n, once).in_turn + more) / numbers.on(1, n).in_turn
+        axes.plot(count, [longer(n) for n in count], color=COLOURS[colour])
+        at = FEW * (MANY / FEW) ** place[0]
+        point(axes, (at, longer(at)), name, place, colour)
+        phrases.append(f"{' '.join(name.split())} {longer(FEW):.2f} to {longer(MANY):.2f}")
+    axes.axhline(1, color=COLOURS[UP], lw=1.5)
+    axes.text(26, 1.015, "one rack", color=COLOURS[UP], va="bottom")
     even = [numbers.break_even(once) for once in (False, True)]
     for tokens in even:
-        axes.plot(tokens, time(1, False, tokens), "o", color=COLOURS["bound"], zorder=4)
-        beside(axes, f"{tokens:.0f}", (tokens, time(1, False, tokens)), (0, 8), ha="center", va="bottom")
-    axes.axvline(numbers.TOKENS, ymax=0.7, color=COLOURS["muted"], ls=":", lw=1.5)
-    axes.text(numbers.TOKENS + 1, 0.3, f"our {numbers.TOKENS}", color=COLOURS["muted"], va="bottom")
-    axes.set(xlabel="tokens per GPU", ylabel="ms per step", xlim=(0, MOST_TOKENS), ylim=(0, 12))
-    one, every, crossed = (time(*case, numbers.TOKENS) for case in ((1, False), (2, False), (2, True)))
+        axes.plot(tokens, 1, "o", color=COLOURS["bound"], zorder=4)
+        beside(axes, f"{tokens:.0f}", (tokens, 1), (0, -6), ha="center", va="top")
+    axes.set(xscale="log", xlim=(FEW, MANY), ylim=(0.7, 3.4))
+    axes.set(xlabel="tokens per GPU (log scale)", ylabel="step ÷ one rack's")
+    axes.set_xticks([4, 16, 64, 256], ["4", "16", "64", "256"])
+    axes.minorticks_off()
     return done(
         fig,
         "fig-steps",
-        "A second rack shortens the step only left of a dot. Where the dot is depends on what crosses.",
-        f"Time of a step in milliseconds against 1 to {MOST_TOKENS} tokens per GPU; three rising lines. One rack,"
-        f" {one:.2f} ms at {numbers.TOKENS} tokens. Two racks with every copy crossing start a little lower, meet the"
-        f" one rack's line at {even[0]:.0f} tokens and rise steeply: {every:.2f} ms at {numbers.TOKENS}. Two racks with"
-        f" one crossing stay below it up to {even[1]:.0f}: {crossed:.2f} ms at {numbers.TOKENS}.",
+        "A second rack shortens the step only left of a dot, and not at all if a second hop costs a latency of its own."
+        " The larger the batch, the more it loses.",
+        f"Time of a step on two racks in times of one rack's, 0.7 to 3.4, against {FEW} to {MANY} tokens per GPU (log"
+        f" scale). {'; '.join(phrases)}. With every copy crossing it passes 1 at {even[0]:.0f} tokens, with one"
+        f" crossing at {even[1]:.0f}.",
     )
 
 
@@ -298,68 +333,4 @@ def links() -> Drawing:
         f" results in each of {deep} layers, {sent / units.factor('MB'):.1f} MB for each token. One arrow leads from"
         f" the first rack to the second: the scale-out network, {_rate(out)}, carries one vector of {hop / KB:.1f} kB"
         " for each token. Weights and KV cache stay in the memory of their GPU.",
-    )
-
-
-# --- deployments ------------------------------------------------------------------------------------------------------
-
-MOST_NODES = 50
-GROUPS, LIMIT = 8, 4  # DeepSeek-V3's router takes experts from 4 of 8 groups
-
-
-def nodes() -> Drawing:
-    """Distinct nodes that a token's routed copies go to against nodes, with and without the router's limit to four
-    groups.
-    """
-    fig, axes = drawing.axes(5.0, 3.8)
-    count, deployed = np.arange(1, MOST_NODES + 1), _deployments()
-    curves = {name: np.array([hit(n) for n in count]) for name, hit in _hits().items()}
-    for name, colour in (("free", "first"), ("limited", "second")):
-        axes.plot(count, curves[name], color=COLOURS[colour])
-    phrases = []
-    for label, n in deployed.items():
-        free, limited = curves["free"][n - 1], curves["limited"][n - 1]
-        axes.plot([n, n], [limited, free], "o", color=COLOURS["bound"], ms=5.5, zorder=4)
-        axes.plot([n, n], [0, limited], color=COLOURS["muted"], lw=1, ls=":")
-        axes.text(n + 0.6, 0.25, f"{label}:\n{n} nodes", va="bottom")
-        phrases.append(f"{label} on {n} nodes {free:.1f} and {limited:.1f}")
-    free, limited = (curves[name][GROUPS - 1] for name in ("free", "limited"))
-    top_k = catalogue.model(RUNNING.model).moe.active
-    axes.axhline(top_k, color=COLOURS["muted"], ls="--", lw=1.5)
-    axes.text(1, top_k + 0.12, f"a node for each of {top_k} experts", color=COLOURS["muted"], va="bottom")
-    point(axes, (11, curves["free"][10]), "from all groups", (0.16, 0.8), "first")
-    point(axes, (22, curves["limited"][21]), f"from {LIMIT} of {GROUPS} groups", (0.6, 0.5), "second")
-    axes.set(xlabel="nodes of 8 GPUs that share a layer's experts", ylabel="nodes that a token goes to")
-    axes.set(xlim=(0, MOST_NODES), ylim=(0, 9))
-    return done(
-        fig,
-        "fig-nodes",
-        "On eight nodes, limiting the router saves a quarter of the visits. On forty it saves almost nothing."
-        " Simulated.",
-        f"Mean number of distinct nodes that a token's {top_k} routed copies go to, against the nodes that share the"
-        f" experts, 1 to {MOST_NODES}; simulated, without and with DeepSeek-V3's limit to {LIMIT} of {GROUPS} groups of"
-        f" experts. On {GROUPS} nodes, a group each, the limit lowers it from {free:.1f} to {limited:.1f}. In"
-        f" deployment, {'; '.join(phrases)}: spread wider, a token goes to nearly as many nodes as it has experts.",
-    )
-
-
-def _hits() -> dict[str, Any]:
-    """Functions of a number of nodes: the mean nodes hit, without and with the limit, neighbouring experts together."""
-    net = catalogue.model(RUNNING.model).moe
-    scores = simulation.affinities(4_000, net.experts)
-    chosen = {"free": moe.top(scores, net.active), "limited": moe.top(scores, net.active, GROUPS, LIMIT)}
-    node = lambda n: np.arange(net.experts) * n // net.experts  # as even as it can be: 256 do not divide by 18 or 40
-    return {
-        name: lambda n, mine=mine: float(simulation.places_hit(mine, node(n)).mean()) for name, mine in chosen.items()
-    }
-
-
-def _deployments() -> dict[str, int]:
-    """Nodes of DeepSeek's deployment units by their expert parallelism."""
-    found = catalogue.measurement("deepseek_v3_deployment_units")
-    return dict(
-        sorted(
-            {f"EP{gpus}": n for gpus, n in zip(found.column("expert_parallel"), found.column("nodes"))}.items(),
-            key=lambda unit: unit[1],
-        )
     )

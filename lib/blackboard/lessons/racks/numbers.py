@@ -20,9 +20,9 @@ LECTURE_RATIO = 8  # scale-up over scale-out, 0:38:47
 # micro-batches
 EXAMPLE = FP8_OUT | {"tokens_per_chip": 32, "copies": 9, "width": 7_000}
 WHOLE = {"layers": 61, "micro_batches": 2}
-INFINIBAND = 50e9  # byte/s per chip and direction
 WIRING = {"links": 18, "pairs": 4}  # NVLink 5 of one chip; a link has two pairs in each direction
 TOKENS = 32  # of a GPU in a step of the running case: its sequences, as in DeepSeek's example
+FULL = 256  # of a GPU in a large batch
 COPY = {"dispatch": 7_408, "combine": 14_336}  # bytes of one copy in DeepEP: FP8 with its scales, BF16
 
 
@@ -36,12 +36,6 @@ def placing() -> dict[str, str]:
     known = RUNNING.symbols()
     sizes = {name: known[name] for name in ("experts", "top_k")}
     hit = eq.distinct_chips(expert_parallel=USED, **sizes)
-    exact = float(
-        sum(
-            n * chance
-            for n, chance in enumerate(simulation.places_exactly(int(known["experts"]), USED, int(known["top_k"])))
-        )
-    )
     return {
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
@@ -50,12 +44,11 @@ def placing() -> dict[str, str]:
         "used": str(USED),
         "idle": f"{known['chips'] - USED:g}",
         "hit": significant(hit, 3),
-        "hit_exact": significant(exact, 3),
     }
 
 
 def layer() -> dict[str, str]:
-    """The bytes and the time of one layer in the running case; DeepSeek's own arithmetic beside it."""
+    """The bytes and the time of one layer in the running case."""
     here = FP8_OUT | {"tokens_per_chip": TOKENS}
     card = here | {"scale_up": RUNNING.symbols()["scale_out"]}
     per_user = lambda case: f"{significant(1 / (moe_layers() * eq.ep_time(RUNNING, **case)), 3)}"
@@ -66,7 +59,6 @@ def layer() -> dict[str, str]:
         "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
         "user_card": per_user(card),
         "user_rack": per_user(here),
-        "ib_us": f"{eq.ep_time(scale_up=INFINIBAND, **EXAMPLE) * 1e6:.2f} µs",
     }
 
 
@@ -91,7 +83,6 @@ def running() -> dict[str, str]:
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
         "token_rate": f"{significant(known['flops'] / known['chips'] / (2 * known['n_active']), 3)}",
         "link_here": pretty(TOKENS * sent / one.work, "byte/s", 3),
-        "card_each": f"{one.weights * known['scale_out'] / sent:.0f}",
         "scale_up": pretty(known["scale_up"], "byte/s"),
         "scale_out": pretty(known["scale_out"], "byte/s", 2),
         "ratio_up": significant(ratio_up(), 2),
@@ -185,10 +176,23 @@ def on(racks: int, tokens: float = TOKENS, once: bool = False) -> Parts:
     )
 
 
-def break_even(once: bool) -> float:
-    """Tokens per GPU at which a second rack saves as much loading as it adds time on the links."""
+def break_even(once: bool, hop: float = 0.0) -> float:
+    """Tokens per GPU at which a second rack saves as much loading as it adds time on the links, of which a second hop
+    takes some in each exchange.
+    """
     slower = on(2, 1, once).sending - on(1, 1).sending
-    return (on(1).weights - on(2).weights) / slower
+    return (on(1).weights - on(2).weights - 2 * moe_layers() * hop) / slower
+
+
+def bare_hop() -> float:
+    """Latency of a bare message on the fastest network that was measured, s."""
+    return min(measurement("deepseek_isca25_link_latency").column("latency_us")) * factor("us")
+
+
+def bandwidth() -> float:
+    """Byte/s that a GPU reads from its memory."""
+    known = RUNNING.symbols()
+    return known["bandwidth"] / known["chips"]
 
 
 def in_ms(seconds: float) -> str:
@@ -199,7 +203,6 @@ def in_ms(seconds: float) -> str:
 def worked() -> dict[str, str]:
     """The step's table, on one rack and on two."""
     known, found = RUNNING.symbols(), parts()
-    bandwidth = known["bandwidth"] / known["chips"]
     told = {
         f"{what}_{name}": value
         for name, part in found.items()
@@ -209,7 +212,7 @@ def worked() -> dict[str, str]:
             "sending": in_ms(part.sending),
             "step": in_ms(part.in_turn),
             "rate": significant(TOKENS / part.in_turn, 3),
-            "held": pretty(part.weights * bandwidth, "byte", 3),
+            "held": pretty(part.weights * bandwidth(), "byte", 3),
         }.items()
     }
     return told | {
@@ -224,7 +227,7 @@ def worked() -> dict[str, str]:
         "each_two": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=2 * USED):g}",
         "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
         "active": f"{known['n_active'] / 1e9:.2f} billion",
-        "bandwidth": pretty(bandwidth, "byte/s", 1),
+        "bandwidth": pretty(bandwidth(), "byte/s", 1),
         "flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
         "step_latency": in_ms(found["one"].latency),
     }
@@ -233,16 +236,17 @@ def worked() -> dict[str, str]:
 def spread_or_stop() -> dict[str, str]:
     """What a second rack saves and costs, and what is left to wait for in one."""
     one, two, once = parts().values()
+    saved = one.weights - two.weights
     return {
-        "copied_floor": in_ms(one.weights),
-        "saved": in_ms(one.weights - two.weights),
+        "saved": in_ms(saved),
         "even_every": f"{break_even(False):.0f}",
         "even_once": f"{break_even(True):.0f}",
+        "even_hop": f"{break_even(True, bare_hop()):.0f}",
+        "hop_limit": pretty(saved / (2 * moe_layers()), "s", 2),
         "step_longer": significant(two.in_turn / one.in_turn, 2),
         "step_once_longer": f"{once.in_turn / one.in_turn:.2f}",
-        "step_again_longer": significant((once.in_turn + once.latency) / one.in_turn, 2),
         "halves_one": in_ms(one.overlapped),
-        "latency_even": pretty(one.sending / (2 * moe_layers()), "s", 2),
+        "layer_weights": pretty(one.weights * bandwidth() / model(RUNNING.model).layers, "byte", 3),
     }
 
 
@@ -251,22 +255,14 @@ def boundary() -> dict[str, str]:
     known, ratio = RUNNING.symbols(), lambda id: chip(id).scale_up.bytes_per_s / chip(id).scale_out.bytes_per_s
     here = known["scale_up"] / known["scale_out"]
     times = lambda copies: f"{copies * here / known['copies']:.2g}"  # a layer's time, in times of one rack's
-    spread = {
-        f"{name}_{racks}": value
-        for racks in (2, 4)
-        for every in [known["top_k"] * eq.leaving(racks=racks)]
-        for once in [eq.domains_visited(racks=racks, top_k=known["top_k"])]
-        for name, value in {
-            "every": f"{every:g}",
-            "once": f"{once:.1f}",
-            "slower_every": times(every),
-            "slower_once": times(once),
-        }.items()
-    }
-    return spread | {
+    every, once = known["top_k"] * eq.leaving(racks=2), eq.domains_visited(racks=2, top_k=known["top_k"])
+    return {
+        "slower_every_2": times(every),
+        "slower_once_2": times(once),
         "slower": f"{eq.slowdown(racks=2, scale_up=LECTURE_RATIO, scale_out=1):g}",
         "slower_18": f"{eq.slowdown(racks=2, scale_up=here, scale_out=1):g}",
         "free_2": f"{eq.ratio_hurts(racks=2):g}",
+        "free_nine": f"{known['copies'] / every:g}",
         "h100_ratio": f"{ratio('h100-sxm'):g}",
         "gb200_ratio": f"{here:g}",
         "h800_ratio": f"{ratio('h800'):g}",
@@ -357,7 +353,7 @@ def dispatch_line() -> tuple[float, float]:
 def corrected() -> dict[str, str]:
     """The step on two racks in times of one rack's, with one assumption changed at a time."""
     _, share = dispatch_line()
-    bare = 2 * moe_layers() * min(measurement("deepseek_isca25_link_latency").column("latency_us")) * factor("us")
+    bare = 2 * moe_layers() * bare_hop()
     changes: dict[str, Callable[[Parts], Parts]] = {
         "told": lambda part: part,
         "reached": lambda part: part._replace(sending=part.sending / share),
@@ -371,33 +367,25 @@ def corrected() -> dict[str, str]:
         for name in ("two", "once")
     } | {
         "again_once": (once.in_turn + once.latency) / one,
+        "hop_once": (once.in_turn + bare) / one,
+        "full_two": on(2, FULL).in_turn / on(1, FULL).in_turn,
+        "full_once": on(2, FULL, once=True).in_turn / on(1, FULL).in_turn,
         "shared_two": on(2, TOKENS / 2).in_turn / one,
         "shared_once": on(2, TOKENS / 2, once=True).in_turn / one,
     }
-    return {f"as_{name}": f"{value:.2f}" for name, value in ratios.items()}
+    return {f"as_{name}": f"{value:.2f}" for name, value in ratios.items()} | {"full": str(FULL)}
 
 
 def measured() -> dict[str, str]:
-    """How far measured exchanges lie above the formula, and what latency and efficiency explain."""
-    of = by_kind()
-    names = list(of)
-    inner = [row for name in names for row in of[name][1:-2]]  # the rows that fixed neither latency nor efficiency
-    off = [row.modelled / row.measured - 1 for row in inner]
-    beta, short = chip("h200").scale_up.bytes_per_s, [of[name][0].measured for name in names]
-    latency, efficiency = dispatch_line()
+    """Latency and rate of measured dispatches, and the message that waits as long as it travels."""
+    beta, (latency, efficiency) = chip("h200").scale_up.bytes_per_s, dispatch_line()
     half = eq.half_message(start_time=latency, scale_up=efficiency * beta, chips=8)
-    exchanges = 2 * moe_layers()
     latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
-    return shown(of["DeepEP dispatch"]) | {
+    return shown(by_kind()["DeepEP dispatch"]) | {
         "latency": pretty(start_time(), "s", 3),
-        "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f}%",
-        "line_worst": f"{100 * max(map(abs, off)):.0f}%",
         "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),
         "reached_share": f"{efficiency:.0%}",
-        "best_share": f"{max(row.ideal / row.measured for row in measured_exchanges()):.0%}",
-        "short_range": f"{min(short) * 1e6:.1f} to {max(short) * 1e6:.1f} µs",
-        "waits_range": f"{exchanges * min(short) * 1e3:.2f} to {exchanges * max(short) * 1e3:.2f} ms",
         "half_message": pretty(half, "byte", 2),
         "copy_bytes": f"{COPY['dispatch']:,} bytes",
         "half_tokens": f"{half / 8 / COPY['dispatch']:.0f}",
@@ -432,23 +420,21 @@ def served() -> dict[str, str]:
     """Tokens per second and GPU: what a link lets through, and what was measured over it."""
     known, rate = RUNNING.symbols(), lambda value: f"{significant(value, 3)}"
     routed = token_bytes() * known["top_k"] / known["copies"]  # every GPU keeps the shared expert
-    through = {name: known[name] / routed for name in ("scale_out", "scale_up")}
-    real = measurement("decode_per_gpu").records()
+    card, link = (known[name] / routed for name in ("scale_out", "scale_up"))
+    rows = {row["chips"]: row["throughput_token_per_GPU_per_s"] for row in measurement("decode_per_gpu").records()}
     [sglang] = measurement("sglang_large_ep_decode").records(system="SGLang")
     [vllm] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
     [gains] = measurement("sglang_large_ep_gains").records()
+    real = {name: (rows[where], card) for name, where in SERVED.items()}
+    real["sglang"] = float(rate(sglang["node_token_per_s"] / 8).replace(",", "")), card
+    real["rack"] = vllm["throughput_token_per_GPU_per_s"], link
     return {
         "routed_bytes": pretty(routed, "byte", 3),
-        "card_through": rate(through["scale_out"]),
-        "link_through": rate(through["scale_up"]),
-        "served_rack": f"{vllm['throughput_token_per_GPU_per_s']:,}",
-        "served_sglang": rate(sglang["node_token_per_s"] / 8),
+        "card_through": rate(card),
+        "link_through": rate(link),
         "balance": significant(gains["decode_balance_speedup"], 2),
-    } | {
-        f"served_{name}": f"{row['throughput_token_per_GPU_per_s']:,}"
-        for name, where in SERVED.items()
-        for row in real
-        if row["chips"] == where
+        **{f"served_{name}": f"{found:,.0f}" for name, (found, _) in real.items()},
+        **{f"share_{name}": f"{found / room:.0%}" for name, (found, room) in real.items()},
     }
 
 
