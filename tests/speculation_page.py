@@ -16,14 +16,13 @@ QUOTED = {
     "3.1": "a name of Llama",
     "72": "GPUs of the rack",
     "4,000": "a batch of the worked example",
-    "8,000": "another",
-    "2,000": "another",
-    "4": "tokens that a pass with three guesses checks",
+    "16,000": "another",
+    "32": "a small batch, to time",
     "70": "a name of Llama",
     "128": "DeepSeek-V3's heads",
     "256": "its experts",
-    "500": "tokens of context of the rows by batch; a batch",
-    "3": "a small batch",
+    "500": "tokens of context of the rows by batch",
+    "3": "a step of the proof",
 }
 
 CHARTS = {
