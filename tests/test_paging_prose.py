@@ -122,7 +122,7 @@ def test_the_readers_own_server_starts_as_the_papers():
 def test_the_pages_allocator_keeps_the_three_rules():
     """Random requests beside the course's own allocator: the same tables, and no rule broken."""
     space, draw, real = {}, random.Random(3), Allocator(8, 4, caching=False)
-    exec(cell("SIZE, free"), space)
+    exec(cell("SIZE, BLOCKS"), space)
     for _ in range(3_000):
         name, names = draw.choice("abcd"), list(real.tables)
         act = draw.choice(("append", "fork", "end"))

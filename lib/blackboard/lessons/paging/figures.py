@@ -183,7 +183,7 @@ def kv_use() -> Drawing:
     """What memory set aside for the cache holds: vLLM's paper beside our simulation."""
     fig, axes = drawing.axes(5.0, 4.6)
     published = {(row["system"], row["use"]): 100 * row["share"] for row in measurement("vllm_kv_use").records()}
-    phrases, ticks = [], {}
+    phrases, ticks, most = [], {}, 0.0
     for n, policy in enumerate(simulation.POLICIES):
         run, name = simulation.full(policy, steps=simulation.LONG), simulation.AS_PUBLISHED[policy]
         bars = (
@@ -200,6 +200,7 @@ def kv_use() -> Drawing:
             va="bottom",
         )
         phrases.append(f"{SET_ASIDE[policy]} {bars[0][0]:.1f} and {bars[1][0]:.1f}%")
+        most = max(most, bars[1][0] / bars[0][0] - 1)
     axes.set(xlim=(0, 100), ylim=(3 * len(simulation.POLICIES) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
     axes.set_yticks(list(ticks), ticks.values())
     axes.grid(visible=False, axis="y")
@@ -213,7 +214,8 @@ def kv_use() -> Drawing:
     return done(
         fig,
         "fig-kv-use",
-        "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it.",
+        "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it. Our simulated"
+        f" shares are up to {percent(most)} higher than the paper's.",
         "Stacked bars of what the cache's memory holds, in pairs: vLLM's paper and our simulation. Share that holds"
         f" tokens, published and simulated: {'; '.join(phrases)}. The rest is set aside for tokens to come, for tokens"
         " that never come, or lies between the pieces.",
