@@ -206,7 +206,7 @@ def step_and_check() -> Drawing:
         point(axes, at, text, place, colour)
     beside(axes, f"what a round is worth:\n{spare:.1f} plain steps", (LOW, spare * plain(LOW)), (4, 7), "third")
     beside(axes, "plain step", (LOW, plain(LOW)), (4, -14), "first")
-    beside(axes, "check", (HIGH, check(HIGH)), (-6, -4), "second", ha="right")
+    beside(axes, "check", (HIGH, check(HIGH)), (-12, -4), "second", ha="right")
     _batches(axes, LOW, HIGH)
     axes.set(yscale="log", ylim=(0.7, 60), ylabel="time (ms, log scale)")
     axes.set_xticks([2**n for n in range(8, 16, 2)], [f"{2**n:,}" for n in range(8, 16, 2)])
