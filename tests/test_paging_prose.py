@@ -32,6 +32,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     blended = 5 * (0.1 * hit + 1.25 * (1 - hit))
     expected = {
         "kv_kB": sig(KV / 1000),
+        "kv_GB": f"{15_700 * KV / 1e9:.1f} GB",
         "sg_all": "499",
         "sg_use": f"{499.3 / 2048:.0%}",
         "sg_half": f"{(161.31 + 337.99 / 2) / 2048:.0%}",

@@ -39,6 +39,7 @@ def room() -> dict[str, str]:
     reserved = lambda tokens: f"{eq.use_reserved(context=tokens, reserved_context=LONGEST):.0%}"
     return {
         "kv_GiB": f"{opt['kv_GiB']:g}",
+        "kv_GB": f"{significant(known['slots'] * known['kv_bytes_per_token'] / 1e9, 3)} GB",
         "slots": f"{opt['kv_tokens']:,}",
         "gpu_flops": f"{known['flops'] / 1e12:g} TFLOP/s",
         "gpu_bandwidth": f"{known['bandwidth'] / 1e9:,.0f} GB/s",
