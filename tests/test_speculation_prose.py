@@ -103,7 +103,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "slower_4": f"{sig(5.2 / tau(0.8, 4))} times",
         "ratio_even": sig(even, 3),
         "touched_v3": f"{touched(256, 8, V3, ACTIVE, 5) / ACTIVE:.1f}",
-        "touched_mixtral": sig(touched(8, 2, 46.7e9, 12.88e9, 5) / 12.88e9),
         "few_most": sig(few(64)),
         "few_least": f"{min(map(few, range(1, 65))):.1f}",
         "dense_GB": f"{V3 / 20e9:.0f} GB",

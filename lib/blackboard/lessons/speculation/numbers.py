@@ -154,7 +154,7 @@ def by_bytes(batch: int, draft_ratio: float) -> float:
 
 def experts() -> dict[str, str]:
     """What the tokens of a round touch at batch 1, and what rounds took there."""
-    touched = lambda id, drafted: significant(eq.touched_ratio(model(id).symbols("fp8"), batch=1, drafted=drafted), 2)
+    touched = lambda drafted: significant(eq.touched_ratio(RUNNING, batch=1, drafted=drafted), 2)
     plain, three = (measurement("mtp_by_depth").records(drafted_tokens=n)[0] for n in (0, 3))
     few, dense = [by_bytes(batch, EXAMPLE["draft_ratio"]) for batch in FEW], EXAMPLE["draft_ratio"] * RACK["n_total"]
     return {
@@ -162,9 +162,8 @@ def experts() -> dict[str, str]:
         "few_most": significant(few[-1], 2),
         "dense_GB": pretty(dense * RACK["bytes_per_param"], "byte", 2),
         "dense_gain": significant(by_bytes(1, dense / model(RUNNING.model).n_active), 1),
-        "touched_v3": touched("deepseek-v3", 4),
-        "touched_mixtral": touched("mixtral-8x7b", 4),
-        "touched_v3_3": touched("deepseek-v3", 3),
+        "touched_v3": touched(4),
+        "touched_v3_3": touched(3),
         "r1_steps": steps(three),
         "r1_gain": f"{three['speedup']:g}",
         "r1_ms": pretty(1 / plain["throughput_token_per_s"], "s", 1),
@@ -222,13 +221,9 @@ def multi_token() -> dict[str, str]:
     yields = [measurement("mtp_by_depth").records(drafted_tokens=n)[0]["tokens_per_pass"] for n in range(4)]
     far = [after - before for before, after in zip(yields, yields[1:])]  # how often a round gets so far
     places = [far[0], *(after / before for before, after in zip(far, far[1:]))]
-    [v3] = measurement("deepseek_v3_mtp").records()
     return {
         **{f"mtp_yield_{n}": f"{tokens:g}" for n, tokens in enumerate(yields) if n},
         **{f"mtp_place_{n + 1}": significant(chance, 2) for n, chance in enumerate(places)},
-        "mtp_low": f"{v3['acceptance_low']:.0%}",
-        "mtp_high": f"{v3['acceptance_high']:.0%}",
-        "mtp_gain": f"{v3['speedup']:g}",
     }
 
 
