@@ -7,10 +7,9 @@ from blackboard.lessons.paging.charts import ENDLESS, PAGED, RESERVED, TURNED
 QUOTED = {
     "31": "tokens of its window of 32 beside the next one",
     "100": "blocks of a prefix, chosen",
-    "120": "tokens of a request whose window begins inside a block, chosen",
     "256": "tokens of a long block, chosen",
     "16": "bits of its weights; tokens of a block",
-    "40": "GB of the paper's A100; percent of a claim",
+    "40": "GB of the paper's A100",
     "2,048": "OPT's context",
     "1": "a request of the documentation's example",
     "2": "another",
@@ -28,15 +27,8 @@ QUOTED = {
     "24": "the factor of vLLM's first post",
     "60": "percent of that post",
     "80": "percent of that post",
-    "30": "percent of a claim",
     "0": "of the documentation's example: a request, a block or a count of tokens",
-    "4": "of the documentation's example: a request, a block or a count of tokens",
-    "6": "of the documentation's example: a request, a block or a count of tokens",
-    "7": "of the documentation's example: a request, a block or a count of tokens",
     "8": "of the documentation's example: a request, a block or a count of tokens",
-    "9": "of the documentation's example: a request, a block or a count of tokens",
-    "12": "of the documentation's example: a request, a block or a count of tokens",
-    "17": "of the documentation's example: a request, a block or a count of tokens",
 }
 
 CHARTS = {

@@ -627,15 +627,16 @@ def test_a_dense_model_is_one_expert():
         assert charts.SPEEDUP(known, batch=batch) == pytest.approx(eq.speedup(known, memory_ratio=ratio))
 
 
-def test_curves_end_where_memory_is_full():
-    """Weights and caches of the last batch drawn are the rack's memory, or the axis ends first."""
-    at, axes = RUNNING.symbols(), figures.speedup_by_batch().axes[0]
-    ends = [max(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) > 100][::2]
-    held = [
-        at["n_total"] * at["bytes_per_param"] + end * context * at["kv_bytes_per_token"]
-        for end, context in zip(ends, figures.CONTEXTS, strict=True)
-    ]
-    assert ends[0] == figures.HIGH and held[0] < at["hbm"] and held[1:] == pytest.approx([at["hbm"]] * 2)
+def test_the_pictures_points_are_where_a_server_finds_them():
+    """Where a check leaves the plain step, where it takes as long as its round is worth, and where the step bends."""
+    axes = figures.step_and_check().axes[0]
+    server, dots = sim.server(numbers.RACK), [line for line in axes.lines if line.get_marker() == "o"]
+    (free, even, kink), times = zip(*((float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in dots))
+    at = lambda batch, tokens: 1e3 * server.seconds(round(batch), tokens)
+    assert times == pytest.approx((at(free, 1), at(even, 5), at(kink, 1)), rel=2e-3)
+    assert at(free * 0.99, 5) == at(free * 0.99, 1) and at(free * 1.02, 5) > at(free * 1.02, 1)
+    assert at(even, 5) == pytest.approx((sum(0.8**n for n in range(5)) - 0.2) * at(even, 1), rel=2e-3)
+    assert at(2 * kink, 1) == pytest.approx(2 * at(kink, 1), rel=2e-3) and at(kink / 2, 1) > 0.6 * at(kink, 1)
 
 
 def test_each_number_of_guesses_is_best_at_some_point_tried():

@@ -144,9 +144,9 @@ def four_percent() -> Found:
     return found(
         Part("measured", most, 1 - used("vLLM"), "%", said="at most 4%"),
         Part(
-            f"ShareGPT in blocks of 16 by the formula, {talk():.0f} tokens at the end",
+            f"ShareGPT in blocks of 16 by the formula, {simulation.held():.0f} tokens on average",
             most,
-            1 - paging.use_paged(context=talk(), page_tokens=paged.BLOCK),
+            1 - paging.use_paged(context=simulation.held(), page_tokens=paged.BLOCK),
             "%",
             said="at most 4%",
         ),

@@ -156,9 +156,9 @@ def room_chart() -> InteractiveChart:
         "The batch that fits",
         _room_says(),
         "Decoding at the two batches, with a kernel as fast for blocks. Paging is worth most where few sequences fit:"
-        " set aside more, or take a model with a larger cache. Beyond the critical batch gains go on, because caches"
-        f" are loaded too: {plain(model(RACK.model).name)} on a whole rack in FP8 holds {held[0]:,} sequences set"
-        f" aside, and still gains a factor of {gain:.2f} from {held[1]:,} in blocks.",
+        " set aside more, or take a model with a larger cache. Beyond the critical batch there is still a gain where"
+        f" caches keep a step waiting for memory: {plain(model(RACK.model).name)} on a whole rack in FP8 holds"
+        f" {held[0]:,} sequences set aside, and still gains a factor of {gain:.2f} from {held[1]:,} in blocks.",
         primary=("context", "reserved_context", "model"),
         result=(3,),
     )

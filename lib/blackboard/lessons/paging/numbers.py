@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from math import floor
 from typing import Any
 
-from blackboard.catalogue import measurement, model, price
+from blackboard.catalogue import chip, measurement, model, price
 from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import hybrid, simulation
 from blackboard.lessons.paging.simulation import LONGEST, batches, lengths
@@ -18,7 +19,6 @@ LONG_BLOCK = 256  # tokens: a block that is too long
 AGENTS = 75  # of the simulation: conversations that go on at once
 FULL = 1e9  # tokens: room for every conversation of a simulation
 EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
-EDGE = EXAMPLE | {"context": 120}  # where the window begins inside a block
 
 
 def cost(batch: float, paging_overhead: float = 0.0) -> float:
@@ -34,13 +34,12 @@ def held_in(page_tokens: int) -> float:
 
 def room() -> dict[str, str]:
     """Reserved and in blocks."""
-    [opt], [kernel] = measurement("vllm_paper").records(model="OPT-13B"), measurement("vllm_paging").records()
-    known = simulation.opt13b()
-    (sg_in, sg_out), (al_in, al_out) = lengths("ShareGPT"), lengths("Alpaca")
+    [opt], known = measurement("vllm_paper").records(model="OPT-13B"), simulation.opt13b()
+    (sg_in, sg_out), mean = lengths("ShareGPT"), simulation.held()
     reserved = lambda tokens: f"{eq.use_reserved(context=tokens, reserved_context=LONGEST):.0%}"
-    paged = lambda tokens: f"{eq.use_paged(context=tokens, page_tokens=BLOCK):.1%}"
     return {
         "kv_GiB": f"{opt['kv_GiB']:g}",
+        "kv_GB": f"{significant(known['slots'] * known['kv_bytes_per_token'] / 1e9, 3)} GB",
         "slots": f"{opt['kv_tokens']:,}",
         "gpu_flops": f"{known['flops'] / 1e12:g} TFLOP/s",
         "gpu_bandwidth": f"{known['bandwidth'] / 1e9:,.0f} GB/s",
@@ -49,20 +48,18 @@ def room() -> dict[str, str]:
         "block": f"{BLOCK}",
         "sg_in": significant(sg_in, 3),
         "sg_out": significant(sg_out, 3),
-        "al_all": significant(al_in + al_out, 2),
         "sg_all": significant(sg_in + sg_out, 3),
+        "sg_half": reserved(sg_in + sg_out / 2),
         "sg_use": reserved(sg_in + sg_out),
-        "al_use": reserved(al_in + al_out),
+        "sg_ahead": f"{mean - sg_in:.0f}",
         "slots_over": significant(opt["kv_tokens"] / LONGEST, 3),
         "orca_batch": f"{batches()['Orca (Max)']:g}",
         "vllm_batch": f"{batches()['vLLM']:g}",
         "waste_16": significant(eq.page_waste(page_tokens=BLOCK), 2),
         "waste_256": f"{eq.page_waste(page_tokens=LONG_BLOCK):g}",
         "held_256": f"{held_in(LONG_BLOCK):.0f}",
-        "best_low": f"{kernel['low_block_tokens']}",
-        "best_high": f"{kernel['high_block_tokens']}",
-        "sg_paged": paged(sg_in + sg_out),
-        "al_paged": paged(al_in + al_out),
+        "sg_paged": f"{eq.use_paged(context=mean, page_tokens=BLOCK):.1%}",
+        "other_GB": f"{significant((chip('a100-40gb').symbols('bf16')['hbm'] - known['hbm']) / 1e9, 2)} GB",
     }
 
 
@@ -76,7 +73,7 @@ def worth() -> dict[str, str]:
     gigabytes = lambda value: f"{significant(value / 1e9, 3)} GB"
     return {
         "sg_mean": significant(mean, 3),
-        "sg_spread": significant(simulation.spread(), 3),
+        "sg_spread": significant(simulation.spread(), 2),
         "held_paged": significant(held, 2),
         "held_one": f"{held:.1f}",
         "sg_held": f"{mean / LONGEST:.0%}",
@@ -95,8 +92,17 @@ def worth() -> dict[str, str]:
         "batch_ratio": significant(held / few, 2),
         "kernel_low": f"{kernel['low_overhead']:.0%}",
         "kernel_high": f"{kernel['high_overhead']:.0%}",
-        "worth_slow": f"{significant(slow, 2)} to {significant(cost(few) / cost(held, kernel['low_overhead']), 2)}",
-    }
+    } | small()
+
+
+def small() -> dict[str, str]:
+    """A model of a tenth of the weights in the same memory, with caches as large: what the larger batch saves there."""
+    known, mean = simulation.opt13b(), simulation.held()
+    known |= {name: known[name] / 10 for name in ("n_total", "n_active")} | {"context": mean}
+    few = floor(eq.batch_held(known, context=LONGEST, kv_use=1))
+    held = eq.batch_held(known, kv_use=eq.use_paged(known, page_tokens=BLOCK))
+    dear, cheap = (eq.paged_cost(known, batch=batch, paging_overhead=0) for batch in (few, held))
+    return {"small_few": f"{few}", "small_held": significant(held, 2), "small_worth": significant(dear / cheap, 2)}
 
 
 def recomputed() -> tuple[float, float]:
@@ -116,11 +122,10 @@ def day() -> dict[str, str]:
     shares = lambda system: f"{measurement('vllm_kv_use').records(system=system, use='tokens')[0]['share']:.1%}"
     slow = measurement("vllm_paging").records()[0]["high_overhead"]
     little = batches()["vLLM"] / (rate * answer)
-    floor = batches()["vLLM"] * cost(batches()["vLLM"], slow) / known["rent"]
+    least = batches()["vLLM"] * cost(batches()["vLLM"], slow) / known["rent"]
     gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"], slow), 2)
     blocks, oracle = (simulation.full(policy, steps=simulation.LONG) for policy in ("blocks", "oracle"))
     return {
-        "blocks_held": f"{blocks.held:.0f}",
         "oracle_coming": f"{oracle.reserved:.0%}",
         "oracle_gaps": f"{oracle.external:.0%}",
         "vllm_fills": f"{batches()['vLLM'] * mean / known['slots']:.0%}",
@@ -130,8 +135,8 @@ def day() -> dict[str, str]:
         "oracle_use": shares("Orca (Oracle)"),
         "vllm_use": shares("vLLM"),
         "step_implied": pretty(little, "s", 2),
-        "step_roofline": pretty(floor, "s", 2),
-        "step_efficiency": f"{floor / little:.0%}",
+        "step_roofline": pretty(least, "s", 2),
+        "step_efficiency": f"{least / little:.0%}",
         "gain_low": gain("Orca (Oracle)"),
         "gain_high": gain("Orca (Max)"),
     }
@@ -192,17 +197,15 @@ def cached_prices() -> dict[str, str]:
 
 def caches() -> dict[str, str]:
     """How large a cache must be for many agents, and what routing between servers loses."""
-    [trace], [cached] = (measurement(id).records() for id in ("agent_traces", "kimi_cache_size"))
+    [cached] = measurement("kimi_cache_size").records()
     whole, each = simulation.working_set(AGENTS, *simulation.agent()), cached["kv_GB"] / cached["context_tokens"]
     routed = lambda count, route, room: f"{simulation.routed(count, route, room):.0%}"
     return {
-        "random_1": routed(1, "random", FULL),
         "random_12": routed(12, "random", FULL),
         "session_12": routed(12, "session", FULL),
         "agents": f"{AGENTS}",
         "set_tokens": f"{significant(whole / 1e6, 2)} million",
         "kimi_kB": f"{1e6 * cached['kv_GB'] / cached['context_tokens']:.0f} kB",
-        "codex_end_GB": f"{significant(trace['end_tokens'] * each, 2)} GB",
         "set_GB": f"{significant(whole * each, 3)} GB",
         "room_found": f"{simulation.agents(whole, 'random'):.0%}",
     }
@@ -215,13 +218,12 @@ def layers() -> dict[str, str]:
     full, window = (sum(g.layers for g in groups if (g.window is None) == kind) for kind in (True, False))
     width = next(g.window for g in net.attention if g.window)
     known = {"full_layers": full, "window_layers": window, "window": width}
-    blocks = lambda full, window, at=EXAMPLE: eq.hybrid_blocks(at, full_groups=full, window_groups=window)
+    blocks = lambda full, window: eq.hybrid_blocks(EXAMPLE, full_groups=full, window_groups=window)
     found = hybrid.groups(full, window, width)
     return {
         "hybrid_all": f"{blocks(1, 2):g}",
         "hybrid_full": f"{blocks(1, 0):g}",
         "hybrid_window": f"{blocks(1, 1) - blocks(1, 0):g}",
-        "hybrid_edge": f"{blocks(1, 1, EDGE) - blocks(1, 0, EDGE):g}",
         "hybrid_uniform": f"{blocks(3, 0):g}",
         "gemma_long": pretty(net.kv_bytes(LONG) / LONG, "byte", 2),
         "gemma_layer": f"{2 * groups[0].kv_heads * groups[0].head_dim * 2:,}",

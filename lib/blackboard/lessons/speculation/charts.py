@@ -20,6 +20,7 @@ from blackboard.lessons.sparsity.equations import batch_fits, bytes_touched
 from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation import simulation
 from blackboard.lessons.speculation.numbers import EXAMPLE, RACK, attention
+from blackboard.units import significant
 
 SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")
 MODELS = (
@@ -114,7 +115,7 @@ def _told() -> list[str]:
     dot is named where it is drawn.
     """
     sized, drawn = (
-        lambda value: marks.said(value, ",.3~r"),
+        lambda value: marks.said(value, ",.2~r"),
         lambda value, which: f"({_within(value)} ? ' ({which} dot)' : '')",
     )
     round_ = (
@@ -205,9 +206,9 @@ def _speedup_says() -> str:
         f" at {RUNNING.tokens}, an acceptance of {EXAMPLE['acceptance']:g}, {EXAMPLE['drafted']} drafted tokens and a"
         f" draft ratio of {EXAMPLE['draft_ratio']:g} it is {gains[1]:.2f} at batch 1 and least, {gains[least]:.2f}, at"
         f" {least}, for the drafted tokens bring experts to read; {gains[64]:.2f} at 64, then level at"
-        f" {eq.speedup_free(known):.2f} up to a batch of {eq.batch_free(known):,.0f}; it crosses 1 at"
-        f" {eq.batch_even(known):,.0f} and ends at {eq.speedup_busy(known):.2f}. Memory is full at a batch"
-        f" of {batch_fits(known):,.0f}, beyond the axis; at longer contexts the part beyond it is shaded."
+        f" {eq.speedup_free(known):.2f} up to a batch of {significant(eq.batch_free(known), 2)}; it crosses 1 at"
+        f" {significant(eq.batch_even(known), 2)} and ends at {eq.speedup_busy(known):.2f}. Memory is full at a batch"
+        f" of {significant(batch_fits(known), 2)}, beyond the axis; at longer contexts the part beyond it is shaded."
     )
 
 

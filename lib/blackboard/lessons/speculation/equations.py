@@ -145,6 +145,7 @@ LEVIATHAN, SPIRE = Source("leviathan2023"), Source("spire")
 alike = ("every drafted token passes with the same chance", "tokens pass independently of each other")
 below_one = Le(acceptance, Rational(9999, 10000))
 scores = "attention's own FLOPs are left out, or counted as active parameters"
+short = "the context is so short that loading its cache takes less than"
 
 # --- tokens of a round ------------------------------------------------------------------------------------------------
 
@@ -286,7 +287,7 @@ batch_free = Formula(
     critical_batch.typed / (drafted + 1 - context / balanced_context.typed),
     "sequence",
     "up to this batch the checking pass still waits for memory, so checking is free",
-    ("the context is shorter than the one from which on it always does", "dense attention"),
+    (f"{short} γ + 1 times a token's compute; else checking is free in every batch", scores),
     DERIVED,
     conditions=(Le(context / balanced_context.typed, drafted + 1),),
     typeset=critical_over(Add(drafted, 1, -context / balanced_context.expr, evaluate=False)),
@@ -324,7 +325,11 @@ batch_even = Formula(
     critical_batch.typed / (symbol("ratio_even") - context / balanced_context.typed),
     "sequence",
     "the batch beyond which speculation slows decoding down",
-    (*ratio_even.assumes, "the context is shorter than so many balanced ones; else there is none"),
+    (
+        *ratio_even.assumes,
+        "guesses gain where checking is free",
+        f"{short} r₌ times a token's compute; else no batch loses",
+    ),
     DERIVED,
     conditions=(Le(context / balanced_context.typed, symbol("ratio_even")),),
     typeset=critical_over(Add(symbol("ratio_even"), -context / balanced_context.expr, evaluate=False)),

@@ -14,15 +14,15 @@ from matplotlib.patches import Rectangle
 
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, name_ends, note, point, write_lines
+from blackboard.charts.drawing import Drawing, beside, done, name_ends, point, write_lines
 from blackboard.charts.style import COLOURS
-from blackboard.lessons.pricing.equations import memory_ratio_of
-from blackboard.lessons.sparsity.equations import batch_fits
+from blackboard.lessons.batching import equations as step
 from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation import simulation
 from blackboard.lessons.speculation.distributions import ngrams
 from blackboard.lessons.speculation.distributions import overlap as shared
-from blackboard.lessons.speculation.numbers import EXAMPLE, attended
+from blackboard.lessons.speculation.numbers import EXAMPLE, RACK
+from blackboard.units import significant
 
 
 def _batches(axes, low: int, high: int) -> None:
@@ -177,64 +177,51 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
 
 # --- where it ends ----------------------------------------------------------------------------------------------------
 
-CONTEXTS = {1_000: "first", 4_000: "second", 16_000: "third"}  # tokens, with their colours
-PLACES = ((-8, -12), "right"), ((-4, 24), "right"), ((8, 0), "left")  # of their names, in points from where they end
-LOW, HIGH = 256, 65_536  # batches: experts are all touched from the first on
+LOW, HIGH = 128, 32_768  # batches: experts are all touched from the first on
 
 
-def speedup_by_batch() -> Drawing:
-    """Speed-up against batch at three contexts, as far as memory holds the batch; where verifying stops being free and
-    where it slows down; dashed, without attention's FLOPs.
+def step_and_check() -> Drawing:
+    """Time of a plain step and of the pass that checks, against batch; dashed, how long a round may take before it is
+    a loss.
     """
-    fig, axes = drawing.axes(5.0, 3.9)
-    phrases = []
-    for (context, colour), (shift, side) in zip(CONTEXTS.items(), PLACES):
-        case = RUNNING._replace(context=context)
-        full = batch_fits(case)
-        batch = np.geomspace(LOW, min(full, HIGH), 401)
-        left, gain = (_gain(attended(case, slower), batch) for slower in (0, 1))
-        axes.plot(batch, left, color=COLOURS[colour], lw=1.2, ls=(0, (4, 3)))
-        axes.plot(batch, gain, color=COLOURS[colour])
-        if full < HIGH:
-            axes.plot(full, gain[-1], "|", color=COLOURS[colour], ms=16, mew=3)
-        beside(axes, f"{context:,} tokens", (batch[-1], gain[-1]), shift, colour, ha=side, va="center")
-        phrases.append(
-            f"at {context:,} tokens it {_ends(axes, attended(case) | EXAMPLE, gain, colour)}, or at {left[-1]:.2f}"
-            f" without attention's FLOPs, {'where' if full < HIGH else 'long before'} memory is full, at {full:,.0f}"
-        )
-    _lost(axes, 0.4, 3.0)
-    axes.set(ylabel="speed-up")
+    fig, axes = drawing.axes(5.0, 4.1)
+    batch, four = np.geomspace(LOW, HIGH, 401), RACK | EXAMPLE
+    plain = lambda at: 1e3 * step.step_time(RACK, batch=at)
+    check = lambda at: 1e3 * eq.verify_time(four, batch=at)
+    spare = eq.tokens_per_round(EXAMPLE) - EXAMPLE["drafted"] * EXAMPLE["draft_ratio"]  # plain steps for the check
+    for values, colour, looks in (
+        (spare * plain(batch), "third", {"ls": (0, (4, 3)), "lw": 1.5}),
+        (check(batch), "second", {"lw": 2.5}),
+        (plain(batch), "first", {"lw": 2.5}),
+    ):
+        axes.plot(batch, values, color=COLOURS[colour], **looks)
+    free, even, kink = eq.batch_free(four), eq.batch_even(four, ratio_even=eq.ratio_even(four)), step.crossing(RACK)
+    said = [significant(size, 2) for size in (free, even, kink)]
+    for at, text, place, colour in (
+        ((free, plain(free)), f"{said[0]}: no longer\nfree", (0.2, 0.27), "second"),
+        ((even, check(even)), f"{said[1]}: a loss\nfrom here on", (0.42, 0.78), "third"),
+        ((kink, plain(kink)), f"{said[2]}: compute\nbinds anyway", (0.8, 0.07), "first"),
+    ):
+        axes.plot(*at, "o", color=COLOURS[colour], ms=8, zorder=5)
+        point(axes, at, text, place, colour)
+    beside(axes, f"what a round is worth:\n{spare:.1f} plain steps", (LOW, spare * plain(LOW)), (4, 7), "third")
+    beside(axes, "plain step", (LOW, plain(LOW)), (4, -14), "first")
+    beside(axes, "check", (HIGH, check(HIGH)), (-12, -4), "second", ha="right")
     _batches(axes, LOW, HIGH)
-    axes.set_xticks([2**n for n in range(8, 17, 2)], [f"{2**n:,}" for n in range(8, 17, 2)])
-    note(axes, 0.02, 0.06, "slower than without", "muted", va="baseline")
-    note(axes, 0.98, 0.95, "● still free   ○ even   | memory full", ha="right")
+    axes.set(yscale="log", ylim=(0.7, 60), ylabel="time (ms, log scale)")
+    axes.set_xticks([2**n for n in range(8, 16, 2)], [f"{2**n:,}" for n in range(8, 16, 2)])
+    axes.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
+    axes.yaxis.set_minor_formatter("")
     return done(
         fig,
-        "fig-speedup-by-batch",
-        "Long contexts do not rescue a full server of DeepSeek-V3: checking stops being free even earlier, though the"
-        " loss gets smaller. On NVL72 with four guesses; dashed: attention's compute left out.",
-        f"Speed-up of rounds of {EXAMPLE['drafted']} drafted tokens against batch from {LOW} to {HIGH:,} (log scale)"
-        f" for {RUNNING}, at an acceptance of {EXAMPLE['acceptance']:g} and a draft ratio of"
-        f" {EXAMPLE['draft_ratio']:g}, with attention at the rate of FP8. {'; '.join(phrases)}.",
+        "fig-step-and-check",
+        "Checking is free until five times the compute takes longer than loading, and a loss once the check takes"
+        f" longer than the tokens of its round are worth: {spare:.1f} plain steps, drafting deducted.",
+        f"Time in ms against batch from {LOW} to {HIGH:,}, both on log scales, for {RUNNING}. A plain step takes"
+        f" {plain(LOW):.2f} ms at first and bends upwards at {said[2]} sequences, where compute binds. The check of"
+        f" {EXAMPLE['drafted']} guesses takes as long as the step up to {said[0]} and then rises with the batch. At"
+        f" {said[1]} it crosses a dashed line at {spare:.1f} times the step.",
     )
-
-
-def _gain(known: dict[str, float], batch: np.ndarray) -> np.ndarray:
-    """The speed-up of the example's rounds at these batches."""
-    return eq.speedup(EXAMPLE, memory_ratio=memory_ratio_of(known, batch=batch))
-
-
-def _ends(axes, at: dict[str, float], gain: np.ndarray, colour: str) -> str:
-    """Mark the batch up to which verifying is free and the one beyond which it does not pay; what the curve does, in
-    words.
-    """
-    free, known = eq.batch_free(at), at | {"ratio_even": eq.ratio_even(at)}
-    axes.plot(free, eq.speedup_free(at), "o", color=COLOURS[colour], ms=8)
-    if not eq.batch_even.holds(**{name: known[name] for name in eq.batch_even.free}):
-        return f"falls from a batch of {free:,.0f} on and ends at {gain[-1]:.2f}, above 1"
-    even = eq.batch_even(known)
-    axes.plot(even, 1, "o", color=COLOURS[colour], mfc="white", ms=8, mew=2, zorder=5)
-    return f"is free up to {free:,.0f} sequences, even at {even:,.0f}, and ends at {gain[-1]:.2f}"
 
 
 INKS = {"EAGLE-3": "first", "EAGLE": "second"}

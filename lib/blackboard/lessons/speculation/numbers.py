@@ -17,11 +17,12 @@ EXAMPLE: dict[str, Any] = {
     "drafted": 4,
     "draft_ratio": 0.05,
 }  # four in five, four guesses, a draft of a twentieth
+ONE = {"drafted": 1}
 TRAINING = 0.25 / 10  # of SPIRe's draft over serving without one, in the paper's units
 EAGLE = Case("llama-3.1-8b", "h100-8", "bf16", 500)  # SGLang's rows: one of its eight H100
 LLAMA = Case("llama-3.1-70b", "h100-8", "bf16", 8_000)  # attention with few heads' keys and values to each
-ROWS = (1000, 4000, 8000)  # sequences, of the worked example
-LOADS = (500, 1000, 2000, 4000, 8000)  # sequences, for which the best number of guesses is found
+ROWS = (1000, 4000, 16000)  # sequences, of the worked example
+FEW = range(1, 65)  # sequences that load too few experts to share them
 
 
 def one_in(case: Case) -> dict[str, float]:
@@ -60,12 +61,15 @@ def rounds() -> dict[str, str]:
         **even,
         "tau_4": significant(eq.tokens_per_round(EXAMPLE), 3),
         "attend_one": pretty(attention(RUNNING.model), "FLOP", 3),
-        "attend_all": pretty(RACK["n_active"] - model(RUNNING.model).n_active, "parameter", 2).split(" par")[0],
-        "computes": pretty(RACK["n_active"], "parameter", 3).split(" par")[0],
-        "active": pretty(model(RUNNING.model).n_active, "parameter", 3).split(" par")[0],
+        "attend_all": pretty(RACK["n_active"] - model(RUNNING.model).n_active, "parameter", 4).split(" par")[0],
+        "computes": pretty(RACK["n_active"], "parameter", 4).split(" par")[0],
+        "active": pretty(model(RUNNING.model).n_active, "parameter", 4).split(" par")[0],
         "critical": significant(step.critical_batch(RACK), 3),
         "context_part": significant(RUNNING.context / step.balanced_context(RACK), 3),
         "kink": significant(step.crossing(RACK), 2),
+        "free_8": significant(eq.batch_free(RACK, drafted=8), 2),
+        "even_1": significant(eq.batch_even(RACK, ratio_even=eq.ratio_even(EXAMPLE | ONE)), 2),
+        "one_4000": significant(eq.speedup(EXAMPLE | ONE, memory_ratio=memory_ratio_of(RACK, batch=4000)), 2),
         "draft_share": f"{simulation.drafting('EAGLE-3'):.1%}",
     }
 
@@ -77,31 +81,20 @@ def long_contexts() -> dict[str, str]:
         for case in (LLAMA, RUNNING)
     }
     heads = {"attention_flop": attention(LLAMA.model)}
+    kept = lambda case: pretty(case.symbols()["kv_bytes_per_token"], "byte", 3)
     even = eq.ratio_even(EXAMPLE)
     return {
         "ratio_llama": significant(ratio[LLAMA], 2),
         "ratio_v3": significant(ratio[RUNNING], 2),
-        "ratio_bf16": significant(ratio[RUNNING] / 2, 2),
+        "kv_llama": kept(LLAMA),
+        "kv_v3": kept(RUNNING),
+        "attend_llama": pretty(heads["attention_flop"], "FLOP", 3),
         "free_llama": significant(eq.context_free(LLAMA, heads, drafted=4), 2),
         "long_even": significant(
             eq.context_free(RUNNING, attention_flop=attention(RUNNING.model), drafted=even - 1), 2
         ),
         "long_most": significant(eq.speedup(EXAMPLE, memory_ratio=ratio[RUNNING]), 2),
     }
-
-
-def by_load() -> dict[str, str]:
-    """The best number of guesses at each batch, what it gains, and what four gain there."""
-    told: dict[str, str] = {}
-    for batch in LOADS:
-        ratio = memory_ratio_of(RACK, batch=batch)
-        best = simulation.best_drafted(EXAMPLE["acceptance"], EXAMPLE["draft_ratio"], ratio)
-        told |= {
-            f"best_{batch}": f"{best.drafted}" if best.drafted else "none",
-            f"most_{batch}": f"{best.speedup:.2f}",
-            f"four_{batch}": f"{eq.speedup(EXAMPLE, memory_ratio=ratio):.2f}",
-        }
-    return told
 
 
 def gains() -> dict[str, str]:
@@ -132,6 +125,7 @@ def one_column(batch: int) -> dict[str, str]:
     """The worked example's times at one batch, and what the round gains."""
     plain, ratio = step.step_time(RACK, batch=batch), memory_ratio_of(RACK, batch=batch)
     verify = eq.verify_time(RACK, batch=batch, drafted=EXAMPLE["drafted"])
+    yields = eq.tokens_per_round(EXAMPLE)
     drafts = EXAMPLE["drafted"] * EXAMPLE["draft_ratio"] * plain
     times = {
         "memory": step.memory_time(RACK, batch=batch),
@@ -140,9 +134,11 @@ def one_column(batch: int) -> dict[str, str]:
         "verify": verify,
         "draft": drafts,
         "round": drafts + verify,
+        "token": (drafts + verify) / yields,
     }
-    gain = {f"gain_{batch}": f"{eq.speedup(EXAMPLE, memory_ratio=ratio):.2f}"}
-    return gain | {f"{name}_{batch}": f"{1e3 * time:.2f}" for name, time in times.items()}
+    told = {"gain": eq.speedup(EXAMPLE, memory_ratio=ratio), "ratio": ratio}
+    rounded = {f"{name}_{batch}": significant(value, 2) for name, value in told.items()}
+    return rounded | {f"{name}_{batch}": f"{1e3 * time:.2f}" for name, time in times.items()}
 
 
 def steps(row: dict[str, float], digits: int = 3) -> str:
@@ -150,22 +146,27 @@ def steps(row: dict[str, float], digits: int = 3) -> str:
     return significant(eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]), digits)
 
 
+def by_bytes(batch: int, draft_ratio: float) -> float:
+    """The example's speed-up in a small batch, where a step only loads the experts that its tokens choose."""
+    loads = eq.touched_ratio(RUNNING, batch=batch, drafted=EXAMPLE["drafted"])
+    return eq.tokens_per_round(EXAMPLE) / (EXAMPLE["drafted"] * draft_ratio + loads)
+
+
 def experts() -> dict[str, str]:
     """What the tokens of a round touch at batch 1, and what rounds took there."""
-    touched = lambda id, drafted: significant(eq.touched_ratio(model(id).symbols("fp8"), batch=1, drafted=drafted), 2)
-    [mixtral] = measurement("eagle_acceptance").records(target="Mixtral 8x7B")
+    touched = lambda drafted: significant(eq.touched_ratio(RUNNING, batch=1, drafted=drafted), 2)
     plain, three = (measurement("mtp_by_depth").records(drafted_tokens=n)[0] for n in (0, 3))
+    few, dense = [by_bytes(batch, EXAMPLE["draft_ratio"]) for batch in FEW], EXAMPLE["draft_ratio"] * RACK["n_total"]
     return {
-        "touched_v3": touched("deepseek-v3", 4),
-        "touched_mixtral": touched("mixtral-8x7b", 4),
-        "touched_v3_3": touched("deepseek-v3", 3),
-        "touched_mixtral_3": touched("mixtral-8x7b", 3),
+        "few_least": significant(min(few), 1),
+        "few_most": significant(few[-1], 2),
+        "dense_GB": pretty(dense * RACK["bytes_per_param"], "byte", 2),
+        "dense_gain": significant(by_bytes(1, dense / model(RUNNING.model).n_active), 1),
+        "touched_v3": touched(4),
+        "touched_v3_3": touched(3),
         "r1_steps": steps(three),
         "r1_gain": f"{three['speedup']:g}",
         "r1_ms": pretty(1 / plain["throughput_token_per_s"], "s", 1),
-        "mixtral_tau": f"{mixtral['tokens_per_pass']:g}",
-        "mixtral_gain": f"{mixtral['speedup']:g}",
-        "mixtral_steps": steps(mixtral, 2),
     }
 
 
@@ -177,11 +178,12 @@ def two_point_eight() -> dict[str, str]:
         for effect in ("faster", "slower")
     )
     return {
-        "spire_steps": steps(spire),
+        "spire_steps": steps(spire, 4),
         "spire_tau": f"{spire['tokens_per_pass']:g}",
         "spire_gain": f"{spire['speedup']:g}",
         "ngram_gain": f"{fast:g}",
         "ngram_loss": f"{slow:g}",
+        "ngram_product": significant(fast * slow, 2),
     }
 
 
@@ -207,11 +209,8 @@ def reality() -> dict[str, str]:
         "asked_off": f"{asked.error:.0%}",
         "asked_least": error(asked_others, min),
         "asked_most": error(asked_others, max),
-        "lev_over": f"{sum(row.measured > row.tokens for row in rows)}",
         "lev_near": f"{sum(abs(row.measured / row.predicted - 1) <= 0.2 for row in rows)}",
-        "eagle_free": significant(eq.batch_free(alone, drafted=3), 3),
-        "eagle_critical": significant(step.critical_batch(alone), 3),
-        "eagle_part": significant(EAGLE.context / step.balanced_context(alone), 3),
+        "eagle_free": significant(eq.batch_free(alone, drafted=3), 1),
         "eagle_small": f"{gain[2]:g}",
         "eagle_large": f"{gain[64]:g}",
     }
@@ -222,19 +221,13 @@ def multi_token() -> dict[str, str]:
     yields = [measurement("mtp_by_depth").records(drafted_tokens=n)[0]["tokens_per_pass"] for n in range(4)]
     far = [after - before for before, after in zip(yields, yields[1:])]  # how often a round gets so far
     places = [far[0], *(after / before for before, after in zip(far, far[1:]))]
-    [v3] = measurement("deepseek_v3_mtp").records()
     return {
         **{f"mtp_yield_{n}": f"{tokens:g}" for n, tokens in enumerate(yields) if n},
         **{f"mtp_place_{n + 1}": significant(chance, 2) for n, chance in enumerate(places)},
-        "mtp_low": f"{v3['acceptance_low']:.0%}",
-        "mtp_high": f"{v3['acceptance_high']:.0%}",
-        "mtp_tau_low": significant(eq.tokens_per_round(acceptance=v3["acceptance_low"], drafted=1), 3),
-        "mtp_tau_high": significant(eq.tokens_per_round(acceptance=v3["acceptance_high"], drafted=1), 3),
-        "mtp_gain": f"{v3['speedup']:g}",
     }
 
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    told = rounds() | long_contexts() | by_load() | gains() | by_hand()
+    told = rounds() | long_contexts() | gains() | by_hand()
     return told | experts() | two_point_eight() | reality() | multi_token()
