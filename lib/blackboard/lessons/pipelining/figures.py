@@ -170,7 +170,7 @@ def waiting() -> Drawing:
         draw_served(at, run, end)
         at.set(xticks=range(0, end + 1, 20))
         at.set_title(f"{count} micro-batches: racks idle {idle} of the time", loc="left")
-        said.append(f"with {count} micro-batches, racks idle {idle} of the time")
+        said.append(f"{count} micro-batches leave racks idle {idle} of the time")
     axes[1].set(xlabel=f"time (ms; a hop takes {hop:g} ms)")
     return done(
         fig,
