@@ -81,6 +81,7 @@ def graphs() -> dict[str, str]:
         "line_8": pretty(LOST.time(8), "s", 3),
         "each_70": pretty(LARGE.each, "s", 2),
         "kernels_70": f"{LARGE.kernels[8]}",
+        "large_8": in_ms(dict(LARGE.points)[8]),
         "times_70": "{:.1f}, {:.1f} and {:.1f} ms".format(*(time / MS for _, time in LARGE.points)),
         "chart_8": pretty(eq.graph_time(on_chart, batch=1), "s", 3),
         "short_7": in_ms(LOST.shared - implied.gpt_fast().floor),
