@@ -7,7 +7,7 @@ from blackboard.lessons.pipelining.charts import CURVES
 
 QUOTED = {
     "1": "the ratio that should not be undercut, 0:52:43; 1F1B, a schedule's name",
-    "0": "the number of the first rack; vectors that data parallelism sends",
+    "0": "the number of the first rack",
     "2": "pieces of the model in measured runs; the smallest example's racks",
     "3": "idle slots of four stages; hops between four stages",
     "4": "stages and micro-batches of the examples",
@@ -16,11 +16,9 @@ QUOTED = {
     "15": "routed layers of DeepSeek-V3 on a quarter of its layers",
     "16": "micro-batches of an example; stages in DeepSeek-V3's training, section 3.2 of its report",
     "72": "GPUs of an NVL72",
-    "64": "GPUs of a stage in the lecture, 1:05:42",
     "2,400": "the lecture's micro-batch, 0:19:16",
     "600": "a quarter of it",
     "9,600": "four times it",
-    "200": "thousand tokens of context, 1:33:03",
     "2024": "the year of Sutskever's talk",
     "2014": "the year of the work that it recalled",
     "3.5": "the speed-up that the talk recalled",

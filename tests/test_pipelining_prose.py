@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 
 import pytest
-from lessons import page
+from lessons import page, sig
 
 from blackboard.catalogue import model
 from blackboard.catalogue.running_case import RUNNING
@@ -38,6 +40,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     hop = 2_400 * 7168 * 2 / 72 / 50e9
     slow = step + 4 * 2.5e-3
     zero = 31 * (10.419 + 10.207 - 7.715)
+    cache = 75_000 * KV  # of one user
+    box, boxes = 1.128e12 - TOTAL, 1.128e12 - TOTAL / 2
+    box, boxes, small = (room // cache for room in (box, boxes, 640e9 - TOTAL / 2))  # users of a micro-batch
+    box_time = lambda users: (TOTAL + users * cache) / 8 / 4.8e12
     expected = {
         "sent_tensor": f"{61 * 2 * ring_sends(8):,}",
         "sent_expert": f"{58 * (8 + 8)}",
@@ -54,7 +60,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "gpu_weights_4": f"{stored / 4e9:.1f} GB",
         "gpu_all": f"{(stored + cached) / 1e9:.1f} GB",
         "gpu_kv": f"{cached / 1e9:.1f} GB",
-        "kv_board": "2 kB",
         "step_ms": f"{step * 1e3:.1f} ms",
         "lecture_hop": "2.5 ms",
         "token_bound": f"{(step + 4 * (hop + 5.6e-6)) * 1e3:.1f} ms",
@@ -82,10 +87,17 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "bubble_4_16": f"{3 / 19:.1%}",
         "tenth": "27",
         "lstm": f"{3.5 / 8:.0%}",
-        "lstm_batches": f"{7 * 3.5 / 4.5:.1f}",
-        "kv_chip": f"{2_400 * 200_000 * 2_000 / 64 / 1e9:.1f} GB",
-        "weights_1": f"{1e12 / 64 / 1e9:.1f} GB",
-        "weights_4": f"{1e12 / 256 / 1e9:.1f} GB",
+        "least_tokens": sig(5e15 / 2 / 8e12 * TOTAL / 37.6e9),
+        "pays_users_1": f"{box:.0f}",
+        "pays_users_2": f"{boxes:.0f}",
+        "pays_gain": f"{boxes / (box_time(boxes) + 5e-3) / (box / box_time(box)) - 1:.0%}",
+        "rack_more": f"{(13.392e12 - TOTAL / 2) / (13.392e12 - TOTAL):.2f}",
+        "full_users": f"{2 * small:.0f}",
+        "full_eight": f"{(TOTAL + small * cache) / 8 / 3.35e9:.1f} ms",
+        "by_users": f"{2_400 / 2 / small:.0f}",
+        "by_full": f"{(TOTAL + small * cache) / 8 / 3.35e12 / step:.1f}",
+        "slow_exact": f"{4 * (1 + 10e-3 / step):.1f}",
+        "zb_hops_add": "2.1 points",
         "in_flight": "9,600",
         "weights_share": f"{TOTAL / 13.392e12:.0%}",
         "fits_1": f"{round(fits(1), -2):,.0f} tokens",
@@ -210,3 +222,26 @@ def test_two_racks_show_what_splitting_saves():
         split = simulation.simulate(simulation.zero_bubble_h1(2, 2), costs)
         waits = [run.span(0) - run.busy(0) for run in (plain, split)]
         assert waits == [sum(work), sum(work) - 2 * work[2]]
+
+
+def printed(phrase):
+    """What the page's cell with a phrase in its source prints."""
+    cells = re.findall(r"```\{code-cell\}\n(.*?)```", page("pipelining").read_text("utf8"), re.S)
+    [source] = [cell for cell in cells if phrase in cell]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(source, {})
+    return out.getvalue()
+
+
+def test_the_cell_of_boxes_finds_what_the_text_says():
+    one, two, four = (line.split() for line in printed("users/box").splitlines()[1:])
+    told = numbers.all()
+    assert [one[1], two[1]] == [told["pays_users_1"], told["pays_users_2"]]
+    rate = lambda row: float(row[3].replace(",", ""))
+    assert f"{rate(two) / rate(one) - 1:.0%}" == told["pays_gain"]
+    assert int(four[1]) > int(two[1]) and rate(four) < 1.01 * rate(two)
+
+
+def test_the_cell_of_hops_finds_what_the_table_says():
+    assert printed("there[batch]") == f"rack 0 idles {numbers.all()['fewer_said']} of the time\n"

@@ -201,7 +201,8 @@ def launch_chart() -> InteractiveChart:
         "At the start, the opening's model runs compiled on eight A100, and each launch takes as long as the opening's."
         " Make a launch 2 µs: the chip becomes the slower clock, and a graph gains nothing. Now choose a larger model:"
         " its loading hides longer launches too. Compiled dense models have 12 kernels a layer; DeepSeek-V3, with its"
-        f" experts, has about {experts:.0f}. The lines end where memory is full.",
+        f" experts, has about {experts:.0f}, and at a small batch it loads fewer of them than the chart has. The lines"
+        " end where memory is full.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )

@@ -224,6 +224,10 @@ batch_overlap = Formula(
     chips * own_weights * link_efficiency * scale_up / (memory_efficiency * chip_bandwidth * routed_bytes * new_token),
     "sequence",
     "from this batch on, sending takes longer than loading the weights once more",
-    ("the step waits for memory", *overlap_time.assumes),
+    (
+        "the step waits for memory",
+        "scale-up links do the sending; where network cards do, their rate counts",
+        *overlap_time.assumes,
+    ),
     DERIVED,
 )

@@ -77,10 +77,11 @@ def graphs() -> dict[str, str]:
         "shared_7": pretty(LOST.shared, "s", 3),
         "left_1": pretty(LOST.left(1), "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
-        "each_7": pretty(LOST.each, "s", 3),
+        "each_7": pretty(LOST.each, "s", 2),
         "line_8": pretty(LOST.time(8), "s", 3),
-        "each_70": pretty(LARGE.each, "s", 3),
+        "each_70": pretty(LARGE.each, "s", 2),
         "kernels_70": f"{LARGE.kernels[8]}",
+        "large_8": in_ms(dict(LARGE.points)[8]),
         "times_70": "{:.1f}, {:.1f} and {:.1f} ms".format(*(time / MS for _, time in LARGE.points)),
         "chart_8": pretty(eq.graph_time(on_chart, batch=1), "s", 3),
         "short_7": in_ms(LOST.shared - implied.gpt_fast().floor),
@@ -112,7 +113,6 @@ def fusing() -> dict[str, str]:
     """How long a vector must be for its bytes to count, and what was measured of fusing."""
     rows = measurement("fusion_gains").records()
     plain, flash = measurement("flash_attention_traffic").records()
-    [before, after] = measurement("router_fusion").records()
     silu = measurement("fusion_gains_2025").records()[0]["high_gain"]
     vector, rate = 2 * model("llama-2-7b").d_model, chip("a100-80gb").bandwidth
     even = eq.vector_even(kernel_gap=LOST.each, chip_bandwidth=rate)
@@ -125,9 +125,6 @@ def fusing() -> dict[str, str]:
         "fusion_high": f"{max(row['high_gain'] for row in rows):.0%}",
         "silu": f"{silu:.0%}",
         "silu_share": f"{1 - 1 / (1 + silu):.1%}",
-        "router_kernels": f"{before['kernels']:g}",
-        "router_us": f"{before['time_us']:g} µs",
-        "router_fused": f"{after['time_us']:g} µs",
         "flash_before": f"{plain['traffic_GB']:g} GB",
         "flash_after": f"{flash['traffic_GB']:g} GB",
         "flash_gain": significant(plain["time_ms"] / flash["time_ms"], 2),
@@ -168,10 +165,10 @@ def measured_halves() -> dict[str, str]:
         out |= {
             f"cache_{tokens}": pretty(step.kv_time(values), "s", 3),
             f"send_{tokens}": pretty(values["t_comm"], "s", 3),
-            f"serial_{tokens}": pretty(serial, "s", 4),
-            f"halves_{tokens}": pretty(halves, "s", 4),
+            f"serial_{tokens}": pretty(serial, "s", 3),
+            f"halves_{tokens}": pretty(halves, "s", 3),
             f"sglang_{tokens}": fewer(gain),
-            f"foreseen_{tokens}": fewer(serial / halves),
+            f"foreseen_{tokens}": fewer(serial / halves, 1 if halves > serial else 2),
         }
     return out
 
@@ -186,7 +183,7 @@ def with_losses() -> dict[str, str]:
     return {
         "kernels_whole": f"{whole:.0f}",
         "kernels_halves": f"{halves:,.0f}",
-        "halves_kernels": f"{times[0]:.1f} to {times[1]}",
+        "halves_kernels": f"{times[0]:.2f} to {times[1]}",
         f"lossy_{few}": f"{worse[0]:.0f}% to {worse[1]:.0f}% fewer tokens",
         f"lossy_{many}": fewer(implied.lossy_gain(many, 2, lost), 2),
         "lossy_turn": f"{turns[0]:.0f} to {turns[1]:.0f}",
@@ -196,12 +193,14 @@ def with_losses() -> dict[str, str]:
 def overlapping() -> dict[str, str]:
     """Halves of a batch on SGLang's machine, with and without losses, and the border on a rack."""
     rack, case = implied.sglang_rack(), implied.sglang()
+    links, loads = (rack[name] / case[name] for name in ("scale_up", "chip_bandwidth"))
     return {
         **border(),
         **measured_halves(),
         **with_losses(),
-        "nvl_loads_faster": significant(rack["chip_bandwidth"] / case["chip_bandwidth"], 2),
-        "nvl_faster": f"{rack['scale_up'] / case['scale_up']:g}",
+        "nvl_loads_faster": significant(loads, 2),
+        "nvl_faster": f"{links:g}",
+        "nvl_moves": significant(links / loads, 2),
         "overlap_nvl_chip": significant(eq.batch_overlap(rack) / rack["chips"], 2),
     }
 

@@ -1235,7 +1235,7 @@ schedule = Function(
 
 def served(values: Values) -> Values:
     """Llama 3.1 70B on eight H100 at a drawn batch, compiled."""
-    known = implied.node() | {"batch": values["batch"]}
+    known = implied.node() | {"batch": values["batch"], "kernel_gap": round(implied.left_over()[0].each, 7)}
     return known | {
         "weights": known["n_total"] * known["bytes_per_param"],
         "cache": known["context"] * known["kv_bytes_per_token"],
@@ -1246,8 +1246,8 @@ def longest(values: Values) -> str:
     """The longest of the four, each added up in a plain loop or product."""
     times = {
         "a": sum(values["launch_time"] for _ in range(values["kernels"])),
-        "b": values["weights"] / values["bandwidth"],
-        "c": values["batch"] * values["cache"] / values["bandwidth"],
+        "b": (values["weights"] + values["batch"] * values["cache"]) / values["bandwidth"],
+        "c": sum(values["kernel_gap"] for _ in range(values["kernels"])),
         "d": values["batch"] * 2 * values["n_active"] / values["flops"],
     }
     return max(times, key=times.__getitem__)
@@ -1257,22 +1257,22 @@ which = Choice(
     "Which of four",
     level="easy",
     objective=TERMS,
-    statement="Llama 3.1 70B on eight H100, compiled to {kernels} kernels a step, each launched in {launch_time}. The eight load {bandwidth} and compute {flops} (a multiply and an add are two FLOPs). A step loads {weights} of weights and, for each of {batch} sequences, {cache} of cache. Every sequence needs compute for {n_active}. Leave out what the chip loses at its kernels. What takes longest?",
+    statement="Llama 3.1 70B on eight H100, compiled to {kernels} kernels a step, each launched in {launch_time}. At each kernel the chips lose {kernel_gap}, as an A100 does. The eight load {bandwidth} and compute {flops} (a multiply and an add are two FLOPs). A step loads {weights} of weights and, for each of {batch} sequences, {cache} of cache. Every sequence needs compute for {n_active}. What takes longest?",
     parameters={"batch": (4, 16, 64, 8)},
     derived=served,
     units={"batch": "", "weights": "byte", "cache": "byte", "kernels": "1"},
     independent_check=longest,
     options=[
         wrong("launching", "Multiply it out: kernels × launch, against bytes ÷ bandwidth."),
-        right("loading the weights", "Compiled, such a step never waits for its host: its weights take more than twice as long as its launches. From Python, an operation a kernel, it would."),
-        wrong("loading the caches", "A sequence's cache is small compared with the weights at this context. Work it out."),
+        right("loading weights and caches", "Compiled, such a step never waits for its host. But the losses take nearly as long as the loading: half the kernels would gain almost as much as twice the bandwidth."),
+        wrong("the losses at the kernels", "Nearly. Multiply them out, and add the caches to the weights."),
         wrong("compute", "Two FLOPs for each parameter and sequence, divided by the rate of all eight. Work it out."),
     ],
     hints=("Compute all four in ms.",),
     solution=(
         Step("Launching:", v.kernels * v.launch_time, "s"),
-        Step("weights:", step.weight_time, "s"),
-        Step("caches:", step.kv_time, "s"),
+        Step("weights and caches:", step.memory_time, "s"),
+        Step("losses:", v.kernels * v.kernel_gap, "s"),
         Step("compute:", step.compute_time, "s"),
     ),
 )

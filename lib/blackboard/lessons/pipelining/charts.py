@@ -157,7 +157,7 @@ def _enough() -> tuple[str, str]:
     zero = f"(hides ? ', ' + max(stages, {least(eq.bubble_of_idle)}) + ' (zero bubble)' : '')"
     return (
         f"'at most {100 * TENTH:.0f}% idle from ' + {least(eq.bubble)} + ' micro-batches (1F1B),'",
-        f"{rounds} + ' (interleaved)' + {zero}",
+        f"{rounds} + ' (interleaved, in multiples of P)' + {zero}",
     )
 
 

@@ -83,20 +83,21 @@ def draw_served(axes, run: Timeline, end: float) -> None:
     """The boxes of a decoding run up to a time; micro-batch 0 stands out."""
     for box in run.boxes:
         if box.start < end:
-            mine = box.micro_batch == 0
+            mine, width = box.micro_batch == 0, box.end - box.start
             looks: dict[str, Any] = {
                 "fc": COLOURS["compute" if mine else "muted"],
                 "alpha": 0.85 if mine else 0.25,
                 "ec": "white",
                 "lw": 1,
             }
-            axes.add_patch(Rectangle((box.start, box.device - 0.46), 1, 0.92, **looks))
+            axes.add_patch(Rectangle((box.start, box.device - 0.46), width, 0.92, **looks))
             axes.text(
-                box.start + 0.5,
+                box.start + width / 2,
                 box.device,
                 str(box.micro_batch),
                 ha="center",
                 va="center_baseline",
+                clip_on=True,
             )
     label_racks(axes, run.devices)
     axes.set(xlim=(0, end), xticks=np.arange(0, end + 1, run.devices))

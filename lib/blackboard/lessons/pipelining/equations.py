@@ -159,7 +159,7 @@ bubble = Formula(
     "bubble",
     (stages - 1) / (micro_batches + stages - 1),
     "1",
-    "filling and draining costs every stage the time of P − 1 passes, whatever comes in between",
+    "filling and draining costs every stage P − 1 forward and P − 1 backward passes, whatever comes in between",
     (*even, "all forward passes end before the backward passes begin, or one alternates (1F1B)"),
     lecture("0:58:53"),
     conditions=(piped, fed),

@@ -7,6 +7,7 @@ white.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -153,6 +154,30 @@ def serving() -> Drawing:
         f" batch goes down the racks as a staircase and enters rack 0 again right after rack {RACKS - 1}: each rack is"
         f" idle {percent(idle)} of the time. Below, micro-batches 0 to {RACKS - 1} follow each other without a gap and"
         f" each enters rack 0 again when it leaves rack {RACKS - 1}: idle {percent(waits)} from time {RACKS - 1} on.",
+    )
+
+
+def waiting() -> Drawing:
+    """Decoding on four racks with hops as long as the lecture guesses: too few micro-batches, and enough."""
+    work, hop = numbers.case_step() / RACKS / MS, numbers.LECTURE_HOP / MS
+    enough = math.ceil(eq.in_flight(stages=RACKS, hops=RACKS, hop_time=hop, t_step=RACKS * work))
+    fig, axes = drawing.axes(5.0, 4.7, 2, 1, sharex=True)
+    end, said = 80, []
+    for at, count in zip(axes, (RACKS, enough)):
+        run = simulation.simulate(simulation.serve(RACKS, count, 20), Costs(work, 0, hop=hop))
+        turn = max(RACKS * (work + hop), count * work)  # from one token to the next
+        idle = percent(abs(run.idle(2 * turn, 12 * turn)))
+        draw_served(at, run, end)
+        at.set(xticks=range(0, end + 1, 20))
+        at.set_title(f"{count} micro-batches: racks idle {idle} of the time", loc="left")
+        said.append(f"{count} micro-batches leave racks idle {idle} of the time")
+    axes[1].set(xlabel=f"time (ms; a hop takes {hop:g} ms)")
+    return done(
+        fig,
+        "fig-waiting",
+        "While a micro-batch is between two racks, it keeps neither of them busy. More micro-batches fill the gaps.",
+        f"Time across, 0 to {end} ms, racks 0 to {RACKS - 1} down, boxes of {work:.1f} ms numbered by micro-batch;"
+        f" twice. From rack to rack there is a hop of {hop:g} ms. {listed(said)}, once all are under way.",
     )
 
 

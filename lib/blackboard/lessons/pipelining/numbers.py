@@ -110,7 +110,8 @@ def waits() -> dict[str, str]:
         "high": LECTURE_HOP * UNSURE,
     }
     token = {name: eq.token_time(path, hop_time=hop) for name, hop in times.items()}
-    taken = math.ceil(eq.in_flight(path, stages=STAGES, hop_time=LECTURE_HOP))
+    exact = eq.in_flight(path, stages=STAGES, hop_time=LECTURE_HOP)
+    taken = math.ceil(exact)
     return {
         "step_ms": pretty(alone, "s", 3),
         **{f"token_{name}": pretty(time, "s", 3) for name, time in token.items()},
@@ -118,6 +119,7 @@ def waits() -> dict[str, str]:
         "low_hop": pretty(times["low"], "s", 2),
         "lecture_hop": pretty(LECTURE_HOP, "s", 2),
         "high_hop": pretty(times["high"], "s", 2),
+        "slow_exact": significant(exact, 2),
         "slow_taken": f"{taken}",
         "slow_kv": f"{taken / STAGES * case(eq.chip_kv) / 1e9:.1f} GB",
     }
@@ -126,15 +128,14 @@ def waits() -> dict[str, str]:
 def idling() -> dict[str, str]:
     """Bubbles."""
     bubble = lambda stages, batches: f"{eq.bubble(stages=stages, micro_batches=batches):.1%}"
-    lost = 1 - LSTM_SPEED / LSTM_GPUS
     return {
         "idle_4": f"{1 - eq.naive_utilisation(stages=4):.0%}",
         "bubble_4_4": bubble(4, 4),
         "bubble_4_8": bubble(4, 8),
         "bubble_4_16": bubble(4, 16),
         "tenth": f"{eq.bubble.solve('micro_batches')(stages=4, bubble=0.1):.0f}",
+        "least_tokens": significant(step.critical_batch(RUNNING), 2),
         "lstm": f"{LSTM_SPEED / LSTM_GPUS:.0%}",
-        "lstm_batches": significant(eq.bubble.solve("micro_batches")(stages=LSTM_GPUS, bubble=lost), 2),
     }
 
 
@@ -150,7 +151,7 @@ def orders() -> dict[str, str]:
 
 
 def board_memory() -> dict[str, str]:
-    """Memory of a chip with the lecture's numbers."""
+    """Memory of a chip with the lecture's numbers, for its flashcards."""
     gb = lambda formula, **more: f"{board(formula, **more) / 1e9:.1f} GB"
     return {
         "kv_chip": gb(eq.chip_kv),
@@ -183,14 +184,40 @@ def memory() -> dict[str, str]:
     }
 
 
+def filled(id: str, stages: int) -> tuple[int, float]:
+    """Users of the page's context in a micro-batch that fills the memory of so many machines, and seconds of a token,
+    without hops.
+    """
+    row = system(id)
+    memory = {"expert_parallel": row.chips, "chip_hbm": row.hbm_bytes / row.chips, "context_fits": CASE["context"]}
+    users = math.floor(eq.context_fits.solve("micro_batch")(CASE, memory, stages=stages))
+    return users, step.memory_time(CASE, batch=users, bandwidth=row.bandwidth)
+
+
+def pays() -> dict[str, str]:
+    """One and two boxes that the weights nearly fill, with hops as long as the lecture guesses."""
+    (alone, single), (more, double) = (filled(BOX, stages) for stages in (1, 2))
+    token = eq.token_time(t_step=double, hops=2, hop_time=LECTURE_HOP)
+    return {
+        "pays_users_1": str(alone),
+        "pays_users_2": str(more),
+        "pays_gain": f"{more / token / (alone / single) - 1:.0%}",
+    }
+
+
 def boxes() -> dict[str, str]:
-    """A machine that the weights nearly fill, and the open question's."""
-    box, weights = system(BOX).hbm_bytes, CASE["n_total"] * CASE["bytes_per_param"]
+    """What a second stage makes room for, on a machine that the weights nearly fill and on the rack, and the open
+    question's boxes.
+    """
+    weights = CASE["n_total"] * CASE["bytes_per_param"]
+    room = lambda memory: (memory - weights / 2) / (memory - weights)
+    box, rack = (system(id).hbm_bytes for id in (BOX, RACK))
     count = math.ceil(3e12 / box)
     return {
         "box": pretty(box, "byte", 4),
         "box_share": f"{weights / box:.0%}",
-        "box_more": significant((box - weights / 2) / (box - weights), 2),
+        "box_more": significant(room(box), 2),
+        "rack_more": significant(room(rack), 3),
         "boxes": str(count),
         "boxes_left": pretty(count * box - 3e12, "byte", 3),
     }
@@ -202,7 +229,12 @@ def scale_up() -> dict[str, str]:
     known = {name: CASE[name] for name in ("n_total", "bytes_per_param")}
     rate = lambda id: {"expert_parallel": rates[id]["domain"], "chip_bandwidth": rates[id]["chip_bandwidth"]}
     time = lambda id: eq.parallel_weight_time(known, rate(id))
+    users, full = filled(EIGHT, 2)
     return {
+        "full_users": str(2 * users),
+        "full_eight": pretty(full, "s", 3),
+        "by_users": significant(CASE["micro_batch"] / (2 * users), 2),
+        "by_full": significant(full / case_step(), 2),
         "eight": pretty(time(EIGHT), "s"),
         "rack": pretty(time(RACK), "s"),
         "together": significant(time(EIGHT) / time(RACK), 3),
@@ -252,7 +284,7 @@ def schedules() -> dict[str, str]:
         "zb_times": f"{costs.forward:.1f}, {costs.backward:.1f} and {costs.weight:.1f} ms",
         "zb_hop": f"{costs.hop:.2f} ms",
         **{f"zb_free_{key}": f"{free[name]:.1%}" for key, name in keys.items()},
-        **{f"zb_idle_{key}": f"{row.run.period_bubble:.1%}" for key, row in runs.items()},
+        "zb_hops_add": f"{100 * max(row.run.period_bubble - free[keys[key]] for key, row in runs.items()):.1f} points",
         **{f"zb_said_{key}": f"{row.throughput:.2f}" for key, row in runs.items()},
         **{f"zb_real_{key}": f"{row.measured_throughput:.2f}" for key, row in runs.items()},
         **{f"zb_memory_{key}": f"{row.measured_memory / 1e9:.0f} GB" for key, row in runs.items()},
@@ -262,5 +294,5 @@ def schedules() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = sent(), hops(), waits(), idling(), orders(), board_memory(), memory(), boxes(), scale_up(), schedules()
-    return {name: text for part in parts for name, text in part.items()}
+    parts = sent, hops, waits, idling, orders, memory, pays, boxes, scale_up, schedules
+    return {name: text for part in parts for name, text in part().items()}

@@ -42,8 +42,8 @@ guess = Quantity(
     objective=HOLDS,
     unit="byte",
     display_unit="GB",
-    statement="A rack serves one batch of sequences, and each of its GPUs holds {held} of KV cache. Now {stages} such racks form a pipeline, each with an equal share of the layers. To keep all racks busy, {stages} micro-batches are in flight, each as large as that batch and with contexts of the same length. How many GB of KV cache does each GPU hold now? Guess.",
-    parameters={"stages": (4, 3, 6, 2, 5, 8), "context": (200000, 160000, 120000, 240000, 80000, 280000)},
+    statement="Another rack, with another model, serves one batch of sequences. Each of its GPUs holds {held} of KV cache beside the weights. Now {stages} such racks form a pipeline, each with an equal share of the layers. To keep all racks busy, {stages} micro-batches are in flight, each as large as that batch and with contexts of the same length. How many GB of KV cache does each GPU hold now? Guess.",
+    parameters={"stages": (4, 3, 6, 2, 5, 8), "context": (200000, 160000, 320000, 240000, 80000, 280000)},
     derived={
         "micro_batch": 2400,
         "kv_bytes_per_token": 2000,
