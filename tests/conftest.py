@@ -137,8 +137,9 @@ class Visit:
 
 
 SETTLED = """async () => {
+  await window.laidOut;
   const live = [...document.querySelectorAll('figure.interactive-chart')].map(figure => figure.ready);
-  const drawn = Promise.all([document.fonts.ready, window.laidOut, ...live]).then(() => true);
+  const drawn = Promise.all([document.fonts.ready, ...live]).then(() => true);
   return Promise.race([drawn, new Promise(done => setTimeout(() => done(false), 30000))]);
 }"""
 

@@ -145,5 +145,12 @@
     }
   }
 
-  window.course = { Editor, addButton, ask, escape, keep, load, make, makeOut, problem, readKept, saveFile, say, tell };
+  // What is written in comes after the page: a browser looks at all fields of one that it has read, and lays them out.
+  function awaken(name, box) {
+    const define = () => customElements.get(name) ?? customElements.define(name, box);
+    if (document.readyState === "complete") define();
+    else addEventListener("load", () => setTimeout(define));
+  }
+
+  window.course = { Editor, addButton, ask, awaken, escape, keep, load, make, makeOut, problem, readKept, saveFile, say, tell };
 })();

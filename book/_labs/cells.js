@@ -99,5 +99,5 @@
     }
   }
 
-  if (!customElements.get("live-cell")) customElements.define("live-cell", LiveCell);
+  course.awaken("live-cell", LiveCell);
 })();

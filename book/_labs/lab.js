@@ -228,5 +228,5 @@
     }
   }
 
-  if (!customElements.get("lab-box")) customElements.define("lab-box", LabBox);
+  course.awaken("lab-box", LabBox);
 })();

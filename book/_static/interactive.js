@@ -358,7 +358,7 @@ function wake(figure) {
 function start() {
   const figures = [...document.querySelectorAll("figure.interactive-chart")];
   if (!figures.length) return;
-  figures.forEach(wake);
+  figures.forEach((figure) => setTimeout(() => wake(figure))); // one at a time, so that nobody waits for all
   // Vega fits a chart when the window changes, but its column may change later, as when the sidebar comes or goes.
   const fit = (plot) => plot.clientWidth && plot.closest("figure").vegaView?.width(plot.clientWidth).runAsync();
   const watch = new ResizeObserver((changed) => changed.forEach(({ target }) => fit(target)));

@@ -391,6 +391,11 @@
   }
   PracticeBox.judge = (values, lesson, id, index) => judgeFunction(values, drawn(lesson, id, index));
   PracticeBox.check = (text, lesson, id, index) => check(text, drawn(lesson, id, index)); // the same judge, for tests
-  customElements.define("practice-box", PracticeBox);
-  customElements.define("practice-set", PracticeSet);
+  const awaken = () => {
+    customElements.define("practice-box", PracticeBox);
+    customElements.define("practice-set", PracticeSet);
+  };
+  // After the page: a browser looks at all fields of one that it has read, and lays them out.
+  if (document.readyState === "complete") awaken();
+  else addEventListener("load", () => setTimeout(awaken));
 })();

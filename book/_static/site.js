@@ -38,6 +38,7 @@ const isCut = (box) => hides(box) && !(box.matches(".output") && [...box.querySe
 // lead to where they should. A link that opened the page needs them at once.
 async function layOut() {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (const _ of [1, 2]) await new Promise((next) => setTimeout(next)); // boxes to write in have begun
   for (const section of document.querySelectorAll(".bd-article > section > section")) {
     if (!target) await new Promise((next) => setTimeout(next));
     section.style.contentVisibility = "visible";
