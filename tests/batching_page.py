@@ -18,7 +18,6 @@ _LOADS = (
 
 QUOTED = {
     "20": "the lecture's interval in ms, 0:22:13",
-    "64": "sequences on a GPU, two exchanges of 32",
     "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of its layers",
     "3600": "seconds of an hour",

@@ -20,6 +20,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     total, active = experts + attention + rest, experts * 8 / 256 + attention + rest
     bandwidth, flops, kv = 72 * 8e12, 72 * 5e15, 61 * 576 * 2
     filled, attends = (72 * 186e9 - total) / (10_000 * kv), 2 * 128 * (576 + 512) * 61  # attention in the latent space
+    measured, counted, late = [], [], []  # seconds of two engines' steps on Hopper, and how far above the bound
+    for each, gpus, context, rate in ((128, 128, 4096, 18598), (256, 72, 2000, 22282)):
+        measured.append(each * 8 / rate)
+        counted.append(each * (2 * active + 2 * context * attends) / 1.979e15)
+        loads, computes = (total / gpus + each * context * kv) / 3.35e12, each * 2 * active / 1.979e15
+        late.append(measured[-1] / max(loads, computes))
     expected = {
         "floor": f"{total / bandwidth * 1e3:.3f} ms",
         "fastest": f"{bandwidth / total:,.0f}",
@@ -30,7 +36,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kv_ten": f"{10_000 * kv / bandwidth * 1e6:.2f} µs",
         "gap": f"{(2 * active / flops - 1000 * kv / bandwidth) * 1e9:.1f} ns",
         "least": "100",
-        "exchange": f"{58 * 2 * 32 * 9 * 7000 * 3 / 900e9 * 1e3:.2f} ms",  # 32 tokens to 9 experts, FP8 out, BF16 back
+        "exchange": f"{58 * 32 * 9 * 7000 * 3 / 900e9 * 1e3:.2f} ms",  # 32 tokens to 9 experts, FP8 out, BF16 back
         "hbm": f"{72 * 186e9 / 1e12:.2f} TB",
         "drain_rack": f"{72 * 186e9 / bandwidth * 1e3:.2f} ms",
         "full": f"{round((72 * 186e9 - total) / (10_000 * kv), -2):,.0f}",
@@ -42,7 +48,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "compute_ten": f"{(2 * active + 2 * 10_000 * attends) / flops * 1e6:.2f} µs",
         "fast_now_long": f"{(2.5 - 1) * 2 / (2 - 1) / 5:.0%}",  # as in the closed form below
         "full_cheaper": f"{1 - 72 * 186e9 / filled / ((total + 1720 * 10_000 * kv) / 1720):.0%}",
-        "throughput": f"{2000 / ((total + 2e6 * kv) / bandwidth) / 1e6:.2f} million tokens",
+        "throughput": f"{round(filled / (72 * 186e9 / bandwidth), -4):,.0f} tokens",
         "slow_step": f"{(total + 256 * 1000 * kv) / bandwidth * 1e3:.3f} ms",
         "slow_cost": f"${72 * 2 / 3600 * (total + 256 * 1000 * kv) / bandwidth / 256 * 1e6:.3f}",
         "cheapest": f"${72 * 2 / 3600 * 2 * active / flops * 1e6:.5f}",
@@ -59,7 +65,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fast_ratio": "15",
         "worst": f"{2 * 72 * 186e9 / bandwidth * 1e3:.1f} ms",
         "mean": f"{1.5 * 72 * 186e9 / bandwidth * 1e3:.1f} ms",
-        "late": f"{round(4.5 * 72 * 186e9 / bandwidth * 1e3, -2):.0f} ms",
+        "late_least": f"{round(late[0] * 72 * 186e9 / bandwidth * 1e3, -1):.0f} ms",
+        "late_most": f"{round(late[1] * 72 * 186e9 / bandwidth * 1e3, -1):.0f} ms",
         "past_halved": "50%",  # it computes before and after
         "busy_halved": f"{1e6 * kv / (total + 2e6 * kv):.0%}",
         "night": f"{(total / 256 + 1000 * kv) / (total / 2000 + 1000 * kv):.1f}",
@@ -71,22 +78,24 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "covered": "96%",  # 1 - (31/32)^100
         "embed_active": f"{129_280 * 7168 / active:.1%}",
         "spread_bytes": f"{total / 72e9:.1f} GB",
-        "copied_bytes": f"{(experts / 72 + attention + rest) / 1e9:.0f} GB",
+        "copied_experts": f"{experts / 72e9:.1f} GB",
+        "copied_rest": f"{(attention + rest) / 1e9:.1f} GB",
         "copied_floor": f"{(experts / 72 + attention + rest) / 8e12 * 1e3:.1f} ms",
         "overstated": f"{total / (total - experts * (31 / 32) ** 100) - 1:.0%}",
         "large_saving": f"{1 - 2 * active / flops / ((total + 1e7 * kv) / bandwidth / 1e4):.0%}",
-        "copied_fastest": f"{8e12 / (experts / 72 + attention + rest):,.0f}",
         "tenfold": f"{round(total / bandwidth / (10 * 2 * active / flops - 1000 * kv / bandwidth), -2):.0f}",
-        "dense_context": f"{0.9 * (1024 + 512):,.0f} tokens",
+        "dense_context": f"0.9 × (1,024 + 1,024 / 2) = {0.9 * (1024 + 512):,.0f} tokens",
         "dense_kv": f"{80 * 2 * 8 * 128 / 1e3:.0f} kB",
         "dense_floor": f"{70.55e9 / 38.4e12 * 1e3:.2f} ms",
         "dense_critical": f"{1978.9 / 2 / 4.8:.0f}",
-        "engine_least": f"{128 * 8 / 18598 / (16384 * (2 * active + 2 * 4096 * attends) / (128 * 1.979e15)):.1f}",
-        "engine_most": f"{256 * 8 / 22282 / (18432 * (2 * active + 2 * 2000 * attends) / (72 * 1.979e15)):.1f}",
+        "engine_least": f"{late[0]:.1f}",
+        "engine_most": f"{late[1]:.1f}",
+        "served_computes": f"{counted[0] * 1e3:.1f} ms and {counted[1] * 1e3:.1f} ms",
+        "served_ratios": f"{measured[0] / counted[0]:.1f} and {measured[1] / counted[1]:.1f}",
+        "served_load": f"16,384 × 4,096 × {kv / 1e3:.1f} kB",
         "lone": "89",
         "lone_bound": f"{round(8 * 8e12 / active, -2):,.0f}",
         "fast_above": f"{0.12:.0%}",  # see the closed form below
-        "step_rack": f"{(total + 2e6 * kv) / bandwidth * 1e3:.2f} ms",
         "drain_least": "13 ms",
         "drain_most": "39 ms",
         "fast_price": "6",
@@ -166,8 +175,8 @@ def test_a_train_with_nine_tenths_of_its_seats_taken_is_hardly_later_than_an_emp
 
 
 def test_which_batches_fit_the_card_once_experts_are_skipped():
-    """Try every batch: at 10,000 tokens two ranges fit, and beyond a context 15 times fewer are always too fast."""
-    known, net, told = RUNNING.symbols(), model(RUNNING.model), numbers.all()
+    """Try every batch: at 10,000 tokens two fit, and one is far below that of the page."""
+    known, net = RUNNING.symbols(), model(RUNNING.model)
     routed = (net.n_total - net.n_active) / (1 - 8 / 256)
 
     def gain(standard, context):
@@ -177,11 +186,7 @@ def test_which_batches_fit_the_card_once_experts_are_skipped():
         return step(standard) / step(standard / 15)
 
     fits = [standard for standard in range(50, 5_000) if gain(standard, 10_000) <= 2.5]
-    assert fits[0] == pytest.approx(int(told["other_standard"]), rel=0.03) and fits[-1] > 1_500
-    assert int(told["other_fast"]) == round(fits[0] / 15)
-    last = float(told["misfit"].replace(",", "").removesuffix(" tokens"))
-    least = lambda context: min(gain(standard, context) for standard in range(50, 5_000, 5))
-    assert least(0.99 * last) < 2.5 < least(1.01 * last)
+    assert fits[0] < 350 and fits[-1] > 1_500  # the gain is 2.5 at both ends
 
 
 def test_without_attention_the_comparison_is_the_roofline():

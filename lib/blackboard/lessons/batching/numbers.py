@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -79,13 +78,9 @@ def attention() -> dict[str, str]:
         "attention_more": f"{fp8.token / plain.token - 1:.0%}",
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
         "attend_fp8": pretty(fp8.token - plain.token, "s"),
-        "kink_fp8": significant(fp8.kink, 2),
-        "kink_bf16": significant(bf16.kink, 2),
-        "balanced_fp8": f"{significant(fp8.balanced, 2)} tokens",
-        "balanced_bf16": f"{significant(bf16.balanced, 2)} tokens",
+        "attend_bf16": pretty(bf16.token - plain.token, "s"),
+        "kv_fp8": pretty(FP8_CACHE * plain.kv, "s", 2),
         "compute_ten": pretty(eq.with_attention(ON_LONG, SLOWER[-1]).token, "s"),
-        "cheapest_fp8": f"${significant(cheapest(fp8) * MILLION, 3)}",
-        "slow_least": significant(_rented(SLOW) / cheapest(bf16), 2),
     }
 
 
@@ -94,24 +89,28 @@ def _rented(batch: float) -> float:
     return eq.cost_per_token(RUNNING, batch=batch, rent=LECTURE_RENT / HOUR)
 
 
-def copied_floor() -> tuple[float, float]:
-    """Bytes that a GPU loads, and seconds, where each has a full copy of all weights but the routed experts."""
+def copied_bytes() -> tuple[float, float]:
+    """Bytes of routed experts and of all other weights that a GPU loads, where each has a full copy of the others."""
     net, known = model(RUNNING.model), RUNNING.symbols()
     routed = (net.n_total - net.n_active) / (1 - net.moe.active / net.moe.experts)
-    loaded = known["bytes_per_param"] * (net.n_total - routed + routed / known["chips"])
-    return loaded, loaded / system(RUNNING.system).chip.bandwidth
+    return known["bytes_per_param"] * routed / known["chips"], known["bytes_per_param"] * (net.n_total - routed)
+
+
+def copied_floor() -> float:
+    """Seconds that this loading takes."""
+    return sum(copied_bytes()) / system(RUNNING.system).chip.bandwidth
 
 
 def layout() -> dict[str, str]:
     """What the roofline overstates, and what it leaves out: embeddings, and weights that each GPU holds in full."""
     net, known = model(RUNNING.model), RUNNING.symbols()
-    loaded, floor = copied_floor()
+    experts, others = copied_bytes()
     return {
         "embed_active": f"{net.vocab * net.d_model / net.n_active:.1%}",
         "spread_bytes": pretty(known["bytes_per_param"] * net.n_total / known["chips"], "byte", 2),
-        "copied_bytes": pretty(loaded, "byte", 2),
-        "copied_floor": pretty(floor, "s", 2),
-        "copied_fastest": f"{1 / floor:,.0f}",
+        "copied_experts": pretty(experts, "byte", 2),
+        "copied_rest": pretty(others, "byte", 3),
+        "copied_floor": pretty(copied_floor(), "s", 2),
     }
 
 
@@ -119,7 +118,7 @@ COLUMNS = {  # how much slower attention is, the cache's share of its bytes, and
     "In the text": (SLOWER[0], 1, False),
     "Attention in FP8": (SLOWER[1], 1, False),
     "Attention in BF16": (SLOWER[2], 1, False),
-    "And the cache in FP8": (SLOWER[2], FP8_CACHE, False),
+    "Attention in BF16, cache in FP8": (SLOWER[2], FP8_CACHE, False),
     "Weights copied": (SLOWER[0], 1, True),
 }
 
@@ -127,7 +126,7 @@ COLUMNS = {  # how much slower attention is, the cache's share of its bytes, and
 def corrections() -> Page:
     """Which correction moves which number of the running case."""
     cases = [
-        (eq.with_attention(RUNNING, *counted), copied_floor()[1] if copied else eq.latency_floor(RUNNING), counted)
+        (eq.with_attention(RUNNING, *counted), copied_floor() if copied else eq.latency_floor(RUNNING), counted)
         for *counted, copied in COLUMNS.values()
     ]
     told = lambda context: significant(context, 3) if math.isfinite(context) else "none"
@@ -238,47 +237,17 @@ def inferred(context: int, later: bool = False) -> Inferred:
     return Inferred(standard, standard / ratio, step(standard / ratio) / eq.latency_floor(case))
 
 
-def skipping_gain(batch: Any, context: float) -> Any:
-    """How many times as fast a step is with so many times fewer users as the card has, if steps skip experts that
-    their batch does not touch, at contexts at which they wait for memory.
-    """
-    card = _fast_card()
-    bandwidth = RUNNING.symbols()["bandwidth"]
-    step = lambda batch: (
-        sparsity.bytes_touched(RUNNING, batch=batch) / bandwidth + eq.kv_time(RUNNING, batch=batch, context=context)
-    )
-    return step(batch) / step(batch / (card.price_multiplier * card.speed_multiplier))
-
-
-def skipped_experts() -> dict[str, str]:
-    """The smaller batches that fit the card at a long context, and the context from which on none does."""
-    import numpy as np
-    from scipy.optimize import brentq
-
-    speed, batches = _fast_card().speed_multiplier, np.geomspace(50, 5_000, 300)
-    other = brentq(lambda batch: skipping_gain(batch, LONG) - speed, 100, 800)
-    last = brentq(lambda context: min(skipping_gain(batches, context)) - speed, LONG, 10 * LONG, xtol=1)
-    return {
-        "other_standard": significant(other, 2),
-        "other_fast": significant(other * inferred(LONG).fast / inferred(LONG).standard, 2),
-        "misfit": f"{significant(last, 3)} tokens",
-    }
-
-
 def fast_batches() -> dict[str, str]:
     """The lecture's card at a long context step by step, and its standard batch at a short one."""
     found = inferred(LONG)
     steps = [eq.step_time(ON_LONG, batch=batch) for batch in (found.standard, found.fast)]
-    short = [_fitting(eq.with_attention(RUNNING, slower), eq.latency_floor(RUNNING)) for slower in SLOWER]
     return {
         "fast_above": f"{found.above - 1:.0%}",
         "long_standard": significant(found.standard, 3),
         "long_fast": significant(found.fast, 3),
         "long_slow": pretty(steps[0], "s", 2),
         "long_quick": pretty(steps[1], "s", 2),
-        "short_standard": short[0],
-        "short_fp8": short[1],
-        "short_bf16": short[2],
+        "short_standard": significant(inferred(RUNNING.context).standard, 3),
     }
 
 
@@ -286,7 +255,8 @@ def train() -> dict[str, str]:
     """The departure schedule."""
     ms = lambda seconds: f"{seconds * 1e3:.0f} ms"
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
-    known, step, drain = RUNNING.symbols(), eq.step_time(RUNNING, batch=BUSY), eq.drain_time(RUNNING)
+    known, drain = RUNNING.symbols(), eq.drain_time(RUNNING)
+    late = sorted(drain * row.above for row in served())
     full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
     standard = inferred(LONG).standard
     full_step, card_step = (eq.step_time(ON_LONG, batch=batch) for batch in (full, standard))
@@ -304,9 +274,9 @@ def train() -> dict[str, str]:
         "full_cheaper": f"{1 - (full_step / full) / (card_step / standard):.0%}",
         "worst": pretty(eq.worst_latency(interval=drain), "s"),
         "mean": pretty(eq.mean_latency(interval=drain), "s"),
-        "late": pretty(drain * statistics.mean(row.measured / row.ideal for row in served()), "s", 1),
-        "step_rack": pretty(step, "s"),
-        "throughput": f"{eq.throughput(batch=BUSY, interval=step) / 1e6:.2f} million tokens",
+        "late_least": pretty(late[0], "s", 2),
+        "late_most": pretty(late[-1], "s", 2),
+        "throughput": f"{significant(eq.throughput(batch=full, interval=drain), 2)} tokens",
         "rent_least": f"${min(rents):.2f}",
         "rent_most": f"${max(rents):.2f}",
     }
@@ -322,24 +292,36 @@ class Served(NamedTuple):
     ideal: float
 
 
+class Step(NamedTuple):
+    """A decode step of a whole engine: its load in the notation's names, and the seconds measured."""
+
+    name: str
+    load: dict[str, float]
+    measured: float
+
+    @property
+    def above(self) -> float:
+        """The measured time divided by the roofline's."""
+        return self.measured / eq.step_time(self.load)
+
+
 @cache
-def served() -> list[Served]:
+def served() -> list[Step]:
     """DeepSeek-V3 on many H800 and H100, before any token is drafted."""
     rows = []
     for row in measurement("sglang_large_ep_decode").records():
         if row["system"] in ("DeepSeek profile", "SGLang"):
             per_gpu, gpus = row["batch_per_gpu"], 8 * row["nodes"]
-            batch, context = per_gpu * gpus, row["context_tokens"]
-            ideal = _with_attention(_replica(row["chip"].lower(), gpus) | {"batch": batch, "context": context})
+            load = _replica(row["chip"].lower(), gpus) | {"batch": per_gpu * gpus, "context": row["context_tokens"]}
             name = f"{row['system']}, {gpus} {row['chip']}"
-            rows.append(Served(name, batch, context, 8 * per_gpu / row["node_token_per_s"], ideal))
+            rows.append(Step(name, load, 8 * per_gpu / row["node_token_per_s"]))
     return rows
 
 
-def _with_attention(load: dict[str, float]) -> float:
-    """The roofline of a decode step of the running model with attention's compute, at the BF16 rate of Hopper."""
+def _computing(load: dict[str, float]) -> float:
+    """Compute time of a decode step of the running model with attention's, at the BF16 rate of Hopper."""
     attend = load["batch"] * load["context"] * model(RUNNING.model).attention_flop(1) / (load["flops"] / 2)
-    return max(eq.compute_time(load) + attend, eq.memory_time(load))
+    return eq.compute_time(load) + attend
 
 
 def _replica(chip_id: str, gpus: int) -> dict[str, float]:
@@ -354,21 +336,25 @@ def served_table() -> Page:
     rows = [
         [
             row.name,
-            f"{row.batch:,}",
-            f"{row.context:,}",
+            f"{row.load['batch']:,}",
+            f"{row.load['context']:,}",
+            pretty(eq.memory_time(row.load), "s", 3),
+            pretty(eq.compute_time(row.load), "s", 2),
             pretty(row.measured, "s", 3),
-            pretty(row.ideal, "s", 3),
-            f"{row.measured / row.ideal:.1f}",
+            f"{row.above:.1f}",
         ]
         for row in served()
     ]
-    heads = ("Who", "Batch", "Context, tokens", "Measured step", "Roofline", "Measured / roofline")
+    heads = ("Who", "Batch", "Context, tokens", "Loads", "Computes", "Measured", "Measured / slower job")
     return table("Decode steps of DeepSeek-V3 in real engines", heads, rows)
 
 
 def engines() -> dict[str, str]:
     """What whole engines and exchanges between GPUs add."""
-    slower = [row.measured / row.ideal for row in served()]
+    slower = [row.above for row in served()]
+    profile = served()[0].load
+    loaded_each = f"{profile['context']:,} × {pretty(profile['kv_bytes_per_token'], 'byte')}"
+    computing = [(_computing(row.load), row.measured) for row in served()]
     (rack,) = measurement("deepseek_isca25_ep_latency").records(network="GB200 NVL72")
     lone = measurement("trtllm_r1_latency_steps").records()[4]  # the last one before drafting
     alone, moe = eq.first_floor(_replica("b200", 8)), model(RUNNING.model).moe
@@ -377,12 +363,16 @@ def engines() -> dict[str, str]:
     return {
         "engine_least": f"{min(slower):.1f}",
         "engine_most": f"{max(slower):.1f}",
-        "exchange": f"{moe.layers * 2 * rack['exchange_us'] / 1e3:.2f} ms",
+        "exchange": f"{moe.layers * rack['exchange_us'] / 1e3:.2f} ms",
         "exchange_one": "32 × 9 experts × 7,000 values × 3 bytes / "
         f"{rack['link_GB_per_s']} GB/s = {rack['exchange_us']:.2f} µs",
         "exchange_layers": str(moe.layers),
         "covered": f"{sparsity.coverage(RUNNING, batch=LEAST):.0%}",
         "overstated": f"{stored / touched - 1:.0%}",
+        "served_bandwidth": pretty(chip("h800").bandwidth, "byte/s"),
+        "served_load": f"{profile['batch']:,} × {loaded_each}",
+        "served_computes": " and ".join(pretty(counted, "s") for counted, _ in computing),
+        "served_ratios": " and ".join(f"{measured / counted:.1f}" for counted, measured in computing),
         "served_flops": pretty(chip("h800").flops("fp8"), "FLOP/s", 4),
         "lone": f"{lone['throughput_token_per_s']:.0f}",
         "lone_bound": f"{significant(1 / alone, 2)}",
@@ -419,7 +409,7 @@ def dense_case() -> dict[str, str]:
     eight, ratio = dense(8), lambda row: f"{row.measured / row.ideal:.1f}"
     ends = {gpus: (loaded(gpus)[0], loaded(gpus)[-1]) for gpus in (1, 8)}
     return {
-        "dense_context": f"{eight['context']:,.0f} tokens",
+        "dense_context": f"{MEAN_LENGTH} × (1,024 + 1,024 / 2) = {eight['context']:,.0f} tokens",
         "dense_kv": pretty(eight["kv_bytes_per_token"], "byte", 3),
         "dense_floor": pretty(eq.latency_floor(eight), "s", 3),
         "dense_weights": pretty(eight["n_total"], "byte", 3),
@@ -470,6 +460,6 @@ def _precision(dtype: str) -> str:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    own = (hardware, layout, attention, workload, changed_batches, fast_mode, fast_batches, skipped_experts, train)
+    own = (hardware, layout, attention, workload, changed_batches, fast_mode, fast_batches, train)
     parts = (*own, engines, dense_case)
     return {name: text for part in parts for name, text in part().items()}

@@ -499,7 +499,7 @@ train = Quantity(
     objective=TRAIN,
     unit="s",
     display_unit="ms",
-    statement="A chip holds {hbm} and has a memory bandwidth of {bandwidth}. Each step loads everything in memory once, and a new batch starts as soon as the last step is done. A request arrives. How long can it take, at worst, until its first step is done?",
+    statement="A chip holds {hbm} and has a memory bandwidth of {bandwidth}. Each step loads everything in memory once, and a new batch starts as soon as the last step is done. A request arrives, and there is a seat for it in the next batch. How long can it take, at worst, until its first step is done?",
     parameters={
         "hbm": (288e9, 80e9, 96e9, 128e9, 141e9, 144e9, 192e9, 256e9),
         "bandwidth": (22e12, 3.35e12, 4e12, 4.8e12, 6e12, 8e12, 10e12, 16e12),
