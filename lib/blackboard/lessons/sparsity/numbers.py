@@ -77,6 +77,7 @@ def hardware() -> dict[str, str]:
         "c_h200": f"{chip('h200').hardware_constant('fp8'):.0f}",
         "c_gb300": f"{gb300.hardware_constant('fp4'):.0f}",
         "c_gb300_fp8": significant(gb300.hardware_constant("fp8"), 4),
+        "c_b200": f"{chip('b200').hardware_constant('fp4'):.0f}",
         "sparser": ", ".join(f"{plain(row.name)} {significant(row.sparsity, 2)}" for row in map(model, MIXTURES)),
     }
 
