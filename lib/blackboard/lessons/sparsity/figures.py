@@ -486,8 +486,8 @@ def areas(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-areas",
-        "If a dense model of twice its active size is as good, DeepSeek-V3 generates text faster only with one or two"
-        " sequences, or with thousands of short ones.",
+        "If a dense model of twice its active size is as good, then by the roofline DeepSeek-V3 generates text faster"
+        " only with one or two sequences, or with thousands of short ones.",
         "Map of context, 100 to 100,000 tokens, and batch, 1 to 300,000, both on log scales, for"
         f" {case._replace(context=0)}, beside a dense model of {numbers.AS_GOOD} times its active size. The sparse"
         f" model is faster with one or two sequences, and at the upper left: at {case.tokens} from {significant(even)}"

@@ -68,7 +68,7 @@ def hardware() -> dict[str, str]:
     """The constant on the running rack, and how far apart chips lie."""
     sure = [row for row in constants() if row.chip.confirmed]
     least, most = min(sure, key=lambda r: r.value), max(sure, key=lambda r: r.value)
-    b200, gb300 = chip("b200"), chip("gb300-nvl72")
+    gb300 = chip("gb300-nvl72")
     return {
         "intensity": significant(step.hardware_constant(RUNNING), 4),
         "c_least": f"{least.value:.0f}",
@@ -77,11 +77,8 @@ def hardware() -> dict[str, str]:
         "c_h200": f"{chip('h200').hardware_constant('fp8'):.0f}",
         "c_gb300": f"{gb300.hardware_constant('fp4'):.0f}",
         "c_gb300_fp8": significant(gb300.hardware_constant("fp8"), 4),
-        "b200_fp4": pretty(b200.flops("fp4"), "FLOP/s", 1),
-        "b200_bandwidth": pretty(b200.bandwidth, "byte/s", 1),
-        "nominal_fp4": f"{b200.flops('fp4') / b200.bandwidth:,.0f}",
+        "c_b200": f"{chip('b200').hardware_constant('fp4'):.0f}",
         "sparser": ", ".join(f"{plain(row.name)} {significant(row.sparsity, 2)}" for row in map(model, MIXTURES)),
-        "c_b200": f"{b200.hardware_constant('fp4'):.0f}",
     }
 
 
@@ -115,6 +112,7 @@ def layers() -> dict[str, str]:
     layered, roofline = eq.layered_time(RUNNING, **parts), step.step_time(RUNNING, batch=critical, context=0)
     return {
         "rest": f"{rest / 1e9:.1f} billion",
+        "unused": f"{(known['n_total'] - known['n_active']) / 1e9:.1f} billion",
         "routed": f"{parts['n_routed'] / 1e9:.1f} billion",
         "dense_loads": told(rest * load),
         "experts_compute": told(whole - dense),
@@ -139,7 +137,6 @@ def contexts() -> dict[str, str]:
     return {
         **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
         **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
-        **{f"last_{name}": f"{moved.token * SERVED[-1] * 1e3:.1f} ms" for name, moved in attend.items()},
         "balanced": f"{significant(step.balanced_context(RUNNING), 3)} tokens",
         "balanced_lecture": f"{significant(step.balanced_context(RUNNING, kv_bytes_per_token=lecture), 3)} tokens",
         "with_kv_lecture": significant(step.crossing(RUNNING, kv_bytes_per_token=lecture), 2),
@@ -194,13 +191,16 @@ def race(batch, context, case: Case = RUNNING) -> Pair:
     return Pair(np.maximum(compute, sparse + kv), np.maximum(AS_GOOD * compute, AS_GOOD * alone + kv))
 
 
+def layered_pair(batch: float, context: float, case: Case = RUNNING, gain: float = AS_GOOD) -> Pair:
+    """Steps of both models layer by layer: no part hides behind another one, and the KV caches' loading behind none."""
+    kv, dense = step.kv_time(case._replace(context=1), batch=batch) * context, gain * case.symbols()["n_active"]
+    sparse = eq.layered_time(case, batch=batch, n_routed=eq.routed_params(case))
+    return Pair(sparse + kv, step.step_time(case, batch=batch, n_active=dense, n_total=dense, context=0) + kv)
+
+
 def even_layered() -> float:
-    """The batch from which on DeepSeek-V3 is faster if nothing overlaps: both models load and attend to the same KV."""
-    known, routed = RUNNING.symbols(), eq.routed_params(RUNNING)
-    size = {"n_active": AS_GOOD * known["n_active"], "n_total": AS_GOOD * known["n_active"], "context": 0}
-    late = lambda batch: (
-        step.step_time(RUNNING, batch=batch, **size) - eq.layered_time(RUNNING, batch=batch, n_routed=routed)
-    )
+    """The batch from which on DeepSeek-V3 is faster layer by layer: both models load and attend to the same KV."""
+    late = lambda batch: (pair := layered_pair(batch, 0)).dense - pair.sparse
     return find_root(late, step.hardware_constant(RUNNING), 1e5)
 
 
@@ -210,16 +210,21 @@ def as_good() -> dict[str, str]:
     balanced = {"": step.balanced_context(RUNNING)}
     balanced |= {f"_{name}": step.with_attention(RUNNING, slower).balanced for name, slower in ATTENDED.items()}
     even = lambda share: significant(eq.break_even(RUNNING, context=0, quality_gain=AS_GOOD - share), 3)
-    tried = range(1, int(eq.break_even(RUNNING, quality_gain=AS_GOOD)))
+    tried, long = range(1, int(eq.break_even(RUNNING, quality_gain=AS_GOOD))), Case(*RUNNING[:3], LONG)
+    held = eq.batch_fits(long), eq.batch_fits(long, n_total=dense)
+    layered = Pair(*(batch / layered_pair(batch, LONG)[at] for at, batch in enumerate(held)))
     return {
         **{f"even_two{name or '_kv'}": even(RUNNING.context / most) for name, most in balanced.items()},
         **{f"never_two{name}": f"{significant(AS_GOOD * most, 3)} tokens" for name, most in balanced.items()},
-        "even_two": even(0),
         "even_layers": significant(even_layered(), 3),
+        "never_layers": f"{significant(eq.batch_fits(Case(*RUNNING[:3], 1)) / even_layered(), 3)} tokens",
         "slowest": significant(max(race(batch, RUNNING.context).ratio for batch in tried), 2),
         "dense_bytes": pretty(dense * known["bytes_per_param"], "byte"),
         "more_memory": significant(known["n_total"] / dense, 2),
-        "dense_long": significant(eq.long_throughput(Case(*RUNNING[:3], LONG), n_total=dense), 3),
+        "dense_long": significant(eq.long_throughput(long, n_total=dense), 3),
+        "long_layers": significant(layered.sparse, 3),
+        "dense_long_layers": significant(layered.dense, 3),
+        "few_three": f"{max(b for b in range(1, 100) if eq.bytes_touched(RUNNING, batch=b) < 3 * dense / AS_GOOD)}",
     }
 
 
@@ -237,29 +242,38 @@ def team_steps(batch: float, gain: float = AS_GOOD, tokens: float | None = None)
     )
 
 
-def token_times(batch: float, gain: float, mixed: bool) -> Pair:
-    """Seconds for a token of an answer and the prompt tokens that come with it, read in the same steps or in others."""
+def token_times(batch: float, gain: float, mixed: bool, layered: bool = False) -> Pair:
+    """Seconds for a token of an answer and the prompt tokens that come with it, read in the same steps or in others;
+    layer by layer, only in others.
+    """
     prompts, one = PROMPT / ANSWER, step.compute_time(TEAM, batch=1)
-    steps = team_steps(batch, gain, batch * (1 + prompts) if mixed else None)
+    computed = batch * (1 + prompts) if mixed else None
+    steps = layered_pair(batch, TEAM.context, TEAM, gain) if layered else team_steps(batch, gain, computed)
     return Pair(*(time / batch + (0 if mixed else prompts * one * times) for time, times in zip(steps, (1, gain))))
 
 
-def gain_even(batch: float, mixed: bool) -> float:
+def gain_even(batch: float, mixed: bool, layered: bool = False) -> float:
     """Times DeepSeek-V3's active size from which on the dense model costs the team more."""
-    return find_root(lambda gain: (pair := token_times(batch, gain, mixed)).dense - pair.sparse, 1, 50)
+    return find_root(lambda gain: (pair := token_times(batch, gain, mixed, layered)).dense - pair.sparse, 1, 50)
 
 
-def batch_even(mixed: bool) -> float:
+def batch_even(mixed: bool, layered: bool = False) -> float:
     """Sequences from which on DeepSeek-V3 costs the team less than a dense model of twice its active size."""
-    return find_root(lambda b: (pair := token_times(b, AS_GOOD, mixed)).dense - pair.sparse, TEAM_BATCH, 1e4)
+    return find_root(lambda b: (pair := token_times(b, AS_GOOD, mixed, layered)).dense - pair.sparse, TEAM_BATCH, 1e4)
 
 
 def team() -> dict[str, str]:
     """The worked decision: the team's steps, what it saves in prompts, and the traffic that turns the decision."""
     batch, one = TEAM_BATCH, step.compute_time(TEAM, batch=1)
     sparse, dense = team_steps(batch)
-    extra, saved = (sparse - dense) / batch, (AS_GOOD - 1) * one
+    extra, saved, card = (sparse - dense) / batch, (AS_GOOD - 1) * one, chip("h200")
     return {
+        "team_memory": pretty(card.hbm_bytes, "byte"),
+        "team_bandwidth": pretty(card.bandwidth, "byte/s", 2),
+        "team_flops": pretty(card.flops("fp8"), "FLOP/s", 4),
+        "team_gap": f"{(sparse - dense) * 1e3:.1f} ms",
+        "team_turn_layers": significant(batch_even(mixed=False, layered=True), 2),
+        "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
         "team_batch": f"{batch}",
         "team_prompt": f"{PROMPT:,}",
         "team_answer": f"{ANSWER}",
@@ -341,18 +355,15 @@ def loss(base_size, experts, router: str = "S-BASE"):
 
 
 def batch_table() -> Page:
-    """What batches of several sizes leave to an expert, and what a token then costs user and rack."""
-    rows = [
-        [
-            f"{batch:,}",
-            f"{eq.tokens_per_expert(RUNNING, batch=batch):,.4g}",
-            f"{(time := step.step_time(RUNNING, batch=batch)) * 1e3:.2f} ms",
-            f"{time / batch * 1e6:.2f} µs",
-        ]
-        for batch in SERVED
-    ]
+    """What batches of several sizes leave to an expert, and what a token then costs user and rack, by both counts."""
+    either = lambda times, unit: f"{' to '.join(dict.fromkeys(f'{time:.2f}' for time in times))} {unit}"
+    rows = []
+    for batch in SERVED:
+        times = step.step_time(RUNNING, batch=batch), layered_pair(batch, RUNNING.context).sparse
+        cost = [either([time * more for time in times], unit) for more, unit in ((1e3, "ms"), (1e6 / batch, "µs"))]
+        rows.append([f"{batch:,}", f"{eq.tokens_per_expert(RUNNING, batch=batch):,.4g}", *cost])
     heads = ("Batch", "Tokens per expert", "A step, and a user's token", "Rack time per token")
-    return table(f"What a token takes on our rack, with {RUNNING.tokens}", heads, rows)
+    return table(f"From the roofline to layer by layer, with {RUNNING.tokens}", heads, rows)
 
 
 def closed_form(experts: int) -> tuple[float, float]:
@@ -390,7 +401,7 @@ def fit_table() -> Page:
     """The fitted constants in the course's symbols, with what they do."""
     known = fit() | {"experts_one": saturated(1, fit())}
     rows = [[f"\\({latex(symbol(name))}\\)", significant(known[name], 3), lookup(name).description] for name in FITTED]
-    return table("The fit's constants, for natural logarithms", ("Letter", "Value", "Meaning"), rows)
+    return table("The fit's constants, rounded, for natural logarithms", ("Letter", "Value", "Meaning"), rows)
 
 
 def as_good_derived() -> Derivation:
