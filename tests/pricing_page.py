@@ -20,6 +20,7 @@ QUOTED = {
     "2": "a name of DeepSeek-V3.2",
     "1,000": "tokens of the answer of the example call",
     "10,000": "sequences of the largest batch, an example; tokens that are dropped, an example",
+    "576": "numbers of a cached token and layer of DeepSeek-V3",
     "64": "numbers of a cached token of DeepSeek-V3 for its position",
     "5,000": "new tokens of the example call",
     "50,000": "tokens of a context, an example",

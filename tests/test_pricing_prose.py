@@ -53,7 +53,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     on = lambda price, drain, seconds: 1e6 * v3 * price * (seconds + drain)
     flash, disk, main = 30.72e12 / 28e9, 30e12 / 275e6, 3e12 / 504e9
     used = 73_700 * (1 - 0.563) * 2 * active / (8 * 1979e12)
-    own = 2 * active * 3.35e12 / (1979e12 * v3)  # DeepSeek-R1's balanced context on its own H800
+    real = 1 / 73_700 / (1 - 0.563) * 8  # GPU seconds of a token of DeepSeek's input, and the least, by H800
+    floor = 2 * active / 1979e12 + 4_989 / 2 * look / 989.5e12
     first_use = lambda write: next(n for n in range(1, 9) if write + 0.1 * (n - 1) < n)
     expected = {
         # the bill
@@ -61,7 +62,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "bill_later": f"${later:.3f}",
         "step_saves": f"${paid - later:.2f}",
         "drop_factor": "11.5",  # 1.15 more for each token behind, a tenth less for each one dropped
-        "drop_calls": "220",  # of 0.5 cents saved, to pay 1.0925 dollars
+        "drop_calls": "218",  # of 0.5 cents saved, to pay 1.0925 dollars
         "drop_calls_step": "8",  # of 14.6 cents
         "far_ratio": "3.75",
         "bill_fresh": f"${210_000 * 10e-6 + 1_000 * 37.5e-6:.2f}",
@@ -85,7 +86,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "t_in": f"{new(far) * 1e6:.0f} µs",
         "att_flop": f"{look / 1e6:.1f} million",
         "att_wide": f"{(192 + 128) // 2}",
-        "att_off": f"{1e6 * look // (2 * active):.0f}",
         "pass_least": sig(fp8 / load / 2 * total / active),
         "att_equal": f"{round(2 * active / look, -2):,.0f}",
         "in_floor": f"${mtok * new(far):.2f}",
@@ -107,9 +107,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "out_r": sig(out(far) / decode, 3),
         "out_mfu": f"{decode / out(far):.0%}",
         "mfu": "20%",
-        "ds_balanced": f"{own:,.0f}",
-        "ds_sum": f"{own:,.0f} × ({2.19 / 0.55:.2f} − 0.5)",
-        "ds_context": f"{round(own * (2.19 / 0.55 - 0.5), -2):,.0f}",
         "same_least": "1.0",
         "same_most": "4.1",
         # where a cache is kept
@@ -120,13 +117,18 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "hold_real": f"${sig(lost)}",
         "hold_real_sum": f"${hold(120):.4f} × {total / room(far) / load * 1e6:.1f} ÷ {out(far) * 1e6:,.0f} ÷"
         f" {shared:.2f}",
-        "hbm_5": f"${hold(300):.2f}",
-        "hbm_1h": f"${hold(HOUR):.1f}",
+        "hbm_5": f"${hold(300):.3f}",
+        "hbm_1h": f"${hold(HOUR):.2f}",
+        "wait_ddr": f"{205_000 * v3 / 504e9 * 1e3:.0f} ms",
+        "wait_ssd": f"{sig(205_000 * v3 / 28e9 * 1e3)} ms",
+        "wait_hdd": f"{205_000 * v3 / 275e6:.0f} s",
+        "cache_size": f"{205_000 * v3 / 1e9:.1f} GB",
+        "cache_room": f"{shared:.0%}",
         "t_hold": f"{v3 / hbm * 120 * 1e6:.0f} µs",
         "even_v3": f"{2 * active * hbm / (v3 * fp8):.0f} s",
         "even_mid": f"{prompt(50_000) / hold(60):.1f} minutes",
         "even_call": f"{prompt(205_000) / hold(60):.1f} minutes",
-        "even_real": f"{prompt(205_000) / hold(HOUR) / used:.1f} hours",
+        "even_real": f"{prompt(205_000) / hold(60) * real / floor:.1f} minutes",
         "ds_prefill_mfu": f"{used:.0%}",
         "ddr_5": f"${on(ddr, main, 300):.4f}",
         "ddr_1h": f"${on(ddr, main, HOUR):.3f}",
@@ -143,8 +145,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         # writing to the cache
         **{f"least_{kept}": str(first_use(write)) for kept, write in (("5", 1.25), ("1h", 2))},
         "share_5": f"{1 - 0.9 / 1.15:.0%}",
+        "read_new": "0.05",  # 20 cents of 4 dollars
+        "share_new": f"{1 - 0.95 / 1.2:.0%}",
+        "drop_factor_new": "24",
         "share_1h": f"{1 - 0.9 / 1.9:.0%}",
-        "misses_even": f"{1.15 / 1.9:.1%}",
         "misses_saved": "40%",  # 0.75 of 1.9, and no less
         "premium_5": "$1.25",
         "premium_1h": "$5",
@@ -189,12 +193,14 @@ def test_the_day_of_deepseek_costs_what_its_tokens_cost():
     weights = 2 * 37_551_276_032 / 1979e12
     least, least_out = (rent * (weights + flop / 989.5e12) for flop in (look, look_decode))
     assert rent * 4_989 * 61 * 576 * 2 / 3.35e12 < least_out, "loading the cache takes less than the compute"
-    assert [round(new / least), round(out / least_out)] == [4, 4]
-    assert told["day_in_floor"] == f"${1e6 * least:.3f}" and told["day_out_floor"] == f"${1e6 * least_out:.3f}"
-    assert told["day_in_real"] == f"${1e6 * new:.2f}" and told["day_out_real"] == f"${1e6 * out:.2f}"
     half = rent * (weights + look / 2 / 989.5e12)
-    assert told["day_in_half"] == f"${1e6 * half:.3f}" and new / half < 5.05, "four to five floors"
-    ratios = [least_out / least, out / new, 2.19 / 0.55]
+    assert round(new / least) == round(out / least_out) == 4 and 4.85 < new / half < 5, "four to five floors"
+    assert told["day_in_full"] == f"${1e6 * least:.3f}" and told["day_in_over"] == f"{new / half:.1f}"
+    assert told["day_in_floor"] == f"${1e6 * half:.4f}" and told["day_out_floor"] == f"${1e6 * least_out:.4f}"
+    assert told["day_in_real"] == f"${1e6 * new:.3f}" and told["day_out_real"] == f"${1e6 * out:.3f}"
+    parts = [float(part) for part in told["day_out_time"].removesuffix(" µs").split(" + ")]
+    assert parts == pytest.approx([1e6 * weights, 1e6 * look_decode / 989.5e12], rel=1e-3)
+    ratios = [least_out / half, out / new, 2.19 / 0.55]
     assert [told[f"day_ratio_{name}"] for name in ("floor", "real", "list")] == [f"{ratio:.1f}" for ratio in ratios]
 
 

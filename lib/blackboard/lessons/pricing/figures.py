@@ -224,7 +224,8 @@ def token_times() -> Drawing:
         fig,
         "fig-token-times",
         f"GPU time of one token after {prompt:,} others. The longer of its two bars is what it costs: input waits for"
-        " compute, output for memory.",
+        f" compute, output for memory, but its compute alone is {made['compute'] / sum(given.values()):.1f} times as"
+        " long as that of input.",
         f"Stacked bars of the GPU time of one token after {prompt:,} others, in microseconds, each of the weights' part"
         f" and that of looking back: {drawing.listed(said)}.",
     )
@@ -271,7 +272,7 @@ def ratios() -> Drawing:
     for column in range(2):
         _listed(axes, key[3 * column : 3 * column + 3], 0.96, 0.065, x=0.02 + 0.4 * column)
     right = axes.twinx()
-    right.set(ylim=(0.5, top), yticks=ticks, ylabel="implied MFU of decode")
+    right.set(ylim=(0.5, top), yticks=ticks, ylabel="implied use of compute")
     right.set_yticklabels([_mfu(ratio) for ratio in ticks])
     right.grid(visible=False)
     right.spines["right"].set_visible(True)
@@ -313,8 +314,9 @@ def _ratios_say(cards: tuple[PriceCard, ...]) -> str:
     return (
         f"Price of output over price of input on {len(cards)} cards, dated {dates[0][:7]} to {dates[-1][:7]}, by"
         f" provider; hollow marks are not confirmed. They run from {found[0]:.2g} to {found[-1]:.2g}, {inside} of"
-        f" them within the lecture's 3 to {RATIO}: {', '.join(spans)}. A second axis gives the MFU of decoding if"
-        " prices were costs, prefill ran at the peak and both kinds of token took the same compute:"
+        f" them within the lecture's 3 to {RATIO}: {', '.join(spans)}. A second axis gives the"
+        " share of compute that decoding uses if prices were costs, prefill ran at the peak and both kinds of token"
+        " took the same compute:"
         f" {_mfu(found[0])} down to {_mfu(found[-1])}."
     )
 

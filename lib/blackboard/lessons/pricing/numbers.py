@@ -27,6 +27,7 @@ HEADS = {"kv_layers": 1, "kv_heads": 8, "head_dim": 128, "kv_value_bytes": 1}  #
 RATIO = 5  # price of output over input, 1:45:11
 CARD, STEPPED = "claude-opus-4.6@2026-03-13", "gemini-3.1-pro-preview@2026-02-19"  # the cards that the lecture reads
 BILLED = "claude-opus-4.6@2026-02-05"  # the same model five weeks earlier: the list of the page's bill
+NEWER = "claude-opus-5.5@2026-09-22"  # a later list, with cheaper hits
 OPEN = "deepseek-r1@2025-01-20"  # the card that DeepSeek's own accounts use
 FIVE, HOUR, LIFE = (
     5 * factor("min"),
@@ -145,17 +146,11 @@ def cards() -> dict[str, str]:
 
 def ratios() -> dict[str, str]:
     """What output over input says of decode, held against one maker's accounts."""
-    [day] = measurement("deepseek_day6_production").records()
-    found, net, gpu = implied(price(OPEN)), model("deepseek-r1"), system("h800-8").chip
+    found, net = implied(price(OPEN)), model("deepseek-r1")
     others = (one for one in map(implied, prices()) if alike(one.net, net) and one is not found)
     same = sorted(one.out_in for one in others)
     return {
         "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}",
-        "ds_balanced": f"{found.context.high / found.out_in:,.0f}",
-        "ds_balanced_sum": f"2 × {net.n_active / 1e9:.2f} × 10⁹ × {pretty(gpu.bandwidth, 'byte/s')} ÷"
-        f" ({pretty(gpu.flops('fp8'), 'FLOP/s')} × {net.kv_bytes_per_token():,.0f} B)",
-        "ds_sum": f"{found.context.high / found.out_in:,.0f} × ({found.out_in:.2f} − 0.5)",
-        "ds_context": significant(found.context.mid, 2),
         "ds_prefill_mfu": f"{prefill_mfu():.0%}",
         **measured(),
         "same_least": f"{same[0]:.1f}",
@@ -170,32 +165,38 @@ def prefill_mfu() -> float:
     return 2 * model("deepseek-r1").n_active * misses / box.flops("fp8")
 
 
-def measured() -> dict[str, str]:
-    """USD of a million tokens on DeepSeek's own day: the least at the peak of its H800, what its nodes reached, and
-    R1's list price. Its hits are free here, and loading the weights is left out of the least.
+def day_costs() -> dict[str, tuple[float, float]]:
+    """USD of a token of input and of output on DeepSeek's own day: the least at the peak of its H800, input after half
+    of the mean context of output, and what its nodes reached. Hits are free, loading the weights is left out.
     """
     [day] = measurement("deepseek_day6_production").records()
-    gpu, net, context = system("h800-8").chip, model("deepseek-r1"), day["context_tokens"]
+    gpu, context = system("h800-8").chip, day["context_tokens"]
+    load = model("deepseek-r1").kv_bytes_per_token() * context / gpu.bandwidth
     second = day["rent_USD_per_GPU_per_hour"] / HOUR
-    compute = {kind: compute_time(context, kind, gpu) for kind in ("prefill", "decode")}
-    load = net.kv_bytes_per_token() * context / gpu.bandwidth
-    paid = day["gpus_per_node"] * second
-    cost = {
-        "floor": (compute["prefill"] * second, max(compute["decode"], load) * second),
-        "real": (
-            paid / (day["node_prefill_token_per_s"] * (1 - day["hit_rate"])),
-            paid / day["node_decode_token_per_s"],
-        ),
+    new, out = compute_time(context / 2, "prefill", gpu), max(compute_time(context, "decode", gpu), load)
+    node, misses = day["gpus_per_node"] * second, day["node_prefill_token_per_s"] * (1 - day["hit_rate"])
+    return {
+        "floor": (new * second, out * second),
+        "real": (node / misses, node / day["node_decode_token_per_s"]),
     }
+
+
+def measured() -> dict[str, str]:
+    """USD of a million tokens on DeepSeek's own day, as costs and as R1's list price."""
+    [day] = measurement("deepseek_day6_production").records()
+    gpu, context, cost = system("h800-8").chip, day["context_tokens"], day_costs()
+    weights, second = compute_time(0, "decode", gpu), day["rent_USD_per_GPU_per_hour"] / HOUR
     asked = [day[f"{kind}_price_USD_per_Mtoken"] for kind in ("input", "output")]
     said = {
         "day_context": f"{context:,}",
-        "day_in_half": usd(compute_time(context / 2, "prefill", gpu) * second),
+        "day_in_full": usd(compute_time(context, "prefill", gpu) * second),
+        "day_in_over": significant(cost["real"][0] / cost["floor"][0], 2),
         "day_in_sum": f"{day['node_prefill_token_per_s']:,} × (1 − {day['hit_rate']:g})",
         "day_out_sum": f"{day['node_decode_token_per_s']:,}",
+        "day_out_time": f"{weights * 1e6:.2f} + {(compute_time(context, 'decode', gpu) - weights) * 1e6:.2f} µs",
     }
     for name, (one, out) in cost.items():
-        said |= {f"day_in_{name}": usd(one), f"day_out_{name}": usd(out), f"day_ratio_{name}": f"{out / one:.1f}"}
+        said |= {f"day_in_{name}": usd(one, 3), f"day_out_{name}": usd(out, 3), f"day_ratio_{name}": f"{out / one:.1f}"}
     return said | {
         "day_in_list": f"${asked[0]:g}",
         "day_out_list": f"${asked[1]:g}",
@@ -264,11 +265,11 @@ def cheapest(again: float) -> dict[str, float]:
 
 def places() -> dict[str, str]:
     """What it costs to keep a million tokens' KV, or to compute them again."""
-    known, chip = rack(), system(RUNNING.system).chip
+    known, chip, call = rack(), system(RUNNING.system).chip, CALL["cached_read"]
     kept = {name: known | rented(tier(id)) for name, id in KINDS.items()}
     hold = lambda name, time: usd(eq.tier_cost(kept[name], hold_time=time))
     return {
-        **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(CALL["cached_read"])).items()},
+        **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(call)).items()},
         "until_short": long_time(cheapest(eq.remat_cost(known))["hdd"]),
         "fetch": usd(eq.tier_retrieve(kept["ssd"])),
         "rent": f"${rent().usd_per_chip_hour:.2f}",
@@ -279,16 +280,19 @@ def places() -> dict[str, str]:
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"{name}_{end}": hold(name, time) for name in KINDS for end, time in ENDS.items()},
-        **{f"hbm_{end}": usd(eq.hbm_hold(known, hold_time=time)) for end, time in ENDS.items()},
+        **{f"hbm_{end}": usd(eq.hbm_hold(known, hold_time=time), 3) for end, time in ENDS.items()},
+        **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
+        "cache_sum": f"{call:,} × {known['kv_bytes_per_token']:,.0f} B",
+        "cache_size": pretty(call * known["kv_bytes_per_token"], "byte"),
         "dev_hbm": f"{pretty(chip.hbm_bytes, 'byte')}, {pretty(chip.bandwidth, 'byte/s')}",
         **{f"dev_{name}": device(tier(id)) for name, id in KINDS.items()},
         "ssd_pause": usd(eq.tier_cost(kept["ssd"], hold_time=PAUSE)),
     }
 
 
-def usd(value: float) -> str:
+def usd(value: float, digits: int = 2) -> str:
     """USD per million tokens, from USD per token."""
-    return f"${significant(value / MTOK, 2)}"
+    return f"${significant(value / MTOK, digits)}"
 
 
 def long_time(s: float) -> str:
@@ -410,7 +414,6 @@ def input_times() -> dict[str, str]:
         "att_value": f"{group.v_dim}",
         "att_wide": f"{decompressed():g}",
         "att_equal": significant(prefill_attention(), 2),
-        "att_off": f"{math.floor(1e6 / prefill_attention())}",
         "pass_least": significant(critical_batch(RUNNING), 2),
         "t_in": us(sum(new.values())),
         "in_floor": usd(least_input(PROMPT)),
@@ -476,11 +479,12 @@ def again() -> dict[str, str]:
         "again_more": significant(prompt_again(cached) / eq.remat_cost(known), 3),
         **{f"even_{name}": time(even(tokens)) for name, tokens in LENGTHS.items()},
         **{f"again_{name}": usd(prompt_again(tokens)) for name, tokens in LENGTHS.items()},
-        "even_real": f"{even(cached) / prefill_mfu() / 3600:.1f} hours",
+        "even_real": time(even(cached) * day_costs()["real"][0] / day_costs()["floor"][0]),
         "share_sum": f"{cache:,.0f} B ÷ {pretty(gpu.hbm_bytes, 'byte')}",
         "t_hold": f"{cache / gpu.hbm_bytes * PAUSE * 1e6:.0f} µs",
         "hbm_pause": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)}",
         "hold_real": f"${significant(really_lost(PAUSE) / MTOK, 2)}",
+        "cache_room": f"{1 - model(RUNNING.model).n_total / known['hbm']:.0%}",
         "hold_real_sum": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)} ×"
         f" {significant(out['weights'] * 1e6, 3)} ÷ {(out['weights'] + out['cache']) * 1e6:,.0f} ÷"
         f" {1 - model(RUNNING.model).n_total / known['hbm']:.2f}",
@@ -520,7 +524,7 @@ def writes() -> dict[str, str]:
         **{f"share_sum_{kept}": f"({w:g} − 1) ÷ ({w:g} − {read:g})" for kept, w in ratios.items()},
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         "read": f"{read:g}",
-        "misses_even": f"{misses_even():.1%}",
+        "misses_sum": f"1 − {ratios['5'] - read:g} ÷ {ratios['1h'] - read:g}",
         "misses_saved": f"{math.ceil(100 * (1 - misses_even()))}%",
         "premium_5": f"${p.cache_write_5min - p.input:g}",
         "premium_1h": f"${p.cache_write_1h - p.input:g}",
@@ -537,8 +541,20 @@ def drops() -> dict[str, str]:
     return {
         "drop_sum": f"({write:g} − {read:g}) ÷ {read:g}",
         "drop_factor": f"{(write - read) / read:g}",
-        "drop_calls": significant((write - read) / read * behind / DROPPED, 2),
+        **newer(),
+        "drop_calls": f"{(write - read) / read * behind / DROPPED:.0f}",
         "drop_calls_step": f"{math.ceil(behind * (p.cache_write_5min - p.cached_read) / saved)}",
+    }
+
+
+def newer() -> dict[str, str]:
+    """The same shares on a later list of the same seller, whose hits are cheaper."""
+    p = price(NEWER).usd_per_Mtok
+    write, read = p.cache_write_5min / p.input, p.cached_read / p.input
+    return {
+        "read_new": f"{read:g}",
+        "share_new": f"{eq.hit_rate_even(write_ratio=write, read_ratio=read):.0%}",
+        "drop_factor_new": f"{(write - read) / read:g}",
     }
 
 
