@@ -6,7 +6,6 @@ from blackboard.lessons.paging.charts import ENDLESS, PAGED, RESERVED, TURNED
 
 QUOTED = {
     "31": "tokens of its window of 32 beside the next one",
-    "100": "blocks of a prefix, chosen",
     "256": "tokens of a long block, chosen",
     "16": "bits of its weights; tokens of a block",
     "40": "GB of the paper's A100",

@@ -8,6 +8,7 @@ import random
 import re
 from collections import Counter
 
+import pytest
 from lessons import page, sig
 
 from blackboard.lessons.paging import numbers
@@ -45,13 +46,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "sg_held": f"{held / 2048:.0%}",
         "cache_MB": f"{held * KV / 1e6:.0f} MB",
         "weights_GB": "26.0 GB",
-        "memory_held": f"{7 * held / 15_700:.0%}",
-        "vllm_fills": f"{30.42 * held / 15_700:.0%}",
+        "half_said": f"{hit / 2:.0%}",
         "held_256": f"{15_700 / (held + 255 / 2):.0f}",
         "waste_256": f"{255 / 2}",
         "again_time": f"{float(told['gave_back']) * 2 * SIZE / RATE * 1000:.0f} ms",
         "batch_ratio": sig(room / 7),
-        "step_implied": f"{30.42 / (2 * 337.99) * 1000:.0f} ms",
         "codex_rate": f"{hit:.1%}",
         "card_blended": f"${blended:.2f}",
         "agent_plain": f"${5e-6 * sent:.2f}",
@@ -65,12 +64,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "hybrid_full": "7",
         "hybrid_window": "2",
         "hybrid_uniform": "21",
-        "gemma_padding": "8",
         "gemma_layer": f"{2 * 16 * 128 * 2:,}",
         "gemma_window": "1,024",
         "gemma_limit": sig(62 / 10),
         "gemma_saving": f"{62 / (10 + 52 * 1024 / 131_072):.1f}",
-        "gemma_layers": "62",
         "gemma_long": f"{(10 + 52 * 1024 / 131_072) * 2 * 16 * 128 * 2 / 1000:.0f} kB",
     }
     assert {name: told[name] for name in expected} == expected
@@ -90,7 +87,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert (told["small_few"], told["small_held"]) == (f"{runs[0]:.0f}", sig(runs[1]))
     assert told["small_worth"] == sig((WEIGHTS / 10 / runs[0] + held * KV) / (WEIGHTS / 10 / runs[1] + held * KV))
     assert near("sg_ahead", 337.99 * (1 + float(told["sg_spread"]) ** 2) / 2) and near("sg_ahead", held - 161.31)
-    assert near("step_roofline", 1000 * step(30.42, held, 0.26)), "weights of 26 GB are rounded in the paper"
     spent = 338 * token(room, 0.26)
     again = float(told["gave_back"]) * 2 * SIZE / RATE
     assert near("worth_again", token(7) / (token(room, 0.26) * (1 + again / spent)))
@@ -141,10 +137,33 @@ def test_the_pages_allocator_keeps_the_three_rules():
                 real.free(name)
                 space["end"](name)
         except OutOfRoom:
-            continue
+            with pytest.raises(MemoryError):
+                space["append"](name, tokens)
         counts = Counter(block for table in space["tables"].values() for block in table)
         assert space["tables"] == real.tables and space["free"] == real.free_blocks and real.broken() == []
         assert [counts[block] for block in range(8)] == space["counts"]
+
+
+def state(space):
+    return repr([space[name] for name in ("tables", "lengths", "free", "counts")])
+
+
+def test_a_request_that_does_not_fit_changes_nothing_on_the_page():
+    """A copy without a free block, a sequence that would grow past the last one, and a new one that is too long."""
+    space = {}
+    exec(cell("SIZE, BLOCKS"), space)
+    append = space["append"]
+    append("Ann", 6)
+    space["fork"]("Ann", "Bob")  # the second block is half full, and shared
+    append("Cem", 23)
+    before = state(space)
+    for name, tokens in (("Bob", 1), ("Ann", 1), ("Cem", 2), ("Dee", 1)):
+        with pytest.raises(MemoryError):
+            append(name, tokens)
+        assert state(space) == before, name
+    append("Cem", 1)  # the last slot is still there
+    space["end"]("Ann")
+    append("Bob", 1)  # the block is Bob's alone now: nothing to copy
 
 
 def test_a_turn_is_found_as_often_as_the_page_prints():

@@ -157,8 +157,9 @@ def room_chart() -> InteractiveChart:
         _room_says(),
         "Decoding at the two batches, with a kernel as fast for blocks. Paging is worth most where few sequences fit:"
         " set aside more, or take a model with a larger cache. Beyond the critical batch there is still a gain where"
-        f" caches keep a step waiting for memory: {plain(model(RACK.model).name)} on a whole rack in FP8 holds"
-        f" {held[0]:,} sequences set aside, and still gains a factor of {gain:.2f} from {held[1]:,} in blocks.",
+        " caches keep a step waiting for memory: at the lengths where the sliders start,"
+        f" {plain(model(RACK.model).name)} on a whole rack in FP8 goes from {held[0]:,} sequences to {held[1]:,} in"
+        f" blocks, and a token still costs {gain:.2f} times less.",
         primary=("context", "reserved_context", "model"),
         result=(3,),
     )

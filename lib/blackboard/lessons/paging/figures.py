@@ -458,8 +458,8 @@ def hit_rate_by_cache() -> Drawing:
     return done(
         fig,
         "fig-hit-rate-by-cache",
-        "With random pauses a cache finds about the share of the working set that it holds, with regular ones nothing"
-        " until all fits. Dots: simulated agents; lines: an approximation.",
+        "With random pauses a cache finds about the share of the working set that it holds, with regular ones almost"
+        " nothing until nearly all fits. Dots: simulated agents; lines: an approximation.",
         "Share of input tokens that a cache finds, 0 to 100%, against its size from 0 to 1.5 times the working set of"
         f" {AGENTS} coding agents. With half of it: {said(0.5)}; with 1.5 times: {said(1.5)}; regular pauses find"
         f" {one:.0f}% with just the mean size.",

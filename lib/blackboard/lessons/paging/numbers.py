@@ -7,7 +7,7 @@ from typing import Any
 
 from blackboard.catalogue import chip, measurement, model, price
 from blackboard.lessons.paging import equations as eq
-from blackboard.lessons.paging import hybrid, simulation
+from blackboard.lessons.paging import simulation
 from blackboard.lessons.paging.simulation import LONGEST, batches, lengths
 from blackboard.lessons.pricing.equations import pass_compute
 from blackboard.units import pretty, significant
@@ -54,7 +54,6 @@ def room() -> dict[str, str]:
         "sg_ahead": f"{mean - sg_in:.0f}",
         "slots_over": significant(opt["kv_tokens"] / LONGEST, 3),
         "orca_batch": f"{batches()['Orca (Max)']:g}",
-        "vllm_batch": f"{batches()['vLLM']:g}",
         "waste_16": significant(eq.page_waste(page_tokens=BLOCK), 2),
         "waste_256": f"{eq.page_waste(page_tokens=LONG_BLOCK):g}",
         "held_256": f"{held_in(LONG_BLOCK):.0f}",
@@ -77,7 +76,6 @@ def worth() -> dict[str, str]:
         "held_paged": significant(held, 2),
         "held_one": f"{held:.1f}",
         "sg_held": f"{mean / LONGEST:.0%}",
-        "memory_held": f"{few * mean / known['slots']:.0%}",
         "again_time": pretty(again, "s", 2),
         "answer_time": pretty(spent, "s", 2),
         "again_share": f"{again / spent:.0%}",
@@ -116,27 +114,19 @@ def recomputed() -> tuple[float, float]:
 
 
 def day() -> dict[str, str]:
-    """The batch by Little's law, and the gains at the measured batches."""
-    known, mean = simulation.opt13b(), simulation.held()
-    rate, answer = 2, lengths("ShareGPT")[1]
+    """What the simulated servers do, and the gains at the measured batches."""
     shares = lambda system: f"{measurement('vllm_kv_use').records(system=system, use='tokens')[0]['share']:.1%}"
     slow = measurement("vllm_paging").records()[0]["high_overhead"]
-    little = batches()["vLLM"] / (rate * answer)
-    least = batches()["vLLM"] * cost(batches()["vLLM"], slow) / known["rent"]
     gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"], slow), 2)
     blocks, oracle = (simulation.full(policy, steps=simulation.LONG) for policy in ("blocks", "oracle"))
     return {
         "oracle_coming": f"{oracle.reserved:.0%}",
         "oracle_gaps": f"{oracle.external:.0%}",
-        "vllm_fills": f"{batches()['vLLM'] * mean / known['slots']:.0%}",
         "gave_way": significant(blocks.preempted / blocks.finished, 2),
         "gave_back": f"{blocks.recomputed / blocks.finished:.0f}",
         "orca_use": shares("Orca (Max)"),
         "oracle_use": shares("Orca (Oracle)"),
         "vllm_use": shares("vLLM"),
-        "step_implied": pretty(little, "s", 2),
-        "step_roofline": pretty(least, "s", 2),
-        "step_efficiency": f"{least / little:.0%}",
         "gain_low": gain("Orca (Oracle)"),
         "gain_high": gain("Orca (Max)"),
     }
@@ -147,7 +137,6 @@ def conversations() -> dict[str, str]:
     [trace], [copilot] = (measurement(id).records() for id in ("agent_traces", "copilot_agents_2026"))
     start, growth, turns = trace["start_tokens"], trace["growth_tokens"], trace["turns"]
     rates = {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
-    [gain] = measurement("prefix_cache_gains").records(setting="ShareGPT, nothing to reuse")
     return {
         "codex_start": f"{start:,}",
         "codex_growth": f"{growth:,}",
@@ -162,7 +151,6 @@ def conversations() -> dict[str, str]:
         "hits_arena_low": f"{rates['Chatbot Arena, LLaVA-NeXT-34B, a month']:.0%}",
         "hits_arena_high": f"{rates['Chatbot Arena, Vicuna-33B, a month']:.0%}",
         "hits_copilot": f"{copilot['cached_tokens'] / copilot['input_tokens']:.0%}",
-        "sglang_cost": f"{gain['ratio']:.1%}",
         "mooncake_small": f"{rates['trace, cache of 1,000 blocks']:.0%}",
         "mooncake_large": f"{rates['trace, cache of 50,000 blocks']:.0%}",
     }
@@ -207,7 +195,9 @@ def caches() -> dict[str, str]:
         "set_tokens": f"{significant(whole / 1e6, 2)} million",
         "kimi_kB": f"{1e6 * cached['kv_GB'] / cached['context_tokens']:.0f} kB",
         "set_GB": f"{significant(whole * each, 3)} GB",
-        "room_found": f"{simulation.agents(whole, 'random'):.0%}",
+        "room_missed": significant((1 - simulation.agents(whole, "random")) / (1 - agent_rate()), 2),
+        "half_found": f"{simulation.agents(whole / 2, 'long-tailed'):.0%}",
+        "half_said": f"{agent_rate() / 2:.0%}",
     }
 
 
@@ -219,7 +209,6 @@ def layers() -> dict[str, str]:
     width = next(g.window for g in net.attention if g.window)
     known = {"full_layers": full, "window_layers": window, "window": width}
     blocks = lambda full, window: eq.hybrid_blocks(EXAMPLE, full_groups=full, window_groups=window)
-    found = hybrid.groups(full, window, width)
     return {
         "hybrid_all": f"{blocks(1, 2):g}",
         "hybrid_full": f"{blocks(1, 0):g}",
@@ -230,8 +219,6 @@ def layers() -> dict[str, str]:
         "gemma_window": f"{width:,}",
         "gemma_saving": significant(eq.hybrid_saving(context=LONG, **known), 2),
         "gemma_limit": significant((full + window) / full, 2),
-        "gemma_layers": f"{full + window}",
-        "gemma_padding": f"{sum(g.padding for g in found)}",
     }
 
 

@@ -99,7 +99,7 @@ guess = Estimate(
         eq.use_reserved / 100: "That is the fraction; the percentage is a hundred times as large.",
     },
     close="Not far off. What does a request hold at first, and what at last?",
-    explanation="The rest waits for an answer that hardly ever comes. The paper measured {measured}, a little more, because long answers stay longer and hold more.",
+    explanation="Most of the rest waits for tokens that never come. The paper measured {measured}, a little more, because long answers stay longer and hold more.",
     hints=(
         "How many tokens does a request hold when its answer begins, and how many when it ends?",
         "Halfway it holds its prompt and half of its answer.",
