@@ -11,8 +11,6 @@ from scipy import stats
 
 from blackboard.lessons.corpus import simulation
 
-of = lambda task: simulation.checkpoints("LLäMmlein 1B", task)
-TASKS = simulation.tasks("LLäMmlein 1B")
 LARGE, REUSE = 1_100_048_384, 15.387756  # parameters; Muennighoff's constant
 E, A, B, ALPHA, BETA = 1.8172, 482.01, 2085.43, 0.3478, 0.3658  # Besiroglu's fit
 

@@ -132,22 +132,30 @@ def repeated() -> dict[str, str]:
     }
 
 
+def filtered_german() -> dict[str, str]:
+    """What LLäMmlein's filters kept, how much better it had to be, and what other filters would be worth."""
+    [row] = measurement("filtering_kept").records(kept="LLäMmlein")
+    pool, kept, tokens = row["pool_tokens"], row["kept_tokens"], run(LARGE)["tokens"]
+    known = {"pretrain_tokens": tokens, "pool_tokens": pool, "reuse": reuse()}
+    needed = lambda share: eq.quality_even(known, kept_share=share)
+    quality = lambda share: eq.filtered_worth(known, kept_share=share, quality_power=simulation.power_of(2)) / tokens
+    return {
+        "pool_de": trillions(pool, 2),
+        "kept_de": trillions(kept),
+        "worth_pool": trillions(worth(tokens, pool), 4),
+        "worth_kept": trillions(worth(tokens, kept), 4),
+        "quality_llammlein": significant(needed(kept / pool), 4),
+        "epochs_tenth": significant(tokens / (kept / 10), 2),
+        "quality_tenth": significant(needed(kept / pool / 10), 3),
+        "rule_tokens": trillions(tokens / 5, 2),
+        "rule_worth": significant(quality(tokens / 5 / pool), 3),
+        "kept_worth": significant(quality(kept / pool), 3),
+    }
+
+
 def filtered() -> dict[str, str]:
-    """What filters keep, and how much better it must be."""
-    rows = {row["kept"]: row for row in measurement("filtering_kept").records()}
-    share = lambda row: row["kept_tokens"] / row["pool_tokens"]
-    german, edu = rows["LLäMmlein"], rows["FineWeb-Edu"]
-    tokens_1b, pool_de = run(LARGE)["tokens"], german["pool_tokens"]
-    needed = lambda kept, digits: significant(
-        eq.quality_even(pretrain_tokens=tokens_1b, pool_tokens=pool_de, kept_share=kept, reuse=reuse()), digits
-    )
-    quality = lambda kept: significant(
-        eq.filtered_worth(
-            pretrain_tokens=tokens_1b, pool_tokens=pool_de, kept_share=kept, reuse=reuse(), quality_power=power
-        )
-        / tokens_1b,
-        3,
-    )
+    """What filters keep, and how often to read it."""
+    [edu] = measurement("filtering_kept").records(kept="FineWeb-Edu")
     scores = {
         row["text"]: row for row in measurement("filtering_gains").records(benchmark="MMLU", pretraining_tokens=350e9)
     }
@@ -160,23 +168,13 @@ def filtered() -> dict[str, str]:
     return {
         "best_epochs": significant(best, 3),
         "best_balance": significant(best * eq.repeat_worth(epochs=best, reuse=reuse()), 2),
-        "epochs_tenth": significant(run(LARGE)["tokens"] / (german["kept_tokens"] / 10), 2),
         "quality_power": significant(power, 3),
         "pool": trillions(pool, 1),
         "budget": trillions(tokens, 1),
         "keep_five": trillions(tokens / 5, 2),
         "five_costs": f"{1 - gain(5) / gain(best):.0%}",
-        "kept_edu": f"{share(edu):.0%}",
-        "pool_de": trillions(german["pool_tokens"], 2),
-        "kept_de": trillions(german["kept_tokens"], 3),
-        "quality_llammlein": needed(share(german), 4),
-        "worth_pool": trillions(worth(tokens_1b, pool_de), 4),
-        "worth_kept": trillions(worth(tokens_1b, german["kept_tokens"]), 4),
-        "rule_tokens": trillions(tokens_1b / 5, 2),
-        "rule_worth": quality(tokens_1b / 5 / pool_de),
-        "kept_worth": quality(share(german)),
+        "kept_edu": f"{edu['kept_tokens'] / edu['pool_tokens']:.0%}",
         **passes_by_quality(),
-        "quality_tenth": needed(share(german) / 10, 3),
         "edu_size": f"{significant(scores['FineWeb']['n_total'] / 1e9, 3)} billion",
         "edu_tokens": trillions(scores["FineWeb"]["pretraining_tokens"]),
         "edu_before": f"{scores['FineWeb']['score']:.0%}",
@@ -186,7 +184,7 @@ def filtered() -> dict[str, str]:
 
 def passes_by_quality() -> dict[str, str]:
     """The best number of passes for filters whose best tenth is better by more or less."""
-    told = {}
+    told: dict[str, str] = {}
     for n, times in enumerate((1.2, 1.4, 2)):
         power = simulation.power_of(times)
         best = simulation.best_share(EXAMPLE[1], EXAMPLE[0], reuse(), power).epochs
@@ -289,4 +287,4 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return runs() | parts() | repeated() | filtered() | plateaus() | noise() | measured()
+    return runs() | parts() | repeated() | filtered() | filtered_german() | plateaus() | noise() | measured()
