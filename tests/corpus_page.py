@@ -14,6 +14,7 @@ QUOTED = {
     "29": "tasks of the paper's benchmark",
     "120": "a name of LLäMmlein",
     "6": "FLOPs per parameter and token, 6ND",
+    "14": "epochs of a published run",
     "44": "epochs of the longest published run",
 }
 

@@ -105,9 +105,9 @@ def repeat_chart() -> InteractiveChart:
         f" {START['pretrain_tokens'] / TRILLION:.1f} trillion read are {epochs:.2f} epochs and worth {100 * share:.0f}"
         "% of as many fresh ones. The curve follows the line of fresh tokens for a few epochs and ends at a level of"
         f" {significant(1 + START['reuse'], 3)} times the text.",
-        "The chart starts with LLäMmlein 1B. With a tenth of the text, or ten times the training, the law says that"
-        f" {100 * used:.0f}% of all that the text can be worth are used up. Beyond about five epochs real runs do worse"
-        " than the law says.",
+        "The chart starts with LLäMmlein 1B. With a tenth of the text, or ten times the training, the run is worth"
+        f" {100 * used:.0f}% of the most that the text can ever be worth, by the law. Beyond about five epochs real"
+        " runs do worse than the law says.",
         result=(2,),
     )
 
@@ -268,7 +268,7 @@ def filter_chart() -> InteractiveChart:
         f" {100 * best.share:.0f}%, read {best.epochs:.0f} times. Dashed: what the kept text would be worth if nothing"
         " had to repeat; it rises all the way to the strictest filter.",
         "Pool and training are at first those of LLäMmlein 1B; how much better the best tenth is, is made up, for"
-        " nobody has measured it there. Train a tenth as long, and the best share is a tenth as large; train longer,"
+        " we found no measurement of it. Train a tenth as long, and the best share is a tenth as large; train longer,"
         " and it grows in proportion until all is kept: the best number of epochs depends on quality and repetition"
         " alone. Where it is above five, keep more than the law says.",
         primary=("pretrain_tokens", "kept_percent", "times"),
