@@ -550,7 +550,7 @@ def by_traffic() -> dict[str, str]:
 
 
 def board_by_fit() -> dict[str, str]:
-    """How far past Chinchilla the cheapest model is that is as good as the lecture's, and how much more that costs."""
+    """How far past Chinchilla the cheapest model as good as the lecture's is, and how much more the lecture's costs."""
     found, lost, size = {}, [], BOARD["n_active"]
     for key, fit in (("", FIT), ("_hoffmann", FITS["hoffmann"])):
         loss = simulation.loss_of(size, ROUNDED, law(fit))
