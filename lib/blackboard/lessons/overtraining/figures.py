@@ -249,8 +249,8 @@ def overtrained() -> Drawing:
         fig,
         "fig-overtrained",
         f"Of {len(small)} models with fewer than {_counted(SMALL_MODEL)} active parameters, {passed} are past a"
-        f" hundred times Chinchilla's rule, and of {len(rows) - len(small)} larger ones {len(beyond) - passed}."
-        " Mixtures of experts are much nearer to it by what they store (squares).",
+        f" hundred times Chinchilla's rule ({past:,.0f}), and of {len(rows) - len(small)} larger ones"
+        f" {len(beyond) - passed}. Mixtures of experts are much nearer to it by what they store (squares).",
         f"{len(rows)} public models, a row each, by tokens of training per parameter from 1 to 100,000 (log scale):"
         f" from {rows[0].name} with {significant(rows[0].per_active, 2)} to {rows[-1].name} with"
         f" {significant(rows[-1].per_active, 2)}; {past_it} lie past the lecture's {past:,.0f}, all with at most {most}"
@@ -366,8 +366,9 @@ def by_traffic() -> Drawing:
     return done(
         fig,
         "fig-by-traffic",
-        "How many tokens to train on per token served. At long contexts it is more than at short ones if the cache"
-        " shrinks with the model, and Chinchilla's number, however much you serve, if it does not.",
+        "How many tokens to train on per token served. A token that the best-trained model writes costs one token of"
+        f" training at short contexts, {significant(numbers.price_with_kv(), 2)} at long ones, with all at its peak."
+        " With a cache that does not shrink, it is Chinchilla's number, however much you serve.",
         "Tokens of training per token served, 0.006 to 10, against tokens served in units of the best-trained model's"
         f" tokens, 0.3 to 100 (both log scales); three falling lines for the cheapest model. {'; '.join(phrases)}.",
     )

@@ -49,6 +49,7 @@ SMALL = (
     "tinyllama-1.1b",
 )  # made to be trained long: the corpus lesson is about them
 EXAMPLE: dict[str, Any] = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one byte a value
+PEAK = chip(EXAMPLE["chip"]).flops("fp8")  # MatX trains and generates at it
 CACHE_POWER = (
     0.5  # of size in the cache: Qwen3-32B is about four times as large as Llama 3.1 8B and has twice its cache
 )
@@ -60,6 +61,15 @@ CACHE_POWER = (
 def law(name: str = FIT) -> dict[str, float]:
     """The constants of a published fit, by notation name."""
     return scaling_law(name)
+
+
+def law_words(name: str) -> str:
+    """The loss by a published fit, with its constants."""
+    of = law(name)
+    size, data = (
+        f"{of[f'loss_{part}']:.6g}/{letter}^{of[f'{part}_power']:g}" for part, letter in (("size", "N"), ("data", "D"))
+    )
+    return f"{of['loss_floor']:g} + {size} + {data}"
 
 
 class Placed(NamedTuple):
@@ -114,9 +124,8 @@ def costs() -> dict[str, str]:
     return {
         "beta_card": f"{eq.inference_coefficient(decode_efficiency=ETA):g}",
         "beta": significant(eq.inference_coefficient(BOARD)),
-        "alpha_card": f"{rl(3):g}",
-        **{f"rl_all_{flop}": f"{rl(flop):g}" for flop in (2, 8)},
-        **{f"rl_apart_{flop}": f"{apart(flop):.3g}" for flop in (2, 3, 8)},
+        "rl_all_8": f"{rl(8):g}",
+        "rl_apart_8": f"{apart(8):.3g}",
         "plain_share": f"{plain / (plain + SERVED):.0%}",
         **squares(),
     }
@@ -238,6 +247,7 @@ def optimum() -> dict[str, str]:
     own, loss = law("Sardana"), as_good("Sardana", size)
     small, large = llama(SERVED)
     return {
+        "own_law": law_words(FIT),
         "written": f"{SERVED / 1e12:.0f} trillion",
         "best_saved": f"{small.total / large.total:.0%}",
         "equal_lost": f"{equal_over() - 1:.0%}",
@@ -245,10 +255,7 @@ def optimum() -> dict[str, str]:
         "even_served": f"{even_served() / 1e12:.1f} trillion",
         "table_least": f"{min(paper):.0f}",
         "table_most": f"{max(paper):.0f}",
-        "sardana_law": (
-            f"{own['loss_floor']:g} + {own['loss_size']:g}/N^{own['size_power']:g} +"
-            f" {own['loss_data']:g}/D^{own['data_power']:g}"
-        ),
+        "sardana_law": law_words("Sardana"),
         "sardana_size": f"{simulation.best(loss, served, own).n_active / 1e9:.1f} billion",
         "sardana_saved": f"{simulation.saving(loss, served, own):.0%}",
     }
@@ -290,7 +297,7 @@ def sizes_table() -> Page:
         for word, of in models.items()
         for row in of
     ]
-    caption = "Bills in 10²⁴ FLOPs, those of serving tripled because generating uses the chips a third as well"
+    caption = "Bills in 10²⁴ FLOPs, those of serving tripled because chips generate at a third of the rate of training"
     return table(caption, ("Size", "tokens of training", "training", "serving", "both"), rows)
 
 
@@ -303,6 +310,7 @@ def meta() -> dict[str, str]:
         "meta_tokens": f"{significant(large.tokens / 1e12, 2)} trillion",
         "meta_even": tokens(breaks_even(small, large)),
         "meta_even_kv": tokens(breaks_even_with_kv(small, large)),
+        "meta_even_run": tokens(breaks_even_with_kv(small, large, run_rate())),
         "meta_dearer": significant(small.training / large.training, 2),
         "meta_cheaper": f"{small.n_active / large.n_active:.0%}",
     }
@@ -314,9 +322,12 @@ def breaks_even(small: simulation.Trained, large: simulation.Trained) -> float:
     return (small.training - large.training) / (each(large) - each(small))
 
 
-def breaks_even_with_kv(small: simulation.Trained, large: simulation.Trained) -> float:
-    """The same on the example's chip and context, with Llama 3.1 8B's cache and Qwen3-32B's."""
-    each = [eq.decode_flop(cache, n_active=row.n_active) for cache, row in zip(caches(), (small, large), strict=True)]
+def breaks_even_with_kv(small: simulation.Trained, large: simulation.Trained, rate: float = PEAK) -> float:
+    """The same on the example's chip and context, with Llama 3.1 8B's cache and Qwen3-32B's, by training's rate."""
+    each = [
+        eq.decode_flop(cache, n_active=row.n_active, flops=rate)
+        for cache, row in zip(caches(), (small, large), strict=True)
+    ]
     return (small.training - large.training) / (each[1] - each[0])
 
 
@@ -369,13 +380,25 @@ def money(reached: float, rent: float) -> dict[str, str]:
     }
 
 
+def deepseek_mfu() -> float:
+    """The share of the BF16 peak that DeepSeek-V3's pre-training used."""
+    [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
+    net = model("deepseek-v3")
+    work = eq.pretrain_compute(n_active=net.n_active, pretrain_tokens=net.training_tokens)
+    return work / (cost["training_GPU_hours"] * factor("h") * chip("h800").flops("bf16"))
+
+
+def run_rate() -> float:
+    """FLOP/s at which the example's chip trains, if it trains as DeepSeek's run did."""
+    return chip(EXAMPLE["chip"]).flops("bf16") * deepseek_mfu()
+
+
 def deepseek() -> dict[str, str]:
     """What DeepSeek-V3 cost to train, and how soon serving had cost as much."""
     [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
     [day] = measurement("deepseek_day6_production").records()
-    net, h800 = model("deepseek-v3"), chip("h800")
+    net, h800, reached = model("deepseek-v3"), chip("h800"), deepseek_mfu()
     work = eq.pretrain_compute({"n_active": net.n_active, "pretrain_tokens": net.training_tokens})
-    reached = work / (cost["training_GPU_hours"] * factor("h") * h800.flops("bf16"))
     days = cost["cost_USD"] / day["cost_USD_per_day"]
     prompts = day["input_token_per_day"] - day["cached_input_token_per_day"]  # those that were prefilled
     rent = cost["cost_USD"] / cost["training_GPU_hours"]
@@ -487,9 +510,11 @@ def grown_cache(n_active: float, power: float = CACHE_POWER) -> float:
 
 
 @cache
-def best_with_kv(served: float, power: float = CACHE_POWER) -> simulation.Trained:
-    """The cheapest model at long contexts that is as good as Llama 3.1 8B; its bill of serving is not in it."""
-    known, loss = caches()[0], as_good()
+def best_with_kv(served: float, power: float = CACHE_POWER, rate: float = PEAK) -> simulation.Trained:
+    """The cheapest model at long contexts that is as good as Llama 3.1 8B, by the rate of training; its bill of serving
+    is not in it.
+    """
+    known, loss = caches()[0] | {"flops": rate}, as_good()
     cost = lambda size: eq.lifetime_with_kv(
         known,
         n_active=size,
@@ -501,6 +526,13 @@ def best_with_kv(served: float, power: float = CACHE_POWER) -> simulation.Traine
     return sized(simulation.lowest(cost, smallest() * 1.001, 4 * best(served=0).n_active), served=0)
 
 
+def price_with_kv(rate: float = PEAK) -> float:
+    """Tokens of training that cost as much as a token that the best-trained model writes, by the rate of training."""
+    size = best(served=0).n_active
+    known = caches()[0] | {"n_active": size, "kv_bytes_per_token": grown_cache(size), "flops": rate}
+    return eq.decode_flop(known) / eq.pretrain_compute(known, pretrain_tokens=1)
+
+
 def by_traffic() -> dict[str, str]:
     """The cheapest model's size and tokens of training, for some traffics, at short contexts and at long ones."""
     plain, told = best(served=0), {}
@@ -509,11 +541,26 @@ def by_traffic() -> dict[str, str]:
         for start, row in (("", best(served=served)), ("kv_", best_with_kv(served))):
             told[f"{start}size_at_{key}"] = f"{row.n_active / plain.n_active:.0%}"
             told[f"{start}train_at_{key}"] = significant(row.tokens / served, 2)
-    known = caches()[0] | {"n_active": plain.n_active, "kv_bytes_per_token": grown_cache(plain.n_active)}
-    return told | {"kv_price": significant(eq.decode_flop(known) / eq.pretrain_compute(known, pretrain_tokens=1), 2)}
+    slower = best_with_kv(even_served(), rate=run_rate())
+    return told | {
+        "kv_price": significant(price_with_kv(), 2),
+        "kv_price_run": significant(price_with_kv(run_rate()), 2),
+        "kv_size_run": f"{slower.n_active / plain.n_active:.0%}",
+    }
+
+
+def board_by_fit() -> dict[str, str]:
+    """How far past Chinchilla the cheapest model as good as the lecture's is, and how much more the lecture's costs."""
+    found, lost, size = {}, [], BOARD["n_active"]
+    for key, fit in (("", FIT), ("_hoffmann", FITS["hoffmann"])):
+        loss = simulation.loss_of(size, ROUNDED, law(fit))
+        row = simulation.best(loss, ROUNDED, law(fit), ETA)
+        found[f"board_over{key}"] = f"{row.tokens / row.n_active / PRESCRIBED:.0f}"
+        lost.append(simulation.trained(size, loss, ROUNDED, law(fit), ETA).total / row.total - 1)
+    return found | {"board_lost": f"{max(lost):.0%}"}
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     found = valley() | costs() | tokens() | optimum() | parts() | other_fits()
-    return found | meta() | deepseek() | models_placed() | with_kv() | by_traffic()
+    return found | meta() | deepseek() | models_placed() | with_kv() | by_traffic() | board_by_fit()
