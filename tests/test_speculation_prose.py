@@ -129,9 +129,9 @@ def test_the_cards_give_the_pages_batches_in_the_letters_that_they_print():
     known |= {"flops": RATE, "bandwidth": BYTES}
     even = 5 / (tau(0.8, 4) - 0.2)
     assert eq.computed_of(n_active=ACTIVE, attention_flop=ATTEND, context=1000) == pytest.approx(COMPUTED)
-    assert eq.counted(eq.batch_free)(**known, drafted=4) == pytest.approx(free(4))
-    assert eq.counted(eq.batch_even)(**known, ratio_even=even) == pytest.approx(lost(4))
-    for card in (eq.counted(eq.batch_free), eq.counted(eq.batch_even)):
+    assert eq.batch_free_counted(**known, drafted=4) == pytest.approx(free(4))
+    assert eq.batch_even_counted(**known, ratio_even=even) == pytest.approx(lost(4))
+    for card in (eq.batch_free_counted, eq.batch_even_counted):
         assert "N_\\mathrm{tok}" in card.latex and "N_\\mathrm{act}" not in card.latex
         assert card.typeset.free_symbols == card.free_symbols
 

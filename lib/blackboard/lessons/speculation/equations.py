@@ -198,20 +198,20 @@ computed_of = Formula(
 )
 
 
-def counted(formula: Formula) -> Formula:
+def counted(formula: Formula, register: bool = False) -> Formula:
     """The formula as the page prints it: what a token computes with, attention counted, in place of N_act."""
     swap = {n_active: computed}
     with evaluate(False):
         typeset = None if formula.typeset is None else formula.typeset.xreplace(swap)
     return Formula(
-        formula.name,
+        f"{formula.name}_counted",
         formula.symbol.name,
         formula.typed.xreplace(swap),
         formula.unit,
         formula.description,
         tuple(each for each in formula.assumes if each != scores),
         formula.source,
-        register=False,
+        register=register,
         conditions=tuple(condition.xreplace(swap) for condition in formula.conditions),
         typeset=typeset,
     )
@@ -373,6 +373,7 @@ batch_even = Formula(
     conditions=(Le(context / balanced_context.typed, symbol("ratio_even")),),
     typeset=critical_over(Add(symbol("ratio_even"), -context / balanced_context.expr, evaluate=False)),
 )
+batch_free_counted, batch_even_counted = counted(batch_free, True), counted(batch_even, True)  # as the cards print them
 touched_ratio = Formula(
     "speculation.touched_ratio",
     "touched_ratio",
