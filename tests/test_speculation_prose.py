@@ -10,6 +10,7 @@ import pytest
 from lessons import page, sig
 
 from blackboard.lessons.speculation import distributions, numbers
+from blackboard.lessons.speculation import equations as eq
 
 V3, ACTIVE, KV = 671_025_397_760, 37_551_276_032, 61 * 576 * 2  # DeepSeek-V3: parameters, and bytes of a token's cache
 RATE, BYTES = 72 * 5e15, 72 * 8e12  # the rack in FP8
@@ -96,6 +97,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "one_4000": sig(float(column(4000, 1, 9)["gain_4000"])),
         "gain_4": sig(tau(0.8, 4) / 1.2),
         "kink": sig(free(0)),
+        "gain_tenth": sig(tau(0.8, 4) / 1.4),
         "best_08": f"{best(0.8)}",
         "best_gain_08": sig(tau(0.8, 8) / 1.4),
         "best_06": f"{best(0.6)}",
@@ -108,16 +110,38 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "dense_GB": f"{V3 / 20e9:.0f} GB",
         "dense_gain": f"{few(1, V3 / 20 / ACTIVE):.1f}",
         "spire_steps": f"{3.401 / 2.78:.3f}",
-        "ngram_product": f"{2.8 * 1.8:.1f}",
         "mtp_place_1": "0.92",
         "mtp_place_2": sig(0.66 / 0.92),
         "mtp_place_3": sig(0.24 / 0.66),
         "r1_steps": sig(2.82 / 2.28, 3),
+        "r1_loads": f"{1e3 * ACTIVE / (8 * 8e12):.1f} ms",
         "touched_v3_3": sig(touched(256, 8, V3, ACTIVE, 4) / ACTIVE),
-        "lev_near": "7",
+        "mtp_adds_4": sig(2.99 - 2.82),
+        "mtp_takes_4": sig(2.99 / 2.21 - 2.82 / 2.28),
         "eagle_free": sig(295.34 / (4 - 500 / 414.87), 1),
     }
     assert {name: told[name] for name in expected} == expected
+
+
+def test_the_cards_give_the_pages_batches_in_the_letters_that_they_print():
+    """N_tok in place of N_act, and no letter more."""
+    known = {"n_total": V3, "computed": COMPUTED, "bytes_per_param": 1, "kv_bytes_per_token": KV, "context": 1000}
+    known |= {"flops": RATE, "bandwidth": BYTES}
+    even = 5 / (tau(0.8, 4) - 0.2)
+    assert eq.computed_of(n_active=ACTIVE, attention_flop=ATTEND, context=1000) == pytest.approx(COMPUTED)
+    assert eq.batch_free_counted(**known, drafted=4) == pytest.approx(free(4))
+    assert eq.batch_even_counted(**known, ratio_even=even) == pytest.approx(lost(4))
+    for card in (eq.batch_free_counted, eq.batch_even_counted):
+        assert "N_\\mathrm{tok}" in card.latex and "N_\\mathrm{act}" not in card.latex
+        assert card.typeset.free_symbols == card.free_symbols
+
+
+def test_what_the_rule_says_of_a_larger_batch():
+    """Fewer guesses still gain where four lose, and a single one is the last to lose."""
+    gains = lambda batch: [float(column(batch, drafted, 9)[f"gain_{batch}"]) for drafted in range(13)]
+    assert gains(4500)[4] < 1 < max(gains(4500))
+    assert max(range(1, 13), key=lost) == 1
+    assert max(gains(lost(1) + 1)) == 1 and gains(lost(1) - 50)[1] > 1
 
 
 def test_the_toy_distributions_by_hand():
@@ -128,8 +152,6 @@ def test_the_toy_distributions_by_hand():
 
 
 def test_a_speculated_step_never_beats_its_tokens_and_a_busy_one_never_wins():
-    from blackboard.lessons.speculation import equations as eq
-
     for alpha in (0.1, 0.5, 0.9, 0.99):
         for drafted in (1, 3, 8):
             at = {"acceptance": alpha, "drafted": drafted, "draft_ratio": 0.02}

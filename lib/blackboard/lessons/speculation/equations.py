@@ -6,7 +6,7 @@ drafted token passes with the same chance, given that those before it did; the t
 
 from __future__ import annotations
 
-from sympy import Add, Expr, Le, Max, Mul, Pow, Rational
+from sympy import Add, Expr, Le, Max, Mul, Pow, Rational, evaluate
 
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.lessons.batching.equations import (
@@ -82,6 +82,12 @@ draft_training = declare(
     "1",
     "cost of training the draft, divided by that of serving without one",
     zero=True,
+)
+computed = result(
+    "computed",
+    r"N_\mathrm{tok}",
+    "parameter",
+    "parameters whose compute a token takes: the active ones, and attention's FLOPs divided by two",
 )
 result(
     "tokens_per_round",
@@ -177,6 +183,39 @@ next_tokens = Formula(
     alike,
     DERIVED,
 )
+
+# --- compute of a token -----------------------------------------------------------------------------------------------
+
+computed_of = Formula(
+    "speculation.computed_of",
+    "computed",
+    n_active + attention_flop * context / flop_per_param,
+    "parameter",
+    "attending to the context takes as much compute as so many more active parameters",
+    ("dense attention", "attention computes at the rate of the weights"),
+    DERIVED,
+    typeset=Add(n_active, attention_flop * context / 2, evaluate=False),
+)
+
+
+def counted(formula: Formula, register: bool = False) -> Formula:
+    """The formula as the page prints it: what a token computes with, attention counted, in place of N_act."""
+    swap = {n_active: computed}
+    with evaluate(False):
+        typeset = None if formula.typeset is None else formula.typeset.xreplace(swap)
+    return Formula(
+        f"{formula.name}_counted",
+        formula.symbol.name,
+        formula.typed.xreplace(swap),
+        formula.unit,
+        formula.description,
+        tuple(each for each in formula.assumes if each != scores),
+        formula.source,
+        register=register,
+        conditions=tuple(condition.xreplace(swap) for condition in formula.conditions),
+        typeset=typeset,
+    )
+
 
 # --- time of a round --------------------------------------------------------------------------------------------------
 
@@ -334,6 +373,7 @@ batch_even = Formula(
     conditions=(Le(context / balanced_context.typed, symbol("ratio_even")),),
     typeset=critical_over(Add(symbol("ratio_even"), -context / balanced_context.expr, evaluate=False)),
 )
+batch_free_counted, batch_even_counted = counted(batch_free, True), counted(batch_even, True)  # as the cards print them
 touched_ratio = Formula(
     "speculation.touched_ratio",
     "touched_ratio",

@@ -106,6 +106,7 @@ def gains() -> dict[str, str]:
         "best_gain_08": significant(eq.speedup_free(EXAMPLE, drafted=best[0.8]), 2),
         "best_06": f"{best[0.6]}",
         "gain_4": significant(eq.speedup_free(**EXAMPLE), 2),
+        "gain_tenth": significant(eq.speedup_free(EXAMPLE, draft_ratio=0.1), 2),
         "busy_4": significant(busy, 2),
         "slower_4": f"{significant(1 / busy, 2)} times",
         "ratio_even": significant(eq.ratio_even(**EXAMPLE), 3),
@@ -156,6 +157,7 @@ def experts() -> dict[str, str]:
     """What the tokens of a round touch at batch 1, and what rounds took there."""
     touched = lambda drafted: significant(eq.touched_ratio(RUNNING, batch=1, drafted=drafted), 2)
     plain, three = (measurement("mtp_by_depth").records(drafted_tokens=n)[0] for n in (0, 3))
+    chip = RUNNING.symbols()["bandwidth"] / RUNNING.symbols()["chips"]  # a B200's, of which eight were timed
     few, dense = [by_bytes(batch, EXAMPLE["draft_ratio"]) for batch in FEW], EXAMPLE["draft_ratio"] * RACK["n_total"]
     return {
         "few_least": significant(min(few), 1),
@@ -166,6 +168,7 @@ def experts() -> dict[str, str]:
         "touched_v3_3": touched(3),
         "r1_steps": steps(three),
         "r1_gain": f"{three['speedup']:g}",
+        "r1_loads": f"{1e3 * model(RUNNING.model).n_active * RACK['bytes_per_param'] / (8 * chip):.1f} ms",
         "r1_ms": pretty(1 / plain["throughput_token_per_s"], "s", 1),
     }
 
@@ -183,13 +186,11 @@ def two_point_eight() -> dict[str, str]:
         "spire_gain": f"{spire['speedup']:g}",
         "ngram_gain": f"{fast:g}",
         "ngram_loss": f"{slow:g}",
-        "ngram_product": significant(fast * slow, 2),
     }
 
 
 def reality() -> dict[str, str]:
     """The rows of papers beside the formula."""
-    rows = simulation.leviathan()
     gain = {
         row["batch"]: row["speedup"]
         for row in measurement("speculation_by_batch").records(engine="SGLang", draft="EAGLE-3")
@@ -209,7 +210,6 @@ def reality() -> dict[str, str]:
         "asked_off": f"{asked.error:.0%}",
         "asked_least": error(asked_others, min),
         "asked_most": error(asked_others, max),
-        "lev_near": f"{sum(abs(row.measured / row.predicted - 1) <= 0.2 for row in rows)}",
         "eagle_free": significant(eq.batch_free(alone, drafted=3), 1),
         "eagle_small": f"{gain[2]:g}",
         "eagle_large": f"{gain[64]:g}",
@@ -218,12 +218,16 @@ def reality() -> dict[str, str]:
 
 def multi_token() -> dict[str, str]:
     """What a model's own layer for further tokens drafts: its yield by depth, and how often each place passes."""
-    yields = [measurement("mtp_by_depth").records(drafted_tokens=n)[0]["tokens_per_pass"] for n in range(4)]
+    rows = [measurement("mtp_by_depth").records(drafted_tokens=n)[0] for n in range(5)]
+    yields = [row["tokens_per_pass"] for row in rows]
     far = [after - before for before, after in zip(yields, yields[1:])]  # how often a round gets so far
     places = [far[0], *(after / before for before, after in zip(far, far[1:]))]
+    three, four = (row["tokens_per_pass"] / row["speedup"] for row in rows[3:])  # decode steps of a round
     return {
-        **{f"mtp_yield_{n}": f"{tokens:g}" for n, tokens in enumerate(yields) if n},
-        **{f"mtp_place_{n + 1}": significant(chance, 2) for n, chance in enumerate(places)},
+        **{f"mtp_yield_{n}": f"{yields[n]:g}" for n in (1, 2, 3)},
+        **{f"mtp_place_{n}": significant(places[n - 1], 2) for n in (1, 2, 3)},
+        "mtp_adds_4": significant(far[3], 2),
+        "mtp_takes_4": significant(four - three, 2),
     }
 
 
