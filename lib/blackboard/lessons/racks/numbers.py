@@ -458,10 +458,12 @@ def served() -> dict[str, str]:
 
 def deployed() -> dict[str, str]:
     """How DeepSeek spreads its experts, and what limiting the nodes does."""
-    _, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
+    report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
     saved, sent = box_saving(service["routed_experts_per_gpu"]), routed_bytes() / chip("h800").scale_out.bytes_per_s
     return {
+        "report_gpus": str(report["gpus"]),
+        "report_nodes": str(report["nodes"]),
         "box_experts": f"{box_experts():g}",
         "box_saved": pretty(saved, "s", 2),
         "box_even": f"{saved / sent:.0f}",
