@@ -235,7 +235,7 @@ def worked() -> dict[str, str]:
 
 def spread_or_stop() -> dict[str, str]:
     """What a second rack saves and costs, and what is left to wait for in one."""
-    one, two, once = parts().values()
+    one, two, _ = parts().values()
     saved = one.weights - two.weights
     return {
         "saved": in_ms(saved),
@@ -244,9 +244,7 @@ def spread_or_stop() -> dict[str, str]:
         "even_hop": f"{break_even(True, bare_hop()):.0f}",
         "hop_limit": pretty(saved / (2 * moe_layers()), "s", 2),
         "step_longer": significant(two.in_turn / one.in_turn, 2),
-        "step_once_longer": f"{once.in_turn / one.in_turn:.2f}",
         "halves_one": in_ms(one.overlapped),
-        "layer_weights": pretty(one.weights * bandwidth() / model(RUNNING.model).layers, "byte", 3),
     }
 
 
@@ -265,8 +263,6 @@ def boundary() -> dict[str, str]:
         "free_nine": f"{known['copies'] / every:g}",
         "h100_ratio": f"{ratio('h100-sxm'):g}",
         "gb200_ratio": f"{here:g}",
-        "h800_ratio": f"{ratio('h800'):g}",
-        "h800_rate": pretty(chip("h800").scale_up.bytes_per_s, "byte/s"),
     }
 
 
@@ -381,14 +377,19 @@ def measured() -> dict[str, str]:
     beta, (latency, efficiency) = chip("h200").scale_up.bytes_per_s, dispatch_line()
     half = eq.half_message(start_time=latency, scale_up=efficiency * beta, chips=8)
     latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
+    known = RUNNING.symbols()
+    rack = eq.half_message(start_time=latency, scale_up=known["scale_up"], chips=known["chips"])
+    on_rack = rack / known["copies"] / COPY["dispatch"]  # tokens whose dispatch waits as long as it travels
     return shown(by_kind()["DeepEP dispatch"]) | {
         "latency": pretty(start_time(), "s", 3),
+        "combine_latency": pretty(by_kind()["DeepEP combine"][0].measured, "s", 3),
         "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),
         "reached_share": f"{efficiency:.0%}",
         "half_message": pretty(half, "byte", 2),
         "copy_bytes": f"{COPY['dispatch']:,} bytes",
         "half_tokens": f"{half / 8 / COPY['dispatch']:.0f}",
+        "half_rack": significant(on_rack, 2),
         "hop_least": f"{min(latencies):g}",
         "hop_most": f"{max(latencies):g}",
     }
@@ -416,10 +417,27 @@ def shown(dispatches: list[Exchange]) -> dict[str, str]:
 SERVED = {"deepseek": "H800", "vllm": "H200"}  # the names of the rows of decode_per_gpu by their GPU
 
 
+def routed_bytes() -> float:
+    """Bytes that a token sends where every GPU keeps the shared expert."""
+    known = RUNNING.symbols()
+    return token_bytes() * known["top_k"] / known["copies"]
+
+
+def box_experts() -> float:
+    """Experts of a layer on each GPU, if one box of eight holds the layer."""
+    known = RUNNING.symbols()
+    return eq.experts_per_chip(experts=known["experts"], expert_parallel=chip("h800").scale_up.domain_chips)
+
+
+def box_saving(held: float) -> float:
+    """Seconds of loading that a step on H800 saves if a GPU holds so many experts of a layer, not a box's eighth."""
+    return (box_experts() - held) * moe_layers() * expert_bytes() / chip("h800").hbm_bytes_per_s
+
+
 def served() -> dict[str, str]:
     """Tokens per second and GPU: what a link lets through, and what was measured over it."""
     known, rate = RUNNING.symbols(), lambda value: f"{significant(value, 3)}"
-    routed = token_bytes() * known["top_k"] / known["copies"]  # every GPU keeps the shared expert
+    routed = routed_bytes()
     card, link = (known[name] / routed for name in ("scale_out", "scale_up"))
     rows = {row["chips"]: row["throughput_token_per_GPU_per_s"] for row in measurement("decode_per_gpu").records()}
     [sglang] = measurement("sglang_large_ep_decode").records(system="SGLang")
@@ -442,12 +460,16 @@ def deployed() -> dict[str, str]:
     """How DeepSeek spreads its experts, and what limiting the nodes does."""
     report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
+    saved, sent = box_saving(service["routed_experts_per_gpu"]), routed_bytes() / chip("h800").scale_out.bytes_per_s
     return {
         "report_gpus": str(report["gpus"]),
         "report_nodes": str(report["nodes"]),
+        "box_experts": f"{box_experts():g}",
+        "box_saved": pretty(saved, "s", 2),
+        "box_even": f"{saved / sent:.0f}",
+        "card_token": in_ms(sent),
         "service_gpus": str(service["gpus"]),
         "service_nodes": str(service["nodes"]),
-        "box_memory": pretty(8 * chip("h800").hbm_bytes, "byte", 3),
         "nodes_free": significant(float(free), 2),
         "nodes_limited": significant(float(limited), 2),
     }
