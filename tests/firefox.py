@@ -35,8 +35,9 @@ class Firefox:
         return told["result"]
 
     def open(self, address):
-        """Open a page and wait until it is loaded."""
+        """Open a page and wait until it is loaded, and its boxes to write in have begun."""
         self.send("browsingContext.navigate", context=self.tab, url=address, wait="complete")
+        self.evaluate("window.laidOut")
 
     def evaluate(self, expression):
         """The value of an expression in the page, by way of JSON; a promise is awaited."""
