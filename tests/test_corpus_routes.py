@@ -1,4 +1,6 @@
-"""The corpus lesson's formulas against other routes: counting, slopes, curves fitted elsewhere, published losses."""
+"""The corpus lesson's formulas against other routes: counting, slopes, curves fitted elsewhere, published losses,
+networks that learn.
+"""
 
 from __future__ import annotations
 
@@ -299,6 +301,41 @@ def test_llammleins_repetition_costs_little():
     assert 0.97 < share < 0.98 and numbers.worth(large["tokens"], large["unique_tokens"]) / large[
         "tokens"
     ] == pytest.approx(share, rel=1e-6)
+
+
+# --- repetition, tried ------------------------------------------------------------------------------------------------
+
+
+def test_the_networks_gradients_are_slopes():
+    rng = np.random.default_rng(2)
+    network = simulation.Network(vocab=5, count=2, width=3, hidden=4, seed=1)
+    network.weights = [weights.astype("f8") for weights in network.weights]
+    seen, following = rng.integers(0, 5, (2, 8, simulation.BEFORE)), rng.integers(0, 5, (2, 8))
+    grads, step = network.grads(seen, following), 1e-6
+    for weights, grad in zip(network.weights, grads):
+        for _ in range(12):
+            at = tuple(rng.integers(0, size) for size in weights.shape)
+            weights[at] += step
+            up = network.loss(seen, following)
+            weights[at] -= 2 * step
+            down = network.loss(seen, following)
+            weights[at] += step
+            assert grad[at] == pytest.approx((up - down)[at[0]] / 2 / step, rel=1e-3, abs=2e-6)
+
+
+def test_repetition_helps_the_networks_at_first_and_then_harms():
+    """Signs of mean differences, each larger than two and a half of its standard errors over the networks."""
+    tried = simulation.repetition()
+
+    def differ(one, two):
+        return (one - two).mean() / ((one - two).std(ddof=1) / math.sqrt(len(one)))
+
+    assert differ(tried.again[0], tried.again[2]) > 2.5, "three passes beat one"
+    assert differ(tried.again[4], tried.fresh[4]) > 2.5, "fresh text beats the fifth pass"
+    assert differ(tried.again[-1], tried.again[tried.best - 1]) > 2.5 and 3 <= tried.best <= 8, "too many passes harm"
+    assert differ(tried.fresh[0], tried.fresh[-1]) > 2.5
+    assert tried.worth(2)[0] > 0.85 and 0.4 < tried.worth(4)[0] < 0.8 and tried.worth(10)[0] < 0.3
+    assert 1 < tried.reuse < 5 < REUSE
 
 
 def test_text_that_was_read_counts_nothing_twice():

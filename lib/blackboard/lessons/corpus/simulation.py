@@ -1,4 +1,5 @@
-"""The corpus lesson by other means: curves fitted to published scores, losses of published runs, filters tried.
+"""The corpus lesson by other means: curves fitted to published scores, losses of published runs, repetition tried on a
+small network.
 
 A curve through few points is not one curve but a set of them. So a fit here keeps every curve that the points allow, at
 95%, and says of each quantity from where to where these curves put it.
@@ -7,10 +8,12 @@ A curve through few points is not one curve but a set of them. So a fit here kee
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from blackboard.catalogue import measurement
+from blackboard.catalogue.datafile import DATA
 from blackboard.lessons.corpus import equations as eq
 
 if TYPE_CHECKING:
@@ -363,6 +366,169 @@ def published(run: str) -> tuple[Run, ...]:
         )
     shift = found[0].loss - found[0].law
     return tuple(each._replace(law=each.law + shift) for each in found)
+
+
+# --- repetition, tried ------------------------------------------------------------------------------------------------
+
+BEFORE = 6  # characters that the network sees
+
+
+class Network:
+    """Predicts a character from the few before it: a vector for each, one hidden layer; trained by SGD with momentum.
+
+    Several networks side by side [network, ...], each with a start of its own. Small, so that no product is worth a
+    second thread.
+    """
+
+    def __init__(self, vocab: int, count: int, width: int = 12, hidden: int = 96, seed: int = 0):
+        import numpy as np
+
+        rng = np.random.default_rng(seed)
+        draw = lambda scale, *shape: (scale * rng.normal(size=(count, *shape))).astype("f4")
+        self.weights = [
+            draw(0.3, vocab, width),
+            draw((BEFORE * width) ** -0.5, BEFORE * width, hidden),
+            draw(hidden**-0.5 / 3, hidden, vocab),
+        ]
+        self.speeds = [np.zeros_like(weights) for weights in self.weights]
+
+    def _forward(self, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Inputs, hidden values and chances [network, example, ...] for characters seen [network, example, BEFORE]."""
+        import numpy as np
+
+        vectors, first, second = self.weights
+        inputs = vectors[np.arange(len(seen))[:, None, None], seen].reshape(*seen.shape[:2], -1)
+        hidden = np.tanh(inputs @ first)
+        scores = hidden @ second
+        chances = np.exp(scores - scores.max(axis=2, keepdims=True))
+        return inputs, hidden, chances / chances.sum(axis=2, keepdims=True)
+
+    def loss(self, seen: np.ndarray, following: np.ndarray) -> np.ndarray:
+        """Mean loss of each network, nats a character."""
+        import numpy as np
+
+        *_, chances = self._forward(seen)
+        return -np.log(np.take_along_axis(chances, following[..., None], 2) + 1e-12).mean(axis=(1, 2))
+
+    def grads(self, seen: np.ndarray, following: np.ndarray) -> list[np.ndarray]:
+        """Gradients of the mean loss, in the order of the weights, for examples [network, example]."""
+        import numpy as np
+
+        (vectors, first, second), (inputs, hidden, wrong) = self.weights, self._forward(seen)
+        np.put_along_axis(wrong, following[..., None], np.take_along_axis(wrong, following[..., None], 2) - 1, 2)
+        wrong /= seen.shape[1]
+        back = (wrong @ second.transpose(0, 2, 1)) * (1 - hidden**2)
+        into = (back @ first.transpose(0, 2, 1)).reshape(-1, vectors.shape[2])
+        where = (np.arange(len(seen))[:, None, None] * vectors.shape[1] + seen).ravel()
+        order = where.argsort(
+            kind="stable"
+        )  # the same character again and again: added up in a row, which is faster than one by one
+        found, starts = np.unique(where[order], return_index=True)
+        added = np.zeros((len(seen) * vectors.shape[1], vectors.shape[2]), "f4")
+        added[found] = np.add.reduceat(into[order], starts)
+        return [added.reshape(vectors.shape), inputs.transpose(0, 2, 1) @ back, hidden.transpose(0, 2, 1) @ wrong]
+
+    def step(self, seen: np.ndarray, following: np.ndarray, rate: float, keep: float = 0.9) -> None:
+        """One step of SGD on examples [network, example]."""
+        for weights, speed, grad in zip(self.weights, self.speeds, self.grads(seen, following)):
+            speed *= keep
+            speed += grad
+            weights -= rate * speed
+
+
+@cache
+def _sonnets() -> tuple[str, tuple[int, ...]]:
+    """The alphabet of the sonnets, and their characters as places in it."""
+    text = (DATA / "shakespeare.txt").read_text("utf8")
+    alphabet = "".join(sorted(set(text)))
+    return alphabet, tuple(map({letter: place for place, letter in enumerate(alphabet)}.__getitem__, text))
+
+
+def _examples(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For every character the ones before it, and itself."""
+    import numpy as np
+
+    windows = np.lib.stride_tricks.sliding_window_view(places, BEFORE + 1)
+    return windows[:, :BEFORE], windows[:, BEFORE]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Losses on text held out, nats a character [pass, network]: of networks that met the same text again, and of such
+    that met fresh text.
+    """
+
+    unique: int
+    passes: tuple[int, ...]
+    again: np.ndarray
+    fresh: np.ndarray
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{n}: {self.worth(n)[0]:.0%}" for n in self.passes)
+        return f"<{self.unique:,} characters, worth by passes: {found}; best after {self.best}>"
+
+    def worth(self, passes: int) -> tuple[float, float]:
+        """Fresh text that so many passes were worth, over what was read: mean over the networks, and its standard
+        error.
+        """
+        import numpy as np
+
+        place = self.passes.index(passes)
+        reached = [
+            np.interp(-self.again[place, n], -np.minimum.accumulate(self.fresh[:, n]), self.passes)
+            for n in range(self.again.shape[1])
+        ]
+        shares = np.array(reached) / passes
+        return float(shares.mean()), float(shares.std(ddof=1) / math.sqrt(len(shares)))
+
+    @cached_property
+    def reuse(self) -> float:
+        """The law's constant by least squares, up to the best number of passes: repetitions after which a token has
+        lost 63% of its worth.
+        """
+        tries = [0.1 * n for n in range(1, 500)]
+        far = [n for n in self.passes if n <= max(3, self.best)]
+        off = lambda reuse: sum(
+            (self.worth(n)[0] - eq.data_worth(pretrain_tokens=n, unique_tokens=1, reuse=reuse) / n) ** 2 for n in far
+        )
+        return min(tries, key=off)
+
+    @property
+    def best(self) -> int:
+        """Passes after which the loss on text held out was lowest."""
+        return self.passes[int(self.again.mean(axis=1).argmin())]
+
+
+@cache
+def repetition(
+    unique: int = 4096, passes: int = 10, networks: int = 4, batch: int = 64, rate: float = 0.1, seed: int = 0
+) -> Tried:
+    """Small networks that learn to predict Shakespeare's sonnets: `unique` characters passed over again and again, or
+    as many fresh ones.
+
+    Each network has a start and a stretch of text of its own; the last eighth of the text is held out.
+    """
+    import numpy as np
+
+    alphabet, letters = _sonnets()
+    seen, following = _examples(np.array(letters))
+    held = len(seen) // 8
+    pool, rng = len(seen) - held, np.random.default_rng(seed)
+    if unique * passes > pool:
+        raise ValueError(f"{passes} times {unique:,} characters are more than the {pool:,} there are")
+    starts = rng.integers(0, pool, networks)
+    fresh = np.array([(start + rng.permutation(unique * passes)) % pool for start in starts])  # in any order, each once
+    same = np.array([np.concatenate([rng.permutation(row[:unique]) for _ in range(passes)]) for row in fresh])
+    tests = np.broadcast_to(np.arange(pool, len(seen), 6), (networks, len(range(pool, len(seen), 6))))
+    losses = []
+    for order in (same, fresh):
+        network, found = Network(len(alphabet), networks, seed=seed), []
+        for start in range(0, unique * passes, batch):
+            network.step(seen[order[:, start : start + batch]], following[order[:, start : start + batch]], rate)
+            if (start + batch) % unique == 0:
+                found.append(network.loss(seen[tests], following[tests]))
+        losses.append(np.array(found))
+    return Tried(unique, tuple(range(1, passes + 1)), *losses)
 
 
 # --- filtered data ----------------------------------------------------------------------------------------------------
