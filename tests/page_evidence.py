@@ -103,6 +103,9 @@ SHOWN = """() => [...document.querySelectorAll("figure.interactive-chart")].map(
 
 OPEN = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 
+# What folds hid has been measured, and the keyboard reaches what scrolls.
+MARKED = "async () => { await new Promise((next) => setTimeout(next, 50)); await window.laidOut; }"
+
 # axe would keep the source of every element that it examines; only those that are told are of interest.
 EXAMINE = """
 const examine = async (within, options) => {
@@ -336,6 +339,7 @@ def served(browser, address, weighed):
         evidence.colours["light"] = page.evaluate(COLOURS)
         evidence.extremes = page.evaluate(EXTREMES)
         page.evaluate(OPEN)
+        page.evaluate(MARKED)
         evidence.cells["screen"] = page.evaluate(CELLS)
         page.evaluate(axe())
         evidence.violations["light"] = page.evaluate(AXE_RUN, ALL_BUT_CONTRAST) + page.evaluate(CONTRAST)

@@ -277,7 +277,7 @@ def test_a_letter_of_a_formula_in_the_text_says_what_it_means(visit, server, les
         assert "parameters stored" in tip.inner_text()
         page.keyboard.press("Escape")
         assert not tip.is_visible()
-    formula.locator("mi", has_text="W").hover()
+    formula.get_by_text("W", exact=True).first.hover()
     assert "memory bandwidth" in tip.inner_text()
     page.locator("h1").hover()
     assert not tip.is_visible() and formula.evaluate("each => each.closest('[tabindex]')") is None

@@ -127,9 +127,10 @@ function settle() {
   showProgress();
   followReader();
   boxTables();
+  const again = () => { window.laidOut = markScrolling(); };
   window.laidOut = layOut().then(() => document.fonts.ready).then(markScrolling); // fonts change widths
-  addEventListener("resize", markScrolling);
-  addEventListener("toggle", markScrolling, true);
+  addEventListener("resize", again);
+  addEventListener("toggle", again, true);
   addEventListener("scroll", ({ target }) => target !== document && markCut(target), { capture: true, passive: true });
 }
 

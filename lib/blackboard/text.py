@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import re
+from collections.abc import Sequence
 
 _EXPONENT = re.compile(r"(?<![\w.-])(\d+(?:\.\d+)?)e([+-]\d\d)\b")
 
@@ -12,6 +13,11 @@ _EXPONENT = re.compile(r"(?<![\w.-])(\d+(?:\.\d+)?)e([+-]\d\d)\b")
 def on_page() -> bool:
     """True while the book is built: outputs then carry what the static page needs."""
     return bool(os.environ.get("BLACKBOARD_PAGE"))
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words in one phrase: a, b and c."""
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def markup(text: str) -> str:

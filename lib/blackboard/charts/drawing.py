@@ -53,11 +53,6 @@ def done(fig: Drawing, name: str, caption: str, alt: str) -> Drawing:
     return fig
 
 
-def listed(words: Sequence[str]) -> str:
-    """Words in one phrase: a, b and c."""
-    return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
 def filled(text: Any, width: int = 46) -> str:
     """A case, or any text, in lines of `width` characters that fit the picture."""
     return textwrap.fill(str(text), width)

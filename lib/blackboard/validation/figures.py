@@ -13,9 +13,10 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, listed
+from blackboard.charts.drawing import Drawing, beside, done
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, LIMIT, Row, mape
+from blackboard.text import listed
 from blackboard.validation import time_breakdown
 from blackboard.validation.report import whole
 

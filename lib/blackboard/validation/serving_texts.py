@@ -6,10 +6,10 @@ import math
 from functools import cache
 
 from blackboard.catalogue import Heads
-from blackboard.charts.drawing import listed
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.serving_calibration import runs
 from blackboard.prediction.serving_steps import ATTENTION_KERNELS, DENSE_KERNELS, OTHER_KERNELS, kernels
+from blackboard.text import listed
 from blackboard.units import percent, pretty, significant
 from blackboard.validation.serving_numbers import (
     CHAT,

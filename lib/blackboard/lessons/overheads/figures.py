@@ -13,12 +13,13 @@ from blackboard import catalogue, units
 from blackboard.catalogue import measurement
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, listed, note
+from blackboard.charts.drawing import Drawing, beside, done, note
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, simulation
 from blackboard.lessons.overheads.implied import sglang, sglang_rack
 from blackboard.lessons.overheads.simulation import Timeline
+from blackboard.text import listed
 from blackboard.units import significant
 
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")

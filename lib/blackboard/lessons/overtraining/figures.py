@@ -15,12 +15,13 @@ import sympy
 from blackboard import catalogue
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, listed, name_ends, percent, point, thousands
+from blackboard.charts.drawing import Drawing, beside, done, name_ends, percent, point, thousands
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.batching.equations import balanced_context
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers
 from blackboard.lessons.overtraining.numbers import FACTOR, FIT, PRESCRIBED
+from blackboard.text import listed
 from blackboard.units import significant
 
 BILLION, TRILLION = 1e9, 1e12

@@ -18,12 +18,13 @@ from matplotlib.patches import Circle, Rectangle
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, listed, percent
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, percent
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
 from blackboard.lessons.pipelining.drawing import SMALL, draw_key, draw_named, draw_run, draw_served, label_racks
 from blackboard.lessons.pipelining.timeline import Costs, Schedule
+from blackboard.text import listed
 from blackboard.units import pretty, significant
 
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
