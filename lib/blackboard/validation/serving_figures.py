@@ -9,6 +9,7 @@ from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, done
 from blackboard.charts.style import COLOURS
 from blackboard.prediction.continuous_batching import Request
+from blackboard.text import listed
 from blackboard.units import significant
 from blackboard.validation import serving_numbers as numbers
 from blackboard.validation.serving_numbers import (
@@ -68,7 +69,7 @@ def _told(some: list[Step]) -> str:
         times = [1e3 * (step.end - step.start) for step in some if step.prompts == prompts]
         what = {0: "that only decode", 1: "with a prompt"}.get(prompts, f"with {prompts} prompts")
         kinds.append(f"{len(times)} of {statistics.mean(times):.1f} ms {what}")
-    return f"{len(some)} steps, {1e3 * (some[-1].end - some[0].start):.0f} ms in all: {drawing.listed(kinds)}"
+    return f"{len(some)} steps, {1e3 * (some[-1].end - some[0].start):.0f} ms in all: {listed(kinds)}"
 
 
 def timeline() -> Drawing:
@@ -107,7 +108,7 @@ def line() -> Drawing:
     beside("measured", (seen[3].users, 1e3 * seen[3].token), (0, 7), "measured", ha="center")
     at.set(xlim=(0, 100), ylim=(0, 22), xlabel="users at a time", ylabel="time per token (ms)")
     each = lambda times: f"{times[0]:.1f} ms for one user and {times[-1]:.1f} ms for {users[-1]}"
-    dots = drawing.listed([f"{1e3 * p.token:.1f} ms for {p.users}" for p in seen])
+    dots = listed([f"{1e3 * p.token:.1f} ms for {p.users}" for p in seen])
     return done(
         fig,
         "fig-serving-line",
@@ -202,7 +203,7 @@ def users() -> Drawing:
         fig,
         "fig-serving-users",
         "More users, more tokens from each GPU, slower tokens for each user. The line is the formulas, long after the"
-        f" start. The dots are the public runs with {drawing.listed([str(p.users) for p in seen])} users; their"
+        f" start. The dots are the public runs with {listed([str(p.users) for p in seen])} users; their"
         " throughput follows from both measured times.",
         f"Time per token over tokens per second of a GPU: {told([p for p in line if p.users in NAMED])}. A dashed line"
         f" ends the axis at {most:,.0f} tokens a second.",

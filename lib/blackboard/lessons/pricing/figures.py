@@ -22,6 +22,7 @@ from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing import numbers
 from blackboard.lessons.pricing.implied import KEPT
 from blackboard.lessons.pricing.numbers import RATIO
+from blackboard.text import listed
 from blackboard.units import pretty, significant
 
 ACTIVE = numbers.BOARD["n_active"]
@@ -90,7 +91,7 @@ def bill() -> Drawing:
         f"One call, five lines: {100 * paid['long'] / total:.0f}% of the bill is there because the prompt is longer"
         " than 200,000 tokens. Prices are per million tokens.",
         f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in dollars: "
-        + drawing.listed([f"{name} {paid[line]:.5f}" for line, (name, _) in LINES.items()])
+        + listed([f"{name} {paid[line]:.5f}" for line, (name, _) in LINES.items()])
         + f"; in all {total:.3f}.",
     )
 
@@ -227,7 +228,7 @@ def token_times() -> Drawing:
         f" compute, output for memory, but its compute alone is {made['compute'] / sum(given.values()):.1f} times as"
         " long as that of input.",
         f"Stacked bars of the GPU time of one token after {prompt:,} others, in microseconds, each of the weights' part"
-        f" and that of looking back: {drawing.listed(said)}.",
+        f" and that of looking back: {listed(said)}.",
     )
 
 
