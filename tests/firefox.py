@@ -12,6 +12,13 @@ FLAGS = ["--headless", "--no-remote", "--remote-debugging-port=0"]
 LISTENING = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 
 
+# Firefox says that a page is complete before the page itself hears of it.
+LAID_OUT = """async () => {
+  while (!window.laidOut) await new Promise((next) => setTimeout(next, 20));
+  await window.laidOut;
+}"""
+
+
 def find_firefox():
     """Path of a Firefox, None without one."""
     return next(filter(None, map(shutil.which, ("firefox", "firefox-esr"))), None)
@@ -37,7 +44,7 @@ class Firefox:
     def open(self, address):
         """Open a page and wait until it is loaded, and its boxes to write in have begun."""
         self.send("browsingContext.navigate", context=self.tab, url=address, wait="complete")
-        self.evaluate("window.laidOut")
+        self.evaluate(f"({LAID_OUT})()")
 
     def evaluate(self, expression):
         """The value of an expression in the page, by way of JSON; a promise is awaited."""

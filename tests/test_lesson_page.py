@@ -279,7 +279,7 @@ def test_a_letter_of_a_formula_in_the_text_says_what_it_means(visit, server, les
         assert not tip.is_visible()
     formula.get_by_text("W", exact=True).first.hover()
     assert "memory bandwidth" in tip.inner_text()
-    page.locator("h1").hover()
+    page.locator("article h1").hover()
     assert not tip.is_visible() and formula.evaluate("each => each.closest('[tabindex]')") is None
 
 
