@@ -15,13 +15,13 @@ from mathml import set_strings
 from quotes import curl_problem, curl_quotes
 
 SCRIPTS = "book/_scripts"
-SCRIPT_OF = {  # by what a page has
+LOADED_BY = {  # scripts and styles, by what a page has
     "tables.js": '<div class="data-table',
+    "tables.css": '<div class="data-table',
     "formulas.js": " data-latex=",
     "progress.js": "<progress-list ",
     "claims.js": ' data-verdict="',
 }
-TABLES = "tables.css"
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
 # What asks Python in the page, by the script that wakes it up; tools/page_python.py puts the scripts there.
@@ -230,7 +230,7 @@ def write_scripts(app, _env):
     """Put what only some pages load beside the rest; Jupyter Book would load them everywhere."""
     folder = app.outdir / "_static" / "scripts"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (*SCRIPT_OF, TABLES):
+    for name in LOADED_BY:
         shutil.copyfile(app.srcdir / SCRIPTS / name, folder / name)
 
 
@@ -289,10 +289,11 @@ def mend_page(app, page, _template, context, _doctree):
     if "body" in context:
         load_python(app, context["body"])
         load_problems(app, page)
-        for name in (name for name, mark in SCRIPT_OF.items() if mark in context["body"]):
-            app.add_js_file(f"scripts/{name}", loading_method="defer", priority=900)  # after those of all pages
-        if SCRIPT_OF["tables.js"] in context["body"]:
-            app.add_css_file(f"scripts/{TABLES}", priority=900)
+        for name in (name for name, mark in LOADED_BY.items() if mark in context["body"]):  # after those of all pages
+            if name.endswith(".css"):
+                app.add_css_file(f"scripts/{name}", priority=900)
+            else:
+                app.add_js_file(f"scripts/{name}", loading_method="defer", priority=900)
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:

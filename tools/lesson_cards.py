@@ -86,9 +86,15 @@ def beside(root, lesson):
     return str(PurePosixPath(root).parent / lesson)
 
 
+def source_of(env, page):
+    """Where a page's first picture was written for Sphinx; nothing where it has none."""
+    return next((uri for uri in facts(env)[page]["picture"] if uri in env.images), "")
+
+
 def picture_of(env, page):
     """The file of a page's first picture, in _images; nothing where it has none."""
-    return next((env.images[uri][1] for uri in facts(env)[page]["picture"] if uri in env.images), "")
+    source = source_of(env, page)
+    return env.images[source][1] if source else ""
 
 
 def draw_thumbnail(app, page):
@@ -96,10 +102,9 @@ def draw_thumbnail(app, page):
     picture = picture_of(app.env, page)
     if not picture.endswith(".svg"):
         return f"_images/{picture}" if picture else ""
-    source = next(uri for uri, (_, name) in app.env.images.items() if name == picture)
     target = app.outdir / "_static" / "cards" / f"{PurePosixPath(page).name}.svg"
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(WORDS.sub("", (app.srcdir / source).read_text("utf8")), "utf8")
+    target.write_text(WORDS.sub("", (app.srcdir / source_of(app.env, page)).read_text("utf8")), "utf8")
     return target.relative_to(app.outdir).as_posix()
 
 
