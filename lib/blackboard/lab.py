@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import copy
 import dis
 import inspect
 import io
 import linecache
+import pickle
 import random
 import sys
 import textwrap
@@ -21,13 +21,14 @@ import time
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 READER = "<your code>"  # the file name under which a reader's text is compiled; an earlier step's has its name added
 LONGEST = 600  # characters of what a reader's code prints
 LINE = 80  # characters of a line that a message quotes
 CASES = 200
+PLAIN, HOLDERS = {int, float, str, bool, type(None)}, {list, tuple, dict, set}  # types of which nobody made a class
 SECONDS = 5.0
 NEVER = "Your version returns nothing. Is there a `return`?"
 NOT_ALWAYS = (
@@ -160,6 +161,8 @@ def agrees(why: str, tolerance: float = 1e-9) -> Check:
     return agrees
 
 
+_right = agrees("")
+
 # --- running a reader's code ------------------------------------------------------------------------------------------
 
 
@@ -192,6 +195,15 @@ class Printed(io.StringIO):
         super().__init__()
         self.longest = longest
 
+    def taken(self) -> str:
+        """What was printed since it was last taken."""
+        if not self.tell():
+            return ""
+        text = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return text
+
     def write(self, text: str) -> int:
         return super().write(text[: self.longest]) if self.tell() <= self.longest else len(text)
 
@@ -214,9 +226,11 @@ class Limit:
         sys.settrace(self.before)
 
     def _call(self, frame: types.FrameType, event: str, arg: Any):
-        if not _is_own(frame.f_code.co_filename, self.files):
+        file = frame.f_code.co_filename
+        if file not in self.files and not file.startswith(READER):  # as _is_own has it; a call more is felt here
             return None
-        frame.f_trace_opcodes = sys.version_info < (3, 12)  # where a loop within one line makes no events of lines
+        if sys.version_info < (3, 12):  # where a loop within one line makes no events of lines
+            frame.f_trace_opcodes = _loops_in_line(frame.f_code)
         return self._line
 
     def _line(self, frame: types.FrameType, event: str, arg: Any):
@@ -226,12 +240,42 @@ class Limit:
         return self._line
 
 
+@cache
+def _loops_in_line(code: types.CodeType) -> bool:
+    """True where a loop may stay within one line: a jump back leads to the line that it comes from."""
+    steps, line, lines = list(dis.get_instructions(code)), 0, {}
+    for step in steps:
+        line = lines[step.offset] = step.starts_line or line
+    back = [step for step in steps if step.opcode in dis.hasjrel and step.argval <= step.offset]
+    return any(lines[step.offset] == lines[step.argval] for step in back)
+
+
 def run_text(text: str, space: dict[str, Any], seconds: float = SECONDS, step: str = "") -> None:
     """Run a reader's text in a space of names, for some seconds at most; `step` names the earlier step that it is."""
     file = f"{READER} {step}".strip()
     keep_lines(text, file)
     with Limit({READER}, seconds):
         exec(compile(text, file, "exec"), space)
+
+
+def _is_plain(value: Any, most: int = 10_000) -> bool:
+    """True where no code of a reader runs when a value is looked at: it is made of Python's own types, or the course's
+    tuples, and small enough to know that at once.
+    """
+    todo = [value]
+    while todo and most > 0:
+        each, most = todo.pop(), most - 1
+        kind = type(each)
+        if kind in PLAIN:
+            continue
+        if kind not in HOLDERS and not (issubclass(kind, tuple) and kind.__module__.startswith("blackboard.")):
+            return False
+        if len(each) > most:
+            return False
+        todo.extend(each)
+        if kind is dict:
+            todo.extend(each.values())
+    return not todo
 
 
 def _codes(made: Any) -> list[types.CodeType]:
@@ -301,7 +345,7 @@ class Step:
     solution  the course's version; signature and docstring are what the reader gets
     example   a call, as text, whose result is shown: "touched(1, 256, 8)"; what comes before it ends with "; "
     cases     from a random generator to the arguments of one trial, as a tuple
-    checks    rules, tried in order over all cases; of the cases that break one the shortest is shown
+    checks    rules, tried in order over all cases, the shortest first; the first one that breaks a rule is shown
     mistakes  wrong versions, each with the check that catches it
     hints     from a nudge to nearly all
     play      how a version is tried, (made, *args) -> result: for a class, a run of its methods
@@ -310,6 +354,7 @@ class Step:
     returns   what it must return, in words, where `play` makes something else of it
     calls     the calls that `play` makes, as a reader would write them: from the arguments to a text
     proves    what all trials of a right version show together, in a sentence or two
+    many      whether several results are right
     """
 
     title: str
@@ -326,6 +371,7 @@ class Step:
     returns: str = ""
     calls: Callable[..., str] | None = None
     proves: Callable[[Sequence[Trial]], str] | None = None
+    many: bool = False
 
     @property
     def name(self) -> str:
@@ -352,23 +398,39 @@ class Step:
         """What to write, in a sentence or two."""
         return inspect.getdoc(self.solution) or ""
 
-    def trials(self, made: Any) -> Iterator[Trial]:
+    @cached_property
+    def _known(self) -> Sequence[tuple[tuple, bytes, Any]]:
+        """All cases, the shortest first, so that the first one that fails is the one to show: the arguments, a copy of
+        them to be used up, packed, and what the course makes of them. None of it depends on a reader.
+        """
+        rng, known = random.Random(self.name), []
+        drawn = {pickle.dumps(args): args for args in (self.cases(rng) for _ in range(self.count))}  # none twice
+        for packed, args in sorted(drawn.items(), key=lambda each: len(repr(each[1]))):
+            want = None
+            with contextlib.suppress(*self.raises):
+                want = self.play(self.solution, *pickle.loads(packed))
+            known.append((args, packed, want))
+        return known
+
+    def fresh(self) -> list[Trial]:
+        """All cases, not yet tried."""
+        return [Trial(args, pickle.loads(packed), want=want) for args, packed, want in self._known]
+
+    def trials(self, made: Any, fresh: Sequence[Trial] | None = None) -> list[Trial]:
         """All cases, tried; what a version raises is handed on, with its trial, unless it is among `raises`."""
-        rng = random.Random(self.name)
-        for _ in range(self.count):
-            args = self.cases(rng)
-            trial, printed = Trial(args, copy.deepcopy(args)), Printed()
-            try:
-                with contextlib.redirect_stdout(printed):
+        trials = self.fresh() if fresh is None else fresh
+        with contextlib.redirect_stdout(Printed()) as printed:
+            for trial in trials:
+                try:
                     trial.got = self.play(made, *trial.after)
-            except self.raises as error:
-                trial.error = error
-            except BaseException as error:
-                error.trial = trial  # type: ignore[attr-defined]
-                raise
-            finally:
-                trial.printed = printed.getvalue()
-            yield trial
+                except self.raises as error:
+                    trial.error = error
+                except BaseException as error:
+                    error.trial = trial  # type: ignore[attr-defined]
+                    raise
+                finally:
+                    trial.printed = printed.taken()
+        return list(trials)
 
     def check(self, made: Any, space: Mapping[str, Any] | None = None, seconds: float = SECONDS) -> Verdict:
         """The verdict on a version; `space` holds the names that it may use."""
@@ -377,7 +439,14 @@ class Step:
             files |= {code.co_filename for code in _codes(made)}
             with Limit(files, seconds):
                 fault = self._fault(made, space or {})
-                return self._judge(list(self.trials(made))) if fault is None else fault
+            if fault:
+                return fault
+            fresh = self.fresh()
+            with Limit(files, seconds):
+                trials = self.trials(made, fresh)
+            plain = all(_is_plain(each.got) and _is_plain(each.after) for each in trials)
+            with contextlib.nullcontext() if plain else Limit(files, seconds):
+                return self._judge(trials)
         except BaseException as error:
             trial = getattr(error, "trial", None)
             verdict = stopped(error, files, self._call(trial))
@@ -413,20 +482,24 @@ class Step:
         return ""
 
     def _judge(self, trials: Sequence[Trial]) -> Verdict:
-        for trial, course in zip(trials, self.trials(self.solution)):
-            trial.want = course.got
         nothing = [t for t in trials if t.got is None and not t.error and t.want is not None]
         if nothing:
             never = all(t.got is None for t in trials)
-            trial = min(nothing, key=lambda t: len(repr(t.args)))
-            return Verdict("nothing", NEVER if never else NOT_ALWAYS, self._call(trial), printed=trial.printed)
+            return Verdict(
+                "nothing", NEVER if never else NOT_ALWAYS, self._call(nothing[0]), printed=nothing[0].printed
+            )
         for check in self.checks if self.changes else (*self.checks, unchanged):
-            broken = [(trial, said) for trial in trials if (said := _ask(check, trial, self.returns))]
-            if broken:
-                trial, said = min(broken, key=lambda pair: len(repr(pair[0].args)))
-                return Verdict("wrong", said, self._call(trial), check.__name__, trial.printed)
+            for trial in trials:
+                if said := _ask(check, trial, self.returns):
+                    return Verdict("wrong", self._told(said, trial), self._call(trial), check.__name__, trial.printed)
         proved = f" {self.proves(trials)}" if self.proves else ""
-        return Verdict("right", f"{len(trials)} random cases agree.{proved}", printed=trials[-1].printed)
+        return Verdict("right", f"{self.count} random cases agree.{proved}", printed=trials[-1].printed)
+
+    def _told(self, said: str, trial: Trial) -> str:
+        """What a check says, with the right result where there is but one and the check has not named it."""
+        want = shown(trial.want)
+        fine = self.many or want in said or _ask(_right, trial) is None
+        return said if fine else f"{said} Expected {want}."
 
     def _call(self, trial: Trial | None) -> str:
         """The call of a trial and what came of it."""

@@ -83,6 +83,7 @@ FIT = Step(
         "The slope is the sum of (x - mean of x) × (y - mean of y), divided by the sum of (x - mean of x) squared.",
         "The line goes through the mean point, which gives you the intercept.",
     ),
+    count=150,
 )
 
 # --- resample ---------------------------------------------------------------------------------------------------------
@@ -173,6 +174,8 @@ RESAMPLE = Step(
     },
     ("`[rng.choice(points) for …]`, as often as there are points.",),
     play=_draws,
+    count=50,
+    many=True,
 )
 
 # --- an interval ------------------------------------------------------------------------------------------------------

@@ -139,6 +139,7 @@ NAME = Step(
     _name_both,
     returns="a list with a name for each full block",
     calls=lambda tokens, size, other: f"block_names({tokens}, {size}) and block_names({other}, {size})",
+    many=True,
 )
 
 # --- a prefix cache ---------------------------------------------------------------------------------------------------

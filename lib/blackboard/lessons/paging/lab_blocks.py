@@ -194,6 +194,7 @@ BLOCKS = Step(
     _play_moves,
     returns="the number of a free block from `take()`, or None, and a whole number from `holders`",
     calls=_write_moves,
+    many=True,
 )
 
 # --- a token more, and copy-on-write ----------------------------------------------------------------------------------
@@ -372,4 +373,5 @@ APPEND = Step(
     ),
     changes=True,
     returns="the number of a block, or None",
+    many=True,
 )

@@ -87,6 +87,7 @@ PLACE = Step(
     (_real_gpus, _one_each, _even),
     {_all_on_one: _even, _rest_on_the_last: _even, _from_one: _real_gpus, _by_gpu: _real_gpus},
     ("Deal them out like cards.", "`expert % gpus` goes 0, 1, 2, ... and begins again when each GPU has had one."),
+    many=True,
 )
 
 # --- dispatch ---------------------------------------------------------------------------------------------------------
