@@ -19,7 +19,7 @@ import sys
 import textwrap
 import time
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
@@ -439,7 +439,7 @@ class Step:
             files |= {code.co_filename for code in _codes(made)}
             with Limit(files, seconds):
                 fault = self._fault(made, space or {})
-            if fault:
+            if fault is not None:
                 return fault
             fresh = self.fresh()
             with Limit(files, seconds):

@@ -5,11 +5,13 @@ drawn in a web page too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from blackboard.charts.style import CATEGORIES
 
 _COLOURS = tuple(CATEGORIES.values())
+WIDTH = 48  # letters of a title's line on a narrow screen
 
 
 class Series(NamedTuple):
@@ -62,7 +64,11 @@ def lab_chart(
     ]
     layers += [_labels(each, axis) for each in series.values() if each.labels]
     return {
-        "title": {"text": title.split("\n"), "anchor": "start", "fontSize": 13},
+        "title": {
+            "text": [part for line in title.split("\n") for part in wrap(line, WIDTH)],
+            "anchor": "start",
+            "fontSize": 13,
+        },
         "width": "container",
         "height": 280,
         "layer": layers,

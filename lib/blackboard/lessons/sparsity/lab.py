@@ -5,9 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from blackboard.catalogue import chip, measurement, model
 from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lessons.batching.equations import hardware_constant
 from blackboard.lessons.sparsity import equations as eq
+from blackboard.lessons.sparsity.numbers import FIGURE, effective
+from blackboard.lessons.sparsity.simulation import routed_loss
 
 # --- choose -----------------------------------------------------------------------------------------------------------
 
@@ -208,6 +212,102 @@ EXPECT = Step(
     ),
 )
 
+# --- what experts are worth -------------------------------------------------------------------------------------------
+
+[_FIT] = measurement("routed_scaling_law").records(router="S-BASE")
+
+
+def loss_of(size, experts):
+    """The validation loss of a model of so many parameters to which so many experts are added, by a published fit."""
+    return routed_loss(size, experts, _FIT)
+
+
+def effective_size(size, experts):
+    """The size of the dense model that is as good as a routed one: with a single expert it has the same loss.
+
+    size     parameters of the model to which the experts are added, as many as a token uses
+    experts  experts of a routed layer, of which a token uses one
+
+    `loss_of(size, experts)` is given; it falls as a model grows. The result is between size and 1000 * size.
+    """
+    wanted, low, high = loss_of(size, experts), size, 1000 * size
+    for _ in range(50):
+        middle = (low * high) ** 0.5
+        if loss_of(middle, 1) > wanted:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _routed(rng: random.Random) -> tuple:
+    return rng.choice([15e6, 55e6, 130e6, 370e6, 870e6, 1.3e9]), rng.choice([1, 2, 4, 8, 16, 64, 128, 512])
+
+
+def _no_worse(trial: Trial) -> str | None:
+    size = trial.args[0]
+    fine = trial.got >= size * (1 - 1e-6)
+    return None if fine else f"Experts make a model better, so the dense one has at least {size:.3g} parameters."
+
+
+def _alone(trial: Trial) -> str | None:
+    size, experts = trial.args
+    fine = experts > 1 or abs(trial.got - size) < 1e-5 * size
+    return None if fine else "With a single expert the model is dense itself: the size stays as it is."
+
+
+def _same_loss(trial: Trial) -> str | None:
+    wanted, found = loss_of(*trial.args), loss_of(trial.got, 1)
+    if abs(found - wanted) < 1e-6 * wanted:
+        return None
+    return f"A dense model of {trial.got:.4g} parameters has a loss of {found:.5g}, the routed one {wanted:.5g}."
+
+
+def _as_many_as_stored(size, experts):
+    return size * experts
+
+
+def _only_active(size, experts):
+    return size
+
+
+def _root_of_experts(size, experts):
+    return size * experts**0.5
+
+
+def _up_to_twice(size, experts):
+    return min(effective_size(size, experts), 2 * size)
+
+
+def _turned_round(size, experts):
+    return 1000 * size if effective_size(size, experts) < 1000 * size else size
+
+
+def _experts_on_the_other_side(size, experts):
+    return size * size / effective_size(size, experts)
+
+
+EFFECTIVE = Step(
+    "What experts are worth",
+    effective_size,
+    "effective_size(370e6, 64)",
+    _routed,
+    (_no_worse, _alone, _same_loss),
+    {
+        _as_many_as_stored: _same_loss,
+        _only_active: _same_loss,
+        _root_of_experts: _same_loss,
+        _up_to_twice: _same_loss,
+        _turned_round: _alone,
+        _experts_on_the_other_side: _no_worse,
+    },
+    (
+        "First find the loss of the routed model. Then look for the size whose dense model, with one expert, has it.",
+        "Halve the range again and again: while the dense model in the middle has the higher loss, it is too small.",
+        "`middle = (low * high) ** 0.5` halves a range of 1 to 1000 faster than the mean of both ends.",
+    ),
+)
+
 # --- weigh ------------------------------------------------------------------------------------------------------------
 
 
@@ -270,34 +370,59 @@ WEIGH = Step(
 
 # --- the chart --------------------------------------------------------------------------------------------------------
 
-EXPERTS, TOP_K, BATCHES = 256, 8, (1, 2, 4, 8, 16, 32, 64, 128, 256)
+CHIPS, BATCHES = 8, [2**n for n in range(14)]
+ROUTED = [batch for batch in BATCHES if batch <= 256]  # whose tokens are really routed
+
+
+def _case() -> dict[str, float]:
+    """DeepSeek-V3 on eight B200, in the notation's names."""
+    net, one = model("deepseek-v3"), chip("b200").symbols("fp8")
+    assert net.moe
+    many = {name: CHIPS * one[name] for name in ("flops", "bandwidth")}
+    return net.symbols("fp8") | many | {"experts": net.moe.experts, "top_k": net.moe.active}
 
 
 def finish(own: Any) -> dict[str, Any]:
-    """Touched experts by batch: counted with the reader's router, and by the reader's and the course's formula."""
-    rng = random.Random(0)
-    token = lambda: [rng.random() for _ in range(EXPERTS)]
-    counted = [(batch, own.count_touched([token() for _ in range(batch)], TOP_K) / EXPERTS) for batch in BATCHES]
-    course = [(batch, eq.coverage(batch=batch, experts=EXPERTS, top_k=TOP_K)) for batch in BATCHES]
+    """Time to load what a batch touches: by the reader's router and formula, by the lesson's, and a step as measured."""
+    case, rng = _case(), random.Random(0)
+    experts, k = int(case["experts"]), int(case["top_k"])
+    routed = eq.routed_params(case)
+    load = lambda share: 1e3 * (case["n_total"] - routed + routed * share) * case["bytes_per_param"] / case["bandwidth"]
+    token = lambda: [rng.random() for _ in range(experts)]
+    counted = [(batch, own.count_touched([token() for _ in range(batch)], k) / experts) for batch in ROUTED]
+    bound = own.expert_batch(hardware_constant(case), experts, k)
+    runs = measurement("serving_deepseek_r1").records(engine="sglang", chip="B200", expert_parallel=1)
+    worth = own.effective_size(FIGURE["base_size"], FIGURE["experts"]), effective(**FIGURE)
+    said = [f"{size / 1e9:.2f} billion" for size in worth]
     return lab_chart(
-        "Share of 256 experts that a batch touches",
+        f"DeepSeek-V3 on eight B200: the weights of a step\n{FIGURE['experts']} experts make"
+        f" {FIGURE['base_size'] / 1e6:.0f} million parameters as good as {said[0]} (the lesson says {said[1]})",
         "batch (sequences)",
-        "share touched",
+        "time (ms)",
         {
-            "your formula": Series([(batch, own.touched_share(batch, EXPERTS, TOP_K)) for batch in BATCHES]),
-            "your router, counted": Series(counted, "point"),
-            "the lesson's formula": Series(course, "point"),
+            "your formula, loading": Series([(n, load(own.touched_share(n, experts, k))) for n in BATCHES]),
+            "your router, counted": Series([(batch, load(share)) for batch, share in counted], "point"),
+            "the lesson's formula": Series([(n, 1e3 * eq.touched_time(case, batch=n)) for n in BATCHES[::2]], "point"),
+            "your batch from which compute takes longer": Series(
+                [(bound, load(own.touched_share(bound, experts, k)))], "point"
+            ),
+            "measured with SGLang, a token of DeepSeek-R1": Series(
+                [(run["concurrency"], run["output_token_ms"]) for run in runs], "point"
+            ),
         },
         log_x=True,
+        log_y=True,
     )
 
 
 LAB = Lab(
     "Build a router",
     "You write the router of a mixture-of-experts layer, count which experts a batch touches, and predict the count"
-    " without routing a single token.",
-    (CHOOSE, COUNT, EXPECT, WEIGH),
+    " without routing a single token. Then you find what experts are worth, and the batch that they need.",
+    (CHOOSE, COUNT, EXPECT, EFFECTIVE, WEIGH),
     finish,
-    "Your router's points scatter around your formula. A batch of 64 already touches nearly every expert, which is why"
-    " a step of a busy server reads all of them.",
+    "Your router's points scatter around your formula. A batch of 64 already touches nearly every expert, and from there"
+    " on the weights take the same time at every batch. The measured time rises with it up to there, and then further:"
+    " it also holds the cache, what the GPUs send each other, and the prompts of others.",
+    {"loss_of": loss_of},
 )
