@@ -425,9 +425,9 @@ def finish(own: Any) -> dict[str, Any]:
     rng = random.Random(0)
     drawn = [each for each in (own.resample(points, rng) for _ in range(DRAWS)) if len({x for x, _ in each}) > 1]
     lines = [own.fit_line(each) for each in drawn]
-    slope, intercept = own.fit_line(points)
+    (slope, intercept), (a, b) = own.fit_line(points), fit_line(points)
     xs = [points[0][0] + n * (points[-1][0] - points[0][0]) / 20 for n in range(21)]
-    ranges = [own.interval([a * x + b for a, b in lines], 0.9) for x in xs]
+    ranges = [own.interval([slope * x + start for slope, start in lines], 0.9) for x in xs]
     at = lambda ys: Series([(10**x / 1e12, y) for x, y in zip(xs, ys)])
     worth, course = own.data_worth(4, 1, REUSE), eq.data_worth(pretrain_tokens=4, unique_tokens=1, reuse=REUSE)
     passes = own.last_useful_pass(0.5, REUSE)
@@ -438,6 +438,7 @@ def finish(own: Any) -> dict[str, Any]:
         "mean score",
         {
             "your line": at([slope * x + intercept for x in xs]),
+            "the course's line": Series([(10**x / 1e12, a * x + b) for x in xs[::4]], "point"),
             "your range, lower end": at([low for low, _ in ranges]),
             "your range, upper end": at([high for _, high in ranges]),
             "published scores": Series(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from blackboard.catalogue import model, tier
+from blackboard.catalogue import measurement, model, price, tier
 from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees
 from blackboard.lessons.pricing import equations as eq
-from blackboard.lessons.pricing.numbers import rented
+from blackboard.lessons.pricing.numbers import rack, rented
 
 # --- a bill -----------------------------------------------------------------------------------------------------------
 
@@ -378,20 +378,70 @@ def devices() -> dict[str, dict[str, float]]:
     }
 
 
+def again() -> float:
+    """USD to compute a token's cache again, on the running case's rack."""
+    return eq.remat_cost(rack())
+
+
+def _day(pay: Any) -> tuple[float, float]:
+    """A day of DeepSeek as a bill at its own prices, and the revenue that it published."""
+    [row] = measurement("deepseek_day6_production").records()
+    fresh = row["input_token_per_day"] - row["cached_input_token_per_day"]
+    tokens = {"input": fresh, "cached": row["cached_input_token_per_day"], "output": row["output_token_per_day"]}
+    return pay(tokens, {kind: row[f"{kind}_price_USD_per_Mtoken"] for kind in tokens}), row["revenue_USD_per_day"]
+
+
+def _cards(own: Any) -> str:
+    """What two price cards imply, by the reader and by the lesson."""
+    google, claude = price("gemini-3.1-pro-preview@2026-02-19"), price("claude-opus-4.6@2026-03-13").usd_per_Mtok
+    assert google.above and claude.cache_write_5min and claude.cached_read
+    at, case = {"n_active": 100e9, "step_context": google.above.tokens}, rack()
+    kv = own.implied_kv(at["n_active"], case["flops"], case["bandwidth"], at["step_context"])
+    write, read = claude.cache_write_5min / claude.input, claude.cached_read / claude.input
+    uses, course = own.uses_to_pay(write, read), eq.uses_even(write_ratio=write, read_ratio=read)
+    return (
+        f"Gemini's price step means {kv:,.0f} bytes a token (the lesson: {eq.kv_implied(case | at):,.0f}), and Claude's"
+        f" cache pays from {uses:.2f} uses (the lesson: {course:.2f})"
+    )
+
+
+def _asked() -> list[tuple[float, float, str]]:
+    """What providers ask to keep a million tokens' cache: seconds, USD beyond the input price, whose price it is."""
+    google, claude = price("gemini-3.1-pro-preview@2026-02-19"), price("claude-opus-4.6@2026-03-13").usd_per_Mtok
+    assert google.cache_storage_usd_per_Mtok_hour and claude.cache_write_5min and claude.cache_write_1h
+    return [
+        (300, claude.cache_write_5min - claude.input, "Claude"),
+        (3600, claude.cache_write_1h - claude.input, "Claude"),
+        (3600, google.cache_storage_usd_per_Mtok_hour, ""),
+        (7200, 2 * google.cache_storage_usd_per_Mtok_hour, "Gemini"),
+    ]
+
+
 def finish(own: Any) -> dict[str, Any]:
-    """What a million kept tokens cost by time: the reader's curve for each device, and the lesson's at some points."""
-    found = devices()
+    """What a million kept tokens cost by time: the reader's curve for each device and the cheapest of all, the lesson's
+    at some points, and what providers ask. The title holds the reader's bill of a published day, and two price cards.
+    """
+    found, anew = devices(), again()
     held = {name: eq.tier_cost.bind(rented(tier(id)), kv_bytes_per_token=KV) for name, id in DEVICES.items()}
-    curves = {
-        f"your cost on {name}": Series([(time, 1e6 * own.keep_cost(KV, time, of)) for time in TIMES])
-        for name, of in found.items()
-    }
+    cost = lambda name, time: 1e6 * (own.keep_cost(KV, time, found[name]) if name in found else anew)
+    best = [(time, own.cheapest(KV, time, found, anew)) for time in TIMES]
+    first = [name if name != before else "" for (_, name), (_, before) in zip(best, [(0, ""), *best])]
     points = [(time, 1e6 * cost(hold_time=time)) for cost in held.values() for time in TIMES[::4]]
+    bill, revenue = _day(own.pay)
+    asked = _asked()
     return lab_chart(
-        "Dollars to keep the cache of a million tokens",
+        f"Dollars to keep the cache of a million tokens\nYour bill for DeepSeek's day: {bill:,.0f} USD (published:"
+        f" {revenue:,.0f})\n{_cards(own)}",
         "time kept (s)",
         "USD per million tokens",
-        {**curves, "the lesson's formula": Series(points, "point")},
+        {
+            **{f"your cost on {name}": Series([(time, cost(name, time)) for time in TIMES]) for name in found},
+            "the lesson's formula": Series(points, "point"),
+            "your cheapest": Series([(time, cost(name, time)) for time, name in best], "point", first),
+            "published prices, beyond the input's": Series(
+                [(time, usd) for time, usd, _ in asked], "point", [name for *_, name in asked]
+            ),
+        },
         log_x=True,
         log_y=True,
     )
@@ -404,5 +454,6 @@ LAB = Lab(
     (PAY, IMPLIED, PAYS, KEEP, CHEAPEST),
     finish,
     "Each curve is flat as long as loading costs more than holding, and then rises. Where two curves cross, the"
-    " cheapest device changes: that is why providers sell a cache by the minute and by the hour.",
+    " cheapest device changes: that is why providers sell a cache by the minute and by the hour. What they ask is far"
+    " above all of them: it is a price, not the cost of a device.",
 )

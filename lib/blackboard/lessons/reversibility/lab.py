@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from blackboard.catalogue import measurement
 from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees, shown
 from blackboard.lessons.reversibility import equations as eq
+from blackboard.lessons.reversibility.numbers import PAIRS, times
 
 
 def mix(half: int, key: int) -> int:
@@ -284,17 +286,18 @@ UNDO = Step(
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
-def checkpoint_memory(depth, segment, stream_bytes, layer_bytes):
-    """Bytes of activations that training keeps, if it keeps a stream for each segment and computes the rest again.
+def checkpoint(depth, segment, stream_bytes, layer_bytes):
+    """What training keeps and what it computes again, as a pair: bytes of activations, and layers.
 
     depth         layers of the network
     segment       layers between two kept streams; depth is a multiple of it
     stream_bytes  bytes of one kept stream
     layer_bytes   bytes of all activations of one layer
 
-    The backward pass goes through one segment at a time, and needs all activations of that segment.
+    It keeps a stream for each segment. The way back goes through one segment at a time, and needs all activations of
+    that segment. Those of the last segment are still there from the way forward; all others are computed again.
     """
-    return depth // segment * stream_bytes + segment * layer_bytes
+    return depth // segment * stream_bytes + segment * layer_bytes, depth - segment
 
 
 def _nets(rng: random.Random) -> tuple:
@@ -307,52 +310,89 @@ def _nets(rng: random.Random) -> tuple:
     )
 
 
+def _bytes_and_layers(trial: Trial) -> str | None:
+    fine = isinstance(trial.got, (tuple, list)) and len(trial.got) == 2
+    return None if fine else "Return two numbers: the bytes that are kept, and the layers that are computed again."
+
+
 def _whole(trial: Trial) -> str | None:
     depth, segment, stream, layer = trial.args
-    fine = segment != depth or trial.got == stream + depth * layer
+    fine = segment != depth or trial.got[0] == stream + depth * layer
     return None if fine else f"With one segment all {depth} layers and one stream are kept: {stream + depth * layer}."
 
 
 def _one_by_one(trial: Trial) -> str | None:
     depth, segment, stream, layer = trial.args
-    fine = segment != 1 or trial.got == depth * stream + layer
+    fine = segment != 1 or trial.got[0] == depth * stream + layer
     return None if fine else f"With a stream for each of {depth} layers, {depth} × {stream} + {layer} are kept."
 
 
-_kept = agrees("depth / segment streams, and the activations of one segment.")
+def _computed_again(trial: Trial) -> str | None:
+    depth, segment, *_ = trial.args
+    if trial.got[1] == depth - segment:
+        return None
+    return (
+        f"All {depth} layers but the last {segment} are computed again: {depth - segment}, not {shown(trial.got[1])}."
+    )
+
+
+_kept = agrees("depth / segment streams and the activations of one segment; and all layers but those of the last one.")
 
 
 def _all_layers(depth, segment, stream_bytes, layer_bytes):
-    return depth // segment * stream_bytes + depth * layer_bytes
+    return depth // segment * stream_bytes + depth * layer_bytes, depth - segment
 
 
 def _streams_only(depth, segment, stream_bytes, layer_bytes):
-    return depth // segment * stream_bytes
+    return depth // segment * stream_bytes, depth - segment
 
 
 def _one_layer(depth, segment, stream_bytes, layer_bytes):
-    return depth // segment * stream_bytes + layer_bytes
+    return depth // segment * stream_bytes + layer_bytes, depth - segment
 
 
 def _other_way(depth, segment, stream_bytes, layer_bytes):
-    return segment * stream_bytes + depth // segment * layer_bytes
+    return segment * stream_bytes + depth // segment * layer_bytes, depth - segment
+
+
+def _all_again(depth, segment, stream_bytes, layer_bytes):
+    return checkpoint(depth, segment, stream_bytes, layer_bytes)[0], depth
+
+
+def _segments_again(depth, segment, stream_bytes, layer_bytes):
+    return checkpoint(depth, segment, stream_bytes, layer_bytes)[0], depth // segment - 1
+
+
+def _bytes_alone(depth, segment, stream_bytes, layer_bytes):
+    return checkpoint(depth, segment, stream_bytes, layer_bytes)[0]
 
 
 MEMORY = Step(
     "Keep some, compute the rest again",
-    checkpoint_memory,
-    "checkpoint_memory(48, 6, 2, 34)",
+    checkpoint,
+    "checkpoint(48, 6, 2, 34)",
     _nets,
-    (_whole, _one_by_one, _kept),
-    {_all_layers: _one_by_one, _streams_only: _whole, _one_layer: _whole, _other_way: _whole},
-    ("How many streams are kept? How many layers are in memory at a time?",),
+    (_bytes_and_layers, _whole, _one_by_one, _computed_again, _kept),
+    {
+        _all_layers: _one_by_one,
+        _streams_only: _whole,
+        _one_layer: _whole,
+        _other_way: _whole,
+        _all_again: _computed_again,
+        _segments_again: _computed_again,
+        _bytes_alone: _bytes_and_layers,
+    },
+    (
+        "How many streams are kept? How many layers are in memory at a time?",
+        "All layers but those of the last segment run forward a second time.",
+    ),
 )
 
 
 def best_segment(depth, stream_bytes, layer_bytes):
     """The segment that keeps the fewest bytes, of all that divide the depth; the shortest where several do."""
     lengths = [n for n in range(1, depth + 1) if depth % n == 0]
-    return min(lengths, key=lambda segment: checkpoint_memory(depth, segment, stream_bytes, layer_bytes))
+    return min(lengths, key=lambda segment: checkpoint(depth, segment, stream_bytes, layer_bytes)[0])
 
 
 def _depths(rng: random.Random) -> tuple:
@@ -365,20 +405,20 @@ def _divides(trial: Trial) -> str | None:
     depth, got = trial.args[0], trial.got
     if isinstance(got, int) and 1 <= got <= depth and depth % got == 0:
         return None
-    if got == checkpoint_memory(depth, trial.want, *trial.args[1:]):
+    if got == checkpoint(depth, trial.want, *trial.args[1:])[0]:
         return f"{shown(got)} is the fewest bytes. Return the segment that keeps so few: a number of layers."
     return f"A segment must be a whole number of layers that divides {depth}."
 
 
 def _less(trial: Trial) -> str | None:
-    at = lambda segment: checkpoint_memory(trial.args[0], segment, *trial.args[1:])
+    at = lambda segment: checkpoint(trial.args[0], segment, *trial.args[1:])[0]
     if at(trial.got) == at(trial.want):
         return None if trial.got == trial.want else f"{trial.want} layers keep as few bytes, and are fewer."
     return f"Segments of {trial.got} layers keep {at(trial.got)} bytes; {trial.want} layers keep {at(trial.want)}."
 
 
 def _best_of(lengths, depth, stream_bytes, layer_bytes):
-    return min(lengths, key=lambda segment: checkpoint_memory(depth, segment, stream_bytes, layer_bytes))
+    return min(lengths, key=lambda segment: checkpoint(depth, segment, stream_bytes, layer_bytes)[0])
 
 
 def _never_whole(depth, stream_bytes, layer_bytes):
@@ -401,7 +441,7 @@ def _nothing_for_one(depth, stream_bytes, layer_bytes):
 
 
 def _fewest_bytes(depth, stream_bytes, layer_bytes):
-    return checkpoint_memory(depth, best_segment(depth, stream_bytes, layer_bytes), stream_bytes, layer_bytes)
+    return checkpoint(depth, best_segment(depth, stream_bytes, layer_bytes), stream_bytes, layer_bytes)[0]
 
 
 def _root(depth, stream_bytes, layer_bytes):
@@ -437,45 +477,78 @@ BEST = Step(
         _never_whole: _less,
         _from_two: _less,
     },
-    ("List the segments that divide the depth, then take the one with the least `checkpoint_memory`.",),
+    ("List the segments that divide the depth, then take the one that keeps the least by `checkpoint`.",),
+    count=150,
 )
 
 # --- the chart --------------------------------------------------------------------------------------------------------
 
 STREAM, LAYER = 2.0, 34.0  # bytes for each number of a token's vector, in 16-bit training
-DEPTHS = (12, 24, 48, 96, 192)
+DEPTH, TRIPS = 110, 100
+SEGMENTS = [n for n in range(1, DEPTH + 1) if DEPTH % n == 0]
+
+
+def _returned(own: Any) -> int:
+    """How many of so many messages and inputs come back from the reader's cipher and block."""
+    rng, back = random.Random(0), 0
+    for _ in range(TRIPS):
+        left, right, keys = _messages(rng)
+        y1, y2, f, g = _blocks(rng)
+        x1, x2 = own.undo_block(y1, y2, f, g)
+        whole = y1 == x1 + f(x2) and y2 == x2 + g(y1)
+        back += whole and own.decrypt(*own.encrypt(left, right, keys), keys) == (left, right)
+    return back
+
+
+def _measured() -> list[tuple[float, float]]:
+    """Time and memory of training reversible networks in PyTorch, over those of ordinary ones of as many layers."""
+    memory = {row["model"]: row["memory_MB"] for row in measurement("memcnn_revnet").records()}
+    ratios = {pair: values for pair, framework, values in times() if framework == "PyTorch"}
+    return [(ratio, memory[anew] / memory[plain]) for plain, anew in PAIRS[1:] for ratio in ratios[f"{plain} → {anew}"]]
 
 
 def finish(own: Any) -> dict[str, Any]:
-    """Kept bytes by depth, over no more than these depths: all, the reader's best checkpoints, a reversible network."""
-    of = {"stream_bytes": STREAM, "layer_bytes": LAYER}
-    at_best = lambda depth: own.checkpoint_memory(depth, own.best_segment(depth, STREAM, LAYER), STREAM, LAYER)
-    spec = lab_chart(
-        f"A layer has {LAYER:.0f} bytes of activations, a kept stream has {STREAM:.0f}\n"
-        "Activations kept, for each number of a token's vector",
-        "layers",
-        "bytes",
+    """Memory against compute, over those with everything kept: the reader's checkpoints at all distances, the best of
+    them, the lesson's formulas, and reversible networks as they were measured. The title counts round trips.
+    """
+    all_kept = eq.stored(depth=DEPTH, layer_bytes=LAYER)
+    of = {"stream_bytes": STREAM, "layer_bytes": LAYER, "depth": DEPTH}
+
+    def at(segment: int) -> tuple[float, float]:
+        kept, again = own.checkpoint(DEPTH, segment, STREAM, LAYER)
+        return 1 + again / DEPTH / 3, kept / all_kept  # the way forward is a third of a training step's compute
+
+    course = [
+        (eq.work_ratio(recomputed=(DEPTH - segment) / DEPTH), eq.checkpointed(of, segment=segment) / all_kept)
+        for segment in SEGMENTS
+    ]
+    return lab_chart(
+        f"Your cipher and your block came back in {_returned(own)} of {TRIPS} round trips\n"
+        f"Training {DEPTH} layers: memory against compute",
+        "compute (with everything kept: 1)",
+        "memory (with everything kept: 1)",
         {
-            "everything kept": Series([(depth, eq.stored(depth=depth, layer_bytes=LAYER)) for depth in DEPTHS]),
-            "your best checkpoints": Series([(depth, at_best(depth)) for depth in DEPTHS]),
-            "the lesson's root": Series([(depth, eq.checkpointed_least(of, depth=depth)) for depth in DEPTHS], "point"),
-            "reversible": Series([(depth, eq.reversible(of)) for depth in DEPTHS]),
+            "your checkpoints, from each layer to none": Series(map(at, SEGMENTS)),
+            "the lesson's formulas": Series(course, "point"),
+            "your best distance": Series([at(own.best_segment(DEPTH, STREAM, LAYER))], "point"),
+            "reversible, by the lesson's formulas": Series(
+                [(eq.work_ratio(recomputed=1), eq.reversible(of) / all_kept)], "point"
+            ),
+            "reversible, measured: RevNets on CIFAR": Series(_measured(), "point"),
         },
-        log_x=True,
         log_y=True,
     )
-    for layer in spec["layer"]:
-        layer["encoding"]["x"] |= {"scale": {"type": "log", "nice": False}, "axis": {"values": list(DEPTHS)}}
-    return spec
 
 
 LAB = Lab(
     "Build things that run backward",
     "You write a cipher and its inverse, and undo a layer of a network in the same way. Then you find how few bytes"
-    " checkpointing, the rival, can keep. The last chart compares checkpointing and a reversible network with keeping"
-    " everything.",
+    " checkpointing, the rival, can keep, and what it computes again. The last chart compares checkpointing and a"
+    " reversible network with keeping everything.",
     (ENCRYPT, DECRYPT, UNDO, MEMORY, BEST),
     finish,
-    "Keeping everything grows with depth, your checkpoints with its square root, and a reversible network not at all.",
+    "Few checkpoints save most of the memory, for nearly one more way forward. A reversible network keeps even less,"
+    " for a whole one. Networks that were measured, of 110 and 164 layers, save less, since their weights and the work"
+    " space of the GPU do not shrink, and most of them take longer.",
     {"mix": mix},
 )

@@ -383,7 +383,7 @@ def _case() -> dict[str, float]:
 
 
 def finish(own: Any) -> dict[str, Any]:
-    """Time to load what a batch touches: by the reader's router and formula, by the lesson's, and a step as measured."""
+    """Time to load what a batch touches: by the reader's router and formula, by the lesson's, and as measured."""
     case, rng = _case(), random.Random(0)
     experts, k = int(case["experts"]), int(case["top_k"])
     routed = eq.routed_params(case)
@@ -421,8 +421,8 @@ LAB = Lab(
     " without routing a single token. Then you find what experts are worth, and the batch that they need.",
     (CHOOSE, COUNT, EXPECT, EFFECTIVE, WEIGH),
     finish,
-    "Your router's points scatter around your formula. A batch of 64 already touches nearly every expert, and from there"
-    " on the weights take the same time at every batch. The measured time rises with it up to there, and then further:"
-    " it also holds the cache, what the GPUs send each other, and the prompts of others.",
+    "Your router's points scatter around your formula. A batch of 64 already touches nearly every expert, and from"
+    " there on the weights take the same time at every batch. The measured time rises with it up to there, and then"
+    " further: it also holds the cache, what the GPUs send each other, and the prompts of others.",
     {"loss_of": loss_of},
 )
