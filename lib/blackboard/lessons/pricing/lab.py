@@ -391,7 +391,7 @@ def _day(pay: Any) -> tuple[float, float]:
     return pay(tokens, {kind: row[f"{kind}_price_USD_per_Mtoken"] for kind in tokens}), row["revenue_USD_per_day"]
 
 
-def _cards(own: Any) -> str:
+def _implied(own: Any) -> str:
     """What two price cards imply, by the reader and by the lesson."""
     google, claude = price("gemini-3.1-pro-preview@2026-02-19"), price("claude-opus-4.6@2026-03-13").usd_per_Mtok
     assert google.above and claude.cache_write_5min and claude.cached_read
@@ -431,7 +431,7 @@ def finish(own: Any) -> dict[str, Any]:
     asked = _asked()
     return lab_chart(
         f"Dollars to keep the cache of a million tokens\nYour bill for DeepSeek's day: {bill:,.0f} USD (published:"
-        f" {revenue:,.0f})\n{_cards(own)}",
+        f" {revenue:,.0f})\n{_implied(own)}",
         "time kept (s)",
         "USD per million tokens",
         {
