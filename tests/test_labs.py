@@ -2,10 +2,12 @@
 
 import functools
 import json
+import pickle
 import random
 import re
 import subprocess
 import sys
+import types
 from dataclasses import replace
 
 import pytest
@@ -125,6 +127,50 @@ def test_the_last_chart_is_drawn(lesson):
     assert lab(lesson).ending
 
 
+def recorded(name, made, called):
+    """A function or class that notes that it was used."""
+    if isinstance(made, type):
+
+        class Recorded(made):
+            def __init__(self, *args):
+                called.add(name)
+                super().__init__(*args)
+
+        return Recorded
+
+    @functools.wraps(made)
+    def use(*args):
+        called.add(name)
+        return made(*args)
+
+    return use
+
+
+@each_lab
+@pytest.mark.slow
+def test_the_last_chart_uses_every_step(lesson):
+    names, called = [step.name for step in lab(lesson).steps], set()
+    space = lab(lesson).space({step.name: step.source for step in lab(lesson).steps})
+    space.update({name: recorded(name, space[name], called) for name in names})  # steps find each other there
+    lab(lesson).finish(types.SimpleNamespace(**{name: space[name] for name in names}))
+    assert called == set(names)
+
+
+@each_lab
+@pytest.mark.slow
+def test_the_last_chart_has_the_course_and_a_measurement_beside_the_readers_own(lesson):
+    layers = lab(lesson).finished()["layer"]
+    series = {row["name"] for layer in layers for row in layer["data"]["values"] if "name" in row}
+    for said in (r"\byours?\b", r"\b(lesson|course)'s\b", r"\b(measured|published|paper)\b"):
+        assert any(re.search(said, name) for name in series), (said, series)
+
+
+@each_lab
+@pytest.mark.slow
+def test_a_line_of_the_title_fits_a_narrow_screen(lesson):
+    assert max(map(len, lab(lesson).finished()["title"]["text"])) <= 48
+
+
 def words_of(spec):
     """Title, names and labels of a chart."""
     rows = [row for layer in spec["layer"] for row in layer["data"]["values"]]
@@ -143,6 +189,47 @@ def test_labs_need_no_numpy():
     labs = "; ".join(f"from blackboard.lessons.{name}.lab import LAB; LAB.finished()" for name in WITH_LAB)
     ran = subprocess.run([sys.executable, "-c", f"import sys; {absent}; {labs}"], capture_output=True, text=True)
     assert not ran.returncode, ran.stderr
+
+
+# --- what a verdict shows ---------------------------------------------------------------------------------------------
+
+FUSE = lab("overheads")["fuse"]
+BREAKS = {  # what a version does from so many kernels on, with the kind of verdict
+    "wrong": "return [[name] for name in kernels] + [[]]",
+    "crash": "return [] [1]",
+    "slow": "while True: pass",
+}
+
+
+@pytest.mark.parametrize("kind", BREAKS)
+@pytest.mark.parametrize("least", range(4))
+def test_the_shortest_case_that_fails_is_shown(kind, least):
+    body = f"    if len(kernels) >= {least}:\n        {BREAKS[kind]}\n    return right(kernels)"
+    space = lab("overheads").space() | {"right": FUSE.solution}
+    engine.run_text(f"def fuse(kernels):\n{body}", space)
+    verdict = FUSE.check(space["fuse"], space, seconds=0.2)
+    lengths = {len(repr(args)) for [args] in (trial.args for trial in FUSE.fresh()) if len(args) >= least}
+    shown = re.match(r"fuse\((\[.*?\])\)", verdict.call)[1]
+    assert verdict.kind == kind and shown.count("'") == 2 * least and len(shown) == min(lengths)
+
+
+@each_step
+@pytest.mark.slow
+def test_a_verdict_names_the_right_result_where_there_is_one(lesson, step):
+    for mistake in [] if step.many else step.mistakes:
+        verdict = step.check(mistake, lab(lesson).space(), seconds=60)
+        trial = next(each for each in step.trials(mistake) if step._call(each) == verdict.call)
+        named = engine.shown(trial.want) in verdict.message
+        assert named or engine.same(trial.got, trial.want), f"{mistake.__name__}: {verdict}"
+
+
+@each_step
+def test_no_case_is_tried_twice_and_the_course_only_once(lesson, step):
+    played = []
+    counting = replace(step, play=lambda made, *args: played.append(made) or step.play(made, *args))
+    cases = len({pickle.dumps(trial.args) for trial in counting.fresh()})
+    assert cases == len(counting.fresh()) == len(played) <= step.count
+    assert counting.check(step.solution) and counting.check(step.solution) and len(played) == 3 * cases
 
 
 # --- the lab of speculation -------------------------------------------------------------------------------------------

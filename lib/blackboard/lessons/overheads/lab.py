@@ -46,6 +46,8 @@ def _matmuls_alone(trial: Trial) -> str | None:
 
 
 def _no_neighbors(trial: Trial) -> str | None:
+    if [] in trial.got:
+        return "An empty list is no kernel."
     for before, after in zip(trial.got, trial.got[1:]):
         if "matmul" not in before + after:
             return f"{before} and {after} follow one another and can be one kernel."

@@ -392,11 +392,11 @@ def finish(own: Any) -> dict[str, Any]:
     counted = [(batch, own.count_touched([token() for _ in range(batch)], k) / experts) for batch in ROUTED]
     bound = own.expert_batch(hardware_constant(case), experts, k)
     runs = measurement("serving_deepseek_r1").records(engine="sglang", chip="B200", expert_parallel=1)
-    worth = own.effective_size(FIGURE["base_size"], FIGURE["experts"]), effective(FIGURE["base_size"], FIGURE["experts"])
-    said = [f"{size / 1e9:.2f} billion" for size in worth]
+    base, many = FIGURE["base_size"], FIGURE["experts"]
+    said = [f"{size / 1e9:.2f} billion" for size in (own.effective_size(base, many), effective(base, many))]
     return lab_chart(
-        f"DeepSeek-V3 on eight B200: the weights of a step\n{FIGURE['experts']} experts make"
-        f" {FIGURE['base_size'] / 1e6:.0f} million parameters as good as {said[0]} (the lesson says {said[1]})",
+        f"DeepSeek-V3 on eight B200: the weights of a step\n{many} experts make {base / 1e6:.0f} million parameters as"
+        f" good as {said[0]} (the lesson says {said[1]})",
         "batch (sequences)",
         "time (ms)",
         {
