@@ -10,7 +10,6 @@ from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees
 from blackboard.lessons.batching.equations import hardware_constant
 from blackboard.lessons.sparsity import equations as eq
-from blackboard.lessons.sparsity.numbers import FIGURE, effective
 from blackboard.lessons.sparsity.simulation import routed_loss
 
 # --- choose -----------------------------------------------------------------------------------------------------------
@@ -384,6 +383,8 @@ def _case() -> dict[str, float]:
 
 def finish(own: Any) -> dict[str, Any]:
     """Time to load what a batch touches: by the reader's router and formula, by the lesson's, and as measured."""
+    from blackboard.lessons.sparsity.numbers import FIGURE, effective  # a page's first check need not wait for these
+
     case, rng = _case(), random.Random(0)
     experts, k = int(case["experts"]), int(case["top_k"])
     routed = eq.routed_params(case)
