@@ -149,11 +149,29 @@ def recorded(name, made, called):
 @each_lab
 @pytest.mark.slow
 def test_the_last_chart_uses_every_step(lesson):
-    names, called = [step.name for step in lab(lesson).steps], set()
-    space = lab(lesson).space({step.name: step.source for step in lab(lesson).steps})
-    space.update({name: recorded(name, space[name], called) for name in names})  # steps find each other there
-    lab(lesson).finish(types.SimpleNamespace(**{name: space[name] for name in names}))
-    assert called == set(names)
+    sources, called = {step.name: step.source for step in lab(lesson).steps}, set()
+    space = lab(lesson).space(sources)
+    space.update({name: recorded(name, space[name], called) for name in sources})  # steps find each other there
+    lab(lesson).finish(types.SimpleNamespace(**{name: space[name] for name in sources}))
+    assert called == set(sources)
+
+
+def drawn_with(lesson, step, mistake):
+    """The last chart with a wrong version in place of one step; that it breaks is a difference too."""
+    sources = {each.name: each.source for each in lab(lesson).steps}
+    space = lab(lesson).space(sources)
+    space[step.name] = mistake
+    try:
+        return json.dumps(lab(lesson).finish(types.SimpleNamespace(**{name: space[name] for name in sources})))
+    except Exception as error:
+        return repr(error)
+
+
+@each_step
+@pytest.mark.slow
+def test_a_wrong_step_shows_in_the_last_chart(lesson, step):
+    right = json.dumps(lab(lesson).finished())
+    assert any(drawn_with(lesson, step, mistake) != right for mistake in step.mistakes)
 
 
 @each_lab
