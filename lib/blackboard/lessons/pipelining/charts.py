@@ -97,7 +97,7 @@ def context_chart() -> InteractiveChart:
         f" {fits(rack, 1)} tokens at one stage to {fits(rack, 16)} at 16, on eight H200s from {fits(box, 1)} to"
         f" {fits(box, 16)}.",
         "On the rack the line is nearly flat, because KV fills the memory already. Choose the box of eight H200s, where"
-        " weights fill most of the memory: four stages fit twice the context of one. Halve b, and the context doubles.",
+        " weights fill most of the memory: four stages fit twice the context of one.",
         primary=("stages", "machine", "times_micro_batch"),
         result=(2,),
     )

@@ -238,8 +238,7 @@ def schedules() -> Drawing:
     return done(
         fig,
         "fig-schedules",
-        "Four orders of the same work. White in the top row is what rack 0 waits: splitting the backward pass and"
-        " reordering removes most of it.",
+        "Four orders of the same work. White in the top row is what rack 0 waits.",
         f"Four Gantt charts on one time scale, for {RACKS} racks and {numbers.TRAINED} micro-batches, with F, B and W"
         " equally long. Bubble of rack 0 from its first pass to its last, and"
         f" micro-batches' activations on the rack that holds most: {said}.",
