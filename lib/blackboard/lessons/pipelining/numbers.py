@@ -121,7 +121,6 @@ def waits() -> dict[str, str]:
         "high_hop": pretty(times["high"], "s", 2),
         "slow_exact": significant(exact, 2),
         "slow_taken": f"{taken}",
-        "slow_kv": f"{taken / STAGES * case(eq.chip_kv) / 1e9:.1f} GB",
     }
 
 
@@ -200,7 +199,6 @@ def memory() -> dict[str, str]:
         "weights_share": f"{case(eq.chip_weights, stages=1) / CASE['chip_hbm']:.0%}",
         "fits_1": tokens(1),
         "fits_4": tokens(STAGES),
-        "fits_ever": tokens(1e9),  # what ever more stages come near to
         "fits_gain": f"{fits(STAGES) / fits(1) - 1:.0%}",
     }
 
