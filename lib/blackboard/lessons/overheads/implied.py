@@ -6,7 +6,7 @@ Cases are dictionaries of values by notation name, to be given to `formula(CASE,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -282,7 +282,7 @@ def _spent(read: Callable, model: str, plan: Plan, rates: tuple[float, float], l
     return tuple(second + more * (second - first) for first, second in zip(*found))
 
 
-def small(rows: list[kernels.Kernel]) -> list[kernels.Kernel]:
+def small(rows: Sequence[kernels.Kernel]) -> list[kernels.Kernel]:
     """Those of a step's kernels that a compiler may fuse."""
     return [row for row in rows if row.kind in FUSABLE]
 
