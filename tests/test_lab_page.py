@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import nbformat
 import pytest
 from conftest import open_page
+from lessons import LESSONS
 from nbclient import NotebookClient
 from page_evidence import AXE_WITHIN, OPEN, WOKEN, axe
-from lessons import LESSONS
 from test_labs import lab
 
 from blackboard.page.lab_view import narrow

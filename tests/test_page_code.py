@@ -172,7 +172,7 @@ def test_code_has_fewer_than_ten_seconds():
 
 
 def hurry(page):
-    """End what a cell runs sooner than readers would want; that a limit is kept is tried with the real one elsewhere."""
+    """End sooner what a cell runs; that the real limit is kept is tried elsewhere."""
     page.evaluate("course.python.seconds.cell = 3")
 
 
