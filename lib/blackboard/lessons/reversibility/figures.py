@@ -339,7 +339,7 @@ def roundtrip() -> Drawing:
         f" difference by {gains[0]:.2f} a step: after {FAR} steps {last('fresh')}; trained on digits {last('after')}."
         f" Right, without LayerNorm and with large weights, {gains[1]:.2f} a step: {last('steep')}. Dashed lines are"
         " one rounding times that factor for each step; errors grow fastest near the bottom, where the streams are"
-        " small. Above 1 nothing is left of them, and errors stop growing.",
+        " small. Above 1 nothing is left of them, and the dashed lines mean nothing.",
     )
 
 

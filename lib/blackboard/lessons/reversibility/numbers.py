@@ -162,7 +162,7 @@ def activations() -> dict[str, str]:
 def worth() -> dict[str, str]:
     """FLOPs per byte kept, for how long a byte is worth its place, and for how long it waits."""
     gpu, run = chip(GPU), _run()
-    shown = {"rate": pretty(rate(), "FLOP/s"), "hbm": pretty(gpu.hbm_bytes, "byte")}
+    shown = {"rate": pretty(rate(), "FLOP/s"), "hbm": pretty(gpu.hbm_bytes, "byte", 2)}
     kv, layers, scores = kept_bytes()
     return shown | {
         "spent_kv": f"{kv.flop_spent / 1e6:.2f} million",
