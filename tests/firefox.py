@@ -16,6 +16,7 @@ LISTENING = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 LAID_OUT = """async () => {
   while (!window.laidOut) await new Promise((next) => setTimeout(next, 20));
   await window.laidOut;
+  if (document.querySelector("lab-box")) await course.load("lab.js");
 }"""
 
 

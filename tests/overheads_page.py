@@ -27,6 +27,8 @@ QUOTED = {
     "20": "multiprocessors that DeepSeek gave to sending, its report",
     "132": "of an H800",
     "7,168": "width of DeepSeek-V3",
+    "400": "Gbit/s of SGLang's network cards",
+    "576": "values of DeepSeek-V3's cache in a layer and token",
 }
 
 CHARTS = {

@@ -101,6 +101,9 @@ SHOWN = """() => [...document.querySelectorAll("figure.interactive-chart")].map(
   return { texts, places, loaded, drawn: figure.classList.contains("chart-drawn") };
 })"""
 
+# A lab's script comes when a reader comes near.
+WOKEN = "() => document.querySelector('lab-box') && course.load('lab.js')"
+
 OPEN = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 
 # What folds hid has been measured, and the keyboard reaches what scrolls.
@@ -338,6 +341,7 @@ def served(browser, address, weighed):
         evidence.content = page.evaluate(CONTENT)
         evidence.colours["light"] = page.evaluate(COLOURS)
         evidence.extremes = page.evaluate(EXTREMES)
+        page.evaluate(WOKEN)
         page.evaluate(OPEN)
         page.evaluate(MARKED)
         evidence.cells["screen"] = page.evaluate(CELLS)

@@ -38,6 +38,7 @@ def test_every_system_runs_every_supported_python():
     assert {tuple(map(int, version.split("."))) for version in MATRIX["python"]} == set(course.VERSIONS)
     assert {fill(JOBS["test"]["runs-on"], values) for values in combinations()} == set(MATRIX["os"])
     assert all(fill(JOBS["test"]["env"]["CHROMIUM"], values) for values in combinations())
+    assert [each["os"] for each in MATRIX["include"] if each.get("every")] == ["ubuntu-latest"]
 
 
 @pytest.mark.parametrize("values", combinations(), ids=lambda values: f"{values['os']}-{values['python']}")

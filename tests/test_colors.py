@@ -215,7 +215,8 @@ def figures(place):
 
 def charts():
     """(name, spec) of all interactive charts."""
-    modules = [(f"lessons.{lesson}.charts", interactive_charts(lesson)) for lesson in LESSONS]
+    drawn = {lesson: interactive_charts(lesson) for lesson in LESSONS}
+    modules = [(f"lessons.{lesson}.charts", names) for lesson, names in drawn.items() if names]
     modules += [("validation.charts", None), ("reference.cost_charts", None)]
     for module, names in modules:
         found = importlib.import_module(f"blackboard.{module}")

@@ -1,5 +1,6 @@
 """Code in the page, in Firefox too: a step of a lab, a function, a cell, and the keyboard in an editor."""
 
+import os
 import re
 
 import pytest
@@ -31,7 +32,7 @@ def firefox(with_python, server):
     """A Firefox at a lesson's page."""
     pytest.importorskip("websocket", reason="websocket-client is not installed")
     if not find_firefox():
-        pytest.skip("no Firefox found")
+        (pytest.fail if os.environ.get("EVERY_BROWSER") else pytest.skip)("no Firefox found")
     with open_firefox(find_firefox()) as opened:
         opened.open(f"{server}/book/batching.html")
         yield opened
@@ -55,7 +56,33 @@ def test_a_function_and_a_cell_run(firefox):
     assert say(firefox, LOOP, "print('hello')\n2 + 3", "Run").split() == ["hello", "5"]
 
 
+DRAWN = """async () => {
+  const box = document.querySelector("lab-box");
+  await box.draw();
+  return Boolean(box.querySelector(".lab-drawn svg"));
+}"""
+
+
+def test_the_last_chart_is_drawn(firefox):
+    assert firefox.evaluate(f"({DRAWN})()")
+
+
+def test_too_much_memory_ends(firefox):
+    said = say(firefox, LOOP, "kept = []\nwhile True: kept.append(bytearray(10**8))", "Run")
+    assert "memory" in said or "Stopped." in said
+    assert say(firefox, LOOP, "print('back')", "Run").strip() == "back"
+
+
+def test_what_is_written_outlives_a_reload(firefox, server):
+    say(firefox, f"[data-step={STEP.name}]", STEP.source)
+    firefox.open(f"{server}/book/batching.html")
+    assert firefox.evaluate(f"document.querySelector('[data-step={STEP.name}] textarea').value") == STEP.source
+    assert "passed" in firefox.evaluate(f"document.querySelector('[data-step={STEP.name}] .lab-mark').textContent")
+
+
 def test_an_endless_loop_is_stopped(firefox):
+    assert say(firefox, LOOP, "print('on')", "Run").strip() == "on"
+    firefox.evaluate("void (course.python.seconds.cell = 3)")
     assert "without an end" in say(firefox, LOOP, "while True: pass", "Run")
     assert say(firefox, LOOP, "print('back')", "Run").strip() == "back"
 

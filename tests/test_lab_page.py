@@ -1,17 +1,22 @@
 """A lab in the browser: solved from nothing, kept over a reload, and steady under whatever a reader's code does."""
 
+import contextlib
+import functools
 import gzip
 import inspect
 import json
 import re
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import nbformat
 import pytest
 from conftest import open_page
+from lessons import LESSONS
 from nbclient import NotebookClient
-from page_evidence import AXE_WITHIN, OPEN, axe
+from page_evidence import AXE_WITHIN, OPEN, WOKEN, axe
 from test_labs import lab
 
 from blackboard.page.lab_view import narrow
@@ -38,6 +43,7 @@ def working(with_python, server, browser):
 @pytest.fixture
 def fresh(working):
     """The same page, with nothing written yet; Python runs on."""
+    working.page.evaluate(WOKEN)
     working.page.evaluate("""async () => {
       localStorage.clear();
       const box = document.querySelector("lab-box");
@@ -45,6 +51,12 @@ def fresh(working):
       for (const step of box.steps) { step.show(); step.out.replaceChildren(); await step.editor.wake(); }
     }""")
     return working.page
+
+
+def reload(page):
+    """The page anew, and its lab awake."""
+    page.reload(wait_until="load")
+    page.evaluate(WOKEN)
 
 
 def section(page, step):
@@ -73,13 +85,46 @@ def file_name(address):
 
 
 def test_nothing_is_fetched_before_the_first_check_but_what_shows_the_boxes(working):
-    assert sorted(file_name(each.url) for each in working.before) == ["boxes.js", "cells.js", "lab.js"]
-    style = gzip.compress((ROOT / "book" / "_labs" / "lab.css").read_bytes())  # joined with those of all pages
-    assert working.weight + len(style) <= 10_000
+    assert sorted(file_name(each.url) for each in working.before) == ["boxes.js", "cells.js"]
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_what_a_lab_adds_to_the_first_load_is_small(working, site, lesson):
+    """Scripts, style (joined with that of all pages) and the lab's own HTML, compressed."""
+    style = gzip.compress((ROOT / "book" / "_labs" / "lab.css").read_bytes())
+    text = (site / "book" / f"{lesson}.html").read_text("utf8")
+    box = text[text.index("<lab-box") : text.index("</lab-box>")]
+    without = gzip.compress(text.replace(box, "").encode())
+    assert working.weight + len(style) + len(gzip.compress(text.encode())) - len(without) <= 10_000
+
+
+def test_the_button_says_how_much_comes(site, server, browser):
+    python = site / "vendor" / "labs" / "python"
+    if not python.exists():
+        pytest.skip("Python for the book's pages was not fetched")
+    packed = lambda file: len(file.read_bytes()) if file.suffix == ".zip" else len(gzip.compress(file.read_bytes()))
+    comes = sum(packed(file) for file in python.iterdir() if file.name not in ("temml.js", "NOTICE.txt"))
+    with open_page(browser, f"{server}/{ADDRESS}") as visit:
+        section(visit.page, STEPS[0]).scroll_into_view_if_needed()
+        said = section(visit.page, STEPS[0]).locator(".lab-cost").inner_text()
+    assert said == f"The first run fetches Python, {comes / 1e6:.0f} MB."
+    assert f"{comes / 1e6:.0f} MB once" in (ROOT / "book" / "index.md").read_text("utf8")
+
+
+def test_python_for_pages_is_no_more_than_25_mb(site):
+    assert sum(file.stat().st_size for file in (site / "vendor" / "labs").rglob("*") if file.is_file()) <= 25_000_000
+
+
+def test_a_lab_wakes_up_when_it_comes_near(site, server, browser):
+    with open_page(browser, f"{server}/{ADDRESS}") as visit:
+        assert "lab.js" not in map(file_name, visit.requests)
+        section(visit.page, STEPS[0]).scroll_into_view_if_needed()
+        section(visit.page, STEPS[0]).get_by_role("button", name="Check").wait_for()
 
 
 def test_keys_and_colours_come_when_an_editor_is_in_sight(site, server, browser):
     with open_page(browser, f"{server}/{ADDRESS}") as visit:
+        visit.page.evaluate(WOKEN)
         shown = section(visit.page, STEPS[0]).locator(".editor-shown")
         assert shown.inner_text().strip() == narrow(STEPS[0].starter).strip()
         assert shown.locator("span").count() == 0
@@ -91,6 +136,7 @@ def test_keys_and_colours_come_when_an_editor_is_in_sight(site, server, browser)
 def test_without_its_keys_an_editor_is_a_plain_one(site, server, browser):
     with open_page(browser, f"{server}/{ADDRESS}") as visit:
         visit.page.context.route("**/vendor/labs/editor.js", lambda route: route.abort())
+        visit.page.evaluate(WOKEN)
         part = section(visit.page, STEPS[0])
         part.locator("textarea").fill("if 1 < 2 & 3:")
         assert part.locator(".editor-shown").inner_text().strip() == "if 1 < 2 & 3:"
@@ -122,6 +168,67 @@ def test_a_mistake_gets_its_message(fresh, step):
 def plain(text):
     """Words without marks and spaces, which a page sets in its own way."""
     return re.sub(r"[`\s]+", "", text)
+
+
+def test_run_shows_what_code_prints_and_returns_and_judges_nothing(fresh):
+    step = STEPS[0]
+    part = section(fresh, step)
+
+    def run(text):
+        part.locator("textarea").fill(text)
+        part.locator(".lab-out").evaluate("out => out.replaceChildren()")
+        part.get_by_role("button", name="Run").click()
+        part.locator(".lab-out > :not(.lab-state)").first.wait_for(timeout=WITHIN)
+        return part.locator(".lab-out").inner_text()
+
+    assert run(step.source).strip() == f"{step.example} returned {lab(LESSON).example_result(step)}"
+    assert run(f"{step.source}\nprint('mine')\n2 + 3").split() == ["mine", "5"]
+    assert "ZeroDivisionError" in run("1 / 0")
+    assert "NameError" in run("x = 1")
+    assert mark(fresh, step) == ""
+
+
+def test_a_page_says_what_it_does_while_python_comes(with_python, server, browser):
+    with open_page(browser, f"{server}/{ADDRESS}") as visit:
+        part = section(visit.page, STEPS[0])
+        part.scroll_into_view_if_needed()
+        visit.page.evaluate(
+            """(name) => {
+          const out = document.querySelector(`[data-step=${name}] .lab-out`), said = (window.said = []);
+          new MutationObserver(() => said.push(out.textContent)).observe(out, { childList: true });
+        }""",
+            STEPS[0].name,
+        )
+        check(visit.page, STEPS[0], STEPS[0].source)
+        said = [each for each in visit.page.evaluate("window.said") if each.endswith("…")]
+        assert said == ["Waiting for Python …", "Starting Python (15 MB, once) …", "Checking …"]
+        assert visit.page.locator(".lab-cost").count() == 0
+
+
+@contextlib.contextmanager
+def plain_server(folder):
+    """A server that knows no kinds of files but pages and scripts, as simple hosts do."""
+
+    class Plain(SimpleHTTPRequestHandler):
+        extensions_map = {"": "text/plain", ".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+
+        def guess_type(self, path):
+            return self.extensions_map.get(Path(path).suffix, "text/plain")
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Plain, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_host_that_names_no_kinds_of_files_will_do(with_python, site, browser):
+    with plain_server(site) as address, open_page(browser, f"{address}/{ADDRESS}") as visit:
+        part = section(visit.page, STEPS[0])
+        part.scroll_into_view_if_needed()
+        assert "Right." in check(visit.page, STEPS[0], STEPS[0].source)
 
 
 def test_an_endless_loop_is_stopped_and_python_comes_back(fresh):
@@ -159,7 +266,7 @@ def mark(page, step):
 def test_work_is_kept_over_a_reload(fresh):
     assert "Right." in check(fresh, STEPS[0], STEPS[0].source)
     section(fresh, STEPS[0]).locator("textarea").fill("def later(): ...")
-    fresh.reload(wait_until="load")
+    reload(fresh)
     assert section(fresh, STEPS[0]).locator("textarea").input_value() == "def later(): ..."
     assert mark(fresh, STEPS[0]) == "changed since it passed"
     section(fresh, STEPS[0]).get_by_role("button", name="Reset", exact=True).click()
@@ -175,7 +282,7 @@ def test_the_mark_is_the_last_result(fresh):
     check(fresh, first, source)
     assert mark(fresh, first) == "✓ passed"
     check(fresh, first, "1 / 0")
-    fresh.reload(wait_until="load")
+    reload(fresh)
     assert mark(fresh, first) == "✗ not yet; an earlier version passed"
     section(fresh, first).get_by_role("button", name="Reset").click()
     fresh.get_by_text("an earlier version passed", exact=True).wait_for()
@@ -262,7 +369,7 @@ def test_a_lab_opens_as_a_notebook_with_the_readers_code(fresh, tmp_path, monkey
 def test_what_is_kept_may_be_spoiled(with_python, server, browser, spoiled):
     with open_page(browser, f"{server}/{ADDRESS}") as visit:
         visit.page.evaluate("text => localStorage.setItem('lab:paging', text)", spoiled)
-        visit.page.reload(wait_until="load")
+        reload(visit.page)
         assert section(visit.page, LAST).locator("textarea").input_value() == narrow(LAST.starter)
         assert not [each for each in visit.complaints if "script error" in each]
 
@@ -308,7 +415,7 @@ def test_a_reset_can_be_undone(fresh):
     part.get_by_role("button", name="Reset", exact=True).dblclick()
     undo.wait_for()
     assert area.input_value() == narrow(LAST.starter)
-    fresh.reload(wait_until="load")
+    reload(fresh)
     undo.click()
     undo.wait_for(state="hidden")
     assert area.input_value() == LAST.source and mark(fresh, LAST) == "✓ passed"
@@ -372,6 +479,7 @@ LAYERS = """() => [...document.querySelectorAll(".editor")].map((box) => {
 def test_an_editor_shows_all_its_text(site, server, browser, width):
     """As first painted: no line is cut off, and the coloured letters lie where the keyboard's are."""
     with open_page(browser, f"{server}/{ADDRESS}", width=width) as visit:
+        visit.page.evaluate(WOKEN)
         visit.page.evaluate(OPEN)
         layers = visit.page.evaluate(LAYERS)
         assert len(layers) >= len(STEPS)

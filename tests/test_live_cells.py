@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import inspect
 import io
 import json
 import re
@@ -13,14 +14,18 @@ from pathlib import Path
 import pytest
 from lessons import LESSONS
 
+from blackboard.charts.page_chart import page_spec
+from blackboard.page.lab_worker import chart, find_lab
 from blackboard.page.live_cells import find_needed, read_statements, run_cell, show_value
+from blackboard.page.practice import lessons, problems
+from blackboard.text import markup
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import live_cells  # noqa: E402
 import page_python  # noqa: E402
 
-# Pyodide in Node.js answers questions as a page's worker does; {} stands for the folder of Pyodide.
+# Pyodide in Node.js answers questions as a page's worker does, and runs texts whose last line is JSON.
 NODE = """
 import { readFileSync } from "node:fs";
 const [index, archive, asked] = process.argv.slice(2);
@@ -31,7 +36,9 @@ for (const name of [index + "/libraries.zip", archive]) {
   python.unpackArchive(new Uint8Array(readFileSync(name)), "zip", { extractDir });
 }
 const worker = python.pyimport("blackboard.page.lab_worker");
-const answers = JSON.parse(readFileSync(asked)).map((question) => JSON.parse(worker.answer(JSON.stringify(question))));
+const answer = (asked) => typeof asked === "string" ? python.runPython(asked) : worker.answer(JSON.stringify(asked));
+process.on("uncaughtException", (error) => { console.error(error.message); process.exit(1); });
+const answers = JSON.parse(readFileSync(asked)).map((question) => JSON.parse(answer(question)));
 console.log(JSON.stringify(answers));
 """
 
@@ -174,7 +181,75 @@ def test_the_pages_own_python_runs_every_live_cell_to_the_same_end(ask):
         assert without_noise(said) == without_noise(printed_here(*cell)), cell
 
 
-def test_the_pages_own_python_runs_a_function_and_a_lab(ask):
+def grade_here(lesson, step, text):
+    """A verdict of this Python on a step's text, without the case that it shows."""
+    verdict = find_lab(lesson).grade(step.name, text)
+    return verdict.kind, markup(verdict.message)
+
+
+def versions(step):
+    """Texts of a step: the course's, the starter, and a wrong one."""
+    wrong = next(iter(step.mistakes))
+    return step.source, step.starter, re.sub(rf"\b{wrong.__name__}\b", step.name, inspect.getsource(wrong))
+
+
+def test_the_pages_own_python_grades_every_step_of_every_lab_alike(ask):
+    asked = [(lesson, step, text) for lesson in LESSONS for step in find_lab(lesson).steps for text in versions(step)]
+    ask_for = lambda lesson, step, text: dict(ask="check", lesson=lesson, step=step.name, text=text, earlier={})
+    told = ask([ask_for(*each) for each in asked])
+    for each, said in zip(asked, told, strict=True):
+        kind, message = grade_here(*each)
+        assert said["kind"] == kind, (each, said)
+        if kind != "crash":  # how deep calls may be, and in which words that is told, depends on the version
+            assert without_noise(said)["message"] == without_noise({"message": message})["message"], each
+    kinds = [said["kind"] for said in told]
+    assert kinds[0::3] == ["right"] * (len(kinds) // 3) and kinds[1::3] == ["unattempted"] * (len(kinds) // 3)
+    assert not {"right", "unattempted"} & set(kinds[2::3])
+
+
+def test_the_pages_own_python_draws_every_lab_and_runs_every_example(ask):
+    examples = [(lesson, step) for lesson in LESSONS for step in find_lab(lesson).steps]
+    told = ask(
+        [{"ask": "draw", "lesson": lesson, "sources": {}} for lesson in LESSONS]
+        + [dict(ask="run", lesson=each, step=step.name, text=step.source, earlier={}) for each, step in examples]
+    )
+    for lesson, said in zip(LESSONS, told, strict=False):
+        own = find_lab(lesson)
+        assert said["spec"].keys() == page_spec(chart(own, own.finished())).keys(), lesson
+    for (lesson, step), said in zip(examples, told[len(LESSONS) :], strict=True):
+        own = find_lab(lesson)
+        assert said == {"printed": "", "text": f"{step.example} returned {own.example_result(step)}"}, (lesson, step)
+
+
+# In the page's own Python: each problem's right answer, and what the library says of it.
+ALL_PROBLEMS = """
+import json
+from blackboard.page.practice import lessons, problems
+
+def right(problem):
+    if problem.kind in ("function", "expression"):
+        return problem.formula if problem.kind == "function" else str(problem.formula.expr)
+    return problem.expected(problem.values(0)) / getattr(problem, "scale", 1)
+
+def letters(problem):
+    return problem.expected(problem.values(0))
+
+told = {}
+for lesson in lessons():
+    for view in problems(lesson):
+        answer = letters if view.problem.kind in ("choice", "ordering") else right
+        told[f"{lesson} {view.problem.id}"] = [view.check("").kind, view.check(answer(view.problem)).kind]
+json.dumps(told)
+"""
+
+
+def test_the_pages_own_python_checks_every_problem(ask):
+    [told] = ask([ALL_PROBLEMS])
+    assert len(told) == sum(len(problems(lesson)) for lesson in lessons())
+    assert [each for each in told.items() if each[1] != ["unanswered", "right"]] == []
+
+
+def test_the_pages_own_python_runs_a_function_and_stops_what_does_not_end(ask):
     told = ask(
         [
             {"ask": "function", "text": "def f(a, b):\n    return a * b\n", "points": '[{"a": 2, "b": 0.5}]'},

@@ -1,6 +1,7 @@
 """Code in the text of a lesson: its function problems and its cells, written and run in the page."""
 
 import json
+import os
 import random
 import re
 import sys
@@ -167,12 +168,18 @@ BUSY = 40  # seconds: the page's own clock ends all code after fewer than ten, w
 def test_code_has_fewer_than_ten_seconds():
     script = (ROOT / "book" / "_labs" / "python.js").read_text("utf8")
     limits = dict(re.findall(r"(\w+): (\d+)", re.search("SECONDS = {(.*?)}", script)[1]))
-    assert all(int(limits[asked]) < 10 for asked in ("check", "function", "cell"))
+    assert all(int(limits[asked]) < 10 for asked in limits if asked not in ("start", "prepare"))
+
+
+def hurry(page):
+    """End sooner what a cell runs; that the real limit is kept is tried elsewhere."""
+    page.evaluate("course.python.seconds.cell = 3")
 
 
 @pytest.mark.parametrize("name", UNENDING)
 def test_all_time_or_memory_ends_and_python_comes_back(page, name):
     assert run(page, "print('on')").strip() == "on"
+    hurry(page)
     start = time.perf_counter()
     said = run(page, UNENDING[name])
     assert time.perf_counter() - start < BUSY
@@ -182,6 +189,7 @@ def test_all_time_or_memory_ends_and_python_comes_back(page, name):
 
 
 def test_too_much_memory_is_told_from_too_much_time(page):
+    page.reload(wait_until="load")  # and with it the time that there is
     assert "more memory than there is" in run(page, UNENDING["blocks"])
     assert "more memory than there is" in run(page, "text = 'x'\nwhile True: text += text")
 
@@ -194,6 +202,8 @@ def test_reset_brings_the_book_back(page):
     assert live.locator("textarea").input_value() == live.evaluate("cell => cell.original")
     assert live.locator(".lab-out").inner_text() == ""
 
+
+TEXTS = int(os.environ.get("HOSTILE", 60))  # made by chance
 
 # What a text may do to the Python of a page and to the worker that it runs in.
 SLY_HERE = [
@@ -225,8 +235,9 @@ def test_hostile_texts_in_a_cell_get_an_answer_and_nothing_escapes(with_python, 
     with open_page(browser, f"{server}/{ADDRESS}") as visit:
         title = visit.page.title()
         run(visit.page, on)
+        hurry(visit.page)
         answer = lambda text: visit.page.evaluate(RUN, [LOOP, json.dumps(text)])
-        for text in [*SLY_HERE, *(make_text(rng, seeds) for _ in range(200))]:
+        for text in [*SLY_HERE, *(make_text(rng, seeds) for _ in range(TEXTS))]:
             told = answer(text)
             assert told["said"] and not told["strange"] and told["seconds"] < BUSY, (text, told)
             if text in SLY_HERE and not told["said"].startswith("Stopped."):

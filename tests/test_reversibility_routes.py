@@ -356,14 +356,13 @@ def test_errors_of_the_way_back_are_a_rounding_widened(depth):
 # --- what others count ------------------------------------------------------------------------------------------------
 
 
-def test_bytes_and_flops_of_a_layer_are_what_was_published():
-    """Shares of memory from the two counts, within a hundredth since embeddings are left out; FLOPs by the formula."""
+def test_bytes_of_a_layer_are_what_was_published():
+    """Shares of memory from the two counts, within a hundredth since embeddings are left out."""
     rows = zip(
         measurement("korthikanti_activation_formula").records(),
         measurement("korthikanti_iteration_times").records(),
         strict=True,
     )
-    held = iter(simulation.activations())
     for row, shape in rows:
         scores, ways = (
             simulation.SCORES * shape["heads"] * simulation.SEQUENCE / shape["d_model"],
@@ -376,14 +375,6 @@ def test_bytes_and_flops_of_a_layer_are_what_was_published():
             bytes_ / (kept + scores / ways) == pytest.approx(row[f"{name}_share"], rel=0.01)
             for name, bytes_ in shares.items()
         )
-        stack = {
-            "layers": shape["layers"],
-            "width": shape["d_model"],
-            "n_active": shape["layers"] * 12 * shape["d_model"] ** 2,
-        }
-        layer, part = next(held), next(held)
-        assert layer.flop_spent == pytest.approx(eq.activation_flop_spent(**stack, kept_per_value=eq.KEPT), rel=1e-12)
-        assert 30 * part.flop_spent < layer.flop_spent and part.hold == layer.hold
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,6 @@ PROSE = re.sub(r"```.*?```", "", PAGE.split("---", 2)[2], flags=re.S)
 QUOTED = {
     "3.1": "Llama 3.1 70B, its name",
     "70": "Llama 70B, its name",
-    "405": "Llama 405B, its name",
-    "8": "Llama 8B, its name",
     **{str(n): "a user of the close-up, or a step of the worked case" for n in (1, 2, 3, 4)},
 }
 
@@ -36,11 +34,11 @@ def test_prose_and_numbers_use_the_same_names():
 
 
 def test_every_table_and_figure_is_on_the_page():
-    shown = "measured_table causes_table case_table parts_table experts prompt_share first_token benchmark rate_sums"
+    shown = "measured_table causes_table case_table parts_table experts prompt_share first_token rate_sums"
     shown += " changes_table limits_table spreads_table fitting trust_table slices_table"
     for name in shown.split():
         assert f"tables.{name}()" in PAGE
-    for name in ("line", "timeline", "lanes", "close_up", "waits", "users"):
+    for name in ("line", "timeline", "blocks", "close_up", "waits", "users"):
         assert f"figures.{name}()" in PAGE
 
 
@@ -69,7 +67,6 @@ def test_every_line_of_the_case_by_hand_gives_its_result():
         "first_sum",
         "burst_sum",
         "mean_sum",
-        "most_sum",
         "line_users",
         "safe_sum",
     ]:
@@ -79,7 +76,9 @@ def test_every_line_of_the_case_by_hand_gives_its_result():
 
 def test_the_causes_add_up_as_printed():
     *rows, whole = ([float(cell.rstrip("%")) for cell in row[1:]] for row in cells(tables.causes_table())[1:])
-    assert sum(row[0] for row in rows) == pytest.approx(whole[0], abs=1) and sum(row[1] for row in rows) == 100
+    assert sum(row[0] for row in rows) == pytest.approx(whole[0], abs=0.01) and sum(row[1] for row in rows) == 100
+    few, crowd = (float(row[2]) for row in cells(tables.measured_table())[1:] if row[0] in ("4", "64"))
+    assert few + whole[0] == pytest.approx(crowd, abs=0.01)
     causes, few, crowd = numbers.causes(), numbers.steady(concurrency=4), numbers.steady()
     assert causes.pop("rest") == pytest.approx(0, abs=1e-9)
     assert 60 * sum(causes.values()) == pytest.approx(crowd.output_token - few.output_token)
@@ -126,10 +125,20 @@ def test_the_measured_points_are_those_of_the_first_table_and_scatter_around_the
         assert float(ours) == pytest.approx(line, abs=0.15) and float(seen) == pytest.approx(line, rel=0.12)
 
 
+def test_between_two_points_the_measured_time_jumps_on_one_two_and_four_gpus():
+    """Twice as much as the line; most of what the runs on fewer GPUs gain as well."""
+    below, above = (numbers.measured(users).output for users in (16, 32))
+    line = 16 * sum(numbers.causes().values())
+    assert above - below == pytest.approx(2 * line, rel=0.05)
+    for chips in (1, 2):
+        one, two, last = (numbers.measured(users, chips).output for users in (16, 32, 64))
+        assert two - one > 1.5 * (last - two), "16 users add more than the next 32"
+
+
 def test_two_servers_or_a_wide_one():
-    """The formulas and the benchmark disagree about 64 users, and the formulas prefer two at a promise."""
+    """The formulas and the benchmark disagree about 64 users."""
     told = {name: float(texts.wide_server()[name].removesuffix(" ms")) for name in texts.wide_server()}
-    assert told["half_token"] < told["wide_token"] and told["two_users"] > 1.3 * told["wide_users"]
+    assert told["half_token"] < told["wide_token"]
     assert told["wide_few"] < told["half_few"] and told["wide_seen"] < told["half_seen"]
     assert numbers.measured(64, 8).server.layout.chips == 8 and numbers.measured(32).server.layout.chips == 4
     prices = [numbers.steady(concurrency=users, chips=chips).usd_per_mtok for users, chips in ((64, 8), (32, 4))]
@@ -149,19 +158,9 @@ def test_one_prompt_in_a_step_is_the_prediction_and_the_simulation_of_a_server_t
         assert numbers.values(users)["output_token"] == pytest.approx(full, rel=5e-4)
     v, full, seen = numbers.values(), numbers.steady(), numbers.settled()
     assert v["output_token"] == pytest.approx(seen.token, rel=2e-3)
-    assert v["first_token"] == pytest.approx(full.first_token, rel=0.03) == pytest.approx(seen.first, rel=0.04)
+    assert v["first_token"] == pytest.approx(full.first_token, rel=0.03)
+    assert f"{1e3 * full.first_token:.0f}" == f"{1e3 * seen.first:.0f}", "the page has one number for both"
     assert v["request_rate"] == pytest.approx(full.requests_per_s, rel=1e-3)
-
-
-def test_corrections_lead_from_the_server_to_the_benchmark():
-    start, opened, clumped, ended, simulated, measured = numbers.corrections()
-    run = numbers.served(64)
-    assert (ended.token, ended.first) == pytest.approx((run.output_token, run.first_token), rel=1e-6)
-    assert start.token == opened.token > ended.token and clumped.token == pytest.approx(start.token, rel=2e-3)
-    v, burst = numbers.values(), run._times["burst"]
-    mean = 0.9 * (v["output_token"] + v["prompt_step"]) + 0.1 * 4.5 * burst + v["before"]
-    assert opened.first == pytest.approx(mean) and opened.first < clumped.first < simulated.first
-    assert (simulated.token, simulated.first) == pytest.approx((measured.token, measured.first), rel=0.02)
 
 
 def test_users_within_a_promise_and_their_slowest_in_a_simulation():
@@ -172,8 +171,30 @@ def test_users_within_a_promise_and_their_slowest_in_a_simulation():
     )
     safe = int(texts.all()["safe_users"])
     ours = numbers.steady(concurrency=safe).output_token
-    assert 0.02 / 1.02 < ours * worst < 0.02 * 1.005 and numbers.settled(safe).high < 0.02
+    assert 0.02 / 1.02 < numbers.settled(safe).high * worst < 0.02 * 1.005
+    code = re.search(r"promise = ([\d./ ]+?)  #", PAGE)
+    assert numbers.users_within(worked(code[1].replace("0.020", "0.02"))) == safe
     assert numbers.settled(safe).token == pytest.approx(ours, rel=2e-3)
+
+
+def test_the_rest_of_a_step_at_random_moments():
+    """Points in the middle of ten thousand slots of a long mix of steps."""
+    v, rest = numbers.values(), []
+    steps = [v["prompt_step" if n % 1000 < 1000 * v["prompt_share"] else "decode_step"] for n in range(1000)]
+    for length in steps:
+        slots = round(length * 1e5)
+        rest += [length * (slots - n - 0.5) / slots for n in range(slots)]
+    assert numbers.rest_of_step() == pytest.approx(sum(rest) / len(rest), rel=0.01)
+    assert numbers.rest_of_step() < v["output_token"]
+
+
+def test_slow_answers_are_mostly_first_ones_and_prompts_make_the_long_gaps():
+    slow = sorted(numbers.requests(), key=lambda wait: wait.token)[-12:]
+    assert sum(wait.opening for wait in slow) > 8
+    gaps = numbers.watched()[1].gaps
+    decode, prompt = (numbers.values()[name] for name in ("decode_step", "prompt_step"))
+    assert not [gap for gap in gaps if 1.1 * decode < gap < 0.9 * numbers.launching()]
+    assert sum(gap > 0.9 * prompt for gap in gaps) / len(gaps) == pytest.approx(numbers.long_gaps(), rel=0.05)
 
 
 def test_a_limit_that_holds_a_whole_prompt_costs_nothing_and_a_lower_one_does():
@@ -393,6 +414,12 @@ def test_work_of_a_request_as_printed():
         assert worked(small) / 1e3 + fixed == pytest.approx(float(result.removesuffix(" ms")), rel=0.01), name
 
 
+def test_a_second_prompt_lengthens_a_step_about_as_much_as_the_first():
+    server, v = numbers.steady().server, numbers.values()
+    both = eq.mixed_time(server.step(64, 2, 2 * server.prompt), calibration=numbers.steady().calibration)
+    assert both - v["prompt_step"] == pytest.approx(v["prompt_step"] - v["decode_step"], rel=0.06)
+
+
 def test_an_open_loop_with_random_arrivals_agrees():
     for rate in numbers.RATES:
         ours, events = numbers.opened().at_rate(rate), numbers.arrived(rate)
@@ -432,8 +459,3 @@ def test_errors_of_groups_are_those_of_their_slices_as_printed():
     loads = [each for each, row in zip(found, cells(tables.slices_table())[1:]) if re.search("GPU|flight", row[0])]
     mean = sum(token * runs for token, _, runs in loads) / sum(runs for *_, runs in loads)
     assert float(cells(tables.trust_table())[1][1].split("%")[0]) == pytest.approx(mean, abs=0.7)
-
-
-def test_the_table_of_a_step_has_every_constant():
-    for letter in (r"\eta_c", r"\eta_m", r"\eta_\ell", r"\alpha_\ell", r"t_\mathrm{gap}", r"t_\mathrm{eager}"):
-        assert letter in tables.parts_table()

@@ -196,6 +196,47 @@ def sliders(browser, server: str) -> None:
     say("ratio, kernel over page", kernel / live, "×")
 
 
+# Seconds of a check of each step of a page's lab with the course's own answer, the first of which starts Python.
+CHECKS = """async (answers) => {
+  await course.load("lab.js");
+  const seconds = [];
+  for (const step of document.querySelector("lab-box").steps) {
+    step.editor.value = answers[step.name];
+    const start = performance.now();
+    await step.check();
+    seconds.push((performance.now() - start) / 1000);
+    if (!step.out.textContent.startsWith("Right.")) throw new Error(step.name + ": " + step.out.textContent);
+  }
+  return seconds;
+}"""
+
+
+def code_in_pages(browser, server: str, built: Path) -> None:
+    """Python in a page: from the press of a button to its answer, the first time and then."""
+    from blackboard.page.lab_worker import find_lab
+    from blackboard.page.practice import lessons
+
+    if not (built / "vendor" / "labs" / "python").exists():
+        print("the book was built without Python for its pages: its speed there is not measured")
+        return
+    first, later = [], []
+    for lesson in lessons():
+        page = browser.new_page()
+        page.goto(f"{server}/book/{lesson}.html", wait_until="load")
+        seconds = page.evaluate(CHECKS, {step.name: step.source for step in find_lab(lesson).steps})
+        page.close()
+        first.append(seconds[0])
+        later += seconds[1:]
+    say(
+        f"first check in a page, with Python's start (median of {len(first)})",
+        statistics.median(first),
+        "s",
+        "aim ≤ 10",
+    )
+    say(f"each later check (median of {len(later)})", 1e3 * statistics.median(later), "ms", "aim ≤ 100")
+    say("the slowest of them", 1e3 * max(later), "ms")
+
+
 def site() -> None:
     """All that needs the built site and a browser."""
     import conftest
@@ -214,6 +255,7 @@ def site() -> None:
         server = stack.enter_context(conftest.serve(built))
         weights(browser, server, built)
         sliders(browser, server)
+        code_in_pages(browser, server, built)
 
 
 def hub() -> None:

@@ -26,7 +26,7 @@ DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
 # What asks Python in the page, by the script that wakes it up; tools/page_python.py puts the scripts there.
 PYTHON = "../vendor/labs"
-ASKING = {"lab.js": "<lab-box ", "cells.js": "<live-cell ", "": 'data-kind="function"'}
+ASKING = {"cells.js": ("<live-cell ",), "": ("<lab-box ", 'data-kind="function"')}  # boxes.js itself fetches lab.js
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
 VIDEO = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
 TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
@@ -277,7 +277,7 @@ def defer_script(script):
 
 def load_python(app, body):
     """Only pages on which a reader writes code load its scripts; Python itself comes with the first run."""
-    wanted = [script for script, mark in ASKING.items() if mark in body]
+    wanted = [script for script, marks in ASKING.items() if any(mark in body for mark in marks)]
     if wanted:
         app.add_css_file(f"{PYTHON}/lab.css")
     for script in ["boxes.js", *filter(None, wanted)] if wanted else []:

@@ -1,8 +1,9 @@
-// What shows the boxes in which a reader writes Python, and what they say. The rest comes later: what an editor does for
-// its writer (editor.js) when the first box is in sight, and Python (python.js) when something is run.
+// What shows the boxes in which a reader writes Python, and what they say. The rest comes later: a lab's steps (lab.js)
+// and what an editor does for its writer (editor.js) when the first is near, and Python (python.js) when something is run.
 (() => {
   "use strict";
   const HERE = document.currentScript.src.replace(/[^/]*$/, "");
+  const SIZE = "15 MB"; // of Python, as a server compresses it
   const loading = {};
 
   // A script that lies beside this one, fetched once; one that did not come may be asked for again.
@@ -32,6 +33,9 @@
     return button;
   }
 
+  // Beside what runs code: what the first run fetches. It goes when Python is there.
+  function addCost(row) { if (!loading["python.js"]) row.append(make("span", "lab-cost", `The first run fetches Python, ${SIZE}.`)); }
+
   function makeOut() {
     const out = make("div", "lab-out");
     out.setAttribute("role", "status");
@@ -56,6 +60,14 @@
     out.replaceChildren(told);
   }
 
+  // What was printed, and what the last line returned: text, or what the course itself writes as HTML.
+  function show(out, { printed, text, html }) {
+    out.replaceChildren();
+    for (const said of [printed, text].filter(Boolean)) out.append(make("pre", "", said));
+    if (html) out.insertAdjacentHTML("beforeend", html);
+    if (!out.firstChild) say(out, "It ran, and printed nothing.");
+  }
+
   // Why there is no answer.
   const problem = (head, message, kind = "absent") => ({ kind, head, message, call: "", printed: "" });
 
@@ -63,6 +75,7 @@
   async function ask(question, tell) {
     tell("Waiting for Python …");
     try { await load("python.js"); } catch { return problem("Python did not start.", "Reload the page and try again. Your code is kept."); }
+    for (const cost of document.querySelectorAll(".lab-cost")) cost.remove();
     return window.course.python.ask(question, tell);
   }
 
@@ -152,5 +165,15 @@
     else addEventListener("load", () => setTimeout(define));
   }
 
-  window.course = { Editor, addButton, ask, awaken, escape, keep, load, make, makeOut, problem, readKept, saveFile, say, tell };
+  // A lab ends its page, and most who open that do not come so far.
+  const near = new IntersectionObserver((labs) => {
+    if (!labs.some(({ isIntersecting }) => isIntersecting)) return;
+    near.disconnect();
+    load("lab.js").catch(() => {}); // its text can be read without
+  }, { rootMargin: "1500px" });
+  for (const lab of document.querySelectorAll("lab-box")) near.observe(lab);
+
+  window.course = {
+    SIZE, Editor, addButton, addCost, ask, awaken, escape, keep, load, make, makeOut, problem, readKept, saveFile, say, show, tell,
+  };
 })();

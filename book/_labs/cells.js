@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const VERSION = 1; // of what is kept
-  const { Editor, addButton, ask, keep, load, make, makeOut, readKept, say, tell } = window.course;
+  const { Editor, addButton, addCost, ask, keep, load, make, makeOut, readKept, say, show, tell } = window.course;
 
   const TEX = [{ left: "\\(", right: "\\)", display: false }, { left: "\\[", right: "\\]", display: true }];
 
@@ -51,6 +51,7 @@
       this.row.replaceChildren();
       this.runButton = addButton(this.row, "Run", () => this.run(), true);
       addButton(this.row, "Reset", () => this.reset());
+      addCost(this.row);
       this.row.before(...this.editor.parts);
       this.append(this.out = makeOut());
     }
@@ -84,17 +85,13 @@
       this.setBusy(false);
       this.showFirst(false);
       if (answer.kind) tell(this.out, answer);
-      else this.tell(answer);
+      else this.show(answer);
     }
 
     setBusy(busy) { this.busy = busy; this.runButton.setAttribute("aria-disabled", busy); }
 
-    // What was printed, and what the last line returned: text, or what the course itself writes as HTML.
-    tell({ printed, text, html }) {
-      this.out.replaceChildren();
-      for (const said of [printed, text].filter(Boolean)) this.out.append(make("pre", "", said));
-      if (html) this.out.insertAdjacentHTML("beforeend", html);
-      if (!this.out.firstChild) say(this.out, "It ran, and printed nothing.");
+    show(answer) {
+      show(this.out, answer);
       setFormulas(this.out).catch(() => {}); // else they stay as TeX
     }
   }

@@ -1,10 +1,10 @@
 // Labs: each <lab-box> holds steps with a starter, hints and a solution. A starter becomes an editor (boxes.js); Check
-// sends it to Python, which is started on the first check. What is written stays in this browser.
+// sends it to Python, which is started on the first check, and so does Run. What is written stays in this browser.
 (() => {
   "use strict";
   const TRIES = 5; // after so many the solution may be seen
   const VERSION = 1; // of what is kept
-  const { Editor, addButton, ask, keep, load, make, makeOut, readKept, saveFile, say, tell } = window.course;
+  const { Editor, addButton, addCost, ask, keep, load, make, makeOut, readKept, saveFile, say, show, tell } = window.course;
 
   // --- What is kept -------------------------------------------------------------------------------------------------
   class Kept {
@@ -55,10 +55,12 @@
     buttons() {
       const row = make("div", "lab-buttons");
       this.checkButton = addButton(row, "Check", () => this.check(), true);
+      this.runButton = addButton(row, "Run", () => this.run());
       this.hintButton = addButton(row, "Hint", () => this.hint());
       this.solutionButton = addButton(row, "Show solution", () => this.showSolution());
       addButton(row, "Reset", () => this.replace(this.starter));
       this.undoButton = addButton(row, "Undo reset", () => this.replace(this.kept.before));
+      addCost(row);
       return row;
     }
 
@@ -85,16 +87,28 @@
       return [last ? "✗ not yet" : "", passed === undefined ? "" : "an earlier version passed"].filter(Boolean).join("; ");
     }
 
-    async check() {
-      if (this.busy) return;
+    // Python's answer to a question about what is written, or nothing where another one waits for its own.
+    async ask(what, text) {
+      if (this.busy) return undefined;
       this.setBusy(true);
-      const text = this.editor.value;
-      const question = { ask: "check", lesson: this.box.lesson, step: this.name, text, earlier: this.box.earlier(this.number) };
+      const question = { ask: what, lesson: this.box.lesson, step: this.name, text, earlier: this.box.earlier(this.number) };
       const answer = await ask(question, (words) => say(this.out, words));
       this.setBusy(false);
+      return answer;
+    }
+
+    async check() {
+      const text = this.editor.value, answer = await this.ask("check", text);
+      if (!answer) return;
       this.record(answer.kind, text);
       tell(this.out, answer);
       this.show();
+    }
+
+    // What it prints and returns as it stands, with lines of the reader's own below the function; nothing is judged.
+    async run() {
+      const answer = await this.ask("run", this.editor.value);
+      if (answer) (answer.kind ? tell : show)(this.out, answer);
     }
 
     // Where there is no Python, nothing was tried.
@@ -104,7 +118,10 @@
       this.keep({ tries: tries + tried, last: tried ? kind : "", ...(kind === "right" && { passed: text }) });
     }
 
-    setBusy(busy) { this.busy = busy; disable(this.checkButton, busy); }
+    setBusy(busy) {
+      this.busy = busy;
+      for (const button of [this.checkButton, this.runButton]) disable(button, busy);
+    }
 
     hint() {
       const hints = (this.kept.hints ?? 0) + 1;

@@ -2,9 +2,9 @@
 (() => {
   "use strict";
   const HERE = document.currentScript.src.replace(/[^/]*$/, "");
-  const { escape, problem } = window.course;
-  const SECONDS = { start: 300, prepare: 60, check: 8, function: 8, cell: 8, draw: 30 };
-  const DOING = { draw: "Drawing …", cell: "Running …" };
+  const { SIZE, escape, problem } = window.course;
+  const SECONDS = { start: 300, prepare: 60, check: 8, run: 8, function: 8, cell: 8, draw: 9 };
+  const DOING = { draw: "Drawing …", cell: "Running …", run: "Running …" };
   const FROM_DISK = "Python starts only on pages that a server sends. In the folder of the course run <code>python -m http.server -d _build/html</code> and open <code>http://localhost:8000</code>, or use the exercise notebook.";
 
   // What takes too long ends with its worker, and so does one that has filled its memory, which never shrinks; the next
@@ -13,6 +13,7 @@
     constructor() {
       this.asked = new Map();
       this.count = 0;
+      this.seconds = SECONDS;
       this.before = Promise.resolve(); // the question that is being answered: one at a time, so that limits are fair
     }
 
@@ -49,7 +50,7 @@
 
     // What a question imports has time of its own.
     async answer(question, say) {
-      say(this.ready ? "Waiting for Python …" : "Starting Python (about 14 MB, once) …");
+      say(this.ready ? "Waiting for Python …" : `Starting Python (${SIZE}, once) …`);
       try {
         await this.start();
       } catch (error) {
@@ -67,7 +68,7 @@
     }
 
     send(question) {
-      const limit = SECONDS[question.ask], id = this.count++;
+      const limit = this.seconds[question.ask], id = this.count++;
       return new Promise((resolve) => {
         const end = (answer) => { clearTimeout(late); this.asked.delete(id); resolve(answer); };
         const fail = (answer) => { end(answer); this.restart(); };

@@ -255,6 +255,7 @@
       this.editor.value = this.draw.starter;
       row.append(this.button("Check", () => this.run()), this.button("Reset", () => this.editor.replace(this.draw.starter)));
       row.firstChild.classList.add("practice-main");
+      window.course.addCost(row);
       return [...this.editor.parts, row];
     }
     async run() {

@@ -546,12 +546,16 @@ class Lab:
                 run_text((sources or {})[step.name], space, step=step.name)
         return space
 
-    def example_result(self, step: Step) -> str:
-        """What a step's example returns, as a message shows it."""
+    def example_result(self, step: Step, space: dict[str, Any] | None = None) -> str:
+        """What a step's example returns, as a message shows it; by the course's versions, or those of a space."""
         before, _, last = step.example.rpartition("; ")
-        space = self.space()
+        space = self.space() if space is None else space
         exec(before, space)
         return shown(eval(last, space))
+
+    def try_example(self, step: Step, space: dict[str, Any]) -> str:
+        """A step's example with what it returns by a reader's own versions."""
+        return f"{step.example} returned {self.example_result(step, space)}"
 
     def grade(self, name: str, text: str, earlier: Mapping[str, str] | None = None) -> Verdict:
         """The verdict on a step's text, on top of the reader's earlier ones; missing steps are the course's."""

@@ -77,13 +77,19 @@ calibration = partial(declare, kind="calibration")
 
 @cache
 def load_all() -> None:
-    """Import the equations of all packages beside this module, whose symbols are then declared."""
+    """Import the equations of all packages beside this module, whose symbols are then declared.
+
+    Python in a page has the lessons' packages alone.
+    """
     lessons = importlib.import_module("blackboard.lessons")
     packages = [f"lessons.{found.name}" for found in pkgutil.iter_modules(lessons.__path__) if found.ispkg]
-    for package in [*packages, "prediction", "reference"]:
-        if importlib.util.find_spec(f"blackboard.{package}.equations"):
-            importlib.import_module(f"blackboard.{package}.equations")
-    importlib.import_module("blackboard.prediction.serving_equations")
+    rooms = [room for room in ("prediction", "reference") if importlib.util.find_spec(f"blackboard.{room}")]
+    modules = [f"{package}.equations" for package in [*packages, *rooms]]
+    if "prediction" in rooms:
+        modules.append("prediction.serving_equations")
+    for module in modules:
+        if importlib.util.find_spec(f"blackboard.{module}"):
+            importlib.import_module(f"blackboard.{module}")
 
 
 def table() -> Mapping[str, Symbol]:

@@ -53,6 +53,21 @@ def check(lesson: str, step: str, text: str, earlier: Mapping[str, str]) -> dict
     return feedback(verdict, printed.getvalue() + verdict.printed)
 
 
+def run(lesson: str, step: str, text: str, earlier: Mapping[str, str]) -> dict[str, Any]:
+    """What a step's text prints and returns as it stands; where its last line returns nothing, the step's example."""
+    lab, printed = find_lab(lesson), Printed(CELL_LONGEST)
+    space = lab.space(earlier)
+    del space[step]  # the course's
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            shown = live_cells.show_value(live_cells.run_cell([], text, space))
+            if not shown.get("text") and "html" not in shown and not printed.getvalue():
+                shown = {"text": lab.try_example(lab[step], space)}
+        except BaseException as error:
+            return feedback(stopped(error), printed.getvalue())
+    return {"printed": printed.getvalue(), **shown}
+
+
 def chart(lab: Lab, spec: dict[str, Any]) -> InteractiveChart:
     """The last chart, from its spec."""
     return InteractiveChart(spec, lab.title, lab.ending, "")
@@ -94,13 +109,13 @@ def prepare(what: str, lesson: str = "", number: int = 0, texts: Mapping[str, st
         if what == "cell":
             cells = live_cells.read_cells(lesson, texts or {})
             live_cells.prepare(cells[:number], cells[number])
-        elif what in ("check", "draw"):
+        elif what in ("check", "run", "draw"):
             find_lab(lesson)
     return {}
 
 
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
-    each.__name__: each for each in (check, draw, function, cell, prepare)
+    each.__name__: each for each in (check, run, draw, function, cell, prepare)
 }
 
 

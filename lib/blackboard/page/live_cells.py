@@ -111,10 +111,13 @@ def prepare(earlier: Sequence[str], source: str) -> None:
     run_statements([each for each in find_needed(earlier, source) if each.imports], {})
 
 
-def run_cell(earlier: Sequence[str], source: str) -> Any:
-    """Run a cell after what it needs of earlier ones; the value of its last line, if that is an expression."""
+def run_cell(earlier: Sequence[str], source: str, space: dict[str, Any] | None = None) -> Any:
+    """Run a cell after what it needs of earlier ones, in a space of names; the value of its last line, if that is an
+    expression.
+    """
     keep_lines(source)
-    tree, space = ast.parse(source, READER), {"__name__": "__main__"}
+    tree, space = ast.parse(source, READER), {} if space is None else space
+    space["__name__"] = "__main__"
     run_statements(find_needed(earlier, source), space)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr):

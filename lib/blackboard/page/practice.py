@@ -222,7 +222,9 @@ def problems(lesson: str) -> ProblemSet:
     if lesson not in _sets:
         try:
             module = importlib.import_module(f"blackboard.lessons.{lesson}.problems")
-        except ModuleNotFoundError:
+        except ModuleNotFoundError as error:
+            if not f"blackboard.lessons.{lesson}.problems".startswith(error.name or ""):
+                raise
             raise KeyError(f"no lesson {lesson!r} with problems; there are: {', '.join(lessons())}") from None
         _sets[lesson] = ProblemSet(lesson, collect(vars(module)))
     return _sets[lesson]

@@ -107,44 +107,66 @@ def line() -> Drawing:
     beside("GPU twice as fast", (64, quick[users.index(64)]), (4, -16), "second")
     beside("measured", (seen[3].users, 1e3 * seen[3].token), (0, 7), "measured", ha="center")
     at.set(xlim=(0, 100), ylim=(0, 22), xlabel="users at a time", ylabel="time per token (ms)")
+    off = lambda p: p.token / numbers.steady(concurrency=p.users).output_token - 1
+    worst = max(seen, key=off)
     each = lambda times: f"{times[0]:.1f} ms for one user and {times[-1]:.1f} ms for {users[-1]}"
     dots = listed([f"{1e3 * p.token:.1f} ms for {p.users}" for p in seen])
     return done(
         fig,
         "fig-serving-line",
-        "A faster GPU lowers the level and hardly changes the slope. The measured dots scatter around our line, by"
-        f" {max(abs(p.token / numbers.steady(concurrency=p.users).output_token - 1) for p in seen):.0%} at most.",
+        "A faster GPU lowers the level and hardly changes the slope. The measured dots are a little below our line, but"
+        f" {off(worst):.0%} above it with {worst.users:.0f} users.",
         f"Time per token against users, from 1 to {users[-1]}: a nearly straight line of {each(now)}; on a GPU twice as"
         f" fast {each(quick)}. Measured: {dots}.",
     )
 
 
-def lanes() -> Drawing:
-    """A step with a prompt on the CPU, which launches, and on the GPU, which works: with a whole prompt, and half."""
-    server, launching, blocks = numbers.steady().server, 1e3 * numbers.launching(), 24
-    fig, at = drawing.axes(WIDTH, 2.8)
-    told = []
-    for top, share in ((0, 1), (3, 0.5)):
-        tokens = share * server.prompt
-        work = 1e3 * numbers.device_seconds(server.step(CROWD, 1, tokens))
-        pace = max(work, launching)
-        for lane, busy, name in ((0, launching, "launch"), (1, work, "compute")):
-            every = pace / blocks if lane else launching / blocks
-            for n in range(blocks):
-                at.barh(top + lane, 0.92 * busy / blocks, left=n * every, height=0.7, color=COLOURS[name], lw=0)
-        who = "the GPU sets the pace" if work > launching else f"the GPU idles {1 - work / launching:.0%} of the time"
-        at.text(0, top - 0.55, f"prompt of {tokens:.0f} tokens: {who}", fontsize=SMALL, va="bottom")
-        told.append(f"With {tokens:.0f} tokens the CPU launches for {launching:.1f} ms, the GPU works {work:.1f} ms")
-    at.set(ylim=(4.6, -1.3), xlim=(0, 60), xlabel="time (ms)")
-    at.set_yticks([0, 1, 3, 4], ["CPU", "GPU"] * 2, fontsize=SMALL)
-    at.tick_params(axis="y", length=0)
+JOBS = {  # of a step, one after another: a part's name in the picture, and its colour
+    "weights": ("loading weights", "weights"),
+    "compute": ("compute", "compute"),
+    "cache": ("loading KV caches", "kv"),
+    "links": ("messages", "network"),
+    "kernel gaps": ("pauses", "launch"),
+    "launching": ("waiting for launches", ""),
+    "answers": ("sending", "muted"),
+}
+
+
+def _jobs(at: Any, row: float, step: dict[str, float]) -> str:
+    """The jobs of a step as blocks on a row, and its launches as a bar above them; their times in words."""
+    parts, end = numbers.steady()._step_parts(step), 0.0
+    times = {name: 1e3 * parts[name] for name in JOBS if parts[name] > 1e-6}
+    for name, busy in times.items():
+        if colour := JOBS[name][1]:
+            at.barh(row, busy, left=end, height=0.8, color=COLOURS[colour], ec="white", lw=0.6)
+        end += busy
+    if step["launched"]:
+        at.barh(row - 0.7, 1e3 * numbers.launching(), height=0.35, color=COLOURS["launch"], alpha=0.5, lw=0)
+    return f"{end:.1f} ms, of which {listed([f'{JOBS[job][0]} {busy:.1f}' for job, busy in times.items()])}"
+
+
+def blocks() -> Drawing:
+    """Steps of the running case as stacked jobs: without a prompt, with one, and with one half as long."""
+    server, told = numbers.steady().server, []
+    fig, at = drawing.axes(WIDTH, 3.0)
+    for row, (name, share) in enumerate({"decode only": 0, "with\na prompt": 1, "with half\na prompt": 0.5}.items()):
+        step = server.step(CROWD, int(share > 0), share * server.prompt)
+        at.text(-1, 2 * row, name, ha="right", va="center", fontsize=SMALL)
+        told.append(f"{' '.join(name.split())}: {_jobs(at, 2 * row, step)}")
+    named = [(name, colour) for name, colour in JOBS.values() if colour]
+    for place, (name, colour) in enumerate(named):
+        looks = {"fontsize": SMALL, "va": "center", "color": COLOURS[colour]}
+        at.text(17 + 23 * (place // 3), 0.55 * (place % 3 - 1), f"■ {name}", **looks)
+    at.text(0.3, 0.85, "launches", fontsize=SMALL, va="bottom", color=COLOURS["launch"])
+    at.set(ylim=(4.6, -0.8), xlim=(0, 60), xlabel="time (ms)", yticks=[])
     at.grid(visible=False, axis="y")
     return done(
         fig,
-        "fig-serving-lanes",
-        "A GPU that works faster than the CPU launches only waits more often. Each block stands for some of the"
-        f" {numbers.kernels(server.model)} kernels; sending comes afterwards.",
-        f"Two steps with a prompt, each as two rows of blocks in time. {'; '.join(told)}.",
+        "fig-serving-blocks",
+        "A prompt adds compute and messages; the rest hardly changes. The pale bars are the CPU’s launches: the shorter"
+        " prompt leaves the GPU waiting for them, in truth between its kernels.",
+        f"Three steps as bars of jobs, one after another. {'; '.join(told)}. Launches take"
+        f" {1e3 * numbers.launching():.1f} ms in each step with a prompt.",
     )
 
 
@@ -159,8 +181,8 @@ def close_up() -> Drawing:
     for row, request in enumerate(new, 1):
         begun = next(step.start for step in some if step.end == request.first)
         at.plot([to_ms(begun)] * 2, [row - 0.18, row + 0.18], color=COLOURS["first"], lw=1.2)
-        name(row - 0.15, request.came, begun, r"$t_\mathrm{run}$")
-        name(row - 0.15, begun, request.first, r"$t_\mathrm{pre}$")
+        name(row - 0.15, request.came, begun, "wait")
+        name(row - 0.15, begun, request.first, "own step")
     for step in some:
         if step.prompts:
             told, middle = ("one prompt", "two prompts")[step.prompts - 1], to_ms((step.start + step.end) / 2)

@@ -36,6 +36,7 @@ CLOSE_UP = 4721, 4729  # steps of the running case that the page looks at closel
 ROUNDS, WARM = 40, 10  # requests of each user of a simulated server that runs for long, and those left out at its start
 LIMITS = 8192, 1024 + CROWD, 1024, 512  # tokens of a step: vLLM's, a whole prompt beside all users, and fewer
 PROMISE = 0.02  # s: a promised time per token
+JUMP = 16, 32  # users between whom the measured time per token grows more than the formulas say
 WIDE = 2 * RUN["chips"]  # GPUs of a server twice as large
 
 
@@ -97,44 +98,16 @@ def causes() -> dict[str, float]:
     return found | {"rest": sum(more.values())}
 
 
+def rest_of_step() -> float:
+    """Seconds that a step of the running case still takes on average at a random moment, which long ones meet more."""
+    v = values()
+    squares = eq.mixed_token(v, decode_step=v["decode_step"] ** 2, prompt_step=v["prompt_step"] ** 2)
+    return squares / (2 * v["output_token"])
+
+
 def users_within(promised: float, chips: int = RUN["chips"]) -> int:
     """Users for whom the running case writes a token in this time, on so many GPUs, by the full formulas."""
     return math.floor(brentq(lambda users: steady(concurrency=users, chips=chips).output_token - promised, 1, 1000))
-
-
-class Correction(NamedTuple):
-    """What differs from a server that has run for long, and both times with it and with all before it."""
-
-    what: str
-    token: float
-    first: float
-
-
-def corrections() -> list[Correction]:
-    """From the server that has run for long to the benchmark, step by step, and what was simulated and measured."""
-    v, run = values(), served(CROWD)
-    plan, times, rare = run.server.plan, run._times, 1 / run.server.requests
-    opening = opening_wait(run) * rare + v["before"]
-    step = {"decode_step": times["decode"], "prompt_step": times["prompt"]}
-
-    def dense(others: float) -> tuple[float, float]:
-        """Both times if prompts come in clumps, and queue."""
-        share = others / plan["prompts_taken"]
-        under_way = eq.mixed_token(step, prompt_share=plan["clumping"] * share)
-        later = under_way + times["prompt"] + eq.queue_time(prompt_step=times["prompt"], prompt_busy=queue_load(run))
-        return eq.mixed_token(step, prompt_share=share), (1 - rare) * later + opening
-
-    measured_run, heap = measured(CROWD), spreads()
-    return [
-        Correction("a server that has run for long", v["output_token"], v["first_token"]),
-        Correction(
-            "all first requests at once", v["output_token"], (1 - rare) * (v["first_token"] - v["before"]) + opening
-        ),
-        Correction("prompts in clumps", *dense(v["prompt_share"])),
-        Correction("few prompts at the end", *dense(plan["others"])),
-        Correction("simulated", heap["TPOT"].mean, heap["TTFT"].mean),
-        Correction("measured", measured_run.output, measured_run.first),
-    ]
 
 
 def opening_wait(run: ServingPrediction) -> float:
@@ -354,6 +327,12 @@ def heaps() -> tuple[list[float], list[float]]:
     """Seconds to the first token of the simulated requests of the running case: of later ones, and of first ones."""
     later, first = (sorted(wait.whole for wait in requests() if wait.opening is way) for way in (False, True))
     return later, first
+
+
+def long_gaps() -> float:
+    """The share of the gaps between two tokens of the simulated running case that have a prompt's step."""
+    gaps, least = watched()[1].gaps, (values()["decode_step"] + launching()) / 2
+    return sum(gap > least for gap in gaps) / len(gaps)
 
 
 class Spread(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 import sympy
@@ -11,7 +12,7 @@ from blackboard.notation import latex
 from blackboard.page.summary import Page, fold, table
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.calibration import KINDS
-from blackboard.prediction.serving_calibration import FITTED, SOFT, constants_of, runs
+from blackboard.prediction.serving_calibration import FITTED, constants_of, runs
 from blackboard.prediction.serving_constants import FACTORS, MEASURED
 from blackboard.prediction.serving_steps import ENGINES, kernels
 from blackboard.units import percent, pretty, significant
@@ -21,13 +22,15 @@ from blackboard.validation.serving_numbers import (
     FEW,
     LIMITS,
     RUN,
+    SHORT,
     causes,
     changes,
-    corrections,
     device_seconds,
     launching,
     measured,
     measured_points,
+    offline_error,
+    queued,
     settled,
     spreads,
     steady,
@@ -37,6 +40,8 @@ from blackboard.validation.serving_numbers import (
 from blackboard.validation.serving_slices import Slice, over, slices
 
 _digits = lambda seconds, digits=1: f"{1e3 * seconds:,.{digits}f}"  # milliseconds
+
+paragraph = lambda text: f"<p>{text}</p>"
 
 
 def equation(*lines: str) -> Page:
@@ -66,19 +71,20 @@ def measured_table() -> Page:
 
 
 def causes_table() -> Page:
-    """What each user adds to everybody's token."""
-    parts = causes()
+    """What the users of a crowd add to everybody's token."""
+    more = CROWD - FEW
+    parts = {name: more * each for name, each in causes().items()}
     told = {
-        "answers": "sampling and sending one more token",
-        "cache": "loading one more KV cache",
+        "answers": f"sampling and sending {more} more tokens",
+        "cache": f"loading {more} more KV caches",
         "links": "longer messages between the GPUs",
-        "prompts": "waiting for one more user’s prompts, on average",
+        "prompts": f"waiting for the prompts of {more} more users, on average",
     }
     whole = sum(parts[name] for name in told)
-    rows = [[text, f"{1e6 * parts[name]:.0f}", percent(parts[name] / whole)] for name, text in told.items()]
-    rows.append(["<strong>all</strong>", f"{1e6 * whole:.0f}", "100%"])
-    caption = f"What each user adds to everybody’s token, calculated ({FEW} to {CROWD} users) and rounded"
-    return table(caption, ("Cause", "µs", "Share"), rows)
+    rows = [[text, _digits(parts[name]), percent(parts[name] / whole)] for name, text in told.items()]
+    rows.append(["<strong>all</strong>", _digits(whole), "100%"])
+    caption = f"What {more} more users add to everybody’s token, calculated (from {FEW} to {CROWD} users)"
+    return table(caption, ("Cause", "ms", "Share"), rows)
 
 
 def case_table() -> Page:
@@ -159,58 +165,41 @@ def step_sums() -> dict[str, str]:
     }
 
 
-def _over(work: sympy.Symbol, share: sympy.Symbol) -> str:
-    return f"{latex(work)}/{latex(share)}"
-
-
-WORK = {  # of a step on the device: what is shown, its term, and its values
-    "loading": ("loading the weights", _over(eq.shared_read, eq.memory_efficiency), ("shared_read",)),
-    "products": (
-        "computing with the weights, meanwhile",
-        _over(eq.shared_multiply, eq.compute_efficiency),
-        ("shared_multiply",),
-    ),
-    "cache": (
-        "loading the KV caches",
-        _over(eq.cache_read, eq.memory_efficiency),
-        ("cache_read", "cache_multiply"),
-    ),
-    "attention": ("prompts’ own attention", _over(eq.prompt_attend, eq.compute_efficiency), ("prompt_attend",)),
-    "links": (
-        "messages",
-        f"{_over(eq.link_busy, eq.link_efficiency)} + {latex(eq.collectives)}\\,{latex(eq.link_latency)}",
-        ("link_busy", "collectives"),
-    ),
-    "gaps": ("pauses between kernels", f"{latex(eq.captured)}\\,{latex(eq.gap_time)}", ("captured",)),
+WORK = {  # of a step on the device: what is shown, and its values
+    "loading": ("loading the weights", ("shared_read",)),
+    "products": ("computing with the weights, meanwhile", ("shared_multiply",)),
+    "cache": ("loading the KV caches", ("cache_read", "cache_multiply")),
+    "attention": ("prompts’ own attention", ("prompt_attend",)),
+    "links": ("messages", ("link_busy", "collectives")),
+    "gaps": ("pauses between kernels", ("captured",)),
 }
 
 
 def parts_table() -> Page:
-    """The steps of the running case by what takes the time, with sums that can be redone."""
+    """The steps of the running case by what takes the time, with sums that can be redone, folded away."""
     v, sums, steps = values(), step_sums(), list(compared_steps().values())
     whole = [v["decode_step"], v["prompt_step"]]
     part = lambda names: [device_seconds(dict.fromkeys(s, 0.0) | {n: s[n] for n in names}) for s in steps]
     device, launches = [device_seconds(s) for s in steps], [0.0, launching()]
-    named = lambda text, term: f"{text}<br>\\({term}\\)"
-    row = lambda text, sum, cells: [text, *map(_digits, cells), sum]
-    rows = [row(named(text, term), sums[name], part(names)) for name, (text, term, names) in WORK.items()]
-    all_jobs, longer = "the longer of the first two, and the rest", "the longer of GPU and launches, and sending"
-    rows.append(row(named("<strong>all on the GPU</strong>", latex(eq.device_time.symbol)), all_jobs, device))
-    launched = f"{latex(eq.launched)}\\,{latex(eq.eager_gap)}"
-    rows.append(row(named("launches by the CPU, meanwhile", launched), sums["launching"], launches))
     sent = [w - max(d, h) for w, d, h in zip(whole, device, launches)]
-    rows.append(
-        row(named("sampling and sending", f"{latex(eq.answers)}\\,{latex(eq.answer_time)}"), sums["answers"], sent)
-    )
-    both = f"{latex(eq.decode_step)},\\ {latex(eq.prompt_step)}"
-    rows.append(row(named("<strong>the step</strong>", both), longer, whole))
+    row = lambda text, sum, cells: [text, *map(_digits, cells), sum]
+    rows = [row(text, sums[name], part(names)) for name, (text, names) in WORK.items()]
+    rows += [
+        row("<strong>all on the GPU</strong>", "the longer of the first two, and the rest", device),
+        row("launches by the CPU, meanwhile", sums["launching"], launches),
+        row("sampling and sending", sums["answers"], sent),
+        row("<strong>the step</strong>", "the longer of GPU and launches, and sending", whole),
+    ]
     heads = ("Work", f"Decode only, {CROWD} tokens", f"With a prompt, {CROWD + v['prompt_length']:,.0f} tokens", "How")
-    return table("Milliseconds of a step, each number rounded", heads, rows)
+    told = paragraph(
+        "Each time is bytes or FLOPs, divided by the datasheet’s rate and by the share of that rate that real GPUs"
+        " reach. These shares, and the times per kernel and per token sent, are fitted; “How far can you trust it?” has"
+        " them all."
+    )
+    return fold("How is each of these times computed?", told + table("Milliseconds of a step, rounded", heads, rows))
 
 
 # --- prompts and waits ------------------------------------------------------------------------------------------------
-
-paragraph = lambda text: f"<p>{text}</p>"
 
 
 def prompt_share() -> Page:
@@ -229,39 +218,25 @@ def first_token() -> Page:
     return equation(f"{latex(eq.first_token)} &= {' + '.join(lines)}")
 
 
-def benchmark() -> Page:
-    """What the benchmark's start and end change, folded away."""
-    told = paragraph(
-        "All users start at once, so their answers end together, each time a little further apart, and their prompts"
-        " come in clumps. So the step under way when your prompt comes has a prompt more often. At the end, users stop,"
-        " and fewer prompts come. And the engine fills its first steps up with parts of prompts, so these take longer"
-        " than we assumed; only the simulation has that."
-    )
-    rows = [[what, _digits(token, 2), _digits(first, 0)] for what, token, first in corrections()]
-    worked = table("Milliseconds, each row with all above it", ("What is new", "Per token", "To the first"), rows)
-    return fold("What else do the benchmark’s start and end change?", told + worked)
-
-
 def experts() -> Page:
     """What a mixture of experts changes in a step, folded away."""
     places, tokens, moe = 8, CROWD, catalogue.model("deepseek-r1").moe
     assert moe is not None
     mean = tokens * moe.active / places
-    most = eq.busiest(places=places, mean_load=mean, spread_load=mean * (1 - 1 / places))
+    apart = math.sqrt(mean * (1 - 1 / places))
+    most = eq.busiest(places=places, mean_load=mean, spread_load=apart**2)
     told = [
         paragraph(
-            "<strong>Half-empty tiles.</strong> A router sends each of \\(T_\\mathrm{step}\\) tokens to \\(k\\) of"
-            " \\(n_\\mathrm{exp}\\) experts. Tensor cores multiply tiles of \\(n_\\mathrm{tile}\\) rows. So every"
-            " expert that some token chose, a share \\(c_\\mathrm{touched}\\), multiplies half a tile of empty rows."
-            " With them, all experts multiply"
+            "<strong>Half-empty tiles.</strong> Tensor cores multiply whole tiles of rows. The last tile of each expert"
+            " that some token chose is half empty on average, but takes as long as a full one."
         ),
-        equation(eq.padded_rows.latex),
         paragraph(
-            f"<strong>The busiest GPU.</strong> If the experts are dealt out over {places} GPUs, all wait for the one"
-            f" with the most work. If {tokens} tokens choose {moe.active} experts each, and a choice falls on any GPU"
-            f" alike, a GPU has {mean:.0f} on average, with a variance of {mean:.0f} × {places - 1}/{places}. The"
-            f" busiest then has {significant(most, 3)} times the mean. Real routers are less fair, which is one reason"
-            " why mixtures have larger errors."
+            f"<strong>The busiest GPU.</strong> Deal the experts of DeepSeek-R1 out over {places} GPUs. All wait for"
+            f" the GPU with the most work. If {tokens} tokens choose {moe.active} experts each at random, a GPU has"
+            f" {mean:.0f} choices on average, with a standard deviation of √({mean:.0f} × {places - 1}/{places}) ="
+            f" {apart:.2f}. By the usual approximation for the largest of {places}, the busiest is"
+            f" {(most - 1) * mean / apart:.2f} of these above the mean: {significant(most, 3)} times the mean. Real"
+            " routers are less fair, which is one reason why mixtures have larger errors."
         ),
     ]
     return fold("What if the model is a mixture of experts?", "".join(told))
@@ -272,12 +247,12 @@ def changes_table() -> Page:
     each = lambda few, crowd: f"{1e6 * (crowd - few) / (CROWD - FEW):.0f}"
     rows = [[what, _digits(few), _digits(crowd), each(few, crowd)] for what, few, crowd in changes()]
     heads = ("Server", f"{FEW} users, ms", f"{CROWD} users, ms", "Each user adds, µs")
-    return table("Time per token on another GPU or engine", heads, rows)
+    return table("Time per token on another GPU or engine (eight GPUs use their links as well as four)", heads, rows)
 
 
 def limits_table() -> Page:
     """What the limit of a step does, simulated."""
-    rows = []
+    rows, (fewer, more) = [], queued()
     for room in LIMITS:
         seen = settled(room=room)
         rows.append([f"{room:,}", _digits(seen.token), _digits(seen.first, 0), _digits(seen.gap, 0)])
@@ -285,7 +260,10 @@ def limits_table() -> Page:
     split = percent((RUN["prompt"] - (LIMITS[2] - CROWD)) / (RUN["prompt"] * (1 - steady().server.spread)))
     told = paragraph(
         f"At {LIMITS[2]:,} tokens, {split} of the prompts no longer fit into one step beside the users. Each further"
-        " part is another step with all its launches."
+        " part is another step with all its launches. Do not choose this limit with the planner: its formulas take a"
+        " mean prompt, which still fits, and miss that. They also miss how long prompts queue if a step has room for"
+        f" only one beside our {CROWD} users, and answers have {SHORT} tokens at most: {pretty(more, 's', 2)} in the"
+        f" simulation, {pretty(fewer, 's', 2)} in the formulas."
     )
     simulated = table("Milliseconds, simulated long after the start", heads, rows)
     return fold("How much slower?", simulated + told)
@@ -298,7 +276,11 @@ def spreads_table() -> Page:
         for name, each in spreads().items()
     ]
     times = table("Milliseconds of the simulated benchmark", ("Time", "Mean", "Median", "p99"), rows)
-    return fold("And the other times? (p99: one in a hundred is longer)", times)
+    told = paragraph(
+        "The answers with the slowest tokens (TPOT) are mostly first ones: they are written while everybody’s first"
+        " prompts still come in."
+    )
+    return fold("And the other times? (p99: one in a hundred is longer)", times + told)
 
 
 # --- constants and errors ---------------------------------------------------------------------------------------------
@@ -343,16 +325,9 @@ def fitting() -> Page:
         rows.append([f"{model}, {ENGINES[engine]}, {chip.upper()}", *(_constant(name, found[name]) for name in FITTED)])
     how = paragraph(
         f"The runs cover only {len(MEASURED)} combinations of an engine, a GPU and a kind of model. To say something"
-        " about all the others, we fit all runs together. Each constant is one value for all servers, times a factor"
-        " for each group that the server belongs to: its kind of model, its model, its engine, its generation of GPU,"
-        " and its engine together with each of the other three. A group without runs has the factor one. Launching is"
-        " the CPU’s, so it has no factors."
-    )
-    price = paragraph(
-        f"The fit minimizes a sum with a term for each run’s error, divided by {SOFT}, and one for each factor’s"
-        f" logarithm, divided by {FITTED['gap_time'].ease} ({FITTED['request_gap'].ease} for the time before a"
-        " request’s first step, in which engines differ most). A term is the square while it is small, and grows"
-        " only in proportion when it is large. So a factor moves only where runs call for it."
+        " about all others, we fit all runs together: each constant is one value for all servers, times a factor for"
+        " the kind of model, the model, the generation of GPU, the engine, and the engine with each of these. A factor"
+        " moves only where runs call for it. Launching is the CPU’s, so all rows have the same time per launch."
     )
     note = paragraph("A value at the limit of 95% is a warning: the formula would like the memory to be faster still.")
     fitted = table("Constants of engines under load", ("Model, engine, chip", *symbols), rows)
@@ -361,9 +336,7 @@ def fitting() -> Page:
         f"On the fitted runs themselves, the time per token is off by {own('dense')} for dense models and by"
         f" {own('experts')} for mixtures of experts."
     )
-    return fold(
-        "What are they, and what comes out for each engine?", _meanings() + how + price + errors + fitted + note
-    )
+    return fold("What are they, and what comes out for each engine?", _meanings() + how + errors + fitted + note)
 
 
 TRUST = {  # what is new to the constants: a kind of model, groups of slices, and a verdict
@@ -408,12 +381,6 @@ def slices_table() -> Page:
             found.setdefault(_slice(each), {})[each.kind] = told(each)
     rows = [[held, *(errors.get(kind, "none") for kind in KINDS)] for held, errors in found.items()]
     heads = ("Held out", *map(str.capitalize, KINDS.values()))
-    token = lambda what: percent(over(what, "experts")["output_token"])
-    odd = paragraph(
-        f"Mixtures are predicted worse if only the GPU is new ({token('chip')}) than if the engine is"
-        f" ({token('engine')}). In most such slices, all that is left of the engine is its dense model, which seems to"
-        " mislead."
-    )
     apart, least, most = unexplained()
     r1 = paragraph(
         "DeepSeek-R1 in TensorRT-LLM on eight H200 does not fit even when it is fitted. With its experts dealt out over"
@@ -421,5 +388,15 @@ def slices_table() -> Page:
         f" though a step loads hardly less. There, predictions are {percent(apart)} off. Drafted tokens would explain"
         " that, but the data does not say whether the engine drafted."
     )
+    large, small = (
+        percent(offline_error(*models))
+        for models in (("llama-3.1-70b", "llama-3.1-405b"), ("llama-3.1-8b", "llama-4-maverick"))
+    )
+    lengths = paragraph(
+        "For other lengths we have only throughputs at full load, from TensorRT-LLM. Those of Llama 3.1 70B and 405B"
+        f" are off by {large} in the median, those of Llama 3.1 8B and Llama 4 Maverick by {small}."
+    )
     errors = table("Mean absolute errors, per token and to the first, and in brackets the runs", heads, rows)
-    return fold("Every slice with its mean errors, and which runs no constant fits", errors + odd + r1)
+    return fold(
+        "Every slice with its mean errors, other lengths, and which runs no constant fits", errors + lengths + r1
+    )

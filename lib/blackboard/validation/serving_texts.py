@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from functools import cache
 
 from blackboard.catalogue import Heads
@@ -15,6 +16,7 @@ from blackboard.validation.serving_numbers import (
     CHAT,
     CROWD,
     FEW,
+    JUMP,
     LIMITS,
     PROMISE,
     RATES,
@@ -27,19 +29,18 @@ from blackboard.validation.serving_numbers import (
     causes,
     close_up,
     compute_each,
-    corrections,
     device_seconds,
     heaps,
     launch_bound,
     launching,
+    long_gaps,
     measured,
     measured_points,
     newcomers,
-    offline_error,
     opened,
     opening_wait,
     own_work,
-    queued,
+    rest_of_step,
     saturation,
     served,
     settled,
@@ -57,9 +58,8 @@ _us = lambda seconds: f"{1e6 * seconds:.0f} µs"
 
 def opening() -> dict[str, str]:
     """What was measured, and where the time goes."""
-    few, many, parts = measured(FEW), measured(CROWD), causes()
-    decoding, (later, first) = parts["answers"] + parts["cache"] + parts["links"], heaps()
-    extra = steady().output_token - steady(concurrency=FEW).output_token
+    few, many, (later, first) = measured(FEW), measured(CROWD), heaps()
+    below, above = JUMP
     quick = {users: sped_up(gpu=2, users=users) for users in (FEW, CROWD)}
     instead = lambda users: f"{1e3 * quick[users]:.1f} instead of {1e3 * steady(concurrency=users).output_token:.1f} ms"
     return {
@@ -67,16 +67,17 @@ def opening() -> dict[str, str]:
         "crowd": str(CROWD),
         "many_token": _ms(many.output),
         "many_first": _ms(many.first),
-        "more": str(CROWD - FEW),
-        "each_decoding": _us(decoding),
-        "each_prompts": _us(parts["prompts"]),
-        "each_sum": f"{CROWD - FEW} × {_us(decoding + parts['prompts'])} = {pretty(extra, 's', 2)}",
+        "each_now": _us(sum(causes().values())),
+        "jump": f"{1e3 * (measured(above).output - measured(below).output):.1f} ms",
+        "jump_from": str(below),
+        "jump_to": str(above),
         "each_seen": pretty(many.output - few.output, "s", 2),
         "quick_few": instead(FEW),
         "quick_crowd": instead(CROWD),
         "quick_each": _us((quick[CROWD] - quick[FEW]) / (CROWD - FEW)),
         "all_waits": str(len(later) + len(first)),
         "start_most": pretty(first[-1], "s", 2),
+        "later_first": f"{1e3 * statistics.mean(later):.0f} ms",
     }
 
 
@@ -87,19 +88,24 @@ def running_case() -> dict[str, str]:
     share, decode, prompt = f"{v['prompt_share']:.4f}", f"{1e3 * v['decode_step']:.2f}", f"{1e3 * v['prompt_step']:.2f}"
     sent = v["prompt_step"] - device_seconds(server.step(CROWD, 1, server.prompt))
     before, token, first = (f"{1e3 * v[name]:.1f}" for name in ("before", "output_token", "first_token"))
-    later, whole = v["first_token"] - v["before"], 1e3 * corrections()[1].first
-    opening = opening_wait(bench)
+    later, opening, rare = v["first_token"] - v["before"], opening_wait(bench), 1 / bench.server.requests
+    whole = 1e3 * ((1 - rare) * later + rare * opening + v["before"])
     return {
         "mean_length": f"{server.output:.0f}",
         "share": f"one in {round(1 / v['prompt_share'])}",
         "share_sum": f"{CROWD - 1} / {server.output:.1f} = {share}",
         "token_sum": f"{decode} + {share} × ({prompt} − {decode}) = {1e3 * v['output_token']:.1f} ms",
-        "token": _ms(v["output_token"]),
         "settled_token": _ms(settled().token),
-        "first_sum": f"{before} + {token} + {prompt} = {first} ms",
+        "first_sum": f"{before} + {token} + {1e3 * v['prompt_step']:.1f} = {first} ms",
         "settled_first": f"{1e3 * settled().first:.0f} ms",
         "before": f"{before} ms",
-        "mixed_tokens": f"{CROWD} + {server.prompt:.1f} = {CROWD + server.prompt:,.0f}",
+        "decode_step": _ms(v["decode_step"]),
+        "prompt_step": _ms(v["prompt_step"]),
+        "prompt_tokens": f"{server.prompt:.0f}",
+        "device": _ms(device_seconds(server.step(CROWD, 1, server.prompt))),
+        "launching": _ms(launching()),
+        "rest_of_step": _ms(rest_of_step()),
+        "bench_first": f"{1e3 * spreads()['TTFT'].mean:.0f} ms",
         "at_once": str(plan["at_once"]),
         "groups": str(plan["burst_groups"]),
         "burst": _ms(bench._times["burst"]),
@@ -107,7 +113,6 @@ def running_case() -> dict[str, str]:
         "burst_sum": f"{1e3 * bench._times['burst']:.0f} × {plan['burst_groups'] + 1} / 2 = {1e3 * opening:,.0f} ms",
         "mean_sum": f"0.9 × {1e3 * later:.1f} + 0.1 × {1e3 * opening:,.0f} + {before} = {whole:.0f} ms",
         "few_requests": f"{bench.server.requests:.0f}",
-        "chip_rate": significant(crowd.tokens_per_s_per_chip, 3),
         "one_chip_rate": significant(steady(concurrency=1).tokens_per_s_per_chip, 3),
         "kernels": str(kernels(server.model)),
         "eager": pretty(crowd.calibration.values["eager_gap"], "s", 3),
@@ -131,7 +136,9 @@ def promise() -> dict[str, str]:
     off = lambda point: point.token / steady(concurrency=point.users).output_token
     far = max(measured_points(), key=off)
     margin = round(off(far), 2)
-    safe = users_within(PROMISE / margin)
+    first_try = settled(users_within(PROMISE / margin))
+    slow = round(first_try.high / first_try.token, 2)
+    safe = users_within(PROMISE / margin / slow)
     chosen = steady(concurrency=safe)
     assert chosen.usd_per_mtok and steady().usd_per_mtok
     return {
@@ -140,10 +147,10 @@ def promise() -> dict[str, str]:
         "promise": f"{promised:g} ms",
         "line_users": f"1 + ({promised:g} − {base:.2f}) / {slope:.3f} = {1 + (promised - base) / slope:.1f}",
         "full_users": str(users_within(PROMISE)),
-        "safe_sum": f"{promised:g} ms / {margin:.2f} = {promised / margin:.1f} ms",
+        "safe_sum": f"{promised:g} ms / {margin:.2f} / {slow:.2f} = {promised / margin / slow:.1f} ms",
+        "safe_line": f"{1 + (promised / margin / slow - base) / slope:.0f}",
+        "slow_off": percent(slow - 1),
         "safe_users": str(safe),
-        "safe_high": pretty(settled(safe).high, "s", 3),
-        "safe_rate": f"{chosen.tokens_per_s_per_chip:,.0f}",
         "safe_price": f"${chosen.usd_per_mtok:.2f}",
         "price": f"${steady().usd_per_mtok:.2f}",
         "far_users": str(far.users),
@@ -160,8 +167,6 @@ def wide_server() -> dict[str, str]:
         "half_crowd": f"{CROWD / 2:.0f}",
         "wide_seen": _ms(measured(CROWD, WIDE).output),
         "half_seen": _ms(measured(CROWD // 2).output),
-        "wide_users": str(users_within(PROMISE, WIDE)),
-        "two_users": str(2 * users_within(PROMISE)),
         "wide_few": token(FEW, WIDE),
         "half_few": token(FEW / 2),
     }
@@ -209,8 +214,6 @@ def loops() -> dict[str, str]:
     one, two, three = (1e3 * (request.first - request.came) for request in seen)
     assert two == three
     prompt, answer = own_work()
-    full = opened()._with(opened().server.fits)
-    fewer, more = queued()
     server, share = steady().server, steady().calibration.values["compute_efficiency"]
     attended = 1e3 * server.step(0, 1, server.prompt)["prompt_attend"] / share
     compute, head = (1e6 * work for work in compute_each())
@@ -218,7 +221,6 @@ def loops() -> dict[str, str]:
     length = f"{values()['output_length']:.1f}"
     each = f"{compute + head:.1f} + {links:.1f} + {cache:.1f} + {sent:.1f}"
     off = [abs(opened().at_rate(rate).output_token / arrived(rate).token - 1) for rate in RATES]
-    stay = f"{full.first_token:.1f} + {full.server.output - 1:.1f} × {full.output_token:.4f}"
     return {
         "span": f"{1e3 * (close_up()[-1].end - close_up()[0].start):.0f} ms",
         "alone_waits": f"{one:.0f} ms",
@@ -227,9 +229,7 @@ def loops() -> dict[str, str]:
         "prompt_work": f"{length} × ({compute:.1f} + {links:.1f}) µs + {attended:.1f} ms = {1e3 * prompt:.0f} ms",
         "answer_work": f"{length} × ({each}) µs = {1e3 * answer:.0f} ms",
         "own_rate": significant(1 / (prompt + answer), 2),
-        "most_sum": f"{full.server.fits:,.0f} / ({stay}) = {opened().most_rate:.1f}",
-        "queue_ours": pretty(fewer, "s", 2),
-        "queue_seen": pretty(more, "s", 2),
+        "most_rate": f"{opened().most_rate:.1f}",
         "rates": listed([str(rate) for rate in RATES]),
         "open_off": percent(math.ceil(100 * max(off)) / 100),
     }
@@ -244,17 +244,15 @@ def second_route() -> dict[str, str]:
 
 
 def slowest() -> dict[str, str]:
-    """Gaps between two tokens of the simulated benchmark: the median, and what one in a hundred exceeds."""
+    """Gaps between two tokens of the simulated benchmark: the median, and the share of long ones."""
     gaps = spreads()["ITL"]
-    return {"gap_median": _ms(gaps.median), "gap_high": _ms(gaps.high)}
+    return {"gap_median": _ms(gaps.median), "gap_share": percent(long_gaps())}
 
 
 def errors() -> dict[str, str]:
     """What the constants were fitted on, and how."""
     return {
         "rows": str(len([run for run in runs() if not run.queued])),
-        "lengths_good": percent(offline_error("llama-3.1-70b", "llama-3.1-405b")),
-        "lengths_bad": percent(offline_error("llama-3.1-8b", "llama-4-maverick")),
     }
 
 

@@ -47,10 +47,11 @@ NODE = Case("llama-2-7b", "a100-80gb-8", "bf16", 1_000)
 
 
 def _start() -> dict[str, float]:
-    """Where the sliders start: kernels of the compiled step, a layer's and the rest, launched at the pace of gpt-fast's
-    eager step, each losing what gpt-fast's graph lost; times in µs.
+    """Where the sliders start: kernels of the step from Python, a layer's and the rest, launched at the pace of
+    gpt-fast's eager step, each losing what gpt-fast's graph lost; times in µs.
     """
-    one, two = (len(kernels.fused(NODE.model, kernels.Plan(chips=8, layers=layers))) for layers in (1, 2))
+    plan = implied.GPT_FAST._replace(chips=8)
+    one, two = (len(kernels.eager(NODE.model, plan._replace(layers=layers))) for layers in (1, 2))
     each, layers = two - one, model(NODE.model).layers
     return {
         "each": each,
@@ -198,11 +199,11 @@ def launch_chart() -> InteractiveChart:
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
-        "At the start, the opening's model runs compiled on eight A100, and each launch takes as long as the opening's."
-        " Make a launch 2 µs: the chip becomes the slower clock, and a graph gains nothing. Now choose a larger model:"
-        " its loading hides longer launches too. Compiled dense models have 12 kernels a layer; DeepSeek-V3, with its"
-        f" experts, has about {experts:.0f}, and at a small batch it loads fewer of them than the chart has. The lines"
-        " end where memory is full.",
+        "At the start, the opening's program runs on eight A100, launched from Python. Make a launch 2 µs: the chip"
+        " becomes the slower clock, and a graph gains nothing. Or compile it, to 12 kernels a layer. Now choose a"
+        " larger model: its loading hides longer launches too. DeepSeek-V3, compiled, has about"
+        f" {experts:.0f} kernels a layer, and at a small batch it loads fewer experts than the chart has. The lines end"
+        " where memory is full.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )

@@ -178,7 +178,7 @@ fusion_gain = Formula(
     1 / (1 - chain_share * (1 - 1 / fused_ops)),
     "1",
     "only the chain's share of a step gets shorter, however long the chain",
-    chain_time.assumes,
+    ("shares are of the slower clock's time, with its launches or losses", "fused, the same clock is the slower one"),
     DERIVED,
     conditions=(Le(1, fused_ops),),
     typeset=Pow(Add(1, SAVED, evaluate=False), -1, evaluate=False),
@@ -204,7 +204,7 @@ overlap_time = Formula(
     "while one half sends the other computes, but each half loads all weights",
     (
         "sending takes no part of the chips that compute",
-        "filling and draining take no time",
+        "filling and draining take no time, and kernels lose none",
         "both halves are large enough to touch every expert",
     ),
     VLLM_DBO,
@@ -223,7 +223,7 @@ batch_overlap = Formula(
     "batch_overlap",
     chips * own_weights * link_efficiency * scale_up / (memory_efficiency * chip_bandwidth * routed_bytes * new_token),
     "sequence",
-    "from this batch on, sending takes longer than loading the weights once more",
+    "from this batch on, sending takes longer than a second loading of the weights",
     (
         "the step waits for memory",
         "scale-up links do the sending; where network cards do, their rate counts",

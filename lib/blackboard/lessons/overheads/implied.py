@@ -6,7 +6,7 @@ Cases are dictionaries of values by notation name, to be given to `formula(CASE,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -234,34 +234,67 @@ def stages() -> tuple[Stage, ...]:
 
 
 class Fused(NamedTuple):
-    """What fusing gains a step: the share of its time that vectors take, by what their time shrinks, and the whole."""
+    """A step before and after fusing, and what its kernels on vectors take of it, all in s."""
 
-    share: float
-    ops: float
-    gain: float
+    small: float
+    small_fused: float
+    before: float
+    after: float
+
+    @property
+    def share(self) -> float:
+        """Of the step's time, what kernels on vectors take."""
+        return self.small / self.before
+
+    @property
+    def ops(self) -> float:
+        """By what the time of kernels on vectors shrinks."""
+        return self.small / self.small_fused
+
+    @property
+    def gain(self) -> float:
+        """The step's time over that of the fused one."""
+        return self.before / self.after
 
 
 @cache
-def fusing(model: str, plan: Plan, chip: str = "h100-sxm", precision: str = "bf16", by_hand: bool = False) -> Fused:
+def fusing(
+    model: str, plan: Plan, chip: str = "h100-sxm", precision: str = "bf16", by_hand: bool = False, lost: float = 0.0
+) -> Fused:
     """A dense step, an operation a kernel (or with the kernels of a library), against the fused one; every kernel at
-    the chip's full rates.
+    the chip's full rates, and with so many seconds lost.
     """
     found = catalogue.chip(chip)
     rates = found.flops(precision), found.bandwidth
     (vectors, whole), (few, less) = (
-        _spent(read, model, plan, rates) for read in (kernels.library if by_hand else kernels.eager, kernels.fused)
+        _spent(read, model, plan, rates, lost)
+        for read in (kernels.library if by_hand else kernels.eager, kernels.fused)
     )
-    return Fused(vectors / whole, vectors / few, whole / less)
+    return Fused(vectors, few, whole, less)
 
 
-def _spent(read: Callable, model: str, plan: Plan, rates: tuple[float, float]) -> tuple[float, float]:
+def _spent(read: Callable, model: str, plan: Plan, rates: tuple[float, float], lost: float) -> tuple[float, float]:
     """Seconds in kernels on vectors, and in all; from the first two layers, for the others are like the second."""
     one, two = (read(model, plan._replace(layers=layers)) for layers in (1, 2))
-    found = [
-        (sum(row.time(*rates) for row in rows if row.kind in FUSABLE), sum(times(rows, *rates))) for rows in (one, two)
-    ]
+    spent = lambda rows: sum(times(rows, *rates)) + len(rows) * lost
+    found = [(spent(small(rows)), spent(rows)) for rows in (one, two)]
     more = catalogue.model(model).layers - 2
     return tuple(second + more * (second - first) for first, second in zip(*found))
+
+
+def small(rows: Sequence[kernels.Kernel]) -> list[kernels.Kernel]:
+    """Those of a step's kernels that a compiler may fuse."""
+    return [row for row in rows if row.kind in FUSABLE]
+
+
+def fused_token() -> Fused:
+    """The opening's token from a graph, not compiled and compiled: what its kernels lose, beside the fitted loading."""
+    line = left_over()[0]
+    (few, before), (fewer, after) = (
+        (len(small(rows)) * line.each, len(rows) * line.each + line.shared)
+        for rows in (read("llama-2-7b", GPT_FAST) for read in (kernels.eager, kernels.fused))
+    )
+    return Fused(few, fewer, before, after)
 
 
 # --- SGLang's turning point -------------------------------------------------------------------------------------------

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from statistics import median
-
 from blackboard.catalogue import chip, measurement, model
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
-from blackboard.lessons.overheads import implied
+from blackboard.lessons.overheads import implied, kernels
 from blackboard.lessons.overheads.kernels import Plan
 from blackboard.units import factor, pretty, significant
 
@@ -24,7 +21,7 @@ def in_ms(seconds: float) -> str:
 def opening() -> dict[str, str]:
     """The question: one model at batch 1, before and after."""
     found = implied.gpt_fast()
-    least, more = (found.eager - LOST.shared - found.kernels * line.each for line in (LARGE, LOST))
+    least = found.eager - LOST.shared - found.kernels * LOST.each
     return {
         "llama_bytes": pretty(found.weights, "byte", 3),
         "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 4),
@@ -32,7 +29,7 @@ def opening() -> dict[str, str]:
         "eager_ms": pretty(found.eager, "s", 3),
         "waited": in_ms(found.idle * found.eager),
         "waited_range": f"{least / MS:.0f} to {(found.eager - found.graph) / MS:.0f} ms",
-        "waited_least": f"{least / MS:.0f} to {more / MS:.0f} ms",
+        "waited_least": in_ms(least),
         "graph_gain": f"{significant(found.eager / found.graph, 2)} times",
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
@@ -46,7 +43,8 @@ def launching() -> dict[str, str]:
     periods = {
         graph: sorted(implied.period(who, graph) / US for who in ("MPK", "Hazy Research")) for graph in (False, True)
     }
-    case = implied.llama() | {"kernel_gap": LOST.each}
+    case = implied.llama()
+    case |= {"launch_time": round(case["launch_time"], 7), "kernel_gap": round(LOST.each, 7)}  # as the page prints them
     return {
         "launch_range": f"{periods[False][0]:g} to {periods[False][1]:g} µs",
         "launch_most": f"{periods[False][1]:g}",
@@ -63,8 +61,7 @@ def graphs() -> dict[str, str]:
     """What graphs gain, what they cost, and what they leave, by the chips that share the loading."""
     lost = measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
     times = dict(LOST.points)
-    on_chart = implied.llama(8) | {"kernels": LOST.kernels[8], "kernel_gap": LOST.each}
-    room = sorted(row["kv_tokens"] for row in lost)
+    room, unfused = sorted(row["kv_tokens"] for row in lost), implied.llama(8)
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
     return {
@@ -81,39 +78,43 @@ def graphs() -> dict[str, str]:
         "line_8": pretty(LOST.time(8), "s", 3),
         "each_70": pretty(LARGE.each, "s", 2),
         "kernels_70": f"{LARGE.kernels[8]}",
-        "large_8": in_ms(dict(LARGE.points)[8]),
         "times_70": "{:.1f}, {:.1f} and {:.1f} ms".format(*(time / MS for _, time in LARGE.points)),
-        "chart_8": pretty(eq.graph_time(on_chart, batch=1), "s", 3),
         "short_7": in_ms(LOST.shared - implied.gpt_fast().floor),
         "eight_launch": pretty(LOST.kernels[8] * implied.gpt_fast().each, "s", 2),
+        "eight_bare": pretty(LOST.kernels[8] * implied.period("MPK", False), "s", 2),
+        "eight_kernels": f"{unfused['kernels']:,}",
+        "eight_python": in_ms(unfused["kernels"] * unfused["launch_time"]),
     }
 
 
 def fusion_row(name: str, found: implied.Fused) -> dict[str, str]:
-    """A row of the table: from the share and the factor, as printed, a reader gets the gain."""
+    """A row of the table: from both times, as printed, a reader gets the gain."""
+    before, after = (round(seconds / MS, 1) for seconds in (found.before, found.after))
     return {
-        f"share_{name}": f"{100 * found.share:.3g}%",
-        f"ops_{name}": significant(found.ops, 3),
-        f"gain_{name}": f"{100 * (found.gain - 1):.2g}%",
+        f"{name}_small": in_ms(found.small),
+        f"{name}_before": in_ms(found.before),
+        f"{name}_after": in_ms(found.after),
+        f"{name}_gain": f"{100 * (before / after - 1):.2g}%",
     }
 
 
 def fusion_rows() -> dict[str, str]:
-    """The share of a step that fusing can touch, in decoding and prefill, on the opening's chip."""
-    fused = lambda plan, **more: implied.fusing("llama-2-7b", plan, chip="a100-80gb", **more)
+    """What fusing gains a token and a prefill, on the opening's chip."""
     prefill = Plan(tokens=4096, context=0)
+    fused = lambda **more: implied.fusing("llama-2-7b", prefill, chip="a100-80gb", lost=LOST.each, **more)
+    few, fewer = (len(implied.small(read("llama-2-7b", implied.GPT_FAST))) for read in (kernels.eager, kernels.fused))
     return {
-        **fusion_row("one", fused(Plan())),
-        **fusion_row("prefill", fused(prefill)),
-        **fusion_row("library", fused(prefill, by_hand=True)),
+        "small_kernels": f"{few:,}",
+        "small_fused": f"{fewer}",
+        **fusion_row("token", implied.fused_token()),
+        **fusion_row("prefill", fused()),
+        **fusion_row("library", fused(by_hand=True)),
     }
 
 
 def fusing() -> dict[str, str]:
     """How long a vector must be for its bytes to count, and what was measured of fusing."""
-    rows = measurement("fusion_gains").records()
     plain, flash = measurement("flash_attention_traffic").records()
-    silu = measurement("fusion_gains_2025").records()[0]["high_gain"]
     vector, rate = 2 * model("llama-2-7b").d_model, chip("a100-80gb").bandwidth
     even = eq.vector_even(kernel_gap=LOST.each, chip_bandwidth=rate)
     return {
@@ -122,23 +123,23 @@ def fusing() -> dict[str, str]:
         "vector_even": pretty(even, "byte/chip", 2).replace("/chip", ""),
         "tokens_even": significant(even / vector, 2),
         "prompt_time": pretty(4096 * 2 * vector / rate, "s", 2),
-        "fusion_high": f"{max(row['high_gain'] for row in rows):.0%}",
-        "silu": f"{silu:.0%}",
-        "silu_share": f"{1 - 1 / (1 + silu):.1%}",
         "flash_before": f"{plain['traffic_GB']:g} GB",
         "flash_after": f"{flash['traffic_GB']:g} GB",
         "flash_gain": significant(plain["time_ms"] / flash["time_ms"], 2),
     }
 
 
-def border() -> dict[str, str]:
+def borders() -> dict[str, str]:
     """Where two halves begin to win on SGLang's machine: loading the weights, and sending a token."""
     case = implied.sglang()
     each = case["n_total"] * case["bytes_per_param"] / case["chips"]
     send = implied.with_tokens(1)["t_comm"]
+    border = eq.batch_overlap(case) / case["chips"]
+    [turn] = measurement("overlap_thresholds").records(engine="SGLang")
     return {
         "ib_weights": pretty(each, "byte", 3),
-        "ib_experts": pretty(implied.own_experts(), "byte", 3),
+        "ib_experts": pretty(implied.own_experts(), "byte", 2),
+        "ib_rest": pretty(each - implied.own_experts(), "byte", 3),
         "ib_rate": pretty(case["bandwidth"] / case["chips"], "byte/s", 3),
         "ib_load": pretty(step.weight_time(case), "s", 3),
         "ib_cache": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 4),
@@ -147,7 +148,8 @@ def border() -> dict[str, str]:
         "ib_send": pretty(send, "s", 3),
         "ib_layers": f"{case['layers']:g}",
         "ib_copies": f"{case['copies']:g}",
-        "overlap_ib_chip": significant(eq.batch_overlap(case) / case["chips"], 2),
+        "overlap_ib_chip": significant(border, 2),
+        "turn_times": f"{turn['low_tokens'] / border:.1f} to {turn['high_tokens'] / border:.1f}",
     }
 
 
@@ -195,11 +197,12 @@ def overlapping() -> dict[str, str]:
     rack, case = implied.sglang_rack(), implied.sglang()
     links, loads = (rack[name] / case[name] for name in ("scale_up", "chip_bandwidth"))
     return {
-        **border(),
+        **borders(),
         **measured_halves(),
         **with_losses(),
         "nvl_loads_faster": significant(loads, 2),
         "nvl_faster": f"{links:g}",
+        "rack_kernels": f"{rack['kernels']:,}",
         "nvl_moves": significant(links / loads, 2),
         "overlap_nvl_chip": significant(eq.batch_overlap(rack) / rack["chips"], 2),
     }
@@ -211,30 +214,10 @@ def terms() -> dict[str, str]:
     return {"narrow_sum": in_ms(narrow.loading + narrow.lost), "narrow_token": in_ms(narrow.measured)}
 
 
-def on_the_rack() -> dict[str, str]:
-    """Both clocks of the large model on a rack: what a kernel loses is the bare gap at least, and what gpt-fast lost
-    at most; and how much longer than its loading that makes a step.
-    """
-    rack = implied.sglang_rack()
-    losses = {"low": rack["kernel_gap"], "high": LOST.each}
-    load = implied.floor_time(rack)
-    return {
-        "rack_kernels": f"{rack['kernels']:,}",
-        "rack_launch": pretty(rack["kernels"] * rack["launch_time"], "s", 2),
-        "rack_rate": pretty(rack["chip_bandwidth"], "byte/s", 3),
-        "rack_load": pretty(load, "s", 2),
-        "rack_even": pretty(load / rack["kernels"], "s", 2),
-        **{f"rack_{name}": pretty(rack["kernels"] * each, "s", 2) for name, each in losses.items()},
-        **{f"price_{name}": significant(1 + rack["kernels"] * each / load, 2) for name, each in losses.items()},
-    }
-
-
 def reality() -> dict[str, str]:
     """What is left beside the terms."""
     floors = {row["chip"]: row["median_share"] for row in measurement("batch1_floor_by_gpu").records()}
-    r1, compiled = measurement("trtllm_r1_latency_steps").records(), measurement("torch_compile_geomean").records()
-    rates = [row["throughput_token_per_s"] for row in r1]
-    gained = [new / old - 1 for old, new in pairwise(rates)]
+    [compiled] = measurement("torch_compile_geomean").records(who="TorchBench, in vLLM's post")
     engine = {row["part"]: f"{row['share']:.0%}" for row in measurement("engine_host_shares").records()}
     return {
         "engine_server": engine["HTTP server"],
@@ -242,15 +225,12 @@ def reality() -> dict[str, str]:
         "engine_chip": engine["GPU execution"],
         "floor_h100": f"{floors['H100']:.0%}",
         "floor_l4": f"{floors['L4']:.0%}",
-        "r1_steps": f"{len(r1) - 1}",
-        "r1_median": f"{median(gained):.1%}",
-        "compile_paper": f"{compiled[0]['high_speedup']:g}",
-        "compile_low": f"{compiled[-1]['low_speedup']:g}",
-        "compile_high": f"{compiled[-1]['high_speedup']:g}",
+        "compile_low": f"{compiled['low_speedup']:g}",
+        "compile_high": f"{compiled['high_speedup']:g}",
     }
 
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    parts = (opening, launching, graphs, fusing, fusion_rows, overlapping, terms, on_the_rack, reality)
+    parts = (opening, launching, graphs, fusing, fusion_rows, overlapping, terms, reality)
     return {name: value for part in parts for name, value in part().items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import html
 import math
+import re
 
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
@@ -21,18 +22,26 @@ STAGES, BATCHES = 4, 8  # where the interactive charts start
 EACH, LONG = "GB/chip", "token/sequence"
 
 
+MACHINES = (numbers.RACK, numbers.BOX)
+
+
 # --- memory -----------------------------------------------------------------------------------------------------------
+
+
+def domain_name(row: catalogue.System) -> str:
+    """A domain's name without the form of its chips."""
+    return re.sub(r" SXM| \(.*", "", plain(row.name))
 
 
 def _loaded() -> list[dict]:
     """A menu of machines, and sliders for what they hold: multiples of the running case."""
-    start, (rack, box) = numbers.CASE, map(catalogue.system, figures.MACHINES)
+    start, (rack, box) = numbers.CASE, map(catalogue.system, MACHINES)
     machine = lambda of: f"machine == '{rack.id}' ? {of(rack)!r} : {of(box)!r}"
     moved = lambda name, low, high, label: slider(f"times_{name}", low, high, 0.25, 0, f"{label} ×", base=2)
     times = lambda name, *more: [*moved(name, *more), *derived(name, f"times_{name} * {start[name]!r}")]
     return [
         *slider("stages", 1, 16, 1, STAGES, "stages P"),
-        *menu("machine", {row.id: figures.domain_name(row) for row in (rack, box)}, rack.id, "a stage is one"),
+        *menu("machine", {row.id: domain_name(row) for row in (rack, box)}, rack.id, "a stage is one"),
         *times("micro_batch", -4, 3, f"micro-batch b: {start['micro_batch']:,} sequences"),
         *times("n_total", -3, 4, f"stored parameters: {start['n_total'] / 1e9:.0f} billion"),
         *times("kv_bytes_per_token", -6, 3, f"KV cache: {pretty(start['kv_bytes_per_token'], 'byte')} per token"),
@@ -75,7 +84,7 @@ def context_chart() -> InteractiveChart:
         *marks.name(encoding, "'without any weights'", "memory", "16", limit, "true", dy=-10),
         marks.hover(encoding, "context", {"context": "context that fits (tokens)"}, ",.3r"),
     ]
-    rack, box = map(catalogue.system, figures.MACHINES)
+    rack, box = map(catalogue.system, MACHINES)
     fits = lambda row, stages: significant(
         numbers.case(eq.context_fits, stages=stages, expert_parallel=row.chips, chip_hbm=row.hbm_bytes / row.chips), 3
     )
@@ -88,7 +97,7 @@ def context_chart() -> InteractiveChart:
         f" {fits(rack, 1)} tokens at one stage to {fits(rack, 16)} at 16, on eight H200s from {fits(box, 1)} to"
         f" {fits(box, 16)}.",
         "On the rack the line is nearly flat, because KV fills the memory already. Choose the box of eight H200s, where"
-        " weights fill most of the memory: four stages fit twice the context of one. Halve b, and the context doubles.",
+        " weights fill most of the memory: four stages fit twice the context of one.",
         primary=("stages", "machine", "times_micro_batch"),
         result=(2,),
     )
@@ -190,8 +199,8 @@ def bubble_chart() -> InteractiveChart:
         f" micro-batches, stages, chunks and the times of the passes F, B and W. At {STAGES} stages and {BATCHES}"
         f" micro-batches GPipe and 1F1B idle {at['bubble']}, interleaving with two chunks {at['interleaved']}, zero"
         f" bubble {at['zero_bubble']}. All fall with more micro-batches.",
-        "Double stages and micro-batches together: with many stages the bubble hardly moves. Only the zero-bubble line"
-        " feels the times: the longer W is, up to the length of F and B, the more holes it fills.",
+        "Double stages and micro-batches together: with many stages the bubble hardly moves. Then change the times of"
+        " F, B and W: only the line of ZB-H1 moves. The longer W is, up to the length of F and B, the lower it gets.",
         result=(1, 2),
     )
 

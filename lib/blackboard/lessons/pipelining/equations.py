@@ -159,7 +159,7 @@ bubble = Formula(
     "bubble",
     (stages - 1) / (micro_batches + stages - 1),
     "1",
-    "filling and draining costs every stage P − 1 forward and P − 1 backward passes, whatever comes in between",
+    "with one piece of the model per device, filling and draining cost P − 1 forward and P − 1 whole backward passes",
     (*even, "all forward passes end before the backward passes begin, or one alternates (1F1B)"),
     lecture("0:58:53"),
     conditions=(piped, fed),

@@ -8,7 +8,6 @@ white.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from matplotlib.patches import Circle, Rectangle
 
 from blackboard import catalogue, units
-from blackboard.catalogue.running_case import RUNNING, plain
+from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, percent
 from blackboard.charts.style import COLOURS
@@ -25,7 +24,7 @@ from blackboard.lessons.pipelining import numbers, simulation
 from blackboard.lessons.pipelining.drawing import SMALL, draw_key, draw_named, draw_run, draw_served, label_racks
 from blackboard.lessons.pipelining.timeline import Costs, Schedule
 from blackboard.text import listed
-from blackboard.units import pretty, significant
+from blackboard.units import pretty
 
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
 RACKS = numbers.STAGES
@@ -219,13 +218,13 @@ def training() -> Drawing:
 # --- schedules for training -------------------------------------------------------------------------------------------
 
 
-NOTES = {"interleaved": "pale: second piece", "ZB-H2": "the next step joins on"}
+NOTES = {"interleaved": "pale: second piece"}
 
 
 def schedules() -> Drawing:
-    """Five schedules with the same work on four racks: bubble and peak memory."""
+    """Four schedules with the same work on four racks: bubble and peak memory."""
     runs = simulation.equal_runs(RACKS, numbers.TRAINED)
-    fig, axes = drawing.axes(5.0, 6.6, len(runs), 1, sharex=True)
+    fig, axes = drawing.axes(5.0, 5.5, len(runs), 1, sharex=True)
     for at, (name, run) in zip(axes, runs.items()):
         draw_run(at, run, EQUAL)
         label_racks(at, RACKS, names=False)
@@ -233,15 +232,14 @@ def schedules() -> Drawing:
         at.set_title(f"{name}: bubble {percent(run.period_bubble)}", loc="left", pad=3)
         at.set_title(NOTES.get(name, ""), loc="right", pad=3, fontsize=SMALL, style="italic")
     axes[-1].set(xlabel="time (passes F = B = W = 1)", xlim=(0, max(float(run.makespan) for run in runs.values())))
-    fig.set_layout_engine("constrained", rect=(0, 0, 1, 0.955), h_pad=0.02)
-    draw_key(fig, 0.977)
+    fig.set_layout_engine("constrained", rect=(0, 0, 1, 0.945), h_pad=0.02)
+    draw_key(fig, 0.972)
     said = "; ".join(f"{name} {percent(run.period_bubble)} and {run.most_held:g}" for name, run in runs.items())
     return done(
         fig,
         "fig-schedules",
-        "Five orders of the same work. White in the top row is what rack 0 waits: splitting the backward pass and"
-        " reordering removes most of it.",
-        f"Five Gantt charts on one time scale, for {RACKS} racks and {numbers.TRAINED} micro-batches, with F, B and W"
+        "Four orders of the same work. White in the top row is what rack 0 waits.",
+        f"Four Gantt charts on one time scale, for {RACKS} racks and {numbers.TRAINED} micro-batches, with F, B and W"
         " equally long. Bubble of rack 0 from its first pass to its last, and"
         f" micro-batches' activations on the rack that holds most: {said}.",
     )
@@ -297,7 +295,7 @@ def measured() -> Drawing:
     return done(
         fig,
         "fig-measured",
-        "The simulation predicts slightly more throughput than was measured, for every run and every schedule.",
+        "The simulation promises more throughput than was measured, for every run and every schedule.",
         f"Above, {len(rows)} measured training throughputs of four schedules and four models,"
         f" {min(row.measured_throughput for row in rows):g} to {max(row.measured_throughput for row in rows):g} samples"
         " per second and GPU, against the simulation (both log): all lie just below the line of equality. Below, how"
@@ -357,52 +355,6 @@ def hoped() -> Drawing:
         f" GB of weights. Four stages as one would hope: {kv / RACKS:.1f} and {weights[RACKS]:.1f} GB. Four stages in"
         f" fact: {kv:.1f} and {weights[RACKS]:.1f} GB.",
     )
-
-
-MACHINES = ("gb200-nvl72", numbers.BOX)
-
-
-def stage_memory() -> Drawing:
-    """Room for KV beside the weights against stages, on a rack with memory to spare and on a box without."""
-    stages = (1, 2, 4, 8)
-    fig, panels = drawing.axes(5.0, 3.7, 1, 2, sharey=True)
-    said = []
-    for axes, system in zip(panels, map(catalogue.system, MACHINES)):
-        memory, each = system.hbm_bytes / system.chips / GB, {"expert_parallel": system.chips}
-        weights = [numbers.case(eq.chip_weights, stages=count, **each) / GB for count in stages]
-        room = [memory - held for held in weights]
-        _stack(axes, weights, room)
-        axes.set_xticks(range(len(stages)), [str(count) for count in stages])
-        axes.set_title(f"{domain_name(system)}: {memory:.0f} GB", loc="left")
-        axes.set(xlabel="pipeline stages P")
-        rooms, held = listed([significant(each) for each in room]), listed([significant(each) for each in weights])
-        said.append(f"{domain_name(system)}, {memory:.0f} GB: weights {held} GB, room {rooms} GB")
-    panels[0].set(ylabel="GB per GPU", ylim=(0, 200))
-    return done(
-        fig,
-        "fig-stage-memory",
-        "Where weights fill little of the memory, stages free next to nothing. Where weights fill most of it, a second"
-        " stage makes much room.",
-        f"Stacked bars of the memory of a GPU for {listed([str(p) for p in stages])} pipeline stages, weights below and"
-        f" the room for KV cache above, on two machines. {'. '.join(said)}.",
-    )
-
-
-def domain_name(row: catalogue.System) -> str:
-    """A domain's name without the form of its chips."""
-    return re.sub(r" SXM| \(.*", "", plain(row.name))
-
-
-def _stack(axes, weights: list[float], room: list[float]) -> None:
-    """Bars of weights with the room above them, each with its number."""
-    places = range(len(weights))
-    axes.bar(places, weights, 0.72, color=COLOURS["weights"], alpha=0.75)
-    axes.bar(places, room, 0.72, weights, color=COLOURS["kv"], alpha=0.4)
-    for x, held, free in zip(places, weights, room):
-        axes.text(x, held + free / 2 + 8, f"{free:.0f}", ha="center", va="center")
-        axes.text(x, held + 2, f"{significant(held, 2)}", ha="center", va="bottom", color=COLOURS["weights"])
-    axes.text(1.5, weights[-1] + room[-1] + 3, "room for KV", ha="center", va="bottom", color=COLOURS["kv"])
-    axes.grid(axis="x", visible=False)
 
 
 # --- the hop ----------------------------------------------------------------------------------

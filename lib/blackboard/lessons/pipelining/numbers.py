@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import cache
 from typing import Any
@@ -42,7 +43,8 @@ SENT = {
     "scale_out": _KNOWN["scale_out"],
 }  # BF16 vectors over one network card per GPU
 LSTM_GPUS, LSTM_SPEED = 8, 3.5  # Sutskever, Vinyals and Le, 2014, as told in the talk of 2024
-EIGHT, RACK, BOX = "h100-8", RUNNING.system, "h200-8"
+RACK, BOX = RUNNING.system, "h200-8"
+PARTS = 9  # domains into which the rack is cut, for comparison
 TENSOR = 8  # GPUs that share each matrix, for comparison
 SHOWN = ("28.3B", 96)  # model and micro-batches of the measured runs that the page prints
 
@@ -57,10 +59,10 @@ def case(formula, **more) -> Any:
     return formula(CASE, **more)
 
 
-def case_step() -> float:
+def case_step(context: float = CASE["context"]) -> float:
     """Time in which the GPUs of one rack load weights and KV once."""
     rate = CASE["expert_parallel"] * CASE["chip_bandwidth"]
-    return step.memory_time(CASE, batch=CASE["micro_batch"], bandwidth=rate)
+    return step.memory_time(CASE, batch=CASE["micro_batch"], context=context, bandwidth=rate)
 
 
 def sent() -> dict[str, str]:
@@ -105,7 +107,6 @@ def waits() -> dict[str, str]:
     alone, path = case_step(), {"t_step": case_step(), "hops": STAGES}
     times = {
         "bound": hop_time(),
-        "low": LECTURE_HOP / UNSURE,
         "said": LECTURE_HOP,
         "high": LECTURE_HOP * UNSURE,
     }
@@ -116,12 +117,32 @@ def waits() -> dict[str, str]:
         "step_ms": pretty(alone, "s", 3),
         **{f"token_{name}": pretty(time, "s", 3) for name, time in token.items()},
         **{f"fewer_{name}": f"{significant(100 * (1 - alone / time), 2)}%" for name, time in token.items()},
-        "low_hop": pretty(times["low"], "s", 2),
         "lecture_hop": pretty(LECTURE_HOP, "s", 2),
         "high_hop": pretty(times["high"], "s", 2),
         "slow_exact": significant(exact, 2),
         "slow_taken": f"{taken}",
-        "slow_kv": f"{taken / STAGES * case(eq.chip_kv) / 1e9:.1f} GB",
+    }
+
+
+def busy_context(hop: float) -> tuple[int, float]:
+    """The least number of micro-batches that keeps the racks busy, and the context that fits with so many: a shorter
+    context makes a step shorter, so it takes more of them.
+    """
+    for count in itertools.count(STAGES):
+        fits = case(eq.context_fits, stages=STAGES, micro_batch=CASE["micro_batch"] * count / STAGES)
+        needed = eq.in_flight(t_step=case_step(fits), stages=STAGES, hops=STAGES, hop_time=hop)
+        if count >= needed:
+            return count, fits
+    raise AssertionError("unreachable")
+
+
+def busy() -> dict[str, str]:
+    """What racks can hold that long hops do not keep waiting."""
+    count, fits = busy_context(LECTURE_HOP)
+    return {
+        "busy_taken": f"{count}",
+        "busy_fits": f"{significant(fits, 3)} tokens",
+        "busy_less": f"{1 - fits / case(eq.context_fits, stages=1):.0%}",
     }
 
 
@@ -132,9 +153,7 @@ def idling() -> dict[str, str]:
         "idle_4": f"{1 - eq.naive_utilisation(stages=4):.0%}",
         "bubble_4_4": bubble(4, 4),
         "bubble_4_8": bubble(4, 8),
-        "bubble_4_16": bubble(4, 16),
         "tenth": f"{eq.bubble.solve('micro_batches')(stages=4, bubble=0.1):.0f}",
-        "least_tokens": significant(step.critical_batch(RUNNING), 2),
         "lstm": f"{LSTM_SPEED / LSTM_GPUS:.0%}",
     }
 
@@ -151,12 +170,13 @@ def orders() -> dict[str, str]:
 
 
 def board_memory() -> dict[str, str]:
-    """Memory of a chip with the lecture's numbers, for its flashcards."""
+    """Memory of a chip with the lecture's numbers, and a bubble: for its flashcards."""
     gb = lambda formula, **more: f"{board(formula, **more) / 1e9:.1f} GB"
     return {
         "kv_chip": gb(eq.chip_kv),
         "weights_1": gb(eq.chip_weights, stages=1),
         "weights_4": gb(eq.chip_weights, stages=4),
+        "bubble_4_16": f"{eq.bubble(stages=4, micro_batches=16):.1%}",
         "kv_board": pretty(BOARD["kv_bytes_per_token"], "byte", 1),
     }
 
@@ -179,7 +199,6 @@ def memory() -> dict[str, str]:
         "weights_share": f"{case(eq.chip_weights, stages=1) / CASE['chip_hbm']:.0%}",
         "fits_1": tokens(1),
         "fits_4": tokens(STAGES),
-        "fits_ever": tokens(1e9),  # what ever more stages come near to
         "fits_gain": f"{fits(STAGES) / fits(1) - 1:.0%}",
     }
 
@@ -224,25 +243,23 @@ def boxes() -> dict[str, str]:
 
 
 def scale_up() -> dict[str, str]:
-    """What a larger domain buys."""
-    rates = {id: {name: system(id).symbols()[name] for name in ("domain", "chip_bandwidth")} for id in (EIGHT, RACK)}
-    known = {name: CASE[name] for name in ("n_total", "bytes_per_param")}
-    rate = lambda id: {"expert_parallel": rates[id]["domain"], "chip_bandwidth": rates[id]["chip_bandwidth"]}
-    time = lambda id: eq.parallel_weight_time(known, rate(id))
-    users, full = filled(EIGHT, 2)
+    """What a larger domain buys: the rack, and the same GPUs in smaller domains, each with as large a part of the model
+    and of the users.
+    """
+    small = {"expert_parallel": CASE["expert_parallel"] / PARTS}
+    rate = small["expert_parallel"] * CASE["chip_bandwidth"]
+    few, alone = case(eq.parallel_weight_time, **small), case(eq.parallel_weight_time)
+    full = step.memory_time(CASE, batch=CASE["micro_batch"] / PARTS, bandwidth=rate)
+    weights = CASE["n_total"] * CASE["bytes_per_param"]
     return {
-        "full_users": str(2 * users),
+        "by_size": f"{PARTS}",
+        "room": pretty(CASE["chip_hbm"] * CASE["expert_parallel"] - weights, "byte", 3),
+        "eight": pretty(few, "s"),
+        "rack": pretty(alone, "s"),
+        "together": f"{few / alone:.3g}",
         "full_eight": pretty(full, "s", 3),
-        "by_users": significant(CASE["micro_batch"] / (2 * users), 2),
         "by_full": significant(full / case_step(), 2),
-        "eight": pretty(time(EIGHT), "s"),
-        "rack": pretty(time(RACK), "s"),
-        "together": significant(time(EIGHT) / time(RACK), 3),
-        "by_size": f"{rates[RACK]['domain'] / rates[EIGHT]['domain']:g}",
-        "by_chip": significant(rates[RACK]["chip_bandwidth"] / rates[EIGHT]["chip_bandwidth"], 2),
-        "weights_read": pretty(known["n_total"] * known["bytes_per_param"], "byte", 3),
-        "hbm_eight": pretty(system(EIGHT).hbm_bytes, "byte", 3),
-        "rate_eight": pretty(rates[EIGHT]["chip_bandwidth"], "byte/s"),
+        "weights_read": pretty(weights, "byte", 3),
     }
 
 
@@ -284,15 +301,16 @@ def schedules() -> dict[str, str]:
         "zb_times": f"{costs.forward:.1f}, {costs.backward:.1f} and {costs.weight:.1f} ms",
         "zb_hop": f"{costs.hop:.2f} ms",
         **{f"zb_free_{key}": f"{free[name]:.1%}" for key, name in keys.items()},
-        "zb_hops_add": f"{100 * max(row.run.period_bubble - free[keys[key]] for key, row in runs.items()):.1f} points",
         **{f"zb_said_{key}": f"{row.throughput:.2f}" for key, row in runs.items()},
         **{f"zb_real_{key}": f"{row.measured_throughput:.2f}" for key, row in runs.items()},
         **{f"zb_memory_{key}": f"{row.measured_memory / 1e9:.0f} GB" for key, row in runs.items()},
         "zb_gain": f"{runs['two'].measured_throughput / runs['plain'].measured_throughput - 1:.0%}",
+        "zb_hoped": f"{runs['interleaved'].throughput / runs['plain'].throughput - 1:.0%}",
+        "zb_got": f"{runs['interleaved'].measured_throughput / runs['plain'].measured_throughput - 1:.0%}",
     }
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = sent, hops, waits, idling, orders, memory, pays, boxes, scale_up, schedules
+    parts = sent, hops, waits, busy, idling, orders, memory, pays, boxes, scale_up, schedules
     return {name: text for part in parts for name, text in part().items()}

@@ -342,7 +342,7 @@ zero_bubble = Quantity(
     objective=IDLE,
     unit="s",
     display_unit="ms",
-    statement="A training pipeline has {stages} equal stages and at least as many micro-batches. For one micro-batch a stage's forward pass takes {forward_time}, the gradient of its inputs {input_grad_time} and the gradient of its weights {weight_grad_time}. Hops take no time. In 1F1B the first stage waits, for each of the other stages, as long as all three passes take together. ZB-H1 puts off the weight gradients, so for each of the other stages, the first stage is spared the time of two weight gradients: one before the first micro-batch comes back, one more before the last does. With ZB-H1, how long is the first stage idle between its first pass of a step and its last?",
+    statement="A training pipeline has {stages} equal stages and at least as many micro-batches. For one micro-batch a stage's forward pass takes {forward_time}, the gradient of its inputs {input_grad_time} and the gradient of its weights {weight_grad_time}. Hops take no time. The schedule is ZB-H1, in which no stage waits for another stage's weight gradients. How long is the first stage idle between its first pass of a step and its last?",
     parameters={
         "stages": (4, 8, 6, 5, 10),
         "forward_time": (0.01, 0.012, 0.009),

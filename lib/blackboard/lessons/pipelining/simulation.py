@@ -329,7 +329,6 @@ def equal_runs(devices: int, micro_batches: int) -> dict[str, Timeline]:
         "1F1B": one_f_one_b(devices, micro_batches),
         "interleaved": interleaved(devices, micro_batches, 2),
         "ZB-H1": zero_bubble_h1(devices, micro_batches),
-        "ZB-H2": zero_bubble_h2(devices, micro_batches),
     }
     return {name: simulate(schedule, Costs(1, 1, 1)) for name, schedule in made.items()}
 

@@ -7,26 +7,22 @@ comes from them, from the catalogue or from a measurement. Each way of keeping a
 
 from __future__ import annotations
 
-import re
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.patches import Circle, Rectangle
 
-from blackboard import catalogue, units
-from blackboard.catalogue.running_case import RUNNING, plain
+from blackboard import catalogue
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, percent, point
 from blackboard.charts.style import COLOURS
-from blackboard.lessons.batching import equations as serving
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility import network, numbers, simulation
 from blackboard.lessons.reversibility.network import Network
 from blackboard.lessons.reversibility.numbers import power
 from blackboard.units import pretty, significant
 
-MB = units.factor("MB")
 INKS = {"stored": "activations", "checkpointed": "first", "reversible": "second"}
 
 
@@ -274,55 +270,44 @@ def _listed(shares: np.ndarray) -> str:
 
 # --- training ---------------------------------------------------------------------------------------------------------
 
-DEPTHS = 1, 4, 16, 64, 256  # layers at which memory is measured
-FAR = numbers.FIGURED  # layers of the network that is run back
+ROW, SEGMENT, AGAIN = 12, numbers.SEGMENT, 2  # layers drawn; layers of a segment; the segment that is run again
 
 
-def memory() -> Drawing:
-    """Activations kept by a training step against depth: formulas, and what a network that is run really keeps."""
-    fig, axes = drawing.axes(5.0, 4.0)
-    stream, layer = network.layer_bytes(Network.random("reversible", 1), numbers.SAMPLES)
-    sizes, depth = {"stream_bytes": stream, "layer_bytes": layer}, np.geomspace(DEPTHS[0], DEPTHS[-1], 101)
-    curves = {
-        "stored": eq.stored(depth=depth, layer_bytes=layer),
-        "checkpointed": eq.checkpointed_least(depth=depth, **sizes),
-        "reversible": np.full(len(depth), eq.reversible(**sizes)),
-    }
-    said = []
-    for way, ink in INKS.items():
-        found = [numbers.step(way, n) for n in DEPTHS]
-        axes.plot(depth, curves[way] / MB, color=COLOURS[ink])
-        axes.plot(DEPTHS, [one.kept / MB for one in found], "o", color=COLOURS[ink], ms=7)
-        axes.plot(DEPTHS, [one.traced / MB for one in found], "+", color=COLOURS[ink], ms=9, mew=1.6)
-        said.append(f"{way} {pretty(found[0].kept, 'byte')} to {pretty(found[-1].kept, 'byte')}")
-    axes.set(xscale="log", yscale="log", xlim=(0.8, 330), ylim=(0.02, 20))
-    axes.set(xlabel="layers (log scale)", ylabel="MB kept (log scale)")
-    axes.set_xticks(DEPTHS, [str(n) for n in DEPTHS])
-    axes.minorticks_off()
-    axes.yaxis.set_major_formatter("{x:g}")
-    beside(axes, "stored", (30, curves["stored"][abs(depth - 30).argmin()] / MB), (-10, 8), INKS["stored"], ha="right")
-    beside(axes, "checkpointed", (256, curves["checkpointed"][-1] / MB), (4, 14), INKS["checkpointed"], ha="right")
-    beside(axes, "reversible", (256, curves["reversible"][-1] / MB), (4, -17), INKS["reversible"], ha="right")
-    key = "lines: formulas\n● counted as kept\n+ allocated at most,\n   working arrays too"
-    note(axes, 0.03, 0.96, key, "muted", va="top")
+def segments() -> Drawing:
+    """Checkpointing: on the way forward a stream is kept before each segment; on the way back one segment is run again
+    and held.
+    """
+    fig, panels = drawing.axes(5.0, 2.7, 2, 1)
+    first = AGAIN * SEGMENT
+    for at, back in zip(panels, (False, True)):
+        for n in range(ROW):
+            held, over = back and first <= n < first + SEGMENT, back and n >= first + SEGMENT
+            colour = INKS["stored"] if held else "muted" if over else "bound"
+            _box(at, n, 0, str(n + 1), colour, 0.62, 0.8, 0.25 if held else 0.05)
+        starts = [n for n in range(0, ROW, SEGMENT) if not back or n <= first]
+        at.plot([n - 0.5 for n in starts], [0] * len(starts), "o", color=COLOURS[INKS["checkpointed"]], ms=7)
+        bare(at, (-0.9, ROW - 0.5), (-0.6, 0.6))
+    panels[0].set_title(f"forward: keep the stream (●) once in {SEGMENT} layers", loc="left", fontsize=11)
+    panels[1].set_title("backward: run one segment again, and hold it (filled)", loc="left", fontsize=11)
     return done(
         fig,
-        "fig-activations",
-        "Stored activations grow with depth, checkpointed ones with its square root, and reversible ones not at all.",
-        f"Activations that a training step of {numbers.SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to"
-        f" {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to {DEPTHS[-1]} layers, both log. Lines by formula, dots"
-        " counted while a network trained, crosses the most that Python allocated, working arrays included. From"
-        f" {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed ones"
-        " with its root, reversible ones not at all.",
+        "fig-segments",
+        "Checkpointing keeps a few streams, and at any time the activations of one segment.",
+        f"{ROW} layers in a row, twice. Above, on the way forward, a dot before every {SEGMENT}rd layer marks a stream"
+        f" that is kept; the layers keep nothing. Below, on the way back, layers {first + SEGMENT + 1} to {ROW} are"
+        f" done and their stream is gone. Layers {first + 1} to {first + SEGMENT} have been run again from the stream"
+        " before them, and are filled: their activations are held until the backward pass has gone through them. The"
+        " segments before them still wait as dots.",
     )
 
 
+FAR = numbers.FIGURED  # steps of the network that is run back
 PRECISIONS = {"float16": ("FP16", "second"), "float32": ("FP32", "third"), "float64": ("FP64", "fourth")}
 STEEP: dict[str, Any] = {"gain": 2.0, "normed": False}  # a network that widens differences: large weights, no LayerNorm
 
 
 def roundtrip() -> Drawing:
-    """Relative error of what is rebuilt from the top, against layers run back, by precision, with LayerNorm and
+    """Relative error of what is rebuilt from the top, against steps run back, by precision, with LayerNorm and
     without.
     """
     fig, panels = drawing.axes(5.0, 4.2, 1, 2, sharey=True)
@@ -347,18 +332,19 @@ def roundtrip() -> Drawing:
     return done(
         fig,
         "fig-roundtrip",
-        "Rounding errors grow on the way back: slowly with LayerNorm, ruinously where layers widen differences.",
+        "Rounding errors grow on the way back: slowly with LayerNorm, ruinously where steps widen differences. Above 1"
+        " nothing is left, and the dashed formula no longer holds.",
         f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR}"
-        " layers run back, in FP16, FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a"
-        f" difference by {gains[0]:.2f} a layer: after {FAR} layers {last('fresh')}; trained on digits {last('after')}."
-        f" Right, without LayerNorm and with large weights, {gains[1]:.2f} a layer: {last('steep')}. Dashed lines are"
-        " one rounding times that factor for each layer; errors grow fastest near the bottom, where the streams are"
-        " small. Above 1 nothing is left of them.",
+        " steps run back, in FP16, FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a"
+        f" difference by {gains[0]:.2f} a step: after {FAR} steps {last('fresh')}; trained on digits {last('after')}."
+        f" Right, without LayerNorm and with large weights, {gains[1]:.2f} a step: {last('steep')}. Dashed lines are"
+        " one rounding times that factor for each step; errors grow fastest near the bottom, where the streams are"
+        " small. Above 1 nothing is left of them, and the dashed lines mean nothing.",
     )
 
 
 def _draw_errors(axes, errors: dict[str, np.ndarray], gain: float) -> None:
-    """Errors of one network by number format, and one rounding that grows by a factor `gain` a layer."""
+    """Errors of one network by number format, and one rounding that grows by a factor `gain` a step."""
     back = np.arange(1, FAR + 1)
     for dtype, (word, colour) in PRECISIONS.items():
         axes.plot(back, errors[dtype], color=COLOURS[colour])
@@ -366,98 +352,40 @@ def _draw_errors(axes, errors: dict[str, np.ndarray], gain: float) -> None:
         axes.plot(back, expected, color=COLOURS["muted"], lw=1, ls="--")
         axes.text(2, errors[dtype][0] / 3, word, va="top", color=COLOURS[colour])
     axes.axhline(1, color=COLOURS["bound"], lw=1.2)
-    axes.set(yscale="log", xlim=(0, FAR), ylim=(1e-18, 1e2), xlabel="layers run back", xticks=range(0, FAR + 1, 12))
+    axes.set(yscale="log", xlim=(0, FAR), ylim=(1e-18, 1e2), xlabel="steps run back", xticks=range(0, FAR + 1, 12))
 
 
 # --- what to keep -----------------------------------------------------------------------------------------------------
 
-MODELS = ("deepseek-v3", "llama-3.1-405b", "llama-3.1-70b", "qwen3-235b-a22b", "llama-3.1-8b")
-
-
-class _Cache(NamedTuple):
-    """A model's KV cache: FLOPs that a byte of it took, and seconds until it is read."""
-
-    name: str
-    flop_spent: float
-    hold: float
-
-
-def _caches() -> list[_Cache]:
-    """KV caches, in BF16: each byte is used again in the next step, which takes as long as reading the whole memory
-    once.
-    """
-    again = serving.drain_time(RUNNING)
-    spent = lambda model: eq.kv_flop_spent(n_active=model.n_active, kv_bytes_per_token=model.kv_bytes_per_token("bf16"))
-    return [_Cache(plain(model.name), spent(model), again) for model in map(catalogue.model, MODELS)]
-
-
-def _even(machine: str, precision: str, spent: Any) -> Any:
-    """Seconds for which a byte is worth keeping, on a chip or system."""
-    found = (catalogue.chip if machine in {chip.id for chip in catalogue.chips()} else catalogue.system)(machine)
-    return eq.keep_even(flop_spent=spent, hbm=found.hbm_bytes, flops=found.flops(precision))
-
 
 def worth() -> Drawing:
-    """FLOPs that a kept byte took against the time until it is used: KV lies far below the line, scores far above
-    it.
-    """
-    fig, axes = drawing.axes(5.0, 4.4)
+    """FLOPs behind a kept byte against the time until it is used: KV lies far below the line, scores far above it."""
+    fig, axes = drawing.axes(5.0, 4.2)
     spent = np.geomspace(10, 1e7, 61)
-    chip, a100 = catalogue.system(RUNNING.system).chip, catalogue.chip("a100-80gb")
-    for machine, precision, ink, ls, shift, side in (
-        (chip, RUNNING.precision, "first", "-", (10, -8), "left"),
-        (a100, "bf16", "muted", "--", (-8, 4), "right"),
-    ):
-        axes.plot(spent, _even(machine.id, precision, spent), color=COLOURS[ink], ls=ls, lw=2)
-        words = f"{re.sub('^NVIDIA | NVL72| SXM.*', '', plain(machine.name))}, {precision.upper()}"
-        beside(axes, words, (2e5, _even(machine.id, precision, 2e5)), shift, ink, ha=side)
-    kv, train = _caches(), simulation.activations()
-    axes.plot([one.flop_spent for one in kv], [one.hold for one in kv], "o", color=COLOURS["kv"], ms=7)
-    for kind, ink, marker in (("layers", "activations", "s"), ("scores", "second", "^")):
-        mine = [one for one in train if one.part == kind]
-        axes.plot([one.flop_spent for one in mine], [one.hold for one in mine], marker, color=COLOURS[ink], ms=7)
+    gpu = catalogue.chip(numbers.GPU)
+    axes.plot(spent, eq.keep_even(flop_spent=spent, hbm=gpu.hbm_bytes, flops=numbers.rate()), color=COLOURS["bound"])
+    kept = numbers.kept_bytes()
+    names = ("KV cache", "a layer's\nactivations", "attention's\nscores")
+    places = ((0, -11, "center", "top"), (-11, 0, "right", "center"), (0, -11, "center", "top"))
+    for one, name, ink, marker, (right, up, ha, va) in zip(kept, names, ("kv", "activations", "second"), "os^", places):
+        axes.plot([one.flop_spent], [one.wait], marker, color=COLOURS[ink], ms=9)
+        beside(axes, name, (one.flop_spent, one.wait), (right, up), ink, ha=ha, va=va)
     axes.set(xscale="log", yscale="log", xlim=(10, 1e7), ylim=(1e-3, 1e3))
-    axes.set(xlabel="FLOPs to compute a byte again (log scale)", ylabel="seconds until its next use (log scale)")
+    axes.set(xlabel="FLOPs to compute a byte again (log scale)", ylabel="longest wait in seconds (log scale)")
     axes.yaxis.set_major_formatter("{x:g}")
-    _name_kept(axes, kv, train)
-    note(axes, 0.03, 0.88, "training on A100:", va="top")
-    note(axes, 0.03, 0.96, "compute again", va="top", weight="bold")
-    note(axes, 0.97, 0.04, "keep", ha="right", weight="bold", va="baseline")
+    note(axes, 0.03, 0.96, "above the line: compute again", va="top", weight="bold")
+    note(axes, 0.97, 0.04, "below: keep", ha="right", weight="bold", va="baseline")
+    told = "; ".join(
+        f"{name.replace(chr(10), ' ')}: {significant(one.flop_spent, 3)} FLOPs, {pretty(one.wait, 's', 2)}"
+        for one, name in zip(kept, names)
+    )
     return done(
         fig,
         "fig-worth",
-        "KV cache is kept far within its break-even time, attention's scores far beyond it, and other activations"
-        " near it.",
-        _worth_says(kv, train),
-    )
-
-
-def _name_kept(axes, kv: list[_Cache], train: list[simulation.Kept]) -> None:
-    """Name the dots: KV caches, and what training keeps."""
-    at = lambda one: (one.flop_spent, one.hold)
-    beside(axes, "KV caches:\nread every step", (4e5, kv[0].hold), (0, -10), "kv", ha="center", va="top")
-    for one in (kv[1], kv[-1]):
-        name = one.name.removeprefix("Llama 3.1 ")
-        beside(axes, name, at(one), (0, 7), "kv", ha="center", va="bottom", fontsize=10)
-    beside(axes, "attention\nscores", at(train[1]), (0, -10), "second", ha="center", va="top")
-    beside(axes, "layers, but\nfor scores", at(train[4]), (-12, 4), "activations", ha="right", va="center")
-
-
-def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
-    """What is where, in words."""
-    ends = min(kv, key=lambda one: one.flop_spent), max(kv, key=lambda one: one.flop_spent)
-    spans = lambda kept: f"{significant(min(kept), 2)} to {significant(max(kept), 2)}"
-    over = {
-        kind: [one.hold / _even("a100-80gb", "bf16", one.flop_spent) for one in train if one.part == kind]
-        for kind in ("layers", "scores")
-    }
-    least = min(_even(RUNNING.system, RUNNING.precision, one.flop_spent) / one.hold for one in kv)
-    return (
-        "Seconds until a kept byte is used, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10 million, both"
-        " log, with the break-even lines of two chips: above them computing again is cheaper, below them keeping. KV"
-        f" caches, read every step, lie far below: {ends[0].name} to {ends[1].name} take"
-        f" {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping pays"
-        f" at least {least:,.0f} times over, at a step of {pretty(kv[0].hold, 's', 2)}. Training's activations on A100,"
-        f" of four GPTs: those of the layers are held for {spans(over['layers'])} times the break-even, attention's"
-        f" scores for {spans(over['scores'])} times. The scores are what practice computes again."
+        "The KV cache is kept far within its break-even time, attention's scores wait far beyond theirs, and a layer's"
+        " activations are near it.",
+        "Seconds for which a kept byte waits at most, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10"
+        " million, both log, with a rising line of break-even: above it computing again is cheaper, below it keeping."
+        f" Three bytes of Llama on H100s. {told}. The first is far below the line, the last far above, the second a"
+        " little above.",
     )

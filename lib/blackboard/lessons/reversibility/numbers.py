@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from blackboard.catalogue import chip, measurement, model, system
-from blackboard.catalogue.running_case import RUNNING
-from blackboard.lessons.batching.equations import drain_time
+from blackboard.catalogue import chip, measurement, model
+from blackboard.lessons.overtraining.equations import pretrain_compute
 from blackboard.lessons.reversibility import equations as eq
-from blackboard.lessons.reversibility.equations import KEPT
-from blackboard.page.summary import Page, table
 from blackboard.text import superscript
 from blackboard.units import factor, pretty, significant
 
 DENSE = "llama-3.1-405b"  # whose layers are alike
 TOKENS = 8_192  # of its training sequences
+VALUE = 2  # bytes of a number in 16 bits
+GPU = "h100-sxm"  # on which it was trained
+DIVIDED = 8  # GPUs that share a layer there
+SEGMENT = 3  # layers from one kept stream to the next: the whole number next to the best
 DEEP, SAMPLES = 64, 64  # layers of a network that is measured, and digits in a batch
 WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a whole number
-RUN = "530B"  # the training run that is worked by hand
-FIGURED = 48  # layers of the networks in the figure of rounding errors, and of a network as a deep cipher
+RUN = "530B"  # a published run whose GPUs' memory was counted
+FIGURED = 48  # layers of the networks in the figure of rounding errors
 PRECISIONS = {"half": "float16", "single": "float32", "double": "float64"}
 ROUNDING = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}  # relative, at most
 
@@ -40,52 +39,23 @@ def _network() -> Any:
     return network, simulation
 
 
-# --- what is run ------------------------------------------------------------------------------------------------------
-
-
-@cache
-def step(way: str, depth: int):
-    """One training step on the digits, measured; activations are checkpointed in an ordinary, residual network."""
-    network, _ = _network()
-    data, net = network.digits(), network.Network.random("residual" if way == "checkpointed" else "reversible", depth)
-    stream, layer = network.layer_bytes(net, SAMPLES)
-    segment = round(eq.segment_best(depth=depth, stream_bytes=stream, layer_bytes=layer)) or 1
-    return network.step(net, data.train[:SAMPLES], data.train_labels[:SAMPLES], way, segment)
-
-
 # --- the prose --------------------------------------------------------------------------------------------------------
 
 
 def spreading() -> dict[str, str]:
-    """Avalanche, exactly and counted, and the attacks."""
+    """Avalanche by formula, and the attacks."""
     _, simulation = _network()
-    counted = simulation.avalanche(simulation.HALF_BITS, simulation.ROUNDS)
     net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
-    plain = simulation.attacked("plain")
     share = lambda value: f"{value:.0%}"
     return {
         "mixed": f"{eq.half_mixed(half_bits=simulation.HALF_BITS):.1%}",
-        "counted_1": f"{counted['x'][1]:.1%}",
-        "counted_2": f"{counted['x'][2]:.1%}",
-        "net_correlation": f"{net.told.correlation:.3f}",
+        "net_correlation": f"{net.told.correlation:.2f}",
         "cipher_correlation": f"{cipher.told.correlation:.2f}",
         "net_told": share(net.apart),
         "cipher_told": share(cipher.apart),
         "net_matched": share(net.broken.matched),
-        "net_found": share(net.broken.found),
-        "net_collide": share(net.broken.matched - net.broken.found),
-        "net_queries": significant(net.broken.queries, 2),
         "cipher_matched": share(cipher.broken.matched),
         "attack_rounds": str(simulation.ROUNDS),
-        "plain_told": share(plain.apart),
-        "plain_deep": str(FIGURED),
-        "plain_deep_told": share(simulation.distinguish(simulation.ciphers(FIGURED)["plain"], simulation.BLOCK)),
-        "plain_matched": share(plain.broken.matched),
-        "plain_correlation": f"{plain.told.correlation:.2f}",
-        **{
-            f"{name}_trials": str(inspect.signature(run).parameters["trials"].default)
-            for name, run in (("told", simulation.distinguish), ("search", simulation.climb))
-        },
     }
 
 
@@ -96,10 +66,8 @@ def keeping() -> dict[str, str]:
     apart = max(abs(a / b - 1) for a, b in zip(anew.losses, stored.losses))
     steps = 2 * model(DENSE).layers  # attention is a step, and the feed-forward block another
     return {
-        "steps": f"{len(anew.losses):,}",
         "loss_apart": power(apart),
         "learnt": f"{anew.accuracy[-1]:.1%}",
-        "digits": f"{len(network.digits().train_labels):,}",
         "layers": str(len(anew.network.layers)),
         "deep": str(DEEP),
         "far": str(steps),
@@ -140,109 +108,116 @@ def _over_formula(kind: str) -> float:
 
 
 def _dense() -> dict[str, float]:
-    """The dense model of the examples, by notation name."""
+    """The dense model, by notation name."""
     net = model(DENSE)
-    return {"n_active": net.n_active, "layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
+    return {"n_active": net.n_active, "layers": net.layers, "width": net.d_model, "kept_per_value": _kept_per_value()}
+
+
+def _kept_per_value() -> float:
+    """Bytes that one of its layers keeps for each number of a token's vector, part by part, without scores."""
+    net = model(DENSE)
+    [attention], [ffn] = net.attention, net.ffn
+    norms = 2 * 2  # two, each with its input and its output
+    vectors = 1 + 2 * attention.kv_heads / attention.heads + 1  # queries; keys and values; attention's output
+    hidden = 3 * ffn.d_ff / net.d_model  # gate, up, and their product
+    return VALUE * (norms + vectors + hidden)
+
+
+def _again() -> float:
+    """Share of its forward pass that computes attention's scores: half of what attention itself takes."""
+    net = model(DENSE)
+    attention = net.attention_flop(TOKENS)
+    return attention / 2 / (2 * net.n_active + attention)
 
 
 def activations() -> dict[str, str]:
-    """What a training step of the dense model keeps, in five ways."""
-    net, kept = model(DENSE), eq.layer_kept(_dense(), rows=TOKENS)
-    stream = 2 * TOKENS * net.d_model  # in 16 bits
-    sizes = {"depth": net.layers, "stream_bytes": stream, "layer_bytes": kept}
-    exact = WHOLE / 2 * stream
-    _, simulation = _network()
-    [group], scored = net.attention, net.attention_flop(TOKENS)
-    scores = simulation.SCORES * group.heads * TOKENS**2
-    again = scored / (2 * net.n_active + scored)
+    """What a training step of the dense model keeps, in six ways, and the compute of each."""
+    net, layer = model(DENSE), eq.layer_kept(_dense(), rows=TOKENS)
+    stream = VALUE * TOKENS * net.d_model
+    sizes = {"depth": net.layers, "stream_bytes": stream, "layer_bytes": layer}
+    exact = WHOLE / VALUE * stream
+    scores = VALUE * net.attention[0].heads * TOKENS**2
+    kept, room = eq.stored(sizes), chip(GPU).hbm_bytes
+    selective, whole = (eq.work_ratio(recomputed=share) for share in (_again(), 1))
     return {
-        "act_everything": pretty(net.layers * (kept + scores), "byte", 3),
-        "act_divided": pretty(eq.stored(sizes) / simulation.DIVIDED, "byte", 2),
-        "selective_work": f"{eq.work_ratio(recomputed=again):.2f}",
-        "act_layer": pretty(kept, "byte", 3),
-        "act_all": pretty(eq.stored(sizes), "byte", 3),
+        "act_everything": pretty(net.layers * (layer + scores), "byte", 3),
+        "act_scores": f"{scores / (layer + scores):.0%}",
+        "act_divided": pretty(kept / DIVIDED, "byte", 2),
+        "selective_work": f"{selective:.2f}",
+        "selective_more": f"{selective - 1:.1%}",
+        "again_work": f"{whole + selective - 1:.2f}",
+        "act_layer": pretty(layer, "byte", 3),
+        "act_all": pretty(kept, "byte", 3),
+        "act_gpus": significant(kept / room, 2),
         "act_tokens": f"{TOKENS:,}",
         "act_reversible": pretty(eq.reversible(sizes, stream_bytes=exact), "byte", 2),
         "act_checkpointed": pretty(eq.checkpointed(sizes, segment=1), "byte", 2),
-        "act_best": pretty(eq.checkpointed_least(sizes), "byte", 2),
-        "act_stream": pretty(exact, "byte"),
+        "act_segment": pretty(eq.checkpointed(sizes, segment=SEGMENT), "byte", 2),
+        "act_streams": pretty(2 * exact, "byte", 3),
         "act_inputs": pretty(net.layers * stream, "byte", 3),
-        "act_llama": f"{_kept_of_llama():.0f}",
         "act_stretch": significant(eq.segment_best(sizes), 2),
     }
 
 
-def _kept_of_llama() -> float:
-    """Bytes that one of the dense model's own layers keeps for each number of a token's vector, part by part."""
-    net = model(DENSE)
-    [attention], [ffn] = net.attention, net.ffn
-    vectors = (
-        3 + 2 * attention.kv_heads / attention.heads + 1
-    )  # norm's input and output, Q; K and V; attention's output
-    hidden = 3 * ffn.d_ff / net.d_model  # gate, up, and their product
-    return 2 * (vectors + 2 + hidden)
-
-
 def worth() -> dict[str, str]:
     """FLOPs per byte kept, for how long a byte is worth its place, and for how long it waits."""
-    rack, spent = system(RUNNING.system), eq.kv_flop_spent(RUNNING)
-    kv = eq.keep_even(flop_spent=spent, hbm=rack.hbm_bytes, flops=rack.flops("fp8"))
-    over = sorted(row.hold / _even(row) for row in _waits("layers"))
-    layers, scores = (next(row for row in _waits(part) if row.model == RUN) for part in PARTS)
-    a100 = chip("a100-80gb")
-    return {
-        "spent_kv": f"{spent / 1e6:.2f} million",
+    gpu, run = chip(GPU), _run()
+    shown = {"rate": pretty(rate(), "FLOP/s"), "hbm": pretty(gpu.hbm_bytes, "byte", 2)}
+    kv, layers, scores = kept_bytes()
+    return shown | {
+        "spent_kv": f"{kv.flop_spent / 1e6:.2f} million",
         "spent_layers": significant(layers.flop_spent, 3),
         "spent_scores": significant(scores.flop_spent, 3),
-        "lasts_kv": pretty(kv, "s", 2),
-        "drain": pretty(drain_time(RUNNING), "s", 2),
-        "a100_hbm": pretty(a100.hbm_bytes, "byte", 2),
-        "a100_gib": f"{a100.hbm_bytes / factor('GiB'):.1f} GiB",
-        "a100_peak": pretty(a100.flops("bf16"), "FLOP/s"),
-        "hold": f"{layers.hold:.2f} s",
-        "even_layers": f"{_even(layers):.2f} s",
-        "even_scores": pretty(_even(scores), "s", 2),
-        "scores_over": significant(scores.hold / _even(scores), 2),
-        "half_least": significant(over[0] / 2, 1),
-        "half_most": f"{over[-1] / 2:.1f}",
+        "lasts_kv": f"{kv.even:.0f} s",
+        "even_layers": pretty(layers.even, "s", 2),
+        "even_scores": pretty(scores.even, "s", 2),
+        "drain": pretty(kv.wait, "s", 2),
+        "hold": pretty(layers.wait, "s", 2),
+        "scores_over": significant(scores.wait / scores.even, 2),
+        "layers_over": significant(layers.wait / layers.even, 2),
+        "run_waits": str(run["batch_per_replica"]),
+        "run_share": str(run["tensor_parallel"] * run["pipeline_parallel"]),
     }
 
 
-PARTS = ("layers", "scores")
+def _run() -> Any:
+    """The largest training run of the dense model at these sequences."""
+    [run] = measurement("llama3_405b_parallelism").records(gpus=16_384, sequence_tokens=TOKENS)
+    return run
 
 
-def _waits(part: str) -> list[Any]:
-    """What training keeps of this part in the four runs on A100."""
-    _, simulation = _network()
-    return [row for row in simulation.activations() if row.part == part]
+def rate() -> float:
+    """FLOP/s that a GPU of it reached."""
+    return _run()["compute_TFLOP_per_GPU_per_s"] * factor("TFLOP/s")
 
 
-def _even(row: Any) -> float:
-    """Seconds for which a byte is worth its place on an A100."""
-    a100 = chip("a100-80gb")
-    return eq.keep_even(flop_spent=row.flop_spent, hbm=a100.hbm_bytes, flops=a100.flops("bf16"))
+class Kept(NamedTuple):
+    """A byte of the dense model: FLOPs to compute it again, seconds for which it is worth its place, and for which it
+    waits at most.
+    """
+
+    flop_spent: float
+    even: float
+    wait: float
 
 
-def kept_by_way() -> Page:
-    """What one GPU of a training run keeps, in four ways, and the compute that each adds: the closing table."""
-    [held] = measurement("korthikanti_activation_formula").records(model=RUN)
-    [shape] = measurement("korthikanti_iteration_times").records(model=RUN)
-    _, simulation = _network()
-    again = simulation.scores_share(shape["d_model"])
-    ways = (
-        ("everything", 1.0, 0.0),
-        ("all but attention's scores (selective)", held["selective_share"], again),
-        ("the same, and sequence divided among 8 GPUs", held["both_share"], again),
-        ("each layer's input alone (full checkpointing)", held["full_share"], 1.0),
+def kept_bytes() -> tuple[Kept, Kept, Kept]:
+    """A byte of KV cache, of a layer's activations and of attention's scores.
+
+    Decode reads a cache in every step, the whole memory at most; in training nothing waits longer than a step.
+    """
+    net, gpu, run = model(DENSE), chip(GPU), _run()
+    tokens = run["data_parallel"] * run["batch_per_replica"] * TOKENS
+    step = pretrain_compute(n_active=net.n_active, pretrain_tokens=tokens) / (run["gpus"] * rate())
+    spent = (
+        eq.kv_flop_spent(n_active=net.n_active, kv_bytes_per_token=net.kv_bytes_per_token("bf16")),
+        eq.activation_flop_spent(_dense()),
+        2 * net.attention[0].head_dim / VALUE,
     )
-    room = chip("a100-80gb").hbm_bytes / factor("GiB") - held["state_GiB"]
-    fits = lambda size: "yes" if size <= room else "no"
-    rows = [
-        [way, f"{significant(size, 3)} GiB", fits(size), f"× {eq.work_ratio(recomputed=anew):.3f}"]
-        for way, size, anew in ((way, share * held["activations_GiB"], anew) for way, share, anew in ways)
-    ]
-    heads = ("Kept", "Activations per GPU", "fits beside the weights", "compute, counted")
-    return table("Four ways to train a model of 530 billion parameters", heads, rows)
+    waits = (gpu.hbm_bytes / gpu.bandwidth, step, step)
+    even = lambda flop: eq.keep_even(flop_spent=flop, hbm=gpu.hbm_bytes, flops=rate())
+    kv, layers, scores = (Kept(flop, even(flop), wait) for flop, wait in zip(spent, waits))
+    return kv, layers, scores
 
 
 PAIRS = (("resnet-32", "revnet-38"), ("resnet-110", "revnet-110"), ("resnet-164", "revnet-164"))
@@ -265,7 +240,7 @@ def measured() -> dict[str, str]:
     """What others measured: memory and time of reversible networks, and of working all activations anew."""
     memory = {row["model"]: row["memory_MB"] for row in measurement("memcnn_revnet").records()}
     slower = sorted(ratio for _, _, ratios in times() for ratio in ratios)
-    [megatron] = measurement("korthikanti_activation_formula").records(model=RUN)
+    [held] = measurement("korthikanti_activation_formula").records(model=RUN)
     [paper] = measurement("revnet_paper").records()
     again = sorted(
         row["full_recompute_s"] / row["selective_recompute_s"]
@@ -282,8 +257,17 @@ def measured() -> dict[str, str]:
         "paper_error_rev": f"{paper['reversible_error']:.1%}",
         "again_least": f"{again[0]:.2f}",
         "again_most": f"{again[-1]:.2f}",
-        "state": f"{megatron['state_GiB']:.0f}",
-        "megatron": megatron["model"].replace("B", " billion"),
+        "megatron": held["model"].replace("B", " billion"),
+        "held_room": f"{chip('a100-80gb').hbm_bytes / factor('GiB') - held['state_GiB']:.0f} GiB",
+        **{
+            f"held_{way}": f"{significant(share * held['activations_GiB'], 3)} GiB"
+            for way, share in (
+                ("all", 1),
+                ("selective", held["selective_share"]),
+                ("both", held["both_share"]),
+                ("full", held["full_share"]),
+            )
+        },
     }
 
 

@@ -16,9 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from blackboard import catalogue
 from blackboard.lessons.reversibility import network
-from blackboard.lessons.reversibility.equations import KEPT
 
 Blocks = np.ndarray  # bytes [n, bytes of a block]
 Encrypt = Callable[[Blocks], Blocks]
@@ -355,36 +353,3 @@ SCORES = 5
 VALUE = 2  # bytes of a value there
 MATRICES = 4 + 2 * 4  # of a GPT's layer, in squares of its width: attention's, and the feed-forward network's
 SEQUENCE = 2_048  # tokens of a sequence there
-DIVIDED = 8  # GPUs that share a layer, and its sequence, there
-
-
-def scores_share(width: int) -> float:
-    """Share of a forward pass that goes into attention's scores and their product with the values."""
-    return 2 * 2 * SEQUENCE * width / (2 * MATRICES * width**2 + 2 * 2 * SEQUENCE * width)
-
-
-class Kept(NamedTuple):
-    """Something that can be kept or computed again: FLOPs that a byte of it took, and seconds for which it is held."""
-
-    model: str
-    part: str
-    flop_spent: float
-    hold: float
-
-
-def activations() -> list[Kept]:
-    """Training's activations of four GPTs on A100: those of streams and matrices ("layers"), and attention's "scores".
-
-    A token's forward pass takes two FLOPs a parameter, and two for each value of the queries, and again of the values,
-    with each token of the sequence. They are held for at most as many micro-batches as there are stages: the first
-    stage's share of 1F1B.
-    """
-    found = []
-    for row in catalogue.measurement("korthikanti_iteration_times").records():
-        width, hold = (
-            row["d_model"],
-            row["selective_recompute_s"] * row["microbatch_size"] / row["batch"] * row["pipeline_parallel"],
-        )
-        found.append(Kept(row["model"], "layers", 2 * MATRICES * width**2 / (KEPT * width), hold))
-        found.append(Kept(row["model"], "scores", 2 * 2 * SEQUENCE * width / (SCORES * row["heads"] * SEQUENCE), hold))
-    return found
