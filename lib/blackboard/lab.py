@@ -30,6 +30,7 @@ LINE = 80  # characters of a line that a message quotes
 CASES = 200
 PLAIN, HOLDERS = {int, float, str, bool, type(None)}, {list, tuple, dict, set}  # types of which nobody made a class
 SECONDS = 5.0
+DRAWING = 8.0  # seconds for the last chart; a page waits one more
 NEVER = "Your version returns nothing. Is there a `return`?"
 NOT_ALWAYS = (
     "Your version returns nothing here, though it does in other cases. A `return` inside a loop or an `if` is not"
@@ -574,5 +575,5 @@ class Lab:
     def finished(self, sources: Mapping[str, str] | None = None) -> dict[str, Any]:
         """The last chart, made with the reader's own versions where there are any."""
         space = self.space(sources)
-        with Limit({READER}, 2 * SECONDS):
+        with Limit({READER}, DRAWING):
             return self.finish(types.SimpleNamespace(**{step.name: space[step.name] for step in self.steps}))
