@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import csv
 import json
-import linecache
 import os
 import re
 import runpy
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from blackboard.answers import Unreadable
 from blackboard.page import lab_view
@@ -285,28 +285,32 @@ def test_what_is_no_code_is_graded_as_nothing(given):
     assert told.kind == "type" and told.message
 
 
-def run_cell(text, space):
-    """A cell as a notebook runs it: its text is at hand under a name that is no file's."""
-    name = f"<cell {len(linecache.cache)}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    for node in ast.parse(text).body:
-        space["_"] = (
-            eval(compile(ast.Expression(node.value), name, "eval"), space)
-            if isinstance(node, ast.Expr)
-            else exec(compile(ast.Module([node], []), name, "exec"), space)
-        )
-    return space["_"]
+@pytest.fixture
+def run_cell(monkeypatch):
+    """Run a cell in an IPython of its own, which keeps cells as a notebook does; what its last line shows."""
+    module = types.ModuleType("students_cells")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    shell = InteractiveShell(user_module=module)
+
+    def run(text):
+        done = shell.run_cell(text, store_history=False)
+        done.raise_error()
+        return done.result
+
+    return run
 
 
-def test_a_labs_code_is_saved_and_graded(tmp_path):
-    lab, file = lab_view.lab("paging").of("alice", solutions=False), tmp_path / "answers.json"
+START = 'from blackboard.page import lab_view\nlab = lab_view.lab("{}").of("alice", solutions=False)\nlab'
+
+
+def test_a_labs_code_is_saved_and_graded(tmp_path, run_cell):
+    lab, file = run_cell(START.format("paging")), tmp_path / "answers.json"
     assert "instructor" in lab["Blocks"].solution() and "Hint 1" in lab["Blocks"].hint()
     assert "class" in lab_view.lab("paging")["Blocks"].solution()
-    space = {"__name__": "__main__", "lab": lab}
     for name in ("Blocks", "append_token"):
         code = find_lab("paging")[name].source
-        assert run_cell(f'import math\n\n\n{code}\nlab["{name}"].check({name})', space).ok
-    run_cell('def block_names(*given):\n    return []\nlab["block_names"].check(block_names)', space)
+        assert run_cell(f'import math\n\n\n{code}\nlab["{name}"].check({name})').ok
+    run_cell('def block_names(*given):\n    return []\nlab["block_names"].check(block_names)')
     assert lab["hit_rate"].check(...).kind == "unattempted"
     assert str(lab.save(file)) == f"Saved 3 of 5 lab steps of alice to {file}."
     handed = read_hand_in(file)
@@ -320,14 +324,14 @@ def test_a_labs_code_is_saved_and_graded(tmp_path):
     assert marks["lab-block_names"].kind == "misconception" and marks["guess"].kind != "unanswered"
 
 
-def test_a_step_that_leans_on_another_cell_is_told(tmp_path):
-    space = {"__name__": "__main__", "lab": lab_view.lab("batching").of("alice")}
+def test_a_step_that_leans_on_another_cell_is_told(tmp_path, run_cell):
+    lab = run_cell(START.format("batching"))
     code = find_lab("batching")["step_time"].source
-    run_cell(code.replace("step_time", "elsewhere"), space)
+    run_cell(code.replace("step_time", "elsewhere"))
     leans = 'def step_time(*given):\n    return elsewhere(*given)\nlab["step_time"].check(step_time)'
-    assert run_cell(leans, space).ok
-    run_cell('lab["largest_batch"].check(len)', space)
-    told = str(space["lab"].save(tmp_path / "answers.json"))
+    assert run_cell(leans).ok
+    run_cell('lab["largest_batch"].check(len)')
+    told = str(lab.save(tmp_path / "answers.json"))
     assert "step_time passes here but not alone" in told and "Not saved: largest_batch" in told
 
 

@@ -22,7 +22,7 @@ from blackboard.problem import PAGE_DRAWS, Expression, Function
 
 SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"
 COUNT = int(os.environ.get("HOSTILE", "2000"))
-SHARE = COUNT // 3  # of a notebook's boxes, the page's boxes and the page's Python
+SHARE = 1 + COUNT // 3  # of a notebook's boxes, the page's boxes and the page's Python
 LONGEST = 10.0  # seconds that an answer may take
 PIECES = (
     *("0", "1", "9" * 30, ".", "e", "1e308", "-", "--", "+", "*", "**", "^", "/", "//", "(", ")", "((", "=", "==", ","),
