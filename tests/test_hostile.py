@@ -177,7 +177,7 @@ def ask(question):
     return json.loads(answer(json.dumps(question)), parse_constant=pytest.fail)
 
 
-@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning", "ignore:coroutine")
 def test_the_pages_python_answers_whatever_is_written():
     """Steps of labs, functions and cells. What a text prints or raises stays inside; each answer is one that a page can
     show.
