@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import os
+import re
+import runpy
+import shlex
+import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from blackboard.answers import Unreadable
-from blackboard.page.grading import expected, grade
-from blackboard.page.hand_in import HandInError, read_hand_in, seed_of
-from blackboard.page.practice import problems
+from blackboard.page import lab_view
+from blackboard.page.grading import expected, grade, grade_lab
+from blackboard.page.hand_in import HandInError, lab_id, read_hand_in, seed_of
+from blackboard.page.lab_worker import find_lab
+from blackboard.page.practice import lessons, problems
 from blackboard.page.run_source import run_source
+from blackboard.page.run_step import decode, encode, grade_step, judge_results, try_step
 from blackboard.reference import teaching
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import classroom
+from simulated_students import choose_answers, write_mistake
 
+ROOT = Path(__file__).resolve().parent.parent
+STEPS = [
+    pytest.param(lesson, step, id=f"{lesson}-{step.name}") for lesson in lessons() for step in find_lab(lesson).steps
+]
 STEP = """def step(batch, context, n_active, n_total, bytes_per_param, kv_bytes_per_token, flops, bandwidth):
     loaded = n_total * bytes_per_param + batch * context * kv_bytes_per_token
     return max(2 * batch * n_active / flops, loaded / bandwidth)
@@ -193,6 +208,138 @@ def test_time_memory_and_files_are_limited(body, monkeypatch):
         run_source(f"def f(x):\n    {body}\n    return x", [{"x": 1.0}])
 
 
+# --- Steps of a lab --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lesson, step", STEPS)
+def test_results_alone_earn_a_step_its_point(lesson, step):
+    """What the limited process hands over is all that the step's checks need, for right results and for wrong ones."""
+    told = json.loads(json.dumps(try_step(lesson, step.name, step.source, {})))
+    assert told["kind"] == "right" and judge_results(step, told["results"]).ok
+    spoiled = [[None, after] for _, after in told["results"]]
+    assert not judge_results(step, spoiled).ok and not judge_results(step, told["results"][1:]).ok
+    assert lab_id(step.name) not in {view.problem.id for view in problems(lesson)}
+
+
+@pytest.mark.parametrize("lesson, step", [each for each in STEPS if not each.values[1].name[0].isupper()])
+def test_a_named_mistake_is_named(lesson, step):
+    mistake, check = next(iter(step.mistakes.items()))
+    told = try_step(lesson, step.name, write_mistake(step, mistake), {})
+    assert (told["kind"], told["check"]) == ("wrong", check.__name__)
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, 3, 0.1, float("inf"), "é", [1, (2, [3.5])], {(1, "a"): {2}, None: frozenset("b")}, ()]
+)
+def test_a_result_comes_over_whole(value):
+    assert repr(decode(json.loads(json.dumps(encode(value))))) == repr(value)
+
+
+def test_a_lab_is_graded_in_the_limited_process():
+    """Right, a named mistake, a blank and a step that its process does not survive; each stands alone."""
+    right = {step.name: step.source for step in find_lab("paging").steps}
+    ends = "import os\ndef block_names(*given):\n    os._exit(0)\n"
+    given = right | {"append_token": "def append_token(blocks, table, tokens, page_tokens):\n    return table[-1]\n"}
+    given |= {"block_names": ends, "PrefixCache": ""}
+    told = grade_lab({lab_id(name): text for name, text in given.items()}, "paging")
+    kinds = {name.removeprefix("lab-"): each.kind for name, each in told.items()}
+    assert kinds == {
+        "Blocks": "right",
+        "append_token": "type",
+        "block_names": "type",
+        "PrefixCache": "unanswered",
+        "hit_rate": "right",
+    }
+    assert "IndexError" in told["lab-append_token"].message and "ended its process" in told["lab-block_names"].message
+
+
+FORGED = """
+from blackboard.lab import Step, Verdict
+Step._judge = Step.check = lambda *given, **named: Verdict("right", "")
+def step_time(*given):
+    return 1.0
+"""
+NOBODYS = """
+def step_time(*given):
+    import os
+    return float(os.path.exists("README.md") or len(os.environ) > 1 or len(os.listdir(".")) > 0)
+"""
+
+
+@pytest.mark.parametrize("text", [FORGED, NOBODYS, "from blackboard.lessons.batching.lab import step_time"])
+def test_a_step_that_forges_its_verdict_earns_nothing(text):
+    assert not grade_step("batching", "step_time", text, {})
+
+
+def test_a_steps_message_is_its_checks():
+    step = find_lab("sparsity")["touched_share"]
+    mistake = next(iter(step.mistakes))
+    text = write_mistake(step, mistake)
+    [mark] = [each for each in grade_lab({lab_id(step.name): text}, "sparsity").values() if each.kind != "unanswered"]
+    assert mark.kind == "misconception" and mark.message == find_lab("sparsity").grade(step.name, text).message
+
+
+@pytest.mark.parametrize("given", [7, ["def"], {"a": 1}, "x" * 30_000, "def step_time(", "\x00", "\ud800"])
+def test_what_is_no_code_is_graded_as_nothing(given):
+    told = grade_lab({"lab-step_time": given}, "batching")["lab-step_time"]
+    assert told.kind == "type" and told.message
+
+
+@pytest.fixture
+def run_cell(monkeypatch):
+    """Run a cell in an IPython of its own, which keeps cells as a notebook does; what its last line shows."""
+    module = types.ModuleType("students_cells")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    shell = InteractiveShell(user_module=module)
+
+    def run(text):
+        done = shell.run_cell(text, store_history=False)
+        done.raise_error()
+        return done.result
+
+    return run
+
+
+START = 'from blackboard.page import lab_view\nlab = lab_view.lab("{}").of("alice", solutions=False)\nlab'
+
+
+def test_a_labs_code_is_saved_and_graded(tmp_path, run_cell):
+    lab, file = run_cell(START.format("paging")), tmp_path / "answers.json"
+    assert "instructor" in lab["Blocks"].solution() and "Hint 1" in lab["Blocks"].hint()
+    assert "class" in lab_view.lab("paging")["Blocks"].solution()
+    for name in ("Blocks", "append_token"):
+        code = find_lab("paging")[name].source
+        assert run_cell(f'import math\n\n\n{code}\nlab["{name}"].check({name})').ok
+    run_cell('def block_names(*given):\n    return []\nlab["block_names"].check(block_names)')
+    assert lab["hit_rate"].check(...).kind == "unattempted"
+    assert str(lab.save(file)) == f"Saved 3 of 5 lab steps of alice to {file}."
+    handed = read_hand_in(file)
+    assert "import math" in handed.answers["paging"]["lab-Blocks"]
+    assert ".check(" not in "".join(handed.answers["paging"].values())
+    p = problems("paging").of("alice")
+    p["guess"].check(1)
+    p.save(file)
+    marks = {mark.problem: mark for mark in grade(read_hand_in(file), "paging")}
+    assert [marks[lab_id(step.name)].points for step in find_lab("paging").steps] == [1, 1, 0, 0, 0]
+    assert marks["lab-block_names"].kind == "misconception" and marks["guess"].kind != "unanswered"
+
+
+def test_a_step_that_leans_on_another_cell_is_told(tmp_path, run_cell):
+    lab = run_cell(START.format("batching"))
+    code = find_lab("batching")["step_time"].source
+    run_cell(code.replace("step_time", "elsewhere"))
+    leans = 'def step_time(*given):\n    return elsewhere(*given)\nlab["step_time"].check(step_time)'
+    assert run_cell(leans).ok
+    run_cell('lab["largest_batch"].check(len)')
+    told = str(lab.save(tmp_path / "answers.json"))
+    assert "step_time passes here but not alone" in told and "Not saved: largest_batch" in told
+
+
+def test_nobodys_lab_is_not_saved(tmp_path):
+    with pytest.raises(ValueError, match="Whose"):
+        lab_view.lab("paging").save(tmp_path / "answers.json")
+
+
 # --- The commands ----------------------------------------------------------------------------------------------------
 
 
@@ -200,7 +347,7 @@ def write(folder, text="id,name\nalice,A\nbob,B\n"):
     """A roster, and what the command says of it."""
     roster = folder / "roster.csv"
     roster.write_text(text)
-    return classroom.main(["--students", str(roster), "--lesson", "batching", "--out", str(folder / "out")])
+    return classroom.main(["--students", str(roster), "--lesson", "batching", "--out", str(folder)])
 
 
 def rows(file):
@@ -210,21 +357,25 @@ def rows(file):
 
 def test_a_class_is_written_and_graded(tmp_path, capsys):
     assert write(tmp_path) == 0
-    out = tmp_path / "out"
+    out = tmp_path / "batching"
     notebook = nbformat.read(out / "notebooks" / "alice.ipynb", as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert '.of("alice", solutions=False)' in code[0].source and code[-1].source == 'p.save("answers.json")'
+    assert '.of("alice", solutions=False)' in code[0].source
+    assert [cell.source for cell in code[-2:]] == ['p.save("answers.json")', 'lab.save("answers.json")']
+    assert 'lab_view.lab("batching").of("alice", solutions=False)' in "".join(cell.source for cell in code)
     assert not any(cell.outputs for cell in code)
     key = {row["problem"]: row for row in rows(out / "key.csv") if row["student"] == "alice"}
     floor = problems("batching").of("alice")["floor"]
     assert float(key["floor"]["expected"]) == pytest.approx(right(floor), rel=1e-3) and key["floor"]["unit"] == "ms"
+    assert len(key) == len(problems("batching")) + len(find_lab("batching").steps)
 
     answers = {"floor": f"{key['floor']['expected']} ms", "roofline": "a", "step": STEP}
+    answers |= {"lab-step_time": key["lab-step_time"]["expected"]}
     (out / "answers" / "alice.json").write_text(json.dumps({"student": "alice", "answers": {"batching": answers}}))
     assert classroom.main(["--grade", str(out)]) == 0
     points = {row["problem"]: row for row in rows(out / "points.csv") if row["student"] == "alice"}
-    assert [points[name]["points"] for name in answers] == ["1", "0", "1"]
+    assert [points[name]["points"] for name in answers] == ["1", "0", "1", "1"]
     assert points["roofline"]["misconception"].startswith("The sum holds only")
     assert [(row["problem"], row["students"]) for row in rows(out / "misconceptions.csv")] == [("roofline", "1")]
     assert "2 of 2: bob 0 of" in capsys.readouterr().out
@@ -232,14 +383,14 @@ def test_a_class_is_written_and_graded(tmp_path, capsys):
 
 def test_files_that_cannot_be_graded_are_named(tmp_path, capsys):
     write(tmp_path)
-    answers = tmp_path / "out" / "answers"
+    answers = tmp_path / "batching" / "answers"
     (answers / "alice.json").write_text("no JSON")
     (answers / "bob.json").write_text('{"student": "alice", "answers": {}}')
     (answers / "carol.json").write_text("{}")
-    assert classroom.main(["--grade", str(tmp_path / "out")]) == 1
+    assert classroom.main(["--grade", str(tmp_path / "batching")]) == 1
     told = capsys.readouterr().err
     assert "alice.json is not JSON" in told and "answers of 'alice'" in told and "carol.json belongs to nobody" in told
-    assert not any(int(row["points"]) for row in rows(tmp_path / "out" / "points.csv"))
+    assert not any(int(row["points"]) for row in rows(tmp_path / "batching" / "points.csv"))
 
 
 @pytest.mark.parametrize(
@@ -255,6 +406,109 @@ def test_files_that_cannot_be_graded_are_named(tmp_path, capsys):
 def test_a_roster_that_will_not_do_is_refused(tmp_path, capsys, text, why):
     assert write(tmp_path, text) == 1
     assert why in capsys.readouterr().err
+
+
+def readmes_command():
+    """The classroom command in README's own words, without `python tools/course.py`."""
+    [command] = re.findall(
+        r"`python tools/course\.py (classroom --students .*?)`", (ROOT / "README.md").read_text("utf8")
+    )
+    return shlex.split(command)
+
+
+def test_the_command_works_in_readmes_words(tmp_path, monkeypatch, capsys):
+    """All lessons, in a folder that git ignores, and what was written where."""
+    monkeypatch.chdir(tmp_path)
+    words = readmes_command()
+    Path(words[-1]).write_text("id\nalice\n")
+    assert words[:2] == ["classroom", "--students"] and classroom.main(words[1:]) == 0
+    told = capsys.readouterr().out
+    assert "11 of 11" in told and all(f"class/LESSON/{part}" in told for part in ("notebooks", "answers", "key.csv"))
+    for lesson in lessons():
+        folder = Path("class") / lesson
+        assert (folder / "notebooks" / "alice.ipynb").exists() and rows(folder / "key.csv")
+        notebook = nbformat.read(folder / "notebooks" / "alice.ipynb", as_version=4)
+        boxes = re.findall(r'^(?:p|lab)\[".+?"\]\.check\(', "\n".join(cell.source for cell in notebook.cells), re.M)
+        assert len(set(boxes)) == len(problems(lesson)) + len(find_lab(lesson).steps) == len(rows(folder / "key.csv"))
+    assert "/class/" in (ROOT / ".gitignore").read_text().split()
+
+
+def test_a_class_is_graded_lesson_by_lesson(tmp_path, capsys):
+    write(tmp_path)
+    assert classroom.main(["--grade", str(tmp_path)]) == 1 and "nothing is handed in" in capsys.readouterr().err
+    answers = tmp_path / "batching" / "answers" / "alice.json"
+    answers.write_text('{"student": "alice", "answers": {}}')
+    assert classroom.main(["--grade", str(tmp_path)]) == 0
+    assert (tmp_path / "batching" / "points.csv").exists()
+    assert classroom.main(["--grade", str(tmp_path / "answers")]) == 1
+    assert "no readable classroom.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["--students", "a.csv", "--grade", "class"]])
+def test_a_class_is_written_or_graded(words, capsys):
+    with pytest.raises(SystemExit):
+        classroom.main(words)
+    assert "--students" in capsys.readouterr().err
+
+
+def test_the_pages_commands_are_the_programs():
+    """README and the instructor's page show commands of one form, which the program takes."""
+    text = (ROOT / "book" / "teaching.md").read_text("utf8")
+    commands = [
+        shlex.split(each)[1:] for each in re.findall(r"python tools/course\.py (classroom .*?)(?=`|$)", text, re.M)
+    ]
+    assert readmes_command()[1:] in commands and len(commands) >= 3
+    for command in commands:
+        classroom.read_arguments(command)
+
+
+# --- Otter-grader's assignment ---------------------------------------------------------------------------------------
+
+
+def run_assignment(folder, answers):
+    """What each of an assignment's tests says of an answers file: the message of a failing one, else nothing.
+
+    Otter-grader itself finds the tests, runs the notebook and adds the points up; tests/test_hub.py tries that where
+    it is installed.
+    """
+    shutil.copy(answers, folder / "answers.json")
+    [cell] = nbformat.read(folder / "grading.ipynb", as_version=4).cells
+    done = subprocess.run(
+        [sys.executable, "-c", f"{cell.source}\nprint(json.dumps(marks))"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ,
+    )
+    marks, said = json.loads(done.stdout), {}
+    for file in (folder / "tests").glob("*.py"):
+        made = runpy.run_path(str(file))
+        assert made["OK_FORMAT"] is False and made["points"] == 1 and made["name"] == file.stem
+        try:
+            said[file.stem] = made["test_answer"](marks)
+        except AssertionError as error:
+            said[file.stem] = str(error)
+    return said
+
+
+def test_the_otter_assignment_grades_without_otter(tmp_path, monkeypatch):
+    """Every test file is read as otter reads it, over a right and a mistaken answers file."""
+    stand_in = types.ModuleType("otter.test_files")
+    stand_in.test_case = lambda points: lambda function: function
+    monkeypatch.setitem(sys.modules, "otter", types.ModuleType("otter"))
+    monkeypatch.setitem(sys.modules, "otter.test_files", stand_in)
+    monkeypatch.setattr(classroom.shutil, "which", lambda name: None)
+    classroom.write_assignment(tmp_path / "otter", "batching")
+    for way in ("right", "mistaken"):
+        written = choose_answers("batching", "alice", way)
+        given = {name: each.source or ast.literal_eval(each.typed) for name, each in written.items()}
+        answers = tmp_path / "alice.json"
+        answers.write_text(json.dumps({"student": "alice", "answers": {"batching": given}}))
+        said = run_assignment(tmp_path / "otter", answers)
+        right = {name for name, each in written.items() if each.verdict == "right"}
+        assert {name for name, message in said.items() if message is None} == right
+        assert said.keys() == written.keys() and all(said[name] for name in said.keys() - right)
 
 
 def test_expected_answers_are_right_for_every_kind():

@@ -12,6 +12,7 @@ import pytest
 
 from blackboard.page.grading import grade, judge
 from blackboard.page.hand_in import HandIn, seed_of
+from blackboard.page.lab_worker import find_lab
 from blackboard.page.practice import lessons, problems
 from blackboard.problem import Function, Problem
 from blackboard.reference import hub_trials
@@ -28,6 +29,11 @@ EXERCISES = Path(__file__).resolve().parent.parent / "exercises"
 def given(answer):
     """An answer as an answers file has it."""
     return answer.source or ("" if answer.typed == "..." else ast.literal_eval(answer.typed))
+
+
+def box(name):
+    """What a problem or a step is called in the notebook."""
+    return f'lab["{name.removeprefix("lab-")}"]' if name.startswith("lab-") else f'p["{name}"]'
 
 
 # --- The simulated students ------------------------------------------------------------------------------------------
@@ -57,9 +63,10 @@ def test_a_class_has_every_way_and_each_earns_what_it_should():
         student.way: sum(verdict == "right" for verdict in student.verdicts.values())
         for student in simulate_class("batching", [f"s{number}" for number in range(20)])
     }
-    count = len(problems("batching"))
+    count, steps = len(problems("batching")), len(find_lab("batching").steps)
     assert set(earned) == set(WAYS)
-    assert earned["right"] == count and earned["endless"] == count - 1 and earned["blank"] == (count + 1) // 2
+    assert earned["right"] == count + steps and earned["endless"] == count + steps - 2  # one problem, one step
+    assert earned["blank"] == (count + 1) // 2 + (steps + 1) // 2
     assert earned["cheat"] == earned["mistaken"] < count / 4
 
 
@@ -69,8 +76,8 @@ def test_the_notebook_holds_the_answers(way):
     [student] = [each for each in simulate_class("batching", ["alice"] * 5) if each.way == way]
     cells = fill_notebook(notebook, student)
     assert sum(cell.startswith('p["floor"].check(') for cell in cells) == 1
-    assert all(f'p["{name}"].check({answer.typed})' in "\n".join(cells) for name, answer in student.answers.items())
-    assert (cells[1] == CHEAT) == (way == "cheat") and cells[-1] == 'p.save("answers.json")'
+    assert all(f"{box(name)}.check({answer.typed})" in "\n".join(cells) for name, answer in student.answers.items())
+    assert (cells[1] == CHEAT) == (way == "cheat") and cells[-2:] == list(classroom.SAVES)
     for cell in cells:
         ast.parse(cell)
 

@@ -1,9 +1,10 @@
 """Write a class's notebooks, its answer key and its otter-grader assignment; grade what the class hands in.
 
-    python tools/course.py classroom --students roster.csv --lesson batching --out FOLDER
-    python tools/course.py classroom --grade FOLDER
+    python tools/course.py classroom --students roster.csv
+    python tools/course.py classroom --grade class
 
-The roster is a CSV file with a column `id`. Each student hands in one answers file: FOLDER/answers/ID.json.
+The roster is a CSV file with a column `id`. Each lesson has a folder, such as class/batching; `--lesson` writes one
+alone, `--out` names another folder than `class`. A student hands in one answers file: class/batching/answers/ID.json.
 """
 
 import argparse
@@ -20,17 +21,21 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from blackboard.page.grading import expected, grade
-from blackboard.page.hand_in import HandIn, HandInError, read_hand_in
+from blackboard.page.hand_in import HandIn, HandInError, lab_id, read_hand_in
+from blackboard.page.lab_worker import find_lab
 from blackboard.page.practice import lessons, problems
 
 ROOT = Path(__file__).resolve().parent.parent
-PLAN = "classroom.json"  # in the folder: the lesson and its students
+FOLDER = Path("class")  # which git ignores
+PLAN = "classroom.json"  # in a lesson's folder: the lesson and its students
+STARTS = ('p = problems("{}")', 'lab = lab_view.lab("{}")')  # where a notebook gets its problems and its lab
+SAVES = ('p.save("answers.json")', 'lab.save("answers.json")')
 NOTE = """**Your numbers are your own.** They are drawn from your id, `{student}`, so `again()` keeps them, and the
-solutions are with your instructor. An answer counts once you have checked it. The last cell writes `answers.json`,
-which is what you hand in."""
+solutions are with your instructor, those to the lab's steps too. An answer or a step counts once you have checked it.
+The last two cells write `answers.json`, which is what you hand in."""
 HAND_IN = """## Hand in
 
-Run this cell, then hand in the file `answers.json`. Only that file is graded."""
+Run these two cells, then hand in the file `answers.json`. Only that file is graded."""
 GRADING = """import glob, json, subprocess, sys
 
 [handed] = glob.glob("*.json")
@@ -48,6 +53,8 @@ def test_answer(marks):
     mark = marks[{problem!r}]
     assert mark["points"], mark["message"]
 """
+
+GENERATE = ("otter", "generate", "-t", "tests", "-o", "autograder.zip", "grading.ipynb")
 
 
 class ClassroomError(Exception):
@@ -85,15 +92,11 @@ def check_ids(listed, path):
 
 
 def write_notebook(source, lesson, student):
-    """The lesson's exercises with a student's numbers, no outputs, and a last cell that saves the answers."""
+    """The lesson's exercises with a student's numbers, no outputs, and last cells that save the answers and the lab."""
     notebook = nbformat.read(source, as_version=4)
-    start = f'p = problems("{lesson}")'
-    found = [cell for cell in notebook.cells if cell.cell_type == "code" and start in cell.source]
-    if len(found) != 1:
-        raise ClassroomError(f"{source.name} has {len(found)} cells with {start}; it needs one")
-    found[0].source = found[0].source.replace(start, f'{start}.of("{student}", solutions=False)')
-    notebook.cells.insert(notebook.cells.index(found[0]), new_markdown_cell(NOTE.format(student=student)))
-    notebook.cells += [new_markdown_cell(HAND_IN), new_code_cell('p.save("answers.json")')]
+    first, _ = [give_to(notebook, start.format(lesson), student, source.name) for start in STARTS]
+    notebook.cells.insert(notebook.cells.index(first), new_markdown_cell(NOTE.format(student=student)))
+    notebook.cells += [new_markdown_cell(HAND_IN), *map(new_code_cell, SAVES)]
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"  # the same each time it is written
         if cell.cell_type == "code":
@@ -102,12 +105,23 @@ def write_notebook(source, lesson, student):
     return notebook
 
 
+def give_to(notebook, start, student, name):
+    """The one cell with a start, which is made the student's and tells no solutions."""
+    found = [cell for cell in notebook.cells if cell.cell_type == "code" and start in cell.source]
+    if len(found) != 1:
+        raise ClassroomError(f"{name} has {len(found)} cells with {start}; it needs one")
+    found[0].source = found[0].source.replace(start, f'{start}.of("{student}", solutions=False)')
+    return found[0]
+
+
 def write_key(file, lesson, students):
-    """The right answers to every student's numbers, as CSV."""
+    """The right answers to every student's numbers, and the course's version of each step of the lab, as CSV."""
+    listed = [view.problem for view in problems(lesson)]
+    steps = [(lab_id(step.name), step.source, "") for step in find_lab(lesson).steps]
     rows = [
-        (student, view.problem.id, *expected(view.problem, student))
+        (student, *answer)
         for student in students
-        for view in problems(lesson)
+        for answer in [*((problem.id, *expected(problem, student)) for problem in listed), *steps]
     ]
     write_csv(file, ("student", "problem", "expected", "unit"), rows)
 
@@ -124,33 +138,46 @@ def write_assignment(folder, lesson):
     """
     tests = folder / "tests"
     tests.mkdir(parents=True, exist_ok=True)
-    for view in problems(lesson):
-        name = view.problem.id
+    names = [view.problem.id for view in problems(lesson)] + [lab_id(step.name) for step in find_lab(lesson).steps]
+    for name in names:
         (tests / f"{name}.py").write_text(OTTER_TEST.format(problem=name), "utf8")
     notebook = new_notebook(cells=[new_code_cell(GRADING.format(lesson=lesson), id="grading")])
     nbformat.write(notebook, folder / "grading.ipynb")
-    command = ["otter", "generate", "-t", "tests", "-o", "autograder.zip", "grading.ipynb"]
     if shutil.which("otter"):
-        subprocess.run(command, cwd=folder, check=True)
-    else:
-        print(f"otter-grader is not installed; to make its autograder.zip, run in {folder}: {' '.join(command)}")
+        subprocess.run(GENERATE, cwd=folder, check=True)
 
 
-def write_class(roster, lesson, out):
+def write_lesson(students, lesson, out):
     """All that a class needs for one lesson, in one folder."""
     if lesson not in lessons():
         raise ClassroomError(f"no lesson {lesson!r} with problems; there are: {', '.join(lessons())}")
-    students = read_roster(roster)
     (out / "answers").mkdir(parents=True, exist_ok=True)
     (out / "notebooks").mkdir(exist_ok=True)
-    for number, student in enumerate(students, 1):
+    for student in students:
         notebook = write_notebook(ROOT / "exercises" / f"{lesson}.ipynb", lesson, student)
         nbformat.write(notebook, out / "notebooks" / f"{student}.ipynb")
-        print(f"{number} of {len(students)}: {student}.ipynb", flush=True)
     write_key(out / "key.csv", lesson, students)
     write_assignment(out / "otter", lesson)
     (out / PLAN).write_text(json.dumps({"lesson": lesson, "students": students}, indent=1), "utf8")
-    print(f"wrote {out}; put what is handed in to {out / 'answers'} as ID.json")
+
+
+def write_class(roster, asked, out):
+    """The folders of all lessons, or of the one that was asked for, and what a person does with them."""
+    students, written = read_roster(roster), [asked] if asked else lessons()
+    for number, lesson in enumerate(written, 1):
+        write_lesson(students, lesson, out / lesson)
+        print(f"{number} of {len(written)}: {out / lesson} for {len(students)} students", flush=True)
+    place = out / (asked or "LESSON")
+    print(
+        f"notebooks, one for each student: {place / 'notebooks' / 'ID.ipynb'}",
+        f"what they hand in goes to: {place / 'answers' / 'ID.json'}",
+        f"right answers, for you alone: {place / 'key.csv'}",
+        f"an assignment for otter-grader: {place / 'otter'}",
+        f"to grade: python tools/course.py classroom --grade {out / asked if asked else out}",
+        sep="\n",
+    )
+    if not shutil.which("otter"):
+        print(f"otter-grader is not installed; to make its autograder.zip, run in that folder: {' '.join(GENERATE)}")
 
 
 # --- Grade ----------------------------------------------------------------------------------------------------------
@@ -162,9 +189,7 @@ def read_plan(folder):
         plan = json.loads((folder / PLAN).read_text("utf8"))
         return plan["lesson"], plan["students"]
     except (OSError, ValueError, KeyError, TypeError):
-        raise ClassroomError(
-            f"{folder} has no readable {PLAN}; write the class first, with --students and --out"
-        ) from None
+        raise ClassroomError(f"{folder} has no readable {PLAN}; write the class first, with --students") from None
 
 
 def read_answers(folder, student):
@@ -178,9 +203,26 @@ def read_answers(folder, student):
     return handed
 
 
+def find_lessons(folder):
+    """A lesson's own folder, or those in a class's folder to which something was handed in."""
+    if (folder / PLAN).exists():
+        return [folder]
+    inside = [file.parent for file in sorted(folder.glob(f"*/{PLAN}"))]
+    found = [each for each in inside if any((each / "answers").glob("*.json"))]
+    if inside and not found:
+        raise ClassroomError(f"nothing is handed in; the answers go to {folder / 'LESSON' / 'answers' / 'ID.json'}")
+    return found or [folder]  # which has no plan, as is said when it is read
+
+
 def grade_class(folder):
+    """Grade all lessons of a folder; what could not be graded."""
+    return [failure for each in find_lessons(folder) for failure in grade_lesson(each)]
+
+
+def grade_lesson(folder):
     """Points by student and problem, and how often each misconception came; what could not be graded."""
     lesson, students = read_plan(folder)
+    print(f"{lesson}:")
     marks, failures = [], []
     for number, student in enumerate(students, 1):
         try:
@@ -209,16 +251,14 @@ def write_grades(folder, marks):
 
 
 def read_arguments(arguments):
-    """The command line: either --grade, or the three that write a class."""
+    """The command line: --students writes a class, --grade grades it."""
     parser = argparse.ArgumentParser(prog="course.py classroom", description=__doc__.split("\n")[0])
-    parser.add_argument("--students", type=Path, help="roster, a CSV file with a column id")
-    parser.add_argument("--lesson", help="such as batching")
-    parser.add_argument("--out", type=Path, help="folder to write")
-    parser.add_argument("--grade", type=Path, metavar="FOLDER", help="grade the answers in a folder written before")
-    given = parser.parse_args(arguments)
-    if not given.grade and not (given.students and given.lesson and given.out):
-        parser.error("give --students, --lesson and --out, or --grade")
-    return given
+    does = parser.add_mutually_exclusive_group(required=True)
+    does.add_argument("--students", type=Path, metavar="ROSTER", help="write a class; a CSV file with a column id")
+    does.add_argument("--grade", type=Path, metavar="FOLDER", help="grade what was handed in: a class, or one lesson")
+    parser.add_argument("--lesson", help="write this one alone, such as batching")
+    parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help=f"where to; {FOLDER} if not given")
+    return parser.parse_args(arguments)
 
 
 def main(arguments):

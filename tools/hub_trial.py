@@ -149,7 +149,7 @@ def run_trial(folder, count):
     about, found = describe_trial(lesson, students), hold_class(folder, lesson, students)
     kinds = {(student.id, name): kind for student in students for name, kind in student.verdicts.items()}
     points = {key: int(kind == "right") for key, kind in kinds.items()}
-    _, found["grading"] = timed(classroom.grade_class, folder)
+    _, found["grading"] = timed(classroom.grade_lesson, folder)
     failures = compare(read_points(folder), {key: (kinds[key], points[key]) for key in kinds}, "classroom")
     found["otter"] = None
     if shutil.which("otter"):
@@ -164,9 +164,8 @@ def try_class(count=STUDENTS, folder=None):
     if folder:
         return run_trial(folder.resolve(), count)
     with tempfile.TemporaryDirectory() as scratch:
-        roster, ids = Path(scratch) / "roster.csv", [f"student-{number:02}" for number in range(1, count + 1)]
-        roster.write_text("\n".join(["id", *ids]), "utf8")
-        classroom.write_class(roster, LESSON, Path(scratch) / "class")
+        ids = [f"student-{number:02}" for number in range(1, count + 1)]
+        classroom.write_lesson(ids, LESSON, Path(scratch) / "class")
         return run_trial(Path(scratch) / "class", count)
 
 

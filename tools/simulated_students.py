@@ -1,4 +1,5 @@
-"""A simulated class: what each student writes into the notebook, and the verdicts that this should get.
+"""A simulated class: what each student writes into the notebook, the lab included, and the verdicts that this should
+get.
 
 The ways to work are taken in turn, so a class of two has the two that try the grader hardest. The verdicts expected
 follow from how an answer was made, never from the grader.
@@ -6,6 +7,7 @@ follow from how an answer was made, never from the grader.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 from typing import NamedTuple
@@ -13,7 +15,8 @@ from typing import NamedTuple
 import sympy
 
 from blackboard.page.grading import expected
-from blackboard.page.hand_in import seed_of
+from blackboard.page.hand_in import lab_id, seed_of
+from blackboard.page.lab_worker import find_lab
 from blackboard.page.practice import problems
 from blackboard.problem import Choice, Expression, Function, Quantity, evaluate
 
@@ -32,7 +35,7 @@ class Answer(NamedTuple):
 
 
 class Student(NamedTuple):
-    """An id, one of the ways to work, and an answer to every problem."""
+    """An id, one of the ways to work, and an answer to every problem and step."""
 
     id: str
     way: str
@@ -40,7 +43,7 @@ class Student(NamedTuple):
 
     @property
     def verdicts(self):
-        """The verdict that each problem should get."""
+        """The verdict that each problem and step should get."""
         return {name: answer.verdict for name, answer in self.answers.items()}
 
 
@@ -66,7 +69,33 @@ def choose_answers(lesson, student, way):
         else:
             answer = answer_rightly(problem, student)
         found[problem.id] = answer
-    return found
+    return found | write_lab(lesson, way)
+
+
+def write_lab(lesson, way):
+    """A version of every step of the lab. Whoever is endless is so in the last step, which runs into a limit of
+    seconds.
+    """
+    steps = find_lab(lesson).steps
+    return {lab_id(step.name): write_step(step, way, step is steps[-1], n % 2) for n, step in enumerate(steps)}
+
+
+def write_step(step, way, last, odd):
+    """One step, written in one of the ways to work."""
+    if way == "blank" and odd:
+        return Answer("...", "unanswered")
+    if way in ("mistaken", "cheat") and not inspect.isclass(step.solution):
+        return Answer(step.name, "misconception", write_mistake(step, next(iter(step.mistakes))))
+    if way == "endless" and last:
+        return Answer(step.name, "type", f"def {step.name}(*given):\n    while True:\n        pass\n")
+    return Answer(step.name, "right", step.source)
+
+
+def write_mistake(step, mistake):
+    """A step that does as the course's own wrong version."""
+    name = mistake.__name__
+    body = f"    from {mistake.__module__} import {name}\n\n    return {name}(*given)"
+    return f"def {step.name}(*given):\n{body}\n"
 
 
 def answer_rightly(problem, student):
@@ -107,16 +136,17 @@ def fill_notebook(notebook, student):
     """The code cells of a student's notebook, in order, with the answers put in."""
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     place = {
-        found[1]: number
+        (lab_id(name) if box == "lab" else name): number
         for number, cell in enumerate(cells)
-        if (found := re.search(r'^p\["(.+?)"\].check\(', cell, re.M))
+        for box, name in re.findall(r'^(p|lab)\["(.+?)"\].check\(', cell, re.M)
     }
     if set(place) != set(student.answers):
         raise ValueError(
             f"the notebook has boxes for {sorted(place)}, and the lesson problems {sorted(student.answers)}"
         )
     for name, answer in student.answers.items():
-        cells[place[name]] = f'{answer.source}\n\np["{name}"].check({answer.typed})'.lstrip()
+        [box] = re.findall(r'^(?:p|lab)\[".+?"\](?=\.check\()', cells[place[name]], re.M)
+        cells[place[name]] = f"{answer.source}\n\n{box}.check({answer.typed})".lstrip()
     if student.way == "cheat":
         cells.insert(1, CHEAT)  # after the cell that loads the problems
     return cells

@@ -7,21 +7,27 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from blackboard.answers import Unreadable
-from blackboard.page.hand_in import HandIn, read_hand_in, seed_of
+from blackboard.lab import Verdict
+from blackboard.page.hand_in import HandIn, lab_id, read_hand_in, seed_of
+from blackboard.page.lab_worker import find_lab
 from blackboard.page.practice import problems
 from blackboard.page.run_source import run_source
+from blackboard.page.run_step import grade_step
 from blackboard.problem import Expression, Feedback, Function, Problem, Quantity, Values, shown
+
+# The verdicts on a lab's step, by the names that those on problems have; a check that fails names a mistake.
+KINDS = {"right": "right", "wrong": "misconception", "nothing": "misconception", "unattempted": "unanswered"}
 
 
 @dataclass(frozen=True)
 class Mark:
-    """The verdict on one answer: a point if it is right."""
+    """The verdict on one answer, to a problem or a lab's step: a point if it is right."""
 
     student: str
     lesson: str
@@ -47,13 +53,37 @@ def judge(problem: Problem, given: Any, values: Values) -> Feedback:
         return Feedback("type", str(error))
 
 
+def judge_step(lesson: str, name: str, given: Any, earlier: Mapping[str, str]) -> Verdict:
+    """The verdict on a lab's step; what cannot be run is said."""
+    if given is not None and not isinstance(given, str):
+        return Verdict("missing", "A step is handed in as the text of its code.")
+    try:
+        return grade_step(lesson, name, given or "", earlier)
+    except Unreadable as error:
+        return Verdict("crash", str(error))
+
+
+def grade_lab(given: Mapping[str, Any], lesson: str) -> dict[str, Feedback]:
+    """Feedback on each step of a lesson's lab, by id. A step is tried on top of the earlier ones that were right."""
+    right: dict[str, Any] = {}
+    told = {}
+    for name in (step.name for step in find_lab(lesson).steps):
+        text = given.get(lab_id(name))
+        verdict = judge_step(lesson, name, text, right)
+        if verdict:
+            right[name] = text
+        told[lab_id(name)] = Feedback(KINDS.get(verdict.kind, "type"), verdict.message)
+    return told
+
+
 def grade(handed: HandIn, lesson: str) -> list[Mark]:
-    """A mark for each problem of a lesson, those not attempted included."""
+    """A mark for each problem of a lesson and each step of its lab, those not attempted included."""
     given, seed = handed.answers.get(lesson, {}), seed_of(handed.student)
     told = {
         view.problem.id: judge(view.problem, given.get(view.problem.id), view.problem.values(seed))
         for view in problems(lesson)
     }
+    told |= grade_lab(given, lesson)
     return [Mark(handed.student, lesson, name, int(said.ok), said.kind, said.message) for name, said in told.items()]
 
 

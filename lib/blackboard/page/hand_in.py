@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import json
+import linecache
 import textwrap
+import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +37,13 @@ def seed_of(student: str) -> int:
     return 1 + int.from_bytes(hashlib.sha256(student.strip().encode()).digest()[:6], "big")
 
 
+def check_id(student: str) -> str:
+    """A student's id, without spaces around it."""
+    if not isinstance(student, str) or not student.strip():
+        raise ValueError('Give the student\'s id as a text, such as problems("batching").of("alice").')
+    return student.strip()
+
+
 def write_source(given: Any) -> str:
     """A function's source text, as the grader runs it: alone, in a process of its own."""
     try:
@@ -47,6 +57,27 @@ def write_source(given: Any) -> str:
     if used:
         raise Unreadable(f"it uses {', '.join(used)} from outside; define or import that inside the function")
     return text
+
+
+def lab_id(name: str) -> str:
+    """What a lab's step is called among the problems of its lesson."""
+    return f"lab-{name}"
+
+
+def write_cell(made: Any) -> str:
+    """The text of the cell that a lab's step was written in, helpers and imports included; what it only shows or checks
+    is left out.
+    """
+    written = vars(made).values() if inspect.isclass(made) else [made]
+    files = [each.__code__.co_filename for each in written if isinstance(each, types.FunctionType)]
+    lines = linecache.getlines(files[0]) if files else []
+    body = ast.parse("".join(lines)).body
+    if made.__name__ not in {getattr(node, "name", "") for node in body}:
+        raise Unreadable("a step is handed in as the text of its cell, so write it there with def or class")
+    for node in body:
+        if isinstance(node, ast.Expr):
+            lines[node.lineno - 1 : node.end_lineno] = ["\n"] * len(lines[node.lineno - 1 : node.end_lineno])
+    return "".join(lines).strip() + "\n"
 
 
 def write_answer(problem: Problem, given: Any) -> str | float:

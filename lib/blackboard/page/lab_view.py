@@ -15,10 +15,12 @@ import sys
 import textwrap
 import types
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from blackboard.charts.interactive import InteractiveChart
 from blackboard.lab import Lab, Step, Verdict, shown
+from blackboard.page import hand_in
 from blackboard.page.lab_worker import chart, find_lab
 from blackboard.page.practice import Text
 from blackboard.text import markup, on_page
@@ -47,6 +49,8 @@ class StepView:
             verdict = self.step.check(made, self.view.space())
         if verdict:
             self.view.own[self.step.name] = made
+        if verdict.kind != "unattempted":
+            self.view.tried[self.step.name] = made
         return verdict
 
     def hint(self) -> Text:
@@ -56,8 +60,10 @@ class StepView:
         self._hinted = number
         return Text(f"Hint {number} of {len(hints)}: {hints[number - 1]}")
 
-    def solution(self) -> Source:
+    def solution(self) -> Source | Text:
         """The course's version."""
+        if not self.view.solutions:
+            return Text("Your instructor has the solution. `hint()` gives the next hint.")
         return Source(self.step.source)
 
     def __repr__(self) -> str:
@@ -91,9 +97,10 @@ class LabChart:
 class LabView:
     """A lab: lab["allocate"] is one of its steps, lab.finish() its last chart."""
 
-    def __init__(self, lab: Lab, lesson: str = ""):
-        self.lab, self.lesson = lab, lesson
+    def __init__(self, lab: Lab, lesson: str = "", student: str = "", solutions: bool = True):
+        self.lab, self.lesson, self.student, self.solutions = lab, lesson, student, solutions
         self.own: dict[str, Any] = {}  # what passed, by name
+        self.tried: dict[str, Any] = {}  # what was checked last, by name
         self._steps = {step.name: StepView(self, step) for step in lab.steps}
 
     def __getitem__(self, name: str) -> StepView:
@@ -105,6 +112,33 @@ class LabView:
 
     def __len__(self) -> int:
         return len(self._steps)
+
+    def of(self, student: str, solutions: bool = True) -> LabView:
+        """The same lab for a student who hands it in; without `solutions`, only hints help."""
+        return LabView(self.lab, self.lesson, hand_in.check_id(student), solutions)
+
+    def save(self, path: str | Path = "answers.json") -> Text:
+        """Write the code of each step that was checked into the file that a student hands in."""
+        if not self.student:
+            raise ValueError(f'Whose code is this? Start with lab = lab_view.lab("{self.lesson}").of("your id").')
+        written, told = self._written()
+        answers = {hand_in.lab_id(name): text for name, text in written.items()}
+        hand_in.save_answers(Path(path), self.student, self.lesson, answers)
+        return Text("\n\n".join([f"Saved {len(written)} of {len(self)} lab steps of {self.student} to {path}.", *told]))
+
+    def _written(self) -> tuple[dict[str, str], list[str]]:
+        """The steps' texts by name, and a sentence for each that has none or that passes in this notebook alone."""
+        written, told = {}, []
+        for name, made in self.tried.items():
+            try:
+                written[name] = hand_in.write_cell(made)
+            except Exception as error:  # a step may be any object; one of them must not cost the others
+                told.append(f"Not saved: {name}, because {error}.")
+        passed = {name: text for name, text in written.items() if self.own.get(name) is self.tried[name]}
+        for name, text in passed.items():
+            if not (alone := self.lab.grade(name, text, passed)):
+                told.append(f"{name} passes here but not alone: {alone.message} Put all that it uses into its cell.")
+        return written, told
 
     @property
     def given(self) -> Mapping[str, Any]:

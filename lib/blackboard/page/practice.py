@@ -155,9 +155,7 @@ class ProblemSet:
 
     def of(self, student: str, solutions: bool = True) -> ProblemSet:
         """The same problems with a student's numbers, drawn from the id; without `solutions`, only hints help."""
-        if not isinstance(student, str) or not student.strip():
-            raise ValueError('Give the student\'s id as a text, such as problems("batching").of("alice").')
-        return ProblemSet(self.lesson, [view.problem for view in self], student.strip(), solutions)
+        return ProblemSet(self.lesson, [view.problem for view in self], hand_in.check_id(student), solutions)
 
     def save(self, path: str | Path = "answers.json") -> Text:
         """Write the last checked answer to each problem into the file that a student hands in."""
