@@ -236,6 +236,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
 
 # Where the tests named after a file are many or slow: those that are there for the line, run before all others.
 NAMED = {
+    '"+" if to == 0 else "-"': "derivation::test_limits_of_maxima",
     'figure.classList.add("chart-drawn")': "front_page::test_a_chart_is_drawn_at_the_first_sign_of_a_reader",
     'name.replace(/_exponent$/, "")': "front_page::test_a_view_can_be_shared",
     'box.className = "table-box";': "site::test_no_sideways_scroll_on_a_phone[book/batching]",
@@ -275,7 +276,7 @@ def order_tests(root: Path, spoiled: str) -> list[list[Path]]:
     """The files of tests in three stages: those named after the spoiled file, other quick ones, other slow ones."""
     tests = sorted(root.glob("tests/**/test_*.py"))
     path = Path(spoiled)
-    near_names = PAGES.get(path.name) or TOOLS.get(path.name) or {path.stem, path.parent.name} - {"blackboard"}
+    near_names = PAGES.get(path.name) or TOOLS.get(path.name) or {path.stem, path.parent.name} - {"blackboard", "page"}
     near = [test for test in tests if any(name in test.stem for name in near_names)]
     slow = [test for test in tests if test not in near and SLOW.search(test.read_text("utf8"))]
     return [near, [test for test in tests if test not in near + slow], slow]
