@@ -237,6 +237,9 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
 # Where the tests named after a file are many or slow: those that are there for the line, run before all others.
 NAMED = {
     '"+" if to == 0 else "-"': "derivation::test_limits_of_maxima",
+    "np.arange(len(labels)) % 5 == 0": (
+        "reversibility_routes::test_every_fifth_digit_is_for_the_test_from_the_first_on"
+    ),
     'figure.classList.add("chart-drawn")': "front_page::test_a_chart_is_drawn_at_the_first_sign_of_a_reader",
     'name.replace(/_exponent$/, "")': "front_page::test_a_view_can_be_shared",
     'box.className = "table-box";': "site::test_no_sideways_scroll_on_a_phone[book/batching]",
@@ -246,7 +249,7 @@ NAMED = {
     'if isinstance(text, SILENT) or COMPUTED & set(text.get("classes", ())):': ("glossary::test_what_counts_as_a_use"),
     "if now != env.glossed_last:": "glossary::test_a_changed_entry_renews_every_page",
     "Math.min(layout.tensor, group.kv_heads)": "planner::test_every_number_of_the_page_is_that_of_python",
-    " and found.first_token <= self.first": "planner::test_the_best_sharding_is_the_one_that_python_finds",
+    " and found.first_token <= self.first": "planner::test_a_promised_first_token_costs_users",
     "Trial(args, copy.deepcopy(args))": "labs::test_arguments_must_stay_as_they_were",
     "if cost(low * step) < cost(high / step)": "numeric_search::test_a_minimum_is_found",
     "hint.hidden = number >= hints": "lab_page::test_hints_come_one_by_one_and_the_solution_after_them",
