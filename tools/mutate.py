@@ -242,7 +242,7 @@ NAMED = {
     ),
     'figure.classList.add("chart-drawn")': "front_page::test_a_chart_is_drawn_at_the_first_sign_of_a_reader",
     'name.replace(/_exponent$/, "")': "front_page::test_a_view_can_be_shared",
-    'box.className = "table-box";': "site::test_no_sideways_scroll_on_a_phone[book/batching]",
+    'box.className = "table-box";': "site::test_every_table_scrolls_in_a_box_of_its_own",
     "site.rename(old)": "build::test_the_last_good_site_comes_back_after_a_crash_between_the_renames",
     '"nitpicky": True': "build::test_a_warning_stops_the_build_before_the_first_site",
     'if DECK in context["body"]:': "flashcards::test_the_deck_is_written_for_the_page_that_offers_it_and_for_no_other",
