@@ -252,7 +252,7 @@ NAMED = {
     " and found.first_token <= self.first": "planner::test_a_promised_first_token_costs_users",
     "Trial(args, copy.deepcopy(args))": "labs::test_arguments_must_stay_as_they_were",
     "if cost(low * step) < cost(high / step)": "numeric_search::test_a_minimum_is_found",
-    "hint.hidden = number >= hints": "lab_page::test_hints_come_one_by_one_and_the_solution_after_them",
+    "hint.hidden = number >= hints": "lab_hints::test_a_hint_is_in_sight_once_it_was_asked_for",
 }
 
 PAGES = {
