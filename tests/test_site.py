@@ -180,7 +180,7 @@ BOXES = """() => [...document.querySelectorAll("article table")].map(table => {
 
 
 def test_every_table_scrolls_in_a_box_of_its_own(visit, server):
-    found = visit(f"{server}/book/batching.html", width=360).page.evaluate(BOXES)
+    found = visit(f"{server}/book/reality.html", width=360).page.evaluate(BOXES)
     assert found and set(found) == {"auto"}
 
 
