@@ -366,11 +366,46 @@ def test_a_change_in_a_module_that_another_imports_runs_what_uses_either(several
     assert ran(built(several)) == {"tiny", "other"}
 
 
-def test_a_change_of_data_runs_every_notebook(several):
-    """Whoever has read data may have kept it for others, so all count as its readers."""
-    (several / "lib" / "tiny" / "table.txt").write_text("another table\n")
-    assert ran(built(several)) == {"tiny", "other", "late", "file"}
-    assert "another table" in (several / "_build" / "html" / "book" / "file.html").read_text("utf8")
+def test_a_change_of_data_runs_the_notebooks_that_read_it_and_no_others(several):
+    """Also where a module reads it for the cell."""
+    (several / "lib" / "other" / "__init__.py").write_text(
+        "from pathlib import Path\nNUMBER = (Path(__file__).parent / 'form.css').read_text()\n"
+    )
+    (several / "lib" / "other" / "form.css").write_text("a style\n")
+    (several / "lib" / "tiny" / "nobody.js").write_text("1\n")
+    assert ran(built(several)) == {"tiny", "other", "late", "file"}, "there are other files than before"
+    for name, page, text in (("tiny/table.txt", "file", "another table"), ("other/form.css", "other", "another style")):
+        (several / "lib" / name).write_text(f"{text}\n")
+        assert ran(built(several)) == {page}
+        assert text in (several / "_build" / "html" / "book" / f"{page}.html").read_text("utf8")
+    (several / "lib" / "tiny" / "nobody.js").write_text("2\n")
+    assert ran(built(several)) == set()
+
+
+CATALOGUE = """
+import functools
+from pathlib import Path
+
+@functools.cache
+def systems():
+    return (Path(__file__).parent / "systems.yaml").read_text()
+
+models = prices = tiers = measurements = systems
+"""
+
+
+def test_what_the_warm_process_has_read_counts_for_all(several):
+    """It keeps what it has read for the kernels that are forked from it, which do not open the file again."""
+    catalogue = several / "lib" / "blackboard" / "catalogue"
+    catalogue.mkdir(parents=True)
+    (catalogue.parent / "__init__.py").write_text("")
+    (catalogue / "__init__.py").write_text(CATALOGUE)
+    (catalogue / "systems.yaml").write_text("one rack\n")
+    add_lesson(several, "racks", page_of("Racks", "from blackboard import catalogue\nprint(catalogue.systems())"))
+    page = several / "_build" / "html" / "book" / "racks.html"
+    assert "racks" in ran(built(several)) and "one rack" in page.read_text("utf8")
+    (catalogue / "systems.yaml").write_text("two racks\n")
+    assert "racks" in ran(built(several)) and "two racks" in page.read_text("utf8")
 
 
 def test_a_result_comes_back_only_if_its_library_does(good):

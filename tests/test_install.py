@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -151,6 +152,19 @@ def test_a_failed_installation_is_told_and_tried_again(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
+def test_urls_are_those_that_exist():
+    """The lecture's; the repository's and the site's as soon as the configuration of the book names them."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
+    named = {"Repository": config["repository"]["url"], "Documentation": config["html"]["baseurl"]}
+    lecture = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf8"))["references"][0]["url"]
+    assert PROJECT["urls"] == {"Lecture": lecture} | {name: url for name, url in named.items() if url}
+
+
+def test_the_hook_can_be_installed_where_the_instructions_say():
+    assert "pre-commit" in pins(course.subset("test")) and "pre-commit" not in pins(course.subset("lab"))
+    assert "pre-commit install" in (ROOT / "CONTRIBUTING.md").read_text("utf8")
+
+
 def test_the_library_has_types():
     """By plain `mypy`, with the settings of pyproject.toml."""
     cache = ["--cache-dir", ROOT / ".mypy_cache"]

@@ -170,6 +170,13 @@ def test_the_best_sharding_is_the_one_that_python_finds(scripted):
         assert [each["chip"] for each in found] == near([p.tokens_per_s_per_chip for p in ours])
 
 
+def test_a_promised_first_token_costs_users():
+    asked = dict(model="llama-3.1-70b", chip="h200", chips=4, weights="fp8", tensor=4, expert=1)
+    late = frontier.most_promised(frontier.Promise(user=20, first=1e9), **asked)
+    soon = frontier.most_promised(frontier.Promise(user=20, first=late.first_token / 2), **asked)
+    assert soon.first_token <= late.first_token / 2 and soon.server.users < late.server.users
+
+
 def test_no_formula_is_written_by_hand():
     """The glue calls formulas: it has no square root, logarithm or exponential of its own but for axes and steps."""
     glue = (PORTED / "serving.js").read_text("utf8")

@@ -264,6 +264,12 @@ def test_digits_are_those_of_the_repository():
     assert len({row.tobytes() for row in pixels}) == 1_797
 
 
+def test_every_fifth_digit_is_for_the_test_from_the_first_on():
+    rows = np.loadtxt(network.DATA / "digits.csv.gz", delimiter=",")[np.random.default_rng(0).permutation(1_797)]
+    assert np.array_equal(network.digits().test * 16, rows[::5, :-1])
+    assert np.array_equal(network.digits().test_labels, rows[::5, -1])
+
+
 # --- memory, work and rounding ----------------------------------------------------------------------------------------
 
 

@@ -173,6 +173,17 @@ def test_no_sideways_scroll_on_a_phone(pages, name):
     assert 0 < pages.served(name).phone_width <= 360
 
 
+BOXES = """() => [...document.querySelectorAll("article table")].map(table => {
+  const box = table.closest(".table-box, .pst-scrollable-table-container, .interactive-chart");
+  return box && getComputedStyle(box).overflowX;
+})"""
+
+
+def test_every_table_scrolls_in_a_box_of_its_own(visit, server):
+    found = visit(f"{server}/book/reality.html", width=360).page.evaluate(BOXES)
+    assert found and set(found) == {"auto"}
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_every_picture_says_what_it_shows(site, name):
     """Each img has an alt text, and it is not the file's name."""

@@ -1,53 +1,68 @@
 """What `make check` need not run again: tests that passed, and whose files are as they were then."""
 
+import ast
 import functools
 import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PLACES = ("lib", "tests", "tools", "book", "exercises", "_templates")
-SUFFIXES = (".py", ".md", ".yaml", ".yml", ".js", ".css", ".bib", ".toml", ".ipynb")
-OUTER = (
-    "pyproject.toml",
-    "requirements.lock",
-    "_toc.yml",
-    "_config.yml",
-    "README.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-)
+LIST = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
 # A lesson takes from others only equations and what runs; the rooms above the lessons take no more from a page.
 OWN = (
     r"lib/blackboard/lessons/{}/(?:figures|charts|numbers|problems)\.py|book/{}\.md|tests/(?:test_)?{}_\w+\.py"
-    r"|exercises/"
+    r"|exercises/(?:solutions/)?{}\.ipynb"
 )
 ABOVE = r"lib/blackboard/(?:reference|validation|prediction)/|tests/test_"
 
 
 @functools.cache
 def digests():
-    """A digest of each file of the project, by its path."""
-    found = [path for place in PLACES for path in (ROOT / place).rglob("*") if path.suffix in SUFFIXES]
-    files = [*found, *(ROOT / name for name in OUTER)]
-    return {path.relative_to(ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    """A digest of each file that git does not ignore, by its path; without git no file is known to be as it was."""
+    try:
+        listed = subprocess.check_output(LIST, cwd=ROOT, stderr=subprocess.DEVNULL).decode().split("\0")
+    except (OSError, subprocess.CalledProcessError):
+        return {"": os.urandom(16).hex()}
+    paths = [path for path in listed if path and (ROOT / path).is_file()]
+    return {path: hashlib.sha256((ROOT / path).read_bytes()).hexdigest() for path in paths}
 
 
 @functools.cache
-def fingerprint(piece, lessons):
+def imported(file):
+    """The files among the tests that one of them imports."""
+    tree = ast.parse((ROOT / file).read_bytes()) if (ROOT / file).is_file() else ast.Module([], [])
+    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {f"tests/{name}.py" for name in names if (ROOT / "tests" / f"{name}.py").is_file()}
+
+
+def stand_on(files):
+    """These files of tests, and those that they import, and so on."""
+    found, new = set(), set(files)
+    while new:
+        found |= new
+        new = set().union(*map(imported, new)) - found
+    return found
+
+
+@functools.cache
+def fingerprint(piece, lessons, tests):
     """A digest of the files that a piece's tests can depend on: of all, but for a lesson's of what is others' own."""
     name = piece.removeprefix("lesson ")
-    skipped = ["$^"]
-    if name in lessons:
-        skipped = [OWN.format(*[other] * 3) for other in lessons if other != name]
-        skipped.append(rf"{ABOVE}(?!{name}_)(?!figures|prose|practice|interactive)")
-    leave = re.compile("|".join(skipped)).match
-    lines = "".join(f"{path} {digest}\n" for path, digest in sorted(digests().items()) if not leave(path))
-    return hashlib.sha256(lines.encode()).hexdigest()
+    others = [OWN.format(*[other] * 4) for other in lessons if other != name]
+    leave = re.compile("|".join([*others, ABOVE]) if name in lessons else "$^").match
+    needed = stand_on(tests)
+    files = [path for path in sorted(digests()) if path in needed or not leave(path)]
+    return hashlib.sha256(
+        "\n".join([sys.version, *(f"{path} {digests()[path]}" for path in files)]).encode()
+    ).hexdigest()
 
 
 class Unchanged:
@@ -57,6 +72,7 @@ class Unchanged:
         self.file, self.piece, self.lessons, self.apart = file, piece, tuple(lessons), apart
         self.passed = json.loads(file.read_text()) if file.exists() else {}
         self.ran, self.failed = defaultdict(set), set()
+        digests()  # now: what is edited while the tests run has not passed
 
     def name(self, nodeid):
         """The piece of a test; one that reads other rooms than its piece's depends on all files."""
@@ -65,7 +81,8 @@ class Unchanged:
     def state(self, pieces):
         """By piece a digest of its files and of the tests that are run of it."""
         tests = {name: hashlib.sha256(" ".join(sorted(ids)).encode()).hexdigest() for name, ids in pieces.items()}
-        return {name: [fingerprint(name, self.lessons), digest] for name, digest in tests.items()}
+        files = {name: tuple(sorted({each.partition("::")[0] for each in ids})) for name, ids in pieces.items()}
+        return {name: [fingerprint(name, self.lessons, files[name]), digest] for name, digest in tests.items()}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):

@@ -18,13 +18,16 @@ import sys
 import tempfile
 import time
 import timeit
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
-from mutate import copy_tracked
+import course
+from mutate import copy_tracked, link_page_python
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "lib/blackboard/lessons/paging/figures.py"  # edited to see what runs again
+EDIT = "\n\n# edited\n"  # as ruff would have it
 sys.path.insert(0, str(ROOT / "tests"))  # the browser and the server that the tests use
 
 
@@ -94,40 +97,72 @@ def checks() -> None:
                 say(f"{lesson}: check, {kind} (slowest of {len(ms)})", max(ms), "ms", "aim ≤ 5")
 
 
+@contextmanager
+def clean_copy() -> Iterator[Path]:
+    """A copy of the project without anything made, but with the Python for its pages, where that has been fetched."""
+    with tempfile.TemporaryDirectory() as scratch:
+        project = Path(scratch).resolve()
+        copy_tracked(ROOT, project)
+        link_page_python(ROOT, project)
+        for command in (["init", "--quiet"], ["add", "--all"]):  # make check asks git which files there are
+            subprocess.run(["git", *command], cwd=project, check=True)
+        yield project
+
+
+def run_command(project: Path, name: str) -> tuple[float, str, bool]:
+    """Seconds of one of the course's commands in a copy of the project, what it printed, and whether it went well."""
+    command = [sys.executable, *course.COMMANDS[name][1][1:]]
+    environment = course.with_bytecode() | {"PYTHONPATH": str(project / "lib")}
+    start = time.perf_counter()
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
+    return time.perf_counter() - start, done.stdout + done.stderr, not done.returncode
+
+
 def build_copy(project: Path) -> tuple[float, str]:
     """Seconds of one build of a copy of the project, and what it printed."""
-    start = time.perf_counter()
-    done = subprocess.run([sys.executable, project / "tools" / "build.py"], cwd=project, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"the book does not build:\n{done.stdout}{done.stderr}")
-    return time.perf_counter() - start, done.stdout
+    seconds, told, good = run_command(project, "book")
+    if not good:
+        sys.exit(f"the book does not build:\n{told}")
+    return seconds, told
+
+
+def edit(file: Path, more: str) -> None:
+    """Add something at the end of a file."""
+    file.write_text(file.read_text("utf8") + more, "utf8")
 
 
 def books() -> None:
     """The build: from an empty cache with each notebook's seconds, then after an edit of prose and one of a lesson."""
-    with tempfile.TemporaryDirectory() as scratch:
-        project = Path(scratch)
-        copy_tracked(ROOT, project)
+    with clean_copy() as project:
         seconds, told = build_copy(project)
-        say("make book from an empty cache", seconds, "s", "aim ≤ 90")
+        has = "with" if (project / "_build/html/vendor/labs/python").exists() else "without"
+        say(f"make book from an empty cache, {has} Python for pages", seconds, "s", "aim ≤ 90")
         for name, count, ran in re.findall(r"^(\S+) +cell (\d+)/\2  ([\d.]+) s$", told, re.M):
             say(f"of which {name}, {count} cells", float(ran), "s")
-        edits = {"prose": ("book/batching.md", "\nOne more sentence.\n"), "a lesson's package": (PACKAGE, "# edited\n")}
+        edits = {"prose": ("book/batching.md", "\nOne more sentence.\n"), "a lesson's package": (PACKAGE, EDIT)}
         for what, (name, more) in edits.items():
-            with open(project / name, "a", encoding="utf8") as file:
-                file.write(more)
+            edit(project / name, more)
             seconds, told = build_copy(project)
             ran = re.search(r"(\d+) notebooks run", told)[1]
             say(f"after an edit of {what}, {ran} notebooks run", seconds, "s", "aim ≤ 5" if what == "prose" else "")
 
 
+def say_suite(project: Path, name: str, what: str, aim: str) -> None:
+    """The line of one of the commands that check, with its own last line."""
+    seconds, told, _ = run_command(project, name)
+    say(what, seconds, "s", f"{aim}: {' '.join(told.strip().splitlines()[-1:]).strip('= ')}")
+
+
 def suites() -> None:
-    """The two commands that check: without browser and notebooks, and all of it with the book's build."""
-    for command, aim in (("check", "aim ≤ 60"), ("test", "aim ≤ 600")):
-        start = time.perf_counter()
-        done = subprocess.run([sys.executable, "tools/course.py", command], cwd=ROOT, capture_output=True, text=True)
-        last = done.stdout.strip().splitlines()[-1:]
-        say(f"make {command}", time.perf_counter() - start, "s", f"{aim}: {' '.join(last).strip('= ')}")
+    """The two commands that check, each in a clean copy: without browser and notebooks, first and again after an edit
+    of a lesson; and all of it with the book's build.
+    """
+    with clean_copy() as project:
+        say_suite(project, "check", "make check, the first time", "aim ≤ 60")
+        edit(project / PACKAGE, EDIT)
+        say_suite(project, "check", "make check after an edit of a lesson's package", "aim ≤ 60")
+    with clean_copy() as project:
+        say_suite(project, "test", "make test, the book's build included", "aim ≤ 600")
 
 
 def weights(browser, server: str, site: Path) -> None:
@@ -275,13 +310,24 @@ def hub() -> None:
     print(*failures, sep="\n", end="\n" if failures else "")
 
 
+PARTS = (
+    formulas,
+    imports,
+    checks,
+    books,
+    site,
+    suites,
+    hub,  # puts programs on the PATH, so it is the last
+)
+
+
 def main() -> None:
-    """Everything, in the order of the README."""
+    """Everything, in this order."""
     print(
         f"{platform.python_implementation()} {platform.python_version()} on {platform.machine()}, {os.cpu_count()}"
         " cores"
     )
-    for part in (formulas, imports, checks, books, site, suites, hub):  # the last one puts programs on the PATH
+    for part in PARTS:
         part()
 
 

@@ -2,6 +2,7 @@
 imported what most lessons need; elsewhere it is an ordinary process. Either tells at its end which files it used.
 """
 
+import functools
 import gc
 import json
 import multiprocessing
@@ -32,13 +33,15 @@ def used(opened):
     start, made = f"{ROOT}{os.sep}", ("tools", "_build", ".venv")
     loaded = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
     inside = [Path(path.removeprefix(start)) for path in {*loaded, *opened} if path.startswith(start)]
-    return sorted(path.as_posix() for path in inside if path.parts[0] not in made and (ROOT / path).is_file())
+    written = [path for path in inside if path.parts[0] not in made and "__pycache__" not in path.parts]
+    return sorted(path.as_posix() for path in written if (ROOT / path).is_file())
 
 
-def serve(connection_file, folder, report, *options):
-    """Be the kernel of a notebook until it ends; then write which files it used."""
-    sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != TOOLS]
-    os.chdir(folder)
+@functools.cache
+def note_opened():
+    """The files that this process opens from now on. What is forked from it goes on with its own copy of the set, so
+    that a kernel counts as a reader of what the warm process has read and kept.
+    """
     opened = set()
 
     def note(event, arguments):
@@ -46,6 +49,14 @@ def serve(connection_file, folder, report, *options):
             opened.add(os.path.abspath(arguments[0]))
 
     sys.addaudithook(note)
+    return opened
+
+
+def serve(connection_file, folder, report, *options):
+    """Be the kernel of a notebook until it ends; then write which files it used."""
+    sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != TOOLS]
+    os.chdir(folder)
+    opened = note_opened()
     gc.freeze()  # what is there now stays: to look for garbage in it again and again costs a fifth of the time
     gc.set_threshold(100_000, 20, 100)
     if os.environ.get("BLACKBOARD_PAGE"):

@@ -2,10 +2,10 @@
 
     python tools/mutate.py              every mutation, on this checkout
     python tools/mutate.py 3 17 42      these alone
-    python tools/mutate.py --stages 1   with the tests likeliest to fail alone
+    python tools/mutate.py --stages 1   with the tests likeliest to fail alone; 0: with the one named for the line
     python tools/mutate.py --root DIR   on another checkout, an older one for instance, with its own tests
 
-The mutations were chosen before the suite that they judge was written, spread over all packages. A mutant is killed by
+Most mutations were chosen before the suite that they judge was written, spread over all packages. A mutant is killed by
 the first test that fails; the tests likeliest to fail run first. One that survives them all means that nothing checks
 that line.
 """
@@ -147,7 +147,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
         "follow(made + token, drafted, chance * more)",
     ),
     (LIB + "lessons/speculation/simulation.py", "math.sqrt(spread / len(sample))", "math.sqrt(spread) / len(sample)"),
-    (LIB + "lessons/speculation/numbers.py", 'f"mtp_place_{n + 1}"', 'f"mtp_place_{n}"'),
+    (LIB + "lessons/speculation/numbers.py", "significant(places[n - 1], 2)", "significant(places[n - 2], 2)"),
     (LIB + "lessons/paging/allocator.py", "hit = len(found) * self.page_tokens", "hit = len(found)"),
     (
         LIB + "lessons/paging/hybrid.py",
@@ -204,8 +204,12 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     ("book/_static/practice.js", 'sign === "*" ? (p) => a(p) * b(p)', 'sign === "*" ? (p) => a(p) + b(p)'),
     ("book/_static/practice.js", "Math.round(power) !== 0", "Math.round(power) === 0"),
     ("book/_static/practice.js", "if (this.problem.draws.length > 1)", "if (this.problem.draws.length > 99)"),
-    ("book/_static/interactive.js", 'still").hidden = true;', 'still").hidden = false;'),
-    ("book/_static/interactive.js", 'input.name.replace(/_exponent$/, "")', "input.name"),
+    (
+        "book/_static/interactive.js",
+        'figure.classList.add("chart-drawn")',
+        'figure.classList.toggle("chart-drawn", false)',
+    ),
+    ("book/_static/interactive.js", 'name.replace(/_exponent$/, "")', "name"),
     ("book/_static/site.js", "SHOW_SEARCH_SUMMARY = false", "SHOW_SEARCH_SUMMARY = true"),
     ("book/_static/site.js", 'box.className = "table-box";', 'box.className = "";'),
     # the build
@@ -222,7 +226,34 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
         "if isinstance(text, SILENT):",
     ),
     ("tools/glossary_links.py", "if now != env.glossed_last:", "if now == env.glossed_last:"),
+    # the planner, the labs and the searches, which came later
+    (LIB + "planner/serving.js", "Math.min(layout.tensor, group.kv_heads)", "layout.tensor"),
+    (LIB + "planner/frontier.py", " and found.first_token <= self.first", ""),
+    (LIB + "lab.py", "Trial(args, copy.deepcopy(args))", "Trial(args, args)"),
+    (LIB + "search.py", "if cost(low * step) < cost(high / step)", "if cost(low) < cost(high)"),
+    ("book/_labs/lab.js", "hint.hidden = number >= hints", "hint.hidden = number > hints"),
 ]
+
+# Where the tests named after a file are many or slow: those that are there for the line, run before all others.
+NAMED = {
+    '"+" if to == 0 else "-"': "derivation::test_limits_of_maxima",
+    "np.arange(len(labels)) % 5 == 0": (
+        "reversibility_routes::test_every_fifth_digit_is_for_the_test_from_the_first_on"
+    ),
+    'figure.classList.add("chart-drawn")': "front_page::test_a_chart_is_drawn_at_the_first_sign_of_a_reader",
+    'name.replace(/_exponent$/, "")': "front_page::test_a_view_can_be_shared",
+    'box.className = "table-box";': "site::test_every_table_scrolls_in_a_box_of_its_own",
+    "site.rename(old)": "build::test_the_last_good_site_comes_back_after_a_crash_between_the_renames",
+    '"nitpicky": True': "build::test_a_warning_stops_the_build_before_the_first_site",
+    'if DECK in context["body"]:': "flashcards::test_the_deck_is_written_for_the_page_that_offers_it_and_for_no_other",
+    'if isinstance(text, SILENT) or COMPUTED & set(text.get("classes", ())):': ("glossary::test_what_counts_as_a_use"),
+    "if now != env.glossed_last:": "glossary::test_a_changed_entry_renews_every_page",
+    "Math.min(layout.tensor, group.kv_heads)": "planner::test_every_number_of_the_page_is_that_of_python",
+    " and found.first_token <= self.first": "planner::test_a_promised_first_token_costs_users",
+    "Trial(args, copy.deepcopy(args))": "labs::test_arguments_must_stay_as_they_were",
+    "if cost(low * step) < cost(high / step)": "numeric_search::test_a_minimum_is_found",
+    "hint.hidden = number >= hints": "lab_hints::test_a_hint_is_in_sight_once_it_was_asked_for",
+}
 
 PAGES = {
     "practice.js": ("practice_page", "lesson_page"),
@@ -236,18 +267,26 @@ SLOW = re.compile(
 HUNG = 3600  # seconds
 
 
+def named_test(root: Path, line: str) -> list[str]:
+    """The test that is there for a line, if this checkout has it."""
+    file, _, test = NAMED.get(line, "").partition("::")
+    path = root / "tests" / f"test_{file}.py"
+    there = path.exists() and f"def {test.partition('[')[0]}(" in path.read_text("utf8")
+    return [f"{path}::{test}"] if there else []
+
+
 def order_tests(root: Path, spoiled: str) -> list[list[Path]]:
     """The files of tests in three stages: those named after the spoiled file, other quick ones, other slow ones."""
     tests = sorted(root.glob("tests/**/test_*.py"))
     path = Path(spoiled)
-    near_names = PAGES.get(path.name) or TOOLS.get(path.name) or {path.stem, path.parent.name} - {"blackboard"}
+    near_names = PAGES.get(path.name) or TOOLS.get(path.name) or {path.stem, path.parent.name} - {"blackboard", "page"}
     near = [test for test in tests if any(name in test.stem for name in near_names)]
     slow = [test for test in tests if test not in near and SLOW.search(test.read_text("utf8"))]
     return [near, [test for test in tests if test not in near + slow], slow]
 
 
-def run_tests(root: Path, tests: list[Path]) -> str:
-    """The first failure of these files of tests; nothing where all pass."""
+def run_tests(root: Path, tests: list[Path] | list[str]) -> str:
+    """The first failure of these tests; nothing where all pass."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *map(str, tests)]
     environment = os.environ | {"PYTHONPATH": str(root / "lib"), "PYTHONPYCACHEPREFIX": str(root / "bytecode")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else every run would translate all packages anew
@@ -268,7 +307,8 @@ def find_killer(root: Path, mutation: tuple[str, str, str], stages: int) -> str:
     original = path.read_text("utf8")
     path.write_text(original.replace(before, after), "utf8")
     try:
-        return next(filter(None, (run_tests(root, tests) for tests in order_tests(root, name)[:stages] if tests)), "")
+        tried = [named_test(root, before), *order_tests(root, name)[:stages]]
+        return next(filter(None, (run_tests(root, tests) for tests in tried if tests)), "")
     finally:
         path.write_text(original, "utf8")
 
@@ -281,13 +321,18 @@ def copy_tracked(root: Path, target: Path) -> None:
         shutil.copy2(root / name, target / name)
 
 
-def check_mutations(root: Path) -> None:
-    """Stop where a line that is to be spoiled is not there, or not once: the list must follow the code."""
-    lost = [
-        f"{name}: {before!r}" for name, before, _ in MUTATIONS if (root / name).read_text("utf8").count(before) != 1
-    ]
-    if lost:
-        sys.exit("these lines do not stand once in their files:\n" + "\n".join(lost))
+def link_page_python(root: Path, target: Path) -> None:
+    """Let a copy have the Python for its pages, where the checkout has it."""
+    fetched = root / ".venv" / "page-python"
+    if fetched.exists():
+        (target / ".venv").mkdir(exist_ok=True)
+        (target / ".venv" / "page-python").symlink_to(fetched.resolve(), target_is_directory=True)
+
+
+def find_lost(root: Path) -> list[str]:
+    """The mutations whose line is not in its file, or not once there."""
+    read = lambda name: (root / name).read_text("utf8") if (root / name).exists() else ""
+    return [f"{name}: {before!r}" for name, before, _ in MUTATIONS if read(name).count(before) != 1]
 
 
 def main() -> int:
@@ -299,11 +344,13 @@ def main() -> int:
         "--stages", type=int, default=3, help="tests named after the file; then other quick ones; then slow ones"
     )
     wanted = parser.parse_args()
-    check_mutations(wanted.root)
+    if lost := find_lost(wanted.root):
+        sys.exit("these lines do not stand once in their files:\n" + "\n".join(lost))
     survived = 0
     numbers = wanted.numbers or range(1, len(MUTATIONS) + 1)
     with tempfile.TemporaryDirectory() as scratch:
         copy_tracked(wanted.root.resolve(), Path(scratch))
+        link_page_python(wanted.root, Path(scratch))
         if (wanted.root / "_build").exists():  # a mutant then builds only what it changes
             shutil.copytree(wanted.root / "_build", Path(scratch) / "_build")
         for number in numbers:

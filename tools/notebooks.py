@@ -55,14 +55,14 @@ def summary_cards():
 
 @functools.cache
 def for_all():
-    """What every notebook depends on: the data, and which lessons there are, of which the library makes lists."""
-    found = files_under("lib")
-    lists = [
-        path.relative_to(ROOT).as_posix()
-        for path in found
-        if path.name in ("__init__.py", "equations.py", "problems.py")
+    """What every notebook depends on: which lessons and files of data there are, of which the library makes lists.
+    What is in a file of data counts for the notebooks that read it.
+    """
+    listed = ("__init__.py", "equations.py", "problems.py")
+    names = [
+        path.relative_to(ROOT).as_posix() for path in files_under("lib") if path.suffix != ".py" or path.name in listed
     ]
-    return hash_of([path for path in found if path.suffix != ".py"], "\n".join(lists))
+    return hash_of([], "\n".join(names))
 
 
 def state_of(used):

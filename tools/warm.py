@@ -5,10 +5,11 @@ import importlib
 import os
 import sys
 
-from kernels import LIBRARY, TOOLS, WARM
+from kernels import LIBRARY, TOOLS, WARM, note_opened
 
 os.environ["PYTHONPATH"] = os.environ["PYTHONPATH"].removeprefix(f"{TOOLS}{os.pathsep}")  # what a notebook starts
 
+note_opened()
 sys.modules["rfc3987_syntax"] = None  # over a second of grammars, by which jsonschema would check addresses
 for name in [*WARM, *(f"blackboard.{name}" for name in LIBRARY)]:
     with contextlib.suppress(ImportError):  # a kernel that needs it says so
@@ -18,4 +19,4 @@ with contextlib.suppress(ImportError):
     from blackboard import catalogue
 
     for read in (catalogue.systems, catalogue.models, catalogue.prices, catalogue.tiers, catalogue.measurements):
-        read()  # every notebook depends on all data anyway
+        read()  # every notebook counts as a reader of what is read here

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import Any, NamedTuple
 
 import sympy
@@ -363,6 +364,17 @@ class BoundFormula:
         return (
             f"<{self.name} with {', '.join(f'{n}={v:g}' for n, v in self.bound.items())}; free: {', '.join(self.free)}>"
         )
+
+    def _repr_html_(self) -> str:
+        letter = lambda name: f"\\({latex(notation.symbol(name))}\\)"
+        bound = {name: value for name, value in self.bound.items() if value != IDEAL.full.get(name)}
+        rows = "".join(
+            f'<tr><th scope="row">{letter(name)}</th><td>{escape(notation.lookup(name).description)}</td>'
+            f"<td>{units.pretty(value, notation.lookup(name).unit)}</td></tr>"
+            for name, value in bound.items()
+        )
+        free = f"<p>To be given: {', '.join(map(letter, self.free))}.</p>" if self.free else ""
+        return f'<div>\\[{self.formula.latex}\\]</div><table class="table"><tbody>{rows}</tbody></table>{free}'
 
 
 class Terms(Mapping):

@@ -90,7 +90,7 @@ def shown(value: Any, unit: str = "") -> str:
     return units.pretty(value, unit, 4, exact=True) if isinstance(value, (int, float)) else str(value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Problem:
     """What all kinds share.
 
@@ -116,6 +116,13 @@ class Problem:
     units: Mapping[str, str] = field(default_factory=dict)
     id: str = ""
     kind = "problem"
+
+    def __repr__(self) -> str:
+        return f"<{' '.join(filter(None, (self.kind, self.id)))}: {self.title} ({self.level})>"
+
+    def _repr_html_(self) -> str:
+        stated = self.fill(self.statement, self.values())
+        return f"<p><strong>{markup(self.title)}</strong> ({self.level}, {self.kind})</p><p>{markup(stated)}</p>"
 
     def values(self, seed: int = 0) -> Values:
         """The numbers of a draw: seed 0 is the printed one, others pick afresh, until no two verdicts coincide."""
@@ -233,7 +240,7 @@ class Problem:
         return {"kind": self.kind, "wants": self.wants, **same, "draws": own}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Quantity(Problem):
     """A number with a unit. Right within `tolerance`; a bare number is read in `display_unit`."""
 
@@ -324,7 +331,7 @@ class Quantity(Problem):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Whole(Quantity):
     """A whole number, right or not: what is said of numbers beside it is
     `off_by_one_message`, and never "close"."""
@@ -343,7 +350,7 @@ class Whole(Quantity):
         return told + [Band(low, high, "misconception", self.fill(self.off_by_one_message, values))]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate(Quantity):
     """An order of magnitude: right within a factor of `within`, close within its square; `above` is said instead of
     `close` if it is too large.
@@ -372,7 +379,7 @@ class Estimate(Quantity):
         return out + ([near._replace(high=right), beyond] if self.above else [near])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Choice(Problem):
     """One of several options, each with its feedback."""
 
@@ -415,7 +422,7 @@ class Choice(Problem):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ordering(Problem):
     """Items to put in order, by their letters; `answer` is the order as one string of letters."""
 
@@ -456,7 +463,7 @@ class Ordering(Problem):
         return {"items": {letter: markup(t) for letter, t in self.texts(values).items()}, "verdicts": verdict}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Expression(Problem):
     """A formula to write down. Answers are compared by value at random points, never by shape."""
 
@@ -570,7 +577,7 @@ class Expression(Problem):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Function(Expression):
     """A Python function to write, called with the formula's symbols by name. In a page, Python runs it at the points,
     and its values are judged as a formula's.

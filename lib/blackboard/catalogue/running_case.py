@@ -6,6 +6,7 @@ Prose, figures, charts and tests evaluate formulas on cases; RUNNING is the one 
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import NamedTuple
 
 from blackboard import catalogue
@@ -38,6 +39,17 @@ class Case(NamedTuple):
     def __str__(self) -> str:
         machine, model = plain(catalogue.system(self.system).name), plain(catalogue.model(self.model).name)
         return f"{model}, {self.precision.upper()}, on {machine}"
+
+    def _repr_html_(self) -> str:
+        model, machine = catalogue.model(self.model).name, catalogue.system(self.system).name
+        lines = {
+            "model": model,
+            "system": machine,
+            "format": self.precision.upper(),
+            "context": f"{self.context:,.0f} tokens",
+        }
+        rows = "".join(f'<tr><th scope="row">{name}</th><td>{escape(told)}</td></tr>' for name, told in lines.items())
+        return f'<table class="table"><tbody>{rows}</tbody></table>'
 
     @property
     def tokens(self) -> str:

@@ -199,6 +199,13 @@ class ProblemSet:
         return len(self._views)
 
     def __repr__(self) -> str:
+        own = f" of {self.student}" if self.student else ""
+        return f"<{len(self)} problems of {self.lesson}{own}; print them for a list>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))  # IPython: where a notebook names them, a reader chooses from the list
+
+    def __str__(self) -> str:
         wide = max(map(len, self._views), default=0) + 5
         names = {id: f'p["{id}"]' for id in self._views}
         return "\n".join(

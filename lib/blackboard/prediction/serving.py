@@ -330,4 +330,7 @@ class ServingPrediction:
         cell = lambda name, value: f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
         return f'<table class="table"><tbody>{"".join(cell(*line) for line in self._lines())}</tbody></table>'
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        times = f"first token {units.pretty(self.first_token, 's')}, then {units.pretty(self.output_token, 's')} each"
+        on = f"{self.server.layout.chips} × {self.server.chip.id}"
+        return f"<{self.server.model.id} served on {on} to {round(self.server.users):,} users: {times}>"

@@ -441,4 +441,6 @@ class Prediction:
         )
         return f'<table class="table"><tbody>{rows}</tbody></table>'
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        told = f"{units.pretty(self.time, 's')} a step, {self.binds} binds"
+        return f"<{self.layout.model.id} on {self.layout.chips} × {self.layout.chip.id}, {self.phase}: {told}>"

@@ -428,7 +428,7 @@ def _bill_says() -> str:
         p = price(id).usd_per_Mtok
         known = {
             "hit_rate": share,
-            "hit_price": p.cached_read / MTOK,
+            "hit_price": (p.cached_read or p.input) / MTOK,
             "write_price": (p.cache_write_5min or p.input) / MTOK,
             "output_price": p.output / MTOK,
         }

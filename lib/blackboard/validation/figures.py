@@ -230,18 +230,19 @@ def _headed(height: float, groups: Mapping[str, Sequence[Line]]) -> tuple[Drawin
     colour, line) of each.
     """
     fig, at = drawing.axes(WIDTH, height + LINE * sum(1 + len(lines) for lines in groups.values()))
-    names, places = [], []
+    names: list[tuple[str, str | None]] = []
+    places = []
     for ink, (group, lines) in zip(_cycled(), groups.items()):
         names.append((group, ink))
         for line in lines:
             places.append((len(names), ink, line))
             names.append((line.name, None))
     at.set(ylim=(len(names) - 0.3, -0.7), yticks=range(len(names)), yticklabels=[name for name, _ in names])
-    for label, (_, ink) in zip(at.get_yticklabels(), names):
-        label.set(fontsize=SMALL, fontweight="bold" if ink else "normal")
-        if ink:
+    for label, (_, own) in zip(at.get_yticklabels(), names):
+        label.set(fontsize=SMALL, fontweight="bold" if own else "normal")
+        if own:
             looks = {"ha": "right", "va": "center", "fontsize": SMALL, "annotation_clip": False}
-            beside(at, "■", (0, 0.5), (-3, 0), ink, xycoords=label, **looks)
+            beside(at, "■", (0, 0.5), (-3, 0), own, xycoords=label, **looks)
     at.tick_params(axis="y", length=0)
     at.grid(visible=False, axis="y")
     return fig, at, places
@@ -436,7 +437,7 @@ def _error(rows: Sequence[Row]) -> str:
 
 def _ideal(rows: Sequence[Row]) -> str:
     some = [row for row in rows if row.ideal and not row.fitted] or [row for row in rows if row.ideal]
-    return f"{100 * mape(1 / row.ideal_slow - 1 for row in some):.0f}" if some else ""
+    return f"{100 * mape(1 / row.ideal_slow - 1 for row in some if row.ideal_slow):.0f}" if some else ""
 
 
 def _calibrated(picture: str, caption: str) -> Drawing:
