@@ -190,8 +190,7 @@ def test_run_shows_what_code_prints_and_returns_and_judges_nothing(fresh):
 
 def test_a_page_says_what_it_does_while_python_comes(with_python, server, browser):
     with open_page(browser, f"{server}/{ADDRESS}") as visit:
-        part = section(visit.page, STEPS[0])
-        part.scroll_into_view_if_needed()
+        visit.page.evaluate(WOKEN)
         visit.page.evaluate(
             """(name) => {
           const out = document.querySelector(`[data-step=${name}] .lab-out`), said = (window.said = []);
@@ -553,12 +552,14 @@ def test_nothing_comes_from_elsewhere_and_nothing_complains(working, server):
 
 def test_a_page_from_the_disk_says_what_to_do(site, browser):
     with open_page(browser, f"{site.as_uri()}/{ADDRESS}") as visit:
+        visit.page.evaluate(WOKEN)
         assert "http.server" in check(visit.page, LAST, LAST.source)
 
 
 def test_a_site_without_python_sends_to_the_notebook(site, server, browser):
     with open_page(browser, f"{server}/{ADDRESS}") as visit:
         visit.page.context.route("**/vendor/labs/python/**", lambda route: route.fulfill(status=404))
+        visit.page.evaluate(WOKEN)
         said = check(visit.page, LAST, LAST.source)
         assert "notebook" in said
         assert section(visit.page, LAST).locator("textarea").input_value() == LAST.source
@@ -576,4 +577,5 @@ def test_a_lab_reads_without_scripts(site, server, browser):
 
 def test_a_lab_fits_a_phone(site, server, browser):
     with open_page(browser, f"{server}/{ADDRESS}", width=360, height=740) as visit:
+        visit.page.evaluate(WOKEN)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
