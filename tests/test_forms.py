@@ -146,6 +146,21 @@ def test_the_pdf_says_what_it_is(printed):
     assert printed.root_object["/MarkInfo"]["/Marked"] and printed.root_object["/Lang"] == "en"
 
 
+def test_the_same_pages_print_the_same_bytes(site, browser):
+    """Printed twice, each by a browser of its own, a second apart."""
+    code = """
+import sys
+from pathlib import Path
+import pdf
+document = "<title>A book</title><h1 id=a>One</h1><p>Of <a href='#b'>two</a>.</p><h2 id=b>Two</h2>"
+printed = pdf.print_document(Path(sys.argv[1]), document, tagged=True, outline=True)
+sys.stdout.buffer.write(pdf.date_print(*printed))
+"""
+    command = [sys.executable, "-c", code, str(site)]
+    one, two = (subprocess.run(command, cwd=ROOT / "tools", check=True, capture_output=True).stdout for _ in range(2))
+    assert one.startswith(b"%PDF") and one == two
+
+
 # --- The ePub --------------------------------------------------------------------------------------------------------
 
 
