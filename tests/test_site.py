@@ -121,6 +121,20 @@ def test_an_address_that_is_not_there_has_a_page(visit, site, server):
 def test_times_of_the_lecture_lead_to_the_video(site):
     links = {each["href"] for _, each in elements(site, "book/batching") if each.get("class") == "lecture-time"}
     assert links and all(re.fullmatch(r"https://www\.youtube\.com/watch\?v=xmkSf5IS-zw&t=\d+s", link) for link in links)
+    minutes = {each["href"][-6:] for _, each in elements(site, "book/racks") if each.get("class") == "lecture-time"}
+    assert {"=1920s", "=2820s"} <= minutes, "0:32 to 0:47"
+
+
+UNLINKED = re.compile(r"(?s)<(script|style|svg|a|pre|code|summary|button|practice-box|h[1-3])\b.*?</\1>")
+TIME = re.compile(r"(?<![\d:])\d:[0-5]\d(?::[0-5]\d| to \d:[0-5]\d(?!:))")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_time_of_the_lecture_is_a_link(site, name):
+    """Also below a chart, whose script holds signs of less; minutes too, from one to another."""
+    page = (site / f"{name}.html").read_text("utf8")
+    text = re.sub("<[^>]+>", "", UNLINKED.sub("", page[page.index("<article") : page.rindex("</article>")]))
+    assert TIME.findall(text) == []
 
 
 def test_the_front_door_leads_in(visit, base):
