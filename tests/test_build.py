@@ -55,6 +55,7 @@ def make_project(folder):
             "glossary_links",
             "lab_cells",
             "mathml",
+            "number_columns",
             "styles",
             "live_cells",
             "page_python",

@@ -40,6 +40,7 @@ DRESSING = (
     "lesson_cards",
     "live_cells",
     "mathml",
+    "number_columns",
     "page_metadata",
     "progress_list",
     "quotes",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from docutils import nodes
 from mathml import set_strings
+from number_columns import align_numbers
 from quotes import curl_problem, curl_quotes
 
 SCRIPTS = "book/_scripts"
@@ -309,7 +310,7 @@ def mend_page(app, page, _template, context, _doctree):
         if PLANNER in context["body"]:
             load_planner(app)
         body = fold_answers(app, link_times(mend_folds(mend_bibliography(context["body"]))))
-        context["body"] = curl_quotes(body)
+        context["body"] = align_numbers(curl_quotes(body))
 
 
 def find_plugins_once():
