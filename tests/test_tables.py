@@ -124,6 +124,14 @@ def test_columns_of_numbers_are_set_to_the_right(visit, server):
     assert {align for words, align in cells if words[:4] in ("2024", "2025", "Anth")} == {"left"}
 
 
+def test_names_stay_in_sight_while_a_table_is_pushed_aside(chips):
+    first, second = chips.locator("tbody tr").first.locator("th"), chips.locator("tbody tr").first.locator("td").first
+    before = first.bounding_box()["x"], second.bounding_box()["x"]
+    chips.locator(".table-box").evaluate("box => { box.scrollLeft = 200; }")
+    after = first.bounding_box()["x"], second.bounding_box()["x"]
+    assert after[0] == before[0] and after[1] == before[1] - 200
+
+
 def test_the_filter_leaves_the_rows_with_all_words(chips):
     rows = chips.locator("tbody tr:not([hidden])")
     every = rows.count()
