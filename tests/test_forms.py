@@ -2,6 +2,7 @@
 
 import io
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -38,11 +39,17 @@ def printed(site, browser, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def packed(site, browser, tmp_path_factory):
-    """The ePub's files; `browser` skips where there is none."""
+def epub(site, browser, tmp_path_factory):
+    """The ePub; `browser` skips where there is none."""
     target = tmp_path_factory.mktemp("epub") / "book.epub"
     make_apart("epub", site, target)
-    with zipfile.ZipFile(target) as archive:
+    return target
+
+
+@pytest.fixture(scope="module")
+def packed(epub):
+    """The ePub's files."""
+    with zipfile.ZipFile(epub) as archive:
         return {entry.filename: archive.read(entry) for entry in archive.infolist()}
 
 
@@ -173,6 +180,16 @@ def test_the_manifest_lists_the_files_that_there_are(packed):
     assert next(iter(packed)) == "mimetype" and packed["mimetype"] == b"application/epub+zip"
     spine = [items[ref.get("idref")].get("href") for ref in package.iter(f"{OPF}itemref")]
     assert spine[:3] == ["cover.xhtml", "nav.xhtml", "index.xhtml"] and {f"{x}.xhtml" for x in LESSONS} < set(spine)
+
+
+def test_epubcheck_finds_nothing(epub):
+    """Where it is installed; Debian has the jar under the program's name."""
+    program = shutil.which("epubcheck")
+    if not program:
+        pytest.skip("epubcheck is not installed")
+    jar = Path(program).read_bytes()[:2] == b"PK"
+    ran = subprocess.run([*(["java", "-jar"] if jar else []), program, str(epub)], capture_output=True, text=True)
+    assert ran.returncode == 0 and "0 errors / 0 warnings" in ran.stdout, ran.stdout + ran.stderr
 
 
 def test_pages_and_drawings_parse_and_their_links_resolve(packed):
