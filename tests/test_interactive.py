@@ -300,6 +300,7 @@ def test_bad_controls_are_refused():
 KNOWN = {
     "max": max,
     "min": min,
+    "abs": abs,
     "pow": pow,
     **{name: getattr(math, name) for name in ("sqrt", "log", "exp", "ceil", "floor")},
 }
