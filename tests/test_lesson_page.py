@@ -246,7 +246,6 @@ LETTERS = """() => [...document.querySelectorAll(".summary-card")].map((card) =>
   return [letters.filter((letter) => !told.has(letter)), shown, tip.hidden]; })"""
 
 
-@pytest.mark.parametrize("lesson", LESSONS, indirect=True)
 def test_a_card_s_formula_is_copied_and_the_contents_mark_what_is_read(visit, server):
     page = visit(f"{server}/book/batching.html", permissions=["clipboard-read", "clipboard-write"]).page
     card = page.locator(".summary-card").first
@@ -263,6 +262,7 @@ def test_a_card_s_formula_is_copied_and_the_contents_mark_what_is_read(visit, se
     page.wait_for_function("link => link.classList.contains('active')", arg=link.element_handle())
 
 
+@pytest.mark.parametrize("lesson", LESSONS, indirect=True)
 def test_arrow_keys_read_the_letters_of_a_card(lesson):
     """Each letter of its list, but for the name of a ratio; Escape hides what is told."""
     told = lesson.evaluate(LETTERS)
