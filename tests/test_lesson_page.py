@@ -254,7 +254,7 @@ def test_a_card_s_formula_is_copied_and_the_contents_mark_what_is_read(visit, se
         card.get_by_role("button", name=f"Copy {language}").click()
         page.wait_for_function(
             "button => button.innerText === 'Copied'",
-            arg=card.locator(".copy-formula").nth(language == "Python").element_handle(),
+            arg=card.locator(".copy-formula").nth(int(language == "Python")).element_handle(),
         )
         assert page.evaluate("navigator.clipboard.readText()") == card.get_attribute(f"data-{language.lower()}")
     link = page.locator(".bd-toc-nav a").nth(3)
