@@ -232,6 +232,7 @@ EXTREMES = r"""async () => {
     const alone = bound.flatMap((each) => each.ends.map((value) => ({ [each.name]: value })));
     const together = [0, -1].map((end) => Object.fromEntries(bound.map((each) => [each.name, each.ends.at(end)])));
     const view = figure.vegaView, found = [];
+    view.logLevel(2); // warnings too, such as of an axis without an end
     const set = async (state) => {
       for (const each of bound) view.signal(each.name, state[each.name] ?? each.value);
       await view.runAsync();

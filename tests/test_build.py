@@ -55,6 +55,7 @@ def make_project(folder):
             "glossary_links",
             "lab_cells",
             "mathml",
+            "number_columns",
             "styles",
             "live_cells",
             "page_python",
@@ -64,7 +65,7 @@ def make_project(folder):
             "cells",
         )
     ]
-    for name in ["_config.yml", "requirements.lock", *tools]:
+    for name in ["_config.yml", "requirements.lock", "CITATION.cff", *tools]:
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(ROOT / name, folder / name)
     for name in ["_templates", "book/_static", "book/_scripts", "book/_labs"]:

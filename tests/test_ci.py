@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -69,6 +70,23 @@ def test_only_githubs_own_actions_are_used():
     steps = [step for job in JOBS.values() for step in job["steps"]]
     assert all(step["uses"].startswith("actions/") for step in steps if "uses" in step)
     assert all(("uses" in step) != ("run" in step) for step in steps)
+
+
+def test_outbound_links_are_checked_every_week_apart_from_the_tests():
+    """On the built pages; nothing waits for it, it may write nothing and knows no secret."""
+    text = (ROOT / ".github" / "workflows" / "links.yml").read_text("utf8")
+    links = yaml.safe_load(text)
+    assert set(links[True]) == {"schedule", "workflow_dispatch"} and len(links[True]["schedule"]) == 1
+    assert links["permissions"] == {"contents": "read"} and "secrets" not in text
+    [job] = links["jobs"].values()
+    assert [step["run"] for step in job["steps"] if "run" in step] == ["make book"]
+    used = {step["uses"].partition("@")[0]: step.get("with", {}) for step in job["steps"] if "uses" in step}
+    assert {name for name in used if not name.startswith("actions/")} == {"lycheeverse/lychee-action"}
+    arguments = shlex.split(used["lycheeverse/lychee-action"]["args"])
+    assert arguments[-2:] == ["_build/html/book/*.html", "_build/html/exercises/**/*.html"]
+    excluded = re.compile(arguments[arguments.index("--exclude") + 1])
+    video = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
+    assert excluded.search(f"{video}&t=27s") and not excluded.search(video)
 
 
 def test_the_hook_fetches_nothing_and_runs_what_is_installed():

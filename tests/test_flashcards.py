@@ -3,11 +3,14 @@ it.
 """
 
 import dataclasses
+import datetime
 import functools
 import importlib.util
 import json
 import re
 import sqlite3
+import sys
+import time
 import zipfile
 from collections import Counter
 from html import unescape
@@ -17,6 +20,9 @@ from types import SimpleNamespace
 
 import pytest
 from lessons import LESSONS, ROOT, page
+
+sys.path.insert(0, str(ROOT / "tools"))
+import whole_book
 
 from blackboard import notation
 from blackboard.formula import formulas
@@ -497,8 +503,13 @@ def test_what_identifies_the_deck_never_changes():
     assert genanki.guid_for("blackboard", "1.1") == "f4[r&SOJ.<"
 
 
-def test_the_date_of_the_cards_can_be_given(monkeypatch):
+def test_the_deck_is_dated_by_the_release_or_as_asked(monkeypatch, tmp_path):
+    """Copies of one commit have files of other dates, and are built at other hours."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     assert flashcards.changed() == 1_700_000_000
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
-    assert flashcards.changed() >= (ROOT / "lib/blackboard/reference/flashcards.py").stat().st_mtime - 1
+    day = whole_book.edition()["date"]
+    assert datetime.datetime.fromtimestamp(flashcards.changed(), datetime.UTC).date() == day
+    made = flashcards.write(tmp_path / "now").read_bytes()
+    monkeypatch.setattr(time, "time", lambda: 2_000_000_000.0)
+    assert flashcards.write(tmp_path / "later").read_bytes() == made

@@ -2,6 +2,7 @@
 
 import io
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -38,11 +39,17 @@ def printed(site, browser, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def packed(site, browser, tmp_path_factory):
-    """The ePub's files; `browser` skips where there is none."""
+def epub(site, browser, tmp_path_factory):
+    """The ePub; `browser` skips where there is none."""
     target = tmp_path_factory.mktemp("epub") / "book.epub"
     make_apart("epub", site, target)
-    with zipfile.ZipFile(target) as archive:
+    return target
+
+
+@pytest.fixture(scope="module")
+def packed(epub):
+    """The ePub's files."""
+    with zipfile.ZipFile(epub) as archive:
         return {entry.filename: archive.read(entry) for entry in archive.infolist()}
 
 
@@ -55,8 +62,8 @@ def make_apart(form, site, target):
 # --- What both are made from -----------------------------------------------------------------------------------------
 
 
-def test_every_page_but_the_exercises_is_in_the_book(articles):
-    pages = {path.stem for path in (ROOT / "book").glob("*.md")}
+def test_every_page_but_exercises_and_progress_is_in_the_book(articles):
+    pages = {path.stem for path in (ROOT / "book").glob("*.md")} - {"progress"}
     assert set(articles) == pages and set(LESSONS) < set(articles)
 
 
@@ -75,7 +82,8 @@ def test_links_between_pages_lead_inside_and_resolve(articles):
 def test_nothing_for_screens_is_left(articles):
     for article in articles.values():
         assert not article.select(
-            "script, noscript, button, input, textarea, select, form, details, practice-box, lab-box, .chart-live"
+            "script, noscript, button, input, textarea, select, form, details, practice-box, lab-box, progress-list,"
+            " .chart-live"
         )
         assert "p[" not in "".join(tag.get_text() for tag in article.select(".practice-head"))
 
@@ -146,6 +154,21 @@ def test_the_pdf_says_what_it_is(printed):
     assert printed.root_object["/MarkInfo"]["/Marked"] and printed.root_object["/Lang"] == "en"
 
 
+def test_the_same_pages_print_the_same_bytes(site, browser):
+    """Printed twice, each by a browser of its own, a second apart."""
+    code = """
+import sys
+from pathlib import Path
+import pdf
+document = "<title>A book</title><h1 id=a>One</h1><p>Of <a href='#b'>two</a>.</p><h2 id=b>Two</h2>"
+printed = pdf.print_document(Path(sys.argv[1]), document, tagged=True, outline=True)
+sys.stdout.buffer.write(pdf.date_print(*printed))
+"""
+    command = [sys.executable, "-c", code, str(site)]
+    one, two = (subprocess.run(command, cwd=ROOT / "tools", check=True, capture_output=True).stdout for _ in range(2))
+    assert one.startswith(b"%PDF") and one == two
+
+
 # --- The ePub --------------------------------------------------------------------------------------------------------
 
 
@@ -157,6 +180,16 @@ def test_the_manifest_lists_the_files_that_there_are(packed):
     assert next(iter(packed)) == "mimetype" and packed["mimetype"] == b"application/epub+zip"
     spine = [items[ref.get("idref")].get("href") for ref in package.iter(f"{OPF}itemref")]
     assert spine[:3] == ["cover.xhtml", "nav.xhtml", "index.xhtml"] and {f"{x}.xhtml" for x in LESSONS} < set(spine)
+
+
+def test_epubcheck_finds_nothing(epub):
+    """Where it is installed; Debian has the jar under the program's name."""
+    program = shutil.which("epubcheck")
+    if not program:
+        pytest.skip("epubcheck is not installed")
+    jar = Path(program).read_bytes()[:2] == b"PK"
+    ran = subprocess.run([*(["java", "-jar"] if jar else []), program, str(epub)], capture_output=True, text=True)
+    assert ran.returncode == 0 and "0 errors / 0 warnings" in ran.stdout, ran.stdout + ran.stderr
 
 
 def test_pages_and_drawings_parse_and_their_links_resolve(packed):

@@ -50,6 +50,12 @@ def test_a_card_counts_what_was_solved(visit, server):
     assert page.inner_text("[data-lesson=batching]").startswith("1 of ")
 
 
+def test_the_chart_is_on_the_first_screen_below_three_sentences_and_a_button(front):
+    box = front.locator(".interactive-chart .chart-plot").first.bounding_box()
+    start = front.get_by_role("link", name="Start with lesson 1").bounding_box()
+    assert start["y"] < box["y"] and box["y"] + box["height"] < 900
+
+
 DOT = """() => {
   const { vegaView } = document.querySelector(".interactive-chart"), left = document.querySelector(".chart-plot svg");
   return left.getBoundingClientRect().left + vegaView.origin()[0] + vegaView.scale("x")(vegaView.signal("chosen"));

@@ -7,6 +7,7 @@ import random
 import re
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from urllib.request import urlopen
@@ -177,6 +178,12 @@ def test_page_figure(shown):
     assert not [part for part in walk(vega) if "bind" in part or "url" in part]
 
 
+def test_the_result_is_a_short_line(shown):
+    """It fits one line on a desktop, and two on a phone."""
+    [said] = re.findall(r'<p class="chart-result" role="status">(.*?)</p>', page_of(shown))
+    assert 10 < len(unescape(said)) <= 60
+
+
 @pytest.mark.slow
 def test_pictures_of_the_page_are_small_and_whole(shown):
     """For both widths: at most 12 kB, as high as each other, no number gone wrong, no name outside or on another."""
@@ -237,6 +244,7 @@ def test_values_beside_sliders():
         1999.862: "2,000",
         9999.4: "9,999",
         31622.8: "31.6K",
+        3.17e15: "3,170T",
         999_999: "1M",
         2.5e9: "2.5B",
     }
@@ -292,6 +300,7 @@ def test_bad_controls_are_refused():
 KNOWN = {
     "max": max,
     "min": min,
+    "abs": abs,
     "pow": pow,
     **{name: getattr(math, name) for name in ("sqrt", "log", "exp", "ceil", "floor")},
 }

@@ -246,6 +246,22 @@ LETTERS = """() => [...document.querySelectorAll(".summary-card")].map((card) =>
   return [letters.filter((letter) => !told.has(letter)), shown, tip.hidden]; })"""
 
 
+def test_a_card_s_formula_is_copied_and_the_contents_mark_what_is_read(visit, server):
+    page = visit(f"{server}/book/batching.html", permissions=["clipboard-read", "clipboard-write"]).page
+    card = page.locator(".summary-card").first
+    card.locator(".card-letters > summary").click()
+    for language in ("LaTeX", "Python"):
+        card.get_by_role("button", name=f"Copy {language}").click()
+        page.wait_for_function(
+            "button => button.innerText === 'Copied'",
+            arg=card.locator(".copy-formula").nth(int(language == "Python")).element_handle(),
+        )
+        assert page.evaluate("navigator.clipboard.readText()") == card.get_attribute(f"data-{language.lower()}")
+    link = page.locator(".bd-toc-nav a").nth(3)
+    link.click()
+    page.wait_for_function("link => link.classList.contains('active')", arg=link.element_handle())
+
+
 @pytest.mark.parametrize("lesson", LESSONS, indirect=True)
 def test_arrow_keys_read_the_letters_of_a_card(lesson):
     """Each letter of its list, but for the name of a ratio; Escape hides what is told."""

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -25,6 +26,20 @@ def archive():
 def test_the_archive_is_the_same_for_the_same_files(archive):
     assert page_python.archive_own() == archive
     assert len(archive) < 1_000_000
+
+
+def test_libraries_bear_no_date_of_their_making(monkeypatch, tmp_path):
+    wheel = tmp_path / "some.whl"
+    with zipfile.ZipFile(wheel, "w") as packed:
+        packed.writestr("some/__init__.py", "VALUE = 1\n" * 100)
+    made = []
+    for hour in (0, 1_700_000_000):
+        monkeypatch.setattr(time, "time", lambda hour=hour: hour + 400_000_000)
+        target = tmp_path / f"{hour}.zip"
+        zipfile.ZipFile(target, "w").close()
+        page_python.add_wheel(wheel, target)
+        made.append(target.read_bytes())
+    assert made[0] == made[1] and len(made[0]) < 500, "dated, or not compressed"
 
 
 def test_every_lab_runs_from_the_archive_alone(archive, tmp_path):

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from conftest import ROOT, toc_pages
+from lessons import LESSONS
 from matplotlib.colors import to_rgb
 from page_evidence import Pages
 from pictures import LEAST, contrast, picture
@@ -17,6 +18,7 @@ from sphinx.search.en import SearchEnglish
 from sphinx_external_toc.parsing import parse_toc_yaml
 from test_looks import source
 
+from blackboard.charts.page_chart import pretty
 from blackboard.charts.style import GROUNDS
 from blackboard.lessons.batching import figures as batching
 from blackboard.lessons.reversibility import figures as reversibility
@@ -24,6 +26,7 @@ from blackboard.reference import cost_charts
 
 PAGES = toc_pages()
 EVERY = [*PAGES, "search"]
+CARDED = {"claims", "costs", "reality", "serving"}  # pages with a figure beside the lessons
 CHARTED = [name for name in PAGES if re.search(r"\w_chart\(", source(name))]
 KB = 1000
 
@@ -91,22 +94,31 @@ def test_every_page_can_be_shared(site, name):
     told = {each.get("property") or each.get("name"): each.get("content", "") for each in tags}
     assert 20 < len(told["description"]) <= 200 and told["og:description"] == told["description"]
     assert told["og:title"] and "og:url" not in told
-    assert ((site / name).parent / told["og:image"]).resolve().stat().st_size > 5_000
+    card = ((site / name).parent / told["og:image"]).resolve()
+    assert card.stat().st_size > 5_000
+    stem = name.rpartition("/")[2]
+    assert card.stem == (stem if stem in LESSONS or stem in CARDED else "the-book")
 
 
 def test_next_leads_past_the_solutions(site):
     """From a lesson to its exercises, and from there to the next lesson."""
-    way, page = [], PAGES[1]
-    while len(way) < 5:
+    way, page = [], PAGES[0]
+    while page:
         way.append(page)
-        [link] = [each["href"] for _, each in elements(site, page) if each.get("class") == "right-next"]
-        page = (site / page).parent.joinpath(link).resolve().relative_to(site.resolve()).with_suffix("").as_posix()
-    assert way == [
-        *(f"{place}/batching" for place in ("book", "exercises")),
-        "book/sparsity",
-        "exercises/sparsity",
-        "book/racks",
-    ]
+        links = [each["href"] for _, each in elements(site, page) if each.get("class") == "right-next"]
+        to = [(site / page).parent.joinpath(link).resolve().relative_to(site.resolve()) for link in links]
+        page = to[0].with_suffix("").as_posix() if to else ""
+    assert way == [page for page in PAGES if "/solutions/" not in page]
+
+
+def test_practice_is_listed_below_its_lesson(site):
+    """In the sidebar of any page: each lesson, and below it its exercises and their solutions."""
+    page = (site / "book" / "glossary.html").read_text("utf8")
+    listed = re.findall(r'class="toctree-l([12])[^"]*"><a class="[^"]*" href="([^"#]+)\.html"', page)
+    for lesson in LESSONS:
+        at = listed.index(("1", lesson))
+        below = [("2", f"../exercises/{lesson}"), ("2", f"../exercises/solutions/{lesson}")]
+        assert listed[at + 1 : at + 3] == below, lesson
 
 
 def test_an_address_that_is_not_there_has_a_page(visit, site, server):
@@ -121,6 +133,20 @@ def test_an_address_that_is_not_there_has_a_page(visit, site, server):
 def test_times_of_the_lecture_lead_to_the_video(site):
     links = {each["href"] for _, each in elements(site, "book/batching") if each.get("class") == "lecture-time"}
     assert links and all(re.fullmatch(r"https://www\.youtube\.com/watch\?v=xmkSf5IS-zw&t=\d+s", link) for link in links)
+    minutes = {each["href"][-6:] for _, each in elements(site, "book/racks") if each.get("class") == "lecture-time"}
+    assert {"=1920s", "=2820s"} <= minutes, "0:32 to 0:47"
+
+
+UNLINKED = re.compile(r"(?s)<(script|style|svg|a|pre|code|summary|button|practice-box|h[1-3])\b.*?</\1>")
+TIME = re.compile(r"(?<![\d:])\d:[0-5]\d(?::[0-5]\d| to \d:[0-5]\d(?!:))")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_time_of_the_lecture_is_a_link(site, name):
+    """Also below a chart, whose script holds signs of less; minutes too, from one to another."""
+    page = (site / f"{name}.html").read_text("utf8")
+    text = re.sub("<[^>]+>", "", UNLINKED.sub("", page[page.index("<article") : page.rindex("</article>")]))
+    assert TIME.findall(text) == []
 
 
 def test_the_front_door_leads_in(visit, base):
@@ -367,6 +393,20 @@ def test_every_slider_moves_its_picture(seen, site, name):
     assert all(len(each) == 1 and each[0] for each in labels), labels
     assert [label for label, moves in seen.moved if not moves] == []
     assert len(seen.moved) == len(labels)
+
+
+ENDS = """() => [...document.querySelectorAll('.chart-control input[type=range]')].map(control => {
+  control.value = control.max;
+  control.dispatchEvent(new Event('input', { bubbles: true }));
+  return [Number(control.max), control.dataset.base, control.nextElementSibling.textContent];
+})"""
+
+
+def test_values_beside_sliders_are_written_as_in_python(visit, server):
+    """At the end of each, among them tokens by the thousand trillion."""
+    told = visit(f"{server}/book/overtraining.html").page.evaluate(ENDS)
+    values = [(float(base) ** top if base else top, said) for top, base, said in told]
+    assert max(values)[0] > 1e15 and [said for _, said in values] == [pretty(value) for value, _ in values]
 
 
 @pytest.mark.parametrize("width", [1280, 360])

@@ -2,30 +2,45 @@
 
 import math
 import random
+import sys
 
 import pytest
+from conftest import ROOT
 from test_formula import point
+
+sys.path.insert(0, str(ROOT / "tools"))
+from number_columns import align_numbers, is_number
 
 from blackboard import notation
 from blackboard.formula import formulas
 from blackboard.page import formula_questions, notation_tables, summary
-from blackboard.page.data_table import data_table, is_number, plain
+from blackboard.page.data_table import data_table, plain
 
 ASKED = [formula_questions.SPEED, formula_questions.MEMORY, formula_questions.MONEY, formula_questions.TRAINING]
 
 
-@pytest.mark.parametrize(
-    "cell", ["1,234.5", "−3", "–", "671 × 10<sup>9</sup>", '312<sup><a href="#x">?1</a></sup>', "12%"]
-)
-def test_numbers_are_told_from_words(cell):
-    assert is_number(cell)
-    assert not is_number("2026-04-29") and not is_number("H100") and not is_number("")
+NUMBERS = ["1,234.5", "−3", "671 × 10<sup>9</sup>", '312<sup><a href="#x">?1</a></sup>', "12%", "$5.33 million"]
+NUMBERS += ["39.2 ms", "1.9&nbsp;kB/token", "× 0.5", "0.70 to 0.78 µs", "<p><span>13,450</span></p>", "10⁻¹⁴", "+3.9 %"]
+
+
+def test_numbers_are_told_from_words():
+    assert list(filter(lambda cell: not is_number(cell), NUMBERS)) == []
+    words = ["2026-04-29", "H100", "", "–", "100% (at its bound)", "72 GB each", "1 of 1", "8 + 1 of 256"]
+    assert list(filter(is_number, words)) == []
 
 
 def test_a_column_of_numbers_is_aligned_and_each_cell_bears_its_head():
-    page = data_table("Rates", ["Chip", "rate (10<sup>12</sup>)", "note"], [["A", "1", "x"], ["B", "–", "2"]])
-    assert page.count('class="number"') == 3 and page.count('data-head="rate (10¹²)"') == 2
-    assert plain("a<br>b") == "ab"
+    rows = [["1", "1", "x", "–", "39 ms"], ["2", "–", "2", "–", "1.2 min"]]
+    page = data_table("Rates", ["Chip", "rate (10<sup>12</sup>)", "note", "none", "takes"], rows)
+    assert page.count('data-head="rate (10¹²)"') == 2 and plain("a<br>b") == "ab"
+    aligned = align_numbers(page)
+    assert aligned.count('class="number"') == 2 * 3
+    for cell in ('<th scope="col" class="number">takes', 'class="number"><div>1<', 'class="number"><div>–<'):
+        assert cell in aligned, cell
+    assert align_numbers(page.replace("<td", '<td colspan="2"', 1)).count("number") == 0
+    assert 'class="text-right"' in align_numbers(
+        '<table><tbody><tr><td>a<td class="text-right">1</td></tr></tbody></table>'
+    )
 
 
 def test_every_symbol_and_formula_is_on_the_page_once():
@@ -72,6 +87,49 @@ def test_a_head_sorts_and_what_is_lacking_comes_last(chips):
         shown = [cell.inner_text().partition("?")[0] for cell in chips.locator("tbody tr td:nth-child(4)").all()]
         known = [float(cell.replace(",", "")) for cell in shown if cell != "–"]
         assert known == sorted(known, reverse=way == "descending") and set(shown[len(known) :]) == {"–"}
+
+
+SORTED = {  # columns as they must come out, upwards
+    "numbers": ["−3", "0.5", "12", "1,234.5", "9 × 10<sup>9</sup>", "–"],
+    "dates": ["2025", "2025-06", "2025-11-18", "2026-02-19", "2026-09", "–"],
+    "durations": ["13.1 ms", "39.2 ms ?1", "1.25 s", "18.3 min", "3 h", "2 days"],
+    "sizes": ["512 B", "2 kB", "1.5 MB", "3 GB", "3 GiB", "4 TB", "4 TiB"],
+    "rates": ["275 MB/s", "8.00 TB/s", "360 PFLOP/s"],
+    "prices": ["$0.077", "$0.15", "$42.50", "$1,000", "–"],
+    "factors": ["× 0.5", "× 1.25", "× 6 for speed"],
+    "words": ["2,000", "9 million", "4 billion", "2 trillion"],
+}
+
+
+@pytest.mark.parametrize("kind", SORTED)
+def test_each_kind_of_column_sorts_by_its_value(browser, kind):
+    rows = [["x", cell] for cell in SORTED[kind]]
+    random.Random(7).shuffle(rows)
+    page = browser.new_page()
+    page.set_content(data_table("Kinds", ["Row", kind], rows))
+    page.add_script_tag(path=ROOT / "book" / "_scripts" / "tables.js")
+    page.locator("thead th button").nth(1).click()
+    order = page.locator("tbody td").evaluate_all("cells => cells.map(cell => cell.textContent)")
+    page.close()
+    assert order == [plain(cell).replace("10⁹", "109") for cell in SORTED[kind]]
+
+
+def test_columns_of_numbers_are_set_to_the_right(visit, server):
+    """In tables of Markdown, of a lesson's cells and to look things up in; no column of dates or words."""
+    page = visit(f"{server}/book/costs.html").page
+    looks = """tables => tables.map(table => [...table.tBodies[0].rows[0].cells].map(cell =>
+      [cell.textContent.trim(), getComputedStyle(cell).textAlign]))"""
+    cells = [cell for row in page.locator("article table").evaluate_all(looks) for cell in row[1:]]
+    assert {align for words, align in cells if words in ("$0.15", "$42.50", "43%", "71%")} == {"right"}
+    assert {align for words, align in cells if words[:4] in ("2024", "2025", "Anth")} == {"left"}
+
+
+def test_names_stay_in_sight_while_a_table_is_pushed_aside(chips):
+    first, second = chips.locator("tbody tr").first.locator("th"), chips.locator("tbody tr").first.locator("td").first
+    before = first.bounding_box()["x"], second.bounding_box()["x"]
+    chips.locator(".table-box").evaluate("box => { box.scrollLeft = 200; }")
+    after = first.bounding_box()["x"], second.bounding_box()["x"]
+    assert after[0] == before[0] and after[1] == before[1] - 200
 
 
 def test_the_filter_leaves_the_rows_with_all_words(chips):

@@ -253,6 +253,14 @@ def test_the_browsers_expression_is_the_prediction(family):
         assert row["what"] == case.what and found == pytest.approx(runs.seconds(case, calibration), rel=1e-12)
 
 
+@pytest.mark.parametrize("family", charts.FAMILIES)
+def test_the_result_is_the_mean_error(live, family):
+    """Of the ideal machine, where the sliders start, to the four digits of each run's seconds."""
+    ideal = mape(error for _, error in charts.errors(family, IDEAL))
+    assert evaluate(charts.mean_error(family), **charts.START) == pytest.approx(ideal, rel=1e-3)
+    assert f"mean error {100 * ideal:.0f}% on {family}" in words(moved(live, family=family))
+
+
 def test_vega_itself_computes_the_same():
     """All rows of a family through Vega, at the fitted constants."""
     data = [row | {"row": n} for n, row in enumerate(charts.rows()) if row["family"] == "Hopper"]

@@ -40,6 +40,7 @@ DRESSING = (
     "lesson_cards",
     "live_cells",
     "mathml",
+    "number_columns",
     "page_metadata",
     "progress_list",
     "quotes",
@@ -92,7 +93,10 @@ def drop_stale():
     tools = ROOT / "tools"
     runs = [ROOT / "requirements.lock", tools / "notebooks.py", tools / "kernels.py", tools / "exercises.py"]
     keep_only(CACHE, hash_of(runs))
-    dress = [ROOT / "_toc.yml", ROOT / "_config.yml", *files_under("book/_static", "book/_scripts", "_templates")]
+    told = [
+        ROOT / name for name in ("_toc.yml", "_config.yml", "CITATION.cff")
+    ]  # the last dates the deck of flashcards
+    dress = [*told, *files_under("book/_static", "book/_scripts", "_templates")]
     keep_only(
         PAGES,
         hash_of(

@@ -93,8 +93,11 @@ def lead_to_files(body):
 
 
 def mend_drawing(data):
-    """A drawing as ePub allows it: without the line that names an old standard, and a path of a blank has none."""
+    """A drawing as ePub allows it: without the line that names an old standard, what that one does not know as a style,
+    and a path of a blank has none.
+    """
     data = re.sub(rb"<!DOCTYPE.*?>\s*", b"", data, flags=re.DOTALL)
+    data = data.replace(b' paint-order="stroke"', b' style="paint-order: stroke"')
     return re.sub(rb"<path (?![^>]*\bd=)", b'<path d="" ', data)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from docutils import nodes
 from mathml import set_strings
+from number_columns import align_numbers
 from quotes import curl_problem, curl_quotes
 
 SCRIPTS = "book/_scripts"
@@ -30,7 +31,9 @@ ASKING = {"cells.js": ("<live-cell ",), "": ("<lab-box ", 'data-kind="function"'
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
 VIDEO = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
 TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
-UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|script|style|svg|summary|button|practice-box)\b[^>]*(?<!/)>")
+SPAN = re.compile(r"(?<![\d:])([0-2]):([0-5]\d)( to )([0-2]):([0-5]\d)\b(?!:)")  # of minutes; a ratio is none
+TAGS = re.compile(r"(<script\b.*?</script>|<[^>]+>)", re.S)  # what a script holds may look like a tag
+UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|style|svg|summary|button|practice-box)\b[^>]*(?<!/)>")
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -80,22 +83,30 @@ def mend_folds(body):
 
 def link_times(body):
     """A time of the lecture leads to that minute of the video, unless it is in a link, a heading, code or a picture."""
-    parts, inside = re.split(r"(<[^>]+>)", body), []
+    parts, inside = TAGS.split(body), []
     for n, part in enumerate(parts):
+        if part.startswith("<script"):
+            continue
         if tag := UNLINKED.match(part):
             if not tag[1]:
                 inside.append(tag[2])
             elif inside:
                 inside.pop()
         elif not inside and not part.startswith("<"):
-            parts[n] = TIME.sub(link_time, part)
+            parts[n] = SPAN.sub(link_span, TIME.sub(lambda time: link_time(*time.groups()), part))
     return "".join(parts)
 
 
-def link_time(time):
-    """A time in hours, minutes and seconds as a link."""
-    hours, minutes, seconds = map(int, time.groups())
-    return f'<a class="lecture-time" href="{VIDEO}&amp;t={3600 * hours + 60 * minutes + seconds}s">{time[0]}</a>'
+def link_time(*digits):
+    """A time in hours, minutes and at times seconds as a link."""
+    hours, minutes, seconds = map(int, (*digits, "0")[:3])
+    at, shown = 3600 * hours + 60 * minutes + seconds, ":".join(digits)
+    return f'<a class="lecture-time" href="{VIDEO}&amp;t={at}s">{shown}</a>'
+
+
+def link_span(span):
+    """From one minute to another, both as links."""
+    return f"{link_time(span[1], span[2])}{span[3]}{link_time(span[4], span[5])}"
 
 
 def part_blocks(_app, doctree, _page):
@@ -299,7 +310,7 @@ def mend_page(app, page, _template, context, _doctree):
         if PLANNER in context["body"]:
             load_planner(app)
         body = fold_answers(app, link_times(mend_folds(mend_bibliography(context["body"]))))
-        context["body"] = curl_quotes(body)
+        context["body"] = align_numbers(curl_quotes(body))
 
 
 def find_plugins_once():

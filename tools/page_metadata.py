@@ -67,20 +67,38 @@ def social_card(figure, title):
     return vl_convert.svg_to_png(svg)
 
 
+def book_card(title):
+    """A picture for pages that have no figure of their own: the book's title."""
+    import vl_convert
+
+    width, height = CARD
+    lines = "".join(
+        f'<text x="100" y="{250 + 90 * row}" font-size="68">{escape(line)}</text>'
+        for row, line in enumerate(wrap(title, 30))
+    )
+    return vl_convert.svg_to_png(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"><rect width="100%" height="100%"'
+        f' fill="white"/><rect x="60" y="185" width="10" height="{90 * len(wrap(title, 30))}" fill="#0072b2"/>'
+        f'<g font-family="sans-serif" font-weight="bold" fill="#222832">{lines}</g></svg>'
+    )
+
+
 def card_file(page):
-    """The card of a page's figure, below the site's root."""
-    return f"_static/cards/{page.rpartition('/')[2]}.png"
+    """The card of a page's figure, or of the book where there is no page, below the site's root."""
+    return f"_static/cards/{page.rpartition('/')[2] or 'the-book'}.png"
 
 
 def write_cards(app, env):
     """Draw the cards whose figure or title has changed, before any page is written."""
+    target = app.outdir / card_file("")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(book_card(app.config.html_title))
     stamp = app.doctreedir / "social.json"
     known = json.loads(stamp.read_text("utf8")) if stamp.exists() else {}
     for page in filter(lambda page: picture_of(env, page).endswith(".svg"), facts(env)):
         title, file = env.titles[page].astext().partition(":")[0], app.outdir / card_file(page)
         if known.get(page) == [picture_of(env, page), title] and file.exists():
             continue
-        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(social_card((app.srcdir / facts(env)[page]["picture"][0]).read_text("utf8"), title))
         known[page] = [picture_of(env, page), title]
     stamp.write_text(json.dumps(known), "utf8")
@@ -99,8 +117,8 @@ def add_metadata(app, page, _template, context, doctree):
     if doctree is None:
         return
     address, up = app.config.html_baseurl, "../" * page.count("/")
-    source = card_of(app.env, page) or card_of(app.env, front_lesson(app))
-    image = card_file(source) if source else ""
+    source = card_of(app.env, page)
+    image, shown = card_file(source), f"A figure of {app.env.titles[source].astext()}" if source else "The book’s title"
     said, title = describe(doctree), app.env.titles[page].astext()
     context["metatags"] = context.get("metatags", "") + "\n".join(
         [
@@ -109,18 +127,12 @@ def add_metadata(app, page, _template, context, doctree):
             tag("property", "og:site_name", app.config.html_title or app.config.project),
             tag("property", "og:title", title),
             tag("property", "og:description", said),
-            tag("property", "og:image", image and (address or up) + image),
-            tag("property", "og:image:alt", image and f"A figure of {app.env.titles[source].astext()}"),
+            tag("property", "og:image", (address or up) + image),
+            tag("property", "og:image:alt", shown),
             tag("property", "og:url", address and f"{address}{page}.html"),
-            tag("name", "twitter:card", "summary_large_image" if image else "summary"),
+            tag("name", "twitter:card", "summary_large_image"),
         ]
     )
-
-
-def front_lesson(app):
-    """The first lesson, whose figure the front page is shared with."""
-    below = app.env.toctree_includes.get(app.config.root_doc, [])
-    return below[0] if below else ""
 
 
 # --- Pages of the site as a whole ------------------------------------------------------------------------------------

@@ -90,9 +90,21 @@ def write_libraries(core, wheel, target):
     """One archive of all libraries, compiled by the Python that will run them."""
     installed = sysconfig.get_paths()["purelib"]
     run(find("node"), ROOT / "tools" / "page_python.mjs", core, target, installed, *PURE, cwd=ROOT)
-    with zipfile.ZipFile(target, "a", zipfile.ZIP_DEFLATED) as archive, zipfile.ZipFile(wheel) as compiled:
+    add_wheel(wheel, target)
+
+
+def add_wheel(wheel, target):
+    """What a wheel holds, added to an archive."""
+    with zipfile.ZipFile(target, "a") as archive, zipfile.ZipFile(wheel) as compiled:
         for name in compiled.namelist():
-            archive.writestr(name, compiled.read(name))
+            archive.writestr(dateless(name), compiled.read(name))
+
+
+def dateless(name):
+    """A compressed file of an archive, with the same date at every hour."""
+    entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry
 
 
 def write_core(core, target):
@@ -170,11 +182,9 @@ def own_files():
 def archive_own():
     """The archive of the course's own files, the same bytes for the same files."""
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(made, "w") as archive:
         for name, text in own_files():
-            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, text)
+            archive.writestr(dateless(name), text)
     return made.getvalue()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
+from sphinx.util.index_entries import split_index_msg
 
 QUESTIONS = Path(__file__).resolve().parent.parent / "book" / "questions.yaml"
 
@@ -32,9 +33,27 @@ class EnterQuestions(SphinxTransform):
             self.document.insert(0, addnodes.index(entries=entries))
 
 
+def keep_entries(app):
+    """Give the search the entries of all pages, in their order: it forgets those of pages that are not written anew."""
+    known = app.builder.indexer._index_entries
+    for page, entries in app.env.get_domain("index").entries.items():
+        known[page] = sorted(
+            {
+                (part, target or "", main)
+                for kind, text, target, main, _ in entries
+                for part in split_index_msg(kind, text)
+            }
+        )
+    in_order = sorted(known.items())
+    known.clear()
+    known.update(in_order)
+    return []
+
+
 def setup(app):
     """Read every page again when the questions change."""
     stamp = hashlib.sha256(QUESTIONS.read_bytes()).hexdigest() if QUESTIONS.exists() else ""
     app.add_config_value("questions_stamp", stamp, "env", str)
     app.add_transform(EnterQuestions)
+    app.connect("html-collect-pages", keep_entries)  # after all pages, before the index is written
     return {"parallel_read_safe": True, "parallel_write_safe": True}

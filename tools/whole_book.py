@@ -41,11 +41,14 @@ HOW_IT_READS = (
 )
 
 
+LEFT_OUT = re.compile("exercises/|book/progress$")  # a book knows of no progress
+
+
 def parts():
-    """[(caption, names of its pages)] as _toc.yml has them, the front page first, without the exercises."""
+    """[(caption, names of its pages)] as _toc.yml has them, the front page first, without those left out."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))
     read = [(part["caption"], [chapter["file"] for chapter in part["chapters"]]) for part in toc["parts"]]
-    kept = [(caption, [name for name in names if not name.startswith("exercises/")]) for caption, names in read]
+    kept = [(caption, [name for name in names if not LEFT_OUT.match(name)]) for caption, names in read]
     return [("", [toc["root"]]), *((caption, names) for caption, names in kept if names)]
 
 

@@ -1,12 +1,16 @@
 // What the search ranks by: Sphinx's own weights, and then what the page is. One reads a lesson before one looks up a
-// table, and solutions come last. A question that a page answers, which weighs most, stays what it is.
+// table, and solutions come last. A question that a page answers, which weighs most, stays what it is, and comes before
+// a term of the glossary that is the same word.
 var SHARES = [
   [/^exercises\/solutions\//, 0.15],
   [/^exercises\//, 0.3],
   [/^book\/(notation|catalogue|measurements|flashcards|glossary|bibliography|claims)$/, 0.4],
 ];
 var Scorer = {
-  score: ([page, , , , score]) => score * (score < 40 ? (SHARES.find(([pages]) => pages.test(page)) ?? [null, 1])[1] : 1),
+  score: ([page, , , , score]) => {
+    if (score >= 40) return page === "book/glossary" ? score - 1 : score;
+    return score * (SHARES.find(([pages]) => pages.test(page)) ?? [null, 1])[1];
+  },
   objNameMatch: 11,
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },

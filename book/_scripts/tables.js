@@ -3,11 +3,28 @@
   const make = (tag, attributes) => Object.assign(document.createElement(tag), attributes);
   const text = (row, column) => row.cells[column].textContent.trim();
 
-  // A number as it is printed, such as 1,234.5 or −3 × 10⁹; nothing where a cell is no number.
-  function numberIn(words) {
-    const found = words.replace(/,/g, "").match(/^[×$]?\s*([−+-]?[\d.]+)(?:\s*×\s*10(\d+))?/);
-    return found ? Number(found[1].replace("−", "-")) * 10 ** Number(found[2] ?? 0) : null;
+  const UNITS = {
+    ns: 1e-9, µs: 1e-6, ms: 1e-3, s: 1, min: 60, minutes: 60, h: 3600, hours: 3600, days: 86400, years: 31557600,
+    million: 1e6, billion: 1e9, trillion: 1e12,
+  };
+  const PREFIXES = { k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 };
+  const LIKE_NUMBER = /^[×$≈]?\s*([−+-]?[\d.]+)(?:\s*×\s*10(\d+))?\s?([A-Za-zµ]*)/;
+
+  // How much a unit is, as far as it matters beside others of its kind: 1 GB is more than 2 MB.
+  function sizeOf(unit) {
+    if (unit in UNITS) return UNITS[unit];
+    const [, prefix, binary] = unit.match(/^([kKMGTPE])(i?)(?:B|bit|FLOP|W|Hz|$)/) ?? [];
+    return prefix ? (binary ? 1024 ** (" KMGTPE".indexOf(prefix)) : PREFIXES[prefix]) : 1;
   }
+
+  // A number as it is printed, such as 1,234.5, −3 × 10⁹, $5 or 39.2 ms; nothing where a cell is no number.
+  function numberIn(words) {
+    const found = words.replace(/,/g, "").match(LIKE_NUMBER);
+    return found ? Number(found[1].replace("−", "-")) * 10 ** Number(found[2] ?? 0) * sizeOf(found[3]) : null;
+  }
+
+  // As its letters go, a date is in order: where a column has one, its years are no numbers.
+  const isDate = (words) => /^\d{4}-/.test(words);
 
   // Numbers before words, and what is lacking last, whichever way it is sorted.
   function compare(a, b, up) {
@@ -19,9 +36,10 @@
   }
 
   function sortBy(table, column, up) {
-    const keyed = [...table.tBodies[0].rows].map((row) => {
+    const rows = [...table.tBodies[0].rows], dated = rows.some((row) => isDate(text(row, column)));
+    const keyed = rows.map((row) => {
       const words = text(row, column);
-      return { row, words, number: numberIn(words), lacks: words === "–" || words === "" };
+      return { row, words, number: dated ? null : numberIn(words), lacks: words === "–" || words === "" };
     });
     table.tBodies[0].append(...keyed.sort((a, b) => compare(a, b, up)).map(({ row }) => row));
     [...table.tHead.rows[0].cells].forEach((head, n) => {

@@ -53,7 +53,7 @@ function lightStill(figure) {
 // --- Controls ---
 
 const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
-const COMPACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact" });
+const COMPACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact", useGrouping: true });
 const pretty = (value) => (Math.abs(value) < 1e4 ? NUMBER : COMPACT).format(value);
 
 const controlsOf = (figure) => [...figure.querySelectorAll(".chart-controls [name]")];

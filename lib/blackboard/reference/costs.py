@@ -11,6 +11,7 @@ from blackboard.catalogue import PriceCard, price
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import Formula
 from blackboard.notation import latex
+from blackboard.page.data_table import data_table
 from blackboard.page.summary import Page, fold, table
 from blackboard.reference.bills import (
     DAY,
@@ -192,7 +193,7 @@ def bills(workload: str) -> Page:
         *(["Beyond its step"] if load.turns > 1 else []),
     )
     below = "".join(f'<li id="costs-{workload}-{n}">{html.escape(text)}</li>' for text, n in notes.items())
-    page = table(f"{workload.capitalize()}: all {len(rows)} cards current on {DAY}", heads, rows)
+    page = data_table(f"{workload.capitalize()}: all {len(rows)} cards current on {DAY}", heads, rows)
     uncertain = f'<p>Uncertain (marked ?):</p><ol class="table-note">{below}</ol>' if below else ""
     return _folded(f"All {len(rows)} cards", Page(page + _without_storage(found) + uncertain))
 
@@ -253,7 +254,7 @@ def ratios() -> Page:
         "Batch",
         "Step: input ×, output ×",
     )
-    return _folded(f"All {len(rows)} cards", table(f"Ratios of the cards current on {DAY}", heads, rows))
+    return _folded(f"All {len(rows)} cards", data_table(f"Ratios of the cards current on {DAY}", heads, rows))
 
 
 # --- down to the machine ----------------------------------------------------------------------------------------------

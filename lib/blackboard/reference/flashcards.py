@@ -18,10 +18,12 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+import yaml
 from msgspec import Struct
 
 from blackboard import catalogue, notation
@@ -469,11 +471,13 @@ def _decks() -> list:
 
 
 def changed() -> int:
-    """When what cards are made of last changed, s since 1970, or SOURCE_DATE_EPOCH; Anki takes in only what is
-    newer.
+    """When the cards last changed, s since 1970: the release's date, which is the same in every copy of a commit, or
+    SOURCE_DATE_EPOCH. Anki takes in only what is newer.
     """
-    made_of = [path for end in ("lib/**/*.py", "lib/**/*.yaml", "book/*.md") for path in ROOT.glob(end)]
-    return int(os.environ.get("SOURCE_DATE_EPOCH") or max(path.stat().st_mtime for path in made_of))
+    if epoch := os.environ.get("SOURCE_DATE_EPOCH"):
+        return int(epoch)
+    released = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf8"))["date-released"]
+    return int(datetime(released.year, released.month, released.day, tzinfo=UTC).timestamp())
 
 
 def write(folder: Path, timestamp: int | None = None) -> Path:

@@ -5,6 +5,7 @@ The browser has each row's ideal seconds by resource, and makes the predicted ti
 
 from __future__ import annotations
 
+import re
 import statistics
 from functools import cache
 from typing import Any
@@ -81,6 +82,14 @@ def predicted() -> str:
     return eq.step_time.vega(calibrated=True, **BUSY, layers=0, layer_overhead=0, overhead=0)
 
 
+def mean_error(family: str) -> str:
+    """The browser's expression of a family's mean error, run by run: what is said above a picture knows no data."""
+    mine = [each for each in rows() if each["family"] == family]
+    of_run = lambda each: re.sub(r"datum\.(\w+)", lambda name: f"{each[name[1]]:.4g}", predicted())
+    errors = " + ".join(f"abs(({of_run(each)}) / {each['measured']:.4g} - 1)" for each in mine)
+    return f"({errors}) / {len(mine)}"
+
+
 def constants(family: str) -> dict[str, float]:
     """The constants fitted for a family, by the names of the sliders' signals; what is not fitted is ideal."""
     return {name: calibration_by_id(FAMILIES[family]).values.get(name, ideal) for name, ideal in START.items()}
@@ -90,6 +99,7 @@ def _controls() -> list[dict]:
     """Menus for the chips and for whole sets of constants, and a slider for each constant, all ideal at the start."""
     sets = {family: f"fitted on {family}" for family in FAMILIES} | {"ideal": "the ideal machine"}
     part = lambda name, low, label, step=0.01: slider(f"my_{name}", low, 1, step, START[name], label)
+    first, second = FAMILIES
     known = {name: f"constants === '{MINE}' ? my_{name} : sets[constants].{name}" for name in START}
     return [
         {"name": "sets", "value": {family: constants(family) for family in FAMILIES} | {"ideal": START}},
@@ -102,6 +112,7 @@ def _controls() -> list[dict]:
         *slider("latency_us", 0, 50, 0.1, START["link_latency"], "link latency (µs)"),
         *derived("my_link_latency", f"latency_us * {US!r}"),
         *(row for name, value in known.items() for row in derived(name, value)),
+        *derived("off", f"family === '{first}' ? {mean_error(first)} : {mean_error(second)}"),
     ]
 
 
@@ -219,7 +230,7 @@ def _layers() -> list[dict]:
 
 
 def _title() -> dict:
-    """The chips and the format, and the constants that count."""
+    """The chips and the format, the constants that count, and how far off they are."""
     first, second = FORMATS
     chips = f"'TensorRT-LLM on ' + (family === '{first}' ? '{FORMATS[first]}' : '{FORMATS[second]}')"
     told = {
@@ -229,7 +240,9 @@ def _title() -> dict:
         "links": "link_efficiency",
     }
     values = " + ', ".join(f"{word} ' + {marks.said(name, '.3~r')}" for word, name in told.items())
-    return marks.title(chips, f"'{values} + ' and ' + {marks.said(f'link_latency / {US!r}', '.1~f')} + ' µs'")
+    links = f"{marks.said(f'link_latency / {US!r}', '.1~f')} + ' µs'"
+    found = "'mean error ' + format(100 * off, off < 0.1 ? '.1f' : '.0f') + '% on ' + family"
+    return marks.title(chips, f"'{values} + ' and ' + {links}", found)
 
 
 def fit_chart() -> InteractiveChart:

@@ -229,13 +229,13 @@ def _size_lines() -> tuple[str, ...]:
         f"'serving ' + {marks.counted('inference_tokens')} + ' tokens at η = ' +"
         f" {marks.said('decode_efficiency', '.2f')} + ':'"
     )
-    found = f"'least (dot): ' + {marks.counted('best')} + ' on ' + {marks.counted('best_tokens')}"
     percent_of = lambda share: f"{marks.said(f'100 * ({share})', '.0f')} + '%'"
+    found = f"'least (dot): ' + {marks.counted('best')} + ' on ' + {marks.counted('best_tokens')}"
+    found += f" + '; saves ' + {percent_of('1 - best_sum / plain_sum')}"
     what = (
-        f"{marks.said('best_tokens / best', ',.2r')} + ' each; ' + {percent_of('best_training / best_sum')} + '"
-        " training'"
+        f"{marks.said('best_tokens / best', ',.2r')} + ' tokens per parameter; ' +"
+        f" {percent_of('best_training / best_sum')} + ' training'"
     )
-    what += f" + '; saves ' + {percent_of('1 - best_sum / plain_sum')}"
     above = f"{marks.said('max(0, 100 * (2 * equal_training / best_sum - 1))', '.1f')}"
     rule = (
         f"equal ? 'equal (ring): ' + {marks.counted('equal')} + ', sum ' + {above} + '% higher' : 'equal: at no size"
@@ -289,5 +289,5 @@ def size_chart() -> InteractiveChart:
         "Diamonds: the model that is best for training alone. Dot: the least sum. Ring: both costs are equal. The more"
         " tokens you serve, the further left the least sum lies, towards the wall where no data suffices.",
         primary=("inference_tokens", "optimal", "law"),
-        result=(2, 3),
+        result=(2,),
     )

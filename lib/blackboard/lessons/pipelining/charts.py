@@ -157,17 +157,14 @@ def _line(encoding: dict, name: str) -> list[dict]:
     ]
 
 
-def _enough() -> tuple[str, str]:
-    """Two browser expressions, in words: the micro-batches from which on at most a tenth of the time is idle."""
+def _enough() -> str:
+    """Browser expression, in words: the micro-batches from which on at most a tenth of the time is idle."""
     least = lambda formula: f"ceil({formula.solve('micro_batches').vega(bubble=TENTH)} - 1e-9)"
     rounds = (
         f"stages * max(1, ceil(({eq.interleaved_bubble.solve('micro_batches').vega(bubble=TENTH)}) / stages - 1e-9))"
     )
-    zero = f"(hides ? ', ' + max(stages, {least(eq.bubble_of_idle)}) + ' (zero bubble)' : '')"
-    return (
-        f"'at most {100 * TENTH:.0f}% idle from ' + {least(eq.bubble)} + ' micro-batches (1F1B),'",
-        f"{rounds} + ' (interleaved, in multiples of P)' + {zero}",
-    )
+    zero = f"(hides ? ', ZB-H1 ' + max(stages, {least(eq.bubble_of_idle)}) : '')"
+    return f"'≤{100 * TENTH:.0f}% idle from ' + {least(eq.bubble)} + ' micro-batches; interleaved ' + {rounds} + {zero}"
 
 
 def bubble_chart() -> InteractiveChart:
@@ -193,15 +190,15 @@ def bubble_chart() -> InteractiveChart:
     known["idle"] = eq.idle_zero_bubble(known)
     at = {name: f"{100 * formula(known):.1f}%" for name, formula in CURVES.items()}
     return InteractiveChart(
-        {**base, "params": _shaped(), "layer": layers, "title": marks.title(f"{shape} + {times}", *_enough())},
+        {**base, "params": _shaped(), "layer": layers, "title": marks.title(f"{shape} + {times}", _enough())},
         "Bubble against micro-batches",
         "Idle share of a training step, 0 to 100%, against micro-batches from 1 to 256 (log scale), with sliders for"
         f" micro-batches, stages, chunks and the times of the passes F, B and W. At {STAGES} stages and {BATCHES}"
         f" micro-batches GPipe and 1F1B idle {at['bubble']}, interleaving with two chunks {at['interleaved']}, zero"
         f" bubble {at['zero_bubble']}. All fall with more micro-batches.",
-        "Double stages and micro-batches together: with many stages the bubble hardly moves. Then change the times of"
+        "Interleaving takes micro-batches in multiples of P."
+        " Double stages and micro-batches together: with many stages the bubble hardly moves. Then change the times of"
         " F, B and W: only the line of ZB-H1 moves. The longer W is, up to the length of F and B, the lower it gets.",
-        result=(1, 2),
     )
 
 

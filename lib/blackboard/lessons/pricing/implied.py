@@ -15,6 +15,7 @@ from blackboard.catalogue import Model, PriceCard, Rent, System, measurement, mo
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing import equations as eq
+from blackboard.page.data_table import data_table
 from blackboard.page.summary import Page, table
 from blackboard.units import factor, significant
 
@@ -300,7 +301,7 @@ def every_card() -> Page:
         "Input ÷ rent of a GB200 (DeepSeek until 2026: H800)",
         "Doubts",
     )
-    shown = table("What every price list of the catalog implies", heads, rows)
+    shown = data_table("What every price list of the catalog implies", heads, rows)
     return Page(f"<details><summary>Every price list of the catalog</summary>{shown}</details>")
 
 
