@@ -199,7 +199,7 @@ def test_a_page_says_what_it_does_while_python_comes(with_python, server, browse
             STEPS[0].name,
         )
         check(visit.page, STEPS[0], STEPS[0].source)
-        said = [each for each in visit.page.evaluate("window.said") if each.endswith("…")]
+        said = list(dict.fromkeys(each for each in visit.page.evaluate("window.said") if each.endswith("…")))
         assert said == ["Waiting for Python …", "Starting Python (15 MB, once) …", "Checking …"]
         assert visit.page.locator(".lab-cost").count() == 0
 
