@@ -229,7 +229,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     # the planner, the labs and the searches, which came later
     (LIB + "planner/serving.js", "Math.min(layout.tensor, group.kv_heads)", "layout.tensor"),
     (LIB + "planner/frontier.py", " and found.first_token <= self.first", ""),
-    (LIB + "lab.py", "Trial(args, copy.deepcopy(args))", "Trial(args, args)"),
+    (LIB + "lab.py", "Trial(args, pickle.loads(packed), want=want)", "Trial(args, args, want=want)"),
     (LIB + "search.py", "if cost(low * step) < cost(high / step)", "if cost(low) < cost(high)"),
     ("book/_labs/lab.js", "hint.hidden = number >= hints", "hint.hidden = number > hints"),
 ]
@@ -250,7 +250,7 @@ NAMED = {
     "if now != env.glossed_last:": "glossary::test_a_changed_entry_renews_every_page",
     "Math.min(layout.tensor, group.kv_heads)": "planner::test_every_number_of_the_page_is_that_of_python",
     " and found.first_token <= self.first": "planner::test_a_promised_first_token_costs_users",
-    "Trial(args, copy.deepcopy(args))": "labs::test_arguments_must_stay_as_they_were",
+    "Trial(args, pickle.loads(packed), want=want)": "labs::test_arguments_must_stay_as_they_were",
     "if cost(low * step) < cost(high / step)": "numeric_search::test_a_minimum_is_found",
     "hint.hidden = number >= hints": "lab_hints::test_a_hint_is_in_sight_once_it_was_asked_for",
 }
