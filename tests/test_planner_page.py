@@ -53,6 +53,7 @@ def speed(page):
 
 
 def choose(page, **values):
+    page.locator(".planner-more").evaluate("fold => (fold.open = true)")
     for name, value in values.items():
         field = page.locator(f"[name={name}]")
         field.select_option(value) if field.evaluate("each => each.tagName") == "SELECT" else field.fill(str(value))
