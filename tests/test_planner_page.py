@@ -188,7 +188,7 @@ def test_every_field_has_a_name_and_the_answer_is_announced(opened):
 
 def test_without_scripts_the_page_says_what_it_lacks(browser, address):
     with open_page(browser, address, java_script_enabled=False) as seen:
-        assert seen.page.get_by_text("The planner needs scripts").is_visible()
+        assert seen.page.locator(".planner-without").is_visible()
         assert not seen.page.locator("#plan").is_visible()
 
 
