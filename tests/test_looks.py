@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import itertools
 import re
 
 import matplotlib.pyplot as plt
@@ -10,9 +11,11 @@ from conftest import ROOT, toc_pages
 from lessons import functions
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from pictures import LEAST, contrast, faint, painted, picture
+from matplotlib.text import Text
+from pictures import LEAST, contrast, drawn_texts, faint, painted, picture
 
-from blackboard.charts.style import COLOURS, GROUNDS, INKS
+from blackboard.charts.style import COLOURS, GROUNDS, INKS, QUANTITIES
+from blackboard.reference.claims import TINTS
 
 PAGES = toc_pages()
 DRAWERS = [
@@ -54,6 +57,46 @@ def test_texts_of_figures_can_be_read(name):
         if isinstance(picture(module, each), Figure):
             found += [(each, *row) for row in faint(painted(module, each))]
     assert found == []
+
+
+def figures_of(name):
+    """(module, name of the function, figure) of each figure of a module."""
+    module = importlib.import_module(f"blackboard.{name}")
+    found = [(module, each, picture(module, each)) for each in functions(module)]
+    return [row for row in found if isinstance(row[2], Figure)]
+
+
+@pytest.mark.parametrize("name", DRAWERS)
+def test_letters_are_readable_on_a_phone(name):
+    """On a screen of 390 CSS pixels, of which the page leaves 358 to a figure, no letter is below 9 pixels."""
+    for _, each, figure in figures_of(name):
+        letters = min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text())
+        assert letters * 358 / (figure.get_figwidth() * 72) >= 9, each
+
+
+@pytest.mark.parametrize("name", DRAWERS)
+@pytest.mark.slow
+def test_no_texts_overlap(name):
+    """No text covers another, and none leaves the picture."""
+    for module, each, figure in figures_of(name):
+        texts = drawn_texts(module, each)
+        for (one, a), (two, b) in itertools.combinations(texts, 2):
+            width, height = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
+            assert width <= 1 or height <= 1, (each, one, two)
+        for text, box in texts:
+            inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1
+            assert inside, (each, text)
+
+
+@pytest.mark.parametrize("theme", GROUNDS)
+def test_badges_have_the_colors_of_the_figure(theme):
+    """Of the palette, none a quantity's, and seen on the ground of their theme."""
+    style = (ROOT / "book" / "_static" / "custom.css").read_text("utf8")
+    tints, before = (COLOURS, r"(?<!\] )") if theme == "light" else (INKS["dark"], r'html\[data-theme="dark"\] ')
+    told = dict(re.findall(before + r"\.claim-(\w+) \{ --claim: (#\w+); \}", style))
+    assert told == {verdict.key: tints[name] for verdict, name in TINTS.items()}
+    assert not {*TINTS.values()} & {*QUANTITIES}
+    assert all(contrast(to_rgb(color), to_rgb(GROUNDS[theme])) >= 3 for color in told.values())
 
 
 # --- search -----------------------------------------------------------------------------------------------------------

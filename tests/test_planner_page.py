@@ -22,7 +22,8 @@ def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("planner")
     planner.write(folder)
     links = "".join(map(planner.load, NAMES))
-    body = f'<link rel="stylesheet" href="planner.css">{planner.form()}{links}<script src="planner.js"></script>'
+    article = f'<div class="bd-content"><article class="bd-article">{planner.form()}{links}</article></div>'
+    body = f'<link rel="stylesheet" href="planner.css">{article}<script src="planner.js"></script>'
     head = '<meta charset="utf-8"><link rel="icon" href="data:,"><title>planner</title>'
     (folder / "planner.html").write_text(f'<!doctype html><html lang="en">{head}{body}', "utf8")
     with serve(folder) as base:
@@ -53,6 +54,7 @@ def speed(page):
 
 
 def choose(page, **values):
+    page.locator(".planner-more").evaluate("fold => (fold.open = true)")
     for name, value in values.items():
         field = page.locator(f"[name={name}]")
         field.select_option(value) if field.evaluate("each => each.tagName") == "SELECT" else field.fill(str(value))
@@ -186,5 +188,17 @@ def test_every_field_has_a_name_and_the_answer_is_announced(opened):
 
 def test_without_scripts_the_page_says_what_it_lacks(browser, address):
     with open_page(browser, address, java_script_enabled=False) as seen:
-        assert seen.page.get_by_text("The planner needs scripts").is_visible()
+        assert seen.page.locator(".planner-without").is_visible()
         assert not seen.page.locator("#plan").is_visible()
+
+
+@pytest.mark.parametrize(("width", "most"), [(1366, 300), (390, 450)])
+def test_the_answer_stands_close_below_few_fields(opened, width, most):
+    """With the page's title above it, whether the model fits, its speed and its price are on the first screen."""
+    page = opened()
+    page.set_viewport_size({"width": width, "height": 768})
+    box = lambda name: page.locator(name).bounding_box()
+    top, bottom = box("#plan")["y"], box(".planner-answer")["y"] + box(".planner-answer")["height"]
+    assert bottom - top <= most
+    fits, speed_told, price = page.locator(".planner-answer > div").all_inner_texts()
+    assert "Yes" in fits and "ms" in speed_told and "$" in price

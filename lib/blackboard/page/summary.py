@@ -92,12 +92,19 @@ def _cited(spec) -> str:
 
 
 def cards(*formulas: Formula) -> Page:
-    """Summary cards: formula, unit, when it holds, what it means, where it comes from."""
-    return Page("".join(map(card, formulas)))
+    """Summary cards: formula, unit, when it holds, what it means, where it comes from. The first one's lesson numbers
+    them: card 3.2 is the second of lesson 3, and `#card-3-2` its place on the page.
+    """
+    from blackboard.page.notation_tables import ORDER  # which imports this module
+
+    lesson = ORDER.index(formulas[0].name.partition(".")[0]) + 1
+    return Page("".join(card(formula, f"{lesson}.{n}") for n, formula in enumerate(formulas, 1)))
 
 
-def card(formula: Formula) -> str:
-    """One summary card."""
+def card(formula: Formula, number: str = "") -> str:
+    """One summary card, with its number where it has one."""
+    place = f' id="card-{number.replace(".", "-")}"' if number else ""
+    numbered = f'<span class="card-number">Card {number}</span> ' if number else ""
     holds = f"Holds if: {'; '.join(formula.assumes)}. " if formula.assumes else ""
     source = (
         f"lecture {formula.source.at}"
@@ -107,8 +114,8 @@ def card(formula: Formula) -> str:
         else _paper(formula.source.key)
     )
     return (
-        f'<div class="summary-card" {copied(formula)}>'
-        f"<p><strong>{markup(formula.description[0].upper() + formula.description[1:])}.</strong></p>"
+        f'<div class="summary-card"{place} {copied(formula)}>'
+        f"<p>{numbered}<strong>{markup(formula.description[0].upper() + formula.description[1:])}.</strong></p>"
         f'<div>\\[{formula.latex}\\]</div><details class="card-letters">'
         "<summary>Unit, letters, and when it holds</summary>"
         f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(units.write_unit(formula.unit))}. "

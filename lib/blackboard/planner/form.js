@@ -139,10 +139,13 @@ function showFields() {
   fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", FORMATS.bf16], ["fp8", FORMATS.fp8]]);
   for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
   field("rent").placeholder = chip.rents.newest?.usd ?? "none known";
+  part("more").querySelector("summary").textContent = `More: ${data.engines[state.engine]}, ${formatSaid(model)}, prompts of ${state.prompt} tokens, answers of ${state.output}`;
   part("load-name").textContent = state.by === "rate" ? "Requests per second" : "Users at once";
   part("paste").hidden = state.model !== PASTED;
   part("notes").replaceChildren(...(model?.notes ?? []).map(listItem));
 }
+
+const formatSaid = (model) => FORMATS[state.weights || model?.weights] ?? "weights as released";
 
 const listItem = (text) => Object.assign(document.createElement("li"), { textContent: text });
 
@@ -180,7 +183,9 @@ function showRefusal({ message, field: name }) {
   clearTimeout(later);
   root.classList.add("planner-refused");
   part("result").textContent = message;
-  if (name) field(name).setAttribute("aria-invalid", "true");
+  if (!name) return;
+  field(name).setAttribute("aria-invalid", "true");
+  if (field(name).closest("details")) part("more").open = true;
 }
 
 // Whether memory holds some of the users, but not all at once.
@@ -191,6 +196,7 @@ function showAnswer(asked, found) {
   root.classList.remove("planner-refused");
   root.classList.toggle("planner-crowded", crowded || !fitting);
   const first = crowded ? `Memory holds ${counted(Math.floor(found.fits))} of ${counted(found.users)} users at once; the others wait. ` : "";
+  showTiles(found, fitting, crowded);
   part("result").textContent = fitting ? first + sentence(found) : unfit(found);
   showNumbers(found, fitting);
   showMemory(found);
@@ -199,6 +205,25 @@ function showAnswer(asked, found) {
   part("warnings").replaceChildren(...warnings(asked, found).map(listItem));
   part("trust").textContent = trust(asked, found.constants);
   part("code").querySelector("pre").textContent = pythonCall();
+}
+
+// The three answers that are asked for most, large.
+function showTiles(found, fitting, crowded) {
+  const { memory } = found.server.layout.chip, { errors } = found.constants, used = sum(Object.values(found.memory_per_chip));
+  const users = `${counted(Math.floor(found.fits))} of ${counted(found.users)} users`;
+  const price = found.usd_per_mtok === null ? ["–", "no rent known"] : [dollars(found.usd_per_mtok), "per million tokens"];
+  const tiles = [
+    ["Does it fit?", !fitting ? "No" : crowded ? "In part" : "Yes", crowded ? users : `${digitsOf(used / 1e9, 3)} of ${gigabytes(memory)} a chip`],
+    ["Speed", fitting ? duration(found.output_token) : "–", fitting ? `per output token, ± ${percent(errors.output_token)}` : "per output token"],
+    ["Price", fitting ? price[0] : "–", price[1]],
+  ];
+  part("answer").replaceChildren(...tiles.map(tile));
+}
+
+function tile([name, value, more]) {
+  const box = document.createElement("div");
+  box.append(...[["dt", name], ["dd", value], ["dd", more]].map(([tag, textContent]) => Object.assign(document.createElement(tag), { textContent })));
+  return box;
 }
 
 function sentence(found) {

@@ -290,7 +290,11 @@ def _evidence(row: Judged) -> str:
 
 # --- how far off ------------------------------------------------------------------------------------------------------
 
-SHAPES = {ROUGH: ("s", "first"), PART: ("D", "second"), FAILS: ("X", "third")}
+# A verdict's color in the figure and on its badge: none is a quantity's. Words and marks tell the last ones apart.
+TINTS = dict(
+    zip(VERDICTS, ("fourth", "second", "first", "third", "sixth", "fifth", "bound", "muted", "muted"), strict=True)
+)
+SHAPES = {ROUGH: "s", PART: "D", FAILS: "X"}
 
 
 def spread() -> list[Judged]:
@@ -309,14 +313,15 @@ def ratios() -> Any:
     from blackboard.charts.style import COLOURS
 
     rows = spread()
-    fig, at = axes(6.6, 0.185 * len(rows) + 1.0)
+    fig, at = axes(5.0, 0.185 * len(rows) + 1.0)
     at.axvspan(1 / (1 + WITHIN), 1 + WITHIN, color=COLOURS["muted"], alpha=0.2, lw=0)
     for place, row in enumerate(rows):
-        shape, colour = SHAPES[row.verdict]
+        shape, colour = SHAPES[row.verdict], TINTS[row.verdict]
         found = [part.ratio for part in row.parts]
         at.plot([min(found), max(found)], [place, place], color=COLOURS[colour], lw=1, alpha=0.6)
         at.plot(found, [place] * len(found), shape, color=COLOURS[colour], ms=5, mew=0)
-    for verdict, (_, colour) in SHAPES.items():
+    for verdict in SHAPES:
+        colour = TINTS[verdict]
         mine = [place for place, row in enumerate(rows) if row.verdict is verdict]
         beside, span, words = at.get_yaxis_transform(), [mine[0] - 0.3, mine[-1] + 0.3], verdict.label
         at.plot([1.01, 1.01], span, color=COLOURS[colour], lw=4, transform=beside, clip_on=False)
