@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from lessons import LESSONS, LIB, room
 
 from blackboard import lab as engine
+from blackboard.charts.lab_chart import wrap_title
 from blackboard.page.lab_view import WIDTH, narrow
 from blackboard.page.lab_worker import answer
 
@@ -186,7 +187,7 @@ def test_the_last_chart_has_the_course_and_a_measurement_beside_the_readers_own(
 @each_lab
 @pytest.mark.slow
 def test_a_line_of_the_title_fits_a_narrow_screen(lesson):
-    assert max(map(len, lab(lesson).finished()["title"]["text"])) <= 48
+    assert max(map(len, wrap_title(lab(lesson).finished())["title"]["text"])) <= 48
 
 
 def words_of(spec):

@@ -32,6 +32,12 @@ def _labels(each: Series, axis: Callable[[str], dict[str, Any]]) -> dict[str, An
     }
 
 
+def wrap_title(spec: dict[str, Any]) -> dict[str, Any]:
+    """A lab's chart for a notebook, where Vega breaks no line; a page writes the title itself."""
+    lines = [part for line in spec["title"]["text"] for part in wrap(line, WIDTH)]
+    return {**spec, "title": {**spec["title"], "text": lines}}
+
+
 def lab_chart(
     title: str, x: str, y: str, series: Mapping[str, Series], log_x: bool = False, log_y: bool = False
 ) -> dict[str, Any]:
@@ -65,7 +71,7 @@ def lab_chart(
     layers += [_labels(each, axis) for each in series.values() if each.labels]
     return {
         "title": {
-            "text": [part for line in title.split("\n") for part in wrap(line, WIDTH)],
+            "text": title.split("\n"),
             "anchor": "start",
             "fontSize": 13,
         },

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from blackboard.charts.interactive import InteractiveChart
+from blackboard.charts.lab_chart import wrap_title
 from blackboard.lab import Lab, Step, Verdict, shown
 from blackboard.page import hand_in
 from blackboard.page.lab_worker import chart, find_lab
@@ -171,7 +172,7 @@ class LabView:
         with contextlib.ExitStack() as filled:
             for each in self:
                 filled.enter_context(self.filled_in(self.own.get(each.step.name), each.step))
-            return LabChart(chart(self.lab, self.lab.finish(types.SimpleNamespace(**versions))))
+            return LabChart(chart(self.lab, wrap_title(self.lab.finish(types.SimpleNamespace(**versions)))))
 
     def __repr__(self) -> str:
         steps = "\n".join(f'lab["{each.step.name}"]  {each.step.title}' for each in self)
