@@ -200,10 +200,10 @@ def launch_chart() -> InteractiveChart:
         "A step that waits for its host",
         _host_says(),
         "At the start, the opening's program runs on eight A100, launched from Python. Make a launch 2 µs: the chip"
-        " becomes the slower clock, and a graph gains nothing. Or compile it, to 12 kernels a layer. Now choose a"
-        " larger model: its loading hides longer launches too. DeepSeek-V3, compiled, has about"
-        f" {experts:.0f} kernels a layer, and at a small batch it loads fewer experts than the chart has. The lines end"
-        " where memory is full.",
+        " becomes the slower clock, and a graph gains nothing. Compiling it to 12 kernels a layer is not enough"
+        " at Python's pace. Now choose a larger model: its loading hides longer launches too. DeepSeek-V3, compiled,"
+        f" has about {experts:.0f} kernels a layer, and at a small batch it loads fewer experts than the chart has. The"
+        " lines end where memory is full.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )

@@ -168,8 +168,8 @@ def overlap_timeline() -> Drawing:
         "While one half computes, the other sends. But each half loads all the weights.",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
-        " other's gaps. Where a half reads as many weights as the whole it takes as long, and the chip is busy all the"
-        " time without being faster.",
+        " other's gaps. Where memory is the bottleneck a half takes as long as the whole batch, because it loads as"
+        " many weights; then the chip is busy all the time and yet no faster.",
     )
 
 

@@ -21,15 +21,15 @@ def in_ms(seconds: float) -> str:
 def opening() -> dict[str, str]:
     """The question: one model at batch 1, before and after."""
     found = implied.gpt_fast()
-    least = found.eager - LOST.shared - found.kernels * LOST.each
+    each = found.eager - LOST.shared - found.kernels * LOST.each
     return {
         "llama_bytes": pretty(found.weights, "byte", 3),
         "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 4),
         "llama_floor": pretty(found.floor, "s", 2),
         "eager_ms": pretty(found.eager, "s", 3),
         "waited": in_ms(found.idle * found.eager),
-        "waited_range": f"{least / MS:.0f} to {(found.eager - found.graph) / MS:.0f} ms",
-        "waited_least": in_ms(least),
+        "waited_about": f"{each / MS:.0f} ms",
+        "waited_each": in_ms(each),
         "graph_gain": f"{significant(found.eager / found.graph, 2)} times",
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
@@ -38,20 +38,31 @@ def opening() -> dict[str, str]:
     }
 
 
+def fitted_rate() -> float:
+    """Bytes a second at which the fitted tokens load the weights, in three digits as the page prints it."""
+    return round(implied.gpt_fast().weights / LOST.shared, -10)
+
+
 def launching() -> dict[str, str]:
     """What hides the launches of the opening's model, and launches and gaps that others measured."""
     periods = {
         graph: sorted(implied.period(who, graph) / US for who in ("MPK", "Hazy Research")) for graph in (False, True)
     }
     case = implied.llama()
-    case |= {"launch_time": round(case["launch_time"], 7), "kernel_gap": round(LOST.each, 7)}  # as the page prints them
+    rate, full = fitted_rate(), chip("a100-80gb").bandwidth
+    # as the page prints them
+    case |= {"launch_time": round(case["launch_time"], 7), "kernel_gap": round(LOST.each, 7), "bandwidth": rate}
+    faster = chip("h100-sxm")
     return {
         "launch_range": f"{periods[False][0]:g} to {periods[False][1]:g} µs",
         "launch_most": f"{periods[False][1]:g}",
         "gap_least": f"{periods[True][0]:g}",
         "gap_most": f"{periods[True][1]:g}",
         "fill_each": pretty(case["launch_time"] - case["kernel_gap"], "s", 3),
+        "fit_rate": pretty(rate, "byte/s", 3),
         "hidden_a100": pretty(eq.bytes_launch(case), "byte", 3),
+        "hidden_h100": pretty(eq.bytes_launch(case, bandwidth=rate * faster.bandwidth / full), "byte", 2),
+        "holds_h100": pretty(faster.hbm_bytes, "byte", 2),
         "cache_7": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 3),
         "batch_7": significant(eq.batch_launch(case), 2),
     }
@@ -80,8 +91,6 @@ def graphs() -> dict[str, str]:
         "kernels_70": f"{LARGE.kernels[8]}",
         "times_70": "{:.1f}, {:.1f} and {:.1f} ms".format(*(time / MS for _, time in LARGE.points)),
         "short_7": in_ms(LOST.shared - implied.gpt_fast().floor),
-        "eight_launch": pretty(LOST.kernels[8] * implied.gpt_fast().each, "s", 2),
-        "eight_bare": pretty(LOST.kernels[8] * implied.period("MPK", False), "s", 2),
         "eight_kernels": f"{unfused['kernels']:,}",
         "eight_python": in_ms(unfused["kernels"] * unfused["launch_time"]),
     }
@@ -102,19 +111,23 @@ def fusion_rows() -> dict[str, str]:
     """What fusing gains a token and a prefill, on the opening's chip."""
     prefill = Plan(tokens=4096, context=0)
     fused = lambda **more: implied.fusing("llama-2-7b", prefill, chip="a100-80gb", lost=LOST.each, **more)
+    count, whole = len(implied.small(kernels.eager("llama-2-7b", prefill))), fused()
     few, fewer = (len(implied.small(read("llama-2-7b", implied.GPT_FAST))) for read in (kernels.eager, kernels.fused))
     return {
         "small_kernels": f"{few:,}",
         "small_fused": f"{fewer}",
+        "prefill_count": f"{count:,}",
+        "prefill_each": pretty(whole.small / count - LOST.each, "s", 2),
+        "prefill_fused": in_ms(whole.small_fused),
+        "prefill_ops": significant(whole.ops, 2),
         **fusion_row("token", implied.fused_token()),
-        **fusion_row("prefill", fused()),
+        **fusion_row("prefill", whole),
         **fusion_row("library", fused(by_hand=True)),
     }
 
 
 def fusing() -> dict[str, str]:
-    """How long a vector must be for its bytes to count, and what was measured of fusing."""
-    plain, flash = measurement("flash_attention_traffic").records()
+    """How long a vector must be for its bytes to count."""
     vector, rate = 2 * model("llama-2-7b").d_model, chip("a100-80gb").bandwidth
     even = eq.vector_even(kernel_gap=LOST.each, chip_bandwidth=rate)
     return {
@@ -123,9 +136,6 @@ def fusing() -> dict[str, str]:
         "vector_even": pretty(even, "byte/chip", 2).replace("/chip", ""),
         "tokens_even": significant(even / vector, 2),
         "prompt_time": pretty(4096 * 2 * vector / rate, "s", 2),
-        "flash_before": f"{plain['traffic_GB']:g} GB",
-        "flash_after": f"{flash['traffic_GB']:g} GB",
-        "flash_gain": significant(plain["time_ms"] / flash["time_ms"], 2),
     }
 
 
@@ -149,6 +159,7 @@ def borders() -> dict[str, str]:
         "ib_layers": f"{case['layers']:g}",
         "ib_copies": f"{case['copies']:g}",
         "overlap_ib_chip": significant(border, 2),
+        "foreseen_64": fewer(implied.overlap(turn["low_tokens"]), 2),
         "turn_times": f"{turn['low_tokens'] / border:.1f} to {turn['high_tokens'] / border:.1f}",
     }
 
@@ -193,18 +204,12 @@ def with_losses() -> dict[str, str]:
 
 
 def overlapping() -> dict[str, str]:
-    """Halves of a batch on SGLang's machine, with and without losses, and the border on a rack."""
-    rack, case = implied.sglang_rack(), implied.sglang()
-    links, loads = (rack[name] / case[name] for name in ("scale_up", "chip_bandwidth"))
+    """Halves of a batch on SGLang's machine, with and without losses."""
     return {
         **borders(),
         **measured_halves(),
         **with_losses(),
-        "nvl_loads_faster": significant(loads, 2),
-        "nvl_faster": f"{links:g}",
-        "rack_kernels": f"{rack['kernels']:,}",
-        "nvl_moves": significant(links / loads, 2),
-        "overlap_nvl_chip": significant(eq.batch_overlap(rack) / rack["chips"], 2),
+        "rack_kernels": f"{implied.sglang_rack()['kernels']:,}",
     }
 
 
