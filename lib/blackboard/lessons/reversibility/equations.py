@@ -20,7 +20,9 @@ depth = declare("depth", r"n_\mathrm{depth}", "1", "layers that run one after th
 layer_bytes = declare(
     "layer_bytes", r"V_\mathrm{layer}", "byte", "activations that one layer keeps for its backward pass"
 )
-stream_bytes = declare("stream_bytes", r"V_\mathrm{stream}", "byte", "activations that a layer passes on to the next")
+stream_bytes = declare(
+    "stream_bytes", r"V_\mathrm{stream}", "byte", "one stream between two layers, in the format in which it is kept"
+)
 segment = declare("segment", r"n_\mathrm{seg}", "1", "layers from one kept stream to the next")
 recomputed = declare(
     "recomputed",
@@ -155,7 +157,11 @@ keep_even = Formula(
     "s",
     "up to this time, keeping a byte takes a smaller share of the machine's memory than computing it again takes of"
     " its compute",
-    ("memory and compute are both fully used", "rent is for the whole machine"),
+    (
+        "memory and compute are both fully used",
+        "rent is for the whole machine",
+        "F is the peak; at a lower rate a byte is worth keeping for longer",
+    ),
     DERIVED,
     typeset=Mul(flop_spent, hbm / flops, evaluate=False),
 )

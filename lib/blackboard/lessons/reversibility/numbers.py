@@ -19,7 +19,6 @@ DIVIDED = 8  # GPUs that share a layer there
 SEGMENT = 3  # layers from one kept stream to the next: the whole number next to the best
 DEEP, SAMPLES = 64, 64  # layers of a network that is measured, and digits in a batch
 WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a whole number
-RUN = "530B"  # a published run whose GPUs' memory was counted
 FIGURED = 48  # layers of the networks in the figure of rounding errors
 PRECISIONS = {"half": "float16", "single": "float32", "double": "float64"}
 ROUNDING = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}  # relative, at most
@@ -146,6 +145,7 @@ def activations() -> dict[str, str]:
         "selective_work": f"{selective:.2f}",
         "selective_more": f"{selective - 1:.1%}",
         "again_work": f"{whole + selective - 1:.2f}",
+        "again_counted": f"{(whole + selective - 1) / selective:.2f}",
         "act_layer": pretty(layer, "byte", 3),
         "act_all": pretty(kept, "byte", 3),
         "act_gpus": significant(kept / room, 2),
@@ -162,6 +162,7 @@ def activations() -> dict[str, str]:
 def worth() -> dict[str, str]:
     """FLOPs per byte kept, for how long a byte is worth its place, and for how long it waits."""
     gpu, run = chip(GPU), _run()
+    share = run["tensor_parallel"] * run["pipeline_parallel"]  # GPUs of a copy of the model
     shown = {"rate": pretty(rate(), "FLOP/s"), "hbm": pretty(gpu.hbm_bytes, "byte", 2)}
     kv, layers, scores = kept_bytes()
     return shown | {
@@ -176,7 +177,21 @@ def worth() -> dict[str, str]:
         "scores_over": significant(scores.wait / scores.even, 2),
         "layers_over": significant(layers.wait / layers.even, 2),
         "run_waits": str(run["batch_per_replica"]),
-        "run_share": str(run["tensor_parallel"] * run["pipeline_parallel"]),
+        "run_share": str(share),
+        "run_weights": pretty(VALUE * model(DENSE).n_active / share, "byte", 2),
+        "peak_over": significant(gpu.flops("bf16") / rate(), 2),
+    }
+
+
+def dividing() -> dict[str, str]:
+    """Bytes that each of the GPUs that share a layer sends for a sequence, and how long that takes."""
+    net = model(DENSE)
+    stream = VALUE * TOKENS * net.d_model
+    sums = 4 * net.layers  # a layer has two of them forward, and two backward
+    sent = sums * 2 * (DIVIDED - 1) / DIVIDED * stream  # scattered, then gathered
+    return {
+        "divide_sent": pretty(sent, "byte", 3),
+        "divide_time": pretty(sent / chip(GPU).scale_up.bytes_per_s, "s", 2),
     }
 
 
@@ -240,7 +255,6 @@ def measured() -> dict[str, str]:
     """What others measured: memory and time of reversible networks, and of working all activations anew."""
     memory = {row["model"]: row["memory_MB"] for row in measurement("memcnn_revnet").records()}
     slower = sorted(ratio for _, _, ratios in times() for ratio in ratios)
-    [held] = measurement("korthikanti_activation_formula").records(model=RUN)
     [paper] = measurement("revnet_paper").records()
     again = sorted(
         row["full_recompute_s"] / row["selective_recompute_s"]
@@ -257,20 +271,9 @@ def measured() -> dict[str, str]:
         "paper_error_rev": f"{paper['reversible_error']:.1%}",
         "again_least": f"{again[0]:.2f}",
         "again_most": f"{again[-1]:.2f}",
-        "megatron": held["model"].replace("B", " billion"),
-        "held_room": f"{chip('a100-80gb').hbm_bytes / factor('GiB') - held['state_GiB']:.0f} GiB",
-        **{
-            f"held_{way}": f"{significant(share * held['activations_GiB'], 3)} GiB"
-            for way, share in (
-                ("all", 1),
-                ("selective", held["selective_share"]),
-                ("both", held["both_share"]),
-                ("full", held["full_share"]),
-            )
-        },
     }
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return spreading() | keeping() | activations() | worth() | measured()
+    return spreading() | keeping() | activations() | worth() | dividing() | measured()
