@@ -5,6 +5,7 @@ from chart_checks import ChartCheck
 from blackboard.lessons.pricing import equations as pricing
 
 QUOTED = {
+    "1": "a hit divided by a hit",
     "61": "layers of DeepSeek-V3",
     "128": "heads of DeepSeek-V3; values of a head, 1:40:08",
     "1.5": "the list's factor of output, 50 percent at the lecture, 1:33:03",

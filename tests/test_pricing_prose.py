@@ -93,7 +93,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         **{f"output_x_{name}": sig((25 if at < 2e5 else 37.5) / mtok / slow(at)) for name, at in along.items()},
         # input and output
         "gpu_second": f"{330 / HOUR:.3f} cents",
-        "remat_cents": f"{100 * again(active):.1f} cents",
+        "remat_v3": f"${again(active):.4f}",
         "t_new": f"{2 * active / fp8 * 1e6:.1f} µs",
         "t_attend": f"{far * look / bf16 * 1e6:.0f} µs",
         "t_in": f"{new(far) * 1e6:.0f} µs",
@@ -146,6 +146,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ddr_5": f"${on(ddr, main, 300):.4f}",
         "ddr_1h": f"${on(ddr, main, HOUR):.3f}",
         "ssd_5": f"${on(ssd, flash, 300):.5f}",
+        "fetch": f"${on(ssd, flash, 0):.5f}",
         "ssd_1h": f"${on(ssd, flash, HOUR):.5f}",
         "hdd_5": f"${on(hdd, disk, 300):.4f}",
         "until_hdd": f"{(prompt(175_000) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",

@@ -317,7 +317,6 @@ def places() -> dict[str, str]:
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
-        "remat_cents": f"{significant(eq.remat_cost(known) / MTOK * 100, 2)} cents",
         "remat_slow": f"{eq.remat_cost(known) / prefill_mfu() / MTOK * 100:.0f} cents",
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
