@@ -5,6 +5,7 @@ from chart_checks import ChartCheck
 from blackboard.lessons.pricing import equations as pricing
 
 QUOTED = {
+    "1": "a hit divided by a hit",
     "61": "layers of DeepSeek-V3",
     "128": "heads of DeepSeek-V3; values of a head, 1:40:08",
     "1.5": "the list's factor of output, 50 percent at the lecture, 1:33:03",
@@ -14,7 +15,6 @@ QUOTED = {
     "200,000": "tokens at which the list steps, and the lecture's, 1:33:03",
     "100": "active parameters in billions, 1:38:22",
     "300": "multiply-adds per byte, 1:38:22",
-    "199,000": "tokens of a context just before the step, an example",
     "20,000": "tokens of a context, an example",
     "8": "KV heads, 1:40:08",
     "2": "a name of DeepSeek-V3.2",
@@ -24,8 +24,9 @@ QUOTED = {
     "64": "numbers of a cached token of DeepSeek-V3 for its position",
     "5,000": "new tokens of the example call",
     "50,000": "tokens of a context, an example",
-    "205,000": "tokens of the example call that hit",
-    "210,000": "tokens in the prompt of the example call",
+    "175,000": "tokens of the example call that hit",
+    "180,000": "tokens in the prompt of the example call",
+    "205,000": "tokens in the prompt of the call five calls later",
 }
 
 CHARTS = {

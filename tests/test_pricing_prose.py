@@ -33,45 +33,59 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     out = lambda at: total / room(at) / load + at * v3 / load
     prompt = lambda tokens: mtok * sum(new(at) for at in range(500, tokens, 1_000)) / (tokens / 1_000)
     hold = lambda seconds: mtok * v3 / hbm * seconds
-    far = 210_000
+    far, beyond = 180_000, 205_000
     decode = 2 * active / fp8 + far * look_decode / bf16
-    along = {"1k": 1_000, "20k": 20_000, "199k": 199_000, "far": far}
+    along = {"1k": 1_000, "20k": 20_000, "180k": far, "far": beyond}
     load_time = lambda at: total / min(10_000, room(at)) / load + at * v3 / load
     slow = lambda at: max(load_time(at), 2 * active / fp8 + at * look_decode / bf16)
     shared = 1 - total / (72 * hbm)  # of the memory, for caches
     lost = hold(120) / shared * total / room(far) / load / out(far)
-    bill = {"input": 5_000 * 10e-6, "output": 1_000 * 37.5e-6, "cached_read": 205_000 * 1e-6, "write": 5_000 * 2.5e-6}
+    bill = {"input": 2.5, "output": 2.5, "cached_read": 175_000 * 0.5e-4, "write": 5_000 * 1.25e-4}  # cents
     paid = sum(bill.values())
-    later = (paid - bill["output"]) / 2 + 0.025
     least = {
-        "input": 5e-3 * mtok * new(far),
-        "output": 1e-3 * mtok * out(far),
-        "cached_read": 0.205 * hold(120),
-        "write": 5e-3 * hold(300),
+        "input": 0.5 * mtok * new(far),
+        "output": 0.1 * mtok * out(far),
+        "cached_read": 17.5 * hold(120),
+        "write": 0.5 * hold(300),
     }
     ssd, hdd, ddr = 0.365e-9 / (5 * 365 * 24 * HOUR), 0.034e-9 / (5 * 365 * 24 * HOUR), 14.1e-9 / (5 * 365 * 24 * HOUR)
     on = lambda price, drain, seconds: 1e6 * v3 * price * (seconds + drain)
     flash, disk, main = 30.72e12 / 28e9, 30e12 / 275e6, 3e12 / 504e9
+    in_flash = least | {"cached_read": 17.5 * on(ssd, flash, 120), "write": 0.5 * on(ssd, flash, 300)}
+    all_hbm, all_flash = sum(least.values()), sum(in_flash.values())
     used = 73_700 * (1 - 0.563) * 2 * active / (8 * 1979e12)
     real = 1 / 73_700 / (1 - 0.563) * 8  # GPU seconds of a token of DeepSeek's input, and the least, by H800
     floor = 2 * active / 1979e12 + 4_989 / 2 * look / 989.5e12
     first_use = lambda write: next(n for n in range(1, 9) if write + 0.1 * (n - 1) < n)
     expected = {
         # the bill
-        "bill_paid": f"${paid:.3f}",
-        "bill_later": f"${later:.3f}",
-        "step_saves": f"${paid - later:.2f}",
+        "bill_paid": f"{paid:.1f} cents",
+        "bill_last": f"{(195_000 * 0.5 + 5_000 * 6.25 + 1_000 * 25) / 1e4:.1f} cents",
+        "bill_far": f"{(200_000 * 1 + 5_000 * 12.5 + 1_000 * 37.5) / 1e4:.1f} cents",
+        "bill_far_later": f"{(200_000 * 0.5 + 5_000 * 6.25 + 1_000 * 25) / 1e4:.1f} cents",
+        "bill_rewritten": f"{(180_000 * 6.25 + 1_000 * 25) / 1e4:.0f} cents",
+        **{f"hbm_{name}": f"{sig(usd)} ¢" for name, usd in least.items()},
+        **{f"ssd_{name}": f"{sig(usd)} ¢" for name, usd in in_flash.items()},
+        "paid_cached_read": "8.75 ¢",
+        "paid_write": "0.625 ¢",
+        "paid_all": f"{paid:.1f} ¢",
+        "hbm_all": f"{sig(all_hbm)} ¢",
+        "ssd_all": f"{sig(all_flash)} ¢",
+        "of_price_hbm": f"{all_hbm / paid:.0%}",
+        "of_price_ssd": f"{all_flash / paid:.0%}",
+        "hits_of_hbm": f"{least['cached_read'] / all_hbm:.0%}",
         "drop_factor": "11.5",  # 1.15 more for each token behind, a tenth less for each one dropped
-        "drop_calls": "218",  # of 0.5 cents saved, to pay 1.0925 dollars
-        "drop_calls_step": "8",  # of 14.6 cents
-        "far_ratio": "3.75",
-        "bill_fresh": f"${210_000 * 10e-6 + 1_000 * 37.5e-6:.2f}",
-        "bill_times": f"{(210_000 * 10 + 1_000 * 37.5) / 1e6 / paid:.1f}",
-        "bill_sum": "(205,000 × $1 + 5,000 × $12.50 + 1,000 × $37.50) ÷ 1,000,000",
-        "dearest": "37.5",  # 37.5 against 1, beyond the step
+        "drop_calls": "196",  # of 0.5 cents saved, to pay 97.75 cents (195.5)
+        "bill_fresh": f"{(180_000 * 5 + 1_000 * 25) / 1e4:.1f} cents",
+        "bill_times": f"{(180_000 * 5 + 1_000 * 25) / 1e4 / paid:.1f}",
+        "bill_sum": "(175,000 × $0.50 + 5,000 × $6.25 + 1,000 × $25) ÷ 1,000,000",
+        "dearest": "50",
+        "out_hit": f"{mtok * out(far) / hold(120):.0f}",
+        "out_hit_ssd": f"{round(mtok * out(far) / on(ssd, flash, 120), -2):,.0f}",
+        "in_held": f"{mtok * new(far) / hold(120):.1f}",
         "c_ratio": "5",
         "dropped_days": "36",  # 5 February to 13 March
-        **{f"x_{name}": sig(bill[name] / usd) for name, usd in least.items()},
+        **{f"x_{name}": sig(bill[name] / least[name]) for name in ("cached_read", "write")},
         "ratio_1k": sig(slow(1_000) / new(1_000)),
         **{f"input_{name}": f"${mtok * new(at):#.3g}" for name, at in along.items()},
         **{f"input_x_{name}": sig((5 if at < 2e5 else 10) / mtok / new(at)) for name, at in along.items()},
@@ -79,7 +93,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         **{f"output_x_{name}": sig((25 if at < 2e5 else 37.5) / mtok / slow(at)) for name, at in along.items()},
         # input and output
         "gpu_second": f"{330 / HOUR:.3f} cents",
-        "remat_cents": f"{100 * again(active):.1f} cents",
         "remat_v3": f"${again(active):.4f}",
         "t_new": f"{2 * active / fp8 * 1e6:.1f} µs",
         "t_attend": f"{far * look / bf16 * 1e6:.0f} µs",
@@ -89,7 +102,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "pass_least": sig(fp8 / load / 2 * total / active),
         "att_equal": f"{round(2 * active / look, -2):,.0f}",
         "in_floor": f"${mtok * new(far):.2f}",
-        "out_batch": f"{room(far):.0f}",
+        "out_batch": f"{room(far):,.0f}",
         "t_weights": f"{total / room(far) / load * 1e6:.1f} µs",
         "t_cache": f"{far * v3 / load * 1e6:,.0f} µs",
         "t_out": f"{out(far) * 1e6:,.0f} µs",
@@ -99,7 +112,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "lat_flop": f"{look_decode / 1e6:.1f} million",
         "lat_more": f"{look_decode / look:.1f}",
         "t_latent": f"{far * look_decode / bf16 * 1e6:,.0f} µs",
-        "expand": f"{205_000 / 5_000 * 61 * 128 * (128 + 128) * 512 * 2 / bf16 * 1e6:.1f} µs",
+        "expand": f"{175_000 / 5_000 * 61 * 128 * (128 + 128) * 512 * 2 / bf16 * 1e6:.1f} µs",
         "out_floor": f"${mtok * out(far):.2f}",
         "out_alone": f"${mtok * (total + far * v3) / load:.0f}",
         "out_in": f"{out(far) / new(far):.1f}",
@@ -110,34 +123,33 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "same_least": "1.0",
         "same_most": "4.1",
         # where a cache is kept
-        "again_call": f"${prompt(205_000):.2f}",
+        "again_call": f"${prompt(175_000):.2f}",
         "again_mid": f"${prompt(50_000):.3f}",
-        "again_more": sig(prompt(205_000) / again(active), 3),
+        "again_more": sig(prompt(175_000) / again(active), 3),
         "hbm_pause": f"${hold(120):.4f}",
         "hold_real": f"${sig(lost)}",
         "hold_real_sum": f"${hold(120):.4f} × {total / room(far) / load * 1e6:.1f} ÷ {out(far) * 1e6:,.0f} ÷"
         f" {shared:.2f}",
         "hbm_5": f"${hold(300):.3f}",
         "hbm_1h": f"${hold(HOUR):.2f}",
-        "wait_ddr": f"{205_000 * v3 / 504e9 * 1e3:.0f} ms",
-        "wait_ssd": f"{sig(205_000 * v3 / 28e9 * 1e3)} ms",
-        "wait_hdd": f"{205_000 * v3 / 275e6:.0f} s",
-        "cache_size": f"{205_000 * v3 / 1e9:.1f} GB",
+        "wait_ddr": f"{175_000 * v3 / 504e9 * 1e3:.0f} ms",
+        "wait_ssd": f"{sig(175_000 * v3 / 28e9 * 1e3)} ms",
+        "wait_hdd": f"{175_000 * v3 / 275e6:.0f} s",
+        "cache_size": f"{175_000 * v3 / 1e9:.1f} GB",
         "cache_room": f"{shared:.0%}",
         "t_hold": f"{v3 / hbm * 120 * 1e6:.0f} µs",
         "even_v3": f"{2 * active * hbm / (v3 * fp8):.0f} s",
         "even_mid": f"{prompt(50_000) / hold(60):.1f} minutes",
-        "even_call": f"{prompt(205_000) / hold(60):.1f} minutes",
-        "even_real": f"{prompt(205_000) / hold(60) * real / floor:.1f} minutes",
+        "even_call": f"{prompt(175_000) / hold(60):.1f} minutes",
+        "even_real": f"{prompt(175_000) / hold(60) * real / floor:.1f} minutes",
         "ds_prefill_mfu": f"{used:.0%}",
         "ddr_5": f"${on(ddr, main, 300):.4f}",
         "ddr_1h": f"${on(ddr, main, HOUR):.3f}",
         "ssd_5": f"${on(ssd, flash, 300):.5f}",
-        "ssd_1h": f"${on(ssd, flash, HOUR):.5f}",
-        "ssd_pause": f"${on(ssd, flash, 120):.5f}",
         "fetch": f"${on(ssd, flash, 0):.5f}",
+        "ssd_1h": f"${on(ssd, flash, HOUR):.5f}",
         "hdd_5": f"${on(hdd, disk, 300):.4f}",
-        "until_hdd": f"{(prompt(205_000) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",
+        "until_hdd": f"{(prompt(175_000) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",
         "until_short": f"{(again(active) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",
         "hdd_1h": f"${on(hdd, disk, HOUR):.4f}",
         "drain_hdd": f"{disk / HOUR:.0f} hours",
@@ -151,7 +163,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "share_1h": f"{1 - 0.9 / 1.9:.0%}",
         "misses_saved": "40%",  # 0.75 of 1.9, and no less
         "premium_5": "$1.25",
-        "premium_1h": "$5",
         "over_1h": f"{5 / hold(HOUR):.1f}",
         # the step
         "own_v3": f"{active / 312.5 / 200_000:.0f}",
@@ -222,10 +233,10 @@ def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
         if "print(" in source:
             exec(source, {})
     bill, writing, dropping, *along = capsys.readouterr().out.splitlines()
-    assert bill == f"{told['bill_paid']} with the cache, {told['bill_fresh']} without"
+    assert bill == f"{told['bill_paid']} with the cache, {told['bill_fresh'].split()[0]} without"
     assert writing == f"writing pays from {1 - 0.9 / 1.15:.1%} hits on" and told["share_5"] == "22%"
     assert float(dropping.split()[3]) == pytest.approx(float(told["drop_calls"]), rel=0.01)
-    for line, at in zip(along, ("1k", "20k", "199k"), strict=True):
+    for line, at in zip(along, ("1k", "20k", "180k"), strict=True):
         for cost, kind in zip(line.split("$")[1:], ("input", "output"), strict=True):
             assert float(cost) == pytest.approx(float(told[f"{kind}_{at}"][1:]), rel=0.03)
 

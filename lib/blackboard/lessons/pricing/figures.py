@@ -57,42 +57,40 @@ def _listed(axes, rows: list[tuple[str, str]], top: float, pitch: float, **more:
 
 # --- one bill ---------------------------------------------------------------------------------------------------------
 
-LINES = {  # of the bill, as `numbers.paid_by_line` names them: name, and the color of what causes it
+LINES = {  # of the bill, as `numbers.lines` names them: name, and the color of what causes it
+    "cached_read": ("cache hits", "kv"),
     "input": ("new input", "compute"),
     "output": ("output", "memory"),
-    "cached_read": ("cache hits", "kv"),
     "write": ("writing to the cache", "kv"),
-    "long": ("beyond 200,000 tokens", "cost"),
 }
 
 
 def bill() -> Drawing:
     """One call of a coding agent, line by line: what it is for, and its share of the bill."""
-    fig, axes = drawing.axes(5.0, 3.9)
-    paid, p, tokens = numbers.paid_by_line(), catalogue.price(numbers.BILLED).usd_per_Mtok, numbers.CALL
-    total, dearer = sum(paid.values()), catalogue.price(numbers.BILLED).above
+    fig, axes = drawing.axes(5.0, 3.3)
+    paid, p, tokens = numbers.charged(), catalogue.price(numbers.BILLED).usd_per_Mtok, numbers.CALL
+    cents, total = {line: 100 * usd for line, usd in paid.items()}, sum(paid.values())
     asked = {
+        "cached_read": f"{tokens['cached_read']:,} at \\${p.cached_read:.2f}",
         "input": f"{tokens['input']:,} at \\${p.input:g}",
         "output": f"{tokens['output']:,} at \\${p.output:g}",
-        "cached_read": f"{tokens['cached_read']:,} at \\${p.cached_read:.2f}",
         "write": f"{tokens['input']:,} at \\${p.cache_write_5min - p.input:g} more",
-        "long": f"input, hits ×{dearer.input_multiplier:g}, output ×{dearer.output_multiplier:g}",
     }
     for row, (line, (name, colour)) in enumerate(LINES.items()):
-        axes.barh(-row, paid[line], 0.36, color=COLOURS[colour])
+        axes.barh(-row, cents[line], 0.36, color=COLOURS[colour])
         axes.text(0, 0.37 - row, f"{name}: {asked[line]}", color=COLOURS["bound"], va="center")
-        beside(axes, f"\\${paid[line]:.5f}", (paid[line], -row), (5, 0), colour, va="center")
-    axes.text(0, 0.2 - len(LINES), f"the call: \\${total:.3f}", color=COLOURS["bound"], va="center", weight="bold")
-    axes.set(xlim=(0, 0.2), ylim=(-len(LINES) - 0.1, 0.65))
+        beside(axes, f"{cents[line]:.3g} ¢", (cents[line], -row), (5, 0), colour, va="center")
+    axes.text(0, 0.2 - len(LINES), f"the call: {100 * total:.1f} ¢", color=COLOURS["bound"], va="center", weight="bold")
+    axes.set(xlim=(0, 11), ylim=(-len(LINES) - 0.1, 0.65))
     axes.axis("off")
     return done(
         fig,
         "fig-bill",
-        f"One call, five lines: {100 * paid['long'] / total:.0f}% of the bill is there because the prompt is longer"
-        " than 200,000 tokens. Prices are per million tokens.",
-        f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in dollars: "
-        + listed([f"{name} {paid[line]:.5f}" for line, (name, _) in LINES.items()])
-        + f"; in all {total:.3f}.",
+        f"One call, four lines: {paid['cached_read'] / total:.0%} of the bill is for tokens that were sent before."
+        " Prices are per million tokens.",
+        f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in cents: "
+        + listed([f"{name} {cents[line]:.3g}" for line, (name, _) in LINES.items()])
+        + f"; in all {100 * total:.1f}.",
     )
 
 
@@ -218,7 +216,7 @@ def token_times() -> Drawing:
         text = f"{name.replace(':', ',')}: weights {_micro(weights)}, {what} {_micro(back)}"
         axes.text(0, 0.37 - row, text, color=COLOURS["bound"], va="center")
         beside(axes, f"{_micro(weights + back)} µs", (weights + back, -row), (5, 0), colour, va="center")
-    axes.set(xlim=(0, 2600), ylim=(-len(rows) + 0.5, 0.65))
+    axes.set(xlim=(0, 2000), ylim=(-len(rows) + 0.5, 0.65))
     axes.axis("off")
     said = [f"{name.replace(':', '')} {_micro(1e6 * sum(parts))}" for name, parts in rows.items()]
     return done(

@@ -39,10 +39,16 @@ KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV ma
 ENDS = {"5": FIVE, "1h": HOUR}
 MOST = 10_000  # sequences of a batch, at most: an example
 KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
-CALL = {"cached_read": 205_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
+CALL = {"cached_read": 175_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
+LATER = 5  # calls later the prompt is beyond the step; each call adds the new input of the first
 LENGTHS = {"short": 2_000, "mid": 50_000, "call": CALL["cached_read"]}  # tokens of prompts that come back
-ALONG = {"1k": 1_000, "20k": 20_000, "199k": 199_000, "far": PROMPT}  # tokens before one that is priced
+ALONG = {
+    "1k": 1_000,
+    "20k": 20_000,
+    "180k": PROMPT,
+    "far": PROMPT + LATER * CALL["input"],
+}  # tokens before one that is priced
 DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
 PAUSE = 2 * factor("min")  # since the call before, an example
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
@@ -76,46 +82,82 @@ def c_of_rack() -> float:
     return rack.flops("fp8") / rack.bandwidth / 2
 
 
-def lines(p: TokenPrices) -> dict[str, float]:
-    """The lines of the call at such prices, USD. The list has one price for new input that is written to the cache;
-    its part beyond plain input is a line of its own.
+def lines(p: TokenPrices, later: int = 0) -> dict[str, float]:
+    """The lines of the call at such prices, USD, or of one so many calls later. The list has one price for new input
+    that is written to the cache; its part beyond plain input is a line of its own.
     """
     usd = {
+        "cached_read": (CALL["cached_read"] + later * CALL["input"]) * p.cached_read,
         "input": CALL["input"] * p.input,
         "output": CALL["output"] * p.output,
-        "cached_read": CALL["cached_read"] * p.cached_read,
         "write": CALL["input"] * (p.cache_write_5min - p.input),
     }
     return {name: each / 1e6 for name, each in usd.items()}
 
 
-def paid_by_line() -> dict[str, float]:
-    """The lines of the bill at the prices of a short prompt, USD, and what the long prompt adds."""
-    short, long = lines(price(BILLED).usd_per_Mtok), lines(price(BILLED).rates(PROMPT))
-    return short | {"long": sum(long.values()) - sum(short.values())}
+def charged(later: int = 0) -> dict[str, float]:
+    """The lines of the bill by the page's price list, USD."""
+    return lines(price(BILLED).rates(PROMPT + later * CALL["input"]), later)
+
+
+def least_lines(keep: Callable[[float], float]) -> dict[str, float]:
+    """What the lines cost on the running case at least, USD; keeping a token for a time costs so much."""
+    return {
+        "cached_read": CALL["cached_read"] * keep(PAUSE),
+        "input": CALL["input"] * least_input(PROMPT),
+        "output": CALL["output"] * least_output(PROMPT),
+        "write": CALL["input"] * keep(FIVE),
+    }
+
+
+def in_hbm(time: float) -> float:
+    """USD of a token's cache in HBM for a time, by its share of the rent."""
+    return eq.hbm_hold(rack(), hold_time=time)
+
+
+def in_flash(time: float) -> float:
+    """USD of a token's cache in flash for a time, and of its way back."""
+    return eq.tier_cost(rack() | rented(tier(KINDS["ssd"])), hold_time=time)
+
+
+def added_up() -> dict[str, str]:
+    """What each line of the call is charged and costs with its caches in HBM or in flash, in cents, and the sums."""
+    said = {}
+    for name, usd in {"paid": charged(), "hbm": least_lines(in_hbm), "ssd": least_lines(in_flash)}.items():
+        for line, value in [*usd.items(), ("all", sum(usd.values()))]:
+            said[f"{name}_{line}"] = cents(value, 3 if name == "paid" else 2)
+    paid, hbm, ssd = sum(charged().values()), least_lines(in_hbm), least_lines(in_flash)
+    return said | {
+        "of_price_hbm": f"{sum(hbm.values()) / paid:.0%}",
+        "of_price_ssd": f"{sum(ssd.values()) / paid:.0%}",
+        "hits_of_hbm": f"{hbm['cached_read'] / sum(hbm.values()):.0%}",
+    }
+
+
+def cents(usd: float, digits: int = 2) -> str:
+    return f"{significant(100 * usd, digits)} ¢"
 
 
 def bill() -> dict[str, str]:
-    """One call of a coding agent, line by line, and without its longest line or its cache."""
-    p, beyond = price(BILLED).usd_per_Mtok, price(BILLED).rates(PROMPT)
-    charged = lines(beyond)
-    paid = sum(charged.values())
-    fresh = (PROMPT * beyond.input + CALL["output"] * beyond.output) / 1e6
+    """One call of a coding agent, with and without its cache, and the same agent's call beyond the step."""
+    p, beyond = price(BILLED).rates(PROMPT), price(BILLED).rates(ALONG["far"])
+    paid, later = sum(charged().values()), sum(charged(LATER).values())
+    fresh = (PROMPT * p.input + CALL["output"] * p.output) / 1e6
     return {
-        "bill_paid": f"${paid:.3f}",
-        "bill_sum": f"({CALL['cached_read']:,} × ${beyond.cached_read:g} + {CALL['input']:,} ×"
-        f" ${beyond.cache_write_5min:.2f} + {CALL['output']:,} × ${beyond.output:.2f}) ÷ 1,000,000",
-        "bill_later": f"${sum(lines(p).values()):.3f}",
-        "step_saves": f"${paid - sum(lines(p).values()):.2f}",
-        "bill_fresh": f"${fresh:.2f}",
-        "bill_rewritten": f"${(PROMPT * beyond.cache_write_5min + CALL['output'] * beyond.output) / 1e6:.2f}",
+        "bill_paid": f"{100 * paid:.1f} cents",
+        "bill_sum": f"({CALL['cached_read']:,} × ${p.cached_read:.2f} + {CALL['input']:,} × ${p.cache_write_5min:g} +"
+        f" {CALL['output']:,} × ${p.output:g}) ÷ 1,000,000",
+        "bill_fresh": f"{100 * fresh:.1f} cents",
+        "bill_rewritten": f"{100 * (PROMPT * p.cache_write_5min + CALL['output'] * p.output) / 1e6:.0f} cents",
         "bill_times": significant(fresh / paid, 2),
-        "dearest": f"{beyond.output / beyond.cached_read:g}",
+        "dearest": f"{p.output / p.cached_read:g}",
+        "in_hit": f"{p.input / p.cached_read:g}",
+        "bill_last": f"{100 * sum(charged(LATER - 1).values()):.1f} cents",
+        "bill_far": f"{100 * later:.1f} cents",
+        "bill_far_later": f"{100 * sum(lines(price(CARD).usd_per_Mtok, LATER).values()):.1f} cents",
+        "far_tokens": f"{ALONG['far']:,}",
         "far_in": f"${beyond.input:g}",
         "far_out": f"${beyond.output:.2f}",
-        "far_hit": f"${beyond.cached_read:g}",
-        "far_write": f"${beyond.cache_write_5min - beyond.input:.2f}",
-        "far_ratio": f"{beyond.output / beyond.input:g}",
     }
 
 
@@ -275,7 +317,6 @@ def places() -> dict[str, str]:
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
-        "remat_cents": f"{significant(eq.remat_cost(known) / MTOK * 100, 2)} cents",
         "remat_slow": f"{eq.remat_cost(known) / prefill_mfu() / MTOK * 100:.0f} cents",
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
@@ -286,7 +327,6 @@ def places() -> dict[str, str]:
         "cache_size": pretty(call * known["kv_bytes_per_token"], "byte"),
         "dev_hbm": f"{pretty(chip.hbm_bytes, 'byte')}, {pretty(chip.bandwidth, 'byte/s')}",
         **{f"dev_{name}": device(tier(id)) for name, id in KINDS.items()},
-        "ssd_pause": usd(eq.tier_cost(kept["ssd"], hold_time=PAUSE)),
     }
 
 
@@ -425,17 +465,21 @@ def output_times() -> dict[str, str]:
     net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
     [group], out, load = net.attention, output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
     memory, compute, new = out["weights"] + out["cache"], out["compute"], compute_time(PROMPT, "prefill")
+    held = net.kv_bytes_per_token() * PAUSE / gpu.hbm_bytes
     alone, weights = output_time(PROMPT, 1), pretty(net.n_total, "byte")
     latents = (group.kv_rank + group.rope_dim, group.kv_rank)
     return {
-        "out_batch": f"{fitting(PROMPT):.0f}",
+        "out_batch": f"{fitting(PROMPT):,.0f}",
         "t_weights": us(out["weights"]),
-        "t_weights_sum": f"{weights} ÷ {load} ÷ {fitting(PROMPT):.0f}",
+        "t_weights_sum": f"{weights} ÷ {load} ÷ {fitting(PROMPT):,.0f}",
         "t_cache": us(out["cache"]),
         "t_cache_sum": f"{PROMPT:,} × {net.kv_bytes_per_token():,.0f} B ÷ {load}",
         "in_weights": us(net.n_total / gpu.bandwidth / CALL["input"]),
         "in_weights_sum": f"{weights} ÷ {load} ÷ {CALL['input']:,}",
         "in_cache": f"{out['cache'] / CALL['input'] * 1e6:.1f} µs",
+        "out_hit": f"{memory / held:.0f}",
+        "in_held": significant(new / held, 2),
+        "out_hit_ssd": significant(least_output(PROMPT) / in_flash(PAUSE), 2),
         "lat_key": f"{latents[0]}",
         "lat_value": f"{latents[1]}",
         "lat_flop_sum": f"4 × {group.layers} × {group.heads} × {sum(latents) / 2:g}",
@@ -527,7 +571,6 @@ def writes() -> dict[str, str]:
         "misses_sum": f"1 − {ratios['5'] - read:g} ÷ {ratios['1h'] - read:g}",
         "misses_saved": f"{math.ceil(100 * (1 - misses_even()))}%",
         "premium_5": f"${p.cache_write_5min - p.input:g}",
-        "premium_1h": f"${p.cache_write_1h - p.input:g}",
         "over_1h": significant(asked / factor("USD/GB/h") / hbm, 2),
         **drops(),
     }
@@ -535,15 +578,13 @@ def writes() -> dict[str, str]:
 
 def drops() -> dict[str, str]:
     """When it pays to drop tokens from a prompt: what follows them is written anew once, and every call saves hits."""
-    p, behind = price(BILLED).usd_per_Mtok, STEP - DROPPED
+    p, behind = price(BILLED).usd_per_Mtok, PROMPT - DROPPED
     write, read = p.cache_write_5min / p.input, p.cached_read / p.input
-    saved = (sum(lines(price(BILLED).rates(PROMPT)).values()) - sum(lines(p).values())) * 1e6
     return {
         "drop_sum": f"({write:g} − {read:g}) ÷ {read:g}",
         "drop_factor": f"{(write - read) / read:g}",
         **newer(),
-        "drop_calls": f"{(write - read) / read * behind / DROPPED:.0f}",
-        "drop_calls_step": f"{math.ceil(behind * (p.cache_write_5min - p.cached_read) / saved)}",
+        "drop_calls": str(math.ceil((write - read) / read * behind / DROPPED)),
     }
 
 
@@ -570,21 +611,13 @@ def misses_even() -> float:
 
 
 def margins() -> dict[str, str]:
-    """What the call is charged for a token of each line, by what that costs on the running case at peak rates: the
-    cache held in HBM since the last call, the new input held there for five minutes more. And what is known elsewhere.
-    """
-    asked, hold = price(BILLED).rates(PROMPT), lambda time: eq.hbm_hold(rack(), hold_time=time)
-    over = {
-        "input": asked.input / least_input(PROMPT),
-        "output": asked.output / least_output(PROMPT),
-        "cached_read": asked.cached_read / hold(PAUSE),
-        "write": (asked.cache_write_5min - asked.input) / hold(FIVE),
-    }
+    """Prices divided by costs: of what the call keeps, in HBM at its share of the rent, and what is known elsewhere."""
+    asked, least = charged(), least_lines(in_hbm)
     found, ds = implied(price(CARD)), measurement("deepseek_day6_production").records()[0]
     open_card = price("deepseek-v3@2025-02-08")
     v3, (open_gpu, open_rent) = implied(open_card), machine(open_card)
     return {
-        **{f"x_{name}": significant(times * MTOK, 2) for name, times in over.items()},
+        **{f"x_{name}": significant(asked[name] / least[name], 2) for name in ("cached_read", "write")},
         "margin": significant(found.margin.mid, 3),
         "margin_real": significant(found.margin.mid * round(prefill_mfu(), 2), 2),
         "margin_ds": significant(v3.margin.mid, 2),
@@ -598,6 +631,6 @@ def margins() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    bills = bill() | cards() | margins() | writes()
+    bills = bill() | added_up() | cards() | margins() | writes()
     times = input_times() | output_times() | along() | again()
     return bills | step_of_price() | ratios() | long() | places() | times | drains()
