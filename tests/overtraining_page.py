@@ -9,6 +9,7 @@ QUOTED = {
     "20": "Chinchilla's tokens a parameter, 1:31:17",
     "6": "6ND, its name; the most that RL costs, 1:21:58",
     "2": "FLOPs of a forward pass, and the least that RL costs, 1:21:58",
+    "1": "a bill of the rule, and Chinchilla's own tokens in its units",
     "0.3": "the lecture's efficiency of generating, 1:25:02",
     "500": "the lecture's traffic in millions of tokens a second, 1:29:49; billions of tokens of the fit's largest run",
     "50": "a tenth of it, 1:30:46",

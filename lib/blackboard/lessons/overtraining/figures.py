@@ -342,18 +342,18 @@ def by_bill() -> Drawing:
     fig, axes = drawing.axes(5.0, 3.9)
     bills = np.geomspace(0.3, 100, 40)
     rows = {
-        "short\ncontexts": (1.0, "first"),
-        "long, the\ncache shrinks": (numbers.CACHE_POWER, "second"),
-        "long, the\nsame cache": (0.0, "third"),
+        "short\ncontexts": (1.0, "first", (4, 6)),
+        "long, the\ncache shrinks": (numbers.CACHE_POWER, "second", (0, 17)),  # above the first line
+        "long, the\nsame cache": (0.0, "third", (-12, -14)),
     }
     ends, phrases = [], []
-    for name, (power, colour) in rows.items():
+    for name, (power, colour, shift) in rows.items():
         found = [numbers.best_at_bill(bill, power) for bill in bills]
         each = np.array([row.training / row.inference for row in found])
         even = float(np.exp(np.interp(0, -np.log(each), np.log(bills))))
         axes.plot(bills, each, color=COLOURS[colour], lw=2.5)
         axes.plot(even, 1, "o", color=COLOURS[colour], ms=8, zorder=4)
-        beside(axes, f"{even:.2g}", (even, 1), (4, 6), colour)
+        beside(axes, f"{even:.2g}", (even, 1), shift, colour)
         ends.append((each[-1], name, colour))
         phrases.append(f"{' '.join(name.split())}: 1 at {even:.2g} times, {each[-1]:.2g} at 100 times")
     axes.axhline(1, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
