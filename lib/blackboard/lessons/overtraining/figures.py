@@ -334,42 +334,42 @@ def with_kv() -> Drawing:
     )
 
 
-# --- by traffic -------------------------------------------------------------------------------------------------------
+# --- by the bill of serving -------------------------------------------------------------------------------------------
 
 
-def by_traffic() -> Drawing:
-    """Tokens of training per token served against traffic: at short contexts, and with caches that shrink or do not."""
+def by_bill() -> Drawing:
+    """Training ÷ serving of the cheapest model, against the bill: short contexts, caches that shrink or do not."""
     fig, axes = drawing.axes(5.0, 3.9)
-    traffic, plain = np.geomspace(0.3, 100, 40), numbers.best(served=0).tokens
-    context = f"{numbers.EXAMPLE['context']:,} tokens"
+    bills = np.geomspace(0.3, 100, 40)
     rows = {
-        "short\ncontexts": (lambda served: numbers.best(served=served), "first"),
-        f"{context},\nthe cache\nshrinks": (lambda served: numbers.best_with_kv(served), "second"),
-        f"{context},\nthe same\ncache": (lambda served: numbers.best_with_kv(served, 0.0), "third"),
+        "short\ncontexts": (1.0, "first", (4, 6)),
+        "long, the\ncache shrinks": (numbers.CACHE_POWER, "second", (0, 17)),  # above the first line
+        "long, the\nsame cache": (0.0, "third", (-12, -14)),
     }
     ends, phrases = [], []
-    for name, (found, colour) in rows.items():
-        each = np.array([found(times * plain).tokens / (times * plain) for times in traffic])
-        even = float(np.exp(np.interp(0, -np.log(each), np.log(traffic))))
-        axes.plot(traffic, each, color=COLOURS[colour], lw=2.5)
+    for name, (power, colour, shift) in rows.items():
+        found = [numbers.best_at_bill(bill, power) for bill in bills]
+        each = np.array([row.training / row.inference for row in found])
+        even = float(np.exp(np.interp(0, -np.log(each), np.log(bills))))
+        axes.plot(bills, each, color=COLOURS[colour], lw=2.5)
         axes.plot(even, 1, "o", color=COLOURS[colour], ms=8, zorder=4)
-        beside(axes, f"{even:.2g}", (even, 1), (4, 6), colour)
+        beside(axes, f"{even:.2g}", (even, 1), shift, colour)
         ends.append((each[-1], name, colour))
         phrases.append(f"{' '.join(name.split())}: 1 at {even:.2g} times, {each[-1]:.2g} at 100 times")
     axes.axhline(1, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    axes.text(95, 1.9, "rule of thumb:\nas many", ha="right", va="bottom")
+    axes.text(95, 1.9, "rule of thumb:\nas much", ha="right", va="bottom")
     axes.set(xscale="log", yscale="log", xlim=(0.3, 100), ylim=(0.006, 10))
-    axes.set(xlabel="tokens served ÷ tokens of the best-trained model", ylabel="trained on, per token served")
+    axes.set(xlabel="serving ÷ training of the best-trained model", ylabel="training ÷ serving of the cheapest")
     axes.set_xticks([1, 10, 100])
     axes.xaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_formatter("{x:g}")
     name_ends(axes, ends, apart=0.2)
     return done(
         fig,
-        "fig-by-traffic",
-        "How many tokens to train on per token served. A token that the best-trained model writes costs one token of"
-        f" training at short contexts, {significant(numbers.price_with_kv(), 2)} at long ones, with all at its peak."
-        " With a cache that does not shrink, it is Chinchilla's number, however much you serve.",
-        "Tokens of training per token served, 0.006 to 10, against tokens served in units of the best-trained model's"
-        f" tokens, 0.3 to 100 (both log scales); three falling lines for the cheapest model. {'; '.join(phrases)}.",
+        "fig-by-bill",
+        "What to spend on training for each dollar of serving, if serving the best-trained model would cost the same"
+        " in all three cases. Equal spending is right at one bill only.",
+        "Training divided by serving of the cheapest model, 0.006 to 10, against the bill of serving the best-trained"
+        " model in units of its training, 0.3 to 100 (both log scales); three falling lines."
+        f" {'; '.join(phrases)}.",
     )

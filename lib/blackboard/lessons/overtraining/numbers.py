@@ -49,7 +49,7 @@ SMALL = (
     "tinyllama-1.1b",
 )  # made to be trained long: the corpus lesson is about them
 EXAMPLE: dict[str, Any] = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one byte a value
-PEAK = chip(EXAMPLE["chip"]).flops("fp8")  # MatX trains and generates at it
+CASE = {"world_rate": 6e9 / DAY, "lifetime": 3 * 365 * DAY, "family": 1}  # the service that the page works to dollars
 CACHE_POWER = (
     0.5  # of size in the cache: Qwen3-32B is about four times as large as Llama 3.1 8B and has twice its cache
 )
@@ -245,11 +245,9 @@ def optimum() -> dict[str, str]:
     paper = [row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()]
     size, served = SARDANA
     own, loss = law("Sardana"), as_good("Sardana", size)
-    small, large = llama(SERVED)
     return {
         "own_law": law_words(FIT),
         "written": f"{SERVED / 1e12:.0f} trillion",
-        "best_saved": f"{small.total / large.total:.0%}",
         "equal_lost": f"{equal_over() - 1:.0%}",
         "least_size": f"{smallest() / 1e9:.1f} billion",
         "even_served": f"{even_served() / 1e12:.1f} trillion",
@@ -310,24 +308,21 @@ def meta() -> dict[str, str]:
         "meta_tokens": f"{significant(large.tokens / 1e12, 2)} trillion",
         "meta_even": tokens(breaks_even(small, large)),
         "meta_even_kv": tokens(breaks_even_with_kv(small, large)),
-        "meta_even_run": tokens(breaks_even_with_kv(small, large, run_rate())),
+        "meta_even_peak": tokens(breaks_even(small, large, 1)),
         "meta_dearer": significant(small.training / large.training, 2),
         "meta_cheaper": f"{small.n_active / large.n_active:.0%}",
     }
 
 
-def breaks_even(small: simulation.Trained, large: simulation.Trained) -> float:
+def breaks_even(small: simulation.Trained, large: simulation.Trained, efficiency: float = ETA) -> float:
     """Tokens served after which the smaller of two equally good models has cost less, training and all."""
-    each = lambda row: eq.inference_compute(n_active=row.n_active, inference_tokens=1, decode_efficiency=ETA)
+    each = lambda row: eq.inference_compute(n_active=row.n_active, inference_tokens=1, decode_efficiency=efficiency)
     return (small.training - large.training) / (each(large) - each(small))
 
 
-def breaks_even_with_kv(small: simulation.Trained, large: simulation.Trained, rate: float = PEAK) -> float:
-    """The same on the example's chip and context, with Llama 3.1 8B's cache and Qwen3-32B's, by training's rate."""
-    each = [
-        eq.decode_flop(cache, n_active=row.n_active, flops=rate)
-        for cache, row in zip(caches(), (small, large), strict=True)
-    ]
+def breaks_even_with_kv(small: simulation.Trained, large: simulation.Trained) -> float:
+    """The same with all at its peak, on the example's chip and context, with Llama 3.1 8B's cache and Qwen3-32B's."""
+    each = [eq.decode_flop(cache, n_active=row.n_active) for cache, row in zip(caches(), (small, large), strict=True)]
     return (small.training - large.training) / (each[1] - each[0])
 
 
@@ -366,31 +361,12 @@ def valley() -> dict[str, str]:
 # --- against reality --------------------------------------------------------------------------------------------------
 
 
-def money(reached: float, rent: float) -> dict[str, str]:
-    """What the lecture's model costs to train at a run's MFU and rent, alone and with RL and serving."""
-    whole = eq.pretrain_compute(BOARD, pretrain_tokens=ROUNDED)
-    seconds = eq.training_time(
-        BOARD, pretrain_tokens=ROUNDED, chip_flops=chip("h100-sxm").flops("bf16"), train_mfu=reached
-    )
-    cost = seconds / factor("h") * rent
-    return {
-        "whole": f"{whole / 1e26:.1f}·10²⁶",
-        "whole_cost": f"${significant(cost / 1e6, 2)} million",
-        "per_served": f"${significant(cost / ROUNDED * 1e6, 2)}",
-    }
-
-
 def deepseek_mfu() -> float:
     """The share of the BF16 peak that DeepSeek-V3's pre-training used."""
     [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
     net = model("deepseek-v3")
     work = eq.pretrain_compute(n_active=net.n_active, pretrain_tokens=net.training_tokens)
     return work / (cost["training_GPU_hours"] * factor("h") * chip("h800").flops("bf16"))
-
-
-def run_rate() -> float:
-    """FLOP/s at which the example's chip trains, if it trains as DeepSeek's run did."""
-    return chip(EXAMPLE["chip"]).flops("bf16") * deepseek_mfu()
 
 
 def deepseek() -> dict[str, str]:
@@ -407,7 +383,7 @@ def deepseek() -> dict[str, str]:
     alone, beside = ((day["cost_USD_per_day"] - less) / day["output_token_per_day"] for less in (0, read))
     million = lambda dollars: f"${dollars * 1e6:.2f}"
     billion = lambda tokens: f"{tokens / 1e9:.0f} billion"
-    return money(reached, rent) | {
+    return {
         "ds_each": million(each),
         "ds_alone": million(alone),
         "ds_beside": million(beside),
@@ -419,7 +395,7 @@ def deepseek() -> dict[str, str]:
         "ds_active": f"{net.n_active / 1e9:.2f} billion",
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
-        "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.2f} million",
+        "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.3f} million",
         "ds_mfu": f"{reached:.0%}",
         "ds_peak": pretty(h800.flops("bf16"), "FLOP/s", exact=True),
         "ds_cost": f"${cost['cost_USD'] / 1e6:.2f} million",
@@ -466,7 +442,9 @@ def with_kv() -> dict[str, str]:
             f"kv_times_{key}": significant(spent / (2 * model(id).n_active), 2),
         }
     h100, (small, other) = chip(EXAMPLE["chip"]), caches()
+    short = small | {"context": 1}  # compute alone
     return out | {
+        "kv_bill_short": f"{kv_bill(short, short):.0%}",
         "kv_same_8": f"{significant(kv_size(small) / 1e9, 2)} billion",
         "kv_bill_own": f"{kv_bill(small, other):.0%}",
         "kv_bill_same": f"{kv_bill(small, small):.0%}",
@@ -496,71 +474,77 @@ def kv_size(known: dict[str, float]) -> float:
     return eq.decode_flop(known, n_active=1) / 2
 
 
-# --- by traffic -------------------------------------------------------------------------------------------------------
+# --- by the bill of serving -------------------------------------------------------------------------------------------
 
 
-def traffics() -> dict[str, float]:
-    """Tokens served in units of those of the best-trained model: the rows of the page's rule."""
+def bills() -> dict[str, float]:
+    """What serving the best-trained model would cost, in units of its training: the rows of the page's rule."""
     return {"1": 1, "even": even_served() / best(served=0).tokens, "10": 10, "100": 100}
 
 
-def grown_cache(n_active: float, power: float = CACHE_POWER) -> float:
-    """KV bytes per token of a model of a size, if they grow as a power of size, and Llama 3.1 8B has its own."""
-    return NET.symbols(kv="fp8")["kv_bytes_per_token"] * (n_active / NET.n_active) ** power
-
-
 @cache
-def best_with_kv(served: float, power: float = CACHE_POWER, rate: float = PEAK) -> simulation.Trained:
-    """The cheapest model at long contexts that is as good as Llama 3.1 8B, by the rate of training; its bill of serving
-    is not in it.
+def best_at_bill(bill: float, power: float = 1.0) -> simulation.Trained:
+    """The cheapest model that is as good as Llama 3.1 8B, if serving the best-trained one would cost `bill` times its
+    training, and a token's cost grows as a power of size.
     """
-    known, loss = caches()[0] | {"flops": rate}, as_good()
-    cost = lambda size: eq.lifetime_with_kv(
-        known,
-        n_active=size,
-        kv_bytes_per_token=grown_cache(size, power),
-        pretrain_tokens=simulation.tokens_to(loss, size, law()),
-        prefill_tokens=0,
-        inference_tokens=served,
-    )
-    return sized(simulation.lowest(cost, smallest() * 1.001, 4 * best(served=0).n_active), served=0)
+    plain = best(served=0)
+
+    def priced(size: float) -> simulation.Trained:
+        serving = bill * plain.training * (size / plain.n_active) ** power
+        return sized(size, served=0)._replace(inference=serving)
+
+    return priced(simulation.lowest(lambda size: priced(size).total, smallest() * 1.001, 4 * plain.n_active))
 
 
-def price_with_kv(rate: float = PEAK) -> float:
-    """Tokens of training that cost as much as a token that the best-trained model writes, by the rate of training."""
-    size = best(served=0).n_active
-    known = caches()[0] | {"n_active": size, "kv_bytes_per_token": grown_cache(size), "flops": rate}
-    return eq.decode_flop(known) / eq.pretrain_compute(known, pretrain_tokens=1)
-
-
-def by_traffic() -> dict[str, str]:
-    """The cheapest model's size and tokens of training, for some traffics, at short contexts and at long ones."""
+def by_bill() -> dict[str, str]:
+    """The cheapest model's size and tokens of training, by the bill of serving, at short contexts and at long ones."""
     plain, told = best(served=0), {}
-    for key, times in traffics().items():
-        served = times * plain.tokens
-        for start, row in (("", best(served=served)), ("kv_", best_with_kv(served))):
+    for key, bill in bills().items():
+        for start, power in (("", 1.0), ("kv_", CACHE_POWER)):
+            row = best_at_bill(bill, power)
             told[f"{start}size_at_{key}"] = f"{row.n_active / plain.n_active:.0%}"
-            told[f"{start}train_at_{key}"] = significant(row.tokens / served, 2)
-    slower = best_with_kv(even_served(), rate=run_rate())
-    return told | {
-        "kv_price": significant(price_with_kv(), 2),
-        "kv_price_run": significant(price_with_kv(run_rate()), 2),
-        "kv_size_run": f"{slower.n_active / plain.n_active:.0%}",
+            told[f"{start}data_at_{key}"] = significant(row.tokens / plain.tokens, 2)
+    return told
+
+
+def case() -> dict[str, str]:
+    """One service from its traffic to dollars: an H100 at the MFU of DeepSeek's run and its rent."""
+    [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
+    served = eq.tokens_served(CASE)
+    row, plain = best(served=served), sized(best(served=0).n_active, served=served)
+    rate = chip(EXAMPLE["chip"]).flops("bf16") * deepseek_mfu() * factor("h")  # FLOPs in an hour
+    rent = cost["cost_USD"] / cost["training_GPU_hours"]
+    dollars = lambda work: f"${work / rate * rent / 1e6:.2f} million"
+    return {
+        "case_served": f"{significant(served / 1e12, 2)} trillion",
+        "case_bill": significant(plain.inference / plain.training, 2),
+        "case_size": f"{significant(row.n_active / 1e9, 3)} billion",
+        "case_tokens": f"{significant(row.tokens / 1e12, 3)} trillion",
+        "case_work": f"{row.training / 1e23:.2f}·10²³",
+        "case_hours": f"{round(row.training / rate, -3):,.0f}",
+        "case_training": dollars(row.training),
+        "case_serving": dollars(row.inference),
+        "case_both": dollars(row.total),
+        "case_plain": dollars(plain.total),
     }
 
 
 def board_by_fit() -> dict[str, str]:
     """How far past Chinchilla the cheapest model as good as the lecture's is, and how much more the lecture's costs."""
-    found, lost, size = {}, [], BOARD["n_active"]
+    found, lost, plain, size = {}, [], [], BOARD["n_active"]
     for key, fit in (("", FIT), ("_hoffmann", FITS["hoffmann"])):
         loss = simulation.loss_of(size, ROUNDED, law(fit))
         row = simulation.best(loss, ROUNDED, law(fit), ETA)
         found[f"board_over{key}"] = f"{row.tokens / row.n_active / PRESCRIBED:.0f}"
-        lost.append(simulation.trained(size, loss, ROUNDED, law(fit), ETA).total / row.total - 1)
-    return found | {"board_lost": f"{max(lost):.0%}"}
+        over = lambda n, row=row, loss=loss, fit=fit: (
+            simulation.trained(n, loss, ROUNDED, law(fit), ETA).total / row.total
+        )
+        lost.append(over(size) - 1)
+        plain.append(significant(over(simulation.best(loss, 0, law(fit)).n_active), 2))
+    return found | {"board_lost": f"{max(lost):.0%}", "board_plain": max(plain), "board_plain_hoffmann": min(plain)}
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     found = valley() | costs() | tokens() | optimum() | parts() | other_fits()
-    return found | meta() | deepseek() | models_placed() | with_kv() | by_traffic() | board_by_fit()
+    return found | meta() | deepseek() | models_placed() | with_kv() | by_bill() | case() | board_by_fit()
