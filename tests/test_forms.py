@@ -85,6 +85,7 @@ def test_nothing_for_screens_is_left(articles):
             "script, noscript, button, input, textarea, select, form, details, practice-box, lab-box, progress-list,"
             " .chart-live"
         )
+        assert not re.search("press Check|Drag the|Start with lesson", article.get_text())
         assert "p[" not in "".join(tag.get_text() for tag in article.select(".practice-head"))
 
 

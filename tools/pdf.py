@@ -97,6 +97,7 @@ def date_print(printed, headings):
     when = datetime.datetime.combine(book["date"], datetime.time(), datetime.UTC).strftime("D:%Y%m%d%H%M%SZ")
     writer.metadata = {"/Title": book["title"], "/Author": book["author"], "/CreationDate": when, "/ModDate": when}
     mend_outline(writer.root_object["/Outlines"]["/First"], {"".join(text.split()): text for text in headings})
+    writer.pdf_header = "%PDF-1.7"  # pypdf would name 1.3, which knows neither tags nor transparency
     finished = io.BytesIO()
     writer.write(finished)
     return finished.getvalue()

@@ -27,8 +27,9 @@ FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; h
     "link, button, a.headerlink, details.hide, .toctree-wrapper, "
     ".chart-result, .chart-facts, .chart-live, .chart-controls, "
     ".practice-item > summary, .card-letters > :is(summary, ul), "
-    ".lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner"
+    ".lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner, p:has(> a.sd-btn)"
 )
+PRESS_CHECK = "Python starts in this page when you press Check."
 NOT_TEXT = r"<(script|style|svg|noscript)\b.*?</\1>"
 SCREEN_ATTRIBUTES = {"tabindex", "loading", "width", "height"}  # sizes are for pictures that are still to come
 ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page
@@ -77,6 +78,7 @@ def read_article(site, name):
     article.name, article.attrs = "section", {"class": "chapter", "id": Path(name).stem}
     for dropped in article.select(FOR_SCREENS):
         dropped.decompose()
+    reword_for_paper(article)
     open_folds(article)
     for still in article.select("picture"):
         still.img["src"] = still.source["srcset"]
@@ -93,6 +95,14 @@ def read_article(site, name):
             if not key.startswith("data-") and key not in SCREEN_ATTRIBUTES
         }
     return article
+
+
+def reword_for_paper(article):
+    """What the text asks of a mouse: a chart on paper is read along, and a lab has no button."""
+    for paragraph in article.find_all("p", string=PRESS_CHECK):
+        paragraph.decompose()
+    for text in article.find_all(string=re.compile(r"\bDrag the ")):
+        text.replace_with(text.replace("Drag the ", "Follow the "))
 
 
 def open_folds(article):
