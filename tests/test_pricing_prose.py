@@ -114,7 +114,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "t_latent": f"{far * look_decode / bf16 * 1e6:,.0f} µs",
         "expand": f"{175_000 / 5_000 * 61 * 128 * (128 + 128) * 512 * 2 / bf16 * 1e6:.1f} µs",
         "out_floor": f"${mtok * out(far):.2f}",
-        "out_alone": f"${mtok * (total + far * v3) / load:.0f}",
         "out_in": f"{out(far) / new(far):.1f}",
         "out_in_compute": f"{decode / new(far):.1f}",
         "out_r": sig(out(far) / decode, 3),

@@ -466,7 +466,7 @@ def output_times() -> dict[str, str]:
     [group], out, load = net.attention, output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
     memory, compute, new = out["weights"] + out["cache"], out["compute"], compute_time(PROMPT, "prefill")
     held = net.kv_bytes_per_token() * PAUSE / gpu.hbm_bytes
-    alone, weights = output_time(PROMPT, 1), pretty(net.n_total, "byte")
+    weights = pretty(net.n_total, "byte")
     latents = (group.kv_rank + group.rope_dim, group.kv_rank)
     return {
         "out_batch": f"{fitting(PROMPT):,.0f}",
@@ -493,7 +493,6 @@ def output_times() -> dict[str, str]:
         "t_compute": us(compute),
         "t_out": us(memory),
         "out_floor": f"${least_output(PROMPT) / MTOK:.2f}",
-        "out_alone": f"${(alone['weights'] + alone['cache']) * rent().usd_per_chip_second / MTOK:.0f}",
         "out_in": significant(memory / new, 2),
         "out_in_compute": significant(compute / new, 2),
         "out_r": significant(memory / compute, 3),
