@@ -181,7 +181,7 @@ def _next_gpu(tokens, placement, gpus, copy_bytes):
 DISPATCH = Step(
     "Dispatch",
     dispatch,
-    "dispatch([(0, [1, 2]), (1, [0, 1])], [0, 1, 0, 1], 2, 7168)",
+    "dispatch([(0, [1, 3]), (1, [0, 1])], [0, 1, 0, 1], 2, 7168)",
     _routed,
     (_square, _not_to_itself, _nothing_lost, _to_the_right_gpu),
     {
@@ -342,7 +342,8 @@ def _inside_only(sent, network):
 TIME = Step(
     "The time of an exchange",
     exchange_time,
-    "exchange_time([[0, 90], [180, 0]], Network(gpus=2, gpus_per_rack=1, scale_up=90, scale_out=10))",
+    "exchange_time([[0, 270, 20, 0], [0, 0, 0, 10], [0] * 4, [0] * 4],"
+    " Network(gpus=4, gpus_per_rack=2, scale_up=90, scale_out=10))",
     _exchanges,
     (_inside_takes, _outside_takes, _last_one),
     {
@@ -418,7 +419,7 @@ def _without_placement(tokens, placement, copy_bytes, network):
 LAYER = Step(
     "A layer's traffic",
     layer_time,
-    "layer_time([(0, [1, 2]), (1, [0, 1])], [0, 1, 0, 1], 90, Network(2, 1, 90, 10))",
+    "layer_time([(0, [2]), (1, [2])], [0, 1, 2], 90, Network(3, 1, 90, 10))",
     _layers,
     (_home_is_free, _both),
     {
