@@ -24,7 +24,7 @@ BUILD = ROOT / "_build"
 FORMS = ROOT / "tools" / "forms"  # style sheets and scripts
 PREFACE = "About this book"
 FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; hints and solutions; the planner's form
-    "link, button, a.headerlink, details.hide, .toctree-wrapper, "
+    "link, button, a.headerlink, a.claim-id, details.hide, .toctree-wrapper, "
     ".chart-result, .chart-facts, .chart-live, .chart-controls, "
     ".practice-item > summary, .card-letters > :is(summary, ul), "
     ".lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner, p:has(> a.sd-btn)"
