@@ -23,7 +23,7 @@ from blackboard.answers import Unreadable
 from blackboard.page import lab_view
 from blackboard.page.grading import expected, grade, grade_lab
 from blackboard.page.hand_in import HandInError, lab_id, read_hand_in, seed_of
-from blackboard.page.lab_worker import find_lab
+from blackboard.page.lab_worker import find_lab, list_steps
 from blackboard.page.practice import lessons, problems
 from blackboard.page.run_source import run_source
 from blackboard.page.run_step import decode, encode, grade_step, judge_results, try_step
@@ -34,9 +34,7 @@ import classroom
 from simulated_students import choose_answers, write_mistake
 
 ROOT = Path(__file__).resolve().parent.parent
-STEPS = [
-    pytest.param(lesson, step, id=f"{lesson}-{step.name}") for lesson in lessons() for step in find_lab(lesson).steps
-]
+STEPS = [pytest.param(lesson, step, id=f"{lesson}-{step.name}") for lesson in lessons() for step in list_steps(lesson)]
 STEP = """def step(batch, context, n_active, n_total, bytes_per_param, kv_bytes_per_token, flops, bandwidth):
     loaded = n_total * bytes_per_param + batch * context * kv_bytes_per_token
     return max(2 * batch * n_active / flops, loaded / bandwidth)
@@ -429,7 +427,7 @@ def test_the_command_works_in_readmes_words(tmp_path, monkeypatch, capsys):
         assert (folder / "notebooks" / "alice.ipynb").exists() and rows(folder / "key.csv")
         notebook = nbformat.read(folder / "notebooks" / "alice.ipynb", as_version=4)
         boxes = re.findall(r'^(?:p|lab)\[".+?"\]\.check\(', "\n".join(cell.source for cell in notebook.cells), re.M)
-        assert len(set(boxes)) == len(problems(lesson)) + len(find_lab(lesson).steps) == len(rows(folder / "key.csv"))
+        assert len(set(boxes)) == len(problems(lesson)) + len(list_steps(lesson)) == len(rows(folder / "key.csv"))
     assert "/class/" in (ROOT / ".gitignore").read_text().split()
 
 

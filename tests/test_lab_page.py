@@ -14,10 +14,9 @@ from urllib.parse import urlsplit
 import nbformat
 import pytest
 from conftest import open_page
-from lessons import LESSONS
 from nbclient import NotebookClient
 from page_evidence import AXE_WITHIN, OPEN, WOKEN, axe
-from test_labs import lab
+from test_labs import WITH_LAB, lab
 
 from blackboard.page.lab_view import narrow
 
@@ -88,7 +87,7 @@ def test_nothing_is_fetched_before_the_first_check_but_what_shows_the_boxes(work
     assert sorted(file_name(each.url) for each in working.before) == ["boxes.js", "cells.js"]
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("lesson", WITH_LAB)
 def test_what_a_lab_adds_to_the_first_load_is_small(working, site, lesson):
     """Scripts, style (joined with that of all pages) and the lab's own HTML, compressed."""
     style = gzip.compress((ROOT / "book" / "_labs" / "lab.css").read_bytes())

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 from lessons import LESSONS
+from test_labs import WITH_LAB
 
 from blackboard.charts.page_chart import page_spec
-from blackboard.page.lab_worker import chart, find_lab
+from blackboard.page.lab_worker import chart, find_lab, list_steps
 from blackboard.page.live_cells import find_needed, read_statements, run_cell, show_value
 from blackboard.page.practice import lessons, problems
 from blackboard.text import markup
@@ -194,7 +195,7 @@ def versions(step):
 
 
 def test_the_pages_own_python_grades_every_step_of_every_lab_alike(ask):
-    asked = [(lesson, step, text) for lesson in LESSONS for step in find_lab(lesson).steps for text in versions(step)]
+    asked = [(lesson, step, text) for lesson in LESSONS for step in list_steps(lesson) for text in versions(step)]
     ask_for = lambda lesson, step, text: dict(ask="check", lesson=lesson, step=step.name, text=text, earlier={})
     told = ask([ask_for(*each) for each in asked])
     for each, said in zip(asked, told, strict=True):
@@ -208,15 +209,15 @@ def test_the_pages_own_python_grades_every_step_of_every_lab_alike(ask):
 
 
 def test_the_pages_own_python_draws_every_lab_and_runs_every_example(ask):
-    examples = [(lesson, step) for lesson in LESSONS for step in find_lab(lesson).steps]
+    examples = [(lesson, step) for lesson in LESSONS for step in list_steps(lesson)]
     told = ask(
-        [{"ask": "draw", "lesson": lesson, "sources": {}} for lesson in LESSONS]
+        [{"ask": "draw", "lesson": lesson, "sources": {}} for lesson in WITH_LAB]
         + [dict(ask="run", lesson=each, step=step.name, text=step.source, earlier={}) for each, step in examples]
     )
-    for lesson, said in zip(LESSONS, told, strict=False):
+    for lesson, said in zip(WITH_LAB, told, strict=False):
         own = find_lab(lesson)
         assert said["spec"].keys() == page_spec(chart(own, own.finished())).keys(), lesson
-    for (lesson, step), said in zip(examples, told[len(LESSONS) :], strict=True):
+    for (lesson, step), said in zip(examples, told[len(WITH_LAB) :], strict=True):
         own = find_lab(lesson)
         assert said == {"printed": "", "text": f"{step.example} returned {own.example_result(step)}"}, (lesson, step)
 

@@ -248,17 +248,17 @@ CHECKS = """async (answers) => {
 
 def code_in_pages(browser, server: str, built: Path) -> None:
     """Python in a page: from the press of a button to its answer, the first time and then."""
-    from blackboard.page.lab_worker import find_lab
+    from blackboard.page.lab_worker import list_steps
     from blackboard.page.practice import lessons
 
     if not (built / "vendor" / "labs" / "python").exists():
         print("the book was built without Python for its pages: its speed there is not measured")
         return
     first, later = [], []
-    for lesson in lessons():
+    for lesson in filter(list_steps, lessons()):
         page = browser.new_page()
         page.goto(f"{server}/book/{lesson}.html", wait_until="load")
-        seconds = page.evaluate(CHECKS, {step.name: step.source for step in find_lab(lesson).steps})
+        seconds = page.evaluate(CHECKS, {step.name: step.source for step in list_steps(lesson)})
         page.close()
         first.append(seconds[0])
         later += seconds[1:]

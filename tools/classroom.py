@@ -22,7 +22,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from blackboard.page.grading import expected, grade
 from blackboard.page.hand_in import HandIn, HandInError, lab_id, read_hand_in
-from blackboard.page.lab_worker import find_lab
+from blackboard.page.lab_worker import list_steps
 from blackboard.page.practice import lessons, problems
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -117,7 +117,7 @@ def give_to(notebook, start, student, name):
 def write_key(file, lesson, students):
     """The right answers to every student's numbers, and the course's version of each step of the lab, as CSV."""
     listed = [view.problem for view in problems(lesson)]
-    steps = [(lab_id(step.name), step.source, "") for step in find_lab(lesson).steps]
+    steps = [(lab_id(step.name), step.source, "") for step in list_steps(lesson)]
     rows = [
         (student, *answer)
         for student in students
@@ -138,7 +138,7 @@ def write_assignment(folder, lesson):
     """
     tests = folder / "tests"
     tests.mkdir(parents=True, exist_ok=True)
-    names = [view.problem.id for view in problems(lesson)] + [lab_id(step.name) for step in find_lab(lesson).steps]
+    names = [view.problem.id for view in problems(lesson)] + [lab_id(step.name) for step in list_steps(lesson)]
     for name in names:
         (tests / f"{name}.py").write_text(OTTER_TEST.format(problem=name), "utf8")
     notebook = new_notebook(cells=[new_code_cell(GRADING.format(lesson=lesson), id="grading")])

@@ -16,7 +16,7 @@ import sympy
 
 from blackboard.page.grading import expected
 from blackboard.page.hand_in import lab_id, seed_of
-from blackboard.page.lab_worker import find_lab
+from blackboard.page.lab_worker import list_steps
 from blackboard.page.practice import problems
 from blackboard.problem import Choice, Expression, Function, Quantity, evaluate
 
@@ -76,7 +76,7 @@ def write_lab(lesson, way):
     """A version of every step of the lab. Whoever is endless is so in the last step, which runs into a limit of
     seconds.
     """
-    steps = find_lab(lesson).steps
+    steps = list_steps(lesson)
     return {lab_id(step.name): write_step(step, way, step is steps[-1], n % 2) for n, step in enumerate(steps)}
 
 

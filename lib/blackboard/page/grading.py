@@ -15,7 +15,7 @@ from typing import Any
 from blackboard.answers import Unreadable
 from blackboard.lab import Verdict
 from blackboard.page.hand_in import HandIn, lab_id, read_hand_in, seed_of
-from blackboard.page.lab_worker import find_lab
+from blackboard.page.lab_worker import list_steps
 from blackboard.page.practice import problems
 from blackboard.page.run_source import run_source
 from blackboard.page.run_step import grade_step
@@ -67,7 +67,7 @@ def grade_lab(given: Mapping[str, Any], lesson: str) -> dict[str, Feedback]:
     """Feedback on each step of a lesson's lab, by id. A step is tried on top of the earlier ones that were right."""
     right: dict[str, Any] = {}
     told = {}
-    for name in (step.name for step in find_lab(lesson).steps):
+    for name in (step.name for step in list_steps(lesson)):
         text = given.get(lab_id(name))
         verdict = judge_step(lesson, name, text, right)
         if verdict:

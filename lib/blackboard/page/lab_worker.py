@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import io
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from blackboard.charts.interactive import InteractiveChart
 from blackboard.charts.page_chart import page_spec
-from blackboard.lab import HEADS, LONGEST, Lab, Printed, Verdict, stopped
+from blackboard.lab import HEADS, LONGEST, Lab, Printed, Step, Verdict, stopped
 from blackboard.page import live_cells
 from blackboard.page.written import values_of
 from blackboard.text import markup
@@ -32,6 +33,12 @@ class Nobody(io.TextIOBase):
 def find_lab(lesson: str) -> Lab:
     """A lesson's lab; by name, as a page's parts know no lesson."""
     return importlib.import_module(f"blackboard.lessons.{lesson}.lab").LAB
+
+
+def list_steps(lesson: str) -> Sequence[Step]:
+    """The steps of a lesson's lab; none where it has no lab."""
+    has_lab = importlib.util.find_spec(f"blackboard.lessons.{lesson}.lab")
+    return find_lab(lesson).steps if has_lab else ()
 
 
 def feedback(verdict: Verdict, printed: str = "") -> dict[str, Any]:

@@ -97,7 +97,8 @@ def cards(*formulas: Formula) -> Page:
     """
     from blackboard.page.notation_tables import ORDER  # which imports this module
 
-    lesson = ORDER.index(formulas[0].name.partition(".")[0]) + 1
+    name = formulas[0].name.partition(".")[0]
+    lesson = [*(each for each in ORDER if each != "prediction"), name].index(name) + 1  # one that is new comes last
     return Page("".join(card(formula, f"{lesson}.{n}") for n, formula in enumerate(formulas, 1)))
 
 

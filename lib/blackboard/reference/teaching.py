@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache
 
 from blackboard.page.hand_in import seed_of
-from blackboard.page.lab_worker import find_lab
+from blackboard.page.lab_worker import list_steps
 from blackboard.page.practice import lessons, problems
 from blackboard.page.summary import Page, table
 from blackboard.problem import Choice, Estimate, Problem, Quantity
@@ -68,7 +68,7 @@ def numbers() -> dict[str, str]:
     return {
         "problems": f"{every}",
         "own": f"{own}",
-        "steps": f"{sum(len(find_lab(lesson).steps) for lesson in lessons())}",
+        "steps": f"{sum(len(list_steps(lesson)) for lesson in lessons())}",
         "misconceptions": f"{named:,}",
         "tried": f"{tried:,}",
         "caught": f"{100 * caught / tried:.0f}%",
