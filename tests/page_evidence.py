@@ -121,8 +121,8 @@ AXE_RUN = f"(options) => {{ {EXAMINE} return examine(document, options); }}"
 AXE_WITHIN = f"(selector) => {{ {EXAMINE} return examine(document.querySelector(selector), {{}}); }}"
 ALL_BUT_CONTRAST = {"rules": {"color-contrast": {"enabled": False}}}
 
-# axe needs most of its time for contrast, and of thousands of letters nearly all look like others: three of each look
-# (color, size, weight, and what lies behind) speak for all.
+# What the colors of a theme decide. axe needs most of its time for contrast, and of thousands of letters nearly all
+# look like others: three of each look (color, size, weight, what lies behind, how a link stands out) speak for all.
 CONTRAST = (
     """async () => {"""
     + EXAMINE
@@ -142,11 +142,13 @@ CONTRAST = (
   while (walk.nextNode()) {
     const element = walk.currentNode.parentElement;
     if (!walk.currentNode.data.trim() || !element.checkVisibility()) continue;
-    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element);
-    const look = [color, fontSize, fontWeight, textShadow, ground(element)].join(), alike = looks.get(look) ?? [];
-    if (alike.length < 3 && !alike.includes(element)) looks.set(look, [...alike, element]);
+    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element), link = element.closest("a[href]");
+    const apart = link && [getComputedStyle(link).textDecorationLine, getComputedStyle(link.parentElement).color];
+    const look = [color, fontSize, fontWeight, textShadow, ground(element), apart].join();
+    const alike = looks.get(look) ?? [];
+    if (alike.length < 3 && !alike.includes(link ?? element)) looks.set(look, [...alike, link ?? element]);
   }
-  return examine([...looks.values()].flat(), { runOnly: ["color-contrast"] });
+  return examine([...looks.values()].flat(), { runOnly: ["color-contrast", "link-in-text-block"] });
 }"""
 )
 
@@ -193,36 +195,45 @@ COLOURS = r"""() => {
   };
 }"""
 
-# Each control of each chart alone at each end (a menu at each of its choices), and all of them together at either; then
-# every text of the chart must be whole: inside the figure, inside what clips it, and on no other text. Two pixels of a
+# Every text of a chart must be whole: inside the figure, inside what clips it, and on no other text. Two pixels of a
 # line's height are free above and below its letters.
-EXTREMES = r"""async () => {
-  const clip = (text) => {
-    const group = text.closest("[clip-path]");
-    if (!group) return null;
-    const path = document.getElementById(group.getAttribute("clip-path").match(/#([^)"]+)/)[1]).firstElementChild;
-    const box = path.getBBox(), { a, d, e, f } = group.getScreenCTM();
-    const [x, y] = [[box.x, box.x + box.width], [box.y, box.y + box.height]];
-    return { left: a * x[0] + e, right: a * x[1] + e, top: d * y[0] + f, bottom: d * y[1] + f };
-  };
-  const outside = (box, frame, free) => box.left < frame.left - 1 || box.right > frame.right + 1
-    || box.top < frame.top - 1 - free || box.bottom > frame.bottom + 1 + free;
+WHOLE = r"""
+const clip = (text) => {
+  const group = text.closest("[clip-path]");
+  if (!group) return null;
+  const path = document.getElementById(group.getAttribute("clip-path").match(/#([^)"]+)/)[1]).firstElementChild;
+  const box = path.getBBox(), { a, d, e, f } = group.getScreenCTM();
+  const [x, y] = [[box.x, box.x + box.width], [box.y, box.y + box.height]];
+  return { left: a * x[0] + e, right: a * x[1] + e, top: d * y[0] + f, bottom: d * y[1] + f };
+};
+const outside = (box, frame, free) => box.left < frame.left - 1 || box.right > frame.right + 1
+  || box.top < frame.top - 1 - free || box.bottom > frame.bottom + 1 + free;
+const lookAt = (svg, tell) => {
+  const frame = svg.getBoundingClientRect();
+  const texts = [...svg.querySelectorAll("text")]
+    .filter((text) => text.textContent.trim() && text.checkVisibility({ opacityProperty: true }));
+  const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect(), clip(text)]);
+  boxes.forEach(([said, box, clipped], number) => {
+    if (outside(box, frame, 0)) tell("leaves the figure", said);
+    if (clipped && outside(box, clipped, 2)) tell("is cut off", said);
+    for (const [other, there] of boxes.slice(number + 1)) {
+      const across = Math.min(box.right, there.right) - Math.max(box.left, there.left);
+      const down = Math.min(box.bottom, there.bottom) - Math.max(box.top, there.top);
+      if (across > 1 && down > 1) tell("overlap", said, other);
+    }
+  });
+};
+"""
+
+# Each control of each chart alone at each end (a menu at each of its choices), and all of them together at either.
+EXTREMES = (
+    """async () => {"""
+    + WHOLE
+    + r"""
   const look = (figure, tell) => {
-    const live = figure.querySelector(".chart-live"), box = figure.querySelector(".chart-box");
-    const frame = live.querySelector("svg").getBoundingClientRect();
-    const texts = [...live.querySelectorAll("svg text")]
-      .filter((text) => text.textContent.trim() && text.checkVisibility({ opacityProperty: true }));
-    const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect(), clip(text)]);
+    const box = figure.querySelector(".chart-box");
     if (box.scrollWidth > box.clientWidth + 1) tell("wider than its box");
-    boxes.forEach(([said, box, clipped], number) => {
-      if (outside(box, frame, 0)) tell("leaves the figure", said);
-      if (clipped && outside(box, clipped, 2)) tell("is cut off", said);
-      for (const [other, there] of boxes.slice(number + 1)) {
-        const across = Math.min(box.right, there.right) - Math.max(box.left, there.left);
-        const down = Math.min(box.bottom, there.bottom) - Math.max(box.top, there.top);
-        if (across > 1 && down > 1) tell("overlap", said, other);
-      }
-    });
+    lookAt(figure.querySelector(".chart-live svg"), tell);
   };
   const tried = [];
   for (const figure of document.querySelectorAll("figure.interactive-chart")) {
@@ -249,6 +260,7 @@ EXTREMES = r"""async () => {
   }
   return tried;
 }"""
+)
 
 # Where the letters of a cell end, and where those of the next begin.
 CELLS = r"""() => {

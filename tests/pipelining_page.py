@@ -3,7 +3,6 @@
 from chart_checks import ChartCheck
 
 from blackboard.lessons.pipelining import equations as pipelining
-from blackboard.lessons.pipelining.charts import CURVES
 
 QUOTED = {
     "1": "the ratio that should not be undercut, 0:52:43; 1F1B, a schedule's name",
@@ -29,7 +28,6 @@ CHARTS = {
         "token/sequence",
         "stages",
         {"context": pipelining.context_fits},
-        ({"machine": "h200-8"}, {"times_micro_batch_exponent": -2}, {"times_n_total_exponent": 2}),
+        ({"machine": "gb200-nvl72"}, {"times_micro_batch_exponent": -2}, {"times_n_total_exponent": 2}),
     ),
-    "bubble_chart": ChartCheck("percent", "micro_batches", CURVES, ({"stages": 16, "chunks": 4}, {"stages": 2})),
 }

@@ -4,6 +4,7 @@ import json
 from xml.etree import ElementTree
 
 import pytest
+from lessons import page
 from test_interactive import vega_says
 
 from blackboard import catalogue
@@ -89,3 +90,9 @@ def test_the_trade_off_says_speed_and_price():
     [[speed, cost]] = vega_says([{"row": 0, "batch": 500}], [curves["speed"], curves["cost"]], params)
     assert speed == pytest.approx(1 / eq.step_time(RUNNING, batch=500), rel=1e-12)
     assert cost == pytest.approx(72 * LECTURE_RENT / 3600 / speed / 500 * 1e6, rel=1e-12)
+
+
+def test_the_chart_stands_alone():
+    """No still figure of the same thing is beside it on a screen; its own still is for paper."""
+    text = page("batching").read_text("utf8")
+    assert text.count("charts.latency_chart()") == 1 and "figures.latency(" not in text

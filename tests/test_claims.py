@@ -526,7 +526,6 @@ SAME = [  # what a lesson prints and the ledger finds: (claim, number of the par
     ("N9", 0, "batching", "intensity", 4),
     ("M3", 2, "pricing", "margin_real", 2),
     ("12.12", 1, "overtraining", "over", 3),
-    ("C4", 0, "overtraining", "over_rumour", 2),
     ("N8", 1, "sparsity", "world_first_racks", 3),
     ("N20", 0, "sparsity", "gain", 3),
     ("12.6", 0, "sparsity", "c_least", 3),

@@ -7,22 +7,32 @@ import importlib
 import itertools
 import json
 import re
-from collections import defaultdict
+import sys
+from collections import Counter, defaultdict
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from lessons import LESSONS, LIB, functions, interactive_charts
 from matplotlib.collections import PathCollection
 from matplotlib.colors import BASE_COLORS, CSS4_COLORS, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from pictures import contrast, drawings, picture
+from pictures import LEAST, contrast, drawings, picture
 
-from blackboard.charts import marks
+sys.path.insert(0, str(ROOT / "tools"))
+from mathml import set_formulas
+
+from blackboard import notation
+from blackboard.charts import letters, marks
 from blackboard.charts.style import CATEGORIES, COLOURS, GROUNDS, INKS, QUANTITIES
+from blackboard.formula import formulas
+from blackboard.page import summary
 from blackboard.planner.page import style
 
 NEUTRAL = {"total", "measured", "predicted", "claimed"}  # ink or grey: told apart by their marks
+CARDS = ("#F3F4F5", "#29313D")  # the shade behind a card, by theme
 HUED = [name for name in QUANTITIES if name not in NEUTRAL]
 OTHERS = ("validation.figures", "validation.serving_figures", "reference.cost_charts", "reference.claims")
 DRAWN = [
@@ -34,7 +44,7 @@ DRAWN = [
 
 # What a name beside a curve, a bar or a mark says, and the quantity whose color it must have
 WORDS = {
-    "weights": r"(the )?weights|(the )?weights alone|weights: the floor.*",
+    "weights": r"(the )?weights|(the )?weights alone|weights: .* ms",
     "kv": r"KV|KV caches?|(the )?KV cache|KV caches:.*|huge batch:\nonly KV counts",
     "compute": r"compute|compute again",
     "memory": r"memory|memory traffic|load from memory|memory of the GPU|KV cache and weights",
@@ -103,6 +113,92 @@ def test_the_planner_has_the_same_colors():
     assert not re.findall(r"#[0-9a-fA-F]{3,8}\b", "\n".join(sheet.splitlines()[2:]))
     used = set(re.findall(r"var\(--(\w+)\)", sheet)) - {"part", "experts", "embeddings", "launching", "free"}
     assert used <= set(light)
+
+
+# --- letters of formulas ----------------------------------------------------------------------------------------------
+
+NO_INDEX = r"(?<![A-Za-z\\_])(?<!_\{)(?<!mathrm\{)"
+TINTS = re.compile(r"\.of-(\w+) \{ color: light-dark\((#\w+), (#\w+)\); \}")
+LETTERS = {  # of the cards whose formula is known to everybody: which letters of it have a color
+    "batching.memory_time": {"memory": {"tmemory", "W"}, "weights": {"bw", "Ntot"}, "kv": {"κ"}},
+    "batching.compute_time": {"compute": {"tcompute", "F"}},
+    "batching.critical_batch": {"compute": {"F"}, "memory": {"W"}, "weights": {"bw", "Ntot"}},
+    "batching.cost_floor": {"cost": {"cmin", "pchip"}, "compute": {"F"}, "memory": {"W"}, "kv": {"κ"}},
+}
+
+
+def tinted_letters(formula):
+    """The letters of a card's formula, as the build sets it, by the quantity whose class they have."""
+    shown = set_formulas(summary.card(formula)).partition("<details")[0]
+    found = defaultdict(set)
+    for part in ElementTree.fromstring(re.search(r"<math.*?</math>", shown, re.S)[0]).iter():
+        own = {letter.get("class", "") for letter in part.iter("mi")}
+        if part.tag in ("mi", "msub") and len(own) == 1:
+            (name,) = own
+            text = "".join(part.itertext())
+            found[name.removeprefix("of-")].add(text)
+    return found
+
+
+def test_no_symbol_with_a_color_is_unknown():
+    assert {name for name in letters._QUANTITIES if not notation.is_declared(name)} == set()
+    assert set(letters._SYMBOLS) | {"cost"} <= set(HUED)
+
+
+@pytest.mark.parametrize("name", LETTERS)
+def test_letters_of_a_card_have_the_class_of_their_quantity(name):
+    found = tinted_letters(formulas[name])
+    assert {quantity for quantity in found if quantity} == set(LETTERS[name])
+    for quantity, said in LETTERS[name].items():
+        assert said <= found[quantity], quantity
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_each_letter_of_each_card_has_the_class_of_its_quantity(lesson):
+    """As often as the formula prints it, by its LaTeX; what shares a letter with something else has none."""
+    for formula in [each for name, each in formulas.items() if name.startswith(f"{lesson}.")]:
+        expected = Counter()
+        for latex, quantity in letters.tinted().items():
+            alone = re.escape(latex) + r"(?![A-Za-z_]|\^\{\*\})"
+            expected[quantity] += len(re.findall(NO_INDEX + alone, formula.latex)) * letters_of(latex)
+        shown = set_formulas(summary.card(formula)).partition("<details")[0]
+        assert Counter(re.findall(r'<mi class="of-(\w+)"', shown)) == +expected, formula.name
+
+
+def letters_of(latex):
+    """How many elements of MathML print a letter: N_tot has two."""
+    return len(re.findall("<mi", set_formulas(rf"\({latex}\)")))
+
+
+def test_letters_have_the_colors_of_figures():
+    """One rule each, on a screen alone; read on the page and on the shade of a card."""
+    sheet = (ROOT / "book" / "_static" / "custom.css").read_text("utf8")
+    screen = re.search(r"@media screen \{\n(  \.of-.*?)\n\}", sheet, re.S)[1]
+    found = TINTS.findall(screen)
+    assert sheet.count(".of-") == len(found) == len({name for name, _, _ in found})
+    assert {name for name, _, _ in found} == set(letters.tinted().values())
+    for name, *shown in found:
+        for theme, color, ground in zip(GROUNDS, shown, CARDS):
+            assert color == INKS[theme][name]
+            assert contrast(to_rgb(color), to_rgb(GROUNDS[theme])) >= LEAST <= contrast(to_rgb(color), to_rgb(ground))
+
+
+LOOKS = """() => ["mi.of-kv", "mi.of-compute", ".summary-card"].map((each) => {
+  const { color, backgroundColor } = getComputedStyle(document.querySelector(each));
+  return each === ".summary-card" ? [backgroundColor, color] : color;
+})"""
+
+
+@pytest.mark.parametrize("theme", GROUNDS)
+def test_letters_are_colored_on_a_screen_and_black_on_paper(visit, server, theme):
+    page = visit(f"{server}/book/batching.html", mode=theme).page
+    rgb = lambda color: "rgb({}, {}, {})".format(*(int(color[at : at + 2], 16) for at in (1, 3, 5)))
+    kv, compute, (ground, _) = page.evaluate(LOOKS)
+    assert (kv, compute) == (rgb(INKS[theme]["kv"]), rgb(INKS[theme]["compute"]))
+    assert ground == rgb(CARDS[list(GROUNDS).index(theme)])
+    page.emulate_media(media="print")
+    kv, compute, (_, text) = page.evaluate(LOOKS)
+    assert kv == compute == text
 
 
 # --- the sources ------------------------------------------------------------------------------------------------------

@@ -89,6 +89,22 @@ def test_nothing_for_screens_is_left(articles):
         assert "p[" not in "".join(tag.get_text() for tag in article.select(".practice-head"))
 
 
+def test_the_text_speaks_of_no_screen(articles):
+    screen = (
+        r"sliders?\b|before opening|before you open|open the card|"
+        r"[Oo]pen “|[Tt]his page|in your browser|dotted line|The button|Load this"
+    )
+    for stem, article in articles.items():
+        text = article.get_text().replace(whole_book.HOW_IT_READS, "")
+        assert not (found := re.search(f".{{0,60}}({screen}).{{0,60}}", text)), (stem, found[0])
+
+
+def test_every_rewording_finds_its_text(site):
+    names = [name for _, names in whole_book.parts() for name in names]
+    pages = "".join((site / f"{name}.html").read_text("utf8") for name in names)
+    assert [said for said in whole_book.ON_PAPER if said not in pages] == []
+
+
 def test_labs_keep_their_code_to_begin_from_and_the_planner_its_answers(articles):
     for lesson in LESSONS:
         steps = articles[lesson].select(".lab-step")
@@ -146,6 +162,45 @@ def test_text_has_its_size_and_lies_on_its_page(printed):
         for mark in page.get("/Annots", []):
             left, bottom, right, top = map(float, mark.get_object()["/Rect"])
             assert 40 < left < right < width - 40 and 40 < bottom < top < height - 40
+
+
+def draw_pages(printed):
+    """A small picture of each page as (width, rows of grey), by pdftoppm."""
+    program = shutil.which("pdftoppm")
+    if not program:
+        pytest.skip("pdftoppm is not installed")
+    data = subprocess.run(
+        [program, "-r", "24", "-gray"], input=printed.stream.getvalue(), capture_output=True, check=True
+    ).stdout
+    while data:
+        head = re.match(rb"P5\s+(\d+)\s+(\d+)\s+255\s", data)
+        width, height = int(head[1]), int(head[2])
+        data, picture = data[head.end() + width * height :], data[head.end() : head.end() + width * height]
+        yield width, [picture[row * width : (row + 1) * width] for row in range(height)]
+
+
+def filled(rows, inch=24):
+    """Down to which share of the room between its margins a page has ink."""
+    top, bottom = int(18 / 25.4 * inch), len(rows) - int(20 / 25.4 * inch)
+    ink = [row for row in range(top, bottom) if min(rows[row]) < 200]
+    return (ink[-1] + 1 - top) / (bottom - top) if ink else 0
+
+
+def test_few_pages_are_half_empty_and_those_end_a_chapter(printed):
+    heads = [entry for entry in printed.outline if not isinstance(entry, list)]
+    ends = {printed.get_destination_page_number(head) - 1 for head in heads} | {len(printed.pages) - 1}
+    shares = [filled(rows) for _, rows in draw_pages(printed)]
+    empty = [page + 1 for page, share in enumerate(shares) if share < 0.5 and page not in ends]
+    assert len(shares) == len(printed.pages) and len(empty) <= 6, empty
+
+
+def test_the_catalogue_is_turned_once(printed, articles):
+    """Each turn from upright to sideways and back would leave the rest of a page empty."""
+    place = lambda stem: printed.get_destination_page_number(printed.named_destinations[f"/{stem}"])
+    stems = list(articles)
+    pages = printed.pages[place("catalogue") : place(stems[stems.index("catalogue") + 1])]
+    sideways = "".join("-" if page.mediabox.width > page.mediabox.height else "|" for page in pages)
+    assert re.fullmatch(r"\|+-+\|+", sideways), sideways
 
 
 def test_the_pdf_says_what_it_is(printed):
@@ -206,6 +261,17 @@ def test_pages_and_drawings_parse_and_their_links_resolve(packed):
         assert all(f"book/{image.get('src')}" in packed and image.get("alt") for image in tree.iter(f"{XHTML}img")), (
             name
         )
+
+
+def test_rows_of_wide_tables_are_cards(packed):
+    """A reader of ePub that does not scroll sideways would cut them."""
+    pages = [ElementTree.fromstring(data) for name, data in packed.items() if name.endswith(".xhtml")]
+    tables = [table for page in pages for table in page.iter(f"{XHTML}table")]
+    cards = [table for table in tables if "cards" in table.get("class", "").split()]
+    assert len(cards) > 3
+    for table in tables:
+        assert table in cards or all(len(row.findall(f"{XHTML}td")) < 9 for row in table.iter(f"{XHTML}tr"))
+    assert all(cell.get("data-label") for table in cards for cell in table.iter(f"{XHTML}td"))
 
 
 def test_formulas_are_mathml_and_none_is_left_as_tex(packed):

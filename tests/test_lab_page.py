@@ -378,11 +378,14 @@ def test_hints_come_one_by_one_and_the_solution_after_them(fresh):
     assert button.is_disabled()
     button.click(force=True)
     assert not part.locator(".lab-solution").is_visible()
+    when, hints = part.locator(".lab-when"), len(LAST.hints)
+    assert when.inner_text().startswith(f"The solution opens after {hints} more hints or 5 more checks")
     for number in range(1, len(LAST.hints) + 1):
+        assert when.is_visible()
         assert part.get_by_role("button", name="Hint").is_enabled()
         part.get_by_role("button", name="Hint").click()
         assert part.locator(".lab-hint[open]").count() == number
-    assert not part.locator(".lab-solution").is_visible()
+    assert not part.locator(".lab-solution").is_visible() and not when.is_visible()
     button.click()
     assert part.locator(".lab-solution pre").inner_text().strip() == narrow(LAST.source).strip()
     assert button.is_disabled()

@@ -18,7 +18,8 @@ from lessons import LESSONS, LIB, room
 
 from blackboard import lab as engine
 from blackboard.charts.lab_chart import wrap_title
-from blackboard.page.lab_view import WIDTH, narrow
+from blackboard.lab_values import is_rounded
+from blackboard.page.lab_view import WIDTH, narrow, page_html
 from blackboard.page.lab_worker import answer
 
 WITH_LAB = [name for name in LESSONS if (LIB / "lessons" / name / "lab.py").exists()]
@@ -213,6 +214,8 @@ def test_labs_need_no_numpy():
 # --- what a verdict shows ---------------------------------------------------------------------------------------------
 
 FUSE = lab("overheads")["fuse"]
+ROUTER = lab("sparsity")
+NAME = "choose_experts"
 BREAKS = {  # what a version does from so many kernels on, with the kind of verdict
     "wrong": "return [[name] for name in kernels] + [[]]",
     "crash": "return [] [1]",
@@ -251,6 +254,77 @@ def test_no_case_is_tried_twice_and_the_course_only_once(lesson, step):
     assert counting.check(step.solution) and counting.check(step.solution) and len(played) == 3 * cases
 
 
+def test_a_shorter_case_that_is_wrong_is_shown_before_a_crash():
+    """The missing bracket that a reader had: a share of -6.6 for one token, and too large a number for many."""
+    text = "def touched_share(batch, experts, k):\n    return 1 - (experts - k / experts) ** batch"
+    verdict = ROUTER.grade("touched_share", text)
+    assert verdict.kind == "wrong" and verdict.message.startswith("A share lies between 0 and 1.")
+
+
+@pytest.mark.parametrize("ends", ["return 1 / 0", "while True: pass"])
+def test_right_cases_before_a_crash_or_an_endless_loop_do_not_hide_it(ends):
+    text = f"def expert_batch(hardware_constant, experts, k):\n    if experts == 384:\n        {ends}\n"
+    space: dict = {}
+    engine.run_text(f"{text}    return hardware_constant * experts / k", space)
+    assert ROUTER["expert_batch"].check(space["expert_batch"], space, seconds=0.5).kind in ("crash", "slow")
+
+
+@pytest.mark.parametrize(
+    "end", ["// k", "/ k // 1", "/ k + 0.5"], ids=["whole numbers", "rounded down", "a number beside it"]
+)
+def test_a_rounded_result_is_told_so(end):
+    text = f"def expert_batch(hardware_constant, experts, k):\n    return hardware_constant * experts {end}"
+    verdict = ROUTER.grade("expert_batch", text)
+    assert ("do not round" in verdict.message) == ("//" in end), verdict
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "rounded"),
+    [
+        (787, 786.667, True),
+        (786.67, 786.6666, True),
+        (0.638, 0.63792, True),
+        (0.64, 0.63792, False),  # two digits may be another number
+        (5e-10, 5.01e-10, False),
+        (1, 0.9, False),
+        (785, 786.667, False),
+        (3, 3, False),
+        (3, 3.0, False),
+        ((1.33, 2.0), (1.333333, 2.0), True),
+        ((1.33, 4.0), (1.333333, 2.0), False),
+        (float("inf"), 2.5, False),
+        ("787", 786.667, False),
+    ],
+)
+def test_what_counts_as_rounded(got, want, rounded):
+    assert is_rounded(got, want) is rounded
+
+
+def test_a_lab_without_numpy_says_what_to_use(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    said = ROUTER.grade(NAME, "import numpy as np").message
+    assert "line 1" in said and said.endswith(
+        "A lab is plain Python: lists, loops and the standard library are enough."
+    )
+
+
+def test_run_names_the_line_of_an_endless_loop(monkeypatch):
+    monkeypatch.setattr("blackboard.page.lab_worker.SECONDS", 0.2)
+    text = f"def {NAME}(scores, k):\n    while True:\n        k += 1\n"
+    told = json.loads(
+        answer(json.dumps({"ask": "run", "lesson": "sparsity", "step": NAME, "text": text, "earlier": {}}))
+    )
+    assert told["kind"] == "slow" and re.search(r"Line [23] is", told["message"])
+
+
+@each_lab
+def test_what_a_lab_gives_stands_once_at_a_step_that_uses_it(lesson):
+    steps = page_html(lab(lesson), lesson).split('<section class="lab-step"')
+    for name in lab(lesson).given:
+        [at] = [n for n, text in enumerate(steps) if f"<li><code>{name}</code>" in text]
+        assert at and name in lab(lesson).steps[at - 1].source + lab(lesson).steps[at - 1].example
+
+
 # --- the lab of speculation -------------------------------------------------------------------------------------------
 
 
@@ -283,8 +357,6 @@ def test_the_chart_says_whether_the_rules_are_exact():
 
 # --- what readers may write -------------------------------------------------------------------------------------------
 
-ROUTER = lab("sparsity")
-NAME = "choose_experts"
 HOSTILE = {
     "": "unattempted",
     " \n": "unattempted",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from lessons import LESSONS, LIB, room
 
-from blackboard.lab import same
+from blackboard.lab_values import same
 
 CASES = 200
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import open_page, serve
+from page_evidence import WHOLE
 
 from blackboard.planner import page as planner
 from blackboard.planner.examples import NAMES, PROMISE, chosen_chips
@@ -137,6 +138,57 @@ def test_extremes_are_answered_with_numbers(opened):
     ):
         text = opened(f"?plan=1{query}").locator("#plan").inner_text()
         assert not re.search(r"NaN|undefined|Infinity|null", text), query
+
+
+# Each field alone at each of its ends (a menu at each of its choices), and numbers together at either.
+MOVED = (
+    """(given) => {"""
+    + WHOLE
+    + r"""
+  const BESIDE = ".planner-answer > div, .planner-numbers, .planner-legend, figcaption";
+  const form = document.querySelector("#plan"), svg = form.querySelector(".planner-chart svg"), found = [];
+  const ENDS = { chips: [1, 1024], load: [0.5, 100000], prompt: [1, 1000000], output: [1, 100000], rent: [0.01, 1000] };
+  const field = (name) => form.querySelector(`[name=${name}]`);
+  const set = (values) => Object.entries(values).forEach(([name, value]) => {
+    field(name).value = value;
+    field(name).dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  const reset = () => { form.querySelector(".planner-reset").click(); set(given); };
+  reset();
+  const menus = [...form.querySelectorAll(".planner-form select")].flatMap(({ name, options }) => [...options]
+    .filter(({ value }) => value !== "config").map(({ value }) => ({ [name]: value, load: 2 })));
+  const alone = Object.entries(ENDS).flatMap(([name, ends]) => ends.map((value) => ({ [name]: value })));
+  const allAt = (end) => Object.fromEntries(Object.entries(ENDS).map(([name, ends]) => [name, ends[end]]));
+  const states = [{}, ...menus, ...alone, allAt(0), allAt(1)];
+  let drawn = 0;
+  for (const state of states) {
+    reset();
+    set(state);
+    const tell = (...what) => found.push([JSON.stringify(state), ...what]);
+    if (form.classList.contains("planner-refused")) tell("is refused");
+    drawn += svg.querySelectorAll("text").length > 5;
+    lookAt(svg, tell);
+    for (const part of form.querySelectorAll(BESIDE)) {
+      if (part.scrollWidth > part.clientWidth + 1) tell("is cut off", part.textContent);
+    }
+    if (/NaN|undefined|Infinity/.test(form.innerText)) tell("is no number");
+  }
+  return { states: states.length, drawn, found };
+}"""
+)
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize(
+    "given", [{"chips": 8}, {"model": "deepseek-v3", "chip": "h200", "chips": 16}], ids=["dense", "experts"]
+)
+def test_the_chart_is_whole_at_the_ends_of_every_field(opened, width, given):
+    """No text of it lies on another or leaves it, and no number beside it is cut off."""
+    page = opened()
+    page.set_viewport_size({"width": width, "height": 900})
+    told = page.evaluate(MOVED, given)
+    assert told["states"] > 50 and told["drawn"] > 40
+    assert told["found"] == []
 
 
 def test_an_unknown_address_is_the_start(opened):

@@ -156,6 +156,14 @@ def test_the_front_door_leads_in(visit, base):
     page.wait_for_url(f"{base}/{PAGES[0]}.html")
 
 
+def test_every_page_names_its_icon(site):
+    """Also the front door: without one a browser asks for /favicon.ico, and logs an error."""
+    for path in [*site.glob("*.html"), *site.glob("book/*.html"), *site.glob("exercises/**/*.html")]:
+        links = [each for tag, each in Elements(path.read_text("utf8")).found if tag == "link"]
+        icons = [path.parent / each["href"] for each in links if each.get("rel") == "icon"]
+        assert icons and all(icon.exists() for icon in icons), path.name
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_no_request_leaves_and_nothing_complains(seen, base, name):
     """A page asks no other host for anything, and neither scripts nor the console report an error."""
@@ -187,7 +195,7 @@ def test_ids_are_unique(pages, name):
 @pytest.mark.parametrize("mode", ["light", "dark"])
 @pytest.mark.parametrize("name", EVERY)
 def test_no_accessibility_violation(pages, name, mode):
-    """axe-core finds nothing in light, and no lack of contrast in dark."""
+    """axe-core finds nothing in light, and in dark no lack of contrast, nor a link that is lost among words."""
     seen = pages.served(name)
     assert seen.theme == "dark"
     assert seen.violations[mode] == []
@@ -220,7 +228,7 @@ def test_every_picture_says_what_it_shows(site, name):
 @pytest.mark.parametrize(
     ("name", "figures", "drawing", "args"),
     [
-        ("book/batching", batching, "latency", ()),
+        ("book/batching", batching, "cost", ()),
         ("book/reversibility", reversibility, "avalanche", ()),
         ("book/costs", cost_charts, "chart", ("chat",)),
     ],

@@ -114,6 +114,26 @@ def test_each_kind_of_column_sorts_by_its_value(browser, kind):
     assert order == [plain(cell).replace("10⁹", "109") for cell in SORTED[kind]]
 
 
+CARDS = """() => [...document.querySelectorAll("article table")].filter((each) => each.tBodies[0].rows.length > 40)
+  .map((each) => [each.caption.innerText, each.closest(".data-table") !== null])"""
+
+
+def test_all_cards_of_a_workload_are_sorted_and_filtered_as_the_catalogue_is(visit, server):
+    """And so are the other tables of all price cards; the fold that they are in is opened first."""
+    page = visit(f"{server}/book/costs.html").page
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    told = page.evaluate(CARDS)
+    assert len(told) == 6 and all(wakes for _, wakes in told)
+    for number, (caption, _) in enumerate(told[:4]):
+        box = page.locator(".data-table").nth(number)
+        rows, costs = box.locator("tbody tr:visible"), box.locator("tbody tr:visible td:nth-child(2)")
+        box.locator("input[type=search]").fill("claude")
+        assert 0 < rows.count() < 20 and all("claude" in each for each in rows.all_inner_texts()), caption
+        box.locator("thead th button").nth(1).click()
+        found = [float(each.lstrip("$").replace(",", "")) for each in costs.all_inner_texts()]
+        assert found == sorted(found) and found[0] < found[-1], caption
+
+
 def test_columns_of_numbers_are_set_to_the_right(visit, server):
     """In tables of Markdown, of a lesson's cells and to look things up in; no column of dates or words."""
     page = visit(f"{server}/book/costs.html").page

@@ -67,7 +67,7 @@ CALM = [  # in scripts of the theme: what costs time while a page loads, and wha
     ("bootstrap.js", f"e={HEADER};", f"e={{get bottom(){{return {HEADER}.bottom}}}};"),
 ]
 REDIRECT = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><link rel="icon" href="_static/favicon.svg">
 <meta http-equiv="refresh" content="0; url={page}"></head>
 <body><main><h1>{title}</h1><p><a href="{page}">Read the book</a></p></main></body></html>
 """
@@ -96,7 +96,8 @@ def drop_stale():
     told = [
         ROOT / name for name in ("_toc.yml", "_config.yml", "CITATION.cff")
     ]  # the last dates the deck of flashcards
-    dress = [*told, *files_under("book/_static", "book/_scripts", "_templates")]
+    tints = ROOT / "lib" / "blackboard" / "charts" / "letters.py"
+    dress = [*told, tints, *files_under("book/_static", "book/_scripts", "_templates")]
     keep_only(
         PAGES,
         hash_of(

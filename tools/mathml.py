@@ -18,6 +18,7 @@ UNTOUCHED = re.compile(r"(<pre\b.*?</pre>|<code\b.*?</code>|<script\b.*?</script
 ENTITY = re.compile(r"&(?!(?:lt|gt|amp);)\w+;")  # names that XML does not know
 TALL = {"mfrac", "mtable", "munderover", "munder", "msqrt"}
 BRACKETS = set("()[]{}|")
+STAR = "∗"
 HEADING = re.compile(r"(<th\b[^>]*>(?:<p>)?)<math>((?:(?!</math>).)*</math>(?:</p>)?</th>)", re.S)
 ENDED = re.compile(r"(<math>(?:(?!</math>).)*</math>)([,.;:!?)’”]+)", re.S)
 
@@ -29,15 +30,47 @@ def set_formula(tex, displayed):
 
 @cache
 def _set(tex, displayed):
+    tree = read_formula(tex, displayed)
+    keep_low_brackets(tree)
+    space_signs(tree)
+    if displayed:
+        tint_letters(tree, letter_classes())
+    return ElementTree.tostring(tree, encoding="unicode")
+
+
+def read_formula(tex, displayed):
+    """A formula as a tree."""
     try:
         found = CONVERTER.convert_with_local_state(tex, displaystyle=displayed)
     except LatexError as error:
         raise ValueError(f"a formula cannot be set: {tex} ({error})") from error
     tree = ElementTree.fromstring(ENTITY.sub(lambda name: html.unescape(name[0]), found))
-    keep_low_brackets(tree)
     unwrap_indices(tree)
-    space_signs(tree)
-    return ElementTree.tostring(tree, encoding="unicode")
+    return tree
+
+
+@cache
+def letter_classes():
+    """The class of each letter that is of a quantity, by the elements that print it; custom.css has their colors."""
+    from blackboard.charts.letters import tinted  # tools that only measure pages do without the library
+
+    return {ElementTree.tostring(*read_formula(tex, False)): f"of-{name}" for tex, name in tinted().items()}
+
+
+def tint_letters(part, classes):
+    """Give each letter of a quantity its class. What has an index, an accent or a star is a letter of its own."""
+    kind, found = part.tag, classes.get(ElementTree.tostring(part))
+    if found:
+        for letter in part.iter("mi"):
+            letter.set("class", found)
+    elif kind == "msubsup" and part[2].text != STAR:
+        whole = ElementTree.Element("msub")
+        whole.extend(part[:2])
+        tint_letters(whole, classes)
+        tint_letters(part[2], classes)
+    elif not (kind in ("msub", "msubsup") or part.get("accent") or (kind == "msup" and part[1].text == STAR)):
+        for each in part:
+            tint_letters(each, classes)
 
 
 def keep_low_brackets(tree):

@@ -10,7 +10,7 @@ NOTE = re.compile(r"<sup><a .*?</sup>", re.S)
 TAG = re.compile(r"<[^>]+>")
 CLASS = re.compile(r' class="([^"]*)"')
 POWER = r"10[\d⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+"
-UNIT = r"\s?(?:%|×|[A-Za-zµ]{1,7}(?:/[A-Za-z]{1,7}){0,2})"  # one word: a column of phrases is read from the left
+UNIT = r"\s?(?:%|×|¢|[A-Za-zµ]{1,7}(?:/[A-Za-z]{1,7}){0,2})"  # one word: a column of phrases is read from the left
 VALUE = rf"(?:[−+-]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?[×·]\s?{POWER})?|{POWER})(?:{UNIT})?"
 NUMBER = re.compile(rf"(?:[×≈]\s?)?{VALUE}(?: to {VALUE})?")
 LACKS = {"–", "none"}

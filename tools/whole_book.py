@@ -26,10 +26,36 @@ PREFACE = "About this book"
 FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; hints and solutions; the planner's form
     "link, button, a.headerlink, a.claim-id, details.hide, .toctree-wrapper, "
     ".chart-result, .chart-facts, .chart-live, .chart-controls, "
-    ".practice-item > summary, .card-letters > :is(summary, ul), "
+    "a.planner-example, .practice-item > summary, .card-letters > :is(summary, ul), "
     ".lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner, p:has(> a.sd-btn)"
 )
 PRESS_CHECK = "Python starts in this page when you press Check."
+ON_PAPER = {  # what a page says to somebody before a screen, and what a book says instead
+    "Drag the ": "Follow the ",
+    "before you open the rubric": "before you read the rubric",
+    "before opening the rubric": "before reading the rubric",
+    "Answer first, then open the card.": "Answer first, then read on.",
+    "Move the context yourself, by the plain roofline:": "The same for every context, by the plain roofline:",
+    " Try how much faster the network card would have to be.": "",
+    "at the lengths where the sliders start": "at these lengths",
+    "The larger model in the fold can.": "The larger model below can.",
+    "Download the Anki deck": "On the site there is an Anki deck",
+    "so that their sliders do nothing": "so that these two change nothing",
+    "Which numbers does this page use?": "Which numbers does this chapter use?",
+    "The page computes what ": "The planner computes what ",
+    "configurations. The button ": "configurations. On the site, ",
+    " does the same in your browser.": " on the site does the same.",
+    "Try it yourself: move the constants away from the ideal until the dots are in the band. ": "",
+    "The menu of constants sets either, or the ideal machine; else the sliders count. ": "",
+    " Try your own: is there a setting that suits both families of chips?": "",
+    "a dotted line under a word leads": "a word links",
+    "here from its first use on the page": "here where a chapter first uses it",
+    "Open “Formulas and sources” on a card to read what": "Under “Formulas and sources” stands what",
+    "his page": "his chapter",
+    "The page of ": "The chapter of ",
+    "The page on ": "The chapter on ",
+}
+SAID_TO_SCREENS = re.compile("|".join(map(re.escape, ON_PAPER)))
 NOT_TEXT = r"<(script|style|svg|noscript)\b.*?</\1>"
 SCREEN_ATTRIBUTES = {"tabindex", "loading", "width", "height"}  # sizes are for pictures that are still to come
 ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page
@@ -98,11 +124,12 @@ def read_article(site, name):
 
 
 def reword_for_paper(article):
-    """What the text asks of a mouse: a chart on paper is read along, and a lab has no button."""
+    """What the text asks of a mouse: a chart on paper is read along, a lab has no button, and a page is a chapter."""
     for paragraph in article.find_all("p", string=PRESS_CHECK):
         paragraph.decompose()
-    for text in article.find_all(string=re.compile(r"\bDrag the ")):
-        text.replace_with(text.replace("Drag the ", "Follow the "))
+    for text in article.find_all(string=SAID_TO_SCREENS):
+        if not text.find_parent(["pre", "math"]):
+            text.replace_with(SAID_TO_SCREENS.sub(lambda found: ON_PAPER[found[0]], text))
 
 
 def open_folds(article):

@@ -60,6 +60,10 @@
       this.solutionButton = addButton(row, "Show solution", () => this.showSolution());
       addButton(row, "Reset", () => this.replace(this.starter));
       this.undoButton = addButton(row, "Undo reset", () => this.replace(this.kept.before));
+      this.when = make("span", "lab-when");
+      this.when.id = `${this.editor.area.id}-when`;
+      this.solutionButton.setAttribute("aria-describedby", this.when.id);
+      row.append(this.when);
       addCost(row);
       return row;
     }
@@ -75,7 +79,15 @@
       this.solution.hidden = !this.solution.open;
       disable(this.hintButton, all);
       disable(this.solutionButton, !allowed || this.solution.open);
+      this.when.hidden = allowed;
+      this.when.textContent = this.sayWhen(this.hints.length - hints, TRIES - tries);
       this.undoButton.hidden = typeof before !== "string";
+    }
+
+    // Why the solution is still shut, and what opens it.
+    sayWhen(hints, checks) {
+      const count = (n, what) => `${n} more ${what}${n > 1 ? "s" : ""}`;
+      return `The solution opens after ${count(hints, "hint")} or ${count(checks, "check")}, so that you try first.`;
     }
 
     showMark() { this.mark.textContent = this.state(this.box.kept.passed(this.name)); }

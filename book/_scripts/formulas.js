@@ -23,9 +23,10 @@
   }
 
   const LETTER = "math > :only-child", SCRIPTS = ["msub", "msup", "msubsup", "mover"];
+  const written = (part) => part.outerHTML.replace(/ class="[^"]*"/g, ""); // whatever its color
   const meaningsOf = (lists) => new Map([...lists].flatMap((line) => {
     const letter = line.querySelector(LETTER); // the name of a ratio is none
-    return letter ? [[letter.outerHTML, line]] : [];
+    return letter ? [[written(letter), line]] : [];
   }));
 
   // A formula's letters, from left to right, each with its line of a list; the N of N_act is none, nor that of a letter
@@ -34,11 +35,11 @@
     const found = [], base = document.createElementNS("http://www.w3.org/1998/Math/MathML", "msub");
     for (const part of formula.querySelectorAll("*")) {
       if (found.at(-1)?.[0].contains(part)) continue;
-      const [letter, index, power] = part.children, line = meanings.get(part.outerHTML);
+      const [letter, index, power] = part.children, line = meanings.get(written(part));
       if (line) found.push([part, line]);
       else if (part.localName === "msubsup" && !/[∗′]/.test(power.textContent)) {
         base.innerHTML = letter.outerHTML + index.outerHTML;
-        found.push([letter, meanings.get(base.outerHTML)]);
+        found.push([letter, meanings.get(written(base))]);
       } else if (SCRIPTS.includes(part.localName) && (part.localName !== "msup" || /[∗′]/.test(index.textContent))) found.push([part]);
     }
     return found.filter(([, line]) => line);

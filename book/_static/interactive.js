@@ -54,7 +54,11 @@ function lightStill(figure) {
 
 const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const COMPACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact", useGrouping: true });
-const pretty = (value) => (Math.abs(value) < 1e4 ? NUMBER : COMPACT).format(value);
+const COUNT = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const pretty = (value) => {
+  const size = Math.abs(value);
+  return (size < 100 ? NUMBER : size < 1e4 ? COUNT : COMPACT).format(value).replace("K", "k"); // k as on the axes
+};
 
 const controlsOf = (figure) => [...figure.querySelectorAll(".chart-controls [name]")];
 const valueOf = (control) => (control.tagName === "SELECT" ? control.value : Number(control.value));

@@ -12,6 +12,7 @@ import contextlib
 import dis
 import inspect
 import io
+import itertools
 import linecache
 import pickle
 import random
@@ -24,6 +25,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
+from blackboard.lab_values import is_rounded, same, shown
+
 READER = "<your code>"  # the file name under which a reader's text is compiled; an earlier step's has its name added
 LONGEST = 600  # characters of what a reader's code prints
 LINE = 80  # characters of a line that a message quotes
@@ -31,6 +34,8 @@ CASES = 200
 PLAIN, HOLDERS = {int, float, str, bool, type(None)}, {list, tuple, dict, set}  # types of which nobody made a class
 SECONDS = 5.0
 DRAWING = 8.0  # seconds for the last chart; a page waits one more
+ROUNDED = "That is the right result, rounded. Fractions are fine here: do not round."
+NO_MODULE = " A lab is plain Python: lists, loops and the standard library are enough."
 NEVER = "Your version returns nothing. Is there a `return`?"
 NOT_ALWAYS = (
     "Your version returns nothing here, though it does in other cases. A `return` inside a loop or an `if` is not"
@@ -98,40 +103,6 @@ class TooSlow(BaseException):
 
 
 # --- what a check says ------------------------------------------------------------------------------------------------
-
-
-def shown(value: Any) -> str:
-    """A value as a message shows it: six digits of a number, long things cut."""
-    try:
-        return _shown(value)
-    except Exception:  # a reader's class may do anything when it is printed
-        return f"a value of the type {type(value).__name__}"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        inside = ", ".join(shown(each) for each in value)
-        text = f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
-    elif type(value) is dict:
-        text = "{" + ", ".join(f"{shown(key)}: {shown(each)}" for key, each in value.items()) + "}"
-    else:
-        text = repr(value)
-    return text if len(text) <= 160 else text[:150] + " …"
-
-
-def same(a: Any, b: Any, tolerance: float = 1e-9) -> bool:
-    """True where two results agree: numbers up to a relative tolerance, and so inside lists, tuples and dicts."""
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
-        return a == b or abs(a - b) <= tolerance * max(abs(a), abs(b), 1e-300)
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(same(*pair, tolerance) for pair in zip(a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
-    return bool(a == b)
 
 
 KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "a string", type(None): "None"}
@@ -321,7 +292,8 @@ def stopped(error: BaseException, files: Collection[str] = (READER,), shown_call
         return Verdict("slow", "Your code asked for more memory than there is.", shown_call)
     words = f"{type(error).__name__}: {_words(error)}".rstrip(": ")
     place, quoted = _where(error, files)
-    return Verdict("crash", f"Your code stopped{place} with {words}.{quoted}", shown_call)
+    instead = NO_MODULE if isinstance(error, ModuleNotFoundError) else ""
+    return Verdict("crash", f"Your code stopped{place} with {words}.{quoted}{instead}", shown_call)
 
 
 def _words(error: BaseException) -> str:
@@ -406,7 +378,7 @@ class Step:
         """
         rng, known = random.Random(self.name), []
         drawn = {pickle.dumps(args): args for args in (self.cases(rng) for _ in range(self.count))}  # none twice
-        for packed, args in sorted(drawn.items(), key=lambda each: len(repr(each[1]))):
+        for packed, args in sorted(drawn.items(), key=lambda each: (len(repr(each[1])), repr(each[1]))):
             want = None
             with contextlib.suppress(*self.raises):
                 want = self.play(self.solution, *pickle.loads(packed))
@@ -442,16 +414,21 @@ class Step:
                 fault = self._fault(made, space or {})
             if fault is not None:
                 return fault
-            fresh = self.fresh()
+            return self._judge(*self._try_all(made, files, seconds), files, seconds)
+        except BaseException as error:
+            return stopped(error, files)
+
+    def _try_all(self, made: Any, files: set[str], seconds: float) -> tuple[Sequence[Trial], Verdict | None]:
+        """The trials that came to an end, and the verdict on what ended the next one, if anything did."""
+        fresh = self.fresh()
+        try:
             with Limit(files, seconds):
-                trials = self.trials(made, fresh)
-            plain = all(_is_plain(each.got) and _is_plain(each.after) for each in trials)
-            with contextlib.nullcontext() if plain else Limit(files, seconds):
-                return self._judge(trials)
+                return self.trials(made, fresh), None
         except BaseException as error:
             trial = getattr(error, "trial", None)
             verdict = stopped(error, files, self._call(trial))
-            return replace(verdict, printed=trial.printed) if trial else verdict
+            before = list(itertools.takewhile(lambda each: each is not trial, fresh if trial else ()))
+            return before, replace(verdict, printed=trial.printed) if trial else verdict
 
     def _fault(self, made: Any, space: Mapping[str, Any]) -> Verdict | None:
         """What keeps a version from being tried at all."""
@@ -482,7 +459,18 @@ class Step:
             return f"`{self.name}` must take ({', '.join(wanted)}); yours takes ({own})."
         return ""
 
-    def _judge(self, trials: Sequence[Trial]) -> Verdict:
+    def _judge(self, trials: Sequence[Trial], ended: Verdict | None, files: set[str], seconds: float) -> Verdict:
+        """A broken rule, as its case is shorter than one that did not end; else what ended that, or that all agree."""
+        plain = all(_is_plain(each.got) and _is_plain(each.after) for each in trials)
+        with contextlib.nullcontext() if plain else Limit(files, seconds):
+            found = self._broken_rule(trials)
+            for fault in (found, ended):
+                if fault is not None:
+                    return fault
+            proved = f" {self.proves(trials)}" if self.proves else ""
+        return Verdict("right", f"{self.count} random cases agree.{proved}", printed=trials[-1].printed)
+
+    def _broken_rule(self, trials: Sequence[Trial]) -> Verdict | None:
         nothing = [t for t in trials if t.got is None and not t.error and t.want is not None]
         if nothing:
             never = all(t.got is None for t in trials)
@@ -493,12 +481,13 @@ class Step:
             for trial in trials:
                 if said := _ask(check, trial, self.returns):
                     return Verdict("wrong", self._told(said, trial), self._call(trial), check.__name__, trial.printed)
-        proved = f" {self.proves(trials)}" if self.proves else ""
-        return Verdict("right", f"{self.count} random cases agree.{proved}", printed=trials[-1].printed)
+        return None
 
     def _told(self, said: str, trial: Trial) -> str:
         """What a check says, with the right result where there is but one and the check has not named it."""
         want = shown(trial.want)
+        if not self.many and is_rounded(trial.got, trial.want):
+            return f"{ROUNDED} Expected {want}."
         fine = self.many or want in said or _ask(_right, trial) is None
         return said if fine else f"{said} Expected {want}."
 

@@ -4,6 +4,16 @@
   for (const element of chapter.querySelectorAll("[align], :not(img, math *):is([width], [height])")) {
     for (const name of ["align", "width", "height"]) element.removeAttribute(name);
   }
+  // Few readers scroll a table sideways: each row of a wide one becomes a card with its columns' names.
+  for (const table of chapter.querySelectorAll("table")) {
+    const head = [...(table.tHead?.rows[0]?.cells ?? [])];
+    if (head.length < 9) continue;
+    table.classList.add("cards");
+    for (const cell of [...table.tBodies].flatMap((body) => [...body.querySelectorAll("td")])) {
+      cell.dataset.label = head[cell.cellIndex].textContent.trim();
+      if (cell.textContent.trim() === "–") cell.classList.add("unknown");
+    }
+  }
   // An ePub's MathML is an older one: it has a style around a part instead of in it, and no names for formulas.
   for (const math of chapter.querySelectorAll("math[aria-label]")) math.removeAttribute("aria-label");
   for (const part of chapter.querySelectorAll("math :is([scriptlevel], [displaystyle])")) {

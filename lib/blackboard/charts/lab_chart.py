@@ -54,7 +54,7 @@ def lab_chart(
         "field": name,
         "type": "quantitative",
         "title": titles[name],
-        "scale": {"type": "log"} if kind[name] else {"zero": False},
+        "scale": ({"type": "log"} if kind[name] else {"zero": False}) | ({"nice": False} if name == "x" else {}),
     }
     layers = [
         {

@@ -20,7 +20,8 @@ from typing import Any
 
 from blackboard.charts.interactive import InteractiveChart
 from blackboard.charts.lab_chart import wrap_title
-from blackboard.lab import Lab, Step, Verdict, shown
+from blackboard.lab import Lab, Step, Verdict
+from blackboard.lab_values import shown
 from blackboard.page import hand_in
 from blackboard.page.lab_worker import chart, find_lab
 from blackboard.page.practice import Text
@@ -29,6 +30,7 @@ from blackboard.text import markup, on_page
 WIDTH = 62  # letters of a line in a page's editor
 DOCSTRING = re.compile(r'^( *""".*?)(\s*""")$', re.M | re.S)
 ENTRY = re.compile(r" *\S.*?  +(?=\S)")  # the name of a list's entry
+PLAIN = "The labs are plain Python, without NumPy: lists, loops and the standard library are enough."
 EARLIER = (
     "A step may use the steps before it: yours, in the last version that passed, or the course's where none of yours"
     " has passed."
@@ -201,8 +203,8 @@ def page_html(lab: Lab, lesson: str) -> str:
     """The whole lab, readable without scripts; book/_labs/lab.js wakes it up."""
     steps = "".join(_step(lab, step, number) for number, step in enumerate(lab.steps, 1))
     return (
-        f'<lab-box class="lab" data-lesson="{lesson}"><p class="lab-intro">{markup(lab.intro)}</p>{_given(lab)}'
-        f"<p>{EARLIER}</p>"
+        f'<lab-box class="lab" data-lesson="{lesson}"><p class="lab-intro">{markup(lab.intro)}</p>'
+        f"<p>{PLAIN} {EARLIER}</p>"
         f'<p class="lab-plain">The code is written in the page where scripts are on, and in the'
         f' <a href="../exercises/{lesson}.html">exercise notebook</a>.</p>{steps}'
         f'<section class="lab-ending"><h3>Put it together</h3><p class="lab-said">{markup(lab.ending)}</p></section>'
@@ -210,10 +212,14 @@ def page_html(lab: Lab, lesson: str) -> str:
     )
 
 
-def _given(lab: Lab) -> str:
-    """What code may use without writing it, each with the first line of what it says of itself."""
-    items = [f"<li><code>{name}</code>{_about(value)}</li>" for name, value in lab.given.items()]
-    return f'<p class="lab-given">Your code may use:</p><ul>{"".join(items)}</ul>' if items else ""
+def _given(lab: Lab, step: Step) -> str:
+    """What code may use without writing it, at the first step whose solution or example does, each with the first line
+    of what it says of itself.
+    """
+    uses = lambda each, name: re.search(rf"\b{name}\b", f"{each.source}\n{each.example}")
+    first = {name: next(each for each in lab.steps if uses(each, name)) for name in lab.given}
+    items = [f"<li><code>{name}</code>{_about(value)}</li>" for name, value in lab.given.items() if first[name] is step]
+    return f'<p class="lab-given">From here on your code may use:</p><ul>{"".join(items)}</ul>' if items else ""
 
 
 def _about(value: Any) -> str:
@@ -232,7 +238,7 @@ def _step(lab: Lab, step: Step, number: int) -> str:
     return (
         f'<section class="lab-step" id="step-{step.name}" data-step="{step.name}">'
         f"<h3>{number}. {markup(step.title)}</h3>"
-        f'<p class="lab-example">For example, {example}</p>'
+        f'<p class="lab-example">For example, {example}</p>{_given(lab, step)}'
         f'<pre class="lab-starter"><code>{html.escape(narrow(step.starter))}</code></pre>'
         f"{_folds(step)}</section>"
     )

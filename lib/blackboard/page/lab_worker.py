@@ -13,7 +13,7 @@ from typing import Any
 
 from blackboard.charts.interactive import InteractiveChart
 from blackboard.charts.page_chart import page_spec
-from blackboard.lab import HEADS, LONGEST, Lab, Printed, Step, Verdict, stopped
+from blackboard.lab import HEADS, LONGEST, READER, SECONDS, Lab, Limit, Printed, Step, Verdict, stopped
 from blackboard.page import live_cells
 from blackboard.page.written import values_of
 from blackboard.text import markup
@@ -67,9 +67,10 @@ def run(lesson: str, step: str, text: str, earlier: Mapping[str, str]) -> dict[s
     del space[step]  # the course's
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
-            shown = live_cells.show_value(live_cells.run_cell([], text, space))
-            if not shown.get("text") and "html" not in shown and not printed.getvalue():
-                shown = {"text": lab.try_example(lab[step], space)}
+            with Limit({READER}, SECONDS):
+                shown = live_cells.show_value(live_cells.run_cell([], text, space))
+                if not shown.get("text") and "html" not in shown and not printed.getvalue():
+                    shown = {"text": lab.try_example(lab[step], space)}
         except BaseException as error:
             return feedback(stopped(error), printed.getvalue())
     return {"printed": printed.getvalue(), **shown}

@@ -10,6 +10,7 @@ import sympy
 from blackboard import notation, units
 from blackboard.catalogue import LINKS, ROUTING, source
 from blackboard.catalogue.datafile import UnknownId
+from blackboard.charts import letters
 from blackboard.formula import DERIVED, Formula
 from blackboard.notation import latex
 from blackboard.text import markup
@@ -128,10 +129,16 @@ def _letters(formula: Formula) -> str:
     """The letters of a formula as it is printed, with meaning and unit."""
     printed = formula.expr if formula.typeset is None else formula.typeset
     used = [formula.symbol, *sorted(printed.free_symbols - {formula.symbol}, key=str)]
-    rows = [(_math(each), notation.lookup(each.name)) for each in used]
+    rows = [(_tinted(each), notation.lookup(each.name)) for each in used]
     units_of = lambda row: f" · {html.escape(units.write_unit(row.unit))}" if row.unit != "1" else ""
     listed = "".join(f"<li>{letter} {html.escape(row.description)}{units_of(row)}</li>" for letter, row in rows)
     return f"<ul>{listed}</ul>"
+
+
+def _tinted(symbol: sympy.Symbol) -> str:
+    """A letter in the color of its quantity, if it has one."""
+    found = letters.tinted().get(notation.lookup(symbol.name).latex)
+    return f'<span class="of-{found}">{_math(symbol)}</span>' if found else _math(symbol)
 
 
 def copied(formula: Formula) -> str:

@@ -13,7 +13,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from blackboard.lab import READER, SECONDS, Limit, Verdict, keep_lines, shown, stopped
+from blackboard.lab import READER, SECONDS, Limit, Verdict, keep_lines, stopped
+from blackboard.lab_values import shown
 
 Point = Mapping[str, float]
 

@@ -48,13 +48,17 @@ function drawFrontier(svg, { front, chosen, runs, error, name }, choose) {
   };
   for (const point of front) mark(point, { class: "planner-dot", r: 4 }, described(point)).addEventListener("click", () => choose(point));
   for (const run of runs) mark(run, { class: "planner-run", r: 4 }, `Measured: ${described(run)}`);
-  if (chosen) nameChosen(svg, mark(chosen, { class: "planner-chosen", r: 8 }, `Your configuration: ${described(chosen)}`), chosen);
+  if (chosen) nameChosen(svg, mark(chosen, { class: "planner-chosen", r: 8 }, `Your configuration: ${described(chosen)}`), chosen, height - MARGIN.bottom);
 }
 
-// Left of the dot and below it, where the frontier, which falls to the right, does not run.
-function nameChosen(svg, dot, { user, chip }) {
-  const x = Number(dot.getAttribute("cx")), y = Number(dot.getAttribute("cy")), right = x < 170;
-  svg.append(svgElement("text", { class: "planner-you", x: right ? x - 4 : x - 12, y: y + (right ? 24 : 18), "text-anchor": right ? "start" : "end" }, `you: ${written(user)} / ${written(chip)}`));
+// Left of the dot and below it, where the frontier, which falls to the right, does not run; right of it beside the axis,
+// and above it where the numbers of the other axis are near.
+function nameChosen(svg, dot, { user, chip }, bottom) {
+  const x = Number(dot.getAttribute("cx")), y = Number(dot.getAttribute("cy"));
+  const name = svg.appendChild(svgElement("text", { class: "planner-you" }, `you: ${written(user)} / ${written(chip)}`));
+  const right = x - 12 - name.getComputedTextLength() < MARGIN.left, below = y + (right ? 24 : 18);
+  const place = { x: right ? x - 4 : x - 12, y: below > bottom - 4 ? y - 14 : below, "text-anchor": right ? "start" : "end" };
+  for (const [key, value] of Object.entries(place)) name.setAttribute(key, value);
 }
 
 const described = ({ user, chip, users, tensor, expert }) =>

@@ -81,9 +81,8 @@ def timeline() -> Drawing:
         fig,
         "fig-serving-timeline",
         "A prompt makes everybody wait. Wide blocks are steps that also take in a prompt. Each small dot is a token,"
-        " each large dot the first of an answer, and the line before it the wait for that token. Simulated. This half"
-        " second is a busy one:"
-        f" {taking} of its {len(some)} steps take in a prompt, where {mean:.1f} is usual.",
+        f" each large dot the first of an answer, after its wait. Simulated, with {len(new) + 2} of the {CROWD} users."
+        f" In half a second, {mean:.0f} prompts are usual; this one has {taking}.",
         f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
         " steps.",
     )
@@ -163,7 +162,8 @@ def blocks() -> Drawing:
     return done(
         fig,
         "fig-serving-blocks",
-        "A prompt adds compute and messages; the rest hardly changes. The pale bars are the CPU’s launches: the shorter"
+        "A prompt makes computing longer than loading, and adds messages. The pale bars are the CPU’s launches: the"
+        " shorter"
         " prompt leaves the GPU waiting for them, in truth between its kernels.",
         f"Three steps as bars of jobs, one after another. {'; '.join(told)}. Launches take"
         f" {1e3 * numbers.launching():.1f} ms in each step with a prompt.",
@@ -214,7 +214,7 @@ def users() -> Drawing:
             drawing.beside(at, f"{p.users} users", end, colour="first", fontsize=SMALL, **looks)
     drawing.beside(at, "measured", (seen[1].chip_rate, 1e3 * seen[1].token), (0, -16), "measured", fontsize=SMALL)
     drawing.beside(at, "a promise", (20, promised), (0, 3), fontsize=SMALL)
-    drawing.beside(at, "no more\nthan this", (most, 3), (-5, 0), fontsize=SMALL, ha="right")
+    drawing.beside(at, "memory\nis full", (most, 3), (-5, 0), fontsize=SMALL, ha="right")
     at.set(xlim=(0, 1800), ylim=(0, 60), xlabel="tokens per second and GPU", ylabel="time per token (ms)")
     at.set_xticks(range(0, 2000, 500))
     drawing.thousands(at, "x")
@@ -224,9 +224,10 @@ def users() -> Drawing:
     return done(
         fig,
         "fig-serving-users",
-        "More users, more tokens from each GPU, slower tokens for each user. The line is the formulas, long after the"
-        f" start. The dots are the public runs with {listed([str(p.users) for p in seen])} users; their"
-        " throughput follows from both measured times.",
+        "More users, more tokens from each GPU, slower tokens for each user. Beyond the bend, at about"
+        f" {5 * round(numbers.saturation() / 5)} users, even a step without a prompt computes longer than it loads."
+        f" Memory is full at {served(CROWD).server.fits:,.0f} users. Dots are public runs, their throughput from both"
+        " measured times.",
         f"Time per token over tokens per second of a GPU: {told([p for p in line if p.users in NAMED])}. A dashed line"
         f" ends the axis at {most:,.0f} tokens a second.",
     )

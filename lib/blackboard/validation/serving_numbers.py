@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -105,14 +105,44 @@ def rest_of_step() -> float:
     return squares / (2 * v["output_token"])
 
 
-def users_within(promised: float, chips: int = RUN["chips"]) -> int:
-    """Users for whom the running case writes a token in this time, on so many GPUs, by the full formulas."""
-    return math.floor(brentq(lambda users: steady(concurrency=users, chips=chips).output_token - promised, 1, 1000))
+def most_users(token: Callable[[float], float], promised: float = PROMISE) -> int:
+    """Users for whom a server that needs so many seconds per token keeps a promise."""
+    return math.floor(brentq(lambda users: token(users) - promised, 1, 1000))
+
+
+def users_within(promised: float) -> int:
+    """Users for whom the running case writes a token in this time, by the full formulas."""
+    return most_users(lambda users: steady(concurrency=users).output_token, promised)
 
 
 def opening_wait(run: ServingPrediction) -> float:
     """Seconds that the first requests of all users wait in the engine, on average."""
     return run._times["burst"] * (run.server.plan["burst_groups"] + 1) / 2
+
+
+class FirstTokens(NamedTuple):
+    """Mean seconds to the first token, by one route: long after the start; of the benchmark's first requests, of its
+    later ones, and of all.
+    """
+
+    settled: float | None
+    opening: float | None
+    later: float | None
+    all: float
+
+
+def first_tokens() -> dict[str, FirstTokens]:
+    """The running case's means by every route of the page."""
+    v, bench, (later, opening) = values(), served(CROWD), heaps()
+    by_hand, rare = v["before"] + opening_wait(bench), 1 / bench.server.requests
+    mean = (1 - rare) * v["first_token"] + rare * by_hand
+    opened, followed, whole = (statistics.mean(times) for times in (opening, later, opening + later))
+    return {
+        "By hand": FirstTokens(v["first_token"], by_hand, v["first_token"], mean),
+        "Full formulas": FirstTokens(steady().first_token, None, None, bench.first_token),
+        "Simulated": FirstTokens(settled().first.mean, opened, followed, whole),
+        "Measured": FirstTokens(None, None, None, measured(CROWD).first),
+    }
 
 
 def queue_load(run: ServingPrediction) -> float:
@@ -217,16 +247,17 @@ def like_trtllm(users: float) -> float:
 
 
 class Change(NamedTuple):
-    """A change of the server, and what comes of it: seconds a token for a few users and for the crowd."""
+    """A change of the server: seconds a token for a few users and for the crowd, and users within the promise."""
 
     what: str
     few: float
     crowd: float
+    users: int
 
 
 def changes() -> list[Change]:
     """What another GPU or engine would make of a token, for a few users and for the crowd."""
-    told: dict[str, Callable[[int], float]] = {
+    told: dict[str, Callable[[float], float]] = {
         "as it is": lambda users: steady(concurrency=users).output_token,
         "twice the bandwidth and FLOPs": lambda users: sped_up(gpu=2, users=users),
         f"{WIDE} GPUs instead of {RUN['chips']}": lambda users: steady(concurrency=users, chips=WIDE).output_token,
@@ -236,7 +267,7 @@ def changes() -> list[Change]:
         "half the launches, and twice the bandwidth and FLOPs": lambda users: sped_up(2, users, eager_gap=2),
         "TensorRT-LLM, by its fitted constants": like_trtllm,
     }
-    return [Change(what, token(FEW), token(CROWD)) for what, token in told.items()]
+    return [Change(what, token(FEW), token(CROWD), most_users(token)) for what, token in told.items()]
 
 
 def cached_prefix(share: float) -> float:
@@ -250,15 +281,29 @@ def cached_prefix(share: float) -> float:
 # --- events -----------------------------------------------------------------------------------------------------------
 
 
+class Spread(NamedTuple):
+    """Seconds: the mean, the median, and what 99 of 100 stay below."""
+
+    mean: float
+    median: float
+    high: float
+
+
+def spread(times: Sequence[float]) -> Spread:
+    """The spread of these times."""
+    return Spread(statistics.mean(times), statistics.median(times), statistics.quantiles(times, n=100)[98])
+
+
 class Settled(NamedTuple):
-    """A simulated server that has run for long: mean seconds to the first token and per token, the token's p99, and the
-    gap between two tokens that one in a thousand exceeds.
+    """A simulated server that has run for long: seconds to the first token, per token of an answer, and between two
+    tokens; which such gap one in a thousand exceeds, and the share of the gaps that have a prompt's step.
     """
 
-    first: float
-    token: float
-    high: float
-    gap: float
+    first: Spread
+    token: Spread
+    gaps: Spread
+    rare_gap: float
+    halts: float
 
 
 @cache
@@ -270,9 +315,10 @@ def settled(users: int = CROWD, room: int = LIMITS[0]) -> Settled:
         loop.step()
         warm = warm or len(loop.gaps) * (len(loop.done) >= users * WARM)
     first, token, _ = zip(*loop.done[users * WARM :])
-    high = statistics.quantiles(token, n=100)[98]
-    gap = statistics.quantiles(loop.gaps[warm:], n=1000)[998]
-    return Settled(statistics.mean(first) + values()["before"], statistics.mean(token), high, gap)
+    gaps, least = loop.gaps[warm:], (values()["decode_step"] + launching()) / 2
+    rare, halts = statistics.quantiles(gaps, n=1000)[998], sum(gap > least for gap in gaps) / len(gaps)
+    whole = [wait + values()["before"] for wait in first]
+    return Settled(spread(whole), spread(token), spread(gaps), rare, halts)
 
 
 @cache
@@ -327,35 +373,6 @@ def heaps() -> tuple[list[float], list[float]]:
     """Seconds to the first token of the simulated requests of the running case: of later ones, and of first ones."""
     later, first = (sorted(wait.whole for wait in requests() if wait.opening is way) for way in (False, True))
     return later, first
-
-
-def long_gaps() -> float:
-    """The share of the gaps between two tokens of the simulated running case that have a prompt's step."""
-    gaps, least = watched()[1].gaps, (values()["decode_step"] + launching()) / 2
-    return sum(gap > least for gap in gaps) / len(gaps)
-
-
-class Spread(NamedTuple):
-    """Seconds: the mean, the median, and what 99 of 100 stay below."""
-
-    mean: float
-    median: float
-    high: float
-
-
-def spread(times: list[float]) -> Spread:
-    """The spread of these times."""
-    return Spread(statistics.mean(times), statistics.median(times), statistics.quantiles(times, n=100)[98])
-
-
-def spreads() -> dict[str, Spread]:
-    """Spreads of the simulated times of the running case."""
-    return {
-        "TTFT": spread([wait.whole for wait in requests()]),
-        "TTFT without each user’s first request": spread(heaps()[0]),
-        "TPOT": spread([wait.token for wait in requests()]),
-        "ITL": spread(watched()[1].gaps),
-    }
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

@@ -21,18 +21,19 @@ from blackboard.validation.serving_numbers import (
     CROWD,
     FEW,
     LIMITS,
+    PROMISE,
     RUN,
     SHORT,
     causes,
     changes,
     device_seconds,
+    first_tokens,
     launching,
     measured,
     measured_points,
     offline_error,
     queued,
     settled,
-    spreads,
     steady,
     unexplained,
     values,
@@ -67,7 +68,7 @@ def measured_table() -> Page:
         for point in measured_points()
     ]
     heads = ("Users at a time", "A token every, ms (TPOT)", "By our formulas", "The first token after, ms (TTFT)")
-    return table("Four H200, measured by InferenceX", heads, rows)
+    return table("Four H200, measured by InferenceX (the formulas are fitted, on these runs too)", heads, rows)
 
 
 def causes_table() -> Page:
@@ -78,7 +79,7 @@ def causes_table() -> Page:
         "answers": f"sampling and sending {more} more tokens",
         "cache": f"loading {more} more KV caches",
         "links": "longer messages between the GPUs",
-        "prompts": f"waiting for the prompts of {more} more users, on average",
+        "prompts": f"waiting for the prompts of {more} more users",
     }
     whole = sum(parts[name] for name in told)
     rows = [[text, _digits(parts[name]), percent(parts[name] / whole)] for name, text in told.items()]
@@ -115,12 +116,15 @@ def rate_sums() -> Page:
     rate, length, prompt = f"{v['request_rate']:.3f}", f"{v['output_length']:.1f}", f"{v['prompt_length']:.1f}"
     stay, each, rent = r"t_\mathrm{first} + (O-1)\,t_\mathrm{out}", f"X\\,O/{gpus}", crowd.rent.usd_per_chip_hour
     paid = f"1,000,000 × {gpus} × {rent:.2f} / 3,600 / ({rate} × ({prompt} + {length}))"
-    price, cost = f"price of a million tokens, at ${rent:.2f} per GPU and hour", f"${crowd.usd_per_mtok:.3f}"
+    price, cost = (
+        f"price of a million tokens, read or written, at ${rent:.2f} per GPU and hour",
+        f"${crowd.usd_per_mtok:.3f}",
+    )
     lines = [
         ("time of a request, \\(T\\)", stay, f"{_digits(v['first_token'])} + {rest}", whole),
         ("requests per second, \\(X\\)", "N/T", f"{CROWD} / {whole}", rate),
         ("tokens per second and GPU", each, f"{rate} × {length} / {gpus}", f"{crowd.tokens_per_s_per_chip:.0f}"),
-        (price, r"\text{rent}/X\,(I+O)", paid, cost),
+        (price, r"\text{rent}\,/\,(X\,(I+O))", paid, cost),
     ]
     cells = [[f"{name}<br>\\({formula}\\)", work, result] for name, formula, work, result in lines]
     return table("From a request to the price", ("Quantity", "With a calculator, times in ms", "Result"), cells)
@@ -192,9 +196,8 @@ def parts_table() -> Page:
     ]
     heads = ("Work", f"Decode only, {CROWD} tokens", f"With a prompt, {CROWD + v['prompt_length']:,.0f} tokens", "How")
     told = paragraph(
-        "Each time is bytes or FLOPs, divided by the datasheet’s rate and by the share of that rate that real GPUs"
-        " reach. These shares, and the times per kernel and per token sent, are fitted; “How far can you trust it?” has"
-        " them all."
+        "Each time is bytes or FLOPs, divided by the datasheet’s rate and by the share of it that real GPUs reach,"
+        " which is fitted (“How far can you trust it?”)."
     )
     return fold("How is each of these times computed?", told + table("Milliseconds of a step, rounded", heads, rows))
 
@@ -211,11 +214,26 @@ def prompt_share() -> Page:
 
 def first_token() -> Page:
     """The time to first token, long after the start of a server whose steps have room."""
-    terms = eq.captured * eq.request_gap, eq.output_token, eq.prompt_step
+    before = eq.captured * eq.request_gap
+    terms = before, eq.output_token, eq.prompt_step
     whole = eq.first_token_time.typed.subs({eq.held_steps: 0, eq.prompt_busy: 0, eq.running_step: eq.output_token})
     assert sympy.limit(whole, eq.requests_per_user, sympy.oo).equals(sum(terms))
-    lines = map(notation.typeset, terms)
-    return equation(f"{latex(eq.first_token)} &= {' + '.join(lines)}")
+    steps = " + ".join(map(notation.typeset, terms[1:]))
+    return equation(rf"{latex(eq.first_token)} &= {_digits(values()['before'])}\text{{ ms}} + {steps}")
+
+
+def first_tokens_table() -> Page:
+    """The mean time to the first token by every route, long after the start and in the benchmark."""
+    routes = first_tokens()
+    told = {
+        "settled": "long after the start",
+        "opening": "the benchmark’s first requests",
+        "later": "its later requests",
+        "all": "all its requests",
+    }
+    cell = lambda seconds: "–" if seconds is None else _digits(seconds, 1 if seconds < 0.09 else 0)
+    rows = [[text, *(cell(getattr(route, name)) for route in routes.values())] for name, text in told.items()]
+    return table(f"Mean time to the first token with {CROWD} users, ms", ("Which requests", *routes), rows)
 
 
 def experts() -> Page:
@@ -243,11 +261,12 @@ def experts() -> Page:
 
 
 def changes_table() -> Page:
-    """What would make a token faster, for few users and for many, and what each user would add."""
+    """What would make a token faster, for few users and for many, what each user would add, and how many may come."""
     each = lambda few, crowd: f"{1e6 * (crowd - few) / (CROWD - FEW):.0f}"
-    rows = [[what, _digits(few), _digits(crowd), each(few, crowd)] for what, few, crowd in changes()]
-    heads = ("Server", f"{FEW} users, ms", f"{CROWD} users, ms", "Each user adds, µs")
-    return table("Time per token on another GPU or engine (eight GPUs use their links as well as four)", heads, rows)
+    rows = [[what, _digits(few), _digits(crowd), each(few, crowd), str(n)] for what, few, crowd, n in changes()]
+    heads = ("Server", f"{FEW} users, ms", f"{CROWD} users, ms", "Each adds, µs", f"Users at {1e3 * PROMISE:g} ms")
+    caption = "Time per token and users within the promise, by the full formulas"
+    return table(f"{caption} (eight GPUs assumed to reach the same share of their links’ rate as four)", heads, rows)
 
 
 def limits_table() -> Page:
@@ -255,32 +274,26 @@ def limits_table() -> Page:
     rows, (fewer, more) = [], queued()
     for room in LIMITS:
         seen = settled(room=room)
-        rows.append([f"{room:,}", _digits(seen.token), _digits(seen.first, 0), _digits(seen.gap, 0)])
+        rows.append([f"{room:,}", _digits(seen.token.mean), _digits(seen.first.mean, 0), _digits(seen.rare_gap, 0)])
     heads = ("Tokens in a step, at most", "Per token", "To the first", "Gap exceeded once in 1,000")
     split = percent((RUN["prompt"] - (LIMITS[2] - CROWD)) / (RUN["prompt"] * (1 - steady().server.spread)))
     told = paragraph(
         f"At {LIMITS[2]:,} tokens, {split} of the prompts no longer fit into one step beside the users. Each further"
         " part is another step with all its launches. Do not choose this limit with the planner: its formulas take a"
-        " mean prompt, which still fits, and miss that. They also miss how long prompts queue if a step has room for"
-        f" only one beside our {CROWD} users, and answers have {SHORT} tokens at most: {pretty(more, 's', 2)} in the"
-        f" simulation, {pretty(fewer, 's', 2)} in the formulas."
+        " mean prompt, which still fits, and miss that. Where a step has room for a single prompt and answers have"
+        f" {SHORT} tokens, prompts queue for {pretty(more, 's', 2)} in the simulation, for"
+        f" {pretty(fewer, 's', 2)} in the formulas."
     )
     simulated = table("Milliseconds, simulated long after the start", heads, rows)
     return fold("How much slower?", simulated + told)
 
 
 def spreads_table() -> Page:
-    """Means, medians and high percentiles of the simulated benchmark."""
-    rows = [
-        [name, *(f"{1e3 * time:,.3g}" if time < 1 else f"{1e3 * time:,.0f}" for time in each)]
-        for name, each in spreads().items()
-    ]
-    times = table("Milliseconds of the simulated benchmark", ("Time", "Mean", "Median", "p99"), rows)
-    told = paragraph(
-        "The answers with the slowest tokens (TPOT) are mostly first ones: they are written while everybody’s first"
-        " prompts still come in."
-    )
-    return fold("And the other times? (p99: one in a hundred is longer)", times + told)
+    """Medians and high percentiles of what the users of a settled server wait for."""
+    seen = settled()
+    told = {"first token": seen.first, "token, mean of an answer": seen.token, "gap between two tokens": seen.gaps}
+    rows = [[name, *(f"{1e3 * time:.3g}" for time in (each.median, each.high))] for name, each in told.items()]
+    return table("Milliseconds, simulated long after the start", ("Time", "Median", "One in 100 exceeds (p99)"), rows)
 
 
 # --- constants and errors ---------------------------------------------------------------------------------------------
@@ -353,7 +366,7 @@ def trust_table() -> Page:
         [told, *(_both(kind, groups, name) for name in ("output", "first")), verdict]
         for told, (kind, groups, verdict) in TRUST.items()
     ]
-    heads = ("What is new to the constants", "Per token", "First token", "Verdict")
+    heads = ("Kind of model, and what was left out", "Per token", "First token", "Verdict")
     return table("Mean errors, slices weighted by their runs; in brackets those of the worst slice", heads, rows)
 
 

@@ -27,26 +27,24 @@ from blackboard.validation.serving_numbers import (
     arrived,
     cached_prefix,
     causes,
+    changes,
     close_up,
     compute_each,
     device_seconds,
+    first_tokens,
     heaps,
     launch_bound,
     launching,
-    long_gaps,
     measured,
     measured_points,
     newcomers,
     opened,
-    opening_wait,
     own_work,
     rest_of_step,
     saturation,
     served,
     settled,
     simulated,
-    sped_up,
-    spreads,
     steady,
     users_within,
     values,
@@ -59,22 +57,18 @@ _us = lambda seconds: f"{1e6 * seconds:.0f} µs"
 def opening() -> dict[str, str]:
     """What was measured, and where the time goes."""
     few, many, (later, first) = measured(FEW), measured(CROWD), heaps()
-    below, above = JUMP
-    quick = {users: sped_up(gpu=2, users=users) for users in (FEW, CROWD)}
-    instead = lambda users: f"{1e3 * quick[users]:.1f} instead of {1e3 * steady(concurrency=users).output_token:.1f} ms"
+    now, quick, *_ = changes()
     return {
         "few": str(FEW),
         "crowd": str(CROWD),
         "many_token": _ms(many.output),
         "many_first": _ms(many.first),
         "each_now": _us(sum(causes().values())),
-        "jump": f"{1e3 * (measured(above).output - measured(below).output):.1f} ms",
-        "jump_from": str(below),
-        "jump_to": str(above),
+        "jump_from": str(JUMP[0]),
+        "jump_to": str(JUMP[1]),
         "each_seen": pretty(many.output - few.output, "s", 2),
-        "quick_few": instead(FEW),
-        "quick_crowd": instead(CROWD),
-        "quick_each": _us((quick[CROWD] - quick[FEW]) / (CROWD - FEW)),
+        "quick_each": _us((quick.crowd - quick.few) / (CROWD - FEW)),
+        "quick_users": f"{quick.users} instead of {now.users}",
         "all_waits": str(len(later) + len(first)),
         "start_most": pretty(first[-1], "s", 2),
         "later_first": f"{1e3 * statistics.mean(later):.0f} ms",
@@ -87,17 +81,17 @@ def running_case() -> dict[str, str]:
     server, plan = crowd.server, bench.server.plan
     share, decode, prompt = f"{v['prompt_share']:.4f}", f"{1e3 * v['decode_step']:.2f}", f"{1e3 * v['prompt_step']:.2f}"
     sent = v["prompt_step"] - device_seconds(server.step(CROWD, 1, server.prompt))
-    before, token, first = (f"{1e3 * v[name]:.1f}" for name in ("before", "output_token", "first_token"))
-    later, opening, rare = v["first_token"] - v["before"], opening_wait(bench), 1 / bench.server.requests
-    whole = 1e3 * ((1 - rare) * later + rare * opening + v["before"])
+    before, token, later = (f"{1e3 * v[name]:.1f}" for name in ("before", "output_token", "first_token"))
+    by_hand = first_tokens()["By hand"]
+    assert by_hand.opening
+    opening = f"{1e3 * by_hand.opening:,.0f}"
     return {
         "mean_length": f"{server.output:.0f}",
         "share": f"one in {round(1 / v['prompt_share'])}",
         "share_sum": f"{CROWD - 1} / {server.output:.1f} = {share}",
         "token_sum": f"{decode} + {share} × ({prompt} − {decode}) = {1e3 * v['output_token']:.1f} ms",
-        "settled_token": _ms(settled().token),
-        "first_sum": f"{before} + {token} + {1e3 * v['prompt_step']:.1f} = {first} ms",
-        "settled_first": f"{1e3 * settled().first:.0f} ms",
+        "settled_token": _ms(settled().token.mean),
+        "first_sum": f"{before} + {token} + {1e3 * v['prompt_step']:.1f} = {later} ms",
         "before": f"{before} ms",
         "decode_step": _ms(v["decode_step"]),
         "prompt_step": _ms(v["prompt_step"]),
@@ -105,23 +99,21 @@ def running_case() -> dict[str, str]:
         "device": _ms(device_seconds(server.step(CROWD, 1, server.prompt))),
         "launching": _ms(launching()),
         "rest_of_step": _ms(rest_of_step()),
-        "bench_first": f"{1e3 * spreads()['TTFT'].mean:.0f} ms",
         "at_once": str(plan["at_once"]),
         "groups": str(plan["burst_groups"]),
         "burst": _ms(bench._times["burst"]),
         "burst_tokens": f"{CROWD / 2:.0f} + {plan['at_once']} × {server.prompt:.1f}",
-        "burst_sum": f"{1e3 * bench._times['burst']:.0f} × {plan['burst_groups'] + 1} / 2 = {1e3 * opening:,.0f} ms",
-        "mean_sum": f"0.9 × {1e3 * later:.1f} + 0.1 × {1e3 * opening:,.0f} + {before} = {whole:.0f} ms",
+        "burst_sum": f"{1e3 * bench._times['burst']:.0f} × {plan['burst_groups'] + 1} / 2 + {before} = {opening} ms",
+        "mean_sum": f"0.9 × {later} + 0.1 × {opening} = {1e3 * by_hand.all:.0f} ms",
         "few_requests": f"{bench.server.requests:.0f}",
         "one_chip_rate": significant(steady(concurrency=1).tokens_per_s_per_chip, 3),
         "kernels": str(kernels(server.model)),
         "eager": pretty(crowd.calibration.values["eager_gap"], "s", 3),
         "least": percent(1 - (launching() + sent) / v["prompt_step"]),
         "least_half": percent(1 - (launching() / 2 + sent) / v["prompt_step"]),
-        "short_token": _ms(steady(prompt=RUN["prompt"] / 2).output_token),
-        "cached_token": _ms(cached_prefix(1 / 2)),
-        "wide_gap": f"{1e3 * settled().gap:.0f} ms",
-        "tight_gap": f"{1e3 * settled(room=LIMITS[1]).gap:.0f} ms",
+        "short_token": pretty(cached_prefix(1 / 2), "s", 2),
+        "wide_gap": f"{1e3 * settled().rare_gap:.0f} ms",
+        "tight_gap": f"{1e3 * settled(room=LIMITS[1]).rare_gap:.0f} ms",
         "whole_limit": f"{LIMITS[1]:,}",
         "saturation": f"{5 * round(saturation() / 5)}",
         "launch_bound": f"{10 * round(launch_bound() / 10)}",
@@ -137,7 +129,7 @@ def promise() -> dict[str, str]:
     far = max(measured_points(), key=off)
     margin = round(off(far), 2)
     first_try = settled(users_within(PROMISE / margin))
-    slow = round(first_try.high / first_try.token, 2)
+    slow = round(first_try.token.high / first_try.token.mean, 2)
     safe = users_within(PROMISE / margin / slow)
     chosen = steady(concurrency=safe)
     assert chosen.usd_per_mtok and steady().usd_per_mtok
@@ -236,17 +228,24 @@ def loops() -> dict[str, str]:
 
 
 def second_route() -> dict[str, str]:
-    """How far the closed form is from the events: bounds, rounded up."""
+    """How far the closed form is from the events at worst, rounded up."""
     pairs = {users: (served(users, SHORT), simulated(users)) for users in USERS}
     off = lambda name, users: abs(getattr(pairs[users][0], name) / getattr(pairs[users][1], name) - 1)
     most = lambda name, some: percent(math.ceil(100 * max(off(name, users) for users in some)) / 100)
-    return {"token_off": most("output_token", USERS), "first_off": most("first_token", USERS[1:])}
+    return {
+        "token_off": most("output_token", USERS),
+        "first_off": most("first_token", USERS[1:]),
+        "first_lone": most("first_token", USERS[:1]),
+    }
 
 
 def slowest() -> dict[str, str]:
-    """Gaps between two tokens of the simulated benchmark: the median, and the share of long ones."""
-    gaps = spreads()["ITL"]
-    return {"gap_median": _ms(gaps.median), "gap_share": percent(long_gaps())}
+    """What the slowest in a hundred feel of a server that has run for long, simulated."""
+    seen = settled()
+    return {
+        "slow_answer": percent(seen.token.high / seen.token.mean - 1),
+        "gap_share": percent(seen.halts, 1),
+    }
 
 
 def errors() -> dict[str, str]:

@@ -28,7 +28,7 @@ FULL = 10_000  # the batch that the context chart starts at
 
 def _given() -> list[dict]:
     """The catalogue's menus, a slider for sparsity, and the balanced context that follows from them."""
-    sparsity = slider("stored", -4, 2, 0.25, 0, "sparsity: stored parameters ×", base=2)
+    sparsity = slider("stored", -4, 2, 0.25, 0, "stored parameters ×", base=2)
     stored, balanced = "max(n_active, models[model].n_total * stored)", inside(eq.balanced_context, "token/sequence")
     return controls.given(RUNNING, SYSTEMS, MODELS, sliders=sparsity, n_total=stored, balanced=balanced)
 
@@ -58,10 +58,10 @@ def _slope(encoding: dict, name: str, colour: str, formula: Any, level: str, lef
 
 def _kink(encoding: dict, low: str) -> list[dict]:
     """A rule at the kink and its batch; nothing where there is none."""
-    text = f"kink ? 'kink at B = ' + {marks.said('kink')} : ''"
+    text = f"kink > 1e5 ? 'kink beyond 100k →' : kink ? 'kink at B = ' + {marks.said('kink')} : ''"
     return [
-        marks.rule(encoding, None, x="kink ? kink : null"),
-        marks.text(encoding, text, "kink ? kink : 1", low, **marks.side("kink > 3000")),
+        marks.rule(encoding, None, x="kink && kink <= 1e5 ? kink : null"),
+        marks.text(encoding, text, "kink ? min(kink, 1e5) : 1", low, **marks.side("kink > 3000")),
     ]
 
 
@@ -100,7 +100,16 @@ def latency_chart() -> InteractiveChart:
         *_board(encoding, "step", "ms"),
         marks.rule(encoding, "weights", y=floor),
         *_kink(encoding, "600"),
-        *marks.name(encoding, f"'weights: the floor, ' + {floor_said} + ' ms'", "weights", f"{LEAST}", floor, dy=11),
+        marks.text(  # at the right end, where the lines that rise are far above it
+            encoding,
+            f"'weights: ' + {floor_said} + ' ms'",
+            "1e5",
+            floor,
+            align="right",
+            dx=-4,
+            dy=11,
+            color=marks.PAINTS["weights"],
+        ),
         *_slope(encoding, "compute", "compute", eq.compute_time, compute_at, "context < balanced"),
         *_slope(encoding, "KV", "kv", eq.kv_time, kv_at, "context >= balanced"),
     ]
@@ -204,7 +213,7 @@ def tradeoff_chart() -> InteractiveChart:
         marks.rule(encoding, "compute", y=inside(eq.cost_floor, CHEAP)),
         marks.line("cost", "total", encoding, strokeWidth=4),
         *(part for batch in (LEAST, 1_000, 10_000) for part in _stop(encoding, batch, speed, price)),
-        *_walls(encoding, price),
+        *_walls(encoding),
         *_full_memory(encoding, speed, price),
         marks.at(encoding, chosen, x=speed("chosen"), y=price("chosen")),
         _tips(encoding),
@@ -276,20 +285,21 @@ def _price_axis(price: Any) -> dict:
 def _stop(encoding: dict, batch: int, speed: Any, price: Any) -> list[dict]:
     """A batch's place on the curve, with its name."""
     x, y = speed(batch), price(batch)
+    text = f"({x}) > 0.2 * ({FASTEST}) ? 'B = {batch:,}' : ''"  # further left names would lie upon each other
     dot = {**marks.DOT, "size": 50, "color": marks.PAINTS["total"]}
     return [
         marks.at(encoding, dot, x=x, y=y),
-        marks.text(encoding, f"'B = {batch:,}'", x, y, align="right", dx=-9, dy=-9),
+        marks.text(encoding, text, x, y, align="right", dx=-9, dy=-9),
     ]
 
 
-def _walls(encoding: dict, price: Any) -> list[dict]:
+def _walls(encoding: dict) -> list[dict]:
     """What the two walls are called."""
-    high, floor = price(2 * LEAST), inside(eq.cost_floor, CHEAP)
+    floor = inside(eq.cost_floor, CHEAP)
     fastest = f"'all weights: at most ' + {marks.said(FASTEST)} + ' tokens/s'"
     cheapest = f"'no batch is cheaper than $' + {marks.said(floor, ',.2r')}"
     return [
-        marks.text(encoding, fastest, FASTEST, high, align="right", dx=-32, color=marks.PAINTS["weights"]),
+        marks.text(encoding, fastest, FASTEST, floor, align="right", dx=-14, dy=-14, color=marks.PAINTS["weights"]),
         marks.text(encoding, cheapest, FASTEST, floor, align="right", dx=-14, dy=14, color=marks.PAINTS["compute"]),
     ]
 

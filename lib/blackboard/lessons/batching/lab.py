@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from blackboard.catalogue import chip, measurement, model, price
 from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lab_values import count, same
 from blackboard.lessons.batching import equations as eq
 
 
 class Server(NamedTuple):
-    """A model on a machine. The cache of one sequence has `kv_bytes` bytes; peaks are of all chips together."""
+    """A model on a machine: a sequence's cache has `kv_bytes` bytes; `flops` and `bandwidth` are of all chips."""
 
     n_active: float  # parameters that one token uses
     weight_bytes: float
@@ -58,17 +59,26 @@ def _loaded(trial: Trial) -> str | None:
     batch, server = trial.args
     loading = (server.weight_bytes + batch * server.kv_bytes) / server.bandwidth
     fine = trial.got >= loading * (1 - 1e-9)
-    return None if fine else f"Loading the weights once and {batch} cache(s) alone takes {loading:.4g} s."
+    return None if fine else f"Loading the weights once and {count(batch, 'cache')} takes {loading:.4g} s alone."
 
 
 def _computed(trial: Trial) -> str | None:
     batch, server = trial.args
     compute = 2 * batch * server.n_active / server.flops
     fine = trial.got >= compute * (1 - 1e-9)
-    return None if fine else f"Two FLOPs per active parameter, for {batch} token(s), alone take {compute:.4g} s."
+    return None if fine else f"Two FLOPs per active parameter, for {count(batch, 'token')}, take {compute:.4g} s alone."
 
 
-_no_longer = agrees("The weights are loaded once for all sequences, and the step takes as long as its slower part.")
+def _no_longer(trial: Trial) -> str | None:
+    if same(trial.got, trial.want):
+        return None
+    batch, server = trial.args
+    compute, weights = 2 * batch * server.n_active / server.flops, server.weight_bytes / server.bandwidth
+    caches = batch * server.kv_bytes / server.bandwidth
+    return (
+        f"Loading takes {weights:.4g} s for the weights, once, and {caches:.4g} s for the caches. Compute takes"
+        f" {compute:.4g} s meanwhile. The step takes as long as the slower of the two, {trial.want:.4g} s."
+    )
 
 
 def _sum_of_both(batch, server):
@@ -140,7 +150,7 @@ def _targets(rng: random.Random) -> tuple:
 
 def _whole(trial: Trial) -> str | None:
     fine = isinstance(trial.got, int) and trial.got >= 0
-    return None if fine else "A batch is a whole number of sequences, 0 or more."
+    return None if fine else f"A batch is a whole number of sequences: return an int of at least 0, not {trial.got!r}."
 
 
 def _in_time(trial: Trial) -> str | None:
@@ -273,7 +283,7 @@ COST = Step(
 def fast_batches(price_ratio, speed_ratio, server):
     """The batches of standard and fast mode behind a price card, as a pair of numbers, if prices follow cost.
 
-    Both modes use the same server. The batches need not be whole.
+    Both modes use the same server. The batches need not be whole; a search is right if it comes within a thousandth.
 
     price_ratio  price per token in fast mode divided by the standard price, for instance 6
     speed_ratio  how many times shorter a fast step is, for instance 2.5
@@ -299,6 +309,11 @@ def _pair(trial: Trial) -> str | None:
     return None if fine else "Return a pair: the batch of standard mode, then the batch of fast mode."
 
 
+def _standard_first(trial: Trial) -> str | None:
+    fine = trial.got[0] >= trial.got[1]
+    return None if fine else "A step of standard mode has more sequences: its batch is the larger one, and comes first."
+
+
 def _priced(trial: Trial) -> str | None:
     price_ratio, speed_ratio, _ = trial.args
     standard, fast = trial.got
@@ -314,11 +329,16 @@ def _priced(trial: Trial) -> str | None:
 def _as_fast(trial: Trial) -> str | None:
     _, speed_ratio, server = trial.args
     standard, fast = (step_time(batch, server) for batch in trial.got)
-    fine = abs(standard / fast - speed_ratio) < 1e-6
+    fine = abs(standard / fast - speed_ratio) < 0.01 * speed_ratio
     return None if fine else f"These batches make a fast step {standard / fast:.4g} times shorter, not {speed_ratio:g}."
 
 
-_same_batches = agrees("At those batches both ratios are the card's.", 1e-5)
+def _close(trial: Trial) -> str | None:
+    off = trial.got[1] / trial.want[1] - 1
+    if abs(off) <= 1e-3:
+        return None
+    way = "large" if off > 0 else "small"
+    return f"Close: your batches are {abs(off):.1%} too {way}. Within 0.1% is right: search in finer steps."
 
 
 def _price_alone(price_ratio, speed_ratio, server):
@@ -334,6 +354,13 @@ def _at_the_floor(price_ratio, speed_ratio, server):
     return standard, standard / (price_ratio * speed_ratio)
 
 
+def _in_coarse_steps(price_ratio, speed_ratio, server):
+    ratio, fast = price_ratio * speed_ratio, 0.1
+    while step_time(ratio * fast, server) < speed_ratio * step_time(fast, server):
+        fast *= 1.005
+    return ratio * fast, fast
+
+
 def _only_fast(price_ratio, speed_ratio, server):
     return (fast_batches(price_ratio, speed_ratio, server)[1],)
 
@@ -347,13 +374,14 @@ CARD = Step(
     fast_batches,
     f"fast_batches(6, 2.5, {EXAMPLE})",
     _cards,
-    (_pair, _priced, _as_fast, _same_batches),
+    (_pair, _standard_first, _priced, _as_fast, _close),
     {
         _price_alone: _priced,
-        _swapped: _priced,
+        _swapped: _standard_first,
         _at_the_floor: _as_fast,
         _only_fast: _pair,
         _any_pair: _as_fast,
+        _in_coarse_steps: _close,
     },
     (
         "A token costs rent × step time / batch. Divide that of fast mode by that of standard mode: what is the ratio"
@@ -398,15 +426,16 @@ def finish(own: Any) -> dict[str, Any]:
     assert card
     at = lambda batch: (1 / own.step_time(batch, server), own.cost_per_million(batch, CHIPS * RENT, server))
     lesson = [(eq.user_speed(case, batch=batch), eq.cost_per_token(case, batch=batch) * 1e6) for batch in BATCHES[::2]]
+    largest = own.largest_batch(TARGET, server)
     modes = own.fast_batches(card.price_multiplier, card.speed_multiplier, server)
     return lab_chart(
-        "DeepSeek-V3 on eight B200: cost against speed",
+        f"A million tokens of DeepSeek-V3 on eight B200, in steps of 20 ms, cost you {at(largest)[1]:.3f} USD",
         "tokens per second of one user",
         "USD per million tokens",
         {
             "your cost curve": Series(sorted(map(at, BATCHES))),
             "the lesson's formula": Series(lesson, "point"),
-            "your largest batch for a step of 20 ms": Series([at(own.largest_batch(TARGET, server))], "point"),
+            "your largest batch for a step of 20 ms": Series([at(largest)], "point"),
             "your standard and fast mode, from a price card": Series(map(at, modes), "point"),
             "measured with SGLang, DeepSeek-R1": Series(_measured(), "point"),
         },

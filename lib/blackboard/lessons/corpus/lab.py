@@ -7,7 +7,8 @@ import random
 from typing import Any
 
 from blackboard.charts.lab_chart import Series, lab_chart
-from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lab import Lab, Step, Trial
+from blackboard.lab_values import count, same, shown
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus.simulation import checkpoints
 
@@ -35,6 +36,11 @@ def _fits(rng: random.Random) -> tuple:
     return (_points(rng),)
 
 
+def _slope_first(trial: Trial) -> str | None:
+    swapped = same(list(trial.got)[::-1], list(trial.want)) and not same(trial.got, trial.want)
+    return "These are the right numbers, but swapped: return (slope, intercept)." if swapped else None
+
+
 def _through_mean(trial: Trial) -> str | None:
     [points], (slope, intercept) = trial.args, trial.got
     x, y = (sum(column) / len(points) for column in zip(*points))
@@ -51,7 +57,7 @@ def _balanced(trial: Trial) -> str | None:
     error = sum((y - slope * x - intercept) ** 2 for x, y in points)
     least = sum((y - trial.want[0] * x - trial.want[1]) ** 2 for x, y in points)
     fine = error <= least + 1e-9
-    return None if fine else f"Its squared errors add up to {error:.4g}; another line has {least:.4g}."
+    return None if fine else f"Your line's squared errors add up to {error:.4g}; another line has {least:.4g}."
 
 
 def _ends(points):
@@ -75,10 +81,10 @@ def _flat(points):
 FIT = Step(
     "The line of least squares",
     fit_line,
-    "fit_line([(0, 1), (1, 3), (2, 4)])",
+    "fit_line([(0, 1), (1, 3), (3, 4)])",
     _fits,
-    (_through_mean, _balanced),
-    {_ends: _through_mean, _through_origin: _through_mean, _flipped: _through_mean, _flat: _balanced},
+    (_slope_first, _through_mean, _balanced),
+    {_ends: _through_mean, _through_origin: _through_mean, _flipped: _slope_first, _flat: _balanced},
     (
         "The slope is the sum of (x - mean of x) × (y - mean of y), divided by the sum of (x - mean of x) squared.",
         "The line goes through the mean point, which gives you the intercept.",
@@ -134,7 +140,7 @@ def _untouched(trial: Trial) -> str | None:
 
 def _varied(trial: Trial) -> str | None:
     different = {tuple(draw) for draw in trial.got}
-    return None if len(different) > 5 else f"40 draws gave only {len(different)} different results: use `rng`."
+    return None if len(different) > 5 else f"40 draws gave only {count(len(different), 'different result')}: use `rng`."
 
 
 def _shuffled(points, rng):
@@ -174,6 +180,7 @@ RESAMPLE = Step(
     },
     ("`[rng.choice(points) for …]`, as often as there are points.",),
     play=_draws,
+    calls=lambda points, seed: f"rng = random.Random({seed}); [resample({points}, rng) for _ in range(40)]",
     count=50,
     many=True,
 )
@@ -211,7 +218,29 @@ def _values_kept(trial: Trial) -> str | None:
     return None if trial.after == trial.args else "Your version changed the list: use `sorted(values)`."
 
 
-_middle = agrees("Leave out len(values) × (1 - level) / 2 values at each end, rounded down.")
+def _cut(trial: Trial) -> float:
+    values, level = trial.args
+    return len(values) * (1 - level) / 2
+
+
+def _exact_cut(trial: Trial) -> str | None:
+    kept, cut = sorted(trial.args[0]), int(_cut(trial))
+    if same(trial.got, trial.want) or not same(trial.got, (kept[cut], kept[-cut - 1])):
+        return None
+    return (
+        f"Floating point makes {len(kept)} * (1 - {trial.args[1]}) / 2 a little less than {cut + 1}: {_cut(trial)!r}."
+        f" So rounding down gives {cut}. Add 1e-9 first."
+    )
+
+
+def _middle(trial: Trial) -> str | None:
+    if same(trial.got, trial.want) or _exact_cut(trial):
+        return None
+    values, level = trial.args
+    return (
+        f"Leave out {len(values)} × (1 - {level}) / 2 = {_cut(trial):.4g} values at each end, rounded down. Expected"
+        f" {shown(trial.want)}."
+    )
 
 
 def _unsorted(values, level):
@@ -236,6 +265,12 @@ def _sorts_in_place(values, level):
     return values[cut], values[-cut - 1]
 
 
+def _bare_int(values, level):
+    kept = sorted(values)
+    cut = int(len(kept) * (1 - level) / 2)
+    return kept[cut], kept[-cut - 1]
+
+
 def _off_by_one(values, level):
     kept = sorted(values)
     cut = int(len(kept) * (1 - level) / 2 + 1e-9)
@@ -247,13 +282,14 @@ INTERVAL = Step(
     interval,
     "interval([5, 1, 9, 3, 7, 2, 8, 4, 6, 10], 0.8)",
     _many,
-    (_values_kept, _everything, _ordered, _middle),
+    (_values_kept, _everything, _ordered, _middle, _exact_cut),
     {
         _unsorted: _everything,
         _one_end: _middle,
         _twice_as_much: _middle,
         _sorts_in_place: _values_kept,
         _off_by_one: _everything,
+        _bare_int: _exact_cut,
     },
     ("Sort, then count off the same number at both ends.", "The last one kept is `kept[-cut - 1]`."),
 )
@@ -302,7 +338,14 @@ def _at_least_once(trial: Trial) -> str | None:
     return None if trial.got >= least * (1 - 1e-9) else f"The first pass alone is worth {least:.3g}."
 
 
-_fading = agrees("The first pass in full, then unique × reuse × (1 - exp(-r / reuse)) for r repetitions.")
+def _fading(trial: Trial) -> str | None:
+    tokens, unique, reuse = trial.args
+    if same(trial.got, trial.want):
+        return None
+    return (
+        f"The first pass counts {unique:.3g} tokens in full. The r = {tokens / unique:.4g} - 1 repetitions add"
+        f" {trial.want - unique:.4g}. Expected {shown(trial.want)}."
+    )
 
 
 def _all_full(tokens, unique, reuse):
@@ -363,7 +406,9 @@ def _shares(rng: random.Random) -> tuple:
 
 def _whole(trial: Trial) -> str | None:
     fine = isinstance(trial.got, int) and trial.got >= 1
-    return None if fine else "Passes are whole, and the first one always counts: return an int of at least 1."
+    return (
+        None if fine else f"Passes are whole, and the first always counts: return an int from 1 up, not {trial.got!r}."
+    )
 
 
 def _still_worth(trial: Trial) -> str | None:
@@ -432,7 +477,8 @@ def finish(own: Any) -> dict[str, Any]:
     worth, course = own.data_worth(4, 1, REUSE), eq.data_worth(pretrain_tokens=4, unique_tokens=1, reuse=REUSE)
     passes = own.last_useful_pass(0.5, REUSE)
     return lab_chart(
-        f"{MODEL}: score over tokens\nFour passes are worth {worth:.3g} fresh ones (the lesson says {course:.3g}); pass"
+        f"By your line {MODEL} gains {slope:.3f} in score with every ten times as many tokens\nFour passes"
+        f" are worth {worth:.3g} fresh ones (the lesson says {course:.3g}); pass"
         f" {passes} still pays half",
         "tokens of training (trillions)",
         "mean score",

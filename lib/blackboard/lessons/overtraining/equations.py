@@ -110,7 +110,12 @@ result(
     "1",
     "compute of serving divided by that of training, where their sum is least",
 )
-result("flop_per_token", r"c_\mathrm{token}", "FLOP/token", "FLOPs of a new token, attention counted")
+result(
+    "flop_per_token",
+    r"c_\mathrm{token}",
+    "FLOP/token",
+    "FLOPs of a new token, or those that the chip could do while it loads the token's KV cache",
+)
 flop_backward = constant(
     "flop_backward",
     "4",
@@ -276,7 +281,7 @@ chinchilla_tokens = Formula(
     prescribed * n_active,
     "token",
     "the rule of thumb for the lowest loss that a training budget buys, whatever serving costs",
-    ("dense models", "serving is left out of the bill"),
+    ("dense models", "serving is not counted"),
     lecture("1:31:17"),
     typeset=times(prescribed, n_active),
 )

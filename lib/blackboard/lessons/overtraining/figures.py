@@ -334,13 +334,13 @@ def with_kv() -> Drawing:
     )
 
 
-# --- by the bill of serving -------------------------------------------------------------------------------------------
+# --- by the serving ratio ---------------------------------------------------------------------------------------------
 
 
-def by_bill() -> Drawing:
-    """Training ÷ serving of the cheapest model, against the bill: short contexts, caches that shrink or do not."""
+def by_ratio() -> Drawing:
+    """Training ÷ serving of the cheapest model, by the serving ratio: short contexts, caches that shrink or do not."""
     fig, axes = drawing.axes(5.0, 3.9)
-    bills = np.geomspace(0.3, 100, 40)
+    ratios = np.geomspace(0.3, 100, 40)
     rows = {
         "short\ncontexts": (1.0, "first", (4, 6)),
         "long, the\ncache shrinks": (numbers.CACHE_POWER, "second", (0, 17)),  # above the first line
@@ -348,10 +348,10 @@ def by_bill() -> Drawing:
     }
     ends, phrases = [], []
     for name, (power, colour, shift) in rows.items():
-        found = [numbers.best_at_bill(bill, power) for bill in bills]
+        found = [numbers.best_at_ratio(ratio, power) for ratio in ratios]
         each = np.array([row.training / row.inference for row in found])
-        even = float(np.exp(np.interp(0, -np.log(each), np.log(bills))))
-        axes.plot(bills, each, color=COLOURS[colour], lw=2.5)
+        even = float(np.exp(np.interp(0, -np.log(each), np.log(ratios))))
+        axes.plot(ratios, each, color=COLOURS[colour], lw=2.5)
         axes.plot(even, 1, "o", color=COLOURS[colour], ms=8, zorder=4)
         beside(axes, f"{even:.2g}", (even, 1), shift, colour)
         ends.append((each[-1], name, colour))
@@ -359,17 +359,16 @@ def by_bill() -> Drawing:
     axes.axhline(1, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     axes.text(95, 1.9, "rule of thumb:\nas much", ha="right", va="bottom")
     axes.set(xscale="log", yscale="log", xlim=(0.3, 100), ylim=(0.006, 10))
-    axes.set(xlabel="serving ÷ training of the best-trained model", ylabel="training ÷ serving of the cheapest")
+    axes.set(xlabel="serving ratio: serving ÷ training of N", ylabel="training ÷ serving of the cheapest")
     axes.set_xticks([1, 10, 100])
     axes.xaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_formatter("{x:g}")
     name_ends(axes, ends, apart=0.2)
     return done(
         fig,
-        "fig-by-bill",
-        "What to spend on training for each dollar of serving, if serving the best-trained model would cost the same"
-        " in all three cases. Equal spending is right at one bill only.",
-        "Training divided by serving of the cheapest model, 0.006 to 10, against the bill of serving the best-trained"
-        " model in units of its training, 0.3 to 100 (both log scales); three falling lines."
-        f" {'; '.join(phrases)}.",
+        "fig-by-ratio",
+        "What to spend on training for each dollar of serving, by the serving ratio. Equal spending is right at one"
+        " ratio only.",
+        "Training divided by serving of the cheapest model, 0.006 to 10, against the serving ratio, 0.3 to 100 (both"
+        f" log scales); three falling lines. {'; '.join(phrases)}.",
     )

@@ -9,6 +9,7 @@ from typing import Any
 from blackboard.catalogue import measurement, scaling_law
 from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lab_values import shown
 from blackboard.lessons.overtraining import equations as eq
 
 _FIT = scaling_law("Besiroglu")
@@ -24,7 +25,7 @@ LAW: dict[str, Any] = {
 def training_flops(widths, tokens):
     """FLOPs to train a network of plain matrices on some tokens, forward and backward.
 
-    widths  numbers in the vector before each matrix and after the last: [8, 32, 8] has an 8 × 32 and a 32 × 8 matrix
+    widths  numbers in the vector before each matrix and after the last: [8, 32, 4] has an 8 × 32 and a 32 × 4 matrix
     tokens  how many tokens it is trained on
 
     A token multiplies each matrix going forward. Going backward it multiplies twice: once for the gradient of the
@@ -75,6 +76,10 @@ def _one_flop(widths, tokens):
     return training_flops(widths, tokens) // 2
 
 
+def _not_the_last(widths, tokens):
+    return tokens * (6 * _params(widths) - 2 * widths[-2] * widths[-1])
+
+
 def _no_vectors(widths, tokens):
     return 4 * _params(widths) * tokens + (len(widths) > 2) * 2 * tokens
 
@@ -82,10 +87,16 @@ def _no_vectors(widths, tokens):
 COUNT = Step(
     "Count the FLOPs of training",
     training_flops,
-    "training_flops([8, 32, 8], 10)",
+    "training_flops([8, 32, 4], 10)",
     _networks,
     (_at_most_six, _backward, _products),
-    {_six: _at_most_six, _forward_only: _backward, _one_flop: _backward, _no_vectors: _products},
+    {
+        _six: _at_most_six,
+        _forward_only: _backward,
+        _one_flop: _backward,
+        _no_vectors: _products,
+        _not_the_last: _products,
+    },
     (
         "`zip(widths, widths[1:])` gives you the sides of each matrix.",
         "Sum 6 × before × after over all matrices, and take off 2 × before × after of the first.",
@@ -184,6 +195,9 @@ def _too_small(trial: Trial) -> str | None:
     )
 
 
+NEAR = 0.02  # how far off the tokens of a search are that could be finer
+
+
 def _reaches(trial: Trial) -> str | None:
     if math.isinf(trial.want):
         return None
@@ -191,11 +205,17 @@ def _reaches(trial: Trial) -> str | None:
     if isinstance(trial.got, complex) or not trial.got > 0:
         return "Tokens are a positive number."
     found = _reached(n_active, trial.got)
-    return (
-        None
-        if abs(found - loss) < 1e-6
-        else f"With {trial.got:.3g} tokens the law gives a loss of {found:.4g}, not {loss}."
-    )
+    if abs(trial.got / trial.want - 1) < NEAR:
+        return None
+    return f"With {trial.got:.3g} tokens the law gives a loss of {found:.4g}, not {loss}."
+
+
+def _close(trial: Trial) -> str | None:
+    off = 0 if math.isinf(trial.want) else trial.got / trial.want - 1
+    if abs(off) < 1e-3:
+        return None
+    way = "many" if off > 0 else "few"
+    return f"Close: {abs(off):.1%} too {way} tokens. Solve the law for tokens, which gives them exactly."
 
 
 def _forgot_floor(n_active, loss):
@@ -215,6 +235,15 @@ def _wrong_power(n_active, loss):
     return (B / left) ** b if left > 0 else math.inf
 
 
+def _doubles(n_active, loss):
+    if tokens_needed(n_active, loss) == math.inf:
+        return math.inf
+    tokens = 1e6
+    while _reached(n_active, tokens) > loss:
+        tokens *= 1.005
+    return tokens
+
+
 def _size_alone(n_active, loss):
     B, b = LAW["data"]
     return (B / (loss - LAW["floor"])) ** (1 / b) if tokens_needed(n_active, loss) < math.inf else math.inf
@@ -225,8 +254,8 @@ TOKENS = Step(
     tokens_needed,
     "tokens_needed(8e9, 2.1)",
     _sizes,
-    (_too_small, _reaches),
-    {_forgot_floor: _reaches, _no_limit: _too_small, _wrong_power: _reaches, _size_alone: _reaches},
+    (_too_small, _reaches, _close),
+    {_forgot_floor: _reaches, _no_limit: _too_small, _wrong_power: _reaches, _size_alone: _reaches, _doubles: _close},
     (
         "Bring everything but the data's part to the other side: B / tokens ** b = loss - floor - A / n_active ** a.",
         "If what is left is not positive, no data suffices. Else tokens = (B / left) ** (1 / b).",
@@ -266,7 +295,15 @@ def _served_matters(trial: Trial) -> str | None:
     )
 
 
-_fewest = agrees("Compare `lifetime_flops` of all candidates, each with the tokens that it needs.")
+def _fewest(trial: Trial) -> str | None:
+    loss, served, _ = trial.args
+    costs = lambda size: shown(lifetime_flops(size, tokens_needed(size, loss), served))
+    if trial.got == trial.want:
+        return None
+    return (
+        f"With the tokens that it needs, {trial.got:.3g} parameters take {costs(trial.got)} FLOPs over their life, but"
+        f" {trial.want:.3g} take {costs(trial.want)}."
+    )
 
 
 def _train_only(loss, served, sizes):
@@ -292,7 +329,7 @@ def _same_tokens(loss, served, sizes):
 SEARCH = Step(
     "Search for the cheapest size",
     cheapest_size,
-    "cheapest_size(2.1, 100e12, [8e9, 30e9, 70e9])",
+    "cheapest_size(2.1, 10e12, [3e9, 4e9, 8e9, 30e9])",
     _searches,
     (_candidate, _served_matters, _fewest),
     {
@@ -393,7 +430,8 @@ def finish(own: Any) -> dict[str, Any]:
     at = lambda size, flops: (size / 1e9, flops / 1e24)
     released = [(at(size, _course_cost(size, tokens)), name) for size, tokens, name in _published()]
     return lab_chart(
-        "Cost of a model that reaches a loss of 2.0 and generates 100 trillion tokens\n"
+        f"Your cheapest model with a loss of 2.0 that generates 100 trillion tokens has {best / 1e9:.0f} billion"
+        " parameters\n"
         f"You count {counted:.2f} FLOPs of training for each parameter and token in {LAYERS} layers; the lesson says 6",
         "active parameters (billions)",
         "FLOPs over its life (10²⁴)",

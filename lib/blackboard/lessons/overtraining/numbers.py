@@ -123,7 +123,6 @@ def costs() -> dict[str, str]:
     plain = best(served=0).tokens
     return {
         "beta_card": f"{eq.inference_coefficient(decode_efficiency=ETA):g}",
-        "beta": significant(eq.inference_coefficient(BOARD)),
         "rl_all_8": f"{rl(8):g}",
         "rl_apart_8": f"{apart(8):.3g}",
         "plain_share": f"{plain / (plain + SERVED):.0%}",
@@ -136,6 +135,7 @@ def squares() -> dict[str, str]:
     powers = {"rise_power": 2, "fall_power": 1}
     return {
         "squared_share": f"{eq.rising_share(powers):.0%}",
+        "squared_least": f"{2 / eq.equal_penalty(powers):.2f}",
         "squared_penalty": f"{eq.equal_penalty(powers) - 1:.1%}",
     }
 
@@ -144,7 +144,10 @@ def card_costs() -> dict[str, str]:
     """What the lecture's flashcards say of costs, at its own efficiency too."""
     known, eta = BOARD | CARD, BOARD["decode_efficiency"]
     alpha = lambda flop: eq.rl_coefficient(rl_flop=flop, decode_efficiency=eta)
+    over = lambda tokens: f"{eq.overtraining(BOARD, pretrain_tokens=tokens):.0f}"
     return {
+        "over_rounded": over(ROUNDED),
+        "over_rumour": over(RUMOUR),
         "alpha_2": significant(alpha(2)),
         "alpha_8": significant(alpha(8)),
         "beta": significant(eq.inference_coefficient(BOARD)),
@@ -164,8 +167,6 @@ def tokens() -> dict[str, str]:
         "served": trillion(served),
         "chinchilla": f"{eq.chinchilla_tokens(BOARD) / 1e12:g} trillion",
         "over": f"{over(served):.0f}",
-        "over_rounded": f"{over(ROUNDED):.0f}",
-        "over_rumour": f"{over(RUMOUR):.0f}",
         "over_low": significant(far.quantile(0.05), 1),
         "over_mid": significant(far.quantile(0.5), 1),
         "over_high": significant(far.quantile(0.95), 1),
@@ -354,7 +355,6 @@ def valley() -> dict[str, str]:
         "gpt_times": significant(gpt.n_active / ruled, 2),
         "half_more": f"{times(1 / 2) - 1:.0%}",
         "quarter_times": significant(times(1 / 4), 2),
-        "rounded": f"{ROUNDED / 1e12:.0f} trillion",
     }
 
 
@@ -440,27 +440,31 @@ def with_kv() -> dict[str, str]:
             f"kv_flop_{key}": f"{significant(spent / 1e9, 3)} GFLOP",
             f"kv_bytes_{key}": f"{known['kv_bytes_per_token']:,.0f}",
             f"kv_times_{key}": significant(spent / (2 * model(id).n_active), 2),
+            f"kv_price_{key}": significant(spent / (6 * model(id).n_active), 2),
         }
     h100, (small, other) = chip(EXAMPLE["chip"]), caches()
     short = small | {"context": 1}  # compute alone
+    pairs = {"short": (short, short), "own": (small, other), "same": (small, small)}
+    for key, pair in pairs.items():
+        out[f"kv_bill_{key}"] = f"{kv_bill(*pair):.0%}"
+        out[f"kv_bill_{key}_bf16"] = f"{kv_bill(*pair, dearer=h100.flops('fp8') / h100.flops('bf16')):.0%}"
     return out | {
-        "kv_bill_short": f"{kv_bill(short, short):.0%}",
         "kv_same_8": f"{significant(kv_size(small) / 1e9, 2)} billion",
-        "kv_bill_own": f"{kv_bill(small, other):.0%}",
-        "kv_bill_same": f"{kv_bill(small, small):.0%}",
         "kv_larger": significant(model("qwen3-32b").n_active / model("llama-3.1-8b").n_active, 2),
         "kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}",
         "kv_context": f"{EXAMPLE['context']:,}",
     }
 
 
-def kv_bill(*known: dict[str, Any]) -> float:
-    """Both bills of Llama 3.1 8B over those of the large model, each with its cache; by MatX, no prompts."""
+def kv_bill(*known: dict[str, Any], dearer: float = 1) -> float:
+    """Both bills of Llama 3.1 8B over those of the large model, each with its cache; by MatX, no prompts. A FLOP of
+    training may be dearer than one of serving.
+    """
     small, large = (
         eq.lifetime_with_kv(
             cache,
             n_active=row.n_active,
-            pretrain_tokens=row.tokens,
+            pretrain_tokens=dearer * row.tokens,
             inference_tokens=SERVED,
             prefill_tokens=0,
         )
@@ -474,77 +478,82 @@ def kv_size(known: dict[str, float]) -> float:
     return eq.decode_flop(known, n_active=1) / 2
 
 
-# --- by the bill of serving -------------------------------------------------------------------------------------------
+# --- by the serving ratio ---------------------------------------------------------------------------------------------
 
 
-def bills() -> dict[str, float]:
-    """What serving the best-trained model would cost, in units of its training: the rows of the page's rule."""
+def ratios() -> dict[str, float]:
+    """What serving the best-trained model would cost, divided by its training: the rows of the page's rule."""
     return {"1": 1, "even": even_served() / best(served=0).tokens, "10": 10, "100": 100}
 
 
 @cache
-def best_at_bill(bill: float, power: float = 1.0) -> simulation.Trained:
-    """The cheapest model that is as good as Llama 3.1 8B, if serving the best-trained one would cost `bill` times its
+def best_at_ratio(ratio: float, power: float = 1.0) -> simulation.Trained:
+    """The cheapest model that is as good as Llama 3.1 8B, if serving the best-trained one would cost `ratio` times its
     training, and a token's cost grows as a power of size.
     """
     plain = best(served=0)
 
     def priced(size: float) -> simulation.Trained:
-        serving = bill * plain.training * (size / plain.n_active) ** power
+        serving = ratio * plain.training * (size / plain.n_active) ** power
         return sized(size, served=0)._replace(inference=serving)
 
     return priced(simulation.lowest(lambda size: priced(size).total, smallest() * 1.001, 4 * plain.n_active))
 
 
-def by_bill() -> dict[str, str]:
-    """The cheapest model's size and tokens of training, by the bill of serving, at short contexts and at long ones."""
+def by_ratio() -> dict[str, str]:
+    """The cheapest model's size and tokens of training, by the serving ratio, at short contexts and at long ones."""
     plain, told = best(served=0), {}
-    for key, bill in bills().items():
+    for key, ratio in ratios().items():
         for start, power in (("", 1.0), ("kv_", CACHE_POWER)):
-            row = best_at_bill(bill, power)
+            row = best_at_ratio(ratio, power)
             told[f"{start}size_at_{key}"] = f"{row.n_active / plain.n_active:.0%}"
             told[f"{start}data_at_{key}"] = significant(row.tokens / plain.tokens, 2)
     return told
 
 
+def long_price() -> float:
+    """Tokens of training that cost as much as one that the best-trained model writes, with Qwen3-32B's cache."""
+    size = best(served=0).n_active
+    return eq.decode_flop(caches()[1], n_active=size) / eq.pretrain_compute(n_active=size, pretrain_tokens=1)
+
+
 def case() -> dict[str, str]:
-    """One service from its traffic to dollars: an H100 at the MFU of DeepSeek's run and its rent."""
+    """One service from its traffic to dollars, at short contexts and at long ones: the rate of DeepSeek's run, and its
+    rent.
+    """
+    served, plain = eq.tokens_served(CASE), best(served=0)
+    told = {"case_served": f"{significant(served / 1e12, 2)} trillion"}
+    for start, price, power in (
+        ("", eq.inference_coefficient(decode_efficiency=ETA), 1.0),
+        ("kv_", long_price(), CACHE_POWER),
+    ):
+        ratio = served * price / plain.tokens
+        told |= {f"{start}case_{key}": value for key, value in priced_case(price, ratio, power).items()}
+    return told
+
+
+def priced_case(price: float, ratio: float, power: float) -> dict[str, str]:
+    """The page's case at one price of a token written, and the serving ratio that follows."""
     [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
-    served = eq.tokens_served(CASE)
-    row, plain = best(served=served), sized(best(served=0).n_active, served=served)
+    row, plain = best_at_ratio(ratio, power), best(served=0)
     rate = chip(EXAMPLE["chip"]).flops("bf16") * deepseek_mfu() * factor("h")  # FLOPs in an hour
     rent = cost["cost_USD"] / cost["training_GPU_hours"]
     dollars = lambda work: f"${work / rate * rent / 1e6:.2f} million"
     return {
-        "case_served": f"{significant(served / 1e12, 2)} trillion",
-        "case_bill": significant(plain.inference / plain.training, 2),
-        "case_size": f"{significant(row.n_active / 1e9, 3)} billion",
-        "case_tokens": f"{significant(row.tokens / 1e12, 3)} trillion",
-        "case_work": f"{row.training / 1e23:.2f}·10²³",
-        "case_hours": f"{round(row.training / rate, -3):,.0f}",
-        "case_training": dollars(row.training),
-        "case_serving": dollars(row.inference),
-        "case_both": dollars(row.total),
-        "case_plain": dollars(plain.total),
+        "price": f"{price:.2g}",
+        "ratio": significant(ratio, 2),
+        "size": f"{significant(row.n_active / 1e9, 3)} billion",
+        "tokens": f"{significant(row.tokens / 1e12, 3)} trillion",
+        "work": f"{row.training / 1e23:.2f}·10²³",
+        "hours": f"{round(row.training / rate, -3):,.0f}",
+        "training": dollars(row.training),
+        "serving": dollars(row.inference),
+        "both": dollars(row.total),
+        "plain": dollars(plain.training * (1 + ratio)),
     }
-
-
-def board_by_fit() -> dict[str, str]:
-    """How far past Chinchilla the cheapest model as good as the lecture's is, and how much more the lecture's costs."""
-    found, lost, plain, size = {}, [], [], BOARD["n_active"]
-    for key, fit in (("", FIT), ("_hoffmann", FITS["hoffmann"])):
-        loss = simulation.loss_of(size, ROUNDED, law(fit))
-        row = simulation.best(loss, ROUNDED, law(fit), ETA)
-        found[f"board_over{key}"] = f"{row.tokens / row.n_active / PRESCRIBED:.0f}"
-        over = lambda n, row=row, loss=loss, fit=fit: (
-            simulation.trained(n, loss, ROUNDED, law(fit), ETA).total / row.total
-        )
-        lost.append(over(size) - 1)
-        plain.append(significant(over(simulation.best(loss, 0, law(fit)).n_active), 2))
-    return found | {"board_lost": f"{max(lost):.0%}", "board_plain": max(plain), "board_plain_hoffmann": min(plain)}
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     found = valley() | costs() | tokens() | optimum() | parts() | other_fits()
-    return found | meta() | deepseek() | models_placed() | with_kv() | by_bill() | case() | board_by_fit()
+    return found | meta() | deepseek() | models_placed() | with_kv() | by_ratio() | case()

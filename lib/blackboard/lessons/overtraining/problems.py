@@ -526,7 +526,7 @@ slip = Choice(
     "Which way the billions flow",
     level="medium",
     objective=LIFE,
-    statement="Pre-training should cost as much as serving, and the traffic is given. A colleague multiplies by the efficiency: a token served is worth 2/6 × {decode_efficiency} tokens of pre-training. Then she notices that poor use of the chips makes tokens more expensive, and divides instead. (The lecture makes and corrects the same slip. “Billions of dollars worth of compute just flowed in the other direction”, says its host.) What does the correction do to the tokens of pre-training?",
+    statement="Pre-training should cost as much as serving, and the traffic is given. A colleague multiplies by the efficiency: a token served is worth 2/6 × {decode_efficiency} tokens of pre-training. Then she notices that poor use of the chips makes tokens more expensive, and divides instead. What does the correction do to the tokens of pre-training?",
     parameters={"decode_efficiency": (ETA, 0.25, 0.2)},
     derived={
         "twice": lambda v: significant(1 / v["decode_efficiency"] ** 2, 2),
@@ -699,11 +699,11 @@ penalty = Quantity(
     solution=lambda v: [
         Step("Equal at x = 1, with a sum of", 2.0, "1"),
         Step(
-            "The least sum, at x = " + significant(eq.scale_best(v, rise_level=1, fall_level=1), 4) + ":",
+            "At the least sum $p\\,x^p = q\\,x^{-q}$, so $x = (q/p)^{1/(p+q)}$ = " + significant(eq.scale_best(v, rise_level=1, fall_level=1), 4) + ". The sum there:",
             2 / eq.equal_penalty(v),
             "1",
         ),
-        Step(f"${eq.equal_penalty.latex}$, so in percent it costs more by", 100 * (eq.equal_penalty(v) - 1), "%"),
+        Step("2 divided by that, less one, in percent:", 100 * (eq.equal_penalty(v) - 1), "%"),
     ],
 )
 
@@ -909,7 +909,7 @@ ratio_of = Choice(
     "A hundred trillion what?",
     level="easy",
     objective=TOKENS,
-    statement="At 1:32:00 the lecture speaks of “the ratio of this two hundred trillion or a hundred trillion parameters over the Chinchilla optimal of two trillion”. That is a slip of the tongue, since the factor that follows is right. What must the hundred trillion be?",
+    statement="A report calls a model with a hundred billion active parameters fifty times over-trained: “a hundred trillion parameters over the Chinchilla optimal of two trillion”. The factor is right, but one word is wrong. What must the hundred trillion be?",
     independent_check=lambda v: "".join((key for key, unit in MEANT.items() if dimension(unit) == dimension(eq.chinchilla_tokens.unit))),
     options=[
         wrong("active parameters of the model", "It was taken to have a hundred billion of these, a thousand times fewer. And parameters over tokens is no pure factor."),
@@ -1332,7 +1332,7 @@ kv_times = Quantity(
     level="medium",
     objective=LIFE,
     unit="1",
-    statement=SERVER + "It serves {batch}, each with {context} of context. As many of these chips as it takes share weights and cache evenly. Leave out loading the weights. In a decode step, how many times as long does loading the KV cache take as the compute?",
+    statement=SERVER + "It serves {batch}, each with {context} of context. As many of these chips as it takes share weights and cache evenly. Leave out loading the weights, and attention's own compute. In a decode step, how many times as long does loading the KV cache take as the compute?",
     parameters={
         "net": ("llama-3.1-8b", "llama-3.1-405b", "qwen3-8b", "llama-3.1-70b"),
         "kind": ("h100-sxm", "b200"),

@@ -356,7 +356,7 @@ def _forgets_the_table(blocks, table, tokens, page_tokens):
 APPEND = Step(
     "Write a token, with copy-on-write",
     append_token,
-    "append_token(Blocks(1), [], 0, 16)",
+    "blocks = Blocks(2); shared = blocks.take(); blocks.share(shared); append_token(blocks, [shared], 3, 16) == shared",
     _tables,
     (_own_block, _given_where_there_is, _refused_as_it_was, _at_the_end, _not_wasted, _shared_released),
     {

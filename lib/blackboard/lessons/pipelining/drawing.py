@@ -62,10 +62,10 @@ def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0) -> None:
     axes.set_xlim(0, float(run.makespan))
 
 
-def label_racks(axes, devices: int, names: bool = True) -> None:
+def label_racks(axes, devices: int) -> None:
     """Rows for racks 0, 1, … from top to bottom."""
     axes.set(ylim=(devices - 0.5, -0.5))
-    axes.set_yticks(range(devices), [f"rack {d}" for d in range(devices)] if names else [""] * devices)
+    axes.set_yticks(range(devices), [f"rack {d}" for d in range(devices)])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False)

@@ -7,7 +7,6 @@ white.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, percen
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
-from blackboard.lessons.pipelining.drawing import SMALL, draw_key, draw_named, draw_run, draw_served, label_racks
+from blackboard.lessons.pipelining.drawing import draw_key, draw_named, draw_run, draw_served
 from blackboard.lessons.pipelining.timeline import Costs, Schedule
 from blackboard.text import listed
 from blackboard.units import pretty
@@ -158,48 +157,57 @@ def serving() -> Drawing:
 
 
 def waiting() -> Drawing:
-    """Decoding on four racks with hops as long as the lecture guesses: too few micro-batches, and enough."""
-    work, hop = numbers.case_step() / RACKS / MS, numbers.LECTURE_HOP / MS
-    enough = math.ceil(eq.in_flight(stages=RACKS, hops=RACKS, hop_time=hop, t_step=RACKS * work))
+    """Decoding on four racks with hops as long as the lecture guesses: the same users in four micro-batches, and in as
+    many as are best.
+    """
+    hop, users = numbers.LECTURE_HOP, numbers.case(eq.whole_batch, stages=RACKS)
     fig, axes = drawing.axes(5.0, 4.7, 2, 1, sharex=True)
     end, said = 80, []
-    for at, count in zip(axes, (RACKS, enough)):
-        run = simulation.simulate(simulation.serve(RACKS, count, 20), Costs(work, 0, hop=hop))
-        turn = max(RACKS * (work + hop), count * work)  # from one token to the next
+    for at, count in zip(axes, (RACKS, numbers.best_cut(hop)[1])):
+        step = numbers.case_step(users / count)
+        run = simulation.simulate(simulation.serve(RACKS, count, 20), Costs(step / RACKS / MS, 0, hop=hop / MS))
+        turn = numbers.turn(step, count, RACKS, hop) / MS
         idle = percent(abs(run.idle(2 * turn, 12 * turn)))
         draw_served(at, run, end)
         at.set(xticks=range(0, end + 1, 20))
-        at.set_title(f"{count} micro-batches: racks idle {idle} of the time", loc="left")
-        said.append(f"{count} micro-batches leave racks idle {idle} of the time")
-    axes[1].set(xlabel=f"time (ms; a hop takes {hop:g} ms)")
+        at.set_title(f"{count} micro-batches of {users / count:,.0f} users: racks idle {idle}", loc="left")
+        said.append(f"{count} micro-batches, {step / RACKS / MS:.1f} ms a box, leave racks idle {idle} of the time")
+    axes[1].set(xlabel=f"time (ms; a hop takes {hop / MS:g} ms)")
     return done(
         fig,
         "fig-waiting",
-        "While a micro-batch is between two racks, it keeps neither of them busy. More micro-batches fill the gaps.",
-        f"Time across, 0 to {end} ms, racks 0 to {RACKS - 1} down, boxes of {work:.1f} ms numbered by micro-batch;"
-        f" twice. From rack to rack there is a hop of {hop:g} ms. {listed(said)}, once all are under way.",
+        "While a micro-batch is between two racks, it keeps neither of them busy. The same users in more, smaller"
+        " micro-batches fill the gaps.",
+        f"Time across, 0 to {end} ms, racks 0 to {RACKS - 1} down, boxes numbered by micro-batch; twice. From rack to"
+        f" rack there is a hop of {hop / MS:g} ms. {listed(said)}, once all are under way.",
     )
 
 
 def training() -> Drawing:
     """B10: GPipe on four racks with four micro-batches: forward, hard stop, backward, and the idle triangles."""
     fig, axes = drawing.axes(5.0, 3.1)
-    run = simulation.simulate(simulation.gpipe(RACKS, RACKS), Costs())
+    costs = Costs(1, 2)  # a backward pass computes two gradients
+    run = simulation.simulate(simulation.gpipe(RACKS, RACKS), costs)
     stop, end, last = max(box.end for box in run.boxes if box.kind == "F"), run.makespan, RACKS - 1
     for rack, row in enumerate(run.rows):
         ends, starts = [0, *(box.end for box in row)], [*(box.start for box in row), end]
         idle = [b - a for a, b in zip(ends, starts)]
         axes.barh([rack] * len(ends), idle, 0.92, ends, color=COLOURS["muted"], alpha=0.15, lw=0)
-    draw_run(axes, run, Costs(), inches=4.2)
-    waits = f"waits {last}"
-    words = (1.1, last, "fill"), (stop - 1.5, 0, waits), (stop + 1.5, 0, waits), (end - 1.15, last, "drain")
+    draw_run(axes, run, costs, inches=4.2)
+    before, after = last * costs.forward, last * costs.backward
+    words = (
+        (before / 2 - 0.4, last, "fill"),
+        (stop - before / 2, 0, f"waits {before}"),
+        (stop + after / 2, 0, f"waits {after}"),
+        (end - after / 2 + 0.4, last, "drain"),
+    )
     for x, level, word in words:
         axes.text(x, level, word, ha="center", va="center", color=COLOURS["bound"], style="italic")
     axes.axvline(stop, color=COLOURS["bound"], lw=2.2)
     for x, word in ((stop / 2, "forward"), ((stop + end) / 2, "backward")):
         axes.text(x, -0.6, word, ha="center", va="bottom")
     axes.text(stop, -0.6, "turn", ha="center", va="bottom", weight="bold")
-    axes.set(xlabel="time (slots)", xticks=np.arange(0, end + 1, 2))
+    axes.set(xlabel="time (slots)", xticks=np.arange(0, end + 1, 3))
     share = eq.bubble(stages=RACKS, micro_batches=RACKS)
     top, bottom = RACKS - 1, RACKS + RACKS - 1
     axes.set_title(f"bubble = $(P-1)/(n_{{mb}}+P-1)$ = {top}/{bottom} = {percent(share, 1)}", loc="left", pad=22)
@@ -207,42 +215,16 @@ def training() -> Drawing:
         fig,
         "fig-training",
         "After its last forward pass, rack 0 waits until three other racks have gone forward and backward. Rack 3 waits"
-        " as long, at the start and at the end.",
+        " as long, at the start and at the end. (Here the last micro-batch goes back first; any order waits as long.)",
         f"GPipe on {RACKS} racks with {RACKS} micro-batches: time across in {end} slots, racks 0 to {last} down. A"
-        f" slanted block of forward passes, a hard stop at slot {stop}, a mirrored block of backward passes. Rack 0"
-        f" waits {top} slots before the stop and {top} after it, rack {last} at the start (fill) and at the end"
-        f" (drain): each works {run.busy(0)} of {end} slots. The bubble is {top}/{bottom}, {percent(run.bubble, 1)}.",
+        f" slanted block of forward passes of one slot, a hard stop at slot {stop}, a mirrored block of backward passes"
+        f" of two slots. Rack 0 waits {before} slots before the stop and {after} after it, rack {last} at the start"
+        f" (fill) and at the end (drain): each works {run.busy(0)} of {end} slots. The bubble is {top}/{bottom},"
+        f" {percent(run.bubble, 1)}.",
     )
 
 
 # --- schedules for training -------------------------------------------------------------------------------------------
-
-
-NOTES = {"interleaved": "pale: second piece"}
-
-
-def schedules() -> Drawing:
-    """Four schedules with the same work on four racks: bubble and peak memory."""
-    runs = simulation.equal_runs(RACKS, numbers.TRAINED)
-    fig, axes = drawing.axes(5.0, 5.5, len(runs), 1, sharex=True)
-    for at, (name, run) in zip(axes, runs.items()):
-        draw_run(at, run, EQUAL)
-        label_racks(at, RACKS, names=False)
-        at.set_ylabel("racks", fontsize=SMALL, labelpad=0)
-        at.set_title(f"{name}: bubble {percent(run.period_bubble)}", loc="left", pad=3)
-        at.set_title(NOTES.get(name, ""), loc="right", pad=3, fontsize=SMALL, style="italic")
-    axes[-1].set(xlabel="time (passes F = B = W = 1)", xlim=(0, max(float(run.makespan) for run in runs.values())))
-    fig.set_layout_engine("constrained", rect=(0, 0, 1, 0.945), h_pad=0.02)
-    draw_key(fig, 0.972)
-    said = "; ".join(f"{name} {percent(run.period_bubble)} and {run.most_held:g}" for name, run in runs.items())
-    return done(
-        fig,
-        "fig-schedules",
-        "Four orders of the same work. White in the top row is what rack 0 waits.",
-        f"Four Gantt charts on one time scale, for {RACKS} racks and {numbers.TRAINED} micro-batches, with F, B and W"
-        " equally long. Bubble of rack 0 from its first pass to its last, and"
-        f" micro-batches' activations on the rack that holds most: {said}.",
-    )
 
 
 def split_backward() -> Drawing:
@@ -272,55 +254,38 @@ def split_backward() -> Drawing:
     )
 
 
-LOOKS = {"1F1B": ("first", "o"), "1F1B-I": ("second", "s"), "ZB-1p": ("third", "^"), "ZB-2p": ("fourth", "D")}
+LOOKS = {
+    "1F1B": ("1F1B", "first", "o"),
+    "1F1B-I": ("interleaved", "second", "s"),
+    "ZB-1p": ("ZB-1p", "third", "^"),
+    "ZB-2p": ("ZB-2p", "fourth", "D"),
+}
 
 
 def measured() -> Drawing:
-    """The zero-bubble paper's throughputs against their simulation, and how far the ideal is above each."""
+    """How far the simulation is above each of the zero-bubble paper's throughputs."""
     rows = numbers.compared()
-    fig, (axes, gaps) = drawing.axes(5.0, 5.9, 2, 1, height_ratios=(3.0, 2.0))
+    fig, axes = drawing.axes(5.0, 2.4)
     above = {
         name: [100 * (row.throughput / row.measured_throughput - 1) for row in rows if row.schedule == name]
         for name in LOOKS
     }
-    _draw_throughputs(axes, rows)
-    for line, (name, (colour, marker)) in enumerate(LOOKS.items()):
-        gaps.plot(above[name], [line] * len(above[name]), marker, color=COLOURS[colour], ms=5.5, mfc="none", mew=1.4)
-        gaps.text(-0.4, line, name, color=COLOURS[colour], ha="right", va="center")
-    gaps.set(xlim=(0, 20), ylim=(len(LOOKS) - 0.5, -0.5), yticks=[], xticks=range(0, 21, 5))
-    gaps.set(xlabel="simulated above measured (%)")
-    gaps.axvline(0, color=COLOURS["bound"], lw=2.5)
+    for line, (schedule, (name, colour, marker)) in enumerate(LOOKS.items()):
+        values = above[schedule]
+        axes.plot(values, [line] * len(values), marker, color=COLOURS[colour], ms=5.5, mfc="none", mew=1.4)
+        axes.text(-0.4, line, name, color=COLOURS[colour], ha="right", va="center")
+    axes.set(xlim=(0, 20), ylim=(len(LOOKS) - 0.5, -0.5), yticks=[], xticks=range(0, 21, 5))
+    axes.set(xlabel="simulated above measured (%)")
+    axes.axvline(0, color=COLOURS["bound"], lw=2.5)
     least, most = min(map(min, above.values())), max(map(max, above.values()))
-    said = ", ".join(f"{name} {np.mean(values):.0f}%" for name, values in above.items())
+    said = ", ".join(f"{LOOKS[name][0]} {np.mean(values):.0f}%" for name, values in above.items())
     return done(
         fig,
         "fig-measured",
         "The simulation promises more throughput than was measured, for every run and every schedule.",
-        f"Above, {len(rows)} measured training throughputs of four schedules and four models,"
-        f" {min(row.measured_throughput for row in rows):g} to {max(row.measured_throughput for row in rows):g} samples"
-        " per second and GPU, against the simulation (both log): all lie just below the line of equality. Below, how"
-        f" far the simulation is above each, {least:.1f} to {most:.1f}%; on average {said}. No measurement beats the"
-        " ideal.",
+        f"How far simulated throughput is above that of {len(rows)} measured training runs, in a row per schedule,"
+        f" {least:.1f} to {most:.1f}%; on average {said}. No measurement beats the ideal.",
     )
-
-
-def _draw_throughputs(axes, rows: Sequence[simulation.Comparison]) -> None:
-    """Measured against simulated throughput of each run, by schedule, with the names of the models below."""
-    span = [0.8 * min(row.measured_throughput for row in rows), 1.3 * max(row.throughput for row in rows)]
-    axes.plot(span, span, color=COLOURS["bound"], lw=1.5)
-    axes.text(2.05, 2.6, "measured = simulated", rotation=38, rotation_mode="anchor", ha="center", va="bottom")
-    for name, (colour, marker) in LOOKS.items():
-        points = [(row.throughput, row.measured_throughput) for row in rows if row.schedule == name]
-        axes.plot(*zip(*points), marker, color=COLOURS[colour], ms=5.5, mfc="none", mew=1.4)
-    axes.set(xscale="log", yscale="log", xlim=span, ylim=span, xticks=(1, 2, 5, 10), yticks=(1, 2, 5, 10))
-    axes.set(xlabel="simulated (samples per second per GPU, log)", ylabel="measured (the same, log)")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter("{x:g}")
-        axis.set_minor_formatter("")
-    for model in simulation.SETUPS:
-        mine = [row for row in rows if row.model == model]
-        corner = max(row.throughput for row in mine), min(row.measured_throughput for row in mine)
-        axes.annotate(model, corner, (9, -3), textcoords="offset points", va="top", ha="center")
 
 
 def hoped() -> Drawing:

@@ -12,6 +12,7 @@ from typing import Any
 from blackboard.catalogue import measurement
 from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lab_values import count, same, shown
 from blackboard.lessons.pipelining import equations as eq
 
 Schedule = list[list[str]]
@@ -47,7 +48,7 @@ def _exists(trial: Trial) -> str | None:
     stages = trial.args[2]
     for name, stage in trial.got:
         if stage not in range(stages):
-            return f"You need {name} at stage {stage!r}; the stages are 0 to {stages - 1}."
+            return f"You need {name} at stage {stage!r}; the last stage is {stages - 1}."
     return None
 
 
@@ -169,7 +170,15 @@ def _after_needs(trial: Trial) -> str | None:
     return None
 
 
-_at_once = agrees("A pass starts at the later of two moments: its stage is free, and the last pass it needs has ended.")
+def _at_once(trial: Trial) -> str | None:
+    wrong = next((key for key in trial.want or {} if not same(trial.got[key], trial.want[key])), None)
+    if wrong is None:
+        return None
+    name, stage = wrong
+    return (
+        f"{name} at stage {stage} can end at {shown(trial.want[wrong])}, not {shown(trial.got[wrong])}: it starts as"
+        " soon as its stage is free and all that it needs has ended."
+    )
 
 
 def _back_to_back(schedule, costs):
@@ -270,24 +279,23 @@ def _sizes(rng: random.Random) -> tuple:
 
 def _a_list_each(trial: Trial) -> str | None:
     stages = trial.args[0]
-    return None if len(trial.got) == stages else f"Return {stages} list(s), one for each stage, not {len(trial.got)}."
+    return None if len(trial.got) == stages else f"Return a list for each stage: {stages}, not {len(trial.got)}."
 
 
 def _each_once(trial: Trial) -> str | None:
     wanted = sorted(trial.want[0])
     for stage, passes in enumerate(trial.got):
-        count = Counter(passes)
+        times = Counter(passes)
         for name in (*wanted, *passes):
-            if count[name] != (name in wanted):
-                fault = "lists more than once" if count[name] > 1 else "leaves out"
+            if times[name] != (name in wanted):
+                fault = "lists more than once" if times[name] > 1 else "leaves out"
                 return f"Stage {stage} {fault if name in wanted else 'must not list'} {name}."
     return None
 
 
 def _runs(trial: Trial) -> str | None:
-    if end_times(trial.got, SPLIT):
-        return None
-    return "This schedule gets stuck: run it with your `end_times`, and see which passes never end."
+    fine = end_times(trial.got, SPLIT)
+    return None if fine else "This schedule gets stuck: run it with your `end_times`, and see which passes never end."
 
 
 def _apart(trial: Trial) -> str | None:
@@ -304,7 +312,7 @@ def _few_ahead(trial: Trial) -> str | None:
     for stage, passes in enumerate(trial.got):
         ahead, wanted = next(n for n, name in enumerate(passes) if name[0] != "F"), min(stages - stage, micro_batches)
         if ahead != wanted:
-            return f"Stage {stage} does {ahead} forward pass(es) before its first B; 1F1B does {wanted}."
+            return f"Stage {stage} does {count(ahead, 'forward pass', 'es')} before its first B; 1F1B does {wanted}."
     return None
 
 
@@ -423,9 +431,15 @@ def _holds(trial: Trial) -> str | None:
     )
 
 
-_idle = agrees(
-    "Compare the work of one stage with the longest time that a stage takes from its first start to its end."
-)
+def _idle(trial: Trial) -> str | None:
+    schedule, costs = trial.args
+    if same(trial.got[0], trial.want[0]):
+        return None
+    work = sum(costs[name[0]] for name in schedule[0])
+    return (
+        f"A stage works for {work}, and the longest time from a stage's first start to its own last end is"
+        f" {work / (1 - trial.want[0]):.4g}. Expected {shown(trial.want)}."
+    )
 
 
 def _held_until_b(schedule, costs):
@@ -553,8 +567,10 @@ def finish(own: Any) -> dict[str, Any]:
     }
     idle = lambda make: Series([(count, share) for count, share, _ in scores[make]])
     holds = lambda make: max(held for *_, held in scores[make])
+    idles = lambda make: scores[make][-1][1]
     return lab_chart(
-        "Idle time of a pipeline with eight stages",
+        f"At {COUNTS[-1]} micro-batches your own schedule idles {idles(own.own_schedule):.1%} of the time, and your"
+        f" 1F1B {idles(own.one_f_one_b):.1%}",
         "micro-batches in a training step",
         "share of time that is idle",
         {

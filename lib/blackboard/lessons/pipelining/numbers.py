@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import cache
 from typing import Any
@@ -59,10 +58,26 @@ def case(formula, **more) -> Any:
     return formula(CASE, **more)
 
 
-def case_step(context: float = CASE["context"]) -> float:
-    """Time in which the GPUs of one rack load weights and KV once."""
+def case_step(users: float = CASE["micro_batch"]) -> float:
+    """Time in which the GPUs of one rack load the weights, and the KV of so many users, once."""
     rate = CASE["expert_parallel"] * CASE["chip_bandwidth"]
-    return step.memory_time(CASE, batch=CASE["micro_batch"], context=context, bandwidth=rate)
+    return step.memory_time(CASE, batch=users, bandwidth=rate)
+
+
+def turn(t_step: float, count: int, stages: int, hop: float) -> float:
+    """Time from one token of a user to the next: all stages and hops, or, if more micro-batches than fill the pipeline
+    queue, what a stage takes for all of them.
+    """
+    path = {"t_step": t_step, "hops": stages if stages > 1 else 0, "hop_time": hop}
+    if count <= eq.in_flight(path, stages=stages):
+        return eq.token_time(path)
+    return count * t_step / stages
+
+
+def best_cut(hop: float) -> tuple[float, int]:
+    """The least time of a token if the users of all racks are cut into more micro-batches, and into how many."""
+    users = case(eq.whole_batch, stages=STAGES)
+    return min((turn(case_step(users / count), count, STAGES, hop), count) for count in range(STAGES, 10 * STAGES))
 
 
 def sent() -> dict[str, str]:
@@ -111,38 +126,18 @@ def waits() -> dict[str, str]:
         "high": LECTURE_HOP * UNSURE,
     }
     token = {name: eq.token_time(path, hop_time=hop) for name, hop in times.items()}
-    exact = eq.in_flight(path, stages=STAGES, hop_time=LECTURE_HOP)
-    taken = math.ceil(exact)
+    fewer = lambda time, digits=2: f"{significant(100 * (1 - alone / time), digits)}%"
+    best, count = best_cut(LECTURE_HOP)
     return {
         "step_ms": pretty(alone, "s", 3),
         **{f"token_{name}": pretty(time, "s", 3) for name, time in token.items()},
-        **{f"fewer_{name}": f"{significant(100 * (1 - alone / time), 2)}%" for name, time in token.items()},
+        **{f"fewer_{name}": fewer(time) for name, time in token.items()},
         "lecture_hop": pretty(LECTURE_HOP, "s", 2),
         "high_hop": pretty(times["high"], "s", 2),
-        "slow_exact": significant(exact, 2),
-        "slow_taken": f"{taken}",
-    }
-
-
-def busy_context(hop: float) -> tuple[int, float]:
-    """The least number of micro-batches that keeps the racks busy, and the context that fits with so many: a shorter
-    context makes a step shorter, so it takes more of them.
-    """
-    for count in itertools.count(STAGES):
-        fits = case(eq.context_fits, stages=STAGES, micro_batch=CASE["micro_batch"] * count / STAGES)
-        needed = eq.in_flight(t_step=case_step(fits), stages=STAGES, hops=STAGES, hop_time=hop)
-        if count >= needed:
-            return count, fits
-    raise AssertionError("unreachable")
-
-
-def busy() -> dict[str, str]:
-    """What racks can hold that long hops do not keep waiting."""
-    count, fits = busy_context(LECTURE_HOP)
-    return {
-        "busy_taken": f"{count}",
-        "busy_fits": f"{significant(fits, 3)} tokens",
-        "busy_less": f"{1 - fits / case(eq.context_fits, stages=1):.0%}",
+        "slow_exact": significant(eq.in_flight(path, stages=STAGES, hop_time=LECTURE_HOP), 2),
+        "cut_users": f"{case(eq.whole_batch, stages=STAGES) / count:,.0f}",
+        "cut_said": fewer(best, 1),
+        "hops_high": pretty(STAGES * times["high"], "s", 3),
     }
 
 
@@ -203,24 +198,24 @@ def memory() -> dict[str, str]:
     }
 
 
-def filled(id: str, stages: int) -> tuple[int, float]:
-    """Users of the page's context in a micro-batch that fills the memory of so many machines, and seconds of a token,
-    without hops.
+def filled(stages: int) -> tuple[int, float]:
+    """Users of the page's context for whom each of so many boxes has room, and the seconds of their tokens with hops as
+    long as the lecture guesses and the best number of micro-batches.
     """
-    row = system(id)
+    row = system(BOX)
     memory = {"expert_parallel": row.chips, "chip_hbm": row.hbm_bytes / row.chips, "context_fits": CASE["context"]}
     users = math.floor(eq.context_fits.solve("micro_batch")(CASE, memory, stages=stages))
-    return users, step.memory_time(CASE, batch=users, bandwidth=row.bandwidth)
+    load = lambda count: step.memory_time(CASE, batch=stages * users / count, bandwidth=row.bandwidth)
+    return users, min(turn(load(count), count, stages, LECTURE_HOP) for count in range(stages, 2 * stages + 1))
 
 
 def pays() -> dict[str, str]:
-    """One and two boxes that the weights nearly fill, with hops as long as the lecture guesses."""
-    (alone, single), (more, double) = (filled(BOX, stages) for stages in (1, 2))
-    token = eq.token_time(t_step=double, hops=2, hop_time=LECTURE_HOP)
+    """One box that the weights nearly fill, and two."""
+    (alone, single), (more, double) = map(filled, (1, 2))
     return {
         "pays_users_1": str(alone),
         "pays_users_2": str(more),
-        "pays_gain": f"{more / token / (alone / single) - 1:.0%}",
+        "pays_gain": f"{more / double / (alone / single) - 1:.0%}",
     }
 
 
@@ -312,5 +307,5 @@ def schedules() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = sent, hops, waits, busy, idling, orders, memory, pays, boxes, scale_up, schedules
+    parts = sent, hops, waits, idling, orders, memory, pays, boxes, scale_up, schedules
     return {name: text for part in parts for name, text in part().items()}

@@ -348,7 +348,7 @@ hbm_hold = Formula(
     rent * chips * kv * hold_time / hbm,
     "USD/token",
     "a token's KV cache takes a share of the memory, and pays that share of the rent while it is kept",
-    ("memory limits the batch, so it carries all of the rent",),
+    ("waiting caches fill the memory, so it carries all of the rent",),
     lecture("1:55:13"),
     typeset=Mul(kv / hbm, hold_time, chips, rent, evaluate=False),
 )

@@ -276,7 +276,7 @@ def ratios() -> Drawing:
     right.grid(visible=False)
     right.spines["right"].set_visible(True)
     axes.text(2024.63, 3 + 0.3, "the lecture's 3 to 5", va="bottom", color=COLOURS["claimed"])
-    axes.text(_dated(DAY), 8.55, "lecture ", ha="right", va="center", color=COLOURS["muted"])
+    axes.text(_dated(DAY), 8.55, "lecture\u00a0", ha="right", va="center", color=COLOURS["muted"])
     return done(
         fig,
         "fig-ratios",
@@ -377,7 +377,7 @@ def ladder() -> Drawing:
     axes.set(xscale="log", xlim=(1.5e-4, 1e9), ylim=(-len(LADDER) - 0.1, 1))
     axes.set_xticks([1e-2, 1, 60, HOUR, DAY_LONG], ["10 ms", "1 s", "1 min", "1 h", "1 day"])
     axes.minorticks_off()
-    for (word, wait), text, ha in zip(KEPT.items(), (" {} ", " {}: on price lists"), ("right", "left")):
+    for (word, wait), text, ha in zip(KEPT.items(), ("{}\u00a0", "\u00a0{}: on price lists"), ("right", "left")):
         axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["muted"], ls="--", lw=1.4, zorder=1)
         axes.text(wait, 0.7, text.format(word), color=COLOURS["muted"], ha=ha, va="center")
     phrases = [_rung(axes, -row, *rung) for row, rung in enumerate(LADDER)]

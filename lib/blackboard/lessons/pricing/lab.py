@@ -8,6 +8,7 @@ from typing import Any
 from blackboard.catalogue import measurement, model, price, tier
 from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lab_values import same, shown
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing.numbers import rack, rented
 
@@ -15,7 +16,7 @@ from blackboard.lessons.pricing.numbers import rack, rented
 
 
 def pay(tokens, prices):
-    """The bill of a call, in dollars.
+    """The bill of a call, in dollars, not rounded.
 
     tokens  how many tokens of each kind it used, for instance {"input": 2000, "output": 500}
     prices  dollars per million tokens of each kind; it may list more kinds than the call used
@@ -42,9 +43,16 @@ def _per_million(trial: Trial) -> str | None:
 
 def _each_kind(trial: Trial) -> str | None:
     tokens, prices = trial.args
+    if trial.got == round(trial.want, 2):  # which a part may be too
+        return None
     got, parts = trial.got, {kind: count * prices[kind] / 1e6 for kind, count in tokens.items()}
     alone = [kind for kind, part in parts.items() if len(parts) > 1 and abs(got - part) < 1e-12]
     return f"You charged only the {alone[0]} tokens: add up all kinds that the call used." if alone else None
+
+
+def _no_cents(trial: Trial) -> str | None:
+    fine = same(trial.got, trial.want) or trial.got != round(trial.want, 2)
+    return None if fine else "You rounded to cents. A call costs a few cents or less, so do not round."
 
 
 _sum = agrees("Multiply each count by its own price, add up, and divide by a million.")
@@ -63,6 +71,10 @@ def _all_as_input(tokens, prices):
     return sum(tokens.values()) * prices["input"] / 1e6
 
 
+def _in_cents(tokens, prices):
+    return round(pay(tokens, prices), 2)
+
+
 def _mean_price(tokens, prices):
     return sum(tokens.values()) * sum(prices[kind] for kind in tokens) / len(tokens) / 1e6
 
@@ -72,8 +84,14 @@ PAY = Step(
     pay,
     'pay({"input": 2000, "output": 500}, {"input": 3, "output": 15})',
     _calls,
-    (_no_charge, _per_million, _each_kind, _sum),
-    {_forgot_million: _per_million, _first_only: _each_kind, _all_as_input: _sum, _mean_price: _sum},
+    (_no_charge, _per_million, _each_kind, _no_cents, _sum),
+    {
+        _forgot_million: _per_million,
+        _first_only: _each_kind,
+        _all_as_input: _sum,
+        _mean_price: _sum,
+        _in_cents: _no_cents,
+    },
     ("`tokens.items()` gives you each kind with its count.", "Each part is count × prices[kind] / 1e6."),
 )
 
@@ -248,7 +266,15 @@ def _drain(trial: Trial) -> str | None:
     return None if fine else f"Loading alone costs ${load:.3g}: holding comes on top of it."
 
 
-_share = agrees("Holding costs rent × time × the share of the capacity; loading costs rent × the time of the transfer.")
+def _share(trial: Trial) -> str | None:
+    kv, hold_time, device = trial.args
+    if same(trial.got, trial.want):
+        return None
+    hold, load = device["rent"] * hold_time * kv / device["capacity"], device["rent"] * kv / device["bandwidth"]
+    return (
+        f"Holding costs ${hold:.3g}: rent × time × its share of the capacity. Loading costs ${load:.3g}: rent × the"
+        f" time of the transfer. Expected {shown(trial.want)}."
+    )
 
 
 def _hold_only(kv, hold_time, device):
@@ -314,7 +340,12 @@ def _recompute(trial: Trial) -> str | None:
     return None
 
 
-_least = agrees("Compare `keep_cost` of all devices, and `again`, for this time.")
+def _least(trial: Trial) -> str | None:
+    kv, hold_time, devices, again = trial.args
+    cost = lambda name: f"${keep_cost(kv, hold_time, devices[name]) if name in devices else again:.3g}"
+    if trial.got == trial.want:
+        return None
+    return f"{trial.got!r} costs {cost(trial.got)} for this time, but {trial.want!r} only {cost(trial.want)}."
 
 
 def _never_again(kv, hold_time, devices, again):
@@ -346,7 +377,8 @@ def _lowest_rent(kv, hold_time, devices, again):
 CHEAPEST = Step(
     "The cheapest place for a cache",
     cheapest,
-    'cheapest(70_000, 300, {"DRAM": {"rent": 2e-6, "capacity": 3e12, "bandwidth": 2e11}}, 1e-7)',
+    'cheapest(70_000, 300, {"disk": {"rent": 5e-7, "capacity": 3e13, "bandwidth": 2e8},'
+    ' "DRAM": {"rent": 2e-6, "capacity": 3e12, "bandwidth": 2e11}}, 1e-7)',
     _choices,
     (_a_name, _recompute, _least),
     {
@@ -425,13 +457,15 @@ def finish(own: Any) -> dict[str, Any]:
     held = {name: eq.tier_cost.bind(rented(tier(id)), kv_bytes_per_token=KV) for name, id in DEVICES.items()}
     cost = lambda name, time: 1e6 * (own.keep_cost(KV, time, found[name]) if name in found else anew)
     best = [(time, own.cheapest(KV, time, found, anew)) for time in TIMES]
+    hour = own.cheapest(KV, 3600, found, anew)
+    where = f"from {hour}" if hour in found else "by computing it again"
     first = [name if name != before else "" for (_, name), (_, before) in zip(best, [(0, ""), *best])]
     points = [(time, 1e6 * cost(hold_time=time)) for cost in held.values() for time in TIMES[::4]]
     bill, revenue = _day(own.pay)
     asked = _asked()
     return lab_chart(
-        f"Dollars to keep the cache of a million tokens\nYour bill for DeepSeek's day: {bill:,.0f} USD (published:"
-        f" {revenue:,.0f})\n{_implied(own)}",
+        f"By your count, after an hour a cache comes back most cheaply {where}\n"
+        f"Your bill for DeepSeek's day is {bill:,.0f} USD (published: {revenue:,.0f})\n{_implied(own)}",
         "time kept (s)",
         "USD per million tokens",
         {

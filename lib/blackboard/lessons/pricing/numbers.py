@@ -14,6 +14,7 @@ from blackboard.lessons.batching.equations import critical_batch
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing.implied import alike, implied, least_uses, machine, rent
 from blackboard.lessons.sparsity.equations import batch_fits
+from blackboard.search import find_root
 from blackboard.units import factor, pretty, significant
 
 BOARD = {
@@ -42,10 +43,8 @@ KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 CALL = {"cached_read": 175_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
 LATER = 5  # calls later the prompt is beyond the step; each call adds the new input of the first
-LENGTHS = {"short": 2_000, "mid": 50_000, "call": CALL["cached_read"]}  # tokens of prompts that come back
 ALONG = {
     "1k": 1_000,
-    "20k": 20_000,
     "180k": PROMPT,
     "far": PROMPT + LATER * CALL["input"],
 }  # tokens before one that is priced
@@ -70,7 +69,6 @@ def step_of_price() -> dict[str, str]:
         "kv_v3": f"{kept:,.0f}",
         "more_least": f"{kept / own:,.0f}",
         "kv_board": f"{kv(BOARD['n_active']):,.0f}",
-        "heads": f"{eq.kv_of_heads(HEADS):,.0f}",
         "rack_ratio": f"{c_of_rack():g}",
         "covered": f"{eq.context_covered(step_ratio=beyond, step_context=STEP):,.0f}",
     }
@@ -100,42 +98,80 @@ def charged(later: int = 0) -> dict[str, float]:
     return lines(price(BILLED).rates(PROMPT + later * CALL["input"]), later)
 
 
-def least_lines(keep: Callable[[float], float]) -> dict[str, float]:
-    """What the lines cost on the running case at least, USD; keeping a token for a time costs so much."""
+def least_lines() -> dict[str, float]:
+    """What the lines cost on the running case at least, USD, with caches that wait in flash: GPUs are paid by what they
+    compute and make, flash by what waits there. The way back of the new tokens is a hit's of the next call.
+    """
+    flash = rack() | rented(tier(KINDS["ssd"]))
     return {
-        "cached_read": CALL["cached_read"] * keep(PAUSE),
+        "cached_read": CALL["cached_read"] * kept_in("ssd", PAUSE),
         "input": CALL["input"] * least_input(PROMPT),
         "output": CALL["output"] * least_output(PROMPT),
-        "write": CALL["input"] * keep(FIVE),
+        "write": CALL["input"] * eq.tier_hold(flash, hold_time=FIVE),
     }
 
 
-def in_hbm(time: float) -> float:
-    """USD of a token's cache in HBM for a time, by its share of the rent."""
-    return eq.hbm_hold(rack(), hold_time=time)
-
-
-def in_flash(time: float) -> float:
-    """USD of a token's cache in flash for a time, and of its way back."""
-    return eq.tier_cost(rack() | rented(tier(KINDS["ssd"])), hold_time=time)
+def kept_in(kind: str, time: float) -> float:
+    """USD of a token's cache in slower memory for a time, and of its way back."""
+    return eq.tier_cost(rack() | rented(tier(KINDS[kind])), hold_time=time)
 
 
 def added_up() -> dict[str, str]:
-    """What each line of the call is charged and costs with its caches in HBM or in flash, in cents, and the sums."""
-    said = {}
-    for name, usd in {"paid": charged(), "hbm": least_lines(in_hbm), "ssd": least_lines(in_flash)}.items():
-        for line, value in [*usd.items(), ("all", sum(usd.values()))]:
-            said[f"{name}_{line}"] = cents(value, 3 if name == "paid" else 2)
-    paid, hbm, ssd = sum(charged().values()), least_lines(in_hbm), least_lines(in_flash)
+    """What each line of the call is charged and costs, in cents, the quotients, and the sums."""
+    paid, cost, said = charged(), least_lines(), {}
+    paid["all"], cost["all"] = sum(paid.values()), sum(cost.values())
+    for line, value in paid.items():
+        said[f"paid_{line}"], said[f"cost_{line}"] = cents(value, 3), cents(cost[line])
+        said[f"x_{line}"] = significant(value / cost[line], 2)
     return said | {
-        "of_price_hbm": f"{sum(hbm.values()) / paid:.0%}",
-        "of_price_ssd": f"{sum(ssd.values()) / paid:.0%}",
-        "hits_of_hbm": f"{hbm['cached_read'] / sum(hbm.values()):.0%}",
+        "of_price": f"{cost['all'] / paid['all']:.0%}",
+        "hits_paid": f"{paid['cached_read'] / paid['all']:.0%}",
+        "hits_cost": f"{cost['cached_read'] / cost['all']:.0%}",
     }
 
 
+def hits_elsewhere() -> dict[str, str]:
+    """What the call's hits cost in other memories, in cents: in HBM at their share of the rent or at what they displace
+    in a full batch; and the call if all others like it wait in HBM, too.
+    """
+    known, gpu = rack(), system(RUNNING.system).chip
+    share = CALL["cached_read"] * eq.hbm_hold(known, hold_time=PAUSE)
+    busy, cost, drive = batch_beside_waiting(), least_lines(), rented(tier(KINDS["ssd"]))
+    held = CALL["cached_read"] * known["kv_bytes_per_token"]
+    cycle = PAUSE + CALL["output"] * pass_time(busy)
+    return {
+        "hits_hbm": cents(share),
+        "hits_few": cents(CALL["cached_read"] * really_lost(PAUSE)),
+        "hits_ddr": cents(CALL["cached_read"] * kept_in("ddr", PAUSE)),
+        "flash_sum": f"({pretty(held, 'byte')} ÷ {pretty(drive['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
+        f" {pretty(held / drive['tier_bandwidth'], 's', 2)}) × {significant(100 * drive['tier_rent'], 2)} ¢/s",
+        "gpu_drive": f"{known['rent'] / drive['tier_rent']:.0f}",
+        "t_flash": f"{eq.tier_cost(known | drive, tier_rent=1, hold_time=PAUSE) * 1e6:.1f} µs",
+        "hits_hbm_x": significant(charged()["cached_read"] / share, 2),
+        "busy": f"{busy:.0f}",
+        "pass_busy": pretty(pass_time(busy), "s", 2),
+        "pass_full": pretty(pass_time(fitting(PROMPT)), "s", 2),
+        "call_busy_sum": f"{known['hbm'] / gpu.hbm_bytes:.0f} GPUs × {cycle:.0f} s ÷ {fitting(PROMPT):,.0f}",
+        "call_busy": cents(known["hbm"] / gpu.hbm_bytes * cycle / fitting(PROMPT) * rent().usd_per_chip_second),
+        "call_apart": cents(cost["cached_read"] + cost["output"]),
+    }
+
+
+def pass_time(batch: float) -> float:
+    """Seconds of a pass over so many sequences as long as the call's, by what it loads."""
+    return batch * sum(output_time(PROMPT, batch)[part] for part in ("weights", "cache")) / rack()["chips"]
+
+
+def batch_beside_waiting() -> float:
+    """Sequences that are served at a time where all that fit into HBM stay there, each for the passes of the call's
+    output and then for the pause.
+    """
+    served = lambda batch: CALL["output"] * pass_time(batch) / (CALL["output"] * pass_time(batch) + PAUSE)
+    return find_root(lambda batch: batch - fitting(PROMPT) * served(batch), 1, fitting(PROMPT))
+
+
 def cents(usd: float, digits: int = 2) -> str:
-    return f"{significant(100 * usd, digits)} ¢"
+    return f"{100 * usd:.6f} ¢" if usd < 1e-6 else f"{significant(100 * usd, digits)} ¢"
 
 
 def bill() -> dict[str, str]:
@@ -143,12 +179,14 @@ def bill() -> dict[str, str]:
     p, beyond = price(BILLED).rates(PROMPT), price(BILLED).rates(ALONG["far"])
     paid, later = sum(charged().values()), sum(charged(LATER).values())
     fresh = (PROMPT * p.input + CALL["output"] * p.output) / 1e6
+    rewritten = (PROMPT * p.cache_write_5min + CALL["output"] * p.output) / 1e6
     return {
         "bill_paid": f"{100 * paid:.1f} cents",
         "bill_sum": f"({CALL['cached_read']:,} × ${p.cached_read:.2f} + {CALL['input']:,} × ${p.cache_write_5min:g} +"
         f" {CALL['output']:,} × ${p.output:g}) ÷ 1,000,000",
         "bill_fresh": f"{100 * fresh:.1f} cents",
-        "bill_rewritten": f"{100 * (PROMPT * p.cache_write_5min + CALL['output'] * p.output) / 1e6:.0f} cents",
+        "bill_rewritten": f"{100 * rewritten:.0f} cents",
+        "stamp_day": f"${100 * (rewritten - paid):.0f}",
         "bill_times": significant(fresh / paid, 2),
         "dearest": f"{p.output / p.cached_read:g}",
         "in_hit": f"{p.input / p.cached_read:g}",
@@ -232,7 +270,6 @@ def measured() -> dict[str, str]:
     said = {
         "day_context": f"{context:,}",
         "day_in_full": usd(compute_time(context, "prefill", gpu) * second),
-        "day_in_over": significant(cost["real"][0] / cost["floor"][0], 2),
         "day_in_sum": f"{day['node_prefill_token_per_s']:,} × (1 − {day['hit_rate']:g})",
         "day_out_sum": f"{day['node_decode_token_per_s']:,}",
         "day_out_time": f"{weights * 1e6:.2f} + {(compute_time(context, 'decode', gpu) - weights) * 1e6:.2f} µs",
@@ -317,7 +354,7 @@ def places() -> dict[str, str]:
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
-        "remat_slow": f"{eq.remat_cost(known) / prefill_mfu() / MTOK * 100:.0f} cents",
+        "remat_slow": f"${eq.remat_cost(known) / prefill_mfu() / MTOK:.2f}",
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"{name}_{end}": hold(name, time) for name in KINDS for end, time in ENDS.items()},
@@ -455,6 +492,7 @@ def input_times() -> dict[str, str]:
         "att_wide": f"{decompressed():g}",
         "att_equal": significant(prefill_attention(), 2),
         "pass_least": significant(critical_batch(RUNNING), 2),
+        "pass_least_sum": f"{c_of_rack():g} × {net.n_total / 1e9:.0f} ÷ {net.n_active / 1e9:.2f}",
         "t_in": us(sum(new.values())),
         "in_floor": usd(least_input(PROMPT)),
     }
@@ -465,7 +503,6 @@ def output_times() -> dict[str, str]:
     net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
     [group], out, load = net.attention, output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
     memory, compute, new = out["weights"] + out["cache"], out["compute"], compute_time(PROMPT, "prefill")
-    held = net.kv_bytes_per_token() * PAUSE / gpu.hbm_bytes
     weights = pretty(net.n_total, "byte")
     latents = (group.kv_rank + group.rope_dim, group.kv_rank)
     return {
@@ -477,14 +514,14 @@ def output_times() -> dict[str, str]:
         "in_weights": us(net.n_total / gpu.bandwidth / CALL["input"]),
         "in_weights_sum": f"{weights} ÷ {load} ÷ {CALL['input']:,}",
         "in_cache": f"{out['cache'] / CALL['input'] * 1e6:.1f} µs",
-        "out_hit": f"{memory / held:.0f}",
-        "in_held": significant(new / held, 2),
-        "out_hit_ssd": significant(least_output(PROMPT) / in_flash(PAUSE), 2),
+        "out_hit": significant(least_output(PROMPT) / kept_in("ssd", PAUSE), 2),
+        "in_held": significant(least_input(PROMPT) / kept_in("ssd", PAUSE), 2),
+        "out_bytes": pretty(PROMPT * net.kv_bytes_per_token(), "byte"),
+        "hit_bytes": pretty(net.kv_bytes_per_token(), "byte", 2),
         "lat_key": f"{latents[0]}",
         "lat_value": f"{latents[1]}",
-        "lat_flop_sum": f"4 × {group.layers} × {group.heads} × {sum(latents) / 2:g}",
-        "lat_flop": f"{each / 1e6:.1f} million",
         "lat_more": significant(each / attend_flop()["prefill"], 2),
+        "lat_more_sum": f"({latents[0]} + {latents[1]}) ÷ ({group.nope_dim + group.rope_dim} + {group.v_dim})",
         "expand": us(expanded()),
         "expand_sum": f"2 × {group.layers} × {group.heads} × {group.kv_rank} × {group.nope_dim + group.v_dim} ×"
         f" {CALL['cached_read']:,} ÷ {CALL['input']:,} FLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
@@ -494,8 +531,6 @@ def output_times() -> dict[str, str]:
         "t_out": us(memory),
         "out_floor": f"${least_output(PROMPT) / MTOK:.2f}",
         "out_in": significant(memory / new, 2),
-        "out_in_compute": significant(compute / new, 2),
-        "out_r": significant(memory / compute, 3),
         "out_mfu": f"{compute / memory:.0%}",
     }
 
@@ -508,26 +543,20 @@ def along() -> dict[str, str]:
             cost = least(context) / MTOK
             said[f"{kind}_{name}"] = f"${significant(cost, 3)}"
             said[f"{kind}_x_{name}"] = significant(getattr(price(BILLED).rates(context), kind) / cost, 2)
-    return said | {"ratio_1k": significant(least_output(ALONG["1k"]) / least_input(ALONG["1k"]), 2)}
+    return said
 
 
 def again() -> dict[str, str]:
     """What it costs to compute a prompt again, and how long its cache is worth its place in HBM."""
     known, gpu, out = rack(), system(RUNNING.system).chip, output_time(PROMPT, fitting(PROMPT))
     cache, cached = model(RUNNING.model).kv_bytes_per_token(), CALL["cached_read"]
-    time = lambda s: f"{significant(s, 2)} s" if s < 120 else f"{s / 60:.1f} minutes"
-    even = lambda tokens: prompt_again(tokens) / eq.hbm_hold(known, hold_time=1)
     return {
         "again_call": usd(prompt_again(cached)),
         "again_more": significant(prompt_again(cached) / eq.remat_cost(known), 3),
-        **{f"even_{name}": time(even(tokens)) for name, tokens in LENGTHS.items()},
-        **{f"again_{name}": usd(prompt_again(tokens)) for name, tokens in LENGTHS.items()},
-        "even_real": time(even(cached) * day_costs()["real"][0] / day_costs()["floor"][0]),
+        "even_call": f"{prompt_again(cached) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
         "share_sum": f"{cache:,.0f} B ÷ {pretty(gpu.hbm_bytes, 'byte')}",
-        "t_hold": f"{cache / gpu.hbm_bytes * PAUSE * 1e6:.0f} µs",
         "hbm_pause": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)}",
         "hold_real": f"${significant(really_lost(PAUSE) / MTOK, 2)}",
-        "cache_room": f"{1 - model(RUNNING.model).n_total / known['hbm']:.0%}",
         "hold_real_sum": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)} ×"
         f" {significant(out['weights'] * 1e6, 3)} ÷ {(out['weights'] + out['cache']) * 1e6:,.0f} ÷"
         f" {1 - model(RUNNING.model).n_total / known['hbm']:.2f}",
@@ -583,6 +612,7 @@ def drops() -> dict[str, str]:
         "drop_sum": f"({write:g} − {read:g}) ÷ {read:g}",
         "drop_factor": f"{(write - read) / read:g}",
         **newer(),
+        "behind_times": f"{behind / DROPPED:g}",
         "drop_calls": str(math.ceil((write - read) / read * behind / DROPPED)),
     }
 
@@ -592,17 +622,19 @@ def newer() -> dict[str, str]:
     p = price(NEWER).usd_per_Mtok
     write, read = p.cache_write_5min / p.input, p.cached_read / p.input
     return {
+        "seen_new": price(NEWER).valid_from,
         "read_new": f"{read:g}",
+        "misses_new": f"{math.ceil(100 * (1 - misses_even(NEWER)))}%",
         "share_new": f"{eq.hit_rate_even(write_ratio=write, read_ratio=read):.0%}",
         "drop_factor_new": f"{(write - read) / read:g}",
     }
 
 
-def misses_even() -> float:
+def misses_even(card: str = BILLED) -> float:
     """The misses of the hour's cache divided by those of the five minutes' at which both cost the same: a miss costs
     the write less the hit that it replaces.
     """
-    p = price(BILLED).usd_per_Mtok
+    p = price(card).usd_per_Mtok
     return (p.cache_write_5min - p.cached_read) / (p.cache_write_1h - p.cached_read)
 
 
@@ -610,26 +642,36 @@ def misses_even() -> float:
 
 
 def margins() -> dict[str, str]:
-    """Prices divided by costs: of what the call keeps, in HBM at its share of the rent, and what is known elsewhere."""
-    asked, least = charged(), least_lines(in_hbm)
+    """Prices of input divided by costs, where a size is known or guessed."""
     found, ds = implied(price(CARD)), measurement("deepseek_day6_production").records()[0]
     open_card = price("deepseek-v3@2025-02-08")
     v3, (open_gpu, open_rent) = implied(open_card), machine(open_card)
+    share = round(prefill_mfu(), 2)
+    times = lambda part: f" × {part:g}" if part != 1 else ""
+    over = lambda card, margin, part=1: (
+        f"${card.usd_per_Mtok.input:g}{times(part)} ÷ ${significant(card.usd_per_Mtok.input / margin, 3)}"
+    )
     return {
-        **{f"x_{name}": significant(asked[name] / least[name], 2) for name in ("cached_read", "write")},
         "margin": significant(found.margin.mid, 3),
-        "margin_real": significant(found.margin.mid * round(prefill_mfu(), 2), 2),
+        "margin_sum": over(price(CARD), found.margin.mid),
+        "margin_real_sum": over(price(CARD), found.margin.mid, share),
+        "margin_real": significant(found.margin.mid * share, 2),
         "margin_ds": significant(v3.margin.mid, 2),
-        "margin_ds_real": significant(v3.margin.mid * prefill_mfu(), 2),
-        "ds_in": f"${open_card.usd_per_Mtok.input:.2f}",
+        "margin_ds_sum": over(open_card, v3.margin.mid),
+        "margin_ds_real_sum": over(open_card, v3.margin.mid, share),
+        "margin_ds_real": significant(v3.margin.mid * share, 2),
         "ds_rent": f"${open_rent * HOUR:g}",
-        "ds_peak": pretty(open_gpu.chip.flops("fp8"), "FLOP/s"),
+        "used_sum": f"{ds['node_prefill_token_per_s']:,} × (1 − {ds['hit_rate']:g}) × 2 ×"
+        f" {model('deepseek-r1').n_active / 1e9:.2f} × 10⁹ FLOP/s ÷ ({ds['gpus_per_node']} ×"
+        f" {open_gpu.chip.flops('fp8') / 1e12:,.0f} TFLOP/s)",
+        "ds_peak": f"{open_gpu.chip.flops('fp8') / 1e12:,.0f} TFLOP/s",
+        "day_ratio_sum": f"${ds['revenue_USD_per_day']:,} ÷ ${ds['cost_USD_per_day']:,}",
         "day_ratio": significant(ds["revenue_USD_per_day"] / ds["cost_USD_per_day"], 3),
     }
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    bills = bill() | added_up() | cards() | margins() | writes()
+    bills = bill() | added_up() | hits_elsewhere() | cards() | margins() | writes()
     times = input_times() | output_times() | along() | again()
     return bills | step_of_price() | ratios() | long() | places() | times | drains()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any, NamedTuple
 
 from blackboard.catalogue import chip, measurement, model
 from blackboard.charts.lab_chart import Series, lab_chart
-from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lab import Lab, Step, Trial
+from blackboard.lab_values import count, same, shown
 from blackboard.lessons.racks import equations as eq
 
 
 class Network(NamedTuple):
-    """GPUs in racks of equal size, numbered rack by rack. Each GPU sends at these rates, in byte/s."""
+    """GPUs in racks of equal size, numbered rack by rack; a GPU sends at `scale_up` in its rack, `scale_out` beyond."""
 
     gpus: int
     gpus_per_rack: int
-    scale_up: float  # inside the rack
-    scale_out: float  # to other racks
+    scale_up: float  # byte/s of one GPU
+    scale_out: float
 
     def __repr__(self) -> str:
         return f"Network({', '.join(f'{name}={value:g}' for name, value in self._asdict().items())})"
@@ -29,7 +31,7 @@ class Network(NamedTuple):
 def place_experts(experts, gpus):
     """Where each expert is: a list with the number of a GPU, 0 to gpus - 1, for each expert.
 
-    Spread them as evenly as possible: no GPU holds two more than another.
+    Spread them as evenly as possible: no GPU holds two more than another. Any such placement passes.
     """
     return [expert % gpus for expert in range(experts)]
 
@@ -42,15 +44,21 @@ def _sizes(rng: random.Random) -> tuple:
 def _one_each(trial: Trial) -> str | None:
     experts = trial.args[0]
     return (
-        None if len(trial.got) == experts else f"There are {experts} experts; your list has {len(trial.got)} entries."
+        None
+        if len(trial.got) == experts
+        else f"Experts: {experts}. Entries of your list: {len(trial.got)}. Each expert needs one."
     )
 
 
 def _real_gpus(trial: Trial) -> str | None:
     gpus = trial.args[1]
     for expert, gpu in enumerate(trial.got):
+        if isinstance(gpu, (list, tuple)):
+            return f"Entry {expert} is {gpu!r}: return one list, with the number of a GPU for each expert."
         if gpu not in range(gpus):
-            return f"Expert {expert} is on GPU {gpu!r}; the GPUs are 0 to {gpus - 1}."
+            return f"Expert {expert} is on GPU {gpu!r}; " + (
+                f"there are 0 to {gpus - 1}." if gpus > 1 else "there is only GPU 0."
+            )
     return None
 
 
@@ -59,7 +67,7 @@ def _even(trial: Trial) -> str | None:
     most, least = held.index(max(held)), held.index(min(held))
     if held[most] - held[least] <= 1:
         return None
-    return f"GPU {most} holds {held[most]} experts and GPU {least} only {held[least]}: move one."
+    return f"GPU {most} holds {count(held[most], 'expert')} and GPU {least} only {held[least]}: move one."
 
 
 def _all_on_one(experts, gpus):
@@ -124,10 +132,26 @@ def _square(trial: Trial) -> str | None:
     return None if fine else f"Return {gpus} rows of {gpus} numbers: sent[source][target]."
 
 
+def _own_rows(trial: Trial) -> str | None:
+    for one, two in itertools.combinations(range(len(trial.got)), 2):
+        if isinstance(trial.got[one], list) and trial.got[one] is trial.got[two] and trial.got != trial.want:
+            return (
+                f"Rows {one} and {two} of your result are one and the same list, so what you add to one is in both."
+                " Make each row anew: `[[0] * gpus for _ in range(gpus)]`."
+            )
+    return None
+
+
+def _rows_send(trial: Trial) -> str | None:
+    if same(trial.got, trial.want) or not same([list(column) for column in zip(*trial.got)], trial.want):
+        return None
+    return "Rows and columns are the wrong way round: a row is a GPU that sends, a column one that receives."
+
+
 def _not_to_itself(trial: Trial) -> str | None:
     for gpu, row in enumerate(trial.got):
         if row[gpu]:
-            return f"GPU {gpu} sends {row[gpu]:g} bytes to itself; what stays on a GPU is not sent."
+            return f"GPU {gpu} sends {count(row[gpu], 'byte')} to itself; what stays on a GPU is not sent."
     return None
 
 
@@ -135,14 +159,18 @@ def _nothing_lost(trial: Trial) -> str | None:
     tokens, placement, _, copy_bytes = trial.args
     for gpu, row in enumerate(trial.got):
         copies = sum(placement[expert] != gpu for home, experts in tokens if home == gpu for expert in experts)
-        if abs(sum(row) - copies * copy_bytes) > 1e-9:
+        if abs(sum(row) - copies * copy_bytes) > 1e-9 and not _rows_send(trial):
             return (
-                f"The tokens on GPU {gpu} have {copies} expert(s) elsewhere, so it sends {copies * copy_bytes} bytes."
+                f"The tokens on GPU {gpu} have {count(copies, 'expert')} on other GPUs, so it sends"
+                f" {copies} × {copy_bytes} = {count(copies * copy_bytes, 'byte')}, not {sum(row):g}."
             )
     return None
 
 
-_to_the_right_gpu = agrees("Row: the token's GPU. Column: the expert's GPU.")
+def _to_the_right_gpu(trial: Trial) -> str | None:
+    if same(trial.got, trial.want) or _rows_send(trial):
+        return None
+    return f"Expected {shown(trial.want)}. Row: the token's GPU. Column: the expert's GPU, `placement[expert]`."
 
 
 def _sends_all(tokens, placement, gpus, copy_bytes):
@@ -158,6 +186,15 @@ def _once_per_gpu(tokens, placement, gpus, copy_bytes):
     for home, experts in tokens:
         for target in {placement[expert] for expert in experts} - {home}:
             sent[home][target] += copy_bytes
+    return sent
+
+
+def _one_row_for_all(tokens, placement, gpus, copy_bytes):
+    sent = [[0] * gpus] * gpus
+    for home, experts in tokens:
+        for expert in experts:
+            if placement[expert] != home:
+                sent[home][placement[expert]] += copy_bytes
     return sent
 
 
@@ -183,18 +220,20 @@ DISPATCH = Step(
     dispatch,
     "dispatch([(0, [1, 3]), (1, [0, 1])], [0, 1, 0, 1], 2, 7168)",
     _routed,
-    (_square, _not_to_itself, _nothing_lost, _to_the_right_gpu),
+    (_square, _own_rows, _not_to_itself, _nothing_lost, _to_the_right_gpu, _rows_send),
     {
         _sends_all: _not_to_itself,
         _once_per_gpu: _nothing_lost,
-        _turned: _nothing_lost,
+        _turned: _rows_send,
+        _one_row_for_all: _own_rows,
         _overwrites: _nothing_lost,
         _experts_in_turn: _nothing_lost,
         _next_gpu: _to_the_right_gpu,
     },
     (
         "Begin with rows of zeros: `[[0] * gpus for _ in range(gpus)]`.",
-        "For each expert of each token, add `copy_bytes` at [home][placement[expert]], unless the two are the same.",
+        "For each expert of each token, add `copy_bytes` in the row of the token's GPU and the column of the expert's,"
+        " `placement[expert]`, unless the two are the same.",
     ),
 )
 
@@ -222,7 +261,7 @@ def _as_large(trial: Trial) -> str | None:
 
 def _twice_in_all(trial: Trial) -> str | None:
     out, back = sum(map(sum, trial.args[0])), sum(map(sum, trial.got))
-    return None if back == 2 * out else f"{out} bytes went out, so {2 * out} come back, not {back}."
+    return None if back == 2 * out else f"{count(out, 'byte')} went out, so {2 * out} come back, not {back:g}."
 
 
 def _turned_round(trial: Trial) -> str | None:
@@ -230,8 +269,9 @@ def _turned_round(trial: Trial) -> str | None:
     for source, row in enumerate(trial.got):
         for target, back in enumerate(row):
             if back != 2 * sent[target][source]:
-                there = f"GPU {target} sent {sent[target][source]} bytes to GPU {source}"
-                return f"{there}, so {2 * sent[target][source]} go back from {source} to {target}, not {back}."
+                there = f"GPU {target} sent {count(sent[target][source], 'byte')} to GPU {source}"
+                back_bytes = count(2 * sent[target][source], "byte")
+                return f"{there}, so {back_bytes} go back from GPU {source} to GPU {target}, not {back:g} bytes."
     return None
 
 
@@ -288,35 +328,50 @@ def _exchanges(rng: random.Random) -> tuple:
     return sent, Network(gpus, size, rng.choice([90, 180]), rng.choice([10, 30]))
 
 
+def _links(sent, network) -> list[tuple[float, float]]:
+    """For each GPU the time of what it sends inside its rack, and of what it sends to others."""
+    size, times = network.gpus_per_rack, []
+    for n, row in enumerate(sent):
+        inside = sum(row[n // size * size : (n // size + 1) * size])
+        times.append((inside / network.scale_up, (sum(row) - inside) / network.scale_out))
+    return times
+
+
 def _inside_takes(trial: Trial) -> str | None:
-    sent, network = trial.args
-    for source, row in enumerate(sent):
-        mine = range(len(row))[source // network.gpus_per_rack * network.gpus_per_rack :][: network.gpus_per_rack]
-        took = sum(row[target] for target in mine) / network.scale_up
+    for source, (took, _) in enumerate(_links(*trial.args)):
         if trial.got < took * (1 - 1e-9):
             return f"GPU {source} alone needs {took:g} s for what it sends inside its rack."
     return None
 
 
 def _outside_takes(trial: Trial) -> str | None:
-    sent, network = trial.args
-    for source, row in enumerate(sent):
-        rack = source // network.gpus_per_rack
-        took = sum(each for n, each in enumerate(row) if n // network.gpus_per_rack != rack) / network.scale_out
+    for source, (_, took) in enumerate(_links(*trial.args)):
         if trial.got < took * (1 - 1e-9):
             return f"GPU {source} alone needs {took:g} s for what it sends to other racks."
     return None
 
 
-_last_one = agrees("Both links work at once and all GPUs do: take the longest of all these times.")
+def _sums_anew(trial: Trial) -> str | None:
+    if same(trial.got, trial.want) or not same(trial.got, max(map(sum, zip(*_links(*trial.args))))):
+        return None
+    return (
+        "That is the time for what all GPUs send together over one link. Each GPU has links of its own: begin its sums"
+        " at 0, and take the slowest GPU."
+    )
+
+
+def _last_one(trial: Trial) -> str | None:
+    if same(trial.got, trial.want) or _sums_anew(trial):
+        return None
+    slowest, (inside, outside) = max(enumerate(_links(*trial.args)), key=lambda each: max(each[1]))
+    return (
+        f"The slowest is GPU {slowest}, which sends inside its rack for {inside:g} s and to other racks for"
+        f" {outside:g} s, both at once: {max(inside, outside):g} s in all, not {trial.got:g}."
+    )
 
 
 def _one_link_after_the_other(sent, network):
-    size, longest = network.gpus_per_rack, 0
-    for n, row in enumerate(sent):
-        inside = sum(row[n // size * size : (n // size + 1) * size])
-        longest = max(longest, inside / network.scale_up + (sum(row) - inside) / network.scale_out)
-    return longest
+    return max(map(sum, _links(sent, network)))
 
 
 def _all_inside(sent, network):
@@ -324,33 +379,47 @@ def _all_inside(sent, network):
 
 
 def _on_average(sent, network):
-    alone = [[row if n == m else [0] * len(sent) for m, row in enumerate(sent)] for n in range(len(sent))]
-    return sum(exchange_time(each, network) for each in alone) / len(sent)
+    return sum(map(max, _links(sent, network))) / len(sent)
 
 
 def _one_link_for_all(sent, network):
-    size = network.gpus_per_rack
-    inside = sum(sum(row[n // size * size : (n // size + 1) * size]) for n, row in enumerate(sent))
-    return max(inside / network.scale_up, (sum(map(sum, sent)) - inside) / network.scale_out)
+    return max(map(sum, zip(*_links(sent, network))))
+
+
+def _sums_go_on(sent, network):
+    size, inside, outside, longest = network.gpus_per_rack, 0, 0, 0
+    for source, row in enumerate(sent):
+        for target, each in enumerate(row):
+            if source // size == target // size:
+                inside += each
+            else:
+                outside += each
+        longest = max(longest, inside / network.scale_up, outside / network.scale_out)
+    return longest
+
+
+def _one_gpu_after_the_other(sent, network):
+    return sum(max(each) for each in _links(sent, network))
 
 
 def _inside_only(sent, network):
-    size = network.gpus_per_rack
-    return max(sum(row[n // size * size : (n // size + 1) * size]) for n, row in enumerate(sent)) / network.scale_up
+    return max(inside for inside, _ in _links(sent, network))
 
 
 TIME = Step(
     "The time of an exchange",
     exchange_time,
-    "exchange_time([[0, 270, 20, 0], [0, 0, 0, 10], [0] * 4, [0] * 4],"
+    "exchange_time([[0, 270, 20, 0], [0, 0, 0, 20], [0] * 4, [0] * 4],"
     " Network(gpus=4, gpus_per_rack=2, scale_up=90, scale_out=10))",
     _exchanges,
-    (_inside_takes, _outside_takes, _last_one),
+    (_inside_takes, _outside_takes, _last_one, _sums_anew),
     {
         _one_link_after_the_other: _last_one,
         _all_inside: _outside_takes,
         _on_average: _inside_takes,
-        _one_link_for_all: _last_one,
+        _one_link_for_all: _sums_anew,
+        _sums_go_on: _sums_anew,
+        _one_gpu_after_the_other: _last_one,
         _inside_only: _outside_takes,
     },
     (
@@ -363,7 +432,7 @@ TIME = Step(
 
 
 def layer_time(tokens, placement, copy_bytes, network):
-    """The time of one layer's traffic, in seconds: the results can start back only when the dispatch is over.
+    """The time of one layer's traffic, in seconds: the results go back when the whole dispatch is over.
 
     The arguments are those of `dispatch` and `exchange_time`.
     """
@@ -387,7 +456,23 @@ def _home_is_free(trial: Trial) -> str | None:
     return None if fine else "Every token's experts are on its own GPU, so nothing is sent and no time passes."
 
 
-_both = agrees("Add the time of the dispatch and the time of the combine.")
+def _way_back(trial: Trial) -> str | None:
+    if same(trial.got, trial.want) or not same(trial.got, 3 * _only_out(*trial.args)):
+        return None
+    return (
+        "Twice the bytes come back, but other GPUs send them, each over links of its own. So the way back need not take"
+        " twice as long as the way out: time `combine(sent)` too."
+    )
+
+
+def _both(trial: Trial) -> str | None:
+    if same(trial.got, trial.want) or _way_back(trial):
+        return None
+    out = _only_out(*trial.args)
+    return (
+        f"The dispatch takes {out:g} s, and the combine, which begins when it is over, {trial.want - out:g} s:"
+        f" {trial.want:g} s in all."
+    )
 
 
 def _only_out(tokens, placement, copy_bytes, network):
@@ -421,10 +506,10 @@ LAYER = Step(
     layer_time,
     "layer_time([(0, [2]), (1, [2])], [0, 1, 2], 90, Network(3, 1, 90, 10))",
     _layers,
-    (_home_is_free, _both),
+    (_home_is_free, _both, _way_back),
     {
         _only_out: _both,
-        _three_times_out: _both,
+        _three_times_out: _way_back,
         _at_the_same_time: _both,
         _copy_of_the_example: _both,
         _in_turn: _home_is_free,
@@ -432,7 +517,7 @@ LAYER = Step(
     },
     (
         "Three of your functions do the work: `dispatch`, `combine` and `exchange_time`.",
-        "`exchange_time(sent, network) + exchange_time(combine(sent), network)`",
+        "The way out takes `exchange_time(sent, network)`. What does the way back send, and how long does that take?",
     ),
 )
 
@@ -447,7 +532,9 @@ def _network(nodes: int) -> Network:
 
 
 def _formula(nodes: int, tokens: int) -> float:
-    """Microseconds of a layer with the lesson's formulas; in one node, a GPU's own part does not travel."""
+    """Microseconds of a layer with the lesson's formulas, without a shared expert, which the lab has not either; in one
+    node, a GPU's own part does not travel.
+    """
     network, moe = _network(nodes), model("deepseek-v3")
     sizes = {"tokens_per_chip": tokens, "copies": moe.moe.active, "width": moe.d_model}  # type: ignore[union-attr]
     total, rate = eq.ep_bytes(**sizes, **eq.FP8_OUT), network.scale_up
@@ -468,18 +555,19 @@ def finish(own: Any) -> dict[str, Any]:
         placement = own.place_experts(moe.experts, gpus)
         return own.layer_time(tokens, placement, deepseek.d_model, _network(nodes)) * 1e6
 
+    ours = {nodes: [(tokens, played(nodes, tokens)) for tokens in COUNTS] for nodes in (1, 2)}
+    slower = ours[2][-1][1] / ours[1][-1][1]
     measured = measurement("h200_deepep_ll_intranode").records()
     taken = [(row["tokens_per_gpu"], row["dispatch_us"] + row["combine_us"]) for row in measured]
     return lab_chart(
-        "Traffic of one DeepSeek-V3 layer on H200",
+        f"Over two nodes, your traffic of a DeepSeek-V3 layer on H200 takes {slower:.1f} times as long as in one",
         "tokens on each GPU",
         "dispatch and combine (µs)",
         {
-            "yours, in one node of 8": Series([(count, played(1, count)) for count in COUNTS]),
-            "yours, over two nodes": Series([(count, played(2, count)) for count in COUNTS]),
-            "the lesson's formula, one node and two": Series(
-                [(count, _formula(nodes, count)) for nodes in (1, 2) for count in COUNTS], "point"
-            ),
+            "yours, in one node of 8": Series(ours[1], "point"),
+            "yours, over two nodes": Series(ours[2], "point"),
+            "the lesson's formula, one node, 8 copies a token": Series([(n, _formula(1, n)) for n in COUNTS]),
+            "the lesson's formula, two nodes": Series([(n, _formula(2, n)) for n in COUNTS]),
             "measured with DeepEP, one node": Series([pair for pair in taken if pair[0] <= COUNTS[-1]], "point"),
         },
         log_x=True,
@@ -493,8 +581,10 @@ LAB = Lab(
     " in one rack and over two.",
     (PLACE, DISPATCH, COMBINE, TIME, LAYER),
     finish,
-    "A node of eight GPUs is the rack here. Two nodes take several times as long, as half of the bytes cross the slower"
-    " network. With few tokens, the busiest GPU sends more than the average, so your lines are above the formula. The"
-    " measured times begin at a latency that neither counts.",
+    "A node of eight GPUs is the rack here. Two nodes take several times as long, because half of the bytes cross the"
+    " slower network. With few tokens, the busiest GPU sends more than the average, so your points are above the"
+    " formula. It is the lesson's for an exchange among the GPUs of a node, and for experts spread over nodes, with the"
+    " eight copies that your tokens send. The measured times begin at a latency that neither counts. With many tokens"
+    " they are still above yours, because DeepEP reaches only part of the datasheet's rate.",
     {"Network": Network},
 )

@@ -7,7 +7,8 @@ from typing import Any
 
 from blackboard.catalogue import measurement
 from blackboard.charts.lab_chart import Series, lab_chart
-from blackboard.lab import Lab, Step, Trial, agrees, shown
+from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lab_values import count, same, shown
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility.numbers import PAIRS, times
 
@@ -264,6 +265,10 @@ def _f_of_y(y1, y2, f, g):
     return y1 - f(y2), y2 - g(y1)
 
 
+def _f_of_y1(y1, y2, f, g):
+    return y1 - f(y1), y2 - g(y1)
+
+
 def _swapped(y1, y2, f, g):
     x2 = y2 - f(y1)
     return y1 - g(x2), x2
@@ -276,10 +281,17 @@ def _results_swapped(y1, y2, f, g):
 UNDO = Step(
     "A layer whose inputs come back",
     undo_block,
-    "undo_block(9, 90, lambda x: 2 * x, lambda x: x * x)",
+    "undo_block(5, 32, lambda x: 2 * x, lambda x: x * x)",
     _blocks,
     (_pair, _second, _first),
-    {_wrong_order: _second, _adds: _second, _f_of_y: _first, _swapped: _second, _results_swapped: _second},
+    {
+        _wrong_order: _second,
+        _adds: _second,
+        _f_of_y: _first,
+        _f_of_y1: _first,
+        _swapped: _second,
+        _results_swapped: _second,
+    },
     ("Begin with the stream that was changed last.", "x2 = y2 - g(y1). With x2 known, x1 = y1 - f(x2)."),
 )
 
@@ -336,7 +348,14 @@ def _computed_again(trial: Trial) -> str | None:
     )
 
 
-_kept = agrees("depth / segment streams and the activations of one segment; and all layers but those of the last one.")
+def _kept(trial: Trial) -> str | None:
+    depth, segment, stream, layer = trial.args
+    if same(trial.got[0], trial.want[0]):
+        return None
+    return (
+        f"{depth} / {segment} = {depth // segment} streams are kept, of {stream} each, and {count(segment, 'layer')} of"
+        f" {layer} each: {trial.want[0]}, not {shown(trial.got[0])}. Expected {shown(trial.want)}."
+    )
 
 
 def _all_layers(depth, segment, stream_bytes, layer_bytes):
@@ -353,6 +372,11 @@ def _one_layer(depth, segment, stream_bytes, layer_bytes):
 
 def _other_way(depth, segment, stream_bytes, layer_bytes):
     return segment * stream_bytes + depth // segment * layer_bytes, depth - segment
+
+
+def _one_more_stream(depth, segment, stream_bytes, layer_bytes):
+    streams = depth // segment + (1 < segment < depth)
+    return streams * stream_bytes + segment * layer_bytes, depth - segment
 
 
 def _all_again(depth, segment, stream_bytes, layer_bytes):
@@ -379,6 +403,7 @@ MEMORY = Step(
         _one_layer: _whole,
         _other_way: _whole,
         _all_again: _computed_again,
+        _one_more_stream: _kept,
         _segments_again: _computed_again,
         _bytes_alone: _bytes_and_layers,
     },
@@ -413,8 +438,14 @@ def _divides(trial: Trial) -> str | None:
 def _less(trial: Trial) -> str | None:
     at = lambda segment: checkpoint(trial.args[0], segment, *trial.args[1:])[0]
     if at(trial.got) == at(trial.want):
-        return None if trial.got == trial.want else f"{trial.want} layers keep as few bytes, and are fewer."
-    return f"Segments of {trial.got} layers keep {at(trial.got)} bytes; {trial.want} layers keep {at(trial.want)}."
+        return (
+            None
+            if trial.got == trial.want
+            else f"Segments of {count(trial.want, 'layer')} keep as few bytes, and are shorter."
+        )
+    return (
+        f"Segments of {count(trial.got, 'layer')} keep {at(trial.got)} bytes; of {trial.want}, {at(trial.want)} bytes."
+    )
 
 
 def _best_of(lengths, depth, stream_bytes, layer_bytes):
@@ -522,15 +553,16 @@ def finish(own: Any) -> dict[str, Any]:
         (eq.work_ratio(recomputed=(DEPTH - segment) / DEPTH), eq.checkpointed(of, segment=segment) / all_kept)
         for segment in SEGMENTS
     ]
+    work, kept = at(own.best_segment(DEPTH, STREAM, LAYER))
     return lab_chart(
         f"Your cipher and your block came back in {_returned(own)} of {TRIPS} round trips\n"
-        f"Training {DEPTH} layers: memory against compute",
+        f"Your best distance keeps {kept:.0%} of the memory of {DEPTH} layers, for {work - 1:.0%} more compute",
         "compute (with everything kept: 1)",
         "memory (with everything kept: 1)",
         {
             "your checkpoints, from each layer to none": Series(map(at, SEGMENTS)),
             "the lesson's formulas": Series(course, "point"),
-            "your best distance": Series([at(own.best_segment(DEPTH, STREAM, LAYER))], "point"),
+            "your best distance": Series([(work, kept)], "point"),
             "reversible, by the lesson's formulas": Series(
                 [(eq.work_ratio(recomputed=1), eq.reversible(of) / all_kept)], "point"
             ),

@@ -48,7 +48,7 @@ def _given() -> list[dict]:
     """The catalogue's menus, sliders for sparsity and context, and what follows: C, s, the batch without KV, L*, the
     batch at the context or 0.
     """
-    sparsity = slider("stored", -4, 2, 0.25, 0, "sparsity: stored parameters ×", base=2)
+    sparsity = slider("stored", -4, 2, 0.25, 0, "stored parameters ×", base=2)
     context = slider("context", 2, 6, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10)
     follows = {
         "n_total": "max(n_active, models[model].n_total * stored)",

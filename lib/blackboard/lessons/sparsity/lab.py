@@ -8,6 +8,7 @@ from typing import Any
 from blackboard.catalogue import chip, measurement, model
 from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lab_values import count
 from blackboard.lessons.batching.equations import hardware_constant
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.lessons.sparsity.simulation import routed_loss
@@ -47,7 +48,21 @@ def _untouched(trial: Trial) -> str | None:
     return None if trial.after == trial.args else "Your version changed the list of scores: sort a copy."
 
 
-_largest = agrees("Those are the positions of the largest scores, the largest first.")
+def _largest_first(trial: Trial) -> str | None:
+    fine = list(trial.got) == trial.want
+    return None if fine else "These are the right experts in another order: the one with the largest score comes first."
+
+
+def _largest(trial: Trial) -> str | None:
+    scores = trial.args[0]
+    if sorted(trial.got) == sorted(trial.want):
+        return None
+    wrong = next(expert for expert in trial.got if expert not in trial.want)
+    better = next(expert for expert in trial.want if expert not in trial.got)
+    return (
+        f"You chose expert {wrong} with the score {scores[wrong]:g}, but expert {better} has a larger one,"
+        f" {scores[better]:g}. Expected {trial.want}."
+    )
 
 
 def _scores_not_positions(scores, k):
@@ -56,6 +71,10 @@ def _scores_not_positions(scores, k):
 
 def _smallest(scores, k):
     return sorted(range(len(scores)), key=lambda expert: scores[expert])[:k]
+
+
+def _right_but_ascending(scores, k):
+    return choose_experts(scores, k)[::-1]
 
 
 def _one_short(scores, k):
@@ -82,10 +101,11 @@ CHOOSE = Step(
     choose_experts,
     "choose_experts([0.1, 0.7, 0.4, 0.2], 2)",
     _tokens,
-    (_untouched, _as_many, _positions, _different, _largest),
+    (_untouched, _as_many, _positions, _different, _largest, _largest_first),
     {
         _scores_not_positions: _positions,
         _smallest: _largest,
+        _right_but_ascending: _largest_first,
         _one_short: _as_many,
         _best_again: _different,
         _sorts_in_place: _untouched,
@@ -120,7 +140,26 @@ def _within(trial: Trial) -> str | None:
     return None if got <= experts else f"There are only {experts} experts: count each of them once."
 
 
-_distinct = agrees("That many different experts were chosen by some token.")
+def _chosen(trial: Trial) -> str:
+    """What each token chooses, in words."""
+    tokens, k = trial.args
+    each = ", ".join(str(choose_experts(scores, k)) for scores in tokens)
+    return f"The tokens choose {each}" if len(tokens) > 1 else f"The token chooses {each}"
+
+
+def _all_tokens(trial: Trial) -> str | None:
+    k = trial.args[1]
+    if trial.got == trial.want:
+        return None
+    return (
+        f"{_chosen(trial)}: together {trial.want} different experts. {k} is what one token chooses: fill one set with"
+        " the experts of all tokens, and make it before the loop."
+    )
+
+
+def _distinct(trial: Trial) -> str | None:
+    fine = trial.got in (trial.want, trial.args[1])  # the same number for every batch is left to the last rule
+    return None if fine else f"{_chosen(trial)}: {count(trial.want, 'different expert')}, not {trial.got}."
 
 
 def _visits(tokens, k):
@@ -129,6 +168,17 @@ def _visits(tokens, k):
 
 def _per_token(tokens, k):
     return len(choose_experts(tokens[0], k))
+
+
+def _new_set_each(tokens, k):
+    for scores in tokens:
+        touched = set()
+        touched.update(choose_experts(scores, k))
+    return len(touched)
+
+
+def _without_the_first(tokens, k):
+    return len({expert for scores in tokens[1:] for expert in choose_experts(scores, k)})
 
 
 def _chosen_by_all(tokens, k):
@@ -142,10 +192,17 @@ def _only_best(tokens, k):
 COUNT = Step(
     "Count the experts that a batch touches",
     count_touched,
-    "count_touched([[0.1, 0.7, 0.4], [0.3, 0.9, 0.2]], 2)",
+    "count_touched([[0.1, 0.7, 0.4, 0.2], [0.3, 0.9, 0.2, 0.1]], 2)",
     _batches,
-    (_within, _distinct),
-    {_visits: _within, _per_token: _distinct, _chosen_by_all: _distinct, _only_best: _distinct},
+    (_within, _distinct, _all_tokens),
+    {
+        _visits: _within,
+        _per_token: _all_tokens,
+        _new_set_each: _all_tokens,
+        _without_the_first: _distinct,
+        _chosen_by_all: _distinct,
+        _only_best: _distinct,
+    },
     (
         "A `set` keeps each expert once.",
         "Add `choose_experts(scores, k)` of every token to one set, then take its `len`.",
@@ -222,12 +279,13 @@ def loss_of(size, experts):
 
 
 def effective_size(size, experts):
-    """The size of the dense model that is as good as a routed one: with a single expert it has the same loss.
+    """The size, in parameters, of the dense model that is as good as a routed one: with one expert, the same loss.
 
     size     parameters of the model to which the experts are added, as many as a token uses
     experts  experts of a routed layer, of which a token uses one
 
-    `loss_of(size, experts)` is given; it falls as a model grows. The result is between size and 1000 * size.
+    `loss_of(size, experts)` is given; it falls as a model grows. The result is between size and 1000 * size. A search
+    is right if it comes within a thousandth of the exact size.
     """
     wanted, low, high = loss_of(size, experts), size, 1000 * size
     for _ in range(50):
@@ -243,23 +301,46 @@ def _routed(rng: random.Random) -> tuple:
     return rng.choice([15e6, 55e6, 130e6, 370e6, 870e6, 1.3e9]), rng.choice([1, 2, 4, 8, 16, 64, 128, 512])
 
 
+EXACT, NEAR = 1e-3, 0.2  # how far a size may be off, and how far a search is that stops too early
+
+
+def _off(trial: Trial) -> float:
+    """By what share of the right size a size is off."""
+    return trial.got / trial.want - 1
+
+
+def _a_size(trial: Trial) -> str | None:
+    factor = trial.want / trial.args[0]
+    if trial.args[1] == 1 or abs(trial.got - factor) > NEAR * factor:
+        return None
+    return f"{trial.got:.4g} is by what factor the size grows: return the size itself, in parameters."
+
+
 def _no_worse(trial: Trial) -> str | None:
     size = trial.args[0]
-    fine = trial.got >= size * (1 - 1e-6)
+    fine = trial.got >= size * (1 - NEAR)
     return None if fine else f"Experts make a model better, so the dense one has at least {size:.3g} parameters."
 
 
 def _alone(trial: Trial) -> str | None:
     size, experts = trial.args
-    fine = experts > 1 or abs(trial.got - size) < 1e-5 * size
+    fine = experts > 1 or abs(_off(trial)) < NEAR
     return None if fine else "With a single expert the model is dense itself: the size stays as it is."
 
 
 def _same_loss(trial: Trial) -> str | None:
-    wanted, found = loss_of(*trial.args), loss_of(trial.got, 1)
-    if abs(found - wanted) < 1e-6 * wanted:
+    if abs(_off(trial)) < NEAR:
         return None
+    wanted, found = loss_of(*trial.args), loss_of(trial.got, 1)
     return f"A dense model of {trial.got:.4g} parameters has a loss of {found:.5g}, the routed one {wanted:.5g}."
+
+
+def _close(trial: Trial) -> str | None:
+    off = _off(trial)
+    if abs(off) <= EXACT:
+        return None
+    way = "large" if off > 0 else "small"
+    return f"Close: your size is {abs(off):.1%} too {way}. Within 0.1% is right: halve the range more often."
 
 
 def _as_many_as_stored(size, experts):
@@ -286,12 +367,35 @@ def _experts_on_the_other_side(size, experts):
     return size * size / effective_size(size, experts)
 
 
+def _factor(size, experts):
+    return effective_size(size, experts) / size
+
+
+def _searched(size, experts, halvings):
+    """The search in steps of so many halvings, which ends early."""
+    wanted, low, high = loss_of(size, experts), size, 1000 * size
+    for _ in range(halvings):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if loss_of(middle, 1) > wanted else (low, middle)
+    return high
+
+
+def _stops_early(size, experts):
+    return _searched(size, experts, 9)
+
+
+def _stops_at_equal_losses(size, experts):
+    halvings = range(1, 50)
+    near = lambda n: abs(loss_of(_searched(size, experts, n), 1) - loss_of(size, experts)) < 1e-3
+    return _searched(size, experts, next(filter(near, halvings)))
+
+
 EFFECTIVE = Step(
-    "What experts are worth",
+    "The dense model that experts are worth",
     effective_size,
     "effective_size(370e6, 64)",
     _routed,
-    (_no_worse, _alone, _same_loss),
+    (_a_size, _no_worse, _alone, _same_loss, _close),
     {
         _as_many_as_stored: _same_loss,
         _only_active: _same_loss,
@@ -299,6 +403,9 @@ EFFECTIVE = Step(
         _up_to_twice: _same_loss,
         _turned_round: _alone,
         _experts_on_the_other_side: _no_worse,
+        _factor: _a_size,
+        _stops_early: _close,
+        _stops_at_equal_losses: _close,
     },
     (
         "First find the loss of the routed model. Then look for the size whose dense model, with one expert, has it.",
@@ -311,7 +418,7 @@ EFFECTIVE = Step(
 
 
 def expert_batch(hardware_constant, experts, k):
-    """The batch from which on an average expert has as many tokens as the hardware constant.
+    """The batch at which an average expert has as many tokens as the hardware constant. It need not be a whole number.
 
     hardware_constant  multiply-adds that a chip does while it reads one parameter, for instance 300
     """
@@ -335,7 +442,15 @@ def _larger(trial: Trial) -> str | None:
     return None if fine else "An expert sees only part of the batch, so the batch must be larger than the constant."
 
 
-_spread = agrees("An expert sees k of every `experts` tokens.")
+def _spread(trial: Trial) -> str | None:
+    constant, experts, k = trial.args
+    sees = trial.got * k / experts
+    if abs(sees - constant) < 1e-9 * constant:
+        return None
+    return (
+        f"Of a batch of {trial.got:.4g} tokens an average expert sees the share {k} / {experts}, so {sees:.4g} tokens;"
+        f" it must see {constant}."
+    )
 
 
 def _other_way(hardware_constant, experts, k):
@@ -357,7 +472,7 @@ def _unused(hardware_constant, experts, k):
 WEIGH = Step(
     "The batch that a mixture needs",
     expert_batch,
-    "expert_batch(300, 256, 8)",
+    "expert_batch(295, 256, 6)",
     _machines,
     (_larger, _dense, _spread),
     {_other_way: _larger, _ignores_k: _dense, _ignores_experts: _dense, _unused: _spread},
@@ -370,7 +485,7 @@ WEIGH = Step(
 # --- the chart --------------------------------------------------------------------------------------------------------
 
 CHIPS, BATCHES = 8, [2**n for n in range(14)]
-ROUTED = [batch for batch in BATCHES if batch <= 256]  # whose tokens are really routed
+ROUTED = [batch for batch in BATCHES[1::2] if batch <= 256]  # whose tokens are really routed; the lesson has others
 
 
 def _case() -> dict[str, float]:
@@ -396,8 +511,8 @@ def finish(own: Any) -> dict[str, Any]:
     base, many = FIGURE["base_size"], FIGURE["experts"]
     said = [f"{size / 1e9:.2f} billion" for size in (own.effective_size(base, many), effective(base, many))]
     return lab_chart(
-        f"DeepSeek-V3 on eight B200: the weights of a step\n{many} experts make {base / 1e6:.0f} million parameters as"
-        f" good as {said[0]} (the lesson says {said[1]})",
+        "DeepSeek-V3 on eight B200 loads nearly all weights from a batch of 64 on\n"
+        f"With {many} experts, {base / 1e6:.0f} million parameters are as good as {said[0]} (the lesson: {said[1]})",
         "batch (sequences)",
         "time (ms)",
         {
@@ -422,8 +537,9 @@ LAB = Lab(
     " without routing a single token. Then you find what experts are worth, and the batch that they need.",
     (CHOOSE, COUNT, EXPECT, EFFECTIVE, WEIGH),
     finish,
-    "Your router's points scatter around your formula. A batch of 64 already touches nearly every expert, and from"
-    " there on the weights take the same time at every batch. The measured time rises with it up to there, and then"
-    " further: it also holds the cache, what the GPUs send each other, and the prompts of others.",
+    "Your router's points are on the line of your formula: over many tokens and experts chance averages out. A batch of"
+    " 64 already touches nearly every expert, and from there on the weights take the same time at every batch. The"
+    " measured time is several times as long and goes on rising, because it also includes the cache, what the GPUs send"
+    " each other, and other users' prompts.",
     {"loss_of": loss_of},
 )
