@@ -186,7 +186,8 @@ def waiting() -> Drawing:
 def training() -> Drawing:
     """B10: GPipe on four racks with four micro-batches: forward, hard stop, backward, and the idle triangles."""
     fig, axes = drawing.axes(5.0, 3.1)
-    costs = Costs(1, 2)  # a backward pass computes two gradients
+    forward, backward = 1, 2  # a backward pass computes two gradients
+    costs = Costs(forward, backward)
     run = simulation.simulate(simulation.gpipe(RACKS, RACKS), costs)
     stop, end, last = max(box.end for box in run.boxes if box.kind == "F"), run.makespan, RACKS - 1
     for rack, row in enumerate(run.rows):
@@ -194,7 +195,7 @@ def training() -> Drawing:
         idle = [b - a for a, b in zip(ends, starts)]
         axes.barh([rack] * len(ends), idle, 0.92, ends, color=COLOURS["muted"], alpha=0.15, lw=0)
     draw_run(axes, run, costs, inches=4.2)
-    before, after = last * costs.forward, last * costs.backward
+    before, after = last * forward, last * backward
     words = (
         (before / 2 - 0.4, last, "fill"),
         (stop - before / 2, 0, f"waits {before}"),
