@@ -19,6 +19,7 @@ from blackboard import catalogue, notation, units
 from blackboard.catalogue import chip, measurement, model, price, source, system, tier
 from blackboard.catalogue.architecture import VLLM_FP8, bytes_per_param, standard_precision
 from blackboard.catalogue.datafile import DATA, DataError, UnknownId, load
+from blackboard.formula import formulas
 from blackboard.page import summary, tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,6 +66,7 @@ def test_no_source_is_listed_in_vain():
     used |= {r.source for c in catalogue.chips() for r in c.rents} | {
         p.source for t in catalogue.tiers() for p in t.prices
     }
+    used |= {f.source.key for f in formulas.values()} - {"derived"}
     assert {s.id for s in catalogue.sources()} == (used | {m.published.source for m in catalogue.models()}) - {None}
 
 

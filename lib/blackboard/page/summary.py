@@ -9,7 +9,6 @@ import sympy
 
 from blackboard import notation, units
 from blackboard.catalogue import LINKS, ROUTING, source
-from blackboard.catalogue.datafile import UnknownId
 from blackboard.charts import letters
 from blackboard.formula import DERIVED, Formula
 from blackboard.notation import latex
@@ -152,11 +151,8 @@ def python(formula: Formula) -> str:
 
 
 def _paper(key: str) -> str:
-    """A source of the catalogue as a link; one of the bibliography alone by its key."""
-    try:
-        found = source(key)
-    except UnknownId:
-        return html.escape(key)
+    """A source of the catalogue as a link."""
+    found = source(key)
     return f'<a href="{html.escape(found.url)}">{html.escape(found.title)}</a>'
 
 

@@ -409,7 +409,6 @@ DOCUMENTS = {
         "https://blog.vllm.ai/2023/06/20/vllm.html",
         "2023-06-20",
     ),
-    "deepseekv32": Cited("DeepSeek-AI: DeepSeek-V3.2", "https://arxiv.org/abs/2512.02556", "2025-12"),
     "glm5": Cited(
         "GLM-5 Team: GLM-5: from Vibe Coding to Agentic Engineering", "https://arxiv.org/abs/2602.15763", "2026-02"
     ),
