@@ -67,7 +67,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     expected = {
         "rl_all_8": f"{8 * 3 / 6:g}",
         "rl_apart_8": f"{(2 * 3 + 6) / 6:g}",
-        "own_law": "1.8172 + 482.01/N^0.3478 + 2085.43/D^0.3658",
+        "own_law": "1.8172 + 482.01/N⁰·³⁴⁷⁸ + 2085.43/D⁰·³⁶⁵⁸",
         "beta_card": "1",
         "plain_share": "1%",
         "squared_share": "33%",

@@ -41,7 +41,6 @@ ON_PAPER = {  # what a page says to somebody before a screen, and what a book sa
     "The larger model in the fold can.": "The larger model below can.",
     "Download the Anki deck": "On the site there is an Anki deck",
     "so that their sliders do nothing": "so that these two change nothing",
-    "Which numbers does this page use?": "Which numbers does this chapter use?",
     "The page computes what ": "The planner computes what ",
     "configurations. The button ": "configurations. On the site, ",
     " does the same in your browser.": " on the site does the same.",

@@ -40,11 +40,11 @@ def write_powers(text: str) -> str:
     return _EXPONENT.sub(lambda found: f"{found[1]} × 10<sup>{int(found[2])}</sup>", text)
 
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_RAISED = str.maketrans("-.0123456789", "⁻·⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def superscript(number: int | str) -> str:
-    """A whole number as it stands above the line: ⁻¹⁵."""
+    """A number as it stands above the line: ⁻¹⁵, ⁰·³⁵."""
     return str(number).translate(_RAISED)
 
 

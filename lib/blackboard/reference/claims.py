@@ -206,7 +206,8 @@ def _who(said: tuple[Statement, ...]) -> str:
     first, *rest = map(_said, said)
     out = "; ".join([first, *rest])
     start = out.index(">") + 1
-    return f"{out[:start]}{out[start].upper()}{out[start + 1 :]}."
+    begun = out[start:] if out[start + 1].isupper() else f"{out[start].upper()}{out[start + 1 :]}"  # vLLM stays vLLM
+    return f"{out[:start]}{begun}."
 
 
 def articles() -> Page:

@@ -12,6 +12,7 @@ from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
 from blackboard.page.summary import Page, table
 from blackboard.search import find_root
+from blackboard.text import superscript
 from blackboard.units import factor, pretty, significant
 
 DAY = factor("day")
@@ -67,7 +68,8 @@ def law_words(name: str) -> str:
     """The loss by a published fit, with its constants."""
     of = law(name)
     size, data = (
-        f"{of[f'loss_{part}']:.6g}/{letter}^{of[f'{part}_power']:g}" for part, letter in (("size", "N"), ("data", "D"))
+        f"{of[f'loss_{part}']:.6g}/{letter}{superscript(format(of[f'{part}_power'], 'g'))}"
+        for part, letter in (("size", "N"), ("data", "D"))
     )
     return f"{of['loss_floor']:g} + {size} + {data}"
 
