@@ -43,6 +43,13 @@ def test_a_column_of_numbers_is_aligned_and_each_cell_bears_its_head():
     )
 
 
+def test_a_first_column_of_letters_is_told_from_one_of_words():
+    letter, word = "<math><mi>x</mi></math>", "the <math><mi>x</mi></math>"
+    table = "<table><tbody><tr><th>{}</th><td>a word</td></tr><tr><th>{}</th><td>two</td></tr></tbody></table>"
+    assert align_numbers(table.format(letter, letter)).count('<th class="letter">') == 2
+    assert "letter" not in align_numbers(table.format(letter, word))
+
+
 def test_every_symbol_and_formula_is_on_the_page_once():
     symbols = [row.name for group in notation_tables.ORDER for row in notation_tables.symbols_of(group)]
     assert sorted(symbols) == sorted(notation.table())

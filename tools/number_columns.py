@@ -1,4 +1,6 @@
-"""Columns of numbers are aligned to the right: in tables of Markdown, of lessons' cells and to look things up in."""
+"""Columns of numbers are aligned to the right, and a first column of letters is kept narrow: in tables of Markdown, of
+lessons' cells and to look things up in.
+"""
 
 import html
 import re
@@ -13,6 +15,7 @@ POWER = r"10[\d⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+"
 UNIT = r"\s?(?:%|×|¢|[A-Za-zµ]{1,7}(?:/[A-Za-z]{1,7}){0,2})"  # one word: a column of phrases is read from the left
 VALUE = rf"(?:[−+-]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?[×·]\s?{POWER})?|{POWER})(?:{UNIT})?"
 NUMBER = re.compile(rf"(?:[×≈]\s?)?{VALUE}(?: to {VALUE})?")
+LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
 LACKS = {"–", "none"}
 
 
@@ -27,7 +30,9 @@ def is_number(cell):
 
 
 def align_numbers(body):
-    """Mark the cells and heads of columns that hold numbers alone, and dashes where one is lacking."""
+    """Mark the cells and heads of columns that hold numbers alone, and dashes where one is lacking; and of a first
+    column of letters.
+    """
     return TABLE.sub(lambda table: align_table(table[0]), body)
 
 
@@ -36,8 +41,11 @@ def align_table(table):
     rows = [[cell[2] for cell in CELL.findall(row)] for row in ROW.findall(table[table.find("<tbody") :])]
     if "span=" in table or len({len(row) for row in rows}) != 1:
         return table
-    numeric = {n for n, column in enumerate(zip(*rows)) if n and holds_numbers(column)}
-    return ROW.sub(lambda row: mark_cells(row[0], numeric), table) if numeric else table
+    columns = list(zip(*rows))
+    kinds = {n: "number" for n, column in enumerate(columns) if n and holds_numbers(column)}
+    if columns and all(map(LETTER.fullmatch, columns[0])):
+        kinds[0] = "letter"
+    return ROW.sub(lambda row: mark_cells(row[0], kinds), table) if kinds else table
 
 
 def holds_numbers(column):
@@ -46,16 +54,17 @@ def holds_numbers(column):
     return bool(known) and all(map(is_number, known))
 
 
-def mark_cells(row, numeric):
-    """A row with the class `number` on these of its cells."""
+def mark_cells(row, kinds):
+    """A row with these classes on its cells, by place."""
     places = iter(range(row.count("</t")))
 
     def marked(cell):
         tag, attributes, inner = cell.groups()
-        if next(places) not in numeric or "text-" in attributes:
+        kind = kinds.get(next(places))
+        if not kind or "text-" in attributes:
             return cell[0]
         old = CLASS.search(attributes)
-        names = f"{old[1]} number" if old else "number"
+        names = f"{old[1]} {kind}" if old else kind
         return f'<{tag}{CLASS.sub("", attributes)} class="{names}">{inner}</{tag}>'
 
     return CELL.sub(marked, row)

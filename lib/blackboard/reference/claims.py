@@ -149,8 +149,8 @@ def legend() -> Page:
         rows.append(
             f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} {verdict.label} <span'
             f' class="claim-count">{len(which)}</span></dt><dd><span class="claim-bar" style="width:'
-            f' {100 * len(which) / len(judged()):.1f}%"></span>{text(explanation)}.<details><summary>Which<span'
-            f' class="visually-hidden"> {verdict.label}</span></summary><ul class="claim-ids">{listed}</ul></details>'
+            f' {100 * len(which) / len(judged()):.1f}%"></span>{text(explanation)}.<details><summary>Which claims<span'
+            f' class="visually-hidden">: {verdict.label}</span></summary><ul class="claim-ids">{listed}</ul></details>'
             "</dd></div>"
         )
     return Page(f'<dl class="claim-legend">{"".join(rows)}</dl>')
