@@ -2,6 +2,7 @@
 
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 from conftest import ROOT, toc_pages
 from lessons import LESSONS
 
@@ -27,6 +28,17 @@ def searching(browser, server):
     page.evaluate("DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false")
     yield page
     page.close()
+
+
+def test_an_excerpt_is_cut_between_words_and_pages_are_counted_in_words(visit, server, site):
+    page = visit(f"{server}/search.html?q=why+is+output+more+expensive").page
+    first = page.locator("#search-results li").first
+    first.locator("p.context").wait_for()
+    page.wait_for_function("document.querySelector('#search-results').innerText.includes('Pages found: ')")
+    words = first.locator("p.context").inner_text().split()
+    assert words[0] == words[-1] == "…" and len(words) > 30
+    read = set(BeautifulSoup((site / "book/pricing.html").read_text("utf8"), "html.parser").get_text(" ").split())
+    assert read >= {words[1], words[-2]}
 
 
 FIRST = """async question => {

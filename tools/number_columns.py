@@ -16,7 +16,7 @@ UNIT = r"\s?(?:%|×|¢|[A-Za-zµ]{1,7}(?:/[A-Za-z]{1,7}){0,2})"  # one word: a c
 VALUE = rf"(?:[−+-]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?[×·]\s?{POWER})?|{POWER})(?:{UNIT})?"
 NUMBER = re.compile(rf"(?:[×≈]\s?)?{VALUE}(?: to {VALUE})?")
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
-LACKS = {"–", "none"}
+LACKS = {"–", "none", ""}
 
 
 def text_of(cell):

@@ -20,3 +20,16 @@ var Scorer = {
   term: 5,
   partialTerm: 2,
 };
+
+// Sphinx puts this file before its own code, which has run when this does.
+queueMicrotask(() => {
+  const found = "Search finished, found ${resultCount} page(s) matching the search query.";
+  Documentation.TRANSLATIONS[found] = "Pages found: ${resultCount}";
+  const summarize = Search.makeSearchSummary;
+  Search.makeSearchSummary = (...asked) => {
+    const summary = summarize(...asked);
+    if (summary) // cut between words
+      summary.textContent = summary.textContent.replace(/^\.\.\.\S*\s+/, "… ").replace(/\s+\S*\.\.\.$/, " …");
+    return summary;
+  };
+});
