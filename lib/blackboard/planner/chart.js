@@ -55,10 +55,10 @@ function drawFrontier(svg, { front, chosen, runs, error, name }, choose) {
 // and above it where the numbers of the other axis are near.
 function nameChosen(svg, dot, { user, chip }, bottom) {
   const x = Number(dot.getAttribute("cx")), y = Number(dot.getAttribute("cy"));
-  const name = svg.appendChild(svgElement("text", { class: "planner-you" }, `you: ${written(user)} / ${written(chip)}`));
-  const right = x - 12 - name.getComputedTextLength() < MARGIN.left, below = y + (right ? 24 : 18);
+  const name = `you: ${written(user)} / ${written(chip)}`, width = 6.6 * name.length; // measuring it would lay out the page
+  const right = x - 12 - width < MARGIN.left, below = y + (right ? 24 : 18);
   const place = { x: right ? x - 4 : x - 12, y: below > bottom - 4 ? y - 14 : below, "text-anchor": right ? "start" : "end" };
-  for (const [key, value] of Object.entries(place)) name.setAttribute(key, value);
+  svg.append(svgElement("text", { class: "planner-you", ...place }, name));
 }
 
 const described = ({ user, chip, users, tensor, expert }) =>
