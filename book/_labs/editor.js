@@ -1,4 +1,8 @@
 // What an editor does for its writer: colours, keys that indent, and undo. It comes when the first editor is in sight.
+//
+// Why not a library: a step has 5 to 30 lines. prism-code-editor, the smallest that also works on a real textarea, takes
+// 10 kB compressed, four times this file, and a bundler at installation; CodeMirror takes about 100. Keyboard and screen
+// readers get what a textarea gives them, colors are those of the book's own code.
 (() => {
   "use strict";
   const { escape } = window.course;
