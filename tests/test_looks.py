@@ -138,6 +138,20 @@ def test_the_magnifier_stands_before_the_words(visit, server):
     assert page.eval_on_selector(".search-button__search-container form", MAGNIFIER) >= 2
 
 
+@pytest.mark.parametrize("width", [992, 1000, 1199])
+def test_notes_in_the_margin_have_room(browser, server, width):
+    """Where the window is too narrow for a margin they stand in the text."""
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.goto(f"{server}/book/overtraining.html")
+    assert page.evaluate(
+        "[document.documentElement.scrollWidth, document.querySelectorAll('aside.margin').length > 0]"
+    ) == [
+        width,
+        True,
+    ]
+    page.close()
+
+
 # --- paper ------------------------------------------------------------------------------------------------------------
 
 

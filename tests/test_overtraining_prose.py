@@ -193,7 +193,7 @@ def test_the_case_from_traffic_to_dollars(start, price, power):
     told, served = values("overtraining"), 6e9 * 365 * 3
     rate = 6 * 37_551_276_032 * 14.8e12 / 2_664_000  # FLOPs in a GPU-hour
     large, plain, _ = optimum(BESIROGLU, served=0)
-    price = price or 8192 * 131_072 * 1979 / 3.35 / (6 * large)
+    price = price or 8192 * 131_072 / (0.5 * 3.35e12) / 3600 * rate / (6 * large)  # half of an H100's bandwidth
     ratio = served * price / plain
     size, data = tried(ratio, power)
     dollars = lambda part: part * 6 * large * plain / rate * 2 / 1e6  # in units of the best-trained model's training

@@ -51,6 +51,7 @@ SMALL = (
 )  # made to be trained long: the corpus lesson is about them
 EXAMPLE: dict[str, Any] = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one byte a value
 CASE = {"world_rate": 6e9 / DAY, "lifetime": 3 * 365 * DAY, "family": 1}  # the service that the page works to dollars
+LOADING = 0.5  # share of the bandwidth at which the page's service loads a cache, an assumption
 CACHE_POWER = (
     0.5  # of size in the cache: Qwen3-32B is about four times as large as Llama 3.1 8B and has twice its cache
 )
@@ -452,10 +453,18 @@ def with_kv() -> dict[str, str]:
         out[f"kv_bill_{key}_bf16"] = f"{kv_bill(*pair, dearer=h100.flops('fp8') / h100.flops('bf16')):.0%}"
     return out | {
         "kv_same_8": f"{significant(kv_size(small) / 1e9, 2)} billion",
+        "power_llama": f"{cache_power('llama-3.1-8b', 'llama-3.1-405b'):.2f}",
+        "power_pair": f"{cache_power('llama-3.1-8b', 'qwen3-32b'):.2f}",
         "kv_larger": significant(model("qwen3-32b").n_active / model("llama-3.1-8b").n_active, 2),
         "kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}",
         "kv_context": f"{EXAMPLE['context']:,}",
     }
+
+
+def cache_power(small: str, large: str) -> float:
+    """The power of its size with which a model's cache grows, from one model to another."""
+    ratio = lambda count: math.log(count(model(large)) / count(model(small)))
+    return ratio(lambda net: net.kv_bytes_per_token("fp8")) / ratio(lambda net: net.n_active)
 
 
 def kv_bill(*known: dict[str, Any], dearer: float = 1) -> float:
@@ -521,13 +530,19 @@ def long_price() -> float:
 
 def case() -> dict[str, str]:
     """One service from its traffic to dollars, at short contexts and at long ones: the rate of DeepSeek's run, and its
-    rent.
+    rent. A cache is loaded at a share of the bandwidth, where the run reached a share of the FP8 peak.
     """
-    served, plain = eq.tokens_served(CASE), best(served=0)
-    told = {"case_served": f"{significant(served / 1e12, 2)} trillion"}
+    served, plain, gpu = eq.tokens_served(CASE), best(served=0), chip(EXAMPLE["chip"])
+    mfu = deepseek_mfu() * gpu.flops("bf16") / gpu.flops("fp8")
+    told = {
+        "case_served": f"{significant(served / 1e12, 2)} trillion",
+        "case_loading": f"{LOADING:.0%}",
+        "case_mfu": f"{mfu:.0%}",
+        "case_eta": f"{LOADING / mfu:.1f}",
+    }
     for start, price, power in (
         ("", eq.inference_coefficient(decode_efficiency=ETA), 1.0),
-        ("kv_", long_price(), CACHE_POWER),
+        ("kv_", long_price() * mfu / LOADING, CACHE_POWER),
     ):
         ratio = served * price / plain.tokens
         told |= {f"{start}case_{key}": value for key, value in priced_case(price, ratio, power).items()}
