@@ -327,6 +327,8 @@ def test_in_jupyterlab_the_link_opens_the_lesson_and_answers_outlive_kernel_and_
     page = context.new_page()
     asked = []
     page.on("request", lambda request: asked.append(request.url))
+    # Where a cell is run before its kernel is connected, JupyterLab may say so in a dialog.
+    page.add_locator_handler(page.locator(".jp-Dialog"), lambda said: said.locator(".jp-mod-accept").click())
     page.goto(jupyter.format("lab/tree/exercises/tiny.ipynb"))
 
     page.get_by_role("link", name="the lesson").click()
