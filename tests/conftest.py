@@ -212,6 +212,7 @@ SAYS_THE_SAME = "test_the_ledger_says_what_the_lesson_says"  # asks for a lesson
 TOGETHER = {
     "serving": r"/test_serving_\w+\.py|\[validation\.serving_figures\]",
     "reality": r"/test_(?:validation_\w+|consistency|commands|prediction_kernels)\.py|\[validation\.figures\]",
+    "gpu": r"/test_gpu_lab\.py|\[validation\.gpu_figures\]",
     "costs": r"/test_costs\.py|\[reference\.cost_charts\]",
     "claims": r"/test_claims\.py|\[reference\.claims\]",
 }

@@ -34,7 +34,13 @@ from blackboard.planner.page import style
 NEUTRAL = {"total", "measured", "predicted", "claimed"}  # ink or grey: told apart by their marks
 CARDS = ("#F3F4F5", "#29313D")  # the shade behind a card, by theme
 HUED = [name for name in QUANTITIES if name not in NEUTRAL]
-OTHERS = ("validation.figures", "validation.serving_figures", "reference.cost_charts", "reference.claims")
+OTHERS = (
+    "validation.figures",
+    "validation.serving_figures",
+    "validation.gpu_figures",
+    "reference.cost_charts",
+    "reference.claims",
+)
 DRAWN = [
     *LIB.glob("lessons/*/figures.py"),
     *LIB.glob("lessons/*/charts.py"),

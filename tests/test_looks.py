@@ -21,6 +21,7 @@ PAGES = toc_pages()
 DRAWERS = [
     "validation.figures",
     "validation.serving_figures",
+    "validation.gpu_figures",
     "reference.cost_charts",
     "reference.claims",
 ]  # the lessons' are in test_figures.py

@@ -93,7 +93,7 @@ def test_only_declared_packages_can_be_imported_and_they_are_enough(clean):
     assert metadata.version("numpy") in run(clean, "python", "-c", "import numpy; print(numpy.__version__)").stdout
 
 
-DRAWING = {"figures", "charts", "drawing", "cost_charts", "serving_figures"}  # these need the extra `draw`
+DRAWING = {"figures", "charts", "drawing", "cost_charts", "serving_figures", "gpu_figures"}  # need the extra `draw`
 EVERY = """
 import importlib, pkgutil, blackboard
 for found in pkgutil.walk_packages(blackboard.__path__, "blackboard."):

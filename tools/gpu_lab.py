@@ -1,13 +1,15 @@
-"""Measure one GPU for the lessons, part by part: products, launches, a whole decode step, experts, guesses, training.
+"""Measure one GPU for the lessons, part by part: its rates, launches, steps of a whole model, experts, training.
 
     python tools/gpu_lab.py gpu.yaml           three minutes on an H100, 80 GB of memory
     python tools/gpu_lab.py gpu.yaml --small   tiny sizes, also without a GPU: to see that it runs
 
 PyTorch is all it needs, so that it runs where the course is not installed. It writes one row for each measurement, with
 its sizes, the median and the shortest of its repeats, in seconds; the page `book/gpu.md` compares such rows with the
-lessons' equations. Numbers are random and not zero, because a chip that multiplies zeros draws less power and clocks
-higher. What is read is several times the size of the cache, or matrices take turns, so that memory is what is measured.
-Work is captured in a CUDA graph unless a row's `way` is `eager`, so that the host's launches do not count.
+lessons' equations. (The roofline of a single product is measured by `blackboard.lessons.batching.own_machine`.)
+
+Numbers are random and not zero, because a chip that multiplies zeros draws less power and clocks higher. What is read
+is several times the size of the cache, or matrices take turns, so that memory is what is measured. Work is captured in
+a CUDA graph unless a row's `way` is `eager`, so that the host's launches do not count.
 """
 
 from __future__ import annotations
@@ -59,7 +61,6 @@ class Sizes(NamedTuple):
     expert_inner: int = 2048
     routed: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
     square: int = 8192
-    rows: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048)
     chain_bytes: int = 2**29
     block_width: int = 2048  # of the network that is trained
     depths: tuple[int, ...] = (4, 8, 16, 24)
@@ -68,8 +69,10 @@ class Sizes(NamedTuple):
     copied: int = 2**30
 
 
-SMALL = Sizes(2, 64, 4, 2, 16, 128, 256, (1, 4), (32, 64), 1e9, (1, 3), (16, 64), (8, 16), 8, 2, 32, 16, (1, 4, 16), 64, (1, 4), 2**12, 64,
-              (2, 4), 32, 2, 2**12)  # fmt: skip
+SMALL = Sizes(
+    *(2, 64, 4, 2, 16, 128, 256, (1, 4), (32, 64), 1e9, (1, 3), (16, 64), (8, 16)),
+    *(8, 2, 32, 16, (1, 4, 16), 64, 2**12, 64, (2, 4), 32, 2, 2**12),
+)
 
 
 # --- timing ---------------------------------------------------------------------------------------------------------
@@ -126,7 +129,7 @@ def random(*shape: int, scale: float = 0.02) -> Tensor:
     return torch.empty(shape, dtype=TYPE, device=DEVICE).normal_(std=scale)
 
 
-# --- the two rates, products, launches ------------------------------------------------------------------------------
+# --- the two rates, and launches ------------------------------------------------------------------------------
 
 
 def rates(s: Sizes) -> Iterator[Row]:
@@ -143,15 +146,6 @@ def rates(s: Sizes) -> Iterator[Row]:
         one, (short_a, short_b) = torch.ones((), device=DEVICE), (each.to(torch.float8_e4m3fn) for each in (a, b))
         product = lambda: torch._scaled_mm(short_a, short_b.t(), one, one, out_dtype=TYPE)
         yield dict(way="square product, FP8", flop=2 * s.square**3) | timed(product, seconds=1)
-
-
-def products(s: Sizes) -> Iterator[Row]:
-    """Products of many rows with matrices that take turns: the roofline of one matrix."""
-    pool = random(16, s.square, s.square)
-    for rows in s.rows:
-        x = random(rows, s.square, scale=1)
-        work = lambda: [x @ each for each in pool]
-        yield dict(rows=rows, weight_rows=s.square, weight_columns=s.square) | timed(work, calls=len(pool))
 
 
 def launches(s: Sizes) -> Iterator[Row]:
@@ -277,7 +271,10 @@ class Decoder:
     def work(self, *groups: Group) -> Work:
         """A pass over these groups, to be timed."""
         rows = sum(group.batch * group.tokens for group in groups)
-        ids, angle = torch.randint(self.s.vocab, (rows,), device=DEVICE), torch.rand(rows, 1, self.s.head, device=DEVICE)
+        ids, angle = (
+            torch.randint(self.s.vocab, (rows,), device=DEVICE),
+            torch.rand(rows, 1, self.s.head, device=DEVICE),
+        )
         angles = angle.cos().to(TYPE), angle.sin().to(TYPE)
         return lambda: self.step(ids, angles, *groups)
 
@@ -317,10 +314,14 @@ def passes(model: Decoder, batch: int, tokens: int, context: int, ways: tuple[st
         model.parts = VECTOR_PARTS
         if way == "fused":
             model.fuse()
-        row = timed(work, eager=way == "eager", least=15 if way == "eager" else 5)
-        if len(ways) > 1:
-            row["kernels"] = count_kernels(work)
+        row = timed_pass(work, eager=way == "eager")
         yield sizes | dict(way=way, attention_seconds=alone["seconds"] * model.s.layers) | row
+
+
+def timed_pass(work: Work, eager: bool = False) -> Row:
+    """The time of a pass, and how many kernels it starts."""
+    time = timed(work, eager=eager, least=15)  # first, since compiling starts kernels too
+    return dict(kernels=count_kernels(work)) | time
 
 
 def count_kernels(work: Work) -> int:
@@ -356,24 +357,24 @@ def prefilling(s: Sizes) -> Iterator[Row]:
     model = Decoder(s)
     model.fuse()
     for tokens in s.prompts:
-        row = timed(model.work(model.group(1, tokens, tokens, prompt=True)))
+        row = timed_pass(model.work(model.group(1, tokens, tokens, prompt=True)))
         yield dict(batch=1, tokens=tokens, parameters=model.parameters) | row
 
 
 def mixing(s: Sizes) -> Iterator[Row]:
-    """A step that decodes for some sequences and takes in a piece of a prompt: matrices once, attention each its own."""
+    """A step that decodes for some sequences and takes in a prompt: matrices once, attention each its own."""
     model = Decoder(s)
     model.fuse()
     pieces = [model.group(1, tokens, tokens, prompt=True) for tokens in s.pieces]
     sizes = dict(context=s.contexts[1], parameters=model.parameters)
     for piece in pieces:
-        yield dict(batch=0, prompt=piece.tokens) | sizes | timed(model.work(piece), least=15)
+        yield dict(batch=0, prompt=piece.tokens) | sizes | timed_pass(model.work(piece))
     for batch in (16, 64, 128):
         way, _ = best_attention(s, batch, 1, s.contexts[1])
         decodes = model.group(batch, 1, s.contexts[1], way=way)
-        yield dict(batch=batch, prompt=0) | sizes | timed(model.work(decodes), least=15)
+        yield dict(batch=batch, prompt=0) | sizes | timed_pass(model.work(decodes))
         for piece in pieces:
-            yield dict(batch=batch, prompt=piece.tokens) | sizes | timed(model.work(decodes, piece), least=15)
+            yield dict(batch=batch, prompt=piece.tokens) | sizes | timed_pass(model.work(decodes, piece))
 
 
 # --- a layer of experts ---------------------------------------------------------------------------------------------
@@ -515,7 +516,10 @@ def blocks(s: Sizes) -> Iterator[Row]:
 def host_link(s: Sizes) -> Iterator[Row]:
     """Pinned host memory to the GPU's and back."""
     if GPU:
-        host, device = torch.empty(s.copied, dtype=torch.uint8, pin_memory=True), torch.empty(s.copied, dtype=torch.uint8)
+        host, device = (
+            torch.empty(s.copied, dtype=torch.uint8, pin_memory=True),
+            torch.empty(s.copied, dtype=torch.uint8),
+        )
         device = device.to(DEVICE)
         yield dict(way="to the GPU", bytes=s.copied) | timed(lambda: device.copy_(host, non_blocking=True), eager=True)
         yield dict(way="to the host", bytes=s.copied) | timed(lambda: host.copy_(device, non_blocking=True), eager=True)
@@ -523,7 +527,7 @@ def host_link(s: Sizes) -> Iterator[Row]:
 
 # --- all of it ------------------------------------------------------------------------------------------------------
 
-PARTS = (rates, products, launches, chains, decoding, verifying, prefilling, mixing, experts, training, blocks, host_link)
+PARTS = (rates, launches, chains, decoding, verifying, prefilling, mixing, experts, training, blocks, host_link)
 
 
 def release() -> None:
@@ -553,7 +557,8 @@ def measure(s: Sizes, path: str, only: list[str]) -> list[str]:
     """Write the rows of all parts to a file as they come; the parts that failed."""
     failed = []
     with open(path, "w", encoding="utf-8", buffering=1) as out:
-        out.writelines(f"# {name}: {value}\n" for name, value in identity().items())
+        out.writelines(f"{name}: {as_yaml(value)}\n" for name, value in identity().items())
+        out.write("rows:\n")
         for part in PARTS:
             if only and part.__name__ not in only:
                 continue

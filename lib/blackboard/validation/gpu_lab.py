@@ -1,0 +1,226 @@
+"""GPUs measured part by part by `tools/gpu_lab.py`, and what the lessons' equations say of the same work.
+
+A pass is one run of Llama 3.1 8B's matrices over some tokens: a decode step, a check of guesses, a prompt, or decodes
+and a prompt together. `prediction.serving_equations.device_time` predicts it from the datasheet and three constants,
+which are fitted on one GPU (`FITTED`) and tested on the other (`UNSEEN`). No engine is involved, and no public row.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import yaml
+from msgspec import Struct
+from scipy.optimize import least_squares
+
+from blackboard.catalogue import chip, model
+from blackboard.catalogue.datafile import DATA
+from blackboard.lessons.sparsity.equations import coverage
+from blackboard.prediction import serving_equations as eq
+from blackboard.prediction.rows import mape
+
+FITTED, UNSEEN = CHIPS = ("h200", "h100-sxm")
+NAMES = {"h200": "H200", "h100-sxm": "H100"}
+MODEL, PRECISION, VALUE = "llama-3.1-8b", "bf16", 2  # bytes of a number
+CONSTANTS = {"memory_efficiency": 0.8, "compute_efficiency": 0.6, "gap_time": 1e-6}  # where the fit begins
+LEARNED_FROM = ("decoding", "prefilling", "mixing")  # parts of the fitted GPU; the guesses it has not seen either
+EXPERTS = "deepseek-v3"
+DROPOUT_MASKS = 2  # bytes for each number of a token's vector that training without dropout does not keep
+
+Measured = dict[str, Any]  # one row of the lab
+
+
+class Lab(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the program wrote on one machine: seconds are medians, sizes are in bytes, FLOP and tokens."""
+
+    machine: str
+    memory_bytes: int
+    software: str
+    date: str
+    rows: tuple[Measured, ...]
+
+
+@cache
+def lab(chip_id: str) -> Lab:
+    """The rows of one GPU."""
+    return msgspec.convert(yaml.safe_load((DATA / "gpu_lab" / f"{chip_id}.yaml").read_text("utf8")), Lab)
+
+
+def rows(chip_id: str, part: str, **where: Any) -> list[Measured]:
+    """The rows of one part that have these values."""
+    return [row for row in lab(chip_id).rows if row["part"] == part and where.items() <= row.items()]
+
+
+def only(chip_id: str, part: str, **where: Any) -> Measured:
+    """The one row that has these values."""
+    [row] = rows(chip_id, part, **where)
+    return row
+
+
+# --- passes -----------------------------------------------------------------------------------------------------------
+
+
+class Pass(NamedTuple):
+    """One captured pass: `tokens` of each of `batch` sequences at a context, and a prompt of so many tokens."""
+
+    chip: str
+    part: str
+    way: str
+    batch: int
+    tokens: int
+    context: int
+    prompt: int
+    parameters: int
+    seconds: float
+
+    @property
+    def case(self) -> tuple[Any, ...]:
+        """The pass, whichever GPU runs it."""
+        return self[1:-1]
+
+
+def _pass(chip_id: str, row: Measured) -> Pass:
+    lone = row["part"] == "prefilling"
+    prompt, batch = (row["tokens"], 0) if lone else (row.get("prompt", 0), row["batch"])
+    tokens, context = (row.get("tokens", 1), row["context"]) if batch else (0, 0)
+    sizes = (batch, tokens, context, prompt, row["parameters"])
+    return Pass(chip_id, row["part"], row.get("way", "fused"), *sizes, row["seconds"])
+
+
+@cache
+def passes(chip_id: str) -> tuple[Pass, ...]:
+    """All passes of a GPU that the host did not launch kernel by kernel."""
+    parts = ("decoding", "verifying", "prefilling", "mixing")
+    return tuple(_pass(chip_id, r) for part in parts for r in rows(chip_id, part) if r.get("way") != "eager")
+
+
+@cache
+def kernels() -> dict[tuple[Any, ...], int]:
+    """Kernels of each pass, as counted on the fitted GPU: they are the program's, and the other's were not counted."""
+    counted = (row for part in ("decoding", "verifying", "prefilling", "mixing") for row in rows(FITTED, part))
+    return {_pass(FITTED, row).case: row["kernels"] for row in counted}
+
+
+def work(p: Pass, precision: str = PRECISION) -> dict[str, float]:
+    """The seconds that the datasheet's chip would need for each part of a pass, and its kernels, by symbol."""
+    net, at = model(MODEL), chip(p.chip)
+    flops, bandwidth = at.flops(precision), at.bandwidth
+    head = net.d_model * net.vocab
+    made, sent = p.batch * p.tokens + p.prompt, p.batch * p.tokens + (p.prompt > 0)
+    pair = 4 * net.layers * net.d_model  # FLOPs of one token that attends to one other, all heads and layers
+    return {
+        "shared_read": VALUE * p.parameters / bandwidth,
+        "shared_multiply": 2 * ((p.parameters - head) * made + head * sent) / flops,
+        "cache_read": p.batch * p.context * net.kv_bytes_per_token(precision) / bandwidth,
+        "cache_multiply": p.batch * p.tokens * p.context * pair / flops,
+        "prompt_attend": p.prompt**2 / 2 * pair / flops,
+        "captured": kernels()[p.case],
+    } | dict.fromkeys(("expert_read", "expert_multiply", "link_busy", "collectives"), 0.0)
+
+
+def bound(p: Pass) -> float:
+    """The roofline of a pass, s: all bytes at the datasheet's bandwidth or all FLOPs at its rate."""
+    w = work(p)
+    return max(w["shared_read"] + w["cache_read"], w["shared_multiply"] + w["cache_multiply"] + w["prompt_attend"])
+
+
+def _stacked(some: Sequence[Pass]) -> dict[str, Any]:
+    found = [work(p) for p in some]
+    return {name: np.array([each[name] for each in found]) for name in found[0]}
+
+
+@cache
+def constants() -> dict[str, float]:
+    """The three constants, by least squares of the relative error on the fitted GPU's passes."""
+    seen = [p for p in passes(FITTED) if p.part in LEARNED_FROM]
+    stacked, seconds = _stacked(seen), np.array([p.seconds for p in seen])
+    scale = np.array(list(CONSTANTS.values()))
+
+    def errors(x: np.ndarray) -> np.ndarray:
+        return np.log(eq.device_time(stacked, calibration=dict(zip(CONSTANTS, x * scale))) / seconds)
+
+    return dict(zip(CONSTANTS, map(float, least_squares(errors, np.ones(len(scale))).x * scale)))
+
+
+def predicted(p: Pass) -> float:
+    """Seconds of a pass by the datasheet and the three constants."""
+    return float(eq.device_time(work(p), calibration=constants()))
+
+
+class Slice(NamedTuple):
+    """The passes of one kind on one GPU: how many, how far above the bound, and how well predicted."""
+
+    chip: str
+    part: str
+    count: int  # type: ignore[assignment]  # a tuple's own count is not needed
+    least: float  # measured divided by bound
+    most: float
+    error: float  # mean absolute relative error of the prediction
+    bias: float
+    fitted: bool
+
+
+def slices() -> list[Slice]:
+    """The error by kind of pass and GPU."""
+    found = []
+    for chip_id in CHIPS:
+        for part in dict.fromkeys(p.part for p in passes(chip_id)):
+            some = [p for p in passes(chip_id) if p.part == part]
+            slow, off = [p.seconds / bound(p) for p in some], [predicted(p) / p.seconds - 1 for p in some]
+            seen = chip_id == FITTED and part in LEARNED_FROM
+            found.append(Slice(chip_id, part, len(some), min(slow), max(slow), mape(off), statistics.mean(off), seen))
+    return found
+
+
+def unseen_error() -> float:
+    """The mean absolute relative error over all passes of the GPU that was not fitted."""
+    return mape(predicted(p) / p.seconds - 1 for p in passes(UNSEEN))
+
+
+# --- experts ----------------------------------------------------------------------------------------------------------
+
+
+def touched(tokens: Any, row: Measured) -> Any:
+    """How many experts so many tokens touch, if each chooses at random."""
+    return row["experts"] * coverage(batch=tokens, top_k=row["top_k"], experts=row["experts"])
+
+
+def expert_seconds(chip_id: str, count: Any) -> Any:
+    """The time to load so many experts, s, at the rate at which this GPU loads all of them."""
+    return (
+        count
+        * VALUE
+        * rows(chip_id, "experts")[0]["expert_parameters"]
+        / (expert_share(chip_id) * chip(chip_id).bandwidth)
+    )
+
+
+def expert_share(chip_id: str) -> float:
+    """The share of the datasheet's bandwidth at which all experts are loaded, by the longest flat part."""
+    full = [row for row in rows(chip_id, "experts") if row["touched"] == row["experts"]]
+    row = full[0]
+    return row["experts"] * VALUE * row["expert_parameters"] / row["seconds"] / chip(chip_id).bandwidth
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+def kept_per_layer(chip_id: str, way: str) -> float:
+    """Bytes that each further layer adds to what training holds, for one token."""
+    some = rows(chip_id, "training", way=way)
+    first, last = some[0], some[-1]
+    tokens = first["sequence"] * first["batch"]
+    return (last["peak_bytes"] - first["peak_bytes"]) / (last["depth"] - first["depth"]) / tokens
+
+
+def slowdown(chip_id: str, way: str) -> float:
+    """The time of a step divided by that of one that stores everything, median over depths."""
+    return statistics.median(
+        row["seconds"] / only(chip_id, "training", way="stored", depth=row["depth"])["seconds"]
+        for row in rows(chip_id, "training", way=way)
+    )
