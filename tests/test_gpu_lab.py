@@ -35,19 +35,19 @@ def test_the_bound_of_a_decode_step_is_the_batching_lesson_s(chip_id):
             assert lab.bound(p) == pytest.approx(by_lesson, rel=0.25)
 
 
-def test_constants_of_one_gpu_predict_the_other():
+def test_constants_of_one_gpu_predict_the_other_better_than_simpler_guesses():
     assert 0.5 < lab.constants()["memory_efficiency"] < 1 and 0.4 < lab.constants()["compute_efficiency"] < 1
-    assert 1e-6 < lab.constants()["gap_time"] < 5e-6
-    assert lab.unseen_error() < 0.08, "the page says that three constants carry over"
+    errors = lab.unseen_errors()
+    assert errors["predicted"] < 0.08 and errors["predicted"] < 0.6 * min(
+        errors["same time"], errors["scaled by the bound"]
+    )
     assert all(s.error < 0.1 for s in lab.slices()), [s for s in lab.slices() if s.error >= 0.1]
 
 
-def test_the_pause_of_the_fit_is_what_removing_kernels_saves():
-    """A second route to the pause: the same step with fewer kernels."""
-    rows = {way: lab.rows(lab.FITTED, "decoding", way=way)[0] for way in ("captured", "fused")}
-    saved = rows["captured"]["seconds"] - rows["fused"]["seconds"]
-    less = rows["captured"]["kernels"] - rows["fused"]["kernels"]
-    assert saved / less == pytest.approx(lab.constants()["gap_time"], rel=0.25)
+def test_the_pause_is_the_program_s_and_not_the_gpu_s():
+    """Both GPUs save about as much for each kernel that is fused away."""
+    one, other = (lab.constants(chip_id)["gap_time"] for chip_id in lab.CHIPS)
+    assert 1e-6 < one < 5e-6 and other == pytest.approx(one, rel=0.1)
 
 
 def test_the_kernels_are_counted_where_a_pass_was_counted():
@@ -73,18 +73,17 @@ def test_the_time_of_experts_follows_those_that_are_touched(chip_id):
 @pytest.mark.parametrize("chip_id", lab.CHIPS)
 def test_training_keeps_what_the_lesson_counts_to_the_byte(chip_id):
     row = lab.rows(chip_id, "training", way="stored")[0]
-    heads, norms = row["width"] // 128, 2
+    heads, norms = row["width"] // lab.HEAD, 2
     counted = (KEPT - lab.DROPOUT_MASKS) * row["width"] + 4 * heads + 4 * norms
     assert lab.kept_per_layer(chip_id, "stored") == pytest.approx(counted, abs=1)
     assert lab.kept_per_layer(chip_id, "checkpointed") == lab.VALUE * row["width"]
     assert lab.kept_per_layer(chip_id, "reversible") == 0
 
 
-@pytest.mark.parametrize("chip_id", lab.CHIPS)
-@pytest.mark.parametrize("way", ["checkpointed", "reversible"])
-def test_computing_again_costs_a_third(chip_id, way):
+def test_computing_again_costs_a_third():
     third = work_ratio(recomputed=1)
-    assert lab.slowdown(chip_id, way) == pytest.approx(third, rel=0.05)
+    assert all(ratio == pytest.approx(third, rel=0.05) for ratio in lab.slowdowns("reversible"))
+    assert all(ratio == pytest.approx(third, rel=0.1) for ratio in lab.slowdowns("checkpointed"))
 
 
 @pytest.mark.parametrize("chip_id", lab.CHIPS)

@@ -1,8 +1,9 @@
 """GPUs measured part by part by `tools/gpu_lab.py`, and what the lessons' equations say of the same work.
 
 A pass is one run of Llama 3.1 8B's matrices over some tokens: a decode step, a check of guesses, a prompt, or decodes
-and a prompt together. `prediction.serving_equations.device_time` predicts it from the datasheet and three constants,
-which are fitted on one GPU (`FITTED`) and tested on the other (`UNSEEN`). No engine is involved, and no public row.
+and a prompt together. `prediction.serving_equations.device_time` predicts it from the datasheet, a pause per kernel and
+two shares. The pause is read off pairs of runs that differ in their kernels alone; the shares are fitted on one GPU
+(`FITTED`) and tested on the other (`UNSEEN`). No engine is involved, and no public row.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ from blackboard.lessons.sparsity.equations import coverage
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.rows import mape
 
-FITTED, UNSEEN = CHIPS = ("h200", "h100-sxm")
-NAMES = {"h200": "H200", "h100-sxm": "H100"}
+NAMES = {"h200": "H200", "h100-sxm": "H100"}  # of the measured GPUs, by the catalogue's ids
+CHIPS = tuple(NAMES)
+FITTED, UNSEEN = "h200", "h100-sxm"
 MODEL, PRECISION, VALUE = "llama-3.1-8b", "bf16", 2  # bytes of a number
-CONSTANTS = {"memory_efficiency": 0.8, "compute_efficiency": 0.6, "gap_time": 1e-6}  # where the fit begins
+SHARES = ("memory_efficiency", "compute_efficiency")  # which are fitted
 LEARNED_FROM = ("decoding", "prefilling", "mixing")  # parts of the fitted GPU; the guesses it has not seen either
-EXPERTS = "deepseek-v3"
+HEAD = 128  # numbers of a head of the network that is trained
 DROPOUT_MASKS = 2  # bytes for each number of a token's vector that training without dropout does not keep
+
+PARTS = ("decoding", "verifying", "prefilling", "mixing")
 
 Measured = dict[str, Any]  # one row of the lab
 
@@ -95,14 +99,13 @@ def _pass(chip_id: str, row: Measured) -> Pass:
 @cache
 def passes(chip_id: str) -> tuple[Pass, ...]:
     """All passes of a GPU that the host did not launch kernel by kernel."""
-    parts = ("decoding", "verifying", "prefilling", "mixing")
-    return tuple(_pass(chip_id, r) for part in parts for r in rows(chip_id, part) if r.get("way") != "eager")
+    return tuple(_pass(chip_id, r) for part in PARTS for r in rows(chip_id, part) if r.get("way") != "eager")
 
 
 @cache
 def kernels() -> dict[tuple[Any, ...], int]:
     """Kernels of each pass, as counted on the fitted GPU: they are the program's, and the other's were not counted."""
-    counted = (row for part in ("decoding", "verifying", "prefilling", "mixing") for row in rows(FITTED, part))
+    counted = (row for part in PARTS for row in rows(FITTED, part))
     return {_pass(FITTED, row).case: row["kernels"] for row in counted}
 
 
@@ -135,16 +138,25 @@ def _stacked(some: Sequence[Pass]) -> dict[str, Any]:
 
 
 @cache
-def constants() -> dict[str, float]:
-    """The three constants, by least squares of the relative error on the fitted GPU's passes."""
-    seen = [p for p in passes(FITTED) if p.part in LEARNED_FROM]
+def pauses(chip_id: str) -> dict[int, float]:
+    """Seconds per kernel that a graph saves where vectors' kernels are fused, by batch: nothing else differs."""
+    found = {}
+    for plain in rows(chip_id, "decoding", way="captured"):
+        case = {"batch": plain["batch"], "context": plain["context"]}
+        fused = only(chip_id, "decoding", way="fused", **case)
+        found[plain["batch"]] = (plain["seconds"] - fused["seconds"]) / (plain["kernels"] - fused["kernels"])
+    return found
+
+
+@cache
+def constants(chip_id: str = FITTED) -> dict[str, float]:
+    """The pause, a median over batches, and two shares by least squares of the relative error over fused passes."""
+    pause = statistics.median(pauses(chip_id).values())
+    seen = [p for p in passes(chip_id) if p.part in LEARNED_FROM and p.way == "fused"]
     stacked, seconds = _stacked(seen), np.array([p.seconds for p in seen])
-    scale = np.array(list(CONSTANTS.values()))
-
-    def errors(x: np.ndarray) -> np.ndarray:
-        return np.log(eq.device_time(stacked, calibration=dict(zip(CONSTANTS, x * scale))) / seconds)
-
-    return dict(zip(CONSTANTS, map(float, least_squares(errors, np.ones(len(scale))).x * scale)))
+    values = lambda shares: {**dict(zip(SHARES, map(float, shares))), "gap_time": pause}
+    errors = lambda shares: np.log(eq.device_time(stacked, calibration=values(shares)) / seconds)
+    return values(least_squares(errors, (0.8, 0.6)).x)
 
 
 def predicted(p: Pass) -> float:
@@ -162,24 +174,45 @@ class Slice(NamedTuple):
     most: float
     error: float  # mean absolute relative error of the prediction
     bias: float
+    worst: float
     fitted: bool
+
+
+def compared(chip_id: str) -> list[Pass]:
+    """The passes of the comparison: to check one token alone is to decode once more, so that does not count."""
+    return [p for p in passes(chip_id) if p.part != "verifying" or p.tokens > 1]
 
 
 def slices() -> list[Slice]:
     """The error by kind of pass and GPU."""
     found = []
     for chip_id in CHIPS:
-        for part in dict.fromkeys(p.part for p in passes(chip_id)):
-            some = [p for p in passes(chip_id) if p.part == part]
+        for part in PARTS:
+            some = [p for p in compared(chip_id) if p.part == part]
             slow, off = [p.seconds / bound(p) for p in some], [predicted(p) / p.seconds - 1 for p in some]
             seen = chip_id == FITTED and part in LEARNED_FROM
-            found.append(Slice(chip_id, part, len(some), min(slow), max(slow), mape(off), statistics.mean(off), seen))
+            errors = (mape(off), statistics.mean(off), max(off, key=abs))
+            found.append(Slice(chip_id, part, len(some), min(slow), max(slow), *errors, seen))
     return found
 
 
-def unseen_error() -> float:
-    """The mean absolute relative error over all passes of the GPU that was not fitted."""
-    return mape(predicted(p) / p.seconds - 1 for p in passes(UNSEEN))
+def unseen_errors() -> dict[str, float]:
+    """Mean absolute relative errors on the GPU that was not fitted: of the prediction, and of two simpler guesses."""
+    same = {p.case: p for p in passes(FITTED)}
+    scaled = lambda p: same[p.case].seconds * bound(p) / bound(same[p.case])
+    guesses = {"predicted": predicted, "same time": lambda p: same[p.case].seconds, "scaled by the bound": scaled}
+    return {name: mape(guess(p) / p.seconds - 1 for p in compared(UNSEEN)) for name, guess in guesses.items()}
+
+
+def cache_share(chip_id: str) -> tuple[float, float]:
+    """The least and the largest share of the bandwidth at which attention alone loads caches of 2 GB or more."""
+    net, at = model(MODEL), chip(chip_id)
+    found = []
+    for row in rows(chip_id, "decoding", way="fused"):
+        size = row["batch"] * row["context"] * net.kv_bytes_per_token(PRECISION)
+        if size >= 2e9:
+            found.append(size / row["attention_seconds"] / at.bandwidth)
+    return min(found), max(found)
 
 
 # --- experts ----------------------------------------------------------------------------------------------------------
@@ -191,7 +224,7 @@ def touched(tokens: Any, row: Measured) -> Any:
 
 
 def expert_seconds(chip_id: str, count: Any) -> Any:
-    """The time to load so many experts, s, at the rate at which this GPU loads all of them."""
+    """The time to load so many experts, s, at the rate at which this GPU loads all of them for 256 tokens."""
     return (
         count
         * VALUE
@@ -201,9 +234,8 @@ def expert_seconds(chip_id: str, count: Any) -> Any:
 
 
 def expert_share(chip_id: str) -> float:
-    """The share of the datasheet's bandwidth at which all experts are loaded, by the longest flat part."""
-    full = [row for row in rows(chip_id, "experts") if row["touched"] == row["experts"]]
-    row = full[0]
+    """The share of the datasheet's bandwidth at which all experts are loaded."""
+    row = next(row for row in rows(chip_id, "experts") if row["touched"] == row["experts"])
     return row["experts"] * VALUE * row["expert_parameters"] / row["seconds"] / chip(chip_id).bandwidth
 
 
@@ -218,9 +250,11 @@ def kept_per_layer(chip_id: str, way: str) -> float:
     return (last["peak_bytes"] - first["peak_bytes"]) / (last["depth"] - first["depth"]) / tokens
 
 
-def slowdown(chip_id: str, way: str) -> float:
-    """The time of a step divided by that of one that stores everything, median over depths."""
-    return statistics.median(
-        row["seconds"] / only(chip_id, "training", way="stored", depth=row["depth"])["seconds"]
+def slowdowns(way: str) -> list[float]:
+    """The time of a step divided by that of one that stores everything, for all depths on all GPUs."""
+    stored = lambda chip_id, depth: only(chip_id, "training", way="stored", depth=depth)["seconds"]
+    return [
+        row["seconds"] / stored(chip_id, row["depth"])
+        for chip_id in CHIPS
         for row in rows(chip_id, "training", way=way)
-    )
+    ]

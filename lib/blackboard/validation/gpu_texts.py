@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
+from blackboard.catalogue import chip
 from blackboard.lessons.batching import own_machine
 from blackboard.lessons.reversibility.equations import KEPT
-from blackboard.units import percent, pretty, significant
+from blackboard.units import percent, pretty
 from blackboard.validation import gpu_lab as lab
+
+SMALL = 64  # up to this batch the host sets the pace of launching on both GPUs
 
 _ms = lambda seconds, digits=1: f"{1e3 * seconds:.{digits}f} ms"
 _us = lambda seconds: f"{1e6 * seconds:.1f} µs"
@@ -16,22 +19,27 @@ _first = lambda part, way, **more: lab.rows(lab.FITTED, part, way=way, **more)[0
 
 def opening() -> dict[str, str]:
     """How many rows there are, and how well the other GPU's passes are predicted."""
-    found = lab.lab(lab.FITTED)
+    found, errors = lab.lab(lab.FITTED), lab.unseen_errors()
     tested = [s for s in lab.slices() if s.chip == lab.UNSEEN]
     return {
         "rows_each": str(len(found.rows)),
         "software": found.software,
-        "tested": str(sum(s.count for s in tested)),
-        "unseen_error": percent(lab.unseen_error()),
+        "unseen_error": percent(errors["predicted"]),
+        "same_error": percent(errors["same time"]),
+        "scaled_error": percent(errors["scaled by the bound"]),
         "bound_least": f"{min(s.least for s in tested):.1f}",
         "bound_most": f"{max(s.most for s in tested):.1f}",
+        "worst_unseen": percent(abs(max((s.worst for s in tested), key=abs))),
+        "worst_fitted": percent(abs(max((s.worst for s in lab.slices() if s.chip == lab.FITTED), key=abs))),
+        "decode_bias": percent(next(s.bias for s in tested if s.part == "decoding")),
     }
 
 
 def one_product() -> dict[str, str]:
     """Where the time of a product doubles."""
     found = {chip_id: own_machine.shipped(chip_id) for chip_id in lab.CHIPS}
-    return {
+    above = [m.flat / m.predict(1) - 1 for m in found.values()]
+    return {"flat_least": percent(min(above))} | {
         f"{name}_{chip_id.partition('-')[0]}": f"{value:.0f}"
         for chip_id, m in found.items()
         for name, value in (("knee", m.knee), ("knee_predicted", m.predicted_knee))
@@ -42,45 +50,57 @@ def launching() -> dict[str, str]:
     """One token of one sequence, launched one by one, captured, and fused."""
     eager, captured, fused = (_first("decoding", way) for way in ("eager", "captured", "fused"))
     smallest = {way: lab.only(lab.FITTED, "launches", way=way)["seconds"] for way in ("eager", "captured")}
-    steps = lab.rows(lab.FITTED, "decoding", way="eager")
-    each = sorted(row["seconds"] / row["kernels"] for row in steps)
+    each, gains = [], []
+    for chip_id in lab.CHIPS:
+        for row in lab.rows(chip_id, "decoding", way="eager"):
+            each.append(row["seconds"] / row["kernels"])
+            graph = lab.only(chip_id, "decoding", way="captured", batch=row["batch"])
+            gains += [row["seconds"] / graph["seconds"]] if row["batch"] <= SMALL else []
+    pauses = [pause for chip_id in lab.CHIPS for pause in lab.pauses(chip_id).values()]
     return {
         "eager_one": _ms(eager["seconds"], 0),
         "captured_one": _ms(captured["seconds"]),
-        "fused_one": _ms(fused["seconds"]),
-        "eager_gain": significant(eager["seconds"] / captured["seconds"], 2),
+        "gain_least": f"{min(gains):.1f}",
+        "gain_most": f"{max(gains):.1f}",
+        "small": str(SMALL),
         "kernels_captured": f"{captured['kernels']:,}",
-        "kernels_fused": f"{fused['kernels']:,}",
         "kernels_less": f"{captured['kernels'] - fused['kernels']:,}",
-        "fused_saves": _ms(captured["seconds"] - fused["seconds"]),
-        "kernel_less": _us((captured["seconds"] - fused["seconds"]) / (captured["kernels"] - fused["kernels"])),
+        "pause_least": f"{1e6 * min(pauses):.1f}",
+        "pause_most": _us(max(pauses)),
+        "pause_other": _us(lab.constants(lab.UNSEEN)["gap_time"]),
         "gap_small": _us(smallest["captured"]),
         "launch_small": _us(smallest["eager"]),
-        "launch_least": f"{1e6 * each[0]:.0f}",
-        "launch_most": f"{1e6 * each[-1]:.0f} µs",
+        "launch_least": f"{1e6 * min(each):.0f}",
+        "launch_most": f"{1e6 * max(each):.0f} µs",
     }
 
 
 def constants() -> dict[str, str]:
-    """The three constants of the fit."""
-    found = lab.constants()
+    """The pause and the two shares."""
+    found, own = lab.constants(), lab.constants(lab.UNSEEN)
+    caches = [share for chip_id in lab.CHIPS for share in lab.cache_share(chip_id)]
     return {
         "memory_share": percent(found["memory_efficiency"]),
         "compute_share": percent(found["compute_efficiency"]),
         "gap": _us(found["gap_time"]),
-        "guess_error": percent(next(s.error for s in lab.slices() if (s.chip, s.part) == (lab.FITTED, "verifying"))),
+        "memory_share_own": percent(own["memory_efficiency"]),
+        "compute_share_own": percent(own["compute_efficiency"]),
+        "cache_least": percent(min(caches)),
+        "cache_most": percent(max(caches)),
     }
 
 
 def mixing() -> dict[str, str]:
-    """One step of 64 decodes with a prompt of 512 tokens, and apart."""
+    """What a prompt adds to a step of decodes, as a share of the time that it takes alone."""
     found = {(p.batch, p.prompt): p.seconds for p in lab.passes(lab.FITTED) if p.part == "mixing"}
-    together, apart = found[64, 512], (found[64, 0], found[0, 512])
+    added = lambda batch, prompt: percent((found[batch, prompt] - found[batch, 0]) / found[0, prompt])
     return {
-        "mixed_together": _ms(together),
-        "mixed_decodes": _ms(apart[0]),
-        "mixed_prompt": _ms(apart[1]),
-        "mixed_saves": _ms(sum(apart) - together),
+        "mixed_together": _ms(found[64, 512]),
+        "mixed_decodes": _ms(found[64, 0]),
+        "mixed_prompt": _ms(found[0, 512]),
+        "added_64": added(64, 64),
+        "added_512": added(64, 512),
+        "added_2048": added(64, 2048),
     }
 
 
@@ -95,14 +115,17 @@ def routing() -> dict[str, str]:
     """What a layer of experts takes."""
     rows = lab.rows(lab.FITTED, "experts")
     by_tokens = {row["tokens"]: row for row in rows}
+    rate = lambda chip_id: lab.expert_share(chip_id) * chip(chip_id).bandwidth
     return {
         "experts_bytes": pretty(lab.VALUE * rows[0]["expert_parameters"] * rows[0]["experts"], "byte"),
         "experts_half": f"{lab.touched(16, rows[0]):.0f}",
         "experts_counted": str(by_tokens[16]["touched"]),
         "experts_flat": _ms(by_tokens[256]["seconds"]),
         "experts_flat_end": _ms(by_tokens[2048]["seconds"]),
-        "experts_share": percent(lab.expert_share(lab.FITTED)),
-        "experts_share_other": percent(lab.expert_share(lab.UNSEEN)),
+        "experts_rate": pretty(rate(lab.FITTED), "byte/s"),
+        "experts_rate_other": pretty(rate(lab.UNSEEN), "byte/s"),
+        "experts_low": percent(1 - lab.expert_seconds(lab.FITTED, rows[0]["touched"]) / rows[0]["seconds"]),
+        "experts_rise": percent(rows[-1]["seconds"] / by_tokens[2048]["seconds"] - 1),
     }
 
 
@@ -110,19 +133,16 @@ def training() -> dict[str, str]:
     """What training keeps of a token and a layer, and what computing again costs."""
     row = lab.rows(lab.FITTED, "training", way="stored")[0]
     kept = lab.kept_per_layer(lab.FITTED, "stored")
+    span = lambda way: {f"{way}_least": min(lab.slowdowns(way)), f"{way}_most": max(lab.slowdowns(way))}
     return {
         "kept": f"{kept:,.0f}",
         "kept_values": f"{KEPT - lab.DROPOUT_MASKS}",
         "kept_formula": f"{(KEPT - lab.DROPOUT_MASKS) * row['width']:,}",
         "kept_rest": f"{kept - (KEPT - lab.DROPOUT_MASKS) * row['width']:.0f}",
         "kept_paper": str(KEPT),
-        "stream_kept": f"{lab.kept_per_layer(lab.FITTED, 'checkpointed'):,.0f}",
+        "kept_heads": str(row["width"] // lab.HEAD),
         "train_width": f"{row['width']:,}",
-        "reversible_least": f"{min(lab.slowdown(c, 'reversible') for c in lab.CHIPS):.2f}",
-        "reversible_most": f"{max(lab.slowdown(c, 'reversible') for c in lab.CHIPS):.2f}",
-        "checkpointed_least": f"{min(lab.slowdown(c, 'checkpointed') for c in lab.CHIPS):.2f}",
-        "checkpointed_most": f"{max(lab.slowdown(c, 'checkpointed') for c in lab.CHIPS):.2f}",
-    }
+    } | {name: f"{value:.2f}" for way in ("reversible", "checkpointed") for name, value in span(way).items()}
 
 
 def pieces() -> dict[str, str]:
@@ -130,11 +150,11 @@ def pieces() -> dict[str, str]:
     slow = {}
     for chip_id in lab.CHIPS:
         found = {row["block"]: row["seconds"] for row in lab.rows(chip_id, "blocks")}
-        slow[chip_id] = max(found.values()) / found[max(found)] - 1
+        slow[chip_id] = {block: seconds / found[max(found)] - 1 for block, seconds in found.items()}
     link = lab.only(lab.FITTED, "host_link", way="to the GPU")
     return {
-        "block_least": percent(min(slow.values())),
-        "block_most": percent(max(slow.values())),
+        "block_one": percent(slow[lab.FITTED][1]),
+        "block_most": percent(max(max(each.values()) for each in slow.values())),
         "host_rate": pretty(link["bytes"] / link["seconds"], "byte/s"),
     }
 
