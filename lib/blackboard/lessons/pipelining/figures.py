@@ -178,7 +178,7 @@ def waiting() -> Drawing:
         fig,
         "fig-waiting",
         "While a micro-batch is between two racks, it keeps neither of them busy. The same users in more, smaller"
-        " micro-batches fill the gaps.",
+        " micro-batches keep the racks busy.",
         f"Time across, 0 to {end} ms, racks 0 to {RACKS - 1} down, boxes numbered by micro-batch; twice. From rack to"
         f" rack there is a hop of {hop / MS:g} ms. {listed(said)}, once all are under way.",
     )
@@ -336,7 +336,7 @@ def hoped() -> Drawing:
 
 def cut() -> Drawing:
     """The KV cache as a square of layers and users, cut by users among separate racks, and by layers in a pipeline."""
-    fig, axes = drawing.axes(5.0, 2.9, 1, 2)
+    fig, axes = drawing.axes(5.0, 3.3, 1, 2)
     names = f"{RACKS} separate racks:\ncut by users", f"a pipeline of {RACKS} racks:\ncut by layers"
     for at, name, by_users in zip(axes, names, (True, False)):
         for layer in range(RACKS):
