@@ -424,7 +424,7 @@ def schedules() -> dict[str, str]:
     runs = {key: shown[name] for key, name in keys.items()}
     free, costs = without_hops(tuple(keys.values()))
     slots = SHOWN[1] + runs["plain"].devices - 1  # of 1F1B's step
-    still = slots * (costs.forward + costs.backward + costs.weight) * factor("ms")
+    still = slots * sum(costs.of(kind) for kind in "FBW") * factor("ms")
     return {
         "zb_rows": str(len(rows)),
         "zb_least": f"{min(above):.0%}",
