@@ -7,13 +7,13 @@ import io
 import re
 
 import pytest
-from lessons import page
+from lessons import page, room
 
 from blackboard.catalogue import model
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
 from blackboard.lessons.pipelining import equations as eq
-from blackboard.lessons.pipelining import numbers, simulation
+from blackboard.lessons.pipelining import lab, numbers, simulation
 
 TOTAL, KV = 671_025_397_760, 61 * 576 * 2
 
@@ -31,6 +31,15 @@ def ring_sends(chips: int) -> int:
     return parts // chips
 
 
+def box_token(users, boxes):
+    """Seconds of a token of users in flight on boxes that load each layer together, with trips as short as possible:
+    loading, 116 exchanges of 11.9 µs, and the bytes of nine copies inside or of four that leave.
+    """
+    load = (TOTAL + users * 75_000 * KV) / (boxes * 38.4e12)
+    copies, rate = (9, 450e9) if boxes == 1 else (4, 50e9)
+    return load + 116 * 11.9e-6 + users / boxes / 8 * copies * 58 * 7168 * 3 / rate
+
+
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = numbers.all()
     memory = 13.392e12 / 72
@@ -39,18 +48,22 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     step = (stored + cached) / 8e12
     hop = 2_400 * 7168 * 2 / 72 / 50e9
     slow = step + 4 * 2.5e-3
-    zero = 31 * (10.419 + 10.207 - 7.715)
+    zero, whole = 31 * (10.419 + 10.207 - 7.715), 10.419 + 10.207 + 7.715
     cache = 75_000 * KV  # of one user
-    box, boxes = 1.128e12 - TOTAL, 1.128e12 - TOTAL / 2
-    box, boxes = box // cache, boxes // cache  # users of a micro-batch
-    box_time = lambda users: (TOTAL + users * cache) / 8 / 4.8e12
+    high = 273 * (TOTAL + 9_600 / 273 * cache) / 576e12 / 4
+    expert = 58 * 3 * 7168 * 2048  # bytes of one expert of every layer
+    rest = TOTAL - 257 * expert
+    copied = rest + 4 * expert
+    one, two = box_token(86, 1), box_token(150, 1) + 2 * 11.9e-6
+    shared = box_token(300, 2)
     expected = {
-        "sent_tensor": f"{61 * 2 * ring_sends(8):,}",
-        "sent_expert": f"{58 * (8 + 8)}",
+        "vector": "14.3 kB",
+        "sent_tensor": f"{61 * 2 * ring_sends(8) * 2 * 7168 / 1e6:.1f} MB",
+        "sent_expert": f"{58 * 9 * 7168 * 3 / 1e6:.1f} MB",
+        "sent_stages": f"{3 * 2 * 7168 / 1e3:.0f} kB",
         "layers": "61",
         "routed_layers": "58",
-        "copies_here": "8",  # routed experts: the table shows them, and not the nine copies with the shared one
-        "needed_here": f"{18 / 16:.1f}",
+        "needed_here": f"{18 * 2 / (9 * (1 + 2)):.1f}",
         "ratio_here": f"{900 // 50}",
         "context": "75,000 tokens",
         "kv_token": f"{KV / 1e3:.2f} kB",
@@ -62,19 +75,28 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "gpu_kv": f"{cached / 1e9:.1f} GB",
         "step_ms": f"{step * 1e3:.1f} ms",
         "lecture_hop": "2.5 ms",
-        "token_bound": f"{(step + 4 * (hop + 5.6e-6)) * 1e3:.1f} ms",
+        "token_bound": f"{(step + 4 * (hop + 2.8e-6)) * 1e3:.1f} ms",
         "token_said": f"{slow * 1e3:.1f} ms",
         "token_high": f"{(step + 0.1) * 1e3:.0f} ms",
-        "fewer_bound": f"{1 - step / (step + 4 * (hop + 5.6e-6)):.2%}",
-        "fewer_said": f"{1 - step / slow:.0%}",
-        "fewer_high": f"{1 - step / (step + 0.1):.0%}",
+        "rate_alone": f"{9.6 / step:.0f},000",
+        "rate_bound": f"{9.6 / (step + 4 * (hop + 2.8e-6)):.0f},000",
+        "rate_said": "400,000",
+        "rate_high": f"{round(9_600 / high, -2):,.0f}",
+        "best_high": f"{high * 1e3:.0f} ms",
+        "count_bound": "4",
+        "count_said": "7",
+        "count_high": "273",
+        "cut_high": f"{1 - step / high:.0%}",
+        "said_cache": f"{cache / 1e9:.2f} GB",
+        "settling": "5.7, 6.4, 6.7, 6.8",
         "high_hop": "25 ms",
         "cut_users": f"{9_600 / 7:,.0f}",
         "cut_said": f"{1 - step / (7 * (TOTAL + 9_600 / 7 * cache) / 576e12 / 4):.0%}",
         "hops_high": "100 ms",
         "hop_us": f"{hop * 1e6:.1f} µs",
         "hop_bytes": f"{2_400 * 7168 * 2 / 1e6:.0f} MB",
-        "hop_whole": f"{(hop + 5.6e-6) * 1e6:.0f} µs",
+        "hop_whole": f"{(hop + 2.8e-6) * 1e6:.0f} µs",
+        "alpha_least": "2.8 µs",
         "box_share": f"{TOTAL / 1.128e12:.0%}",
         "box_more": f"{(1.128e12 - TOTAL / 2) / (1.128e12 - TOTAL):.1f}",
         "boxes": "3",
@@ -84,13 +106,34 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "bubble_4_8": f"{3 / 11:.1%}",
         "tenth": "27",
         "lstm": f"{3.5 / 8:.0%}",
-        "pays_users_1": f"{box:.0f}",
-        "pays_users_2": f"{boxes:.0f}",
-        "pays_gain": f"{boxes / (box_time(boxes) + 5e-3) / (box / box_time(box)) - 1:.0%}",
+        "users_one": f"{2 * ((1.128e12 - TOTAL) // cache):.0f}",
+        "users_two": f"{(2 * 1.128e12 - TOTAL) // cache:.0f}",
+        "users_spread": "300",
+        "token_one": f"{one * 1e3:.1f} ms",
+        "token_two": f"{two * 1e3:.1f} ms",
+        "token_spread": f"{shared * 1e3:.1f} ms",
+        "short_one": f"{round(86 / one, -1):,.0f}",
+        "short_two": f"{round(150 / two, -1):,.0f}",
+        "short_spread": f"{round(150 / shared, -1):,.0f}",
+        "long_two": f"{round(150 / (two + 5e-3), -1):,.0f}",
+        "long_spread": f"{150 / (shared + 116 * (2.5e-3 - 11.9e-6)):.0f}",
+        "trip_short": "11.9 µs",
+        "whole_most": f"{-(-61 // 4)}",
+        "whole_kv": f"{cached * 64 / 61 / 1e9:.1f} GB",
+        "whole_weights": f"{stored * 16 / 61 / 1e9:.1f} GB",
+        "whole_all": f"{(cached * 64 + stored * 16) / 61 / 1e9:.1f} GB",
+        "whole_fits": f"{round((186e9 - stored * 16 / 61) / (cached * 64 / 61) * 75_000, -2):,.0f} tokens",
+        "whole_slower": f"{1 - 61 / 64:.1%}",
+        "gpu_copied": f"{copied / 1e9:.1f} GB",
+        "copied_1": f"{round((186e9 - copied) / cached * 75_000, -2):,.0f} tokens",
+        "copied_4": f"{round((186e9 - copied / 4) / cached * 75_000, -2):,.0f} tokens",
+        "zb_step": f"{127 * whole / 1e3:.2f} s",
+        "zb_no_hops": f"{96 / 127 / whole * 1e3 / 32:.2f}",
+        "zb_over": "7%",
         "rack_more": f"{(13.392e12 - TOTAL / 2) / (13.392e12 - TOTAL):.2f}",
+        "rack_more_4": f"{(13.392e12 - TOTAL / 4) / (13.392e12 - TOTAL):.2f}",
         "full_eight": f"{(TOTAL + 2_400 / 9 * cache) / 64e9:.1f} ms",
         "by_full": f"{(TOTAL + 2_400 / 9 * cache) / 64e12 / step:.1f}",
-        "slow_exact": f"{4 * (1 + 10e-3 / step):.1f}",
         "in_flight": "9,600",
         "weights_share": f"{TOTAL / 13.392e12:.0%}",
         "fits_1": f"{round(fits(1), -2):,.0f} tokens",
@@ -114,6 +157,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "slots_gpipe": f"{3 * 3} of {8 * 3 + 3 * 3}",
         "slots_1f1b": f"{3 * 3} of {8 * 3 + 3 * 3}",
         "slots_interleaved": f"{3 * 3 / 2} of {8 * 3 + 3 * 3 / 2}",
+        "slots_split_1f1b": f"{3 * (1 + 1)} of {8 * 3 + 6}",
+        "idle_split_1f1b": f"{6 / 30:.1%}",
         "slots_zb_h1": f"{3 * (1 + 1 - 1)} of {8 * 3 + 3}",
         "idle_gpipe": f"{3 / 11:.1%}",
         "idle_1f1b": f"{3 / 11:.1%}",
@@ -122,6 +167,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "held_gpipe": "8",
         "held_1f1b": "4",
         "held_interleaved": f"{4 * (1 + 3 / 8):g}",  # arXiv 2205.05198, 4.2.3
+        "held_split_1f1b": "4",
         "held_zb_h1": "4",
     }
     assert {name: told[name] for name in expected} == expected
@@ -198,9 +244,21 @@ def test_the_same_users_in_more_micro_batches(count, rate):
 
 
 def test_the_largest_micro_batch_sets_the_pace():
-    """One that takes a tenth longer than the average of all four."""
+    """One that takes a tenth longer than the mean of all four; a fifth micro-batch of that mean leaves nothing idle."""
     passes = [1.1, *[2.9 / 3] * 3]
     assert idle_in_decoding(passes, hop=0) == pytest.approx(1 - 1 / 1.1, abs=0.003)
+    assert idle_in_decoding([*passes, 1.0], hop=0) < 0.003
+    assert idle_in_decoding([1.1, *[3.9 / 4] * 4], hop=0) < 0.003
+
+
+@pytest.mark.parametrize("hop, best", [(2.5e-3, 7), (25e-3, 273)])
+def test_the_formula_settles_at_the_best_cut(hop, best):
+    """It also solves the quadratic a·n² + (b − P·a − P·P·hop)·n = P·b, with n·step = a·n + b."""
+    a, b = TOTAL / 576e12, 9_600 * 75_000 * KV / 576e12
+    half = b - 4 * a - 16 * hop
+    root = ((half**2 + 16 * a * b) ** 0.5 - half) / (2 * a)
+    assert numbers.settling(hop, 200)[-1] == pytest.approx(root, rel=1e-6)
+    assert round(root) == best == numbers.best_cut(hop)[1]
 
 
 def test_the_small_domains_load_their_weights_once_for_each_micro_batch():
@@ -219,10 +277,32 @@ def test_what_makes_no_sense_is_refused():
         numbers.board(eq.context_fits, stages=1, chip_hbm=10e9)
 
 
-def test_the_copies_that_the_text_counts_are_those_of_routed_experts():
-    shown = re.search(r"^constants\(.*show=\((.*)\)\)", page("pipelining").read_text("utf8"), re.M)[1]
-    assert '"copies"' not in shown
-    assert numbers.all()["copies_here"] == f"{model('deepseek-v3').moe.active}"
+def test_the_copies_that_the_text_counts_are_those_of_the_constants_and_of_racks():
+    moe = model("deepseek-v3").moe
+    assert RUNNING.symbols()["copies"] == moe.active + moe.shared == 9
+    assert numbers.token_bytes() == room("racks", "numbers").token_bytes()
+    assert numbers.rest_bytes() == room("racks", "numbers").rest_bytes()
+    held = room("racks", "numbers").parts()["one"].weights * 8e12
+    assert numbers.all()["gpu_copied"] == f"{held / 1e9:.1f} GB"
+
+
+def test_whole_layers_do_not_fit_and_equal_ones_do():
+    whole = numbers.whole_layers()
+    assert numbers.case(eq.stage_memory, **whole) > 186e9 > numbers.case(eq.stage_memory, stages=4)
+    assert numbers.case(eq.context_fits, **whole) < numbers.case(eq.context_fits, stages=1)
+
+
+def test_which_layout_of_boxes_wins():
+    """Experts over both boxes, then a pipeline, then separate boxes, as trips get longer; and how many stages."""
+    best = lambda trip: max(numbers.LAYOUTS, key=lambda name: numbers.box_rate(numbers.LAYOUTS[name], trip))
+    assert [best(trip) for trip in (12e-6, 75e-6, 85e-6, 2.5e-3, 9e-3, 20e-3)] == [*["spread"] * 2, *["two"] * 3, "one"]
+    rate = lambda trip: {boxes: numbers.box_rate(numbers.Shared(boxes), trip) for boxes in (1, 2, 4, 8)}
+    stages = lambda trip: max(rate(trip), key=rate(trip).get)
+    assert (stages(12e-6), stages(2.5e-3)) == (8, 4)
+
+
+def test_prompts_of_any_length_keep_racks_busy():
+    assert float(numbers.prompts()["prompts_idle"].rstrip("%")) < 0.5
 
 
 def test_everything_is_dealt_out_to_a_full_rack():
@@ -244,14 +324,20 @@ def test_of_the_measured_runs_rack_0_also_takes_longest():
     assert all(row.run.span(0) == pytest.approx(row.run.period, rel=1e-12) for row in numbers.compared())
 
 
-def test_two_racks_show_what_splitting_saves():
-    """Two weight gradients for the other rack, as the figure has it."""
-    one, two = simulation.Costs(3, 4, 2), simulation.Costs(1, 1, 1)
-    for costs, work in ((one, (3, 4, 2)), (two, (1, 1, 1))):
-        plain = simulation.simulate(simulation.one_f_one_b(2, 2), costs)
-        split = simulation.simulate(simulation.zero_bubble_h1(2, 2), costs)
-        waits = [run.span(0) - run.busy(0) for run in (plain, split)]
-        assert waits == [sum(work), sum(work) - 2 * work[2]]
+@pytest.mark.parametrize("racks, batches", [(2, 3), (4, 8)])
+@pytest.mark.parametrize("work", [(1, 1, 1), (3, 4, 2), (5, 4, 3)])
+def test_each_of_two_moves_saves_a_weight_gradient_per_rack(racks, batches, work):
+    made = simulation.one_f_one_b, simulation.split_1f1b, simulation.zero_bubble_h1
+    runs = [simulation.simulate(make(racks, batches), simulation.Costs(*work)) for make in made]
+    idle = [run.span(0) - run.busy(0) for run in runs]
+    assert idle == [(racks - 1) * (sum(work) - moves * work[2]) for moves in range(3)]
+    held = [[run.peak(rack, kept=1) for rack in range(racks)] for run in runs]
+    assert held[0] == held[1] == list(range(racks, 0, -1)) and held[2] == [racks] * racks
+
+
+def test_the_lab_measures_against_the_pages_split_1f1b():
+    idle, _ = lab.score(lab._split(4, 8), lab.SPLIT)
+    assert f"{idle:.1%}" == numbers.all()["idle_split_1f1b"]
 
 
 def printed(phrase):
@@ -265,26 +351,21 @@ def printed(phrase):
 
 
 def test_the_cell_of_boxes_finds_what_the_text_says():
-    one, two, four, eight = (line.split() for line in printed("users batches").splitlines()[1:])
-    told = numbers.all()
-    assert [one[1], two[1]] == [told["pays_users_1"], told["pays_users_2"]]
-    rate = lambda row: float(row[4].replace(",", ""))
-    assert f"{rate(two) / rate(one) - 1:.0%}" == told["pays_gain"]
-    assert rate(two) < rate(eight) < rate(four)
-    for boxes, row in ((1, one), (2, two), (4, four), (8, eight)):
-        users, token = numbers.filled(boxes)
-        assert [row[1], row[3]] == [f"{users}", f"{1e3 * token:.1f}"]
+    for line, name in zip(printed("116 * trip").splitlines(), numbers.LAYOUTS, strict=True):
+        layout, (users, token, rate) = numbers.LAYOUTS[name], re.findall(r"[\d,.]*\d", line)
+        assert users == str(numbers.box_users(layout)) and f"{token} ms" == numbers.all()[f"token_{name}"]
+        assert abs(float(rate.replace(",", "")) - numbers.box_rate(layout, 11.9e-6)) < 1
 
 
 def test_the_cell_of_micro_batches_finds_what_the_text_says():
-    rows = [line.split() for line in printed("count * step / 4").splitlines()[1:]]
+    rows = [line.split() for line in printed("lap, turns").splitlines()[1:]]
     rate = {int(count): float(tokens.replace(",", "")) for count, _, _, tokens in rows}
     assert max(rate, key=rate.get) == 7 and f"{9_600 / 7:,.0f}" == numbers.all()["cut_users"]
     assert f"{1 - rate[7] / (9_600 / numbers.case_step()):.0%}" == numbers.all()["cut_said"]
 
 
 def test_what_zb_h1_spares():
-    """The last rack puts off three weight gradients behind its last B, and no rack on the way back does one first."""
+    """The last rack puts off three weight gradients behind its last B, and all racks then hold four micro-batches."""
     run = simulation.simulate(simulation.zero_bubble_h1(4, 8), simulation.Costs(1, 1, 1))
     ends = [[box for box in row if box.kind == "B"][-1].end for row in run.rows]
     late = [box for box in run.rows[3] if box.kind == "W" and box.start >= ends[3]]

@@ -220,7 +220,7 @@ LEADS = {
     "racks.exchange_time": "All-to-all or all-gather among the chips of a domain.",
     "racks.half_message": "A message that travels for as long as it takes to start.",
     "pipelining.in_flight": "So many that no rack waits, although some are on their way between racks.",
-    "pipelining.idle_zero_bubble": "Gradients of weights fill the holes, at the memory of 1F1B.",
+    "pipelining.idle_zero_bubble": "Gradients of weights fill idle time. No device holds more than 1F1B's fullest.",
     "pipelining.parallel_weight_time": "A pipeline of several stages.",
     "overtraining.law_loss": "By the law that Chinchilla's paper fits,",
     "overtraining.decode_flop": "In a large batch, where loading counts as the compute that it delays.",

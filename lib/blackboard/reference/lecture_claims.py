@@ -26,7 +26,6 @@ from blackboard.lessons.sparsity import equations as sparse
 from blackboard.lessons.sparsity import numbers as sparsity
 from blackboard.reference.claim_list import ClaimList, Found, Part, cited, found
 from blackboard.reference.machine_costs import reached
-from blackboard.units import factor
 
 all_claims = ClaimList()
 DAY = "2026-04-29"  # of the lecture
@@ -502,5 +501,4 @@ def bubbles() -> Found:
 
 @all_claims.enter("12.23")
 def hop() -> Found:
-    latency = max(measurement("deepseek_isca25_link_latency").column("latency_us")) * factor("us")
-    return found(least=pipe.hop(width=model(RUNNING.model).d_model, **pipelining.SENT) + latency)
+    return found(least=pipelining.hop_time())

@@ -18,7 +18,7 @@ from blackboard.lessons.pipelining import figures, numbers, simulation
 from blackboard.units import pretty, significant
 
 STAGES, BATCHES = 4, 8  # where chart and player start
-START = {**numbers.CASE, "micro_batch": numbers.filled(2)[0]}  # users of a box
+START = {**numbers.CASE, "micro_batch": numbers.box_users(numbers.Shared(2))}  # users of a box
 EACH, LONG = "GB/chip", "token/sequence"
 
 

@@ -104,7 +104,7 @@ def draw_served(axes, run: Timeline, end: float) -> None:
 
 
 def draw_named(axes, run: Timeline) -> None:
-    """A run of equal passes, each in a box of its own with its name, and rack 0's waits in words."""
+    """A run of equal passes, each in a box of its own with its name, and rack 0's idle time in words."""
     split = any(box.kind == "W" for box in run.boxes)
     for row in run.rows:
         for box in row:
@@ -116,5 +116,5 @@ def draw_named(axes, run: Timeline) -> None:
     for before, after in zip(run.rows[0], run.rows[0][1:]):
         if after.start > before.end:
             middle = (before.end + after.start) / 2
-            axes.text(middle, 0, "waits", ha="center", va="center_baseline", color=COLOURS["bound"], style="italic")
+            axes.text(middle, 0, "idle", ha="center", va="center_baseline", color=COLOURS["bound"], style="italic")
     label_racks(axes, run.devices)

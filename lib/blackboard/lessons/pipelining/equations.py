@@ -194,7 +194,7 @@ idle_zero_bubble = Formula(
     "idle",
     (stages - 1) * (forward_time + input_grad_time - weight_grad_time),
     "s",
-    "gradients of weights can wait, so they fill the holes, in the memory of 1F1B",
+    "gradients of weights can wait, so they fill the idle time; no device holds more than the fullest of 1F1B",
     (*even, "gradients of weights take no longer than either other pass", "at least as many micro-batches as stages"),
     ZERO_BUBBLE,
     conditions=(piped, Le(weight_grad_time, forward_time), Le(weight_grad_time, input_grad_time)),

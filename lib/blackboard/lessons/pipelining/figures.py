@@ -16,7 +16,7 @@ from matplotlib.patches import Circle, Rectangle
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, percent
+from blackboard.charts.drawing import Drawing, arrow, bare, done, percent
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
@@ -148,7 +148,8 @@ def serving() -> Drawing:
     return done(
         fig,
         "fig-serving",
-        "With one batch, three of four racks wait. With four micro-batches in a loop, none does.",
+        "With one batch, three of four racks are idle at any moment. With four micro-batches, each rack always has one"
+        " to work on.",
         f"Time across, 0 to {end} passes, racks 0 to {RACKS - 1} down, boxes numbered by micro-batch; twice. Above, one"
         f" batch goes down the racks as a staircase and enters rack 0 again right after rack {RACKS - 1}: each rack is"
         f" idle {percent(idle)} of the time. Below, micro-batches 0 to {RACKS - 1} follow each other without a gap and"
@@ -177,7 +178,7 @@ def waiting() -> Drawing:
         fig,
         "fig-waiting",
         "While a micro-batch is between two racks, it keeps neither of them busy. The same users in more, smaller"
-        " micro-batches fill the gaps.",
+        " micro-batches keep the racks busy.",
         f"Time across, 0 to {end} ms, racks 0 to {RACKS - 1} down, boxes numbered by micro-batch; twice. From rack to"
         f" rack there is a hop of {hop / MS:g} ms. {listed(said)}, once all are under way.",
     )
@@ -198,8 +199,8 @@ def training() -> Drawing:
     before, after = last * forward, last * backward
     words = (
         (before / 2 - 0.4, last, "fill"),
-        (stop - before / 2, 0, f"waits {before}"),
-        (stop + after / 2, 0, f"waits {after}"),
+        (stop - before / 2, 0, f"idle {before}"),
+        (stop + after / 2, 0, f"idle {after}"),
         (end - after / 2 + 0.4, last, "drain"),
     )
     for x, level, word in words:
@@ -215,8 +216,9 @@ def training() -> Drawing:
     return done(
         fig,
         "fig-training",
-        "After its last forward pass, rack 0 waits until three other racks have gone forward and backward. Rack 3 waits"
-        " as long, at the start and at the end. (Here the last micro-batch goes back first; any order waits as long.)",
+        "Rack 0 is idle from its last forward pass until a gradient comes back: three slots while the micro-batch goes"
+        " forward through the other racks, and six while its gradient returns. Rack 3 is idle as long, at the start and"
+        " at the end. (The last micro-batch goes back first here; in any order the idle time is the same.)",
         f"GPipe on {RACKS} racks with {RACKS} micro-batches: time across in {end} slots, racks 0 to {last} down. A"
         f" slanted block of forward passes of one slot, a hard stop at slot {stop}, a mirrored block of backward passes"
         f" of two slots. Rack 0 waits {before} slots before the stop and {after} after it, rack {last} at the start"
@@ -229,29 +231,31 @@ def training() -> Drawing:
 
 
 def split_backward() -> Drawing:
-    """Two racks and two micro-batches in 1F1B and ZB-H1: what rack 0 waits for."""
-    devices = batches = 2
-    runs = {
-        "1F1B": simulation.simulate(simulation.one_f_one_b(devices, batches), EQUAL),
-        "ZB-H1": simulation.simulate(simulation.zero_bubble_h1(devices, batches), EQUAL),
+    """Two racks and three micro-batches in 1F1B, in 1F1B with split backward passes, and in ZB-H1."""
+    devices, batches = 2, 3
+    made = {
+        "1F1B": simulation.one_f_one_b(devices, batches),
+        "split 1F1B": simulation.split_1f1b(devices, batches),
+        "ZB-H1": simulation.zero_bubble_h1(devices, batches),
     }
-    words = {"1F1B": "F + B + W", "ZB-H1": "F + B − W"}
-    fig, axes = drawing.axes(5.0, 3.5, 2, 1, sharex=True)
+    runs = {name: simulation.simulate(schedule, EQUAL) for name, schedule in made.items()}
+    words = {"1F1B": "F + B + W", "split 1F1B": "F + B", "ZB-H1": "F + B − W"}
+    fig, axes = drawing.axes(5.0, 4.9, 3, 1, sharex=True)
     waits = {name: run.span(0) - run.busy(0) for name, run in runs.items()}
     for at, (name, run) in zip(axes, runs.items()):
         draw_named(at, run)
-        at.set_title(f"{name}: rack 0 waits {waits[name]} = {words[name]}", loc="left", pad=3)
+        at.set_title(f"{name}: rack 0 is idle for {waits[name]} = {words[name]}", loc="left", pad=3)
     last = max(run.makespan for run in runs.values())
     axes[-1].set(xlabel="time (F = B = W = 1)", xlim=(0, last), xticks=np.arange(0, last + 1))
     return done(
         fig,
         "fig-split-backward",
-        "In 1F1B, rack 0 waits twice for a weight gradient W of rack 1 that it does not need. ZB-H1 puts both off to"
-        " the end.",
-        "Two racks with two micro-batches, time across in passes of one slot. Above, 1F1B: rack 1 does F0, B0, W0, F1,"
-        f" B1, W1 without a pause; rack 0 waits {waits['1F1B']} slots in all, because each of its backward passes"
-        " starts after W on rack 1. Below, ZB-H1: rack 1 does F0, B0, F1, B1 and then W0, W1; rack 0 waits only"
-        f" {waits['ZB-H1']} slot and is done at {runs['ZB-H1'].makespan} instead of {runs['1F1B'].makespan}.",
+        "Each move takes one W out of the idle time of rack 0. First, rack 1 passes each gradient B on before it does"
+        " W. Then it puts W0 off, so that all later B come sooner.",
+        f"Two racks with three micro-batches, time across in passes of one slot, three times. In 1F1B a rack passes B"
+        f" on only after W, and rack 0 waits {waits['1F1B']} slots. In split 1F1B it passes B on at once, and rack 0"
+        f" waits {waits['split 1F1B']}. In ZB-H1 rack 1 also does each W one micro-batch later, and rack 0 waits"
+        f" {waits['ZB-H1']} and is done at {runs['ZB-H1'].makespan} instead of {runs['1F1B'].makespan}.",
     )
 
 
@@ -291,35 +295,110 @@ def measured() -> Drawing:
 
 def hoped() -> Drawing:
     """Memory of a GPU on one rack, in a pipeline as one would hope for it, and as it is."""
-    kv = numbers.case(eq.chip_kv) / GB
-    weights = {stages: numbers.case(eq.chip_weights, stages=stages) / GB for stages in (1, RACKS)}
+    held = lambda **more: (numbers.case(eq.chip_kv, **more) / GB, numbers.case(eq.chip_weights, **more) / GB)
+    whole, even = numbers.whole_layers(), {"stages": RACKS}
+    kv, weights = held(stages=1)
     rows = [
-        ("one rack", kv, weights[1]),
-        ("four stages,\nhoped for", kv / RACKS, weights[RACKS]),
-        ("four stages,\nin fact", kv, weights[RACKS]),
+        ("one rack", kv, weights),
+        ("four stages,\nhoped for", kv / RACKS, weights / RACKS),
+        ("four stages,\nin fact", *held(micro_batch=numbers.CASE["micro_batch"], **even)),
+        ("the stage with\n16 whole layers", *held(**whole)),
     ]
     most = numbers.CASE["chip_hbm"] / GB
-    fig, axes = drawing.axes(5.0, 2.5)
+    fig, axes = drawing.axes(5.0, 3.0)
     for line, (_, cached, stored) in enumerate(rows):
-        axes.barh(line, cached, 0.62, color=COLOURS["kv"], alpha=0.75)
-        axes.barh(line, stored, 0.62, cached, color=COLOURS["weights"], alpha=0.75)
-        axes.text(cached / 2, line, f"KV {cached:.1f}", ha="center", va="center")
-        end = most if cached + stored > 0.8 * most else cached + stored
-        axes.text(end + 3, line, f"+ {stored:.1f}", va="center", color=COLOURS["weights"])
-    axes.axvline(most, color=COLOURS["bound"], lw=1.5, ls="--")
-    axes.text(most - 3, 1, f"a GPU has {most:.0f} GB", ha="right", va="center", color=COLOURS["bound"])
-    beside(axes, "weights", (kv / RACKS + weights[RACKS], 0.69), (6, 4), "weights", va="bottom")
+        axes.barh(line, cached, 0.62, color=COLOURS["kv"], alpha=0.5)
+        axes.barh(line, stored, 0.62, cached, color=COLOURS["weights"])
+        inside = cached > most / 2
+        text = f"KV cache {cached:.1f} + weights {stored:.1f} = {cached + stored:.1f}"
+        axes.text(
+            cached - 3 if inside else cached + stored + 3, line, text, ha="right" if inside else "left", va="center"
+        )
+    axes.plot([most, most], [-0.5, len(rows) - 0.5], color=COLOURS["bound"], lw=1.5, ls="--")
+    axes.text(most, -0.55, f"a GPU has {most:.0f} GB", ha="right", va="bottom", color=COLOURS["bound"])
     axes.set_yticks(range(len(rows)), [name for name, _, _ in rows])
-    axes.set(xlim=(0, 1.2 * most), ylim=(2.5, -0.5), xlabel="GB on each GPU")
+    axes.set(xlim=(0, 1.03 * most), ylim=(len(rows) - 0.5, -1.1), xlabel="GB on each GPU")
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False)
+    said = "; ".join(
+        f"{name}: {cached:.1f} GB of KV cache and {stored:.1f} GB of weights".replace("\n", " ")
+        for name, cached, stored in rows
+    )
     return done(
         fig,
         "fig-hoped",
-        "Four stages take three quarters of the weights off a GPU, and none of the KV cache.",
-        f"Three bars of the memory of a GPU, 0 to {most:.0f} GB. One rack: {kv:.1f} GB of KV cache and {weights[1]:.1f}"
-        f" GB of weights. Four stages as one would hope: {kv / RACKS:.1f} and {weights[RACKS]:.1f} GB. Four stages in"
-        f" fact: {kv:.1f} and {weights[RACKS]:.1f} GB.",
+        "Four stages take three quarters of the weights off a GPU, and none of the KV cache. With whole layers, the"
+        " fullest rack has no room left.",
+        f"Four bars of the memory of a GPU, from 0, with a dashed line at the {most:.0f} GB that it has. {said}, a"
+        " little beyond the line.",
+    )
+
+
+def cut() -> Drawing:
+    """The KV cache as a square of layers and users, cut by users among separate racks, and by layers in a pipeline."""
+    fig, axes = drawing.axes(5.0, 3.3, 1, 2)
+    names = f"{RACKS} separate racks:\ncut by users", f"a pipeline of {RACKS} racks:\ncut by layers"
+    for at, name, by_users in zip(axes, names, (True, False)):
+        for layer in range(RACKS):
+            for group in range(RACKS):
+                rack = group if by_users else layer
+                looks: dict[str, Any] = {
+                    "fc": COLOURS["kv" if rack == 0 else "muted"],
+                    "alpha": 0.65 if rack == 0 else 0.2,
+                }
+                at.add_patch(Rectangle((group + 0.03, layer + 0.03), 0.94, 0.94, lw=0, **looks))
+                at.text(group + 0.5, layer + 0.5, f"{rack}", ha="center", va="center")
+        at.set_title(name)
+        at.set(xlim=(0, RACKS), ylim=(RACKS, 0), aspect="equal", xticks=[], yticks=[])
+        at.set_xlabel(f"users: {RACKS} × {numbers.CASE['micro_batch']:,}")
+        for spine in at.spines.values():
+            spine.set_visible(False)
+    axes[0].set_ylabel("layers: 4 quarters".replace("4", str(RACKS)))
+    return done(
+        fig,
+        "fig-cut",
+        f"The KV cache of all users, cut in two ways. A number is the rack that holds the cell. Either way rack 0 holds"
+        f" {RACKS} of {RACKS**2} cells.",
+        f"Two squares of {RACKS} rows, quarters of the layers, and {RACKS} columns, groups of"
+        f" {numbers.CASE['micro_batch']:,} users. Left, separate racks: each rack holds a column, all layers of its"
+        f" users. Right, a pipeline: each rack holds a row, a quarter of the layers of all users. Rack 0 holds {RACKS}"
+        f" of {RACKS**2} cells in both.",
+    )
+
+
+def pays() -> Drawing:
+    """Tokens per second of a box against the time of a trip between boxes: pipelines, and experts over two boxes."""
+    fig, axes = drawing.axes(5.0, 4.0)
+    trips = np.geomspace(3e-6, 0.03, 49)
+    layouts = {1: "separate", 2: "pipeline of 2", 4: "pipeline of 4", 8: "pipeline of 8"}
+    colours = dict(zip(layouts, ("muted", "first", "second", "third")))
+    ends, said = [], []
+    for boxes, name in layouts.items():
+        rates = [numbers.box_rate(numbers.Shared(boxes), trip) for trip in trips]
+        axes.plot(trips, rates, color=COLOURS[colours[boxes]], ls="--" if boxes == 1 else "-")
+        ends.append((rates[-1], name, colours[boxes]))
+        said.append(f"{name} {rates[0]:,.0f} to {rates[-1]:,.0f}")
+    rates = [numbers.box_rate(numbers.LAYOUTS["spread"], trip) for trip in trips]
+    axes.plot(trips, rates, color=COLOURS["network"], lw=3)
+    ends.append((rates[-1], "2 share layers", "network"))
+    marks = {"an exchange\nin a box": numbers.exchange(), "lecture’s\nguess": numbers.LECTURE_HOP}
+    for name, trip in marks.items():
+        axes.axvline(trip, color=COLOURS["bound"], lw=1, ls=":")
+        axes.text(trip * 1.08, 5450, name, va="top")
+    axes.set(xscale="log", xlim=(trips[0], trips[-1]), ylim=(0, 5500))
+    axes.set(xlabel="a trip between boxes takes (log scale)", ylabel="tokens per second of each box")
+    axes.set_xticks(10.0 ** np.arange(-5, -1), [pretty(10.0**n, "s", 1) for n in range(-5, -1)])
+    drawing.thousands(axes, "y")
+    drawing.name_ends(axes, ends)
+    even = numbers.pays()["trip_even"]
+    return done(
+        fig,
+        "fig-pays",
+        "Which layout of boxes writes most tokens depends on how long a trip between boxes takes. Two boxes that share"
+        f" every layer beat a pipeline of two below {even}.",
+        "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a trip between boxes, 3 µs to 30 ms"
+        f" (log scale). {listed(said)}. Two boxes that share every layer fall from {rates[0]:,.0f} to {rates[-1]:,.0f}:"
+        f" they are ahead of a pipeline of two up to {even}.",
     )
 
 

@@ -260,7 +260,7 @@ SPLIT = {"F": 1, "B": 1, "W": 1}
 
 
 def _split(stages, micro_batches):
-    """1F1B with each W right after its B."""
+    """Split 1F1B: 1F1B with each W as a pass of its own right after its B."""
     whole = one_f_one_b(stages, micro_batches)
     return [
         [each for name in passes for each in ([name, "W" + name[1:]] if name[0] == "B" else [name])] for passes in whole
@@ -481,9 +481,10 @@ SCORE = Step(
 def own_schedule(stages, micro_batches):
     """A schedule of your own with F, B and W of every micro-batch; here B is without the gradient of the weights.
 
-    It must be better than 1F1B with each W right after its B: idle less, or hold fewer micro-batches at once. Nothing
-    waits for W, so a stage may do it later, while it would be idle. There are at least two stages, and at least as many
-    micro-batches as stages. The last chart ranks your schedule.
+    It must be better than split 1F1B: idle less, or hold fewer micro-batches at once. Split 1F1B does each W right
+    after its B, but passes B on at once, so it already idles less than 1F1B. Nothing waits for W, so a stage may do it
+    later, while it would be idle. There are at least two stages, and at least as many micro-batches as stages. The last
+    chart ranks your schedule.
     """
     schedule = []
     for stage in range(stages):
@@ -515,7 +516,7 @@ def _better(trial: Trial) -> str | None:
     if idle < their_idle - 1e-9 or held < their_held:
         return None
     return (
-        f"Your schedule idles {idle:.1%} and holds {held}, where 1F1B with W right after B idles {their_idle:.1%}"
+        f"Your schedule idles {idle:.1%} and holds {held}, where split 1F1B (W right after B) idles {their_idle:.1%}"
         f" and holds {their_held} (passes of equal length): be better in one of the two."
     )
 
@@ -537,7 +538,7 @@ OWN = Step(
         _only_once: _a_list_each,
     },
     (
-        "Begin with 1F1B, with W after each B, and move some W to a later place. `end_times` shows the waits.",
+        "Begin with split 1F1B, with W after each B, and move some W to a later place. `end_times` shows the waits.",
         "At the end, stage 0 waits between its last B passes, because each gradient has to pass all later stages.",
         "Let stage s do W of a micro-batch s places later than 1F1B does, and what is left over at the end.",
     ),
@@ -590,7 +591,7 @@ def finish(own: Any) -> dict[str, Any]:
 LAB = Lab(
     "Build a pipeline schedule",
     "You write what a pass depends on, a simulator that runs any schedule, GPipe and 1F1B, and then a schedule of your"
-    " own that beats 1F1B.",
+    " own that beats split 1F1B, in which a backward pass is split into B and W.",
     (NEEDS, RUN, GPIPE, ALTERNATE, SCORE, OWN),
     finish,
     "GPipe and 1F1B idle equally long, but 1F1B holds only as many micro-batches as there are stages. The paper counts"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from blackboard.catalogue import measurement, model, system
 from blackboard.catalogue.running_case import RUNNING
@@ -43,6 +44,8 @@ SENT = {
 }  # BF16 vectors over one network card per GPU
 LSTM_GPUS, LSTM_SPEED = 8, 3.5  # Sutskever, Vinyals and Le, 2014, as told in the talk of 2024
 RACK, BOX = RUNNING.system, "h200-8"
+APART = {"dispatch_bytes": 1, "combine_bytes": 2}  # of a value on its way to an expert, FP8, and back, BF16
+USED = 64  # GPUs of the rack among which the lesson on racks deals the experts
 PARTS = 9  # domains into which the rack is cut, for comparison
 TENSOR = 8  # GPUs that share each matrix, for comparison
 SHOWN = ("28.3B", 96)  # model and micro-batches of the measured runs that the page prints
@@ -64,6 +67,30 @@ def case_step(users: float = CASE["micro_batch"]) -> float:
     return step.memory_time(CASE, batch=users, bandwidth=rate)
 
 
+def token_bytes(copies: float = _KNOWN["copies"]) -> float:
+    """Bytes that one token sends to experts and gets back, in all routed layers, as the lesson on racks counts them."""
+    net = model(RUNNING.model)
+    return racks.ep_bytes(tokens_per_chip=1, copies=copies, width=net.d_model, **APART) * net.moe.layers
+
+
+def experts_bytes(count: float) -> float:
+    """Bytes of so many experts in every layer that has experts."""
+    net = model(RUNNING.model)
+    return net.moe.layers * count * net.moe.matrices * net.d_model * net.moe.d_ff * CASE["bytes_per_param"]
+
+
+def rest_bytes() -> float:
+    """Bytes of all weights but the experts."""
+    moe = model(RUNNING.model).moe
+    return CASE["n_total"] * CASE["bytes_per_param"] - experts_bytes(moe.experts + moe.shared)
+
+
+def whole_layers() -> dict[str, float]:
+    """The fullest rack of the pipeline, if layers stay whole: as if there were fewer stages, and more users on each."""
+    part = math.ceil(model(RUNNING.model).layers / STAGES) / model(RUNNING.model).layers
+    return {"stages": 1 / part, "micro_batch": part * case(eq.whole_batch, stages=STAGES)}
+
+
 def turn(t_step: float, count: int, stages: int, hop: float) -> float:
     """Time from one token of a user to the next: all stages and hops, or, if more micro-batches than fill the pipeline
     queue, what a stage takes for all of them.
@@ -77,42 +104,51 @@ def turn(t_step: float, count: int, stages: int, hop: float) -> float:
 def best_cut(hop: float) -> tuple[float, int]:
     """The least time of a token if the users of all racks are cut into more micro-batches, and into how many."""
     users = case(eq.whole_batch, stages=STAGES)
-    return min((turn(case_step(users / count), count, STAGES, hop), count) for count in range(STAGES, 10 * STAGES))
+    return min((turn(case_step(users / count), count, STAGES, hop), count) for count in range(STAGES, 100 * STAGES))
+
+
+def settling(hop: float, rounds: int) -> list[float]:
+    """How many micro-batches the formula says, again and again with the step of those that it said before."""
+    users, found = case(eq.whole_batch, stages=STAGES), [float(STAGES)]
+    for _ in range(rounds):
+        found.append(eq.in_flight(t_step=case_step(users / found[-1]), hops=STAGES, hop_time=hop, stages=STAGES))
+    return found[1:]
 
 
 def sent() -> dict[str, str]:
-    """Vectors that one token sends in a forward pass of the running model, by how the model is split."""
+    """What one token sends in a forward pass of the running model, by how the model is split."""
     net = model(RUNNING.model)
+    vector = net.d_model * SENT["bytes_per_value"]
     moved = racks.exchange_time(message=1, chips=TENSOR, scale_up=1, start_time=0)  # of a vector, by each GPU
-    routed = eq.scale_ratio(copies=net.moe.active, layers_per_stage=net.moe.layers, scale_up=1, scale_out=1)
+    vectors = net.layers * 2 * TENSOR * 2 * moved  # two all-reduces a layer, of two exchanges each
     return {
         "layers": str(net.layers),
         "routed_layers": str(net.moe.layers),
-        "sent_tensor": f"{net.layers * 2 * TENSOR * 2 * moved:,.0f}",  # two all-reduces a layer, of two exchanges each
-        "sent_expert": f"{routed:,.0f}",
+        "vector": pretty(vector, "byte", 3),
+        "sent_tensor": pretty(vectors * vector, "byte", 3),
+        "sent_expert": pretty(token_bytes(), "byte", 3),
+        "sent_stages": pretty((STAGES - 1) * vector, "byte", 2),
     }
 
 
 def hop_time() -> float:
-    """Sending, and the longest latency that was measured."""
+    """Sending, and the shortest latency that was measured."""
     latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
-    return eq.hop(width=model(RUNNING.model).d_model, **SENT) + max(latencies) * factor("us")
+    return eq.hop(width=model(RUNNING.model).d_model, **SENT) + min(latencies) * factor("us")
 
 
 def hops() -> dict[str, str]:
     """The hop against the experts' traffic, and how long it takes."""
     width, known = model(RUNNING.model).d_model, _KNOWN
     took, whole = eq.hop(width=width, **SENT), hop_time()
-    links = {name: known[name] for name in ("scale_up", "scale_out")}
+    links = {name: known[name] for name in ("scale_up", "scale_out", "copies")}
+    alike = 2 * SENT["bytes_per_value"] / sum(APART.values())  # the formula's values take the same bytes on every way
     return {
-        "needed_here": significant(eq.layers_needed(copies=known["top_k"], **links), 2),
+        "needed_here": significant(eq.layers_needed(links) * alike, 2),
         "ratio_here": f"{known['scale_up'] / known['scale_out']:g}",
-        "copies_here": f"{known['top_k']:g}",
-        "sent_up": pretty(known["scale_up"], "byte/s", 2),
-        "sent_out": pretty(known["scale_out"], "byte/s", 2),
         "hop_us": pretty(took, "s", 2),
         "hop_whole": pretty(whole, "s", 2),
-        "alpha_most": pretty(whole - took, "s", 2),
+        "alpha_least": pretty(whole - took, "s", 2),
         "hop_bytes": pretty(SENT["micro_batch"] * width * SENT["bytes_per_value"], "byte", 2),
     }
 
@@ -127,16 +163,23 @@ def waits() -> dict[str, str]:
     }
     token = {name: eq.token_time(path, hop_time=hop) for name, hop in times.items()}
     fewer = lambda time, digits=2: f"{significant(100 * (1 - alone / time), digits)}%"
-    best, count = best_cut(LECTURE_HOP)
+    cuts = {name: best_cut(hop) for name, hop in times.items()}
+    rate = lambda time: f"{significant(case(eq.whole_batch, stages=STAGES) / time, 3)}"
     return {
         "step_ms": pretty(alone, "s", 3),
         **{f"token_{name}": pretty(time, "s", 3) for name, time in token.items()},
-        **{f"fewer_{name}": fewer(time) for name, time in token.items()},
         "lecture_hop": pretty(LECTURE_HOP, "s", 2),
         "high_hop": pretty(times["high"], "s", 2),
-        "slow_exact": significant(eq.in_flight(path, stages=STAGES, hop_time=LECTURE_HOP), 2),
-        "cut_users": f"{case(eq.whole_batch, stages=STAGES) / count:,.0f}",
-        "cut_said": fewer(best, 1),
+        **{f"count_{name}": str(count) for name, (_, count) in cuts.items()},
+        "cut_said": fewer(cuts["said"][0], 1),
+        "cut_high": fewer(cuts["high"][0]),
+        **{f"rate_{name}": rate(best) for name, (best, _) in cuts.items()},
+        **{f"best_{name}": pretty(best, "s", 3) for name, (best, _) in cuts.items()},
+        "rate_alone": rate(alone),
+        "cut_users": f"{case(eq.whole_batch, stages=STAGES) / cuts['said'][1]:,.0f}",
+        "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
+        "settling": ", ".join(f"{value:.1f}" for value in settling(LECTURE_HOP, 4)),
+        "settled": f"{settling(LECTURE_HOP, 30)[-1]:.1f}",
         "hops_high": pretty(STAGES * times["high"], "s", 3),
     }
 
@@ -157,7 +200,7 @@ def orders() -> dict[str, str]:
     """What rack 0 waits, the bubble and the held micro-batches of each schedule, with F, B and W equally long."""
     found = {}
     for name, run in simulation.equal_runs(STAGES, TRAINED).items():
-        key = name.lower().replace("-", "_")
+        key = name.lower().replace("-", "_").replace(" ", "_")
         found[f"slots_{key}"] = f"{float(run.span(0) - run.busy(0)):g} of {float(run.span(0)):g}"
         found[f"idle_{key}"] = f"{run.period_bubble:.1%}" if run.period_bubble else "0%"
         found[f"held_{key}"] = f"{run.most_held:g}"
@@ -180,7 +223,12 @@ def memory() -> dict[str, str]:
     """Memory of a chip in the page's own case."""
     gb = lambda formula, **more: f"{case(formula, **more) / 1e9:.1f} GB"
     fits = lambda stages: case(eq.context_fits, stages=stages)
-    tokens = lambda stages: f"{significant(fits(stages), 3)} tokens"
+    said = lambda tokens: f"{significant(tokens, 3)} tokens"
+    tokens = lambda stages: said(fits(stages))
+    whole = whole_layers()
+    whole_kv, whole_weights = case(eq.chip_kv, **whole), case(eq.chip_weights, **whole)
+    held = rest_bytes() + experts_bytes(model(RUNNING.model).moe.experts / USED)  # as the lesson on racks counts
+    copied = lambda stages: said((CASE["chip_hbm"] - held / stages) / case(eq.chip_kv, context=1))
     return {
         "context": f"{CASE['context']:,} tokens",
         "gpu_weights_1": gb(eq.chip_weights, stages=1),
@@ -195,27 +243,101 @@ def memory() -> dict[str, str]:
         "fits_1": tokens(1),
         "fits_4": tokens(STAGES),
         "fits_gain": f"{fits(STAGES) / fits(1) - 1:.0%}",
+        "whole_most": f"{model(RUNNING.model).layers / whole['stages']:.0f}",
+        "whole_kv": pretty(whole_kv, "byte", 4),
+        "whole_weights": pretty(whole_weights, "byte", 2),
+        "whole_all": pretty(whole_kv + whole_weights, "byte", 4),
+        "whole_fits": said(case(eq.context_fits, **whole)),
+        "whole_slower": f"{1 - whole['stages'] / STAGES:.1%}",
+        "gpu_copied": pretty(held, "byte", 3),
+        "copied_1": copied(1),
+        "copied_4": copied(STAGES),
     }
 
 
-def filled(stages: int) -> tuple[int, float]:
-    """Users of the page's context for whom each of so many boxes has room, and the seconds of their tokens with hops as
-    long as the lecture guesses and the best number of micro-batches.
+# --- boxes, which the weights nearly fill -----------------------------------------------------------------------------
+
+
+class Shared(NamedTuple):
+    """How many boxes share a model, by layers or with the experts of every layer spread over them."""
+
+    boxes: int
+    spread: bool = False
+
+
+def box_users(shared: Shared, copied: float = 0) -> int:
+    """Users of the page's context for whom each box has room, if its GPUs each keep so many bytes of weights in full
+    and share the others.
     """
     row = system(BOX)
-    memory = {"expert_parallel": row.chips, "chip_hbm": row.hbm_bytes / row.chips, "context_fits": CASE["context"]}
-    users = math.floor(eq.context_fits.solve("micro_batch")(CASE, memory, stages=stages))
-    load = lambda count: step.memory_time(CASE, batch=stages * users / count, bandwidth=row.bandwidth)
-    return users, min(turn(load(count), count, stages, LECTURE_HOP) for count in range(stages, 2 * stages + 1))
+    count = row.chips * shared.boxes
+    weights = CASE["n_total"] * CASE["bytes_per_param"] - copied
+    each = copied / (1 if shared.spread else shared.boxes) + weights / count  # on a GPU
+    room = count * (row.hbm_bytes / row.chips - each)
+    return math.floor(room / (CASE["context"] * CASE["kv_bytes_per_token"])) // shared.boxes
+
+
+def exchanges(users: float, shared: Shared, trip: float) -> float:
+    """Time of all dispatches and combines of a step, with so many users on a box and a trip from box to box as long."""
+    net, known = model(RUNNING.model), system(BOX).symbols()
+    here = {**APART, "tokens_per_chip": users / known["chips"], "width": net.d_model}
+    away = net.moe.active * racks.leaving(racks=shared.boxes) if shared.spread else 0  # copies to the other box
+    ways = [2 * exchange() + racks.ep_time(here, copies=_KNOWN["copies"] - away, scale_up=known["scale_up"])]
+    if away:
+        ways.append(2 * trip + racks.ep_time(here, copies=away, scale_up=known["scale_out"]))
+    return net.moe.layers * max(ways)
+
+
+def exchange() -> float:
+    """Latency of an exchange inside a box, s: DeepEP's smallest dispatch on eight H200, as in the lesson on racks."""
+    return measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor("us")
+
+
+def box_token(shared: Shared, trip: float, copied: float = 0) -> float:
+    """Time from one token of a user to the next, s; in a pipeline with the best number of micro-batches."""
+    row, users = system(BOX), box_users(shared, copied)
+    more = copied * (row.chips * (shared.boxes if shared.spread else 1) - 1)  # loaded beyond a single set of weights
+
+    def step(batch: float, boxes: int) -> float:
+        load = case(eq.capacity, batch=batch) + more
+        return load / (boxes * row.bandwidth) + exchanges(batch / boxes, shared, trip)
+
+    if shared.spread:
+        return step(users * shared.boxes, shared.boxes)
+    counts = range(shared.boxes, 40 * shared.boxes) if shared.boxes > 1 else (1,)
+    return min(turn(step(shared.boxes * users / count, 1), count, shared.boxes, trip) for count in counts)
+
+
+def box_rate(shared: Shared, trip: float, copied: float = 0) -> float:
+    """Tokens per second of each box."""
+    return box_users(shared, copied) / box_token(shared, trip, copied)
+
+
+LAYOUTS = {"one": Shared(1), "two": Shared(2), "spread": Shared(2, spread=True)}
+
+
+def even(first: str, second: str, low: float, high: float) -> float:
+    """The trip, between two others, at which two layouts write as many tokens per second."""
+    for _ in range(40):
+        middle = math.sqrt(low * high)
+        ahead = box_rate(LAYOUTS[first], middle) > box_rate(LAYOUTS[second], middle)
+        low, high = (middle, high) if ahead else (low, middle)
+    return low
 
 
 def pays() -> dict[str, str]:
-    """One box that the weights nearly fill, and two."""
-    (alone, single), (more, double) = map(filled, (1, 2))
+    """Two boxes that the weights nearly fill, used in three ways."""
+    rate = lambda name, trip, copied=0.0: f"{significant(box_rate(LAYOUTS[name], trip, copied), 3)}"
+    short = exchange()
     return {
-        "pays_users_1": str(alone),
-        "pays_users_2": str(more),
-        "pays_gain": f"{more / double / (alone / single) - 1:.0%}",
+        **{f"users_{name}": str(box_users(layout) * 2) for name, layout in LAYOUTS.items()},
+        **{f"token_{name}": pretty(box_token(layout, short), "s", 3) for name, layout in LAYOUTS.items()},
+        **{f"short_{name}": rate(name, short) for name in LAYOUTS},
+        **{f"long_{name}": rate(name, LECTURE_HOP) for name in LAYOUTS},
+        **{f"copied_{name}": rate(name, short, rest_bytes()) for name in LAYOUTS},
+        "trip_short": pretty(short, "s", 3),
+        "trip_even": pretty(even("spread", "two", short, LECTURE_HOP), "s", 1),
+        "trip_alone": pretty(even("two", "one", short, 1), "s", 1),
     }
 
 
@@ -224,7 +346,7 @@ def boxes() -> dict[str, str]:
     question's boxes.
     """
     weights = CASE["n_total"] * CASE["bytes_per_param"]
-    room = lambda memory: (memory - weights / 2) / (memory - weights)
+    room = lambda memory, count=2: (memory - weights / count) / (memory - weights)
     box, rack = (system(id).hbm_bytes for id in (BOX, RACK))
     count = math.ceil(3e12 / box)
     return {
@@ -232,9 +354,24 @@ def boxes() -> dict[str, str]:
         "box_share": f"{weights / box:.0%}",
         "box_more": significant(room(box), 2),
         "rack_more": significant(room(rack), 3),
+        "rack_more_4": significant(room(rack, STAGES), 3),
         "boxes": str(count),
         "boxes_left": pretty(count * box - 3e12, "byte", 3),
     }
+
+
+def prompts() -> dict[str, str]:
+    """Idle time of racks that read prompts one after another, long and short ones at random."""
+    chance, free, first = random.Random(0), [0] * STAGES, [0] * STAGES
+    lengths = [chance.randint(1, 10) for _ in range(1_000)]
+    for length in lengths:
+        arrived = 0
+        for rack in range(STAGES):
+            start = max(free[rack], arrived)
+            first[rack] = first[rack] or start
+            arrived = free[rack] = start + length
+    idle = [1 - sum(lengths) / (end - start) for end, start in zip(free, first)]
+    return {"prompts_idle": f"{max(idle):.1%}"}
 
 
 def scale_up() -> dict[str, str]:
@@ -286,6 +423,8 @@ def schedules() -> dict[str, str]:
     keys = {"plain": "1F1B", "interleaved": "1F1B-I", "one": "ZB-1p", "two": "ZB-2p"}
     runs = {key: shown[name] for key, name in keys.items()}
     free, costs = without_hops(tuple(keys.values()))
+    slots = SHOWN[1] + runs["plain"].devices - 1  # of 1F1B's step
+    still = slots * sum(costs.of(kind) for kind in "FBW") * factor("ms")
     return {
         "zb_rows": str(len(rows)),
         "zb_least": f"{min(above):.0%}",
@@ -299,6 +438,9 @@ def schedules() -> dict[str, str]:
         **{f"zb_said_{key}": f"{row.throughput:.2f}" for key, row in runs.items()},
         **{f"zb_real_{key}": f"{row.measured_throughput:.2f}" for key, row in runs.items()},
         **{f"zb_memory_{key}": f"{row.measured_memory / 1e9:.0f} GB" for key, row in runs.items()},
+        "zb_step": pretty(still, "s", 3),
+        "zb_no_hops": f"{SHOWN[1] / still / runs['plain'].devices:.2f}",
+        "zb_over": f"{runs['plain'].throughput / runs['plain'].measured_throughput - 1:.0%}",
         "zb_gain": f"{runs['two'].measured_throughput / runs['plain'].measured_throughput - 1:.0%}",
         "zb_hoped": f"{runs['interleaved'].throughput / runs['plain'].throughput - 1:.0%}",
         "zb_got": f"{runs['interleaved'].measured_throughput / runs['plain'].measured_throughput - 1:.0%}",
@@ -307,5 +449,5 @@ def schedules() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = sent, hops, waits, idling, orders, memory, pays, boxes, scale_up, schedules
+    parts = sent, hops, waits, idling, orders, memory, pays, prompts, boxes, scale_up, schedules
     return {name: text for part in parts for name, text in part().items()}

@@ -36,35 +36,30 @@ def idle_share(stages: int, micro_batches: int, chunks: int = 1) -> float:
 
 # --- the hop against the experts' traffic ----------------------------------------------------------------------------
 
-guess = Quantity(
+guess = Estimate(
     "A guess before you read",
     level="easy",
     objective=HOLDS,
-    unit="byte",
-    display_unit="GB",
-    statement="Another rack, with another model, serves one batch of sequences. Each of its GPUs holds {held} of KV cache beside the weights. Now {stages} such racks form a pipeline, each with an equal share of the layers. To keep all racks busy, {stages} micro-batches are in flight, each as large as that batch and with contexts of the same length. How many GB of KV cache does each GPU hold now? Guess.",
-    parameters={"stages": (4, 3, 6, 2, 5, 8), "context": (200000, 160000, 320000, 240000, 80000, 280000)},
-    derived={
-        "micro_batch": 2400,
-        "kv_bytes_per_token": 2000,
-        "expert_parallel": 64,
-        "held": 2400 * 2000 * v.context / 64,
-    },
-    units={"held": "byte"},
-    answer=eq.chip_kv,
-    independent_check=lambda v: sum(v["held"] / v["stages"] for _ in range(v["stages"])),
+    unit="1",
+    within=1.2,
+    statement="Each of the {stages} racks has memory of {room}, of which the weights take {stored} if one rack holds them all. The pipeline serves all users that the {stages} racks served before, and each rack gets an equal share of the layers. How many times as long can the contexts be? Guess; within a factor of 1.2 counts.",
+    derived=lambda v: {"stages": 4, "n_total": 671e9, "bytes_per_param": FP8, "expert_parallel": 72, "chip_hbm": 186e9, "micro_batch": 2400, "kv_bytes_per_token": 70272, "room": 72 * 186e9, "stored": 671e9},  # the text's own case: a guess has no other numbers
+    units={"stages": "1", "room": "byte", "stored": "byte"},
+    answer=eq.context_fits / eq.context_fits.at(stages=1),
+    independent_check=lambda v: (v["stages"] * v["room"] - v["stored"]) / v["stages"] / (v["room"] - v["stored"]),
     misconceptions={
-        eq.chip_kv / v.stages: "Each GPU does store fewer layers of a sequence. But more micro-batches are in flight, and their sequences need room as well.",
-        eq.chip_kv * v.stages: "You counted the additional sequences. But a GPU now stores only its own rack's layers of each.",
+        v.stages: "That would be right if the racks worked on one batch, one after another. But then three of four would be idle at any moment. With all of them at work, four times as many users need room for their caches.",
     },
-    explanation="Nothing has changed. Each GPU stores a fraction 1/P of the layers, of P times as many sequences.",
+    close="Not far off. The racks have four times the memory, but they also serve four times the users. What do they share?",
+    explanation="Each rack holds a quarter of the layers, of four times as many users: as much KV cache as before. All that it gains is the room of three quarters of the weights.",
     hints=(
-        "Two things change: how many sequences are in flight, and how many layers of each a rack stores.",
-        "Write both changes as factors and multiply them.",
+        "Add up the memory of all racks, and take off what the weights need. In the pipeline they are stored once.",
+        "Divide the room that is left by the number of users. Do the same for one rack.",
     ),
     solution=(
-        Step("A rack now stores one of {stages} equal shares of each sequence. For one micro-batch that is, on a GPU,", v.held / v.stages, "byte"),
-        f"There are {{stages}} micro-batches, and the two factors cancel: ${eq.chip_kv.latex}$ =",
+        Step("Room for KV cache on one rack that holds all weights:", v.room - v.stored, "byte"),
+        Step("On each rack of the pipeline:", v.room - v.stored / v.stages, "byte"),
+        "The users of each rack are as many as before, so the contexts grow as the room does:",
     ),
 )
 
@@ -121,7 +116,6 @@ layers = Quantity(
         "net": ("deepseek-v3", "gpt-oss-120b", "mistral-large-3", "deepseek-v4-flash", "kimi-k2", "qwen3-235b-a22b", "mixtral-8x22b", "glm-4.5", "gpt-oss-20b"),
     },
     derived=routed,
-    condition=lambda v: v["scale_up"] / v["scale_out"] / v["copies"] != 18 / 8,  # the text's own number
     units={"machine_name": "", "net_name": "", "scale_up": "byte/s", "scale_out": "byte/s"},
     answer=eq.layers_needed,
     independent_check=1 / v.scale_out / (v.copies / v.scale_up + v.copies / v.scale_up),
@@ -337,7 +331,7 @@ overlap = Choice(
 )
 
 zero_bubble = Quantity(
-    "Filling the holes",
+    "Filling the idle time",
     level="medium",
     objective=IDLE,
     unit="s",
@@ -358,10 +352,10 @@ zero_bubble = Quantity(
         eq.idle_zero_bubble.at(stages=2): "That is the wait for one other stage. There are more.",
         eq.idle_zero_bubble.at(stages=v.stages + 1): "The first device waits for the other stages, not for itself.",
     },
-    explanation="No other stage needs weight gradients, so they can wait until a device has nothing else to do.",
+    explanation="No other stage needs weight gradients, so a device passes gradients of inputs on first, and does those of weights when it would be idle.",
     hints=(
         "Start with 1F1B: for each other stage, the first device waits for all three passes once.",
-        "Weight gradients are subtracted twice: once for the first gradient that comes back, once for the last.",
+        "Each of two moves saves one weight gradient for each other stage: a stage passes a gradient on before it does its weight gradient, and it puts weight gradients off.",
     ),
     solution=(
         Step(f"1F1B: ${eq.idle_1f1b.latex}$ =", eq.idle_1f1b, "s"),

@@ -91,6 +91,11 @@ def alternate(forwards: list[Pass], backwards: list[Pass], warmup: int) -> list[
     return row
 
 
+def split_1f1b(devices: int, micro_batches: int) -> Schedule:
+    """1F1B with each W as a pass of its own right after its B, so that the stage before need not wait for it."""
+    return split_backward(micro_batches, [(devices - d, 0) for d in range(devices)])
+
+
 def zero_bubble_h1(devices: int, micro_batches: int) -> Schedule:
     """ZB-H1 (arXiv 2401.10241, 2.1): the warm-up of 1F1B; device i puts off its W by i micro-batches, and none holds
     more than P.
@@ -328,6 +333,7 @@ def equal_runs(devices: int, micro_batches: int) -> dict[str, Timeline]:
         "GPipe": gpipe(devices, micro_batches),
         "1F1B": one_f_one_b(devices, micro_batches),
         "interleaved": interleaved(devices, micro_batches, 2),
+        "split 1F1B": split_1f1b(devices, micro_batches),
         "ZB-H1": zero_bubble_h1(devices, micro_batches),
     }
     return {name: simulate(schedule, Costs(1, 1, 1)) for name, schedule in made.items()}
