@@ -182,7 +182,7 @@ def _balance(axes, powers: dict[str, float]) -> str:
 
 
 def meta() -> Drawing:
-    """Lifetime compute against tokens served: Llama 3.1 8B and the model that is as good and best for its training."""
+    """Both bills against tokens served: Llama 3.1 8B and the model that is as good and best for its training."""
     fig, axes = drawing.axes(5.0, 3.6)
     small, large = numbers.llama()
     even, served = numbers.breaks_even(small, large), np.linspace(0, 10e12, 3)
@@ -190,31 +190,30 @@ def meta() -> Drawing:
         row.training
         + eq.inference_compute(n_active=row.n_active, inference_tokens=tokens, decode_efficiency=numbers.ETA)
     )
-    names = {"Llama 3.1 8B": small, f"{large.n_active / BILLION:.0f} billion,\nbest-trained": large}
+    names = {"Llama": small, "the twin": large}
+    millions: Any = lambda flop: numbers.dollars(flop) / 1e6
     ends = []
     for (name, row), colour in zip(names.items(), ("first", "third")):
-        bill = spent(row, served) / 1e24
+        bill = millions(spent(row, served))
         axes.plot(served / TRILLION, bill, color=COLOURS[colour], lw=2.5)
         axes.plot(0, bill[0], "o", color=COLOURS[colour], ms=7, clip_on=False, zorder=4)
-        said, up = f"training {significant(bill[0], 2)}", 24 if row is small else -3
+        said, up = f"training {bill[0]:.2f}", 24 if row is small else -3
         beside(axes, said, (0, bill[0]), (8, up), colour, va="center")
         ends.append((bill[-1], name, colour))
-    axes.plot(even / TRILLION, spent(small, even) / 1e24, "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5)
-    point(axes, (even / TRILLION, spent(small, even) / 1e24), f"equal at\n{_counted(even)}", (0.45, 0.8))
-    axes.set(xlim=(0, 10), ylim=(0, 2.4), xlabel="tokens served (trillions)", ylabel="training + serving (10²⁴ FLOPs)")
+    axes.plot(even / TRILLION, millions(spent(small, even)), "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5)
+    point(axes, (even / TRILLION, millions(spent(small, even))), f"equal at\n{_counted(even)}", (0.45, 0.8))
+    axes.set(xlim=(0, 10), ylim=(0, 3.8), xlabel="tokens written (trillions)", ylabel="training + serving ($ million)")
     name_ends(axes, ends)
-    starts = [
-        f"{significant(row.training / 1e24, 2)}·10²⁴ FLOPs for {name}"
-        for name, row in zip(("the 8B", "the other"), (small, large))
-    ]
+    starts = [f"{millions(row.training):.2f} million dollars for {name}" for name, row in names.items()]
     return done(
         fig,
         "fig-meta",
         "Two models that are equally good by our fit. If a token written costs as much as a token of training, the"
         f" small one pays off after {_counted(even)}.",
-        "Lifetime compute against tokens served, from 0 to 10 trillion: two straight lines, for Llama 3.1 8B and for"
-        f" the best-trained model of {_counted(large.n_active)} that is as good by our fit. They start at what training"
-        f" costs, {listed(starts)}. The line of the 8B rises more slowly, and they cross at {_counted(even)} tokens.",
+        "Both bills together against tokens written, from 0 to 10 trillion: two straight lines, for Llama 3.1 8B and"
+        f" for its twin, the best-trained model of {_counted(large.n_active)} that is as good by our fit. They start at"
+        f" what training costs, {listed(starts)}. Llama's line rises more slowly, and they cross at {_counted(even)}"
+        " tokens.",
     )
 
 
@@ -326,8 +325,8 @@ def with_kv() -> Drawing:
     return done(
         fig,
         "fig-with-kv",
-        "Only up to some hundred tokens of context does a token cost its compute alone. Then the KV cache sets the cost, in"
-        " the smaller model first.",
+        "Only up to some hundred tokens of context does a token cost its compute alone. Then the KV cache sets the"
+        " cost, in the smaller model first.",
         "Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to"
         f" 131,072 tokens, both on log scales, on {chip} in FP8. Every curve is level at 1 and then rises"
         f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"

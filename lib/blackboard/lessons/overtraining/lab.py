@@ -134,7 +134,10 @@ def _serving_only(trial: Trial) -> str | None:
     if trained or abs(trial.got - want) <= 1e-9 * trial.want:
         return None
     if trial.got < want:
-        return f"With training left out, generating takes 2 FLOPs for each parameter and token, which count {1 / eta:g} times each."
+        return (
+            f"With training left out, generating takes 2 FLOPs for each parameter and token, which count {1 / eta:g}"
+            " times each."
+        )
     return f"With training left out, {served:.3g} tokens take 2 FLOPs for each parameter and token, divided by eta."
 
 
@@ -179,7 +182,10 @@ LIFE = Step(
         _multiplied: _serving_only,
         _no_eta: _serving_only,
     },
-    ("Training and serving add up. Slow chips make a token dearer.", "6 × n_active × trained + 2 × n_active × served / eta."),
+    (
+        "Training and serving add up. Slow chips make a token dearer.",
+        "6 × n_active × trained + 2 × n_active × served / eta.",
+    ),
 )
 
 # --- tokens for a loss ------------------------------------------------------------------------------------------------
@@ -456,8 +462,8 @@ def finish(own: Any) -> dict[str, Any]:
     at = lambda size, flops: (size / 1e9, flops / 1e24)
     released = [(at(size, _course_cost(size, tokens)), name) for size, tokens, name in _published()]
     return lab_chart(
-        f"Your cheapest model that is as good as Llama 3.1 8B and generates 63 trillion tokens has {best / 1e9:.0f} billion"
-        " parameters\n"
+        f"Your cheapest model that is as good as Llama 3.1 8B and generates 63 trillion tokens has {best / 1e9:.0f}"
+        " billion parameters\n"
         f"You count {counted:.2f} FLOPs of training for each parameter and token in {LAYERS} layers; the lesson says 6",
         "active parameters (billions)",
         "FLOPs over its life (10²⁴)",

@@ -42,7 +42,7 @@ SIZES = (
     20e9,
     13e9,
 )  # parameters of the page's table, beside the best-trained, the cheapest and the one with equal costs
-META_LAW = 402e9, 16.55e12  # parameters and tokens, by Meta's own law: section 3.2.1 of the Llama 3 paper, seen in copies
+META_LAW = 402e9, 16.55e12  # parameters and tokens, by section 3.2.1 of the Llama 3 paper, seen in copies
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
 SMALL = (
@@ -482,12 +482,12 @@ def with_kv() -> dict[str, str]:
         "power_pair": f"{cache_power('llama-3.1-8b', 'qwen3-32b'):.2f}",
     }
     (small_cache, large_cache), (small, large) = caches(), llama()
-    for key, row, cache in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
-        seconds, loads = token_seconds(row, cache), EXAMPLE["context"] * cache["kv_bytes_per_token"] / own[1]
+    for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
+        seconds, loads = token_seconds(row, kv), EXAMPLE["context"] * kv["kv_bytes_per_token"] / own[1]
         out |= {
-            f"kv_bytes_{key}": f"{cache['kv_bytes_per_token']:,.0f}",
-            f"kv_bend_{key}": significant(bend(row, cache, gpu.flops("fp8"), gpu.bandwidth), 2),
-            f"kv_bend_own_{key}": significant(bend(row, cache, *own), 2),
+            f"kv_bytes_{key}": f"{kv['kv_bytes_per_token']:,.0f}",
+            f"kv_bend_{key}": significant(bend(row, kv, gpu.flops("fp8"), gpu.bandwidth), 2),
+            f"kv_bend_own_{key}": significant(bend(row, kv, *own), 2),
             f"kv_load_{key}": f"{1e3 * loads:.2f} ms",
             f"kv_compute_{key}": f"{1e3 * 2 * row.n_active / own[0]:.2f} ms",
             f"kv_each_{key}": f"${1e6 * seconds * rent():.2f}",

@@ -488,7 +488,6 @@ rl_tokens = Quantity(
         (2 * v.decode_efficiency + v.flop - 2) / 6: "You multiplied by the efficiency. Bad use of the chips makes a token more expensive, so divide.",
         eq.rl_coefficient.at(decode_efficiency=1): "The efficiency is missing: the chips are busy for longer than the FLOPs say.",
         1 / eq.rl_coefficient: "Upside down: that is how many tokens of RL cost as much as one of pre-training.",
-        eq.rl_coefficient.at(rl_flop=v.flop + 2): "The two FLOPs of generating are among the {flop} already.",
         eq.rl_coefficient.at(rl_flop=8): "That trains on every token that was generated. Here some are only generated.",
         eq.rl_coefficient.at(rl_flop=2): "That only generates. Here some tokens are trained on as well.",
     },
