@@ -249,10 +249,10 @@ def counted(widths, tokens):
     return sum(net.work.values())
 
 
-def life(n_active, trained, served_tokens):
+def life(n_active, trained, served_tokens, eta):
     formulas = eq("overtraining")
     train = formulas.pretrain_compute(n_active=n_active, pretrain_tokens=trained) if trained else 0
-    serve = {"n_active": n_active, "inference_tokens": served_tokens, "decode_efficiency": 1}
+    serve = {"n_active": n_active, "inference_tokens": served_tokens, "decode_efficiency": eta}
     return train + (formulas.inference_compute(serve) if served_tokens else 0)
 
 
@@ -260,9 +260,9 @@ def law():
     return lab("overtraining")._FIT
 
 
-def cheapest_size(loss, served_tokens, sizes):
+def cheapest_size(loss, served_tokens, eta, sizes):
     trained = room("overtraining", "simulation").trained
-    return min(sizes, key=lambda size: trained(size, loss, served_tokens, law()).total)
+    return min(sizes, key=lambda size: trained(size, loss, served_tokens, law(), eta).total)
 
 
 OVERTRAINING = {
@@ -270,7 +270,7 @@ OVERTRAINING = {
     "lifetime_flops": Pair(life),
     "tokens_needed": Pair(lambda n, loss: room("overtraining", "simulation").tokens_to(loss, n, law())),
     "cheapest_size": Pair(cheapest_size),
-    "equal_cost_tokens": Pair(lambda n: n * eq("overtraining").inference_coefficient(decode_efficiency=1)),
+    "equal_cost_tokens": Pair(lambda n, eta: n * eq("overtraining").inference_coefficient(decode_efficiency=eta)),
 }
 
 # --- pricing ----------------------------------------------------------------------------------------------------------

@@ -136,11 +136,20 @@ def test_coefficients_make_costs_equal():
 
 @pytest.mark.parametrize(
     "rl_flop, efficiency, alpha, beta",
-    [(2, 0.3, 1.11, 1.11), (3, 0.3, 1.67, 1.11), (4, 0.3, 2.22, 1.11), (8, 0.3, 4.44, 1.11), (3, 1 / 3, 1.5, 1)],
+    [(2, 0.3, 1.11, 1.11), (3, 0.3, 1.28, 1.11), (4, 0.3, 1.44, 1.11), (8, 0.3, 2.11, 1.11), (3, 1 / 3, 1.17, 1)],
 )
-def test_coefficients_of_the_sheet(rl_flop, efficiency, alpha, beta):
+def test_coefficients_with_only_generating_divided(rl_flop, efficiency, alpha, beta):
     assert eq.rl_coefficient(rl_flop=rl_flop, decode_efficiency=efficiency) == pytest.approx(alpha, abs=5e-3)
     assert eq.inference_coefficient(decode_efficiency=efficiency) == pytest.approx(beta, abs=5e-3)
+
+
+def test_rl_is_a_rollout_and_then_training():
+    """Hours of a chip: a token is generated at a share of the rate, and some are then trained on at the full rate."""
+    for life in lives():
+        rate, trained_on = 1e15, (life["rl_flop"] - 2) / 6  # the share of tokens that the model is trained on
+        generated = 2 * life["n_active"] * life["rl_tokens"] / (rate * life["decode_efficiency"])
+        learnt = trained_on * 6 * life["n_active"] * life["rl_tokens"] / rate
+        assert eq.rl_compute(life) == pytest.approx((generated + learnt) * rate, rel=1e-9)
 
 
 def test_the_lectures_tokens():

@@ -104,8 +104,8 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     ),
     (
         LIB + "lessons/overtraining/equations.py",
-        "rl_flop * n_active * rl_tokens / decode_efficiency",
-        "rl_flop * n_active * rl_tokens * decode_efficiency",
+        "rl_each = flop_per_param / decode_efficiency + rl_flop - flop_per_param",
+        "rl_each = flop_per_param * decode_efficiency + rl_flop - flop_per_param",
     ),
     (
         LIB + "lessons/overtraining/problems.py",

@@ -417,6 +417,7 @@ def direction() -> Found:
     right = over.inference_coefficient(overtraining.BOARD)
     return found(
         Part("tokens of training for each one served", right * eta**2, right),
+        lecture=overtraining.divided_rl(),
         alpha=over.rl_coefficient(known),
         beta=over.inference_coefficient(known),
     )

@@ -45,7 +45,7 @@ rl_flop = declare(
     "rl_flop",
     r"c_\mathrm{RL}",
     "FLOP/parameter/token",
-    "FLOPs of RL per active parameter and token: 2 if the token is only generated, 8 if the model also trains on it",
+    "FLOPs of RL per active parameter and token: 2 to generate it, and up to 6 more to train on it",
     "2 to 6",
 )
 decode_efficiency = declare(
@@ -148,16 +148,19 @@ pretrain_compute = Formula(
     ("attention's own FLOPs are left out", "nothing is computed twice"),
     lecture("1:21:58"),
 )
+rl_each = flop_per_param / decode_efficiency + rl_flop - flop_per_param  # of a parameter and a token of RL
+RL_EACH = Add(times(2, per=decode_efficiency), rl_flop, -2, evaluate=False)  # as typeset
 rl_compute = Formula(
     "overtraining.rl_compute",
     "c_rl",
-    rl_flop * n_active * rl_tokens / decode_efficiency,
+    rl_each * n_active * rl_tokens,
     "FLOP",
-    "RL generates every token and trains on some of them; the division by η counts its FLOPs at the rate of training",
-    ("all of RL runs at the efficiency of generating",),
+    "RL generates every token, which is slow, and trains on some of them at the full rate; so only the two FLOPs of"
+    " generating are divided by η",
+    ("training on the answers runs as well as pre-training",),
     lecture("1:21:58"),
     conditions=(Le(flop_per_param, rl_flop), Le(rl_flop, rl_most)),
-    typeset=times(rl_flop, n_active, rl_tokens, per=decode_efficiency),
+    typeset=times(RL_EACH, n_active, rl_tokens),
 )
 inference_compute = Formula(
     "overtraining.inference_compute",
@@ -236,12 +239,13 @@ equal_penalty = Formula(
 rl_coefficient = Formula(
     "overtraining.rl_coefficient",
     "rl_coefficient",
-    rl_flop / (flop_trained * decode_efficiency),
+    rl_each / flop_trained,
     "1",
     "how many pre-training tokens cost as much as one token of RL",
-    ("pre-training and RL cost the same",),
+    ("pre-training and RL cost the same", *rl_compute.assumes),
     lecture("1:25:28"),
     conditions=rl_compute.conditions,
+    typeset=times(RL_EACH, per=6),
 )
 inference_coefficient = Formula(
     "overtraining.inference_coefficient",
@@ -251,6 +255,7 @@ inference_coefficient = Formula(
     "how many pre-training tokens cost as much as one token served",
     ("pre-training and serving cost the same",),
     lecture("1:25:28"),
+    typeset=times(2, per=times(6, decode_efficiency)),
 )
 
 # --- tokens ----------------------------------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ def _balance(axes, powers: dict[str, float]) -> str:
 
 
 def meta() -> Drawing:
-    """Lifetime compute against tokens served: Llama 3.1 8B and the model that is as good and best for its training."""
+    """Both bills against tokens served: Llama 3.1 8B and the model that is as good and best for its training."""
     fig, axes = drawing.axes(5.0, 3.6)
     small, large = numbers.llama()
     even, served = numbers.breaks_even(small, large), np.linspace(0, 10e12, 3)
@@ -190,31 +190,30 @@ def meta() -> Drawing:
         row.training
         + eq.inference_compute(n_active=row.n_active, inference_tokens=tokens, decode_efficiency=numbers.ETA)
     )
-    names = {"Llama 3.1 8B": small, f"{large.n_active / BILLION:.0f} billion,\nbest-trained": large}
+    names = {"Llama": small, "the twin": large}
+    millions: Any = lambda flop: numbers.dollars(flop) / 1e6
     ends = []
     for (name, row), colour in zip(names.items(), ("first", "third")):
-        bill = spent(row, served) / 1e24
+        bill = millions(spent(row, served))
         axes.plot(served / TRILLION, bill, color=COLOURS[colour], lw=2.5)
         axes.plot(0, bill[0], "o", color=COLOURS[colour], ms=7, clip_on=False, zorder=4)
-        said, up = f"training {significant(bill[0], 2)}", 24 if row is small else -3
+        said, up = f"training {bill[0]:.2f}", 24 if row is small else -3
         beside(axes, said, (0, bill[0]), (8, up), colour, va="center")
         ends.append((bill[-1], name, colour))
-    axes.plot(even / TRILLION, spent(small, even) / 1e24, "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5)
-    point(axes, (even / TRILLION, spent(small, even) / 1e24), f"equal at\n{_counted(even)}", (0.45, 0.8))
-    axes.set(xlim=(0, 10), ylim=(0, 2.4), xlabel="tokens served (trillions)", ylabel="training + serving (10²⁴ FLOPs)")
+    axes.plot(even / TRILLION, millions(spent(small, even)), "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5)
+    point(axes, (even / TRILLION, millions(spent(small, even))), f"equal at\n{_counted(even)}", (0.45, 0.8))
+    axes.set(xlim=(0, 10), ylim=(0, 3.8), xlabel="tokens written (trillions)", ylabel="training + serving ($ million)")
     name_ends(axes, ends)
-    starts = [
-        f"{significant(row.training / 1e24, 2)}·10²⁴ FLOPs for {name}"
-        for name, row in zip(("the 8B", "the other"), (small, large))
-    ]
+    starts = [f"{millions(row.training):.2f} million dollars for {name}" for name, row in names.items()]
     return done(
         fig,
         "fig-meta",
         "Two models that are equally good by our fit. If a token written costs as much as a token of training, the"
         f" small one pays off after {_counted(even)}.",
-        "Lifetime compute against tokens served, from 0 to 10 trillion: two straight lines, for Llama 3.1 8B and for"
-        f" the best-trained model of {_counted(large.n_active)} that is as good by our fit. They start at what training"
-        f" costs, {listed(starts)}. The line of the 8B rises more slowly, and they cross at {_counted(even)} tokens.",
+        "Both bills together against tokens written, from 0 to 10 trillion: two straight lines, for Llama 3.1 8B and"
+        f" for its twin, the best-trained model of {_counted(large.n_active)} that is as good by our fit. They start at"
+        f" what training costs, {listed(starts)}. Llama's line rises more slowly, and they cross at {_counted(even)}"
+        " tokens.",
     )
 
 
@@ -282,12 +281,12 @@ def _draw_models(axes, rows: tuple[numbers.Placed, ...]) -> None:
 
 # --- with the KV cache ------------------------------------------------------------------------------------------------
 
-WITH_KV = {"llama-3.1-8b": "first", "llama-3.1-70b": "second", "llama-3.1-405b": "third"}
+WITH_KV = {"llama-3.1-8b": "first", "qwen3-32b": "second"}
 
 
 def _on_example(id: str) -> dict[str, float]:
     """Symbols of a model on the example's chip, weights and cache in FP8."""
-    return catalogue.chip(numbers.EXAMPLE["chip"]).symbols("fp8") | catalogue.model(id).symbols("fp8", kv="fp8")
+    return catalogue.chip(numbers.GPU).symbols("fp8") | catalogue.model(id).symbols("fp8", kv="fp8")
 
 
 def _over_multiplying(id: str, context: Any) -> Any:
@@ -307,17 +306,17 @@ def with_kv() -> Drawing:
         cost = _over_multiplying(id, context)
         axes.plot(context, cost, color=COLOURS[colour], lw=2.5)
         axes.plot(here, times[id], "o", color=COLOURS[colour], ms=7, zorder=4)
-        ends.append((cost[-1], called(id).replace("Llama 3.1 ", "Llama\n3.1 "), colour))
+        ends.append((cost[-1], called(id).replace("Llama 3.1 ", "Llama\n"), colour))
     axes.axvline(here, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     axes.text(here * 0.9, 300, f"{here:,} tokens", ha="right", va="center")
     axes.text(110, 0.93, "compute alone", va="top")
-    for id, shift, align in (("llama-3.1-8b", (-8, 4), "right"), ("llama-3.1-405b", (8, -6), "left")):
+    for id, shift, align in (("llama-3.1-8b", (-8, 4), "right"), ("qwen3-32b", (8, -6), "left")):
         beside(axes, f"{significant(times[id], 2)}×", (here, times[id]), shift, WITH_KV[id], ha=align, va="center")
     name_ends(axes, ends, apart=0.12)
     axes.set(ylabel="cost ÷ compute alone (log scale)")
     thousands(axes, "x")
     axes.yaxis.set_major_formatter("{x:g}")
-    chip = plain(catalogue.chip(numbers.EXAMPLE["chip"]).name)
+    chip = plain(catalogue.chip(numbers.GPU).name)
     said = f"a generated token on {' '.join(chip.split()[1:3])},\nweights and KV in FP8, large batch"
     axes.set_title(said, loc="left")
     phrases = [f"{significant(at, 2)} for {called(id)}" for id, at in times.items()]
@@ -326,49 +325,10 @@ def with_kv() -> Drawing:
     return done(
         fig,
         "fig-with-kv",
-        "Past a short context, a token of a small model costs what loading its KV cache costs, whatever its size.",
+        "Only up to some hundred tokens of context does a token cost its compute alone. Then the KV cache sets the"
+        " cost, in the smaller model first.",
         "Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to"
         f" 131,072 tokens, both on log scales, on {chip} in FP8. Every curve is level at 1 and then rises"
         f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"
         f" {significant(bends[last], 2)}. At {here:,} tokens it is {listed(phrases)}.",
-    )
-
-
-# --- by the serving ratio ---------------------------------------------------------------------------------------------
-
-
-def by_ratio() -> Drawing:
-    """Training ÷ serving of the cheapest model, by the serving ratio: short contexts, caches that shrink or do not."""
-    fig, axes = drawing.axes(5.0, 3.9)
-    ratios = np.geomspace(0.3, 100, 40)
-    rows = {
-        "short\ncontexts": (1.0, "first", (4, 6)),
-        "long, the\ncache shrinks": (numbers.CACHE_POWER, "second", (0, 17)),  # above the first line
-        "long, the\nsame cache": (0.0, "third", (-12, -14)),
-    }
-    ends, phrases = [], []
-    for name, (power, colour, shift) in rows.items():
-        found = [numbers.best_at_ratio(ratio, power) for ratio in ratios]
-        each = np.array([row.training / row.inference for row in found])
-        even = float(np.exp(np.interp(0, -np.log(each), np.log(ratios))))
-        axes.plot(ratios, each, color=COLOURS[colour], lw=2.5)
-        axes.plot(even, 1, "o", color=COLOURS[colour], ms=8, zorder=4)
-        beside(axes, f"{even:.2g}", (even, 1), shift, colour)
-        ends.append((each[-1], name, colour))
-        phrases.append(f"{' '.join(name.split())}: 1 at {even:.2g} times, {each[-1]:.2g} at 100 times")
-    axes.axhline(1, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    axes.text(95, 1.9, "rule of thumb:\nas much", ha="right", va="bottom")
-    axes.set(xscale="log", yscale="log", xlim=(0.3, 100), ylim=(0.006, 10))
-    axes.set(xlabel="serving ratio: serving ÷ training of N", ylabel="training ÷ serving of the cheapest")
-    axes.set_xticks([1, 10, 100])
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_major_formatter("{x:g}")
-    name_ends(axes, ends, apart=0.2)
-    return done(
-        fig,
-        "fig-by-ratio",
-        "What to spend on training for each dollar of serving, by the serving ratio. Equal spending is right at one"
-        " ratio only.",
-        "Training divided by serving of the cheapest model, 0.006 to 10, against the serving ratio, 0.3 to 100 (both"
-        f" log scales); three falling lines. {'; '.join(phrases)}.",
     )

@@ -106,59 +106,86 @@ COUNT = Step(
 # --- a lifetime -------------------------------------------------------------------------------------------------------
 
 
-def lifetime_flops(n_active, trained, served):
-    """FLOPs of a model over its life: to train it on some tokens, and to generate others.
+def lifetime_flops(n_active, trained, served, eta):
+    """FLOPs of a model over its life, at the rate of training: to train it on some tokens, and to generate others.
 
     n_active  active parameters
     trained   tokens of training, at 6 FLOPs for each parameter
     served    tokens that it generates, at 2 FLOPs for each parameter
+    eta       MFU of generating divided by MFU of training: a FLOP of generating takes 1 / eta times as long
     """
-    return 6 * n_active * trained + 2 * n_active * served
+    return 6 * n_active * trained + 2 * n_active * served / eta
 
 
 def _lives(rng: random.Random) -> tuple:
-    return rng.choice([8e9, 37e9, 70e9]), rng.choice([0, 2e12, 15e12]), rng.choice([0, 15e12, 100e12])
+    tokens = rng.choice([0, 2e12, 15e12]), rng.choice([0, 15e12, 100e12])
+    return (rng.choice([8e9, 37e9, 70e9]), *tokens, rng.choice([0.2, 0.25, 0.5]))
 
 
 def _training_only(trial: Trial) -> str | None:
-    n_active, trained, served = trial.args
+    n_active, trained, served, _ = trial.args
     fine = served or abs(trial.got - 6 * n_active * trained) <= 1e-9 * trial.want
     return None if fine else f"A model that nobody uses costs its training, 6ND = {6 * n_active * trained:.3g}."
 
 
 def _serving_only(trial: Trial) -> str | None:
-    n_active, trained, served = trial.args
-    fine = trained or abs(trial.got - 2 * n_active * served) <= 1e-9 * trial.want
-    return None if fine else f"With training left out, {served:.3g} tokens take 2 FLOPs for each parameter and token."
+    n_active, trained, served, eta = trial.args
+    want = 2 * n_active * served / eta
+    if trained or abs(trial.got - want) <= 1e-9 * trial.want:
+        return None
+    if trial.got < want:
+        return (
+            f"With training left out, generating takes 2 FLOPs for each parameter and token, which count {1 / eta:g}"
+            " times each."
+        )
+    return f"With training left out, {served:.3g} tokens take 2 FLOPs for each parameter and token, divided by eta."
 
 
-_both = agrees("Add 6 × parameters × trained tokens and 2 × parameters × served tokens.")
+_both = agrees("Add 6 × parameters × trained tokens and 2 × parameters × served tokens ÷ eta.")
 
 
-def _all_six(n_active, trained, served):
-    return 6 * n_active * (trained + served)
+def _all_six(n_active, trained, served, eta):
+    return 6 * n_active * (trained + served / eta)
 
 
-def _all_two(n_active, trained, served):
-    return 2 * n_active * (trained + served)
+def _all_two(n_active, trained, served, eta):
+    return 2 * n_active * (trained + served / eta)
 
 
-def _larger_one(n_active, trained, served):
-    return max(6 * n_active * trained, 2 * n_active * served)
+def _larger_one(n_active, trained, served, eta):
+    return max(6 * n_active * trained, 2 * n_active * served / eta)
 
 
-def _training_alone(n_active, trained, served):
+def _training_alone(n_active, trained, served, eta):
     return 6 * n_active * trained
+
+
+def _multiplied(n_active, trained, served, eta):
+    return 6 * n_active * trained + 2 * n_active * served * eta
+
+
+def _no_eta(n_active, trained, served, eta):
+    return 6 * n_active * trained + 2 * n_active * served
 
 
 LIFE = Step(
     "What a model costs over its life",
     lifetime_flops,
-    "lifetime_flops(8e9, 15e12, 100e12)",
+    "lifetime_flops(8e9, 15e12, 100e12, 0.25)",
     _lives,
     (_training_only, _serving_only, _both),
-    {_all_six: _serving_only, _all_two: _training_only, _larger_one: _both, _training_alone: _serving_only},
-    ("Training and serving add up.", "6 × n_active × trained + 2 × n_active × served."),
+    {
+        _all_six: _serving_only,
+        _all_two: _training_only,
+        _larger_one: _both,
+        _training_alone: _serving_only,
+        _multiplied: _serving_only,
+        _no_eta: _serving_only,
+    },
+    (
+        "Training and serving add up. Slow chips make a token dearer.",
+        "6 × n_active × trained + 2 × n_active × served / eta.",
+    ),
 )
 
 # --- tokens for a loss ------------------------------------------------------------------------------------------------
@@ -265,27 +292,28 @@ TOKENS = Step(
 # --- the cheapest size ------------------------------------------------------------------------------------------------
 
 
-def cheapest_size(loss, served, sizes):
+def cheapest_size(loss, served, eta, sizes):
     """The size, of a list of sizes, that reaches a loss and costs the fewest FLOPs over its life.
 
     loss    loss to reach
     served  tokens that the model will generate
+    eta     MFU of generating divided by MFU of training
     sizes   candidates, active parameters; at least one of them reaches the loss
     """
-    return min(sizes, key=lambda size: lifetime_flops(size, tokens_needed(size, loss), served))
+    return min(sizes, key=lambda size: lifetime_flops(size, tokens_needed(size, loss), served, eta))
 
 
 def _searches(rng: random.Random) -> tuple:
     sizes = sorted(rng.sample([4e9, 8e9, 15e9, 30e9, 70e9, 140e9, 400e9], rng.randint(2, 5)))
-    return rng.choice([2.1, 2.2, 2.5]), rng.choice([0, 1e12, 100e12, 1e16]), sizes
+    return rng.choice([2.1, 2.2, 2.5]), rng.choice([0, 1e12, 100e12, 1e16]), rng.choice([0.25, 0.5, 1]), sizes
 
 
 def _candidate(trial: Trial) -> str | None:
-    return None if trial.got in trial.args[2] else "Return one of the sizes."
+    return None if trial.got in trial.args[3] else "Return one of the sizes."
 
 
 def _served_matters(trial: Trial) -> str | None:
-    loss, served, sizes = trial.args
+    loss, served, _, sizes = trial.args
     alone = min(sizes, key=lambda size: 6 * size * tokens_needed(size, loss))
     fine = trial.got == trial.want or trial.got != alone
     return (
@@ -296,8 +324,8 @@ def _served_matters(trial: Trial) -> str | None:
 
 
 def _fewest(trial: Trial) -> str | None:
-    loss, served, _ = trial.args
-    costs = lambda size: shown(lifetime_flops(size, tokens_needed(size, loss), served))
+    loss, served, eta, _ = trial.args
+    costs = lambda size: shown(lifetime_flops(size, tokens_needed(size, loss), served, eta))
     if trial.got == trial.want:
         return None
     return (
@@ -306,30 +334,30 @@ def _fewest(trial: Trial) -> str | None:
     )
 
 
-def _train_only(loss, served, sizes):
+def _train_only(loss, served, eta, sizes):
     return min(sizes, key=lambda size: 6 * size * tokens_needed(size, loss))
 
 
-def _smallest(loss, served, sizes):
+def _smallest(loss, served, eta, sizes):
     return min(size for size in sizes if tokens_needed(size, loss) < math.inf)
 
 
-def _the_cost(loss, served, sizes):
-    return min(lifetime_flops(size, tokens_needed(size, loss), served) for size in sizes)
+def _the_cost(loss, served, eta, sizes):
+    return min(lifetime_flops(size, tokens_needed(size, loss), served, eta) for size in sizes)
 
 
-def _loss_of_the_example(loss, served, sizes):
-    return cheapest_size(2.1, served, sizes)
+def _loss_of_the_example(loss, served, eta, sizes):
+    return cheapest_size(2.1, served, eta, sizes)
 
 
-def _same_tokens(loss, served, sizes):
-    return min(sizes, key=lambda size: lifetime_flops(size, 20 * size, served))
+def _same_tokens(loss, served, eta, sizes):
+    return min(sizes, key=lambda size: lifetime_flops(size, 20 * size, served, eta))
 
 
 SEARCH = Step(
     "Search for the cheapest size",
     cheapest_size,
-    "cheapest_size(2.1, 10e12, [3e9, 4e9, 8e9, 30e9])",
+    "cheapest_size(2.1, 10e12, 0.25, [3e9, 4e9, 8e9, 30e9])",
     _searches,
     (_candidate, _served_matters, _fewest),
     {
@@ -348,63 +376,67 @@ SEARCH = Step(
 # --- the rule of equal costs ------------------------------------------------------------------------------------------
 
 
-def equal_cost_tokens(served):
-    """The training tokens at which training costs as much as serving, by 6 FLOPs against 2."""
-    return served / 3
+def equal_cost_tokens(served, eta):
+    """The training tokens at which training costs as much as serving: 6 FLOPs against 2, of which each takes 1 / eta
+    times as long.
+    """
+    return served / (3 * eta)
 
 
 def _traffic(rng: random.Random) -> tuple:
-    return (rng.choice([1e12, 15e12, 90e12, 300e12]),)
+    return rng.choice([1e12, 15e12, 90e12, 300e12]), rng.choice([0.2, 0.25, 0.5])
 
 
 def _equal(trial: Trial) -> str | None:
-    [served] = trial.args
-    train, serve = 6 * trial.got, 2 * served
+    served, eta = trial.args
+    train, serve = 6 * trial.got, 2 * served / eta
     fine = abs(train - serve) < 1e-9 * serve
     return (
         None if fine else f"Training takes {train:.3g} FLOPs for each parameter, serving {serve:.3g}: make them equal."
     )
 
 
-def _as_many(served):
+def _as_many(served, eta):
     return served
 
 
-def _three_times(served):
-    return 3 * served
+def _three_times(served, eta):
+    return 3 * served / eta
 
 
-def _a_sixth(served):
-    return served / 6
+def _a_third(served, eta):
+    return served / 3
 
 
-def _half(served):
-    return served / 2
+def _upside_down(served, eta):
+    return served * eta / 3
 
 
 EQUAL = Step(
     "The lecture's rule",
     equal_cost_tokens,
-    "equal_cost_tokens(90e12)",
+    "equal_cost_tokens(90e12, 0.25)",
     _traffic,
     (_equal,),
-    {_as_many: _equal, _three_times: _equal, _a_sixth: _equal, _half: _equal},
-    ("Solve 6 × N × trained = 2 × N × served for trained.",),
+    {_as_many: _equal, _three_times: _equal, _a_third: _equal, _upside_down: _equal},
+    ("Solve 6 × N × trained = 2 × N × served / eta for trained.",),
     count=20,
 )
 
 # --- the chart --------------------------------------------------------------------------------------------------------
 
-LOSS, SERVED = 2.0, 100e12
-SIZES = [10 ** (9.9 + n / 20) for n in range(50)]
-FINE = [10 ** (9.9 + n / 400) for n in range(400)]
+ETA, SERVED = 1 / 3, 63e12  # the page's running case
+LLAMA = {"n_active": 8.03e9, "pretrain_tokens": 15e12}  # whose loss the chart keeps
+LOSS = eq.law_loss(_FIT, **LLAMA)
+SIZES = [10 ** (9.7 + n / 20) for n in range(50)]
+FINE = [10 ** (9.7 + n / 400) for n in range(400)]
 LAYERS = 32  # of the network whose training is counted in the title
 
 
 def _course_cost(size: float, trained: float) -> float:
     """FLOPs over a model's life by the lesson's formulas."""
     return eq.pretrain_compute(n_active=size, pretrain_tokens=trained) + eq.inference_compute(
-        n_active=size, inference_tokens=SERVED, decode_efficiency=1
+        n_active=size, inference_tokens=SERVED, decode_efficiency=ETA
     )
 
 
@@ -419,19 +451,19 @@ def finish(own: Any) -> dict[str, Any]:
     the one of equal costs, and models that were published. The title holds what training takes in a counted network.
     """
     tokens = {size: own.tokens_needed(size, LOSS) for size in SIZES}
-    cost = {size: own.lifetime_flops(size, trained, SERVED) for size, trained in tokens.items()}
+    cost = {size: own.lifetime_flops(size, trained, SERVED, ETA) for size, trained in tokens.items()}
     sizes = [size for size in SIZES if math.isfinite(cost[size]) and cost[size] < 1e27]
     trained = lambda size: eq.tokens_for_loss(_FIT, n_active=size, loss=LOSS)
-    equal = own.equal_cost_tokens(SERVED)
-    best = own.cheapest_size(LOSS, SERVED, sizes)
+    equal = own.equal_cost_tokens(SERVED, ETA)
+    best = own.cheapest_size(LOSS, SERVED, ETA, sizes)
     even = min(FINE, key=lambda size: abs(own.tokens_needed(size, LOSS) - equal))
-    at_even = own.lifetime_flops(even, equal, SERVED)
+    at_even = own.lifetime_flops(even, equal, SERVED, ETA)
     counted = own.training_flops([64] * (LAYERS + 1), 1) / (LAYERS * 64**2)
     at = lambda size, flops: (size / 1e9, flops / 1e24)
     released = [(at(size, _course_cost(size, tokens)), name) for size, tokens, name in _published()]
     return lab_chart(
-        f"Your cheapest model with a loss of 2.0 that generates 100 trillion tokens has {best / 1e9:.0f} billion"
-        " parameters\n"
+        f"Your cheapest model that is as good as Llama 3.1 8B and generates 63 trillion tokens has {best / 1e9:.0f}"
+        " billion parameters\n"
         f"You count {counted:.2f} FLOPs of training for each parameter and token in {LAYERS} layers; the lesson says 6",
         "active parameters (billions)",
         "FLOPs over its life (10²⁴)",
@@ -461,7 +493,7 @@ LAB = Lab(
     finish,
     "Left of the lowest point the cost shoots up, because a model that is too small needs endless data for the loss. To"
     " the right it rises slowly. The more tokens are served, the further left the lowest point lies. The lecture's rule"
-    " of equal costs comes near it without any law of the loss. By this law Llama 3.1 8B almost reaches the loss, and"
-    " the larger two a lower one.",
+    " of equal costs comes near it without any law of the loss. Llama 3.1 8B is on"
+    " the curve, because the loss is its own. The larger two cost more and reach a lower one.",
     {"math": math, "LAW": LAW},
 )

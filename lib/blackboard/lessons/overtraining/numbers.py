@@ -36,11 +36,13 @@ FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 FIT = FITS["besiroglu"]  # the page's
 ETA = CARD["decode_efficiency"]  # the page's; the lecture says 0.3
 NET = model("llama-3.1-8b")  # whose quality the page's running case keeps
-SERVED = 63e12  # tokens of the running case: those for which the fit's cheapest model has Llama's size
+CASE = {"world_rate": 2e6, "lifetime": 365 * DAY, "family": 1}  # the running case: its cheapest model has Llama's size
+SERVED = eq.tokens_served(CASE)
 SIZES = (
     20e9,
     13e9,
 )  # parameters of the page's table, beside the best-trained, the cheapest and the one with equal costs
+META_LAW = 402e9, 16.55e12  # parameters and tokens, by section 3.2.1 of the Llama 3 paper, seen in copies
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
 SMALL = (
@@ -49,12 +51,9 @@ SMALL = (
     "llammlein-7b",
     "tinyllama-1.1b",
 )  # made to be trained long: the corpus lesson is about them
-EXAMPLE: dict[str, Any] = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one byte a value
-CASE = {"world_rate": 6e9 / DAY, "lifetime": 3 * 365 * DAY, "family": 1}  # the service that the page works to dollars
-LOADING = 0.5  # share of the bandwidth at which the page's service loads a cache, an assumption
-CACHE_POWER = (
-    0.5  # of size in the cache: Qwen3-32B is about four times as large as Llama 3.1 8B and has twice its cache
-)
+GPU = "h100-sxm"
+EXAMPLE: dict[str, Any] = {"context": 8_192}  # MatX's, with a cache of one byte a value
+LOADING = 0.5  # share of the bandwidth at which the running case loads a cache, an assumption
 
 
 # --- fits and models --------------------------------------------------------------------------------------------------
@@ -119,18 +118,26 @@ def per_size(name: str, n_active: float = BOARD["n_active"]) -> float:
 # --- the lecture ------------------------------------------------------------------------------------------------------
 
 
+def rl_price(flop: float, efficiency: float = ETA) -> float:
+    """Tokens of training that cost as much as one of RL, if generating alone runs at the efficiency of generating."""
+    return eq.rl_coefficient(rl_flop=flop, decode_efficiency=efficiency)
+
+
 def costs() -> dict[str, str]:
     """What tokens cost at the page's efficiency, and how a rising and a falling cost share their least sum."""
-    rl = lambda flop: eq.rl_coefficient(rl_flop=flop, decode_efficiency=ETA)
-    apart = lambda flop: (2 / ETA + flop - 2) / 6  # if only the generating is done at the efficiency of generating
-    plain = best(served=0).tokens
     return {
         "beta_card": f"{eq.inference_coefficient(decode_efficiency=ETA):g}",
-        "rl_all_8": f"{rl(8):g}",
-        "rl_apart_8": f"{apart(8):.3g}",
-        "plain_share": f"{plain / (plain + SERVED):.0%}",
-        **squares(),
+        "rl_2": f"{rl_price(2):g}",
+        "rl_3": significant(rl_price(3), 2),
+        "rl_8": f"{rl_price(8):g}",
+        "rl_lecture": f"{divided_rl():g}",
+        **{name: value for name, value in squares().items() if name != "squared_share"},
     }
+
+
+def divided_rl() -> float:
+    """Tokens of training for one of RL as the lecture has it: training on the answers divided by the efficiency too."""
+    return CARD["rl_flop"] / (6 * CARD["decode_efficiency"])
 
 
 def squares() -> dict[str, str]:
@@ -146,15 +153,15 @@ def squares() -> dict[str, str]:
 def card_costs() -> dict[str, str]:
     """What the lecture's flashcards say of costs, at its own efficiency too."""
     known, eta = BOARD | CARD, BOARD["decode_efficiency"]
-    alpha = lambda flop: eq.rl_coefficient(rl_flop=flop, decode_efficiency=eta)
     over = lambda tokens: f"{eq.overtraining(BOARD, pretrain_tokens=tokens):.0f}"
     return {
         "over_rounded": over(ROUNDED),
         "over_rumour": over(RUMOUR),
-        "alpha_2": significant(alpha(2)),
-        "alpha_8": significant(alpha(8)),
+        "alpha_2": significant(rl_price(2, eta)),
+        "alpha_8": significant(rl_price(8, eta)),
         "beta": significant(eq.inference_coefficient(BOARD)),
-        "alpha_card": f"{eq.rl_coefficient(known):g}",
+        "alpha_card": significant(rl_price(known["rl_flop"]), 2),
+        "alpha_lecture": f"{divided_rl():g}",
         "beta_card": f"{eq.inference_coefficient(known):g}",
         **squares(),
     }
@@ -228,6 +235,11 @@ def even_served(fit: str = FIT) -> float:
     return find_root(lambda served: served - best(fit, served=served).tokens, SERVED / 1000, SERVED)
 
 
+def mistaken(times: float) -> float:
+    """How much too much a model costs that was chosen for so many times the running case's traffic."""
+    return sized(best(served=times * SERVED).n_active).total / best().total - 1
+
+
 def other_fits() -> dict[str, str]:
     """The cheapest model by each published fit, and where and how the rule of equal costs is off."""
     found: dict[str, str] = {}
@@ -239,7 +251,7 @@ def other_fits() -> dict[str, str]:
             f"size_{key}": f"{row.n_active / 1e9:.1f} billion",
             f"data_{key}": f"{row.tokens / 1e12:.0f} trillion",
             f"lost_{key}": f"{equal_over(fit) - 1:.0%}",
-            f"times_{key}": significant(even_served(fit) / plain.tokens, 2),
+            f"even_{key}": f"{significant(even_served(fit) / 1e12, 2)} trillion",
         }
     return found
 
@@ -252,9 +264,13 @@ def optimum() -> dict[str, str]:
     return {
         "own_law": law_words(FIT),
         "written": f"{SERVED / 1e12:.0f} trillion",
+        "rate": f"{CASE['world_rate'] / 1e6:g} million",
+        "year": f"{CASE['lifetime'] / 1e6:.1f} million",
+        "case_ratio": f"{SERVED / best(served=0).tokens:.0f}",
         "equal_lost": f"{equal_over() - 1:.0%}",
         "least_size": f"{smallest() / 1e9:.1f} billion",
-        "even_served": f"{even_served() / 1e12:.1f} trillion",
+        "off_most": f"{max(mistaken(2), mistaken(1 / 2)):.0%}",
+        "even_ratio": f"{even_served() / best(served=0).tokens:.0f}",
         "table_least": f"{min(paper):.0f}",
         "table_most": f"{max(paper):.0f}",
         "sardana_law": law_words("Sardana"),
@@ -294,40 +310,53 @@ def sizes_table() -> Page:
         [
             f"{row.n_active / 1e9:.3g} B{word}",
             f"{significant(row.tokens / 1e12, 2)} T",
-            *(significant(flop / 1e24, 3) for flop in (row.training, row.inference, row.total)),
+            *(significant(dollars(flop) / 1e6, 3) for flop in (row.training, row.inference, row.total)),
         ]
         for word, of in models.items()
         for row in of
     ]
-    caption = "Bills in 10²⁴ FLOPs, those of serving tripled because chips generate at a third of the rate of training"
-    return table(caption, ("Size", "tokens of training", "training", "serving", "both"), rows)
+    caption = f"Five equally good models, and what they cost if they write {SERVED / 1e12:.0f} trillion tokens"
+    columns = ("Size", "tokens of training", "training, $ million", "serving, $ million", "both, $ million")
+    return table(caption, columns, rows)
 
 
 def meta() -> dict[str, str]:
-    """What Llama 3.1 8B saves against the model that reaches the same loss with the least training."""
-    small, large = llama()
-    tokens = lambda served: f"{significant(served / 1e12, 2)} trillion"
-    return {
+    """Llama 3.1 8B, and the model that reaches the same loss with the least training: what they take and cost."""
+    small, large = llama(SERVED)
+    [run] = measurement("training_gpu_hours").records(model="Llama 3.1 8B")
+    even, hour = breaks_even(small, large), factor("h")
+    told = {
         "meta_size": f"{large.n_active / 1e9:.0f} billion",
         "meta_tokens": f"{significant(large.tokens / 1e12, 2)} trillion",
-        "meta_even": tokens(breaks_even(small, large)),
-        "meta_even_kv": tokens(breaks_even_with_kv(small, large)),
-        "meta_even_peak": tokens(breaks_even(small, large, 1)),
+        "meta_even": f"{significant(even / 1e12, 2)} trillion",
+        "meta_days": f"{even / CASE['world_rate'] / DAY:.0f} days",
         "meta_dearer": significant(small.training / large.training, 2),
-        "meta_cheaper": f"{small.n_active / large.n_active:.0%}",
+        "small_size": f"{small.n_active / 1e9:.2f} billion",
+        "small_work": f"{small.training / 1e23:.2f}·10²³",
+        "small_hours": f"{round(small.training / (train_rate() * hour), -3):,.0f}",
+        "small_reported": f"{run['training_GPU_hours'] / 1e6:.2f} million",
+        "small_mfu": f"{small.training / (run['training_GPU_hours'] * hour) / chip(GPU).flops('bf16'):.0%}",
+        "law_size": f"{META_LAW[0] / 1e9:.0f} billion",
+        "law_tokens": f"{META_LAW[1] / 1e12:g} trillion",
+        "law_each": f"{META_LAW[1] / META_LAW[0]:.0f}",
+        "law_times": f"{small.tokens_per_param / (META_LAW[1] / META_LAW[0]):.0f}",
+        "flop_dollars": f"${dollars(1e24) / 1e6:.1f} million",
     }
+    for key, row in (("small", small), ("large", large)):
+        bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
+        told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}
+    return told
 
 
-def breaks_even(small: simulation.Trained, large: simulation.Trained, efficiency: float = ETA) -> float:
+def millions(amount: float) -> str:
+    """Dollars as the page's tables print them: to a hundredth of a million below two, to a tenth above."""
+    return f"${amount / 1e6:.{2 if amount < 2e6 else 1}f} million"
+
+
+def breaks_even(small: simulation.Trained, large: simulation.Trained) -> float:
     """Tokens served after which the smaller of two equally good models has cost less, training and all."""
-    each = lambda row: eq.inference_compute(n_active=row.n_active, inference_tokens=1, decode_efficiency=efficiency)
+    each = lambda row: eq.inference_compute(n_active=row.n_active, inference_tokens=1, decode_efficiency=ETA)
     return (small.training - large.training) / (each(large) - each(small))
-
-
-def breaks_even_with_kv(small: simulation.Trained, large: simulation.Trained) -> float:
-    """The same with all at its peak, on the example's chip and context, with Llama 3.1 8B's cache and Qwen3-32B's."""
-    each = [eq.decode_flop(cache, n_active=row.n_active) for cache, row in zip(caches(), (small, large), strict=True)]
-    return (small.training - large.training) / (each[1] - each[0])
 
 
 def chinchilla_budget() -> float:
@@ -341,9 +370,7 @@ tokens_of = eq.pretrain_compute.solve("pretrain_tokens")  # what a budget leaves
 
 def valley() -> dict[str, str]:
     """Where the rule of 20 comes from, and how flat the valley is around it."""
-    known, gpt = law(FIT), model("gpt-3-175b")
-    spent = eq.pretrain_compute(n_active=gpt.n_active, pretrain_tokens=gpt.training_tokens)
-    ruled, own = math.sqrt(tokens_of(c_pretrain=spent, n_active=1) / PRESCRIBED), chinchilla_budget()
+    known, gpt, own = law(FIT), model("gpt-3-175b"), chinchilla_budget()
     size = eq.best_size(known, compute_budget=own)
     loss = eq.law_loss(known, n_active=size, pretrain_tokens=tokens_of(c_pretrain=own, n_active=size))
     trained = lambda n: eq.pretrain_compute(
@@ -351,11 +378,7 @@ def valley() -> dict[str, str]:
     )
     times = lambda share: trained(share * size) / own
     return {
-        "gpt_size": f"{gpt.n_active / 1e9:.0f} billion",
-        "gpt_tokens": f"{gpt.training_tokens / 1e9:.0f} billion",
         "gpt_each": significant(gpt.training_tokens / gpt.n_active, 2),
-        "gpt_work": f"{significant(spent / 1e23, 3)}·10²³",
-        "gpt_times": significant(gpt.n_active / ruled, 2),
         "half_more": f"{times(1 / 2) - 1:.0%}",
         "quarter_times": significant(times(1 / 4), 2),
     }
@@ -364,23 +387,33 @@ def valley() -> dict[str, str]:
 # --- against reality --------------------------------------------------------------------------------------------------
 
 
-def deepseek_mfu() -> float:
-    """The share of the BF16 peak that DeepSeek-V3's pre-training used."""
+def train_rate() -> float:
+    """FLOPs in a second of one GPU in DeepSeek-V3's pre-training."""
     [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
     net = model("deepseek-v3")
     work = eq.pretrain_compute(n_active=net.n_active, pretrain_tokens=net.training_tokens)
-    return work / (cost["training_GPU_hours"] * factor("h") * chip("h800").flops("bf16"))
+    return work / (cost["training_GPU_hours"] * factor("h"))
+
+
+def rent() -> float:
+    """Dollars for a second of a GPU, as DeepSeek assumes."""
+    [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
+    return cost["cost_USD"] / (cost["training_GPU_hours"] * factor("h"))
+
+
+def dollars(flop: float) -> float:
+    """What FLOPs at the rate of training cost: at the rate and the rent of DeepSeek-V3's run."""
+    return flop / train_rate() * rent()
 
 
 def deepseek() -> dict[str, str]:
     """What DeepSeek-V3 cost to train, and how soon serving had cost as much."""
     [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
     [day] = measurement("deepseek_day6_production").records()
-    net, h800, reached = model("deepseek-v3"), chip("h800"), deepseek_mfu()
+    net, h800 = model("deepseek-v3"), chip("h800")
     work = eq.pretrain_compute({"n_active": net.n_active, "pretrain_tokens": net.training_tokens})
     days = cost["cost_USD"] / day["cost_USD_per_day"]
     prompts = day["input_token_per_day"] - day["cached_input_token_per_day"]  # those that were prefilled
-    rent = cost["cost_USD"] / cost["training_GPU_hours"]
     each = cost["cost_USD"] / net.training_tokens  # $ for a token of training
     read = prompts * each / 3  # a prompt's token goes forward only, and uses the chips as well as training
     alone, beside = ((day["cost_USD_per_day"] - less) / day["output_token_per_day"] for less in (0, read))
@@ -399,14 +432,15 @@ def deepseek() -> dict[str, str]:
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
         "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.3f} million",
-        "ds_mfu": f"{reached:.0%}",
+        "ds_mfu": f"{train_rate() / h800.flops('bf16'):.0%}",
+        "ds_rate": pretty(train_rate(), "FLOP/s"),
         "ds_peak": pretty(h800.flops("bf16"), "FLOP/s", exact=True),
         "ds_cost": f"${cost['cost_USD'] / 1e6:.2f} million",
         "ds_day": f"${day['cost_USD_per_day']:,.0f}",
         "ds_days": f"{days:.0f}",
         "ds_written": billion(day["output_token_per_day"]),
         "ds_prefilled": billion(prompts),
-        "ds_rent": f"${rent:g}",
+        "ds_rent": f"${rent() * factor('h'):g}",
     }
 
 
@@ -425,7 +459,7 @@ def models_placed() -> dict[str, str]:
 
 def cached(id: str) -> dict[str, Any]:
     """Symbols of MatX's example with a model and its cache."""
-    return model(id).symbols(kv="fp8") | chip(EXAMPLE["chip"]).symbols("fp8") | EXAMPLE
+    return model(id).symbols(kv="fp8") | chip(GPU).symbols("fp8") | EXAMPLE
 
 
 def caches() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -433,32 +467,48 @@ def caches() -> tuple[dict[str, Any], dict[str, Any]]:
     return cached("llama-3.1-8b"), cached("qwen3-32b")
 
 
+UNPRINTED = ("kv_bytes_34", "kv_bytes_same", "kv_bend_same", "kv_bend_own_same")
+
+
 def with_kv() -> dict[str, str]:
-    """MatX's example: generating against multiplying, for some models on one chip, and what it does to the saving."""
-    out: dict[str, str] = {}
-    for key, id in {"8": "llama-3.1-8b", "32": "qwen3-32b", "405": "llama-3.1-405b", "v3": "deepseek-v3"}.items():
-        known = cached(id)
-        spent = eq.decode_flop(known)
-        out |= {
-            f"kv_flop_{key}": f"{significant(spent / 1e9, 3)} GFLOP",
-            f"kv_bytes_{key}": f"{known['kv_bytes_per_token']:,.0f}",
-            f"kv_times_{key}": significant(spent / (2 * model(id).n_active), 2),
-            f"kv_price_{key}": significant(spent / (6 * model(id).n_active), 2),
-        }
-    h100, (small, other) = chip(EXAMPLE["chip"]), caches()
-    short = small | {"context": 1}  # compute alone
-    pairs = {"short": (short, short), "own": (small, other), "same": (small, small)}
-    for key, pair in pairs.items():
-        out[f"kv_bill_{key}"] = f"{kv_bill(*pair):.0%}"
-        out[f"kv_bill_{key}_bf16"] = f"{kv_bill(*pair, dearer=h100.flops('fp8') / h100.flops('bf16')):.0%}"
-    return out | {
-        "kv_same_8": f"{significant(kv_size(small) / 1e9, 2)} billion",
+    """The two models with their caches: where short contexts end, and what a long one makes of both bills."""
+    gpu, own = chip(GPU), (train_rate(), LOADING * chip(GPU).bandwidth)
+    out = {
+        "kv_intensity": f"{gpu.flops('fp8') / gpu.bandwidth:.0f}",
+        "kv_context": f"{EXAMPLE['context']:,}",
+        "kv_loading": f"{LOADING:.0%}",
+        "kv_larger": significant(llama()[1].n_active / NET.n_active, 2),
         "power_llama": f"{cache_power('llama-3.1-8b', 'llama-3.1-405b'):.2f}",
         "power_pair": f"{cache_power('llama-3.1-8b', 'qwen3-32b'):.2f}",
-        "kv_larger": significant(model("qwen3-32b").n_active / model("llama-3.1-8b").n_active, 2),
-        "kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}",
-        "kv_context": f"{EXAMPLE['context']:,}",
     }
+    (small_cache, large_cache), (small, large) = caches(), llama()
+    for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
+        seconds, loads = token_seconds(row, kv), EXAMPLE["context"] * kv["kv_bytes_per_token"] / own[1]
+        out |= {
+            f"kv_bytes_{key}": f"{kv['kv_bytes_per_token']:,.0f}",
+            f"kv_bend_{key}": significant(bend(row, kv, gpu.flops("fp8"), gpu.bandwidth), 2),
+            f"kv_bend_own_{key}": significant(bend(row, kv, *own), 2),
+            f"kv_load_{key}": f"{1e3 * loads:.2f} ms",
+            f"kv_compute_{key}": f"{1e3 * 2 * row.n_active / own[0]:.2f} ms",
+            f"kv_each_{key}": f"${1e6 * seconds * rent():.2f}",
+            f"kv_serving_{key}": millions(SERVED * seconds * rent()),
+            f"kv_both_{key}": millions(SERVED * seconds * rent() + dollars(row.training)),
+        }
+    return {name: value for name, value in out.items() if name not in UNPRINTED}
+
+
+def bend(row: simulation.Trained, cache: dict[str, Any], flops: float, bandwidth: float) -> float:
+    """The context at which loading a model's cache takes as long as the compute of a token."""
+    one_token = cache | {"flops": flops, "bandwidth": bandwidth, "context": 1}
+    return eq.decode_flop(one_token, n_active=row.n_active, context=0) / eq.decode_flop(one_token, n_active=1)
+
+
+def token_seconds(row: simulation.Trained, cache: dict[str, Any]) -> float:
+    """GPU-seconds of a token written by the running case with a long context: compute at the rate of training, or the
+    loading of the cache at a share of the bandwidth, whichever takes longer.
+    """
+    known = cache | {"flops": train_rate(), "bandwidth": LOADING * chip(GPU).bandwidth}
+    return eq.decode_flop(known, n_active=row.n_active) / train_rate()
 
 
 def cache_power(small: str, large: str) -> float:
@@ -467,110 +517,7 @@ def cache_power(small: str, large: str) -> float:
     return ratio(lambda net: net.kv_bytes_per_token("fp8")) / ratio(lambda net: net.n_active)
 
 
-def kv_bill(*known: dict[str, Any], dearer: float = 1) -> float:
-    """Both bills of Llama 3.1 8B over those of the large model, each with its cache; by MatX, no prompts. A FLOP of
-    training may be dearer than one of serving.
-    """
-    small, large = (
-        eq.lifetime_with_kv(
-            cache,
-            n_active=row.n_active,
-            pretrain_tokens=dearer * row.tokens,
-            inference_tokens=SERVED,
-            prefill_tokens=0,
-        )
-        for cache, row in zip(known, llama(), strict=True)
-    )
-    return small / large
-
-
-def kv_size(known: dict[str, float]) -> float:
-    """The size whose compute takes as long as loading the cache: smaller models with this cache serve no cheaper."""
-    return eq.decode_flop(known, n_active=1) / 2
-
-
-# --- by the serving ratio ---------------------------------------------------------------------------------------------
-
-
-def ratios() -> dict[str, float]:
-    """What serving the best-trained model would cost, divided by its training: the rows of the page's rule."""
-    return {"1": 1, "even": even_served() / best(served=0).tokens, "10": 10, "100": 100}
-
-
-@cache
-def best_at_ratio(ratio: float, power: float = 1.0) -> simulation.Trained:
-    """The cheapest model that is as good as Llama 3.1 8B, if serving the best-trained one would cost `ratio` times its
-    training, and a token's cost grows as a power of size.
-    """
-    plain = best(served=0)
-
-    def priced(size: float) -> simulation.Trained:
-        serving = ratio * plain.training * (size / plain.n_active) ** power
-        return sized(size, served=0)._replace(inference=serving)
-
-    return priced(simulation.lowest(lambda size: priced(size).total, smallest() * 1.001, 4 * plain.n_active))
-
-
-def by_ratio() -> dict[str, str]:
-    """The cheapest model's size and tokens of training, by the serving ratio, at short contexts and at long ones."""
-    plain, told = best(served=0), {}
-    for key, ratio in ratios().items():
-        for start, power in (("", 1.0), ("kv_", CACHE_POWER)):
-            row = best_at_ratio(ratio, power)
-            told[f"{start}size_at_{key}"] = f"{row.n_active / plain.n_active:.0%}"
-            told[f"{start}data_at_{key}"] = significant(row.tokens / plain.tokens, 2)
-    return told
-
-
-def long_price() -> float:
-    """Tokens of training that cost as much as one that the best-trained model writes, with Qwen3-32B's cache."""
-    size = best(served=0).n_active
-    return eq.decode_flop(caches()[1], n_active=size) / eq.pretrain_compute(n_active=size, pretrain_tokens=1)
-
-
-def case() -> dict[str, str]:
-    """One service from its traffic to dollars, at short contexts and at long ones: the rate of DeepSeek's run, and its
-    rent. A cache is loaded at a share of the bandwidth, where the run reached a share of the FP8 peak.
-    """
-    served, plain, gpu = eq.tokens_served(CASE), best(served=0), chip(EXAMPLE["chip"])
-    mfu = deepseek_mfu() * gpu.flops("bf16") / gpu.flops("fp8")
-    told = {
-        "case_served": f"{significant(served / 1e12, 2)} trillion",
-        "case_loading": f"{LOADING:.0%}",
-        "case_mfu": f"{mfu:.0%}",
-        "case_eta": f"{LOADING / mfu:.1f}",
-    }
-    for start, price, power in (
-        ("", eq.inference_coefficient(decode_efficiency=ETA), 1.0),
-        ("kv_", long_price() * mfu / LOADING, CACHE_POWER),
-    ):
-        ratio = served * price / plain.tokens
-        told |= {f"{start}case_{key}": value for key, value in priced_case(price, ratio, power).items()}
-    return told
-
-
-def priced_case(price: float, ratio: float, power: float) -> dict[str, str]:
-    """The page's case at one price of a token written, and the serving ratio that follows."""
-    [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
-    row, plain = best_at_ratio(ratio, power), best(served=0)
-    rate = chip(EXAMPLE["chip"]).flops("bf16") * deepseek_mfu() * factor("h")  # FLOPs in an hour
-    rent = cost["cost_USD"] / cost["training_GPU_hours"]
-    dollars = lambda work: f"${work / rate * rent / 1e6:.2f} million"
-    return {
-        "price": f"{price:.2g}",
-        "ratio": significant(ratio, 2),
-        "size": f"{significant(row.n_active / 1e9, 3)} billion",
-        "tokens": f"{significant(row.tokens / 1e12, 3)} trillion",
-        "work": f"{row.training / 1e23:.2f}·10²³",
-        "hours": f"{round(row.training / rate, -3):,.0f}",
-        "training": dollars(row.training),
-        "serving": dollars(row.inference),
-        "both": dollars(row.total),
-        "plain": dollars(plain.training * (1 + ratio)),
-    }
-
-
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     found = valley() | costs() | tokens() | optimum() | parts() | other_fits()
-    return found | meta() | deepseek() | models_placed() | with_kv() | by_ratio() | case()
+    return found | meta() | deepseek() | models_placed() | with_kv()

@@ -58,37 +58,45 @@ def tens(flop: float) -> str:
 # --- a guess ---------------------------------------------------------------------------------------------------------
 
 
-GUESSED = BOARD | {"world_rate": GENEROUS, "family": 10, "decode_efficiency": 1 / 3}  # the text refers to its answer
+def as_good(values: Values) -> Values:
+    """Llama 3.1 8B, the constants of the page's fit by notation name, and the loss that it gives the model."""
+    known, net = law(FITS["besiroglu"]), model("llama-3.1-8b")
+    seen = {"n_active": float(net.n_active), "pretrain_tokens": net.training_tokens}
+    return known | seen | {"loss": eq.law_loss(known, **seen)}
+
+
+def sizes(known: Values) -> tuple[float, float]:
+    """The size below which no data reaches the loss, and the one that reaches it with the least training, in
+    parameters.
+    """
+    smallest = (known["loss_size"] / (known["loss"] - known["loss_floor"])) ** (1 / known["size_power"])
+    spare = lambda n: eq.best_tokens(known, n_active=n) - eq.tokens_for_loss(known, n_active=n)
+    return smallest, find_root(spare, smallest * (1 + 1e-9), smallest * 1e6)
+
 
 guess = Estimate(
     "A guess before you read",
     level="easy",
-    objective=TOKENS,
-    unit="1",
+    objective=FIT,
+    unit="parameter",
+    display_unit="billion parameters",
     within=3.0,
-    statement="A service generates {world_rate} and spreads them evenly over ten models. One of these uses {n_active} for each token and is in service for two months. Its makers want to spend as much compute on training it as on serving it. A training token takes 6 FLOPs per active parameter. A generated token takes 2, but generating makes only a third as good use of the chips. Chinchilla's rule gives the model 20 tokens per parameter. How many times that number should they train it on? A guess within a factor of three counts.",
-    derived=lambda v: GUESSED,
-    answer=eq.overtraining.at(pretrain_tokens=eq.balanced_tokens),
-    independent_check=lambda v: find_root(
-        lambda far: 6 * far * 20 * v["n_active"] - 3 * 2 * v["world_rate"] / 10 * 60 * 24 * 3600,
-        0.001,
-        1e9,
-    ),
+    statement="Llama 3.1 8B was trained on {pretrain_tokens}, where Chinchilla's rule gives its {n_active} only 20 tokens each. Some larger model that keeps to the rule is just as good. How many billions of parameters does that one have? A guess within a factor of three counts.",
+    derived=as_good,
+    units=dict.fromkeys((*LETTERS, "loss"), "1"),
+    answer=lambda v: sizes(v)[1],
+    independent_check=lambda v: simulation.best(v["loss"], 0, v).n_active,
     misconceptions={
-        eq.overtraining.at(pretrain_tokens=eq.balanced_tokens.at(family=1)): "That gives one model the traffic of the whole service. Ten models share it.",
-        eq.overtraining.at(pretrain_tokens=eq.balanced_tokens) * v.decode_efficiency**2: "You multiplied by the third. Chips that are used badly make a token more expensive, so divide.",
-        1.0: "Chinchilla's rule is right for a model that nobody uses: serving costs nothing in it. This model serves many tokens.",
+        v.pretrain_tokens / PRESCRIBED: "That is the size for which the rule gives so many tokens. Such a model would be far better than the 8B.",
     },
-    explanation=f"About {eq.overtraining(GUESSED, pretrain_tokens=eq.balanced_tokens(GUESSED)):.0f} times. A model that many people use is made small, and pays for that with far more tokens of training.",
+    explanation=f"About {sizes(as_good({}))[1] / 1e9:.0f} billion, by the fit that this page uses. So Meta's long training makes up for three quarters of the parameters.",
     hints=(
-        "How many tokens does the model generate in its life? And how many tokens of training cost as much?",
-        "A token served costs 2 ÷ ⅓ = 6 FLOPs for each parameter, as many as a token of training. Then divide by 20 × parameters.",
+        "It is larger than 8 billion. Is it as large as the model for which 15 trillion tokens would be the rule's 20 each?",
+        "A fit says how much of the loss size removes, and how much data removes. Many more tokens make up for a few times fewer parameters, not for a hundred times fewer.",
     ),
     solution=(
-        Step("Tokens that the model generates in its life:", eq.tokens_served, "token"),
-        Step(f"times ${eq.inference_coefficient.latex}$ =", eq.inference_coefficient, "1"),
-        Step(f"against ${eq.chinchilla_tokens.latex}$ =", eq.chinchilla_tokens, "token"),
-        "Their ratio:",
+        Step("By the fit, the loss of the 8B is", v.loss, "1"),
+        "Among models that are best for their training, the one with this loss has",
     ),
 )
 
@@ -354,21 +362,26 @@ bill = Quantity(
 
 PRE, RL, SERVE = eq.pretrain_compute.expr, eq.rl_compute.expr, eq.inference_compute.expr
 BARE = eq.decode_efficiency  # what cancels the division by it
+FLAT = eq.rl_flop * eq.n_active * eq.rl_tokens  # RL as if its generating were as fast as training
+RL_UP = FLAT + 2 * eq.n_active * eq.rl_tokens * (BARE - 1)  # with its generating multiplied by the efficiency
 STORED = "A token meets the active parameters, not all that are stored."
 
 life = Expression(
     "What a model costs over its life",
     level="medium",
     objective=LIFE,
-    statement="A model with N_act active parameters is pre-trained on D_pre tokens, goes through RL on D_RL tokens at c_RL FLOPs per parameter and token, and generates D_inf tokens for its users. RL and serving run at eta times the MFU of pre-training, with eta below one. Write the compute of the model's whole life, counted in FLOPs at the rate of pre-training, so that a FLOP of RL or of serving counts for more than one.",
+    statement="A model with N_act active parameters is pre-trained on D_pre tokens, goes through RL on D_RL tokens at c_RL FLOPs per parameter and token, two of which generate the token, and generates D_inf tokens for its users. Generating runs at eta times the MFU of pre-training, with eta below one. Training on the answers of RL runs as well as pre-training. Write the compute of the model's whole life, counted in FLOPs at the rate of pre-training, so that a FLOP of generating counts for more than one.",
     formula=eq.total_compute,
-    independent_check=eq.n_active * (2 + 4) * eq.pretrain_tokens + eq.n_active / BARE * (2 * eq.inference_tokens + eq.rl_flop * eq.rl_tokens),
+    independent_check=eq.n_active * ((2 + 4) * eq.pretrain_tokens + (eq.rl_flop - 2) * eq.rl_tokens) + 2 * eq.n_active / BARE * (eq.inference_tokens + eq.rl_tokens),
     misconceptions={
-        PRE + (RL + SERVE) * BARE**2: "You multiplied by the efficiency. Chips that are used badly cost more for the same work, not less.",
-        PRE + RL + SERVE * BARE: "Serving generates too, so it uses the chips as badly as RL does.",
-        PRE + (RL + SERVE) * BARE: "The efficiency is missing: generating keeps the chips busy for longer than its FLOPs say.",
-        PRE + RL * BARE**2 + SERVE: "You multiplied RL by the efficiency. Chips that are used badly cost more for the same work, not less.",
-        PRE + RL * BARE**2 + SERVE * BARE: "Serving uses the chips as badly as RL does, and bad use makes both more expensive, not cheaper.",
+        PRE + FLAT / BARE + SERVE: "You divided all of RL by the efficiency. Only generating its tokens is slow; training on them runs as well as any training.",
+        PRE + FLAT * BARE + SERVE * BARE**2: "You multiplied by the efficiency. Chips that are used badly cost more for the same work, not less.",
+        PRE + RL_UP + SERVE * BARE**2: "You multiplied by the efficiency. Chips that are used badly cost more for the same work, not less.",
+        PRE + RL + SERVE * BARE: "Serving generates too, so it uses the chips as badly as RL does when it generates.",
+        PRE + FLAT + SERVE * BARE: "The efficiency is missing: generating keeps the chips busy for longer than its FLOPs say.",
+        PRE + FLAT + SERVE: "The efficiency is missing at RL, which generates its tokens as slowly as serving does.",
+        PRE + RL_UP + SERVE: "You multiplied RL's generating by the efficiency. Chips that are used badly cost more for the same work, not less.",
+        PRE + RL + 2 * eq.n_active * eq.rl_tokens + SERVE: "The two FLOPs that generate a token are among the c_RL already.",
         PRE + RL + 3 * SERVE: "Six is forward and backward. Serving only runs forward.",
         PRE / BARE + RL + SERVE: "Training runs at the rate that the others are measured by. The efficiency is one there.",
         (PRE + RL + SERVE).subs(eq.n_active, roofline.n_total): STORED,
@@ -378,9 +391,9 @@ life = Expression(
     explanation="Every term has N_act, so it cancels when the terms are compared. What is left is about tokens.",
     hints=(
         "Three terms, each FLOPs per parameter and token × parameters × tokens.",
-        "6 for pre-training, c_RL for RL, 2 for serving; the last two are divided by eta.",
+        "6 for pre-training, 2/eta for a token that is generated, and c_RL − 2 more for a token of RL.",
     ),
-    solution=(Step(f"${eq.total_compute.latex}$, typed as", "6 * N_act * D_pre + c_RL * N_act * D_RL / eta + 2 * N_act * D_inf / eta"),),
+    solution=(Step(f"${eq.total_compute.latex}$, typed as", "6 * N_act * D_pre + (2 / eta + c_RL - 2) * N_act * D_RL + 2 * N_act * D_inf / eta"),),
 )
 
 
@@ -409,11 +422,12 @@ cancels = Choice(
 def parts(values: Values) -> dict[str, float]:
     """FLOPs for each parameter, at training's rate, added up token by token in trillions."""
     worse = 1 / values["decode_efficiency"]
-    each = {"pretrain": 2 + 4, "rl": values["rl_flop"] * worse, "inference": 2 * worse}
+    each = {"pretrain": 2 + 4, "rl": 2 * worse + (values["rl_flop"] - 2), "inference": 2 * worse}
     return {kind: sum(flop for _ in range(round(values[f"{kind}_tokens"] / 1e12))) for kind, flop in each.items()}
 
 
 SERVING = eq.SHARES["inference"]
+SERVED_PART = 2 * v.inference_tokens / v.decode_efficiency  # FLOPs for each parameter, at training's rate
 
 share = Quantity(
     "The share of serving",
@@ -421,7 +435,7 @@ share = Quantity(
     objective=LIFE,
     unit="1",
     display_unit="%",
-    statement="A model is pre-trained on {pretrain_tokens}, goes through RL on {rl_tokens} at {flop} FLOPs for each parameter and token, and generates {inference_tokens} for its users. Pre-training takes 6 FLOPs for each parameter and token, generating takes 2; all of RL and of serving runs at {decode_efficiency} of training's MFU. Counted in FLOPs at the rate of pre-training, what share of its lifetime compute is serving, in percent?",
+    statement="A model is pre-trained on {pretrain_tokens}, goes through RL on {rl_tokens} at {flop} FLOPs for each parameter and token, 2 of them to generate it, and generates {inference_tokens} for its users. Pre-training takes 6 FLOPs for each parameter and token. All generating takes 2 and runs at {decode_efficiency} of training's MFU; training on RL's tokens runs as well as pre-training. Counted in FLOPs at the rate of pre-training, what share of its lifetime compute is serving, in percent?",
     parameters={
         "decode_efficiency": (0.15, 0.2, 0.1),
         "inference_tokens": (5e13, 1e14, 25e12),
@@ -435,17 +449,18 @@ share = Quantity(
     independent_check=lambda v: parts(v)["inference"] / sum(parts(v).values()),
     misconceptions={
         SERVING.at(decode_efficiency=1): "The efficiency is missing: generating keeps the chips busy for longer than its FLOPs say.",
-        SERVING.at(rl_tokens=v.rl_tokens * v.decode_efficiency): "The efficiency is missing at RL, which generates too and so uses the chips as badly as serving does.",
+        SERVED_PART / (6 * v.pretrain_tokens + v.flop * v.rl_tokens + SERVED_PART): "The efficiency is missing at RL, which generates too and so uses the chips as badly as serving does.",
+        SERVED_PART / (6 * v.pretrain_tokens + v.flop * v.rl_tokens / v.decode_efficiency + SERVED_PART): "You divided all of RL by the efficiency. Only its generating is slow, two FLOPs of each token.",
         SERVING.at(inference_tokens=v.inference_tokens * v.decode_efficiency): "The efficiency is missing at serving. All of it runs at that part of training's MFU.",
         v.inference_tokens / (v.inference_tokens + v.rl_tokens + v.pretrain_tokens): "That is its share of the tokens. They do not all cost the same.",
         SERVING.at(inference_tokens=3 * v.inference_tokens): "You served with 6 FLOPs. There is no backward pass in serving.",
-        1 / (1 + (v.flop * v.rl_tokens + 6 * v.pretrain_tokens / v.decode_efficiency) / (2 * v.inference_tokens)): "You multiplied by the efficiency. Bad use of the chips makes the work more expensive, so divide.",
+        1 / (1 + ((2 + (v.flop - 2) / v.decode_efficiency) * v.rl_tokens + 6 * v.pretrain_tokens / v.decode_efficiency) / (2 * v.inference_tokens)): "You multiplied by the efficiency. Bad use of the chips makes the work more expensive, so divide.",
         SERVING / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
     },
     explanation="Where the chips are used badly, few tokens can be a large part of the bill.",
     hints=(
         "The size cancels: work out FLOPs for one parameter.",
-        "6 D_pre, c_RL D_RL ÷ η and 2 D_inf ÷ η; then the last over the sum.",
+        "6 D_pre, (2 ÷ η + c_RL − 2) D_RL and 2 D_inf ÷ η; then the last divided by the sum.",
     ),
     solution=(
         Step("For one parameter, pre-training:", eq.pretrain_compute.at(n_active=1), "FLOP"),
@@ -460,25 +475,26 @@ rl_tokens = Quantity(
     level="easy",
     objective=LIFE,
     unit="1",
-    statement="RL takes {flop} FLOPs per parameter and token, and runs at {decode_efficiency} of the MFU of pre-training. Pre-training takes 6 FLOPs per parameter and token. How many tokens of pre-training cost as much as one token of RL?",
+    statement="RL takes {flop} FLOPs per parameter and token: 2 to generate it, at {decode_efficiency} of the MFU of pre-training, and the rest to train on some of the tokens, as fast as pre-training does. Pre-training takes 6 FLOPs per parameter and token. How many tokens of pre-training cost as much as one token of RL?",
     parameters={"flop": (3, 4, 5, 2.5, 3.5, 4.5, 7), "decode_efficiency": (ETA, 0.25, 0.2, 0.4, 0.1, 0.12, 0.15, 0.35)},
     derived={"rl_flop": v.flop},
-    condition=lambda v: eq.rl_coefficient(v) > 1.2,
+    condition=lambda v: eq.rl_coefficient(v) > 1.05 and abs(eq.rl_coefficient(v) / (v["flop"] / 6) - 1) > 0.1,
     units={"flop": "1"},
     answer=eq.rl_coefficient,
-    independent_check=lambda v: find_root(lambda d: 6 * d - v["flop"] / v["decode_efficiency"], 0.001, 1000.0),
+    independent_check=lambda v: find_root(lambda d: 6 * d - (v["flop"] - 2) - 2 / v["decode_efficiency"], 0.001, 1000.0),
     misconceptions={
-        v.flop / 6 * v.decode_efficiency: "You multiplied by the efficiency. Bad use of the chips makes a token more expensive, so divide.",
+        v.flop / 6 / v.decode_efficiency: "You divided all of RL by the efficiency, as the lecture does. Only generating is slow: two of its FLOPs.",
+        v.flop / 6 * v.decode_efficiency: "You multiplied by the efficiency. Bad use of the chips makes a token more expensive, so divide; and only generating is slow.",
+        (2 * v.decode_efficiency + v.flop - 2) / 6: "You multiplied by the efficiency. Bad use of the chips makes a token more expensive, so divide.",
         eq.rl_coefficient.at(decode_efficiency=1): "The efficiency is missing: the chips are busy for longer than the FLOPs say.",
         1 / eq.rl_coefficient: "Upside down: that is how many tokens of RL cost as much as one of pre-training.",
         eq.rl_coefficient.at(rl_flop=8): "That trains on every token that was generated. Here some are only generated.",
-        eq.rl_coefficient.at(rl_flop=6): "Six is a token of pre-training. RL takes {flop} here.",
         eq.rl_coefficient.at(rl_flop=2): "That only generates. Here some tokens are trained on as well.",
     },
-    explanation="So where both cost the same there are fewer tokens of RL than of pre-training. The lecture takes about 1.5, from an RL of 3 FLOPs at an efficiency of a third.",
+    explanation="So where both cost the same there are fewer tokens of RL than of pre-training. The lecture takes about 1.5, from an RL of 3 FLOPs at an efficiency of a third, all of which it divides by the efficiency.",
     hints=(
         "Write what one token of each costs, for one parameter and at the rate of training.",
-        "FLOPs of RL ÷ efficiency, over the 6 of pre-training.",
+        "2 ÷ efficiency to generate, plus the FLOPs beyond 2 to train; then divide by the 6 of pre-training.",
     ),
     solution=(f"${eq.rl_coefficient.latex}$ =",),
 )
@@ -1219,15 +1235,6 @@ twice_as_strongly = Choice(
         "So tokens rise by two percent: a percent of size does what two percent of tokens do.",
     ),
 )
-
-
-def sizes(known: Values) -> tuple[float, float]:
-    """The size below which no data reaches the loss, and the one that reaches it with the least training, in
-    parameters.
-    """
-    smallest = (known["loss_size"] / (known["loss"] - known["loss_floor"])) ** (1 / known["size_power"])
-    spare = lambda n: eq.best_tokens(known, n_active=n) - eq.tokens_for_loss(known, n_active=n)
-    return smallest, find_root(spare, smallest * (1 + 1e-9), smallest * 1e6)
 
 
 def cheapest(known: Values, **changed: float) -> float:
