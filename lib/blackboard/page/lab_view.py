@@ -49,7 +49,7 @@ class StepView:
     def check(self, made: Any = None) -> Verdict:
         """The verdict on your function or class; earlier steps that you have not solved are the course's."""
         with self.view.filled_in(made, self.step):
-            verdict = self.step.check(made, self.view.space())
+            verdict = self.step.check_apart(made, self.view.space())
         if verdict:
             self.view.own[self.step.name] = made
         if verdict.kind != "unattempted":
