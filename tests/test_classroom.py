@@ -6,6 +6,7 @@ import ast
 import csv
 import json
 import os
+import random
 import re
 import runpy
 import shlex
@@ -27,6 +28,7 @@ from blackboard.page.lab_worker import find_lab, list_steps
 from blackboard.page.practice import lessons, problems
 from blackboard.page.run_source import run_source
 from blackboard.page.run_step import decode, encode, grade_step, judge_results, try_step
+from blackboard.problem import Choice
 from blackboard.reference import teaching
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
@@ -521,3 +523,36 @@ def test_expected_answers_are_right_for_every_kind():
 def test_every_slip_is_counted_once_in_every_numeric_problem():
     sums = {sum(found.values()) for found in teaching.slips().values()}
     assert len(sums) == 1 and not any(found["right"] for found in teaching.slips().values())
+
+
+@pytest.mark.parametrize(
+    "right, wrong, kind",
+    [
+        ([2.0, 5.0], [0.5, 0.2], teaching.UPSIDE_DOWN),
+        ([2.0, 5.0], [4.0, 10.0], teaching.TWO),
+        ([2.0, 5.0], [1.0, 2.5], teaching.TWO),
+        ([2.0, 5.0], [2000.0, 5000.0], teaching.FIXED),
+        ([2.0, 5.0], [3.0, 6.0], teaching.OTHER),
+        ([0.0, 5.0], [3.0, 6.0], teaching.OTHER),
+    ],
+)
+def test_a_recurring_mistake_is_known_by_its_quotients(right, wrong, kind):
+    assert teaching.classify(right, wrong) == kind
+
+
+def test_a_message_about_an_upside_down_answer_is_counted_as_one():
+    """The words that the authors chose, and the numbers, agree where the words are plain."""
+    for view in problems("overheads"):
+        told = view.problem.misconceptions.values() if hasattr(view.problem, "unit") else ()
+        for message, kind in zip(told, teaching.name_mistakes(view.problem)):
+            assert kind == teaching.UPSIDE_DOWN or not message.startswith("Upside down: "), message
+
+
+def test_more_than_guessing():
+    """By guessing in ten thousand classes."""
+    choices = [view.problem for name in lessons() for view in problems(name) if isinstance(view.problem, Choice)]
+    assert {len(each.options) for each in choices} == {teaching.OPTIONS}
+    rng, seats = random.Random(0), range(teaching.SEATS)
+    taken = [sum(rng.random() < 1 / 4 for _ in seats) for _ in range(10_000)]
+    few, telling = (sum(count >= least for count in taken) / 10_000 for least in (11, teaching.telling_count()))
+    assert telling < teaching.RARE < few
