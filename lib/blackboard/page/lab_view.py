@@ -136,7 +136,7 @@ class LabView:
             try:
                 written[name] = hand_in.write_cell(made)
             except Exception as error:  # a step may be any object; one of them must not cost the others
-                told.append(f"Not saved: {name}, because {error}.")
+                told.append(hand_in.say_refused(name, error))
         passed = {name: text for name, text in written.items() if self.own.get(name) is self.tried[name]}
         for name, text in passed.items():
             if not (alone := self.lab.grade(name, text, passed)):
