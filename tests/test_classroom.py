@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import csv
 import json
+import math
 import os
+import random
 import re
 import runpy
 import shlex
@@ -13,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import types
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
@@ -22,11 +25,12 @@ from IPython.core.interactiveshell import InteractiveShell
 from blackboard.answers import Unreadable
 from blackboard.page import lab_view
 from blackboard.page.grading import expected, grade, grade_lab
-from blackboard.page.hand_in import HandInError, lab_id, read_hand_in, seed_of
+from blackboard.page.hand_in import HandInError, lab_id, read_hand_in, seed_of, write_source
 from blackboard.page.lab_worker import find_lab, list_steps
 from blackboard.page.practice import lessons, problems
 from blackboard.page.run_source import run_source
 from blackboard.page.run_step import decode, encode, grade_step, judge_results, try_step
+from blackboard.problem import Choice
 from blackboard.reference import teaching
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
@@ -115,6 +119,16 @@ def helper(x):
 
 def leans_outside(batch):
     return helper(batch)
+
+
+def imports_outside(batch):
+    return math.sqrt(batch) + deepcopy(batch)
+
+
+def test_a_function_brings_what_it_imports():
+    text = write_source(imports_outside)
+    assert text.startswith("from copy import deepcopy as deepcopy\nimport math as math\ndef imports_outside(batch):")
+    assert run_source(text, [{"batch": 4.0}]) == [6.0]
 
 
 @pytest.mark.parametrize("answer, why", [(leans_outside, "helper"), (lambda batch: 1.0, "def"), (max, "def")])
@@ -329,8 +343,11 @@ def test_a_step_that_leans_on_another_cell_is_told(tmp_path, run_cell):
     leans = 'def step_time(*given):\n    return elsewhere(*given)\nlab["step_time"].check(step_time)'
     assert run_cell(leans).ok
     run_cell('lab["largest_batch"].check(len)')
+    run_cell('lab["cost_per_million"].check(3)')
     told = str(lab.save(tmp_path / "answers.json"))
-    assert "step_time passes here but not alone" in told and "Not saved: largest_batch" in told
+    assert "step_time passes here but not alone" in told
+    for name in ("largest_batch", "cost_per_million"):
+        assert f"Not saved: {name}. A step is handed in as the text of its cell" in told
 
 
 def test_nobodys_lab_is_not_saved(tmp_path):
@@ -369,14 +386,16 @@ def test_a_class_is_written_and_graded(tmp_path, capsys):
     assert len(key) == len(problems("batching")) + len(find_lab("batching").steps)
 
     answers = {"floor": f"{key['floor']['expected']} ms", "roofline": "a", "step": STEP}
-    answers |= {"lab-step_time": key["lab-step_time"]["expected"]}
+    answers |= {"lab-step_time": key["lab-step_time"]["expected"], "floor-why": "seventy"}
     (out / "answers" / "alice.json").write_text(json.dumps({"student": "alice", "answers": {"batching": answers}}))
     assert classroom.main(["--grade", str(out)]) == 0
     points = {row["problem"]: row for row in rows(out / "points.csv") if row["student"] == "alice"}
-    assert [points[name]["points"] for name in answers] == ["1", "0", "1", "1"]
-    assert points["roofline"]["misconception"].startswith("The sum holds only")
+    assert [points[name]["points"] for name in answers] == ["1", "0", "1", "1", "0"]
+    assert points["roofline"]["misconception"].startswith("The sum holds only") and not points["roofline"]["not read"]
+    assert points["floor-why"]["not read"].startswith("Answer with one of")
+    assert [tuple(row.values())[:2] for row in rows(out / "totals.csv")] == [("alice", "3"), ("bob", "0")]
     assert [(row["problem"], row["students"]) for row in rows(out / "misconceptions.csv")] == [("roofline", "1")]
-    assert "2 of 2: bob 0 of" in capsys.readouterr().out
+    assert "2 of 2: bob handed in nothing" in capsys.readouterr().out
 
 
 def test_files_that_cannot_be_graded_are_named(tmp_path, capsys):
@@ -521,3 +540,36 @@ def test_expected_answers_are_right_for_every_kind():
 def test_every_slip_is_counted_once_in_every_numeric_problem():
     sums = {sum(found.values()) for found in teaching.slips().values()}
     assert len(sums) == 1 and not any(found["right"] for found in teaching.slips().values())
+
+
+@pytest.mark.parametrize(
+    "right, wrong, kind",
+    [
+        ([2.0, 5.0], [0.5, 0.2], teaching.UPSIDE_DOWN),
+        ([2.0, 5.0], [4.0, 10.0], teaching.TWO),
+        ([2.0, 5.0], [1.0, 2.5], teaching.TWO),
+        ([2.0, 5.0], [2000.0, 5000.0], teaching.FIXED),
+        ([2.0, 5.0], [3.0, 6.0], teaching.OTHER),
+        ([0.0, 5.0], [3.0, 6.0], teaching.OTHER),
+    ],
+)
+def test_a_recurring_mistake_is_known_by_its_quotients(right, wrong, kind):
+    assert teaching.classify(right, wrong) == kind
+
+
+def test_a_message_about_an_upside_down_answer_is_counted_as_one():
+    """The words that the authors chose, and the numbers, agree where the words are plain."""
+    for view in problems("overheads"):
+        told = view.problem.misconceptions.values() if hasattr(view.problem, "unit") else ()
+        for message, kind in zip(told, teaching.name_mistakes(view.problem)):
+            assert kind == teaching.UPSIDE_DOWN or not message.startswith("Upside down: "), message
+
+
+def test_more_than_guessing():
+    """By guessing in ten thousand classes."""
+    choices = [view.problem for name in lessons() for view in problems(name) if isinstance(view.problem, Choice)]
+    assert {len(each.options) for each in choices} == {teaching.OPTIONS}
+    rng, seats = random.Random(0), range(teaching.SEATS)
+    taken = [sum(rng.random() < 1 / 4 for _ in seats) for _ in range(10_000)]
+    few, telling = (sum(count >= least for count in taken) / 10_000 for least in (11, teaching.telling_count()))
+    assert telling < teaching.RARE < few

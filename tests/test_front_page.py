@@ -6,12 +6,14 @@ import re
 import pytest
 from lessons import LESSONS
 
+from blackboard.page.lab_worker import list_steps
 from blackboard.page.practice import problems
 
 FRONT = "book/index.html"
 CARDS = """() => [...document.querySelectorAll(".lesson-card")].map((card) => ({
   lesson: card.querySelector(".lesson-progress").dataset.lesson,
   problems: card.querySelector(".lesson-progress").dataset.problems.split(" "),
+  steps: card.querySelector(".lesson-progress").dataset.steps.split(" "),
   facts: card.querySelector(".lesson-facts").innerText,
   title: card.querySelector(".lesson-title").innerText,
   pictured: card.querySelector("img").src,
@@ -36,6 +38,7 @@ def test_every_lesson_has_a_card_in_the_order_of_the_book(front):
         minutes, count = map(int, re.findall(r"\d+", card["facts"]))
         assert 10 <= minutes <= 40 and count == len(card["problems"])
         assert set(card["problems"]) <= {view.problem.id for view in problems(card["lesson"])}
+        assert card["steps"] == [step.name for step in list_steps(card["lesson"])]
 
 
 def test_a_card_counts_what_was_solved(visit, server):
@@ -47,7 +50,15 @@ def test_a_card_counts_what_was_solved(visit, server):
         )
     page.reload()
     page.wait_for_selector(".lesson-progress[data-solved]")
-    assert page.inner_text("[data-lesson=batching]").startswith("1 of ")
+    assert re.fullmatch(r"1 of \d+ problems solved", page.inner_text("[data-lesson=batching]"))
+    passed = {
+        "version": 1,
+        "steps": {"Blocks": {"passed": "class Blocks: ...", "last": "right"}, "hit_rate": {"tries": 1}},
+    }
+    page.evaluate("kept => localStorage.setItem('lab:paging', kept)", json.dumps(passed))
+    page.reload()
+    page.wait_for_selector("[data-lesson=paging][data-solved]")
+    assert re.fullmatch(r"0 of \d+ problems solved, 1 of 5 steps of the lab", page.inner_text("[data-lesson=paging]"))
 
 
 def test_the_chart_is_on_the_first_screen_below_three_sentences_and_a_button(front):

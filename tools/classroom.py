@@ -226,8 +226,10 @@ def grade_lesson(folder):
     marks, failures = [], []
     for number, student in enumerate(students, 1):
         try:
-            found = grade(read_answers(folder, student), lesson)
-            print(f"{number} of {len(students)}: {student} {sum(m.points for m in found)} of {len(found)}", flush=True)
+            handed = read_answers(folder, student)
+            found = grade(handed, lesson)
+            said = f"{sum(m.points for m in found)} of {len(found)}" if handed.answers else "handed in nothing"
+            print(f"{number} of {len(students)}: {student} {said}", flush=True)
         except HandInError as error:
             found = grade(HandIn(student, {}), lesson)
             failures.append(str(error))
@@ -239,15 +241,22 @@ def grade_lesson(folder):
 
 
 def write_grades(folder, marks):
-    """The marks and the misconceptions as CSV; the commonest ones are printed."""
+    """The marks, their sums and the misconceptions as CSV; the commonest ones are printed."""
     named = [mark for mark in marks if mark.kind == "misconception"]
-    rows = [(m.student, m.problem, m.points, m.kind, m.message if m in named else "") for m in marks]
-    write_csv(folder / "points.csv", ("student", "problem", "points", "verdict", "misconception"), rows)
+    names = lambda m: (m.message, "") if m.kind == "misconception" else ("", m.message if m.kind == "type" else "")
+    rows = [(m.student, m.problem, m.points, m.kind, *names(m)) for m in marks]
+    write_csv(folder / "points.csv", ("student", "problem", "points", "verdict", "misconception", "not read"), rows)
+    earned = Counter({mark.student: 0 for mark in marks})
+    for mark in marks:
+        earned[mark.student] += mark.points
+    write_csv(
+        folder / "totals.csv", ("student", "points", "of"), [(*k, len(marks) // len(earned)) for k in earned.items()]
+    )
     counted = Counter((mark.problem, mark.message) for mark in named).most_common()
     write_csv(folder / "misconceptions.csv", ("problem", "misconception", "students"), [(*k, n) for k, n in counted])
     for (problem, message), count in counted[:5]:
         print(f"{count} × {problem}: {message}")
-    print(f"wrote {folder / 'points.csv'} and {folder / 'misconceptions.csv'}")
+    print(f"wrote {folder / 'points.csv'}, {folder / 'totals.csv'} and {folder / 'misconceptions.csv'}")
 
 
 def read_arguments(arguments):

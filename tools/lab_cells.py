@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 HOW = (
     "Write each function in its cell and run the cell: the check follows at once. Where a step uses earlier ones that"
     ' you have not solved, it gets the course\'s. `lab["{first}"].hint()` gives a hint at a time,'
-    ' `lab["{first}"].solution()` the course\'s own version.'
+    ' `lab["{first}"].solution()` the course\'s own version. A check ends by itself, even if your code does not.'
+    " Windows has one exception: if a single call has no end, such as `sum(itertools.count())`, restart the kernel."
 )
 IN_PAGE = " The same lab runs [in the lesson's page](../book/{lesson}.md), with nothing installed."
 FROM_PAGE = " The code is yours, as it was in the lesson's page."

@@ -116,7 +116,8 @@ def card(app, number, root, lesson, question):
     picture = draw_thumbnail(app, page)
     shown = f'<img src="../{picture}" alt="The first figure of {escape(head)}" loading="lazy">' if picture else ""
     minutes, problems = ceil(found["words"] / WORDS_PER_MINUTE), found["problems"]
-    progress = f'<span class="lesson-progress" data-lesson="{lesson}" data-problems="{" ".join(problems)}">'
+    names = f'data-problems="{" ".join(problems)}" data-steps="{" ".join(found["steps"])}"'
+    progress = f'<span class="lesson-progress" data-lesson="{lesson}" {names}>'
     return (
         f'<li class="lesson-card"><a href="{lesson}.html" title="{escape(rest)}"><span class="lesson-picture">{shown}'
         f'</span><span class="lesson-title">{number}. {escape(head)}</span></a><p>{escape(question)}</p>'

@@ -86,11 +86,12 @@ function stateOfStep(lesson, step) {
 // The front page counts it.
 function showProgress() {
   for (const box of document.querySelectorAll(".lesson-progress")) {
-    const { lesson, problems } = box.dataset, ids = problems.split(" ").filter(Boolean);
-    const solved = ids.filter((id) => stateOfProblem(lesson, id) === "right").length;
-    if (!solved) continue;
+    const { lesson, problems, steps } = box.dataset, split = (names) => names.split(" ").filter(Boolean);
+    const count = (names, stateOf) => split(names).filter((name) => stateOf(lesson, name) === "right").length;
+    const solved = count(problems, stateOfProblem), built = count(steps, stateOfStep);
+    if (!solved && !built) continue;
     box.dataset.solved = solved;
-    box.textContent = `${solved} of ${ids.length} problems solved`;
+    box.textContent = `${solved} of ${split(problems).length} problems solved` + (built ? `, ${built} of ${split(steps).length} steps of the lab` : "");
   }
 }
 

@@ -13,17 +13,17 @@ import io
 import math
 import operator
 import re
-import signal
-import threading
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from typing import Any
 
 from blackboard import notation, units
+from blackboard.limits import Endless, Limit, TooSlow, run_apart
 
 LONGEST = 300  # characters of an answer
+TOO_LONG = "The function did not come back: it took too long."
 _NUMBER = re.compile(
     r"\s*(?:(?:≈|~|about )\s*)?(?:\$\s*)?"  # a sign between any two runs of blanks: there is one way to share them
     r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:\s*(?:e|[x×·*]\s?10\^|\*10\*\*)\s*([+-]?[0-9]{1,4}))?)"
@@ -502,18 +502,30 @@ def calls(given: Any, points: Sequence[Mapping[str, float]], seconds: float = 3.
         if type(given) not in (Formula, BoundFormula):
             raise Unreadable("Give a function itself, such as check(step_time), not the value it returned.")
     try:
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), _time_limit(seconds):
+        found = run_apart(lambda: _call(given, points, seconds), seconds + 1)
+    except Endless:
+        raise Unreadable(TOO_LONG) from None
+    if isinstance(found, str):
+        raise Unreadable(found)
+    return found
+
+
+def _call(given: Any, points: Sequence[Mapping[str, float]], seconds: float) -> list[float] | str:
+    """The function's values, or what kept it from having any."""
+    files = {given.__code__.co_filename} if type(given) is types.FunctionType else set()
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), Limit(files, seconds):
             return [_returned(given(**point)) for point in points]
-    except (KeyboardInterrupt, Unreadable):
+    except KeyboardInterrupt:
         raise
-    except _OutOfTime:
-        raise Unreadable("The function did not come back: it took too long.") from None
+    except Unreadable as error:
+        return str(error)
+    except TooSlow:
+        return TOO_LONG
     except TypeError as error:
-        raise Unreadable(
-            f"Calling it by name failed: {str(error)[:200]}. The arguments are {', '.join(points[0])}."
-        ) from None
+        return f"Calling it by name failed: {str(error)[:200]}. The arguments are {', '.join(points[0])}."
     except BaseException as error:  # sys.exit too: a reader's function must not end the kernel
-        raise Unreadable(f"The function raised {type(error).__name__}.") from None
+        return f"The function raised {type(error).__name__}."
 
 
 def _returned(value: Any) -> float:
@@ -524,26 +536,3 @@ def _returned(value: Any) -> float:
         return _number(value)
     except Unreadable:
         raise Unreadable(f"The function must return one number; it returned a {type(value).__name__}.") from None
-
-
-class _OutOfTime(BaseException):
-    """Passes by what catches Exception."""
-
-
-@contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """Stop what runs too long, where an alarm can interrupt it: in the main thread, and not on Windows."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_):
-        raise _OutOfTime
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

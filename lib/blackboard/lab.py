@@ -13,28 +13,28 @@ import dis
 import inspect
 import io
 import itertools
-import linecache
 import pickle
 import random
-import sys
 import textwrap
-import time
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 from blackboard.lab_values import is_rounded, same, shown
+from blackboard.limits import READER, Endless, Limit, TooSlow, keep_lines, place, quote, run_apart
 
-READER = "<your code>"  # the file name under which a reader's text is compiled; an earlier step's has its name added
 LONGEST = 600  # characters of what a reader's code prints
-LINE = 80  # characters of a line that a message quotes
 CASES = 200
 PLAIN, HOLDERS = {int, float, str, bool, type(None)}, {list, tuple, dict, set}  # types of which nobody made a class
 SECONDS = 5.0
 DRAWING = 8.0  # seconds for the last chart; a page waits one more
 ROUNDED = "That is the right result, rounded. Fractions are fine here: do not round."
+ENDLESS = (
+    "Your code ran for too long without an end, and came back to no line of its own. Look for a very large number, for"
+    " something without an end that is handed to `sum`, `max`, `any` or `list`, or for a loop in another cell."
+)
 NO_MODULE = " A lab is plain Python: lists, loops and the standard library are enough."
 NEVER = "Your version returns nothing. Is there a `return`?"
 NOT_ALWAYS = (
@@ -98,10 +98,6 @@ class Verdict:
         return f"{call}**{HEADS[self.kind]}** {self.message}{printed}"
 
 
-class TooSlow(BaseException):
-    """The time is over. No `except Exception` of a reader catches it."""
-
-
 # --- what a check says ------------------------------------------------------------------------------------------------
 
 
@@ -143,23 +139,6 @@ def _is_own(file: str, files: Collection[str]) -> bool:
     return file in files or file.startswith(READER)
 
 
-def _place(file: str, line: int) -> str:
-    """A line of a reader's code, with the step whose code it is where that is an earlier one."""
-    step = file.removeprefix(READER).strip() if file.startswith(READER) else ""
-    return f"line {line}" + (f" of your `{step}`" if step else "")
-
-
-def keep_lines(text: str, file: str = READER) -> None:
-    """Have a reader's text at hand, for messages that quote a line of it."""
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-
-
-def _quote(file: str, line: int) -> str:
-    """A sentence with a line of code, as no editor numbers its lines; nothing where the code is not at hand."""
-    text = linecache.getline(file, line).strip()
-    return f" Line {line} is `{text[:LINE]}{' …' * (len(text) > LINE)}`." if text else ""
-
-
 class Printed(io.StringIO):
     """What is printed, up to a length: a loop that prints would fill the memory."""
 
@@ -178,48 +157,6 @@ class Printed(io.StringIO):
 
     def write(self, text: str) -> int:
         return super().write(text[: self.longest]) if self.tell() <= self.longest else len(text)
-
-
-class Limit:
-    """Ends code from given files after some seconds: each line that it runs looks at the clock.
-
-    What catches even a BaseException goes on, since Python then stops tracing; a page also has a limit of its own.
-    """
-
-    def __init__(self, files: set[str], seconds: float):
-        self.files, self.seconds = files, seconds
-
-    def __enter__(self) -> Limit:
-        self.end, self.before = time.perf_counter() + self.seconds, sys.gettrace()
-        sys.settrace(self._call)
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        sys.settrace(self.before)
-
-    def _call(self, frame: types.FrameType, event: str, arg: Any):
-        file = frame.f_code.co_filename
-        if file not in self.files and not file.startswith(READER):  # as _is_own has it; a call more is felt here
-            return None
-        if sys.version_info < (3, 12):  # where a loop within one line makes no events of lines
-            frame.f_trace_opcodes = _loops_in_line(frame.f_code)
-        return self._line
-
-    def _line(self, frame: types.FrameType, event: str, arg: Any):
-        if time.perf_counter() > self.end:
-            file, line = frame.f_code.co_filename, frame.f_lineno
-            raise TooSlow(f"{frame.f_code.co_name}, {_place(file, line)}", _quote(file, line))
-        return self._line
-
-
-@cache
-def _loops_in_line(code: types.CodeType) -> bool:
-    """True where a loop may stay within one line: a jump back leads to the line that it comes from."""
-    steps, line, lines = list(dis.get_instructions(code)), 0, {}
-    for step in steps:
-        line = lines[step.offset] = step.starts_line or line
-    back = [step for step in steps if step.opcode in dis.hasjrel and step.argval <= step.offset]
-    return any(lines[step.offset] == lines[step.argval] for step in back)
 
 
 def run_text(text: str, space: dict[str, Any], seconds: float = SECONDS, step: str = "") -> None:
@@ -274,7 +211,7 @@ def _where(error: BaseException, files: Collection[str]) -> tuple[str, str]:
         if _is_own(file, files):
             lines.append((file, step.tb_lineno))
         step = step.tb_next
-    return (f" in {_place(*lines[-1])}", _quote(*lines[-1])) if lines else ("", "")
+    return (f" in {place(*lines[-1])}", quote(*lines[-1])) if lines else ("", "")
 
 
 def stopped(error: BaseException, files: Collection[str] = (READER,), shown_call: str = "") -> Verdict:
@@ -283,7 +220,7 @@ def stopped(error: BaseException, files: Collection[str] = (READER,), shown_call
         raise error
     if isinstance(error, SyntaxError) and error.filename == READER:
         line = error.lineno or 1
-        return Verdict("syntax", f"Line {line}: {error.msg}.{_quote(READER, line)}")
+        return Verdict("syntax", f"Line {line}: {error.msg}.{quote(READER, line)}")
     if isinstance(error, TooSlow):
         place, quoted = error.args
         words = f"Your code ran for too long without an end ({place}). Look for a loop there.{quoted}"
@@ -417,6 +354,14 @@ class Step:
             return self._judge(*self._try_all(made, files, seconds), files, seconds)
         except BaseException as error:
             return stopped(error, files)
+
+    def check_apart(self, made: Any, space: Mapping[str, Any]) -> Verdict:
+        """The verdict on a version that was written in a notebook, whose kernel outlives whatever it does."""
+        self.fresh()  # which is kept, for the next check too
+        try:
+            return run_apart(lambda: self.check(made, space), SECONDS + 1)
+        except Endless:
+            return Verdict("slow", ENDLESS)
 
     def _try_all(self, made: Any, files: set[str], seconds: float) -> tuple[Sequence[Trial], Verdict | None]:
         """The trials that came to an end, and the verdict on what ended the next one, if anything did."""

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import json
 import linecache
+import sys
 import textwrap
 import types
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from blackboard.answers import Unreadable
 from blackboard.problem import Expression, Function, Problem, Quantity
 
 LARGEST = 1_000_000  # bytes of an answers file
+NO_CELL = "a step is handed in as the text of its cell, so write it there with def or class"
 Answers = dict[str, dict[str, Any]]  # by lesson and problem
 
 
@@ -53,10 +55,26 @@ def write_source(given: Any) -> str:
     if not text.startswith("def "):
         raise Unreadable("a function is handed in as source text, so write it with def in a cell")
     outside = inspect.getclosurevars(given)
-    used = sorted(name for name in {**outside.globals, **outside.nonlocals} if name != given.__name__)
-    if used:
-        raise Unreadable(f"it uses {', '.join(used)} from outside; define or import that inside the function")
-    return text
+    used = {name: value for name, value in {**outside.globals, **outside.nonlocals}.items() if name != given.__name__}
+    imports = {name: _write_import(name, value, given.__module__) for name, value in sorted(used.items())}
+    if missing := [name for name, line in imports.items() if not line]:
+        raise Unreadable(f"it uses {', '.join(missing)} from outside; define or import that inside the function")
+    return "".join(imports.values()) + text
+
+
+def _write_import(name: str, value: Any, here: str) -> str:
+    """The line that imports a value under its name, nothing for one that was made here, in the notebook."""
+    if inspect.ismodule(value):
+        return f"import {value.__name__} as {name}\n"
+    home, own = getattr(value, "__module__", None), getattr(value, "__name__", "")
+    found = isinstance(home, str) and home != here and getattr(sys.modules.get(home), own, None) is value
+    return f"from {home} import {own} as {name}\n" if found else ""
+
+
+def say_refused(name: str, error: Exception) -> str:
+    """A sentence on an answer that the file cannot hold."""
+    why = str(error).rstrip(".")
+    return f"Not saved: {name}. {why[:1].upper()}{why[1:]}."
 
 
 def lab_id(name: str) -> str:
@@ -68,12 +86,14 @@ def write_cell(made: Any) -> str:
     """The text of the cell that a lab's step was written in, helpers and imports included; what it only shows or checks
     is left out.
     """
+    if not isinstance(made, (type, types.FunctionType)):
+        raise Unreadable(NO_CELL)
     written = vars(made).values() if inspect.isclass(made) else [made]
     files = [each.__code__.co_filename for each in written if isinstance(each, types.FunctionType)]
     lines = linecache.getlines(files[0]) if files else []
     body = ast.parse("".join(lines)).body
     if made.__name__ not in {getattr(node, "name", "") for node in body}:
-        raise Unreadable("a step is handed in as the text of its cell, so write it there with def or class")
+        raise Unreadable(NO_CELL)
     for node in body:
         if isinstance(node, ast.Expr):
             lines[node.lineno - 1 : node.end_lineno] = ["\n"] * len(lines[node.lineno - 1 : node.end_lineno])

@@ -49,7 +49,7 @@ class StepView:
     def check(self, made: Any = None) -> Verdict:
         """The verdict on your function or class; earlier steps that you have not solved are the course's."""
         with self.view.filled_in(made, self.step):
-            verdict = self.step.check(made, self.view.space())
+            verdict = self.step.check_apart(made, self.view.space())
         if verdict:
             self.view.own[self.step.name] = made
         if verdict.kind != "unattempted":
@@ -136,7 +136,7 @@ class LabView:
             try:
                 written[name] = hand_in.write_cell(made)
             except Exception as error:  # a step may be any object; one of them must not cost the others
-                told.append(f"Not saved: {name}, because {error}.")
+                told.append(hand_in.say_refused(name, error))
         passed = {name: text for name, text in written.items() if self.own.get(name) is self.tried[name]}
         for name, text in passed.items():
             if not (alone := self.lab.grade(name, text, passed)):

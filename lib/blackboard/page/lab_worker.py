@@ -13,7 +13,8 @@ from typing import Any
 
 from blackboard.charts.interactive import InteractiveChart
 from blackboard.charts.page_chart import page_spec
-from blackboard.lab import HEADS, LONGEST, READER, SECONDS, Lab, Limit, Printed, Step, Verdict, stopped
+from blackboard.lab import HEADS, LONGEST, SECONDS, Lab, Printed, Step, Verdict, stopped
+from blackboard.limits import READER, Limit, nobody
 from blackboard.page import live_cells
 from blackboard.page.written import values_of
 from blackboard.text import markup
@@ -24,10 +25,7 @@ CELL_LONGEST = 20_000  # of a cell, whose purpose may be to print
 class Nobody(io.TextIOBase):
     """Where a page's code would read what is typed."""
 
-    def readline(self, *_: Any) -> Any:
-        raise EOFError("nobody can type an answer here, so write the value into your code instead of input()")
-
-    read = readline
+    read = readline = nobody
 
 
 def find_lab(lesson: str) -> Lab:

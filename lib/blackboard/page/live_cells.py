@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from blackboard.lab import READER, keep_lines
+from blackboard.limits import READER, keep_lines
 
 CELLS = Path(__file__).with_name("cells.json")  # {lesson: the sources of its cells}
 EARLIER = "<earlier cells>"

@@ -166,7 +166,7 @@ class ProblemSet:
             try:
                 written[view.problem.id] = hand_in.write_answer(view.problem, view.answer)
             except Exception as error:  # an answer may be any object; one of them must not cost the others
-                refused.append(f"Not saved: {view.problem.id}, because {error}.")
+                refused.append(hand_in.say_refused(view.problem.id, error))
         hand_in.save_answers(Path(path), self.student, self.lesson, written)
         return Text(
             "\n\n".join([f"Saved {len(written)} of {len(self)} answers of {self.student} to {path}.", *refused])

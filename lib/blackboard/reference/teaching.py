@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 
 from blackboard.page.hand_in import seed_of
 from blackboard.page.lab_worker import list_steps
 from blackboard.page.practice import lessons, problems
 from blackboard.page.summary import Page, table
-from blackboard.problem import Choice, Estimate, Problem, Quantity
+from blackboard.problem import Choice, Estimate, Expression, Ordering, Problem, Quantity, evaluate
 from blackboard.text import markup
 
 CLASS = [f"student-{number}" for number in range(1, 6)]  # a small simulated class: draws differ where they can
@@ -23,6 +25,13 @@ SLIPS = {
     "a factor of two left out": 0.5,
 }
 NAMED = ("misconception", "prefix", "unit")
+UPSIDE_DOWN, TWO, FIXED = "the answer upside down", "a factor of two", "another fixed factor, such as a unit"
+OTHER = "a factor that depends on the numbers: a term left out, or one quantity for another"
+OPTION, ORDER = "a wrong option", "a wrong order"
+RECURRING = (UPSIDE_DOWN, TWO, FIXED, OTHER, OPTION, ORDER)
+OPTIONS = 4  # of every choice
+SEATS = 30  # students of the class whose guesses are counted
+RARE = 0.05  # a count that guessing reaches less often than this points to a misconception
 
 
 def has_own_numbers(problem: Problem) -> bool:
@@ -35,6 +44,48 @@ def count_misconceptions(problem: Problem) -> int:
     if isinstance(problem, Choice):
         return sum(not option.is_right for option in problem.options)
     return len(problem.misconceptions)
+
+
+def classify(right: Sequence[float], wrong: Sequence[float]) -> str:
+    """Which of the recurring mistakes leads from the right answers to the wrong ones, over several draws."""
+    quotients = [w / r if r else math.inf for r, w in zip(right, wrong)]
+    first = quotients[0]
+    if all(math.isclose(each, first, rel_tol=1e-6) for each in quotients):
+        return TWO if any(math.isclose(first, factor) for factor in (2, 0.5)) else FIXED
+    return UPSIDE_DOWN if all(math.isclose(r * w, 1, rel_tol=1e-6) for r, w in zip(right, wrong)) else OTHER
+
+
+def name_mistakes(problem: Problem) -> list[str]:
+    """The kind of each wrong answer that a problem names."""
+    if isinstance(problem, (Choice, Ordering)):
+        return [OPTION if isinstance(problem, Choice) else ORDER] * count_misconceptions(problem)
+    if isinstance(problem, Expression):
+        at = problem.at_points
+        return [classify(at(problem.formula.expr), at(rule)) for rule in problem.misconceptions]
+    drawn = [problem.values(seed_of(student)) for student in CLASS]
+    right = [float(problem.expected(values)) for values in drawn]
+    return [classify(right, [float(evaluate(rule, each)) for each in drawn]) for rule in problem.misconceptions]
+
+
+def chance_table() -> Page:
+    """How many problems give a student the chance to make each recurring mistake, and are able to name it."""
+    found = [name_mistakes(view.problem) for lesson in lessons() for view in problems(lesson)]
+    rows = [
+        (kind, str(sum(kind in each for each in found)), str(sum(each.count(kind) for each in found)))
+        for kind in RECURRING
+    ]
+    return table("Chances to make a mistake", ("Mistake", "Problems that name it", "Named answers"), rows)
+
+
+def at_least(count: int) -> float:
+    """The chance that so many of a class or more take one option of a choice, if all of them guess."""
+    share = 1 / OPTIONS
+    return sum(math.comb(SEATS, n) * share**n * (1 - share) ** (SEATS - n) for n in range(count, SEATS + 1))
+
+
+def telling_count() -> int:
+    """The smallest count of one wrong option that guessing hardly reaches."""
+    return next(count for count in range(SEATS + 1) if at_least(count) < RARE)
 
 
 @cache
@@ -73,6 +124,10 @@ def numbers() -> dict[str, str]:
         "tried": f"{tried:,}",
         "caught": f"{100 * caught / tried:.0f}%",
         "missed": f"{100 - 100 * caught / tried:.0f}%",
+        "seats": f"{SEATS}",
+        "guessed": f"{SEATS / OPTIONS:g}",
+        "telling": f"{telling_count()}",
+        "rare": f"{100 * RARE:.0f}%",
     }
 
 

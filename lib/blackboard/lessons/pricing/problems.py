@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from sympy import diff, solve
+from sympy import Min, diff, solve
 from sympy import sqrt as root_of
 
 from blackboard.catalogue import Heads, PriceCard, chip, measurement, model, price, system, tier
@@ -16,6 +16,7 @@ from blackboard.problem import (
     Choice,
     Estimate,
     Expression,
+    Function,
     Ordering,
     Quantity,
     Step,
@@ -545,6 +546,45 @@ sparse = Quantity(
         Step("Dense attention loads in a layer", v.context * v.entry_bytes, "byte"),
         Step(f"Sparse attention, ${eq.sparse_read.latex}$ =", eq.sparse_read, "byte"),
         f"${eq.sparse_saving.latex}$ =",
+    ),
+)
+
+
+def token_by_token(context: int, selected: int, entry_bytes: float, index_bytes: float) -> float:
+    """What one token's attention loads, counted in a cache of which it selects the first entries."""
+    return sum(index_bytes + (entry_bytes if token < selected else 0) for token in range(context))
+
+
+loads = Function(
+    "Short contexts and long ones",
+    level="medium",
+    objective=COST,
+    statement="Sparse attention loads an index key for every token of the context, and full entries only of the tokens that it selects. Write a Python function of context (tokens), selected (how many tokens it may select at most), entry_bytes and index_bytes (the bytes of one entry and of one key). Return the bytes that a layer loads for one new token of one sequence, for any context, short or long.",
+    formula=eq.sparse_read,
+    test_points=(
+        {"context": 131072, "selected": 2048, "entry_bytes": 656, "index_bytes": 132},
+        {"context": 1000, "selected": 2048, "entry_bytes": 1152, "index_bytes": 256},
+        {"context": 2048, "selected": 2048, "entry_bytes": 576, "index_bytes": 128},
+        {"context": 2049, "selected": 2048, "entry_bytes": 512, "index_bytes": 96},
+        {"context": 60, "selected": 64, "entry_bytes": 100, "index_bytes": 30},
+    ),
+    independent_check=token_by_token,
+    misconceptions={
+        eq.context * eq.index_bytes + eq.selected * eq.entry_bytes: "Right for long contexts. A context that is shorter than the selection has fewer entries to load.",
+        Min(eq.selected, eq.context) * eq.entry_bytes: "The index is missing. To find the best entries, a key of every token is loaded.",
+        Min(eq.selected, eq.context) * (eq.entry_bytes + eq.index_bytes): "Index keys are loaded for all tokens of the context, not only for those that are selected.",
+        eq.context * (eq.entry_bytes + eq.index_bytes): "That loads every entry, as dense attention does, and the index on top.",
+        eq.context * eq.entry_bytes: "That is dense attention: every entry, and no index.",
+        Min(eq.context * eq.entry_bytes, eq.context * eq.index_bytes + eq.selected * eq.entry_bytes): "For short contexts you leave the index out. The rule does not: its keys are loaded at every context.",
+    },
+    explanation="Up to the size of the selection, sparse attention loads more than dense attention: every entry, and the index on top. It saves only beyond that.",
+    hints=(
+        "Two parts: keys of all tokens, and entries of the selected ones.",
+        "It cannot select more tokens than there are: min(selected, context).",
+    ),
+    solution=(
+        f"${eq.sparse_read.latex}$, as code",
+        Step("", "context * index_bytes + min(selected, context) * entry_bytes"),
     ),
 )
 
