@@ -152,6 +152,16 @@ def test_a_failed_installation_is_told_and_tried_again(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_linked_environment_is_not_emptied(monkeypatch, tmp_path):
+    """A link to another clone's .venv has the other's stamp, so this clone would clear it."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / ".venv").symlink_to(tmp_path / "other", target_is_directory=True)
+    monkeypatch.setattr(course, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(course, "STAMP", tmp_path / ".venv" / "installed")
+    with pytest.raises(SystemExit, match="is a link to another folder"):
+        course.set_up("book")
+
+
 def test_urls_are_those_that_exist():
     """The lecture's; the repository's and the site's as soon as the configuration of the book names them."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))

@@ -118,6 +118,8 @@ def set_up(group):
     fresh = made[:1] != [fingerprint()]
     if not fresh and group in made:
         return
+    if VENV.is_symlink():
+        stop(".venv is a link to another folder, which would be emptied. Remove the link and run the command again.")
     print("installing what '%s' needs into .venv, from requirements.lock (once)" % group, flush=True)
     if fresh and run(find_python(), "-m", "venv", "--clear", VENV):
         stop("Could not make .venv. On Debian and Ubuntu: apt-get install python3-venv")
