@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
+from cases import cases
 from conftest import ROOT, toc_pages
 
 from blackboard import notation
@@ -62,7 +63,7 @@ def test_terms_stand_in_alphabetical_order_under_their_letters():
         )
 
 
-@pytest.mark.parametrize("term", ENTRIES)
+@cases("term", ENTRIES)
 def test_an_entry_is_a_sentence_a_place_and_known_symbols(term):
     description = definition(term)
     first = re.match(r".*?\.(?=\s|$)", description, re.S)
@@ -73,14 +74,14 @@ def test_an_entry_is_a_sentence_a_place_and_known_symbols(term):
         assert name in notation.table()
 
 
-@pytest.mark.parametrize("term", ENTRIES)
+@cases("term", ENTRIES)
 def test_no_number_is_typed_into_an_entry(term):
     from test_prose import typed_numbers
 
     assert typed_numbers(definition(term).replace("2:4 sparsity", "")) == set()
 
 
-@pytest.mark.parametrize("term", ENTRIES)
+@cases("term", ENTRIES)
 def test_an_entry_explains_and_points_to_other_entries_only(term):
     named = [target or text for text, target in re.findall(r"\{term\}`([^`<]*?)\s*(?:<([^>]*)>)?`", ENTRIES[term])]
     assert set(named) <= set(ENTRIES) - {term}
