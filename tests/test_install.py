@@ -151,7 +151,6 @@ def test_a_failed_installation_is_told_and_tried_again(monkeypatch, tmp_path):
     assert machine.asked("test")[0] == ("python", "test")
 
 
-@pytest.mark.slow
 def test_urls_are_those_that_exist():
     """The lecture's; the repository's and the site's as soon as the configuration of the book names them."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
@@ -165,6 +164,7 @@ def test_the_hook_can_be_installed_where_the_instructions_say():
     assert "pre-commit install" in (ROOT / "CONTRIBUTING.md").read_text("utf8")
 
 
+@pytest.mark.slow  # `make check` runs mypy itself
 def test_the_library_has_types():
     """By plain `mypy`, with the settings of pyproject.toml."""
     cache = ["--cache-dir", ROOT / ".mypy_cache"]
