@@ -39,6 +39,7 @@ def entries():
 ENTRIES = entries()
 
 
+@functools.cache
 def claimed(term, page=""):
     """The phrases that mean a term on a page, as its comments have them."""
     rules = re.findall(r"^  % (also|only|on [\w-]+):(.*)$", ENTRIES[term], re.M)
@@ -187,7 +188,8 @@ SILENT = (
 
 def marked(article):
     """The prose of a page as text, each link as ⟦anchor words⟧, bold as ⟪words⟫."""
-    article = BeautifulSoup(str(article), "html.parser")
+    text = re.sub(r"<(math|pre|script|noscript)\b.*?</\1>", " \x00 ", str(article), flags=re.S)  # most of a page
+    article = BeautifulSoup(text, "html.parser")
     for silent in article.select(SILENT):
         silent.replace_with(" \x00 ")
     for link in article.select("a.glossed"):
