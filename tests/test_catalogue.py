@@ -14,6 +14,7 @@ from pathlib import Path
 import pint
 import pytest
 import sympy
+from cases import cases
 
 from blackboard import catalogue, notation, units
 from blackboard.catalogue import chip, measurement, model, price, source, system, tier
@@ -37,14 +38,13 @@ KINDS = {
 }
 ROWS = [row for noun in KINDS if noun != "source" for row in load(KINDS[noun]).values()]
 COUNTED = [m for m in catalogue.models() if m.given is None]
-by_id = pytest.mark.parametrize
 name = lambda row: row.id
 
 
 # --- complete and sourced --------------------------------------------------------------------------------------------
 
 
-@by_id("row", ROWS, ids=lambda r: f"{r.noun}-{r.id}")
+@cases("row", ROWS, ids=lambda r: f"{r.noun}-{r.id}")
 def test_every_row_names_a_dated_source_and_says_what_is_uncertain(row):
     assert row.sources and row.date
     assert all(source(s).url.startswith("https://") for s in row.sources)
@@ -78,7 +78,7 @@ def test_the_bibliography_has_every_source_under_its_id_with_its_address():
         assert f"url = {{{s.url}}}" in entries[s.id], s.id
 
 
-@by_id(
+@cases(
     "wanted",
     [
         "a100-80gb-8",
@@ -159,13 +159,13 @@ CONSTANTS = [
 ]
 
 
-@by_id("id, precision, constant, drain_ms", CONSTANTS)
+@cases("id, precision, constant, drain_ms", CONSTANTS)
 def test_hardware_constants_and_drain_times(id, precision, constant, drain_ms):
     assert chip(id).hardware_constant(precision) == pytest.approx(constant, abs=0.06)
     assert 1e3 * chip(id).drain_time() == pytest.approx(drain_ms, abs=0.051)
 
 
-@by_id("c", catalogue.chips(), ids=name)
+@cases("c", catalogue.chips(), ids=name)
 def test_a_chip_keeps_the_conventions(c):
     assert 0.013 <= c.drain_time() <= 0.0393
     rates = c.flops_dense_per_s
@@ -235,7 +235,7 @@ def test_symbols_are_those_of_the_notation_in_base_units():
     assert {*bound, *weights} <= set(notation.table())
 
 
-@by_id("s", catalogue.systems(), ids=name)
+@cases("s", catalogue.systems(), ids=name)
 def test_a_system_binds_its_links_per_chip_and_one_way(s):
     bound = s.symbols()
     assert bound["domain"] >= bound["chips"] and (bound["domain"] == s.chip.scale_up.domain_chips or s.hypothetical)
@@ -292,7 +292,7 @@ COUNTS = {
 }
 
 
-@by_id("id", COUNTS)
+@cases("id", COUNTS)
 def test_counts_are_exact(id):
     assert (model(id).n_total, model(id).n_active, model(id).kv_bytes_per_token()) == COUNTS[id]
 
@@ -327,7 +327,7 @@ def shapes(m, active):
                 yield from [(m.d_model, g.d_ff)] * (g.matrices - 1) + [(g.d_ff, m.d_model)]
 
 
-@by_id("m", COUNTED, ids=name)
+@cases("m", COUNTED, ids=name)
 def test_parameters_by_a_second_route_the_list_of_matrices(m):
     assert m.n_total == sum(a * b for a, b in shapes(m, active=False))
     assert m.n_active == sum(a * b for a, b in shapes(m, active=True))
@@ -373,7 +373,7 @@ NORMS = {
 BUFFERS = {"llama-2-70b": 80 * 64}  # rotary frequencies, stored with the weights
 
 
-@by_id("id", NORMS)
+@cases("id", NORMS)
 def test_with_its_norms_a_model_is_met_to_the_last_parameter(id):
     m = model(id)
     assert m.published.digits is None
@@ -432,15 +432,15 @@ def held_by_hand(m, context):
     return values
 
 
-@by_id("m", COUNTED, ids=name)
-@by_id("context", [0, 1024, 3 * 8192])
+@cases("m", COUNTED, ids=name)
+@cases("context", [0, 1024, 3 * 8192])
 def test_cache_by_a_second_route_token_by_token(m, context):
     assert m.kv_bytes(context, "bf16") == 2 * held_by_hand(m, context)
     assert m.kv_bytes(context, "fp8") == held_by_hand(m, context)
     assert m.kv_read_bytes(context) <= m.kv_bytes(context)
 
 
-@by_id("m", COUNTED, ids=name)
+@cases("m", COUNTED, ids=name)
 def test_growth_is_the_slope_at_long_context(m):
     assert m.kv_bytes(1_100_000) - m.kv_bytes(1_000_000) == pytest.approx(100_000 * m.kv_bytes_per_token(), abs=1)
 
@@ -475,7 +475,7 @@ def test_contexts_may_be_arrays():
             assert bytes_(contexts).tolist() == [bytes_(int(c)) for c in contexts]
 
 
-@by_id("context", [-1, math.nan, math.inf])
+@cases("context", [-1, math.nan, math.inf])
 def test_a_context_that_is_none_is_refused(context):
     with pytest.raises(ValueError, match="context must be a number of tokens"):
         model("deepseek-v3").kv_bytes(context)
@@ -507,14 +507,14 @@ def test_long_requests_are_dearer_on_the_lectures_card():
     assert long.cache_write_1h is None
 
 
-@by_id("t", [t for t in catalogue.tiers() if t.tier == "HBM"], ids=name)
+@cases("t", [t for t in catalogue.tiers() if t.tier == "HBM"], ids=name)
 def test_a_memory_tier_of_a_chip_is_that_chips(t):
     c = chip(t.id.removeprefix("hbm-"))
     assert (t.capacity_bytes, t.read_bytes_per_s) == (c.hbm_bytes, c.hbm_bytes_per_s)
     assert t.drain_time() == c.drain_time()
 
 
-@by_id(
+@cases(
     "id, seconds",
     [
         ("lpddr-grace", 1.25),
@@ -901,7 +901,7 @@ def test_the_data_sets_are_there_whole_and_no_row_twice():
         assert len(set(m.rows)) == len(m.rows) and len(set(m.columns)) == len(m.columns), m.id
 
 
-@by_id("m", catalogue.measurements(), ids=name)
+@cases("m", catalogue.measurements(), ids=name)
 def test_a_column_is_text_truth_or_numbers_and_numbers_have_a_unit(m):
     for column in m.columns:
         kinds = {float if type(cell) is int else type(cell) for cell in m.column(column)}
@@ -1746,7 +1746,7 @@ def test_rows_cannot_be_changed():
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 
-@by_id(
+@cases(
     "find, id, near",
     [
         (chip, "h100", "h100-sxm"),
@@ -1767,7 +1767,7 @@ def test_an_unknown_id_lists_the_near_ones_and_how_to_list_all(find, id, near):
     assert near in said and f"{find.__name__}s() lists all {len(load(KINDS[find.__name__]))}" in said
 
 
-@by_id("id", [None, 7, "", "x" * 1000, ("h100",), ["h100"]])
+@cases("id", [None, 7, "", "x" * 1000, ("h100",), ["h100"]])
 def test_ids_that_are_none(id):
     with pytest.raises(UnknownId, match="chips\\(\\) lists all"):
         chip(id)
@@ -1889,7 +1889,9 @@ BROKEN = [  # file, what is replaced, by what, and what the error must say
 ]
 
 
-@by_id("noun, old, new, description", BROKEN, ids=[f"{noun}-{n}" for n, (noun, *_) in enumerate(BROKEN)])
+@pytest.mark.parametrize(
+    "noun, old, new, description", BROKEN, ids=[f"{noun}-{n}" for n, (noun, *_) in enumerate(BROKEN)]
+)
 def test_a_broken_data_file_names_file_row_and_field(tmp_path, noun, old, new, description):
     folder = shutil.copytree(DATA, tmp_path / "data")
     path = folder / f"{noun}s.yaml"
@@ -1932,7 +1934,7 @@ class Words(HTMLParser):
         self.text += data
 
 
-@by_id("row", [*ROWS, *catalogue.sources()], ids=name)
+@cases("row", [*ROWS, *catalogue.sources()], ids=name)
 def test_an_object_prints_as_a_line_and_shows_the_same_as_a_table(row):
     line, shown = repr(row), Words(row._repr_html_()).text
     assert line.startswith(f"<{row.noun} {row.id}: ") and "\n" not in line and len(line) <= 320

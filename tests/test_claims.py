@@ -9,6 +9,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from cases import cases
 from lessons import ROOT, values
 from msgspec.structs import force_setattr
 from test_prose import typed_numbers
@@ -36,7 +37,7 @@ from blackboard.units import significant
 
 PAGE = ROOT / "book" / "claims.md"
 IDS = [claim.id for claim in all_claims]
-every = pytest.mark.parametrize("id", IDS)
+every = cases("id", IDS)
 
 
 def row(id):
@@ -97,7 +98,7 @@ REPEATED = [
 ]
 
 
-@pytest.mark.parametrize("number", REPEATED)
+@cases("number", REPEATED)
 def test_every_number_that_articles_repeat_is_entered(number):
     assert any(number in claim.statement for claim in all_claims)
 
@@ -370,7 +371,7 @@ def formula(monkeypatch):
     forget()
 
 
-@pytest.mark.parametrize(("id", "name"), [(claim.id, name) for claim in all_claims for name in claim.formulas])
+@cases(("id", "name"), [(claim.id, name) for claim in all_claims for name in claim.formulas])
 def test_every_formula_that_a_card_shows_decides_something_on_it(formula, id, name):
     claim = all_claims[id]
     if id == "M1":  # counts the formula's symbols
@@ -472,7 +473,7 @@ ORACLES = {
 }
 
 
-@pytest.mark.parametrize("id", ORACLES)
+@cases("id", ORACLES)
 def test_numbers_agree_with_an_independent_reckoning(id):
     found = [part.found for part in row(id).parts if not isinstance(part.found, str)]
     assert len(found) == len(ORACLES[id])

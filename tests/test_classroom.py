@@ -20,6 +20,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from cases import cases
 from IPython.core.interactiveshell import InteractiveShell
 
 from blackboard.answers import Unreadable
@@ -223,7 +224,7 @@ def test_time_memory_and_files_are_limited(body, monkeypatch):
 # --- Steps of a lab --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lesson, step", STEPS)
+@cases("lesson, step", STEPS)
 def test_results_alone_earn_a_step_its_point(lesson, step):
     """What the limited process hands over is all that the step's checks need, for right results and for wrong ones."""
     told = json.loads(json.dumps(try_step(lesson, step.name, step.source, {})))
@@ -233,7 +234,7 @@ def test_results_alone_earn_a_step_its_point(lesson, step):
     assert lab_id(step.name) not in {view.problem.id for view in problems(lesson)}
 
 
-@pytest.mark.parametrize("lesson, step", [each for each in STEPS if not each.values[1].name[0].isupper()])
+@cases("lesson, step", [each for each in STEPS if not each.values[1].name[0].isupper()])
 def test_a_named_mistake_is_named(lesson, step):
     mistake, check = next(iter(step.mistakes.items()))
     told = try_step(lesson, step.name, write_mistake(step, mistake), {})

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
+from cases import cases
 
 from blackboard.catalogue import ConfigError, Model, model, models
 from blackboard.catalogue.config_file import read_config
@@ -16,7 +17,7 @@ LISTED = {each.id for each in models()}
 # Totals that are printed coarsely, or count more than the language model.
 COARSE = ("glm-4.6", "llama-4-maverick", "llama-4-scout", "deepseek-v4-flash", "tinyllama-1.1b")
 LLAMA = next(row["config"] for row in CONFIGS if row["model"] == "llama-3.1-8b")
-named = lambda rows: pytest.mark.parametrize("row", rows, ids=[row["model"] for row in rows])
+named = lambda rows: cases("row", rows, ids=[row["model"] for row in rows])
 
 
 def changed(**fields) -> dict:

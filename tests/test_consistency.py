@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 
 import pytest
+from cases import cases
 from msgspec.structs import replace
 
 from blackboard.catalogue import Chip, Model, measurement
@@ -146,8 +147,8 @@ def breaks(one: Check, record: dict, column: str, by: float) -> bool:
     return bool(pair) and abs(float(pair[0]) / float(pair[1]) - 1) > max(one.limit, LIMIT)
 
 
-@pytest.mark.parametrize("one", [one for one in CHECKS if (one.data, one.part) not in ELSEWHERE], ids=name)
-@pytest.mark.parametrize("by", [2, 8 / 7])
+@cases("one", [one for one in CHECKS if (one.data, one.part) not in ELSEWHERE], ids=name)
+@cases("by", [2, 8 / 7])
 def test_twice_a_number_or_seven_of_eight_do_not_close(one, by):
     [record, *_] = (record for record in records.records(one.data, **one.where) if one.make(record))
     numbers = [

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import vl_convert
+from cases import cases
 from lessons import ROOT
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
@@ -38,11 +39,9 @@ from blackboard.reference import equations as eq
 from blackboard.units import dimension as unit_dimension
 
 LOADS = bills.workloads()
-every_card = pytest.mark.parametrize("card", bills.current(), ids=lambda card: card.id)
-every_load = pytest.mark.parametrize("load", LOADS.values(), ids=lambda load: load.name)
-conversation = pytest.mark.parametrize(
-    "load", [load for load in LOADS.values() if load.turns > 1], ids=lambda load: load.name
-)
+every_card = cases("card", bills.current(), ids=lambda card: card.id)
+every_load = cases("load", LOADS.values(), ids=lambda load: load.name)
+conversation = cases("load", [load for load in LOADS.values() if load.turns > 1], ids=lambda load: load.name)
 
 
 # --- formulas ---------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from cases import cases
 from lessons import LESSONS
 
 from blackboard.page.practice import problems
@@ -20,13 +21,13 @@ DRAWN = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("problem", DRAWN)
+@cases("problem", DRAWN)
 def test_every_student_of_a_class_gets_other_numbers(problem):
     statements = {problem.page_draw(values)["ask"] for values in problem.draws(2 * STUDENTS)}
     assert len(statements) >= STUDENTS, sorted(statements)
 
 
-@pytest.mark.parametrize("problem", DRAWN)
+@cases("problem", DRAWN)
 def test_the_first_numbers_are_the_first_of_each_list(problem):
     first = {name: options[0] for name, options in problem.parameters.items()}
     assert problem.values() == first | problem.derive(first)

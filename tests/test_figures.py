@@ -4,6 +4,7 @@ import itertools
 
 import matplotlib.pyplot as plt
 import pytest
+from cases import cases
 from lessons import LESSONS
 from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer
@@ -19,7 +20,7 @@ DRAWN = [
     for lesson in LESSONS
     for row in drawings(lesson)
 ]
-drawn = pytest.mark.parametrize(("figures", "name", "args"), DRAWN)
+drawn = cases(("figures", "name", "args"), DRAWN)
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cases import cases
 from lessons import LESSONS, ROOT, page
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -36,8 +37,8 @@ IDS = [
 ]
 ALL = [*flashcards.of_lecture(), *flashcards.of_lessons()]
 CARDS = {card.id: card for card in ALL}
-every = pytest.mark.parametrize("card", ALL, ids=lambda card: card.id)
-of_lecture = pytest.mark.parametrize("card", flashcards.of_lecture(), ids=lambda card: card.id)
+every = cases("card", ALL, ids=lambda card: card.id)
+of_lecture = cases("card", flashcards.of_lecture(), ids=lambda card: card.id)
 
 SERVED = 50e6 * 60 * 86_400
 least = min(x**2 + 1 / x for x in (n / 10_000 for n in range(1_000, 30_000)))  # by trying: where the sum is least
@@ -242,7 +243,7 @@ def test_a_lessons_summary_cards_are_all_in_the_deck(lesson):
         assert {formula.name for formula in shown} <= set(CARDS)
 
 
-@pytest.mark.parametrize("card", flashcards.of_lessons(), ids=lambda card: card.id)
+@cases("card", flashcards.of_lessons(), ids=lambda card: card.id)
 def test_a_summary_question_gives_what_the_answer_is_made_of_and_not_what_it_says(card):
     """Its front names every symbol of the right side; the sentence that tells the formula in words is behind it."""
     [formula] = card.formulas

@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,7 +70,7 @@ def test_every_formula_says_what_it_means_and_where_it_is_from():
         assert formula.description and formula.source and formula.latex and formula.name in formulas, formula.name
 
 
-@pytest.mark.parametrize("formula", ALL, ids=lambda f: f.name)
+@cases("formula", ALL, ids=lambda f: f.name)
 def test_scalar_array_sympy_and_bound_values_agree(formula):
     """All of them at 20 random points, against the expression at 30 digits."""
     rng = random.Random(formula.name)
@@ -87,7 +88,7 @@ def test_scalar_array_sympy_and_bound_values_agree(formula):
             assert math.isclose(value, exact, rel_tol=1e-13, abs_tol=slack(formula))
 
 
-@pytest.mark.parametrize("formula", ALL, ids=lambda f: f.name)
+@cases("formula", ALL, ids=lambda f: f.name)
 def test_ideal_is_a_floor_on_time(formula):
     """Real efficiencies can only make times longer, and the ideal is the default."""
     worse = Calibration(
@@ -278,7 +279,7 @@ def test_roots_are_printed_under_one_root_with_what_divides_below():
 TYPESET = [formula for formula in ALL if formula.typeset is not None]
 
 
-@pytest.mark.parametrize("formula", TYPESET, ids=lambda f: f.name)
+@cases("formula", TYPESET, ids=lambda f: f.name)
 def test_what_is_typeset_equals_the_expression(formula):
     assert sympy.simplify(formula.typeset.doit() - formula.expr) == 0
     assert notation.typeset(formula.typeset) in formula.latex

@@ -151,7 +151,6 @@ def test_a_failed_installation_is_told_and_tried_again(monkeypatch, tmp_path):
     assert machine.asked("test")[0] == ("python", "test")
 
 
-@pytest.mark.slow
 def test_a_linked_environment_is_not_emptied(monkeypatch, tmp_path):
     """A link to another clone's .venv has the other's stamp, so this clone would clear it."""
     (tmp_path / "other").mkdir()
@@ -175,6 +174,7 @@ def test_the_hook_can_be_installed_where_the_instructions_say():
     assert "pre-commit install" in (ROOT / "CONTRIBUTING.md").read_text("utf8")
 
 
+@pytest.mark.slow  # `make check` runs mypy itself
 def test_the_library_has_types():
     """By plain `mypy`, with the settings of pyproject.toml."""
     cache = ["--cache-dir", ROOT / ".mypy_cache"]

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 import vl_convert
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lessons import LESSONS, LIB, room
@@ -34,7 +35,7 @@ def lab(lesson):
 
 STEPS = [(lesson, step) for lesson in WITH_LAB for step in lab(lesson).steps]
 NAMED = [f"{lesson}-{step.name}" for lesson, step in STEPS]
-each_step = pytest.mark.parametrize(("lesson", "step"), STEPS, ids=NAMED)
+each_step = cases(("lesson", "step"), STEPS, ids=NAMED)
 each_lab = pytest.mark.parametrize("lesson", WITH_LAB)
 
 
@@ -96,7 +97,7 @@ def test_every_mistake_meets_its_own_check(lesson, step):
 
 
 @each_step
-@pytest.mark.parametrize("body", ["pass", "return None", "return 0", "return []", "return ''", "raise ValueError"])
+@cases("body", ["pass", "return None", "return 0", "return []", "return ''", "raise ValueError"])
 def test_a_trivial_answer_is_not_right(lesson, step, body):
     assert not lab(lesson).grade(step.name, trivial(step, body)).ok
 

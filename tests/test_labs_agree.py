@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
+from cases import cases
 from lessons import LESSONS, LIB, room
 
 from blackboard.lab_values import same
@@ -559,7 +559,7 @@ def test_each_step_has_a_counterpart_or_a_reason():
     assert set(AGREE) | set(ALONE) == STEPS and not set(AGREE) & set(ALONE)
 
 
-@pytest.mark.parametrize(("lesson", "name"), AGREE, ids=[f"{lesson}-{name}" for lesson, name in AGREE])
+@cases(("lesson", "name"), AGREE, ids=[f"{lesson}-{name}" for lesson, name in AGREE])
 def test_the_solution_agrees_with_the_library(lesson, name):
     step, pair, rng = lab(lesson).LAB[name], AGREE[lesson, name], random.Random(20)
     for _ in range(CASES):

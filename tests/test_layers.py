@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import cases
 from lessons import LESSONS, LIB, LISTED, ROOT, listed, missing
 
 from blackboard.page import practice
@@ -35,7 +36,7 @@ def test_imports_run_one_way():
 LINT = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
 
 
-@pytest.mark.parametrize("path", sorted(LIB.glob("lessons/*/*.py")), ids=lambda p: f"{p.parent.name}.{p.stem}")
+@cases("path", sorted(LIB.glob("lessons/*/*.py")), ids=lambda p: f"{p.parent.name}.{p.stem}")
 def test_a_lesson_takes_only_equations_of_another(path):
     for name in imported(path):
         room, lesson, part = [*name.split("."), "", ""][:3]

@@ -7,6 +7,7 @@ import re
 
 import matplotlib.pyplot as plt
 import pytest
+from cases import cases
 from conftest import ROOT, toc_pages
 from lessons import functions
 from matplotlib.colors import to_rgb
@@ -42,8 +43,8 @@ def test_contrast_is_as_the_standard_has_it():
     assert contrast(to_rgb("#777777"), white) < LEAST <= contrast(to_rgb("#767676"), white)
 
 
-@pytest.mark.parametrize("theme", GROUNDS)
-@pytest.mark.parametrize("colour", COLOURS)
+@cases("theme", GROUNDS)
+@cases("colour", COLOURS)
 def test_every_ink_can_be_read(theme, colour):
     """Each colour of the palette has an ink for texts in each theme."""
     assert contrast(to_rgb(INKS[theme][colour]), to_rgb(GROUNDS[theme])) >= LEAST
@@ -172,7 +173,7 @@ def test_paper_shows_which_answer_is_chosen(visit, server, theme):
     assert shade(second) > 0.9 > 0.6 > shade(first)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@cases("name", PAGES)
 def test_no_lead_in_stands_alone(name):
     """Bold words that open a paragraph, such as "Limits.", are followed by a sentence."""
     assert re.findall(r"^\*\*[^*\n]+\.\*\*\s*$", source(name), re.M) == []

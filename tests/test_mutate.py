@@ -4,6 +4,7 @@ import ast
 
 import mutate
 import pytest
+from cases import cases
 from conftest import ROOT
 
 
@@ -17,7 +18,7 @@ def test_no_mutation_is_there_twice_and_each_changes_its_line():
     assert all(before != after for _, before, after in mutate.MUTATIONS)
 
 
-@pytest.mark.parametrize("name", sorted({name for name, *_ in mutate.MUTATIONS if name.endswith(".py")}))
+@cases("name", sorted({name for name, *_ in mutate.MUTATIONS if name.endswith(".py")}))
 def test_what_is_spoiled_is_still_python(name):
     text = (ROOT / name).read_text("utf8")
     for _, before, after in (each for each in mutate.MUTATIONS if each[0] == name):

@@ -7,6 +7,7 @@ from itertools import product
 from statistics import fmean
 
 import pytest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -207,9 +208,7 @@ def test_hops_cost_gpipe_two_journeys_and_1f1b_more():
     assert simulate(one_f_one_b(4, 12), slow).makespan > simulate(gpipe(4, 12), slow).makespan
 
 
-@pytest.mark.parametrize(
-    ("devices", "rounds", "chunks", "cost"), list(product([2, 4, 8], [1, 2, 5], [1, 2, 3], UNEVEN))
-)
+@cases(("devices", "rounds", "chunks", "cost"), list(product([2, 4, 8], [1, 2, 5], [1, 2, 3], UNEVEN)))
 def test_interleaving_divides_the_idle_time_by_the_chunks(devices, rounds, chunks, cost):
     run = simulate(interleaved(devices, rounds * devices, chunks), Costs(*map(Fraction, cost)))
     assert set(idle(run)) == {Fraction((devices - 1) * sum(cost), chunks)}
@@ -221,7 +220,7 @@ def test_interleaving_holds_a_little_more(devices, chunks):
     assert most == pytest.approx(devices * (1 + (devices - 1) / (devices * chunks)))  # arXiv 2205.05198, 4.2.3
 
 
-@pytest.mark.parametrize(("devices", "rounds", "cost"), list(product([2, 4, 8], [1, 2, 5], SPLIT)))
+@cases(("devices", "rounds", "cost"), list(product([2, 4, 8], [1, 2, 5], SPLIT)))
 def test_zb_h1_hides_a_weight_gradient_per_stage_at_the_memory_of_1f1b(devices, rounds, cost):
     forward, backward, weight = cost
     run = simulate(zero_bubble_h1(devices, rounds * devices), Costs(*cost))
@@ -234,7 +233,7 @@ def test_zb_h1_hides_a_weight_gradient_per_stage_at_the_memory_of_1f1b(devices, 
     assert peaks(run, kept=1) == [devices] * devices
 
 
-@pytest.mark.parametrize(("devices", "more", "cost"), list(product([2, 4, 8], [-1, 0, 20], SPLIT)))
+@cases(("devices", "more", "cost"), list(product([2, 4, 8], [-1, 0, 20], SPLIT)))
 def test_zb_h2_hides_two_and_leaves_no_bubble_where_all_three_cost_the_same(devices, more, cost):
     forward, backward, weight = cost
     run = simulate(zero_bubble_h2(devices, 2 * devices + more), Costs(*cost))
@@ -256,9 +255,7 @@ def test_a_weight_gradient_dearer_than_its_b_does_not_fit_the_hole():
     assert run.makespan - run.busy(0) > (devices - 1) * (forward + backward - weight)
 
 
-@pytest.mark.parametrize(
-    ("devices", "rounds", "cost"), list(product([2, 4, 8, 16], [2, 3], [(1, 1), (2, 1), (3, 2), (5, 3)]))
-)
+@cases(("devices", "rounds", "cost"), list(product([2, 4, 8, 16], [2, 3], [(1, 1), (2, 1), (3, 2), (5, 3)])))
 def test_dualpipe_has_the_bubble_and_the_memory_of_its_authors(devices, rounds, cost):
     forward, weight = cost  # the closed form takes the two gradients apart, and F and B as long as each other
     whole = forward + weight

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from cases import cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -89,7 +90,7 @@ def reference(problem, values):
     return right / problem.scale if isinstance(problem, Quantity) else right
 
 
-@pytest.mark.parametrize("problem", ALL)
+@cases("problem", ALL)
 def test_reference_passes_and_blank_is_not_attempted(problem):
     for values in draws(problem):
         assert problem.check(reference(problem, values), values).kind == "right"
@@ -100,7 +101,7 @@ def test_reference_passes_and_blank_is_not_attempted(problem):
 CHECKED = [each for each in ALL if each.values[0].independent_check is not None]
 
 
-@pytest.mark.parametrize("problem", CHECKED)
+@cases("problem", CHECKED)
 def test_the_independent_check_agrees(problem):
     for values in draws(problem):
         check = problem.independent_check
@@ -114,7 +115,7 @@ def test_the_independent_check_agrees(problem):
             assert evaluate(check, values) == problem.expected(values)
 
 
-@pytest.mark.parametrize("problem", ALL)
+@cases("problem", ALL)
 def test_each_misconception_is_named(problem):
     for values in draws(problem):
         named = misconceptions(problem, values)
@@ -142,7 +143,7 @@ def wrong_answer(problem, mistake, values):
     return mistake / problem.scale if isinstance(problem, Quantity) else mistake
 
 
-@pytest.mark.parametrize("problem", [p for p in ALL if isinstance(p.values[0], Quantity)])
+@cases("problem", [p for p in ALL if isinstance(p.values[0], Quantity)])
 def test_misconceptions_stay_apart(problem):
     for values in draws(problem):
         right = float(problem.expected(values))
@@ -154,7 +155,7 @@ def test_misconceptions_stay_apart(problem):
                 assert abs(math.log(a / b)) > 2 * problem.tolerance, (values, wrong[a])
 
 
-@pytest.mark.parametrize("problem", ALL)
+@cases("problem", ALL)
 def test_messages_never_give_the_answer(problem):
     for values in draws(problem)[:8]:
         said = [*misconceptions(problem, values).values(), *problem.hints, problem.statement]
@@ -167,7 +168,7 @@ def test_messages_never_give_the_answer(problem):
                 assert not re.search(rf"\b{problem.expected(values)}\)", text)
 
 
-@pytest.mark.parametrize("problem", ALL)
+@cases("problem", ALL)
 def test_solution_runs_and_its_last_value_passes(problem):
     for values in draws(problem):
         last = problem.steps(values)[-1]
@@ -184,7 +185,7 @@ def test_solution_runs_and_its_last_value_passes(problem):
             assert problem.check(last.value, values).ok
 
 
-@pytest.mark.parametrize("problem", ALL)
+@cases("problem", ALL)
 def test_texts_are_filled(problem):
     for values in draws(problem)[:5]:
         shown = [
@@ -197,9 +198,7 @@ def test_texts_are_filled(problem):
     assert problem.level in ("easy", "medium", "hard") and problem.objective and len(problem.hints) >= 1
 
 
-@pytest.mark.parametrize(
-    "problem", [p for p in ALL if isinstance(p.values[0], Quantity) and p.values[0].kind == "quantity"]
-)
+@cases("problem", [p for p in ALL if isinstance(p.values[0], Quantity) and p.values[0].kind == "quantity"])
 def test_prefixes_units_and_closeness(problem):
     values = problem.values()
     right = problem.expected(values) / problem.scale
@@ -217,7 +216,7 @@ def test_prefixes_units_and_closeness(problem):
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "problem",
     [p for p in ALL if p.values[0].kind == "quantity" and units.dimension(p.values[0].unit).get("information")],
 )
@@ -237,7 +236,7 @@ def test_a_choice_may_be_answered_in_words_that_only_one_option_has():
             answers.option(several_or_none, options)
 
 
-@pytest.mark.parametrize("problem", ALL)
+@cases("problem", ALL)
 def test_page_draws_differ_and_end_with_the_one_of_notebooks(problem):
     listed = [problem.fill(problem.statement, values) for values in problem.draws(4)]
     assert listed[-1] == problem.fill(problem.statement, problem.values()) == View(problem).statement
@@ -419,7 +418,7 @@ def doubled(times: int):
     return out
 
 
-@pytest.mark.parametrize("problem", [view.problem for view in problems("batching")], ids=lambda p: p.id)
+@cases("problem", [view.problem for view in problems("batching")], ids=lambda p: p.id)
 def test_of_a_sympy_expression_no_more_is_read_than_an_answer_may_have(problem):
     """Read to its end, the first would take longer than the universe is old; the second has a billion members."""
     import sympy
@@ -515,7 +514,7 @@ def test_blanks_before_a_number_are_read_one_way(where, text):
     assert few < many < 5 * few
 
 
-@pytest.mark.parametrize("problem", ALL)
+@cases("problem", ALL)
 def test_nothing_a_reader_passes_raises(problem):
     values = problem.values()
     for answer in silly():

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import cases
 
 from blackboard import answers, notation
 from blackboard.page.practice import ProblemSet, lessons, problems
@@ -215,7 +216,7 @@ def test_the_page_runs_a_function_at_the_very_points(lesson, problem):
     assert problem.verdict(values_of(text, points)).ok
 
 
-@pytest.mark.parametrize("lesson, problem", ALL)
+@cases("lesson, problem", ALL)
 def test_sharing_between_draws_loses_nothing(lesson, problem):
     """What all draws share, with what each has of its own, is each draw whole; and nothing that is shared stands
     twice.
@@ -240,7 +241,7 @@ def test_a_script_cannot_end_the_element_it_stands_in():
     assert data[sly.id]["hints"] == sly.page()["hints"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "view",
     [view for lesson in lessons() for view in problems(lesson)],
     ids=lambda v: f"{v.lesson}-{v.problem.id}" if hasattr(v, "lesson") else v.problem.id,

@@ -12,6 +12,7 @@ import re
 import statistics
 
 import pytest
+from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -254,7 +255,7 @@ def test_all_chips_together_hold_everything(model, chips, tensor, expert, pipeli
     assert held["attention and dense"] + held["embeddings"] == near(common * (row.n_total - routed))
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.id)
+@cases("model", MODELS, ids=lambda model: model.id)
 def test_the_weights_are_those_that_were_published(model):
     held = sum(
         size for name, size in predict(model, chip="b200", weights="fp8").memory_per_chip.items() if name != "cache"
@@ -1106,7 +1107,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(
+@cases(
     "given, error, description",
     REFUSED,
     ids=[str(next(iter(row[0].items())))[:40] + str(n) for n, row in enumerate(REFUSED)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import cases
 
 from blackboard import notation
 from blackboard.catalogue import chip, measurement, model
@@ -185,7 +186,7 @@ def test_constants_also_hold_for_a_weight_they_have_not_seen():
 # --- constants --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", kernels.constants())
+@cases("key", kernels.constants())
 def test_a_constant_says_what_it_is(key):
     found = kernels.constants()[key]
     assert key.endswith(found.name) and notation.lookup(found.name).unit == found.unit

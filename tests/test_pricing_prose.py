@@ -8,6 +8,7 @@ import re
 
 import pytest
 import yaml
+from cases import cases
 from lessons import LIB, page, sig
 
 from blackboard.catalogue import price, prices
@@ -241,7 +242,7 @@ def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
 # --- reading a card ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("card", prices(), ids=lambda card: card.id)
+@cases("card", prices(), ids=lambda card: card.id)
 def test_every_card_is_read_within_its_range_or_says_why_not(card):
     found, printed = implied(card), card.usd_per_Mtok
     assert found.out_in == pytest.approx(printed.output / printed.input)

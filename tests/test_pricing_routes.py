@@ -10,6 +10,7 @@ import math
 import random
 
 import pytest
+from cases import cases
 from test_interactive import vega_says
 
 from blackboard.catalogue import model, price, prices, system, tier, tiers
@@ -21,7 +22,7 @@ from blackboard.lessons.pricing.implied import FORMATS, KEPT, SIZES, architectur
 from blackboard.units import factor
 
 MTOK = factor("USD/megatoken")
-CARDS = pytest.mark.parametrize("card", prices(), ids=lambda card: card.id)
+CARDS = cases("card", prices(), ids=lambda card: card.id)
 FILLED = RUNNING.symbols() | {"batch": 500.0, "context": 3_000.0}
 
 

@@ -5,6 +5,7 @@ others.
 import importlib
 
 import pytest
+from cases import cases
 from scipy.optimize import lsq_linear
 
 from blackboard.catalogue.datafile import UnknownId
@@ -28,7 +29,7 @@ ALL = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.id)
 # --- bounds ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.data}-{case.what}")
+@cases("case", CASES, ids=lambda case: f"{case.data}-{case.what}")
 def test_no_engine_is_faster_than_its_bound(case):
     assert runs.bound(case).slow >= 1
 

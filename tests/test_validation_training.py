@@ -8,6 +8,7 @@ import math
 from statistics import geometric_mean
 
 import pytest
+from cases import cases
 
 from blackboard.catalogue import chip, measurement, model
 from blackboard.prediction.rows import BOUND, CALIBRATED, mape
@@ -133,7 +134,7 @@ def test_every_held_out_slice_has_a_stated_error():
     assert set(held_out()) == set(FOUND)
 
 
-@pytest.mark.parametrize("slice", FOUND, ids=": ".join)
+@cases("slice", FOUND, ids=": ".join)
 def test_errors_are_as_stated(slice):
     """Neither much worse, nor so much better that the statement is stale."""
     error = mape(row.error for row in held_out()[slice])

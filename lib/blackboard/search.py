@@ -9,8 +9,10 @@ def find_root(rises: Callable[[float], float], low: float, high: float) -> float
     scale.
     """
     for _ in range(100):
-        middle = math.sqrt(low) * math.sqrt(high)
+        middle, before = math.sqrt(low) * math.sqrt(high), (low, high)
         low, high = (middle, high) if rises(middle) < 0 else (low, middle)
+        if (low, high) == before:  # no double lies between
+            break
     return math.sqrt(low) * math.sqrt(high)
 
 

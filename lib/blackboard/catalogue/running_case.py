@@ -6,6 +6,7 @@ Prose, figures, charts and tests evaluate formulas on cases; RUNNING is the one 
 from __future__ import annotations
 
 import re
+from functools import cache
 from html import escape
 from typing import NamedTuple
 
@@ -29,8 +30,7 @@ class Case(NamedTuple):
         """Values by notation name, in base SI: the model's, the system's, and the context. UnknownId for an unknown id
         or rate.
         """
-        model, system = catalogue.model(self.model), catalogue.system(self.system)
-        return model.symbols(self.precision) | system.symbols(self.precision) | {"context": self.context}
+        return dict(_symbols(self))
 
     def attention_time(self, slower: float = 1) -> float:
         """Seconds of attention's compute for each token of context, `slower` times slower than the weights' format."""
@@ -55,6 +55,13 @@ class Case(NamedTuple):
     def tokens(self) -> str:
         """The context in words."""
         return f"{self.context:,.0f} tokens of context"
+
+
+@cache
+def _symbols(case: Case) -> dict[str, float]:
+    """The values of a case, looked up once: searches ask for them thousands of times."""
+    model, system = catalogue.model(case.model), catalogue.system(case.system)
+    return model.symbols(case.precision) | system.symbols(case.precision) | {"context": case.context}
 
 
 RUNNING = Case("deepseek-v3", "gb200-nvl72", "fp8", 1_000)  # a context short enough for the step time to have a kink

@@ -17,15 +17,14 @@ from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.serving_steps import FULL, Server, kernels
 
 
-@dataclass
+@dataclass(eq=False)  # others of the same lengths are others
 class Request:
-    """Tokens to read and to send; how many are read and sent; when it came, and sent its first token."""
+    """Tokens to read and to send; how many are read; when it came, and sent its first token."""
 
     prompt: int
     output: int
     came: float
     read: int = 0
-    sent: int = 0
     first: float = 0.0
 
 
@@ -51,6 +50,9 @@ class Loop:
     idle: int = 0  # steps since prompts were last taken in
     waiting: deque[Request] = field(default_factory=deque)
     running: list[Request] = field(default_factory=list)
+    cached: int = 0  # tokens of all that is running
+    passes: int = 0  # steps in which what was running got a token
+    ending: dict[int, list[Request]] = field(default_factory=dict)  # by the pass in which they get their last
     late: list[Request] = field(default_factory=list)  # came while a step was under way: the next but one takes them
     done: list[tuple[float, float, float]] = field(default_factory=list)
 
@@ -107,25 +109,35 @@ class Loop:
         looks = self.admits()
         finished, tokens = self.take() if looks else ([], 0)
         self.idle = 0 if looks or (self.timeout and not self.waiting) else self.idle + 1
-        moves = self.running if self.server.settings.mixes or not tokens else []
-        context = sum(r.read + r.sent for r in moves) / len(moves) if moves else None
-        work = self.server.step(len(moves), len(finished), tokens, context)
+        moves = len(self.running) if self.server.settings.mixes or not tokens else 0
+        work = self.server.step(moves, len(finished), tokens, self.cached / moves if moves else None)
         self.now += eq.mixed_time(work, calibration=self.constants)
         self.waiting.extend(self.late)
         self.late = []
-        for request in [*moves, *finished]:
-            self.advance(request)
-        self.running = [r for r in self.running + finished if r.sent < r.output]
-
-    def advance(self, request: Request) -> None:
-        """A token is sent; with the last, the user sends the next request."""
-        request.sent += 1
-        if request.sent == 1:
+        if moves:
+            self.advance()
+        for request in finished:
             request.first = self.now
-        if request.sent == request.output:
-            each = (self.now - request.first) / (request.output - 1)
-            self.done.append((request.first - request.came, each, self.now - request.came))
-            self.ask(self.late)
+            self.cached += request.prompt + 1
+            self.ending.setdefault(self.passes + request.output - 1, []).append(request)
+        self.running += finished
+
+    def advance(self) -> None:
+        """A token is sent to each that is running; with its last, a user sends the next request."""
+        self.passes += 1
+        self.cached += len(self.running)
+        ended = self.ending.pop(self.passes, [])
+        for request in ended:
+            self.end(request)
+        if ended:
+            self.running = [request for request in self.running if request not in ended]
+
+    def end(self, request: Request) -> None:
+        """A request has its last token."""
+        self.cached -= request.prompt + request.output
+        each = (self.now - request.first) / (request.output - 1)
+        self.done.append((request.first - request.came, each, self.now - request.came))
+        self.ask(self.late)
 
 
 def simulate(server: Server, constants: Mapping[str, float], least_share: float = 0.8, seed: int = 0) -> Simulated:

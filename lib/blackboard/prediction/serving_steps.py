@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from blackboard.catalogue import Chip, Model
@@ -150,6 +151,13 @@ class Server:
 
     # --- what a step does
 
+    @cached_property
+    def _fixed(self) -> tuple[float, float, float, int]:
+        """The same in every step: bytes that tokens share, FLOP/s in attention and head and in products, kernels."""
+        layout, shared = self.layout, shared_format(self.model, self.weights)
+        read = stored_bytes(shared) * layout.common + bytes_per_param(HEAD) * layout.head
+        return read, chip_rate(self.chip, HEAD), product_rate(self.chip, self.model, shared), kernels(self.model)
+
     def step(
         self, decodes: float, prompts: float, tokens: float = 0.0, context: float | None = None
     ) -> dict[str, float]:
@@ -159,13 +167,11 @@ class Server:
         layout, all = self.layout, decodes + tokens
         groups = min(layout.ranks, max(1, decodes + prompts))  # of chips that have sequences
         sharing = layout.tensor * groups
-        shared = shared_format(self.model, self.weights)
+        read, rate, products, launches = self._fixed
         context = context or eq.mean_context(prompt_length=self.prompt, output_length=self.output)
-        read = stored_bytes(shared) * layout.common + bytes_per_param(HEAD) * layout.head
-        heads = 2 * layout.head * (decodes + prompts) / chip_rate(self.chip, HEAD)
+        heads = 2 * layout.head * (decodes + prompts) / rate
         attended = sum(group.attends(context) for group in self.model.attention) * decodes
         prefilled = sum(group.prefills(self.prompt) for group in self.model.attention) * tokens / self.prompt
-        rate, products = chip_rate(self.chip, "bf16"), product_rate(self.chip, self.model, shared)
         cached = sum(g.read(context, self.cache) / layout.cache_shards(g) for g in self.model.attention)
         return {
             "shared_read": read / layout.tensor / self.chip.bandwidth,
@@ -174,9 +180,9 @@ class Server:
             "cache_read": cached * decodes / groups / self.chip.bandwidth,
             "cache_multiply": attended / sharing / rate,
             "prompt_attend": prefilled / sharing / rate,
-            **self._links(all, decodes + prompts),
-            "captured": kernels(self.model),
-            "launched": kernels(self.model) if tokens else 0,
+            **self._known_links(all, decodes + prompts),
+            "captured": launches,
+            "launched": launches if tokens else 0,
             "answers": (decodes + prompts) / groups,
         }
 
@@ -204,6 +210,11 @@ class Server:
         factor = lambda load, spread: min(places, eq.busiest(places=places, mean_load=load, spread_load=spread))
         read = min(factor(mean, mean * (1 - touched)), 1 / touched)
         return max(1.0, read), max(1.0, factor(rows, rows * (1 - 1 / places)))
+
+    @cached_property
+    def _known_links(self) -> Callable[[float, float], dict[str, float]]:
+        """`_links`, worked out once for each load: a simulation has the same ones again and again."""
+        return cache(self._links)
 
     def _links(self, tokens: float, sequences: float) -> dict[str, float]:
         """Seconds of messages, and how many follow one another. Within one group of chips experts need no exchange of

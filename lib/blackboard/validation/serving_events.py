@@ -45,10 +45,9 @@ class WatchedLoop(Loop):
         self.ends.append(self.now)
         self.gaps += [self.now - start] * decoding
 
-    def advance(self, request: Request) -> None:
-        super().advance(request)
-        if request.sent == request.output:
-            self.over[id(request)] = self.now
+    def end(self, request: Request) -> None:
+        super().end(request)
+        self.over[id(request)] = self.now
 
 
 def watch(server: Server, constants: Mapping[str, float], least_share: float = 0.8, seed: int = 0) -> WatchedLoop:

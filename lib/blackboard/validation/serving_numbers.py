@@ -291,7 +291,7 @@ class Spread(NamedTuple):
 
 def spread(times: Sequence[float]) -> Spread:
     """The spread of these times."""
-    return Spread(statistics.mean(times), statistics.median(times), statistics.quantiles(times, n=100)[98])
+    return Spread(statistics.fmean(times), statistics.median(times), statistics.quantiles(times, n=100)[98])
 
 
 class Settled(NamedTuple):

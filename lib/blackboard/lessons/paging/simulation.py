@@ -249,10 +249,18 @@ class _Blocks:
         self.memory = Allocator(slots // page_tokens, page_tokens, caching=False)
 
     def admit(self, each: _Running) -> bool:
-        return self._fits(lambda: self.memory.allocate(each.name, range(each.length)))
+        try:
+            self.memory.allocate(each.name, range(each.length))
+        except OutOfRoom:
+            return False
+        return True
 
     def grow(self, each: _Running) -> bool:
-        return self._fits(lambda: self.memory.append(each.name, 0))
+        try:
+            self.memory.append(each.name, 0)
+        except OutOfRoom:
+            return False
+        return True
 
     def leave(self, each: _Running) -> None:
         self.memory.free(each.name)
@@ -264,13 +272,6 @@ class _Blocks:
     def coming(self, each: _Running) -> int:
         """Slots of a sequence that are for tokens to come: the rest of its last block, as far as it will be filled."""
         return min(each.left, -each.length % self.memory.page_tokens)
-
-    def _fits(self, act: Callable[[], object]) -> bool:
-        try:
-            act()
-        except OutOfRoom:
-            return False
-        return True
 
 
 class _Pieces:
