@@ -39,6 +39,7 @@ from blackboard.validation.serving_numbers import (
     close_up,
     compute_each,
     device_seconds,
+    drafted,
     first_tokens,
     heaps,
     launch_bound,
@@ -263,6 +264,7 @@ def errors() -> dict[str, str]:
     """What the constants were fitted on, and how."""
     return {
         "rows": str(len([run for run in runs() if not run.queued])),
+        "left_out": str(drafted()[0]),
     }
 
 
