@@ -196,9 +196,25 @@ def test_a_fallback_says_whose_constants_it_took():
 
 def test_rows_of_n_by_n_chips_had_n():
     row = {"tensor_parallel": 64, "expert_tensor_parallel": 8, "expert_parallel": 8, "attention_data_parallel": 1}
+    row["engine"] = "sglang"
     assert sharding(row) == (8, 8, 8)
     assert sharding(row | {"tensor_parallel": 1, "attention_data_parallel": 64}) == (8, 1, 8)
-    assert sharding({"tensor_parallel": 4}) == (4, 4, 1)
+    assert sharding({"engine": "vllm", "tensor_parallel": 4}) == (4, 4, 1)
+
+
+def test_tensorrt_llm_deals_experts_out_whatever_its_rows_say():
+    row = {"tensor_parallel": 4, "expert_tensor_parallel": 4, "expert_parallel": 1, "engine": "trtllm"}
+    assert sharding(row) == (4, 4, 4) and sharding(row | {"engine": "vllm"}) == (4, 4, 1)
+    found = {run.server for run in runs() if run.key == ("trtllm", "h200", "experts")}
+    assert all(server.layout.expert == server.layout.chips for server in found)
+
+
+def test_runs_that_may_have_drafted_are_apart_and_faster_than_others_with_their_settings():
+    found, others = runs(drafted=True), {run.server: run for run in runs()}
+    assert len(found) == 7 and not {run.server for run in found if run.server.layout.tensor == 1} & others.keys()
+    pairs = [(run, others[run.server]) for run in found if run.server.layout.tensor == 8]
+    assert len(pairs) == 5
+    assert all(1.3 < other.output / run.output < 1.7 and run.first > other.first for run, other in pairs)
 
 
 def test_prices_by_share_of_time_add_up():
@@ -234,6 +250,14 @@ def test_what_makes_no_sense_is_refused():
         predict_serving("deepseek-v3", chip="h200", chips=512, tensor=1, expert=512)
     with pytest.raises(FormulaError):
         eq.busiest(places=1, mean_load=1, spread_load=1)
+
+
+def test_steps_that_are_recorded_have_few_launches_also_with_a_prompt():
+    load = {"model": "gpt-oss-120b", "chip": "h200", "concurrency": 16}
+    recorded, launched = (predict_serving(**load, engine=engine).server for engine in ("vllm", "trtllm"))
+    assert recorded.step(16, 1, 900)["launched"] == 2 * 36 < launched.step(16, 1, 900)["launched"]
+    assert recorded.step(16, 3, 2700)["launched"] == kernels(recorded.model) == launched.step(16, 1, 900)["launched"]
+    assert recorded.step(16, 0)["launched"] == 0
 
 
 def test_settings_can_be_given():

@@ -88,7 +88,10 @@ function cachePerChip(layout, batch, context, format) {
 function defaultSettings(engine, layout, weights, prompt, output, users) {
   const { chip, model, chips, ranks } = layout;
   const blackwell = data.blackwell.includes(chip.id), narrow = standardFormat(weights) === "fp4";
-  if (engine === "vllm") return { stepTokens: 8192, mixes: true, held: 0, waits: 0, room: 0.9, free: false };
+  if (engine === "vllm") {
+    const recorded = model.weights === "mxfp4" ? 2048 : 0;
+    return { stepTokens: 8192, mixes: true, held: 0, waits: 0, room: 0.9, free: false, recorded };
+  }
   if (engine === "sglang") {
     const steps = blackwell ? (users >= 16 ? 30 : 10) : 0;
     return { stepTokens: narrow ? 16384 : 32768, mixes: false, held: steps, waits: steps / 2, room: narrow ? 0.85 : 0.82, free: false };
@@ -175,7 +178,7 @@ function step(server, decodes, prompts, tokens = 0) {
     prompt_attend: (unit.prefilled * tokens) / sharing,
     ...linkWork(server, all, decodes + prompts),
     captured: model.kernels,
-    launched: tokens ? model.kernels : 0,
+    launched: tokens ? (all <= (server.settings.recorded ?? 0) ? 2 * model.layers : model.kernels) : 0,
     answers: (decodes + prompts) / busy,
   };
 }

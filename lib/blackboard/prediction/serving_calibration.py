@@ -59,12 +59,20 @@ class Run(NamedTuple):
 
 def sharding(row: Mapping[str, Any]) -> tuple[int, int, int]:
     """Chips, tensor and expert of a row. Where experts are said to be cut n ways and dealt out n ways, the run had n
-    chips and dealt them out: such rows repeat others of n chips.
+    chips and dealt them out. So did TensorRT-LLM where they are said to be cut: its scripts set ep_size to tp_size.
     """
     tensor, expert, data = row["tensor_parallel"], row.get("expert_parallel", 1), row.get("attention_data_parallel", 1)
-    if row.get("expert_tensor_parallel", 1) == expert > 1:
+    cut = row.get("expert_tensor_parallel", 1)
+    if cut == expert > 1:
         return expert, expert if data == 1 else 1, expert
-    return tensor * data, tensor, expert
+    return tensor * data, tensor, cut if row["engine"] == "trtllm" and cut > 1 else expert
+
+
+def drafts(data: str, row: Mapping[str, Any]) -> bool:
+    """Whether a run probably drafted tokens, which no row says: the benchmark lists DeepSeek-R1 with TensorRT-LLM on
+    H200 with attention in data parallel only with drafts, and with them at the very loads of the rows labelled so.
+    """
+    return data == "serving_deepseek_r1" and row["engine"] == "trtllm" and row["expert_parallel"] > 1
 
 
 def server_of(model: Model, row: Mapping[str, Any]) -> Server:
@@ -82,12 +90,14 @@ def server_of(model: Model, row: Mapping[str, Any]) -> Server:
     )
 
 
-def runs() -> list[Run]:
-    """All rows of the catalogue, without those that repeat others."""
+def runs(drafted: bool = False) -> list[Run]:
+    """All rows of the catalogue without those that repeat others, and without those that drafted, or these alone."""
     found: dict[tuple[Server, float, float], Run] = {}
     for data, name in DATA.items():
         model = catalogue.model(name)
         for row in measurement(data).records():
+            if drafts(data, row) != drafted:
+                continue
             server = server_of(model, row)
             run = Run(data, server, float(row["first_token_ms"]) / 1e3, float(row["output_token_ms"]) / 1e3)
             found.setdefault((server, run.first, run.output), run)

@@ -30,7 +30,8 @@ STEADY = 1e12  # requests of each user where nobody starts or ends
 class Settings(NamedTuple):
     """How an engine runs: tokens of a step in each group of chips, whether decodes ride along, steps that a prompt is
     held back (to take in several at once) and that it waits for that on average, and the share of memory that it
-    fills. With `free` the cache takes that share of what the weights leave.
+    fills. With `free` the cache takes that share of what the weights leave. Steps of up to `recorded` tokens are
+    graphs also where they take in prompts, but for their attention.
     """
 
     step_tokens: float
@@ -39,6 +40,7 @@ class Settings(NamedTuple):
     waits: float = 0
     room: float = 0.9
     free: bool = False
+    recorded: float = 0
 
 
 ENGINES = {"vllm": "vLLM", "trtllm": "TensorRT-LLM", "sglang": "SGLang"}
@@ -49,8 +51,8 @@ BLACKWELL = ("b100", "b200", "gb200-nvl72", "b300", "gb300-nvl72")
 def default_settings(engine: str, layout: Layout, weights: str, prompt: float, output: float, users: float) -> Settings:
     """Those of the public runs, as InferenceX's scripts start the engines (source inferencex_scripts)."""
     blackwell, narrow = layout.chip.id in BLACKWELL, standard_precision(weights) == "fp4"
-    if engine == "vllm":
-        return Settings(8192, True)
+    if engine == "vllm":  # cuda-graph-sizes; the limit of 512 that vLLM has by itself is below any step of these runs
+        return Settings(8192, True, recorded=2048 if layout.model.weights == "mxfp4" else 0)
     if engine == "sglang":  # looks for new requests every so many steps
         held = (30 if users >= 16 else 10) if blackwell else 0
         return Settings(16384 if narrow else 32768, False, held, held / 2, 0.85 if narrow else 0.82)
@@ -182,9 +184,13 @@ class Server:
             "prompt_attend": prefilled / sharing / rate,
             **self._known_links(all, decodes + prompts),
             "captured": launches,
-            "launched": launches if tokens else 0,
+            "launched": self._launched(all) if tokens else 0,
             "answers": (decodes + prompts) / groups,
         }
+
+    def _launched(self, tokens: float) -> int:
+        """What the host launches one by one: all kernels, or in each layer a piece of a graph and the attention."""
+        return 2 * self.model.layers if tokens <= self.settings.recorded else self._fixed[-1]
 
     def _experts(self, tokens: float) -> dict[str, float]:
         """Seconds of the busiest chip, over the experts that some token chose."""

@@ -18,11 +18,7 @@ from blackboard.prediction.continuous_batching import Request, Simulated, simula
 from blackboard.prediction.serving import ServingPrediction
 from blackboard.prediction.serving_calibration import STEPS, Run, loop_times, predicted, runs, sourced
 from blackboard.prediction.serving_constants import FACTORS
-from blackboard.prediction.serving_steps import (
-    STEADY,
-    Settings,
-    kernels,
-)
+from blackboard.prediction.serving_steps import STEADY, Server, Settings, kernels
 from blackboard.validation.serving_events import Opened, Wait, WatchedLoop, waits, watch, watch_open
 from blackboard.validation.serving_slices import median_size, offline_errors
 
@@ -384,13 +380,24 @@ def offline_error(*models: str) -> float:
     return median_size(found)
 
 
-def unexplained() -> tuple[float, float, float]:
-    """DeepSeek-R1 on TensorRT-LLM and H200 with its experts dealt out, which no constants fit: the mean error, and how
-    many times as fast its tokens are as without, at least and at most.
+def drafted() -> tuple[int, float, float, float]:
+    """Runs that probably drafted tokens: how many, their mean error, and how many times as fast their tokens are as
+    those of runs with the same settings, at least and at most.
     """
-    group = [run for run in runs() if run.key == ("trtllm", "h200", "experts") and "deepseek" in run.server.model.id]
-    group = [run for run in group if run.server.layout.tensor > 1 and not run.queued]
-    apart, together = ([run for run in group if (run.server.layout.expert > 1) is way] for way in (True, False))
-    slow = {run.server.users: run.output for run in together}
-    ratios = [slow[run.server.users] / run.output for run in apart]
-    return statistics.mean(abs(token) for token, _ in predicted(apart, FACTORS)), min(ratios), max(ratios)
+    found, alike = runs(drafted=True), {run.server: run.output for run in runs()}
+    ratios = [alike[run.server] / run.output for run in found if run.server in alike]
+    return len(found), statistics.mean(abs(token) for token, _ in predicted(found, FACTORS)), min(ratios), max(ratios)
+
+
+def repeated() -> tuple[int, float, float]:
+    """Settings that ran more than once: how many, and by how much the slowest run takes longer than the fastest on
+    average, per token and to the first.
+    """
+    same: dict[Server, list[Run]] = {}
+    for run in runs():
+        same.setdefault(run.server, []).append(run)
+    groups = [group for group in same.values() if len(group) > 1]
+    longer = lambda times: max(times) / min(times) - 1
+    apart = [(longer([run.output for run in group]), longer([run.first for run in group])) for group in groups]
+    token, first = map(statistics.mean, zip(*apart))
+    return len(groups), token, first

@@ -1,8 +1,9 @@
 """Predictions under load, by slices of the public runs that the constants were not fitted on.
 
 Each slice is held out whole: all constants are fitted anew on the other rows, and the slice is predicted with the
-nearest of them. The form of the equations, the start of the fits and what settings engines have were chosen with all
-rows in view; only the constants are new to a slice. Rows that queue (QUEUED) are neither fitted nor counted.
+nearest of them. The form of the equations, the start of the fits, what settings engines have and which runs are taken
+to have drafted tokens were chosen with all rows in view; only the constants are new to a slice. Rows that queue
+(QUEUED) or drafted are neither fitted nor counted.
 
 Fitting once for each slice takes minutes. `python -m blackboard.validation.serving_slices` does it and writes FILE,
 which everybody else reads; a slow test does it again and compares.
