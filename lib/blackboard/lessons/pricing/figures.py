@@ -107,8 +107,8 @@ def bill_and_cost() -> Drawing:
     }
     rows = (
         ("the bill", paid, by_line | {"write": ("writing", "kv")}),
-        ("the cost, by line of the bill", cost, by_line),
-        ("the cost, by cause", why, by_cause),
+        ("the cost in flash, by line of the bill", cost, by_line),
+        ("the cost in flash, by cause", why, by_cause),
     )
     said = [_shared(axes, 0.25 - 1.45 * row, *parts) for row, parts in enumerate(rows)]
     axes.set(xlim=(0, 108), ylim=(-3.55, 0.9))
@@ -119,7 +119,7 @@ def bill_and_cost() -> Drawing:
         "fig-bill-and-cost",
         f"The history, the tokens sent before, causes {history:.0%} of the cost. The bill charges most of that under"
         " input and output.",
-        f"Three bars of shares. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72, caches in flash.",
+        f"Three bars of shares. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72.",
     )
 
 

@@ -162,12 +162,12 @@ def tiers() -> dict[str, str]:
         one = usd / CALL["cached_read"]
         said |= {
             f"part_{place}": f"{usd / (usd + rest):.0%}",
-            f"ratio_{place}": " : ".join([*(significant(each / one, 2) for each in times), "1"]),
+            f"ratio_{place}": ratio(*(significant(each / one, 2) for each in times)),
         }
     again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
     least, most = hits_in()["ssd"], hits_in()["hbm"]
     return said | {
-        **{f"hits_{place}": cents(usd) for place, usd in hits_in().items() if place != "ssd"},
+        **{f"hits_{place}": cents(usd) for place, usd in hits_in().items() if place in ("few", "hbm")},
         "of_price_hbm": f"{(most + rest) / sum(charged().values()):.0%}",
         "hits_again": cents(again),
         "again_most": significant(again / least, 1),
@@ -178,6 +178,11 @@ def tiers() -> dict[str, str]:
         f" {pretty(drive['tier_bandwidth'], 'byte/s')} × {drive_second()}",
         "gpu_drive": f"{known['rent'] / drive['tier_rent']:.0f}",
     }
+
+
+def ratio(output: str, new: str) -> str:
+    """Output to input to a hit, which stay on one line."""
+    return f"{output} : {new} : 1".replace(" ", "\u00a0")
 
 
 def drive_second() -> str:
@@ -204,8 +209,7 @@ def bill() -> dict[str, str]:
         "stamp_day": f"${100 * (rewritten - paid):.0f}",
         "bill_times": significant(fresh / paid, 2),
         "dearest": f"{p.output / p.cached_read:g}",
-        "list_ratio": f"{p.output / p.cached_read:g} : {p.input / p.cached_read:g} : 1",
-        "c_write": f"${p.cache_write_5min:g}",
+        "list_ratio": ratio(f"{p.output / p.cached_read:g}", f"{p.input / p.cached_read:g}"),
         "bill_last": f"{100 * sum(charged(LATER - 1).values()):.1f} cents",
         "bill_far": f"{100 * later:.1f} cents",
         "bill_far_later": f"{100 * sum(lines(price(CARD).usd_per_Mtok, LATER).values()):.1f} cents",
@@ -299,8 +303,6 @@ def measured() -> dict[str, str]:
         "day_compute": microseconds(time["compute"]),
         "day_load": microseconds(time["cache"] + time["weights"]),
         "day_floor_sum": f"{microseconds(time['compute'])} × ${rent_ * HOUR:g} per hour",
-        "day_ratio_sum": f"${day['revenue_USD_per_day']:,} ÷ ${day['cost_USD_per_day']:,}",
-        "day_ratio": significant(day["revenue_USD_per_day"] / day["cost_USD_per_day"], 3),
         "ds_rent": f"${rent_ * HOUR:g}",
         "v3_list": f"${price(FIRST).usd_per_Mtok.input:g}",
         "v3_times": significant(price(FIRST).usd_per_Mtok.input * MTOK / cost["real"][0], 2),
