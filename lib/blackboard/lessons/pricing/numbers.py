@@ -154,7 +154,8 @@ def added_up() -> dict[str, str]:
 
 def tiers() -> dict[str, str]:
     """What the call's hits cost by where caches wait: their share of all, and output and input divided by a hit."""
-    known, cost, drive, said = rack(), least_lines(), rented(tier(KINDS["ssd"])), {}
+    known, cost, drive = rack(), least_lines(), rented(tier(KINDS["ssd"]))
+    said: dict[str, str] = {}
     held = CALL["cached_read"] * known["kv_bytes_per_token"]
     rest = sum(cost.values()) - cost["cached_read"]
     for place, usd in hits_in().items():
