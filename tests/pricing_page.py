@@ -5,9 +5,9 @@ from chart_checks import ChartCheck
 from blackboard.lessons.pricing import equations as pricing
 
 QUOTED = {
-    "1": "a hit divided by a hit",
     "61": "layers of DeepSeek-V3",
-    "128": "heads of DeepSeek-V3",
+    "128": "heads of DeepSeek-V3; sequences on each GPU of its decode",
+    "144": "GPUs of DeepSeek's decode",
     "1.5": "the list's factor of output, 50 percent at the lecture, 1:33:03",
     "3.1": "a name of Gemini",
     "4.6": "a name of Claude",
@@ -18,7 +18,7 @@ QUOTED = {
     "300": "multiply-adds per byte, 1:38:22",
     "2": "a name of DeepSeek-V3.2",
     "1,000": "tokens of the answer of the example call",
-    "10,000": "sequences of the largest batch, an example; tokens that are dropped, an example",
+    "10,000": "tokens that are dropped, an example",
     "576": "numbers of a cached token and layer of DeepSeek-V3",
     "5,000": "new tokens of the example call",
     "175,000": "tokens of the example call that hit",

