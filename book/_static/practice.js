@@ -222,6 +222,7 @@
       const buttons = make("div", { class: "practice-buttons" });
       buttons.append(this.button("Hint", () => this.hint()), this.button("Solution", () => this.solve()));
       if (this.problem.draws.length > 1) buttons.append(this.button("Fresh numbers", () => this.again()));
+      if (this.editor) buttons.append(this.button("Reset", () => this.editor.replace(this.draw.starter)));
       (box.querySelector(".practice-buttons") ?? box).append(...(box.querySelector(".practice-buttons") ? buttons.childNodes : [buttons]));
       box.append(this.out, this.more);
       return box;
@@ -253,7 +254,7 @@
         changed: () => this.remember({ ...this.read(), index: this.index, text: this.editor.value }),
       });
       this.editor.value = this.draw.starter;
-      row.append(this.button("Check", () => this.run()), this.button("Reset", () => this.editor.replace(this.draw.starter)));
+      row.append(this.button("Check", () => this.run()));
       row.firstChild.classList.add("practice-main");
       window.course.addCost(row);
       return [...this.editor.parts, row];

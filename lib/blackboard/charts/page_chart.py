@@ -19,7 +19,7 @@ from blackboard.text import markup
 if TYPE_CHECKING:
     from blackboard.charts.interactive import InteractiveChart
 
-WIDE, NARROW = 459, 342  # pixels of a plot, beside its controls on a screen and above them on a phone
+WIDE, NARROW = 476, 358  # pixels of a plot, beside its controls on a screen and above them on a phone
 BREAK = 600  # pixels of a window from which on the wide picture is shown
 # What each color is in the dark.
 DARK = {
@@ -177,7 +177,7 @@ def _controls(spec: Mapping[str, Any]) -> str:
 
 def _control(param: Mapping[str, Any]) -> str:
     """A control with its name, and for a slider the value that it gives."""
-    bind, name = param["bind"], escape(_EXPONENT.sub("", param["bind"]["name"]))
+    bind, name = param["bind"], escape(_EXPONENT.sub("", param["bind"]["name"])).replace(" ×", "\N{NO-BREAK SPACE}×")
     made = _menu(param) if bind["input"] == "select" else _slider(param)
     return f'<div class="chart-control"><label><span class="chart-name">{name}</span>{made}</label></div>'
 

@@ -147,9 +147,9 @@ def legend() -> Page:
         listed = "".join(f"<li>{link(row)}</li>" for row in which)
         explanation = ("Computed: " if verdict in COMPUTED else "Stated, with the document: ") + verdict.explanation
         rows.append(
-            f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} {verdict.label} <span'
-            f' class="claim-count">{len(which)}</span></dt><dd><span class="claim-bar" style="width:'
-            f' {100 * len(which) / len(judged()):.1f}%"></span>{text(explanation)}.<details><summary>Which claims<span'
+            f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} <span>{verdict.label}</span> <span'
+            f' class="claim-count">{len(which)}</span><span class="claim-bar" style="width:'
+            f' {100 * len(which) / len(judged()):.1f}%"></span></dt><dd>{text(explanation)}.<details><summary>Which claims<span'
             f' class="visually-hidden">: {verdict.label}</span></summary><ul class="claim-ids">{listed}</ul></details>'
             "</dd></div>"
         )
@@ -333,6 +333,7 @@ def ratios() -> Any:
     at.set_yticks(range(len(rows)), [row.claim.name for row in rows])
     at.set_xticks(list(ticks), list(ticks.values()))
     at.minorticks_off()
+    at.tick_params(axis="x", labeltop=True)  # the rows are many
     at.tick_params(axis="y", labelsize=10, length=0)
     return done(fig, "fig-claims", _ratios_conclude(rows), _ratios_say())
 
