@@ -372,7 +372,7 @@
       this.progress = make("p", { class: "practice-progress", role: "status" });
       this.bar.append(set, this.progress);
       this.prepend(this.bar);
-      this.addEventListener("practice-marked", () => this.count());
+      document.addEventListener("practice-marked", () => this.count());
       this.count();
       addEventListener("beforeprint", () => { for (const item of this.items) item.open = true; });
     }
@@ -388,7 +388,8 @@
         const mark = item.querySelector(".practice-mark") ?? item.firstElementChild.appendChild(make("span", { class: "practice-mark" }));
         mark.textContent = solved.includes(item) ? "solved" : "";
       }
-      this.progress.textContent = `${solved.length} of ${this.items.length} solved`;
+      const all = [...document.querySelectorAll("practice-box")], above = all.length - this.items.length; // boxes in the text
+      this.progress.textContent = `${all.filter((box) => box.solved).length} of ${all.length} solved${above ? `, ${above} of them in the text above` : ""}`;
     }
   }
   PracticeBox.judge = (values, lesson, id, index) => judgeFunction(values, drawn(lesson, id, index));

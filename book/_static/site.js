@@ -44,7 +44,7 @@ async function layOut() {
     section.style.contentVisibility = "visible";
     section.getBoundingClientRect();
   }
-  if (target) target.scrollIntoView();
+  if (target) target.scrollIntoView({ behavior: "instant" });
 }
 
 function markCut(box) {
@@ -98,9 +98,11 @@ function showProgress() {
 // to the top. The theme marks only sections whose start is in sight.
 function followReader() {
   const links = [...document.querySelectorAll(".bd-toc-nav a")], starts = links.map((link) => document.getElementById(link.hash.slice(1)));
+  const notes = document.querySelectorAll("aside.margin"), side = document.querySelector(".bd-sidebar-secondary");
   let chosen = -1, waits = false;
   const mark = () => {
     waits = false;
+    if (notes.length) side?.classList.toggle("covered", isCovered(side, notes));
     const ended = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 4;
     const read = chosen >= 0 ? chosen : ended ? links.length - 1 : starts.findLastIndex((start) => start?.getBoundingClientRect().top < innerHeight / 3);
     const above = links[read]?.closest("ul")?.closest("li")?.querySelector("a");
@@ -114,6 +116,12 @@ function followReader() {
   addEventListener("scroll", () => { if (!waits) waits = setTimeout(mark, 60); }, { passive: true });
   mark();
 }
+// The theme folds the contents up wherever a note is in sight; there is need only where one lies on them.
+function isCovered(side, notes) {
+  const { left, top } = side.getBoundingClientRect(), end = top + side.scrollHeight + 24;
+  return [...notes].map((note) => note.getBoundingClientRect()).some((note) => note.right > left && note.bottom > top && note.top < end);
+}
+
 document.body?.removeAttribute("data-bs-spy"); // before the theme's own begins
 
 // The arrow beside a lesson in the sidebar is called what it opens.

@@ -54,7 +54,9 @@ def lab_chart(
         "field": name,
         "type": "quantitative",
         "title": titles[name],
-        "scale": ({"type": "log"} if kind[name] else {"zero": False}) | ({"nice": False} if name == "x" else {}),
+        "scale": ({"type": "log"} if kind[name] else {"zero": False})
+        | ({"nice": False, "padding": 12} if name == "x" else {}),
+        "axis": {"tickCount": 6, "format": "~r"} if kind[name] else {"tickCount": 6},
     }
     layers = [
         {
@@ -62,6 +64,7 @@ def lab_chart(
             "mark": {
                 "type": each.mark,
                 "tooltip": True,
+                **({"interpolate": "monotone"} if each.mark == "line" else {}),
                 **({"filled": True, "size": 60} if each.mark == "point" else {}),
             },
             "encoding": {"x": axis("x"), "y": axis("y"), "color": colour},

@@ -140,12 +140,13 @@ function showFields() {
   fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", FORMATS.bf16], ["fp8", FORMATS.fp8]]);
   for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
   field("rent").placeholder = chip.rents.newest?.usd ?? "none known";
-  part("more").querySelector("summary").textContent = `More: ${data.engines[state.engine]}, ${formatSaid(model)}, prompts of ${state.prompt} tokens, answers of ${state.output}`;
+  part("more").querySelector("summary").textContent = `More: ${data.engines[state.engine]}, ${formatSaid(model)}, prompts of ${lengthSaid(state.prompt)} tokens, answers of ${lengthSaid(state.output)}`;
   part("load-name").textContent = state.by === "rate" ? "Requests per second" : "Users at once";
   part("paste").hidden = state.model !== PASTED;
   part("notes").replaceChildren(...(model?.notes ?? []).map(listItem));
 }
 
+const lengthSaid = (tokens) => (tokens > 0 ? counted(Number(tokens)) : "–");
 const formatSaid = (model) => FORMATS[state.weights || model?.weights] ?? "weights as released";
 
 const listItem = (text) => Object.assign(document.createElement("li"), { textContent: text });
@@ -275,7 +276,7 @@ function showNumbers(found, fitting) {
     row("Time to first token", or(`${duration(found.first_token)} ± ${percent(errors.first_token)}`)),
     row("$ per million in, out", known ? or(`${dollars(found.usd_per_mtok_in)}, ${dollars(found.usd_per_mtok_out)}`) : "–"),
     row("Requests/s", or(`${written(found.requests_per_s)} of ${written(found.most_rate)} at most`)),
-    row("Users in flight", or(`${average(found.running)} of ${counted(found.users)} on average`)),
+    row("Users in flight, mean", or(`${average(found.running)} of ${counted(found.users)}`)),
     row("Users that fit", or(counted(Math.floor(found.fits)))),
   );
 }

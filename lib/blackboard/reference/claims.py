@@ -17,7 +17,6 @@ from blackboard.reference.claim_list import (
     EDGE,
     FAILS,
     HOLDS,
-    NEAR,
     PART,
     ROUGH,
     VERDICTS,
@@ -149,7 +148,8 @@ def legend() -> Page:
         rows.append(
             f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} <span>{verdict.label}</span> <span'
             f' class="claim-count">{len(which)}</span><span class="claim-bar" style="width:'
-            f' {100 * len(which) / len(judged()):.1f}%"></span></dt><dd>{text(explanation)}.<details><summary>Which claims<span'
+            f' {100 * len(which) / len(judged()):.1f}%"></span></dt>'
+            f"<dd>{text(explanation)}.<details><summary>Which claims<span"
             f' class="visually-hidden">: {verdict.label}</span></summary><ul class="claim-ids">{listed}</ul></details>'
             "</dd></div>"
         )
@@ -169,7 +169,6 @@ def tally() -> dict[str, str]:
         "more": share(WITHIN),
         "less": share(1 - 1 / (1 + WITHIN)),
         "edge": share(EDGE),
-        "near": f"{NEAR:g}",
     }
 
 

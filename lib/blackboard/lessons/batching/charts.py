@@ -106,7 +106,6 @@ def latency_chart() -> InteractiveChart:
     )
     layers = [
         *_board(encoding, "step", "ms"),
-        marks.rule(encoding, "weights", y=floor),
         *_kink(encoding, "600"),
         marks.text(  # at the right end, unless the KV line ends there
             encoding,
@@ -152,7 +151,9 @@ def roofline_chart() -> InteractiveChart:
         *marks.name(
             encoding, "'a step: the longer of both'", "total", "30000", at(eq.step_time, "30000"), "true", dy=-6
         ),
-        marks.at(encoding, {**marks.DOT, "clip": False, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here),
+        marks.at(
+            encoding, {**marks.DOT, "clip": False, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here
+        ),
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
     ]
     return InteractiveChart(
@@ -173,20 +174,22 @@ def _step_axis() -> dict:
 
 def _front_params() -> list[dict]:
     """A slider for the batch, and the running case as it stands."""
-    start = round(math.log10(BUSY), 1)
+    start = round(math.log10(BUSY), 3)
     names = ("bandwidth", "chips", "flops", "n_active", "n_total", "kv_bytes_per_token", "bytes_per_param", "context")
     case = {name: RUNNING.symbols()[name] for name in names} | {"rent": LECTURE_RENT / units.factor("hour")}
     fixed = [row for name, value in case.items() for row in derived(name, repr(float(value)))]
-    return [*slider("chosen", 2, 5, 0.1, start, "batch B (sequences)", base=10), *fixed]
+    ends = (round(start - 1.3, 3), round(start + 1.7, 3))  # a hundred and a hundred thousand, in steps from the start
+    return [*slider("chosen", *ends, 0.1, start, "batch B (sequences)", base=10), *fixed]
 
 
 def _front_lines(here: str) -> tuple[str, ...]:
     """What the front door says of the batch chosen."""
     waits = f"{eq.memory_time.vega(batch='chosen')} > {eq.compute_time.vega(batch='chosen')}"
+    users = f"(chosen < 1e4 ? {marks.said('chosen')} : {marks.said('chosen', ',.3r')})"
     return (
         f"{marks.said(here, ',.3r')} + ' ms per token'",
         f"'$' + {marks.said(_price('chosen'), ',.3r')} + ' per million tokens'",
-        f"{marks.said('chosen')} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
+        f"{users} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
     )
 
 
