@@ -43,6 +43,7 @@ def cut_math(package):
     chosen = subset.Subsetter(options)
     chosen.populate(unicodes=[letter for part in LETTERS for letter in part])
     chosen.subset(font)
+    font["MATH"].table.MathConstants.SubscriptBaselineDropMin.Value = -200  # or those of p and β would hang lower
     subset.save_font(font, FORMULAS, options)
 
 

@@ -301,6 +301,8 @@ def load_python(app, body):
 
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
+    if page == app.config.root_doc:
+        context["docstitle"] = ""  # which would follow the same title
     if "body" in context:
         load_python(app, context["body"])
         load_problems(app, page)

@@ -25,6 +25,8 @@ var Scorer = {
 queueMicrotask(() => {
   const found = "Search finished, found ${resultCount} page(s) matching the search query.";
   Documentation.TRANSLATIONS[found] = "Pages found: ${resultCount}";
+  const read = Search.htmlToText; // without the contents that a page prints, or every excerpt would be a run of headings
+  Search.htmlToText = (html, anchor) => read(html.replace(/<div id="jb-print-docs-body"[^]*?(?=<article)/, ""), anchor);
   const summarize = Search.makeSearchSummary;
   Search.makeSearchSummary = (...asked) => {
     const summary = summarize(...asked);

@@ -53,11 +53,12 @@ function lightStill(figure) {
 // --- Controls ---
 
 const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+const ROUNDED = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const COMPACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact", useGrouping: true });
 const COUNT = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const pretty = (value) => {
   const size = Math.abs(value);
-  return (size < 100 ? NUMBER : size < 1e4 ? COUNT : COMPACT).format(value).replace("K", "k"); // k as on the axes
+  return (size < 100 ? NUMBER : size < 1e4 ? COUNT : size < 1e6 ? ROUNDED : COMPACT).format(value).replace("K", "k"); // k as on the axes
 };
 
 const controlsOf = (figure) => [...figure.querySelectorAll(".chart-controls [name]")];
@@ -109,11 +110,16 @@ function followSignals(figure) {
 
 // --- Names that fit ---
 
-// A name that leaves the plot comes back into it, and one that runs into another goes above or below it.
+// A name that leaves the plot comes back into it, and one that runs into another, or that a line strikes, goes where
+// there is room: as little as it can, but a line through it counts as STRUCK pixels (charts/names.py does the same).
+const STRUCK = 40, STEPS = [];
+for (let right = -24; right <= 24; right += 6) for (let down = -36; down <= 36; down += 4) STEPS.push([right, down]);
+const farOf = ([right, down]) => Math.abs(right) + Math.abs(down);
+
 function placeNames(figure) {
-  const placed = [];
-  const apart = (box, by) => placed.every((other) => box.right <= other.left || other.right <= box.left
-    || box.bottom + by <= other.top || other.bottom <= box.top + by);
+  const placed = [], lines = linesOf(figure);
+  const apart = (box) => placed.every((other) => box.right <= other.left || other.right <= box.left
+    || box.bottom <= other.top || other.bottom <= box.top);
   for (const group of figure.querySelectorAll(".chart-live .mark-text.role-mark[clip-path]")) {
     const plot = clipBox(group);
     for (const text of group.querySelectorAll("text")) {
@@ -123,18 +129,47 @@ function placeNames(figure) {
       const back = (low, high, from, to) => Math.max(from - low, 0) || Math.min(to - high, 0);
       const right = back(box.left, box.right, plot.left + 2, plot.right - 2);
       const down = back(box.top, box.bottom, plot.top, plot.bottom);
-      const there = { left: box.left + right, right: box.right + right, top: box.top + down, bottom: box.bottom + down };
-      const ways = [0, ...placed.flatMap((other) => [other.top - there.bottom, other.bottom - there.top])];
-      const fits = (by) => there.top + by >= plot.top - 1 && there.bottom + by <= plot.bottom + 1 && apart(there, by);
-      const by = ways.sort((a, b) => Math.abs(a) - Math.abs(b)).find(fits) ?? 0;
-      placed.push({ ...there, top: there.top + by, bottom: there.bottom + by });
-      shift(text, right, down + by);
-      shift(dotOf(group, box), right, down + by);
+      const there = movedBox(box, [right, down]);
+      const fits = (at) => at.left >= plot.left + 1 && at.right <= plot.right - 1 && at.top >= plot.top - 1 && at.bottom <= plot.bottom + 1 && apart(at);
+      const ways = [...STEPS, ...placed.flatMap((other) => [[0, other.top - there.bottom], [0, other.bottom - there.top]])];
+      let best = [0, 0], least = Infinity;
+      for (const way of ways.sort((a, b) => farOf(a) - farOf(b))) {
+        if (farOf(way) >= least) break;
+        const at = movedBox(there, way);
+        if (!fits(at)) continue;
+        const cost = farOf(way) + STRUCK * lines.filter((line) => isStruck(at, line)).length;
+        if (cost < least) [best, least] = [way, cost];
+      }
+      placed.push(movedBox(there, best));
+      const [x, y] = [right + best[0], down + best[1]];
+      shift(text, x, y);
+      shift(strokeOf(group, box), x, y);
     }
   }
 }
 
 const shift = (mark, right, down) => mark && (mark.style.translate = right || down ? `${right}px ${down}px` : "");
+const movedBox = ({ left, right, top, bottom }, [x, y]) => ({ left: left + x, right: right + x, top: top + y, bottom: bottom + y });
+
+// The corners of each curve and each rule, in pixels of the screen.
+function linesOf(figure) {
+  return [...figure.querySelectorAll(".chart-live :is(.mark-line path, .mark-rule line)")].filter((mark) => mark.closest(".role-mark")).map((mark) => {
+    const { a, d, e, f } = mark.getScreenCTM(), ends = ["x2", "y2"].map((name) => mark.getAttribute(name) ?? 0);
+    const corners = mark.localName === "line" ? ["0,0", ends.join()] : mark.getAttribute("d")?.match(/-?[\d.]+,-?[\d.]+/g) ?? [];
+    return corners.map((corner) => corner.split(",").map(Number)).map(([x, y]) => [a * x + e, d * y + f]);
+  });
+}
+
+// Whether a line of corners runs through a box, two pixels below its top and above its bottom.
+function isStruck({ left, right, top, bottom }, line) {
+  return line.slice(1).some((end, n) => {
+    const [[x, y], [across, up]] = [line[n], end].sort((one, other) => one[0] - other[0]);
+    if (x > right || across < left) return false;
+    const slope = across > x ? (up - y) / (across - x) : 0;
+    const ends = [y + slope * (Math.max(left, x) - x), across > x ? y + slope * (Math.min(right, across) - x) : up];
+    return Math.min(...ends) < bottom - 2 && Math.max(...ends) > top + 2;
+  });
+}
 
 // What a group of marks is clipped to, in pixels of the screen.
 function clipBox(group) {
@@ -144,15 +179,15 @@ function clipBox(group) {
   return { left: a * x + e, right: a * (x + width) + e, top: d * y + f, bottom: d * (y + height) + f };
 }
 
-// The dot of a line's colour beside its name: the mark before it, at the same height.
-function dotOf(group, box) {
+// The stroke of a line's colour beside its name: the mark before it, at the same height.
+function strokeOf(group, box) {
   const before = group.previousElementSibling;
-  const dot = before?.matches(".mark-symbol") && before.childElementCount === 1 ? before.firstElementChild : null;
-  if (!dot) return null;
-  dot.style.translate = "";
-  const { left, right, top, bottom } = dot.getBoundingClientRect();
+  const key = before?.matches(".mark-symbol") && before.childElementCount === 1 ? before.firstElementChild : null;
+  if (!key) return null;
+  key.style.translate = "";
+  const { left, right, top, bottom } = key.getBoundingClientRect();
   const near = left < box.right + 12 && right > box.left - 12 && top >= box.top - 2 && bottom <= box.bottom + 2;
-  return near ? dot : null;
+  return near ? key : null;
 }
 
 function keepNames(figure) {

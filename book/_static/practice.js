@@ -222,6 +222,7 @@
       const buttons = make("div", { class: "practice-buttons" });
       buttons.append(this.button("Hint", () => this.hint()), this.button("Solution", () => this.solve()));
       if (this.problem.draws.length > 1) buttons.append(this.button("Fresh numbers", () => this.again()));
+      if (this.editor) buttons.append(this.button("Reset", () => this.editor.replace(this.draw.starter)));
       (box.querySelector(".practice-buttons") ?? box).append(...(box.querySelector(".practice-buttons") ? buttons.childNodes : [buttons]));
       box.append(this.out, this.more);
       return box;
@@ -253,7 +254,7 @@
         changed: () => this.remember({ ...this.read(), index: this.index, text: this.editor.value }),
       });
       this.editor.value = this.draw.starter;
-      row.append(this.button("Check", () => this.run()), this.button("Reset", () => this.editor.replace(this.draw.starter)));
+      row.append(this.button("Check", () => this.run()));
       row.firstChild.classList.add("practice-main");
       window.course.addCost(row);
       return [...this.editor.parts, row];
@@ -371,7 +372,7 @@
       this.progress = make("p", { class: "practice-progress", role: "status" });
       this.bar.append(set, this.progress);
       this.prepend(this.bar);
-      this.addEventListener("practice-marked", () => this.count());
+      document.addEventListener("practice-marked", () => this.count());
       this.count();
       addEventListener("beforeprint", () => { for (const item of this.items) item.open = true; });
     }
@@ -387,7 +388,8 @@
         const mark = item.querySelector(".practice-mark") ?? item.firstElementChild.appendChild(make("span", { class: "practice-mark" }));
         mark.textContent = solved.includes(item) ? "solved" : "";
       }
-      this.progress.textContent = `${solved.length} of ${this.items.length} solved`;
+      const all = [...document.querySelectorAll("practice-box")], above = all.length - this.items.length; // boxes in the text
+      this.progress.textContent = `${all.filter((box) => box.solved).length} of ${all.length} solved${above ? `, ${above} of them in the text above` : ""}`;
     }
   }
   PracticeBox.judge = (values, lesson, id, index) => judgeFunction(values, drawn(lesson, id, index));

@@ -44,7 +44,7 @@ async function layOut() {
     section.style.contentVisibility = "visible";
     section.getBoundingClientRect();
   }
-  if (target) target.scrollIntoView();
+  if (target) target.scrollIntoView({ behavior: "instant" });
 }
 
 function markCut(box) {
@@ -99,10 +99,13 @@ function showProgress() {
 // to the top. The theme marks only sections whose start is in sight.
 function followReader() {
   const links = [...document.querySelectorAll(".bd-toc-nav a")], starts = links.map((link) => document.getElementById(link.hash.slice(1)));
+  const notes = document.querySelectorAll("aside.margin"), side = document.querySelector(".bd-sidebar-secondary");
   let chosen = -1, waits = false;
   const mark = () => {
     waits = false;
-    const read = chosen >= 0 ? chosen : starts.findLastIndex((start) => start?.getBoundingClientRect().top < innerHeight / 3);
+    if (notes.length) side?.classList.toggle("covered", isCovered(side, notes));
+    const ended = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 4;
+    const read = chosen >= 0 ? chosen : ended ? links.length - 1 : starts.findLastIndex((start) => start?.getBoundingClientRect().top < innerHeight / 3);
     const above = links[read]?.closest("ul")?.closest("li")?.querySelector("a");
     links.forEach((each, n) => each.classList.toggle("active", n === read || each === above));
     const box = links[read]?.closest(".bd-sidebar-secondary");
@@ -114,6 +117,12 @@ function followReader() {
   addEventListener("scroll", () => { if (!waits) waits = setTimeout(mark, 60); }, { passive: true });
   mark();
 }
+// The theme folds the contents up wherever a note is in sight; there is need only where one lies on them.
+function isCovered(side, notes) {
+  const { left, top } = side.getBoundingClientRect(), end = top + side.scrollHeight + 24;
+  return [...notes].map((note) => note.getBoundingClientRect()).some((note) => note.right > left && note.bottom > top && note.top < end);
+}
+
 document.body?.removeAttribute("data-bs-spy"); // before the theme's own begins
 
 // The arrow beside a lesson in the sidebar is called what it opens.
@@ -123,8 +132,69 @@ function nameArrows() {
   }
 }
 
+// The theme's drawers of a narrow screen: a button closes each, and so does a choice from the contents.
+function closeDrawers() {
+  for (const side of ["primary", "secondary"]) {
+    const drawer = document.querySelector(`.bd-sidebar-${side}`), box = document.getElementById(`pst-${side}-sidebar-checkbox`);
+    if (!drawer || !box) continue;
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "drawer-close", textContent: "×", ariaLabel: "Close" });
+    button.addEventListener("click", () => { box.checked = false; document.querySelector(`.${side}-toggle`)?.focus(); });
+    drawer.prepend(button);
+    drawer.addEventListener("click", ({ target }) => { if (target.closest("a[href^='#']")) box.checked = false; });
+  }
+}
+
+// What a term of the glossary means, on a card below it: under the pointer, at the keyboard, and at a first touch, whose
+// second follows the link.
+function tellTerms() {
+  const article = document.querySelector(".bd-article");
+  if (!article?.querySelector("a.glossed")) return;
+  const card = Object.assign(document.createElement("p"), { className: "letter-meaning term", id: "term-meaning", hidden: true });
+  let told = null;
+  const hide = () => {
+    card.hidden = true;
+    told?.removeAttribute("aria-describedby");
+    told = null;
+  };
+  const show = (term, touched) => {
+    if (term === told) return;
+    hide();
+    told = term;
+    if (term.title) [term.dataset.means, term.title] = [term.title, ""];
+    term.setAttribute("aria-describedby", card.id);
+    card.textContent = term.dataset.means;
+    if (touched) card.append(Object.assign(document.createElement("a"), { href: term.href, textContent: "Glossary" }));
+    article.append(card);
+    card.hidden = false;
+    const { left, bottom } = [...term.getClientRects()].at(-1), all = article.getBoundingClientRect();
+    card.style.left = `${Math.max(0, Math.min(left - all.left, article.clientWidth - card.offsetWidth - 16))}px`;
+    card.style.top = `${bottom - all.top + 4}px`;
+  };
+  const termOf = ({ target }) => target.closest?.("a.glossed");
+  const point = (event) => {
+    if (event.pointerType === "touch") return;
+    const term = termOf(event);
+    if (term) show(term);
+    else if (!card.contains(event.target)) hide();
+  };
+  const touch = (event) => {
+    const term = termOf(event);
+    if (!term && !card.contains(event.target)) hide();
+    if (!term || event.pointerType !== "touch" || term === told) return;
+    event.preventDefault();
+    show(term, true);
+  };
+  article.addEventListener("pointerover", point);
+  article.addEventListener("click", touch);
+  article.addEventListener("focusin", (event) => { if (termOf(event)?.matches(":focus-visible")) show(termOf(event)); });
+  article.addEventListener("focusout", hide);
+  document.addEventListener("keydown", ({ key }) => key === "Escape" && hide());
+}
+
 function settle() {
   nameArrows();
+  closeDrawers();
+  tellTerms();
   showProgress();
   followReader();
   boxTables();

@@ -4,6 +4,7 @@ drawn in a web page too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -32,6 +33,13 @@ def _labels(each: Series, axis: Callable[[str], dict[str, Any]]) -> dict[str, An
     }
 
 
+def _ticks(series: Mapping[str, Series], axis: int) -> list[float]:
+    """Powers of ten about the points on a log axis, and three times each where they are few."""
+    logs = [math.log10(point[axis]) for each in series.values() for point in each.points if point[axis] > 0]
+    low, high = (math.floor(min(logs)), math.ceil(max(logs))) if logs else (0, 1)
+    return [digit * 10.0**n for n in range(low, high + 1) for digit in ((1, 3) if high - low <= 3 else (1,))]
+
+
 def wrap_title(spec: dict[str, Any]) -> dict[str, Any]:
     """A lab's chart for a notebook, where Vega breaks no line; a page writes the title itself."""
     lines = [part for line in spec["title"]["text"] for part in wrap(line, WIDTH)]
@@ -43,6 +51,7 @@ def lab_chart(
 ) -> dict[str, Any]:
     """A Vega-Lite chart of several series; `x` and `y` are the axes' titles, with their units."""
     kind, titles = {"x": log_x, "y": log_y}, {"x": x, "y": y}
+    series = {name: each._replace(points=list(each.points)) for name, each in series.items()}
     names = list(series)
     colour = {
         "field": "name",
@@ -54,7 +63,9 @@ def lab_chart(
         "field": name,
         "type": "quantitative",
         "title": titles[name],
-        "scale": ({"type": "log"} if kind[name] else {"zero": False}) | ({"nice": False} if name == "x" else {}),
+        "scale": ({"type": "log"} if kind[name] else {"zero": False})
+        | ({"nice": False, "padding": 12} if name == "x" else {}),
+        "axis": {"values": _ticks(series, "xy".index(name)), "format": "~r"} if kind[name] else {"tickCount": 6},
     }
     layers = [
         {
@@ -62,6 +73,7 @@ def lab_chart(
             "mark": {
                 "type": each.mark,
                 "tooltip": True,
+                **({"interpolate": "monotone"} if each.mark == "line" else {}),
                 **({"filled": True, "size": 60} if each.mark == "point" else {}),
             },
             "encoding": {"x": axis("x"), "y": axis("y"), "color": colour},

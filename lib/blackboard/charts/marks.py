@@ -98,16 +98,18 @@ def side(left: str) -> dict:
 
 
 def name(encoding: dict, words: str, colour: str, x: str, y: str, left: str = "false", dy: Any = -9) -> list[dict]:
-    """What a line is called, beside a dot of its colour; left of the point where the condition holds, else right.
+    """What a line is called, in its colour and beside a stroke of it; left of the point where the condition holds, else
+    right.
 
     Where the point is above or below the plot an arrow says so.
     """
-    far, near = ({"expr": f"{left} ? -{n} : {n}"} for n in (18, 11))
-    dot = {
+    far, near = ({"expr": f"{left} ? -{n} : {n}"} for n in (19, 11))
+    key = {
         "type": "point",
-        "filled": True,
+        "shape": "stroke",
+        "strokeWidth": 2.5,
         "opacity": 1,
-        "size": 60,
+        "size": 100,
         "color": PAINTS[colour],
         "xOffset": near,
         "yOffset": dy,
@@ -115,7 +117,8 @@ def name(encoding: dict, words: str, colour: str, x: str, y: str, left: str = "f
     domain = encoding["y"]["scale"]["domain"]
     if not any(isinstance(end, dict) for end in domain):  # an end that moves moves with its lines
         words = f"({words}) + (datum.at_y > {domain[1]!r} ? ' ↑' : datum.at_y < {domain[0]!r} ? ' ↓' : '')"
-    return [at(encoding, dot, x=x, y=y), text(encoding, words, x, y, align=side(left)["align"], dx=far, dy=dy)]
+    looks = {"align": side(left)["align"], "dx": far, "dy": dy, "color": PAINTS[colour]}
+    return [at(encoding, key, x=x, y=y), text(encoding, words, x, y, **looks)]
 
 
 def rule(encoding: dict, colour: str | None, **where: str) -> dict:

@@ -1,5 +1,5 @@
-"""Names in a still picture: one that leaves the plot comes back into it, and one that runs into another goes above or
-below it, as book/_static/interactive.js moves them in a live chart.
+"""Names in a still picture: one that leaves the plot comes back into it, and one that runs into another, or that a line
+strikes, goes where there is room, as book/_static/interactive.js moves them in a live chart.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ _WIDTHS = {  # of letters in a sans-serif type, in its heights; the others' is 0
     **dict.fromkeys("ABEKPSVXYRDHNUC&", 0.69),
     **dict.fromkeys("GOQmMw%W–", 0.82),
 }
+CORNER = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
+STRUCK = 40  # pixels that a name goes rather than have a line run through it
+STEPS = [(float(across), float(down)) for across in range(-24, 25, 6) for down in range(-36, 37, 4)]
+Line = list[tuple[float, float]]
 ElementTree.register_namespace("", SVG[1:-1])
 ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 
@@ -41,20 +45,33 @@ class Box:
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 
+    def is_struck(self, line: Line) -> bool:
+        """Whether a line of corners runs through it, two pixels below its top and above its bottom."""
+        return any(self._is_crossed(*sorted(ends)) for ends in zip(line, line[1:]))
+
+    def _is_crossed(self, one: tuple[float, float], other: tuple[float, float]) -> bool:
+        (x, y), (across, up) = one, other
+        if x > self.right or across < self.left:
+            return False
+        slope = (up - y) / (across - x) if across > x else 0.0
+        ends = [y + slope * (max(self.left, x) - x), y + slope * (min(self.right, across) - x) if across > x else up]
+        return min(ends) < self.bottom - 2 and max(ends) > self.top + 2
+
 
 def place_names(svg: str) -> str:
     """A picture by Vega with its names moved to where they can be read."""
     root = ElementTree.fromstring(svg)
     plots = {clip.get("id"): clip[0] for clip in root.iter(f"{SVG}clipPath")}
     placed: list[Box] = []
+    lines = list(_lines(root))
     for before, group in _named(root):
         plot = plots[re.search(r"#([^)]+)", group.get("clip-path", ""))[1]]  # type: ignore[index]
         inside = Box(2, 0, float(plot.get("width", 0)) - 2, float(plot.get("height", 0)))
         for text in filter(_said, group):
             box = _box(text)
-            right, down = _way(box, inside, placed)
+            right, down = _way(box, inside, placed, lines)
             placed.append(box.moved(right, down))
-            for mark in (text, _dot(before, box)):
+            for mark in (text, _key(before, box)):
                 _shift(mark, right, down)
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -65,6 +82,18 @@ def _named(root: Element) -> Iterator[tuple[Element | None, Element]]:
         for before, group in zip([None, *parent], parent):
             if "mark-text role-mark" in group.get("class", "") and group.get("clip-path"):
                 yield before, group
+
+
+def _lines(root: Element) -> Iterator[Line]:
+    """The corners of each curve and each rule."""
+    for group in root.iter():
+        if "mark-line role-mark" in group.get("class", ""):
+            for path in group:
+                yield [(float(x), float(y)) for x, y in CORNER.findall(path.get("d", ""))]
+        if "mark-rule role-mark" in group.get("class", ""):
+            for rule in group:
+                x, y = _place(rule)
+                yield [(x, y), (x + float(rule.get("x2", 0)), y + float(rule.get("y2", 0)))]
 
 
 def _said(text: Element) -> bool:
@@ -84,21 +113,32 @@ def _box(text: Element) -> Box:
     return Box(left, y - ASCENT * size, left + width, y + DESCENT * size)
 
 
-def _way(box: Box, inside: Box, placed: list[Box]) -> tuple[float, float]:
-    """How far a name goes to the right and down."""
+def _way(box: Box, inside: Box, placed: list[Box], lines: list[Line]) -> tuple[float, float]:
+    """How far a name goes to the right and down: as little as it can, but a line through it counts as STRUCK pixels."""
     right = max(inside.left - box.left, 0) or min(inside.right - box.right, 0)
     down = max(inside.top - box.top, 0) or min(inside.bottom - box.bottom, 0)
     there = box.moved(right, down)
-    ways = [0.0, *(way for each in placed for way in (each.top - there.bottom, each.bottom - there.top))]
-    for way in sorted(ways, key=abs):
-        at = there.moved(0, way)
-        if inside.top - 1 <= at.top and at.bottom <= inside.bottom + 1 and not any(map(at.meets, placed)):
-            return right, down + way
-    return right, down
+    ways = [*STEPS, *((0, way) for each in placed for way in (each.top - there.bottom, each.bottom - there.top))]
+    best, least = (0.0, 0.0), float("inf")
+    for across, up in sorted(ways, key=_far):
+        at, far = there.moved(across, up), _far((across, up))
+        if far >= least:
+            break
+        whole = inside.left <= at.left and at.right <= inside.right
+        whole &= inside.top - 1 <= at.top and at.bottom <= inside.bottom + 1
+        if whole and not any(map(at.meets, placed)):
+            cost = far + STRUCK * sum(at.is_struck(line) for line in lines)
+            if cost < least:
+                best, least = (across, up), cost
+    return right + best[0], down + best[1]
 
 
-def _dot(before: Element | None, box: Box) -> Element | None:
-    """The dot of a line's color beside its name: the mark before it, at the same height."""
+def _far(way: tuple[float, float]) -> float:
+    return abs(way[0]) + abs(way[1])
+
+
+def _key(before: Element | None, box: Box) -> Element | None:
+    """The stroke or dot of a line's color beside its name: the mark before it, at the same height."""
     if before is None or "mark-symbol" not in before.get("class", "") or len(before) != 1:
         return None
     x, y = _place(before[0])

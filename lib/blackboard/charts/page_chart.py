@@ -19,7 +19,7 @@ from blackboard.text import markup
 if TYPE_CHECKING:
     from blackboard.charts.interactive import InteractiveChart
 
-WIDE, NARROW = 459, 342  # pixels of a plot, beside its controls on a screen and above them on a phone
+WIDE, NARROW = 476, 358  # pixels of a plot, beside its controls on a screen and above them on a phone
 BREAK = 600  # pixels of a window from which on the wide picture is shown
 # What each color is in the dark.
 DARK = {
@@ -150,12 +150,14 @@ def _whole(text: str) -> str:
 
 
 def pretty(value: float) -> str:
-    """A number as the page's script writes it: 1,234 or 12.3k."""
+    """A number as the page's script writes it: 1,234, 12,300 or 1.23M."""
     if 100 <= abs(value) < 1e4:
         return f"{value:,.0f}"
     if abs(value) < 1e4:
         return f"{float(f'{value:.4g}'):.9f}".rstrip("0").rstrip(".")
     rounded = float(f"{value:.3g}")
+    if abs(value) < 1e6:
+        return f"{rounded:,.0f}"
     power = min(int(math.log10(abs(rounded))) // 3, 4)
     return f"{rounded / 1000**power:,.6g}{' kMBT'[power]}"
 
@@ -177,7 +179,7 @@ def _controls(spec: Mapping[str, Any]) -> str:
 
 def _control(param: Mapping[str, Any]) -> str:
     """A control with its name, and for a slider the value that it gives."""
-    bind, name = param["bind"], escape(_EXPONENT.sub("", param["bind"]["name"]))
+    bind, name = param["bind"], escape(_EXPONENT.sub("", param["bind"]["name"])).replace(" ×", "\N{NO-BREAK SPACE}×")
     made = _menu(param) if bind["input"] == "select" else _slider(param)
     return f'<div class="chart-control"><label><span class="chart-name">{name}</span>{made}</label></div>'
 

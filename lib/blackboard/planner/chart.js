@@ -48,17 +48,24 @@ function drawFrontier(svg, { front, chosen, runs, error, name }, choose) {
   };
   for (const point of front) mark(point, { class: "planner-dot", r: 4 }, described(point)).addEventListener("click", () => choose(point));
   for (const run of runs) mark(run, { class: "planner-run", r: 4 }, `Measured: ${described(run)}`);
-  if (chosen) nameChosen(svg, mark(chosen, { class: "planner-chosen", r: 8 }, `Your configuration: ${described(chosen)}`), chosen, height - MARGIN.bottom);
+  if (!chosen) return;
+  const corners = (path) => path.map((point) => point.split(",").map(Number)), ground = { right: width - MARGIN.right, bottom: height - MARGIN.bottom };
+  const dot = mark(chosen, { class: "planner-chosen", r: 8 }, `Your configuration: ${described(chosen)}`);
+  nameChosen(svg, dot, chosen, [...between(corners(band)), ...corners(runs.map((run) => at(run)))], ground);
 }
 
-// Left of the dot and below it, where the frontier, which falls to the right, does not run; right of it beside the axis,
-// and above it where the numbers of the other axis are near.
-function nameChosen(svg, dot, { user, chip }, bottom) {
+// Points along a path, close enough for none of its parts to pass a name unseen.
+const between = (path) => path.slice(1).flatMap(([x, y], n) => Array.from({ length: 9 }, (_, part) => [0, 1].map((axis) => path[n][axis] + (part / 8) * ([x, y][axis] - path[n][axis]))));
+
+// Below the dot or above it, left or right, inside the axes: where the fewest points of the band and of runs are.
+function nameChosen(svg, dot, { user, chip }, points, ground) {
   const x = Number(dot.getAttribute("cx")), y = Number(dot.getAttribute("cy"));
   const name = `you: ${written(user)} / ${written(chip)}`, width = 6.6 * name.length; // measuring it would lay out the page
-  const right = x - 12 - width < MARGIN.left, below = y + (right ? 24 : 18);
-  const place = { x: right ? x - 4 : x - 12, y: below > bottom - 4 ? y - 14 : below, "text-anchor": right ? "start" : "end" };
-  svg.append(svgElement("text", { class: "planner-you", ...place }, name));
+  const ways = [[-12 - width, 22], [12, -12], [-12 - width, -12], [12, 22], [-width / 2, -18], [-width / 2, 30]];
+  const hits = ([left, down]) => points.filter(([a, b]) => a > x + left - 4 && a < x + left + width + 4 && b > y + down - 14 && b < y + down + 5).length;
+  const fits = ([left, down]) => x + left > MARGIN.left && x + left + width < ground.right && y + down - 12 > MARGIN.top && y + down < ground.bottom - 4;
+  const [left, down] = ways.filter(fits).sort((a, b) => hits(a) - hits(b))[0] ?? ways[0];
+  svg.append(svgElement("text", { class: "planner-you", x: x + left, y: y + down }, name));
 }
 
 const described = ({ user, chip, users, tensor, expert }) =>

@@ -18,6 +18,7 @@ const part = (name) => root.querySelector(`.planner-${name}`);
 const digitsOf = (value, most) => new Intl.NumberFormat("en-US", { maximumSignificantDigits: most }).format(value);
 const written = (value) => digitsOf(value, value >= 1000 ? 4 : 3);
 const counted = (value) => (value >= 100 ? Math.round(value).toLocaleString("en-US") : written(value));
+const average = (value) => (value >= 10 ? counted(Math.round(value)) : written(value));
 const speedWritten = (value) => (value < 100 ? value.toFixed(1) : written(value)); // in a column
 const percent = (share) => `${Math.round(100 * share)}%`;
 const gigabytes = (bytes) => `${digitsOf(bytes / 1e9, 3)} GB`;
@@ -55,7 +56,7 @@ const refused = (name, why) => Object.assign(new Refused(why), { field: name });
 
 function numberIn(name, label) {
   const value = Number(state[name]);
-  if (!(value > 0 && Number.isFinite(value))) throw refused(name, `${label} must be a positive number.`);
+  if (!(value > 0 && Number.isFinite(value))) throw refused(name, `${label} must be more than 0.`);
   return value;
 }
 
@@ -139,12 +140,13 @@ function showFields() {
   fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", FORMATS.bf16], ["fp8", FORMATS.fp8]]);
   for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
   field("rent").placeholder = chip.rents.newest?.usd ?? "none known";
-  part("more").querySelector("summary").textContent = `More: ${data.engines[state.engine]}, ${formatSaid(model)}, prompts of ${state.prompt} tokens, answers of ${state.output}`;
+  part("more").querySelector("summary").textContent = `More: ${data.engines[state.engine]}, ${formatSaid(model)}, prompts of ${lengthSaid(state.prompt)} tokens, answers of ${lengthSaid(state.output)}`;
   part("load-name").textContent = state.by === "rate" ? "Requests per second" : "Users at once";
   part("paste").hidden = state.model !== PASTED;
   part("notes").replaceChildren(...(model?.notes ?? []).map(listItem));
 }
 
+const lengthSaid = (tokens) => (tokens > 0 ? counted(Number(tokens)) : "–");
 const formatSaid = (model) => FORMATS[state.weights || model?.weights] ?? "weights as released";
 
 const listItem = (text) => Object.assign(document.createElement("li"), { textContent: text });
@@ -162,7 +164,7 @@ function change(values) {
 function answer() {
   const started = performance.now();
   let asked, found;
-  for (const each of root.querySelectorAll("[aria-invalid]")) each.removeAttribute("aria-invalid");
+  forgive();
   try {
     asked = question();
     found = predictServing(asked);
@@ -179,12 +181,26 @@ function answer() {
 
 let later;
 
+const ANSWER = ".planner-answer, .planner-view, .planner-trust, .planner-warnings, .planner-best, .planner-points, .planner-code";
+
+function setStale(stale) {
+  root.classList.toggle("planner-refused", stale);
+  for (const each of root.querySelectorAll(ANSWER)) each.inert = stale;
+}
+
+function forgive() {
+  root.querySelector(".planner-error")?.remove();
+  for (const each of root.querySelectorAll("[aria-invalid]")) each.removeAttribute("aria-invalid");
+}
+
+// What was answered last stays, dimmed; what is wrong is said at the field.
 function showRefusal({ message, field: name }) {
   clearTimeout(later);
-  root.classList.add("planner-refused");
-  part("result").textContent = message;
+  setStale(true);
+  part("result").textContent = part("numbers").querySelector("td") ? `${message} The numbers are those of the last answer.` : message;
   if (!name) return;
   field(name).setAttribute("aria-invalid", "true");
+  field(name).after(Object.assign(document.createElement("span"), { className: "planner-error", textContent: message }));
   if (field(name).closest("details")) part("more").open = true;
 }
 
@@ -193,7 +209,7 @@ const isCrowded = ({ fits, users }) => fits > 0 && users > fits;
 
 function showAnswer(asked, found) {
   const fitting = found.fits > 0, crowded = isCrowded(found);
-  root.classList.remove("planner-refused");
+  setStale(false);
   root.classList.toggle("planner-crowded", crowded || !fitting);
   const first = crowded ? `Memory holds ${counted(Math.floor(found.fits))} of ${counted(found.users)} users at once; the others wait. ` : "";
   showTiles(found, fitting, crowded);
@@ -255,16 +271,13 @@ function row(...cells) {
 
 function showNumbers(found, fitting) {
   const { errors } = found.constants, or = (text) => (fitting ? text : "–");
-  const known = found.usd_per_mtok !== null, price = (value) => or(known ? dollars(value) : "no rent known");
+  const known = found.usd_per_mtok !== null;
   part("numbers").querySelector("tbody").replaceChildren(
     row("Time to first token", or(`${duration(found.first_token)} ± ${percent(errors.first_token)}`)),
-    row("Time per output token", or(`${duration(found.output_token)} ± ${percent(errors.output_token)}`)),
-    row("Tokens/s per user", or(written(found.tokens_per_s_per_user))),
-    row("Tokens/s per chip", or(written(found.tokens_per_s_per_chip))),
-    row("$ per million tokens", price(found.usd_per_mtok)),
     row("$ per million in, out", known ? or(`${dollars(found.usd_per_mtok_in)}, ${dollars(found.usd_per_mtok_out)}`) : "–"),
     row("Requests/s", or(`${written(found.requests_per_s)} of ${written(found.most_rate)} at most`)),
-    row("Users in flight", or(`${counted(found.running)} of ${counted(found.users)}; ${counted(Math.floor(found.fits))} fit`)),
+    row("Users in flight, mean", or(`${average(found.running)} of ${counted(found.users)}`)),
+    row("Users that fit", or(counted(Math.floor(found.fits)))),
   );
 }
 
@@ -310,12 +323,23 @@ function showFrontier(asked, found, fitting) {
   const runs = publishedRuns(asked, chips);
   const said = runs.length ? ` Open circles: ${runs.length} published runs.` : "";
   part("chart").querySelector("figcaption").textContent = front.length
-    ? `Line: the best of all batch sizes and shardings on ${chips} ${chips > 1 ? "chips" : "chip"}, with the expected error. Blue dot: yours.${said}`
+    ? `Line: the best of all batch sizes that fit and all even shardings on ${chips} ${chips > 1 ? "chips" : "chip"}, with the expected error. Blue dot: yours${offLine(asked, found)}.${said}`
     : "No batch fits on these chips.";
   const name = front.length ? `The frontier, from ${described(front[0])} to ${described(front.at(-1))}. The table below lists its points.` : "No batch fits.";
   const choose = (point) => change(pointState(point));
   drawFrontier(part("chart").querySelector("svg"), { front, chosen, runs, error: found.constants.errors.output_token, name }, choose);
   showPoints(front);
+}
+
+const unevenHeads = ({ model, tensor }) => model.attention.map(({ heads }) => heads).find((heads) => heads % tensor);
+const isUnevenExperts = ({ model, expert }) => expert > 1 && model.moe.experts % expert !== 0;
+
+// Why a configuration is not among those of the line.
+function offLine(asked, found) {
+  const heads = unevenHeads(asked);
+  if (heads) return `, which is not among them: ${heads} heads cannot be divided over ${asked.tensor} chips`;
+  if (isUnevenExperts(asked)) return ", which is not among them: its experts cannot be divided evenly";
+  return isCrowded(found) || found.queued ? ", which is not among them: some requests wait" : "";
 }
 
 function warnings({ model, tensor, expert, chip }, found) {
@@ -328,7 +352,7 @@ function warnings({ model, tensor, expert, chip }, found) {
   for (const count of heads("heads")) if (count % tensor) told.push(`${count} heads cannot be divided evenly over ${tensor} chips.`);
   for (const count of heads("kv_heads")) if (tensor > count) told.push(`${count} KV heads on ${tensor} chips: each chip holds a whole head, so part of the cache is stored several times.`);
   if (tensor > 1 && model.attention.some((group) => group.kind !== "heads")) told.push(`The latent KV cache has no heads: each of the ${tensor} tensor-parallel chips stores all of it.`);
-  if (expert > 1 && model.moe.experts % expert) told.push(`${model.moe.experts} experts cannot be divided evenly over ${expert} chips.`);
+  if (isUnevenExperts({ model, expert })) told.push(`${model.moe.experts} experts cannot be divided evenly over ${expert} chips.`);
   return told;
 }
 
@@ -355,17 +379,26 @@ function trust({ engine, model, chip }, { near, kind, errors }) {
 
 const useButton = (what, press) => Object.assign(document.createElement("button"), { type: "button", textContent: "Use", ariaLabel: `Use ${what}`, onclick: press });
 
+// The fields stand far above the button: they come into view, and the answer says what was loaded.
+function use(what, values) {
+  change(values);
+  root.scrollIntoView();
+  part("result").prepend(strong(`Loaded: ${what}.`), " ");
+  part("result").focus({ preventScroll: true });
+}
+
 function showTable(box, heads, rows, empty) {
   const table = document.createElement("table"), top = table.createTHead().insertRow();
   top.append(...heads.map((text) => Object.assign(document.createElement("th"), { scope: "col", textContent: text })));
   table.createTBody().append(...rows.map((cells) => row(...cells)));
+  for (const line of table.tBodies[0].rows) [...line.cells].forEach((cell, n) => { cell.dataset.head = heads[n]; }); // for a phone
   box.replaceChildren(rows.length ? table : Object.assign(document.createElement("p"), { textContent: empty }));
   globalThis.markScrolling?.(); // the page's: a box that is cut fades there
 }
 
 function showPoints(front) {
-  const use = (point) => useButton(`${point.users} users, ${cutting(point.tensor, point.expert)}`, () => change(pointState(point)));
-  const rows = front.map((point) => [cutting(point.tensor, point.expert), written(point.users), speedWritten(point.user), duration(point.first), written(point.chip), use(point)]);
+  const button = (point) => useButton(`${point.users} users, ${cutting(point.tensor, point.expert)}`, () => use(`${point.users} users, ${cutting(point.tensor, point.expert)}`, pointState(point)));
+  const rows = front.map((point) => [cutting(point.tensor, point.expert), written(point.users), speedWritten(point.user), duration(point.first), written(point.chip), button(point)]);
   showTable(part("points").querySelector(".planner-table"), ["Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "Load it"], rows, "No batch fits.");
 }
 
@@ -397,8 +430,9 @@ function bestRow(rows, rented) {
   return (found) => {
     const { device, chips, tensor, expert, users, user, first, chip, rent, price } = found, way = cutting(tensor, expert);
     const cost = price === null ? "–" : price === cheapest ? strong(dollars(price)) : dollars(price);
-    const use = () => change({ ...pointState(found), chip: device.id, chips, rent: rented ? rent : state.rent });
-    return [`${chips} × ${device.name}`, way, written(users), speedWritten(user), duration(first), written(chip), cost, useButton(`${chips} ${device.name}, ${way}`, use)];
+    const named = `${chips} × ${device.name}, ${way}`;
+    const load = () => use(`${named}, ${written(users)} users`, { ...pointState(found), chip: device.id, chips, rent: rented ? rent : state.rent });
+    return [`${chips} × ${device.name}`, way, written(users), speedWritten(user), duration(first), written(chip), cost, useButton(named, load)];
   };
 }
 

@@ -7,6 +7,7 @@ explains a verdict belongs to that verdict: if the numbers move and the verdict 
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections.abc import Callable, Iterator, Mapping
@@ -130,7 +131,7 @@ class Part(NamedTuple):
         beyond = isinstance(self.claimed, tuple)
         if self.unit == "year" or self.off < 1.005:
             return (
-                ("in the range" if beyond else "the same")
+                ("" if math.isinf(self.span[1]) else "in the range" if beyond else "the same")
                 if self.ratio == 1 or self.unit != "year"
                 else "earlier"
                 if self.ratio < 1
@@ -279,7 +280,9 @@ class Judged(NamedTuple):
         if self.verdict is CONTRADICTED:
             return f"contradicted by {self.claim.by}"
         if self.verdict is ROUGH:
-            return f"right to a factor of {significant(max(part.off for part in self.parts), 2)}"
+            worst = max(part.off for part in self.parts)
+            size = "an order of magnitude, off by a factor" if worst > NEAR else "a factor"
+            return f"right to {size} of {significant(worst, 2)}"
         return self.verdict.label
 
 

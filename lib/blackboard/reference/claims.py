@@ -17,7 +17,6 @@ from blackboard.reference.claim_list import (
     EDGE,
     FAILS,
     HOLDS,
-    NEAR,
     PART,
     ROUGH,
     VERDICTS,
@@ -147,9 +146,10 @@ def legend() -> Page:
         listed = "".join(f"<li>{link(row)}</li>" for row in which)
         explanation = ("Computed: " if verdict in COMPUTED else "Stated, with the document: ") + verdict.explanation
         rows.append(
-            f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} {verdict.label} <span'
-            f' class="claim-count">{len(which)}</span></dt><dd><span class="claim-bar" style="width:'
-            f' {100 * len(which) / len(judged()):.1f}%"></span>{text(explanation)}.<details><summary>Which claims<span'
+            f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} <span>{verdict.label}</span> <span'
+            f' class="claim-count">{len(which)}</span><span class="claim-bar" style="width:'
+            f' {100 * len(which) / len(judged()):.1f}%"></span></dt>'
+            f"<dd>{text(explanation)}.<details><summary>Which claims<span"
             f' class="visually-hidden">: {verdict.label}</span></summary><ul class="claim-ids">{listed}</ul></details>'
             "</dd></div>"
         )
@@ -169,7 +169,6 @@ def tally() -> dict[str, str]:
         "more": share(WITHIN),
         "less": share(1 - 1 / (1 + WITHIN)),
         "edge": share(EDGE),
-        "near": f"{NEAR:g}",
     }
 
 
@@ -333,6 +332,7 @@ def ratios() -> Any:
     at.set_yticks(range(len(rows)), [row.claim.name for row in rows])
     at.set_xticks(list(ticks), list(ticks.values()))
     at.minorticks_off()
+    at.tick_params(axis="x", labeltop=True)  # the rows are many
     at.tick_params(axis="y", labelsize=10, length=0)
     return done(fig, "fig-claims", _ratios_conclude(rows), _ratios_say())
 

@@ -47,7 +47,7 @@ def held_per_read(context: float) -> float:
 @all_claims.enter("P1")
 def sparse_attention() -> Found:
     return found(
-        Part("models of other makers with it, that we read of", (1, math.inf), len(ADOPTED), said="some"),
+        Part("models of other makers with it, that we read of", (1, math.inf), len(ADOPTED), said="at least one"),
         who=ADOPTED[0],
         when=cited("glm5").date[:4],
         held=held_per_read(priced.FAR),

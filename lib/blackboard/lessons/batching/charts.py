@@ -73,7 +73,7 @@ def _board(encoding: dict, bold: str, unit: str) -> list[dict]:
     parts = {"compute": "compute", "KV": "kv", "weights": "weights"}
     tips = {name: f"{name} ({unit})" for name in (bold, *parts)}
     lines = [marks.line(name, colour, encoding) for name, colour in parts.items()]
-    return [marks.line(bold, "total", encoding, strokeWidth=5), *lines, marks.hover(encoding, bold, tips, ",.3r")]
+    return [*lines, marks.line(bold, "total", encoding, strokeWidth=5), marks.hover(encoding, bold, tips, ",.3r")]
 
 
 def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
@@ -84,29 +84,36 @@ def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
     return base
 
 
+def _board_axis() -> dict:
+    """Milliseconds of a step, up to the longest of the batches shown."""
+    axis = marks.log_axis("step", "ms per step", 0.01, 1e7)
+    longest = inside(eq.step_time, "ms", batch="1e5")
+    return {**axis, "scale": {"type": "log", "domain": [0.01, {"expr": f"max(1000, 1.5 * {longest})"}], "nice": False}}
+
+
 _CONTROLS = "controls for system, model, precision, context and sparsity"
 
 
 def latency_chart() -> InteractiveChart:
     """Time of a step against batch, with machine, model, precision, context and sparsity to choose."""
-    encoding = {"x": BATCH, "y": marks.log_axis("step", "ms per step", 0.01, 1000)}
+    encoding = {"x": BATCH, "y": _board_axis()}
     floor = inside(eq.latency_floor, "ms")
     floor_said = marks.said(floor, ",.4r")
+    ends_near = f"({inside(eq.kv_time, 'ms', batch='1e5')} < 12 * {floor})"
     compute_at, kv_at = (
         f"max({least!r}, {formula.vega(batch=batch)})"
         for least, formula, batch in [(4e-5, eq.compute_time, 3 * LEAST), (4e-5, eq.kv_time, 7 * LEAST)]
     )
     layers = [
         *_board(encoding, "step", "ms"),
-        marks.rule(encoding, "weights", y=floor),
         *_kink(encoding, "600"),
-        marks.text(  # at the right end, where the lines that rise are far above it
+        marks.text(  # at the right end, unless the KV line ends there
             encoding,
             f"'weights: ' + {floor_said} + ' ms'",
-            "1e5",
+            f"{ends_near} ? {LEAST} : 1e5",
             floor,
-            align="right",
-            dx=-4,
+            align={"expr": f"{ends_near} ? 'left' : 'right'"},
+            dx={"expr": f"{ends_near} ? 4 : -4"},
             dy=11,
             color=marks.PAINTS["weights"],
         ),
@@ -144,7 +151,9 @@ def roofline_chart() -> InteractiveChart:
         *marks.name(
             encoding, "'a step: the longer of both'", "total", "30000", at(eq.step_time, "30000"), "true", dy=-6
         ),
-        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here),
+        marks.at(
+            encoding, {**marks.DOT, "clip": False, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here
+        ),
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
     ]
     return InteractiveChart(
@@ -165,20 +174,22 @@ def _step_axis() -> dict:
 
 def _front_params() -> list[dict]:
     """A slider for the batch, and the running case as it stands."""
-    start = round(math.log10(BUSY), 1)
+    start = round(math.log10(BUSY), 3)
     names = ("bandwidth", "chips", "flops", "n_active", "n_total", "kv_bytes_per_token", "bytes_per_param", "context")
     case = {name: RUNNING.symbols()[name] for name in names} | {"rent": LECTURE_RENT / units.factor("hour")}
     fixed = [row for name, value in case.items() for row in derived(name, repr(float(value)))]
-    return [*slider("chosen", 2, 5, 0.1, start, "batch B (sequences)", base=10), *fixed]
+    ends = (round(start - 1.3, 3), round(start + 1.7, 3))  # a hundred and a hundred thousand, in steps from the start
+    return [*slider("chosen", *ends, 0.1, start, "batch B (sequences)", base=10), *fixed]
 
 
 def _front_lines(here: str) -> tuple[str, ...]:
     """What the front door says of the batch chosen."""
     waits = f"{eq.memory_time.vega(batch='chosen')} > {eq.compute_time.vega(batch='chosen')}"
+    users = f"(chosen < 1e4 ? {marks.said('chosen')} : {marks.said('chosen', ',.3r')})"
     return (
         f"{marks.said(here, ',.3r')} + ' ms per token'",
         f"'$' + {marks.said(_price('chosen'), ',.3r')} + ' per million tokens'",
-        f"{marks.said('chosen')} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
+        f"{users} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
     )
 
 
@@ -269,7 +280,7 @@ def _speed_axis() -> dict:
 
 def _price_axis(price: Any) -> dict:
     """Dollars per million tokens on a log scale that follows the curve."""
-    ends = [f"0.45 * {inside(eq.cost_floor, CHEAP)}", f"1.3 * {price(LEAST)}"]
+    ends = [f"0.3 * {inside(eq.cost_floor, CHEAP)}", f"1.8 * {price(LEAST)}"]
     ticks = [digit * 10.0**n for n in range(-4, 3) for digit in (1, 2, 5)]
     scale = {"type": "log", "domain": [{"expr": end} for end in ends], "nice": False}
     title = "$ per million tokens"
@@ -299,8 +310,8 @@ def _walls(encoding: dict) -> list[dict]:
     fastest = f"'all weights: at most ' + {marks.said(FASTEST)} + ' tokens/s'"
     cheapest = f"'no batch is cheaper than $' + {marks.said(floor, ',.2r')}"
     return [
-        marks.text(encoding, fastest, FASTEST, floor, align="right", dx=-14, dy=-14, color=marks.PAINTS["weights"]),
-        marks.text(encoding, cheapest, FASTEST, floor, align="right", dx=-14, dy=14, color=marks.PAINTS["compute"]),
+        marks.text(encoding, fastest, FASTEST, floor, align="right", dx=-6, dy=32, color=marks.PAINTS["weights"]),
+        marks.text(encoding, cheapest, FASTEST, floor, align="right", dx=-6, dy=13, color=marks.PAINTS["compute"]),
     ]
 
 

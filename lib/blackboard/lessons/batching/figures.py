@@ -172,8 +172,8 @@ def trains(interval: float = 0.0) -> Drawing:
     for row, total, text in [(2, worst, "just missed"), (1, mean, "on average"), (0, slot, "just caught")]:
         wait = total - slot
         start = 2 * slot - wait  # all three leave with train 3
-        axes.barh(row, wait, 0.42, start, color=COLOURS["second"], alpha=0.6)
-        axes.barh(row, slot, 0.42, 2 * slot, color=COLOURS["first"], alpha=0.6)
+        axes.barh(row, wait, 0.42, start, color=COLOURS["second"], alpha=0.45)
+        axes.barh(row, slot, 0.42, 2 * slot, color=COLOURS["first"], alpha=0.45)
         axes.plot(start, row + 0.36, "v", color=COLOURS["bound"], ms=8)
         axes.text(start + slot / 12, row + 0.25, f"{text}: {told(total)} ms", va="bottom")
         if wait:
