@@ -62,9 +62,10 @@ ORACLES = {  # what an answer must print, by arithmetic that knows no formula of
     "5.2": ["2 if it is only generated", f"{2 + 2 + 4} if the model then trains on it"],
     "5.3": [f"{at**2 / least:.0%}", f"{2 / least - 1:.1%}"],
     "5.4": [
-        f"{3 * 3 / 6:g} tokens of pre-training",
+        f"{(2 * 3 + 1) / 6:.1f} tokens of pre-training",
+        f"have {3 * 3 / 6:g} for RL",
         f"{2 * 3 / 6:g} for each token served",
-        f"between {2 / 6 / 0.3:.2f} and {(2 + 2 + 4) / 6 / 0.3:.2f}",
+        f"between {2 / 6 / 0.3:.2f} and {(2 / 0.3 + 2 + 4) / 6:.2f}",
     ],
     "5.5": [f"{SERVED / 1e12:.0f} trillion"],
     "5.6": [
