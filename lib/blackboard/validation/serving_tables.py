@@ -410,7 +410,7 @@ def slices_table() -> Page:
     )
     repeats, token, first = repeated()
     again = paragraph(
-        f"{repeats} settings of mixtures were run more than once, by versions of an engine that the data does not name."
+        f"{repeats} settings of mixtures ran more than once, the data does not say in which versions of the engine."
         f" The slower run takes {percent(token)} longer per token on average, and {percent(first)} longer to the first."
         " No formula of the settings can be right about both."
     )
