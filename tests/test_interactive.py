@@ -222,6 +222,20 @@ def test_names_in_a_picture_stay_inside_and_apart():
     assert place["one"] == [60, 30] and abs(place["two"][1] - 30) >= 12
 
 
+def test_a_name_goes_where_no_line_runs_through_it():
+    """It moves as little as it can; a name beside the line stays."""
+    text = '<text transform="translate(60,{})" text-anchor="start" font-size="12px">name</text>'
+    line = '<g class="mark-line role-mark"><path d="M0,{0}L200,{0}"/></g>'
+    group = '<g class="mark-text role-mark" clip-path="url(#c)">{}</g>'
+    clip = '<clipPath id="c"><rect x="0" y="0" width="200" height="200"/></clipPath>'
+    for height, moves in ((96, True), (130, False)):
+        drawn = f"{clip}{line.format(height)}{group.format(text.format(100))}"
+        root = ElementTree.fromstring(place_names(f'<svg xmlns="http://www.w3.org/2000/svg">{drawn}</svg>'))
+        (found,) = (node.get("transform") for node in root.iter() if node.tag.endswith("text"))
+        x, y = map(float, re.findall(r"[-\d.]+", found))
+        assert x == 60 and (4 <= abs(y - 100) <= 12 if moves else y == 100)
+
+
 def test_a_line_s_steps_lead_to_its_places():
     """To a tenth of a pixel, however many there are."""
     places = [(n * 1.37, 90 - n**1.5 / 3) for n in range(60)]
@@ -244,9 +258,9 @@ def test_values_beside_sliders():
         1999.862: "2,000",
         100.2: "100",
         9999.4: "9,999",
-        31622.8: "31.6k",
+        31622.8: "31,600",
         3.17e15: "3,170T",
-        999_999: "1M",
+        999_999: "1,000,000",
         2.5e9: "2.5B",
     }
     assert {value: page_chart.pretty(value) for value in told} == told

@@ -129,6 +129,34 @@ def test_what_makes_no_sense_is_answered_with_a_sentence(opened, values):
     assert not re.search(r"NaN|undefined|Infinity|null", page.locator("#plan").inner_text())
 
 
+def test_what_is_wrong_is_said_at_its_field_and_the_last_answer_stays(opened):
+    page = opened()
+    tiles = page.locator(".planner-answer").inner_text()
+    choose(page, load="")
+    assert page.locator("label:has([name=load]) .planner-error").inner_text() == "Users at once must be more than 0."
+    assert page.locator(".planner-answer").inner_text() == tiles
+    assert page.locator(".planner-answer").evaluate("each => each.inert")
+    choose(page, load=64)
+    assert page.locator(".planner-error").count() == 0
+    assert not page.locator(".planner-answer").evaluate("each => each.inert")
+
+
+def test_what_is_loaded_is_said_where_the_fields_are(opened):
+    page = opened()
+    page.locator(".planner-points summary").click()
+    page.locator(".planner-points button").last.click()
+    assert result(page).startswith("Loaded: ")
+    assert page.evaluate("document.activeElement.className") == "planner-result"
+    page.wait_for_function("document.querySelector('#plan').getBoundingClientRect().top >= 0")
+
+
+def test_the_caption_says_why_a_configuration_is_not_on_the_line(opened):
+    caption = lambda query: opened(query).locator(".planner-chart figcaption").inner_text()
+    assert "not among them" not in caption("")
+    assert "64 heads cannot be divided over 3 chips" in caption("?plan=1&chips=3")
+    assert "some requests wait" in caption("?plan=1&load=5000")
+
+
 def test_extremes_are_answered_with_numbers(opened):
     for query in (
         "&load=100000",
