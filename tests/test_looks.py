@@ -93,7 +93,7 @@ def test_no_texts_overlap(name):
 @pytest.mark.parametrize("theme", GROUNDS)
 def test_badges_have_the_colors_of_the_figure(theme):
     """Of the palette, none a quantity's, and seen on the ground of their theme."""
-    style = (ROOT / "book" / "_static" / "custom.css").read_text("utf8")
+    style = (ROOT / "book" / "_scripts" / "claims.css").read_text("utf8")
     tints, before = (COLOURS, r"(?<!\] )") if theme == "light" else (INKS["dark"], r'html\[data-theme="dark"\] ')
     told = dict(re.findall(before + r"\.claim-(\w+) \{ --claim: (#\w+); \}", style))
     assert told == {verdict.key: tints[name] for verdict, name in TINTS.items()}

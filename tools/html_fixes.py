@@ -22,6 +22,7 @@ LOADED_BY = {  # scripts and styles, by what a page has
     "formulas.js": " data-latex=",
     "progress.js": "<progress-list ",
     "claims.js": ' data-verdict="',
+    "claims.css": ' data-verdict="',
 }
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
@@ -301,8 +302,6 @@ def load_python(app, body):
 
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
-    if page == app.config.root_doc:
-        context["docstitle"] = ""  # which would follow the same title
     if "body" in context:
         load_python(app, context["body"])
         load_problems(app, page)

@@ -167,7 +167,7 @@ function tellTerms() {
     article.append(card);
     card.hidden = false;
     const { left, bottom } = [...term.getClientRects()].at(-1), all = article.getBoundingClientRect();
-    card.style.left = `${Math.max(0, Math.min(left - all.left, article.clientWidth - card.offsetWidth - 16))}px`;
+    card.style.left = `${Math.max(8, Math.min(left - all.left, article.clientWidth - card.offsetWidth - 16))}px`;
     card.style.top = `${bottom - all.top + 4}px`;
   };
   const termOf = ({ target }) => target.closest?.("a.glossed");
