@@ -89,7 +89,7 @@ guess = Estimate(
     misconceptions={
         v.pretrain_tokens / PRESCRIBED: "That is the size for which the rule gives so many tokens. Such a model would be far better than the 8B.",
     },
-    explanation=f"About {sizes(as_good({}))[1] / 1e9:.0f} billion, by the fit that this page uses. So Meta's long training makes up for three quarters of the parameters.",
+    explanation=f"About {sizes(as_good({}))[1] / 1e9:.0f} billion, by the fit that the lesson uses. So Meta's long training makes up for three quarters of the parameters.",
     hints=(
         "It is larger than 8 billion. Is it as large as the model for which 15 trillion tokens would be the rule's 20 each?",
         "A fit says how much of the loss size removes, and how much data removes. Many more tokens make up for a few times fewer parameters, not for a hundred times fewer.",

@@ -14,6 +14,7 @@ from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import simulation
 from blackboard.lessons.pipelining.timeline import Costs
 from blackboard.lessons.racks import equations as racks
+from blackboard.search import find_root
 from blackboard.units import factor, pretty, significant
 
 # the lecture's memory: 64 GPUs a stage, a trillion parameters of one byte, and round numbers for the rest (1:05:42)
@@ -318,11 +319,7 @@ LAYOUTS = {"one": Shared(1), "two": Shared(2), "spread": Shared(2, spread=True)}
 
 def even(first: str, second: str, low: float, high: float) -> float:
     """The trip, between two others, at which two layouts write as many tokens per second."""
-    for _ in range(40):
-        middle = math.sqrt(low * high)
-        ahead = box_rate(LAYOUTS[first], middle) > box_rate(LAYOUTS[second], middle)
-        low, high = (middle, high) if ahead else (low, middle)
-    return low
+    return find_root(lambda trip: box_rate(LAYOUTS[second], trip) - box_rate(LAYOUTS[first], trip), low, high)
 
 
 def pays() -> dict[str, str]:
@@ -336,8 +333,8 @@ def pays() -> dict[str, str]:
         **{f"long_{name}": rate(name, LECTURE_HOP) for name in LAYOUTS},
         **{f"copied_{name}": rate(name, short, rest_bytes()) for name in LAYOUTS},
         "trip_short": pretty(short, "s", 3),
-        "trip_even": pretty(even("spread", "two", short, LECTURE_HOP), "s", 1),
-        "trip_alone": pretty(even("two", "one", short, 1), "s", 1),
+        "trip_even": pretty(even("spread", "two", short, LECTURE_HOP), "s", 2),
+        "trip_alone": pretty(even("two", "one", short, 1), "s", 2),
     }
 
 
@@ -383,12 +380,15 @@ def scale_up() -> dict[str, str]:
     few, alone = case(eq.parallel_weight_time, **small), case(eq.parallel_weight_time)
     full = step.memory_time(CASE, batch=CASE["micro_batch"] / PARTS, bandwidth=rate)
     weights = CASE["n_total"] * CASE["bytes_per_param"]
+    inside = 2 * model(RUNNING.model).moe.layers * exchange()  # of a step, dispatch and combine in each layer
     return {
         "by_size": f"{PARTS}",
         "room": pretty(CASE["chip_hbm"] * CASE["expert_parallel"] - weights, "byte", 3),
         "eight": pretty(few, "s"),
         "rack": pretty(alone, "s"),
         "together": f"{few / alone:.3g}",
+        "inside": pretty(inside, "s", 2),
+        "together_sent": f"{(few + inside) / (alone + inside):.2g}",
         "full_eight": pretty(full, "s", 3),
         "by_full": significant(full / case_step(), 2),
         "weights_read": pretty(weights, "byte", 3),
