@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from blackboard.catalogue import model
+from blackboard.catalogue import chip, model
 from blackboard.lessons.batching import own_machine
 from blackboard.lessons.batching.equations import step_time
 from blackboard.lessons.reversibility.equations import KEPT, work_ratio
@@ -23,8 +23,6 @@ def test_no_pass_beats_the_datasheet_and_none_is_far_from_it(chip_id):
 
 @pytest.mark.parametrize("chip_id", lab.CHIPS)
 def test_the_bound_of_a_decode_step_is_the_batching_lesson_s(chip_id):
-    from blackboard.catalogue import chip
-
     net = model(lab.MODEL)
     kv = {"kv_bytes_per_token": net.kv_bytes_per_token("bf16"), "bytes_per_param": lab.VALUE}
     for p in lab.passes(chip_id):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -85,14 +86,19 @@ def ways() -> Drawing:
     )
 
 
+def _batches(part: str) -> Iterator[tuple[int, str, list[lab.Pass]]]:
+    """The passes of one part on the H200, batch by batch: the batch, its colour, and from the fewest tokens on."""
+    some = [p for p in lab.passes(lab.FITTED) if p.part == part]
+    for batch, colour in zip(sorted({p.batch for p in some}), ("fifth", "third", "second", "first")):
+        yield batch, colour, sorted((p for p in some if p.batch == batch), key=lambda p: (p.prompt, p.tokens))
+
+
 def guesses() -> Drawing:
     """A pass over several tokens of each sequence, divided by the pass over one."""
     fig, at = drawing.axes(WIDTH, 3.2)
-    some = [p for p in lab.passes(lab.FITTED) if p.part == "verifying"]
     names: list[tuple[float, str, str]] = []
     told: list[str] = []
-    for batch, colour in zip(sorted({p.batch for p in some}), ("fifth", "third", "second", "first")):
-        found = [p for p in some if p.batch == batch]
+    for batch, colour, found in _batches("verifying"):
         tokens, one = [p.tokens for p in found], found[0]
         ratio = [p.seconds / one.seconds for p in found]
         at.plot(tokens, [lab.predicted(p) / lab.predicted(one) for p in found], color=COLOURS[colour], lw=1.5)
@@ -101,7 +107,7 @@ def guesses() -> Drawing:
         told.append(f"batch {batch}: {ratio[-1]:.2f} times with {tokens[-1]} tokens")
     name_ends(at, names, 0.085)
     at.set(xlabel="tokens of each sequence in one pass", ylabel="time ÷ time of one token", ylim=(0, None))
-    at.set_xticks(sorted({p.tokens for p in some} - {2}))
+    at.set_xticks([each for each in tokens if each != 2])
     return done(
         fig,
         "fig-gpu-guesses",
@@ -113,11 +119,9 @@ def guesses() -> Drawing:
 def mixed() -> Drawing:
     """What a prompt adds to a decode step."""
     fig, at = drawing.axes(WIDTH, 3.2)
-    some = [p for p in lab.passes(lab.FITTED) if p.part == "mixing"]
     names: list[tuple[float, str, str]] = []
     told: list[str] = []
-    for batch, colour in zip(sorted({p.batch for p in some}), ("fifth", "third", "second", "first")):
-        found = sorted((p for p in some if p.batch == batch), key=lambda p: p.prompt)
+    for batch, colour, found in _batches("mixing"):
         at.plot([p.prompt for p in found], _ms([lab.predicted(p) for p in found]), color=COLOURS[colour], lw=1.5)
         _points(at, [p.prompt for p in found], _ms([p.seconds for p in found]), colour)
         name = f"beside {batch} decodes" if batch else "alone"
