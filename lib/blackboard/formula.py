@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from typing import Any, NamedTuple
 
@@ -20,6 +20,11 @@ from blackboard import notation, units
 from blackboard.compiled import NOT_PLAIN, Compiled, FormulaError, UnknownSymbol, read_number, write_vega
 from blackboard.notation import latex
 from blackboard.units import UnitError
+
+# SymPy would compare the arguments as expressions, pair by pair: half of the time that importing the lessons takes, and
+# no pair of the course's is decided by it.
+Max = partial(sympy.Max, evaluate=False)
+Min = partial(sympy.Min, evaluate=False)
 
 
 class Source(NamedTuple):

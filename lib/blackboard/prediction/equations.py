@@ -7,9 +7,9 @@ batching, coverage from sparsity, exchanges from racks, hops from pipelining.
 
 from __future__ import annotations
 
-from sympy import Le, Max
+from sympy import Le
 
-from blackboard.formula import DERIVED, Formula
+from blackboard.formula import DERIVED, Formula, Max
 from blackboard.lessons.batching.equations import chips, gemm_time, kv_time, overhead, real_flops
 from blackboard.lessons.racks.equations import (
     combine_bytes,

@@ -6,9 +6,9 @@ them. The closed loop follows from steps: N users, each sends the next request w
 
 from __future__ import annotations
 
-from sympy import Add, EulerGamma, Integer, Le, Max, Mul, Pow, Rational, exp, log, pi, sqrt
+from sympy import Add, EulerGamma, Integer, Le, Mul, Pow, Rational, exp, log, pi, sqrt
 
-from blackboard.formula import DERIVED, Formula
+from blackboard.formula import DERIVED, Formula, Max
 from blackboard.lessons.batching.equations import chips as replica_chips
 from blackboard.lessons.batching.equations import compute_efficiency, memory_efficiency, new_token, one_sequence, rent
 from blackboard.lessons.racks.equations import experts, link_efficiency, link_latency, top_k

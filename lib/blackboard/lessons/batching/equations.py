@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from sympy import Add, Max, Min, Mul, expand, limit, together
+from sympy import Add, Mul, expand, limit, together
 
-from blackboard.formula import DERIVED, Formula, lecture
+from blackboard.formula import DERIVED, Formula, Max, Min, lecture
 from blackboard.notation import calibration, constant, declare, result
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sympy import Max, Min
 from sympy import floor as floor_of
 
 from blackboard.catalogue import chip, model, system
+from blackboard.formula import Max, Min
 from blackboard.lessons.batching import equations as eq
 from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sympy import Add, Expr, Function, Le, Max, Min, Symbol, exp
+from sympy import Add, Expr, Function, Le, Symbol, exp
 
-from blackboard.formula import DERIVED, Formula, Source
+from blackboard.formula import DERIVED, Formula, Max, Min, Source
 from blackboard.lessons.batching.equations import batch, context
 from blackboard.lessons.overtraining.equations import (
     PARTS,

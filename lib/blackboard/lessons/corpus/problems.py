@@ -10,12 +10,12 @@ from random import Random
 from statistics import fmean, stdev, variance
 
 import sympy
-from sympy import Le, Max, Min, floor, solve
+from sympy import Le, floor, solve
 from sympy import exp as power_of_e
 from sympy import log as logarithm
 
 from blackboard.catalogue import chip, measurement, model
-from blackboard.formula import Formula
+from blackboard.formula import Formula, Max, Min
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import numbers
 from blackboard.lessons.corpus.numbers import LARGE, NETS, SMALL

@@ -4,9 +4,9 @@ roofline.
 
 from __future__ import annotations
 
-from sympy import Add, Le, Max, Mul, Pow
+from sympy import Add, Le, Mul, Pow
 
-from blackboard.formula import DERIVED, Formula, Source
+from blackboard.formula import DERIVED, Formula, Max, Source
 from blackboard.lessons.batching.equations import (
     bandwidth,
     batch,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sympy import Add, Expr, Le, Max, Mul, Pow
+from sympy import Add, Expr, Le, Mul, Pow
 
-from blackboard.formula import DERIVED, Formula, Source, lecture
+from blackboard.formula import DERIVED, Formula, Max, Source, lecture
 from blackboard.lessons.batching.equations import (
     bandwidth,
     context,

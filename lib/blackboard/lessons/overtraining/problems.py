@@ -8,12 +8,12 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from sympy import Abs, Eq, Max, Min, Rational, solve
+from sympy import Abs, Eq, Rational, solve
 from sympy import Function as Symbolic
 
 from blackboard.catalogue import LETTERS, chip, measurement, model
 from blackboard.catalogue.running_case import plain
-from blackboard.formula import DERIVED, Formula
+from blackboard.formula import DERIVED, Formula, Max, Min
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import simulation

@@ -5,9 +5,9 @@ A block holds the KV of `page_tokens` tokens of one sequence, for all layers tha
 
 from __future__ import annotations
 
-from sympy import Le, Max, Min, ceiling, floor
+from sympy import Le, ceiling, floor
 
-from blackboard.formula import DERIVED, Formula, Source
+from blackboard.formula import DERIVED, Formula, Max, Min, Source
 from blackboard.lessons.batching.equations import (
     batch,
     chips,

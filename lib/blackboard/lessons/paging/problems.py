@@ -8,10 +8,10 @@ from collections import OrderedDict
 from itertools import product
 from typing import Any
 
-from sympy import Min, Sum, Symbol, ceiling, solve, summation
+from sympy import Sum, Symbol, ceiling, solve, summation
 
 from blackboard.catalogue import measurement, model, price
-from blackboard.formula import DERIVED, Formula
+from blackboard.formula import DERIVED, Formula, Min
 from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import hybrid, simulation
 from blackboard.lessons.paging.allocator import Allocator, Contiguous, OutOfRoom

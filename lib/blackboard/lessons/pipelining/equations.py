@@ -6,9 +6,9 @@ time.
 
 from __future__ import annotations
 
-from sympy import Add, Le, Min, Mul, expand
+from sympy import Add, Le, Mul, expand
 
-from blackboard.formula import DERIVED, Formula, Source, lecture
+from blackboard.formula import DERIVED, Formula, Min, Source, lecture
 from blackboard.lessons.batching.equations import (
     batch,
     bytes_per_param,

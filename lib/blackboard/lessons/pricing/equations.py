@@ -6,10 +6,10 @@ be shared. They give ranges, not numbers; where they are used, the range of what
 
 from __future__ import annotations
 
-from sympy import Add, Le, Max, Min, Mul, Rational, sqrt
+from sympy import Add, Le, Mul, Rational, sqrt
 
 import blackboard.lessons.overtraining.equations
-from blackboard.formula import DERIVED, Formula, Source, lecture
+from blackboard.formula import DERIVED, Formula, Max, Min, Source, lecture
 from blackboard.lessons.batching.equations import (
     balanced_context,
     bandwidth,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from sympy import Min, diff, solve
+from sympy import diff, solve
 from sympy import sqrt as root_of
 
 from blackboard.catalogue import Heads, PriceCard, chip, model, price, system, tier
 from blackboard.catalogue.prices import Above, TokenPrices
+from blackboard.formula import Min
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.pricing import equations as eq
 from blackboard.problem import (

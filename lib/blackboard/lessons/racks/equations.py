@@ -6,9 +6,9 @@ receives as many at the same time.
 
 from __future__ import annotations
 
-from sympy import Add, Le, Lt, Max, Mul, Pow
+from sympy import Add, Le, Lt, Mul, Pow
 
-from blackboard.formula import DERIVED, Formula, Source, lecture
+from blackboard.formula import DERIVED, Formula, Max, Source, lecture
 from blackboard.lessons.batching.equations import chips, flop_per_param, flops, n_active
 from blackboard.lessons.sparsity.equations import expert_sparsity, experts, routed, top_k
 from blackboard.notation import calibration, constant, declare, result, symbol

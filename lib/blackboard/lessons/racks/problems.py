@@ -7,9 +7,8 @@ from __future__ import annotations
 from math import comb, isclose
 from typing import Any
 
-from sympy import Max
-
 from blackboard.catalogue import chip, measurement, model, tier
+from blackboard.formula import Max
 from blackboard.lessons.batching.equations import user_rate
 from blackboard.lessons.racks import equations as eq
 from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong

@@ -7,9 +7,9 @@ which is the same only in a model that has nothing but experts.
 
 from __future__ import annotations
 
-from sympy import Le, Max, Mul, log
+from sympy import Le, Mul, log
 
-from blackboard.formula import DERIVED, Formula, Source, lecture
+from blackboard.formula import DERIVED, Formula, Max, Source, lecture
 from blackboard.lessons.batching.equations import (
     balanced_context,
     bandwidth,

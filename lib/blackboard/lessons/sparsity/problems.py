@@ -9,9 +9,10 @@ from itertools import product
 from math import comb, log, log10
 from typing import Any
 
-from sympy import Eq, Min, solve
+from sympy import Eq, solve
 
 from blackboard.catalogue import chip, measurement, model, system
+from blackboard.formula import Min
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.lessons.sparsity.numbers import fit, saturated

@@ -6,9 +6,9 @@ drafted token passes with the same chance, given that those before it did; the t
 
 from __future__ import annotations
 
-from sympy import Add, Expr, Le, Max, Mul, Pow, Rational, evaluate
+from sympy import Add, Expr, Le, Mul, Pow, Rational, evaluate
 
-from blackboard.formula import DERIVED, Formula, Source
+from blackboard.formula import DERIVED, Formula, Max, Source
 from blackboard.lessons.batching.equations import (
     balanced_context,
     bandwidth,

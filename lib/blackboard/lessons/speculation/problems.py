@@ -9,10 +9,10 @@ from itertools import product
 from math import comb, prod
 from typing import Any
 
-from sympy import Max, Min, Sum, Symbol, solve
+from sympy import Sum, Symbol, solve
 
 from blackboard.catalogue import measurement, model, system
-from blackboard.formula import Formula
+from blackboard.formula import Formula, Max, Min
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.pricing.equations import memory_ratio, memory_ratio_of
 from blackboard.lessons.speculation import distributions, numbers
