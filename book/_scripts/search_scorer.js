@@ -25,8 +25,9 @@ var Scorer = {
 queueMicrotask(() => {
   const found = "Search finished, found ${resultCount} page(s) matching the search query.";
   Documentation.TRANSLATIONS[found] = "Pages found: ${resultCount}";
-  const read = Search.htmlToText; // without the contents that a page prints, or every excerpt would be a run of headings
-  Search.htmlToText = (html, anchor) => read(html.replace(/<div id="jb-print-docs-body"[^]*?(?=<article)/, ""), anchor);
+  // An excerpt is prose: not the contents that a page prints, and no letters of formulas, code, tables and charts in a row.
+  const read = Search.htmlToText, printed = /<div id="jb-print-docs-body"[^]*?(?=<article)/, drawn = /<(math|pre|table|svg|picture)\b[^]*?<\/\1>/g;
+  Search.htmlToText = (html, anchor) => read(html.replace(printed, "").replace(drawn, " … "), anchor);
   const summarize = Search.makeSearchSummary;
   Search.makeSearchSummary = (...asked) => {
     const summary = summarize(...asked);

@@ -53,12 +53,11 @@ function lightStill(figure) {
 // --- Controls ---
 
 const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
-const ROUNDED = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const COMPACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact", useGrouping: true });
 const COUNT = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const pretty = (value) => {
   const size = Math.abs(value);
-  return (size < 100 ? NUMBER : size < 1e4 ? COUNT : size < 1e6 ? ROUNDED : COMPACT).format(value).replace("K", "k"); // k as on the axes
+  return (size < 100 ? NUMBER : size < 1e6 ? COUNT : COMPACT).format(value).replace("K", "k"); // k as on the axes
 };
 
 const controlsOf = (figure) => [...figure.querySelectorAll(".chart-controls [name]")];

@@ -21,7 +21,9 @@
   function quantity(text, draw) {
     const plain = text.replace(/10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/g, (_, raised) => "10^" + [...raised].map((c) => "-0123456789"["⁻⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c)]).join(""));
     const found = text.length <= LONGEST ? plain.replace(/(?<=\d)[,_'’\u00a0\u202f ](?=\d{3}(?!\d))/g, "").match(NUMBER) : null;
-    if (!found || /^(?:[0-9.,:^'*(-]|\/\s*[0-9])/.test(found[4]) || Number(found[3]) === 0 && found[3]) throw new Unreadable(`Write one number, such as 0.067 or 6.7e-2${draw.label ? ", and a unit if you like: " + escape(draw.label) : ""}.`);
+    const unread = !found || /^(?:[0-9.,:^'*(-]|\/\s*[0-9])/.test(found[4]) || Number(found[3]) === 0 && found[3];
+    if (unread && /\d,\d\d?(?!\d)/.test(plain)) throw new Unreadable("Use a point for the decimals, as in 0.067.");
+    if (unread) throw new Unreadable(`Write one number, such as 0.067 or 6.7e-2${draw.label ? ", and a unit if you like: " + escape(draw.label) : ""}.`);
     let number = Number(found[1].replace(/\s*(e|[x×·*]\s?10\^|\*10\*\*)\s*/i, "e"));
     if (found[3]) number /= Number(found[3]); // 4/3
     let spelt = canonical(found[4]);

@@ -44,7 +44,23 @@ async function layOut() {
     section.style.contentVisibility = "visible";
     section.getBoundingClientRect();
   }
-  if (target) target.scrollIntoView({ behavior: "instant" });
+  if (target) keepInPlace(target);
+}
+
+// What a link has opened stays where it is while boxes and charts above it still change their heights: for two seconds
+// after the last change, or until the reader moves.
+function keepInPlace(target) {
+  let left = false, until = performance.now() + 2000;
+  for (const moved of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(moved, () => { left = true; }, { passive: true, once: true });
+  const top = () => target.getBoundingClientRect().top;
+  const keep = () => {
+    if (left || performance.now() > until) return;
+    const before = top();
+    target.scrollIntoView({ behavior: "instant" });
+    if (Math.abs(top() - before) > 1) until = performance.now() + 2000;
+    requestAnimationFrame(keep);
+  };
+  keep();
 }
 
 function markCut(box) {

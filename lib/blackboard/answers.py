@@ -223,6 +223,8 @@ def _typed(given: str, unit: str, label: str, scale: float) -> float:
     plain = _RAISED.sub(lambda m: "10^" + m[1].translate(_LOWERED), given) if len(given) <= LONGEST else ""
     found = _NUMBER.fullmatch(_GROUPS.sub("", plain))
     if not found or re.match(r"[0-9.,:^'*(-]|/\s*[0-9]", found[4]) or (found[3] and not float(found[3])):
+        if re.search(r"\d,\d\d?(?!\d)", plain):
+            raise Unreadable("Use a point for the decimals, as in 0.067.")
         raise Unreadable(
             f"Write one number, such as 0.067 or 6.7e-2{', and a unit if you like: ' + label if label else ''}."
         )

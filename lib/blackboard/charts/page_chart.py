@@ -150,14 +150,12 @@ def _whole(text: str) -> str:
 
 
 def pretty(value: float) -> str:
-    """A number as the page's script writes it: 1,234, 12,300 or 1.23M."""
-    if 100 <= abs(value) < 1e4:
+    """A number as the page's script writes it: 1,234, 12,345 or 1.23M."""
+    if 100 <= abs(value) < 1e6:
         return f"{value:,.0f}"
     if abs(value) < 1e4:
         return f"{float(f'{value:.4g}'):.9f}".rstrip("0").rstrip(".")
     rounded = float(f"{value:.3g}")
-    if abs(value) < 1e6:
-        return f"{rounded:,.0f}"
     power = min(int(math.log10(abs(rounded))) // 3, 4)
     return f"{rounded / 1000**power:,.6g}{' kMBT'[power]}"
 

@@ -193,13 +193,15 @@ function forgive() {
   for (const each of root.querySelectorAll("[aria-invalid]")) each.removeAttribute("aria-invalid");
 }
 
+const COUNTED = ["chips", "load", "prompt", "output"]; // of which there must be some
+
 // What was answered last stays, dimmed; what is wrong is said at the field.
 function showRefusal({ message, field: name }) {
   clearTimeout(later);
   setStale(true);
   part("result").textContent = part("numbers").querySelector("td") ? `${message} The numbers are those of the last answer.` : message;
   if (!name) return;
-  field(name).setAttribute("aria-invalid", "true");
+  for (const each of [name, ...COUNTED.filter((each) => !(state[each] > 0))]) field(each).setAttribute("aria-invalid", "true");
   field(name).after(Object.assign(document.createElement("span"), { className: "planner-error", textContent: message }));
   if (field(name).closest("details")) part("more").open = true;
 }
@@ -214,7 +216,7 @@ function showAnswer(asked, found) {
   const first = crowded ? `Memory holds ${counted(Math.floor(found.fits))} of ${counted(found.users)} users at once; the others wait. ` : "";
   showTiles(found, fitting, crowded);
   part("result").textContent = fitting ? first + sentence(found) : unfit(found);
-  showNumbers(found, fitting);
+  showNumbers(found, fitting, crowded);
   showMemory(found);
   showParts(found, fitting);
   showFrontier(asked, found, fitting);
@@ -269,20 +271,20 @@ function row(...cells) {
   return line;
 }
 
-function showNumbers(found, fitting) {
+function showNumbers(found, fitting, crowded) {
   const { errors } = found.constants, or = (text) => (fitting ? text : "–");
   const known = found.usd_per_mtok !== null;
   part("numbers").querySelector("tbody").replaceChildren(
     row("Time to first token", or(`${duration(found.first_token)} ± ${percent(errors.first_token)}`)),
     row("$ per million in, out", known ? or(`${dollars(found.usd_per_mtok_in)}, ${dollars(found.usd_per_mtok_out)}`) : "–"),
     row("Requests/s", or(`${written(found.requests_per_s)} of ${written(found.most_rate)} at most`)),
-    row("Users in flight, mean", or(`${average(found.running)} of ${counted(found.users)}`)),
+    row("Users in flight, mean", or(`${average(crowded ? Math.floor(found.fits) : found.running)} of ${counted(found.users)}`)),
     row("Users that fit", or(counted(Math.floor(found.fits)))),
   );
 }
 
-// A bar of parts with its legend: {name: size}, of a whole, each written by `say`.
-function showBar(bar, title, parts, whole, say) {
+// A bar of parts with its legend: {name: size}, of a whole, each written by `say`; a line marks what there is room for.
+function showBar(bar, title, parts, whole, say, room = whole) {
   const shown = Object.entries(parts).filter(([, size]) => size > 0);
   const strip = Object.assign(document.createElement("div"), { className: "planner-strip" });
   for (const [name, size] of shown) {
@@ -290,11 +292,15 @@ function showBar(bar, title, parts, whole, say) {
     piece.style.width = `${(100 * size) / whole}%`;
     piece.dataset.part = name;
   }
+  if (room < whole) {
+    const past = strip.appendChild(Object.assign(document.createElement("i"), { title: `${say(whole - room)} too much` }));
+    past.style.left = `${(100 * room) / whole}%`;
+  }
   const legend = Object.assign(document.createElement("p"), { className: "planner-legend" });
   for (const [name, size] of shown) {
     const entry = legend.appendChild(document.createElement("span"));
     entry.dataset.part = name;
-    entry.textContent = `${name} ${say(size)}`;
+    entry.textContent = `${name === "weights" && parts.experts ? "other weights" : name} ${say(size)}`;
   }
   bar.replaceChildren(Object.assign(document.createElement("p"), { className: "planner-title", textContent: title }), strip, legend);
 }
@@ -304,8 +310,9 @@ const MEMORY = { "attention and dense": "weights", experts: "experts", embedding
 function showMemory(found) {
   const { memory } = found.server.layout.chip, used = sum(Object.values(found.memory_per_chip));
   const parts = Object.fromEntries(Object.entries(found.memory_per_chip).map(([name, size]) => [MEMORY[name], size]));
-  const title = `Memory of one chip: ${gigabytes(used)} of ${gigabytes(memory)}`;
-  showBar(part("memory"), title, { ...parts, free: Math.max(0, memory - used) }, Math.max(memory, used), gigabytes);
+  const over = used > memory ? "; the hatched part finds no room" : "";
+  const title = `Memory of one chip: ${gigabytes(used)} of ${gigabytes(memory)}${over}`;
+  showBar(part("memory"), title, { ...parts, free: Math.max(0, memory - used) }, Math.max(memory, used), gigabytes, memory);
 }
 
 const PARTS = { cache: "KV cache", launching: "prefill launches", answers: "sampling" };
