@@ -30,6 +30,12 @@ QUOTED = {
 
 CHARTS = {
     "boundary_chart": ChartCheck(
-        "1", "scale_up", {"slowdown": racks.slowdown}, ({"racks": 8}, {"system": "h800-8"}, {"faster_exponent": 3})
+        "1",
+        "scale_up",
+        {
+            "slowdown": racks.slowdown_each.bind(copies=9, top_k=8),
+            "once": racks.slowdown_once.bind(copies=9, top_k=8),
+        },
+        ({"racks": 8}, {"system": "h800-8"}, {"faster_exponent": 3}),
     ),
 }
