@@ -33,8 +33,8 @@ CHARTS = {
         "1",
         "scale_up",
         {
-            "slowdown": racks.slowdown_each.bind(copies=9, top_k=8),
-            "once": racks.slowdown_once.bind(copies=9, top_k=8),
+            "slowdown": racks.slowdown_each,
+            "once": racks.slowdown_once,
         },
         ({"racks": 8}, {"system": "h800-8"}, {"faster_exponent": 3}),
     ),

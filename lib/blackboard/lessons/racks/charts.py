@@ -25,6 +25,7 @@ SYSTEMS = (
 LINKS = ("scale_up", "scale_out", "chips")
 UP = "network"
 GBS = units.factor("GB/s")
+COPIES = {name: RUNNING.symbols()[name] for name in ("copies", "top_k")}
 
 
 def _systems() -> list[dict]:
@@ -54,7 +55,7 @@ _RATES = f"machine.name + ': scale-up ' + {_rate('scale_up')} + ', scale-out ' +
 
 
 def _times(value: str) -> str:
-    return marks.said(value, ",.3~r")
+    return marks.said(value, ",.2~r")
 
 
 def _controls() -> list[dict]:
@@ -66,11 +67,8 @@ def _controls() -> list[dict]:
         "ratio_here": "scale_up / scale_out",
     }
     follow = [row for name, value in links.items() for row in derived(name, value)]
-    return [*_systems(), *slider("racks", 2, 16, 1, 2, "racks"), *faster, *follow]
-
-
-COPIES = {name: RUNNING.symbols()[name] for name in ("copies", "top_k")}
-EACH, ONCE = (formula.bind(**COPIES) for formula in (eq.slowdown_each, eq.slowdown_once))
+    counts = [{"name": name, "value": value} for name, value in COPIES.items()]
+    return [*counts, *_systems(), *slider("racks", 2, 16, 1, 2, "racks"), *faster, *follow]
 
 
 def _layers(encoding: dict, each: str, once: str) -> list[dict]:
@@ -87,8 +85,8 @@ def _layers(encoding: dict, each: str, once: str) -> list[dict]:
         marks.text(encoding, "'as fast as one rack'", "98", "1", align="right", dy=12),
         marks.at(encoding, _dot("total"), x="ratio_here", y=each),
         marks.at(encoding, _dot("second"), x="ratio_here", y=once),
-        named("every copy crosses", each, bold("total", f"{far} ? -6 : 14", **marks.side(far))),
-        named("one crossing", once, bold("second", f"{far} ? 16 : -12", **marks.side("false"))),
+        named("every copy", each, bold("total", f"{far} ? -6 : 14", **marks.side(far))),
+        named("once", once, bold("second", f"{far} ? -6 : -12", **marks.side(far))),
         marks.hover(encoding, "slowdown", {"slowdown": "every copy crosses", "once": "one crossing"}, ",.3r", ",.3r"),
     ]
 
@@ -100,17 +98,18 @@ def boundary_chart() -> InteractiveChart:
     base = sweep("ratio", -1, 2, points=91)
     base["transform"] += [
         {"calculate": "datum.ratio * scale_out", "as": "scale_up"},
-        curve(EACH, "scale_up", "slowdown", "1"),
-        curve(ONCE, "scale_up", "once", "1"),
+        curve(eq.slowdown_each, "scale_up", "slowdown", "1"),
+        curve(eq.slowdown_once, "scale_up", "once", "1"),
     ]
-    each, once = f"({EACH.vega()})", f"({ONCE.vega()})"
+    each, once = f"({eq.slowdown_each.vega()})", f"({eq.slowdown_once.vega()})"
     layers = _layers(encoding, each, once)
     params = _controls()
     share = marks.said(eq.leaving.vega(), ".0%")
     said = f"racks + ' racks: ' + {share} + ' of the routed copies belong in another'"
     both = f"{_times(each)} + ' or ' + {_times(once)}"
     costs = f"'ratio ' + {_times('ratio_here')} + ': a layer takes ' + {both} + ' times as long as in one rack'"
-    here = {"racks": 2} | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
+    here = {"racks": 2} | COPIES | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
+    found = eq.slowdown_each(**here), eq.slowdown_once(**here)
     return InteractiveChart(
         {**base, "params": params, "layer": layers, "title": marks.title(_RATES, said, costs)},
         "Where the rack's boundary hurts",
@@ -118,7 +117,7 @@ def boundary_chart() -> InteractiveChart:
         " scale-out bandwidth from 0.1 to 100, both on log scales, with controls for system, racks and the rate of the"
         " network card. Two lines are level, then rise with the ratio: the upper if every copy crosses, the lower with"
         f" one crossing. The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
-        f" {here['scale_up'] / here['scale_out']:g} and takes {EACH(**here):.2g} or {ONCE(**here):.2g} times as long.",
+        f" {here['scale_up'] / here['scale_out']:g} and takes {found[0]:.2g} or {found[1]:.2g} times as long.",
         f"Every GPU keeps its tokens. Each token sends {COPIES['copies']:g} copies, of which one stays in its"
         " rack. The second hop of one crossing is free. Try how much faster the network card would have to be.",
     )
