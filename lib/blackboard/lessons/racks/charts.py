@@ -65,6 +65,7 @@ def _controls() -> list[dict]:
         "scale_up": "machine.scale_up",
         "scale_out": "machine.scale_out * faster",
         "ratio_here": "scale_up / scale_out",
+        "visited_domains": eq.domains_visited.vega(),
     }
     follow = [row for name, value in links.items() for row in derived(name, value)]
     counts = [{"name": name, "value": value} for name, value in COPIES.items()]
@@ -109,7 +110,7 @@ def boundary_chart() -> InteractiveChart:
     both = f"{_times(each)} + ' or ' + {_times(once)}"
     costs = f"'ratio ' + {_times('ratio_here')} + ': a layer takes ' + {both} + ' times as long as in one rack'"
     here = {"racks": 2} | COPIES | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
-    found = eq.slowdown_each(**here), eq.slowdown_once(**here)
+    found = eq.slowdown_each(here), eq.slowdown_once(here, visited_domains=eq.domains_visited(here))
     return InteractiveChart(
         {**base, "params": params, "layer": layers, "title": marks.title(_RATES, said, costs)},
         "Where the rack's boundary hurts",

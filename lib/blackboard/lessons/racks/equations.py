@@ -275,12 +275,12 @@ slowdown_each = Formula(
 slowdown_once = Formula(
     "racks.slowdown_once",
     "slowdown",
-    Max(1, domains_visited.typed / copies * scale_up / scale_out),
+    Max(1, visited_domains / copies * scale_up / scale_out),
     "1",
     "the same if each token crosses to a rack once and is passed on inside, where the links carry all copies",
     ("passing on takes no time of its own", *domains_visited.assumes, *spread_time.assumes[1:]),
     DERIVED,
-    conditions=(several, Le(top_k, copies)),
+    conditions=(Le(visited_domains, copies),),
 )
 ratio_hurts = Formula(
     "racks.ratio_hurts",

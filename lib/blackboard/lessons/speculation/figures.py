@@ -240,8 +240,8 @@ def by_batch() -> Drawing:
     return done(
         fig,
         "fig-by-batch",
-        "Measured gains (dots) fall earlier than the roofline allows (dashed). They fall as if compute and memory"
-        " traffic did not overlap (solid). Each curve is set to meet its first dot.",
+        "Measured gains (dots) fall earlier than the roofline allows (dashed). Adding the times of compute and memory"
+        " traffic (solid) comes closer. Each curve is set to meet its first dot.",
         _by_batch_say(share),
     )
 

@@ -80,11 +80,17 @@ def attending(_: Values) -> Values:
     return served({"case": V3}) | {"context": numbers.RACK["context"], "n_active": numbers.RACK["n_active"]}
 
 
+def in_ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.2f} ms"
+
+
 def on_the_rack() -> Values:
-    """Seconds that a step of the running case loads its weights, and loads caches and computes for 1,000 sequences."""
+    """Times in which a step of the running case loads its weights, and loads caches and computes for 1,000
+    sequences.
+    """
     compute, loading = passing(attending({}), 1_000, 1)
     _, weights = passing(attending({}), 0, 1)
-    return {"weights_time": weights, "cache_time": loading - weights, "compute_time": compute}
+    return {"weights_time": in_ms(weights), "cache_time": in_ms(loading - weights), "compute_time": in_ms(compute)}
 
 
 def passing(values: Values, batch: float, tokens: float) -> tuple[float, float]:
@@ -115,7 +121,7 @@ guess = Estimate(
     within=2.0,
     statement="On the rack, a decode step loads the weights in {weights_time}, and the KV cache of every 1,000 sequences in another {cache_time}. The compute of one token for each of 1,000 sequences takes {compute_time}. Loading and compute overlap, so the longer of the two sets the time. For each sequence a small model guesses {drafted} tokens. The large model checks them in one pass, together with the token before them. Up to how many sequences does this pass take no longer than a plain decode step? Guess: within a factor of two counts.",
     derived=lambda values: {"drafted": 4} | attending(values) | on_the_rack(),
-    units=PLAIN | {"weights_time": "ms", "cache_time": "ms", "compute_time": "ms"},
+    units=PLAIN | {"weights_time": "", "cache_time": "", "compute_time": ""},
     answer=eq.batch_free,
     independent_check=lambda v: free_up_to(v, v["drafted"] + 1),
     misconceptions={
@@ -892,10 +898,6 @@ def better() -> str:
 def times_more(batch: int, guesses: int) -> str:
     """Tokens per second against those of plain steps at the small batch."""
     return f"{rate(batch, guesses) / rate(FEW, 0):.1f}"
-
-
-def in_ms(seconds: float) -> str:
-    return f"{1e3 * seconds:.2f} ms"
 
 
 more_users = Choice(
