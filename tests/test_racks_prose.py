@@ -51,7 +51,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "layer_bytes": f"{32 * 9 * 7168 * 3 / 1e6:.2f} MB",
         "layer_rack": f"{32 * 9 * 7168 * 3 / 900e3:.2f} µs",
         "token_bytes": f"{PER_TOKEN / 1e6:.1f} MB",
-        "ratio_up": f"{PER_TOKEN / 900e9 / per_chip:.2f}",
         "ratio_out": f"{PER_TOKEN / 50e9 / per_chip:.0f}",
         "link_needed": f"{PER_TOKEN / per_chip / 1e9:.0f} GB/s",
         "token_rate": f"{round(1 / per_chip, -2):,.0f}",

@@ -62,11 +62,6 @@ def token_bytes() -> float:
     return eq.ep_bytes(RUNNING, tokens_per_chip=1, **FP8_OUT) * moe_layers()
 
 
-def ratio_up() -> float:
-    """The experts' traffic over compute, in the rack and in FP8."""
-    return eq.comm_ratio(RUNNING, routed_layers=moe_layers(), **FP8_OUT)
-
-
 def running() -> dict[str, str]:
     """The running case: traffic against compute."""
     here, known = FP8_OUT | {"routed_layers": moe_layers()}, RUNNING.symbols()
@@ -78,7 +73,6 @@ def running() -> dict[str, str]:
         "token_rate": f"{significant(known['flops'] / known['chips'] / (2 * known['n_active']), 3)}",
         "scale_up": pretty(known["scale_up"], "byte/s"),
         "scale_out": pretty(known["scale_out"], "byte/s", 2),
-        "ratio_up": significant(ratio_up(), 2),
         "ratio_out": significant(eq.comm_ratio(RUNNING, **card), 2),
     }
 
@@ -460,14 +454,14 @@ def deployed() -> dict[str, str]:
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
     saved, sent = box_saving(service["routed_experts_per_gpu"]), routed_bytes() / chip("h200").scale_out.bytes_per_s
     return {
-        "report_gpus": str(report["gpus"]),
-        "report_nodes": str(report["nodes"]),
         "box_experts": f"{box_experts():g}",
         "box_bytes": pretty(box_experts() * moe_layers() * expert_bytes(), "byte", 3),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
         "box_saved": pretty(saved, "s", 2),
         "box_even": f"{saved / sent:.0f}",
         "card_token": in_ms(sent),
+        "report_gpus": str(report["gpus"]),
+        "report_nodes": str(report["nodes"]),
         "service_gpus": str(service["gpus"]),
         "service_nodes": str(service["nodes"]),
         "nodes_free": significant(float(free), 2),

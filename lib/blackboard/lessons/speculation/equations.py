@@ -374,7 +374,7 @@ batch_even = Formula(
     typeset=critical_over(Add(symbol("ratio_even"), -context / balanced_context.expr, evaluate=False)),
 )
 batch_free_counted, batch_even_counted = counted(batch_free, True), counted(batch_even, True)  # as the cards print them
-verify_time_counted, memory_ratio_counted = counted(verify_time), counted(memory_ratio_of)
+memory_ratio_counted = counted(memory_ratio_of)
 touched_ratio = Formula(
     "speculation.touched_ratio",
     "touched_ratio",

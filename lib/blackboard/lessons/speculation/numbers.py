@@ -149,10 +149,10 @@ def steps(row: dict[str, float], digits: int = 3) -> str:
     return significant(eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]), digits)
 
 
-def by_bytes(batch: int, draft_ratio: float) -> float:
+def by_bytes(batch: int) -> float:
     """The example's speed-up in a small batch, where a step only loads the experts that its tokens choose."""
     loads = eq.touched_ratio(RUNNING, batch=batch, drafted=EXAMPLE["drafted"])
-    return eq.tokens_per_round(EXAMPLE) / (EXAMPLE["drafted"] * draft_ratio + loads)
+    return eq.tokens_per_round(EXAMPLE) / (EXAMPLE["drafted"] * EXAMPLE["draft_ratio"] + loads)
 
 
 def experts() -> dict[str, str]:
@@ -160,13 +160,10 @@ def experts() -> dict[str, str]:
     touched = lambda drafted: significant(eq.touched_ratio(RUNNING, batch=1, drafted=drafted), 2)
     plain, three = (measurement("mtp_by_depth").records(drafted_tokens=n)[0] for n in (0, 3))
     chip = RUNNING.symbols()["bandwidth"] / RUNNING.symbols()["chips"]  # a B200's, of which eight were timed
-    dense = EXAMPLE["draft_ratio"] * RACK["n_total"]
     missed = (1 - RACK["top_k"] / RACK["experts"]) ** FEW
     return {
-        "few_most": significant(by_bytes(FEW, EXAMPLE["draft_ratio"]), 2),
+        "few_most": significant(by_bytes(FEW), 2),
         "few_loaded": f"{1 - missed:.0%}",
-        "dense_GB": pretty(dense * RACK["bytes_per_param"], "byte", 2),
-        "dense_gain": significant(by_bytes(1, dense / model(RUNNING.model).n_active), 1),
         "touched_v3": touched(4),
         "touched_v3_3": touched(3),
         "r1_steps": steps(three),
