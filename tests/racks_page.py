@@ -17,7 +17,6 @@ QUOTED = {
     "18": "NVLink ports of a Blackwell GPU; the rack's ratio of bandwidths",
     "4": "copies that leave for one of two racks",
     "2": "dies of a Blackwell package; ways of a step's exchanges",
-    "500": "'500-something', 0:41:07",
     "2027": "the year of a roadmap",
     "2025": "the year of DeepSeek's overview",
     "16": "GPUs of the counted layer",
@@ -30,6 +29,12 @@ QUOTED = {
 
 CHARTS = {
     "boundary_chart": ChartCheck(
-        "1", "scale_up", {"slowdown": racks.slowdown}, ({"racks": 8}, {"system": "h800-8"}, {"faster_exponent": 3})
+        "1",
+        "scale_up",
+        {
+            "slowdown": racks.slowdown_each,
+            "once": racks.slowdown_once,
+        },
+        ({"racks": 8}, {"system": "h800-8"}, {"faster_exponent": 3}),
     ),
 }

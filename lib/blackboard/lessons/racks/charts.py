@@ -25,6 +25,7 @@ SYSTEMS = (
 LINKS = ("scale_up", "scale_out", "chips")
 UP = "network"
 GBS = units.factor("GB/s")
+COPIES = {name: RUNNING.symbols()[name] for name in ("copies", "top_k")}
 
 
 def _systems() -> list[dict]:
@@ -54,7 +55,7 @@ _RATES = f"machine.name + ': scale-up ' + {_rate('scale_up')} + ', scale-out ' +
 
 
 def _times(value: str) -> str:
-    return marks.said(value, ",.3~r")
+    return marks.said(value, ",.2~r")
 
 
 def _controls() -> list[dict]:
@@ -64,29 +65,30 @@ def _controls() -> list[dict]:
         "scale_up": "machine.scale_up",
         "scale_out": "machine.scale_out * faster",
         "ratio_here": "scale_up / scale_out",
+        "visited_domains": eq.domains_visited.vega(),
     }
     follow = [row for name, value in links.items() for row in derived(name, value)]
-    return [*_systems(), *slider("racks", 2, 16, 1, 2, "racks"), *faster, *follow]
+    counts = [{"name": name, "value": value} for name, value in COPIES.items()]
+    return [*counts, *_systems(), *slider("racks", 2, 16, 1, 2, "racks"), *faster, *follow]
 
 
-def _layers(encoding: dict, here: str, hurts: str) -> list[dict]:
-    """The slowdown with the marked system, and the ratio from which it hurts."""
+def _layers(encoding: dict, each: str, once: str) -> list[dict]:
+    """Both ways to cross, with the marked system on each."""
+    far = "ratio_here > 3"
+    bold = lambda colour, dy, **place: {"fontWeight": "bold", "color": marks.PAINTS[colour], "dy": {"expr": dy}} | place
+    named = lambda words, value, mark: marks.text(
+        encoding, f"'{words}: ' + {_times(value)} + '×'", "ratio_here", value, **mark
+    )
     return [
         marks.line("slowdown", "total", encoding, strokeWidth=4),
+        marks.line("once", "second", encoding, strokeWidth=4),
         marks.rule(encoding, None, y="1"),
-        marks.rule(encoding, UP, x=hurts),
-        marks.text(encoding, "'as fast as one rack'", "0.1", "1", align="left", dx=4, dy=-8),
-        marks.text(encoding, f"'hurts from ' + {_times(hurts)} + ' on'", hurts, "0.06", align="left", dx=6),
-        marks.at(encoding, _dot("chosen"), x="ratio_here", y=here),
-        marks.text(
-            encoding,
-            f"machine.name + ': ' + {_times(here)} + '×'",
-            "ratio_here",
-            here,
-            fontWeight="bold",
-            **marks.side("ratio_here > 3") | {"dy": {"expr": "ratio_here > 3 ? -6 : 8"}},
-        ),
-        marks.hover(encoding, "slowdown", {"slowdown": "time ÷ one rack"}, ",.3r", ",.3r"),
+        marks.text(encoding, "'as fast as one rack'", "98", "1", align="right", dy=12),
+        marks.at(encoding, _dot("total"), x="ratio_here", y=each),
+        marks.at(encoding, _dot("second"), x="ratio_here", y=once),
+        named("every copy", each, bold("total", f"{far} ? -6 : 14", **marks.side(far))),
+        named("once", once, bold("second", f"{far} ? -6 : -12", **marks.side(far))),
+        marks.hover(encoding, "slowdown", {"slowdown": "every copy crosses", "once": "one crossing"}, ",.3r", ",.3r"),
     ]
 
 
@@ -97,23 +99,26 @@ def boundary_chart() -> InteractiveChart:
     base = sweep("ratio", -1, 2, points=91)
     base["transform"] += [
         {"calculate": "datum.ratio * scale_out", "as": "scale_up"},
-        curve(eq.slowdown, "scale_up", "slowdown", "1"),
+        curve(eq.slowdown_each, "scale_up", "slowdown", "1"),
+        curve(eq.slowdown_once, "scale_up", "once", "1"),
     ]
-    here, hurts = f"({eq.slowdown.vega()})", f"({eq.ratio_hurts.vega()})"
-    layers = _layers(encoding, here, hurts)
+    each, once = f"({eq.slowdown_each.vega()})", f"({eq.slowdown_once.vega()})"
+    layers = _layers(encoding, each, once)
     params = _controls()
-    said = f"racks + ' racks: ' + {marks.said(eq.leaving.vega(), '.0%')} + ' of the traffic leaves its rack'"
-    costs = f"'ratio ' + {_times('ratio_here')} + ': a layer takes ' + {_times(here)} + ' times as long as in one rack'"
-    found = eq.slowdown(RUNNING, racks=2)
-    ratio = RUNNING.symbols()["scale_up"] / RUNNING.symbols()["scale_out"]
+    share = marks.said(eq.leaving.vega(), ".0%")
+    said = f"racks + ' racks: ' + {share} + ' of the routed copies belong in another'"
+    both = f"{_times(each)} + ' or ' + {_times(once)}"
+    costs = f"'ratio ' + {_times('ratio_here')} + ': a layer takes ' + {both} + ' times as long as in one rack'"
+    here = {"racks": 2} | COPIES | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
+    found = eq.slowdown_each(here), eq.slowdown_once(here, visited_domains=eq.domains_visited(here))
     return InteractiveChart(
         {**base, "params": params, "layer": layers, "title": marks.title(_RATES, said, costs)},
         "Where the rack's boundary hurts",
         "Time of a layer's traffic over several racks, in times of one rack, against the ratio of scale-up to"
         " scale-out bandwidth from 0.1 to 100, both on log scales, with controls for system, racks and the rate of the"
-        " network card. The line is level, then rises with the ratio; with two racks it passes 1 at"
-        f" {eq.ratio_hurts(racks=2):g}. The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio"
-        f" of {ratio:g} and takes {found:g} times as long.",
-        "Every GPU keeps its tokens, every copy is spread and crosses on its own. Try how much faster the network card"
-        " would have to be.",
+        " network card. Two lines are level, then rise with the ratio: the upper if every copy crosses, the lower with"
+        f" one crossing. The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
+        f" {here['scale_up'] / here['scale_out']:g} and takes {found[0]:.2g} or {found[1]:.2g} times as long.",
+        f"Every GPU keeps its tokens. Each token sends {COPIES['copies']:g} copies, of which one stays in its"
+        " rack. The second hop of one crossing is free. Try how much faster the network card would have to be.",
     )

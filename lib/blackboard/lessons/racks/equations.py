@@ -259,6 +259,29 @@ domains_visited = Formula(
         evaluate=False,
     ),
 )
+# share of a token's copies that leave, if every copy crosses on its own
+away = Mul(top_k / copies, Add(1, -1 / racks, evaluate=False), evaluate=False)
+slowdown_each = Formula(
+    "racks.slowdown_each",
+    "slowdown",
+    Max(1 - top_k * leaving.typed / copies, top_k * leaving.typed / copies * scale_up / scale_out),
+    "1",
+    "routed experts spread over several racks, which have shared experts of their own; every copy crosses on its own",
+    spread_time.assumes,
+    DERIVED,
+    conditions=(several, Le(top_k, copies)),
+    typeset=Max(Add(1, -away, evaluate=False), Mul(away, bandwidths, evaluate=False), evaluate=False),
+)
+slowdown_once = Formula(
+    "racks.slowdown_once",
+    "slowdown",
+    Max(1, visited_domains / copies * scale_up / scale_out),
+    "1",
+    "the same if each token crosses to a rack once and is passed on inside, where the links carry all copies",
+    ("passing on takes no time of its own", *domains_visited.assumes, *spread_time.assumes[1:]),
+    DERIVED,
+    conditions=(Le(visited_domains, copies),),
+)
 ratio_hurts = Formula(
     "racks.ratio_hurts",
     "ratio_hurts",

@@ -233,19 +233,23 @@ PARTS = {"memory": "memory", "latency": "launch", "bytes": "network"}  # of a st
 def step_parts() -> Drawing:
     """What a step of the running case is made of, on one rack and on two."""
     fig, axes = drawing.axes(5.0, 3.6)
-    names = {"one": "one rack", "two": "two racks, every copy crosses", "once": "two racks, one crossing, free hop"}
+    hop = f"two racks, one crossing, second hop of {numbers.bare_hop() / US:g} µs"
+    names = {"one": "one rack", "two": "two racks, every copy crosses", "once": hop}
     phrases = []
     for row, (key, part) in enumerate(numbers.parts().items()):
-        sizes = dict(zip(PARTS, (part.work / MS, part.latency / MS, part.sending / MS)))
+        sizes = dict(zip(PARTS, (part.work / MS, (part.latency + part.hop) / MS, part.sending / MS)))
+        inside = {name: f"{size:.2f}" for name, size in sizes.items()}
+        if part.hop:
+            inside["latency"] = f"{part.latency / MS:.2f} + {part.hop / MS:.2f}"
         start, whole = 0.0, sum(sizes.values())
         axes.text(0, row - 0.44, f"{names[key]}: {whole:.2f} ms", va="center")
         for name, size in sizes.items():
             colour = "scale_out" if name == "bytes" and key != "one" else PARTS[name]
             axes.barh(row, size, 0.5, start, color=COLOURS[colour], alpha=0.15)
             middle, side = (start + size / 2, "center") if size > 1 else (start + size + 0.1, "left")
-            axes.text(middle, row, f"{name}\n{size:.2f}", color=COLOURS[colour], ha=side, va="center", fontsize=10)
+            axes.text(middle, row, f"{name}\n{inside[name]}", color=COLOURS[colour], ha=side, va="center", fontsize=10)
             start += size
-        each = ", ".join(f"{name} {size:.2f}" for name, size in sizes.items())
+        each = ", ".join(f"{name} {size}" for name, size in inside.items())
         phrases.append(f"{names[key]}, {whole:.2f} in all: {each}")
     axes.set(xlim=(0, 8.2), ylim=(2.5, -0.7), xlabel="ms per step", yticks=[])
     axes.spines["left"].set_visible(False)
@@ -253,8 +257,8 @@ def step_parts() -> Drawing:
     return done(
         fig,
         "fig-step-parts",
-        f"One step with {numbers.TOKENS} tokens per GPU. A second rack saves a little loading. What it adds in bytes on"
-        " the network cards depends on how copies cross. A second hop would add its own wait.",
+        f"With {numbers.TOKENS} tokens per GPU, spreading over a second rack does not shorten the step. It saves a"
+        " little loading, and adds bytes on the network cards or the wait of a second hop.",
         f"Three stacked bars in milliseconds per step. {'; '.join(phrases)}.",
     )
 
@@ -266,22 +270,22 @@ def steps() -> Drawing:
     """A step on two racks in times of one rack's, against tokens per GPU."""
     fig, axes = drawing.axes(5.0, 3.8)
     count = np.geomspace(FEW, MANY, 60)
-    hop = 2 * numbers.moe_layers() * numbers.start_time()
-    curves = {  # whether each token crosses once, what a second hop adds, colour, place of the name
+    least, most = numbers.bare_hop(), numbers.start_time()
+    curves = {  # whether each token crosses once, the latency of a second hop, colour, place of the name
         "every copy crosses": (False, 0.0, OUT, (0.5, 0.85)),
-        "one crossing, and a\nsecond hop's latency": (True, hop, "third", (0.25, 0.5)),
-        "one crossing,\nfree hop": (True, 0.0, "second", (0.86, 0.06)),
+        f"one crossing,\nsecond hop of {most / US:.1f} µs": (True, most, "third", (0.25, 0.5)),
+        f"one crossing,\nsecond hop of {least / US:g} µs": (True, least, "second", (0.8, 0.06)),
     }
     phrases = []
-    for name, (once, more, colour, place) in curves.items():
-        longer = lambda n, once=once, more=more: (numbers.on(2, n, once).in_turn + more) / numbers.on(1, n).in_turn
+    for name, (once, hop, colour, place) in curves.items():
+        longer = lambda n, once=once, hop=hop: numbers.on(2, n, once, hop).in_turn / numbers.on(1, n).in_turn
         axes.plot(count, [longer(n) for n in count], color=COLOURS[colour])
         at = FEW * (MANY / FEW) ** place[0]
         point(axes, (at, longer(at)), name, place, colour)
         phrases.append(f"{' '.join(name.split())} {longer(FEW):.2f} to {longer(MANY):.2f}")
     axes.axhline(1, color=COLOURS[UP], lw=1.5)
-    axes.text(26, 1.015, "one rack", color=COLOURS[UP], va="bottom")
-    even = [numbers.break_even(once) for once in (False, True)]
+    axes.text(FEW * 1.05, 1.015, "one rack", color=COLOURS[UP], va="bottom")
+    even = [numbers.break_even(False), numbers.break_even(True, least)]
     for tokens in even:
         axes.plot(tokens, 1, "o", color=COLOURS["bound"], zorder=4)
         beside(axes, f"{tokens:.0f}", (tokens, 1), (0, -6), ha="center", va="top")
@@ -292,11 +296,12 @@ def steps() -> Drawing:
     return done(
         fig,
         "fig-steps",
-        "A second rack shortens the step only left of a dot. One crossing never does if its second hop costs a latency"
-        " of its own. The larger the batch, the more a second rack loses.",
+        "Spreading over a second rack shortens the step only left of a dot. With one crossing it depends on the wait of"
+        f" the second hop: at {least / US:g} µs spreading pays up to {even[1]:.0f} tokens per GPU, and at"
+        f" {most / US:.1f} µs never.",
         f"Time of a step on two racks in times of one rack's, 0.7 to 3.4, against {FEW} to {MANY} tokens per GPU (log"
         f" scale). {'; '.join(phrases)}. With every copy crossing it passes 1 at {even[0]:.0f} tokens, with one"
-        f" crossing at {even[1]:.0f}.",
+        f" crossing and the shorter second hop at {even[1]:.0f}.",
     )
 
 

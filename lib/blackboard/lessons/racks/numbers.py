@@ -34,8 +34,8 @@ def moe_layers() -> int:
 def placing() -> dict[str, str]:
     """Experts on chips, and how many chips a token's experts are on."""
     known = RUNNING.symbols()
-    sizes = {name: known[name] for name in ("experts", "top_k")}
-    hit = eq.distinct_chips(expert_parallel=USED, **sizes)
+    sizes = {name: int(known[name]) for name in ("experts", "top_k")}
+    hit = sum(n * chance for n, chance in enumerate(simulation.places_exactly(places=USED, **sizes)))
     return {
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
@@ -43,22 +43,17 @@ def placing() -> dict[str, str]:
         "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
         "used": str(USED),
         "idle": f"{known['chips'] - USED:g}",
-        "hit": significant(hit, 3),
+        "hit": significant(float(hit), 3),
     }
 
 
 def layer() -> dict[str, str]:
     """The bytes and the time of one layer in the running case."""
     here = FP8_OUT | {"tokens_per_chip": TOKENS}
-    card = here | {"scale_up": RUNNING.symbols()["scale_out"]}
-    per_user = lambda case: f"{significant(1 / (moe_layers() * eq.ep_time(RUNNING, **case)), 3)}"
     return {
         "tokens": str(TOKENS),
         "layer_bytes": pretty(eq.ep_bytes(RUNNING, **here), "byte"),
-        "layer_card": pretty(eq.ep_time(RUNNING, **card), "s", 3),
         "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
-        "user_card": per_user(card),
-        "user_rack": per_user(here),
     }
 
 
@@ -67,29 +62,18 @@ def token_bytes() -> float:
     return eq.ep_bytes(RUNNING, tokens_per_chip=1, **FP8_OUT) * moe_layers()
 
 
-def ratio_up() -> float:
-    """The experts' traffic over compute, in the rack and in FP8."""
-    return eq.comm_ratio(RUNNING, routed_layers=moe_layers(), **FP8_OUT)
-
-
 def running() -> dict[str, str]:
-    """The running case: traffic against compute, and what its links would have to do."""
+    """The running case: traffic against compute."""
     here, known = FP8_OUT | {"routed_layers": moe_layers()}, RUNNING.symbols()
     card = here | {"scale_up": known["scale_out"]}
-    one, sent = parts()["one"], token_bytes()
     return {
-        "token_bytes": pretty(sent, "byte"),
+        "token_bytes": pretty(token_bytes(), "byte"),
         "moe_layers": str(moe_layers()),
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
         "token_rate": f"{significant(known['flops'] / known['chips'] / (2 * known['n_active']), 3)}",
-        "link_here": pretty(TOKENS * sent / one.work, "byte/s", 3),
         "scale_up": pretty(known["scale_up"], "byte/s"),
         "scale_out": pretty(known["scale_out"], "byte/s", 2),
-        "ratio_up": significant(ratio_up(), 2),
         "ratio_out": significant(eq.comm_ratio(RUNNING, **card), 2),
-        "idle_out": f"{1 - 1 / eq.comm_ratio(RUNNING, **card):.0%}",
-        "ratio_fp4": significant(eq.comm_ratio(RUNNING, **here, flops=known["flops"] * 2), 2),
-        "ratio_reached": significant(ratio_up() / dispatch_line()[1], 2),
     }
 
 
@@ -104,13 +88,14 @@ def start_time() -> float:
 
 
 class Parts(NamedTuple):
-    """Times of a step's parts on one machine, s; the latency is that of all its exchanges."""
+    """Times of a step's parts on one machine, s; latency and second hops are those of all its exchanges."""
 
     weights: float
     kv: float
     compute: float
     sending: float
     latency: float
+    hop: float = 0.0
 
     @property
     def work(self) -> float:
@@ -119,12 +104,12 @@ class Parts(NamedTuple):
 
     @property
     def exchanges(self) -> float:
-        """Latency, then bytes."""
-        return self.latency + self.sending
+        """Latency and second hop, then bytes."""
+        return self.latency + self.hop + self.sending
 
     def half(self) -> Parts:
         """Those of half of the batch: it loads all weights and pays every latency."""
-        return Parts(self.weights, self.kv / 2, self.compute / 2, self.sending / 2, self.latency)
+        return self._replace(kv=self.kv / 2, compute=self.compute / 2, sending=self.sending / 2)
 
     @property
     def in_turn(self) -> float:
@@ -151,14 +136,15 @@ def rest_bytes() -> float:
 
 def parts() -> dict[str, Parts]:
     """A step of the running case on one rack; on two to which every copy crosses, or each token once."""
-    return {"one": on(1), "two": on(2), "once": on(2, once=True)}
+    return {"one": on(1), "two": on(2), "once": on(2, once=True, hop=bare_hop())}
 
 
-def on(racks: int, tokens: float = TOKENS, once: bool = False) -> Parts:
+def on(racks: int, tokens: float = TOKENS, once: bool = False, hop: float = 0.0) -> Parts:
     """The step's parts on a GPU with so many sequences, when so many racks share each layer's routed experts.
 
     Each rack has copies of the shared expert. A routed copy crosses on its own, or each token crosses `once` to a rack
-    and is passed on inside, which takes the links inside as long as one rack's traffic.
+    and is passed on inside, which takes the links inside as long as one rack's traffic. Each exchange also waits for
+    a second hop.
     """
     known, here = RUNNING.symbols(), FP8_OUT | {"tokens_per_chip": tokens}
     held = eq.experts_per_chip(experts=known["experts"], expert_parallel=racks * USED)
@@ -173,6 +159,7 @@ def on(racks: int, tokens: float = TOKENS, once: bool = False) -> Parts:
         compute=tokens * 2 * known["n_active"] / flops,
         sending=moe_layers() * max(sent(inside, "scale_up"), sent(outside, "scale_out") if outside else 0),
         latency=2 * moe_layers() * start_time(),
+        hop=2 * moe_layers() * hop,
     )
 
 
@@ -211,7 +198,7 @@ def worked() -> dict[str, str]:
             "compute": in_ms(part.compute),
             "sending": in_ms(part.sending),
             "step": in_ms(part.in_turn),
-            "rate": significant(TOKENS / part.in_turn, 3),
+            "user": significant(1 / part.in_turn, 3),
             "held": pretty(part.weights * bandwidth(), "byte", 3),
         }.items()
     }
@@ -230,7 +217,16 @@ def worked() -> dict[str, str]:
         "bandwidth": pretty(bandwidth(), "byte/s", 1),
         "flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
         "step_latency": in_ms(found["one"].latency),
+        "step_hop": in_ms(found["once"].hop),
+        "step_again": in_ms(again().in_turn),
+        "user_again": significant(1 / again().in_turn, 3),
+        "bytes_share": f"{found['one'].sending / found['one'].in_turn:.0%}",
     }
+
+
+def again() -> Parts:
+    """The step on two racks with one crossing, if the second hop waits as long as a whole exchange."""
+    return on(2, once=True, hop=start_time())
 
 
 def spread_or_stop() -> dict[str, str]:
@@ -240,10 +236,8 @@ def spread_or_stop() -> dict[str, str]:
     return {
         "saved": in_ms(saved),
         "even_every": f"{break_even(False):.0f}",
-        "even_once": f"{break_even(True):.0f}",
         "even_hop": f"{break_even(True, bare_hop()):.0f}",
         "hop_limit": pretty(saved / (2 * moe_layers()), "s", 2),
-        "step_longer": significant(two.in_turn / one.in_turn, 2),
         "halves_one": in_ms(one.overlapped),
     }
 
@@ -258,8 +252,6 @@ def boundary() -> dict[str, str]:
         "slower_every_2": times(every),
         "slower_once_2": times(once),
         "slower": f"{eq.slowdown(racks=2, scale_up=LECTURE_RATIO, scale_out=1):g}",
-        "slower_18": f"{eq.slowdown(racks=2, scale_up=here, scale_out=1):g}",
-        "free_2": f"{eq.ratio_hurts(racks=2):g}",
         "free_nine": f"{known['copies'] / every:g}",
         "h100_ratio": f"{ratio('h100-sxm'):g}",
         "gb200_ratio": f"{here:g}",
@@ -356,18 +348,18 @@ def corrected() -> dict[str, str]:
         "bare": lambda part: part._replace(latency=bare),
     }
     found = parts()
-    one, once = found["one"].in_turn, found["once"]
+    one = found["one"].in_turn
     ratios = {
         f"{change}_{name}": made(found[name]).in_turn / made(found["one"]).in_turn
         for change, made in changes.items()
         for name in ("two", "once")
     } | {
-        "again_once": (once.in_turn + once.latency) / one,
-        "hop_once": (once.in_turn + bare) / one,
+        "again_once": again().in_turn / one,
+        "free_once": on(2, once=True).in_turn / one,
         "full_two": on(2, FULL).in_turn / on(1, FULL).in_turn,
-        "full_once": on(2, FULL, once=True).in_turn / on(1, FULL).in_turn,
+        "full_once": on(2, FULL, once=True, hop=bare_hop()).in_turn / on(1, FULL).in_turn,
         "shared_two": on(2, TOKENS / 2).in_turn / one,
-        "shared_once": on(2, TOKENS / 2, once=True).in_turn / one,
+        "shared_once": on(2, TOKENS / 2, once=True, hop=bare_hop()).in_turn / one,
     }
     return {f"as_{name}": f"{value:.2f}" for name, value in ratios.items()} | {"full": str(FULL)}
 
@@ -426,12 +418,12 @@ def routed_bytes() -> float:
 def box_experts() -> float:
     """Experts of a layer on each GPU, if one box of eight holds the layer."""
     known = RUNNING.symbols()
-    return eq.experts_per_chip(experts=known["experts"], expert_parallel=chip("h800").scale_up.domain_chips)
+    return eq.experts_per_chip(experts=known["experts"], expert_parallel=chip("h200").scale_up.domain_chips)
 
 
 def box_saving(held: float) -> float:
-    """Seconds of loading that a step on H800 saves if a GPU holds so many experts of a layer, not a box's eighth."""
-    return (box_experts() - held) * moe_layers() * expert_bytes() / chip("h800").hbm_bytes_per_s
+    """Seconds of loading that a step on H200 saves if a GPU holds so many experts of a layer, not a box's eighth."""
+    return (box_experts() - held) * moe_layers() * expert_bytes() / chip("h200").hbm_bytes_per_s
 
 
 def served() -> dict[str, str]:
@@ -460,14 +452,16 @@ def deployed() -> dict[str, str]:
     """How DeepSeek spreads its experts, and what limiting the nodes does."""
     report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
-    saved, sent = box_saving(service["routed_experts_per_gpu"]), routed_bytes() / chip("h800").scale_out.bytes_per_s
+    saved, sent = box_saving(service["routed_experts_per_gpu"]), routed_bytes() / chip("h200").scale_out.bytes_per_s
     return {
-        "report_gpus": str(report["gpus"]),
-        "report_nodes": str(report["nodes"]),
         "box_experts": f"{box_experts():g}",
+        "box_bytes": pretty(box_experts() * moe_layers() * expert_bytes(), "byte", 3),
+        "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
         "box_saved": pretty(saved, "s", 2),
         "box_even": f"{saved / sent:.0f}",
         "card_token": in_ms(sent),
+        "report_gpus": str(report["gpus"]),
+        "report_nodes": str(report["nodes"]),
         "service_gpus": str(service["gpus"]),
         "service_nodes": str(service["nodes"]),
         "nodes_free": significant(float(free), 2),

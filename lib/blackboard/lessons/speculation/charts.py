@@ -124,7 +124,7 @@ def _told() -> list[str]:
     )
     round_ += f"', L = ' + {marks.said('context')} + ': τ = ' + {marks.said('tokens', '.3r')}"
     free = (
-        f"'level at ' + {marks.said('gain', '.3r')} + '×' + (free ? ' up to batch ' + {sized('free')} +"
+        f"'at best ' + {marks.said('gain', '.3r')} + '×' + (free ? ' up to batch ' + {sized('free')} +"
         f" {drawn('free', 'left')} : ', however large the batch')"
     )
     even = (
@@ -144,7 +144,7 @@ def _within(value: str) -> str:
 
 
 def _speedup_layers(encoding: dict) -> list[dict]:
-    """The speed-up, where it falls and ends, and where it is a loss."""
+    """The speed-up, where it falls and ends, and where it is slower."""
     slower = {"type": "rect", "aria": False, "color": marks.PAINTS["muted"], "opacity": 0.15, "y2": {"expr": "height"}}
     full = {"type": "rect", "aria": False, "color": marks.PAINTS["muted"], "opacity": 0.45, "x2": {"expr": "width"}}
     return [
@@ -185,10 +185,10 @@ def speedup_chart() -> InteractiveChart:
         spec,
         "Speed-up against batch",
         _speedup_says(),
-        "Level where checking waits for memory anyway (up to the left dot), then falling to where every drafted token"
-        " is paid for. Attention's FLOPs are counted, at the rate of the weights. Lengthen the context: with a Llama,"
-        " the left dot moves right and is gone in the end; with DeepSeek-V3 it moves left. The dip at the left is from"
-        " experts that only drafted tokens chose.",
+        "The curve is flat while the check waits for memory, and falls once every guess costs compute. With a longer"
+        " context, a Llama loads so much cache that compute stays idle: the left dot moves right. DeepSeek-V3's cache"
+        " is small, so attention's compute grows faster than its loading: the dot moves left. Below 100 sequences the"
+        " guesses bring experts of their own to load.",
         primary=("acceptance", "drafted", "context"),
         result=(3,),
     )
@@ -214,10 +214,8 @@ def _speedup_says() -> str:
 
 # --- against the drafted tokens ---------------------------------------------------------------------------------------
 
-MOST, RATIO = (
-    16,
-    8,
-)  # drafted tokens at the right; reading over multiplying at the start, so that verifying is free up to seven
+MOST = 16  # drafted tokens at the right
+RATIO = 16  # memory time over compute time at the start, so that the best number is checked for free
 
 
 def _drafting() -> list[dict]:
@@ -285,6 +283,5 @@ def drafted_chart() -> InteractiveChart:
         " free; tokens of a round go on rising.",
         "r is the memory time of a decode step divided by its compute time: large in small batches and at long"
         f" contexts. At r = 1 the best is to draft {'nothing' if not bound.drafted else bound.drafted}, however good"
-        " the draft. With a draft that costs nothing the best is to draft as many as are verified for free, or one"
-        " more.",
+        " the draft.",
     )

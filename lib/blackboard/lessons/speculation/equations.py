@@ -29,7 +29,7 @@ from blackboard.lessons.batching.equations import (
     real_bandwidth,
     real_flops,
 )
-from blackboard.lessons.pricing.equations import attention_flop, memory_ratio
+from blackboard.lessons.pricing.equations import attention_flop, memory_ratio, memory_ratio_of
 from blackboard.lessons.sparsity.equations import bytes_touched, missed
 from blackboard.notation import declare, result, symbol
 
@@ -353,7 +353,7 @@ ratio_even = Formula(
     "ratio_even",
     (drafted + 1) / (tokens - drafted * draft_ratio),
     "1",
-    "a plain step's memory time must be at least this many times its compute time, or speculation is a loss",
+    "a plain step's memory time must be at least this many times its compute time, or speculation slows it down",
     (*alike, scores),
     DERIVED,
     conditions=(below_one, Le(drafted * draft_ratio + Rational(1, 1000), tokens)),
@@ -374,6 +374,7 @@ batch_even = Formula(
     typeset=critical_over(Add(symbol("ratio_even"), -context / balanced_context.expr, evaluate=False)),
 )
 batch_free_counted, batch_even_counted = counted(batch_free, True), counted(batch_even, True)  # as the cards print them
+memory_ratio_counted = counted(memory_ratio_of)
 touched_ratio = Formula(
     "speculation.touched_ratio",
     "touched_ratio",

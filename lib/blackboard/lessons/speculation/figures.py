@@ -7,8 +7,6 @@ which.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.patches import Rectangle
 
@@ -129,8 +127,8 @@ def rounds() -> Drawing:
     return done(
         fig,
         "fig-rounds",
-        "The same guesses speed up a small batch and slow down a large one. Four guesses per round; in a small batch"
-        " their check takes no longer than a plain step.",
+        "The same guesses speed up a small batch and slow down a large one. This is our model of a rack, not vLLM's"
+        " measurement: four guesses per round, of which each passes four times in five.",
         f"Two timelines of {SPAN} decode steps each, with plain steps above rounds of {EXAMPLE['drafted']} drafted"
         f" tokens, at an acceptance of {EXAMPLE['acceptance']:g} and a draft of {EXAMPLE['draft_ratio']:g} of a step."
         f" {phrases[0]} {phrases[1]}",
@@ -181,8 +179,8 @@ LOW, HIGH = 128, 32_768  # batches: experts are all touched from the first on
 
 
 def step_and_check() -> Drawing:
-    """Time of a plain step and of the pass that checks, against batch; dashed, how long a round may take before it is
-    a loss.
+    """Time of a plain step and of the pass that checks, against batch; dashed, how long a check may take before the
+    round is slower.
     """
     fig, axes = drawing.axes(5.0, 4.1)
     batch, four = np.geomspace(LOW, HIGH, 401), RACK | EXAMPLE
@@ -199,7 +197,7 @@ def step_and_check() -> Drawing:
     said = [significant(size, 2) for size in (free, even, kink)]
     for at, text, place, colour in (
         ((free, plain(free)), f"{said[0]}: no longer\nfree", (0.2, 0.27), "second"),
-        ((even, check(even)), f"{said[1]}: a loss\nfrom here on", (0.42, 0.78), "third"),
+        ((even, check(even)), f"{said[1]}: slower\nfrom here on", (0.42, 0.78), "third"),
         ((kink, plain(kink)), f"{said[2]}: compute\nbinds anyway", (0.8, 0.07), "first"),
     ):
         axes.plot(*at, "o", color=COLOURS[colour], ms=8, zorder=5)
@@ -215,8 +213,8 @@ def step_and_check() -> Drawing:
     return done(
         fig,
         "fig-step-and-check",
-        "Checking is free until five times the compute takes longer than loading, and a loss once the check takes"
-        f" longer than the tokens of its round are worth: {spare:.1f} plain steps, drafting deducted.",
+        f"Checking is free up to {said[0]} sequences, where five times the compute takes as long as loading. Guesses"
+        f" slow the rack down from {said[1]} on, where the check takes {spare:.1f} plain steps.",
         f"Time in ms against batch from {LOW} to {HIGH:,}, both on log scales, for {RUNNING}. A plain step takes"
         f" {plain(LOW):.2f} ms at first and bends upwards at {said[2]} sequences, where compute binds. The check of"
         f" {EXAMPLE['drafted']} guesses takes as long as the step up to {said[0]} and then rises with the batch. At"
@@ -225,55 +223,27 @@ def step_and_check() -> Drawing:
 
 
 INKS = {"EAGLE-3": "first", "EAGLE": "second"}
-KEYS: dict[str, dict[str, Any]] = {
-    "measured": {"color": COLOURS["measured"], "ls": "", "marker": "o", "ms": 6, "markevery": [1]},
-    "memory and compute times added, fitted": {"color": COLOURS["bound"], "lw": 2},
-    "the slower of the two, at the peak": {"color": COLOURS["bound"], "lw": 1.2, "ls": (0, (4, 3))},
-    "added, fitted, with 80 questions in all": {"color": COLOURS["third"], "lw": 1.5, "ls": (0, (5, 2, 1, 2))},
-}
 
 
 def by_batch() -> Drawing:
-    """Measured speed-ups by batch, the roofline's prediction, and one fitted constant: fitted on one set of rows,
-    tested on three.
-    """
-    fig, (keys, top, bottom) = drawing.axes(5.0, 7.6, rows=3, height_ratios=(1.15, 2.5, 2.3))
+    """Measured speed-ups by batch, the roofline's prediction, and one constant fitted on the first draft's points."""
+    fig, axes = drawing.axes(5.0, 4.0)
     share = simulation.fitted("added")
-    for axes, engine in ((top, "SGLang"), (bottom, "vLLM")):
-        for draft, colour in INKS.items():
-            _engine(axes, simulation.measured(engine, draft), share, COLOURS[colour])
-        _lost(axes, 0.5, 2.1)
-        _batches(axes, 2, 64)
-        axes.set(ylabel="speed-up")
-    rows = simulation.measured("SGLang", "EAGLE-3")
-    answers = simulation.lengths(spread=True)
-    asked = simulation.predicted("added", simulation.fitted("added", answers), rows, "H100", answers=answers)
-    top.plot(rows.batches, asked.values, **KEYS["added, fitted, with 80 questions in all"])
-    _worst(top)
-    top.set(xlabel="")
-    top.set_title("SGLang on H100, 3 drafted", loc="left")
-    bottom.set_title("vLLM on RTX 3090 or A100, 2 drafted", loc="left")
-    _explain(keys)
-    for axes, places in ((top, ((2.1, 1.65), (2.1, 1.24))), (bottom, ((2.1, 1.5), (2.1, 1.12)))):
-        for (draft, colour), place in zip(INKS.items(), places):
-            axes.text(*place, draft, color=COLOURS[colour], va="center")
+    for draft, colour in INKS.items():
+        _engine(axes, simulation.measured("SGLang", draft), share, COLOURS[colour])
+    _lost(axes, 0.5, 2.1)
+    _batches(axes, 2, 64)
+    axes.set(ylabel="speed-up")
+    _worst(axes)
+    for (draft, colour), place in zip(INKS.items(), ((2.1, 1.65), (2.1, 1.24))):
+        axes.text(*place, draft, color=COLOURS[colour], va="center")
     return done(
         fig,
         "fig-by-batch",
-        "Measured gains fall earlier than the roofline allows: as if compute and memory traffic did not overlap, or"
-        " also because the benchmark's last questions leave places empty.",
+        "Measured gains (dots) fall earlier than the roofline allows (dashed). Adding the times of compute and memory"
+        " traffic (solid) comes closer. Each curve is set to meet its first dot.",
         _by_batch_say(share),
     )
-
-
-def _explain(axes) -> None:
-    """What the dots and lines are, in axes of their own."""
-    axes.axis("off")
-    axes.set(xlim=(0, 1), ylim=(-5.5, 0.5))
-    for n, (text, looks) in enumerate(KEYS.items()):
-        axes.plot([0, 0.045, 0.09], [-n] * 3, **looks)
-        axes.text(0.12, -n, text, va="center")
-    axes.text(0, -len(KEYS), "Each curve is set to meet its first point.", va="center")
 
 
 def _worst(axes) -> None:
@@ -298,22 +268,14 @@ def _engine(axes, rows: simulation.Rows, share: float, colour: str) -> None:
 
 
 def _by_batch_say(share: float) -> str:
-    first, *others = simulation.tested("added")
+    first, other = (curve for curve in simulation.tested("added") if curve.rows.engine == "SGLang")
     ideal = simulation.predicted("slower", 1, first.rows, "H100")
-    asked = simulation.tested("added", simulation.lengths(spread=True))[0]
-    said = "; ".join(
-        f"{100 * curve.error:.0f}% for {curve.rows.draft} in {curve.rows.engine} on {curve.gpu}" for curve in others
-    )
-    worst = max(others, key=lambda curve: abs(curve.worst))
     return (
-        "Measured speed-up against batch from 2 to 64 (log scale), of EAGLE-3 and EAGLE in SGLang on H100 (3 drafted)"
-        " above and in vLLM (2 drafted; the sources name RTX 3090 and A100) below; each curve is set to meet its first"
-        f" point. In SGLang EAGLE-3 falls from {first.rows.measured[0]} to {first.rows.measured[-1]}, EAGLE crosses 1"
-        f" between 16 and 24. The roofline at its peak, dashed, is level to the end on H100: {100 * ideal.error:.0f}%"
-        f" off on average. If memory and compute times add and compute reaches {share:.2f} of the peak, fitted on"
-        f" EAGLE-3 in SGLang, the curve misses by {100 * first.error:.0f}% there, and untouched by {said}. The worst"
-        f" row, {worst.rows.draft} in {worst.rows.engine} at batch"
-        f" {worst.rows.batches[worst.errors.index(worst.worst) + 1]}, is missed by {100 * worst.worst:+.0f}%. The"
-        f" benchmark has {simulation.QUESTIONS} questions of varying length. A fit that lets places run empty at the"
-        f" end misses EAGLE-3 in SGLang by {100 * asked.error:.0f}%, and is level from 24 on."
+        "Measured speed-up against batch from 2 to 64 (log scale), of EAGLE-3 and EAGLE in SGLang on H100 (3 drafted);"
+        f" each curve is set to meet its first point. EAGLE-3 falls from {first.rows.measured[0]} to"
+        f" {first.rows.measured[-1]}, EAGLE crosses 1 between 16 and 24. The roofline at its peak, dashed, is level to"
+        f" the end: {100 * ideal.error:.0f}% off on average. If memory and compute times add and compute reaches"
+        f" {share:.2f} of the peak, fitted on EAGLE-3, the curve misses by {100 * first.error:.0f}% there and by"
+        f" {100 * other.error:.0f}% for EAGLE. Its worst point, at batch"
+        f" {other.rows.batches[other.errors.index(other.worst) + 1]}, is missed by {100 * other.worst:+.0f}%."
     )

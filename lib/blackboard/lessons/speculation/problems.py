@@ -77,10 +77,20 @@ CASES = (("llama-3.1-70b", "h100-8", "bf16"), ("llama-3.1-405b", "h200-8", "fp8"
 
 def attending(_: Values) -> Values:
     """The running case, with attention's FLOPs counted as active parameters."""
-    known, counted = served({"case": V3}), numbers.RACK["n_active"]
-    more, context = pretty(counted - known["n_active"], "parameter", 4), f"{numbers.RACK['context']:,} tokens of context"
-    told = f"Attending to {context} takes {known['net_name']} as much compute as {more}, which count as used here. The model {known['sizes'].split(' ', 1)[1]}"
-    return known | {"context": numbers.RACK["context"], "n_active": counted, "sizes": told}
+    return served({"case": V3}) | {"context": numbers.RACK["context"], "n_active": numbers.RACK["n_active"]}
+
+
+def in_ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.2f} ms"
+
+
+def on_the_rack() -> Values:
+    """Times in which a step of the running case loads its weights, and loads caches and computes for 1,000
+    sequences.
+    """
+    compute, loading = passing(attending({}), 1_000, 1)
+    _, weights = passing(attending({}), 0, 1)
+    return {"weights_time": in_ms(weights), "cache_time": in_ms(loading - weights), "compute_time": in_ms(compute)}
 
 
 def passing(values: Values, batch: float, tokens: float) -> tuple[float, float]:
@@ -109,10 +119,9 @@ guess = Estimate(
     objective=TIME,
     unit="sequence",
     within=2.0,
-    statement=SERVER
-    + "Every sequence has {context} of context. For each sequence a small model guesses {drafted} tokens. The large model checks them in one pass, together with the token before them. Up to which batch does this pass take no longer than a plain decode step? Compute and memory traffic overlap. Guess: within a factor of two counts.",
-    derived=lambda values: {"drafted": 4} | attending(values),
-    units=PLAIN,
+    statement="On the rack, a decode step loads the weights in {weights_time}, and the KV cache of every 1,000 sequences in another {cache_time}. The compute of one token for each of 1,000 sequences takes {compute_time}. Loading and compute overlap, so the longer of the two sets the time. For each sequence a small model guesses {drafted} tokens. The large model checks them in one pass, together with the token before them. Up to how many sequences does this pass take no longer than a plain decode step? Guess: within a factor of two counts.",
+    derived=lambda values: {"drafted": 4} | attending(values) | on_the_rack(),
+    units=PLAIN | {"weights_time": "", "cache_time": "", "compute_time": ""},
     answer=eq.batch_free,
     independent_check=lambda v: free_up_to(v, v["drafted"] + 1),
     misconceptions={
@@ -121,8 +130,8 @@ guess = Estimate(
     },
     explanation="Below this batch, compute is idle for most of a step, and the guesses use it. A server with more users has less idle compute to give away.",
     hints=(
-        "A plain step waits for memory in small batches. Without the KV cache this ends at a batch of F × stored bytes ÷ (2 W × active parameters).",
         "For how many tokens of each sequence does the checking pass need compute? Count the one before the guesses.",
+        "How long does that compute take for 1,000 sequences, and how long does the loading take?",
     ),
     solution=(
         Step(f"Without the KV cache, a plain step waits for weights up to ${roofline.critical_batch.latex}$ =", roofline.critical_batch, "sequence"),
@@ -889,10 +898,6 @@ def better() -> str:
 def times_more(batch: int, guesses: int) -> str:
     """Tokens per second against those of plain steps at the small batch."""
     return f"{rate(batch, guesses) / rate(FEW, 0):.1f}"
-
-
-def in_ms(seconds: float) -> str:
-    return f"{1e3 * seconds:.2f} ms"
 
 
 more_users = Choice(
