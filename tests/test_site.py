@@ -403,6 +403,14 @@ def test_every_slider_moves_its_picture(seen, site, name):
     assert len(seen.moved) == len(labels)
 
 
+@pytest.mark.parametrize("lesson", ["paging", "racks"])
+def test_a_link_to_a_section_opens_there(visit, server, lesson):
+    """Boxes and charts above it begin after it was found."""
+    page = visit(f"{server}/book/{lesson}.html#practice").page
+    page.wait_for_timeout(500)
+    assert 0 <= page.evaluate("document.querySelector('#practice h2').getBoundingClientRect().top") <= 120
+
+
 ENDS = """() => [...document.querySelectorAll('.chart-control input[type=range]')].map(control => {
   control.value = control.max;
   control.dispatchEvent(new Event('input', { bubbles: true }));

@@ -47,7 +47,12 @@
       const fits = !choice.value || card.dataset.verdict === choice.value;
       card.hidden = !fits || !wanted.every((each) => words[n].includes(each));
     });
-    for (const group of groups) group.hidden = [...group.querySelectorAll(".claim")].every((card) => card.hidden);
+    for (const group of groups) {
+      group.hidden = [...group.querySelectorAll(".claim")].every((card) => card.hidden);
+      const entry = document.querySelector(`.bd-toc-nav a[href="#${group.id}"]`);
+      if (entry) entry.closest("li").hidden = group.hidden;
+    }
+    dispatchEvent(new Event("scroll")); // by which the contents mark what is read
     const left = cards.filter((card) => !card.hidden).length;
     told.textContent = left < cards.length ? `${left} of ${cards.length} claims` : `${cards.length} claims`;
     none.hidden = left > 0;
