@@ -19,6 +19,7 @@ QUOTED = {
     "72": "GPUs of an NVL72",
     "116": "exchanges of a step, two in each of 58 layers",
     "900": "a hundred users in each of nine micro-batches",
+    "128": "tokens on each GPU in DeepEP's measurement",
     "2,400": "the lecture's micro-batch, 0:19:16",
     "7,168": "DeepSeek-V3's width",
     "9,600": "four times the lecture's micro-batch",
