@@ -134,7 +134,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "zb_no_hops": f"{96 / 127 / whole * 1e3 / 32:.2f}",
         "zb_over": "7%",
         "rack_more": f"{(13.392e12 - TOTAL / 2) / (13.392e12 - TOTAL):.2f}",
-        "rack_more_4": f"{(13.392e12 - TOTAL / 4) / (13.392e12 - TOTAL):.2f}",
         "full_eight": f"{(TOTAL + 2_400 / 9 * cache) / 64e9:.1f} ms",
         "by_full": f"{(TOTAL + 2_400 / 9 * cache) / 64e12 / step:.1f}",
         "in_flight": "9,600",

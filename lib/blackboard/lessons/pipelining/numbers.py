@@ -357,7 +357,7 @@ def boxes() -> dict[str, str]:
     question's boxes.
     """
     weights = CASE["n_total"] * CASE["bytes_per_param"]
-    room = lambda memory, count=2: (memory - weights / count) / (memory - weights)
+    room = lambda memory: (memory - weights / 2) / (memory - weights)
     box, rack = (system(id).hbm_bytes for id in (BOX, RACK))
     count = math.ceil(3e12 / box)
     return {
@@ -365,7 +365,6 @@ def boxes() -> dict[str, str]:
         "box_share": f"{weights / box:.0%}",
         "box_more": significant(room(box), 2),
         "rack_more": significant(room(rack), 3),
-        "rack_more_4": significant(room(rack, STAGES), 3),
         "boxes": str(count),
         "boxes_left": pretty(count * box - 3e12, "byte", 3),
     }
