@@ -360,7 +360,7 @@ def pays() -> Drawing:
         fig,
         "fig-pays",
         "Which use of two boxes writes most tokens depends on how long a trip between them takes. Boxes that share"
-        f" every layer beat a pipeline below {even}. (The pipeline has whole numbers of micro-batches, hence the kinks.)",
+        f" every layer beat a pipeline below {even}. (The kinks: micro-batches come in whole numbers.)",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a trip between boxes, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )
