@@ -567,6 +567,7 @@ SIZES = {
     "deepseek_isca25_ep_latency": 2,
     "deepseek_isca25_link_latency": 5,
     "deepep_v1_normal": 4,
+    "deepep_v1_low_latency": 6,
     "h200_deepep_ll_intranode": 11,
     "h200_nccl": 72,
     "deepep_v2": 5,
@@ -1050,6 +1051,13 @@ def test_links_are_those_of_the_chips():
         < rows["8 H200", "all-reduce in the switch"]
     )
     assert rows["H800", "usable"] < chip("h800").scale_up.bytes_per_s
+
+
+def test_the_low_latency_exchanges_count_every_copy():
+    """Time times rate: eight copies of 128 tokens, 7,168 values in FP8 with their scales out, and in BF16 back."""
+    for row in records("deepep_v1_low_latency"):
+        for way, size in (("dispatch", 7_408), ("combine", 2 * 7_168)):
+            assert row[f"{way}_us"] * row[f"{way}_GB_per_s"] * 1e3 == pytest.approx(128 * 8 * size, rel=0.03)
 
 
 def test_dispatch_within_a_node_keeps_to_the_link_and_across_nodes_counts_local_traffic():

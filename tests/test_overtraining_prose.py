@@ -112,10 +112,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "flop_dollars": f"${5.328 / (work / 1e24):.1f} million",
         "ds_rate": f"{work / (2_664_000 * 3600) / 1e12:.0f} TFLOP/s",
         "law_each": f"{16.55e12 / 402e9:.0f}",
-        "law_times": f"{15e12 / 8.03e9 / (16.55e12 / 402e9):.0f}",
-        "kv_intensity": f"{1979 / 3.35:.0f}",
+        "slow_cost": f"${2 * 1.46:.1f} million",
+        "each_8": f"{100 * round(15e12 / 8.03e9 / 100):,}",
+        "kv_intensity": f"{work / (2_664_000 * 3600) / (0.5 * 3.35e12):.0f}",
+        "kv_bend_peak": sig(2 * 8.03e9 * 3.35 / 1979 / (32 * 2 * 8 * 128)),
         "kv_bytes_8": f"{32 * 2 * 8 * 128:,}",
-        "squared_least": f"{0.5 ** (2 / 3) + 2 ** (1 / 3):.2f}",
         "times_8": sig(15e12 / 8.03e9 / 20),
     }
     assert {name: told[name] for name in expected} == expected
@@ -149,7 +150,7 @@ def test_the_running_case_agrees_with_a_search():
     assert (size, data) == pytest.approx((own, seen), rel=2e-3) and told["written"] == "63 trillion"
     assert told["meta_size"] == f"{large / 1e9:.0f} billion" and told["meta_tokens"] == f"{plain / 1e12:.2f} trillion"
     assert told["meta_dearer"] == sig(own * seen / (large * plain))
-    assert told["case_ratio"] == f"{WRITTEN / plain:.0f}" and told["kv_larger"] == sig(large / own)
+    assert told["case_ratio"] == sig(WRITTEN / plain, 1) and told["kv_larger"] == sig(large / own)
     even = (own * seen - large * plain) / (large - own)
     assert told["meta_even"] == f"{sig(even / 1e12)} trillion" and told["meta_days"] == f"{even / 2e6 / DAY:.0f} days"
     assert (told["cheap_size"], told["cheap_data"]) == tuple(f"{each:.4f}" for each in part(own, seen))
@@ -159,7 +160,7 @@ def test_the_running_case_agrees_with_a_search():
         float(told["cheap_ratio"]) == pytest.approx(WRITTEN / seen, rel=0.01) == pytest.approx(1 / share - 1, rel=0.01)
     )
     assert told["least_size"] == f"{(482.01 / sum(part(own, seen))) ** (1 / 0.3478) / 1e9:.1f} billion"
-    assert f"{same / 1e9:.3g} B (equal)" in numbers.sizes_table()._repr_html_()
+    assert f"{same / 1e9:.3g} B (equal bills)" in numbers.sizes_table()._repr_html_()
 
 
 PER_FLOP = 5_328_000 / (6 * 37_551_276_032 * 14.8e12)  # dollars, by DeepSeek's run
@@ -183,6 +184,8 @@ def test_both_bills_of_the_pair():
     assert paid(told["small_training"]) / paid(told["large_training"]) == pytest.approx(5.5, abs=0.1), "five times"
     hours = float(told["small_hours"].replace(",", ""))
     assert 2 * hours == pytest.approx(paid(told["small_training"]), rel=0.01)
+    slow = 1.46e6 * 2 - 6 * large * plain * PER_FLOP
+    assert told["slow_even"] == f"{sig(slow / (6 * (large - 8.03e9) * PER_FLOP) / 1e12)} trillion"
     assert 0.0095 < paid(told["large_training"]) / paid(told["large_both"]) < 0.0105, "one percent"
 
 
@@ -233,8 +236,11 @@ def test_the_pages_searches_print_the_rule(ratio):
     size, data = tried(ratio)
     assert float(short[3]) / 100 == pytest.approx(1 - size * (data + ratio) / (1 + ratio), abs=0.006)
     assert [float(row[0]) for row in long] == [1, 0.5, 0]
-    for power, percent, data in (map(float, row) for row in long):
-        assert (percent / 100, data) == pytest.approx(tried(100, power), rel=0.04, abs=0.001)
+    for power, percent, data, saved in (map(float, row) for row in long):
+        size, tokens = tried(100, power)
+        assert (percent / 100, data) == pytest.approx((size, tokens), rel=0.04, abs=0.001)
+        assert saved / 100 == pytest.approx(1 - (size * tokens + 100 * size**power) / 101, abs=0.006)
+    assert long[0][1] == long[1][1] == "24", "the same size with the square root"
 
 
 def test_how_caches_grow_with_size():
@@ -267,17 +273,48 @@ def test_what_a_cache_leaves_of_the_saving(key, cache):
     size, seen = (8.03e9, 15e12) if key == "8" else (large, plain)
     rate = 6 * 37_551_276_032 * 14.8e12 / (2_664_000 * 3600)
     loading, compute = 8192 * cache / (0.5 * 3.35e12), 2 * size / rate
-    each = max(loading, compute) * 2 / 3600
-    assert (
-        told[f"kv_load_{key}"] == f"{1e3 * loading:.2f} ms" and told[f"kv_compute_{key}"] == f"{1e3 * compute:.2f} ms"
-    )
-    assert told[f"kv_each_{key}"] == f"${1e6 * each:.2f}"
-    assert paid(told[f"kv_serving_{key}"]) == pytest.approx(each * WRITTEN, rel=0.01)
-    assert paid(told[f"kv_both_{key}"]) == pytest.approx(each * WRITTEN + 6 * size * seen * PER_FLOP, rel=0.01)
+    bill = lambda seconds: seconds * 2 / 3600 * WRITTEN
+    training = 6 * size * seen * PER_FLOP
+    assert loading > compute and told[f"kv_load_{key}"] == f"{1e3 * loading:.2f} ms"
+    assert paid(told[f"kv_serving_{key}"]) == pytest.approx(bill(loading), rel=0.01)
+    assert paid(told[f"kv_both_{key}"]) == pytest.approx(bill(loading) + training, rel=0.01)
     if key != "same":
-        assert float(told[f"kv_bend_{key}"]) == pytest.approx(2 * size * 3.35 / 1979 / cache, rel=0.02)
-        own = 2 * size * 0.5 * 3.35e12 / rate / cache
-        assert float(told[f"kv_bend_own_{key}"].replace(",", "")) == pytest.approx(own, rel=0.05)
+        assert told[f"kv_compute_{key}"] == f"{1e3 * compute:.2f} ms"
+        assert paid(told[f"kv_short_{key}"]) == pytest.approx(bill(compute), rel=0.01)
+        assert paid(told[f"kv_short_both_{key}"]) == pytest.approx(bill(compute) + training, rel=0.01)
+        assert float(told[f"kv_times_{key}"]) == pytest.approx(loading / compute, rel=0.01)
+        assert float(told[f"kv_bend_{key}"].replace(",", "")) == pytest.approx(8192 * compute / loading, rel=0.03)
+
+
+def test_half_and_a_quarter_and_a_third():
+    """What the prose says of the bills in words."""
+    told = values("overtraining")
+    bills = {name: paid(told[name]) for name in told if told[name].startswith("$") and told[name].endswith("million")}
+    assert bills["kv_serving_8"] / bills["kv_serving_34"] == pytest.approx(0.5, abs=0.01)
+    assert bills["kv_short_8"] / bills["kv_short_34"] == pytest.approx(0.25, abs=0.02)
+    assert bills["small_serving"] / bills["kv_short_8"] == pytest.approx(3, rel=0.01)
+    assert bills["large_serving"] / bills["kv_short_34"] == pytest.approx(3, rel=0.01)
+    assert 1e3 <= float(told["kv_bend_8"].replace(",", "")) < 1.5e3, "about a thousand tokens"
+
+
+def test_an_open_model_and_the_one_that_a_small_service_would_train():
+    """By the table of ratios: at a ratio of one, the size and tokens that were tried, in units of the twin's."""
+    told, net, written = values("overtraining"), model("qwen3-8b"), 1e9 * 730
+    _, a, b, alpha, beta = BESIROGLU
+    left = a / net.n_active**alpha + b / net.training_tokens**beta
+    twin = (a * (alpha + beta) / beta / left) ** (1 / alpha)  # the size's part is to the data's as beta to alpha
+    seen = (b * (alpha + beta) / alpha / left) ** (1 / beta)
+    assert (
+        told["free_twin"] == f"{twin / 1e9:.0f} billion" and told["free_twin_tokens"] == f"{seen / 1e12:.2f} trillion"
+    )
+    assert written / seen == pytest.approx(1, abs=0.02), "about as many"
+    size, tokens = tried(1)
+    assert told["free_share"] == f"{size:.0%}"
+    cost = lambda n, d: 6 * n * (d + written) * PER_FLOP
+    amount = lambda text: float(text.replace("$", "").replace(",", ""))
+    assert amount(told["free_own"]) == pytest.approx(cost(size * twin, tokens * seen), rel=0.015)
+    assert amount(told["free_serving"]) == pytest.approx(cost(8.19e9, 0), rel=0.01)
+    assert (told["free_size"], told["free_tokens"]) == ("8.19 billion", "36 trillion")
 
 
 def test_the_figure_has_every_model_whose_tokens_the_catalogue_knows():

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from blackboard import catalogue
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, name_ends, percent, point, thousands
 from blackboard.charts.style import CATEGORIES, COLOURS
-from blackboard.lessons.batching.equations import balanced_context
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers
 from blackboard.lessons.overtraining.numbers import FACTOR, FIT, PRESCRIBED
@@ -72,25 +70,32 @@ def opening() -> Drawing:
 
 # --- where the rule comes from ----------------------------------------------------------------------------------------
 
-BUDGETS = {"a tenth": 0.1, "Chinchilla's": 1, "ten times": 10}  # of the budget of Chinchilla itself
+BUDGETS = {"$0.1 million": 0.1, "$1 million": 1, "$10 million": 10}  # of the page's budget
+LARGEST_RUN = 16e9  # parameters of the largest model behind the fit
 
 
 def valleys() -> Drawing:
-    """Loss against size at three budgets of training, by the repaired fit: too small, just right, too large."""
-    fig, axes = drawing.axes(5.4, 3.8)
+    """Loss against size at three budgets of training, by the repaired fit: too small, just right, too large; and how
+    much more a model of a quarter of the best size needs for the same loss.
+    """
+    fig, axes = drawing.axes(5.4, 3.9)
     known = numbers.law(FIT)
     sizes, each = np.geomspace(1e9, 2e12, 301), []
+    at_size = lambda n, spent: eq.law_loss(
+        known, n_active=n, pretrain_tokens=numbers.tokens_of(c_pretrain=spent, n_active=n)
+    )
+    axes.axvspan(LARGEST_RUN, sizes[-1], color=COLOURS["muted"], alpha=0.12, lw=0, zorder=0)
+    axes.text(1.3 * LARGEST_RUN, 2.4, f"no runs above {_counted(LARGEST_RUN)}", color=COLOURS["muted"])
     for (name, times), colour in zip(BUDGETS.items(), CATEGORIES):
-        budget = times * numbers.chinchilla_budget()
-        tokens = lambda n, budget=budget: numbers.tokens_of(c_pretrain=budget, n_active=n)
-        at_size = lambda n, tokens=tokens: eq.law_loss(known, n_active=n, pretrain_tokens=tokens(n))
+        budget = times * numbers.budget()
         best = eq.best_size(known, compute_budget=budget)
-        ratio = f"{tokens(best) / best:.0f}"
+        ratio = f"{numbers.tokens_of(c_pretrain=budget, n_active=best) / best:.0f}"
         each.append(f"{name} {ratio}, at {_counted(best)}")
-        axes.plot(sizes, at_size(sizes), color=COLOURS[colour])
-        axes.plot(best, at_size(best), "o", color=COLOURS[colour], ms=8)
-        beside(axes, f"{ratio} each", (best, at_size(best)), (0, 8), colour, ha="center")
-        beside(axes, name, (sizes[-1], at_size(sizes[-1])), (4, 0), colour, va="center")
+        axes.plot(sizes, at_size(sizes, budget), color=COLOURS[colour])
+        axes.plot(best, at_size(best, budget), "o", color=COLOURS[colour], ms=8)
+        beside(axes, f"{ratio} each", (best, at_size(best, budget)), (0, -18 if times > 1 else 8), colour, ha="center")
+        beside(axes, name, (sizes[-1], at_size(sizes[-1], budget)), (4, 0), colour, va="center")
+    more, best = _sideways(axes, at_size)
     axes.set(xscale="log", xlim=(1e9, 2e12), xlabel="parameters (log scale)", ylabel="loss")
     axes.set_ylim(axes.get_ylim()[0] - 0.05, None)
     axes.set_xticks([1e9, 1e10, 1e11, 1e12], ["1 B", "10 B", "100 B", "1,000 B"])
@@ -98,11 +103,29 @@ def valleys() -> Drawing:
     return done(
         fig,
         "fig-valleys",
-        "For each budget one size is best. Smaller models hold too little, larger ones see too little text. The valley"
-        " is flat.",
+        "For each budget one size is best. The valley is flat: a quarter of the best size reaches the same loss (ring)"
+        f" for {more} times the money (dotted curve).",
         "Loss against parameters, from 1 billion to 2 trillion (log scale), for three budgets of training, by the"
-        f" repaired fit: three valleys. The lowest points have these tokens per parameter: {listed(each)}.",
+        f" repaired fit: three valleys. The lowest points have these tokens per parameter: {listed(each)}. Sizes above"
+        f" {_counted(LARGEST_RUN)} are shaded: no run behind the fit was larger. A dotted curve for ${more} million"
+        f" passes through the loss of the million-dollar model at {_counted(best / 4)}, a quarter of its size.",
     )
+
+
+def _sideways(axes, at_size) -> tuple[str, float]:
+    """From the best size of the page's budget to a quarter of it at the same loss, and the curve of the budget that
+    this takes; how many times as large it is, and the best size.
+    """
+    known, own = numbers.law(FIT), numbers.budget()
+    best = eq.best_size(known, compute_budget=own)
+    loss = at_size(best, own)
+    tokens = eq.tokens_for_loss(known, n_active=best / 4, loss=loss)
+    spent = eq.pretrain_compute(n_active=best / 4, pretrain_tokens=tokens)
+    near = np.geomspace(3e9, 1e11, 101)
+    axes.plot(near, at_size(near, spent), color=COLOURS["bound"], ls=":", lw=1.5)
+    axes.plot([best / 4, best], [loss, loss], color=COLOURS["bound"], lw=1.2)
+    axes.plot(best / 4, loss, "o", color=COLOURS["bound"], mfc="none", ms=9, mew=1.5)
+    return significant(spent / own, 2), best
 
 
 # --- where costs balance ----------------------------------------------------------------------------------------------
@@ -221,114 +244,97 @@ def meta() -> Drawing:
 
 
 SMALL_MODEL = 10e9  # active parameters
+FAMILIES = {"Llama 3.1": "second", "Qwen3": "third"}  # named in the figure
 
 
 def overtrained() -> Drawing:
-    """Public models by tokens of training per active and per stored parameter, against Chinchilla's 20 and the
-    lecture's 2,000.
+    """Public models by active parameters and tokens of training, against Chinchilla's 20 per parameter and a hundred
+    times as many: a family lies on one level.
     """
-    rows = numbers.placed()
-    fig, axes = drawing.axes(5.0, 1.1 + 0.215 * len(rows))
-    past = PRESCRIBED * FACTOR
-    for x, text, colour, low in (
-        (PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted", -0.7),
-        (past, f"the lecture's {past:,.0f}", "claimed", 4.7),  # ends above the key
+    rows, past = numbers.placed(), PRESCRIBED * FACTOR
+    fig, axes = drawing.axes(5.2, 4.0)
+    sizes = np.array([3e8, 1e12])
+    for each, text, colour, at, shift, side in (
+        (PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted", 1.5e11, (-6, 6), "right"),
+        (past, f"{past:,.0f}, a hundred times", "claimed", 7e8, (6, -8), "left"),
     ):
-        axes.plot([x, x], [low, len(rows)], color=COLOURS[colour], lw=1.5, zorder=0)
-        beside(axes, text, (x, 1), (0, 3), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=SMALL)
-    _draw_models(axes, rows)
-    axes.set(
-        xscale="log", xlim=(1, 1e5), ylim=(-0.7, len(rows) - 0.3), xlabel="tokens of training per parameter (log scale)"
-    )
-    axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows], fontsize=SMALL)
+        axes.plot(sizes, each * sizes, color=COLOURS[colour], lw=1.5, zorder=0)
+        beside(axes, text, (at, each * at), shift, colour, ha=side, va="center")
+    for p in rows:
+        colour = next((colour for family, colour in FAMILIES.items() if p.name.startswith(family)), "first")
+        axes.plot(p.n_active, p.tokens, "o", color=COLOURS[colour], ms=6.5, mfc=None if p.confirmed else "white")
+    for family, colour in FAMILIES.items():
+        own = [p for p in rows if p.name.startswith(family)]
+        least = min(own, key=lambda p: p.n_active)
+        axes.plot([p.n_active for p in own], [p.tokens for p in own], color=COLOURS[colour], lw=1, zorder=0)
+        beside(
+            axes, family, (least.n_active, least.tokens), (0, 8), colour, ha="center" if family == "Qwen3" else "right"
+        )
+    for p in rows:
+        if p.name in ("GPT-3 175B", "Chinchilla 70B"):
+            beside(axes, plain(p.name), (p.n_active, p.tokens), (8, 0), va="center", fontsize=SMALL)
+    axes.set(xscale="log", yscale="log", xlim=sizes, ylim=(2e11, 1e14))
+    axes.set(xlabel="active parameters (log scale)", ylabel="tokens of training (log scale)")
+    axes.set_xticks([1e9, 1e10, 1e11, 1e12], ["1 B", "10 B", "100 B", "1,000 B"])
+    axes.set_yticks([1e12, 1e13, 1e14], ["1 T", "10 T", "100 T"])
+    axes.yaxis.set_minor_formatter("")
+    axes.set_title("lines: tokens per active parameter;\nhollow: tokens not exact at their source", loc="left")
     small = [p for p in rows if p.n_active < SMALL_MODEL]
-    passed = sum(p.per_active > past for p in small)
-    beyond, mixed = [p.n_active for p in rows if p.per_active > past], next(p for p in rows if p.name == "DeepSeek-V3")
-    past_it, most = len(beyond), _counted(max(beyond))
+    passed, beyond = (sum(p.per_active > past for p in of) for of in (small, rows))
     return done(
         fig,
         "fig-overtrained",
-        f"Of {len(small)} models with fewer than {_counted(SMALL_MODEL)} active parameters, {passed} are past a"
-        f" hundred times Chinchilla's rule ({past:,.0f}), and of {len(rows) - len(small)} larger ones"
-        f" {len(beyond) - passed}. Mixtures of experts are much nearer to it by what they store (squares).",
-        f"{len(rows)} public models, a row each, by tokens of training per parameter from 1 to 100,000 (log scale):"
-        f" from {rows[0].name} with {significant(rows[0].per_active, 2)} to {rows[-1].name} with"
-        f" {significant(rows[-1].per_active, 2)}; {past_it} lie past the lecture's {past:,.0f}, all with at most {most}"
-        f" active parameters. Mixtures of experts have a second mark, per stored parameter: {mixed.name} has"
-        f" {mixed.per_active:.0f} per active and {mixed.per_total:.0f} per stored one, next to Chinchilla's"
-        f" {PRESCRIBED}. Hollow: tokens not exact at their source.",
+        f"The sizes of a family read one text, so its smallest model goes furthest past the rule. Of {len(small)}"
+        f" models with fewer than {_counted(SMALL_MODEL)} active parameters, {passed} are past a hundred times the rule"
+        f" ({past:,.0f} tokens per parameter), and of {len(rows) - len(small)} larger ones {beyond - passed}.",
+        f"{len(rows)} public models by active parameters, from 0.3 billion to a trillion, and tokens of training, from"
+        f" 0.2 to 100 trillion, both on log scales, with lines at {PRESCRIBED} and {past:,.0f} tokens per parameter."
+        f" They go from {rows[0].name} with {significant(rows[0].per_active, 2)} tokens per parameter to"
+        f" {rows[-1].name} with {significant(rows[-1].per_active, 2)}. The models of Llama 3.1 lie on nearly one level,"
+        " those of Qwen3 on another.",
     )
-
-
-def _draw_models(axes, rows: tuple[numbers.Placed, ...]) -> None:
-    """A row for each model: a mark per active parameter and, for mixtures of experts, one per stored; and a key."""
-    for row, p in enumerate(rows):
-        face = {"mfc": None if p.confirmed else "white"}
-        axes.plot([p.per_total, p.per_active], [row, row], color=COLOURS["first"], lw=1.2)
-        if p.n_total > 1.05 * p.n_active:
-            axes.plot(p.per_total, row, "s", color=COLOURS["second"], ms=5.5, **face)
-        axes.plot(p.per_active, row, "o", color=COLOURS["first"], ms=6.5, **face)
-    key = [
-        ("per active parameter", "first"),
-        ("per stored parameter,", "second"),
-        ("of mixtures of experts", "second"),
-        ("hollow: tokens not exact", "muted"),
-        ("at their source", "muted"),
-    ]
-    for line, (text, colour) in enumerate(key):
-        axes.text(30, 4 - line, text, color=COLOURS[colour], fontsize=SMALL, va="center")
 
 
 # --- with the KV cache ------------------------------------------------------------------------------------------------
 
-WITH_KV = {"llama-3.1-8b": "first", "qwen3-32b": "second"}
-
-
-def _on_example(id: str) -> dict[str, float]:
-    """Symbols of a model on the example's chip, weights and cache in FP8."""
-    return catalogue.chip(numbers.GPU).symbols("fp8") | catalogue.model(id).symbols("fp8", kv="fp8")
-
-
-def _over_multiplying(id: str, context: Any) -> Any:
-    """Cost of a generated token over that of multiplying alone, on the example's chip with a cache in FP8."""
-    known = _on_example(id)
-    return eq.decode_flop(known, context=context) / eq.decode_flop(known, context=0)
-
 
 def with_kv() -> Drawing:
-    """Cost of a generated token over multiplying alone, against context: KV makes small models' tokens dear first."""
+    """Cost of a written token over its compute alone, against context: KV makes small models' tokens dear first."""
     fig, axes = drawing.axes(5.0, 4.0)
     context, here = np.geomspace(100, 131_072, 300), numbers.EXAMPLE["context"]
-    axes.set(xscale="log", yscale="log", xlim=(100, 131_072), ylim=(0.6, 500), xlabel="context (tokens, log scale)")
-    called = lambda id: plain(catalogue.model(id).name)
-    ends, times = [], {id: _over_multiplying(id, here) for id in WITH_KV}
-    for id, colour in WITH_KV.items():
-        cost = _over_multiplying(id, context)
+    axes.set(xscale="log", yscale="log", xlim=(100, 131_072), ylim=(0.6, 200), xlabel="context (tokens, log scale)")
+    bends = {
+        name: numbers.bend(row, cache, numbers.train_rate(), numbers.loading_rate())
+        for name, row, cache in zip(("Llama", "the twin"), numbers.llama(), numbers.caches())
+    }
+    times, ends = {name: significant(here / at, 2) for name, at in bends.items()}, []
+    for (name, at), colour, shift, align in zip(
+        bends.items(), ("first", "third"), ((-8, 4), (8, -6)), ("right", "left")
+    ):
+        cost = np.maximum(1, context / at)
         axes.plot(context, cost, color=COLOURS[colour], lw=2.5)
-        axes.plot(here, times[id], "o", color=COLOURS[colour], ms=7, zorder=4)
-        ends.append((cost[-1], called(id).replace("Llama 3.1 ", "Llama\n"), colour))
+        axes.plot(here, here / at, "o", color=COLOURS[colour], ms=7, zorder=4)
+        beside(axes, f"{times[name]}×", (here, here / at), shift, colour, ha=align, va="center")
+        ends.append((cost[-1], name, colour))
     axes.axvline(here, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    axes.text(here * 0.9, 300, f"{here:,} tokens", ha="right", va="center")
+    axes.text(here * 0.9, 120, f"{here:,} tokens", ha="right", va="center")
     axes.text(110, 0.93, "compute alone", va="top")
-    for id, shift, align in (("llama-3.1-8b", (-8, 4), "right"), ("qwen3-32b", (8, -6), "left")):
-        beside(axes, f"{significant(times[id], 2)}×", (here, times[id]), shift, WITH_KV[id], ha=align, va="center")
-    name_ends(axes, ends, apart=0.12)
+    name_ends(axes, ends, apart=0.09)
     axes.set(ylabel="cost ÷ compute alone (log scale)")
     thousands(axes, "x")
     axes.yaxis.set_major_formatter("{x:g}")
-    chip = plain(catalogue.chip(numbers.GPU).name)
-    said = f"a generated token on {' '.join(chip.split()[1:3])},\nweights and KV in FP8, large batch"
-    axes.set_title(said, loc="left")
-    phrases = [f"{significant(at, 2)} for {called(id)}" for id, at in times.items()]
-    bends = {id: balanced_context(_on_example(id)) for id in WITH_KV}
-    first, last = min(bends, key=bends.__getitem__), max(bends, key=bends.__getitem__)
+    ended = [f"{name} up to {_rounded(at)} tokens" for name, at in bends.items()]
     return done(
         fig,
         "fig-with-kv",
-        "Only up to some hundred tokens of context does a token cost its compute alone. Then the KV cache sets the"
+        "Only up to some thousand tokens of context does a token cost its compute alone. Then the KV cache sets the"
         " cost, in the smaller model first.",
-        "Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to"
-        f" 131,072 tokens, both on log scales, on {chip} in FP8. Every curve is level at 1 and then rises"
-        f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"
-        f" {significant(bends[last], 2)}. At {here:,} tokens it is {listed(phrases)}.",
+        "Cost of a written token over that of its compute alone, from 0.6 to 200, against context from 100 to 131,072"
+        f" tokens, both on log scales. Both curves are level at 1, {listed(ended)}, and then rise with context. At"
+        f" {here:,} tokens they are at {listed([f'{of} for {name}' for name, of in times.items()])}.",
     )
+
+
+def _rounded(tokens: float) -> str:
+    """Tokens of context to the next hundred."""
+    return f"{round(tokens, -2):,.0f}"

@@ -43,6 +43,8 @@ SIZES = (
     13e9,
 )  # parameters of the page's table, beside the best-trained, the cheapest and the one with equal costs
 META_LAW = 402e9, 16.55e12  # parameters and tokens, by section 3.2.1 of the Llama 3 paper, seen in copies
+BUDGET = 1e6  # dollars of the page's example of one training run
+DOWNLOAD, OWN_TRAFFIC = "qwen3-8b", 1e9 * 2 * 365  # an open model, and the tokens that the page's small service writes
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
 SMALL = (
@@ -131,7 +133,7 @@ def costs() -> dict[str, str]:
         "rl_3": significant(rl_price(3), 2),
         "rl_8": f"{rl_price(8):g}",
         "rl_lecture": f"{divided_rl():g}",
-        **{name: value for name, value in squares().items() if name != "squared_share"},
+        **{name: value for name, value in squares().items() if name == "squared_penalty"},
     }
 
 
@@ -266,7 +268,7 @@ def optimum() -> dict[str, str]:
         "written": f"{SERVED / 1e12:.0f} trillion",
         "rate": f"{CASE['world_rate'] / 1e6:g} million",
         "year": f"{CASE['lifetime'] / 1e6:.1f} million",
-        "case_ratio": f"{SERVED / best(served=0).tokens:.0f}",
+        "case_ratio": significant(SERVED / best(served=0).tokens, 1),
         "equal_lost": f"{equal_over() - 1:.0%}",
         "least_size": f"{smallest() / 1e9:.1f} billion",
         "off_most": f"{max(mistaken(2), mistaken(1 / 2)):.0%}",
@@ -304,7 +306,7 @@ def sizes_table() -> Page:
         " (best-trained)": [large],
         "": map(sized, SIZES),
         " (least sum)": [small],
-        " (equal)": [equal()],
+        " (equal bills)": [equal()],
     }
     rows = [
         [
@@ -325,6 +327,7 @@ def meta() -> dict[str, str]:
     small, large = llama(SERVED)
     [run] = measurement("training_gpu_hours").records(model="Llama 3.1 8B")
     even, hour = breaks_even(small, large), factor("h")
+    slow, saved = run["training_GPU_hours"] * hour * rent(), dollars((large.inference - small.inference) / SERVED)
     told = {
         "meta_size": f"{large.n_active / 1e9:.0f} billion",
         "meta_tokens": f"{significant(large.tokens / 1e12, 2)} trillion",
@@ -336,10 +339,9 @@ def meta() -> dict[str, str]:
         "small_hours": f"{round(small.training / (train_rate() * hour), -3):,.0f}",
         "small_reported": f"{run['training_GPU_hours'] / 1e6:.2f} million",
         "small_mfu": f"{small.training / (run['training_GPU_hours'] * hour) / chip(GPU).flops('bf16'):.0%}",
-        "law_size": f"{META_LAW[0] / 1e9:.0f} billion",
-        "law_tokens": f"{META_LAW[1] / 1e12:g} trillion",
+        "slow_cost": millions(slow),
+        "slow_even": f"{significant((slow - dollars(large.training)) / saved / 1e12, 2)} trillion",
         "law_each": f"{META_LAW[1] / META_LAW[0]:.0f}",
-        "law_times": f"{small.tokens_per_param / (META_LAW[1] / META_LAW[0]):.0f}",
         "flop_dollars": f"${dollars(1e24) / 1e6:.1f} million",
     }
     for key, row in (("small", small), ("large", large)):
@@ -359,10 +361,9 @@ def breaks_even(small: simulation.Trained, large: simulation.Trained) -> float:
     return (small.training - large.training) / (each(large) - each(small))
 
 
-def chinchilla_budget() -> float:
-    """FLOPs in which the model that the rule is named after was trained."""
-    [row] = (p for p in placed() if p.name == "Chinchilla 70B")
-    return eq.pretrain_compute(n_active=row.n_active, pretrain_tokens=row.tokens)
+def budget(amount: float = BUDGET) -> float:
+    """FLOPs of training that dollars buy, at the rate and the rent of DeepSeek-V3's run."""
+    return amount / dollars(1)
 
 
 tokens_of = eq.pretrain_compute.solve("pretrain_tokens")  # what a budget leaves for a size
@@ -370,7 +371,7 @@ tokens_of = eq.pretrain_compute.solve("pretrain_tokens")  # what a budget leaves
 
 def valley() -> dict[str, str]:
     """Where the rule of 20 comes from, and how flat the valley is around it."""
-    known, gpt, own = law(FIT), model("gpt-3-175b"), chinchilla_budget()
+    known, gpt, own = law(FIT), model("gpt-3-175b"), budget()
     size = eq.best_size(known, compute_budget=own)
     loss = eq.law_loss(known, n_active=size, pretrain_tokens=tokens_of(c_pretrain=own, n_active=size))
     trained = lambda n: eq.pretrain_compute(
@@ -451,6 +452,7 @@ def models_placed() -> dict[str, str]:
     return {
         "rule_8": f"{eq.chinchilla_tokens(n_active=small.n_active, prescribed=PRESCRIBED) / 1e9:.0f} billion",
         "tokens_8": f"{small.tokens / 1e12:.0f} trillion",
+        "each_8": f"{round(small.per_active, -2):,.0f}",
         "times_8": significant(small.per_active / PRESCRIBED, 2),
         "most_times": significant(most.per_active / PRESCRIBED, 2),
         "least_times": significant(least.per_active / PRESCRIBED, 1),
@@ -467,34 +469,43 @@ def caches() -> tuple[dict[str, Any], dict[str, Any]]:
     return cached("llama-3.1-8b"), cached("qwen3-32b")
 
 
-UNPRINTED = ("kv_bytes_34", "kv_bytes_same", "kv_bend_same", "kv_bend_own_same")
+def loading_rate() -> float:
+    """Bytes per second at which the running case loads a cache."""
+    return LOADING * chip(GPU).bandwidth
 
 
 def with_kv() -> dict[str, str]:
     """The two models with their caches: where short contexts end, and what a long one makes of both bills."""
-    gpu, own = chip(GPU), (train_rate(), LOADING * chip(GPU).bandwidth)
+    gpu, (small_cache, large_cache), (small, large) = chip(GPU), caches(), llama(SERVED)
+    own = train_rate(), loading_rate()
+    bends = {"8": bend(small, small_cache, *own), "34": bend(large, large_cache, *own)}
     out = {
-        "kv_intensity": f"{gpu.flops('fp8') / gpu.bandwidth:.0f}",
+        "kv_intensity": f"{own[0] / own[1]:.0f}",
         "kv_context": f"{EXAMPLE['context']:,}",
         "kv_loading": f"{LOADING:.0%}",
-        "kv_larger": significant(llama()[1].n_active / NET.n_active, 2),
+        "kv_larger": significant(large.n_active / NET.n_active, 2),
+        "kv_bytes_8": f"{small_cache['kv_bytes_per_token']:,.0f}",
+        "kv_bend_peak": significant(bend(small, small_cache, gpu.flops("fp8"), gpu.bandwidth), 2),
         "power_llama": f"{cache_power('llama-3.1-8b', 'llama-3.1-405b'):.2f}",
         "power_pair": f"{cache_power('llama-3.1-8b', 'qwen3-32b'):.2f}",
     }
-    (small_cache, large_cache), (small, large) = caches(), llama()
-    for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
-        seconds, loads = token_seconds(row, kv), EXAMPLE["context"] * kv["kv_bytes_per_token"] / own[1]
+    for key, row in (("8", small), ("34", large)):
+        short = dollars(row.inference * ETA)  # compute alone
         out |= {
-            f"kv_bytes_{key}": f"{kv['kv_bytes_per_token']:,.0f}",
-            f"kv_bend_{key}": significant(bend(row, kv, gpu.flops("fp8"), gpu.bandwidth), 2),
-            f"kv_bend_own_{key}": significant(bend(row, kv, *own), 2),
-            f"kv_load_{key}": f"{1e3 * loads:.2f} ms",
+            f"kv_bend_{key}": f"{round(bends[key], -2):,.0f}",
+            f"kv_times_{key}": significant(EXAMPLE["context"] / bends[key], 2),
             f"kv_compute_{key}": f"{1e3 * 2 * row.n_active / own[0]:.2f} ms",
-            f"kv_each_{key}": f"${1e6 * seconds * rent():.2f}",
-            f"kv_serving_{key}": millions(SERVED * seconds * rent()),
-            f"kv_both_{key}": millions(SERVED * seconds * rent() + dollars(row.training)),
+            f"kv_short_{key}": millions(short),
+            f"kv_short_both_{key}": millions(short + dollars(row.training)),
         }
-    return {name: value for name, value in out.items() if name not in UNPRINTED}
+    for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
+        serving = SERVED * token_seconds(row, kv) * rent()
+        out |= {
+            f"kv_load_{key}": f"{1e3 * EXAMPLE['context'] * kv['kv_bytes_per_token'] / own[1]:.2f} ms",
+            f"kv_serving_{key}": millions(serving),
+            f"kv_both_{key}": millions(serving + dollars(row.training)),
+        }
+    return out
 
 
 def bend(row: simulation.Trained, cache: dict[str, Any], flops: float, bandwidth: float) -> float:
@@ -507,7 +518,7 @@ def token_seconds(row: simulation.Trained, cache: dict[str, Any]) -> float:
     """GPU-seconds of a token written by the running case with a long context: compute at the rate of training, or the
     loading of the cache at a share of the bandwidth, whichever takes longer.
     """
-    known = cache | {"flops": train_rate(), "bandwidth": LOADING * chip(GPU).bandwidth}
+    known = cache | {"flops": train_rate(), "bandwidth": loading_rate()}
     return eq.decode_flop(known, n_active=row.n_active) / train_rate()
 
 
@@ -517,7 +528,24 @@ def cache_power(small: str, large: str) -> float:
     return ratio(lambda net: net.kv_bytes_per_token("fp8")) / ratio(lambda net: net.n_active)
 
 
+def download() -> dict[str, str]:
+    """An open model, its twin, and the model that a small service would train instead: what each would cost it."""
+    net, known = model(DOWNLOAD), law(FIT)
+    loss = simulation.loss_of(net.n_active, net.training_tokens, known)
+    twin, own = (simulation.best(loss, served, known, ETA) for served in (0, OWN_TRAFFIC))
+    free = eq.inference_compute(n_active=net.n_active, inference_tokens=OWN_TRAFFIC, decode_efficiency=ETA)
+    return {
+        "free_size": f"{net.n_active / 1e9:.2f} billion",
+        "free_tokens": f"{net.training_tokens / 1e12:.0f} trillion",
+        "free_twin": f"{twin.n_active / 1e9:.0f} billion",
+        "free_twin_tokens": f"{twin.tokens / 1e12:.2f} trillion",
+        "free_share": f"{own.n_active / twin.n_active:.0%}",
+        "free_own": f"${round(dollars(own.total), -4):,.0f}",
+        "free_serving": f"${round(dollars(free), -3):,.0f}",
+    }
+
+
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     found = valley() | costs() | tokens() | optimum() | parts() | other_fits()
-    return found | meta() | deepseek() | models_placed() | with_kv()
+    return found | meta() | deepseek() | models_placed() | with_kv() | download()

@@ -46,6 +46,7 @@ SENT = {
 LSTM_GPUS, LSTM_SPEED = 8, 3.5  # Sutskever, Vinyals and Le, 2014, as told in the talk of 2024
 RACK, BOX = RUNNING.system, "h200-8"
 APART = {"dispatch_bytes": 1, "combine_bytes": 2}  # of a value on its way to an expert, FP8, and back, BF16
+MEASURED_TOKENS = 128  # on each GPU in DeepEP's measurement between boxes
 USED = 64  # GPUs of the rack among which the lesson on racks deals the experts
 PARTS = 9  # domains into which the rack is cut, for comparison
 TENSOR = 8  # GPUs that share each matrix, for comparison
@@ -156,24 +157,18 @@ def hops() -> dict[str, str]:
 
 def waits() -> dict[str, str]:
     """What a user waits for in decoding, and how much of their time racks idle, by how long a hop takes."""
-    alone, path = case_step(), {"t_step": case_step(), "hops": STAGES}
-    times = {
-        "bound": hop_time(),
-        "said": LECTURE_HOP,
-        "high": LECTURE_HOP * UNSURE,
-    }
-    token = {name: eq.token_time(path, hop_time=hop) for name, hop in times.items()}
+    alone = case_step()
+    times = {"bound": hop_time(), "said": LECTURE_HOP}
+    high = LECTURE_HOP * UNSURE
     fewer = lambda time, digits=2: f"{significant(100 * (1 - alone / time), digits)}%"
     cuts = {name: best_cut(hop) for name, hop in times.items()}
     rate = lambda time: f"{significant(case(eq.whole_batch, stages=STAGES) / time, 3)}"
     return {
         "step_ms": pretty(alone, "s", 3),
-        **{f"token_{name}": pretty(time, "s", 3) for name, time in token.items()},
         "lecture_hop": pretty(LECTURE_HOP, "s", 2),
-        "high_hop": pretty(times["high"], "s", 2),
+        "high_hop": pretty(high, "s", 2),
         **{f"count_{name}": str(count) for name, (_, count) in cuts.items()},
         "cut_said": fewer(cuts["said"][0], 1),
-        "cut_high": fewer(cuts["high"][0]),
         **{f"rate_{name}": rate(best) for name, (best, _) in cuts.items()},
         **{f"best_{name}": pretty(best, "s", 3) for name, (best, _) in cuts.items()},
         "rate_alone": rate(alone),
@@ -181,7 +176,7 @@ def waits() -> dict[str, str]:
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
         "settling": ", ".join(f"{value:.1f}" for value in settling(LECTURE_HOP, 4)),
         "settled": f"{settling(LECTURE_HOP, 30)[-1]:.1f}",
-        "hops_high": pretty(STAGES * times["high"], "s", 3),
+        "hops_high": pretty(STAGES * high, "s", 3),
     }
 
 
@@ -246,8 +241,8 @@ def memory() -> dict[str, str]:
         "fits_gain": f"{fits(STAGES) / fits(1) - 1:.0%}",
         "whole_most": f"{model(RUNNING.model).layers / whole['stages']:.0f}",
         "whole_kv": pretty(whole_kv, "byte", 4),
-        "whole_weights": pretty(whole_weights, "byte", 2),
-        "whole_all": pretty(whole_kv + whole_weights, "byte", 4),
+        "whole_weights": pretty(whole_weights, "byte", 3),
+        "whole_all": pretty(whole_kv + whole_weights, "byte", 3),
         "whole_fits": said(case(eq.context_fits, **whole)),
         "whole_slower": f"{1 - whole['stages'] / STAGES:.1%}",
         "gpu_copied": pretty(held, "byte", 3),
@@ -266,15 +261,9 @@ class Shared(NamedTuple):
     spread: bool = False
 
 
-def box_users(shared: Shared, copied: float = 0) -> int:
-    """Users of the page's context for whom each box has room, if its GPUs each keep so many bytes of weights in full
-    and share the others.
-    """
-    row = system(BOX)
-    count = row.chips * shared.boxes
-    weights = CASE["n_total"] * CASE["bytes_per_param"] - copied
-    each = copied / (1 if shared.spread else shared.boxes) + weights / count  # on a GPU
-    room = count * (row.hbm_bytes / row.chips - each)
+def box_users(shared: Shared) -> int:
+    """Users of the page's context for whom each box has room."""
+    room = shared.boxes * system(BOX).hbm_bytes - CASE["n_total"] * CASE["bytes_per_param"]
     return math.floor(room / (CASE["context"] * CASE["kv_bytes_per_token"])) // shared.boxes
 
 
@@ -294,13 +283,28 @@ def exchange() -> float:
     return measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor("us")
 
 
-def box_token(shared: Shared, trip: float, copied: float = 0) -> float:
+def trip() -> float:
+    """Time of a trip between two boxes, s: DeepEP's exchanges among 16 GPUs, less the time in which the copies that
+    leave a box pass its network cards; the mean of dispatch and combine.
+    """
+    return sum(took - passing for took, passing in trip_parts()) / 2
+
+
+def trip_parts() -> list[tuple[float, float]]:
+    """Of that dispatch and combine: the whole time, and the time in which copies pass the network cards, s."""
+    [row] = measurement("deepep_v1_low_latency").records(expert_parallel=16)
+    net = model(RUNNING.model)
+    sent = MEASURED_TOKENS * net.moe.active * racks.leaving(racks=2) * net.d_model  # values
+    times = row["dispatch_us"], row["combine_us"]
+    return [(took * factor("us"), sent * size / _KNOWN["scale_out"]) for took, size in zip(times, APART.values())]
+
+
+def box_token(shared: Shared, trip: float) -> float:
     """Time from one token of a user to the next, s; in a pipeline with the best number of micro-batches."""
-    row, users = system(BOX), box_users(shared, copied)
-    more = copied * (row.chips * (shared.boxes if shared.spread else 1) - 1)  # loaded beyond a single set of weights
+    row, users = system(BOX), box_users(shared)
 
     def step(batch: float, boxes: int) -> float:
-        load = case(eq.capacity, batch=batch) + more
+        load = case(eq.capacity, batch=batch)
         return load / (boxes * row.bandwidth) + exchanges(batch / boxes, shared, trip)
 
     if shared.spread:
@@ -309,9 +313,9 @@ def box_token(shared: Shared, trip: float, copied: float = 0) -> float:
     return min(turn(step(shared.boxes * users / count, 1), count, shared.boxes, trip) for count in counts)
 
 
-def box_rate(shared: Shared, trip: float, copied: float = 0) -> float:
+def box_rate(shared: Shared, trip: float) -> float:
     """Tokens per second of each box."""
-    return box_users(shared, copied) / box_token(shared, trip, copied)
+    return box_users(shared) / box_token(shared, trip)
 
 
 LAYOUTS = {"one": Shared(1), "two": Shared(2), "spread": Shared(2, spread=True)}
@@ -324,17 +328,27 @@ def even(first: str, second: str, low: float, high: float) -> float:
 
 def pays() -> dict[str, str]:
     """Two boxes that the weights nearly fill, used in three ways."""
-    rate = lambda name, trip, copied=0.0: f"{significant(box_rate(LAYOUTS[name], trip, copied), 3)}"
-    short = exchange()
+    rate = lambda name, trip: f"{significant(box_rate(LAYOUTS[name], trip), 3)}"
+    short, trips = trip(), 2 * model(RUNNING.model).moe.layers
+    sharing = box_token(LAYOUTS["spread"], LECTURE_HOP) - trips * LECTURE_HOP  # without the time of its trips
+    ahead = box_token(LAYOUTS["two"], 0) - sharing
     return {
         **{f"users_{name}": str(box_users(layout) * 2) for name, layout in LAYOUTS.items()},
         **{f"token_{name}": pretty(box_token(layout, short), "s", 3) for name, layout in LAYOUTS.items()},
         **{f"short_{name}": rate(name, short) for name in LAYOUTS},
         **{f"long_{name}": rate(name, LECTURE_HOP) for name in LAYOUTS},
-        **{f"copied_{name}": rate(name, short, rest_bytes()) for name in LAYOUTS},
-        "trip_short": pretty(short, "s", 3),
-        "trip_even": pretty(even("spread", "two", short, LECTURE_HOP), "s", 2),
-        "trip_alone": pretty(even("two", "one", short, 1), "s", 2),
+        "trip_short": pretty(short, "s", 2),
+        "trips_ahead": pretty(ahead, "s", 2),
+        "exchange": pretty(exchange(), "s", 3),
+        "card_rate": pretty(_KNOWN["scale_out"], "byte/s", 2),
+        "trips_more": str(trips - 2),
+        **{
+            f"{way}_{name}": pretty(time, "s", 3)
+            for way, times in zip(("dispatch", "combine"), trip_parts())
+            for name, time in zip(("whole", "passing"), times)
+        },
+        "trip_even": pretty(even("spread", "two", exchange(), LECTURE_HOP), "s", 2),
+        "trip_alone": pretty(even("two", "one", exchange(), 1), "s", 2),
     }
 
 
@@ -343,7 +357,7 @@ def boxes() -> dict[str, str]:
     question's boxes.
     """
     weights = CASE["n_total"] * CASE["bytes_per_param"]
-    room = lambda memory, count=2: (memory - weights / count) / (memory - weights)
+    room = lambda memory: (memory - weights / 2) / (memory - weights)
     box, rack = (system(id).hbm_bytes for id in (BOX, RACK))
     count = math.ceil(3e12 / box)
     return {
@@ -351,7 +365,6 @@ def boxes() -> dict[str, str]:
         "box_share": f"{weights / box:.0%}",
         "box_more": significant(room(box), 2),
         "rack_more": significant(room(rack), 3),
-        "rack_more_4": significant(room(rack, STAGES), 3),
         "boxes": str(count),
         "boxes_left": pretty(count * box - 3e12, "byte", 3),
     }
