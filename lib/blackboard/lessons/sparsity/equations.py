@@ -355,7 +355,7 @@ break_even = Formula(
     typeset=Mul(
         hardware_constant,
         n_total / n_active,
-        1 / (symbol("quality_gain") - context / balanced_context.expr),
+        1 / (symbol("quality_gain") - context / symbol("context_balanced")),
         evaluate=False,
     ),
 )
