@@ -422,6 +422,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "flop_per_byte": f"{5e15 / 8e12:.0f}",
         "intensity": f"{c:.1f}",
         "intensity_round": f"{round(c, -1):.0f}",
+        "sparsity": f"{total / active:.1f}",
         "sparsity_round": f"{total / active:.0f}",
         "rule_of_thumb": f"{(total / active) ** 0.5:.1f}",
         "sparsity_exact": f"{total / active:.2f}",

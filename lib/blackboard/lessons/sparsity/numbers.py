@@ -69,8 +69,10 @@ def hardware() -> dict[str, str]:
     """The constant on the running rack, and how far apart chips lie."""
     sure = [row for row in constants() if row.chip.confirmed]
     least, most = min(sure, key=lambda r: r.value), max(sure, key=lambda r: r.value)
-    known = RUNNING.symbols()
+    known, fp4 = RUNNING.symbols(), lambda id: f"{chip(id).hardware_constant('fp4'):.0f}"
     return {
+        "c_b200": fp4("b200"),
+        "c_gb300": fp4("gb300-nvl72"),
         "rack_flops": pretty(known["flops"], "FLOP/s", 3),
         "rack_bandwidth": pretty(known["bandwidth"], "byte/s", 3),
         "flop_per_byte": f"{known['flops'] / known['bandwidth']:.0f}",
@@ -94,6 +96,7 @@ def batches() -> dict[str, str]:
     return {
         "board_sparsity": f"{board:g}",
         "board_batch": f"{ABOUT_300 * board:,.0f}",
+        "sparsity": significant(eq.sparsity(RUNNING), 3),
         "sparsity_round": significant(eq.sparsity(RUNNING), 2),
         "sparsity_exact": significant(eq.sparsity(RUNNING), 4),
         "critical": whole(critical),
