@@ -17,7 +17,7 @@ _LOADS = (
 
 
 QUOTED = {
-    "20": "the lecture's interval in ms, 0:22:13",
+    "20": "the lecture's interval in ms, 0:22:13; free seats of a train in the cell below",
     "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of its layers",
     "3600": "seconds of an hour",

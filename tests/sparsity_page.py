@@ -20,6 +20,7 @@ QUOTED = {
     "370": "parameters of the figure's model, in millions, 0:29:24",
     "130": "billions of tokens that the law's models were trained on, Clark et al.",
     "99": "percent of coverage",
+    "16": "DeepSeekMoE 16B's name",
     "70": "the open question's model",
     "3.4.2": "a section of the DeepSeek-V3 report",
 }

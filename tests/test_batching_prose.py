@@ -20,6 +20,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     total, active = experts + attention + rest, experts * 8 / 256 + attention + rest
     bandwidth, flops, kv = 72 * 8e12, 72 * 5e15, 61 * 576 * 2
     filled, attends = (72 * 186e9 - total) / (10_000 * kv), 2 * 128 * (576 + 512) * 61  # attention in the latent space
+    attended = {name: (2 * active + 1000 * n * attends) / flops for name, n in (("fp8", 1), ("bf16", 2))}
     measured, counted, late = [], [], []  # seconds of two engines' steps on Hopper, and how far above the bound
     for each, gpus, context, rate in ((128, 128, 4096, 18598), (256, 72, 2000, 22282)):
         measured.append(each * 8 / rate)
@@ -37,13 +38,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "gap": f"{(2 * active / flops - 1000 * kv / bandwidth) * 1e9:.1f} ns",
         "least": "100",
         "exchange": f"{58 * 32 * 9 * 7000 * 3 / 900e9 * 1e3:.2f} ms",  # 32 tokens to 9 experts, FP8 out, BF16 back
-        "hbm": f"{72 * 186e9 / 1e12:.2f} TB",
+        "chip_hbm": "186 GB",
         "drain_rack": f"{72 * 186e9 / bandwidth * 1e3:.2f} ms",
         "full": f"{round((72 * 186e9 - total) / (10_000 * kv), -2):,.0f}",
         "long_kv": f"{10_000 * kv / 1e6:.0f} MB",
         "long_slow": f"{(total + 1720 * 10_000 * kv) / bandwidth * 1e3:.1f} ms",
         "long_quick": f"{(total + 115 * 10_000 * kv) / bandwidth * 1e3:.1f} ms",
-        "full_compute": f"{filled * (2 * active + 10_000 * attends) / flops * 1e3:.0f} ms",
         "full_most": f"{filled * (2 * active + 2 * 10_000 * attends) / flops * 1e3:.0f} ms",
         "compute_ten": f"{(2 * active + 2 * 10_000 * attends) / flops * 1e6:.2f} µs",
         "fast_now_long": f"{(2.5 - 1) * 2 / (2 - 1) / 5:.0%}",  # as in the closed form below
@@ -103,6 +103,14 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fast_now_ratio": "5",
         "attention": f"{2 * 128 * (512 + 64 + 512) * 61 / 1e6:.0f} MFLOP",
         "attention_equal": f"{round(2 * active / (2 * 128 * 1088 * 61), -2):,.0f} tokens",
+        **{
+            f"kink_{name}": f"{round(total / bandwidth / (token - 1000 * kv / bandwidth), -2):,.0f}"
+            for name, token in attended.items()
+        },
+        **{
+            f"balanced_{name}": f"{round(2000 * active / flops / (1000 * kv / bandwidth - attend), -2):,.0f} tokens"
+            for name, attend in {n: token - 2 * active / flops for n, token in attended.items()}.items()
+        },
         "kink": f"{round(total / bandwidth / (2 * active / flops - 1000 * kv / bandwidth), -1):,.0f}",
     }
     assert {name: told[name] for name in expected} == expected

@@ -240,7 +240,7 @@ def tradeoff_chart() -> InteractiveChart:
         "Price against speed",
         _tradeoff_says(),
         "With a smaller batch each user's text comes faster (to the right), and each token costs more (up). The curve"
-        " starts at a batch of a hundred, from which on a step loads nearly all weights. A ring marks the batch that"
+        " starts at a batch of a hundred, which needs nearly all weights. A ring marks the batch that"
         " fills the memory, if there is one on the curve.",
         primary=("chosen", "context", "model"),
         result=(0, 1),

@@ -12,7 +12,7 @@ from blackboard.catalogue.architecture import bytes_per_param
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.sparsity import equations as sparsity
-from blackboard.page.summary import Page, table
+from blackboard.page.summary import Page, fold, table
 from blackboard.units import factor, pretty, significant
 
 LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
@@ -77,6 +77,10 @@ def attention() -> dict[str, str]:
         "attention_equal": f"{significant(2 * RUNNING.symbols()['n_active'] / flop, 2)} tokens",
         "attention_more": f"{fp8.token / plain.token - 1:.0%}",
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
+        "kink_fp8": significant(fp8.kink, 2),
+        "kink_bf16": significant(bf16.kink, 2),
+        "balanced_fp8": f"{significant(fp8.balanced, 2)} tokens",
+        "balanced_bf16": f"{significant(bf16.balanced, 2)} tokens",
         "attend_fp8": pretty(fp8.token - plain.token, "s"),
         "attend_bf16": pretty(bf16.token - plain.token, "s"),
         "kv_fp8": pretty(FP8_CACHE * plain.kv, "s", 2),
@@ -140,7 +144,8 @@ def corrections() -> Page:
             *[_fitting(eq.with_attention(ON_LONG, *counted), floor) for _, floor, counted in cases],
         ],
     ]
-    return table(f"What each correction moves, for {RUNNING}, {RUNNING.tokens}", ("Running case", *COLUMNS), rows)
+    moved = table(f"For {RUNNING}, {RUNNING.tokens}", ("Running case", *COLUMNS), rows)
+    return fold("What does each correction move?", str(moved))
 
 
 def _fitting(each: eq.WithAttention, floor: float) -> str:
@@ -260,17 +265,15 @@ def train() -> dict[str, str]:
     full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
     standard = inferred(LONG).standard
     full_step, card_step = (eq.step_time(ON_LONG, batch=batch) for batch in (full, standard))
-    computing = [pretty(full * eq.with_attention(ON_LONG, slower).token, "s", 2) for slower in SLOWER[1:]]
     return {
         "drain_least": ms(drains()[0]),
         "drain_most": ms(drains()[-1]),
         "drain_rack": pretty(drain, "s", 4),
-        "hbm": pretty(known["hbm"], "byte", 4),
+        "chip_hbm": pretty(known["hbm"] / known["chips"], "byte"),
         "long": f"{LONG:,}",
         "long_kv": pretty(LONG * known["kv_bytes_per_token"], "byte"),
         "full": significant(full, 3),
-        "full_compute": computing[0],
-        "full_most": computing[1],
+        "full_most": pretty(full * eq.with_attention(ON_LONG, SLOWER[-1]).token, "s", 2),
         "full_cheaper": f"{1 - (full_step / full) / (card_step / standard):.0%}",
         "worst": pretty(eq.worst_latency(interval=drain), "s"),
         "mean": pretty(eq.mean_latency(interval=drain), "s"),

@@ -7,7 +7,7 @@ which is the same only in a model that has nothing but experts.
 
 from __future__ import annotations
 
-from sympy import Le, Mul, log
+from sympy import Le, Mul, expand, log, together
 
 from blackboard.formula import DERIVED, Formula, Max, Source, lecture
 from blackboard.lessons.batching.equations import (
@@ -16,6 +16,7 @@ from blackboard.lessons.batching.equations import (
     batch,
     bytes_per_param,
     chips,
+    compute_time,
     context,
     critical_batch,
     flop_per_param,
@@ -23,6 +24,7 @@ from blackboard.lessons.batching.equations import (
     hardware_constant,
     hbm,
     kv,
+    kv_time,
     n_active,
     n_total,
     new_token,
@@ -31,6 +33,7 @@ from blackboard.lessons.batching.equations import (
     real_bandwidth,
     real_flops,
     throughput,
+    weight_time,
 )
 from blackboard.notation import declare, result, symbol
 
@@ -339,9 +342,7 @@ long_throughput = Formula(
 break_even = Formula(
     "sparsity.break_even",
     "batch_even",
-    hardware_constant.typed
-    * n_total
-    / (n_active * new_token * (symbol("quality_gain") - context / balanced_context.typed)),
+    together(weight_time.typed / expand((symbol("quality_gain") * compute_time.typed - kv_time.typed) / batch)),
     "sequence",
     "from this batch on the sparse model is faster; from g times the balanced context on, never",
     (
@@ -352,10 +353,4 @@ break_even = Formula(
     ),
     DERIVED,
     conditions=(Le(context / balanced_context.typed, symbol("quality_gain")),),
-    typeset=Mul(
-        hardware_constant,
-        n_total / n_active,
-        1 / (symbol("quality_gain") - context / balanced_context.expr),
-        evaluate=False,
-    ),
 )

@@ -475,25 +475,33 @@ def areas(case: Case = RUNNING) -> Drawing:
         axes.text(*place, text, ha="center", va="center")
     axes.text(2.5e4, 8e4, "memory full", ha="center", va="center")
     axes.text(3e3, 1.4, "sparse faster", ha="center", va="center")
-    even = eq.break_even(case, quality_gain=numbers.AS_GOOD)
+    borders = np.where(kind < len(AREAS), numbers.race(batch, context, case, numbers.HIGH).ratio, np.nan)
+    axes.contour(context, batch, borders, [1], colors=COLOURS["bound"], linestyles="--", linewidths=1.5)
+    even = eq.break_even(case, quality_gain=numbers.LOW)
+    closer = eq.break_even(case, quality_gain=numbers.HIGH)
     axes.plot(case.context, even, "o", color=COLOURS["bound"], ms=7)
-    beside(axes, f"{significant(even)}", (case.context, even), (6, -4), va="top")
+    beside(axes, f"{significant(even)}", (case.context, even), (-6, 2), ha="right")
+    point(axes, (case.context, closer), f"dashed: g = {numbers.HIGH:g},\n{significant(closer)}", (0.2, 0.42))
     axes.set(xscale="log", yscale="log", xlim=(100, 1e5), ylim=(1, 3e5))
     axes.set(xlabel="context L (tokens, log scale)", ylabel="batch B (sequences, log scale)")
     thousands(axes, "x", "y")
-    axes.set_title(filled(f"{case._replace(context=0)}, against a dense model of twice its active size"), loc="left")
-    never = numbers.AS_GOOD * step.balanced_context(case)
+    axes.set_title(
+        filled(f"{case._replace(context=0)}, against a dense model of {numbers.LOW:g} times its active size"),
+        loc="left",
+    )
+    never = numbers.LOW * step.balanced_context(case)
     return done(
         fig,
         "fig-areas",
-        "If a dense model of twice its active size is as good, then by the roofline DeepSeek-V3 generates text faster"
-        " only with one or two sequences, or with thousands of short ones.",
+        f"Areas: if a dense model of g = {numbers.LOW:g} times its active size is as good, then by the roofline"
+        " DeepSeek-V3 generates text faster with very few sequences, or with thousands of short ones. Dashed: where it"
+        f" becomes faster if g = {numbers.HIGH:g}.",
         "Map of context, 100 to 100,000 tokens, and batch, 1 to 300,000, both on log scales, for"
-        f" {case._replace(context=0)}, beside a dense model of {numbers.AS_GOOD} times its active size. The sparse"
-        f" model is faster with one or two sequences, and at the upper left: at {case.tokens} from {significant(even)}"
-        f" sequences on, and from {significant(never)} tokens on never. A strip below the line at which memory is full"
-        " has both models within 10% of each other. Everywhere else the dense one is"
-        " faster.",
+        f" {case._replace(context=0)}, beside a dense model of {numbers.LOW:g} times its active size. The"
+        f" sparse model is faster with very few sequences, and at the upper left: at {case.tokens} from"
+        f" {significant(even)} sequences on, and from {significant(never)} tokens on never. A strip below the line at"
+        " which memory is full has both models within 10% of each other. Everywhere else the dense one is faster."
+        f" Dashed borders for {numbers.HIGH:g} times the size: at {case.tokens}, {significant(closer)} sequences.",
     )
 
 

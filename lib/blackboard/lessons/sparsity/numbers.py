@@ -26,9 +26,10 @@ PRECISIONS = ("bf16", "fp8", "fp4")
 ROUTED_THIRD = 1 / 3  # of the dense model, if every second feed-forward block is routed; not confirmed
 NAMED = model("mixtral-8x7b")  # whose name counts eight whole models of 7 billion
 MIXTURES = ("mixtral-8x7b", "qwen3-235b-a22b", "deepseek-v3", "kimi-k2")  # by sparsity
-LONG = 20_000  # tokens of context, past the limit of a dense model of twice the size too, however it is counted
-AS_GOOD = 2  # times its active size: the dense model that we suppose as good as DeepSeek-V3
-FEW = 1_000  # sequences that share the experts in a long context
+LONG = 20_000  # tokens of context, past the limit of every dense model compared
+# how many times a sparse model's active size the dense models have that are as good, by two makers' comparisons
+GAINS = tuple(float(significant(1 / row["share"], 2)) for row in measurement("sparse_dense_pairs").records())
+LOW, HIGH = min(GAINS), max(GAINS)
 SERVED = (256, LECTURE_BATCH, 5_600, 10_000)  # batches that the page compares
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
@@ -68,16 +69,19 @@ def hardware() -> dict[str, str]:
     """The constant on the running rack, and how far apart chips lie."""
     sure = [row for row in constants() if row.chip.confirmed]
     least, most = min(sure, key=lambda r: r.value), max(sure, key=lambda r: r.value)
-    gb300 = chip("gb300-nvl72")
+    known, fp4 = RUNNING.symbols(), lambda id: f"{chip(id).hardware_constant('fp4'):.0f}"
     return {
+        "c_b200": fp4("b200"),
+        "c_gb300": fp4("gb300-nvl72"),
+        "rack_flops": pretty(known["flops"], "FLOP/s", 3),
+        "rack_bandwidth": pretty(known["bandwidth"], "byte/s", 3),
+        "flop_per_byte": f"{known['flops'] / known['bandwidth']:.0f}",
         "intensity": significant(step.hardware_constant(RUNNING), 4),
+        "intensity_round": significant(step.hardware_constant(RUNNING), 2),
         "c_least": f"{least.value:.0f}",
         "c_most": f"{most.value:.0f}",
         "c_h100": f"{chip('h100-sxm').hardware_constant('fp8'):.0f}",
         "c_h200": f"{chip('h200').hardware_constant('fp8'):.0f}",
-        "c_gb300": f"{gb300.hardware_constant('fp4'):.0f}",
-        "c_gb300_fp8": significant(gb300.hardware_constant("fp8"), 4),
-        "c_b200": f"{chip('b200').hardware_constant('fp4'):.0f}",
         "sparser": ", ".join(f"{plain(row.name)} {significant(row.sparsity, 2)}" for row in map(model, MIXTURES)),
     }
 
@@ -93,6 +97,7 @@ def batches() -> dict[str, str]:
         "board_sparsity": f"{board:g}",
         "board_batch": f"{ABOUT_300 * board:,.0f}",
         "sparsity": significant(eq.sparsity(RUNNING), 3),
+        "sparsity_round": significant(eq.sparsity(RUNNING), 2),
         "sparsity_exact": significant(eq.sparsity(RUNNING), 4),
         "critical": whole(critical),
         "critical_exact": f"{critical:,.0f}",
@@ -131,9 +136,6 @@ def contexts() -> dict[str, str]:
     attend = {name: step.with_attention(RUNNING, slower) for name, slower in ATTENDED.items()}
     flop, attention = known["kv_bytes_per_token"] / known["bandwidth"], RUNNING.attention_time()
     (latent,) = model(RUNNING.model).attention
-    unused = lambda batch: (
-        (known["n_total"] - known["n_active"]) / (known["n_total"] + batch * LONG * known["kv_bytes_per_token"])
-    )
     return {
         **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
         **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
@@ -149,12 +151,7 @@ def contexts() -> dict[str, str]:
         "kv_rest": told((flop - attention) * known["flops"]),
         "with_kv": f"{step.crossing(RUNNING):,.0f}",
         "long": f"{LONG:,} tokens",
-        "long_rate": significant(eq.long_throughput(long), 3),
         "long_fit": significant(eq.batch_fits(long), 2),
-        "drain": pretty(step.drain_time(RUNNING), "s", 2),
-        "few": f"{FEW:,}",
-        "unused_some": f"{unused(FEW):.0%}",
-        "unused_few": f"{unused(almost()):.0%}",
     }
 
 
@@ -181,57 +178,63 @@ class Pair(NamedTuple):
         return self.sparse / self.dense
 
 
-def race(batch, context, case: Case = RUNNING) -> Pair:
+def race(batch, context, case: Case = RUNNING, gain: float = LOW) -> Pair:
     """Steps of DeepSeek-V3, which loads the experts that it touches, and of the dense model; numbers or arrays."""
     import numpy as np
 
     at = case._replace(context=1)
     compute, kv = step.compute_time(at, batch=batch), step.kv_time(at, batch=batch) * context
     sparse, alone = eq.touched_time(at, batch=batch), eq.touched_time(at, batch=1)
-    return Pair(np.maximum(compute, sparse + kv), np.maximum(AS_GOOD * compute, AS_GOOD * alone + kv))
+    return Pair(np.maximum(compute, sparse + kv), np.maximum(gain * compute, gain * alone + kv))
 
 
-def layered_pair(batch: float, context: float, case: Case = RUNNING, gain: float = AS_GOOD) -> Pair:
+def layered_pair(batch: float, context: float, case: Case = RUNNING, gain: float = LOW) -> Pair:
     """Steps of both models layer by layer: no part hides behind another one, and the KV caches' loading behind none."""
     kv, dense = step.kv_time(case._replace(context=1), batch=batch) * context, gain * case.symbols()["n_active"]
     sparse = eq.layered_time(case, batch=batch, n_routed=eq.routed_params(case))
     return Pair(sparse + kv, step.step_time(case, batch=batch, n_active=dense, n_total=dense, context=0) + kv)
 
 
-def even_layered() -> float:
+def even_layered(gain: float) -> float:
     """The batch from which on DeepSeek-V3 is faster layer by layer: both models load and attend to the same KV."""
-    late = lambda batch: (pair := layered_pair(batch, 0)).dense - pair.sparse
+    late = lambda batch: (pair := layered_pair(batch, 0, gain=gain)).dense - pair.sparse
     return find_root(late, step.hardware_constant(RUNNING), 1e5)
 
 
 def as_good() -> dict[str, str]:
-    """DeepSeek-V3 beside a dense model that is supposed to be as good, with KV and without."""
-    dense, known = AS_GOOD * RUNNING.symbols()["n_active"], RUNNING.symbols()
-    balanced = {"": step.balanced_context(RUNNING)}
-    balanced |= {f"_{name}": step.with_attention(RUNNING, slower).balanced for name, slower in ATTENDED.items()}
-    even = lambda share: significant(eq.break_even(RUNNING, context=0, quality_gain=AS_GOOD - share), 3)
-    tried, long = range(1, int(eq.break_even(RUNNING, quality_gain=AS_GOOD))), Case(*RUNNING[:3], LONG)
-    held = eq.batch_fits(long), eq.batch_fits(long, n_total=dense)
-    layered = Pair(*(batch / layered_pair(batch, LONG)[at] for at, batch in enumerate(held)))
+    """DeepSeek-V3 beside dense models that are as good by one published comparison or the other."""
+    largest, long = HIGH * RUNNING.symbols()["n_active"], Case(*RUNNING[:3], LONG)
     return {
-        **{f"even_two{name or '_kv'}": even(RUNNING.context / most) for name, most in balanced.items()},
-        **{f"never_two{name}": f"{significant(AS_GOOD * most, 3)} tokens" for name, most in balanced.items()},
-        "even_layers": significant(even_layered(), 3),
-        "never_layers": f"{significant(eq.batch_fits(Case(*RUNNING[:3], 1)) / even_layered(), 3)} tokens",
-        "slowest": significant(max(race(batch, RUNNING.context).ratio for batch in tried), 2),
-        "dense_bytes": pretty(dense * known["bytes_per_param"], "byte"),
+        "long_behind": f"{1 - eq.long_throughput(long) / eq.long_throughput(long, n_total=largest):.0%}",
+        "rule_of_thumb": significant(math.sqrt(eq.sparsity(RUNNING)), 2),
+        **{f"{name}_low": told for name, told in beside(LOW).items()},
+        **{f"{name}_high": told for name, told in beside(HIGH).items()},
+    }
+
+
+def beside(gain: float) -> dict[str, str]:
+    """DeepSeek-V3 beside a dense model of some times its active size."""
+    known, long = RUNNING.symbols(), Case(*RUNNING[:3], LONG)
+    dense, even = gain * known["n_active"], eq.break_even(RUNNING, quality_gain=gain)
+    held = eq.batch_fits(long), eq.batch_fits(long, n_total=dense)
+    layered = Pair(*(batch / layered_pair(batch, LONG, gain=gain)[at] for at, batch in enumerate(held)))
+    loaded = dense * known["bytes_per_param"]
+    return {
+        "g": f"{gain:g}",
+        "few": f"{max(b for b in range(1, 100) if eq.bytes_touched(RUNNING, batch=b) < loaded)}",
+        "even": significant(even, 3),
+        "even_layers": significant(even_layered(gain), 3),
+        "never": f"{significant(gain * step.balanced_context(RUNNING), 2)} tokens",
+        "slowest": significant(max(race(batch, RUNNING.context, gain=gain).ratio for batch in range(1, int(even))), 2),
         "more_memory": significant(known["n_total"] / dense, 2),
-        "dense_long": significant(eq.long_throughput(long, n_total=dense), 3),
-        "long_layers": significant(layered.sparse, 3),
-        "dense_long_layers": significant(layered.dense, 3),
-        "few_three": f"{max(b for b in range(1, 100) if eq.bytes_touched(RUNNING, batch=b) < 3 * dense / AS_GOOD)}",
+        "long_ahead": f"{layered.ratio - 1:.0%}",
     }
 
 
 # --- one decision ----------------------------------------------------------------------------------------------------
 
 
-def team_steps(batch: float, gain: float = AS_GOOD, tokens: float | None = None) -> Pair:
+def team_steps(batch: float, gain: float, tokens: float | None = None) -> Pair:
     """Steps of both models by the roofline, in which as many tokens are computed: by default one for each sequence."""
     dense = gain * TEAM.symbols()["n_active"]
     return Pair(
@@ -257,23 +260,18 @@ def gain_even(batch: float, mixed: bool, layered: bool = False) -> float:
     return find_root(lambda gain: (pair := token_times(batch, gain, mixed, layered)).dense - pair.sparse, 1, 50)
 
 
-def batch_even(mixed: bool, layered: bool = False) -> float:
-    """Sequences from which on DeepSeek-V3 costs the team less than a dense model of twice its active size."""
-    return find_root(lambda b: (pair := token_times(b, AS_GOOD, mixed, layered)).dense - pair.sparse, TEAM_BATCH, 1e4)
+def batch_even() -> float:
+    """Sequences from which on DeepSeek-V3 costs the team less at the low gain, with prompts read in other steps."""
+    return find_root(lambda b: (pair := token_times(b, LOW, mixed=False)).dense - pair.sparse, TEAM_BATCH, 1e4)
 
 
 def team() -> dict[str, str]:
-    """The worked decision: the team's steps, what it saves in prompts, and the traffic that turns the decision."""
-    batch, one = TEAM_BATCH, step.compute_time(TEAM, batch=1)
-    sparse, dense = team_steps(batch)
-    extra, saved, card = (sparse - dense) / batch, (AS_GOOD - 1) * one, chip("h200")
+    """The worked decision: what each token costs the team, and what turns the decision."""
+    batch, card = TEAM_BATCH, chip("h200")
     return {
         "team_memory": pretty(card.hbm_bytes, "byte"),
         "team_bandwidth": pretty(card.bandwidth, "byte/s", 2),
         "team_flops": pretty(card.flops("fp8"), "FLOP/s", 4),
-        "team_gap": f"{(sparse - dense) * 1e3:.1f} ms",
-        "team_turn_layers": significant(batch_even(mixed=False, layered=True), 2),
-        "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
         "team_batch": f"{batch}",
         "team_prompt": f"{PROMPT:,}",
         "team_answer": f"{ANSWER}",
@@ -281,16 +279,26 @@ def team() -> dict[str, str]:
         "team_ratio": f"{PROMPT / ANSWER:g}",
         "team_critical": significant(step.critical_batch(TEAM), 2),
         "team_fits": significant(eq.batch_fits(TEAM), 2),
-        "team_sparse": f"{sparse * 1e3:.1f} ms",
+        "team_sparse": f"{team_steps(batch, LOW).sparse * 1e3:.1f} ms",
+        "team_experts": significant(eq.expert_batch(TEAM), 2),
+        "team_turn": significant(batch_even(), 2),
+        "team_gain": significant(gain_even(batch, mixed=False), 2),
+        "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
+        "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
+        **{f"{name}_low": told for name, told in team_beside(LOW).items()},
+        **{f"{name}_high": told for name, told in team_beside(HIGH).items()},
+    }
+
+
+def team_beside(gain: float) -> dict[str, str]:
+    """What the team's tokens take with DeepSeek-V3, beside a dense model of some times its active size."""
+    sparse, dense = team_steps(TEAM_BATCH, gain)
+    extra, saved = (sparse - dense) / TEAM_BATCH, (gain - 1) * step.compute_time(TEAM, batch=1)
+    return {
         "team_dense": f"{dense * 1e3:.1f} ms",
         "team_extra": pretty(extra, "s", 2),
         "team_saved": pretty(saved, "s", 2),
-        "team_even": f"{extra / saved:.0f}",
-        "team_experts": significant(eq.expert_batch(TEAM), 2),
-        "team_turn": significant(batch_even(mixed=False), 2),
-        "team_turn_mixed": significant(batch_even(mixed=True), 2),
-        "team_gain": significant(gain_even(batch, mixed=False), 2),
-        "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
+        "team_even": f"{extra / saved:.1f}",
     }
 
 
@@ -386,8 +394,6 @@ def worth() -> dict[str, str]:
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
         "reached": f"{loss(size, experts):.2f}",
         "gain": significant(gained(experts), 3),
-        "gain_hash": significant(gained(experts, "HASH"), 3),
-        "gain_rl": significant(gained(experts, "RL-R"), 3),
         "gain_active": f"{effective(net.n_active, experts) / net.n_active:.1f}",
         "trained": f"{net.training_tokens / 1e12:.1f} trillion",
         "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
@@ -454,9 +460,7 @@ def price() -> dict[str, str]:
         "n_active": f"{known['n_active'] / 1e9:.1f} billion",
         "named": plain(NAMED.name),
         "named_total": f"{NAMED.symbols('bf16')['n_total'] / 1e9:.1f} billion",
-        "named_active": f"{NAMED.symbols('bf16')['n_active'] / 1e9:.1f} billion",
         "context": RUNNING.tokens,
-        "share": f"{known['n_total'] * known['bytes_per_param'] / known['hbm']:.0%}",
         "n_total": f"{RUNNING.symbols()['n_total'] / 1e9:.0f} billion",
         "touched_1": read(1),
         "touched_64": read(64),
