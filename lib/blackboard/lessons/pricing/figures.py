@@ -96,12 +96,12 @@ WIDE = 8  # percent of a bar: a part that is at least so wide has its name in it
 
 def bill_and_cost() -> Drawing:
     """The bill beside the cost of the same call by what causes it, in shares, where caches wait in flash and in HBM."""
-    fig, axes = drawing.axes(5.0, 4.3)
+    fig, axes = drawing.axes(5.0, 4.9)
     by_line = {"cached_read": ("hits", "kv"), "input": ("input", "compute"), "output": ("output", "memory")}
     by_cause = {
         "cached_read": ("waiting", "kv"),
-        "input": ("looking back,\nin the input", "compute"),
-        "output": ("looking back,\nin the answer", "memory"),
+        "input": ("looking\nback:\ninput", "compute"),
+        "output": ("looking\nback:\nanswer", "memory"),
         "alone": ("all\nelse", "weights"),
     }
     rows = (
@@ -109,8 +109,8 @@ def bill_and_cost() -> Drawing:
         ("the cost, if caches wait in flash", numbers.causes("ssd"), by_cause),
         ("the cost, if waiting caches fill HBM", numbers.causes("hbm"), by_cause),
     )
-    said = [_shared(axes, 0.25 - 1.5 * row, *parts) for row, parts in enumerate(rows)]
-    axes.set(xlim=(0, 108), ylim=(-3.75, 0.9))
+    said = [_shared(axes, 0.25 - (0, 1.5, 3.3)[row], *parts) for row, parts in enumerate(rows)]
+    axes.set(xlim=(0, 108), ylim=(-4.35, 0.9))
     axes.axis("off")
     return done(
         fig,

@@ -64,6 +64,7 @@ def step_of_price() -> dict[str, str]:
     own, beyond = kv(model(RUNNING.model).n_active), price(BILLED).above.output_multiplier
     return {
         "own_v3": f"{own:,.0f}",
+        "own_step": significant(STEP * own / kept, 2),
         "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {c_of_rack():g} ÷ {STEP:,}",
         "kv_v3": f"{kept:,.0f}",
         "more_least": f"{kept / own:,.0f}",
@@ -178,13 +179,13 @@ def tiers() -> dict[str, str]:
         said |= {
             f"part_{place}": f"{usd / (usd + rest):.0%}",
             f"ratio_{place}": ratio(*(significant(each / one, 2) for each in times)),
-            f"out_hit_{place}": significant(times[0] / one, 2),
         }
     again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
     least, most = hits_in()["ssd"], hits_in()["hbm"]
     paid = charged()
     return said | {
         **{f"hits_{place}": cents(usd) for place, usd in hits_in().items() if place in ("few", "hbm")},
+        **{f"out_hit_{place}": said[f"ratio_{place}"].split("\u00a0")[0] for place in ("ssd", "hbm")},
         "of_price_hbm": f"{(most + rest) / sum(paid.values()):.0%}",
         "cost_all_hbm": cents(most + rest, 3),
         "x_all_hbm": significant(sum(paid.values()) / (most + rest), 2),
@@ -377,7 +378,6 @@ def places() -> dict[str, str]:
     return {
         **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(call)).items()},
         "until_short": long_time(cheapest(eq.remat_cost(known))["hdd"]),
-        "fetch": usd(eq.tier_retrieve(kept["ssd"])),
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
@@ -556,7 +556,7 @@ def output_times() -> dict[str, str]:
         "t_out": us(memory),
         "out_floor": f"${least_output(PROMPT) / MTOK:.2f}",
         "out_in": significant(memory / new, 2),
-        "out_in_alone": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 2),
+        "out_in_alone": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 3),
         "out_mfu": f"{compute / memory:.0%}",
         "alone_compute": us(short["compute"]),
         "alone_load": us(short["weights"] + short["cache"]),
@@ -576,13 +576,11 @@ def along() -> dict[str, str]:
 
 def again() -> dict[str, str]:
     """What it costs to compute a prompt again, and how long its cache is worth its place in HBM."""
-    known, gpu, out = rack(), system(RUNNING.system).chip, output_time(PROMPT, fitting(PROMPT))
-    cache, cached = model(RUNNING.model).kv_bytes_per_token(), CALL["cached_read"]
+    known, out, cached = rack(), output_time(PROMPT, fitting(PROMPT)), CALL["cached_read"]
     return {
         "again_call": usd(prompt_again(cached)),
         "again_more": significant(prompt_again(cached) / eq.remat_cost(known), 3),
         "even_call": f"{prompt_again(cached) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
-        "share_sum": f"{cache:,.0f} B ÷ {pretty(gpu.hbm_bytes, 'byte')}",
         "hbm_pause": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)}",
         "hold_real": f"${significant(really_lost(PAUSE) / MTOK, 2)}",
         "hold_real_sum": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)} ×"
