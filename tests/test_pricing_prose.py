@@ -192,8 +192,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kv_v3": "70,272",
         "more_least": f"{v3 * 312.5 * 200_000 / active:.0f}",
         "covered": "300,000",
-        # what is known of margins
-        "v3_times": f"{0.27e-6 * 73_700 * (1 - 0.563) / (8 * 2 / HOUR):.1f}",
     }
     assert {name: told[name] for name in expected} == expected
 

@@ -321,8 +321,6 @@ def measured() -> dict[str, str]:
         "day_load": microseconds(time["cache"] + time["weights"]),
         "day_floor_sum": f"{microseconds(time['compute'])} × ${rent_ * HOUR:g} per hour",
         "ds_rent": f"${rent_ * HOUR:g}",
-        "v3_list": f"${price(FIRST).usd_per_Mtok.input:g}",
-        "v3_times": significant(price(FIRST).usd_per_Mtok.input * MTOK / cost["real"][0], 2),
     }
     for name, (one, out) in cost.items():
         said |= {f"day_in_{name}": usd(one, 3), f"day_out_{name}": usd(out, 3), f"day_ratio_{name}": f"{out / one:.1f}"}
