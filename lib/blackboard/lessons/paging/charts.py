@@ -155,7 +155,8 @@ def room_chart() -> InteractiveChart:
         "The batch that fits",
         _room_says(),
         "Decoding at the two batches, with a kernel as fast for blocks. Paging is worth most where few sequences fit:"
-        " set aside more, or take a model with a larger cache.",
+        " set aside more, or take a model with a larger cache. Above the dashed line, compute would"
+        " take longer than loading the weights.",
         primary=("context", "reserved_context", "model"),
         result=(3,),
     )
