@@ -165,6 +165,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ddr_5": f"${on(ddr, main, 300):.4f}",
         "ddr_1h": f"${on(ddr, main, HOUR):.3f}",
         "ssd_5": f"${on(ssd, flash, 300):.5f}",
+        "fetch": f"${on(ssd, flash, 0):.5f}",
         "ssd_1h": f"${on(ssd, flash, HOUR):.5f}",
         "hdd_5": f"${on(hdd, disk, 300):.4f}",
         "until_hdd": f"{(prompt(175_000) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",

@@ -376,6 +376,7 @@ def places() -> dict[str, str]:
     return {
         **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(call)).items()},
         "until_short": long_time(cheapest(eq.remat_cost(known))["hdd"]),
+        "fetch": usd(eq.tier_retrieve(kept["ssd"])),
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
