@@ -35,6 +35,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kv_kB": sig(KV / 1000),
         "kv_GB": f"{15_700 * KV / 1e9:.1f} GB",
         "sg_all": "499",
+        "sg_use": f"{499.3 / 2048:.0%}",
         "sg_whole": f"{7 * held / 15_700:.0%}",
         "vllm_batch": "30.4",
         "codex_known": f"{1 - 2_242 / 80_000:.0%}",

@@ -50,6 +50,7 @@ def room() -> dict[str, str]:
         "sg_out": significant(sg_out, 3),
         "sg_all": significant(sg_in + sg_out, 3),
         "sg_half": reserved(sg_in + sg_out / 2),
+        "sg_use": reserved(sg_in + sg_out),
         "sg_whole": f"{batches()['Orca (Max)'] * mean / opt['kv_tokens']:.0%}",
         "sg_ahead": f"{mean - sg_in:.0f}",
         "slots_over": significant(opt["kv_tokens"] / LONGEST, 3),
