@@ -36,6 +36,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kv_GB": f"{15_700 * KV / 1e9:.1f} GB",
         "sg_all": "499",
         "sg_use": f"{499.3 / 2048:.0%}",
+        "sg_whole": f"{7 * held / 15_700:.0%}",
+        "vllm_batch": "30.4",
+        "codex_known": f"{1 - 2_242 / 80_000:.0%}",
         "sg_half": f"{(161.31 + 337.99 / 2) / 2048:.0%}",
         "other_GB": f"{40 - 26 - 15_700 * KV / 1e9:.1f} GB",
         "slots_over": sig(15_700 / 2048, 3),
@@ -56,7 +59,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "agent_plain": f"${5e-6 * sent:.2f}",
         "agent_cached": f"${blended * 1e-6 * sent:.2f}",
         "even_5": f"{0.25 / 1.15:.1%}",
-        "even_1h": f"{1 / 1.9:.1%}",
         "mean_context": f"{sent / 33:,.0f}",
         "kimi_kB": f"{3.8e6 / 100_000:.0f} kB",
         "hits_copilot": f"{541 / 631.4:.0%}",
@@ -79,6 +81,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         and near("each_few", loaded["few"] / 7e9)
         and near("each_held", loaded["held"] / room / 1e9)
         and near("worth", token(7) / token(room))
+        and near("worth_slow", token(7) / token(room, 0.26))
+        and near("step_time", 1000 * step(room, held, 0.26))
         and near("gain_high", token(7) / token(30.42, 0.26))
         and near("gain_low", token(13.62) / token(30.42, 0.26))
     )
@@ -168,5 +172,5 @@ def test_a_request_that_does_not_fit_changes_nothing_on_the_page():
 
 def test_a_turn_is_found_as_often_as_the_page_prints():
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(cell("def hits"), {"random": random})
+        exec(cell("import random"), {})
     assert printed.getvalue() == "in turn 0%, at random 67%\n"

@@ -150,16 +150,13 @@ def room_chart() -> InteractiveChart:
         f" {marks.said('page_tokens')}"
     )
     spec = {**base, "params": _room(), "layer": layers, "title": controls.setting(lengths, *_room_lines())}
-    _, held, gain = _told(RACK, **LENGTHS)
     return InteractiveChart(
         spec,
         "The batch that fits",
         _room_says(),
         "Decoding at the two batches, with a kernel as fast for blocks. Paging is worth most where few sequences fit:"
-        " set aside more, or take a model with a larger cache. Beyond the critical batch there is still a gain where"
-        " caches keep a step waiting for memory: at the lengths where the sliders start,"
-        f" {plain(model(RACK.model).name)} on a whole rack in FP8 goes from {held[0]:,} sequences to {held[1]:,} in"
-        f" blocks, and a token still costs {gain:.2f} times less.",
+        " set aside more, or take a model with a larger cache. Above the dashed line, compute would"
+        " take longer than loading the weights.",
         primary=("context", "reserved_context", "model"),
         result=(3,),
     )
@@ -178,7 +175,6 @@ def _room_lines() -> tuple[str, str]:
 
 
 LENGTHS = {"context": 10**3.3, "reserved_context": 2.0**14, "page_tokens": 2.0**4}  # where the sliders start
-RACK = Case("deepseek-v3", "gb200-nvl72", "fp8", CASE.context)
 
 
 def _told(case: Case, **lengths: float) -> tuple[dict[str, float], tuple[int, int], float]:
@@ -352,7 +348,7 @@ def prefix_chart() -> InteractiveChart:
         _prefix_says(),
         f"At the start a coding agent as in Codex's traces, at the prices of {CARD.model} on {CARD.valid_from}. What is"
         " not found is written at the surcharge. For a customer, a turn is in time if the pause is shorter than the"
-        " five minutes or the hour that the write pays for. For who runs the cache, its size decides: with turns at"
+        " five minutes or the hour that the write pays for. For a provider the size of the cache decides: with turns at"
         " random, half of the working set has half of the turns in time.",
         primary=("turns", "cache_bytes", "write"),
         result=(2,),

@@ -155,8 +155,8 @@ def batch_and_cost() -> Drawing:
     return done(
         fig,
         "fig-batch-and-cost",
-        "Blocks move the server to the right on the cost curve. The gain ends where the curve is flat. The band is the"
-        " slower kernel.",
+        "Blocks move the server to the right on the cost curve. The gain ends where the curve is flat. The thin band"
+        " above the curve is for the slower kernel of blocks.",
         "Dollars of rent per million tokens against the batch from 1 to 400, both on log scales. The cost falls towards"
         f" a floor of ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside, {few:.0f}"
         f" sequences: ${dear:.2f}. In blocks, {many:.0f}: ${cheap:.2f}, {gain:.1f} times less. A band is for a kernel"
@@ -173,7 +173,6 @@ KIND_ROWS = {
 }
 SET_ASIDE = {
     "max": "longest length",
-    "power of two": "next power of two",
     "oracle": "true length",
     "blocks": "blocks",
 }
@@ -181,10 +180,10 @@ SET_ASIDE = {
 
 def kv_use() -> Drawing:
     """What memory set aside for the cache holds: vLLM's paper beside our simulation."""
-    fig, axes = drawing.axes(5.0, 4.6)
+    fig, axes = drawing.axes(5.0, 3.9)
     published = {(row["system"], row["use"]): 100 * row["share"] for row in measurement("vllm_kv_use").records()}
     phrases, ticks, most = [], {}, 0.0
-    for n, policy in enumerate(simulation.POLICIES):
+    for n, policy in enumerate(SET_ASIDE):
         run, name = simulation.full(policy, steps=simulation.LONG), simulation.AS_PUBLISHED[policy]
         bars = (
             [published.get((name, KIND_ROWS[kind]), 0) for kind in KINDS],
@@ -201,7 +200,7 @@ def kv_use() -> Drawing:
         )
         phrases.append(f"{SET_ASIDE[policy]} {bars[0][0]:.1f} and {bars[1][0]:.1f}%")
         most = max(most, bars[1][0] / bars[0][0] - 1)
-    axes.set(xlim=(0, 100), ylim=(3 * len(simulation.POLICIES) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
+    axes.set(xlim=(0, 100), ylim=(3 * len(SET_ASIDE) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
     axes.set_yticks(list(ticks), ticks.values())
     axes.grid(visible=False, axis="y")
     for x, word, kind in (
@@ -244,9 +243,9 @@ def _forked() -> list[tuple[str, Allocator]]:
     memory.fork("Ann", "Bob")
     seen("Bob forks from Ann: the same blocks")
     memory.append("Bob", 10)
-    seen("Bob writes 10: the block is copied for him")
-    memory.append("Ann", 11)
-    seen("Ann writes 11: nobody else holds her block")
+    seen("Bob's token 10: the block is copied for him")
+    memory.append("Ann", 10)
+    seen("Ann's token 10: nobody else holds her block")
     return moments
 
 
@@ -387,7 +386,7 @@ def _workloads() -> dict[str, tuple[str, float, float, tuple[int, ...]]]:
 def hit_rate_by_turns() -> Drawing:
     """Share of input tokens found again against the turns of a conversation, for an agent and a chat."""
     fig, axes = drawing.axes(5.0, 3.9)
-    turns, phrases, twelve = np.geomspace(1, 100, 201), [], {}
+    turns, phrases, twelve = np.geomspace(2, 100, 201), [], {}
     for name, (colour, start, growth, tried) in _workloads().items():
         rate = lambda n: 100 * eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=n)
         axes.plot(turns, rate(turns), color=COLOURS[colour])
@@ -406,15 +405,15 @@ def hit_rate_by_turns() -> Drawing:
     point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f}%", (0.76, 0.6))
     axes.text(2.1, 68, "coding\nagent", color=COLOURS["first"], ha="right", va="center")
     axes.text(5.2, 55, "chat", color=COLOURS["second"], ha="left", va="center")
-    axes.set(xscale="log", xlim=(1, 100), ylim=(0, 100))
+    axes.set(xscale="log", xlim=(1.5, 100), ylim=(0, 100))
     axes.set(xlabel="turns of a conversation (log scale)", ylabel="input tokens found again (%)")
     drawing.thousands(axes, "x")
     return done(
         fig,
         "fig-hit-rate-by-turns",
         f"After twelve turns a chat finds {twelve['chat']:.0f}% of its input computed before, a coding agent"
-        f" {twelve['coding agent']:.0f}%. Dots: a real allocator.",
-        "Share of input tokens that a prefix cache finds, 0 to 100%, against the turns of a conversation from 1 to 100"
+        f" {twelve['coding agent']:.0f}%. Lines: the formula; dots: our allocator, in blocks.",
+        "Share of input tokens that a prefix cache finds, 0 to 100%, against the turns of a conversation from 2 to 100"
         f" (log scale), if nothing is thrown out. {'; '.join(phrases)}. Codex's traces allow"
         f" {100 * codex['hit_rate']:.1f}%.",
     )
@@ -446,7 +445,7 @@ def hit_rate_by_cache() -> Drawing:
     axes.text(0.6, 43, WAITS["random"][1].replace(" ", "\n"), color=COLOURS["first"], va="center")
     axes.text(0.83, 16, WAITS["regular"][1], color=COLOURS["third"], ha="right", va="center")
     one = found["regular"][ROOMS.index(1.0)]
-    axes.text(1.05, 64, f"{one:.0f}%: the set\nvaries, and is\nat times larger", color=COLOURS["third"], va="center")
+    axes.text(1.05, 64, f"{one:.0f}%, since\nthe set is at\ntimes larger", color=COLOURS["third"], va="center")
     (kimi,) = measurement("kimi_cache_size").records()
     size = whole * kimi["kv_GB"] / kimi["context_tokens"]
     axes.set(xlim=(0, 1.5), ylim=(-2, 100), ylabel="input tokens found again (%)")

@@ -51,6 +51,7 @@ def room() -> dict[str, str]:
         "sg_all": significant(sg_in + sg_out, 3),
         "sg_half": reserved(sg_in + sg_out / 2),
         "sg_use": reserved(sg_in + sg_out),
+        "sg_whole": f"{batches()['Orca (Max)'] * mean / opt['kv_tokens']:.0%}",
         "sg_ahead": f"{mean - sg_in:.0f}",
         "slots_over": significant(opt["kv_tokens"] / LONGEST, 3),
         "orca_batch": f"{batches()['Orca (Max)']:g}",
@@ -75,10 +76,13 @@ def worth() -> dict[str, str]:
         "sg_spread": significant(simulation.spread(), 2),
         "held_paged": significant(held, 2),
         "held_one": f"{held:.1f}",
+        "vllm_batch": f"{batches()['vLLM']:.1f}",
         "sg_held": f"{mean / LONGEST:.0%}",
         "again_time": pretty(again, "s", 2),
         "answer_time": pretty(spent, "s", 2),
         "again_share": f"{again / spent:.0%}",
+        "step_time": pretty(spent * held / lengths("ShareGPT")[1], "s", 3),
+        "worth_slow": significant(slow, 2),
         "worth_again": significant(slow / (1 + again / spent), 2),
         "weights_GB": gigabytes(weights),
         "cache_MB": f"{cache / 1e6:.0f} MB",
@@ -146,6 +150,7 @@ def conversations() -> dict[str, str]:
         "local_rate": f"{rates['the same, Kimi K2.5, local caches']:.1%}",
         "shared_rate": f"{rates['the same, Kimi K2.5, shared store']:.1%}",
         "mean_context": f"{start + growth * (turns - 1) / 2:,.0f}",
+        "codex_known": f"{1 - growth / trace['end_tokens']:.0%}",
         "end_tokens": f"{trace['end_tokens']:,}",
         "hits_deepseek": f"{rates['all services, a day']:.1%}",
         "hits_arena_low": f"{rates['Chatbot Arena, LLaVA-NeXT-34B, a month']:.0%}",
@@ -166,10 +171,9 @@ def cached_prices() -> dict[str, str]:
     """What a hit is worth on a price card."""
     turns, start, growth = simulation.agent()
     p = price(CARD).usd_per_Mtok
-    write, write_1h, read = p.cache_write_5min / p.input, p.cache_write_1h / p.input, p.cached_read / p.input
+    write, read = p.cache_write_5min / p.input, p.cached_read / p.input
     blended = eq.price_blended(input_price=p.input, hit_rate=agent_rate(), read_ratio=read, write_ratio=write)
     sent = turns * start + growth * turns * (turns - 1) / 2  # tokens of input over all turns
-    even = lambda w: f"{eq.hit_rate_even(write_ratio=w, read_ratio=read):.1%}"
     return {
         "card_date": price(CARD).valid_from,
         "card_write": f"{write:g}",
@@ -178,8 +182,7 @@ def cached_prices() -> dict[str, str]:
         "card_blended": f"${blended:.2f}",
         "agent_cached": f"${blended * sent / 1e6:.2f}",
         "agent_plain": f"${p.input * sent / 1e6:.2f}",
-        "even_5": even(write),
-        "even_1h": even(write_1h),
+        "even_5": f"{eq.hit_rate_even(write_ratio=write, read_ratio=read):.1%}",
     }
 
 
@@ -195,7 +198,7 @@ def caches() -> dict[str, str]:
         "set_tokens": f"{significant(whole / 1e6, 2)} million",
         "kimi_kB": f"{1e6 * cached['kv_GB'] / cached['context_tokens']:.0f} kB",
         "set_GB": f"{significant(whole * each, 3)} GB",
-        "room_missed": significant((1 - simulation.agents(whole, "random")) / (1 - agent_rate()), 2),
+        "room_found": f"{simulation.agents(whole, 'random'):.0%}",
         "half_found": f"{simulation.agents(whole / 2, 'long-tailed'):.0%}",
         "half_said": f"{agent_rate() / 2:.0%}",
     }

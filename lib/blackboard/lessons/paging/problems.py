@@ -88,7 +88,7 @@ guess = Estimate(
     unit="1",
     display_unit="%",
     within=1.6,
-    statement="A server sets aside cache for {reserved_context}, prompt and answer together, for every request, from its first token to its last. A ShareGPT request brings {input} of prompt and gets {output} of answer; take each to be as long as the mean. Averaged over the time in which it is answered, which share of its room holds a token, in percent? Guess: within a factor of 1.6 counts.",
+    statement="A server sets aside cache for {reserved_context}, prompt and answer together, for every request, from its first token to its last. A ShareGPT request brings {input} of prompt and gets {output} of answer; take each to be as long as the mean. On average over the time in which it is answered, what share of its room is filled, in percent? Guess: within a factor of 1.6 counts.",
     derived=lambda _: {"requests": "ShareGPT", "reserved_context": LONGEST} | guessed({"requests": "ShareGPT"}),
     units={"requests": "", "input": "token", "output": "token", "reserved_context": "token"},
     answer=eq.use_reserved,
@@ -99,7 +99,7 @@ guess = Estimate(
         eq.use_reserved / 100: "That is the fraction; the percentage is a hundred times as large.",
     },
     close="Not far off. What does a request hold at first, and what at last?",
-    explanation="Most of the rest waits for tokens that never come. The paper measured {measured}, a little more, because long answers stay longer and hold more.",
+    explanation="Most of the rest waits for tokens that never come. At a random moment rooms are somewhat fuller, because long answers stay longer and hold more. The paper measured {measured} of the whole memory.",
     hints=(
         "How many tokens does a request hold when its answer begins, and how many when it ends?",
         "Halfway it holds its prompt and half of its answer.",

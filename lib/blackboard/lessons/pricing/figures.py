@@ -95,30 +95,27 @@ WIDE = 8  # percent of a bar: a part that is at least so wide has its name in it
 
 
 def bill_and_cost() -> Drawing:
-    """The bill beside the cost of the same call, in shares: the cost by line of the bill, and by what causes it."""
-    fig, axes = drawing.axes(5.0, 4.1)
-    paid, cost, why = numbers.charged(), numbers.least_lines(), numbers.causes()
+    """The bill beside the cost of the same call by what causes it, in shares, where caches wait in flash and in HBM."""
+    fig, axes = drawing.axes(5.0, 4.9)
     by_line = {"cached_read": ("hits", "kv"), "input": ("input", "compute"), "output": ("output", "memory")}
     by_cause = {
-        "cached_read": ("hits", "kv"),
-        "input": ("history,\nin the input", "compute"),
-        "output": ("history,\nin the output", "memory"),
+        "cached_read": ("waiting", "kv"),
+        "input": ("looking\nback:\ninput", "compute"),
+        "output": ("looking\nback:\nanswer", "memory"),
         "alone": ("all\nelse", "weights"),
     }
     rows = (
-        ("the bill", paid, by_line | {"write": ("writing", "kv")}),
-        ("the cost in flash, by line of the bill", cost, by_line),
-        ("the cost in flash, by cause", why, by_cause),
+        ("the bill", numbers.charged(), by_line | {"write": ("writing", "kv")}),
+        ("the cost, if caches wait in flash", numbers.causes("ssd"), by_cause),
+        ("the cost, if waiting caches fill HBM", numbers.causes("hbm"), by_cause),
     )
-    said = [_shared(axes, 0.25 - 1.45 * row, *parts) for row, parts in enumerate(rows)]
-    axes.set(xlim=(0, 108), ylim=(-3.55, 0.9))
+    said = [_shared(axes, 0.25 - (0, 1.5, 3.3)[row], *parts) for row, parts in enumerate(rows)]
+    axes.set(xlim=(0, 108), ylim=(-4.35, 0.9))
     axes.axis("off")
-    history = 1 - why["alone"] / sum(why.values())
     return done(
         fig,
         "fig-bill-and-cost",
-        f"The history, the tokens sent before, causes {history:.0%} of the cost. The bill charges most of that under"
-        " input and output.",
+        "In either memory nearly all of the cost is caused by the history: by its waiting, or by looking back at it.",
         f"Three bars of shares. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72.",
     )
 
@@ -126,7 +123,7 @@ def bill_and_cost() -> Drawing:
 def _shared(axes, level: float, title: str, usd: dict[str, float], parts: dict[str, tuple[str, str]]) -> str:
     """A bar of shares with a title above and the parts' names below; in words."""
     total, left, said = sum(usd.values()), 0.0, []
-    axes.text(0, level + 0.42, f"{title}: {numbers.cents(total, 3 if total > 0.1 else 2)}", va="center", weight="bold")
+    axes.text(0, level + 0.42, f"{title}: {numbers.cents(total, 3)}", va="center", weight="bold")
     for line, (name, colour) in parts.items():
         share = 100 * usd[line] / total
         axes.barh(level, share, 0.36, left=left, color=COLOURS[colour], edgecolor="white", lw=0.8)
@@ -135,7 +132,7 @@ def _shared(axes, level: float, title: str, usd: dict[str, float], parts: dict[s
         axes.text(x, level - 0.26, f"{name}\n{share:.0f}%", color=COLOURS[colour], ha=ha, va="top", linespacing=1.05)
         left += share
         said.append(f"{name.replace(chr(10), ' ')} {share:.0f}%")
-    return f"{title[0].upper()}{title[1:]}, {numbers.cents(total, 3 if total > 0.1 else 2)}: {listed(said)}"
+    return f"{title[0].upper()}{title[1:]}, {numbers.cents(total, 3)}: {listed(said)}"
 
 
 def timeline() -> Drawing:
@@ -159,9 +156,9 @@ def timeline() -> Drawing:
             f"the same {new} again, {dollar(p.cached_read)}:\nhits renew the five minutes",
             "cost",
         ),
-        (0.08, -0.5, "they wait\nin a drive", "kv"),
-        (pause + 0.08, -0.5, "the drive returns them;\nfrom now on GPUs look back at them", "kv"),
-        (0, -1.15, "The provider pays for the drive, then for GPUs.", "bound"),
+        (0.08, -0.5, "their cache\nwaits", "kv"),
+        (pause + 0.08, -0.5, "the cache comes back;\nfrom now on GPUs look back at it", "kv"),
+        (0, -1.15, "The provider pays for memory, then for GPUs.", "bound"),
     ):
         axes.text(x, y, text, color=COLOURS[colour], va="center", linespacing=1.1)
     for minute in range(8):
@@ -174,8 +171,8 @@ def timeline() -> Drawing:
         "fig-timeline",
         "You pay to keep a token once, when it is new. After that each hit renews the five minutes.",
         f"A line of minutes. At 0, call 1 sends {new} new tokens, at {p.cache_write_5min:g} dollars per million. Their"
-        f" cache waits in a drive. At {pause:g}, call 2 sends them again, as hits for {p.cached_read:.2f}; the drive"
-        f" returns them, and GPUs look back at them. They are kept until {pause + kept:g}, not {kept:g}.",
+        f" cache waits. At {pause:g}, call 2 sends them again, as hits for {p.cached_read:.2f}; the cache"
+        f" comes back, and GPUs look back at it. They are kept until {pause + kept:g}, not {kept:g}.",
     )
 
 

@@ -52,7 +52,7 @@ def _each_kind(trial: Trial) -> str | None:
 
 def _no_cents(trial: Trial) -> str | None:
     fine = same(trial.got, trial.want) or trial.got != round(trial.want, 2)
-    return None if fine else "You rounded to cents. A call costs a few cents or less, so do not round."
+    return None if fine else "You rounded to cents. The price of a call is a few cents or less, so do not round."
 
 
 _sum = agrees("Multiply each count by its own price, add up, and divide by a million.")
@@ -170,12 +170,12 @@ IMPLIED = Step(
 
 
 def uses_to_pay(write, read):
-    """How many uses of a prefix cost the same with a cache as without one. It need not be a whole number.
+    """After how many uses of a prefix one has paid the same with a cache as without one. It need not be a whole number.
 
     write  price of the first use, which writes the cache, as a multiple of the input price (1.25, for instance)
     read   price of each later use, which reads the cache, as a multiple of the input price (0.1, for instance)
 
-    Without a cache each use costs 1, the first one included.
+    Without a cache each use is 1, the first one included.
     """
     return (write - read) / (1 - read)
 
@@ -194,9 +194,7 @@ def _equal(trial: Trial) -> str | None:
     cached = write + (uses - 1) * read
     if abs(cached - uses) < 1e-9 * uses:
         return None
-    return (
-        f"With {uses:.4g} uses the cache costs {write} + {uses - 1:.4g} × {read} = {cached:.4g}; without it {uses:.4g}."
-    )
+    return f"With {uses:.4g} uses one pays {write} + {uses - 1:.4g} × {read} = {cached:.4g}; without it {uses:.4g}."
 
 
 def _later_only(write, read):
@@ -222,7 +220,7 @@ PAYS = Step(
     _cards,
     (_at_least_once, _equal),
     {_later_only: _at_least_once, _no_first: _equal, _ratio: _equal, _free_reads: _equal},
-    ("With a cache, n uses cost write + (n - 1) × read.", "Set that equal to n and solve for n."),
+    ("With a cache, n uses are write + (n - 1) × read.", "Set that equal to n and solve for n."),
 )
 
 # --- where to keep it -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from blackboard.catalogue.prices import BytePrice, TokenPrices
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching.equations import critical_batch
 from blackboard.lessons.pricing import equations as eq
-from blackboard.lessons.pricing.implied import alike, implied, least_uses, machine, rent
+from blackboard.lessons.pricing.implied import alike, implied, machine, rent
 from blackboard.lessons.sparsity.equations import batch_fits
 from blackboard.units import factor, pretty, significant
 
@@ -64,6 +64,7 @@ def step_of_price() -> dict[str, str]:
     own, beyond = kv(model(RUNNING.model).n_active), price(BILLED).above.output_multiplier
     return {
         "own_v3": f"{own:,.0f}",
+        "own_step": significant(STEP * own / kept, 2),
         "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {c_of_rack():g} ÷ {STEP:,}",
         "kv_v3": f"{kept:,.0f}",
         "more_least": f"{kept / own:,.0f}",
@@ -109,11 +110,13 @@ def least_lines(prompt: float = PROMPT) -> dict[str, float]:
     }
 
 
-def causes() -> dict[str, float]:
-    """The call's cost by what causes it, USD: the same call without its history, and what each line costs more with."""
+def causes(place: str = "ssd") -> dict[str, float]:
+    """The call's cost by what causes it, USD: the same call without its history, and what each line costs more with,
+    where its cache waits in such a place.
+    """
     cost, alone = least_lines(), least_lines(CALL["input"])
     more = {line: cost[line] - alone[line] for line in cost if line != "write"}
-    return more | {"alone": sum(alone.values())}
+    return more | {"cached_read": hits_in()[place], "alone": sum(alone.values())}
 
 
 def hits_in() -> dict[str, float]:
@@ -135,21 +138,33 @@ def kept_in(kind: str, time: float) -> float:
 
 
 def added_up() -> dict[str, str]:
-    """What each line of the call is charged and costs, in cents, the quotients, and the sums; and the cost by cause."""
+    """What each line of the call is charged and costs, in cents, the quotients, and the sums."""
     paid, cost, said = charged(), least_lines(), {}
     paid["all"], cost["all"] = sum(paid.values()), sum(cost.values())
     for line, value in paid.items():
-        said[f"paid_{line}"], said[f"cost_{line}"] = cents(value, 3), cents(cost[line])
+        said[f"paid_{line}"] = cents(value, 3)
+        said[f"cost_{line}"] = cents(cost[line], 2 if line == "cached_read" else 3)
         said[f"x_{line}"] = significant(value / cost[line], 2)
-    alone, hits = causes()["alone"], cost["cached_read"]
-    return said | {
-        "of_price": f"{cost['all'] / paid['all']:.0%}",
-        "hits_paid": f"{paid['cached_read'] / paid['all']:.0%}",
-        "hits_cost": f"{hits / cost['all']:.0%}",
-        "hits_ten": f"{10 * hits / (cost['all'] + 9 * hits):.0%}",
-        "cost_alone": cents(alone),
-        "history": f"{1 - alone / cost['all']:.0%}",
-    }
+    parts = [causes(place) for place in hits_in()]
+    least = min(1 - part["alone"] / sum(part.values()) for part in parts)
+    return (
+        said
+        | really()
+        | {
+            "of_price": f"{cost['all'] / paid['all']:.0%}",
+            "hits_paid": f"{paid['cached_read'] / paid['all']:.0%}",
+            "cost_alone": cents(causes()["alone"]),
+            "history_least": f"{math.floor(100 * least)}%",
+        }
+    )
+
+
+def really() -> dict[str, str]:
+    """What the call would cost if GPUs ran as far below their peak as on DeepSeek's own day."""
+    cost, day = least_lines(), day_costs()
+    over = [real / floor for floor, real in zip(day["floor"], day["real"])]
+    busy = cost["input"] * over[0] + cost["output"] * over[1]
+    return {f"real_{place}": cents(busy + hits_in()[place]) for place in ("ssd", "hbm")}
 
 
 def tiers() -> dict[str, str]:
@@ -167,17 +182,20 @@ def tiers() -> dict[str, str]:
         }
     again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
     least, most = hits_in()["ssd"], hits_in()["hbm"]
+    paid = charged()
     return said | {
         **{f"hits_{place}": cents(usd) for place, usd in hits_in().items() if place in ("few", "hbm")},
-        "of_price_hbm": f"{(most + rest) / sum(charged().values()):.0%}",
+        **{f"out_hit_{place}": said[f"ratio_{place}"].split("\u00a0")[0] for place in ("ssd", "hbm")},
+        "of_price_hbm": f"{(most + rest) / sum(paid.values()):.0%}",
+        "cost_all_hbm": cents(most + rest, 3),
+        "x_all_hbm": significant(sum(paid.values()) / (most + rest), 2),
+        "x_cached_read_hbm": significant(paid["cached_read"] / most, 2),
         "hits_again": cents(again),
         "again_most": significant(again / least, 1),
         "again_least": significant(again / most, 1),
         "flash_sum": f"({pretty(held, 'byte')} ÷ {pretty(drive['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
         f" {pretty(held / drive['tier_bandwidth'], 's', 2)}) × {drive_second()}",
-        "write_sum": f"{pretty(CALL['input'] * known['kv_bytes_per_token'], 'byte')} ÷"
-        f" {pretty(drive['tier_bandwidth'], 'byte/s')} × {drive_second()}",
-        "gpu_drive": f"{known['rent'] / drive['tier_rent']:.0f}",
+        "wait_write": pretty(CALL["input"] * known["kv_bytes_per_token"] / drive["tier_bandwidth"], "s", 2),
     }
 
 
@@ -203,8 +221,6 @@ def bill() -> dict[str, str]:
     rewritten = (PROMPT * p.cache_write_5min + CALL["output"] * p.output) / 1e6
     return {
         "bill_paid": f"{100 * paid:.1f} cents",
-        "bill_sum": f"({CALL['cached_read']:,} × ${p.cached_read:.2f} + {CALL['input']:,} × ${p.cache_write_5min:g} +"
-        f" {CALL['output']:,} × ${p.output:g}) ÷ 1,000,000",
         "bill_fresh": f"{100 * fresh:.1f} cents",
         "bill_rewritten": f"{100 * rewritten:.0f} cents",
         "stamp_day": f"${100 * (rewritten - paid):.0f}",
@@ -305,8 +321,6 @@ def measured() -> dict[str, str]:
         "day_load": microseconds(time["cache"] + time["weights"]),
         "day_floor_sum": f"{microseconds(time['compute'])} × ${rent_ * HOUR:g} per hour",
         "ds_rent": f"${rent_ * HOUR:g}",
-        "v3_list": f"${price(FIRST).usd_per_Mtok.input:g}",
-        "v3_times": significant(price(FIRST).usd_per_Mtok.input * MTOK / cost["real"][0], 2),
     }
     for name, (one, out) in cost.items():
         said |= {f"day_in_{name}": usd(one, 3), f"day_out_{name}": usd(out, 3), f"day_ratio_{name}": f"{out / one:.1f}"}
@@ -366,6 +380,7 @@ def places() -> dict[str, str]:
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
+        "remat_x": significant(price(BILLED).usd_per_Mtok.input * MTOK / eq.remat_cost(known), 2),
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"{name}_{end}": hold(name, time) for name in KINDS for end, time in ENDS.items()},
@@ -493,7 +508,7 @@ def input_times() -> dict[str, str]:
         "t_new": us(new["weights"]),
         "t_new_sum": f"2 × {net.n_active / 1e9:.2f} × 10⁹ FLOP ÷ {pretty(gpu.flops('fp8'), 'FLOP/s')}",
         "before": f"{before:,.0f}",
-        "t_attend": us(new["attend"]),
+        "t_attend": f"{new['attend'] * 1e6:.1f} µs",
         "t_attend_sum": f"{before:,.0f} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "att_flop_sum": f"4 × {group.layers} × {group.heads} × {decompressed():g}",
         "att_flop": f"{each / 1e6:.1f} million",
@@ -502,9 +517,10 @@ def input_times() -> dict[str, str]:
         "att_wide": f"{decompressed():g}",
         "att_even": significant(new["weights"] / new["attend"] * before, 2),
         "pass_least": significant(critical_batch(RUNNING), 2),
-        "pass_least_sum": f"{c_of_rack():g} × {net.n_total / 1e9:.0f} ÷ {net.n_active / 1e9:.2f}",
-        "t_in": us(sum(new.values())),
-        "in_floor": usd(least_input(PROMPT)),
+        "pass_least_sum": f"{c_of_rack():g} × {net.n_total / net.n_active:.1f}",
+        "stored_active": f"{net.n_total / net.n_active:.1f}",
+        "t_in": f"{sum(new.values()) * 1e6:.1f} µs",
+        "in_floor": usd(least_input(PROMPT), 3),
     }
 
 
@@ -539,6 +555,7 @@ def output_times() -> dict[str, str]:
         "t_out": us(memory),
         "out_floor": f"${least_output(PROMPT) / MTOK:.2f}",
         "out_in": significant(memory / new, 2),
+        "out_in_alone": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 3),
         "out_mfu": f"{compute / memory:.0%}",
         "alone_compute": us(short["compute"]),
         "alone_load": us(short["weights"] + short["cache"]),
@@ -558,13 +575,11 @@ def along() -> dict[str, str]:
 
 def again() -> dict[str, str]:
     """What it costs to compute a prompt again, and how long its cache is worth its place in HBM."""
-    known, gpu, out = rack(), system(RUNNING.system).chip, output_time(PROMPT, fitting(PROMPT))
-    cache, cached = model(RUNNING.model).kv_bytes_per_token(), CALL["cached_read"]
+    known, out, cached = rack(), output_time(PROMPT, fitting(PROMPT)), CALL["cached_read"]
     return {
         "again_call": usd(prompt_again(cached)),
         "again_more": significant(prompt_again(cached) / eq.remat_cost(known), 3),
         "even_call": f"{prompt_again(cached) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
-        "share_sum": f"{cache:,.0f} B ÷ {pretty(gpu.hbm_bytes, 'byte')}",
         "hbm_pause": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)}",
         "hold_real": f"${significant(really_lost(PAUSE) / MTOK, 2)}",
         "hold_real_sum": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)} ×"
@@ -595,17 +610,15 @@ def writes() -> dict[str, str]:
     even = {kept: eq.hit_rate_even(write_ratio=w, read_ratio=read) for kept, w in ratios.items()}
     return {
         **{f"write_{kept}": f"{w:g}" for kept, w in ratios.items()},
-        **{
-            f"least_{kept}": str(least_uses(eq.uses_even(write_ratio=w, read_ratio=read))) for kept, w in ratios.items()
-        },
+        "twice_5": f"{ratios['5']:g} + {read:g} = {ratios['5'] + read:g}",
+        "twice_1h": f"{ratios['1h']:g} + {read:g} = {ratios['1h'] + read:g}",
+        "thrice_1h": f"{ratios['1h']:g} + 2 × {read:g} = {ratios['1h'] + 2 * read:g}",
         **{f"share_{kept}": f"{share:.0%}" for kept, share in even.items()},
         **{f"share_sum_{kept}": f"({w:g} − 1) ÷ ({w:g} − {read:g})" for kept, w in ratios.items()},
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         "read": f"{read:g}",
-        "misses_sum": f"1 − {ratios['5'] - read:g} ÷ {ratios['1h'] - read:g}",
-        "misses_saved": f"{math.ceil(100 * (1 - misses_even()))}%",
+        "misses_saved": up(1 - misses_even()),
         "premium_5": f"${p.cache_write_5min - p.input:g}",
-        "uses_5": f"{eq.uses_even(write_ratio=ratios['5'], read_ratio=read):.2f}",
         **drops(),
     }
 
@@ -630,10 +643,15 @@ def newer() -> dict[str, str]:
     return {
         "seen_new": price(NEWER).valid_from,
         "read_new": f"{read:g}",
-        "misses_new": f"{math.ceil(100 * (1 - misses_even(NEWER)))}%",
+        "misses_new": up(1 - misses_even(NEWER)),
         "share_new": f"{eq.hit_rate_even(write_ratio=write, read_ratio=read):.0%}",
         "drop_factor_new": f"{(write - read) / read:g}",
     }
+
+
+def up(share: float) -> str:
+    """Percent, rounded up to a tenth, because it is a least."""
+    return f"{math.ceil(1000 * share) / 10:.1f}%"
 
 
 def misses_even(card: str = BILLED) -> float:

@@ -163,7 +163,7 @@ guess = Estimate(
     objective=COST,
     unit="USD/token",
     display_unit="$/Mtok",
-    statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input. Its size is not public. Suppose that it were as large as {net_name}, which stores {n_total} and activates {n_active} per token. It runs on {gpu_name} GPUs that rent at {hourly} per hour, and each does {flops} in FP8 (a multiply-add counts as two FLOPs), all the time. How many dollars of rent does a million tokens of a short prompt take? A guess within a factor of three counts.",
+    statement="On the price list of {date}, the price of {card_name} is {in_usd} per million tokens of input. Its size is not public. Suppose that it were as large as {net_name}, which stores {n_total} and activates {n_active} per token. It runs on {gpu_name} GPUs that rent at {hourly} per hour, and each does {flops} in FP8 (a multiply-add counts as two FLOPs), all the time. How many dollars of rent does a million tokens of a short prompt take? A guess within a factor of three counts.",
     derived=bare,
     units=TEXT | {"cost_usd": "USD", "over": "1"},
     answer=eq.remat_cost,
@@ -196,7 +196,7 @@ implied = Quantity(
     level="medium",
     objective=STEP,
     unit="1",
-    statement="On the price list of {date}, {card_name} costs more in requests longer than {step_context}. Somebody concludes: there, loading one sequence's KV cache takes as long as the compute of its new token, in a batch so large that the weights do not count. Test this on a model whose cache is known. {net_name} activates {n_active} per token and keeps {kv_bytes_per_token} of KV cache over all layers. It runs on {machine_name}: {flops} in FP8 (a multiply-add counts as two FLOPs) and {bandwidth} of memory bandwidth. Attention's own FLOPs are left out. How many times the cache that the step would imply does the model keep?",
+    statement="On the price list of {date}, {card_name} has higher prices for requests longer than {step_context}. Somebody concludes: there, loading one sequence's KV cache takes as long as the compute of its new token, in a batch so large that the weights do not count. Test this on a model whose cache is known. {net_name} activates {n_active} per token and keeps {kv_bytes_per_token} of KV cache over all layers. It runs on {machine_name}: {flops} in FP8 (a multiply-add counts as two FLOPs) and {bandwidth} of memory bandwidth. Attention's own FLOPs are left out. How many times the cache that the step would imply does the model keep?",
     parameters={
         "sheet": ("gpt-5.4@2026-03-05", GEMINI, "claude-opus-4.6@2026-02-05"),
         "machine": ("h200-8", "b200-8", "h100-8"),
@@ -351,7 +351,7 @@ waits = Choice(
     "What is wrong with a fifth?",
     level="medium",
     objective=STEP,
-    statement="A colleague reads on a price list that output costs five times as much as input. She argues: input costs its compute, output costs its memory traffic, and both tokens need the same compute. So decode keeps the compute units busy for a fifth of the time. Take DeepSeek-V3 after a long prompt, at full speed, as in this lesson. Where does her argument fail?",
+    statement="A colleague reads on a price list that the price of output is five times that of input. She argues: input costs its compute, output costs its memory traffic, and both tokens need the same compute. So decode keeps the compute units busy for a fifth of the time. Take DeepSeek-V3 after a long prompt, at full speed, as in this lesson. Where does her argument fail?",
     options=[
         wrong("Output does not wait for memory: its compute takes longer than its loading.", "After a long prompt loading takes longer, as she says. At short contexts the two are about equal."),
         wrong("Decode loads the weights once for each token, and the ratio leaves them out.", "All sequences of the batch share the weights, and the memory traffic that she speaks of includes their share."),
@@ -674,7 +674,7 @@ one_bill = Quantity(
     level="easy",
     objective=BILL,
     unit="USD",
-    statement="An agent calls {card_name} at the prices of {date}. Of its prompt, {hit_tokens} are found in the cache at {hit_usd} per million. The other {new_tokens} are written to the cache for {kept_for}, at {write_usd} per million; ordinary input costs {in_usd}. The answer has {answer_tokens} at {out_usd} per million. How many dollars does the call cost?",
+    statement="An agent calls {card_name} at the prices of {date}. Of its prompt, {hit_tokens} are found in the cache at {hit_usd} per million. The other {new_tokens} are written to the cache for {kept_for}, at {write_usd} per million; the price of ordinary input is {in_usd}. The answer has {answer_tokens} at {out_usd} per million. How many dollars does the agent pay for the call?",
     parameters={"sheet": WRITES, "hold_time": (HOUR, 300.0), "hit_tokens": (120_000, 30_000, 80_000), "new_tokens": (8_000, 2_000, 20_000), "answer_tokens": (600, 2_500)},
     derived=cached,
     units=TEXT | {"hit_tokens": "token", "new_tokens": "token", "answer_tokens": "token"},
@@ -686,7 +686,7 @@ one_bill = Quantity(
         v.hit_tokens * v.hit_usd + v.new_tokens * v.write_usd + v.answer_tokens * v.out_usd: "Prices are per million tokens: divide by a million.",
         (v.hit_tokens * v.hit_usd + v.new_tokens * v.in_usd + v.answer_tokens * v.out_usd) / MILLION: "You charged the new tokens as ordinary input. They are written to the cache, at the write price.",
     },
-    explanation="Long prompts are cheap once they are in the cache. What is new and what is generated makes up most of the bill.",
+    explanation="A hit is charged a small part of the price of input. A long history can still be most of the bill.",
     hints=("Each token is billed once, at the price of its kind.", "Three products, then divide by a million."),
     solution=(
         Step("Hits:", v.hit_tokens * v.hit_usd / MILLION, "USD"),
@@ -702,7 +702,7 @@ break_even = Quantity(
     objective=WRITE,
     unit="1",
     display_unit="%",
-    statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input, {write_usd} for writing them into a cache that keeps them for {kept_for} after each use, and {hit_usd} for a hit. Each hit renews the cache at no charge. The same prompt is used {times} times, the first use included, always in time. What share of the prompt's input cost does the cache save, in percent?",
+    statement="On the price list of {date}, the price of {card_name} is {in_usd} per million tokens of input, {write_usd} for writing them into a cache that keeps them for {kept_for} after each use, and {hit_usd} for a hit. Each hit renews the cache at no charge. The same prompt is used {times} times, the first use included, always in time. What share of the price of all these prompts does the cache save, in percent?",
     parameters={"sheet": (*WRITES, "claude-sonnet-4.5@2025-09-29", "claude-fable-5@2026-06-09", "claude-opus-5@2026-07-24", "claude-sonnet-5.5@2026-09-29", *HITS), "hold_time": (HOUR, 300.0), "times": (4, 10, 25, 3, 5, 6, 8)},
     derived=cached,
     units=TEXT | {"times": "1"},
@@ -711,11 +711,11 @@ break_even = Quantity(
     misconceptions={
         (v.write_ratio + v.read_ratio * (v.times - 1)) / v.times: "That is the share that is still paid.",
         1 - (v.write_ratio + v.read_ratio * v.times) / v.times: "The use that writes is the first one. Only the others are hits.",
-        1 - v.read_ratio: "That is the saving of a hit. The first use is a write and costs more than input.",
+        1 - v.read_ratio: "That is the saving of a hit. The first use is a write, at more than the price of input.",
         (1 - (v.write_ratio + v.read_ratio * (v.times - 1)) / v.times) / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
     },
     explanation="The write is soon forgotten: with more uses the saving approaches one minus the price of a hit.",
-    hints=("One write and hits for all other uses.", "Divide by what all uses cost as ordinary input."),
+    hints=("One write and hits for all other uses.", "Divide by the price of all uses as ordinary input."),
     solution=(
         Step("With the cache, in units of one use as input:", v.write_ratio + v.read_ratio * (v.times - 1), "1"),
         Step("Without it:", v.times, "1"),
@@ -739,7 +739,7 @@ come_back = Quantity(
     objective=WRITE,
     unit="1",
     display_unit="%",
-    statement="A provider charges {in_usd} for a million tokens of plain input, {write_usd} for tokens that are written to its cache, and {hit_usd} for hits. Of the tokens that you send, some are hits, and all others are written. Which share must be hits, in percent, for this to cost as much as sending everything as plain input?",
+    statement="A provider charges {in_usd} for a million tokens of plain input, {write_usd} for tokens that are written to its cache, and {hit_usd} for hits. Of the tokens that you send, some are hits, and all others are written. Which share must be hits, in percent, for you to pay as much as for sending everything as plain input?",
     parameters={"charges": CHARGES},
     derived=charged,
     units=TEXT,
@@ -747,17 +747,17 @@ come_back = Quantity(
     independent_check=lambda v: find_root(lambda h: v["in_usd"] - h * v["hit_usd"] - (1 - h) * v["write_usd"], 1e-6, 1.0),
     misconceptions={
         (v.write_ratio - 1) / (1 - v.read_ratio): "Those are hits for each write. The question is about their share of all tokens.",
-        (v.write_ratio - 1) / v.write_ratio: "A hit costs something, too. Subtract its price from what it saves.",
+        (v.write_ratio - 1) / v.write_ratio: "A hit is not free. Subtract its price from what it saves.",
         (1 - v.read_ratio) / (v.write_ratio - v.read_ratio): "That is the share that may be written. The rest must be hits.",
     },
-    explanation="A small share. A hit saves much more than a write costs extra, so a cache pays unless most prompts are sent only once.",
+    explanation="A small share. A hit saves much more than a write adds, so a cache pays unless most prompts are sent only once.",
     hints=(
-        "A write costs more than plain input, a hit less. How much is each difference?",
+        "A write is charged more than plain input, a hit less. How much is each difference?",
         "With a share of hits, what is the mean price of a token? Set it equal to that of plain input.",
     ),
     solution=(
-        Step("A write costs extra, in units of plain input:", v.write_ratio - 1, "1"),
-        Step("A hit costs less than a write by", v.write_ratio - v.read_ratio, "1"),
+        Step("A write adds, in units of plain input:", v.write_ratio - 1, "1"),
+        Step("A hit is cheaper than a write by", v.write_ratio - v.read_ratio, "1"),
         f"${eq.hit_rate_even.latex}$ =",
     ),
 )
@@ -770,7 +770,7 @@ def kept_longer(values: Values) -> Values:
     return found | {"hour_usd": hour, "hour_ratio": hour / found["in_usd"], "short_hits": values["short_percent"] / 100}
 
 
-PER_MISS = (v.write_ratio - v.read_ratio) / (v.hour_ratio - v.read_ratio)  # what a miss costs more than a hit: five minutes' over the hour's
+PER_MISS = (v.write_ratio - v.read_ratio) / (v.hour_ratio - v.read_ratio)  # what a miss adds to a hit: five minutes' over the hour's
 
 returns = Quantity(
     "Five minutes or an hour",
@@ -778,25 +778,25 @@ returns = Quantity(
     objective=WRITE,
     unit="1",
     display_unit="%",
-    statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input. Tokens written into a cache that keeps them for five minutes cost {write_usd}, for an hour {hour_usd}, and hits cost {hit_usd}. Each hit renews the cache at no charge. With the cache of five minutes, {short_percent} percent of the tokens that you send are hits, and all others are written. From which share of hits on, in percent, would the cache of an hour be cheaper?",
+    statement="On the price list of {date}, the price of {card_name} is {in_usd} per million tokens of input. For tokens written into a cache that keeps them for five minutes it is {write_usd}, for an hour {hour_usd}, and for hits {hit_usd}. Each hit renews the cache at no charge. With the cache of five minutes, {short_percent} percent of the tokens that you send are hits, and all others are written. From which share of hits on, in percent, would the cache of an hour be cheaper?",
     parameters={"sheet": (*HITS, *WRITES, "claude-sonnet-4.5@2025-09-29", "claude-opus-5@2026-07-24"), "short_percent": (40, 60, 70, 50, 80, 30, 20)},
     derived=kept_longer,
     units=TEXT | {"short_percent": "1", "hour_usd": "USD"},
     answer=1 - (1 - v.short_hits) * PER_MISS,
     independent_check=lambda v: find_root(lambda h: v["short_hits"] * v["hit_usd"] + (1 - v["short_hits"]) * v["write_usd"] - h * v["hit_usd"] - (1 - h) * v["hour_usd"], 1e-6, 1.0),
     misconceptions={
-        v.short_hits: "With as many hits both would cost the same only if a miss cost the same. Writing for an hour costs more.",
+        v.short_hits: "With as many hits you would pay the same only if the price of a miss were the same. Writing for an hour is dearer.",
         (1 - v.short_hits) * PER_MISS: "Those are the misses that the hour may have. The question is about hits.",
-        (v.hour_ratio - 1) / (v.hour_ratio - v.read_ratio): "There the hour costs as much as no cache. Compare it with five minutes.",
+        (v.hour_ratio - 1) / (v.hour_ratio - v.read_ratio): "There the hour is no cheaper than no cache. Compare it with five minutes.",
     },
     explanation="Whatever the share was, the hour must turn the same part of the misses into hits. For writes at 1.25 and 2 times input and hits at a tenth, it is 39.5 percent.",
     hints=(
-        "What does a token cost on average with the five minutes? Hits at the price of a hit, the rest at the price of a write.",
+        "What is the mean price of a token with the five minutes? Hits at the price of a hit, the rest at the price of a write.",
         "Write the same for the hour with an unknown share, and set both equal.",
     ),
     solution=(
         Step("Misses with five minutes:", 1 - v.short_hits, "1"),
-        Step("What a miss costs more than a hit, five minutes' divided by the hour's:", PER_MISS, "1"),
+        Step("What a miss adds to a hit, five minutes' divided by the hour's:", PER_MISS, "1"),
         "So the hour may have that part of the misses. Its hits, in percent:",
     ),
 )
@@ -874,7 +874,7 @@ margin = Quantity(
     level="medium",
     objective=STEP,
     unit="1",
-    statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input and {out_usd} of output. {size_words} {n_total} stored, {n_active} active. GPUs ({gpu_name}) rent at {hourly} per hour, and each does {flops} in FP8 (a multiply-add counts as two FLOPs). Let prefill compute all the time at that rate, attention's own FLOPs left out. How many times the rent of its prefill does a customer pay for a token of input?",
+    statement="On the price list of {date}, the price of {card_name} is {in_usd} per million tokens of input and {out_usd} of output. {size_words} {n_total} stored, {n_active} active. GPUs ({gpu_name}) rent at {hourly} per hour, and each does {flops} in FP8 (a multiply-add counts as two FLOPs). Let prefill compute all the time at that rate, attention's own FLOPs left out. How many times the rent of its prefill does a customer pay for a token of input?",
     parameters={"sheet": tuple(SOLD), "hourly": (2.0, 3.0, 4.0, 2.2, 2.4, 2.5, 2.8, 3.2, 3.5, 3.6)},
     derived=sold,
     units=TEXT | {"size_words": ""},
@@ -905,7 +905,7 @@ no_step = Choice(
     "The step that went away",
     level="medium",
     objective=STEP,
-    statement=f"On {BEFORE.valid_from} {named(BEFORE)} cost {BEFORE.above.input_multiplier:g} times as much for input and {BEFORE.above.output_multiplier:g} times as much for output in requests longer than {BEFORE.above.tokens:,} tokens. On {AFTER.valid_from} the same model at the same prices had no such step, up to a million tokens. What can be concluded?",
+    statement=f"On {BEFORE.valid_from} {named(BEFORE)} charged {BEFORE.above.input_multiplier:g} times as much for input and {BEFORE.above.output_multiplier:g} times as much for output in requests longer than {BEFORE.above.tokens:,} tokens. On {AFTER.valid_from} the same model at the same prices had no such step, up to a million tokens. What can be concluded?",
     independent_check=lambda v: "b" if AFTER.above is None and BEFORE.usd_per_Mtok == AFTER.usd_per_Mtok else "a",
     options=[
         wrong("A token's KV cache had become five times smaller.", "That would be one explanation, but nothing confirms it, and the model kept its name and its prices."),
