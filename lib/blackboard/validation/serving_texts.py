@@ -234,7 +234,7 @@ def loops() -> dict[str, str]:
     length = f"{values()['output_length']:.1f}"
     each = f"{compute + head:.1f} + {links:.1f} + {cache:.1f} + {sent:.1f}"
     slow = opened().at_rate(OPEN_RATE)
-    stay = f"{slow.first_token:.3f} s + {length} × {1e3 * slow.output_token:.1f} ms"
+    stay = f"{slow.first_token:.3f} s + {values()['output_length'] - 1:.1f} × {1e3 * slow.output_token:.1f} ms"
     off = [abs(opened().at_rate(rate).output_token / arrived(rate).token - 1) for rate in RATES]
     return {
         "span": f"{1e3 * (close_up()[-1].end - close_up()[0].start):.0f} ms",
