@@ -116,6 +116,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kept_edu": f"{1.3 / 15:.0%}",
         "quality_llammlein": sig(worth(tokens, 2.7e12) / worth(tokens, 2.7e12 * share), 4),
         "worth_pool": f"{worth(tokens, 2.7e12) / 1e12:.3f} trillion",
+        "worth_tenth": f"{worth(tokens, 1.27e11) / 1e12:.2f} trillion",
+        "kept_tenth": "127 billion",
         "worth_kept": f"{worth(tokens, 1.27e12) / 1e12:.3f} trillion",
         "rule_worth": sig((2.7e12 * 5 / tokens) ** np.log10(2) * worth(5, 1) / 5, 3),
         "kept_worth": sig(share ** -np.log10(2) * worth(tokens, 1.27e12) / tokens, 3),
@@ -134,6 +136,9 @@ def test_sums_come_out_with_the_numbers_printed():
         assert told[f"doublings_{n}"] * told[f"pace_{n}"] == pytest.approx(told[f"expected_{n}"], abs=0.0051)
     assert 10 * told["left_1b"] * told["data_power"] == pytest.approx(told["off_data"], abs=6e-4)
     assert 10 * told["size_1b"] * told["size_power"] == pytest.approx(told["off_size"], abs=6e-3)
+    trillion = lambda name: float(values("corpus")[name].removesuffix(" trillion"))
+    for kept, quality, digits in (("worth_kept", "quality_llammlein", 4), ("worth_tenth", "quality_tenth", 3)):
+        assert sig(trillion("worth_pool") / trillion(kept), digits) == values("corpus")[quality]
     assert sig(told["off_data"] / told["off_size"]) == values("corpus")["worth_1b"]
     assert sig(told["off_size"] / told["off_data"]) == values("corpus")["worth_times"]
 

@@ -143,6 +143,8 @@ def filtered_german() -> dict[str, str]:
         "kept_de": trillions(kept),
         "worth_pool": trillions(worth(tokens, pool), 4),
         "worth_kept": trillions(worth(tokens, kept), 4),
+        "kept_tenth": trillions(kept / 10),
+        "worth_tenth": trillions(worth(tokens, kept / 10)),
         "quality_llammlein": significant(needed(kept / pool), 4),
         "epochs_tenth": significant(tokens / (kept / 10), 2),
         "quality_tenth": significant(needed(kept / pool / 10), 3),
@@ -163,14 +165,10 @@ def filtered() -> dict[str, str]:
     gain = lambda epochs: eq.filtered_worth(
         pretrain_tokens=1e12, pool_tokens=1e12, kept_share=1 / epochs, reuse=reuse(), quality_power=power
     )
-    pool, tokens = EXAMPLE
     return {
         "best_epochs": significant(best, 3),
         "best_balance": significant(best * eq.repeat_worth(epochs=best, reuse=reuse()), 2),
         "quality_power": significant(power, 3),
-        "pool": trillions(pool, 1),
-        "budget": trillions(tokens, 1),
-        "keep_five": trillions(tokens / 5, 2),
         "five_costs": f"{1 - gain(5) / gain(best):.0%}",
         "kept_edu": f"{edu['kept_tokens'] / edu['pool_tokens']:.0%}",
         **passes_by_quality(),
