@@ -36,17 +36,17 @@ def test_errors_of_changes_are_those_of_a_straight_line():
     known, next_to = design[:4], design[4]
     fitted, [left], *_ = np.linalg.lstsq(known, scores[:4])
     error = (left / 2 * (1 + next_to @ np.linalg.inv(known.T @ known) @ next_to)) ** 0.5
-    slope_error = scatter / doublings.std() / 5**0.5
     stretches = {n: (doublings[4] - doublings[n], points[4] - points[n]) for n in (2, 3)}
+    pace = {n: f"{np.polyfit(doublings[: n + 1], scores[: n + 1], 1)[0]:.3f}" for n in (2, 3)}
+    assert slope / (scatter / doublings.std() / 5**0.5) > 10, "the scores rise"
     expected = {
-        "next_1b": sig(slope, 3),
-        "slope_errors": f"{slope / slope_error:.0f}",
         "ahead": f"{next_to @ fitted:.2f}%",
         "ahead_off": f"{(next_to @ fitted - scores[4]) / error:.1f}",
         "rise_2": f"{(scores[2] - scores[1]) / np.log2(5):.2f}",
         "rise_4": "0.00",
-        **{f"doublings_{n}": sig(times) for n, (times, _) in stretches.items()},
-        **{f"expected_{n}": f"{slope * times:.2f}" for n, (times, _) in stretches.items()},
+        **{f"doublings_{n}": f"{times:.2f}" for n, (times, _) in stretches.items()},
+        **{f"pace_{n}": each for n, each in pace.items()},
+        **{f"expected_{n}": f"{float(pace[n]) * times:.2f}" for n, (times, _) in stretches.items()},
         **{f"came_{n}": f"{came:.2f}" for n, (_, came) in stretches.items()},
         "limit_squares": f"{1 + stats.f.ppf(0.95, 1, 2) / 2:.0f}",
     }
@@ -116,11 +116,40 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kept_edu": f"{1.3 / 15:.0%}",
         "quality_llammlein": sig(worth(tokens, 2.7e12) / worth(tokens, 2.7e12 * share), 4),
         "worth_pool": f"{worth(tokens, 2.7e12) / 1e12:.3f} trillion",
+        "worth_tenth": f"{worth(tokens, 1.27e11) / 1e12:.2f} trillion",
+        "kept_tenth": "127 billion",
         "worth_kept": f"{worth(tokens, 1.27e12) / 1e12:.3f} trillion",
         "rule_worth": sig((2.7e12 * 5 / tokens) ** np.log10(2) * worth(5, 1) / 5, 3),
         "kept_worth": sig(share ** -np.log10(2) * worth(tokens, 1.27e12) / tokens, 3),
+        "worth_half": sig((ALPHA * A / LARGE**ALPHA) / (BETA * B / (tokens / 2) ** BETA)),
+        **{f"reading_{n}": f"{worth(n, 1) - worth(n - 1, 1):.0%}" for n in (2, 5, 10)},
         "worth_1b": sig(BETA * B / tokens**BETA / (ALPHA * A / LARGE**ALPHA)),
         **{f"passes_{n}": f"{best_passes(np.log10(times)):.1f}" for n, times in enumerate((1.2, 1.4, 2))},
         "quality_tenth": sig(worth(tokens, 2.7e12) / worth(tokens, 2.7e12 * share / 10), 3),
     }
     assert {name: told[name] for name in expected} == expected
+
+
+def test_sums_come_out_with_the_numbers_printed():
+    told = {name: float(text) for name, text in values("corpus").items() if text.replace(".", "", 1).isdigit()}
+    for n in (2, 3):
+        assert told[f"doublings_{n}"] * told[f"pace_{n}"] == pytest.approx(told[f"expected_{n}"], abs=0.0051)
+    assert 10 * told["left_1b"] * told["data_power"] == pytest.approx(told["off_data"], abs=6e-4)
+    assert 10 * told["size_1b"] * told["size_power"] == pytest.approx(told["off_size"], abs=6e-3)
+    trillion = lambda name: float(values("corpus")[name].removesuffix(" trillion"))
+    for kept, quality, digits in (("worth_kept", "quality_llammlein", 4), ("worth_tenth", "quality_tenth", 3)):
+        assert sig(trillion("worth_pool") / trillion(kept), digits) == values("corpus")[quality]
+    assert sig(told["off_data"] / told["off_size"]) == values("corpus")["worth_1b"]
+    assert sig(told["off_size"] / told["off_data"]) == values("corpus")["worth_times"]
+
+
+def test_a_hundredth_of_a_nat_is_a_percent_of_probability_and_most_runs_of_14_epochs_are_worse_than_the_law():
+    assert exp(0.01) - 1 == pytest.approx(0.01, rel=0.01)
+    runs = [simulation.published(name) for name in ("2.8B", "4.2B", "8.7B")]
+    near = [min(found, key=lambda run: abs(run.epochs - 14)) for found in runs]
+    assert [run.loss - run.law > 0.02 for run in near].count(True) == 2
+    rises = [float(values("corpus")[f"rise_{n}"]) for n in (1, 2, 3)]
+    assert rises == sorted(rises), "the pace rises up to the fourth checkpoint"
+    x, y = np.log2((10, 100, 500, 1000)), simulation.checkpoints("LLäMmlein 1B").scores[:4]
+    slope, start = np.polyfit(x, y, 1)
+    assert y[3] > start + slope * x[3], "the line passes below the fourth score"

@@ -162,9 +162,9 @@ def blocks() -> Drawing:
     return done(
         fig,
         "fig-serving-blocks",
-        "A prompt makes computing longer than loading, and adds messages. The pale bars are the CPU’s launches: the"
-        " shorter"
-        " prompt leaves the GPU waiting for them, in truth between its kernels.",
+        "A prompt makes computing longer than loading, and lengthens messages. The pale bars are the time in which the"
+        " CPU launches kernels. With a short prompt the GPU waits for launches: drawn here as one gap at the end, but"
+        " really spread between its kernels.",
         f"Three steps as bars of jobs, one after another. {'; '.join(told)}. Launches take"
         f" {1e3 * numbers.launching():.1f} ms in each step with a prompt.",
     )
@@ -226,8 +226,8 @@ def users() -> Drawing:
         "fig-serving-users",
         "More users, more tokens from each GPU, slower tokens for each user. Beyond the bend, at about"
         f" {5 * round(numbers.saturation() / 5)} users, even a step without a prompt computes longer than it loads."
-        f" Memory is full at {served(CROWD).server.fits:,.0f} users. Dots are public runs, their throughput from both"
-        " measured times.",
+        f" Memory is full at {served(CROWD).server.fits:,.0f} users. Dots are measured; their throughput is computed"
+        " from the measured TTFT and TPOT, as above.",
         f"Time per token over tokens per second of a GPU: {told([p for p in line if p.users in NAMED])}. A dashed line"
         f" ends the axis at {most:,.0f} tokens a second.",
     )

@@ -6,7 +6,6 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from blackboard.prediction import predict_serving
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.continuous_batching import Request, Simulated, simulate
 from blackboard.prediction.serving import ServingPrediction
-from blackboard.prediction.serving_calibration import STEPS, Run, loop_times, predicted, runs, sourced
+from blackboard.prediction.serving_calibration import STEPS, Run, loop_times, predicted, runs
 from blackboard.prediction.serving_constants import FACTORS
 from blackboard.prediction.serving_steps import STEADY, Server, Settings, kernels
 from blackboard.validation.serving_events import Opened, Wait, WatchedLoop, waits, watch, watch_open
@@ -27,6 +26,7 @@ FEW, CROWD = 4, 64  # users of a quiet and of a busy server
 CHAT, SHORT = 1024, 256  # longest answers, of the running case and of what is simulated at many loads
 USERS = (1, 4, 16, 64, 256)
 RATES = (4, 5, 6)  # requests per second of simulated open loops
+OPEN_RATE = 3  # requests per second of the open loop that the page works out
 ARRIVALS, SETTLED = 2400, 800  # requests of such a loop, and those left out at its start and at its end
 CLOSE_UP = 4721, 4729  # steps of the running case that the page looks at closely
 ROUNDS, WARM = 40, 10  # requests of each user of a simulated server that runs for long, and those left out at its start
@@ -117,28 +117,20 @@ def opening_wait(run: ServingPrediction) -> float:
 
 
 class FirstTokens(NamedTuple):
-    """Mean seconds to the first token, by one route: long after the start; of the benchmark's first requests, of its
-    later ones, and of all.
-    """
+    """Mean seconds to the first token, by one route: of the benchmark's first requests, of its later ones, of all."""
 
-    settled: float | None
-    opening: float | None
-    later: float | None
+    opening: float
+    later: float
     all: float
 
 
 def first_tokens() -> dict[str, FirstTokens]:
-    """The running case's means by every route of the page."""
+    """The benchmark's means for the running case, by hand and simulated."""
     v, bench, (later, opening) = values(), served(CROWD), heaps()
     by_hand, rare = v["before"] + opening_wait(bench), 1 / bench.server.requests
     mean = (1 - rare) * v["first_token"] + rare * by_hand
-    opened, followed, whole = (statistics.mean(times) for times in (opening, later, opening + later))
-    return {
-        "By hand": FirstTokens(v["first_token"], by_hand, v["first_token"], mean),
-        "Full formulas": FirstTokens(steady().first_token, None, None, bench.first_token),
-        "Simulated": FirstTokens(settled().first.mean, opened, followed, whole),
-        "Measured": FirstTokens(None, None, None, measured(CROWD).first),
-    }
+    simulated = FirstTokens(*(statistics.mean(times) for times in (opening, later, opening + later)))
+    return {"by hand": FirstTokens(by_hand, v["first_token"], mean), "simulated": simulated}
 
 
 def queue_load(run: ServingPrediction) -> float:
@@ -236,12 +228,6 @@ def sped_up(gpu: float = 1, users: float = CROWD, **divided: float) -> float:
     return float(loop_times(plan | {name: less(plan[name]) for name in STEPS}, constants)["output"])
 
 
-def like_trtllm(users: float) -> float:
-    """Seconds per token with the constants that were fitted to TensorRT-LLM."""
-    found = steady(concurrency=users)
-    return replace(found, calibration=sourced("trtllm", found.server.chip, found.server.model)).output_token
-
-
 class Change(NamedTuple):
     """A change of the server: seconds a token for a few users and for the crowd, and users within the promise."""
 
@@ -256,12 +242,10 @@ def changes() -> list[Change]:
     told: dict[str, Callable[[float], float]] = {
         "as it is": lambda users: steady(concurrency=users).output_token,
         "twice the bandwidth and FLOPs": lambda users: sped_up(gpu=2, users=users),
+        "the same, and half the time for launches": lambda users: sped_up(2, users, eager_gap=2),
         f"{WIDE} GPUs instead of {RUN['chips']}": lambda users: steady(concurrency=users, chips=WIDE).output_token,
         "half the pauses between kernels": lambda users: sped_up(users=users, gap_time=2),
         "half the time to sample and send": lambda users: sped_up(users=users, answer_time=2),
-        "half the launches": lambda users: sped_up(users=users, eager_gap=2),
-        "half the launches, and twice the bandwidth and FLOPs": lambda users: sped_up(2, users, eager_gap=2),
-        "TensorRT-LLM, by its fitted constants": like_trtllm,
     }
     return [Change(what, token(FEW), token(CROWD), most_users(token)) for what, token in told.items()]
 

@@ -28,7 +28,6 @@ from blackboard.validation.serving_numbers import (
     changes,
     device_seconds,
     drafted,
-    first_tokens,
     launching,
     measured,
     measured_points,
@@ -62,14 +61,19 @@ def measured_table() -> Page:
     rows = [
         [
             str(point.users),
-            _digits(point.token),
-            _digits(steady(concurrency=point.users).output_token),
+            _digits(point.token, 2),
+            _digits(steady(concurrency=point.users).output_token, 2),
             _digits(measured(point.users).first, 0),
         ]
         for point in measured_points()
     ]
-    heads = ("Users at a time", "A token every, ms (TPOT)", "By our formulas", "The first token after, ms (TTFT)")
-    return table("Four H200, measured by InferenceX (the formulas are fitted, on these runs too)", heads, rows)
+    heads = (
+        "Users at a time",
+        "Time per token, ms (TPOT)",
+        "The same by our formulas",
+        "Time to first token, ms (TTFT)",
+    )
+    return table("Measured on four H200 (these runs are among those that our formulas were fitted to)", heads, rows)
 
 
 def causes_table() -> Page:
@@ -109,17 +113,25 @@ def case_table() -> Page:
     return table("The running case", ("What", "Value"), rows)
 
 
+def price_by_hand() -> float:
+    """Dollars for a million tokens of the running case, read or written, if each step takes in one prompt at most."""
+    v, rent = values(), steady().rent
+    assert rent
+    paid = RUN["chips"] * rent.usd_per_chip_hour / 3600
+    return 1e6 * paid / (v["request_rate"] * (v["prompt_length"] + v["output_length"]))
+
+
 def rate_sums() -> Page:
     """The time of a request, and what the server answers and earns."""
     v, crowd, gpus = values(), steady(), RUN["chips"]
-    assert crowd.rent and crowd.usd_per_mtok
-    rest, whole = f"{v['output_length'] - 1:.1f} × {_digits(v['output_token'], 2)}", f"{v['t_response']:.2f} s"
+    assert crowd.rent
+    rest, whole = f"{v['output_length'] - 1:.1f} × {_digits(v['output_token'], 3)}", f"{v['t_response']:.3f} s"
     rate, length, prompt = f"{v['request_rate']:.3f}", f"{v['output_length']:.1f}", f"{v['prompt_length']:.1f}"
     stay, each, rent = r"t_\mathrm{first} + (O-1)\,t_\mathrm{out}", f"X\\,O/{gpus}", crowd.rent.usd_per_chip_hour
     paid = f"1,000,000 × {gpus} × {rent:.2f} / 3,600 / ({rate} × ({prompt} + {length}))"
     price, cost = (
         f"price of a million tokens, read or written, at ${rent:.2f} per GPU and hour",
-        f"${crowd.usd_per_mtok:.3f}",
+        f"${price_by_hand():.3f}",
     )
     lines = [
         ("time of a request, \\(T\\)", stay, f"{_digits(v['first_token'])} + {rest}", whole),
@@ -170,7 +182,7 @@ def step_sums() -> dict[str, str]:
         "attention": f"{attended / 1e12:.2f} TFLOP a prompt in BF16 / {rate('bf16')}",
         "links": f"{exchanges} × (tokens × {sent / 1e3:.1f} kB / {link} + {latency})",
         "gaps": f"{launches} {known['gap_time'] * 1e6:.2f} µs",
-        "launching": f"{launches} {known['eager_gap'] * 1e6:.1f} µs",
+        "launching": f"{launches} {known['eager_gap'] * 1e6:.2f} µs",
         "answers": f"{counts} sent × {known['answer_time'] * 1e6:.1f} µs",
     }
 
@@ -186,7 +198,7 @@ WORK = {  # of a step on the device: what is shown, and its values
 
 
 def parts_table() -> Page:
-    """The steps of the running case by what takes the time, with sums that can be redone, folded away."""
+    """The steps of the running case by what takes the time, with sums that can be redone."""
     v, sums, steps = values(), step_sums(), list(compared_steps().values())
     whole = [v["decode_step"], v["prompt_step"]]
     part = lambda names: [device_seconds(dict.fromkeys(s, 0.0) | {n: s[n] for n in names}) for s in steps]
@@ -201,11 +213,7 @@ def parts_table() -> Page:
         row("<strong>the step</strong>", "the longer of GPU and launches, and sending", whole),
     ]
     heads = ("Work", f"Decode only, {CROWD} tokens", f"With a prompt, {CROWD + v['prompt_length']:,.0f} tokens", "How")
-    told = paragraph(
-        "Each time is bytes or FLOPs, divided by the datasheet’s rate and by the share of it that real GPUs reach,"
-        " which is fitted (“How far can you trust it?”)."
-    )
-    return fold("How is each of these times computed?", told + table("Milliseconds of a step, rounded", heads, rows))
+    return table("Milliseconds of a step, rounded only when printed", heads, rows)
 
 
 # --- prompts and waits ------------------------------------------------------------------------------------------------
@@ -226,20 +234,6 @@ def first_token() -> Page:
     assert sympy.limit(whole, eq.requests_per_user, sympy.oo).equals(sum(terms))
     steps = " + ".join(map(notation.typeset, terms[1:]))
     return equation(rf"{latex(eq.first_token)} &= {_digits(values()['before'])}\text{{ ms}} + {steps}")
-
-
-def first_tokens_table() -> Page:
-    """The mean time to the first token by every route, long after the start and in the benchmark."""
-    routes = first_tokens()
-    told = {
-        "settled": "long after the start",
-        "opening": "the benchmark’s first requests",
-        "later": "its later requests",
-        "all": "all its requests",
-    }
-    cell = lambda seconds: "–" if seconds is None else _digits(seconds, 1 if seconds < 0.09 else 0)
-    rows = [[text, *(cell(getattr(route, name)) for route in routes.values())] for name, text in told.items()]
-    return table(f"Mean time to the first token with {CROWD} users, ms", ("Which requests", *routes), rows)
 
 
 def experts() -> Page:
@@ -373,7 +367,7 @@ def trust_table() -> Page:
         for told, (kind, groups, verdict) in TRUST.items()
     ]
     heads = ("Kind of model, and what was left out", "Per token", "First token", "Verdict")
-    return table("Mean errors, slices weighted by their runs; in brackets those of the worst slice", heads, rows)
+    return table("Mean errors, each slice weighted by its runs; in brackets those of the worst slice", heads, rows)
 
 
 def _both(kind: str, groups: tuple[str, ...], name: str) -> str:

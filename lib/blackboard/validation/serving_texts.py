@@ -8,6 +8,7 @@ from functools import cache
 
 from blackboard import catalogue
 from blackboard.catalogue import Heads
+from blackboard.lessons.overheads.implied import gpt_fast
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.layout import Layout
 from blackboard.prediction.serving_calibration import runs
@@ -26,6 +27,7 @@ from blackboard.validation.serving_numbers import (
     FEW,
     JUMP,
     LIMITS,
+    OPEN_RATE,
     PROMISE,
     RATES,
     RUN,
@@ -66,7 +68,7 @@ _us = lambda seconds: f"{1e6 * seconds:.0f} µs"
 def opening() -> dict[str, str]:
     """What was measured, and where the time goes."""
     few, many, (later, first) = measured(FEW), measured(CROWD), heaps()
-    now, quick, *_ = changes()
+    now, quick, both, *_ = changes()
     return {
         "few": str(FEW),
         "crowd": str(CROWD),
@@ -77,7 +79,8 @@ def opening() -> dict[str, str]:
         "jump_to": str(JUMP[1]),
         "each_seen": pretty(many.output - few.output, "s", 2),
         "quick_each": _us((quick.crowd - quick.few) / (CROWD - FEW)),
-        "quick_users": f"{quick.users} instead of {now.users}",
+        "both_each": _us((both.crowd - both.few) / (CROWD - FEW)),
+        "more_users": str(CROWD - FEW),
         "all_waits": str(len(later) + len(first)),
         "start_most": pretty(first[-1], "s", 2),
         "later_first": f"{1e3 * statistics.mean(later):.0f} ms",
@@ -90,13 +93,13 @@ def running_case() -> dict[str, str]:
     server, plan = crowd.server, bench.server.plan
     share, decode, prompt = f"{v['prompt_share']:.4f}", f"{1e3 * v['decode_step']:.2f}", f"{1e3 * v['prompt_step']:.2f}"
     device = device_seconds(server.step(CROWD, 1, server.prompt))
-    sent = v["prompt_step"] - max(device, launching())
     other = Layout(catalogue.model("gpt-oss-120b"), server.chip)
     recorded = default_settings("vllm", other, "mxfp4", CHAT, CHAT, CROWD).recorded
     before, token, later = (f"{1e3 * v[name]:.1f}" for name in ("before", "output_token", "first_token"))
-    by_hand = first_tokens()["By hand"]
-    assert by_hand.opening
-    opening = f"{1e3 * by_hand.opening:,.0f}"
+    routes, waited = first_tokens(), (plan["burst_groups"] + 1) / 2
+    opening = f"{1e3 * routes['by hand'].opening:,.0f}"
+    burst = f"{1e3 * bench._times['burst']:.1f}"
+    squares = f"({1 - float(share):.4f} × {decode}² + {share} × {prompt}²)"
     return {
         "mean_length": f"{server.output:.0f}",
         "share": f"one in {round(1 / v['prompt_share'])}",
@@ -110,19 +113,21 @@ def running_case() -> dict[str, str]:
         "prompt_tokens": f"{server.prompt:.0f}",
         "device": _ms(device),
         "launching": _ms(launching()),
-        "rest_of_step": _ms(rest_of_step()),
+        "rest_sum": f"{squares} / (2 × {1e3 * v['output_token']:.2f}) = {_ms(rest_of_step())}",
         "at_once": str(plan["at_once"]),
         "groups": str(plan["burst_groups"]),
-        "burst": _ms(bench._times["burst"]),
+        "burst": f"{burst} ms",
         "burst_tokens": f"{CROWD / 2:.0f} + {plan['at_once']} × {server.prompt:.1f}",
-        "burst_sum": f"{1e3 * bench._times['burst']:.0f} × {plan['burst_groups'] + 1} / 2 + {before} = {opening} ms",
-        "mean_sum": f"0.9 × {later} + 0.1 × {opening} = {1e3 * by_hand.all:.0f} ms",
+        "burst_sum": f"{waited:.1f} × {burst} + {before} = {opening} ms",
+        "mean_sum": f"0.9 × {later} + 0.1 × {opening} = {1e3 * routes['by hand'].all:.0f} ms",
+        "simulated_first": _ms(routes["simulated"].all),
         "few_requests": f"{bench.server.requests:.0f}",
         "one_chip_rate": significant(steady(concurrency=1).tokens_per_s_per_chip, 3),
+        "chip_rate": f"{v['request_rate'] * v['output_length'] / RUN['chips']:.0f}",
         "kernels": str(kernels(server.model)),
-        "eager": pretty(crowd.calibration.values["eager_gap"], "s", 3),
+        "eager": pretty(crowd.calibration.values["eager_gap"], "s", 4),
+        "python_launch": pretty(gpt_fast().each, "s", 3),
         "recorded": f"{recorded:,}",
-        "least_half": percent(1 - (launching() / 2 + sent) / v["prompt_step"]),
         "short_token": pretty(cached_prefix(1 / 2), "s", 2),
         "wide_gap": f"{1e3 * settled().rare_gap:.0f} ms",
         "tight_gap": f"{1e3 * settled(room=LIMITS[1]).rare_gap:.0f} ms",
@@ -135,24 +140,25 @@ def running_case() -> dict[str, str]:
 def promise() -> dict[str, str]:
     """How many users a promised time per token allows."""
     one, each = steady(concurrency=1).output_token, causes()
-    base, slope = round(1e3 * one, 2), round(1e3 * sum(each.values()), 3)  # as printed, so that the sum can be redone
+    base, slope = round(1e3 * one, 1), round(1e3 * sum(each.values()), 3)  # as printed, so that the sum can be redone
     promised = 1e3 * PROMISE
     off = lambda point: point.token / steady(concurrency=point.users).output_token
     far = max(measured_points(), key=off)
     margin = round(off(far), 2)
     first_try = settled(users_within(PROMISE / margin))
     slow = round(first_try.token.high / first_try.token.mean, 2)
-    safe = users_within(PROMISE / margin / slow)
+    safe, less = users_within(PROMISE / margin / slow), round(promised / margin / slow, 1)
+    solved = lambda time: f"1 + ({time:g} − {base}) / {slope:.3f} = {1 + (time - base) / slope:.1f}"
     chosen = steady(concurrency=safe)
     assert chosen.usd_per_mtok and steady().usd_per_mtok
     return {
-        "lone_token": pretty(one, "s", 3),
+        "lone_token": f"{base} ms",
         "slope": f"{slope:.3f} ms",
         "promise": f"{promised:g} ms",
-        "line_users": f"1 + ({promised:g} − {base:.2f}) / {slope:.3f} = {1 + (promised - base) / slope:.1f}",
+        "line_users": f"{solved(promised)}",
         "full_users": str(users_within(PROMISE)),
-        "safe_sum": f"{promised:g} ms / {margin:.2f} / {slow:.2f} = {promised / margin / slow:.1f} ms",
-        "safe_line": f"{1 + (promised / margin / slow - base) / slope:.0f}",
+        "safe_sum": f"{promised:g} ms / {margin:.2f} / {slow:.2f} = {less} ms",
+        "safe_line": solved(less),
         "slow_off": percent(slow - 1),
         "safe_users": str(safe),
         "safe_price": f"${chosen.usd_per_mtok:.2f}",
@@ -166,6 +172,8 @@ def wide_server() -> dict[str, str]:
     """Twice the GPUs: one server of all of them, or two as large as the running case."""
     token = lambda users, chips=RUN["chips"]: _ms(steady(concurrency=users, chips=chips).output_token)
     return {
+        "wide_users": str(next(each.users for each in changes() if each.what.startswith(str(WIDE)))),
+        "two_servers": f"2 × {users_within(PROMISE)} = {2 * users_within(PROMISE)}",
         "wide_token": token(CROWD, WIDE),
         "half_token": token(CROWD / 2),
         "half_crowd": f"{CROWD / 2:.0f}",
@@ -194,7 +202,7 @@ def sizes() -> dict[str, str]:
         "head_dim": str(group.head_dim),
         "width": f"{server.model.d_model:,}",
         "context": f"{context:,.0f}",
-        "fits_sum": f"{left} / {each / 1e6:.1f} MB = {server.fits:,.0f}",
+        "fits_sum": f"{left} / {each / 1e6:.2f} MB = {server.fits:,.0f}",
         "ring": f"2 × {layout.tensor - 1}/{layout.tensor}",
         "kernels_sum": f"{group.layers} layers × ({ATTENTION_KERNELS['heads']} for attention + {DENSE_KERNELS} for the"
         f" feed-forward part) + {OTHER_KERNELS}",
@@ -224,6 +232,8 @@ def loops() -> dict[str, str]:
     cache, links, sent = (1e6 * causes()[name] for name in ("cache", "links", "answers"))
     length = f"{values()['output_length']:.1f}"
     each = f"{compute + head:.1f} + {links:.1f} + {cache:.1f} + {sent:.1f}"
+    slow = opened().at_rate(OPEN_RATE)
+    stay = f"{slow.first_token:.3f} s + {values()['output_length'] - 1:.1f} × {1e3 * slow.output_token:.1f} ms"
     off = [abs(opened().at_rate(rate).output_token / arrived(rate).token - 1) for rate in RATES]
     return {
         "span": f"{1e3 * (close_up()[-1].end - close_up()[0].start):.0f} ms",
@@ -233,6 +243,8 @@ def loops() -> dict[str, str]:
         "prompt_work": f"{length} × ({compute:.1f} + {links:.1f}) µs + {attended:.1f} ms = {1e3 * prompt:.0f} ms",
         "answer_work": f"{length} × ({each}) µs = {1e3 * answer:.0f} ms",
         "own_rate": significant(1 / (prompt + answer), 2),
+        "open_rate": str(OPEN_RATE),
+        "open_sum": f"{OPEN_RATE} × ({stay}) = {slow.server.users:.0f}",
         "most_rate": f"{opened().most_rate:.1f}",
         "rates": listed([str(rate) for rate in RATES]),
         "open_off": percent(math.ceil(100 * max(off)) / 100),

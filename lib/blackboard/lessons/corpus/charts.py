@@ -194,7 +194,7 @@ def _filter_lines() -> tuple[str, ...]:
         f"{marks.counted('pretrain_tokens')} + ' tokens read, pool of ' + {marks.counted('pool_tokens')}",
         (
             f"'keep ' + {_percent('kept_share')} + ': ' + (pretrain_tokens < kept_share * pool_tokens ? 'nothing"
-            f" repeats' : {marks.said('epochs', ',.3~r')} + ' epochs')"
+            f" repeats' : {marks.said('epochs', ',.2~r')} + ' epochs')"
         ),
         f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",
         f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + ' × as good'",

@@ -173,7 +173,7 @@ def loss_parts() -> Drawing:
     called = [run.name.replace("LLäMmlein", "LLäMml.") for run in rows]
     named = [f"{name}\n{_short(run.n_active)}, {_short(run.tokens)}" for name, run in zip(called, rows)]
     axes.set_yticks(range(len(rows)), named, fontsize=SMALL)
-    axes.set(xlim=(0, 1.0), ylim=(len(rows) - 0.4, -1.0), xlabel="loss above what text leaves open (nats a token)")
+    axes.set(xlim=(0, 1.0), ylim=(len(rows) - 0.4, -1.0), xlabel="loss that could still be removed (nats a token)")
     axes.text(0.37, -0.72, "from size", color=COLOURS["first"], ha="center", va="center")
     axes.text(0.79, -0.72, "from data", color=COLOURS["second"], ha="center", va="center")
     axes.grid(axis="y", visible=False)
@@ -259,7 +259,8 @@ def repeats() -> Drawing:
     return done(
         fig,
         "fig-repeats",
-        "Up to about five epochs the law agrees with real runs. Beyond, they do worse than it says.",
+        "Up to about five epochs the law agrees with real runs. Beyond, they do worse than it says. (At the bottom, the"
+        " log scale magnifies differences of thousandths of a nat.)",
         "Loss above that of one epoch, 0.0004 to 1.5 nats, against epochs from 1 to 44, both on log scales, of"
         f" published runs and by the law shifted to agree at one: {'; '.join(phrases)}. Up to five epochs law and runs"
         " agree within their scatter; beyond, the runs lose more than the law says.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from statistics import fmean
+from statistics import fmean, linear_regression
 
 from blackboard.catalogue import chip, measurement, model, scaling_law
 from blackboard.lessons.corpus import equations as eq
@@ -102,9 +102,6 @@ def parts() -> dict[str, str]:
     )
     from_size = law.law_loss(large) - known["loss_floor"] - eq.loss_left(large)
     return {
-        "floor": f"{known['loss_floor']:g}",
-        "level_size": f"{known['loss_size']:,}",
-        "level_data": f"{known['loss_data']:,}",
         "worth_gpt3": significant(eq.tokens_worth(at_end(FIT, "gpt-3-175b")), 2),
         "size_1b": significant(from_size, 3),
         "off_data": significant(10 * known["data_power"] * eq.loss_left(large), 3),  # a percent's, in thousandths
@@ -114,6 +111,7 @@ def parts() -> dict[str, str]:
         "worth_times": significant(1 / eq.tokens_worth(large), 2),
         "worth_1b": significant(eq.tokens_worth(large), 2),
         "worth_low": significant(1 / eq.tokens_worth(at_end(OTHER_FIT)), 2),
+        "worth_half": significant(1 / eq.tokens_worth(large, pretrain_tokens=large["pretrain_tokens"] / 2), 2),
         "left_1b": significant(eq.loss_left(large), 3),
         "loss_1b": significant(law.law_loss(large), 3),
         "best_size": f"{significant(size / 1e9, 2)} billion",
@@ -129,6 +127,7 @@ def repeated() -> dict[str, str]:
         "worth_limit": significant(eq.worth_limit(unique_tokens=1, reuse=reuse()), 3),
         "worth_llammlein": f"{worth(large['tokens'], large['unique_tokens']) / large['tokens']:.0%}",
         "share_five": f"{worth(5, 1) / 5:.0%}",
+        **{f"reading_{n}": f"{worth(n, 1) - worth(n - 1, 1):.0%}" for n in (2, 5, 10)},
     }
 
 
@@ -144,6 +143,8 @@ def filtered_german() -> dict[str, str]:
         "kept_de": trillions(kept),
         "worth_pool": trillions(worth(tokens, pool), 4),
         "worth_kept": trillions(worth(tokens, kept), 4),
+        "kept_tenth": trillions(kept / 10),
+        "worth_tenth": trillions(worth(tokens, kept / 10)),
         "quality_llammlein": significant(needed(kept / pool), 4),
         "epochs_tenth": significant(tokens / (kept / 10), 2),
         "quality_tenth": significant(needed(kept / pool / 10), 3),
@@ -164,14 +165,10 @@ def filtered() -> dict[str, str]:
     gain = lambda epochs: eq.filtered_worth(
         pretrain_tokens=1e12, pool_tokens=1e12, kept_share=1 / epochs, reuse=reuse(), quality_power=power
     )
-    pool, tokens = EXAMPLE
     return {
         "best_epochs": significant(best, 3),
         "best_balance": significant(best * eq.repeat_worth(epochs=best, reuse=reuse()), 2),
         "quality_power": significant(power, 3),
-        "pool": trillions(pool, 1),
-        "budget": trillions(tokens, 1),
-        "keep_five": trillions(tokens / 5, 2),
         "five_costs": f"{1 - gain(5) / gain(best):.0%}",
         "kept_edu": f"{edu['kept_tokens'] / edu['pool_tokens']:.0%}",
         **passes_by_quality(),
@@ -206,8 +203,6 @@ def plateaus() -> dict[str, str]:
     gain = line.gain(tokens[-1]).best
     doublings = [math.log2(b / a) for a, b in zip(tokens, tokens[1:])]
     rises = [(b - a) / times for a, b, times in zip(scores, scores[1:], doublings)]
-    places = [math.log2(count) for count in tokens]
-    slope_error = line.residual / math.sqrt(sum((place - fmean(places)) ** 2 for place in places))
     return {
         "sat_1b": f"{early:,}",
         "sat_1b_share": f"{early / run(LARGE)['steps']:.0%}",
@@ -222,8 +217,6 @@ def plateaus() -> dict[str, str]:
         "limit_squares": significant(power.bound / power.least, 1),
         "limit_misses": points(scores[-1] - eq.score(power.lowest, pretrain_tokens=tokens[-1]), 1),
         **{name: told for n in (2, 3) for name, told in stretch(n).items()},
-        "next_1b": points(gain, 3),
-        "slope_errors": f"{gain / slope_error:.0f}",
         **ahead(),
         "seeds_find": f"{simulation.seen(gain, line.residual, SEEDS):.0%}",
     }
@@ -241,14 +234,16 @@ def ahead() -> dict[str, str]:
 
 
 def stretch(first: int) -> dict[str, str]:
-    """What the line lets expect from this checkpoint to the last, and what came."""
-    line, (tokens, scores) = simulation.fit(LARGE, form="line"), simulation.checkpoints(LARGE)
-    times, came = math.log2(tokens[-1] / tokens[first]), scores[-1] - scores[first]
-    expected = times * line.gain(tokens[-1]).best
+    """What the pace up to this checkpoint lets expect from there to the last, as printed; and what came."""
+    tokens, scores = simulation.checkpoints(LARGE)
+    places = [math.log2(count) for count in tokens]
+    pace = round(100 * linear_regression(places[: first + 1], scores[: first + 1]).slope, 3)
+    times = round(places[-1] - places[first], 2)
     return {
-        f"doublings_{first}": significant(times, 2),
-        f"expected_{first}": f"{100 * expected:.2f}",
-        f"came_{first}": f"{100 * came:.2f}",
+        f"doublings_{first}": f"{times:.2f}",
+        f"pace_{first}": f"{pace:.3f}",
+        f"expected_{first}": f"{times * pace:.2f}",
+        f"came_{first}": f"{100 * (scores[-1] - scores[first]):.2f}",
     }
 
 
@@ -278,10 +273,8 @@ def measured() -> dict[str, str]:
     few = [run for found in runs for run in found if run.epochs < 5.5]
     return {
         "law_off_5": significant(max(abs(run.loss - run.law) for run in few), 2),
-        "law_off_14": span(off(14)[1:]),
         "law_off_44": span(off(44)),
         "five_cost": span(cost(5)),
-        "cost_14": span(cost(14)),
     }
 
 
