@@ -331,7 +331,7 @@ def roundtrip() -> Drawing:
         fig,
         "fig-roundtrip",
         "With LayerNorm, most of the growth comes in the last steps back, where the streams are small. Without it"
-        " and with large weights, far fewer steps ruin even FP32. Dashed: a single rounding at the top, as it spreads.",
+        " and with large weights, far fewer steps do more harm. Dashed: a single rounding at the top, as it spreads.",
         "Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against steps run back,"
         f" in BF16, FP16, FP32 and FP64; twice. Left, a network with LayerNorm and {numbers.steps()} steps: at the"
         f" bottom {told[0]}. Right, without LayerNorm, with large weights and {numbers.SHALLOW} steps: {told[1]}."
