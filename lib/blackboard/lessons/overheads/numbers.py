@@ -77,7 +77,7 @@ def graphs() -> dict[str, str]:
     """What graphs gain, what they cost, and what they leave, by the chips that share the loading."""
     lost = measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
     times = dict(LOST.points)
-    room, unfused = sorted(row["kv_tokens"] for row in lost), implied.llama(8)
+    room = sorted(row["kv_tokens"] for row in lost)
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
     return {
@@ -97,8 +97,6 @@ def graphs() -> dict[str, str]:
         "kernels_70": f"{LARGE.kernels[8]}",
         "times_70": "{:.1f}, {:.1f} and {:.1f} ms".format(*(time / MS for _, time in LARGE.points)),
         "short_7": in_ms(LOST.shared - implied.gpt_fast().floor),
-        "eight_kernels": f"{unfused['kernels']:,}",
-        "eight_python": in_ms(unfused["kernels"] * unfused["launch_time"]),
     }
 
 
