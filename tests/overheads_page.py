@@ -24,6 +24,8 @@ QUOTED = {
     "256": "and of its gain",
     "25": "kernels of a layer of DeepSeek-V3: 1,502 in 61",
     "61": "its layers",
+    "19": "mean of the made-up kernels",
+    "3.1": "a name of Llama",
     "20": "multiprocessors that DeepSeek gave to sending, its report",
     "132": "of an H800",
     "7,168": "width of DeepSeek-V3",

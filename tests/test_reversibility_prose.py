@@ -25,8 +25,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     expected = {
         "mixed": f"{(64 / 2 + 1) / 128:.1%}",
         "layers": "12",
-        "deep": "64",
         "far": "252",
+        "compounded": f"{round(1.1**252 / 2**24, -3):,.0f}",
         "act_layer": f"{layer / 1e9:.2f} GB",
         "act_all": f"{layers * layer / 1e9:.0f} GB",
         "act_gpus": f"{layers * layer / room:.1f}",
@@ -37,7 +37,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "act_checkpointed": f"{(layer + layers * stream) / 1e9:.0f} GB",
         "act_segment": f"{(3 * layer + layers / 3 * stream) / 1e9:.0f} GB",
         "act_everything": f"{layers * (layer + scores) / 1e12:.2f} TB",
-        "act_divided": f"{layers * layer / 8 / 1e9:.0f} GB",
+        "act_everything_divided": f"{round(layers * (layer + scores) / 8 / 1e9, -1):.0f} GB",
+        "act_all_divided": f"{layers * layer / 8 / 1e9:.0f} GB",
+        "act_checkpointed_divided": f"{(layer + layers * stream) / 8 / 1e9:.1f} GB",
+        "act_reversible_divided": f"{(layer + 2 * 4 * tokens * width) / 8 / 1e9:.2f} GB",
         "act_stretch": f"{(layers / (each / 2)) ** 0.5:.1f}",
         "selective_work": f"{1 + pairs / once / 3:.2f}",
         "selective_more": f"{pairs / once / 3:.1%}",
@@ -63,11 +66,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "rev_164": "1,226 MB",
         "slower_least": f"{423 / 404:.2f}",
         "slower_most": f"{437 / 225:.2f}",
+        "kv_under": f"{round(worth(own) / (80 / 3350), -3):,.0f}",
         "again_least": f"{1.42 / 1.10:.2f}",
         "again_most": f"{94.42 / 71.49:.2f}",
     }
     assert {name: told[name] for name in expected} == expected
-    assert each == 31.75 and told["act_divided"] == f"{16 / 128 * layers * layer / 1e9:.0f} GB"
+    assert each == 31.75 and told["act_all_divided"] == f"{16 / 128 * layers * layer / 1e9:.0f} GB"
 
 
 def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
@@ -101,10 +105,11 @@ def test_what_was_run_says_what_the_prose_says():
         and share("net_matched") > 0.5
         and share("cipher_matched") == 0
     )
-    assert told["error_half_far"] == "0.6" and told["error_single_far"] == "10⁻⁴"
-    assert 0.6 / (float(told["chi_far"]) ** 252 / 2**11) < 1.3 * float(told["over_formula"])
-    assert told["loss_apart"] in ("10⁻⁵", "10⁻⁶")  # rounding, which differs between processors
-    assert network.trained("reversible").accuracy[-1] > 0.95
+    assert told["error_half"] == "0.6" and told["error_single"] == "10⁻⁴" and told["error_brain"] == "2"
+    assert told["widened"] == "50" and told["widened_far"] == "400"
+    assert (told["slower_under"], told["slower_count"]) == ("8", "12") and float(told["paper_low"]) > 4 / 3
+    assert (told["own_least"], told["own_most"]) == ("1.30", "1.36")
+    assert network.trained("reversible").accuracy[-1] == network.trained("stored").accuracy[-1] > 0.95
 
 
 def test_keeping_kv_is_the_pricing_lessons_break_even():

@@ -161,6 +161,10 @@ def test_without_residuals_and_with_large_weights_depth_makes_a_network_blind_to
     assert simulation.distinguish(simulation.ciphers(48)["plain"], simulation.BLOCK, 100) < 0.5 + SIGMAS * 0.05
 
 
+def deep_net(depth: int) -> Network:
+    return Network.random("reversible", depth)
+
+
 def start(net: Network, seed: int = 0):
     return net.start(np.random.default_rng((seed, 4)).standard_normal((32, len(net.inlet))), Ledger())
 
@@ -187,7 +191,7 @@ def test_a_plain_network_widens_by_one_factor_a_residual_one_by_less_and_less():
     found = network.growth(net := Network.random("plain", 64, 256, 256, gain=1.5), start(net))
     chi = found[64] ** (1 / 64)
     assert chi == pytest.approx(math.exp(plain[0]), rel=0.02)
-    assert eq.difference(rounding=1, gain_per_layer=chi, depth=32) == pytest.approx(
+    assert eq.difference(rounding=1, gain_per_step=chi, steps_back=32) == pytest.approx(
         found[32], rel=0.5
     )  # of a factor of 180
 
@@ -346,17 +350,60 @@ def test_short_formats_leave_little_of_llamas_depth(bits, least):
     assert error(digits) > 2 if bits == 8 else error(digits) == pytest.approx(0.5, abs=0.1)
 
 
+def test_bfloat16_is_rounded_to_its_grid():
+    """The nearest float32 whose lower sixteen bits are zero, ties to even, by its bits."""
+    some = np.random.default_rng(3).standard_normal(10_000).astype("float32")
+    bits = some.view("uint32")
+    near = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    assert (network._short(some, 8) == near.view("float32")).all()
+
+
 @pytest.mark.parametrize("depth", [4, 16, 48])
 @pytest.mark.slow
 def test_errors_of_the_way_back_are_a_rounding_widened(depth):
-    """Every layer rounds, and the estimate takes one rounding: as found, errors are 0.6 to 2.5 times as large."""
+    """Every step rounds, and the estimate takes one rounding: as found, errors are 0.6 to 2.5 times as large. Training
+    changes little.
+    """
     fresh, pixels = Network.random("reversible", depth), network.digits().test[:64]
-    for net in (fresh, network.trained("reversible", depth).network.cast("float64")):
-        chi = network.growth_back(net, net.start(pixels, Ledger()))[-1] ** (1 / depth)
+    after, errors = network.trained("reversible", depth).network.cast("float64"), []
+    for net in (fresh, after):
+        widened = network.growth_back(net, net.start(pixels, Ledger()))[-1]
         for dtype in ("float16", "float32", "float64"):
-            found = network.round_trip(net, pixels, dtype)[-1]
-            estimate = eq.difference(rounding=np.finfo(dtype).eps / 2, gain_per_layer=chi, depth=depth)
-            assert estimate / 3 < found < 5 * estimate
+            estimate = np.finfo(dtype).eps / 2 * widened
+            errors.append(network.round_trip(net, pixels, dtype)[-1])
+            assert estimate / 3 < errors[-1] < 5 * estimate
+    if depth == 48:
+        assert np.allclose(np.log(errors[:3]), np.log(errors[3:]), atol=0.2)
+
+
+def test_with_layernorm_errors_grow_about_as_depth_does():
+    """A stream's square grows by a = E[tanh²] in two steps, a difference's by b = E[(1 - tanh²)²] divided by that
+    square: between two depths, the relative error grows as their ratio to the power (1 + b / a) / 2.
+    """
+    wide = network._Wide("reversible", 1, 1.0, True)
+    power = (1 + wide.widens(1.0, 1.0) / wide.adds(1.0)) / 2
+    for shallow, deep in ((250, 500), (500, 2000)):
+        growths = [network.expected_growth_back(depth)[-1] for depth in (shallow, deep)]
+        assert growths[1] / growths[0] == pytest.approx((deep / shallow) ** power, rel=0.03)
+    assert 1 < power < 1.2
+    found = [
+        network.growth_back(net, net.start(network.digits().test[:64], Ledger())) for net in map(deep_net, (48, 252))
+    ]
+    times = found[1][-1] / found[0][-1]
+    assert 252 / 48 < times < 2 * 252 / 48 < 1.1 ** (252 - 48), "a little faster than depth, and not exponentially"
+    assert found[1][126] < 3 and found[1][-1] / found[1][236] > 15, "most of it near the bottom"
+
+
+def test_one_factor_for_all_steps_is_exponential():
+    """Steps that add a multiple of what they read, undone: differences grow by the larger root of the recurrence."""
+    gain = 0.4
+    chi = (gain + math.sqrt(gain**2 + 4)) / 2  # of h(n-1) = h(n+1) - gain h(n), the larger in size
+    one, two = 0.0, 1e-9
+    for _ in range(60):
+        one, two = two, one - gain * two
+    assert abs(two) == pytest.approx(
+        eq.difference(rounding=1e-9, gain_per_step=chi, steps_back=60) * chi**2 / (1 + chi**2), rel=1e-6
+    )
 
 
 # --- what others count ------------------------------------------------------------------------------------------------

@@ -13,20 +13,18 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
-import yaml
-from msgspec import Struct
 from scipy.optimize import least_squares
 
 from blackboard.catalogue import chip, model
-from blackboard.catalogue.datafile import DATA
+from blackboard.catalogue.gpu_lab import CHIPS, Measured, only, rows
+from blackboard.catalogue.gpu_lab import lab as lab
+from blackboard.catalogue.gpu_lab import slowdowns as slowdowns
 from blackboard.lessons.sparsity.equations import coverage
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.rows import mape
 
 NAMES = {"h200": "H200", "h100-sxm": "H100"}  # of the measured GPUs, by the catalogue's ids
-CHIPS = tuple(NAMES)
 FITTED, UNSEEN = "h200", "h100-sxm"
 MODEL, PRECISION, VALUE = "llama-3.1-8b", "bf16", 2  # bytes of a number
 SHARES = ("memory_efficiency", "compute_efficiency")  # which are fitted
@@ -35,36 +33,6 @@ HEAD = 128  # numbers of a head of the network that is trained
 DROPOUT_MASKS = 2  # bytes for each number of a token's vector that training without dropout does not keep
 
 PARTS = ("decoding", "verifying", "prefilling", "mixing")
-
-Measured = dict[str, Any]  # one row of the lab
-
-
-class Lab(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the program wrote on one machine: seconds are medians, sizes are in bytes, FLOP and tokens."""
-
-    machine: str
-    memory_bytes: int
-    software: str
-    date: str
-    rows: tuple[Measured, ...]
-
-
-@cache
-def lab(chip_id: str) -> Lab:
-    """The rows of one GPU."""
-    return msgspec.convert(yaml.safe_load((DATA / "gpu_lab" / f"{chip_id}.yaml").read_text("utf8")), Lab)
-
-
-def rows(chip_id: str, part: str, **where: Any) -> list[Measured]:
-    """The rows of one part that have these values."""
-    return [row for row in lab(chip_id).rows if row["part"] == part and where.items() <= row.items()]
-
-
-def only(chip_id: str, part: str, **where: Any) -> Measured:
-    """The one row that has these values."""
-    [row] = rows(chip_id, part, **where)
-    return row
-
 
 # --- passes -----------------------------------------------------------------------------------------------------------
 
@@ -248,13 +216,3 @@ def kept_per_layer(chip_id: str, way: str) -> float:
     first, last = some[0], some[-1]
     tokens = first["sequence"] * first["batch"]
     return (last["peak_bytes"] - first["peak_bytes"]) / (last["depth"] - first["depth"]) / tokens
-
-
-def slowdowns(way: str) -> list[float]:
-    """The time of a step divided by that of one that stores everything, for all depths on all GPUs."""
-    stored = lambda chip_id, depth: only(chip_id, "training", way="stored", depth=depth)["seconds"]
-    return [
-        row["seconds"] / stored(chip_id, row["depth"])
-        for chip_id in CHIPS
-        for row in rows(chip_id, "training", way=way)
-    ]

@@ -68,7 +68,7 @@ def _host() -> list[dict]:
     sliders = [
         *slider("layer_kernels", 1, 60, 1, at["each"], "kernels of a layer"),
         *slider("launch_us", 0.5, 40, 0.1, at["launch"], "launch of a kernel (µs)"),
-        *slider("gap_us", 0, 8, 0.1, at["gap"], "lost at a kernel (µs)"),
+        *slider("gap_us", 0, 8, 0.1, at["gap"], "gap at a kernel (µs)"),
         *slider("context", 2, 5, 0.1, 3, "context (tokens)", base=10),
     ]
     follows = {
@@ -194,16 +194,14 @@ def launch_chart() -> InteractiveChart:
     ]
     layers = _launch_layers(encoding, inside_it)
     title = _launch_title()
-    experts = implied.rack()["kernels"] / model("deepseek-v3").layers
     return InteractiveChart(
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
-        "At the start, the opening's program runs on eight A100, launched from Python. Make a launch 2 µs: the chip"
-        " becomes the slower clock, and a graph gains nothing. Compiling it to 12 kernels a layer is not enough"
-        " at Python's pace. Now choose a larger model: its loading hides longer launches too. DeepSeek-V3, compiled,"
-        f" has about {experts:.0f} kernels a layer, and at a small batch it loads fewer experts than the chart has. The"
-        " lines end where memory is full.",
+        "At the start, the opening's program runs on eight A100 from Python, not compiled. Compile it to 12 kernels a"
+        " layer: on eight chips the host is still the slower side. Make a launch 2 µs: now the chip is, and a graph"
+        " gains nothing. The dashed line is the batch from which launches no longer show, by the datasheet's bandwidth."
+        " The lines end where memory is full.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )

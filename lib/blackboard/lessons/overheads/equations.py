@@ -158,7 +158,7 @@ chain_time = Formula(
     (
         "one input and one output of the same size",
         "the arithmetic takes no time",
-        "the chip is the slower clock; where the host is, the chain costs its launches and nothing else",
+        "the chip is the slower side; where the host is, the chain costs its launches and nothing else",
     ),
     DERIVED,
 )
@@ -178,7 +178,7 @@ fusion_gain = Formula(
     1 / (1 - chain_share * (1 - 1 / fused_ops)),
     "1",
     "only the chain's share of a step gets shorter, however long the chain",
-    ("shares are of the slower clock's time, with its launches or losses", "fused, the same clock is the slower one"),
+    ("shares are of the slower side's time, with its launches or gaps", "fused, the same side is the slower one"),
     DERIVED,
     conditions=(Le(1, fused_ops),),
     typeset=Pow(Add(1, SAVED, evaluate=False), -1, evaluate=False),
@@ -204,7 +204,7 @@ overlap_time = Formula(
     "while one half sends the other computes, but each half loads all weights",
     (
         "sending takes no part of the chips that compute",
-        "filling and draining take no time, and kernels lose none",
+        "filling and draining take no time, and kernels have no gaps",
         "both halves are large enough to touch every expert",
     ),
     VLLM_DBO,

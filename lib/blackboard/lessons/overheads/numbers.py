@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blackboard.catalogue import chip, measurement, model
+from blackboard.catalogue import chip, gpu_lab, measurement, model
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, kernels
@@ -30,6 +30,8 @@ def opening() -> dict[str, str]:
         "waited": in_ms(found.idle * found.eager),
         "waited_about": f"{each / MS:.0f} ms",
         "waited_each": in_ms(each),
+        "removed": f"{found.kernels - found.fused:,}",
+        "removed_gaps": in_ms((found.kernels - found.fused) * LOST.each),
         "graph_gain": f"{significant(found.eager / found.graph, 2)} times",
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
@@ -61,6 +63,9 @@ def launching() -> dict[str, str]:
         "fill_each": pretty(case["launch_time"] - case["kernel_gap"], "s", 3),
         "fit_rate": pretty(rate, "byte/s", 3),
         "hidden_a100": pretty(eq.bytes_launch(case), "byte", 3),
+        "kernels_deep": f"{(deep := len(kernels.eager('llama-2-70b', implied.GPT_FAST))):,}",
+        "hidden_deep": pretty(eq.bytes_launch(case, kernels=deep), "byte", 3),
+        "holds_deep": pretty(2 * model("llama-2-70b").n_total, "byte", 3),
         "hidden_h100": pretty(eq.bytes_launch(case, bandwidth=rate * faster.bandwidth / full), "byte", 2),
         "holds_h100": pretty(faster.hbm_bytes, "byte", 2),
         "cache_7": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 3),
@@ -72,7 +77,7 @@ def graphs() -> dict[str, str]:
     """What graphs gain, what they cost, and what they leave, by the chips that share the loading."""
     lost = measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
     times = dict(LOST.points)
-    room, unfused = sorted(row["kv_tokens"] for row in lost), implied.llama(8)
+    room = sorted(row["kv_tokens"] for row in lost)
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
     return {
@@ -85,14 +90,13 @@ def graphs() -> dict[str, str]:
         "shared_7": pretty(LOST.shared, "s", 3),
         "left_1": pretty(LOST.left(1), "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
+        "left_launch": in_ms(LOST.kernels[8] * implied.gpt_fast().each),
         "each_7": pretty(LOST.each, "s", 2),
         "line_8": pretty(LOST.time(8), "s", 3),
         "each_70": pretty(LARGE.each, "s", 2),
         "kernels_70": f"{LARGE.kernels[8]}",
         "times_70": "{:.1f}, {:.1f} and {:.1f} ms".format(*(time / MS for _, time in LARGE.points)),
         "short_7": in_ms(LOST.shared - implied.gpt_fast().floor),
-        "eight_kernels": f"{unfused['kernels']:,}",
-        "eight_python": in_ms(unfused["kernels"] * unfused["launch_time"]),
     }
 
 
@@ -222,7 +226,6 @@ def terms() -> dict[str, str]:
 def reality() -> dict[str, str]:
     """What is left beside the terms."""
     floors = {row["chip"]: row["median_share"] for row in measurement("batch1_floor_by_gpu").records()}
-    [compiled] = measurement("torch_compile_geomean").records(who="TorchBench, in vLLM's post")
     engine = {row["part"]: f"{row['share']:.0%}" for row in measurement("engine_host_shares").records()}
     return {
         "engine_server": engine["HTTP server"],
@@ -230,8 +233,25 @@ def reality() -> dict[str, str]:
         "engine_chip": engine["GPU execution"],
         "floor_h100": f"{floors['H100']:.0%}",
         "floor_l4": f"{floors['L4']:.0%}",
-        "compile_low": f"{compiled['low_speedup']:g}",
-        "compile_high": f"{compiled['high_speedup']:g}",
+        **one_token(),
+    }
+
+
+def one_token() -> dict[str, str]:
+    """A token of Llama 3.1 8B's matrices on one H200, launched one by one, from a graph, and fused."""
+    eager, captured, fused = (
+        gpu_lab.only("h200", "decoding", way=way, batch=1, context=512) for way in ("eager", "captured", "fused")
+    )
+    pace = eager["seconds"] / eager["kernels"]
+    return {
+        **{
+            f"{name}_h200": in_ms(row["seconds"])
+            for name, row in (("eager", eager), ("captured", captured), ("fused", fused))
+        },
+        "many_h200": f"{captured['kernels']:,}",
+        "few_h200": f"{fused['kernels']:,}",
+        "gap_h200": pretty((captured["seconds"] - fused["seconds"]) / (captured["kernels"] - fused["kernels"]), "s", 2),
+        "python_h200": in_ms(fused["kernels"] * pace),
     }
 
 

@@ -32,7 +32,10 @@ recomputed = declare(
     zero=True,
     most=1,
 )
-gain_per_layer = declare("gain_per_layer", r"\chi", "1", "mean factor by which a layer widens a small difference")
+steps_back = declare(
+    "steps_back", r"n_\mathrm{step}", "1", "steps of a reversible network: two for a transformer's layer"
+)
+gain_per_step = declare("gain_per_step", r"\chi", "1", "factor by which undoing one step widens a small difference")
 rounding = declare("rounding", r"\epsilon", "1", "relative error of one rounding")
 kept_per_value = declare(
     "kept_per_value", r"b_\mathrm{kept}", "byte/token", "bytes that a layer keeps for each number of a token's vector"
@@ -47,7 +50,7 @@ result("activations", r"V_\mathrm{act}", "byte", "activations that training keep
 result("activations_least", r"V^{*}_\mathrm{act}", "byte", "activations kept with segments of the best length")
 result("segment_best", r"n^{*}_\mathrm{seg}", "1", "segment length that needs the least memory")
 result("work_ratio", r"z_\mathrm{work}", "1", "compute of a training step divided by that with all activations kept")
-result("difference", r"\delta", "1", "relative size of a difference after all layers")
+result("difference", r"\delta", "1", "relative size of a difference after all steps")
 result("bits_flipped", r"\phi_r", "1", "share of a block's bits that change when one input bit does, on average")
 
 
@@ -171,13 +174,12 @@ keep_even = Formula(
 difference = Formula(
     "reversibility.difference",
     "difference",
-    rounding * gain_per_layer**depth,
+    rounding * gain_per_step**steps_back,
     "1",
-    "one layer after the other widens a small difference, be it a rounding error or an attacker's change; the factor"
-    " is their mean",
-    ("the difference stays small",),
+    "if every step widens a small difference by the same factor, the factors multiply",
+    ("all steps widen by the same factor", "the difference stays small", "no step adds an error of its own"),
     DERIVED,
-    conditions=(deep,),
+    conditions=(Le(1, steps_back),),
 )
 half_mixed = Formula(
     "reversibility.half_mixed",

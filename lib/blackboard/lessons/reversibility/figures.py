@@ -252,8 +252,9 @@ def avalanche() -> Drawing:
     return done(
         fig,
         "fig-avalanche",
-        "A cipher spreads one flipped bit to half of all bits within three rounds. A trainable network does not"
-        f" within {max(KNOTS)} layers.",
+        "A cipher spreads one flipped bit to half of all bits within three rounds. A residual network does not"
+        f" within {max(KNOTS)} layers. (Both networks begin at {percent(nets['residual'][0])}, because matrices turn"
+        " bytes into streams and back even where no layer is between them.)",
         f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66"
         f"%, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
         f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. The"
@@ -301,8 +302,12 @@ def segments() -> Drawing:
     )
 
 
-FAR = numbers.FIGURED  # steps of the network that is run back
-PRECISIONS = {"float16": ("FP16", "second"), "float32": ("FP32", "third"), "float64": ("FP64", "fourth")}
+PRECISIONS = {
+    "bfloat16": ("BF16", "first"),
+    "float16": ("FP16", "second"),
+    "float32": ("FP32", "third"),
+    "float64": ("FP64", "fourth"),
+}
 STEEP: dict[str, Any] = {"gain": 2.0, "normed": False}  # a network that widens differences: large weights, no LayerNorm
 
 
@@ -311,48 +316,42 @@ def roundtrip() -> Drawing:
     without.
     """
     fig, panels = drawing.axes(5.0, 4.2, 1, 2, sharey=True)
-    pixels, back = network.digits().test[: numbers.SAMPLES], np.arange(1, FAR + 1)
-    fresh, steep = Network.random("reversible", FAR), Network.random("reversible", FAR, **STEEP)
-    nets = {"fresh": fresh, "after": network.trained("reversible", FAR).network, "steep": steep}
-    errors = {
-        name: {dtype: network.round_trip(net, pixels, dtype)[1:] for dtype in PRECISIONS} for name, net in nets.items()
-    }
-    gains = [
-        float(network.growth_back(net, net.start(pixels, network.Ledger()))[-1]) ** (1 / FAR) for net in (fresh, steep)
-    ]
-    for at, name, gain in zip(panels, ("fresh", "steep"), gains):
-        _draw_errors(at, errors[name], gain)
-    for dtype, (_, colour) in PRECISIONS.items():
-        panels[0].plot(back[3::4], errors["after"][dtype][3::4], "o", mfc="white", color=COLOURS[colour], ms=4.5)
+    pixels, told = network.digits().test[: numbers.SAMPLES], []
+    for at, depth, how in zip(panels, (numbers.steps(), numbers.SHALLOW), ({}, STEEP)):
+        net = Network.random("reversible", depth, **how)
+        errors = {dtype: network.round_trip(net, pixels, dtype)[1:] for dtype in PRECISIONS}
+        _draw_errors(at, errors, network.growth_back(net, net.start(pixels, network.Ledger()))[1:])
+        at.set(xticks=range(0, depth + 1, depth // 4))
+        told.append(", ".join(f"{word} {power(errors[dtype][-1])}" for dtype, (word, _) in PRECISIONS.items()))
     panels[0].set_ylabel("relative error (log scale)")
-    panels[0].text(1, 2, "nothing is left", va="bottom")
-    panels[0].set_title(f"with LayerNorm,\n○ after training\ndashed: χ = {gains[0]:.2f}", loc="left")
-    panels[1].set_title(f"without it, and\nwith large weights\ndashed: χ = {gains[1]:.2f}", loc="left")
-    last = lambda name: ", ".join(f"{word} {power(errors[name][dtype][-1])}" for dtype, (word, _) in PRECISIONS.items())
+    panels[0].text(4, 2, "nothing is left", va="bottom")
+    panels[0].set_title(f"with LayerNorm,\n{numbers.steps()} steps", loc="left")
+    panels[1].set_title(f"without it, large\nweights, {numbers.SHALLOW} steps", loc="left")
     return done(
         fig,
         "fig-roundtrip",
-        "Rounding errors grow on the way back: slowly with LayerNorm, ruinously where steps widen differences. Above 1"
-        " nothing is left, and the dashed formula no longer holds.",
-        f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR}"
-        " steps run back, in FP16, FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a"
-        f" difference by {gains[0]:.2f} a step: after {FAR} steps {last('fresh')}; trained on digits {last('after')}."
-        f" Right, without LayerNorm and with large weights, {gains[1]:.2f} a step: {last('steep')}. Dashed lines are"
-        " one rounding times that factor for each step; errors grow fastest near the bottom, where the streams are"
-        " small. Above 1 nothing is left of them, and the dashed lines mean nothing.",
+        "With LayerNorm, most of the growth comes in the last steps back, where the streams are small. Without it"
+        " and with large weights, far fewer steps do more harm. Dashed: a single rounding at the top, as it spreads.",
+        "Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against steps run back,"
+        f" in BF16, FP16, FP32 and FP64; twice. Left, a network with LayerNorm and {numbers.steps()} steps: at the"
+        f" bottom {told[0]}. Right, without LayerNorm, with large weights and {numbers.SHALLOW} steps: {told[1]}."
+        " A dashed line for each format is one rounding at the top times the growth of a small difference, as measured"
+        " in double precision. The curves begin below it, and end somewhat above it, because each step rounds anew."
+        " Above 1 nothing is left.",
     )
 
 
-def _draw_errors(axes, errors: dict[str, np.ndarray], gain: float) -> None:
-    """Errors of one network by number format, and one rounding that grows by a factor `gain` a step."""
-    back = np.arange(1, FAR + 1)
+def _draw_errors(axes, errors: dict[str, np.ndarray], widened: np.ndarray) -> None:
+    """Errors of one network by number format, and one rounding at the top that grows by `widened` [steps]."""
+    back = np.arange(1, len(widened) + 1)
     for dtype, (word, colour) in PRECISIONS.items():
         axes.plot(back, errors[dtype], color=COLOURS[colour])
-        expected = eq.difference(rounding=np.finfo(dtype).eps / 2, gain_per_layer=gain, depth=back)
-        axes.plot(back, expected, color=COLOURS["muted"], lw=1, ls="--")
-        axes.text(2, errors[dtype][0] / 3, word, va="top", color=COLOURS[colour])
+        axes.plot(back, numbers.ROUNDING[dtype] * widened, color=COLOURS["muted"], lw=1, ls="--")
+        above = dtype == "bfloat16"
+        at = len(widened) // 4, errors[dtype][len(widened) // 4] * (5 if above else 1 / 5)
+        axes.text(*at, word, va="bottom" if above else "top", color=COLOURS[colour])
     axes.axhline(1, color=COLOURS["bound"], lw=1.2)
-    axes.set(yscale="log", xlim=(0, FAR), ylim=(1e-18, 1e2), xlabel="steps run back", xticks=range(0, FAR + 1, 12))
+    axes.set(yscale="log", xlim=(0, len(widened)), ylim=(1e-18, 1e2), xlabel="steps run back")
 
 
 # --- what to keep -----------------------------------------------------------------------------------------------------

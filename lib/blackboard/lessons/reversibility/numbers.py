@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, NamedTuple
 
-from blackboard.catalogue import chip, measurement, model
+from blackboard.catalogue import chip, gpu_lab, measurement, model
 from blackboard.lessons.overtraining.equations import pretrain_compute
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.text import superscript
@@ -17,11 +18,12 @@ VALUE = 2  # bytes of a number in 16 bits
 GPU = "h100-sxm"  # on which it was trained
 DIVIDED = 8  # GPUs that share a layer there
 SEGMENT = 3  # layers from one kept stream to the next: the whole number next to the best
-DEEP, SAMPLES = 64, 64  # layers of a network that is measured, and digits in a batch
+SAMPLES = 64  # digits in a batch of a network that is measured
 WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a whole number
-FIGURED = 48  # layers of the networks in the figure of rounding errors
-PRECISIONS = {"half": "float16", "single": "float32", "double": "float64"}
-ROUNDING = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}  # relative, at most
+SHALLOW = 48  # steps of a network that is not as deep
+COMPOUND = 1.1  # a factor per step that looks harmless
+PRECISIONS = {"brain": "bfloat16", "half": "float16", "single": "float32", "double": "float64"}
+ROUNDING = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}  # relative, at most
 
 
 def power(value: float) -> str:
@@ -61,49 +63,48 @@ def spreading() -> dict[str, str]:
 def keeping() -> dict[str, str]:
     """Training with activations worked out anew, measured."""
     network, _ = _network()
-    anew, stored = network.trained("reversible"), network.trained("stored")
-    apart = max(abs(a / b - 1) for a, b in zip(anew.losses, stored.losses))
-    steps = 2 * model(DENSE).layers  # attention is a step, and the feed-forward block another
+    anew = network.trained("reversible")
+    compounded = eq.difference(rounding=ROUNDING["float32"], gain_per_step=COMPOUND, steps_back=steps())
     return {
-        "loss_apart": power(apart),
         "learnt": f"{anew.accuracy[-1]:.1%}",
         "layers": str(len(anew.network.layers)),
-        "deep": str(DEEP),
-        "far": str(steps),
-        "figured": str(FIGURED),
+        "far": str(steps()),
+        "shallow": str(SHALLOW),
         "net_width": str(network.Network.random("reversible", 1).layers[0].inner.shape[0]),
         "samples": str(SAMPLES),
-        "chi_figured": f"{_widening(FIGURED):.2f}",
-        "chi_far": f"{_widening(steps):.3f}",
-        "over_formula": significant(max(_over_formula(kind) for kind in PRECISIONS.values()), 1),
-        **{
-            f"error_{name}{where}": power(_error(depth, kind))
-            for name, kind in PRECISIONS.items()
-            for where, depth in (("", DEEP), ("_far", steps))
-        },
+        "compound": f"{COMPOUND:g}",
+        "compounded": significant(compounded, 1),
+        "widened": significant(widened(SHALLOW), 1),
+        "widened_far": significant(widened(steps()), 1),
+        "over_single": significant(max(_over_single(kind) for kind in PRECISIONS.values()), 1),
+        **{f"rounding_{name}": power(ROUNDING[kind]) for name, kind in PRECISIONS.items()},
+        **{f"error_{name}": power(_error(kind)) for name, kind in PRECISIONS.items()},
     }
 
 
-def _error(depth: int, kind: str) -> float:
-    """Relative error of what an untrained network of this depth rebuilds at the bottom, in this number format."""
+def steps() -> int:
+    """Steps that the dense model would have: attention is one, and the feed-forward block another."""
+    return 2 * model(DENSE).layers
+
+
+@cache
+def _error(kind: str) -> float:
+    """Relative error of what an untrained network of so many steps rebuilds at the bottom, in this number format."""
+    network, _ = _network()
+    net = network.Network.random("reversible", steps())
+    return network.round_trip(net, network.digits().test[:SAMPLES], kind)[-1]
+
+
+def widened(depth: int) -> float:
+    """Factor by which all steps of such a network together widen a small difference on the way back."""
     network, _ = _network()
     net = network.Network.random("reversible", depth)
-    return network.round_trip(net, network.digits().train[:SAMPLES], kind)[depth]
+    return float(network.growth_back(net, net.start(network.digits().test[:SAMPLES], network.Ledger()))[-1])
 
 
-def _widening(depth: int) -> float:
-    """Factor by which a layer of such a network widens a difference on the way back, as a mean."""
-    network, _ = _network()
-    net = network.Network.random("reversible", depth)
-    start = net.start(network.digits().test[:SAMPLES], network.Ledger())
-    return float(network.growth_back(net, start)[-1]) ** (1 / depth)
-
-
-def _over_formula(kind: str) -> float:
-    """The error after the dense model's steps, in this number format, by that of one rounding at the top."""
-    steps = 2 * model(DENSE).layers
-    once = eq.difference(rounding=ROUNDING[kind], gain_per_layer=_widening(steps), depth=steps)
-    return _error(steps, kind) / once
+def _over_single(kind: str) -> float:
+    """The error at the bottom, in this number format, divided by what one rounding at the top comes to there."""
+    return _error(kind) / (ROUNDING[kind] * widened(steps()))
 
 
 def _dense() -> dict[str, float]:
@@ -141,7 +142,15 @@ def activations() -> dict[str, str]:
     return {
         "act_everything": pretty(net.layers * (layer + scores), "byte", 3),
         "act_scores": f"{scores / (layer + scores):.0%}",
-        "act_divided": pretty(kept / DIVIDED, "byte", 2),
+        **{
+            f"{name}_divided": f"{significant(size / DIVIDED / 1e9, 2)} GB"
+            for name, size in (
+                ("act_everything", net.layers * (layer + scores)),
+                ("act_all", kept),
+                ("act_checkpointed", eq.checkpointed(sizes, segment=1)),
+                ("act_reversible", eq.reversible(sizes, stream_bytes=exact)),
+            )
+        },
         "selective_work": f"{selective:.2f}",
         "selective_more": f"{selective - 1:.1%}",
         "again_work": f"{whole + selective - 1:.2f}",
@@ -176,6 +185,7 @@ def worth() -> dict[str, str]:
         "hold": pretty(layers.wait, "s", 2),
         "scores_over": significant(scores.wait / scores.even, 2),
         "layers_over": significant(layers.wait / layers.even, 2),
+        "kv_under": significant(kv.even / kv.wait, 2),
         "run_waits": str(run["batch_per_replica"]),
         "run_share": str(share),
         "run_weights": pretty(VALUE * model(DENSE).n_active / share, "byte", 2),
@@ -265,6 +275,10 @@ def measured() -> dict[str, str]:
         "rev_164": f"{memory['revnet-164']:,} MB",
         "slower_least": significant(slower[0], 3),
         "slower_most": significant(slower[-1], 3),
+        "slower_count": str(len(slower)),
+        "slower_under": str(sum(ratio < eq.work_ratio(recomputed=1) for ratio in slower)),
+        "own_least": f"{min(gpu_lab.slowdowns('reversible')):.2f}",
+        "own_most": f"{max(gpu_lab.slowdowns('reversible')):.2f}",
         "paper_low": f"{paper['low_slowdown']:g}",
         "paper_high": f"{paper['high_slowdown']:g}",
         "paper_error": f"{paper['ordinary_error']:.1%}",

@@ -639,7 +639,7 @@ poor_cipher = Choice(
         "What is the derivative of a residual layer with respect to its input?",
         "Close to 1 for each layer. What about all layers, one after the other?",
     ),
-    solution=(f"A layer widens a small difference by some factor, and layers multiply: ${eq.difference.latex}$. Residual connections and norms keep the factor near one, and a difference half as large stays half as large.",),
+    solution=("Each layer widens a small difference by some factor, and the factors multiply. Residual connections and norms keep them near one. A difference half as large stays half as large.",),
 )
 
 # --- training without keeping ----------------------------------------------------------------------------------------
@@ -1094,18 +1094,18 @@ slower = Quantity(
 )
 
 FORMATS = {"float32": 24, "float16": 11, "bfloat16": 8}  # significant bits
-LAYERS_FOR = eq.difference.solve("depth")
+STEPS_FOR = eq.difference.solve("steps_back")
 
 
 def rounded(values: Values) -> Values:
-    """A drawn number format's rounding error, and the layers' gain."""
+    """A drawn number format's rounding error, and the steps' gain."""
     bits = FORMATS[values["format"]]
     return {"bits": bits, "error": "2" + superscript(-bits), "rounding": 2.0**-bits, "difference": 1.0}
 
 
 def lost(values: Values) -> float:
-    """Layers until an error has grown to the values' size, a thousandth of a layer at a time."""
-    step, error, count = values["gain_per_layer"] ** 1e-3, values["rounding"], 0
+    """Steps until an error has grown to the values' size, a thousandth of a step at a time."""
+    step, error, count = values["gain_per_step"] ** 1e-3, values["rounding"], 0
     while error < 1:
         error, count = error * step, count + 1
     return count / 1000
@@ -1116,26 +1116,26 @@ digits = Quantity(
     level="medium",
     objective=KEEP,
     unit="1",
-    statement="A reversible network computes in {format}, with {bits} significant bits, so one rounding is off by up to {error} of the value. On the way back an error grows by a factor of {gain_per_layer} per layer. Count only the rounding at the top. After how many layers is the error as large as the values? Give the exact value, not rounded to layers.",
-    parameters={"format": tuple(FORMATS), "gain_per_layer": (1.2, 1.12, 1.15, 1.25, 1.3, 1.35, 1.4, 1.5, 1.6, 1.7, 1.75, 1.8)},
+    statement="A reversible network computes in {format}, with {bits} significant bits, so one rounding is off by up to {error} of the value. Suppose that on the way back each step widens an error by the same factor, {gain_per_step}. Count only the rounding at the top. After how many steps is the error as large as the values? Give the exact value, not rounded to steps.",
+    parameters={"format": tuple(FORMATS), "gain_per_step": (1.2, 1.12, 1.15, 1.25, 1.3, 1.35, 1.4, 1.5, 1.6, 1.7, 1.75, 1.8)},
     derived=rounded,
     units={"bits": ""},
-    answer=LAYERS_FOR,
+    answer=STEPS_FOR,
     independent_check=lost,
     misconceptions={
-        v.bits: "That would be right if each layer doubled the error. How many layers does it take to double?",
-        (1 / v.rounding - 1) / (v.gain_per_layer - 1): "You let the error grow by the same amount in each layer. It grows by the same factor.",
-        v.bits / sympy.log(v.gain_per_layer): "The bits are a logarithm to base 2, and you took the other to base e. Use one base for both.",
-        v.bits / (v.gain_per_layer - 1): "A factor of 1.1 per layer is not a tenth of a doubling. Take logarithms.",
+        v.bits: "That would be right if each step doubled the error. How many steps does it take to double?",
+        (1 / v.rounding - 1) / (v.gain_per_step - 1): "You let the error grow by the same amount in each step. It grows by the same factor.",
+        v.bits / sympy.log(v.gain_per_step): "The bits are a logarithm to base 2, and you took the other to base e. Use one base for both.",
+        v.bits / (v.gain_per_step - 1): "A factor of 1.1 per step is not a tenth of a doubling. Take logarithms.",
     },
-    explanation="With integers or bits the inverse is exact. In floating point each layer multiplies what rounding leaves. Factors near one keep it small.",
+    explanation="With integers or bits the inverse is exact. In floating point each step widens what rounding leaves. LayerNorm keeps the factors of most steps near one.",
     hints=(
-        "After n layers the error is the rounding times the factor to the power n. Set it to 1.",
+        "After n steps the error is the rounding times the factor to the power n. Set it to 1.",
         "n = log(1/rounding) / log(factor).",
     ),
     solution=(
         Step("Relative error of a rounding:", lambda v: f"{v['rounding']:.3g}"),
-        Step(f"${eq.difference.latex}$ is 1 at $\\log(1/\\epsilon) / \\log \\chi$ =", LAYERS_FOR),
+        Step(f"${eq.difference.latex}$ is 1 at $\\log(1/\\epsilon) / \\log \\chi$ =", STEPS_FOR),
     ),
 )
 
