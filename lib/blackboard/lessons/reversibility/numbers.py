@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, NamedTuple
 
 from blackboard.catalogue import chip, measurement, model
@@ -84,6 +85,7 @@ def keeping() -> dict[str, str]:
     }
 
 
+@cache
 def _error(depth: int, kind: str) -> float:
     """Relative error of what an untrained network of this depth rebuilds at the bottom, in this number format."""
     network, _ = _network()
@@ -91,6 +93,7 @@ def _error(depth: int, kind: str) -> float:
     return network.round_trip(net, network.digits().train[:SAMPLES], kind)[depth]
 
 
+@cache
 def _widening(depth: int) -> float:
     """Factor by which a layer of such a network widens a difference on the way back, as a mean."""
     network, _ = _network()
