@@ -156,12 +156,12 @@ def _round_by_round(cipher: Feistel, blocks: int, seed: int) -> np.ndarray:
     size, bits = cipher.half_bits, np.uint64(1) << np.arange(cipher.half_bits, dtype=np.uint64)
     flips = np.zeros((2, 1 + 2 * size, 1), np.uint64)  # of x and of y: none, each bit of x, each bit of y
     flips[0, 1 : 1 + size, 0] = flips[1, 1 + size :, 0] = bits
-    state = [half ^ flip for half, flip in zip(_plain(blocks, size // 4, seed).view(f"<u{size // 8}").T, flips)]
+    x, y = (half ^ flip for half, flip in zip(_plain(blocks, size // 4, seed).view(f"<u{size // 8}").T, flips))
     found = []
     for functions in ([], *([f] for f in cipher.functions)):
-        state = (couple if cipher.swap else unswapped)(*state, functions)
-        flipped = sum(np.bitwise_count(half ^ half[0]) for half in state)[1:]
-        found.append(flipped.reshape(2, -1).mean(axis=1) / (2 * size))
+        x, y = (couple if cipher.swap else unswapped)(x, y, functions)
+        changed = np.bitwise_count(x ^ x[0]) + np.bitwise_count(y ^ y[0])
+        found.append(changed[1:].reshape(2, -1).mean(axis=1) / (2 * size))
     return np.array(found)
 
 
