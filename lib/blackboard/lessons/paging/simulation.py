@@ -181,12 +181,12 @@ class _Running:
     """A request under a name, and the tokens that it still lacks."""
 
     def __init__(self, name: str, request: Request):
-        self.name, self.request, self.left = name, request, request.answer
+        self.name, self.request, self.left, self.whole = name, request, request.answer, request.length
 
     @property
     def length(self) -> int:
         """Tokens so far."""
-        return self.request.length - self.left
+        return self.whole - self.left
 
 
 def serve(
@@ -318,10 +318,10 @@ class _Tally:
         self.time += self.step_time
         if self.steps > self.warm:
             self.batch += len(running)
-            self.tokens += sum(each.length for each in running)
-            self.coming += sum(room.coming(each) for each in running)
+            self.tokens += sum([each.whole - each.left for each in running])
+            self.coming += sum(map(room.coming, running))
             self.taken += room.taken()
-            self.finished += sum(not each.left for each in running)
+            self.finished += sum([not each.left for each in running])
 
     def result(self) -> Served:
         counted = self.steps - self.warm

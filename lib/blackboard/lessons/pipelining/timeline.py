@@ -40,7 +40,7 @@ class Pass(NamedTuple):
     @property
     def keys(self) -> tuple[Key, ...]:
         """What is done when the pass has ended: itself, and what runs beside it."""
-        return ((self.kind, self.micro_batch, self.stage), *(self.beside.keys if self.beside else ()))
+        return (self[:3], *self.beside.keys) if self.beside else (self[:3],)
 
 
 class Schedule(NamedTuple):
@@ -97,7 +97,8 @@ class Box(NamedTuple):
     @property
     def keys(self) -> tuple[Key, ...]:
         """As of the pass."""
-        return Pass(self.kind[0], self.micro_batch, self.stage, self.beside).keys
+        own = self.kind[0], self.micro_batch, self.stage
+        return (own, *self.beside.keys) if self.beside else (own,)
 
 
 @dataclass(frozen=True)
@@ -170,9 +171,11 @@ class Timeline:
         held: float = 0
         most: float = 0
         for keys in ran:
-            held += sum(kind == "F" for kind, _, _ in keys)
+            for kind, _, _ in keys:
+                held += kind == "F"
             most = max(most, held)
-            held -= sum(freed(key, kept, done) for key in keys)
+            for key in keys:
+                held -= freed(key, kept, done)
         return most / self.chunks
 
     @property
@@ -248,17 +251,8 @@ class Run:
                 self.waiting.setdefault(missing, set()).add(device)
                 break
             end = start + self.duration(item, keys)
-            row.append(
-                Box(
-                    device,
-                    "".join([kind for kind, _, _ in keys]),
-                    item.micro_batch,
-                    item.stage,
-                    start,
-                    end,
-                    item.beside,
-                )
-            )
+            kind = "".join([kind for kind, _, _ in keys]) if item.beside else item.kind
+            row.append(Box(device, kind, item.micro_batch, item.stage, start, end, item.beside))
             for key in keys:
                 self.ended[key] = end, device
                 if key in self.waiting:
@@ -274,8 +268,11 @@ class Run:
             for need in needs(key, self.last):
                 if need not in self.ended:
                     return start, need
-                end, where = self.ended[need]
-                start = max(start, end if where == device else end + self.costs.hop)
+                arrived, where = self.ended[need]
+                if where != device:
+                    arrived += self.costs.hop
+                if arrived > start:
+                    start = arrived
         return start, None
 
     def duration(self, item: Pass, keys: tuple[Key, ...]) -> Time:

@@ -95,6 +95,7 @@ def _error(kind: str) -> float:
     return network.round_trip(net, network.digits().test[:SAMPLES], kind)[-1]
 
 
+@cache
 def widened(depth: int) -> float:
     """Factor by which all steps of such a network together widen a small difference on the way back."""
     network, _ = _network()

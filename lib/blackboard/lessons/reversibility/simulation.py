@@ -123,13 +123,16 @@ class Feistel:
 AT_ONCE = 128  # blocks encrypted together: enough to fill the processor, few enough to stay in its cache
 
 
+def _plain(blocks: int, size: int, seed: int) -> Blocks:
+    """Random plaintexts of so many bytes; not the numbers that the key comes from."""
+    return np.random.default_rng((seed, 5)).integers(0, 256, (blocks, size), np.uint8)
+
+
 def flipped(encrypt: Encrypt, bits: Sequence[int], size: int, blocks: int = 256, seed: int = 0) -> np.ndarray:
     """Share of the output's bits that change when one input bit does, for each of these bits [bits, blocks]; `size`
     bytes a block.
     """
-    plain = np.random.default_rng((seed, 5)).integers(
-        0, 256, (blocks, size), np.uint8
-    )  # not the numbers that the key comes from
+    plain = _plain(blocks, size, seed)
     flips, out, found = np.zeros((len(bits), 1, size), np.uint8), encrypt(plain), []
     flips[range(len(bits)), 0, [bit // 8 for bit in bits]] = [1 << bit % 8 for bit in bits]
     some = max(1, AT_ONCE // blocks)
@@ -144,10 +147,22 @@ def avalanche(half_bits: int, rounds: int, keys: int = 8, blocks: int = 64, swap
     """Mean share of flipped bits after 0, 1, … rounds [rounds + 1], for a flip in the half that enters f first, x, and
     in the other, y.
     """
-    sides, size = {"x": range(half_bits), "y": range(half_bits, 2 * half_bits)}, half_bits // 4
-    mean = lambda cipher, seed: {side: flipped(cipher, bits, size, blocks, seed).mean() for side, bits in sides.items()}
-    found = [[mean(Feistel.random(half_bits, n, seed, swap), seed) for seed in range(keys)] for n in range(rounds + 1)]
-    return {side: np.array([np.mean([one[side] for one in row]) for row in found]) for side in sides}
+    found = [_round_by_round(Feistel.random(half_bits, rounds, seed, swap), blocks, seed) for seed in range(keys)]
+    return dict(zip("xy", np.mean(found, axis=0).T))
+
+
+def _round_by_round(cipher: Feistel, blocks: int, seed: int) -> np.ndarray:
+    """Mean share of flipped bits after 0, 1, … of its rounds, for a flip in x and in y [rounds + 1, 2]."""
+    size, bits = cipher.half_bits, np.uint64(1) << np.arange(cipher.half_bits, dtype=np.uint64)
+    flips = np.zeros((2, 1 + 2 * size, 1), np.uint64)  # of x and of y: none, each bit of x, each bit of y
+    flips[0, 1 : 1 + size, 0] = flips[1, 1 + size :, 0] = bits
+    x, y = (half ^ flip for half, flip in zip(_plain(blocks, size // 4, seed).view(f"<u{size // 8}").T, flips))
+    found = []
+    for functions in ([], *([f] for f in cipher.functions)):
+        x, y = (couple if cipher.swap else unswapped)(x, y, functions)
+        changed = np.bitwise_count(x ^ x[0]) + np.bitwise_count(y ^ y[0])
+        found.append(changed[1:].reshape(2, -1).mean(axis=1) / (2 * size))
+    return np.array(found)
 
 
 def avalanche_exactly(half_bits: int, rounds: int, side: str) -> list[Fraction]:
@@ -281,20 +296,22 @@ def _search(ask: Callable[[np.ndarray], np.ndarray], draw: np.random.Generator, 
     """Whether a search met the ciphertext, whether by the secret, and what it asked, one start after the other until
     the first that meets it.
 
-    The starts are run side by side, because that is faster; what later ones ask is not counted.
+    The starts are run side by side, because that is faster; what later ones ask is not counted, and once one has met
+    it, they stop.
     """
     secret, each = draw.integers(0, 256, size), 2 * SECRET + 1 + len(SHARES)
-    met: dict[Any, Any] = {}
+    ended = False, False, STARTS * STEPS * each
     target, blocks = ask(secret), np.repeat(secret[None], STARTS, axis=0)
     blocks[:, -SECRET:] = draw.integers(0, 256, (STARTS, SECRET))
     for step in range(STEPS):
         blocks, misses = _nearer(ask, target, blocks)
-        for start in np.flatnonzero(misses == 0):
-            met.setdefault(int(start), (step, bool((blocks[start] == secret).all())))
-    if not met:
-        return False, False, STARTS * STEPS * each
-    step, found = met[first := min(met)]
-    return True, found, (first * STEPS + step + 1) * each
+        if 0 in misses:
+            first = int(np.flatnonzero(misses == 0)[0])
+            ended = True, bool((blocks[first] == secret).all()), (first * STEPS + step + 1) * each
+            blocks = blocks[:first]
+        if not len(blocks):
+            break
+    return ended
 
 
 def _nearer(
