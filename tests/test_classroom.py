@@ -258,7 +258,7 @@ def test_a_lab_is_graded_in_the_limited_process():
     kinds = {name.removeprefix("lab-"): each.kind for name, each in told.items()}
     assert kinds == {
         "Blocks": "right",
-        "append_token": "type",
+        "append_token": "misconception",
         "block_names": "type",
         "PrefixCache": "unanswered",
         "hit_rate": "right",

@@ -111,12 +111,12 @@ KEEP = Step(
     _guesses,
     (_not_drawn, _a_chance, _kept_if_rare, _thinned),
     {
-        _draws: _not_drawn,
         _uncapped: _a_chance,
         _other_way: _kept_if_rare,
         _target_alone: _kept_if_rare,
         _all_or_nothing: _thinned,
         _always: _thinned,
+        _draws: _not_drawn,
     },
     (
         "If the draft proposes a token twice as often as the target writes it, keep every second one.",
