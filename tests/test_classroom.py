@@ -258,12 +258,15 @@ def test_a_lab_is_graded_in_the_limited_process():
     kinds = {name.removeprefix("lab-"): each.kind for name, each in told.items()}
     assert kinds == {
         "Blocks": "right",
-        "append_token": "type",
+        "append_token": "misconception",
         "block_names": "type",
         "PrefixCache": "unanswered",
         "hit_rate": "right",
     }
-    assert "IndexError" in told["lab-append_token"].message and "ended its process" in told["lab-block_names"].message
+    assert (
+        "more than one holder" in told["lab-append_token"].message
+        and "ended its process" in told["lab-block_names"].message
+    )
 
 
 FORGED = """

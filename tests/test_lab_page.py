@@ -199,8 +199,20 @@ def test_a_page_says_what_it_does_while_python_comes(with_python, server, browse
         )
         check(visit.page, STEPS[0], STEPS[0].source)
         said = list(dict.fromkeys(each for each in visit.page.evaluate("window.said") if each.endswith("…")))
-        assert said == ["Waiting for Python …", "Starting Python (15 MB, once) …", "Checking …"]
+        loading = [f"Loading Python: {come} of 15 MB …" for come in range(0, 15, 3)]
+        last = ["Starting Python …", "Loading the course …", "Checking …"]
+        assert said == ["Waiting for Python …", *loading, *last]
         assert visit.page.locator(".lab-cost").count() == 0
+        reload(visit.page)
+        assert section(visit.page, STEPS[0]).get_by_role("button", name="Check").is_visible()
+        assert visit.page.locator(".lab-cost").count() == 0
+
+
+def test_what_the_worker_fetches_is_as_large_as_the_page_thinks(with_python):
+    said = re.search(r"BYTES = ([\d_]+)", (ROOT / "book" / "_labs" / "python.js").read_text("utf8"))
+    fetched = ("pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json", "libraries.zip", "course.zip")
+    sizes = [(with_python / "vendor" / "labs" / "python" / name).stat().st_size for name in fetched]
+    assert abs(sum(sizes) - int(said[1])) < 0.01 * sum(sizes)
 
 
 @contextlib.contextmanager
@@ -420,6 +432,18 @@ def test_a_reset_can_be_undone(fresh):
     undo.click()
     undo.wait_for(state="hidden")
     assert area.input_value() == LAST.source and mark(fresh, LAST) == "✓ passed"
+
+
+def test_a_draft_before_a_reset_does_not_come_back_over_code_that_passed(fresh):
+    part = section(fresh, LAST)
+    undo = part.get_by_role("button", name="Undo reset")
+    part.locator("textarea").fill("# draft")
+    part.get_by_role("button", name="Reset", exact=True).click()
+    undo.wait_for()
+    check(fresh, LAST, LAST.source)
+    assert not undo.is_visible()
+    reload(fresh)
+    assert not undo.is_visible() and part.locator("textarea").input_value() == LAST.source
 
 
 def test_a_message_quotes_the_line_and_nobody_can_type(fresh):

@@ -93,7 +93,10 @@ def test_every_mistake_meets_its_own_check(lesson, step):
     assert len(step.mistakes) >= 4
     for mistake, check in step.mistakes.items():
         verdict = step.check(mistake, lab(lesson).space(), seconds=60)  # all of its module is timed
-        assert (verdict.kind, verdict.check) == ("wrong", check.__name__), f"{mistake.__name__}: {verdict}"
+        caught = mistake if isinstance(check, str) else check
+        assert (verdict.kind, verdict.check) == ("wrong", caught.__name__), f"{mistake.__name__}: {verdict}"
+        assert verdict.message.count("Expected") <= 1, verdict
+        assert not isinstance(check, str) or verdict.message.startswith(check)
 
 
 @each_step
@@ -225,7 +228,7 @@ BREAKS = {  # what a version does from so many kernels on, with the kind of verd
 
 
 @pytest.mark.parametrize("kind", BREAKS)
-@pytest.mark.parametrize("least", range(4))
+@pytest.mark.parametrize("least", range(1, 4))
 def test_the_shortest_case_that_fails_is_shown(kind, least):
     body = f"    if len(kernels) >= {least}:\n        {BREAKS[kind]}\n    return right(kernels)"
     space = lab("overheads").space() | {"right": FUSE.solution}
@@ -234,6 +237,16 @@ def test_the_shortest_case_that_fails_is_shown(kind, least):
     lengths = {len(repr(args)) for [args] in (trial.args for trial in FUSE.fresh()) if len(args) >= least}
     shown = re.match(r"fuse\((\[.*?\])\)", verdict.call)[1]
     assert verdict.kind == kind and shown.count("'") == 2 * least and len(shown) == min(lengths)
+
+
+@pytest.mark.parametrize("kind", BREAKS)
+@pytest.mark.parametrize("also", [0, 1], ids=["only the extreme case fails", "others fail too"])
+def test_an_extreme_case_is_shown_only_where_no_other_fails(kind, also):
+    text = f"def fuse(kernels):\n    if len(kernels) <= {also}:\n        {BREAKS[kind]}\n    return right(kernels)"
+    space = lab("overheads").space() | {"right": FUSE.solution}
+    engine.run_text(text, space)
+    verdict = FUSE.check(space["fuse"], space, seconds=0.2)
+    assert verdict.kind == kind and verdict.call.startswith("fuse(['" if also else "fuse([])")
 
 
 @each_step
@@ -334,6 +347,28 @@ def test_the_proof_says_what_it_has_proved():
     said = lab("speculation").grade(step.name, step.source).message
     pairs, changed, others = map(int, re.search(r"(\d+) pairs .* below 10⁻¹[⁵⁶⁷⁸⁹], .* (\d+) of (\d+)", said).groups())
     assert pairs + others == len(step.fresh()) and 0 < changed <= others
+
+
+def test_a_draw_in_place_of_a_chance_is_told_so():
+    draw = "import random\ndef keep_chance(guess, draft, target):\n    return random.random() < target[guess]"
+    verdict = lab("speculation").grade("keep_chance", draw)
+    assert verdict.kind == "wrong" and "Return the chance itself" in verdict.message
+
+
+def test_a_formula_that_divides_by_zero_at_acceptance_1_is_told_so():
+    closed = (
+        "def tokens_per_round(acceptance, drafted):\n    return (1 - acceptance ** (drafted + 1)) / (1 - acceptance)"
+    )
+    verdict = lab("speculation").grade("tokens_per_round", closed)
+    assert verdict.kind == "wrong" and "divides by 1 - acceptance" in verdict.message
+
+
+def test_the_best_number_of_guesses_is_nowhere_below_another():
+    """Between the points as at them: lines are straight, and both have the same points."""
+    layers = lab("speculation").finished()["layer"]
+    best, three = ([row["y"] for row in layer["data"]["values"]] for layer in layers[:2])
+    assert all(mine >= other for mine, other in zip(best, three, strict=True))
+    assert not any("interpolate" in layer["mark"] for layer in layers)
 
 
 def test_a_ratio_turned_round_meets_a_check():
@@ -473,6 +508,42 @@ def test_the_calls_that_are_shown_are_python():
 def test_a_result_of_another_kind_is_told_what_to_return():
     verdict = lab("paging").grade("block_names", "def block_names(tokens, page_tokens): return 7")
     assert verdict.message == "Return a list with a name for each full block."
+
+
+@cases(
+    ("got", "name"),
+    [
+        ("{0: 0, 1: 0}", "a dict"),
+        ("{0, 1}", "a set"),
+        ("'01'", "a str"),
+        ("2", "an int"),
+        ("iter([0])", "list_iterator"),
+    ],
+)
+def test_another_kind_of_result_is_named_with_the_one_that_is_asked_for(got, name):
+    message = lab("racks").grade("place_experts", f"def place_experts(experts, gpus): return {got}").message
+    assert name in message and "list" in message and "GPU for each expert" in message and "is on GPU" not in message
+
+
+@cases(
+    ("method", "body"),
+    [
+        ("take", "return self.free.pop() if self.free else None"),
+        ("share", "pass"),
+        ("release", "self.free.append(block)"),
+    ],
+)
+def test_a_wrong_number_of_holders_names_the_method_that_makes_it(method, body):
+    step = lab("paging")["Blocks"]
+    text = re.sub(rf"(def {method}\(.*?\):\n).*?(?=\n    def|\Z)", rf"\1        {body}\n", step.source, flags=re.S)
+    verdict = lab("paging").grade("Blocks", text)
+    assert verdict.kind == "wrong" and f"Look at `{method}`" in verdict.message
+    assert ". Trace: [" in verdict.call and "returned" not in verdict.call
+
+
+def test_a_class_of_another_signature_is_told_its_method():
+    message = lab("paging").grade("Blocks", "class Blocks:\n    x = 1").message
+    assert message == "`Blocks.__init__` must take (count); yours takes ()."
 
 
 @settings(max_examples=300)

@@ -4,6 +4,7 @@
   "use strict";
   const HERE = document.currentScript.src.replace(/[^/]*$/, "");
   const SIZE = "15 MB"; // of Python, as a server compresses it
+  const COME = "python:come"; // kept where Python has been fetched
   const loading = {};
 
   // A script that lies beside this one, fetched once; one that did not come may be asked for again.
@@ -33,8 +34,8 @@
     return button;
   }
 
-  // Beside what runs code: what the first run fetches. It goes when Python is there.
-  function addCost(row) { if (!loading["python.js"]) row.append(make("span", "lab-cost", `The first run fetches Python, ${SIZE}.`)); }
+  // Beside what runs code: what the first run fetches. It goes when Python is asked for, and stays away once it has come.
+  function addCost(row) { if (!loading["python.js"] && !readKept(COME)) row.append(make("span", "lab-cost", `The first run fetches Python, ${SIZE}.`)); }
 
   function makeOut() {
     const out = make("div", "lab-out");
@@ -174,6 +175,6 @@
   for (const lab of document.querySelectorAll("lab-box")) near.observe(lab);
 
   window.course = {
-    SIZE, Editor, addButton, addCost, ask, awaken, escape, keep, load, make, makeOut, problem, readKept, saveFile, say, show, tell,
+    COME, SIZE, Editor, addButton, addCost, ask, awaken, escape, keep, load, make, makeOut, problem, readKept, saveFile, say, show, tell,
   };
 })();

@@ -123,11 +123,11 @@
       if (answer) (answer.kind ? tell : show)(this.out, answer);
     }
 
-    // Where there is no Python, nothing was tried.
+    // Where there is no Python, nothing was tried. What passes is not to be overwritten by what stood before a reset.
     record(kind, text) {
       if (kind === "absent") return;
       const { tries = 0 } = this.kept, tried = kind !== "unattempted";
-      this.keep({ tries: tries + tried, last: tried ? kind : "", ...(kind === "right" && { passed: text }) });
+      this.keep({ tries: tries + tried, last: tried ? kind : "", ...(kind === "right" && { passed: text, before: undefined }) });
     }
 
     setBusy(busy) {

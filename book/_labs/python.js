@@ -2,10 +2,18 @@
 (() => {
   "use strict";
   const HERE = document.currentScript.src.replace(/[^/]*$/, "");
-  const { SIZE, escape, problem } = window.course;
+  const { COME, SIZE, escape, keep, problem } = window.course;
+  const BYTES = 20_600_000; // that the worker fetches, unpacked
+  const SAID = 3; // megabytes between two words on how many have come
   const SECONDS = { start: 300, prepare: 60, check: 8, run: 8, function: 8, cell: 8, draw: 9 };
   const DOING = { draw: "Drawing …", cell: "Running …", run: "Running …" };
   const FROM_DISK = "Python starts only on pages that a server sends. In the folder of the course run <code>python -m http.server -d _build/html</code> and open <code>http://localhost:8000</code>, or use the exercise notebook.";
+
+  // What is said after so many bytes.
+  function sayCome(bytes) {
+    if (bytes > 0.98 * BYTES) return "Starting Python …";
+    return `Loading Python: ${SAID * Math.floor((parseInt(SIZE) * bytes) / BYTES / SAID)} of ${SIZE} …`;
+  }
 
   // What takes too long ends with its worker, and so does one that has filled its memory, which never shrinks; the next
   // one starts at once.
@@ -24,6 +32,8 @@
         worker.onerror = () => reject(new Error("missing"));
         worker.onmessage = ({ data }) => {
           if (data?.ready) resolve();
+          else if (data?.come !== undefined) this.tell(sayCome(data.come));
+          else if (data?.course) this.tell("Loading the course …");
           else if (data?.id === undefined) reject(new Error(data?.fatal));
           else this.asked.get(data.id)?.(data);
         };
@@ -35,8 +45,14 @@
 
     stop() {
       this.worker?.terminate();
-      this.ready = this.worker = undefined;
+      this.ready = this.worker = this.prepared = undefined;
       this.asked.clear();
+    }
+
+    // Tell who waits for Python what it does, where that is another thing than before.
+    tell(words) {
+      if (words !== this.said) this.say?.(words);
+      this.said = words;
     }
 
     restart() { this.stop(); this.start().catch(() => {}); }
@@ -50,15 +66,23 @@
 
     // What a question imports has time of its own.
     async answer(question, say) {
-      say(this.ready ? "Waiting for Python …" : `Starting Python (${SIZE}, once) …`);
+      say(this.ready ? "Waiting for Python …" : sayCome(0));
+      this.say = say;
       try {
         await this.start();
       } catch (error) {
         return problem("Python did not start.", `${escape(this.why(error.message))} Your code is kept.`);
+      } finally {
+        this.say = undefined;
       }
-      say(DOING[question.ask] ?? "Checking …");
+      keep(COME, true);
+      const doing = DOING[question.ask] ?? "Checking …";
+      say(this.prepared ? doing : "Loading the course …");
       const stopped = await this.send({ ...question, ask: "prepare", what: question.ask });
-      return stopped.kind ? stopped : this.send(question);
+      if (stopped.kind) return stopped;
+      this.prepared = true;
+      say(doing);
+      return this.send(question);
     }
 
     why(message) {

@@ -1,13 +1,22 @@
 // Python in a worker: the labs' scripts ask, blackboard.page.lab_worker answers. Nothing here is of another host.
 const HERE = new URL("python/", self.location);
 
-// There are servers that do not say what a .wasm is, and Pyodide would wait for ever.
+// Each chunk that comes is told to the page. There are servers that do not say what a .wasm is, and Pyodide would wait
+// for ever.
 const plainFetch = self.fetch.bind(self);
+let come = 0;
 self.fetch = async (what, options) => {
   const response = await plainFetch(what, options);
-  const typed = /application\/wasm/.test(response.headers.get("content-type") || "");
-  if (!response.ok || typed || !/\.wasm($|\?)/.test(String(what.url || what))) return response;
-  return new Response(response.body, { headers: { "Content-Type": "application/wasm" } });
+  if (!response.ok || !response.body) return response;
+  const counted = response.body.pipeThrough(new TransformStream({
+    transform(chunk, out) {
+      postMessage({ come: (come += chunk.byteLength) });
+      out.enqueue(chunk);
+    },
+  }));
+  const headers = new Headers(response.headers);
+  if (/\.wasm($|\?)/.test(String(what.url || what))) headers.set("Content-Type", "application/wasm");
+  return new Response(counted, { headers });
 };
 
 self.close = () => {}; // what a reader writes can reach it, and the next question would wait in vain
@@ -34,7 +43,9 @@ async function start() {
   const { loadPyodide } = await import(new URL("pyodide.js", HERE).href);
   const python = await loadPyodide({ indexURL: HERE.href, packageBaseUrl: HERE.href });
   const extractDir = python.runPython("import sysconfig; sysconfig.get_paths()['purelib']");
-  for (const archive of await Promise.all(archives)) python.unpackArchive(archive, "zip", { extractDir });
+  const fetched = await Promise.all(archives);
+  postMessage({ course: true });
+  for (const archive of fetched) python.unpackArchive(archive, "zip", { extractDir });
   python.runPython("import importlib; importlib.invalidate_caches()");
   return python.pyimport("blackboard.page.lab_worker");
 }

@@ -102,15 +102,28 @@ class Verdict:
 
 
 KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "a string", type(None): "None"}
+FAMILIES = {bool: "number", int: "number", float: "number", list: "row", tuple: "row", range: "row"}  # else its own
+
+
+def _other_kind(trial: Trial) -> bool:
+    """True where one of Python's own values came in place of another kind of them: a dict for a list, say."""
+    got, want = type(trial.got), type(trial.want)
+    known = got in PLAIN | HOLDERS and want in PLAIN | HOLDERS and None not in (trial.got, trial.want)
+    return known and FAMILIES.get(got, got.__name__) != FAMILIES.get(want, want.__name__)
 
 
 def _ask(check: Check, trial: Trial, returns: str = "") -> str | None:
     """What a check says; where a result is of another kind than any check expects, that."""
+    kind = KINDS.get(type(trial.want), f"a {type(trial.want).__name__}")
+    instead = f"Return {returns or f'{kind}, here {shown(trial.want)}'}."
     try:
-        return check(trial)
+        said = check(trial)
     except Exception:
-        kind = KINDS.get(type(trial.want), f"a {type(trial.want).__name__}")
-        return f"Return {returns or f'{kind}, here {shown(trial.want)}'}."
+        said = instead
+    if not (said and _other_kind(trial)):
+        return said
+    name = type(trial.got).__name__
+    return f"You returned {'an' if name[0] in 'aeiou' else 'a'} {name}. {instead}"
 
 
 def unchanged(trial: Trial) -> str | None:
@@ -255,14 +268,16 @@ class Step:
     solution  the course's version; signature and docstring are what the reader gets
     example   a call, as text, whose result is shown: "touched(1, 256, 8)"; what comes before it ends with "; "
     cases     from a random generator to the arguments of one trial, as a tuple
+    extreme   whether arguments are a case that says little: such cases are shown only where no other one fails
     checks    rules, tried in order over all cases, the shortest first; the first one that breaks a rule is shown
-    mistakes  wrong versions, each with the check that catches it
+    mistakes  wrong versions, each with the check that catches it, or with what to say where all results are like its
     hints     from a nudge to nearly all
     play      how a version is tried, (made, *args) -> result: for a class, a run of its methods
     raises    exceptions that a version may raise; checks see them as trial.error
     changes   whether the step may change its arguments
     returns   what it must return, in words, where `play` makes something else of it
-    calls     the calls that `play` makes, as a reader would write them: from the arguments to a text
+    calls     the calls that `play` makes, as a reader would write them: from the arguments to a text, with "; " between
+              statements
     proves    what all trials of a right version show together, in a sentence or two
     many      whether several results are right
     """
@@ -272,7 +287,7 @@ class Step:
     example: str
     cases: Callable[[random.Random], tuple]
     checks: Sequence[Check]
-    mistakes: Mapping[Callable, Check]
+    mistakes: Mapping[Callable, Check | str]
     hints: Sequence[str] = ()
     play: Callable = call
     raises: tuple[type[BaseException], ...] = ()
@@ -280,6 +295,7 @@ class Step:
     changes: bool = False
     returns: str = ""
     calls: Callable[..., str] | None = None
+    extreme: Callable[..., bool] = lambda *_: False
     proves: Callable[[Sequence[Trial]], str] | None = None
     many: bool = False
 
@@ -310,12 +326,14 @@ class Step:
 
     @cached_property
     def _known(self) -> Sequence[tuple[tuple, bytes, Any]]:
-        """All cases, the shortest first, so that the first one that fails is the one to show: the arguments, a copy of
-        them to be used up, packed, and what the course makes of them. None of it depends on a reader.
+        """All cases, the shortest first and extreme ones last, so that the first one that fails is the one to show: the
+        arguments, a copy of them to be used up, packed, and what the course makes of them. None of it depends on a
+        reader.
         """
         rng, known = random.Random(self.name), []
         drawn = {pickle.dumps(args): args for args in (self.cases(rng) for _ in range(self.count))}  # none twice
-        for packed, args in sorted(drawn.items(), key=lambda each: (len(repr(each[1])), repr(each[1]))):
+        order = lambda args: (self.extreme(*args), len(repr(args)), repr(args))
+        for packed, args in sorted(drawn.items(), key=lambda each: order(each[1])):
             want = None
             with contextlib.suppress(*self.raises):
                 want = self.play(self.solution, *pickle.loads(packed))
@@ -401,7 +419,8 @@ class Step:
             return ""
         except TypeError:
             own = ", ".join(inspect.signature(made).parameters)
-            return f"`{self.name}` must take ({', '.join(wanted)}); yours takes ({own})."
+            name = f"{self.name}.__init__" if inspect.isclass(made) else self.name
+            return f"`{name}` must take ({', '.join(wanted)}); yours takes ({own})."
         return ""
 
     def _judge(self, trials: Sequence[Trial], ended: Verdict | None, files: set[str], seconds: float) -> Verdict:
@@ -422,11 +441,31 @@ class Step:
             return Verdict(
                 "nothing", NEVER if never else NOT_ALWAYS, self._call(nothing[0]), printed=nothing[0].printed
             )
-        for check in self.checks if self.changes else (*self.checks, unchanged):
-            for trial in trials:
+        checks = self.checks if self.changes else (*self.checks, unchanged)
+        for _, alike in itertools.groupby(trials, lambda trial: self.extreme(*trial.args)):
+            for check, trial in itertools.product(checks, alike):
                 if said := _ask(check, trial, self.returns):
-                    return Verdict("wrong", self._told(said, trial), self._call(trial), check.__name__, trial.printed)
+                    name, said, trial = self._known_mistake(trials) or (check.__name__, said, trial)
+                    return Verdict("wrong", self._told(said, trial), self._call(trial), name, trial.printed)
         return None
+
+    def _known_mistake(self, trials: Sequence[Trial]) -> tuple[str, str, Trial] | None:
+        """The mistake that makes the same results in all trials: its name, what to say, and the first wrong trial."""
+        wrong = next((trial for trial in trials if _ask(_right, trial)), None)
+        for mistake, said in self.mistakes.items():
+            if wrong and isinstance(said, str) and all(map(self._is_like(mistake), self._known, trials)):
+                return mistake.__name__, said, wrong
+        return None
+
+    def _is_like(self, mistake: Callable) -> Callable[[tuple[tuple, bytes, Any], Trial], bool]:
+        """Whether a trial came out as a mistake makes it come out."""
+
+        def is_like(known: tuple[tuple, bytes, Any], trial: Trial) -> bool:
+            with contextlib.suppress(Exception):
+                return same(trial.got, self.play(mistake, *pickle.loads(known[1])))
+            return False
+
+        return is_like
 
     def _told(self, said: str, trial: Trial) -> str:
         """What a check says, with the right result where there is but one and the check has not named it."""
@@ -443,7 +482,9 @@ class Step:
         said = self.calls(*trial.args) if self.calls else f"{self.name}({', '.join(map(shown, trial.args))})"
         if trial.error:
             return f"{said} raised {type(trial.error).__name__}"
-        return said if trial.got is None else f"{said} returned {shown(trial.got)}"
+        if trial.got is None:
+            return said
+        return f"{said}. Trace: {shown(trial.got)}" if "; " in said else f"{said} returned {shown(trial.got)}"
 
 
 # --- a lab ------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ drawn in a web page too.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import wrap
@@ -12,14 +13,17 @@ from typing import Any, NamedTuple
 from blackboard.charts.style import CATEGORIES
 
 _COLOURS = tuple(CATEGORIES.values())
+LIMIT = "#808080"
 WIDTH = 48  # letters of a title's line on a narrow screen
 
 
 class Series(NamedTuple):
-    """Points (x, y) under a name, joined by a line or standing alone; `labels` stand above them."""
+    """Points (x, y) under a name, joined by straight lines or standing alone; `labels` stand above them. Of a "limit"
+    the line is dashed, and gray.
+    """
 
     points: Iterable[tuple[float, float]]
-    mark: str = "line"  # or "point", or "bar"
+    mark: str = "line"  # or "limit", "point" or "bar"
     labels: Sequence[str] = ()
 
 
@@ -52,28 +56,33 @@ def lab_chart(
     """A Vega-Lite chart of several series; `x` and `y` are the axes' titles, with their units."""
     kind, titles = {"x": log_x, "y": log_y}, {"x": x, "y": y}
     series = {name: each._replace(points=list(each.points)) for name, each in series.items()}
-    names = list(series)
+    names = [*series]
+    colours = itertools.cycle(_COLOURS)
     colour = {
         "field": "name",
         "type": "nominal",
-        "scale": {"domain": names, "range": [_COLOURS[n % len(_COLOURS)] for n in range(len(names))]},
+        "scale": {
+            "domain": names,
+            "range": [LIMIT if each.mark == "limit" else next(colours) for each in series.values()],
+        },
         "legend": {"title": None, "orient": "top", "labelLimit": 320, "columns": 1},
     }
+    labelled = any(each.labels for each in series.values())
     axis = lambda name: {
         "field": name,
         "type": "quantitative",
         "title": titles[name],
         "scale": ({"type": "log"} if kind[name] else {"zero": False})
-        | ({"nice": False, "padding": 12} if name == "x" else {}),
+        | ({"nice": False, "padding": 12} if name == "x" else {"padding": 14} if labelled else {}),
         "axis": {"values": _ticks(series, "xy".index(name)), "format": "~r"} if kind[name] else {"tickCount": 6},
     }
     layers = [
         {
             "data": {"values": [{"name": name, "x": at, "y": value} for at, value in each.points]},
             "mark": {
-                "type": each.mark,
+                "type": "line" if each.mark == "limit" else each.mark,
                 "tooltip": True,
-                **({"interpolate": "monotone"} if each.mark == "line" else {}),
+                **({"strokeDash": [5, 4], "strokeWidth": 1.5} if each.mark == "limit" else {}),
                 **({"filled": True, "size": 60} if each.mark == "point" else {}),
             },
             "encoding": {"x": axis("x"), "y": axis("y"), "color": colour},

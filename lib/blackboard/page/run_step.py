@@ -119,7 +119,7 @@ def judge_results(step: Step, results: Any) -> Verdict:
             change_argument(mine, theirs)
         return decode(got)
 
-    return replace(step, play=play).check(stand_in(step.solution))
+    return replace(step, play=play, mistakes={}).check(stand_in(step.solution))
 
 
 def grade_step(lesson: str, name: str, text: str, earlier: Mapping[str, str]) -> Verdict:

@@ -114,6 +114,7 @@ FUSE = Step(
         "Go through the names and keep a list of groups. Does this name join the last group, or begin a new one?",
         "It joins if it is no matmul and the last group is no matmul either.",
     ),
+    extreme=lambda kernels: not kernels,
 )
 
 # --- traffic ----------------------------------------------------------------------------------------------------------
@@ -173,6 +174,7 @@ TRAFFIC = Step(
     (_even, _per_group),
     {_per_kernel: _per_group, _read_only: _even, _with_matmuls: _per_group, _chains_only: _per_group},
     ('How many groups are not `["matmul"]`?', "Two times the vector for each of them."),
+    extreme=lambda groups, vector: not groups,
 )
 
 # --- launching --------------------------------------------------------------------------------------------------------

@@ -186,6 +186,7 @@ LIFE = Step(
         "Training and serving add up. Slow chips make a token dearer.",
         "6 × n_active × trained + 2 × n_active × served / eta.",
     ),
+    extreme=lambda n_active, trained, served, eta: not (trained or served),
 )
 
 # --- tokens for a loss ------------------------------------------------------------------------------------------------
@@ -287,6 +288,7 @@ TOKENS = Step(
         "Bring everything but the data's part to the other side: B / tokens ** b = loss - floor - A / n_active ** a.",
         "If what is left is not positive, no data suffices. Else tokens = (B / left) ** (1 / b).",
     ),
+    extreme=lambda n_active, loss: tokens_needed(n_active, loss) == math.inf,
 )
 
 # --- the cheapest size ------------------------------------------------------------------------------------------------

@@ -138,6 +138,7 @@ NAME = Step(
         "`hash((before, tuple(block)))`, where `before` is the name of the block before, covers everything.",
     ),
     _name_both,
+    extreme=lambda tokens, page_tokens, other: len(tokens) < page_tokens,
     returns="a list with a name for each full block",
     calls=lambda tokens, size, other: f"block_names({tokens}, {size}) and block_names({other}, {size})",
     many=True,
@@ -155,9 +156,9 @@ class PrefixCache:
         self.names = {}  # a dictionary keeps its order: here, used longest ago first
 
     def visit(self, names):
-        """How many blocks at the head of a prompt are in the cache already; afterwards all of them are, if they fit.
+        """How many blocks at the head of a prompt are in the cache already; afterwards its first `room` blocks are.
 
-        If there are too many, drop what was used longest ago. Of one prompt, drop the last blocks first.
+        A visit uses all blocks of its prompt. Drop what was used longest ago; of one prompt, the last blocks first.
 
         names  of the prompt's full blocks, in order, all different
         """
@@ -233,6 +234,18 @@ class _HeadGoesFirst(PrefixCache):
         return hits
 
 
+class _FirstInFirstOut(PrefixCache):
+    def visit(self, names):
+        hits = 0
+        while hits < len(names) and names[hits] in self.names:
+            hits += 1
+        for name in reversed(names):
+            self.names.setdefault(name, True)
+        while len(self.names) > self.room:
+            del self.names[next(iter(self.names))]
+        return hits
+
+
 class _DropsMostRecent(PrefixCache):
     def visit(self, names):
         hits = sum(name in self.names for name in names)
@@ -263,6 +276,8 @@ CACHE = Step(
     _visits,
     (_fits, _first_is_new, _at_once_again, _least_recent),
     {
+        _FirstInFirstOut: "You drop what came first, whether or not it was used since. A visit must make all blocks of"
+        " its prompt the newest, those that it found too.",
         _DropsMostRecent: _least_recent,
         _HeadGoesFirst: _at_once_again,
         _NeverDrops: _fits,
@@ -274,6 +289,7 @@ CACHE = Step(
         "Put a prompt's names in from last to first, and drop `next(iter(self.names))` while there are too many.",
     ),
     _visit_all,
+    extreme=lambda room, visits: room == 0,
     returns="a whole number from `visit`",
     calls=lambda room, visits: "; ".join(
         [f"cache = PrefixCache({room})", *(f"cache.visit({each})" for each in visits)]
@@ -429,6 +445,7 @@ def finish(own: Any) -> dict[str, Any]:
             "published for Codex's traces, endless cache": Series(
                 [(memory[SHARES[-1]], published[0]["hit_rate"])], "point"
             ),
+            "the working set": Series([(memory[1], 0), (memory[1], 1)], "limit"),
         },
     )
 

@@ -141,10 +141,25 @@ def _none_lost(trial: Trial) -> str | None:
 
 def _counted(trial: Trial) -> str | None:
     for move, got, has in _history(trial):
-        holders = Counter(has.values())[got[0]] + (-1 if "releases" in move else 1) if got else 0
-        if got and got[1] != holders:
-            return f"After “{move}” `holders({got[0]})` must return {holders}; it returned {got[1]!r}."
+        if got is None:
+            continue
+        if "takes" in move and got[0] in has.values():
+            return None  # it is not free, which another check says
+        method, step = next(words for act, words in COUNTING.items() if act in move)
+        holders = Counter(has.values())[got[0]] + (-1 if "releases" in move else 1)
+        if got[1] != holders:
+            return (
+                f"After “{move}” `holders({got[0]})` must return {holders}; it returned {got[1]!r}. Look at `{method}`:"
+                f" it must {step}."
+            )
     return None
+
+
+COUNTING = {  # what each move does, and must do to the number of holders
+    "takes": ("take", "set the number of holders to 1"),
+    "shares": ("share", "raise the number of holders by 1"),
+    "releases": ("release", "lower the number of holders by 1"),
+}
 
 
 class _FreesAtFirstRelease(Blocks):
@@ -164,6 +179,16 @@ class _CountsFromOne(Blocks):
         self.counts = [0] * (count + 1)
 
 
+class _SharesUncounted(Blocks):
+    def share(self, block):
+        pass
+
+
+class _ReleasesUncounted(Blocks):
+    def release(self, block):
+        self.free.append(block)
+
+
 class _TakesUncounted(Blocks):
     def take(self):
         return self.free.pop() if self.free else None
@@ -180,8 +205,10 @@ BLOCKS = Step(
     Blocks,
     "blocks = Blocks(1); blocks.take(); blocks.holders(0)",
     _moves,
-    (_exists, _one_holder, _none_lost, _counted),
+    (_exists, _counted, _one_holder, _none_lost),
     {
+        _SharesUncounted: _counted,
+        _ReleasesUncounted: _counted,
         _FreesAtFirstRelease: _one_holder,
         _NeverFrees: _none_lost,
         _CountsFromOne: _exists,
@@ -260,8 +287,10 @@ def _refused_as_it_was(trial: Trial) -> str | None:
         return None
     if trial.got is not None:
         return "No block is free, so return None."
-    same = table == changed and blocks.counts == now.counts
-    return None if same else "You returned None, but the table or a count has changed: take the new block first."
+    for name, was, is_now in (("table is", table, changed), ("holders are", blocks.counts, now.counts)):
+        if was != is_now:
+            return f"You returned None, but the {name} now {is_now}, not {was}. Take the new block before any change."
+    return None
 
 
 def _at_the_end(trial: Trial) -> str | None:
@@ -269,8 +298,10 @@ def _at_the_end(trial: Trial) -> str | None:
     kept = table[:-1] if _room_left(trial) else table
     if trial.got is None or (changed[:-1] == kept and changed[-1:] == [trial.got]):
         return None
-    if not _room_left(trial):
-        why = "a new block goes to the end"
+    if not table:
+        why = "the first token needs a new block"
+    elif not _room_left(trial):
+        why = "the last block is full, so a new one goes to the end"
     elif trial.got == table[-1]:
         why = "the last block has room, so nothing changes"
     else:
@@ -356,7 +387,8 @@ def _forgets_the_table(blocks, table, tokens, page_tokens):
 APPEND = Step(
     "Write a token, with copy-on-write",
     append_token,
-    "blocks = Blocks(2); shared = blocks.take(); blocks.share(shared); append_token(blocks, [shared], 3, 16) == shared",
+    "blocks = Blocks(2); table = [blocks.take()]; blocks.share(table[0]); old = list(table);"
+    " new = append_token(blocks, table, 3, 16); table == [new] and table != old",
     _tables,
     (_own_block, _given_where_there_is, _refused_as_it_was, _at_the_end, _not_wasted, _shared_released),
     {
@@ -371,6 +403,7 @@ APPEND = Step(
         " own and has room.",
         "The last block is full if `tokens % page_tokens == 0`. In the first two cases begin with `blocks.take()`.",
     ),
+    extreme=lambda blocks, table, tokens, page_tokens: not table,
     changes=True,
     returns="the number of a block, or None",
     many=True,

@@ -100,6 +100,7 @@ NEEDS = Step(
         "Take the name apart: `name[0]` is the kind, `name[1:]` the number.",
         "Three cases by kind. F looks one stage back unless `stage` is 0, B one ahead unless it is the last.",
     ),
+    extreme=lambda name, stage, stages: stages == 1,
 )
 
 # --- run a schedule ---------------------------------------------------------------------------------------------------
@@ -224,6 +225,7 @@ RUN = Step(
         "If a whole round moves nothing, you are done: stuck if any stage has passes left.",
     ),
     count=150,
+    extreme=lambda orders, times: len(orders) == 1,
 )
 
 # --- two known schedules ----------------------------------------------------------------------------------------------
@@ -336,6 +338,10 @@ def _only_once(stages, micro_batches):
     return gpipe(1, micro_batches)
 
 
+def _one_of_a_kind(stages: int, micro_batches: int) -> bool:
+    return stages == 1 or micro_batches == 1
+
+
 GPIPE = Step(
     "GPipe",
     gpipe,
@@ -347,6 +353,7 @@ GPIPE = Step(
         "All stages have the same list.",
         '`[f"F{n}" for n in range(micro_batches)]` are the forward passes.',
     ),
+    extreme=_one_of_a_kind,
 )
 
 
@@ -381,6 +388,7 @@ ALTERNATE = Step(
         "Stage 0 does as many forward passes ahead as there are stages, and the last stage one.",
         "After B of micro-batch n comes the forward pass of n + ahead, if there is such a micro-batch.",
     ),
+    extreme=_one_of_a_kind,
 )
 
 # --- rank -------------------------------------------------------------------------------------------------------------
@@ -473,6 +481,7 @@ SCORE = Step(
         "The first pass of a stage starts at its end minus its cost.",
         "Walk through a stage's list and count: plus one for F, minus one for W (or B). Keep the largest count.",
     ),
+    extreme=lambda orders, times: len(orders) == 1,
 )
 
 # --- a schedule of one's own ------------------------------------------------------------------------------------------

@@ -393,6 +393,7 @@ CHEAPEST = Step(
         "Work out `keep_cost` for each device and keep it by name.",
         'Add `again` to that dict under the name "again", then take the name with the least cost.',
     ),
+    extreme=lambda kv, hold_time, devices, again: not devices,
 )
 
 # --- the chart --------------------------------------------------------------------------------------------------------

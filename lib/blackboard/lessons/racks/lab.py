@@ -41,6 +41,9 @@ def _sizes(rng: random.Random) -> tuple:
     return rng.choice([gpus, 2 * gpus, rng.randint(1, 20)]), gpus
 
 
+A_LIST = "Return one list, with the number of a GPU for each expert: entry 0 is the GPU of expert 0, and so on."
+
+
 def _one_each(trial: Trial) -> str | None:
     experts = trial.args[0]
     return (
@@ -50,11 +53,17 @@ def _one_each(trial: Trial) -> str | None:
     )
 
 
+def _one_list(trial: Trial) -> str | None:
+    if isinstance(trial.got, (list, tuple, range)):
+        return None
+    return f"You returned a value of the type {type(trial.got).__name__}. {A_LIST}"
+
+
 def _real_gpus(trial: Trial) -> str | None:
     gpus = trial.args[1]
     for expert, gpu in enumerate(trial.got):
         if isinstance(gpu, (list, tuple)):
-            return f"Entry {expert} is {gpu!r}: return one list, with the number of a GPU for each expert."
+            return f"Entry {expert} is {shown(gpu)}, and must be a number. {A_LIST}"
         if gpu not in range(gpus):
             return f"Expert {expert} is on GPU {gpu!r}; " + (
                 f"there are 0 to {gpus - 1}." if gpus > 1 else "there is only GPU 0."
@@ -68,6 +77,10 @@ def _even(trial: Trial) -> str | None:
     if held[most] - held[least] <= 1:
         return None
     return f"GPU {most} holds {count(held[most], 'expert')} and GPU {least} only {held[least]}: move one."
+
+
+def _by_expert(experts, gpus):
+    return {expert: expert % gpus for expert in range(experts)}
 
 
 def _all_on_one(experts, gpus):
@@ -92,9 +105,17 @@ PLACE = Step(
     place_experts,
     "place_experts(8, 4)",
     _sizes,
-    (_real_gpus, _one_each, _even),
-    {_all_on_one: _even, _rest_on_the_last: _even, _from_one: _real_gpus, _by_gpu: _real_gpus},
+    (_one_list, _real_gpus, _one_each, _even),
+    {
+        _by_expert: _one_list,
+        _all_on_one: _even,
+        _rest_on_the_last: _even,
+        _from_one: _real_gpus,
+        _by_gpu: _real_gpus,
+    },
     ("Deal them out like cards.", "`expert % gpus` goes 0, 1, 2, ... and begins again when each GPU has had one."),
+    extreme=lambda experts, gpus: gpus == 1 or experts < gpus,
+    returns="a list with the number of a GPU for each expert",
     many=True,
 )
 
@@ -210,10 +231,21 @@ def _experts_in_turn(tokens, placement, gpus, copy_bytes):
     return dispatch(tokens, [expert % gpus for expert in range(len(placement))], gpus, copy_bytes)
 
 
+def _columns_in_turn(tokens, placement, gpus, copy_bytes):
+    sent = [[0] * gpus for _ in range(gpus)]
+    for home, experts in tokens:
+        for expert in experts:
+            if placement[expert] != home:
+                sent[home][expert % gpus] += copy_bytes
+    return sent
+
+
 def _next_gpu(tokens, placement, gpus, copy_bytes):
     sent = dispatch(tokens, placement, gpus, copy_bytes)
     return [[sum(row) if target == (n + 1) % gpus else 0 for target in range(gpus)] for n, row in enumerate(sent)]
 
+
+EXPERT_IS_NO_GPU = "You use an expert's number as that of a GPU. Expert e is on the GPU `placement[e]`."
 
 DISPATCH = Step(
     "Dispatch",
@@ -227,7 +259,8 @@ DISPATCH = Step(
         _turned: _rows_send,
         _one_row_for_all: _own_rows,
         _overwrites: _nothing_lost,
-        _experts_in_turn: _nothing_lost,
+        _experts_in_turn: EXPERT_IS_NO_GPU,
+        _columns_in_turn: EXPERT_IS_NO_GPU,
         _next_gpu: _to_the_right_gpu,
     },
     (
@@ -287,6 +320,14 @@ def _both_ways(sent):
     return [[each + back for each, back in zip(*rows)] for rows in zip(sent, combine(sent))]
 
 
+def _overwrites_what_it_reads(sent):
+    rows = [list(row) for row in sent]
+    for source, row in enumerate(rows):
+        for target in range(len(row)):
+            row[target] = 2 * rows[target][source]
+    return rows
+
+
 def _half(sent):
     return [[each / 2 for each in column] for column in zip(*sent)]
 
@@ -297,8 +338,16 @@ COMBINE = Step(
     "combine([[0, 10], [20, 0]])",
     _sent,
     (_as_large, _twice_in_all, _turned_round),
-    {_same_way: _turned_round, _as_many_bytes: _twice_in_all, _both_ways: _twice_in_all, _half: _twice_in_all},
+    {
+        _same_way: _turned_round,
+        _as_many_bytes: _twice_in_all,
+        _both_ways: _twice_in_all,
+        _half: _twice_in_all,
+        _overwrites_what_it_reads: "You write into rows that you still read, so some bytes are doubled twice. Make new"
+        " rows.",
+    },
     ("Source and target change places.", "Row `gpu` of the result is column `gpu` of `sent`, times two."),
+    extreme=lambda sent: not any(map(any, sent)),
 )
 
 # --- time of an exchange ----------------------------------------------------------------------------------------------
@@ -402,6 +451,24 @@ def _one_gpu_after_the_other(sent, network):
     return sum(max(each) for each in _links(sent, network))
 
 
+def _counted_within_a_rack(sent, network):
+    longest = 0
+    for source, row in enumerate(sent):
+        links = [0, 0]
+        for target, each in enumerate(row):
+            links[source % network.gpus_per_rack == target % network.gpus_per_rack] += each
+        longest = max(longest, links[1] / network.scale_up, links[0] / network.scale_out)
+    return longest
+
+
+def _rates_swapped(sent, network):
+    return exchange_time(sent, network._replace(scale_up=network.scale_out, scale_out=network.scale_up))
+
+
+def _received(sent, network):
+    return exchange_time([list(column) for column in zip(*sent)], network)
+
+
 def _inside_only(sent, network):
     return max(inside for inside, _ in _links(sent, network))
 
@@ -421,11 +488,16 @@ TIME = Step(
         _sums_go_on: _sums_anew,
         _one_gpu_after_the_other: _last_one,
         _inside_only: _outside_takes,
+        _counted_within_a_rack: "`source % network.gpus_per_rack` is the place of a GPU in its rack. The rack is"
+        " `source // network.gpus_per_rack`.",
+        _rates_swapped: "The rates have changed places: inside a rack it is `scale_up`, to other racks `scale_out`.",
+        _received: "That is the time of what each GPU receives, a column. Add what each GPU sends, a row.",
     },
     (
         "Split each row in two: what goes to GPUs of the same rack, and the rest.",
         "`source // network.gpus_per_rack` is the rack of a GPU. Divide each part by the rate of its link.",
     ),
+    extreme=lambda sent, network: not any(map(any, sent)),
 )
 
 # --- a layer ----------------------------------------------------------------------------------------------------------
@@ -519,6 +591,7 @@ LAYER = Step(
         "Three of your functions do the work: `dispatch`, `combine` and `exchange_time`.",
         "The way out takes `exchange_time(sent, network)`. What does the way back send, and how long does that take?",
     ),
+    extreme=lambda tokens, placement, copy_bytes, network: network.gpus == 1,
 )
 
 # --- the chart --------------------------------------------------------------------------------------------------------
@@ -560,7 +633,8 @@ def finish(own: Any) -> dict[str, Any]:
     measured = measurement("h200_deepep_ll_intranode").records()
     taken = [(row["tokens_per_gpu"], row["dispatch_us"] + row["combine_us"]) for row in measured]
     return lab_chart(
-        f"Over two nodes, your traffic of a DeepSeek-V3 layer on H200 takes {slower:.1f} times as long as in one",
+        f"With {COUNTS[-1]} tokens on each GPU, your traffic of a DeepSeek-V3 layer on H200 takes {slower:.1f} times as"
+        " long over two nodes as in one",
         "tokens on each GPU",
         "dispatch and combine (µs)",
         {
@@ -581,10 +655,10 @@ LAB = Lab(
     " in one rack and over two.",
     (PLACE, DISPATCH, COMBINE, TIME, LAYER),
     finish,
-    "A node of eight GPUs is the rack here. Two nodes take several times as long, because half of the bytes cross the"
-    " slower network. With few tokens, the busiest GPU sends more than the average, so your points are above the"
-    " formula. It is the lesson's for an exchange among the GPUs of a node, and for experts spread over nodes, with the"
-    " eight copies that your tokens send. The measured times begin at a latency that neither counts. With many tokens"
-    " they are still above yours, because DeepEP reaches only part of the datasheet's rate.",
+    "In this chart a node of eight GPUs is what the steps call a rack. Two nodes take several times as long, because"
+    " half of the bytes cross the slower network. With few tokens, the busiest GPU sends more than the average, so"
+    " your points are above the formula. The formula is the lesson's, for tokens that send eight copies each. The"
+    " measured times begin at a latency that neither counts. With many tokens they are still above yours, because"
+    " DeepEP reaches only part of the datasheet's rate.",
     {"Network": Network},
 )

@@ -107,6 +107,7 @@ ENCRYPT = Step(
         "A loop over the keys, with one line in it.",
         "`left, right = right, left ^ mix(right, key)` takes both old halves before it sets either.",
     ),
+    extreme=lambda left, right, keys: not keys,
 )
 
 # --- and back ---------------------------------------------------------------------------------------------------------
@@ -202,6 +203,7 @@ DECRYPT = Step(
         "The left half is the old right one. So you know what went into `mix`, and can take it off again.",
         "Undo the last round first: `left, right = right ^ mix(left, key), left` over `reversed(keys)`.",
     ),
+    extreme=lambda left, right, keys: not keys,
 )
 
 # --- a layer ----------------------------------------------------------------------------------------------------------
@@ -510,6 +512,7 @@ BEST = Step(
     },
     ("List the segments that divide the depth, then take the one that keeps the least by `checkpoint`.",),
     count=150,
+    extreme=lambda layers, *sizes: layers == 1,
 )
 
 # --- the chart --------------------------------------------------------------------------------------------------------

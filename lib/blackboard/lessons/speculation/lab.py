@@ -52,6 +52,12 @@ def _guesses(rng: random.Random) -> tuple:
     return rng.choice(sorted(draft)), draft, target
 
 
+def _not_drawn(trial: Trial) -> str | None:
+    if not isinstance(trial.got, bool):
+        return None
+    return f"You returned {trial.got}: draw nothing. Return the chance itself, here {shown(trial.want)}."
+
+
 def _a_chance(trial: Trial) -> str | None:
     return None if 0 <= trial.got <= 1 else "A chance lies between 0 and 1."
 
@@ -72,6 +78,10 @@ def _thinned(trial: Trial) -> str | None:
         f"{guess!r} is drawn with the chance {draft[guess]:g} and kept with {trial.got:.4g}, so it comes with"
         f" {comes:.4g}, but the target writes it with {target[guess]:g}. Expected {shown(trial.want)}."
     )
+
+
+def _draws(guess, draft, target):
+    return random.random() < target[guess] / draft[guess]
 
 
 def _uncapped(guess, draft, target):
@@ -99,13 +109,14 @@ KEEP = Step(
     keep_chance,
     'keep_chance("a", {"a": 0.5, "b": 0.5}, {"a": 0.3, "b": 0.7})',
     _guesses,
-    (_a_chance, _kept_if_rare, _thinned),
+    (_not_drawn, _a_chance, _kept_if_rare, _thinned),
     {
         _uncapped: _a_chance,
         _other_way: _kept_if_rare,
         _target_alone: _kept_if_rare,
         _all_or_nothing: _thinned,
         _always: _thinned,
+        _draws: _not_drawn,
     },
     (
         "If the draft proposes a token twice as often as the target writes it, keep every second one.",
@@ -139,10 +150,6 @@ def _only_rare(trial: Trial) -> str | None:
     return None
 
 
-def _told(distribution: dict) -> str:
-    return ", ".join(f"{token!r} {chance:.4g}" for token, chance in distribution.items())
-
-
 def _same_chances(one: dict, two: dict) -> bool:
     """True where two distributions agree; a token that is left out has no chance."""
     return all(abs(one.get(token, 0) - two.get(token, 0)) < 1e-9 for token in {**one, **two})
@@ -151,7 +158,7 @@ def _same_chances(one: dict, two: dict) -> bool:
 def _by_gap(trial: Trial) -> str | None:
     if _same_chances(trial.got, trial.want):
         return None
-    return f"Expected {_told(trial.want)}: each token in proportion to target minus draft."
+    return f"Expected {shown(trial.want)}: each token in proportion to target minus draft."
 
 
 def _unscaled(draft, target):
@@ -231,16 +238,25 @@ def _by_the_rules(trial: Trial) -> bool:
     return trial.args[2:] == (KEEPS[0], REPLACES[0])
 
 
+def _kept_or_replaced(trial: Trial) -> str | None:
+    draft, target, keep, _ = trial.args
+    said = _sums_to_one(trial)
+    refused = sum(chance * (1 - keep(guess, draft, target)) for guess, chance in draft.items())
+    if said and abs(sum(trial.got.values()) + refused - 1) < 1e-9:
+        return f"{said} The missing {refused:.4g} is the chance of a refusal, and a replacement is written then."
+    return said and f"{said} A guess is kept, or refused with the chance {refused:.4g} in all, and then replaced."
+
+
 def _target_exactly(trial: Trial) -> str | None:
     target = trial.args[1]
     fine = not _by_the_rules(trial) or _same_chances(trial.got, target)
-    return None if fine else f"With these rules every token must come as often as from the target: {_told(target)}."
+    return None if fine else f"With these rules every token must come as often as from the target: {shown(target)}."
 
 
 def _every_branch(trial: Trial) -> str | None:
     if _same_chances(trial.got, trial.want):
         return None
-    return f"Expected {_told(trial.want)}. Not every rule gives the target: add up each guess, kept and refused."
+    return f"Expected {shown(trial.want)}. Add up each guess, kept and refused, under the rules that are given."
 
 
 def _largest_gap(outcome: dict, target: dict) -> float:
@@ -264,8 +280,24 @@ def _kept_only(draft, target, keep, replace):
     return {token: chance * keep(token, draft, target) for token, chance in draft.items()}
 
 
-def _the_target(draft, target, keep, replace):
-    return dict(target)
+def _own_rules(draft, target, keep, replace):
+    return round_outcome(draft, target, keep_chance, replacement)
+
+
+def _own_keep(draft, target, keep, replace):
+    return round_outcome(draft, target, keep_chance, replace)
+
+
+def _own_replace(draft, target, keep, replace):
+    return round_outcome(draft, target, keep, replacement)
+
+
+def _replaced_by_itself(draft, target, keep, replace):
+    outcome = {}
+    for guess, chance in draft.items():
+        kept = chance * keep(guess, draft, target)
+        outcome[guess] = kept + (chance - kept) * replace(draft, target).get(guess, 0)
+    return outcome
 
 
 def _refused_twice(draft, target, keep, replace):
@@ -284,11 +316,17 @@ OUTCOME = Step(
     round_outcome,
     'round_outcome({"a": 0.5, "b": 0.5}, {"a": 0.3, "b": 0.7}, keep_chance, replacement)',
     _rules,
-    (_sums_to_one, _target_exactly, _every_branch),
+    (_kept_or_replaced, _target_exactly, _every_branch),
     {
-        _kept_only: _sums_to_one,
-        _the_target: _every_branch,
-        _refused_twice: _sums_to_one,
+        _kept_only: _kept_or_replaced,
+        _own_rules: "Not every rule gives the target. Call the `keep` and `replace` that you are given, whatever they"
+        " are.",
+        _own_keep: "All your results are those of `keep_chance`. Call the `keep` that you are given, whatever it is.",
+        _own_replace: "All your results are those of `replacement`. Call the `replace` that you are given, whatever it"
+        " is.",
+        _replaced_by_itself: "A refused guess may be replaced by any token, so its chance spreads over all tokens of"
+        " `replace(draft, target)`, and not over the guess alone.",
+        _refused_twice: _kept_or_replaced,
         _not_kept_by_guess: _target_exactly,
     },
     (
@@ -311,19 +349,31 @@ def tokens_per_round(acceptance, drafted):
 
 
 def _drafts(rng: random.Random) -> tuple:
-    return rng.choice([0.0, 0.5, 0.6, 0.8, 0.9]), rng.randint(0, 6)
+    return rng.choice([0.0, 0.5, 0.6, 0.8, 0.9, 1.0]), rng.randint(0, 6)
+
+
+def _no_division(trial: Trial) -> str | None:
+    acceptance, drafted = trial.args
+    if not trial.error:
+        return None
+    if acceptance != 1:
+        return f"Your code divides by zero. Expected {shown(trial.want)}."
+    return (
+        "Your formula divides by 1 - acceptance, which is 0 here. Where every guess passes, a round yields all its"
+        f" guesses and one token more: {drafted + 1}."
+    )
 
 
 def _one_at_least(trial: Trial) -> str | None:
     drafted = trial.args[1]
-    fine = 1 - 1e-9 <= trial.got <= drafted + 1 + 1e-9
+    fine = trial.error or 1 - 1e-9 <= trial.got <= drafted + 1 + 1e-9
     most = f"up to {count(drafted, 'guess', 'es')} more" if drafted else "without guesses nothing more"
     return None if fine else f"A round yields one token of the target's own in any case, and {most}."
 
 
 def _one_guess(trial: Trial) -> str | None:
     acceptance, drafted = trial.args
-    fine = drafted != 1 or abs(trial.got - 1 - acceptance) < 1e-9
+    fine = trial.error or drafted != 1 or abs(trial.got - 1 - acceptance) < 1e-9
     return (
         None if fine else f"One guess yields a second token with the chance {acceptance:g}: {1 + acceptance:g} in all."
     )
@@ -331,7 +381,7 @@ def _one_guess(trial: Trial) -> str | None:
 
 def _all_before(trial: Trial) -> str | None:
     acceptance, drafted = trial.args
-    if same(trial.got, trial.want):
+    if trial.error or same(trial.got, trial.want):
         return None
     chances = " + ".join(["1", *(f"{acceptance**place:.4g}" for place in range(1, drafted + 1))])
     return f"A guess counts only if it passes and all before it did: {chances} = {shown(trial.want)}."
@@ -353,17 +403,29 @@ def _endless(acceptance, drafted):
     return 1 / (1 - acceptance)
 
 
+def _closed_form(acceptance, drafted):
+    return (1 - acceptance ** (drafted + 1)) / (1 - acceptance)
+
+
 TOKENS = Step(
     "Tokens of a round",
     tokens_per_round,
     "tokens_per_round(0.8, 4)",
     _drafts,
-    (_one_at_least, _one_guess, _all_before),
-    {_each_for_itself: _all_before, _guesses_only: _one_at_least, _all_pass: _all_before, _endless: _one_at_least},
+    (_one_at_least, _one_guess, _all_before, _no_division),
+    {
+        _each_for_itself: _all_before,
+        _guesses_only: _one_at_least,
+        _all_pass: _all_before,
+        _endless: _one_at_least,
+        _closed_form: _no_division,
+    },
     (
         "The round has a second token with the chance a, a third one with a × a, and so on.",
         "Add `acceptance**place` for the places 0 to `drafted`.",
     ),
+    raises=(ZeroDivisionError,),
+    extreme=lambda acceptance, drafted: acceptance in (0, 1) or drafted == 0,
 )
 
 # --- speed-up ---------------------------------------------------------------------------------------------------------
@@ -373,10 +435,11 @@ def speedup(drafted, acceptance, draft_ratio, memory_ratio):
     """Tokens per second with guesses, divided by those without: tokens of a round / time of a round in plain steps.
 
     A round is `drafted` steps of the draft and one pass that computes drafted + 1 tokens per sequence, but loads memory
-    once. A step or pass takes as long as the slower of compute and memory.
+    once. A step or pass takes as long as the slower of compute and memory. Let compute of one token take 1: with a
+    memory_ratio of 3, a plain step takes max(1, 3) = 3, and a pass of 5 tokens max(5, 3) = 5.
 
-    draft_ratio   time of one draft step divided by that of a plain step of the target
-    memory_ratio  memory time of a plain step divided by its compute time
+    draft_ratio   time of one draft step / time of a plain step
+    memory_ratio  memory time of a plain step / its compute time
     """
     check = max(drafted + 1, memory_ratio) / max(1, memory_ratio)
     return tokens_per_round(acceptance, drafted) / (drafted * draft_ratio + check)
@@ -432,9 +495,21 @@ def _guesses_without_last(drafted, acceptance, draft_ratio, memory_ratio):
     return tokens_per_round(acceptance, drafted) / (drafted * draft_ratio + check)
 
 
+def _adds_memory(drafted, acceptance, draft_ratio, memory_ratio):
+    check = (drafted + 1 + memory_ratio) / (1 + memory_ratio)
+    return tokens_per_round(acceptance, drafted) / (drafted * draft_ratio + check)
+
+
+def _adds_memory_to_pass(drafted, acceptance, draft_ratio, memory_ratio):
+    check = (drafted + 1 + memory_ratio) / max(1, memory_ratio)
+    return tokens_per_round(acceptance, drafted) / (drafted * draft_ratio + check)
+
+
 def _check_not_in_steps(drafted, acceptance, draft_ratio, memory_ratio):
     return tokens_per_round(acceptance, drafted) / (drafted * draft_ratio + max(drafted + 1, memory_ratio))
 
+
+SLOWER = "You add compute and memory time. Both run at once, so a step or pass takes as long as the slower: `max`."
 
 SPEEDUP = Step(
     "What a round gains under load",
@@ -447,9 +522,11 @@ SPEEDUP = Step(
         _draft_is_free: _round_time,
         _guesses_without_last: _busy_loses,
         _check_not_in_steps: _no_guess,
+        _adds_memory: SLOWER,
+        _adds_memory_to_pass: SLOWER,
     },
     (
-        "Let compute for one token take 1. Then a plain step takes max(1, memory_ratio). How long does the pass take?",
+        "With compute of one token as 1, a plain step takes max(1, memory_ratio). How long does the pass take?",
         "The round takes drafted × draft_ratio + max(drafted + 1, memory_ratio) / max(1, memory_ratio) plain steps.",
     ),
 )
@@ -513,7 +590,7 @@ BEST = Step(
     (_in_range, _none_better),
     {
         _most_tokens: _none_better,
-        _one_or_more: _in_range,
+        _one_or_more: _none_better,
         _never_most: _none_better,
         _the_gain: _in_range,
         _as_if_idle: _none_better,
@@ -522,6 +599,7 @@ BEST = Step(
         "Try every number from 0 to `most`, and compare their speed-ups.",
         "`max(range(most + 1), key=...)` returns the number for which the key is largest.",
     ),
+    extreme=lambda acceptance, draft_ratio, memory_ratio, most: most == 0,
 )
 
 # --- the chart --------------------------------------------------------------------------------------------------------
@@ -551,18 +629,19 @@ def finish(own: Any) -> dict[str, Any]:
     alone = gain(best[0][1], ratios[0][1])
     runs = measurement("speculation_by_batch").records(engine="SGLang", draft="EAGLE-3")
     return lab_chart(
-        f"Your rules {proved}\nWith your best number of guesses, one user of Llama 3.1 8B on an H100 gets tokens"
-        f" {alone:.1f} times as fast",
+        f"With your best number of guesses, one user of Llama 3.1 8B on an H100 gets tokens {alone:.1f} times as fast"
+        f"\nYour rules {proved}",
         "batch (sequences)",
         "tokens per second, with guesses / without",
         {
-            f"your best number of guesses, 0 to {MOST} (on the line)": Series(
+            f"your best number of guesses, {MOST} at most (on the line)": Series(
                 [(batch, gain(drafted, r)) for batch, drafted, r in best],
                 labels=[str(drafted) for _, drafted, _ in best],
             ),
             "your 3 guesses": Series([(batch, gain(3, r)) for batch, r in ratios]),
             "the lesson's formula, 3 guesses": Series(course, "point"),
             "measured with EAGLE-3, 3 guesses": Series([(run["batch"], run["speedup"]) for run in runs], "point"),
+            "no gain": Series([(batch, 1) for batch in (BATCHES[0], BATCHES[-1])], "limit"),
         },
         log_x=True,
     )
@@ -574,6 +653,7 @@ LAB = Lab(
     " it was, and find how many guesses pay at each load.",
     (KEEP, REPLACE, OUTCOME, TOKENS, SPEEDUP, BEST),
     finish,
-    "Your best number of guesses falls as the batch grows, and the gain with it. The measured gain is smaller and falls"
-    " sooner: late guesses of a real draft pass less often, and compute and memory traffic do not overlap perfectly.",
+    "Your best number of guesses falls as the batch grows, and the gain with it. It is never more than 8, because you"
+    " try no more. The measured gain is smaller and falls sooner: late guesses of a real draft pass less often, and"
+    " compute and memory traffic do not overlap perfectly.",
 )
