@@ -26,7 +26,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "mixed": f"{(64 / 2 + 1) / 128:.1%}",
         "layers": "12",
         "far": "252",
-        "compounded": f"{round(1.1**252 / 2**24, -3):,.0f}",
+        "compounded": f"{round(1.1**252 / 2**24, -2):,.0f}",
         "act_layer": f"{layer / 1e9:.2f} GB",
         "act_all": f"{layers * layer / 1e9:.0f} GB",
         "act_gpus": f"{layers * layer / room:.1f}",

@@ -111,6 +111,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "mtp_place_1": "0.92",
         "mtp_place_2": sig(0.66 / 0.92),
         "mtp_place_3": sig(0.24 / 0.66),
+        "mtp_place_4": sig(0.17 / 0.24),
         "r1_steps": sig(2.82 / 2.28, 3),
         "r1_loads": f"{1e3 * ACTIVE / (8 * 8e12):.1f} ms",
         "touched_v3_3": sig(touched(256, 8, V3, ACTIVE, 4) / ACTIVE),

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
-from blackboard.charts.style import CATEGORIES
+from blackboard.charts.style import CATEGORIES, COLOURS
 
 _COLOURS = tuple(CATEGORIES.values())
-LIMIT = "#808080"
+LIMIT = COLOURS["muted"]
 WIDTH = 48  # letters of a title's line on a narrow screen
 
 

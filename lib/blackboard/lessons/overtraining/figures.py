@@ -252,7 +252,7 @@ def overtrained() -> Drawing:
     times as many: a family lies on one level.
     """
     rows, past = numbers.placed(), PRESCRIBED * FACTOR
-    fig, axes = drawing.axes(5.2, 4.0)
+    fig, axes = drawing.axes(5.0, 4.0)
     sizes = np.array([3e8, 1e12])
     for each, text, colour, at, shift, side in (
         (PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted", 1.5e11, (-6, 6), "right"),

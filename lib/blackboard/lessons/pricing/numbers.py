@@ -509,7 +509,7 @@ def input_times() -> dict[str, str]:
         "t_new_sum": f"2 × {net.n_active / 1e9:.2f} × 10⁹ FLOP ÷ {pretty(gpu.flops('fp8'), 'FLOP/s')}",
         "before": f"{before:,.0f}",
         "t_attend": f"{new['attend'] * 1e6:.1f} µs",
-        "t_attend_sum": f"{before:,.0f} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
+        "t_attend_sum": f"{before:,.0f} × {each / 1e6:.3f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "att_flop_sum": f"4 × {group.layers} × {group.heads} × {decompressed():g}",
         "att_flop": f"{each / 1e6:.1f} million",
         "att_key": f"{group.nope_dim + group.rope_dim}",

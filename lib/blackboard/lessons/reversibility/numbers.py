@@ -73,7 +73,7 @@ def keeping() -> dict[str, str]:
         "net_width": str(network.Network.random("reversible", 1).layers[0].inner.shape[0]),
         "samples": str(SAMPLES),
         "compound": f"{COMPOUND:g}",
-        "compounded": significant(compounded, 1),
+        "compounded": significant(compounded, 2),
         "widened": significant(widened(SHALLOW), 1),
         "widened_far": significant(widened(steps()), 1),
         "over_single": significant(max(_over_single(kind) for kind in PRECISIONS.values()), 1),

@@ -227,7 +227,7 @@ def multi_token() -> dict[str, str]:
     three, four = (row["tokens_per_pass"] / row["speedup"] for row in rows[3:])  # decode steps of a round
     return {
         **{f"mtp_yield_{n}": f"{yields[n]:g}" for n in (1, 2, 3)},
-        **{f"mtp_place_{n}": significant(places[n - 1], 2) for n in (1, 2, 3)},
+        **{f"mtp_place_{n}": significant(places[n - 1], 2) for n in (1, 2, 3, 4)},
         "mtp_adds_4": significant(far[3], 2),
         "mtp_takes_4": significant(four - three, 2),
     }
