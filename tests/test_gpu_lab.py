@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from blackboard.catalogue import chip, model
+from blackboard.catalogue import chip, gpu_lab, model
 from blackboard.lessons.batching import own_machine
 from blackboard.lessons.batching.equations import step_time
 from blackboard.lessons.reversibility.equations import KEPT, work_ratio
@@ -80,8 +80,8 @@ def test_training_keeps_what_the_lesson_counts_to_the_byte(chip_id):
 
 def test_computing_again_costs_a_third():
     third = work_ratio(recomputed=1)
-    assert all(ratio == pytest.approx(third, rel=0.05) for ratio in lab.slowdowns("reversible"))
-    assert all(ratio == pytest.approx(third, rel=0.1) for ratio in lab.slowdowns("checkpointed"))
+    assert all(ratio == pytest.approx(third, rel=0.05) for ratio in gpu_lab.slowdowns("reversible"))
+    assert all(ratio == pytest.approx(third, rel=0.1) for ratio in gpu_lab.slowdowns("checkpointed"))
 
 
 @pytest.mark.parametrize("chip_id", lab.CHIPS)

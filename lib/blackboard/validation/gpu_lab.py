@@ -18,8 +18,6 @@ from scipy.optimize import least_squares
 
 from blackboard.catalogue import chip, model
 from blackboard.catalogue.gpu_lab import CHIPS, Measured, only, rows
-from blackboard.catalogue.gpu_lab import lab as lab
-from blackboard.catalogue.gpu_lab import slowdowns as slowdowns
 from blackboard.lessons.sparsity.equations import coverage
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.rows import mape

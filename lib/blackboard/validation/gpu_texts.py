@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from blackboard.catalogue import chip
+from blackboard.catalogue import chip, gpu_lab
 from blackboard.lessons.batching import own_machine
 from blackboard.lessons.reversibility.equations import KEPT
 from blackboard.units import percent, pretty
@@ -19,7 +19,7 @@ _first = lambda part, way, **more: lab.rows(lab.FITTED, part, way=way, **more)[0
 
 def opening() -> dict[str, str]:
     """How many rows there are, and how well the other GPU's passes are predicted."""
-    found, errors = lab.lab(lab.FITTED), lab.unseen_errors()
+    found, errors = gpu_lab.lab(lab.FITTED), lab.unseen_errors()
     tested = [s for s in lab.slices() if s.chip == lab.UNSEEN]
     return {
         "rows_each": str(len(found.rows)),
@@ -133,7 +133,7 @@ def training() -> dict[str, str]:
     """What training keeps of a token and a layer, and what computing again costs."""
     row = lab.rows(lab.FITTED, "training", way="stored")[0]
     kept = lab.kept_per_layer(lab.FITTED, "stored")
-    span = lambda way: {f"{way}_least": min(lab.slowdowns(way)), f"{way}_most": max(lab.slowdowns(way))}
+    span = lambda way: {f"{way}_least": min(gpu_lab.slowdowns(way)), f"{way}_most": max(gpu_lab.slowdowns(way))}
     return {
         "kept": f"{kept:,.0f}",
         "kept_values": f"{KEPT - lab.DROPOUT_MASKS}",

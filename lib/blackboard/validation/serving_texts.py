@@ -155,7 +155,7 @@ def promise() -> dict[str, str]:
         "lone_token": f"{base} ms",
         "slope": f"{slope:.3f} ms",
         "promise": f"{promised:g} ms",
-        "line_users": f"{solved(promised)}",
+        "line_users": solved(promised),
         "full_users": str(users_within(PROMISE)),
         "safe_sum": f"{promised:g} ms / {margin:.2f} / {slow:.2f} = {less} ms",
         "safe_line": solved(less),
