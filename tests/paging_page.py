@@ -2,7 +2,7 @@
 
 from chart_checks import ChartCheck
 
-from blackboard.lessons.paging.charts import ENDLESS, PAGED, RESERVED, TURNED
+from blackboard.lessons.paging.charts import PAGED, RESERVED
 
 QUOTED = {
     "31": "tokens of its window of 32 beside the next one",
@@ -45,17 +45,6 @@ CHARTS = {
                 "precision": "fp4",
                 "reserved_context_exponent": 9,
             },
-        ),
-    ),
-    "prefix_chart": ChartCheck(
-        "USD/megatoken",
-        "turns",
-        {"price": TURNED, "endless": ENDLESS},
-        (
-            {"cache_bytes": 0.5},
-            {"cache_bytes": 0.05, "write": "1h"},
-            {"read_ratio": 0.9, "turns": 1, "write": "free"},
-            {"usd": 20, "start_context_exponent": 5.079181, "turn_growth_exponent": 1.350636},
         ),
     ),
 }

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 from lessons import page, sig
 
-from blackboard.lessons.paging import numbers
+from blackboard.lessons.paging import numbers, simulation
 from blackboard.lessons.paging.allocator import Allocator, OutOfRoom
 
 KV, WEIGHTS, BYTES, RATE = 2 * 40 * 5120 * 2, 26e9, 1.555e12, 312e12  # OPT-13B in 16 bits on an A100 40 GB
@@ -36,16 +36,22 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kv_GB": f"{15_700 * KV / 1e9:.1f} GB",
         "sg_all": "499",
         "sg_use": f"{499.3 / 2048:.0%}",
-        "sg_whole": f"{7 * held / 15_700:.0%}",
         "vllm_batch": "30.4",
-        "codex_known": f"{1 - 2_242 / 80_000:.0%}",
+        "codex_known": f"{1 - 2_242 / new:.0%}",
         "sg_half": f"{(161.31 + 337.99 / 2) / 2048:.0%}",
         "other_GB": f"{40 - 26 - 15_700 * KV / 1e9:.1f} GB",
         "slots_over": sig(15_700 / 2048, 3),
         "orca_batch": "7",
         "waste_16": sig(sum(range(16)) / 16),
         "sg_paged": f"{held / (held + 7.5):.1%}",
-        "held_paged": sig(room),
+        "held_one": f"{room:.1f}",
+        "fit_end": f"{15_700 / 499.3:.0f}",
+        "both_GB": f"{26 + 15_700 * KV / 1e9:.1f} GB",
+        "vllm_holds": f"{15_700 * 0.963 / 30.42:.0f}",
+        "others_low": f"{15_700 * 0.268 / 9.81:.0f}",
+        "others_high": f"{15_700 * 0.204 / 7:.0f}",
+        "end_tokens": f"{new:,}",
+        "sent": f"{sent / 1e6:.2f} million",
         "sg_held": f"{held / 2048:.0%}",
         "cache_MB": f"{held * KV / 1e6:.0f} MB",
         "weights_GB": "26.0 GB",
@@ -55,7 +61,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "again_time": f"{float(told['gave_back']) * 2 * SIZE / RATE * 1000:.0f} ms",
         "batch_ratio": sig(room / 7),
         "codex_rate": f"{hit:.1%}",
-        "card_blended": f"${blended:.2f}",
         "agent_plain": f"${5e-6 * sent:.2f}",
         "agent_cached": f"${blended * 1e-6 * sent:.2f}",
         "even_5": f"{0.25 / 1.15:.1%}",
@@ -81,19 +86,28 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         and near("each_few", loaded["few"] / 7e9)
         and near("each_held", loaded["held"] / room / 1e9)
         and near("worth", token(7) / token(room))
-        and near("worth_slow", token(7) / token(room, 0.26))
         and near("step_time", 1000 * step(room, held, 0.26))
         and near("gain_high", token(7) / token(30.42, 0.26))
         and near("gain_low", token(13.62) / token(30.42, 0.26))
     )
-    small = (26e9 + 15_700 * KV - WEIGHTS / 10) / KV  # slots beside a model of a tenth of the weights
-    runs = small // 2048, small / (held + 7.5)
-    assert (told["small_few"], told["small_held"]) == (f"{runs[0]:.0f}", sig(runs[1]))
-    assert told["small_worth"] == sig((WEIGHTS / 10 / runs[0] + held * KV) / (WEIGHTS / 10 / runs[1] + held * KV))
     assert near("sg_ahead", 337.99 * (1 + float(told["sg_spread"]) ** 2) / 2) and near("sg_ahead", held - 161.31)
     spent = 338 * token(room, 0.26)
     again = float(told["gave_back"]) * 2 * SIZE / RATE
-    assert near("worth_again", token(7) / (token(room, 0.26) * (1 + again / spent)))
+    assert told["again_share"] == f"{again / spent:.0%}" and told["again_half"] == f"{2 * again / spent:.0%}"
+
+
+def test_four_counts_differ_by_the_tokens_in_each_sequence():
+    """Sequences times tokens in each fill nearly all slots; the simulated draws lack the longest conversations."""
+    told = {
+        name: float(value.rstrip("%"))
+        for name, value in numbers.all().items()
+        if value.rstrip("%").replace(".", "").isdigit()
+    }
+    pairs = ("fit_end", "sg_all"), ("held_one", "sg_mean"), ("run_batch", "run_held"), ("vllm_batch", "vllm_holds")
+    assert all(0.96 < told[batch] * told[each] / 15_700 < 1 for batch, each in pairs)
+    drawn = simulation.trace("ShareGPT", 20_000)
+    lived = sum(r.answer * (r.prompt + r.answer / 2) for r in drawn) / sum(r.answer for r in drawn)
+    assert abs(told["run_held"] / lived - 1) < 0.02 and lived < 0.96 * told["sg_mean"]
 
 
 def test_uses_and_hit_rates_are_one_condition():

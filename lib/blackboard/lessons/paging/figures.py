@@ -91,7 +91,7 @@ def reservation() -> Drawing:
         at.grid(visible=False)
         for side in at.spines.values():
             side.set_visible(False)
-    below.set_xlabel(f"{SLOTS:,} slots, row by row; grey: empty")
+    below.set_xlabel(f"{SLOTS:,} slots in whole blocks, row by row; grey: empty")
     return done(
         fig,
         "fig-reservation",
@@ -213,8 +213,8 @@ def kv_use() -> Drawing:
     return done(
         fig,
         "fig-kv-use",
-        "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it. Our simulated"
-        f" shares are up to {percent(most)} higher than the paper's.",
+        "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it. The"
+        f" simulated shares that hold tokens are at most {1 + most:.2f} times the paper's.",
         "Stacked bars of what the cache's memory holds, in pairs: vLLM's paper and our simulation. Share that holds"
         f" tokens, published and simulated: {'; '.join(phrases)}. The rest is set aside for tokens to come, for tokens"
         " that never come, or lies between the pieces.",
@@ -387,6 +387,7 @@ def hit_rate_by_turns() -> Drawing:
     """Share of input tokens found again against the turns of a conversation, for an agent and a chat."""
     fig, axes = drawing.axes(5.0, 3.9)
     turns, phrases, twelve = np.geomspace(2, 100, 201), [], {}
+    prompt, answer = simulation.lengths("ShareGPT")
     for name, (colour, start, growth, tried) in _workloads().items():
         rate = lambda n: 100 * eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=n)
         axes.plot(turns, rate(turns), color=COLOURS[colour])
@@ -412,7 +413,8 @@ def hit_rate_by_turns() -> Drawing:
         fig,
         "fig-hit-rate-by-turns",
         f"After twelve turns a chat finds {twelve['chat']:.0f}% of its input computed before, a coding agent"
-        f" {twelve['coding agent']:.0f}%. Lines: the formula; dots: our allocator, in blocks.",
+        f" {twelve['coding agent']:.0f}%. (The chat's first prompt has {prompt:.0f} tokens, and each turn adds"
+        f" {prompt + answer:.0f}.) Lines: the formula; dots: our allocator, in blocks.",
         "Share of input tokens that a prefix cache finds, 0 to 100%, against the turns of a conversation from 2 to 100"
         f" (log scale), if nothing is thrown out. {'; '.join(phrases)}. Codex's traces allow"
         f" {100 * codex['hit_rate']:.1f}%.",
@@ -445,7 +447,7 @@ def hit_rate_by_cache() -> Drawing:
     axes.text(0.6, 43, WAITS["random"][1].replace(" ", "\n"), color=COLOURS["first"], va="center")
     axes.text(0.83, 16, WAITS["regular"][1], color=COLOURS["third"], ha="right", va="center")
     one = found["regular"][ROOMS.index(1.0)]
-    axes.text(1.05, 64, f"{one:.0f}%, since\nthe set is at\ntimes larger", color=COLOURS["third"], va="center")
+    axes.text(1.05, 64, f"{one:.0f}%: now and\nthen the set\nis larger", color=COLOURS["third"], va="center")
     (kimi,) = measurement("kimi_cache_size").records()
     size = whole * kimi["kv_GB"] / kimi["context_tokens"]
     axes.set(xlim=(0, 1.5), ylim=(-2, 100), ylabel="input tokens found again (%)")

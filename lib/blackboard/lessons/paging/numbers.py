@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import floor
 from typing import Any
 
 from blackboard.catalogue import chip, measurement, model, price
@@ -51,7 +50,8 @@ def room() -> dict[str, str]:
         "sg_all": significant(sg_in + sg_out, 3),
         "sg_half": reserved(sg_in + sg_out / 2),
         "sg_use": reserved(sg_in + sg_out),
-        "sg_whole": f"{batches()['Orca (Max)'] * mean / opt['kv_tokens']:.0%}",
+        "fit_end": f"{opt['kv_tokens'] / (sg_in + sg_out):.0f}",
+        "both_GB": f"{known['hbm'] / 1e9:.1f} GB",
         "sg_ahead": f"{mean - sg_in:.0f}",
         "slots_over": significant(opt["kv_tokens"] / LONGEST, 3),
         "orca_batch": f"{batches()['Orca (Max)']:g}",
@@ -67,23 +67,21 @@ def worth() -> dict[str, str]:
     """What a larger batch saves, and what following the table costs."""
     few, mean = batches()["Orca (Max)"], simulation.held()
     [kernel], held, known = measurement("vllm_paging").records(), held_in(BLOCK), simulation.opt13b()
-    gain, slow = cost(few) / cost(held), cost(few) / cost(held, kernel["high_overhead"])
+    gain = cost(few) / cost(held)
     again, spent = recomputed()
     weights, cache = known["n_total"] * known["bytes_per_param"], mean * known["kv_bytes_per_token"]
     gigabytes = lambda value: f"{significant(value / 1e9, 3)} GB"
     return {
         "sg_mean": significant(mean, 3),
         "sg_spread": significant(simulation.spread(), 2),
-        "held_paged": significant(held, 2),
         "held_one": f"{held:.1f}",
         "vllm_batch": f"{batches()['vLLM']:.1f}",
         "sg_held": f"{mean / LONGEST:.0%}",
         "again_time": pretty(again, "s", 2),
         "answer_time": pretty(spent, "s", 2),
         "again_share": f"{again / spent:.0%}",
+        "again_half": f"{2 * again / spent:.0%}",
         "step_time": pretty(spent * held / lengths("ShareGPT")[1], "s", 3),
-        "worth_slow": significant(slow, 2),
-        "worth_again": significant(slow / (1 + again / spent), 2),
         "weights_GB": gigabytes(weights),
         "cache_MB": f"{cache / 1e6:.0f} MB",
         "loaded_few": gigabytes(weights + few * cache),
@@ -92,19 +90,8 @@ def worth() -> dict[str, str]:
         "each_held": gigabytes(weights / held + cache),
         "worth": significant(gain, 2),
         "batch_ratio": significant(held / few, 2),
-        "kernel_low": f"{kernel['low_overhead']:.0%}",
         "kernel_high": f"{kernel['high_overhead']:.0%}",
-    } | small()
-
-
-def small() -> dict[str, str]:
-    """A model of a tenth of the weights in the same memory, with caches as large: what the larger batch saves there."""
-    known, mean = simulation.opt13b(), simulation.held()
-    known |= {name: known[name] / 10 for name in ("n_total", "n_active")} | {"context": mean}
-    few = floor(eq.batch_held(known, context=LONGEST, kv_use=1))
-    held = eq.batch_held(known, kv_use=eq.use_paged(known, page_tokens=BLOCK))
-    dear, cheap = (eq.paged_cost(known, batch=batch, paging_overhead=0) for batch in (few, held))
-    return {"small_few": f"{few}", "small_held": significant(held, 2), "small_worth": significant(dear / cheap, 2)}
+    }
 
 
 def recomputed() -> tuple[float, float]:
@@ -117,15 +104,27 @@ def recomputed() -> tuple[float, float]:
     return again, lengths("ShareGPT")[1] * cost(batch, kernel["high_overhead"]) / known["rent"]
 
 
+def holds(system: str) -> float:
+    """Tokens of a sequence as the paper's share of memory and its batch imply them."""
+    [row] = measurement("vllm_kv_use").records(system=system, use="tokens")
+    return row["share"] * simulation.opt13b()["slots"] / batches()[system]
+
+
 def day() -> dict[str, str]:
     """What the simulated servers do, and the gains at the measured batches."""
     shares = lambda system: f"{measurement('vllm_kv_use').records(system=system, use='tokens')[0]['share']:.1%}"
+    others = [holds(system) for system in batches() if system != "vLLM"]
     slow = measurement("vllm_paging").records()[0]["high_overhead"]
     gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"], slow), 2)
     blocks, oracle = (simulation.full(policy, steps=simulation.LONG) for policy in ("blocks", "oracle"))
     return {
         "oracle_coming": f"{oracle.reserved:.0%}",
         "oracle_gaps": f"{oracle.external:.0%}",
+        "run_batch": f"{blocks.batch:.1f}",
+        "run_held": f"{blocks.held:.0f}",
+        "vllm_holds": f"{holds('vLLM'):.0f}",
+        "others_low": f"{min(others):.0f}",
+        "others_high": f"{max(others):.0f}",
         "gave_way": significant(blocks.preempted / blocks.finished, 2),
         "gave_back": f"{blocks.recomputed / blocks.finished:.0f}",
         "orca_use": shares("Orca (Max)"),
@@ -140,6 +139,7 @@ def conversations() -> dict[str, str]:
     """What a coding agent's conversation hits, and what others found."""
     [trace], [copilot] = (measurement(id).records() for id in ("agent_traces", "copilot_agents_2026"))
     start, growth, turns = trace["start_tokens"], trace["growth_tokens"], trace["turns"]
+    end = start + growth * (turns - 1)
     rates = {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
     return {
         "codex_start": f"{start:,}",
@@ -150,8 +150,9 @@ def conversations() -> dict[str, str]:
         "local_rate": f"{rates['the same, Kimi K2.5, local caches']:.1%}",
         "shared_rate": f"{rates['the same, Kimi K2.5, shared store']:.1%}",
         "mean_context": f"{start + growth * (turns - 1) / 2:,.0f}",
-        "codex_known": f"{1 - growth / trace['end_tokens']:.0%}",
-        "end_tokens": f"{trace['end_tokens']:,}",
+        "codex_known": f"{1 - growth / end:.0%}",
+        "end_tokens": f"{end:,}",
+        "sent": f"{significant(turns * (start + end) / 2e6, 3)} million",
         "hits_deepseek": f"{rates['all services, a day']:.1%}",
         "hits_arena_low": f"{rates['Chatbot Arena, LLaVA-NeXT-34B, a month']:.0%}",
         "hits_arena_high": f"{rates['Chatbot Arena, Vicuna-33B, a month']:.0%}",
@@ -175,11 +176,9 @@ def cached_prices() -> dict[str, str]:
     blended = eq.price_blended(input_price=p.input, hit_rate=agent_rate(), read_ratio=read, write_ratio=write)
     sent = turns * start + growth * turns * (turns - 1) / 2  # tokens of input over all turns
     return {
-        "card_date": price(CARD).valid_from,
         "card_write": f"{write:g}",
         "card_read": f"{read:g}",
         "card_input": f"${p.input:g}",
-        "card_blended": f"${blended:.2f}",
         "agent_cached": f"${blended * sent / 1e6:.2f}",
         "agent_plain": f"${p.input * sent / 1e6:.2f}",
         "even_5": f"{eq.hit_rate_even(write_ratio=write, read_ratio=read):.1%}",
