@@ -301,10 +301,10 @@ def overtrained() -> Drawing:
 def with_kv() -> Drawing:
     """Cost of a written token over its compute alone, against context: KV makes small models' tokens dear first."""
     fig, axes = drawing.axes(5.0, 4.0)
-    context, here = np.geomspace(100, 131_072, 300), numbers.EXAMPLE["context"]
+    context, here = np.geomspace(100, 131_072, 300), numbers.LONG["context"]
     axes.set(xscale="log", yscale="log", xlim=(100, 131_072), ylim=(0.6, 200), xlabel="context (tokens, log scale)")
     bends = {
-        name: numbers.bend(row, cache, numbers.train_rate(), numbers.loading_rate())
+        name: numbers.bend(row, cache, numbers.write_rate(), numbers.loading_rate())
         for name, row, cache in zip(("Llama", "the twin"), numbers.llama(), numbers.caches())
     }
     times, ends = {name: significant(here / at, 2) for name, at in bends.items()}, []

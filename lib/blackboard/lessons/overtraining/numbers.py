@@ -54,7 +54,7 @@ SMALL = (
     "tinyllama-1.1b",
 )  # made to be trained long: the corpus lesson is about them
 GPU = "h100-sxm"
-EXAMPLE: dict[str, Any] = {"context": 8_192}  # MatX's, with a cache of one byte a value
+LONG: dict[str, Any] = {"context": 16_384}  # a context in which loading the cache sets every bill
 LOADING = 0.5  # share of the bandwidth at which the running case loads a cache, an assumption
 
 
@@ -371,7 +371,7 @@ tokens_of = eq.pretrain_compute.solve("pretrain_tokens")  # what a budget leaves
 
 def valley() -> dict[str, str]:
     """Where the rule of 20 comes from, and how flat the valley is around it."""
-    known, gpt, own = law(FIT), model("gpt-3-175b"), budget()
+    known, own = law(FIT), budget()
     size = eq.best_size(known, compute_budget=own)
     loss = eq.law_loss(known, n_active=size, pretrain_tokens=tokens_of(c_pretrain=own, n_active=size))
     trained = lambda n: eq.pretrain_compute(
@@ -379,7 +379,6 @@ def valley() -> dict[str, str]:
     )
     times = lambda share: trained(share * size) / own
     return {
-        "gpt_each": significant(gpt.training_tokens / gpt.n_active, 2),
         "half_more": f"{times(1 / 2) - 1:.0%}",
         "quarter_times": significant(times(1 / 4), 2),
     }
@@ -418,9 +417,11 @@ def deepseek() -> dict[str, str]:
     each = cost["cost_USD"] / net.training_tokens  # $ for a token of training
     read = prompts * each / 3  # a prompt's token goes forward only, and uses the chips as well as training
     alone, beside = ((day["cost_USD_per_day"] - less) / day["output_token_per_day"] for less in (0, read))
+    decode = 2 * net.n_active * day["node_decode_token_per_s"] / day["gpus_per_node"]  # FLOPs of a GPU in a second
     million = lambda dollars: f"${dollars * 1e6:.2f}"
     billion = lambda tokens: f"{tokens / 1e9:.0f} billion"
     return {
+        "ds_eta": f"{decode / train_rate():.1f}",
         "ds_each": million(each),
         "ds_alone": million(alone),
         "ds_beside": million(beside),
@@ -428,7 +429,6 @@ def deepseek() -> dict[str, str]:
         "ds_left": f"${round(day['cost_USD_per_day'] - read, -3):,.0f}",
         "ds_most": significant(alone / each, 2),
         "ds_least": significant(beside / each, 2),
-        "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
         "ds_active": f"{net.n_active / 1e9:.2f} billion",
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
@@ -460,13 +460,18 @@ def models_placed() -> dict[str, str]:
 
 
 def cached(id: str) -> dict[str, Any]:
-    """Symbols of MatX's example with a model and its cache."""
-    return model(id).symbols(kv="fp8") | chip(GPU).symbols("fp8") | EXAMPLE
+    """Symbols of the long context with a model and its cache."""
+    return model(id).symbols(kv="fp8") | chip(GPU).symbols("fp8") | LONG
 
 
 def caches() -> tuple[dict[str, Any], dict[str, Any]]:
     """Those of Llama 3.1 8B, and of the model whose cache the larger one is taken to have."""
     return cached("llama-3.1-8b"), cached("qwen3-32b")
+
+
+def write_rate() -> float:
+    """FLOPs in a second of one GPU that generates in the running case."""
+    return ETA * train_rate()
 
 
 def loading_rate() -> float:
@@ -477,31 +482,28 @@ def loading_rate() -> float:
 def with_kv() -> dict[str, str]:
     """The two models with their caches: where short contexts end, and what a long one makes of both bills."""
     gpu, (small_cache, large_cache), (small, large) = chip(GPU), caches(), llama(SERVED)
-    own = train_rate(), loading_rate()
+    own = write_rate(), loading_rate()
     bends = {"8": bend(small, small_cache, *own), "34": bend(large, large_cache, *own)}
     out = {
-        "kv_intensity": f"{own[0] / own[1]:.0f}",
-        "kv_context": f"{EXAMPLE['context']:,}",
+        "kv_context": f"{LONG['context']:,}",
         "kv_loading": f"{LOADING:.0%}",
         "kv_larger": significant(large.n_active / NET.n_active, 2),
         "kv_bytes_8": f"{small_cache['kv_bytes_per_token']:,.0f}",
         "kv_bend_peak": significant(bend(small, small_cache, gpu.flops("fp8"), gpu.bandwidth), 2),
+        "kv_ratio": significant(SERVED * token_seconds(large, large_cache) * rent() / dollars(large.training), 1),
         "power_llama": f"{cache_power('llama-3.1-8b', 'llama-3.1-405b'):.2f}",
         "power_pair": f"{cache_power('llama-3.1-8b', 'qwen3-32b'):.2f}",
     }
     for key, row in (("8", small), ("34", large)):
-        short = dollars(row.inference * ETA)  # compute alone
         out |= {
             f"kv_bend_{key}": f"{round(bends[key], -2):,.0f}",
-            f"kv_times_{key}": significant(EXAMPLE["context"] / bends[key], 2),
+            f"kv_times_{key}": significant(LONG["context"] / bends[key], 2),
             f"kv_compute_{key}": f"{1e3 * 2 * row.n_active / own[0]:.2f} ms",
-            f"kv_short_{key}": millions(short),
-            f"kv_short_both_{key}": millions(short + dollars(row.training)),
         }
     for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
         serving = SERVED * token_seconds(row, kv) * rent()
         out |= {
-            f"kv_load_{key}": f"{1e3 * EXAMPLE['context'] * kv['kv_bytes_per_token'] / own[1]:.2f} ms",
+            f"kv_load_{key}": f"{1e3 * LONG['context'] * kv['kv_bytes_per_token'] / own[1]:.2f} ms",
             f"kv_serving_{key}": millions(serving),
             f"kv_both_{key}": millions(serving + dollars(row.training)),
         }
@@ -515,11 +517,11 @@ def bend(row: simulation.Trained, cache: dict[str, Any], flops: float, bandwidth
 
 
 def token_seconds(row: simulation.Trained, cache: dict[str, Any]) -> float:
-    """GPU-seconds of a token written by the running case with a long context: compute at the rate of training, or the
+    """GPU-seconds of a token written by the running case with a long context: compute at the rate of writing, or the
     loading of the cache at a share of the bandwidth, whichever takes longer.
     """
-    known = cache | {"flops": train_rate(), "bandwidth": loading_rate()}
-    return eq.decode_flop(known, n_active=row.n_active) / train_rate()
+    known = cache | {"flops": write_rate(), "bandwidth": loading_rate()}
+    return eq.decode_flop(known, n_active=row.n_active) / write_rate()
 
 
 def cache_power(small: str, large: str) -> float:
