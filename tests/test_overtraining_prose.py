@@ -171,6 +171,10 @@ def paid(text):
     return float(text.removeprefix("$").removesuffix(" million")) * 1e6
 
 
+def test_at_the_full_rate_of_training_a_larger_model_is_cheapest():
+    assert optimum(BESIROGLU, efficiency=1)[0] > 1.1 * 8.03e9
+
+
 def test_both_bills_of_the_pair():
     """Every bill is six FLOPs for each parameter and each token, read or written; its sums are those of its rows."""
     told, (large, plain, _) = values("overtraining"), optimum(BESIROGLU, served=0)

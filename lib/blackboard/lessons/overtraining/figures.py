@@ -327,7 +327,7 @@ def with_kv() -> Drawing:
     return done(
         fig,
         "fig-with-kv",
-        "Only up to some thousand tokens of context does a token cost its compute alone. Then the KV cache sets the"
+        "Only up to a few thousand tokens of context does a token cost its compute alone. Then the KV cache sets the"
         " cost, in the smaller model first.",
         "Cost of a written token over that of its compute alone, from 0.6 to 200, against context from 100 to 131,072"
         f" tokens, both on log scales. Both curves are level at 1, {listed(ended)}, and then rise with context. At"
