@@ -1339,7 +1339,7 @@ kv_times = Quantity(
     level="medium",
     objective=LIFE,
     unit="1",
-    statement=SERVER + "It serves {batch}, each with {context} of context. As many of these chips as it takes share weights and cache evenly. Leave out loading the weights, and attention's own compute. In a decode step, how many times as long does loading the KV cache take as the compute?",
+    statement=SERVER + "It serves {batch}, each with {context} of context. As many of these chips as it takes share weights and cache evenly. Leave out loading the weights, and attention's own compute. With both at their peaks, how many times as long does a decode step take to load the KV cache as to compute?",
     parameters={
         "net": ("llama-3.1-8b", "llama-3.1-405b", "qwen3-8b", "llama-3.1-70b"),
         "kind": ("h100-sxm", "b200"),
