@@ -368,7 +368,7 @@ def test_each_quantity_has_its_color_in_every_chart():
     """By the words beside what is drawn, and by the fields of lines."""
     found = [(where, words, color) for where, spec in charts() for words, color in quoted(spec)]
     assert list(wrong(found)) == []
-    assert {"kv", "compute", "weights", "memory", "cost"} <= {name for _, words, _ in found for name in meant(words)}
+    assert {"kv", "compute", "weights", "memory"} <= {name for _, words, _ in found for name in meant(words)}
 
 
 def test_charts_have_colors_of_the_table():
