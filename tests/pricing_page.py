@@ -21,6 +21,7 @@ QUOTED = {
     "10,000": "tokens that are dropped, an example",
     "576": "numbers of a cached token and layer of DeepSeek-V3",
     "5,000": "new tokens of the example call",
+    "87,500": "half of those that hit",
     "175,000": "tokens of the example call that hit",
     "180,000": "tokens in the prompt of the example call",
     "205,000": "tokens in the prompt of the call five calls later",
