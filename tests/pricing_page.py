@@ -8,6 +8,7 @@ QUOTED = {
     "61": "layers of DeepSeek-V3",
     "128": "heads of DeepSeek-V3; sequences on each GPU of its decode",
     "144": "GPUs of DeepSeek's decode",
+    "1": "the price of plain input, which is the unit",
     "1.5": "the list's factor of output, 50 percent at the lecture, 1:33:03",
     "3.1": "a name of Gemini",
     "4.6": "a name of Claude",

@@ -4,6 +4,7 @@ import random
 import re
 
 import pytest
+from lessons import sig
 
 from blackboard.catalogue import model
 from blackboard.catalogue.running_case import RUNNING
@@ -67,8 +68,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fast_ratio": "15",
         "worst": f"{2 * 72 * 186e9 / bandwidth * 1e3:.1f} ms",
         "mean": f"{1.5 * 72 * 186e9 / bandwidth * 1e3:.1f} ms",
-        "late_least": f"{round(late[0] * 72 * 186e9 / bandwidth * 1e3, -1):.0f} ms",
-        "late_most": f"{round(late[1] * 72 * 186e9 / bandwidth * 1e3, -1):.0f} ms",
+        "late_least": f"{sig(late[0] * 72 * 186e9 / bandwidth * 1e3)} ms",
+        "late_most": f"{sig(late[1] * 72 * 186e9 / bandwidth * 1e3)} ms",
         "past_halved": "50%",  # it computes before and after
         "busy_halved": f"{1e6 * kv / (total + 2e6 * kv):.0%}",
         "night": f"{(total / 256 + 1000 * kv) / (total / 2000 + 1000 * kv):.1f}",

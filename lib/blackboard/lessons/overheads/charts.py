@@ -210,8 +210,8 @@ def launch_chart() -> InteractiveChart:
         "A step that waits for its host",
         _host_says(),
         "At the start, the opening's program runs on eight A100 from Python, not compiled. Compile it to 12 kernels a"
-        " layer, two of them sums over the chips: the host is still the slower side. Make a launch 2 µs: now the chip is,"
-        " and a graph gains nothing. The lines end where memory is full.",
+        " layer, two of them sums over the chips: the host is still the slower side. Make a launch 2 µs: now the chip"
+        " is, and a graph gains nothing. The lines end where memory is full.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )

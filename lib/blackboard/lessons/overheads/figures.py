@@ -193,8 +193,8 @@ def overlap_gain() -> Drawing:
     return done(
         fig,
         "fig-overlap-gain",
-        "In small batches two halves lose, in large ones they win. The server did worse than the formula at both measured"
-        " batches, and gained only from a larger one on.",
+        "In small batches two halves lose, in large ones they win. The server did worse than the formula at both"
+        " measured batches, and gained only from a larger one on.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 2,048 on a log scale. By the formula 72 H100 in nine machines gain from {turn:.0f} tokens a GPU on, at"
         f" most {max(curve):.2f} times. SGLang measured"
