@@ -28,6 +28,7 @@ QUOTED = {
     "½": "a byte in FP4",
     "32": "sequences on a GPU in the estimate of an exchange",
     "3.3": "Llama's name",
+    "900": "tokens of an answer that frees 20 seats of a train, an example",
     "3.4": "a section of the DeepSeek-V3 report",
     "70": "the open question's model",
     "72": "GPUs of an NVL72, its name",

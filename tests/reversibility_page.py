@@ -5,8 +5,6 @@ QUOTED = {
     "1": "the compute of a training step, in such steps",
     "2": "bytes of a number in BF16",
     "128": "heads of Llama 3.1 405B",
-    "2,048": "sequences of a step of Llama's; the range of 32 bits with 20 after the point",
-    "16,384": "GPUs of that step, The Llama 3 Herd of Models, table 4",
     "405.8": "billions of parameters of Llama 3.1 405B",
     "516,096": "bytes that it caches per token",
     "8": "8ND, its name with a pass more; GPUs of a node",

@@ -4,6 +4,7 @@ import random
 import re
 
 import pytest
+from lessons import sig
 
 from blackboard.catalogue import model
 from blackboard.catalogue.running_case import RUNNING
@@ -21,12 +22,14 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     bandwidth, flops, kv = 72 * 8e12, 72 * 5e15, 61 * 576 * 2
     filled, attends = (72 * 186e9 - total) / (10_000 * kv), 2 * 128 * (576 + 512) * 61  # attention in the latent space
     attended = {name: (2 * active + 1000 * n * attends) / flops for name, n in (("fp8", 1), ("bf16", 2))}
-    measured, counted, late = [], [], []  # seconds of two engines' steps on Hopper, and how far above the bound
+    bare, plain, late = [], [], []  # two engines' steps on Hopper: compute and factor without attention; with it
     for each, gpus, context, rate in ((128, 128, 4096, 18598), (256, 72, 2000, 22282)):
-        measured.append(each * 8 / rate)
-        counted.append(each * (2 * active + 2 * context * attends) / 1.979e15)
-        loads, computes = (total / gpus + each * context * kv) / 3.35e12, each * 2 * active / 1.979e15
-        late.append(measured[-1] / max(loads, computes))
+        measured, loads = each * 8 / rate, (total / gpus + each * context * kv) / 3.35e12
+        bare.append(each * 2 * active / 1.979e15)
+        plain.append(measured / loads)
+        computes = bare[-1] + each * 2 * context * attends / 1.979e15
+        assert bare[-1] < loads < computes
+        late.append(measured / computes)
     expected = {
         "floor": f"{total / bandwidth * 1e3:.3f} ms",
         "fastest": f"{bandwidth / total:,.0f}",
@@ -65,8 +68,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fast_ratio": "15",
         "worst": f"{2 * 72 * 186e9 / bandwidth * 1e3:.1f} ms",
         "mean": f"{1.5 * 72 * 186e9 / bandwidth * 1e3:.1f} ms",
-        "late_least": f"{round(late[0] * 72 * 186e9 / bandwidth * 1e3, -1):.0f} ms",
-        "late_most": f"{round(late[1] * 72 * 186e9 / bandwidth * 1e3, -1):.0f} ms",
+        "late_least": f"{sig(late[0] * 72 * 186e9 / bandwidth * 1e3)} ms",
+        "late_most": f"{sig(late[1] * 72 * 186e9 / bandwidth * 1e3)} ms",
         "past_halved": "50%",  # it computes before and after
         "busy_halved": f"{1e6 * kv / (total + 2e6 * kv):.0%}",
         "night": f"{(total / 256 + 1000 * kv) / (total / 2000 + 1000 * kv):.1f}",
@@ -90,8 +93,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "dense_critical": f"{1978.9 / 2 / 4.8:.0f}",
         "engine_least": f"{late[0]:.1f}",
         "engine_most": f"{late[1]:.1f}",
-        "served_computes": f"{counted[0] * 1e3:.1f} ms and {counted[1] * 1e3:.1f} ms",
-        "served_ratios": f"{measured[0] / counted[0]:.1f} and {measured[1] / counted[1]:.1f}",
+        "served_bare": f"{bare[0] * 1e3:.1f} ms and {bare[1] * 1e3:.1f} ms",
+        "served_ratios": f"{plain[0]:.1f} and {plain[1]:.1f}",
+        "slow_saving": f"{(total / 256 + 1000 * kv) / bandwidth / (2 * active / flops):.0f}",
+        "slow_saving_bf16": f"{(total / 256 + 1000 * kv) / bandwidth / attended['bf16']:.0f}",
         "served_load": f"16,384 × 4,096 × {kv / 1e3:.1f} kB",
         "lone": "89",
         "lone_bound": f"{round(8 * 8e12 / active, -2):,.0f}",
@@ -114,6 +119,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kink": f"{round(total / bandwidth / (2 * active / flops - 1000 * kv / bandwidth), -1):,.0f}",
     }
     assert {name: told[name] for name in expected} == expected
+    assert float(told["kink_fp8"].replace(",", "")) < float(told["large"].replace(",", "")), "past the kink"
+    assert filled / 900 == pytest.approx(20, abs=0.5) and 2 * late[0] * 23.25 == pytest.approx(200, rel=0.2)
     cells = re.findall(r"<td>(.*?)</td>", str(numbers.corrections()))
     copied = (experts / 72 + attention + rest) / 8e12
     columns = [(0, 1, 1), (1, 1, 1), (2, 1, 1), (2, 0.5, 1), (0, 1, copied * bandwidth / total)]

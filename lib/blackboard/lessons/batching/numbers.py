@@ -172,6 +172,9 @@ def workload() -> dict[str, str]:
         "busy": f"{BUSY:,}",
         "slow_cost": f"${_rented(SLOW) * MILLION:.3f}",
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
+        "slow_saving_bf16": significant(
+            eq.step_time(RUNNING, batch=SLOW) / SLOW / eq.with_attention(RUNNING, SLOWER[-1]).token, 2
+        ),
         "large": f"{LARGE:,}",
         "large_saving": f"{1 - 1 / eq.slow_mode_limit(RUNNING, batch=LARGE):.0%}",
         "tenfold": significant(eq.latency_floor(RUNNING) / (10 * each.token - each.kv), 1),
@@ -304,8 +307,8 @@ class Step(NamedTuple):
 
     @property
     def above(self) -> float:
-        """The measured time divided by the roofline's."""
-        return self.measured / eq.step_time(self.load)
+        """The measured time divided by that of the slower job, attention's arithmetic counted."""
+        return self.measured / max(eq.memory_time(self.load), _computing(self.load))
 
 
 @cache
@@ -342,7 +345,7 @@ def served_table() -> Page:
             f"{row.load['batch']:,}",
             f"{row.load['context']:,}",
             pretty(eq.memory_time(row.load), "s", 3),
-            pretty(eq.compute_time(row.load), "s", 2),
+            pretty(_computing(row.load), "s", 3),
             pretty(row.measured, "s", 3),
             f"{row.above:.1f}",
         ]
@@ -357,7 +360,7 @@ def engines() -> dict[str, str]:
     slower = [row.above for row in served()]
     profile = served()[0].load
     loaded_each = f"{profile['context']:,} × {pretty(profile['kv_bytes_per_token'], 'byte')}"
-    computing = [(_computing(row.load), row.measured) for row in served()]
+    bare = [(eq.compute_time(row.load), row.measured / eq.step_time(row.load)) for row in served()]
     (rack,) = measurement("deepseek_isca25_ep_latency").records(network="GB200 NVL72")
     lone = measurement("trtllm_r1_latency_steps").records()[4]  # the last one before drafting
     alone, moe = eq.first_floor(_replica("b200", 8)), model(RUNNING.model).moe
@@ -374,8 +377,8 @@ def engines() -> dict[str, str]:
         "overstated": f"{stored / touched - 1:.0%}",
         "served_bandwidth": pretty(chip("h800").bandwidth, "byte/s"),
         "served_load": f"{profile['batch']:,} × {loaded_each}",
-        "served_computes": " and ".join(pretty(counted, "s") for counted, _ in computing),
-        "served_ratios": " and ".join(f"{measured / counted:.1f}" for counted, measured in computing),
+        "served_bare": " and ".join(pretty(computes, "s", 2) for computes, _ in bare),
+        "served_ratios": " and ".join(f"{above:.1f}" for _, above in bare),
         "served_flops": pretty(chip("h800").flops("fp8"), "FLOP/s", 4),
         "lone": f"{lone['throughput_token_per_s']:.0f}",
         "lone_bound": f"{significant(1 / alone, 2)}",

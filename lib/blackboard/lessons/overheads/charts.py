@@ -116,6 +116,9 @@ def _launch_title() -> dict:
     )
 
 
+HIDDEN = "hides > 1 && hides < min(fits, 10000)"  # launches hide at a batch that the chart shows
+
+
 def _launch_names(encoding: dict) -> list[dict]:
     room = "fits > 3"  # else nothing is drawn that could bear a name
     return [
@@ -158,12 +161,20 @@ def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
         *(
             {**layer, "transform": inside_it}
             for layer in (
+                marks.line("eager", "total", encoding, strokeWidth=5),
+                marks.line("graph", "first", encoding, strokeWidth=2.5),
                 marks.line("roofline", "predicted", encoding, strokeWidth=2),
-                marks.line("graph", "first", encoding, strokeWidth=3),
-                marks.line("eager", "total", encoding, strokeWidth=4, strokeDash=[8, 3]),
             )
         ),
-        _silent(marks.rule(encoding, "launch", x="hides > 1 && hides < min(fits, 10000) ? hides : null")),
+        _silent(marks.rule(encoding, "launch", x=f"{HIDDEN} ? hides : null")),
+        marks.text(
+            encoding,
+            f"{HIDDEN} ? 'launches hidden from ' + {marks.said('hides', ROUND)} : ''",
+            "clamp(hides, 1, 10000)",
+            "0.4",
+            **marks.side("hides > 30"),
+            color=marks.PAINTS["launch"],
+        ),
         *_launch_names(encoding),
         {
             **marks.hover(
@@ -199,9 +210,8 @@ def launch_chart() -> InteractiveChart:
         "A step that waits for its host",
         _host_says(),
         "At the start, the opening's program runs on eight A100 from Python, not compiled. Compile it to 12 kernels a"
-        " layer: on eight chips the host is still the slower side. Make a launch 2 µs: now the chip is, and a graph"
-        " gains nothing. The dashed line is the batch from which launches no longer show, by the datasheet's bandwidth."
-        " The lines end where memory is full.",
+        " layer, two of them sums over the chips: the host is still the slower side. Make a launch 2 µs: now the chip"
+        " is, and a graph gains nothing. The lines end where memory is full.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )

@@ -74,6 +74,7 @@ def opening(values: Values) -> Values:
         "eager_ms": pretty(found.eager, "s", 3),
         "floor_ms": pretty(found.floor, "s", 2),
         "about": significant(found.kernels, 2),
+        "gap": pretty(LOST.each, "s", 1),
     }
     return told | {"waited": pretty(found.eager - BUSY, "s", 2)}
 
@@ -96,7 +97,7 @@ guess = Estimate(
     unit="s",
     display_unit="ms",
     within=1.45,
-    statement="In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. Its A100 loads all weights in {floor_ms}. Python launched the kernels of the token one by one; counted in its code there are about {about}. For how long did the chip wait for its host? Nobody measured it, and a guess within a factor of 1.45 of our estimate counts.",
+    statement="In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. Its A100 loads all weights in {floor_ms}. Python launched the kernels of the token one by one; counted in its code there are about {about}. Each of them costs the chip about {gap} besides the loading, whether it waits or not. For how long did the chip wait for its host? A guess within a factor of 1.45 of our estimate counts.",
     derived=opening,
     answer=FOUND.eager - BUSY,
     independent_check=lambda v: waited(FOUND),
@@ -1260,7 +1261,7 @@ which = Choice(
     "Which of four",
     level="easy",
     objective=TERMS,
-    statement="Llama 3.1 70B on eight H100, compiled to {kernels} kernels a step, each launched in {launch_time}. At each kernel the chips lose {kernel_gap}, as an A100 does. The eight load {bandwidth} and compute {flops} (a multiply and an add are two FLOPs). A step loads {weights} of weights and, for each of {batch} sequences, {cache} of cache. Every sequence needs compute for {n_active}. What takes longest?",
+    statement="Llama 3.1 70B on eight H100, compiled to {kernels} kernels a step, each launched in {launch_time}. Suppose that they lose {kernel_gap} at each kernel. The eight load {bandwidth} and compute {flops} (a multiply and an add are two FLOPs). A step loads {weights} of weights and, for each of {batch} sequences, {cache} of cache. Every sequence needs compute for {n_active}. What takes longest?",
     parameters={"batch": (4, 16, 64, 8)},
     derived=served,
     units={"batch": "", "weights": "byte", "cache": "byte", "kernels": "1"},

@@ -99,7 +99,7 @@ def bill_and_cost() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.9)
     by_line = {"cached_read": ("hits", "kv"), "input": ("input", "compute"), "output": ("output", "memory")}
     by_cause = {
-        "cached_read": ("waiting", "kv"),
+        "cached_read": ("keeping", "kv"),
         "input": ("looking\nback:\ninput", "compute"),
         "output": ("looking\nback:\nanswer", "memory"),
         "alone": ("all\nelse", "weights"),
@@ -115,7 +115,7 @@ def bill_and_cost() -> Drawing:
     return done(
         fig,
         "fig-bill-and-cost",
-        "In either memory nearly all of the cost is caused by the history: by its waiting, or by looking back at it.",
+        "In either memory nearly all of the cost is caused by the history: by keeping it, or by looking back at it.",
         f"Three bars of shares. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72.",
     )
 

@@ -151,7 +151,6 @@ def added_up() -> dict[str, str]:
         said
         | really()
         | {
-            "of_price": f"{cost['all'] / paid['all']:.0%}",
             "hits_paid": f"{paid['cached_read'] / paid['all']:.0%}",
             "cost_alone": cents(causes()["alone"]),
             "history_least": f"{math.floor(100 * least)}%",
@@ -186,7 +185,6 @@ def tiers() -> dict[str, str]:
     return said | {
         **{f"hits_{place}": cents(usd) for place, usd in hits_in().items() if place in ("few", "hbm")},
         **{f"out_hit_{place}": said[f"ratio_{place}"].split("\u00a0")[0] for place in ("ssd", "hbm")},
-        "of_price_hbm": f"{(most + rest) / sum(paid.values()):.0%}",
         "cost_all_hbm": cents(most + rest, 3),
         "x_all_hbm": significant(sum(paid.values()) / (most + rest), 2),
         "x_cached_read_hbm": significant(paid["cached_read"] / most, 2),
@@ -377,6 +375,7 @@ def places() -> dict[str, str]:
         **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(call)).items()},
         "until_short": long_time(cheapest(eq.remat_cost(known))["hdd"]),
         "fetch": usd(eq.tier_retrieve(kept["ssd"])),
+        "fetch_part": f"{eq.tier_retrieve(kept['ssd']) / eq.tier_cost(kept['ssd'], hold_time=PAUSE):.0%}",
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
@@ -578,7 +577,7 @@ def again() -> dict[str, str]:
     known, out, cached = rack(), output_time(PROMPT, fitting(PROMPT)), CALL["cached_read"]
     return {
         "again_call": usd(prompt_again(cached)),
-        "again_more": significant(prompt_again(cached) / eq.remat_cost(known), 3),
+        "again_more": significant(prompt_again(cached) / eq.remat_cost(known), 2),
         "even_call": f"{prompt_again(cached) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
         "hbm_pause": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)}",
         "hold_real": f"${significant(really_lost(PAUSE) / MTOK, 2)}",
@@ -643,8 +642,6 @@ def newer() -> dict[str, str]:
     return {
         "seen_new": price(NEWER).valid_from,
         "read_new": f"{read:g}",
-        "misses_new": up(1 - misses_even(NEWER)),
-        "share_new": f"{eq.hit_rate_even(write_ratio=write, read_ratio=read):.0%}",
         "drop_factor_new": f"{(write - read) / read:g}",
     }
 

@@ -23,6 +23,9 @@ layer_bytes = declare(
 stream_bytes = declare(
     "stream_bytes", r"V_\mathrm{stream}", "byte", "one stream between two layers, in the format in which it is kept"
 )
+exact_stream = declare(
+    "exact_stream", r"V_\mathrm{exact}", "byte", "one stream, in a number format that survives the way back"
+)
 segment = declare("segment", r"n_\mathrm{seg}", "1", "layers from one kept stream to the next")
 recomputed = declare(
     "recomputed",
@@ -87,10 +90,10 @@ layer_kept = Formula(
 reversible = Formula(
     "reversibility.reversible",
     "activations",
-    2 * stream_bytes + layer_bytes,
+    2 * exact_stream + layer_bytes,
     "byte",
     "a reversible network keeps two streams and computes one layer at a time again, so depth drops out",
-    ("all layers keep the same", "the streams have digits enough for the way back"),
+    ("all layers keep the same", "the streams' format has digits enough for the way back"),
     lecture("2:12:00"),
 )
 checkpointed = Formula(

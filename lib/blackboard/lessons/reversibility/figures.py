@@ -253,8 +253,8 @@ def avalanche() -> Drawing:
         fig,
         "fig-avalanche",
         "A cipher spreads one flipped bit to half of all bits within three rounds. A residual network does not"
-        f" within {max(KNOTS)} layers. (Both networks begin at {percent(nets['residual'][0])}, because matrices turn"
-        " bytes into streams and back even where no layer is between them.)",
+        f" within {max(KNOTS)} layers. (Both networks turn bytes into vectors and back by random matrices. That alone"
+        f" flips {percent(nets['residual'][0])}.)",
         f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66"
         f"%, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
         f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. The"

@@ -52,7 +52,7 @@ def shaped(values: Values) -> Values:
     """
     keeps = lambda bytes_per_value: eq.layer_kept(values, kept_per_value=bytes_per_value, rows=values["tokens"])
     wide = f"{values['width']:,}"  # as it is, not to four digits
-    return values | {"layer_bytes": keeps(KEPT), "stream_bytes": keeps(BF16), "wide": wide}
+    return values | {"layer_bytes": keeps(KEPT), "stream_bytes": keeps(BF16), "exact_stream": keeps(BF16), "wide": wide}
 
 
 # --- a guess ---------------------------------------------------------------------------------------------------------
@@ -794,7 +794,7 @@ def layer_of(values: Values) -> Values:
     """A layer that keeps `times` as much as passes on from it, and what a reversible network of such layers takes,
     times the drawn factor.
     """
-    layer = {"stream_bytes": 1.0, "layer_bytes": float(values["times"])}
+    layer = {"stream_bytes": 1.0, "exact_stream": 1.0, "layer_bytes": float(values["times"])}
     return layer | {"activations_least": values["factor"] * eq.reversible(layer)}
 
 
@@ -833,7 +833,7 @@ deep_enough = Quantity(
         "The ordinary one needs, at best, 2 √(depth × {times}). Set them equal and square.",
     ),
     solution=(
-        Step(f"With one byte for what passes on, ${eq.reversible.latex}$ =", eq.reversible),
+        Step(f"With one byte for a stream, ${eq.reversible.latex}$ =", eq.reversible),
         Step("times {factor}:", v.activations_least),
         Step(f"${eq.checkpointed_least.latex}$, solved for the depth:", DEPTH_FOR),
     ),
