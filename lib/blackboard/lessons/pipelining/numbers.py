@@ -157,7 +157,8 @@ def hops() -> dict[str, str]:
 def waits() -> dict[str, str]:
     """What a user waits for in decoding, and how much of their time racks idle, by how long a hop takes."""
     alone = case_step()
-    times = {"bound": hop_time(), "measured": trip(), "said": LECTURE_HOP}
+    sending = eq.hop(width=model(RUNNING.model).d_model, **SENT)
+    times = {"bound": hop_time(), "measured": sending + trip(), "said": LECTURE_HOP}
     high = LECTURE_HOP * UNSURE
     fewer = lambda time, digits=2: f"{significant(100 * (1 - alone / time), digits)}%"
     cuts = {name: best_cut(hop) for name, hop in times.items()}
@@ -171,6 +172,7 @@ def waits() -> dict[str, str]:
         **{f"rate_{name}": rate(best) for name, (best, _) in cuts.items()},
         **{f"best_{name}": pretty(best, "s", 3) for name, (best, _) in cuts.items()},
         "rate_alone": rate(alone),
+        "hop_measured": pretty(times["measured"], "s", 2),
         "said_times": significant(LECTURE_HOP / times["bound"], 1),
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
         "settled": f"{settling(LECTURE_HOP, 30)[-1]:.1f}",
