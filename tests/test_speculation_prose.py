@@ -148,6 +148,15 @@ def test_what_the_rule_says_of_a_larger_batch():
     assert max(gains(lost(1) + 1)) == 1 and gains(lost(1) - 50)[1] > 1
 
 
+def test_each_guess_adds_less_and_a_fourth_does_not_pay():
+    """Tokens of a round and speed-ups of DeepSeek-R1 with none to four guesses; and two factors that agree by chance."""
+    yields, gains = [1, 1.92, 2.58, 2.82, 2.99], [1, 1.78, 2.25, 2.28, 2.21]
+    adds = [after - before for before, after in zip(yields, yields[1:])]
+    assert adds == sorted(adds, reverse=True) and max(gains) == gains[3]
+    assert adds[3] / (yields[4] / gains[4] - yields[3] / gains[3]) < gains[3]
+    assert numbers.all()["ngram_gain"] == numbers.all()["gain_4"] == "2.8"
+
+
 def test_the_toy_distributions_by_hand():
     """A guess passes four times in five, and a refused one is always replaced by B."""
     p, q = {"A": 0.5, "B": 0.3, "C": 0.2}, {"A": 0.7, "B": 0.1, "C": 0.2}
