@@ -149,7 +149,7 @@ def test_what_the_rule_says_of_a_larger_batch():
 
 
 def test_each_guess_adds_less_and_a_fourth_does_not_pay():
-    """Tokens of a round and speed-ups of DeepSeek-R1 with none to four guesses; and two factors that agree by chance."""
+    """Yields and speed-ups of DeepSeek-R1 with none to four guesses; and two factors that agree by chance."""
     yields, gains = [1, 1.92, 2.58, 2.82, 2.99], [1, 1.78, 2.25, 2.28, 2.21]
     adds = [after - before for before, after in zip(yields, yields[1:])]
     assert adds == sorted(adds, reverse=True) and max(gains) == gains[3]
