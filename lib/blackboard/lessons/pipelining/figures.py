@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Circle, Rectangle
 
-from blackboard import catalogue, units
-from blackboard.catalogue.running_case import RUNNING
+from blackboard import units
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, done, percent
 from blackboard.charts.style import COLOURS
@@ -364,94 +363,3 @@ def pays() -> Drawing:
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a trip between boxes, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )
-
-
-# --- the hop ----------------------------------------------------------------------------------
-
-
-def _draw_ranges(times, lines: list[tuple[float, float, str, str]]) -> None:
-    """A bar from the least to the most of each time, with its name."""
-    for row, (low, high, colour, text) in enumerate(lines):
-        times.plot(
-            [low, high],
-            [row, row],
-            color=COLOURS[colour],
-            lw=6,
-            marker="o",
-            ms=7,
-            alpha=0.35 if colour == "claimed" else 1,
-        )
-        left = high > MS
-        times.annotate(
-            text,
-            (low if left else high, row),
-            (-10 if left else 10, 0),
-            textcoords="offset points",
-            va="center",
-            ha="right" if left else "left",
-        )
-
-
-def hops() -> Drawing:
-    """B11: the way from a GPU to the next rack's, and how long a hop takes by the lecture and by measurement."""
-    fig, (axes, times) = drawing.axes(5.0, 5.2, 2, 1, height_ratios=(3.0, 2.3))
-    _path(axes)
-    switched = [
-        row["latency_us"] * US
-        for row in catalogue.measurement("deepseek_isca25_link_latency").records()
-        if "leaf" in row["path"]
-    ]
-    sent, said = eq.hop(width=catalogue.model(RUNNING.model).d_model, **numbers.SENT), numbers.LECTURE_HOP
-    step = numbers.case_step()
-    lines = [
-        (
-            min(switched),
-            max(switched),
-            "measured",
-            f"measured latency: {min(switched) / US:g} – {max(switched) / US:g} µs",
-        ),
-        (sent, sent, "scale_out", f"sending {numbers.SENT['micro_batch']:,} vectors: {sent / US:.1f} µs"),
-        (said / numbers.UNSURE, said * numbers.UNSURE, "claimed", f"lecture, unsure: {said / MS:g} ms"),
-        (step, step, "total", f"a decode step: {step / MS:.1f} ms"),
-    ]
-    _draw_ranges(times, lines)
-    times.plot(said, 2, "o", color=COLOURS["claimed"], ms=9)
-    times.set(xscale="log", xlim=(1e-6, 0.1), ylim=(len(lines) - 0.5, -0.5), yticks=[], xlabel="time (log scale)")
-    times.set_xticks(10.0 ** np.arange(-6, 0), [pretty(10.0**n, "s", 1) for n in range(-6, 0)])
-    times.spines["left"].set_visible(False)
-    return done(
-        fig,
-        "fig-hops",
-        "By bytes and latency alone, a hop takes far less time than the lecture guesses, and than a decode step.",
-        "A sketch of the way from a GPU to one of the next rack: GPU, NIC, top-of-rack switch, data-center switch,"
-        " top-of-rack switch, NIC, GPU. Below, times from 1 µs to 100 ms (log scale): measured latencies through"
-        f" switches {min(switched) / US:g} to {max(switched) / US:g} µs; sending {numbers.SENT['micro_batch']:,}"
-        f" vectors {sent / US:.1f} µs; the lecture's {said / MS:g} ms, unsure by a factor of {numbers.UNSURE}; a decode"
-        f" step {step / MS:.1f} ms. Latency and sending together are {said / (max(switched) + sent):.0f} times"
-        " shorter than the lecture's hop.",
-    )
-
-
-def _path(axes) -> None:
-    """Two racks with GPU, NIC and switch each, and the data-center switch between them."""
-    for rack, x in enumerate((1.2, 8.8)):
-        axes.add_patch(Rectangle((x - 1.35, -0.6), 2.7, 3.95, fill=False, ec=COLOURS["muted"], ls="--", lw=1.2))
-        axes.text(x, -0.75, f"rack {rack}", ha="center", va="top", color=COLOURS["muted"])
-        for y, word, colour in ((0.0, "GPU", "compute"), (1.35, "NIC", "scale_out"), (2.7, "ToR switch", "scale_out")):
-            _device(axes, x, y, word, colour)
-    _device(axes, 5.0, 4.1, "data-center switch", "scale_out", 4.0)
-    for x, up in ((1.2, True), (8.8, False)):
-        for y in (0.4, 1.75):
-            ends = (x, y), (x, y + 0.55)
-            arrow(axes, *(ends if up else ends[::-1]), "bound")
-    arrow(axes, (1.2, 3.1), (2.95, 4.1), "bound", connectionstyle="angle,angleA=90,angleB=180,rad=4")
-    arrow(axes, (7.05, 4.1), (8.8, 3.1), "bound", connectionstyle="angle,angleA=0,angleB=90,rad=4")
-    axes.text(5.0, 1.35, "one hop\n= the whole way;\nhops add up", ha="center", va="center", color=COLOURS["muted"])
-    bare(axes, (-0.3, 10.3), (-1.35, 4.6))
-
-
-def _device(axes, x: float, y: float, word: str, colour: str, width: float = 2.3) -> None:
-    corner = x - width / 2, y - 0.38
-    axes.add_patch(Rectangle(corner, width, 0.76, fc=COLOURS[colour], alpha=0.2, lw=0))
-    axes.add_patch(Rectangle(corner, width, 0.76, fill=False, ec=COLOURS[colour], lw=1.3))
-    axes.text(x, y, word, ha="center", va="center")

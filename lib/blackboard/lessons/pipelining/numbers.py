@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -158,7 +157,8 @@ def hops() -> dict[str, str]:
 def waits() -> dict[str, str]:
     """What a user waits for in decoding, and how much of their time racks idle, by how long a hop takes."""
     alone = case_step()
-    times = {"bound": hop_time(), "said": LECTURE_HOP}
+    sending = eq.hop(width=model(RUNNING.model).d_model, **SENT)
+    times = {"bound": hop_time(), "measured": sending + trip(), "said": LECTURE_HOP}
     high = LECTURE_HOP * UNSURE
     fewer = lambda time, digits=2: f"{significant(100 * (1 - alone / time), digits)}%"
     cuts = {name: best_cut(hop) for name, hop in times.items()}
@@ -172,9 +172,9 @@ def waits() -> dict[str, str]:
         **{f"rate_{name}": rate(best) for name, (best, _) in cuts.items()},
         **{f"best_{name}": pretty(best, "s", 3) for name, (best, _) in cuts.items()},
         "rate_alone": rate(alone),
-        "cut_users": f"{case(eq.whole_batch, stages=STAGES) / cuts['said'][1]:,.0f}",
+        "hop_measured": pretty(times["measured"], "s", 2),
+        "said_times": significant(LECTURE_HOP / times["bound"], 1),
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
-        "settling": ", ".join(f"{value:.1f}" for value in settling(LECTURE_HOP, 4)),
         "settled": f"{settling(LECTURE_HOP, 30)[-1]:.1f}",
         "hops_high": pretty(STAGES * high, "s", 3),
     }
@@ -267,15 +267,28 @@ def box_users(shared: Shared) -> int:
     return math.floor(room / (CASE["context"] * CASE["kv_bytes_per_token"])) // shared.boxes
 
 
-def exchanges(users: float, shared: Shared, trip: float) -> float:
-    """Time of all dispatches and combines of a step, with so many users on a box and a trip from box to box as long."""
-    net, known = model(RUNNING.model), system(BOX).symbols()
-    here = {**APART, "tokens_per_chip": users / known["chips"], "width": net.d_model}
+class Turn(NamedTuple):
+    """What a step of a box waits for, one after another, s."""
+
+    load: float
+    start: float  # its exchanges
+    send: float  # copies to experts, and results
+
+
+def parts(batch: float, shared: Shared, trip: float) -> Turn:
+    """A step of so many users, on one box or, if it spreads the experts, on all of them: loading the weights and
+    caches, starting a dispatch and a combine in each layer, and sending what crosses the slower way.
+    """
+    net, row = model(RUNNING.model), system(BOX)
+    known, boxes = row.symbols(), shared.boxes if shared.spread else 1
+    load = case(eq.capacity, batch=batch) / (boxes * row.bandwidth)
+    here = {**APART, "tokens_per_chip": batch / boxes / known["chips"], "width": net.d_model}
     away = net.moe.active * racks.leaving(racks=shared.boxes) if shared.spread else 0  # copies to the other box
-    ways = [2 * exchange() + racks.ep_time(here, copies=_KNOWN["copies"] - away, scale_up=known["scale_up"])]
+    ways = [(exchange(), racks.ep_time(here, copies=_KNOWN["copies"] - away, scale_up=known["scale_up"]))]
     if away:
-        ways.append(2 * trip + racks.ep_time(here, copies=away, scale_up=known["scale_out"]))
-    return net.moe.layers * max(ways)
+        ways.append((trip, racks.ep_time(here, copies=away, scale_up=known["scale_out"])))
+    start, send = max(ways, key=lambda way: 2 * way[0] + way[1])
+    return Turn(load, net.moe.layers * 2 * start, net.moe.layers * send)
 
 
 def exchange() -> float:
@@ -285,9 +298,9 @@ def exchange() -> float:
 
 def trip() -> float:
     """Time of a trip between two boxes, s: DeepEP's exchanges among 16 GPUs, less the time in which the copies that
-    leave a box pass its network cards; the mean of dispatch and combine.
+    leave a box pass its network cards; the mean of dispatch and combine, in whole microseconds.
     """
-    return sum(took - passing for took, passing in trip_parts()) / 2
+    return round(sum(took - passing for took, passing in trip_parts()) / 2 / factor("us")) * factor("us")
 
 
 def trip_parts() -> list[tuple[float, float]]:
@@ -301,16 +314,12 @@ def trip_parts() -> list[tuple[float, float]]:
 
 def box_token(shared: Shared, trip: float) -> float:
     """Time from one token of a user to the next, s; in a pipeline with the best number of micro-batches."""
-    row, users = system(BOX), box_users(shared)
-
-    def step(batch: float, boxes: int) -> float:
-        load = case(eq.capacity, batch=batch)
-        return load / (boxes * row.bandwidth) + exchanges(batch / boxes, shared, trip)
-
+    users = box_users(shared) * shared.boxes
+    step = lambda batch: sum(parts(batch, shared, trip))
     if shared.spread:
-        return step(users * shared.boxes, shared.boxes)
+        return step(users)
     counts = range(shared.boxes, 40 * shared.boxes) if shared.boxes > 1 else (1,)
-    return min(turn(step(shared.boxes * users / count, 1), count, shared.boxes, trip) for count in counts)
+    return min(turn(step(users / count), count, shared.boxes, trip) for count in counts)
 
 
 def box_rate(shared: Shared, trip: float) -> float:
@@ -330,15 +339,20 @@ def pays() -> dict[str, str]:
     """Two boxes that the weights nearly fill, used in three ways."""
     rate = lambda name, trip: f"{significant(box_rate(LAYOUTS[name], trip), 3)}"
     short, trips = trip(), 2 * model(RUNNING.model).moe.layers
+    ms = lambda time: f"{time / factor('ms'):.2f}"
+    at_once = {"one": 1, "two": 1, "spread": 2}  # boxes whose users are in a step
+    steps = {name: parts(at_once[name] * box_users(layout), layout, short) for name, layout in LAYOUTS.items()}
     sharing = box_token(LAYOUTS["spread"], LECTURE_HOP) - trips * LECTURE_HOP  # without the time of its trips
     ahead = box_token(LAYOUTS["two"], 0) - sharing
     return {
         **{f"users_{name}": str(box_users(layout) * 2) for name, layout in LAYOUTS.items()},
-        **{f"token_{name}": pretty(box_token(layout, short), "s", 3) for name, layout in LAYOUTS.items()},
+        **{f"{part}_{name}": ms(time) for name, step in steps.items() for part, time in step._asdict().items()},
+        "hops_two": ms(2 * short),
+        **{f"token_{name}": ms(box_token(layout, short)) for name, layout in LAYOUTS.items()},
         **{f"short_{name}": rate(name, short) for name in LAYOUTS},
-        **{f"long_{name}": rate(name, LECTURE_HOP) for name in LAYOUTS},
         "trip_short": pretty(short, "s", 2),
         "trips_ahead": pretty(ahead, "s", 2),
+        "inside_rate": pretty(system(BOX).symbols()["scale_up"], "byte/s", 3),
         "exchange": pretty(exchange(), "s", 3),
         "card_rate": pretty(_KNOWN["scale_out"], "byte/s", 2),
         "trips_more": str(trips - 2),
@@ -362,26 +376,13 @@ def boxes() -> dict[str, str]:
     count = math.ceil(3e12 / box)
     return {
         "box": pretty(box, "byte", 4),
+        "box_rate": pretty(system(BOX).bandwidth, "byte/s", 3),
         "box_share": f"{weights / box:.0%}",
         "box_more": significant(room(box), 2),
         "rack_more": significant(room(rack), 3),
         "boxes": str(count),
         "boxes_left": pretty(count * box - 3e12, "byte", 3),
     }
-
-
-def prompts() -> dict[str, str]:
-    """Idle time of racks that read prompts one after another, long and short ones at random."""
-    chance, free, first = random.Random(0), [0] * STAGES, [0] * STAGES
-    lengths = [chance.randint(1, 10) for _ in range(1_000)]
-    for length in lengths:
-        arrived = 0
-        for rack in range(STAGES):
-            start = max(free[rack], arrived)
-            first[rack] = first[rack] or start
-            arrived = free[rack] = start + length
-    idle = [1 - sum(lengths) / (end - start) for end, start in zip(free, first)]
-    return {"prompts_idle": f"{max(idle):.1%}"}
 
 
 def scale_up() -> dict[str, str]:
@@ -403,6 +404,7 @@ def scale_up() -> dict[str, str]:
         "inside": pretty(inside, "s", 2),
         "together_sent": f"{(few + inside) / (alone + inside):.2g}",
         "full_eight": pretty(full, "s", 3),
+        "nine_loads": pretty(PARTS * case(eq.chip_weights, stages=1), "byte", 3),
         "by_full": significant(full / case_step(), 2),
         "weights_read": pretty(weights, "byte", 3),
     }
@@ -462,5 +464,5 @@ def schedules() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = sent, hops, waits, idling, orders, memory, pays, prompts, boxes, scale_up, schedules
+    parts = sent, hops, waits, idling, orders, memory, pays, boxes, scale_up, schedules
     return {name: text for part in parts for name, text in part().items()}

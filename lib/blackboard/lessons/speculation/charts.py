@@ -185,10 +185,10 @@ def speedup_chart() -> InteractiveChart:
         spec,
         "Speed-up against batch",
         _speedup_says(),
-        "The curve is flat while the check waits for memory, and falls once every guess costs compute. With a longer"
-        " context, a Llama loads so much cache that compute stays idle: the left dot moves right. DeepSeek-V3's cache"
-        " is small, so attention's compute grows faster than its loading: the dot moves left. Below 100 sequences the"
-        " guesses bring experts of their own to load.",
+        "The curve is flat while the check waits for memory, and falls once every guess costs compute. In a small"
+        " batch, guesses bring experts of their own to load. With a longer context the left dot moves left:"
+        " DeepSeek-V3's cache is small, so attention's compute grows faster than its loading. Choose a Llama, and the"
+        " dot moves right.",
         primary=("acceptance", "drafted", "context"),
         result=(3,),
     )

@@ -60,7 +60,7 @@ def rounds() -> dict[str, str]:
         **free,
         **even,
         "tau_4": significant(eq.tokens_per_round(EXAMPLE), 3),
-        "attend_one": pretty(attention(RUNNING.model), "FLOP", 3),
+        "attend_one": pretty(attention(RUNNING.model), "FLOP", 4),
         "attend_all": pretty(RACK["n_active"] - model(RUNNING.model).n_active, "parameter", 4).split(" par")[0],
         "computes": pretty(RACK["n_active"], "parameter", 4).split(" par")[0],
         "active": pretty(model(RUNNING.model).n_active, "parameter", 4).split(" par")[0],
@@ -107,7 +107,6 @@ def gains() -> dict[str, str]:
         "gain_4": significant(eq.speedup_free(**EXAMPLE), 2),
         "gain_tenth": significant(eq.speedup_free(EXAMPLE, draft_ratio=0.1), 2),
         "busy_4": significant(busy, 2),
-        "slower_4": f"{significant(1 / busy, 2)} times",
         "copied_4": significant(1 / eq.speedup_busy(EXAMPLE, draft_ratio=0), 2),
         "ratio_even": significant(eq.ratio_even(**EXAMPLE), 3),
     }
@@ -169,6 +168,7 @@ def experts() -> dict[str, str]:
         "r1_steps": steps(three),
         "r1_gain": f"{three['speedup']:g}",
         "r1_loads": f"{1e3 * model(RUNNING.model).n_active * RACK['bytes_per_param'] / (8 * chip):.1f} ms",
+        "r1_bytes": pretty(model(RUNNING.model).n_active * RACK["bytes_per_param"], "byte", 3),
         "r1_ms": pretty(1 / plain["throughput_token_per_s"], "s", 1),
     }
 
@@ -213,6 +213,7 @@ def reality() -> dict[str, str]:
         "asked_least": error(asked_others, min),
         "asked_most": error(asked_others, max),
         "eagle_free": significant(eq.batch_free(alone, drafted=3), 1),
+        "eagle_least": f"{gain[32]:g}",
         "eagle_small": f"{gain[2]:g}",
         "eagle_large": f"{gain[64]:g}",
     }
@@ -226,9 +227,10 @@ def multi_token() -> dict[str, str]:
     places = [far[0], *(after / before for before, after in zip(far, far[1:]))]
     three, four = (row["tokens_per_pass"] / row["speedup"] for row in rows[3:])  # decode steps of a round
     return {
-        **{f"mtp_yield_{n}": f"{yields[n]:g}" for n in (1, 2, 3)},
+        "mtp_yields": f"{', '.join(f'{value:g}' for value in yields[1:4])} and {yields[4]:g}",
+        **{f"mtp_yield_{n}": f"{yields[n]:g}" for n in (1, 2, 3, 4)},
+        **{f"mtp_adds_{n}": significant(far[n - 1], 2) for n in (1, 2, 3, 4)},
         **{f"mtp_place_{n}": significant(places[n - 1], 2) for n in (1, 2, 3, 4)},
-        "mtp_adds_4": significant(far[3], 2),
         "mtp_takes_4": significant(four - three, 2),
     }
 
