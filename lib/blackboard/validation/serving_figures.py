@@ -168,8 +168,8 @@ def blocks() -> Drawing:
         fig,
         "fig-serving-blocks",
         "A prompt makes computing longer than loading, and lengthens messages. The pale bars are the time in which the"
-        " CPU launches kernels, as fitted. If the fit is right, the GPU waits with a short prompt. Its waits, really between"
-        " the kernels, are drawn in one piece.",
+        " CPU launches kernels, as fitted. If the fit is right, the GPU waits with a short prompt. Its waits are"
+        " really between the kernels; here they are drawn in one piece.",
         f"Three steps as bars of jobs, one after another. {'; '.join(told)}. Launches take"
         f" {1e3 * numbers.launching():.1f} ms in each step with a prompt.",
     )
