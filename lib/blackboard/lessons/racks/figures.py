@@ -258,7 +258,7 @@ def step_parts() -> Drawing:
         fig,
         "fig-step-parts",
         f"With {numbers.TOKENS} tokens per GPU, spreading over a second rack does not shorten the step. It saves a"
-        " little loading, and adds bytes on the network cards. With one crossing it also adds the wait of a second hop.",
+        " little loading, and adds bytes on the network cards; with one crossing, also the wait of a second hop.",
         f"Three stacked bars in milliseconds per step. {'; '.join(phrases)}.",
     )
 
