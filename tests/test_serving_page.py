@@ -118,6 +118,9 @@ def test_the_fitted_launch_is_more_than_twice_the_longest_of_plain_pytorch():
 def test_the_causes_add_up_as_printed():
     added = [int(texts.all()[f"add_{name}"].removesuffix(" µs")) for name in ("answers", "cache", "links", "prompts")]
     assert f"{sum(added)} µs" == texts.all()["each_now"]
+    v = numbers.values()
+    alone = 1e6 * (v["prompt_step"] - v["decode_step"]) / v["output_length"]
+    assert 0.97 * alone < added[-1] < alone, "a little less where prompts share a step"
     causes, few, crowd = numbers.causes(), numbers.steady(concurrency=4), numbers.steady()
     assert causes.pop("rest") == pytest.approx(0, abs=1e-9)
     assert 60 * sum(causes.values()) == pytest.approx(crowd.output_token - few.output_token)
