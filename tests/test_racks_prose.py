@@ -20,6 +20,8 @@ EXPERT, ALL = 3 * 7168 * 2048, 671_025_397_760  # bytes of an expert and of the 
 REST = ALL - 58 * 257 * EXPERT
 WAITING = 2 * 58 * 11.905e-6
 CROSSINGS = 1 - 0.5**8  # of a token to the other of two racks
+INSIDE, CARD = 538e9, 38e9  # byte/s that both networks reach
+BOX = 450e9 * 269 / 450  # byte/s that NVLink of an H200 reaches
 
 
 def step_by_hand(racks: int, tokens: int, out: float = 0) -> tuple[float, float, float]:
@@ -27,8 +29,14 @@ def step_by_hand(racks: int, tokens: int, out: float = 0) -> tuple[float, float,
     so many copies out of the rack.
     """
     memory = (4 // racks * 58 * EXPERT + REST + tokens * 1000 * 61 * 576 * 2) / 8e12
-    sent = tokens * 58 * 7168 * 3 * (9 / 900e9 if racks == 1 else out / 50e9)
+    sent = tokens * 58 * 7168 * 3 * (9 / INSIDE if racks == 1 else out / CARD)
     return memory, sent, memory + WAITING + sent
+
+
+def box_by_hand(experts: int, tokens: int, leave: float, rate: float, waits: int) -> tuple[float, ...]:
+    """Loading, latency and bytes of an H200 that holds so many routed experts of a layer and the shared one, s."""
+    loading = ((experts + 1) * 58 * EXPERT + REST + tokens * 1000 * 61 * 576 * 2) / 4.8e12
+    return loading, waits * WAITING, tokens * PER_TOKEN * 8 / 9 * leave / rate
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -36,13 +44,17 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     active = 37_551_276_032
     per_chip = 2 * active / 5e15  # seconds of one token, if one chip did it all
     ratio = lambda tokens, out, more=0: (step_by_hand(2, tokens, out)[2] + more) / step_by_hand(1, tokens)[2]
-    slope, gain = 58 * 7168 * 3 * (CROSSINGS / 50e9 - 9 / 900e9), 2 * 58 * EXPERT / 8e12
+    slope, gain = 58 * 7168 * 3 * (CROSSINGS / CARD - 9 / INSIDE), 2 * 58 * EXPERT / 8e12
     hop = 116 * 2.8e-6
     one, two, crossed = step_by_hand(1, 32), step_by_hand(2, 32, 4), step_by_hand(2, 32, CROSSINGS)
     once = *crossed[:2], crossed[2] + hop
     again = crossed[2] + WAITING
     ms = lambda seconds: f"{seconds * 1e3:.2f} ms"
     reached = 512 * 7 * 7408 / (211.099 - 112.365) / 1e3  # GB/s
+    sheet = lambda part, out: part[1] * (CARD / 50e9 if out else INSIDE / 900e9)
+    ideal = [part[2] - part[1] + sheet(part, out) for part, out in ((one, 0), (two, 1), (once, 1))]
+    box = box_by_hand(32, 32, 7 / 8, BOX, 1), box_by_hand(2, 32, 136 / 144, CARD, 2)
+    tenth = lambda seconds: f"{seconds * 1e3:.1f} ms"
     expected = {
         "each": "4",
         "each_two": "2",
@@ -63,7 +75,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "held_one": f"{(4 * 58 * EXPERT + REST) / 1e9:.1f} GB",
         "held_two": f"{(2 * 58 * EXPERT + REST) / 1e9:.1f} GB",
         "saved": ms(gain),
-        "even_every": f"{gain / (58 * 7168 * 3 * (4 / 50e9 - 9 / 900e9)):.0f}",
+        "even_every": f"{gain / (58 * 7168 * 3 * (4 / CARD - 9 / INSIDE)):.0f}",
         "even_hop": f"{(gain - hop) / slope:.0f}",
         "hop_limit": f"{gain / 116 * 1e6:.1f} µs",
         "memory_one": ms(one[0]),
@@ -88,9 +100,18 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "bytes_share": f"{one[1] / one[2]:.0%}",
         "as_told_two": f"{two[2] / one[2]:.2f}",
         "as_told_once": f"{once[2] / one[2]:.2f}",
-        # bytes at 269 of 450 GB/s
-        "as_reached_two": f"{(two[2] + two[1] * (450 / 269 - 1)) / (one[2] + one[1] * (450 / 269 - 1)):.2f}",
-        "as_reached_once": f"{(once[2] + once[1] * (450 / 269 - 1)) / (one[2] + one[1] * (450 / 269 - 1)):.2f}",
+        "as_ideal_two": f"{ideal[1] / ideal[0]:.2f}",
+        "as_ideal_once": f"{ideal[2] / ideal[0]:.2f}",
+        "hop_saved": ms(gain),
+        "hop_added": ms(once[1] - one[1]),
+        "own_rate": f"{round(32 / one[2], -2):,.0f}",
+        "up_left": f"{900 * 269 / 450:.0f} GB/s",
+        "card_left": f"{39 * 248 / 256:.0f} GB/s",
+        "up_share": f"{269 / 450:.0%}",
+        "card_share": f"{38 / 50:.0%}",
+        "ratio_left": f"{538 / 38:.0f}",
+        "left_every": f"{4 / 9 * 538 / 38:.1f}",
+        "left_once": f"{CROSSINGS / 9 * 538 / 38:.1f}",
         "as_bare_two": f"{(two[2] - WAITING + hop) / (one[2] - WAITING + hop):.2f}",
         "as_bare_once": f"{(once[2] - WAITING + hop) / (one[2] - WAITING + hop):.2f}",
         "as_free_once": f"{ratio(32, CROSSINGS):.2f}",
@@ -110,18 +131,20 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "chips_power": f"{72 * 1.2:.0f} kW",
         "cables": f"{72 * 18 * 4:,}",
         "reached_rate": f"{reached:.0f} GB/s",
-        "reached_share": f"{reached / 450:.0%}",
         "fitted_64": f"{11.905 + 64 * 7 * 7408 / reached / 1e3:.1f}",
         "ideal_64": f"{64 * 7 * 7408 / 450e3:.1f}",
         "half_message": f"{11.905 * 512 * 8 * 7408 / (211.099 - 112.365) / 1e6:.1f} MB",
-        "half_rack": f"{round(11.905e-6 * 900e9 * 72 / 71 / 9 / 7408, -1):.0f}",
+        "half_rack": f"{11.905e-6 * 900e9 * reached / 450 * 72 / 71 / 9 / 7408:.0f}",
         "half_tokens": f"{11.905 * 512 / (211.099 - 112.365):.0f}",
         "box_experts": "32",
         "box_bytes": f"{32 * 58 * EXPERT / 1e9:.1f} GB",
         "h800_memory": "80 GB",
-        "box_saved": f"{30 * 58 * EXPERT / 4.8e12 * 1e3:.0f} ms",
-        "card_token": ms(PER_TOKEN * 8 / 9 / 50e9),
-        "box_even": f"{30 * 58 * EXPERT / 4.8e12 / (PER_TOKEN * 8 / 9 / 50e9):.0f}",
+        **{f"{what}_box": tenth(part) for what, part in zip(("load", "wait", "carry"), box[0])},
+        **{f"{what}_boxes": tenth(part) for what, part in zip(("load", "wait", "carry"), box[1])},
+        "took_box": tenth(sum(box[0])),
+        "took_boxes": tenth(sum(box[1])),
+        "box_even": f"{(30 * 58 * EXPERT / 4.8e12 - WAITING) / (box[1][2] - box[0][2]) * 32:.0f}",
+        "spare_experts": f"{144 * 2 - 256}",
         "routed_bytes": f"{PER_TOKEN * 8 / 9 / 1e6:.2f} MB",
         "card_through": f"{round(50e9 / PER_TOKEN * 9 / 8, -1):,.0f}",
         "link_through": f"{round(900e9 / PER_TOKEN * 9 / 8, -2):,.0f}",
@@ -139,6 +162,12 @@ def test_what_a_step_says_of_itself_adds_up_as_it_is_printed():
         parts = read(f"memory_{case}"), read("step_latency"), read(f"sending_{case}")
         hop = read("step_hop") if case == "once" else 0
         assert read(f"step_{case}") == pytest.approx(sum(parts) + hop, abs=1e-9) and read(f"compute_{case}") < parts[0]
+    boxes = numbers.deployed()
+    for where in ("box", "boxes"):
+        load, wait, carry, took = (
+            float(boxes[f"{what}_{where}"].split()[0]) for what in ("load", "wait", "carry", "took")
+        )
+        assert took == pytest.approx(load + wait + carry, abs=1e-9)
     loaded = 4 * 58 * read("expert_bytes") / 1e3 + read("rest_bytes")
     assert read("held_one") == pytest.approx(loaded, abs=0.05)
 
@@ -191,6 +220,19 @@ def test_a_second_rack_pays_up_to_the_printed_tokens():
         assert all(
             numbers.on(2, n, True, microseconds * 1e-6).in_turn > numbers.on(1, n).in_turn for n in range(1, 200)
         )
+
+
+def test_many_boxes_pay_up_to_the_printed_tokens():
+    """A second route: whole steps, one token more at a time."""
+    many = lambda n: sum(box_by_hand(2, n, 136 / 144, CARD, 2))
+    gains = [n for n in range(1, 300) if many(n) < sum(box_by_hand(32, n, 7 / 8, BOX, 1))]
+    assert gains == list(range(1, max(gains) + 1)) and abs(max(gains) - int(numbers.deployed()["box_even"])) <= 1
+    assert all(part.compute < part.weights for part in numbers.box_steps().values())
+
+
+def test_two_copies_of_the_model_tie_with_one_crossing_and_win_if_the_hop_waits():
+    one, _, once = (part.in_turn for part in numbers.parts().values())
+    assert 1 < once / one < 1.03 and numbers.again().in_turn / one == pytest.approx(1.2, abs=0.02), "by a fifth"
 
 
 def test_a_box_of_h800_cannot_hold_its_share_and_one_of_h200_can():

@@ -76,26 +76,27 @@ def timeline() -> Drawing:
     """Half a second of the running case: steps as blocks, and below them the tokens of some users as dots."""
     some = steps()[slice(*OVERVIEW)]
     fig, _, new = _timeline(some, 2, 2.6)
-    taking, mean = sum(step.prompts > 0 for step in some), len(some) * numbers.values()["prompt_share"]
     return done(
         fig,
         "fig-serving-timeline",
         "A prompt makes everybody wait. Wide blocks are steps that also take in a prompt. Each small dot is a token,"
-        f" each large dot the first of an answer, after its wait. Simulated, with {len(new) + 2} of the {CROWD} users."
-        f" In half a second, {mean:.0f} prompts are usual; this one has {taking}.",
+        f" each large dot the first of an answer, after its wait. Simulated, with {len(new) + 2} of the {CROWD} users.",
         f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
         " steps.",
     )
 
 
 def line() -> Drawing:
-    """The time per token against users: a level and a slope, now and on a GPU twice as fast; and as measured."""
+    """The time per token against users: a level and a slope, now and on faster GPUs; and as measured."""
     users, seen = [1, *range(4, 101, 4)], numbers.measured_points()
     now = [1e3 * numbers.steady(concurrency=n).output_token for n in users]
     quick = [1e3 * numbers.sped_up(gpu=2, users=n) for n in users]
-    fig, at = drawing.axes(WIDTH, 3.0)
+    launch = numbers.gpt_fast().each
+    light = [1e3 * numbers.sped_up(gpu=2, users=n, eager_gap=launch) for n in users]
+    fig, at = drawing.axes(WIDTH, 3.2)
     at.plot(users, now, color=COLOURS["first"])
     at.plot(users, quick, color=COLOURS["second"], ls="--")
+    at.plot(users, light, color=COLOURS["second"], ls=":")
     at.plot([p.users for p in seen], [1e3 * p.token for p in seen], "o", color=COLOURS["measured"], ms=6)
     at.plot([0, users[-1]], [now[0]] * 2, color=COLOURS["muted"], lw=1.0, ls=":")
     beside = lambda text, end, shift, colour, **more: drawing.beside(
@@ -103,7 +104,10 @@ def line() -> Drawing:
     )
     beside("the level", (84, now[0]), (0, 3), "muted")
     beside("as it is: the slope", (84, now[users.index(84)]), (-8, 4), "first", ha="right")
-    beside("GPU twice as fast", (64, quick[users.index(64)]), (4, -16), "second")
+    fitted = numbers.steady().calibration.values["eager_gap"]
+    at.text(66, 3.4, "GPU twice as fast", color=COLOURS["second"], fontsize=SMALL)
+    at.text(66, 1.9, f"- - {1e6 * fitted:.0f} µs per launch", color=COLOURS["second"], fontsize=SMALL)
+    at.text(66, 0.4, f"··· {1e6 * launch:.0f} µs per launch", color=COLOURS["second"], fontsize=SMALL)
     beside("measured", (seen[3].users, 1e3 * seen[3].token), (0, 7), "measured", ha="center")
     at.set(xlim=(0, 100), ylim=(0, 22), xlabel="users at a time", ylabel="time per token (ms)")
     off = lambda p: p.token / numbers.steady(concurrency=p.users).output_token - 1
@@ -113,10 +117,11 @@ def line() -> Drawing:
     return done(
         fig,
         "fig-serving-line",
-        "A faster GPU lowers the level and hardly changes the slope. The measured dots are a little below our line, but"
-        f" {off(worst):.0%} above it with {worst.users:.0f} users.",
+        "A faster GPU lowers the level. Whether it lowers the slope depends on the CPU: hardly with the"
+        f" {1e6 * fitted:.0f} µs per launch that fit best, by a fifth with {1e6 * launch:.0f}. The measured dots are a"
+        f" little below our line, but {off(worst):.0%} above it with {worst.users:.0f} users.",
         f"Time per token against users, from 1 to {users[-1]}: a nearly straight line of {each(now)}; on a GPU twice as"
-        f" fast {each(quick)}. Measured: {dots}.",
+        f" fast {each(quick)}, and with shorter launches {each(light)}. Measured: {dots}.",
     )
 
 
@@ -163,8 +168,8 @@ def blocks() -> Drawing:
         fig,
         "fig-serving-blocks",
         "A prompt makes computing longer than loading, and lengthens messages. The pale bars are the time in which the"
-        " CPU launches kernels. With a short prompt the GPU waits for launches: drawn here as one gap at the end, but"
-        " really spread between its kernels.",
+        " CPU launches kernels, as fitted. If the fit is right, the GPU waits with a short prompt. Its waits are"
+        " really between the kernels; here they are drawn in one piece.",
         f"Three steps as bars of jobs, one after another. {'; '.join(told)}. Launches take"
         f" {1e3 * numbers.launching():.1f} ms in each step with a prompt.",
     )
@@ -227,7 +232,7 @@ def users() -> Drawing:
         "More users, more tokens from each GPU, slower tokens for each user. Beyond the bend, at about"
         f" {5 * round(numbers.saturation() / 5)} users, even a step without a prompt computes longer than it loads."
         f" Memory is full at {served(CROWD).server.fits:,.0f} users. Dots are measured; their throughput is computed"
-        " from the measured TTFT and TPOT, as above.",
+        " from the measured TTFT and TPOT by Little’s law.",
         f"Time per token over tokens per second of a GPU: {told([p for p in line if p.users in NAMED])}. A dashed line"
         f" ends the axis at {most:,.0f} tokens a second.",
     )

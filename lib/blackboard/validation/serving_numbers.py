@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from scipy.optimize import brentq
 
+from blackboard.lessons.overheads.implied import gpt_fast
 from blackboard.prediction import predict_serving
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.continuous_batching import Request, Simulated, simulate
@@ -206,10 +207,10 @@ def launching() -> float:
     return kernels(steady().server.model) * steady().calibration.values["eager_gap"]
 
 
-def launch_bound() -> float:
-    """Tokens of prompts in a step of the running case with which launching takes as long as the device."""
-    server = served(CROWD).server
-    return brentq(lambda tokens: device_seconds(server.step(CROWD, 1, tokens)) - launching(), 1, server.prompt * 2)
+def launch_turn() -> float:
+    """Seconds per launch above which a GPU twice as fast waits for the launches of a step with a prompt."""
+    server = steady().server
+    return device_seconds(faster(server.step(CROWD, 1, server.prompt), 2)) / kernels(server.model)
 
 
 def saturation() -> float:
@@ -219,13 +220,19 @@ def saturation() -> float:
     return CROWD * read / known["memory_efficiency"] / (multiply / known["compute_efficiency"])
 
 
-def sped_up(gpu: float = 1, users: float = CROWD, **divided: float) -> float:
-    """Seconds per token if memory and products were so many times as fast, and constants divided by so much."""
-    found, works = steady(concurrency=users), ("_read", "_multiply", "_attend")
-    less = lambda step: {name: value / gpu if name.endswith(works) else value for name, value in step.items()}
-    constants = {name: value / divided.get(name, 1) for name, value in found.calibration.values.items()}
+def faster(step: dict[str, float], gpu: float) -> dict[str, float]:
+    """A step on a GPU whose memory and products are so many times as fast."""
+    works = "_read", "_multiply", "_attend"
+    return {name: value / gpu if name.endswith(works) else value for name, value in step.items()}
+
+
+def sped_up(gpu: float = 1, users: float = CROWD, **other: float) -> float:
+    """Seconds per token if memory and products were so many times as fast, and constants had these values."""
+    found = steady(concurrency=users)
     plan = found.server.plan
-    return float(loop_times(plan | {name: less(plan[name]) for name in STEPS}, constants)["output"])
+    return float(
+        loop_times(plan | {name: faster(plan[name], gpu) for name in STEPS}, found.calibration.values | other)["output"]
+    )
 
 
 class Change(NamedTuple):
@@ -239,23 +246,16 @@ class Change(NamedTuple):
 
 def changes() -> list[Change]:
     """What another GPU or engine would make of a token, for a few users and for the crowd."""
+    known, quick = steady().calibration.values, gpt_fast().each
     told: dict[str, Callable[[float], float]] = {
         "as it is": lambda users: steady(concurrency=users).output_token,
         "twice the bandwidth and FLOPs": lambda users: sped_up(gpu=2, users=users),
-        "the same, and half the time for launches": lambda users: sped_up(2, users, eager_gap=2),
+        f"the same, and {1e6 * quick:.1f} µs per launch": lambda users: sped_up(2, users, eager_gap=quick),
         f"{WIDE} GPUs instead of {RUN['chips']}": lambda users: steady(concurrency=users, chips=WIDE).output_token,
-        "half the pauses between kernels": lambda users: sped_up(users=users, gap_time=2),
-        "half the time to sample and send": lambda users: sped_up(users=users, answer_time=2),
+        "half the pauses between kernels": lambda users: sped_up(users=users, gap_time=known["gap_time"] / 2),
+        "half the time to sample and send": lambda users: sped_up(users=users, answer_time=known["answer_time"] / 2),
     }
     return [Change(what, token(FEW), token(CROWD), most_users(token)) for what, token in told.items()]
-
-
-def cached_prefix(share: float) -> float:
-    """Seconds per token if a share of each prompt is in a prefix cache: steps have fewer tokens to process."""
-    server, known = steady().server, steady().calibration.values
-    prompts = server.plan["prompts_taken"]
-    step = server.step(CROWD, prompts, (1 - share) * prompts * server.prompt)
-    return float(loop_times(server.plan | {"prompt": step}, known)["output"])
 
 
 # --- events -----------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from blackboard.validation.serving_numbers import (
     PROMISE,
     RUN,
     SHORT,
-    causes,
+    USERS,
     changes,
     device_seconds,
     drafted,
@@ -34,7 +34,9 @@ from blackboard.validation.serving_numbers import (
     offline_error,
     queued,
     repeated,
+    served,
     settled,
+    simulated,
     steady,
     values,
 )
@@ -76,23 +78,6 @@ def measured_table() -> Page:
     return table("Measured on four H200 (these runs are among those that our formulas were fitted to)", heads, rows)
 
 
-def causes_table() -> Page:
-    """What the users of a crowd add to everybody's token."""
-    more = CROWD - FEW
-    parts = {name: more * each for name, each in causes().items()}
-    told = {
-        "answers": f"sampling and sending {more} more tokens",
-        "cache": f"loading {more} more KV caches",
-        "links": "longer messages between the GPUs",
-        "prompts": f"waiting for the prompts of {more} more users",
-    }
-    whole = sum(parts[name] for name in told)
-    rows = [[text, _digits(parts[name]), percent(parts[name] / whole)] for name, text in told.items()]
-    rows.append(["<strong>all</strong>", _digits(whole), "100%"])
-    caption = f"What {more} more users add to everybody’s token, calculated (from {FEW} to {CROWD} users)"
-    return table(caption, ("Cause", "ms", "Share"), rows)
-
-
 def case_table() -> Page:
     """All that the running case is, in one place."""
     server = steady().server
@@ -110,7 +95,7 @@ def case_table() -> Page:
         [r"prompts \(I\), answers \(O\)", drawn],
         ["room in a step", f"{server.step_tokens:,.0f} tokens"],
     ]
-    return table("The running case", ("What", "Value"), rows)
+    return fold("Which server exactly?", table("The running case", ("What", "Value"), rows))
 
 
 def price_by_hand() -> float:
@@ -145,7 +130,8 @@ def rate_sums() -> Page:
         (price, r"\text{rent}\,/\,(X\,(I+O))", paid, cost),
     ]
     cells = [[f"{name}<br>\\({formula}\\)", work, result] for name, formula, work, result in lines]
-    return table("From a request to the price", ("Quantity", "With a calculator, times in ms", "Result"), cells)
+    sums = table("From a request to the price", ("Quantity", "With a calculator, times in ms", "Result"), cells)
+    return fold("How do these numbers come out with a calculator?", sums)
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------
@@ -198,7 +184,32 @@ WORK = {  # of a step on the device: what is shown, and its values
 
 
 def parts_table() -> Page:
-    """The steps of the running case by what takes the time, with sums that can be redone."""
+    """The steps of the running case by what takes the time."""
+    steps = list(compared_steps().values())
+    parts = [steady()._step_parts(step) for step in steps]
+    whole = [values()["decode_step"], values()["prompt_step"]]
+    told = {
+        "weights: loading, or computing where that is longer": ("weights", "compute"),
+        "messages between the GPUs": ("links",),
+        "pauses between kernels": ("kernel gaps",),
+        "loading KV caches": ("cache",),
+        "waiting for launches, as fitted": ("launching",),
+        "sending": ("answers",),
+    }
+    row = lambda names: [_digits(sum(part.get(name, 0) for name in names)) for part in parts]
+    rows = [[text, *row(names)] for text, names in told.items()]
+    rows.append(["<strong>the step</strong>", *map(_digits, whole)])
+    assert all(math.isclose(sum(part.values()), time) for part, time in zip(parts, whole))
+    return table("Milliseconds of a step, rounded only when printed", ("Work", *_step_names()), rows)
+
+
+def _step_names() -> tuple[str, str]:
+    """The two kinds of steps, with their tokens."""
+    return f"Decode only, {CROWD} tokens", f"With a prompt, {CROWD + values()['prompt_length']:,.0f} tokens"
+
+
+def sums_table() -> Page:
+    """The same with sums that can be redone, folded away."""
     v, sums, steps = values(), step_sums(), list(compared_steps().values())
     whole = [v["decode_step"], v["prompt_step"]]
     part = lambda names: [device_seconds(dict.fromkeys(s, 0.0) | {n: s[n] for n in names}) for s in steps]
@@ -212,8 +223,8 @@ def parts_table() -> Page:
         row("sampling and sending", sums["answers"], sent),
         row("<strong>the step</strong>", "the longer of GPU and launches, and sending", whole),
     ]
-    heads = ("Work", f"Decode only, {CROWD} tokens", f"With a prompt, {CROWD + v['prompt_length']:,.0f} tokens", "How")
-    return table("Milliseconds of a step, rounded only when printed", heads, rows)
+    sums_of_all = table("Milliseconds of a step, rounded only when printed", ("Work", *_step_names(), "How"), rows)
+    return fold("Can I redo every row with a calculator?", sums_of_all)
 
 
 # --- prompts and waits ------------------------------------------------------------------------------------------------
@@ -237,7 +248,7 @@ def first_token() -> Page:
 
 
 def experts() -> Page:
-    """What a mixture of experts changes in a step, folded away."""
+    """What a mixture of experts changes in a step."""
     places, tokens, moe = 8, CROWD, catalogue.model("deepseek-r1").moe
     assert moe is not None
     mean = tokens * moe.active / places
@@ -257,7 +268,7 @@ def experts() -> Page:
             " routers are less fair, which is one reason why mixtures have larger errors."
         ),
     ]
-    return fold("What if the model is a mixture of experts?", "".join(told))
+    return Page("".join(told))
 
 
 def changes_table() -> Page:
@@ -285,7 +296,7 @@ def limits_table() -> Page:
         f" {pretty(fewer, 's', 2)} in the formulas."
     )
     simulated = table("Milliseconds, simulated long after the start", heads, rows)
-    return fold("How much slower?", simulated + told)
+    return fold("What does the limit of a step do?", simulated + told)
 
 
 def spreads_table() -> Page:
@@ -293,7 +304,8 @@ def spreads_table() -> Page:
     seen = settled()
     told = {"first token": seen.first, "token, mean of an answer": seen.token, "gap between two tokens": seen.gaps}
     rows = [[name, *(f"{1e3 * time:.3g}" for time in (each.median, each.high))] for name, each in told.items()]
-    return table("Milliseconds, simulated long after the start", ("Time", "Median", "One in 100 exceeds (p99)"), rows)
+    heads = "Time", "Median", "One in 100 exceeds (p99)"
+    return fold("Which percentiles?", table("Milliseconds, simulated long after the start", heads, rows))
 
 
 # --- constants and errors ---------------------------------------------------------------------------------------------
@@ -329,7 +341,7 @@ def _meanings() -> Page:
 
 
 def fitting() -> Page:
-    """What the constants are, how they are fitted, and their values by engine, chip and model, folded away."""
+    """What the constants are, how they are fitted, and their values by engine, chip and model."""
     symbols = [f"\\({latex(notation.symbol(name))}\\)" for name in FITTED]
     servers = {(run.server.model.name, run.server.engine, run.server.chip.id): run.factors for run in runs()}
     rows = []
@@ -340,7 +352,8 @@ def fitting() -> Page:
         f"The runs cover only {len(MEASURED)} combinations of an engine, a GPU and a kind of model. To say something"
         " about all others, we fit all runs together: each constant is one value for all servers, times a factor for"
         " the kind of model, the model, the generation of GPU, the engine, and the engine with each of these. A factor"
-        " moves only where runs call for it. Launching is the CPU’s, so all rows have the same time per launch."
+        " moves only where runs call for it. Launching is the CPU’s, so all rows have the same time per launch. Latency"
+        " and efficiency of the links are not fitted to these runs: NCCL reaches them on four H200."
     )
     note = paragraph("A value at the limit of 95% is a warning: the formula would like the memory to be faster still.")
     fitted = table("Constants of engines under load", ("Model, engine, chip", *symbols), rows)
@@ -349,7 +362,7 @@ def fitting() -> Page:
         f"On the fitted runs themselves, the time per token is off by {own('dense')} for dense models and by"
         f" {own('experts')} for mixtures of experts."
     )
-    return fold("What are they, and what comes out for each engine?", _meanings() + how + errors + fitted + note)
+    return Page(_meanings() + how + errors + fitted + note)
 
 
 TRUST = {  # what is new to the constants: a kind of model, groups of slices, and a verdict
@@ -386,7 +399,7 @@ def _slice(each: Slice) -> str:
 
 
 def slices_table() -> Page:
-    """Every slice that was held out, folded away."""
+    """Every slice that was held out, and runs that are not counted."""
     told = lambda each: f"{percent(each.output)}, {percent(each.first)} ({each.rows})"
     found: dict[str, dict[str, str]] = {}
     for each in slices():
@@ -417,6 +430,25 @@ def slices_table() -> Page:
         f" are off by {large} in the median, those of Llama 3.1 8B and Llama 4 Maverick by {small}."
     )
     errors = table("Mean absolute errors, per token and to the first, and in brackets the runs", heads, rows)
+    return Page(errors + lengths + r1 + again)
+
+
+def second_route() -> Page:
+    """How far the closed form is from the events at worst, rounded up."""
+    pairs = {users: (served(users, SHORT), simulated(users)) for users in USERS}
+    off = lambda name, users: abs(getattr(pairs[users][0], name) / getattr(pairs[users][1], name) - 1)
+    most = lambda name, some: percent(math.ceil(100 * max(off(name, users) for users in some)) / 100)
+    return paragraph(
+        f"<strong>Formulas and simulation.</strong> Mean times differ by at most {most('output_token', USERS)} per"
+        f" token and {most('first_token', USERS[1:])} to the first token. For a single user, who finds the engine idle,"
+        f" it is {most('first_token', USERS[:1])}. Both take the time of a step from the same constants, so this tests"
+        " the queueing, not the steps."
+    )
+
+
+def background() -> Page:
+    """The constants, every error, the second route and mixtures of experts, folded away."""
     return fold(
-        "Every slice with its mean errors, other lengths, and which runs are left out", errors + lengths + r1 + again
+        "How are the constants fitted, and how large is each error?",
+        fitting() + slices_table() + second_route() + experts(),
     )

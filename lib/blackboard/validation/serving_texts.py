@@ -31,11 +31,8 @@ from blackboard.validation.serving_numbers import (
     PROMISE,
     RATES,
     RUN,
-    SHORT,
-    USERS,
     WIDE,
     arrived,
-    cached_prefix,
     causes,
     changes,
     close_up,
@@ -44,7 +41,7 @@ from blackboard.validation.serving_numbers import (
     drafted,
     first_tokens,
     heaps,
-    launch_bound,
+    launch_turn,
     launching,
     measured,
     measured_points,
@@ -55,7 +52,6 @@ from blackboard.validation.serving_numbers import (
     saturation,
     served,
     settled,
-    simulated,
     steady,
     users_within,
     values,
@@ -68,9 +64,8 @@ _us = lambda seconds: f"{1e6 * seconds:.0f} µs"
 def opening() -> dict[str, str]:
     """What was measured, and where the time goes."""
     few, many, (later, first) = measured(FEW), measured(CROWD), heaps()
-    now, quick, both, *_ = changes()
+    now, quick, light, *_ = changes()
     return {
-        "few": str(FEW),
         "crowd": str(CROWD),
         "many_token": _ms(many.output),
         "many_first": _ms(many.first),
@@ -78,9 +73,11 @@ def opening() -> dict[str, str]:
         "jump_from": str(JUMP[0]),
         "jump_to": str(JUMP[1]),
         "each_seen": pretty(many.output - few.output, "s", 2),
+        "each_ours": pretty(now.crowd - now.few, "s", 2),
         "quick_each": _us((quick.crowd - quick.few) / (CROWD - FEW)),
-        "both_each": _us((both.crowd - both.few) / (CROWD - FEW)),
+        "light_each": _us((light.crowd - light.few) / (CROWD - FEW)),
         "more_users": str(CROWD - FEW),
+        **{f"add_{name}": _us(causes()[name]) for name in ("answers", "cache", "links", "prompts")},
         "all_waits": str(len(later) + len(first)),
         "start_most": pretty(first[-1], "s", 2),
         "later_first": f"{1e3 * statistics.mean(later):.0f} ms",
@@ -90,7 +87,7 @@ def opening() -> dict[str, str]:
 def running_case() -> dict[str, str]:
     """The running case in words."""
     v, crowd, bench = values(), steady(), served(CROWD)
-    server, plan = crowd.server, bench.server.plan
+    server, plan, room = crowd.server, bench.server.plan, crowd.server.step_tokens
     share, decode, prompt = f"{v['prompt_share']:.4f}", f"{1e3 * v['decode_step']:.2f}", f"{1e3 * v['prompt_step']:.2f}"
     device = device_seconds(server.step(CROWD, 1, server.prompt))
     other = Layout(catalogue.model("gpt-oss-120b"), server.chip)
@@ -111,13 +108,18 @@ def running_case() -> dict[str, str]:
         "decode_step": _ms(v["decode_step"]),
         "prompt_step": _ms(v["prompt_step"]),
         "prompt_tokens": f"{server.prompt:.0f}",
-        "device": _ms(device),
-        "launching": _ms(launching()),
+        "device": pretty(device, "s", 2),
+        "launching": pretty(launching(), "s", 2),
+        "launch_turn": _us(launch_turn()),
         "rest_sum": f"{squares} / (2 × {1e3 * v['output_token']:.2f}) = {_ms(rest_of_step())}",
-        "at_once": str(plan["at_once"]),
+        "room": f"{room:,.0f}",
         "groups": str(plan["burst_groups"]),
+        "groups_sum": f"{CROWD} × {server.prompt:.1f} / ({room:,.0f} − {CROWD / 2:.0f})"
+        f" = {CROWD * server.prompt / (room - CROWD / 2):.1f}",
+        "full_first": _ms(crowd.first_token),
+        "settled_first": _ms(settled().first.mean),
         "burst": f"{burst} ms",
-        "burst_tokens": f"{CROWD / 2:.0f} + {plan['at_once']} × {server.prompt:.1f}",
+        "burst_tokens": f"{CROWD / 2:.0f} + {CROWD / plan['burst_groups']:.0f} × {server.prompt:.1f}",
         "burst_sum": f"{waited:.1f} × {burst} + {before} = {opening} ms",
         "mean_sum": f"0.9 × {later} + 0.1 × {opening} = {1e3 * routes['by hand'].all:.0f} ms",
         "simulated_first": _ms(routes["simulated"].all),
@@ -125,15 +127,13 @@ def running_case() -> dict[str, str]:
         "one_chip_rate": significant(steady(concurrency=1).tokens_per_s_per_chip, 3),
         "chip_rate": f"{v['request_rate'] * v['output_length'] / RUN['chips']:.0f}",
         "kernels": str(kernels(server.model)),
-        "eager": pretty(crowd.calibration.values["eager_gap"], "s", 4),
+        "eager": pretty(crowd.calibration.values["eager_gap"], "s", 2),
         "python_launch": pretty(gpt_fast().each, "s", 3),
         "recorded": f"{recorded:,}",
-        "short_token": pretty(cached_prefix(1 / 2), "s", 2),
         "wide_gap": f"{1e3 * settled().rare_gap:.0f} ms",
         "tight_gap": f"{1e3 * settled(room=LIMITS[1]).rare_gap:.0f} ms",
         "whole_limit": f"{LIMITS[1]:,}",
         "saturation": f"{5 * round(saturation() / 5)}",
-        "launch_bound": f"{10 * round(launch_bound() / 10)}",
     }
 
 
@@ -172,15 +172,11 @@ def wide_server() -> dict[str, str]:
     """Twice the GPUs: one server of all of them, or two as large as the running case."""
     token = lambda users, chips=RUN["chips"]: _ms(steady(concurrency=users, chips=chips).output_token)
     return {
-        "wide_users": str(next(each.users for each in changes() if each.what.startswith(str(WIDE)))),
-        "two_servers": f"2 × {users_within(PROMISE)} = {2 * users_within(PROMISE)}",
         "wide_token": token(CROWD, WIDE),
         "half_token": token(CROWD / 2),
         "half_crowd": f"{CROWD / 2:.0f}",
         "wide_seen": _ms(measured(CROWD, WIDE).output),
         "half_seen": _ms(measured(CROWD // 2).output),
-        "wide_few": token(FEW, WIDE),
-        "half_few": token(FEW / 2),
     }
 
 
@@ -194,7 +190,15 @@ def sizes() -> dict[str, str]:
     weights = f"({held - embedding:.1f} + {embedding:.1f}) GB / {layout.tensor}"
     left = f"({server.settings.room} × {server.chip.hbm_bytes / 1e9:.0f} GB − {weights})"
     assert isinstance(group, Heads)
+    chip, reached = server.chip, percent(steady().calibration.values["memory_efficiency"], 1)
+    read, rate = (
+        f"{server.step(1, 0)['shared_read'] * layout.tensor * chip.bandwidth / 1e9:.1f}",
+        layout.tensor * chip.bandwidth / 1e12,
+    )
+    loading = server.step(1, 0)["shared_read"] / steady().calibration.values["memory_efficiency"]
     return {
+        "four_rate": f"{rate:.1f} TB/s",
+        "weights_sum": f"{read} GB / {rate:.1f} TB/s / {reached} = {1e3 * loading:.1f} ms",
         "fp8_weights": f"{layout.common / 1e9:.1f} billion",
         "head_weights": f"{layout.head / 1e9:.2f} billion",
         "layers": str(group.layers),
@@ -251,18 +255,6 @@ def loops() -> dict[str, str]:
     }
 
 
-def second_route() -> dict[str, str]:
-    """How far the closed form is from the events at worst, rounded up."""
-    pairs = {users: (served(users, SHORT), simulated(users)) for users in USERS}
-    off = lambda name, users: abs(getattr(pairs[users][0], name) / getattr(pairs[users][1], name) - 1)
-    most = lambda name, some: percent(math.ceil(100 * max(off(name, users) for users in some)) / 100)
-    return {
-        "token_off": most("output_token", USERS),
-        "first_off": most("first_token", USERS[1:]),
-        "first_lone": most("first_token", USERS[:1]),
-    }
-
-
 def slowest() -> dict[str, str]:
     """What the slowest in a hundred feel of a server that has run for long, simulated."""
     seen = settled()
@@ -285,6 +277,6 @@ def all() -> dict[str, str]:
     """Every value that the page glues."""
     parts = (
         *(opening(), running_case(), promise(), wide_server(), sizes(), questions()),
-        *(loops(), second_route(), slowest(), errors()),
+        *(loops(), slowest(), errors()),
     )
     return {name: text for part in parts for name, text in part.items()}

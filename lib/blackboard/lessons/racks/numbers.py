@@ -82,6 +82,23 @@ def hop_bytes() -> float:
     return 2 * RUNNING.symbols()["width"]
 
 
+def card_rate() -> float:
+    """Byte/s that DeepEP sends over a network card at least: among 256 GPUs in boxes of eight, latency included."""
+    [row] = measurement("deepep_v1_low_latency").records(expert_parallel=256)
+    leave = 1 - chip("h800").scale_up.domain_chips / row["expert_parallel"]
+    return row["dispatch_GB_per_s"] * factor("GB/s") * leave
+
+
+def reached() -> dict[str, float]:
+    """Shares of both networks' rates that the worked example counts on, from measured rates in whole GB/s."""
+    part, whole = chip("h200"), lambda rate: round(rate / factor("GB/s")) * factor("GB/s")
+    up, out = part.scale_up.bytes_per_s, part.scale_out.bytes_per_s
+    return {"scale_up": whole(dispatch_line()[1] * up) / up, "scale_out": whole(card_rate()) / out}
+
+
+IDEAL = {"scale_up": 1.0, "scale_out": 1.0}  # the datasheet's rates
+
+
 def start_time() -> float:
     """Latency of an exchange, s: DeepEP's smallest dispatch on eight H200."""
     return measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor("us")
@@ -139,12 +156,14 @@ def parts() -> dict[str, Parts]:
     return {"one": on(1), "two": on(2), "once": on(2, once=True, hop=bare_hop())}
 
 
-def on(racks: int, tokens: float = TOKENS, once: bool = False, hop: float = 0.0) -> Parts:
+def on(
+    racks: int, tokens: float = TOKENS, once: bool = False, hop: float = 0.0, shares: dict[str, float] | None = None
+) -> Parts:
     """The step's parts on a GPU with so many sequences, when so many racks share each layer's routed experts.
 
     Each rack has copies of the shared expert. A routed copy crosses on its own, or each token crosses `once` to a rack
     and is passed on inside, which takes the links inside as long as one rack's traffic. Each exchange also waits for
-    a second hop.
+    a second hop. Networks reach these shares of their rates.
     """
     known, here = RUNNING.symbols(), FP8_OUT | {"tokens_per_chip": tokens}
     held = eq.experts_per_chip(experts=known["experts"], expert_parallel=racks * USED)
@@ -152,7 +171,8 @@ def on(racks: int, tokens: float = TOKENS, once: bool = False, hop: float = 0.0)
     away = known["top_k"] * eq.leaving(racks=racks)
     outside = eq.domains_visited(racks=racks, top_k=known["top_k"]) if once else away
     inside = known["copies"] - (0 if once else away)
-    sent = lambda copies, link: eq.ep_time(RUNNING, **here | {"copies": copies, "scale_up": known[link]})
+    shares = shares or reached()
+    sent = lambda copies, link: eq.ep_time(RUNNING, **here | {"copies": copies, "scale_up": known[link] * shares[link]})
     return Parts(
         weights=(held * moe_layers() * expert_bytes() + rest_bytes()) / bandwidth,
         kv=tokens * known["context"] * known["kv_bytes_per_token"] / bandwidth,
@@ -221,6 +241,9 @@ def worked() -> dict[str, str]:
         "step_again": in_ms(again().in_turn),
         "user_again": significant(1 / again().in_turn, 3),
         "bytes_share": f"{found['one'].sending / found['one'].in_turn:.0%}",
+        "own_rate": significant(TOKENS / found["one"].in_turn, 2),
+        "hop_saved": in_ms(found["one"].weights - found["two"].weights),
+        "hop_added": in_ms(found["once"].sending - found["one"].sending),
     }
 
 
@@ -248,9 +271,18 @@ def boundary() -> dict[str, str]:
     here = known["scale_up"] / known["scale_out"]
     times = lambda copies: f"{copies * here / known['copies']:.2g}"  # a layer's time, in times of one rack's
     every, once = known["top_k"] * eq.leaving(racks=2), eq.domains_visited(racks=2, top_k=known["top_k"])
+    shares = reached()
+    left = here * shares["scale_up"] / shares["scale_out"]
     return {
         "slower_every_2": times(every),
         "slower_once_2": times(once),
+        "up_share": f"{shares['scale_up']:.0%}",
+        "card_share": f"{shares['scale_out']:.0%}",
+        "up_left": pretty(known["scale_up"] * shares["scale_up"], "byte/s", 3),
+        "card_left": pretty(known["scale_out"] * shares["scale_out"], "byte/s", 2),
+        "ratio_left": significant(left, 2),
+        "left_every": significant(every * left / known["copies"], 2),
+        "left_once": significant(once * left / known["copies"], 2),
         "slower": f"{eq.slowdown(racks=2, scale_up=LECTURE_RATIO, scale_out=1):g}",
         "free_nine": f"{known['copies'] / every:g}",
         "h100_ratio": f"{ratio('h100-sxm'):g}",
@@ -340,13 +372,12 @@ def dispatch_line() -> tuple[float, float]:
 
 def corrected() -> dict[str, str]:
     """The step on two racks in times of one rack's, with one assumption changed at a time."""
-    _, share = dispatch_line()
     bare = 2 * moe_layers() * bare_hop()
     changes: dict[str, Callable[[Parts], Parts]] = {
         "told": lambda part: part,
-        "reached": lambda part: part._replace(sending=part.sending / share),
         "bare": lambda part: part._replace(latency=bare),
     }
+    ideal = on(1, shares=IDEAL).in_turn
     found = parts()
     one = found["one"].in_turn
     ratios = {
@@ -354,6 +385,8 @@ def corrected() -> dict[str, str]:
         for change, made in changes.items()
         for name in ("two", "once")
     } | {
+        "ideal_two": on(2, shares=IDEAL).in_turn / ideal,
+        "ideal_once": on(2, once=True, hop=bare_hop(), shares=IDEAL).in_turn / ideal,
         "again_once": again().in_turn / one,
         "free_once": on(2, once=True).in_turn / one,
         "full_two": on(2, FULL).in_turn / on(1, FULL).in_turn,
@@ -370,14 +403,12 @@ def measured() -> dict[str, str]:
     half = eq.half_message(start_time=latency, scale_up=efficiency * beta, chips=8)
     latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
     known = RUNNING.symbols()
-    rack = eq.half_message(start_time=latency, scale_up=known["scale_up"], chips=known["chips"])
+    rack = eq.half_message(start_time=latency, scale_up=efficiency * known["scale_up"], chips=known["chips"])
     on_rack = rack / known["copies"] / COPY["dispatch"]  # tokens whose dispatch waits as long as it travels
     return shown(by_kind()["DeepEP dispatch"]) | {
         "latency": pretty(start_time(), "s", 3),
-        "combine_latency": pretty(by_kind()["DeepEP combine"][0].measured, "s", 3),
         "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),
-        "reached_share": f"{efficiency:.0%}",
         "half_message": pretty(half, "byte", 2),
         "copy_bytes": f"{COPY['dispatch']:,} bytes",
         "half_tokens": f"{half / 8 / COPY['dispatch']:.0f}",
@@ -421,9 +452,35 @@ def box_experts() -> float:
     return eq.experts_per_chip(experts=known["experts"], expert_parallel=chip("h200").scale_up.domain_chips)
 
 
-def box_saving(held: float) -> float:
-    """Seconds of loading that a step on H200 saves if a GPU holds so many experts of a layer, not a box's eighth."""
-    return (box_experts() - held) * moe_layers() * expert_bytes() / chip("h200").hbm_bytes_per_s
+def box_steps() -> dict[str, Parts]:
+    """A step of H200s in boxes of eight that hold the shared expert everywhere: each box its own copy of the model, or
+    as many boxes as at DeepSeek share each layer.
+
+    Over cards every copy crosses on its own, and each exchange is counted to wait twice as long as inside a box.
+    """
+    known, part, shares = RUNNING.symbols(), chip("h200"), reached()
+    held = deployment()["routed_experts_per_gpu"]
+    kv = TOKENS * known["context"] * known["kv_bytes_per_token"] / part.hbm_bytes_per_s
+    load = lambda experts: ((experts + 1) * moe_layers() * expert_bytes() + rest_bytes()) / part.hbm_bytes_per_s
+    send = lambda link, leave: TOKENS * routed_bytes() * leave / shares[link] / getattr(part, link).bytes_per_s
+    compute = TOKENS * 2 * known["n_active"] / part.flops("fp8")
+    wait, gpus = 2 * moe_layers() * start_time(), part.scale_up.domain_chips
+    return {
+        "box": Parts(load(box_experts()), kv, compute, send("scale_up", 1 - 1 / gpus), wait),
+        "boxes": Parts(load(held), kv, compute, send("scale_out", 1 - gpus / deployment()["gpus"]), 2 * wait),
+    }
+
+
+def box_even() -> float:
+    """Tokens per GPU below which a step on many boxes is shorter than on one."""
+    one, many = box_steps().values()
+    return TOKENS * (one.weights - many.weights - many.latency + one.latency) / (many.sending - one.sending)
+
+
+def deployment() -> dict[str, float]:
+    """The unit in which DeepSeek's service decodes."""
+    _, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
+    return service
 
 
 def served() -> dict[str, str]:
@@ -452,14 +509,24 @@ def deployed() -> dict[str, str]:
     """How DeepSeek spreads its experts, and what limiting the nodes does."""
     report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
-    saved, sent = box_saving(service["routed_experts_per_gpu"]), routed_bytes() / chip("h200").scale_out.bytes_per_s
+    found = box_steps()
+    boxes = {
+        f"{what}_{name}": f"{value * 1e3:.1f} ms"
+        for name, part in found.items()
+        for what, value in {
+            "load": part.weights + part.kv,
+            "wait": part.latency,
+            "carry": part.sending,
+            "took": part.in_turn,
+        }.items()
+    }
     return {
         "box_experts": f"{box_experts():g}",
         "box_bytes": pretty(box_experts() * moe_layers() * expert_bytes(), "byte", 3),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
-        "box_saved": pretty(saved, "s", 2),
-        "box_even": f"{saved / sent:.0f}",
-        "card_token": in_ms(sent),
+        **boxes,
+        "box_even": f"{box_even():.0f}",
+        "spare_experts": str(service["redundant_experts"]),
         "report_gpus": str(report["gpus"]),
         "report_nodes": str(report["nodes"]),
         "service_gpus": str(service["gpus"]),
