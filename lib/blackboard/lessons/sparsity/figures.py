@@ -291,13 +291,9 @@ _ROUTERS = ("deepseek-v3", "gpt-oss-120b", "kimi-k2", "qwen3-235b-a22b")
 
 
 def _routers() -> dict[float, list[tuple[str, int, int]]]:
-    """Name, experts and top_k of the board and of models, by their sparsity in experts, the least sparse first."""
+    """Name, experts and top_k of models, by their sparsity in experts, the least sparse first."""
     found: dict[float, list[tuple[str, int, int]]] = {}
-    of_models = [(plain(m.name), m.moe.experts, m.moe.active) for m in map(catalogue.model, _ROUTERS)]
-    for name, experts, top_k in [
-        ("the lecture", numbers.BOARD_EXPERTS["experts"], numbers.BOARD_EXPERTS["top_k"]),
-        *of_models,
-    ]:
+    for name, experts, top_k in [(plain(m.name), m.moe.experts, m.moe.active) for m in map(catalogue.model, _ROUTERS)]:
         found.setdefault(eq.expert_sparsity(experts=experts, top_k=top_k), []).append((name, experts, top_k))
     return dict(sorted(found.items()))
 
@@ -331,7 +327,7 @@ def routing() -> Drawing:
 
 
 def coverage() -> Drawing:
-    """Share of the experts that a batch touches, by formula and by simulation, for five routers; less where experts
+    """Share of the experts that a batch touches, by formula and by simulation, for four routers; less where experts
     are unevenly popular.
     """
     fig, axes = drawing.axes(5.0, 4.4)
