@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 import pytest
+from lessons import page
 
 from blackboard.catalogue import chip, measurement, model, system
 from blackboard.catalogue.running_case import RUNNING
@@ -342,6 +343,7 @@ def test_with_attentions_arithmetic_the_break_even_batch_is_found_by_trying(name
     dense = 2.5 * active
     slower_until = max(b for b in range(100, 5_000) if time(b, active, stored) > time(b, dense, dense))
     assert abs(slower_until - int(told[f"even_{name}"].replace(",", ""))) <= 6
+    assert 0.8 < slower_until / eq.break_even(RUNNING, quality_gain=2.5) < 1, "less than a fifth fewer"
 
 
 def test_with_the_lectures_cache_the_break_even_batch_is_found_by_trying():

@@ -129,7 +129,7 @@ def constants() -> Drawing:
     axes.axhline(numbers.ABOUT_300, color=COLOURS["claimed"], lw=1.5, zorder=0)
     beside(
         axes,
-        f"the lecture's {numbers.ABOUT_300}",
+        f"rule of thumb: {numbers.ABOUT_300}",
         (1, numbers.ABOUT_300),
         (0, -5),
         xycoords=LEVEL,
@@ -171,7 +171,7 @@ def _constants_say(marks: list[_Mark]) -> str:
         f" year they were announced, {min(years)} to {max(years)}. Confirmed ones lie between {least.value:.0f}"
         f" ({_short(least.chip)}) and {most.value:.0f} ({_short(most.chip)}), a factor of"
         f" {most.value / least.value:.1f}; the highest that is not confirmed is {farthest.value:.0f}"
-        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the lecture's {numbers.ABOUT_300}. From"
+        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the rule of thumb, {numbers.ABOUT_300}. From"
         f" {_first_apart(marks)} on, some chips have constants that"
         " differ by more than a tenth between number formats."
     )

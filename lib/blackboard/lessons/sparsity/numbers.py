@@ -69,10 +69,9 @@ def hardware() -> dict[str, str]:
     """The constant on the running rack, and how far apart chips lie."""
     sure = [row for row in constants() if row.chip.confirmed]
     least, most = min(sure, key=lambda r: r.value), max(sure, key=lambda r: r.value)
-    known, fp4 = RUNNING.symbols(), lambda id: f"{chip(id).hardware_constant('fp4'):.0f}"
+    known = RUNNING.symbols()
     return {
-        "c_b200": fp4("b200"),
-        "c_gb300": fp4("gb300-nvl72"),
+        "c_gb300": f"{chip('gb300-nvl72').hardware_constant('fp4'):.0f}",
         "rack_flops": pretty(known["flops"], "FLOP/s", 3),
         "rack_bandwidth": pretty(known["bandwidth"], "byte/s", 3),
         "flop_per_byte": f"{known['flops'] / known['bandwidth']:.0f}",
