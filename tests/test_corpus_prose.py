@@ -90,6 +90,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     filtered = lambda passes: passes ** np.log10(2) * (1 + REUSE * (1 - exp(-(passes - 1) / REUSE))) / passes
     expected = {
         "step_tokens": f"{1024 * 2048:,}",
+        "over_120": sig(466_509 * 1024 * 2048 / (20 * 124_668_672), 3),
         "over_1b": sig(tokens / (20 * LARGE), 3),
         "epochs_1b": sig(tokens / 1.27e12),
         "flop_1b": f"{sig(6 * LARGE * tokens / 1e22, 3)}·10²² FLOP",

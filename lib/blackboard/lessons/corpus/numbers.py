@@ -78,6 +78,7 @@ def runs() -> dict[str, str]:
         "steps_1b": f"{row['steps']:,}",
         "tokens_1b_exact": trillions(row["tokens"], 4),
         "over_1b": over(row),
+        "over_120": over(run(SMALL)),
         "unique_1b": trillions(row["unique_tokens"]),
         "epochs_1b": significant(row["tokens"] / row["unique_tokens"], 2),
         "flop_1b": f"{significant(work / 1e22, 3)}·10²² FLOP",
