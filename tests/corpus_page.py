@@ -12,10 +12,9 @@ QUOTED = {
     "20": "Chinchilla's tokens a parameter",
     "1": "a name of LLäMmlein",
     "29": "tasks of the paper's benchmark",
-    "120": "a name of LLäMmlein",
     "6": "FLOPs per parameter and token, 6ND",
-    "14": "epochs of a published run",
-    "44": "epochs of the longest published run",
+    "14": "passes of a published run",
+    "44": "passes of the longest published run",
 }
 
 CHARTS = {

@@ -3,7 +3,6 @@
 from chart_checks import ChartCheck
 
 from blackboard.lessons.batching import equations as batching
-from blackboard.lessons.sparsity.charts import ROUTED_GAIN
 
 QUOTED = {
     "300": "the board's 'about 300', 0:18:25; the users of the open question",
@@ -36,11 +35,5 @@ CHARTS = {
             {"system": "h200-8", "model": "lecture-moe"},
             {"system": "tpu-v6e-256", "precision": "fp4"},
         ),
-    ),
-    "routed_chart": ChartCheck(
-        "1",
-        "experts",
-        {"gain": ROUTED_GAIN},
-        ({"router": "HASH"}, {"base_size_exponent": 7.168, "experts_exponent": 9}),
     ),
 }

@@ -41,7 +41,9 @@ def test_errors_of_changes_are_those_of_a_straight_line():
     assert slope / (scatter / doublings.std() / 5**0.5) > 10, "the scores rise"
     expected = {
         "ahead": f"{next_to @ fitted:.2f}%",
-        "ahead_off": f"{(next_to @ fitted - scores[4]) / error:.1f}",
+        "ahead_short": sig(next_to @ fitted - scores[4]),
+        "ahead_error": sig(error),
+        "ahead_scatter": sig((left / 2) ** 0.5),
         "rise_2": f"{(scores[2] - scores[1]) / np.log2(5):.2f}",
         "rise_4": "0.00",
         **{f"doublings_{n}": f"{times:.2f}" for n, (times, _) in stretches.items()},
@@ -51,6 +53,7 @@ def test_errors_of_changes_are_those_of_a_straight_line():
         "limit_squares": f"{1 + stats.f.ppf(0.95, 1, 2) / 2:.0f}",
     }
     assert {name: told[name] for name in expected} == expected
+    assert float(told["ahead_short"]) < float(told["ahead_error"]), "within one standard error"
     draw = np.random.default_rng(1).normal(0, scatter, (2, 4000, 3))
     found = np.mean(stats.ttest_ind(draw[0], draw[1] + slope, axis=1).pvalue < 0.05)
     assert found == pytest.approx(float(told["seeds_find"][:-1]) / 100, abs=0.02)
@@ -100,6 +103,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "data_power": f"{BETA}",
         "loss_1b": sig(law(LARGE, tokens), 3),
         "best_loss": f"{best[0]:.2f}",
+        "lost_by_size": sig(law(LARGE, tokens) - best[0]),
+        "worth_repeated": sig(
+            (law(LARGE, worth(tokens, 1.27e12)) - law(LARGE, worth(1.001 * tokens, 1.27e12)))
+            / (law(LARGE, worth(tokens, 1.27e12)) - law(1.001 * LARGE, worth(tokens, 1.27e12)))
+        ),
+        "fades_2": f"{exp(-1 / REUSE):.0%}",
         "best_size": f"{sig(best[1] / 1e9)} billion",
         "worth_gpt3": sig(BETA * B / 300e9**BETA / (ALPHA * A / 175e9**ALPHA)),
         "quality_power": sig(np.log10(2), 3),

@@ -36,7 +36,7 @@ def _read() -> list[dict]:
     return [
         *decades("unique_tokens", START["unique_tokens"], 1.5, 1.0, "different tokens"),
         *decades("pretrain_tokens", START["pretrain_tokens"], 2.0, 1.5, "tokens of training"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37%"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "after so many more passes a token is worth 37%"),
         *derived("epochs", "max(1, pretrain_tokens / unique_tokens)"),
         *derived("data_worth", inside(eq.data_worth, "token")),
         *derived("repeat_worth", inside(eq.repeat_worth, "1")),
@@ -87,27 +87,24 @@ def repeat_chart() -> InteractiveChart:
     layers = _repeat_layers(encoding)
     read = f"{marks.counted('pretrain_tokens')} + ' tokens read, of ' + {marks.counted('unique_tokens')}"
     passes = (
-        f"pretrain_tokens < unique_tokens ? 'less than an epoch: all of it fresh' : {marks.said('epochs', ',.3~r')} + '"
-        " epochs'"
+        f"pretrain_tokens < unique_tokens ? 'less than a pass: all of it fresh' : {marks.said('epochs', ',.3~r')} + '"
+        " passes'"
     )
     worth = f"'worth ' + {marks.counted('data_worth')} + ' fresh ones: ' + {_percent('data_worth / pretrain_tokens')}"
     more = f"'the next token: ' + (repeat_worth < 5e-5 ? 'nothing' : {_percent('repeat_worth')} + ' of a fresh one')"
     most = f"'never more than ' + {marks.counted('worth_limit')}"
     share = eq.data_worth(START) / START["pretrain_tokens"]
     epochs = START["pretrain_tokens"] / START["unique_tokens"]
-    used = eq.data_worth(START, pretrain_tokens=10 * START["pretrain_tokens"]) / eq.worth_limit(START)
     return InteractiveChart(
         {**base, "params": _read(), "layer": layers, "title": marks.title(read, passes, worth, more, most)},
         "Worth of repeated tokens",
         "What a run's tokens are worth in fresh ones against the tokens it reads, 10 billion to a quadrillion, both on"
         " log scales, with sliders for the different tokens there are, the tokens of training, and the fitted number"
         f" of repetitions. With {START['unique_tokens'] / TRILLION:.2f} trillion different tokens,"
-        f" {START['pretrain_tokens'] / TRILLION:.1f} trillion read are {epochs:.2f} epochs and worth {100 * share:.0f}"
-        "% of as many fresh ones. The curve follows the line of fresh tokens for a few epochs and ends at a level of"
+        f" {START['pretrain_tokens'] / TRILLION:.1f} trillion read are {epochs:.2f} passes and worth {100 * share:.0f}"
+        "% of as many fresh ones. The curve follows the line of fresh tokens for a few passes and ends at a level of"
         f" {significant(1 + START['reuse'], 3)} times the text.",
-        "The chart starts with LLäMmlein 1B. With a tenth of the text, or ten times the training, the run is worth"
-        f" {100 * used:.0f}% of the most that the text can ever be worth, by the law. Beyond about five epochs real"
-        " runs do worse than the law says.",
+        "The chart starts with LLäMmlein 1B. Beyond about five passes real runs do worse than the law says.",
         result=(2,),
     )
 
@@ -148,7 +145,7 @@ STEPS = 18  # of the search for the best number of epochs, between 1 and 1,000
 
 
 def _searched() -> list[dict]:
-    """Signals that halve the interval of epochs until one more pass adds just what the better text would lose: last
+    """Signals that halve the interval of passes until one more pass adds just what the better text would lose: last
     `epochs_best`.
     """
     rows = derived("try_0", "1.5")
@@ -170,7 +167,7 @@ def _pooled() -> list[dict]:
         *decades("pool_tokens", POOL["pool_tokens"], 0.7, 2.0, "tokens of the pool"),
         *decades("pretrain_tokens", POOL["pretrain_tokens"], 1.5, 1.0, "tokens of training"),
         *slider("times", 1.1, 4, 0.1, TIMES, "best tenth teaches × the average"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37%"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "after so many more passes a token is worth 37%"),
         *slider("kept_percent", round(KEPT - 65 * NOTCH, 3), 2, NOTCH, KEPT, "share kept (%)", base=10),
         *derived("kept_share", "kept_percent / 100"),
         *derived("quality_power", "log(times) / LN10"),
@@ -194,7 +191,7 @@ def _filter_lines() -> tuple[str, ...]:
         f"{marks.counted('pretrain_tokens')} + ' tokens read, pool of ' + {marks.counted('pool_tokens')}",
         (
             f"'keep ' + {_percent('kept_share')} + ': ' + (pretrain_tokens < kept_share * pool_tokens ? 'nothing"
-            f" repeats' : {marks.said('epochs', ',.2~r')} + ' epochs')"
+            f" repeats' : {marks.said('epochs', ',.2~r')} + ' passes')"
         ),
         f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",
         f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + ' × as good'",
@@ -267,9 +264,8 @@ def filter_chart() -> InteractiveChart:
         f" trillion read, and a best tenth that teaches {TIMES:g} times as much, it is best to keep"
         f" {100 * best.share:.0f}%, read {best.epochs:.0f} times. Dashed: what the kept text would be worth if nothing"
         " had to repeat; it rises all the way to the strictest filter.",
-        "Pool and training are at first those of LLäMmlein 1B; how much better the best tenth is, is made up, for"
-        " we found no measurement of it. Train a tenth as long, and the best share is a tenth as large; train longer,"
-        " and it grows in proportion until all is kept: the best number of epochs depends on quality and repetition"
-        " alone. Where it is above five, keep more than the law says.",
+        "Pool and training are at first those of LLäMmlein 1B. How much better the best tenth is, is assumed. Train a"
+        " tenth as long, and the best share is a tenth as large; the number of passes stays. Where it is above five,"
+        " the law is too kind: five passes are safer.",
         primary=("pretrain_tokens", "kept_percent", "times"),
     )

@@ -69,7 +69,7 @@ result(
     "repeat_worth",
     r"w_\mathrm{rep}",
     "1",
-    "worth of the next token after so many epochs, divided by that of a fresh one",
+    "worth of the next token after so many passes, divided by that of a fresh one",
 )
 result(
     "quality_even",
@@ -172,7 +172,7 @@ repeat_worth = Formula(
     "repeat_worth",
     exp(-(epochs - 1) / reuse),
     "1",
-    "after n epochs the next token is worth less than a fresh one, by the same factor for each repetition",
+    "after n passes the next token is worth less than a fresh one, by the same factor for each repetition",
     data_worth.assumes,
     MUENNIGHOFF,
     conditions=(one_pass,),

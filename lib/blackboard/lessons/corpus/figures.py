@@ -244,11 +244,11 @@ SIZES = {"2.8B": ("first", "o"), "4.2B": ("second", "s"), "8.7B": ("third", "^")
 
 
 def repeats() -> Drawing:
-    """The loss of published runs above one epoch's, with the law's."""
+    """The loss of published runs above that of one pass, with the law's."""
     fig, axes = drawing.axes(5.0, 3.4)
     phrases = [_published(axes, run) for run in SIZES]
     axes.set(xscale="log", yscale="log", xlim=(1, 60), ylim=(4e-4, 1.5))
-    axes.set(xlabel="epochs (log scale)", ylabel="loss above one epoch's\n(nats, log)")
+    axes.set(xlabel="passes (log scale)", ylabel="loss above that of\none pass (nats, log)")
     axes.set_xticks([1, 2, 4, 7, 14, 44], ["1", "2", "4", "7", "14", "44"])
     axes.set_yticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
     axes.minorticks_off()
@@ -259,10 +259,10 @@ def repeats() -> Drawing:
     return done(
         fig,
         "fig-repeats",
-        "Up to about five epochs the law agrees with real runs. Beyond, they do worse than it says. (At the bottom, the"
+        "Up to about five passes the law agrees with real runs. Beyond, they do worse than it says. (At the bottom, the"
         " log scale magnifies differences of thousandths of a nat.)",
-        "Loss above that of one epoch, 0.0004 to 1.5 nats, against epochs from 1 to 44, both on log scales, of"
-        f" published runs and by the law shifted to agree at one: {'; '.join(phrases)}. Up to five epochs law and runs"
+        "Loss above that of one pass, 0.0004 to 1.5 nats, against passes from 1 to 44, both on log scales, of"
+        f" published runs and by the law shifted to agree at one: {'; '.join(phrases)}. Up to five passes law and runs"
         " agree within their scatter; beyond, the runs lose more than the law says.",
     )
 
@@ -279,5 +279,5 @@ def _published(axes, run: str) -> str:
     )
     axes.plot(epochs, [each.law - first.loss for each in rest], color=COLOURS[colour], lw=1.8)
     four, last = min(rest, key=lambda each: abs(each.epochs - 4)), rest[-1]
-    early = f"{four.loss - first.loss:.3f} at four epochs (law {four.law - first.loss:.3f})"
+    early = f"{four.loss - first.loss:.3f} at four passes (law {four.law - first.loss:.3f})"
     return f"{run} {early} and {last.loss - first.loss:.2f} at {last.epochs:.0f} (law {last.law - first.loss:.2f})"

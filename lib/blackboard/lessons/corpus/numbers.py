@@ -116,7 +116,17 @@ def parts() -> dict[str, str]:
         "loss_1b": significant(law.law_loss(large), 3),
         "best_size": f"{significant(size / 1e9, 2)} billion",
         "best_loss": significant(best, 3),
+        "lost_by_size": significant(law.law_loss(large) - best, 2),
+        "worth_repeated": significant(worth_repeated(), 2),
     }
+
+
+def worth_repeated() -> float:
+    """The worth of one percent more tokens of the larger run, which are repeated, divided by that of parameters."""
+    row = run(LARGE)
+    fresh = worth(row["tokens"], row["unique_tokens"])
+    fades = eq.repeat_worth(epochs=row["tokens"] / row["unique_tokens"], reuse=reuse())
+    return eq.tokens_worth(at_end(FIT), pretrain_tokens=fresh) * fades * row["tokens"] / fresh
 
 
 def repeated() -> dict[str, str]:
@@ -127,6 +137,7 @@ def repeated() -> dict[str, str]:
         "worth_limit": significant(eq.worth_limit(unique_tokens=1, reuse=reuse()), 3),
         "worth_llammlein": f"{worth(large['tokens'], large['unique_tokens']) / large['tokens']:.0%}",
         "share_five": f"{worth(5, 1) / 5:.0%}",
+        "fades_2": f"{eq.repeat_worth(epochs=2, reuse=reuse()):.0%}",
         **{f"reading_{n}": f"{worth(n, 1) - worth(n - 1, 1):.0%}" for n in (2, 5, 10)},
     }
 
@@ -223,14 +234,19 @@ def plateaus() -> dict[str, str]:
 
 
 def ahead() -> dict[str, str]:
-    """What a line through all scores but the last predicts for the last, and how far off it is in standard errors."""
+    """What a line through all scores but the last predicts for the last, how far off it is, and its standard error."""
     tokens, scores = simulation.checkpoints(LARGE)
     line = simulation.Fit(simulation.Points(tokens[:-1], scores[:-1]), "line")
     *places, last = [math.log2(count) for count in tokens]
     away = (last - fmean(places)) ** 2 / sum((place - fmean(places)) ** 2 for place in places)
     error = line.residual * math.sqrt(1 + 1 / len(places) + away)
     predicted = line.score(tokens[-1]).best
-    return {"ahead": f"{predicted:.2%}", "ahead_off": f"{(predicted - scores[-1]) / error:.1f}"}
+    return {
+        "ahead": f"{predicted:.2%}",
+        "ahead_short": points(predicted - scores[-1]),
+        "ahead_error": points(error),
+        "ahead_scatter": points(line.residual),
+    }
 
 
 def stretch(first: int) -> dict[str, str]:

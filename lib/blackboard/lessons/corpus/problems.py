@@ -61,7 +61,7 @@ def summed(tokens: float, unique: float, parts: int = 500) -> float:
 
 
 def long_worth(epochs: float) -> float:
-    """What so many epochs are worth, in epochs of fresh text."""
+    """What so many passes are worth, in passes of fresh text."""
     return numbers.worth(epochs, 1.0)
 
 
@@ -154,7 +154,7 @@ epochs = Quantity(
     independent_check=lambda v: v["done"] * model(v["net"]).training_tokens / v["unique_tokens"],
     misconceptions={
         lambda v: 1 / read(v): "Upside down: divide the tokens that were read by the tokens of the text.",
-        lambda v: read(v) - 1: "That is how often it was repeated. The first pass is an epoch, too.",
+        lambda v: read(v) - 1: "That is how often it was repeated. The first pass counts, too.",
         lambda v: read(v) / v["batch"]: "That is a single sequence in each step.",
         lambda v: read(v) * v["chips"]: "You gave each GPU a batch of its own. The batch is what all of them read together.",
     },
@@ -257,7 +257,7 @@ padding = Choice(
     independent_check=lambda v: padded(),
     options=[
         wrong("nothing: padding is left out of the loss, so it does not matter", "Left out of the loss it teaches nothing. Then it should not be counted as text, either."),
-        right("tokens read, epochs and the times past Chinchilla's rule are a third lower; the work of the chips is as counted", "A product does not know which of its rows are padding. So “tokens” can mean places or text, and a reader has to ask which."),
+        right("tokens read, passes and the times past Chinchilla's rule are a third lower; the work of the chips is as counted", "A product does not know which of its rows are padding. So “tokens” can mean places or text, and a reader has to ask which."),
         wrong("tokens read and the work of the chips are both a third lower", "The mask takes padding out of the loss. The layers multiply these rows like all others."),
         wrong("the tokens are as printed, and only the MFU falls", "What is padding has not been read, whatever is printed."),
     ],
@@ -736,7 +736,7 @@ def repeated(values: Values) -> Values:
 SHARE = {"count": "1", "reuse": "1", "percent_worth": "%"}
 
 four_epochs = Quantity(
-    "What epochs are worth",
+    "What passes are worth",
     level="easy",
     objective=REPEAT,
     unit="1",
@@ -754,11 +754,11 @@ four_epochs = Quantity(
         1 / v.count: "That counts the first pass alone. The others are worth something, too.",
         REUSE * (1 - power_of_e(-(v.count - 1) / REUSE)) / v.count: "The first pass is missing. It counts in full.",
         lambda v: long_worth(v["count"]) / v["count"] / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
-        lambda v: long_worth(v["count"]) / 100: "That is in epochs of fresh text. Divide by the epochs that were read, and type the percentage.",
+        lambda v: long_worth(v["count"]) / 100: "That is in passes of fresh text. Divide by the passes that were read, and type the percentage.",
     },
-    explanation="Up to four epochs little is lost, as the paper says: little, and not nothing.",
+    explanation="Up to four passes little is lost, as the paper says: little, and not nothing.",
     hints=(
-        "Let U be one. Then D is the number of epochs.",
+        "Let U be one. Then D is the number of passes.",
         "Divide what the run is worth by what was read.",
     ),
     solution=(
@@ -769,7 +769,7 @@ four_epochs = Quantity(
 
 
 def slope_at(epochs: float, step: float = 1e-4) -> float:
-    """What a little more text read is worth after so many epochs, by differences of the law."""
+    """What a little more text read is worth after so many passes, by differences of the law."""
     return (long_worth(epochs + step) - long_worth(epochs)) / step
 
 
@@ -790,15 +790,15 @@ explains = Choice(
     statement=f"LLäMmlein 1B read each token of its text {significant(REPEATED, 2)} times, and its scores rise slowly towards the end. Does repetition explain that, by the fitted law with a constant of {significant(REUSE, 3)} repetitions?",
     independent_check=lambda v: "d" if round(summed(REPEATED, 1.0) / REPEATED, 2) == round(SPENT, 2) > 0.95 else "b",
     options=[
-        wrong(f"yes: only the first pass counts, so {1 - 1 / REPEATED:.0%} of the training was wasted", "Each later pass counts as well, only a little less than the one before. Put the epochs into the law."),
+        wrong(f"yes: only the first pass counts, so {1 - 1 / REPEATED:.0%} of the training was wasted", "Each later pass counts as well, only a little less than the one before. Put the passes into the law."),
         wrong("yes: a token that is read for the second time is worth half", "By the law the first repetition has lost a few percent at its end. Half is reached far later."),
-        wrong("no: up to four epochs a token that is repeated is worth exactly as much as a fresh one", "Nearly as much, and not exactly: the law takes a little off from the first repetition on."),
+        wrong("no: up to four passes a token that is repeated is worth exactly as much as a fresh one", "Nearly as much, and not exactly: the law takes a little off from the first repetition on."),
         right(f"no: all in all its tokens are worth {SPENT:.0%} of as many fresh ones", "Fresh text would have done little better. By the loss law it is slow because little is left of the part that more data can remove."),
     ],
-    hints=("Put U = 1 and D = the epochs into the law, and divide by the epochs.",),
+    hints=("Put U = 1 and D = the passes into the law, and divide by the passes.",),
     solution=(
         Step("For a text of one token, read as often, the law gives", lambda v: long_worth(REPEATED), "1"),
-        Step("Over the epochs, that is", f"{SPENT:.1%}"),
+        Step("Over the passes, that is", f"{SPENT:.1%}"),
     ),
 )
 
@@ -812,7 +812,7 @@ TEXTS = {
 
 
 def texts(measure) -> str:
-    """The keys of TEXTS by a measure of unique tokens and epochs, the least first."""
+    """The keys of TEXTS by a measure of unique tokens and passes, the least first."""
     return "".join(sorted(TEXTS, key=lambda key: measure(*TEXTS[key])))
 
 
@@ -855,7 +855,7 @@ measured = Quantity(
     objective=REPEAT,
     unit="1",
     display_unit="%",
-    statement="A model of {size} parameters was trained on {pretrain_tokens}, all different, and reached a loss of {fresh} nats a token. Trained for as long on {unique_tokens}, repeated again and again, it reached {again}. By how many percent is that loss higher? (Runs of fewer than ten epochs that differ only in their seed are {seeds} nats apart.)",
+    statement="A model of {size} parameters was trained on {pretrain_tokens}, all different, and reached a loss of {fresh} nats a token. Trained for as long on {unique_tokens}, repeated again and again, it reached {again}. By how many percent is that loss higher? (Runs of fewer than ten passes that differ only in their seed are {seeds} nats apart.)",
     parameters={"setting": SETTINGS},
     derived=compared,
     condition=lambda v: v["nats"] > 0.01,  # more than the printed digits hide
@@ -868,7 +868,7 @@ measured = Quantity(
         v.ratio: "That is the one loss in percent of the other. How much higher is it?",
         (v.ratio - 1) / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
     },
-    explanation="Of four epochs of its largest model the paper says half a percent; its published losses give {published} percent, within what another seed can make.",
+    explanation="Of four passes of its largest model the paper says half a percent; its published losses give {published} percent, within what another seed can make.",
     hints=("Difference over the loss on fresh text.",),
     solution=(
         Step("The difference, in nats:", v.nats, "1"),
@@ -881,14 +881,14 @@ half = Quantity(
     level="medium",
     objective=REPEAT,
     unit="1",
-    statement=FITTED_LAW + "After how many epochs does one more token teach only {percent_worth} of what a fresh one would?",
+    statement=FITTED_LAW + "After how many passes does one more token teach only {percent_worth} of what a fresh one would?",
     parameters={"percent_worth": (50, *range(30, 50), *range(52, 91, 2))},
     derived=repeated,
     units=SHARE,
     answer=EPOCHS.at(repeat_worth=v.percent_worth / 100),
     independent_check=lambda v: find_root(lambda n: v["percent_worth"] / 100 - slope_at(n), 1.001, 1e4),
     misconceptions={
-        EPOCHS.at(repeat_worth=v.percent_worth / 100) - 1: "So many repetitions. The first pass is an epoch, too.",
+        EPOCHS.at(repeat_worth=v.percent_worth / 100) - 1: "So many repetitions. The first pass counts, too.",
         1 + REUSE: "There it is 1/e, which is 37 percent: R is no half-life, and not the end either.",
         lambda v: average_at(v["percent_worth"] / 100): "There all tokens together are worth so much, on average. The last one is worth less.",
     },
@@ -899,7 +899,7 @@ half = Quantity(
     ),
     solution=(
         f"The derivative by $D$ is the worth of the next token, ${eq.repeat_worth.latex}$.",
-        Step("Solved for the epochs, one plus", EPOCHS.at(repeat_worth=v.percent_worth / 100) - 1, "1"),
+        Step("Solved for the passes, one plus", EPOCHS.at(repeat_worth=v.percent_worth / 100) - 1, "1"),
         "So it is after",
     ),
 )
@@ -945,11 +945,11 @@ endless = Estimate(
     independent_check=lambda v: v["unique_tokens"] * summed(400.0, 1.0, 100),
     misconceptions={
         v.unique_tokens: "That is one pass. Repetitions are worth something at first.",
-        4 * v.unique_tokens: "Four epochs are where little has been lost yet. It goes on from there.",
+        4 * v.unique_tokens: "Four passes are where little has been lost yet. It goes on from there.",
         1e12 * eq.worth_limit: "The answer is in trillions: leave out twelve zeros.",
         120 * v.unique_tokens: "That lets nearly every repetition count in full. They wear out long before.",
     },
-    explanation="There is an end to it. After some forty epochs, the paper writes into a figure, repeating is worthless; so little of the limit is left by then.",
+    explanation="There is an end to it. After some forty passes, the paper writes into a figure, repeating is worthless; so little of the limit is left by then.",
     hints=(
         "Add up the worth of all passes: 1 for the first, then a series that falls by the same factor each time.",
         "An exponential that falls to 1/e within R has an area of R. Add the first pass.",
@@ -983,7 +983,7 @@ texts_in_order = Ordering(
     explanation=f"A hundred passes over a small text are worth less than one over a text that is {TEXTS['a'][0] / TEXTS['d'][0]:.0f} times as long.",
     hints=(
         "However often a text is read, it is never worth more than U (1 + R).",
-        "For each: epochs n; worth U (1 + R (1 − exp(−(n − 1)/R))).",
+        "For each: passes n; worth U (1 + R (1 − exp(−(n − 1)/R))).",
     ),
     solution=("In trillions of fresh tokens: " + ", ".join((f"{key} {numbers.worth(text * count, text):.2f}" for key, (text, count) in TEXTS.items())) + ".",),
 )
@@ -1015,7 +1015,7 @@ worth = Function(
         Min(D, U) + U * R * (1 - power_of_e(-D / (U * R))): "You count the first pass as a repetition as well.",
         Min(D, U) + Max(0, D - U) * power_of_e(-Max(0, D / U - 1) / R): "All repeated tokens are worth as little as the last one in yours. Add them up.",
         D * power_of_e(-Max(0, D / U - 1) / R): "All tokens are worth as little as the last one in yours. Add them up.",
-        Min(D, U) + R * (1 - power_of_e(-Max(0, D / U - 1) / R)): "That adds epochs to tokens. A repetition has as many tokens as the text.",
+        Min(D, U) + R * (1 - power_of_e(-Max(0, D / U - 1) / R)): "That adds passes to tokens. A repetition has as many tokens as the text.",
         D: "That is what was read. Repeated tokens are worth less.",
         WORTH / U: "That is in passes of fresh text. Return tokens.",
     },
@@ -1058,7 +1058,7 @@ reading_on = Expression(
         -U * R * logarithm(LEFT): "Those are the tokens of the repetitions. The first pass is read, too.",
         U * (1 + R * logarithm(LEFT)): "A sign is lost: the logarithm of a number below one is negative, and reading takes more than one pass.",
         U * (1 - R * logarithm(1 - W / (U * R))): "You let the repetitions alone make up D_worth. The first pass brings D_uniq of it.",
-        1 - R * logarithm(LEFT): "That is in epochs. The question is about tokens.",
+        1 - R * logarithm(LEFT): "That is in passes. The question is about tokens.",
         U * (1 + (W / U - 1) * power_of_e((W / U - 1) / R)): "You let every repeated token be worth as little as the last one. Solve the law for D_pre.",
         U * (1 - R * logarithm(1 - W / (U * (1 + R)))): "That takes the whole limit for what repetition can add. The first pass is not part of that.",
     },
@@ -1108,7 +1108,7 @@ repeated_loss = Function(
         plain(law.loss_floor + law.loss_data * WORTH ** (-eq.data_power)): "The part of the size is missing.",
         plain(over(Min(D, U) + Max(0, D - U) * power_of_e(-Max(0, D / U - 1) / R))): "All repeated tokens are worth as little as the last one in yours.",
     },
-    explanation="The paper lets too many parameters for the text lose worth as well. And a law that can only fall does not see a model learn its text by heart: at 44 epochs the losses that were measured lie above it.",
+    explanation="The paper lets too many parameters for the text lose worth as well. And a law that can only fall does not see a model learn its text by heart: at 44 passes the losses that were measured lie above it.",
     hints=(
         "Write the worth of the run first, as in the problem on the worth of a run.",
         "Then put it in the place of D.",

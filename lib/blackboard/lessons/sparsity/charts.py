@@ -7,17 +7,11 @@ from __future__ import annotations
 
 import math
 
-from sympy import Le, log
-
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
-from blackboard.formula import Formula
+from blackboard.charts.interactive import InteractiveChart, curve, inside, slider, sweep
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
-from blackboard.lessons.sparsity import numbers
-from blackboard.notation import symbol
-from blackboard.units import significant
 
 SYSTEMS = (
     "gb200-nvl72",
@@ -118,103 +112,4 @@ def critical_chart() -> InteractiveChart:
         "Sparsity lifts the curve and leaves L* where it is. A model with a smaller KV cache, a wider format of the"
         " weights or a chip that computes less for each byte moves L* to the right.",
         primary=("context", "stored", "model"),
-    )
-
-
-# --- what experts are worth -------------------------------------------------------------------------------------------
-
-
-def _routed_gain() -> Formula:
-    """The gain with its parts put in: a formula of base size and experts. It holds while loss falls with size, as its
-    parts do.
-    """
-    whole, count = {symbol("n_effective"): eq.n_effective.typed}, {eq.saturated: eq.experts_saturated.typed}
-    falls = [Le(eq.law_both * log(counted), eq.law_size) for counted in (eq.one_expert, eq.experts_saturated.typed)]
-    return Formula(
-        "sparsity.routed_gain",
-        "quality_gain",
-        eq.quality_gain.typed.xreplace(whole).xreplace(count),
-        "1",
-        eq.quality_gain.description,
-        eq.quality_gain.assumes,
-        eq.quality_gain.source,
-        register=False,
-        conditions=(Le(1, eq.experts), *falls),
-    )
-
-
-ROUTED_GAIN = _routed_gain()
-ROUTERS = {
-    "S-BASE": "S-BASE: balanced assignment",
-    "RL-R": "RL-R: learnt by reward",
-    "HASH": "HASH: by the token alone",
-}
-TRAINED = 1.3e9  # the largest dense model that the fit rests on
-
-
-def _fits() -> list[dict]:
-    """A menu of routers, sliders for base size and experts, and the fitted constants that follow."""
-    table = {router: numbers.fit(router) for router in ROUTERS}
-    size, experts = round(math.log10(numbers.FIGURE["base_size"]), 3), round(math.log2(numbers.FIGURE["experts"]))
-    return [
-        {"name": "fits", "value": table},
-        *menu("router", ROUTERS, "S-BASE", "router"),
-        *slider("base_size", size - 1.4, size + 2.4, 0.1, size, "base size N (parameters)", base=10),
-        *slider("experts", 0, 9, 1, experts, "experts", base=2),
-        *(row for name in table["S-BASE"] for row in derived(name, f"fits[router].{name}")),
-        *derived("experts_one", inside(eq.experts_saturated, "1", experts=1)),
-        *derived("quality_gain", inside(ROUTED_GAIN, "1")),
-        *derived("n_effective", "quality_gain * base_size"),
-    ]
-
-
-def _routed_layers(encoding: dict) -> list[dict]:
-    """The gain and the marked number of experts."""
-    return [
-        marks.line("gain", "first", encoding, strokeWidth=4),
-        marks.rule(encoding, None, y="1"),
-        marks.at(
-            encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "clip": False}, x="experts", y="quality_gain"
-        ),
-        marks.text(
-            encoding,
-            f"{marks.said('quality_gain', ',.3r')} + '×'",
-            "experts",
-            "quality_gain",
-            **marks.side("experts > 3"),
-            dy=-12,
-        ),
-        marks.text(encoding, "'1: as good as the dense model itself'", "1", "0.35", align="left", dx=6),
-        marks.hover(encoding, "gain", {"gain": "effective over base size"}, ".3r"),
-    ]
-
-
-def routed_chart() -> InteractiveChart:
-    """Effective over base size against experts, for three routers."""
-    experts = marks.log_axis("experts", "experts of a routed layer", 1, 512)
-    experts["axis"] = {"values": [2**n for n in range(10)], "format": "d"}
-    encoding = {"x": experts, "y": marks.axis("gain", "effective over base size", 0, 14, list(range(0, 15, 2)))}
-    base = sweep("experts", 0, math.log10(512), points=91)
-    base["transform"] += [curve(ROUTED_GAIN, "experts", "gain", "1")]
-    layers = _routed_layers(encoding)
-    sized = lambda name: f"replace(replace(format({name}, '.3s'), 'G', ' billion'), 'M', ' million')"
-    asked = (
-        f"'N = ' + {sized('base_size')} + ', ' + {marks.said('experts')} + (experts == 1 ? ' expert' : ' experts') + ',"
-        " router ' + router"
-    )
-    asked += f" + (base_size > {TRAINED:.1e} ? ' (beyond the sizes trained)' : '')"
-    found = (
-        f"'as good as a dense model of ' + {sized('n_effective')} + ': gain ' + {marks.said('quality_gain', ',.3r')}"
-    )
-    size, count = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]
-    worth = lambda n: significant(numbers.effective(size, n) / size)
-    return InteractiveChart(
-        {**base, "params": _fits(), "layer": layers, "title": marks.title(asked, found)},
-        "What experts are worth",
-        "Effective over base size against experts from 1 to 512 (log scale), from 0 to 14, by the published fit, for a"
-        f" base of {size / 1e6:g} million parameters and S-BASE routing, with controls for router, base size and"
-        f" experts. The curve rises from 1 to {worth(512)} and flattens; {count} experts are worth {worth(count)} times"
-        " the size.",
-        "A larger base gains less; move it far beyond the sizes trained, and the fit sees hardly any gain, or even a"
-        " loss.",
     )

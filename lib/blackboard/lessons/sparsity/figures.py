@@ -129,7 +129,7 @@ def constants() -> Drawing:
     axes.axhline(numbers.ABOUT_300, color=COLOURS["claimed"], lw=1.5, zorder=0)
     beside(
         axes,
-        f"the lecture's {numbers.ABOUT_300}",
+        f"rule of thumb: {numbers.ABOUT_300}",
         (1, numbers.ABOUT_300),
         (0, -5),
         xycoords=LEVEL,
@@ -171,7 +171,7 @@ def _constants_say(marks: list[_Mark]) -> str:
         f" year they were announced, {min(years)} to {max(years)}. Confirmed ones lie between {least.value:.0f}"
         f" ({_short(least.chip)}) and {most.value:.0f} ({_short(most.chip)}), a factor of"
         f" {most.value / least.value:.1f}; the highest that is not confirmed is {farthest.value:.0f}"
-        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the lecture's {numbers.ABOUT_300}. From"
+        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the rule of thumb, {numbers.ABOUT_300}. From"
         f" {_first_apart(marks)} on, some chips have constants that"
         " differ by more than a tenth between number formats."
     )
@@ -291,13 +291,9 @@ _ROUTERS = ("deepseek-v3", "gpt-oss-120b", "kimi-k2", "qwen3-235b-a22b")
 
 
 def _routers() -> dict[float, list[tuple[str, int, int]]]:
-    """Name, experts and top_k of the board and of models, by their sparsity in experts, the least sparse first."""
+    """Name, experts and top_k of models, by their sparsity in experts, the least sparse first."""
     found: dict[float, list[tuple[str, int, int]]] = {}
-    of_models = [(plain(m.name), m.moe.experts, m.moe.active) for m in map(catalogue.model, _ROUTERS)]
-    for name, experts, top_k in [
-        ("the lecture", numbers.BOARD_EXPERTS["experts"], numbers.BOARD_EXPERTS["top_k"]),
-        *of_models,
-    ]:
+    for name, experts, top_k in [(plain(m.name), m.moe.experts, m.moe.active) for m in map(catalogue.model, _ROUTERS)]:
         found.setdefault(eq.expert_sparsity(experts=experts, top_k=top_k), []).append((name, experts, top_k))
     return dict(sorted(found.items()))
 
@@ -331,7 +327,7 @@ def routing() -> Drawing:
 
 
 def coverage() -> Drawing:
-    """Share of the experts that a batch touches, by formula and by simulation, for five routers; less where experts
+    """Share of the experts that a batch touches, by formula and by simulation, for four routers; less where experts
     are unevenly popular.
     """
     fig, axes = drawing.axes(5.0, 4.4)

@@ -24,7 +24,7 @@ FIGURE = {"base_size": 370e6, "experts": 64}  # the point that the lecture reads
 LARGEST_DENSE = 1.3e9  # parameters of the largest model with one expert that the fit's authors trained
 PRECISIONS = ("bf16", "fp8", "fp4")
 ROUTED_THIRD = 1 / 3  # of the dense model, if every second feed-forward block is routed; not confirmed
-NAMED = model("mixtral-8x7b")  # whose name counts eight whole models of 7 billion
+NAMED = model("mixtral-8x7b")  # whose routing the page draws
 MIXTURES = ("mixtral-8x7b", "qwen3-235b-a22b", "deepseek-v3", "kimi-k2")  # by sparsity
 LONG = 20_000  # tokens of context, past the limit of every dense model compared
 # how many times a sparse model's active size the dense models have that are as good, by two makers' comparisons
@@ -69,15 +69,13 @@ def hardware() -> dict[str, str]:
     """The constant on the running rack, and how far apart chips lie."""
     sure = [row for row in constants() if row.chip.confirmed]
     least, most = min(sure, key=lambda r: r.value), max(sure, key=lambda r: r.value)
-    known, fp4 = RUNNING.symbols(), lambda id: f"{chip(id).hardware_constant('fp4'):.0f}"
+    known = RUNNING.symbols()
     return {
-        "c_b200": fp4("b200"),
-        "c_gb300": fp4("gb300-nvl72"),
+        "c_gb300": f"{chip('gb300-nvl72').hardware_constant('fp4'):.0f}",
         "rack_flops": pretty(known["flops"], "FLOP/s", 3),
         "rack_bandwidth": pretty(known["bandwidth"], "byte/s", 3),
         "flop_per_byte": f"{known['flops'] / known['bandwidth']:.0f}",
         "intensity": significant(step.hardware_constant(RUNNING), 4),
-        "intensity_round": significant(step.hardware_constant(RUNNING), 2),
         "c_least": f"{least.value:.0f}",
         "c_most": f"{most.value:.0f}",
         "c_h100": f"{chip('h100-sxm').hardware_constant('fp8'):.0f}",
@@ -97,7 +95,6 @@ def batches() -> dict[str, str]:
         "board_sparsity": f"{board:g}",
         "board_batch": f"{ABOUT_300 * board:,.0f}",
         "sparsity": significant(eq.sparsity(RUNNING), 3),
-        "sparsity_round": significant(eq.sparsity(RUNNING), 2),
         "sparsity_exact": significant(eq.sparsity(RUNNING), 4),
         "critical": whole(critical),
         "critical_exact": f"{critical:,.0f}",
@@ -117,7 +114,6 @@ def layers() -> dict[str, str]:
     layered, roofline = eq.layered_time(RUNNING, **parts), step.step_time(RUNNING, batch=critical, context=0)
     return {
         "rest": f"{rest / 1e9:.1f} billion",
-        "unused": f"{(known['n_total'] - known['n_active']) / 1e9:.1f} billion",
         "routed": f"{parts['n_routed'] / 1e9:.1f} billion",
         "dense_loads": told(rest * load),
         "experts_compute": told(whole - dense),
@@ -139,6 +135,7 @@ def contexts() -> dict[str, str]:
     return {
         **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
         **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
+        **{f"even_{name}": significant(even_at(moved.balanced), 3) for name, moved in attend.items()},
         "balanced": f"{significant(step.balanced_context(RUNNING), 3)} tokens",
         "balanced_lecture": f"{significant(step.balanced_context(RUNNING, kv_bytes_per_token=lecture), 3)} tokens",
         "with_kv_lecture": significant(step.crossing(RUNNING, kv_bytes_per_token=lecture), 2),
@@ -150,9 +147,23 @@ def contexts() -> dict[str, str]:
         f" {latent.kv_rank}) values × 2 FLOP",
         "kv_rest": told((flop - attention) * known["flops"]),
         "with_kv": f"{step.crossing(RUNNING):,.0f}",
+        "token_computes": f"{step.compute_time(RUNNING, batch=1) * 1e9:.1f} ns",
+        "kv_loads": f"{step.kv_time(RUNNING, batch=1) * 1e9:.1f} ns",
+        "left_to_load": f"{(step.compute_time(RUNNING, batch=1) - step.kv_time(RUNNING, batch=1)) * 1e9:.1f} ns",
+        "even_lecture": significant(eq.break_even(RUNNING, kv_bytes_per_token=lecture, quality_gain=LOW), 3),
         "long": f"{LONG:,} tokens",
-        "long_fit": significant(eq.batch_fits(long), 2),
+        "long_fit": held(eq.batch_fits(long)),
     }
+
+
+def held(sequences: float) -> str:
+    """A number of sequences that fit, rounded down to hundreds."""
+    return f"{sequences // 100 * 100:,.0f}"
+
+
+def even_at(balanced: float) -> float:
+    """The break-even batch at the low gain and the running context, with another balanced context."""
+    return step.critical_batch(RUNNING) / (LOW - RUNNING.context / balanced)
 
 
 ATTENDED = {"fp8": 1, "bf16": BF16}  # how many times slower attention computes than the weights' format
@@ -206,7 +217,7 @@ def as_good() -> dict[str, str]:
     largest, long = HIGH * RUNNING.symbols()["n_active"], Case(*RUNNING[:3], LONG)
     return {
         "long_behind": f"{1 - eq.long_throughput(long) / eq.long_throughput(long, n_total=largest):.0%}",
-        "rule_of_thumb": significant(math.sqrt(eq.sparsity(RUNNING)), 2),
+        "dense_left": f"{(LOW * step.compute_time(RUNNING, batch=1) - step.kv_time(RUNNING, batch=1)) * 1e9:.1f} ns",
         **{f"{name}_low": told for name, told in beside(LOW).items()},
         **{f"{name}_high": told for name, told in beside(HIGH).items()},
     }
@@ -266,8 +277,9 @@ def batch_even() -> float:
 
 
 def team() -> dict[str, str]:
-    """The worked decision: what each token costs the team, and what turns the decision."""
+    """The worked decision: what each token and each request costs the team, and what turns the decision."""
     batch, card = TEAM_BATCH, chip("h200")
+    sparse, one = team_steps(batch, LOW).sparse, step.compute_time(TEAM, batch=1)
     return {
         "team_memory": pretty(card.hbm_bytes, "byte"),
         "team_bandwidth": pretty(card.bandwidth, "byte/s", 2),
@@ -276,11 +288,13 @@ def team() -> dict[str, str]:
         "team_prompt": f"{PROMPT:,}",
         "team_answer": f"{ANSWER}",
         "team_context": f"{TEAM.context:,.0f}",
-        "team_ratio": f"{PROMPT / ANSWER:g}",
-        "team_critical": significant(step.critical_batch(TEAM), 2),
-        "team_fits": significant(eq.batch_fits(TEAM), 2),
-        "team_sparse": f"{team_steps(batch, LOW).sparse * 1e3:.1f} ms",
+        "team_fits": held(eq.batch_fits(TEAM)),
+        "team_sparse": f"{sparse * 1e3:.1f} ms",
+        "team_dense": f"{team_steps(batch, LOW).dense * 1e3:.1f} ms",
         "team_experts": significant(eq.expert_batch(TEAM), 2),
+        "team_answer_sparse": pretty(sparse / batch, "s", 3),
+        "team_prompt_sparse": pretty(one, "s", 3),
+        "team_request_sparse": pretty(request(1), "s", 2),
         "team_turn": significant(batch_even(), 2),
         "team_gain": significant(gain_even(batch, mixed=False), 2),
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
@@ -290,15 +304,17 @@ def team() -> dict[str, str]:
     }
 
 
+def request(gain: float) -> float:
+    """Seconds of the team's machine for a request, by the dense model; by DeepSeek-V3 at a gain of 1."""
+    sparse, dense = token_times(TEAM_BATCH, gain, mixed=False)
+    return ANSWER * (sparse if gain == 1 else dense)
+
+
 def team_beside(gain: float) -> dict[str, str]:
-    """What the team's tokens take with DeepSeek-V3, beside a dense model of some times its active size."""
-    sparse, dense = team_steps(TEAM_BATCH, gain)
-    extra, saved = (sparse - dense) / TEAM_BATCH, (gain - 1) * step.compute_time(TEAM, batch=1)
+    """What a dense model of some times DeepSeek-V3's active size takes for the team's tokens and requests."""
     return {
-        "team_dense": f"{dense * 1e3:.1f} ms",
-        "team_extra": pretty(extra, "s", 2),
-        "team_saved": pretty(saved, "s", 2),
-        "team_even": f"{extra / saved:.1f}",
+        "team_token": pretty(team_steps(TEAM_BATCH, gain).dense / TEAM_BATCH, "s", 3),
+        "team_request": pretty(request(gain), "s", 2),
     }
 
 
@@ -363,15 +379,14 @@ def loss(base_size, experts, router: str = "S-BASE"):
 
 
 def batch_table() -> Page:
-    """What batches of several sizes leave to an expert, and what a token then costs user and rack, by both counts."""
-    either = lambda times, unit: f"{' to '.join(dict.fromkeys(f'{time:.2f}' for time in times))} {unit}"
+    """What batches of several sizes leave to an expert, and what a token then costs user and rack, layer by layer."""
     rows = []
     for batch in SERVED:
-        times = step.step_time(RUNNING, batch=batch), layered_pair(batch, RUNNING.context).sparse
-        cost = [either([time * more for time in times], unit) for more, unit in ((1e3, "ms"), (1e6 / batch, "µs"))]
-        rows.append([f"{batch:,}", f"{eq.tokens_per_expert(RUNNING, batch=batch):,.4g}", *cost])
+        time = layered_pair(batch, RUNNING.context).sparse
+        seen = eq.tokens_per_expert(RUNNING, batch=batch)
+        rows.append([f"{batch:,}", f"{seen:,.4g}", f"{time * 1e3:.2f} ms", f"{time * 1e6 / batch:.2f} µs"])
     heads = ("Batch", "Tokens per expert", "A step, and a user's token", "Rack time per token")
-    return table(f"From the roofline to layer by layer, with {RUNNING.tokens}", heads, rows)
+    return table(f"Layer by layer, with {RUNNING.tokens}", heads, rows)
 
 
 def closed_form(experts: int) -> tuple[float, float]:
@@ -394,7 +409,6 @@ def worth() -> dict[str, str]:
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
         "reached": f"{loss(size, experts):.2f}",
         "gain": significant(gained(experts), 3),
-        "gain_active": f"{effective(net.n_active, experts) / net.n_active:.1f}",
         "trained": f"{net.training_tokens / 1e12:.1f} trillion",
         "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
     }
@@ -459,7 +473,6 @@ def price() -> dict[str, str]:
         "free_300": significant(eq.free_sparsity(chip("h200"), precision="fp8", bytes_per_param=1, batch=300), 2),
         "n_active": f"{known['n_active'] / 1e9:.1f} billion",
         "named": plain(NAMED.name),
-        "named_total": f"{NAMED.symbols('bf16')['n_total'] / 1e9:.1f} billion",
         "context": RUNNING.tokens,
         "n_total": f"{RUNNING.symbols()['n_total'] / 1e9:.0f} billion",
         "touched_1": read(1),

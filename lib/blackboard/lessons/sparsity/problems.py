@@ -76,6 +76,35 @@ def as_good(base_size: float, experts: int) -> float:
     return 10 ** ((FIT["a"] * size + FIT["b"] * (many - one) + FIT["c"] * size * many) / (FIT["a"] + FIT["c"] * one))
 
 
+TEAM_OF = {"batch": 300, "context": 2_000, "kv": 61 * (512 + 64) * 2}  # of the opening question: sequences, tokens, bytes
+
+
+def shorter(times: float) -> str:
+    """The option that says which step is shorter on eight H200s, DeepSeek-V3's or that of a dense model `times` its active size."""
+    load = lambda stored: (stored + TEAM_OF["batch"] * TEAM_OF["context"] * TEAM_OF["kv"]) / (8 * 4.8e12)
+    compute = lambda active: 2 * TEAM_OF["batch"] * active / (8 * 1.979e15)
+    sparse, dense = max(load(671e9), compute(37.6e9)), max(load(times * 37.6e9), compute(times * 37.6e9))
+    return "b" if sparse > 1.5 * dense else "a" if dense > 1.5 * sparse else "c"
+
+
+opening = Choice(
+    "Which step is shorter?",
+    level="easy",
+    objective=FREE,
+    statement="Eight H200s generate 300 texts at a time. DeepSeek-V3 stores 671 billion parameters and uses 37.6 billion for a token. Suppose that a dense model with 2.5 times 37.6 billion parameters is just as good. With which model does a step, one token for each text, take less time?",
+    independent_check=lambda v: shorter(2.5),
+    options=[
+        wrong("with DeepSeek-V3, which computes 2.5 times less", "It does compute less. But 300 tokens visit nearly all experts, so the step loads all 671 billion parameters. It waits for memory and takes about five times as long."),
+        right("with the dense model", "It computes 2.5 times as much, but has a seventh of the parameters to load. Its step is about five times shorter. Yet DeepSeek-V3 reads prompts in less than half the time, so the team's decision is still open."),
+        wrong("about the same: the models are equally good", "Quality says nothing about time. The 300 tokens visit nearly all experts, and loading them takes about five times as long as the whole step of the dense model."),
+    ],
+    hints=(
+        "How much does DeepSeek-V3 load if 300 tokens each choose 8 of 256 experts?",
+        "Compare the bytes that the two models load, and then their compute.",
+    ),
+    solution=("Nearly all of the 671 billion parameters are loaded, against 94 billion of the dense model.",),
+)
+
 guess = Estimate(
     "A guess before you read",
     level="easy",
