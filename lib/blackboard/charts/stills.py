@@ -21,7 +21,9 @@ _HALO = f' stroke="{PAGE["light"]["halo"]}" stroke-width="3" stroke-linejoin="ro
 
 # Dots at the edge of the plot are drawn whole; those beyond it stay hidden.
 _ROOM = 8
-_DOTS_CLIP = {"path": {"signal": f"'M-{_ROOM},-{_ROOM}H' + (width + {_ROOM}) + 'V' + (height + {_ROOM}) + 'H-{_ROOM}Z'"}}
+_DOTS_CLIP = {
+    "path": {"signal": f"'M-{_ROOM},-{_ROOM}H' + (width + {_ROOM}) + 'V' + (height + {_ROOM}) + 'H-{_ROOM}Z'"}
+}
 
 
 def compile_chart(spec: dict[str, Any], version: str | None = None) -> dict[str, Any]:

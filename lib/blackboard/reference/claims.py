@@ -127,16 +127,17 @@ def first() -> Page:
     rows = []
     for row in map(find_claim, TOP):
         part, good = max(row.parts, key=lambda part: part.off), sum(part.holds(row.claim.within) for part in row.parts)
-        held = f", {good} of {len(row.parts)} numbers" if row.verdict is PART else ""
-        furthest = (
-            f"{text(part.of[0].upper() + part.of[1:])}: claimed {text(part.claim)}, found"
-            f" <b>{text(part.describe(part.found))}</b>."
-        )
+        held = f"<br><small>{good} of {len(row.parts)} numbers</small>" if row.verdict is PART else ""
         rows.append(
-            f'<li class="claim-{row.verdict.key}"><a href="#{anchor(row.claim.id)}">{text(row.claim.statement)}</a>'
-            f" {mark(row.verdict)} <strong>{text(row.label[0].upper() + row.label[1:])}</strong>{held}. {furthest}</li>"
+            (
+                f'<a href="#{anchor(row.claim.id)}">{text(row.claim.statement)}</a>'
+                f"<br><small>{text(part.of[0].upper() + part.of[1:])}</small>",
+                f'<span class="claim-told claim-{row.verdict.key}">{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}</span>{held}',
+                text(part.claim),
+                f"<b>{text(part.describe(part.found))}</b>",
+            )
         )
-    return Page(f'<ol class="claim-first">{"".join(rows)}</ol>')
+    return table("The number furthest from what is claimed", ("Claim", "Verdict", "Claimed", "Found"), rows)
 
 
 def legend() -> Page:
