@@ -20,10 +20,7 @@ _HALO = f' stroke="{PAGE["light"]["halo"]}" stroke-width="3" stroke-linejoin="ro
 
 
 # Dots at the edge of the plot are drawn whole; those beyond it stay hidden.
-_ROOM = 8
-_DOTS_CLIP = {
-    "path": {"signal": f"'M-{_ROOM},-{_ROOM}H' + (width + {_ROOM}) + 'V' + (height + {_ROOM}) + 'H-{_ROOM}Z'"}
-}
+DOTS_CLIP = {"path": {"signal": "'M-8,-8H' + (width + 8) + 'V' + (height + 8) + 'H-8Z'"}}
 
 
 def compile_chart(spec: dict[str, Any], version: str | None = None) -> dict[str, Any]:
@@ -33,7 +30,7 @@ def compile_chart(spec: dict[str, Any], version: str | None = None) -> dict[str,
     vega = vl_convert.vegalite_to_vega(spec, vl_version=version)
     for mark in vega["marks"]:
         if mark["type"] == "symbol" and mark.get("clip"):
-            mark["clip"] = _DOTS_CLIP
+            mark["clip"] = DOTS_CLIP
     return vega
 
 

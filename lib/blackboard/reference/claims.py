@@ -114,6 +114,11 @@ def mark(verdict: Verdict) -> str:
     return f'<span class="claim-mark" aria-hidden="true">{verdict.mark}</span>'
 
 
+def _label(row: Judged) -> str:
+    """A verdict in words, as a sentence begins."""
+    return text(row.label[0].upper() + row.label[1:])
+
+
 def link(row: Judged) -> str:
     """A claim's name, leading to its card."""
     return f'<a href="#{anchor(row.claim.id)}">{text(row.claim.name)}</a>'
@@ -132,7 +137,7 @@ def first() -> Page:
             (
                 f'<a href="#{anchor(row.claim.id)}">{text(row.claim.statement)}</a>'
                 f"<br><small>{text(part.of[0].upper() + part.of[1:])}</small>",
-                f'<span class="claim-told claim-{row.verdict.key}">{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}</span>{held}',
+                f'<span class="claim-told claim-{row.verdict.key}">{mark(row.verdict)} {_label(row)}</span>{held}',
                 text(part.claim),
                 f"<b>{text(part.describe(part.found))}</b>",
             )
@@ -188,7 +193,7 @@ def _card(row: Judged) -> str:
     why = row.because or "Its numbers have moved since a reason was written."
     return (
         f'<article class="claim claim-{row.verdict.key}" data-verdict="{row.verdict.label}" id="{id}"><p'
-        f' class="claim-verdict">{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}</p>'
+        f' class="claim-verdict">{mark(row.verdict)} {_label(row)}</p>'
         f'<h3>{text(claim.statement)} <a class="claim-id" href="#{id}" aria-label="Link to this claim">#</a></h3>'
         f'{_numbers(row)}<p>{text(why)}</p><p class="claim-who">{_who(claim.said)}</p>{_others(row)}<p'
         f' class="claim-lesson">Treated in <a href="{claim.at.href}">'
