@@ -11,7 +11,7 @@ def forget_numbers(_app, env, _pages):
 
 
 def number_figures(app, env):
-    """Write the numbers of each page, once Sphinx has counted the figures of all."""
+    """Write the numbers of each page, once Sphinx has counted the figures of all; no further page is affected."""
     env.counted_figures = env.toc_fignumbers
     lessons = list_lessons(app)
     env.toc_fignumbers = {
@@ -34,7 +34,7 @@ def count(numbers, before):
 
 
 def setup(app):
-    """After Sphinx's own collectors."""
+    """The count comes after that of Sphinx's own collector, which is of priority 500."""
     app.connect("env-before-read-docs", forget_numbers)
-    app.connect("env-updated", number_figures)
+    app.connect("env-get-updated", number_figures, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
