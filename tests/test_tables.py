@@ -2,9 +2,8 @@
 
 import math
 import random
-import sys
-
 import re
+import sys
 
 import pytest
 from conftest import ROOT

@@ -154,18 +154,18 @@ const joined = (box, other = box) => ({
 });
 const movedBox = ({ left, right, top, bottom }, [x, y]) => ({ left: left + x, right: right + x, top: top + y, bottom: bottom + y });
 
-// The corners of each curve and each rule, in pixels of the screen, and how far its ink reaches on each side of them, less
-// a pixel that may touch a name.
+// The corners of each curve and each rule, in pixels of the screen, and how far a name keeps from them: a bold line's
+// width, while the letters of a name may be close to a thin one.
 function linesOf(figure) {
   return [...figure.querySelectorAll(".chart-live :is(.mark-line path, .mark-rule line)")].filter((mark) => mark.closest(".role-mark")).map((mark) => {
     const { a, d, e, f } = mark.getScreenCTM(), ends = ["x2", "y2"].map((name) => mark.getAttribute(name) ?? 0);
     const corners = mark.localName === "line" ? ["0,0", ends.join()] : mark.getAttribute("d")?.match(/-?[\d.]+,-?[\d.]+/g) ?? [];
-    const reach = Math.max(0, (mark.getAttribute("stroke-width") ?? 2) / 2 - 1);
+    const reach = Math.max(0, (mark.getAttribute("stroke-width") ?? 2) - 2);
     return { reach, corners: corners.map((corner) => corner.split(",").map(Number)).map(([x, y]) => [a * x + e, d * y + f]) };
   });
 }
 
-// Whether a line's ink runs through a box, two pixels below its top and above its bottom.
+// Whether a line comes so near a box, two pixels below its top and above its bottom.
 function isStruck({ left, right, top, bottom }, { corners, reach }) {
   return corners.slice(1).some((end, n) => {
     const [[x, y], [across, up]] = [corners[n], end].sort((one, other) => one[0] - other[0]);
