@@ -165,7 +165,7 @@ function linesOf(figure) {
   });
 }
 
-// Whether a line comes so near a box, two pixels below its top and above its bottom.
+// Whether a line comes within its reach of a box, whose top and bottom two pixels are room above and below the letters.
 function isStruck({ left, right, top, bottom }, { corners, reach }) {
   return corners.slice(1).some((end, n) => {
     const [[x, y], [across, up]] = [corners[n], end].sort((one, other) => one[0] - other[0]);

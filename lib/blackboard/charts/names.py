@@ -29,7 +29,7 @@ ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 
 
 class Line(NamedTuple):
-    """The corners of a curve or a rule, and how far its ink reaches on each side of them."""
+    """The corners of a curve or a rule, and how far a name keeps from them."""
 
     corners: list[tuple[float, float]]
     reach: float
@@ -61,7 +61,7 @@ class Box:
         return Box(left, top, max(self.right, other.right), max(self.bottom, other.bottom))
 
     def is_struck(self, line: Line) -> bool:
-        """Whether a line's ink runs through it, two pixels below its top and above its bottom."""
+        """Whether a line comes within its reach, two pixels below its top and above its bottom."""
         pairs = zip(line.corners, line.corners[1:])
         return any(self._is_crossed(*sorted(ends), line.reach) for ends in pairs)
 
@@ -114,8 +114,8 @@ def _lines(root: Element) -> Iterator[Line]:
 
 
 def _reach(mark: Element) -> float:
-    """Half a line's width, less a pixel that may touch a name."""
-    return max(0.0, float(mark.get("stroke-width", 2)) / 2 - 1)
+    """A bold line's width; the letters of a name may be close to a thin one."""
+    return max(0.0, float(mark.get("stroke-width", 2)) - 2)
 
 
 def _said(text: Element) -> bool:
