@@ -132,11 +132,11 @@ def first() -> Page:
     rows = []
     for row in map(find_claim, TOP):
         part, good = max(row.parts, key=lambda part: part.off), sum(part.holds(row.claim.within) for part in row.parts)
-        held = f"<br><small>{good} of {len(row.parts)} numbers</small>" if row.verdict is PART else ""
+        held = f"<div><small>{good} of {len(row.parts)} numbers</small></div>" if row.verdict is PART else ""
         rows.append(
             (
                 f'<a href="#{anchor(row.claim.id)}">{text(row.claim.statement)}</a>'
-                f"<br><small>{text(part.of[0].upper() + part.of[1:])}</small>",
+                f"<div><small>{text(part.of[0].upper() + part.of[1:])}</small></div>",
                 f'<span class="claim-told claim-{row.verdict.key}">{mark(row.verdict)} {_label(row)}</span>{held}',
                 text(part.claim),
                 f"<b>{text(part.describe(part.found))}</b>",
