@@ -24,7 +24,7 @@ def number_figures(app, env):
 def list_lessons(app):
     """{page: (its number,)} of the lessons, which are the chapters with exercises."""
     contents = safe_load((app.srcdir / "_toc.yml").read_text("utf8"))
-    chapters = [chapter for part in contents["parts"] for chapter in part["chapters"] if "sections" in chapter]
+    chapters = [chapter for part in contents.get("parts", []) for chapter in part["chapters"] if "sections" in chapter]
     return {chapter["file"]: (number,) for number, chapter in enumerate(chapters, 1)}
 
 
