@@ -63,6 +63,7 @@ def make_project(folder):
             "quotes",
             "question_index",
             "cells",
+            "figure_numbers",
         )
     ]
     for name in ["_config.yml", "requirements.lock", "CITATION.cff", *tools]:

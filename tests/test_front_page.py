@@ -61,6 +61,17 @@ def test_a_card_counts_what_was_solved(visit, server):
     assert re.fullmatch(r"0 of \d+ problems solved, 1 of 5 steps of the lab", page.inner_text("[data-lesson=paging]"))
 
 
+def test_the_sidebar_ticks_a_lesson_whose_problems_are_all_solved(visit, server):
+    page = visit(f"{server}/{FRONT}").page
+    (first, *others) = next(card["problems"] for card in page.evaluate(CARDS) if card["lesson"] == "pricing")
+    keep = "names => names.forEach((name) => localStorage.setItem(`practice/pricing/${name}`, '{\"right\": true}'))"
+    for solved, ticked in ((others, []), ([first], ["6. Pricing ✓"])):
+        page.evaluate(keep, solved)
+        page.reload()
+        page.wait_for_function("window.laidOut")
+        assert page.locator(".bd-links a:has(.lesson-done)").all_inner_texts() == ticked
+
+
 def test_the_chart_is_on_the_first_screen_below_three_sentences_and_a_button(front):
     box = front.locator(".interactive-chart .chart-plot").first.bounding_box()
     start = front.get_by_role("link", name="Start with lesson 1").bounding_box()

@@ -121,6 +121,15 @@ def test_practice_is_listed_below_its_lesson(site):
         assert listed[at + 1 : at + 3] == below, lesson
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_figures_are_counted_on_each_page(site, name):
+    """Those of a lesson have its number before theirs."""
+    page, lesson = (site / f"{name}.html").read_text("utf8"), name.removeprefix("book/")
+    before = f"{LESSONS.index(lesson) + 1}." if lesson in LESSONS else ""
+    told = re.findall(r'class="caption-number">Fig\. ([\d.]+) ', page)
+    assert told == [f"{before}{place}" for place in range(1, len(told) + 1)]
+
+
 def test_an_address_that_is_not_there_has_a_page(visit, site, server):
     """In the book's dress, with links that lead from any depth; and GitHub Pages is told to publish all files."""
     assert (site / ".nojekyll").exists()

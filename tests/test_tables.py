@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 import sys
 
 import pytest
@@ -48,6 +49,17 @@ def test_a_first_column_of_letters_is_told_from_one_of_words():
     table = "<table><tbody><tr><th>{}</th><td>a word</td></tr><tr><th>{}</th><td>two</td></tr></tbody></table>"
     assert align_numbers(table.format(letter, letter)).count('<th class="letter">') == 2
     assert "letter" not in align_numbers(table.format(letter, word))
+
+
+def test_a_wide_table_has_what_its_cards_on_a_phone_need():
+    """Each cell bears its column's head, unless it heads its row; four columns of numbers fit as they are."""
+    top = "<thead><tr><th>Chip</th><th>B &amp; W</th><th>note</th><th>cost</th></tr></thead>"
+    row = '<tr><th scope="row">a</th><td>1</td><td>{}</td><td>2 ms</td></tr>'
+    table = '<table class="table">' + top + "<tbody>" + row + "</tbody></table>"
+    cards = align_numbers(table.format("a word"))
+    assert '<table class="table cards">' in cards and '<th scope="row">a</th>' in cards
+    assert re.findall(r'data-head="([^"]*)"', cards) == ["B &amp; W", "note", "cost"]
+    assert "cards" not in align_numbers(table.format("3"))
 
 
 def test_every_symbol_and_formula_is_on_the_page_once():

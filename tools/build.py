@@ -36,6 +36,7 @@ PAGES = WORK / "pages"  # what Sphinx makes
 DRESSING = (
     "build",
     "cells",
+    "figure_numbers",
     "html_fixes",
     "lesson_cards",
     "live_cells",

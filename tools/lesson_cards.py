@@ -8,6 +8,7 @@ from math import ceil
 from pathlib import PurePosixPath
 
 from docutils import nodes
+from figure_numbers import list_lessons
 from sphinx.util.docutils import SphinxDirective
 
 WORDS_PER_MINUTE = 180  # slower than a novel: many a sentence has a formula or a number
@@ -108,6 +109,19 @@ def draw_thumbnail(app, page):
     return target.relative_to(app.outdir).as_posix()
 
 
+def count_minutes(found):
+    """Minutes to read a page."""
+    return ceil(found["words"] / WORDS_PER_MINUTE)
+
+
+def head_lesson(app, page, _template, context, _doctree):
+    """Below its title a lesson says which it is and how long it takes."""
+    if page in (lessons := list_lessons(app)):
+        found = facts(app.env)[page]
+        said = f"Lesson {lessons[page][0]} · {count_minutes(found)} min read · {len(found['problems'])} problems"
+        context["body"] = context["body"].replace("</h1>", f'</h1>\n<p class="lesson-facts">{said}</p>', 1)
+
+
 def card(app, number, root, lesson, question):
     """A lesson's card."""
     env, page = app.env, beside(root, lesson)
@@ -115,7 +129,7 @@ def card(app, number, root, lesson, question):
     head, _, rest = title.partition(": ")
     picture = draw_thumbnail(app, page)
     shown = f'<img src="../{picture}" alt="The first figure of {escape(head)}" loading="lazy">' if picture else ""
-    minutes, problems = ceil(found["words"] / WORDS_PER_MINUTE), found["problems"]
+    minutes, problems = count_minutes(found), found["problems"]
     names = f'data-problems="{" ".join(problems)}" data-steps="{" ".join(found["steps"])}"'
     progress = f'<span class="lesson-progress" data-lesson="{lesson}" {names}>'
     return (
@@ -154,4 +168,5 @@ def setup(app):
     app.connect("env-merge-info", merge_facts)
     app.connect("env-updated", renew_cards)
     app.connect("doctree-resolved", draw_cards)
+    app.connect("html-page-context", head_lesson)
     return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 2}

@@ -1,5 +1,5 @@
-"""Columns of numbers are aligned to the right, and a first column of letters is kept narrow: in tables of Markdown, of
-lessons' cells and to look things up in.
+"""Columns of numbers are aligned to the right, a first column of letters is kept narrow, and a table that is too wide
+for a phone can be shown there as cards: in tables of Markdown, of lessons' cells and to look things up in.
 """
 
 import html
@@ -16,6 +16,7 @@ UNIT = r"\s?(?:%|×|¢|[A-Za-zµ]{1,7}(?:/[A-Za-z]{1,7}){0,2})"  # one word: a c
 VALUE = rf"(?:[−+-]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?[×·]\s?{POWER})?|{POWER})(?:{UNIT})?"
 NUMBER = re.compile(rf"(?:[×≈]\s?)?{VALUE}(?: to {VALUE})?")
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
+FITS = 4  # columns of numbers that a phone is wide enough for
 LACKS = {"–", "none", ""}
 
 
@@ -45,7 +46,29 @@ def align_table(table):
     kinds = {n: "number" for n, column in enumerate(columns) if n and holds_numbers(column)}
     if columns and all(map(LETTER.fullmatch, columns[0])):
         kinds[0] = "letter"
-    return ROW.sub(lambda row: mark_cells(row[0], kinds), table) if kinds else table
+    marked = ROW.sub(lambda row: mark_cells(row[0], kinds), table) if kinds else table
+    words = len(columns) - 1 - list(kinds.values()).count("number")
+    fits = len(columns) + bool(words) <= FITS or "<thead" not in table or "data-head" in table
+    return marked if fits else make_cards(marked)
+
+
+def make_cards(table):
+    """A table whose cells bear the heads of their columns, by which a phone shows each row as a card."""
+    head, body = table[: table.find("<tbody")], table[table.find("<tbody") :]
+    heads = [html.escape(text_of(cell[2])) for cell in CELL.findall(head)]
+
+    def told(row):
+        names = iter(heads)
+        return CELL.sub(lambda cell: name_cell(cell, next(names)), row[0])
+
+    head = re.sub(r'<table\b(?: class="([^"]*)")?', lambda tag: f'<table class="{tag[1] or ""} cards"', head, count=1)
+    return head + ROW.sub(told, body)
+
+
+def name_cell(cell, head):
+    """A cell with its column's head, unless it heads its row."""
+    tag, attributes, inner = cell.groups()
+    return cell[0] if tag == "th" else f'<td{attributes} data-head="{head}">{inner}</td>'
 
 
 def holds_numbers(column):

@@ -112,6 +112,14 @@ def tag(name, key, content):
     return f'<meta {name}="{key}" content="{escape(content)}">' if content else ""
 
 
+def count_problems(env):
+    """Each lesson with the number of problems on its page: by them the sidebar ticks lessons that are finished."""
+    lessons = {
+        each["lesson"]: len(each["problems"]) for page, each in facts(env).items() if page.endswith(each["lesson"])
+    }
+    return " ".join(f"{lesson}:{count}" for lesson, count in sorted(lessons.items()) if lesson)
+
+
 def add_metadata(app, page, _template, context, doctree):
     """Describe a page in its head; an address only where _config.yml names the site's."""
     if doctree is None:
@@ -123,6 +131,7 @@ def add_metadata(app, page, _template, context, doctree):
     context["metatags"] = context.get("metatags", "") + "\n".join(
         [
             tag("name", "description", said),
+            tag("name", "problems", count_problems(app.env)),
             tag("property", "og:type", "website" if page == app.config.root_doc else "article"),
             tag("property", "og:site_name", app.config.html_title or app.config.project),
             tag("property", "og:title", title),

@@ -124,7 +124,8 @@ function placeNames(figure) {
     for (const text of group.querySelectorAll("text")) {
       text.style.translate = "";
       if (!text.textContent.trim()) continue;
-      const box = text.getBoundingClientRect();
+      const key = strokeOf(group, text.getBoundingClientRect());
+      const box = joined(text.getBoundingClientRect(), key?.getBoundingClientRect());
       const back = (low, high, from, to) => Math.max(from - low, 0) || Math.min(to - high, 0);
       const right = back(box.left, box.right, plot.left + 2, plot.right - 2);
       const down = back(box.top, box.bottom, plot.top, plot.bottom);
@@ -142,31 +143,36 @@ function placeNames(figure) {
       placed.push(movedBox(there, best));
       const [x, y] = [right + best[0], down + best[1]];
       shift(text, x, y);
-      shift(strokeOf(group, box), x, y);
+      shift(key, x, y);
     }
   }
 }
 
 const shift = (mark, right, down) => mark && (mark.style.translate = right || down ? `${right}px ${down}px` : "");
+const joined = (box, other = box) => ({
+  left: Math.min(box.left, other.left), right: Math.max(box.right, other.right), top: Math.min(box.top, other.top), bottom: Math.max(box.bottom, other.bottom),
+});
 const movedBox = ({ left, right, top, bottom }, [x, y]) => ({ left: left + x, right: right + x, top: top + y, bottom: bottom + y });
 
-// The corners of each curve and each rule, in pixels of the screen.
+// The corners of each curve and each rule, in pixels of the screen, and how far a name keeps from them: a bold line's
+// width, while the letters of a name may be close to a thin one.
 function linesOf(figure) {
   return [...figure.querySelectorAll(".chart-live :is(.mark-line path, .mark-rule line)")].filter((mark) => mark.closest(".role-mark")).map((mark) => {
     const { a, d, e, f } = mark.getScreenCTM(), ends = ["x2", "y2"].map((name) => mark.getAttribute(name) ?? 0);
     const corners = mark.localName === "line" ? ["0,0", ends.join()] : mark.getAttribute("d")?.match(/-?[\d.]+,-?[\d.]+/g) ?? [];
-    return corners.map((corner) => corner.split(",").map(Number)).map(([x, y]) => [a * x + e, d * y + f]);
+    const reach = Math.max(0, (mark.getAttribute("stroke-width") ?? 2) - 2);
+    return { reach, corners: corners.map((corner) => corner.split(",").map(Number)).map(([x, y]) => [a * x + e, d * y + f]) };
   });
 }
 
-// Whether a line of corners runs through a box, two pixels below its top and above its bottom.
-function isStruck({ left, right, top, bottom }, line) {
-  return line.slice(1).some((end, n) => {
-    const [[x, y], [across, up]] = [line[n], end].sort((one, other) => one[0] - other[0]);
+// Whether a line comes within its reach of a box, whose top and bottom two pixels are room above and below the letters.
+function isStruck({ left, right, top, bottom }, { corners, reach }) {
+  return corners.slice(1).some((end, n) => {
+    const [[x, y], [across, up]] = [corners[n], end].sort((one, other) => one[0] - other[0]);
     if (x > right || across < left) return false;
     const slope = across > x ? (up - y) / (across - x) : 0;
     const ends = [y + slope * (Math.max(left, x) - x), across > x ? y + slope * (Math.min(right, across) - x) : up];
-    return Math.min(...ends) < bottom - 2 && Math.max(...ends) > top + 2;
+    return Math.min(...ends) - reach < bottom - 2 && Math.max(...ends) + reach > top + 2;
   });
 }
 

@@ -391,7 +391,8 @@
         mark.textContent = solved.includes(item) ? "solved" : "";
       }
       const all = [...document.querySelectorAll("practice-box")], above = all.length - this.items.length; // boxes in the text
-      this.progress.textContent = `${all.filter((box) => box.solved).length} of ${all.length} solved${above ? `, ${above} of them in the text above` : ""}`;
+      const done = all.filter((box) => box.solved).length - solved.length;
+      this.progress.textContent = `Solved: ${solved.length} of ${this.items.length} here${above ? `, ${done} of ${above} in the text` : ""}`;
     }
   }
   PracticeBox.judge = (values, lesson, id, index) => judgeFunction(values, drawn(lesson, id, index));

@@ -111,6 +111,17 @@ function showProgress() {
   }
 }
 
+// A tick in the sidebar for a lesson whose problems are all solved.
+function tickLessons() {
+  const kept = Object.keys(localStorage);
+  for (const [lesson, count] of (document.querySelector('meta[name="problems"]')?.content ?? "").split(" ").map((each) => each.split(":"))) {
+    const solved = kept.filter((key) => key.startsWith(problemKey(lesson, "")) && readKept(key)?.right === true).length;
+    if (solved < Number(count)) continue;
+    const link = [...document.querySelectorAll(".bd-links .toctree-l1 > a")].find((each) => each.pathname.endsWith(`/book/${lesson}.html`));
+    link?.append(Object.assign(document.createElement("span"), { className: "lesson-done", textContent: " ✓", title: "All problems solved" }));
+  }
+}
+
 // The contents mark the section that is read, or the one that was chosen, also where the page is too short to scroll it
 // to the top. The theme marks only sections whose start is in sight.
 function followReader() {
@@ -212,6 +223,7 @@ function settle() {
   closeDrawers();
   tellTerms();
   showProgress();
+  tickLessons();
   followReader();
   boxTables();
   const again = () => { window.laidOut = markScrolling(); };

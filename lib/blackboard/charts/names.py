@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -21,10 +22,17 @@ _WIDTHS = {  # of letters in a sans-serif type, in its heights; the others' is 0
 }
 CORNER = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
 STRUCK = 40  # pixels that a name goes rather than have a line run through it
+KEY = 5  # pixels of a key on each side of its middle
 STEPS = [(float(across), float(down)) for across in range(-24, 25, 6) for down in range(-36, 37, 4)]
-Line = list[tuple[float, float]]
 ElementTree.register_namespace("", SVG[1:-1])
 ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
+
+
+class Line(NamedTuple):
+    """The corners of a curve or a rule, and how far a name keeps from them."""
+
+    corners: list[tuple[float, float]]
+    reach: float
 
 
 @dataclass(frozen=True)
@@ -45,17 +53,25 @@ class Box:
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 
-    def is_struck(self, line: Line) -> bool:
-        """Whether a line of corners runs through it, two pixels below its top and above its bottom."""
-        return any(self._is_crossed(*sorted(ends)) for ends in zip(line, line[1:]))
+    def joined(self, other: Box | None) -> Box:
+        """The least rectangle around it and another."""
+        if other is None:
+            return self
+        left, top = min(self.left, other.left), min(self.top, other.top)
+        return Box(left, top, max(self.right, other.right), max(self.bottom, other.bottom))
 
-    def _is_crossed(self, one: tuple[float, float], other: tuple[float, float]) -> bool:
+    def is_struck(self, line: Line) -> bool:
+        """Whether a line comes within its reach, two pixels below its top and above its bottom."""
+        pairs = zip(line.corners, line.corners[1:])
+        return any(self._is_crossed(*sorted(ends), line.reach) for ends in pairs)
+
+    def _is_crossed(self, one: tuple[float, float], other: tuple[float, float], reach: float) -> bool:
         (x, y), (across, up) = one, other
         if x > self.right or across < self.left:
             return False
         slope = (up - y) / (across - x) if across > x else 0.0
         ends = [y + slope * (max(self.left, x) - x), y + slope * (min(self.right, across) - x) if across > x else up]
-        return min(ends) < self.bottom - 2 and max(ends) > self.top + 2
+        return min(ends) - reach < self.bottom - 2 and max(ends) + reach > self.top + 2
 
 
 def place_names(svg: str) -> str:
@@ -68,10 +84,11 @@ def place_names(svg: str) -> str:
         plot = plots[re.search(r"#([^)]+)", group.get("clip-path", ""))[1]]  # type: ignore[index]
         inside = Box(2, 0, float(plot.get("width", 0)) - 2, float(plot.get("height", 0)))
         for text in filter(_said, group):
-            box = _box(text)
+            key = _key(before, _box(text))
+            box = _box(text).joined(_key_box(key))
             right, down = _way(box, inside, placed, lines)
             placed.append(box.moved(right, down))
-            for mark in (text, _key(before, box)):
+            for mark in (text, key):
                 _shift(mark, right, down)
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -89,11 +106,16 @@ def _lines(root: Element) -> Iterator[Line]:
     for group in root.iter():
         if "mark-line role-mark" in group.get("class", ""):
             for path in group:
-                yield [(float(x), float(y)) for x, y in CORNER.findall(path.get("d", ""))]
+                yield Line([(float(x), float(y)) for x, y in CORNER.findall(path.get("d", ""))], _reach(path))
         if "mark-rule role-mark" in group.get("class", ""):
             for rule in group:
                 x, y = _place(rule)
-                yield [(x, y), (x + float(rule.get("x2", 0)), y + float(rule.get("y2", 0)))]
+                yield Line([(x, y), (x + float(rule.get("x2", 0)), y + float(rule.get("y2", 0)))], _reach(rule))
+
+
+def _reach(mark: Element) -> float:
+    """A bold line's width; the letters of a name may be close to a thin one."""
+    return max(0.0, float(mark.get("stroke-width", 2)) - 2)
 
 
 def _said(text: Element) -> bool:
@@ -143,6 +165,14 @@ def _key(before: Element | None, box: Box) -> Element | None:
         return None
     x, y = _place(before[0])
     return before[0] if box.left - 14 < x < box.right + 14 and box.top < y < box.bottom else None
+
+
+def _key_box(key: Element | None) -> Box | None:
+    """What a key covers, whose height no name exceeds."""
+    if key is None:
+        return None
+    x, y = _place(key)
+    return Box(x - KEY, y, x + KEY, y)
 
 
 def _shift(mark: Element | None, right: float, down: float) -> None:

@@ -12,7 +12,7 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from blackboard.charts.stills import draw_still
+from blackboard.charts.stills import compile_chart, draw_still
 from blackboard.charts.style import COLOURS, INKS, PAGE
 from blackboard.text import markup
 
@@ -97,10 +97,7 @@ def _merge(base: Any, extra: Any) -> Any:
 
 def compile_spec(spec: dict[str, Any]) -> dict[str, Any]:
     """The Vega of a page's Vega-Lite."""
-    import vl_convert
-
-    vega = vl_convert.vegalite_to_vega(spec)
-    return {key: value for key, value in vega.items() if key != "$schema"}
+    return {key: value for key, value in compile_chart(spec).items() if key != "$schema"}
 
 
 def _script(spec: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -20,6 +19,21 @@ _FAMILY = f' font-family="{FONT}"'
 _HALO = f' stroke="{PAGE["light"]["halo"]}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
 
 
+# Dots at the edge of the plot are drawn whole; those beyond it stay hidden.
+DOTS_CLIP = {"path": {"signal": "'M-8,-8H' + (width + 8) + 'V' + (height + 8) + 'H-8Z'"}}
+
+
+def compile_chart(spec: dict[str, Any], version: str | None = None) -> dict[str, Any]:
+    """The Vega of a chart's Vega-Lite, with room around the plot for half a dot."""
+    import vl_convert
+
+    vega = vl_convert.vegalite_to_vega(spec, vl_version=version)
+    for mark in vega["marks"]:
+        if mark["type"] == "symbol" and mark.get("clip"):
+            mark["clip"] = DOTS_CLIP
+    return vega
+
+
 def draw_still(spec: dict[str, Any], width: int, version: str | None = None) -> str:
     """A Vega-Lite chart as SVG, so wide. Nobody can point at it: what only answers the pointer is left out."""
     import vl_convert
@@ -27,7 +41,7 @@ def draw_still(spec: dict[str, Any], width: int, version: str | None = None) -> 
     still = {**spec, "width": width, "config": {**spec["config"], "aria": False}}
     if "layer" in still:
         still["layer"] = [layer for layer in still["layer"] if "tooltip" not in layer.get("encoding", {})]
-    svg = place_names(vl_convert.vegalite_to_svg(json.dumps(still), vl_version=version))
+    svg = place_names(vl_convert.vega_to_svg(compile_chart(still, version)))
     svg = svg.replace(_FAMILY, "").replace("<svg", f"<svg{_FAMILY}", 1)  # one font for all
     return re.sub(r"<[^>]+>", lambda tag: _slim(tag[0]), svg)
 

@@ -5,6 +5,7 @@ are off.
 from __future__ import annotations
 
 import html
+import math
 from functools import cache
 from typing import Any
 
@@ -113,6 +114,11 @@ def mark(verdict: Verdict) -> str:
     return f'<span class="claim-mark" aria-hidden="true">{verdict.mark}</span>'
 
 
+def _label(row: Judged) -> str:
+    """A verdict in words, as a sentence begins."""
+    return text(row.label[0].upper() + row.label[1:])
+
+
 def link(row: Judged) -> str:
     """A claim's name, leading to its card."""
     return f'<a href="#{anchor(row.claim.id)}">{text(row.claim.name)}</a>'
@@ -126,16 +132,17 @@ def first() -> Page:
     rows = []
     for row in map(find_claim, TOP):
         part, good = max(row.parts, key=lambda part: part.off), sum(part.holds(row.claim.within) for part in row.parts)
-        held = f", {good} of {len(row.parts)} numbers" if row.verdict is PART else ""
-        furthest = (
-            f"{text(part.of[0].upper() + part.of[1:])}: claimed {text(part.claim)}, found"
-            f" <b>{text(part.describe(part.found))}</b>."
-        )
+        held = f"<div><small>{good} of {len(row.parts)} numbers</small></div>" if row.verdict is PART else ""
         rows.append(
-            f'<li class="claim-{row.verdict.key}"><a href="#{anchor(row.claim.id)}">{text(row.claim.statement)}</a>'
-            f" {mark(row.verdict)} <strong>{text(row.label[0].upper() + row.label[1:])}</strong>{held}. {furthest}</li>"
+            (
+                f'<a href="#{anchor(row.claim.id)}">{text(row.claim.statement)}</a>'
+                f"<div><small>{text(part.of[0].upper() + part.of[1:])}</small></div>",
+                f'<span class="claim-told claim-{row.verdict.key}">{mark(row.verdict)} {_label(row)}</span>{held}',
+                text(part.claim),
+                f"<b>{text(part.describe(part.found))}</b>",
+            )
         )
-    return Page(f'<ol class="claim-first">{"".join(rows)}</ol>')
+    return table("The number furthest from what is claimed", ("Claim", "Verdict", "Claimed", "Found"), rows)
 
 
 def legend() -> Page:
@@ -186,7 +193,7 @@ def _card(row: Judged) -> str:
     why = row.because or "Its numbers have moved since a reason was written."
     return (
         f'<article class="claim claim-{row.verdict.key}" data-verdict="{row.verdict.label}" id="{id}"><p'
-        f' class="claim-verdict">{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}</p>'
+        f' class="claim-verdict">{mark(row.verdict)} {_label(row)}</p>'
         f'<h3>{text(claim.statement)} <a class="claim-id" href="#{id}" aria-label="Link to this claim">#</a></h3>'
         f'{_numbers(row)}<p>{text(why)}</p><p class="claim-who">{_who(claim.said)}</p>{_others(row)}<p'
         f' class="claim-lesson">Treated in <a href="{claim.at.href}">'
@@ -313,28 +320,53 @@ def ratios() -> Any:
     from blackboard.charts.style import COLOURS
 
     rows = spread()
-    fig, at = axes(5.0, 0.185 * len(rows) + 1.0)
+    places, heads, lines = _layout(rows)
+    fig, at = axes(5.0, 0.205 * lines + 1.0)
     at.axvspan(1 / (1 + WITHIN), 1 + WITHIN, color=COLOURS["muted"], alpha=0.2, lw=0)
-    for place, row in enumerate(rows):
+    for row, place, (x, y, align) in zip(rows, *places):
         shape, colour = SHAPES[row.verdict], TINTS[row.verdict]
         found = [part.ratio for part in row.parts]
         at.plot([min(found), max(found)], [place, place], color=COLOURS[colour], lw=1, alpha=0.6)
         at.plot(found, [place] * len(found), shape, color=COLOURS[colour], ms=5, mew=0)
-    for verdict in SHAPES:
-        colour = TINTS[verdict]
-        mine = [place for place, row in enumerate(rows) if row.verdict is verdict]
-        beside, span, words = at.get_yaxis_transform(), [mine[0] - 0.3, mine[-1] + 0.3], verdict.label
-        at.plot([1.01, 1.01], span, color=COLOURS[colour], lw=4, transform=beside, clip_on=False)
-        name = {"color": COLOURS["bound"], "transform": beside, "va": "center", "rotation": 90}
-        at.text(1.025, sum(mine) / len(mine), words.removeprefix("right "), **name)
+        at.text(x, y, row.claim.name, ha=align, va="center", fontsize=LETTERS)
+    for verdict, y in heads.items():
+        head = {"color": COLOURS[TINTS[verdict]], "weight": "bold", "fontsize": LETTERS, "va": "center"}
+        at.text(SCALE[0], y, verdict.label.capitalize(), **head)
     ticks = {0.01: "÷ 100", 0.1: "÷ 10", 1: "1", 10: "× 10", 100: "× 100"}
-    at.set(xscale="log", xlabel="found, in multiples of what is claimed", ylim=(len(rows), -1), xlim=(0.005, 500))
-    at.set_yticks(range(len(rows)), [row.claim.name for row in rows])
-    at.set_xticks(list(ticks), list(ticks.values()))
+    at.set(xscale="log", ylim=(lines - 0.5, -0.7), xlim=SCALE, yticks=[])
+    at.set_xlabel("found, in multiples of what is claimed", fontsize=LETTERS)
+    at.set_xticks(list(ticks), list(ticks.values()), fontsize=LETTERS)
     at.minorticks_off()
+    at.spines["left"].set_visible(False)
     at.tick_params(axis="x", labeltop=True)  # the rows are many
-    at.tick_params(axis="y", labelsize=10, length=0)
     return done(fig, "fig-claims", _ratios_conclude(rows), _ratios_say())
+
+
+SCALE = (0.002, 700)  # of what was found over what was claimed
+LETTERS = 12.5  # points, of which a phone leaves twelve pixels
+LETTER = 0.094  # decades of the scale that a letter of a name takes
+
+
+def _layout(rows: list[Judged]) -> tuple[tuple[list, list], dict[Verdict, float], int]:
+    """Where each row stands and its name, which is beside its numbers or, where it has no room there, above them; where
+    each verdict's heading stands; the number of lines.
+    """
+    places, names, heads, line = [], [], {}, 0
+    for row in rows:
+        if row.verdict not in heads:
+            line += bool(heads)
+            heads[row.verdict] = line
+            line += 1
+        found = [part.ratio for part in row.parts]
+        before, behind = math.log10(min(found) / SCALE[0]), math.log10(SCALE[1] / max(found))
+        if max(before, behind) < LETTER * len(row.claim.name):
+            names.append((SCALE[0], line, "left"))
+            line += 1
+        else:
+            names.append((max(found) * 1.3, line, "left") if behind > before else (min(found) / 1.3, line, "right"))
+        places.append(line)
+        line += 1
+    return (places, names), heads, line
 
 
 def _ratios_conclude(rows: list[Judged]) -> str:

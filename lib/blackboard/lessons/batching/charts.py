@@ -230,7 +230,8 @@ def tradeoff_chart() -> InteractiveChart:
         _tips(encoding),
     ]
     title = marks.title(
-        f"{marks.said(speed('chosen'))} + ' tokens/s for each user'",
+        f"({speed('chosen')} < 10 ? {marks.said(speed('chosen'), ',.1f')} : {marks.said(speed('chosen'))})"
+        " + ' tokens/s for each user'",
         f"'$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
         f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}",
     )

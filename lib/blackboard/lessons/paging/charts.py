@@ -117,10 +117,14 @@ def _room_layers(encoding: dict) -> list[dict]:
         marks.at(encoding, {**marks.DOT, **shown, "color": marks.PAINTS["second"]}, x="context", y="whole"),
         *_room_names(encoding, early, level),
         marks.text(
-            encoding, "'critical batch,'", str(LAST), "free", align="right", dx=-4, dy=-8, color=marks.PAINTS["compute"]
-        ),
-        marks.text(
-            encoding, "'KV left out'", str(LAST), "free", align="right", dx=-4, dy=10, color=marks.PAINTS["compute"]
+            encoding,
+            "'critical batch, KV left out'",
+            str(LAST),
+            "free",
+            align="right",
+            dx=-4,
+            dy=-8,
+            color=marks.PAINTS["compute"],
         ),
         marks.text(
             encoding, "fits ? '' : 'The weights do not fit.'", "3e4", "30", align="center", color=marks.PAINTS["bound"]

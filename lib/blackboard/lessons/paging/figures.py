@@ -200,16 +200,18 @@ def kv_use() -> Drawing:
         )
         phrases.append(f"{SET_ASIDE[policy]} {bars[0][0]:.1f} and {bars[1][0]:.1f}%")
         most = max(most, bars[1][0] / bars[0][0] - 1)
-    axes.set(xlim=(0, 100), ylim=(3 * len(SET_ASIDE) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
+    axes.set(xlim=(0, 100), ylim=(3 * len(SET_ASIDE) - 1.3, -1.85), xlabel="share of the cache's memory (%)")
     axes.set_yticks(list(ticks), ticks.values())
     axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)  # it would run through what is written above the bars
+    axes.tick_params(axis="y", length=0)
     for x, word, kind in (
         (0, "hold\ntokens", "tokens"),
         (19, "set aside,\nto be filled", "reserved"),
         (47, "set aside,\nnever filled", "internal"),
         (77, "between\nthe pieces", "external"),
     ):
-        axes.text(x, -1.45, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
+        axes.text(x, -1.7, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
     return done(
         fig,
         "fig-kv-use",
