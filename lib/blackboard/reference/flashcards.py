@@ -121,6 +121,7 @@ def _hardware_and_batch() -> dict[str, str]:
     own = {
         "flop": str(notation.lookup("flop_per_param").value),
         "rubin": pretty(step.drain_time(**batching.RUBIN), "s"),
+        "c_b200": f"{catalogue.chip('b200').hardware_constant('fp8'):.0f}",
         "nominal": f"{chip.flops('fp8') / chip.bandwidth:.0f}",
         "critical": significant(step.critical_batch(RUNNING)),
         "inverted": f"{sparsity.ABOUT_300 / sparsity_equations.expert_sparsity(**sparsity.BOARD_EXPERTS):g}",
