@@ -49,7 +49,7 @@ def test_errors_of_changes_are_those_of_a_straight_line():
         **{f"doublings_{n}": f"{times:.2f}" for n, (times, _) in stretches.items()},
         **{f"pace_{n}": each for n, each in pace.items()},
         **{f"expected_{n}": f"{float(pace[n]) * times:.2f}" for n, (times, _) in stretches.items()},
-        **{f"came_{n}": f"{came:.2f}" for n, (_, came) in stretches.items()},
+        **{f"came_{n}": f"{came:.1f}" for n, (_, came) in stretches.items()},
         "limit_squares": f"{1 + stats.f.ppf(0.95, 1, 2) / 2:.0f}",
     }
     assert {name: told[name] for name in expected} == expected
@@ -143,6 +143,11 @@ def test_sums_come_out_with_the_numbers_printed():
     told = {name: float(text) for name, text in values("corpus").items() if text.replace(".", "", 1).isdigit()}
     for n in (2, 3):
         assert told[f"doublings_{n}"] * told[f"pace_{n}"] == pytest.approx(told[f"expected_{n}"], abs=0.0051)
+    read = {n: float(values("corpus")[f"read_{n}"].removesuffix(" trillion")) for n in (2, 3, 4)}
+    score = {n: float(values("corpus")[f"score_{n}"].removesuffix("%")) for n in (2, 3, 4)}
+    for n in (2, 3):
+        assert f"{np.log2(read[4] / read[n]):.2f}" == values("corpus")[f"doublings_{n}"]
+        assert f"{score[4] - score[n]:.1f}" == values("corpus")[f"came_{n}"]
     assert 10 * told["left_1b"] * told["data_power"] == pytest.approx(told["off_data"], abs=6e-4)
     assert 10 * told["size_1b"] * told["size_power"] == pytest.approx(told["off_size"], abs=6e-3)
     trillion = lambda name: float(values("corpus")[name].removesuffix(" trillion"))

@@ -114,6 +114,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "slow_cost": f"${2 * 1.46:.1f} million",
         "each_8": f"{100 * round(15e12 / 8.03e9 / 100):,}",
         "ds_eta": f"{2 * 37_551_276_032 * 14_800 / 8 / (work / (2_664_000 * 3600)):.1f}",
+        "ds_price": sig(2 / 6 * (work / (2_664_000 * 3600)) / (2 * 37_551_276_032 * 14_800 / 8)),
+        "kv_write_rate": f"{work / (2_664_000 * 3600) / 3 / 1e12:.0f} TFLOP/s",
         "kv_bend_peak": sig(2 * 8.03e9 * 3.35 / 1979 / (32 * 2 * 8 * 128)),
         "kv_bytes_8": f"{32 * 2 * 8 * 128:,}",
         "times_8": sig(15e12 / 8.03e9 / 20),
@@ -148,6 +150,7 @@ def test_the_running_case_agrees_with_a_search():
     part = lambda size, data: (482.01 / size**0.3478, 2085.43 / data**0.3658)
     assert (size, data) == pytest.approx((own, seen), rel=2e-3) and told["written"] == "63 trillion"
     assert told["meta_size"] == f"{large / 1e9:.0f} billion" and told["meta_tokens"] == f"{plain / 1e12:.2f} trillion"
+    assert large / 16e9 == pytest.approx(2, abs=0.2), "the twin is twice as large as any model behind the fit"
     assert told["meta_dearer"] == sig(own * seen / (large * plain))
     assert told["case_ratio"] == sig(WRITTEN / plain, 1) and told["kv_larger"] == sig(large / own)
     even = (own * seen - large * plain) / (large - own)
@@ -231,7 +234,7 @@ def test_the_pages_searches_print_the_rule(ratio):
     with contextlib.redirect_stdout(said):
         exec(cells, {})
     rows = [line.replace("×", "").replace("%", "").split() for line in said.getvalue().splitlines()[1:]]
-    [short], long = [row for row in rows[:5] if float(row[0]) == ratio], rows[5:]
+    [short], long = [row for row in rows[:5] if float(row[0]) == ratio], rows[6:]
     for quality in (0.1, 1, 10):
         size, data = tried(ratio, quality=quality)
         assert float(short[1]) / 100 == pytest.approx(size, abs=0.0075)

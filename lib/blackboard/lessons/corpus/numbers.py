@@ -221,7 +221,7 @@ def plateaus() -> dict[str, str]:
         "tokens_rest": trillions(tokens[-1] - tokens[2]),
         "rest_share": f"{1 - tokens[2] / tokens[-1]:.0%}",
         "last_share": f"{1 - tokens[3] / tokens[-1]:.0%}",
-        **{f"read_{n}": trillions(count) for n, count in enumerate(tokens)},
+        **{f"read_{n}": trillions(count, 4) for n, count in enumerate(tokens)},
         **{f"score_{n}": f"{score:.1%}" for n, score in enumerate(scores)},
         **{f"rise_{n}": f"{100 * rise:.2f}" for n, rise in enumerate(rises, 1)},
         "limit_low_1b": f"{power.limit.low:.0%}",
@@ -259,7 +259,7 @@ def stretch(first: int) -> dict[str, str]:
         f"doublings_{first}": f"{times:.2f}",
         f"pace_{first}": f"{pace:.3f}",
         f"expected_{first}": f"{times * pace:.2f}",
-        f"came_{first}": f"{100 * (scores[-1] - scores[first]):.2f}",
+        f"came_{first}": f"{100 * (scores[-1] - scores[first]):.1f}",
     }
 
 

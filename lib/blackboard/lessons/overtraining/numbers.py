@@ -422,6 +422,7 @@ def deepseek() -> dict[str, str]:
     billion = lambda tokens: f"{tokens / 1e9:.0f} billion"
     return {
         "ds_eta": f"{decode / train_rate():.1f}",
+        "ds_price": significant(eq.inference_coefficient(decode_efficiency=decode / train_rate()), 2),
         "ds_each": million(each),
         "ds_alone": million(alone),
         "ds_beside": million(beside),
@@ -487,6 +488,7 @@ def with_kv() -> dict[str, str]:
     out = {
         "kv_context": f"{LONG['context']:,}",
         "kv_loading": f"{LOADING:.0%}",
+        "kv_write_rate": pretty(own[0], "FLOP/s", 3),
         "kv_larger": significant(large.n_active / NET.n_active, 2),
         "kv_bytes_8": f"{small_cache['kv_bytes_per_token']:,.0f}",
         "kv_bend_peak": significant(bend(small, small_cache, gpu.flops("fp8"), gpu.bandwidth), 2),

@@ -467,11 +467,16 @@ def fit_in_full() -> Page:
 
 def price() -> dict[str, str]:
     """Users, memory, and what a small batch really reads."""
-    read, known = (lambda batch: pretty(eq.bytes_touched(RUNNING, batch=batch), "byte")), RUNNING.symbols()
+    read_bytes, known = (lambda batch: eq.bytes_touched(RUNNING, batch=batch)), RUNNING.symbols()
+    read = lambda batch: pretty(read_bytes(batch), "byte")
+    slow = next(batch for batch in range(1, 100) if read_bytes(batch) > LOW * read_bytes(1))
     others = known["n_total"] - known["n_active"]
     return {
         "free_300": significant(eq.free_sparsity(chip("h200"), precision="fp8", bytes_per_param=1, batch=300), 2),
-        "n_active": f"{known['n_active'] / 1e9:.1f} billion",
+        "n_active": f"{known['n_active'] / 1e9:.2f} billion",
+        "slow_from": str(slow),
+        "slow_bytes": read(slow),
+        "dense_bytes": pretty(LOW * read_bytes(1), "byte"),
         "named": plain(NAMED.name),
         "context": RUNNING.tokens,
         "n_total": f"{RUNNING.symbols()['n_total'] / 1e9:.0f} billion",
