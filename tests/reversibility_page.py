@@ -5,7 +5,6 @@ QUOTED = {
     "1": "the compute of a training step, in such steps",
     "2": "bytes of a number in BF16",
     "128": "heads of Llama 3.1 405B",
-    "405.8": "billions of parameters of Llama 3.1 405B",
     "516,096": "bytes that it caches per token",
     "8": "8ND, its name with a pass more; GPUs of a node",
     "64": "bits of a half in the count",

@@ -58,6 +58,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     late, early = box_token(150, 1), box_token(300, 2) - 116 * 11.9e-6  # if trips took no time
     one, two = box_token(86, 1), late + 2 * trip
     shared = early + 116 * trip
+    seven = (TOTAL + 9_600 / 7 * cache) / 576e12
     expected = {
         "vector": "14.3 kB",
         "sent_tensor": f"{61 * 2 * ring_sends(8) * 2 * 7168 / 1e6:.1f} MB",
@@ -92,6 +93,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "high_hop": "25 ms",
         "cut_said": f"{1 - step / (7 * (TOTAL + 9_600 / 7 * cache) / 576e12 / 4):.0%}",
         "hops_high": "100 ms",
+        "step_said": f"{seven * 1e3:.1f} ms",
+        "asked_said": f"{4 * (1 + 10 / 13.7):.1f}",
         "hop_us": f"{hop * 1e6:.1f} µs",
         "hop_bytes": f"{2_400 * 7168 * 2 / 1e6:.0f} MB",
         "hop_whole": f"{(hop + 2.8e-6) * 1e6:.0f} µs",

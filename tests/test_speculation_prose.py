@@ -81,6 +81,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "computes": f"{COMPUTED / 1e9:.2f} billion",
         "active": f"{ACTIVE / 1e9:.2f} billion",
         "critical": f"{V3 * RATE / (2 * COMPUTED * BYTES):,.0f}"[:-1] + "0",
+        "load_weights": f"{1e3 * V3 / BYTES:.3f} ms",
+        "one_token": f"{2e9 * COMPUTED / RATE:.0f} ns",
+        "check_may": f"{5 / even:.2f}",
         "context_part": f"{1000 * KV / BYTES / (2 * COMPUTED / RATE):.3f}",
         "ratio_v3": sig(KV / BYTES / (ATTEND / RATE)),
         "kv_v3": f"{KV / 1000:.1f} kB",
@@ -121,6 +124,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "mtp_adds_2": sig(2.58 - 1.92),
         "mtp_adds_3": sig(2.82 - 2.58),
         "mtp_adds_4": sig(2.99 - 2.82),
+        "mtp_gain_4": f"{245 / 111:.2f}",
         "mtp_takes_4": sig(2.99 / 2.21 - 2.82 / 2.28),
         "eagle_free": sig(295.34 / (4 - 500 / 414.87), 1),
     }

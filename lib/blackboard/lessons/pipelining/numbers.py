@@ -162,6 +162,7 @@ def waits() -> dict[str, str]:
     high = LECTURE_HOP * UNSURE
     fewer = lambda time, digits=2: f"{significant(100 * (1 - alone / time), digits)}%"
     cuts = {name: best_cut(hop) for name, hop in times.items()}
+    step_said = case_step(case(eq.whole_batch, stages=STAGES) / cuts["said"][1])
     rate = lambda time: f"{significant(case(eq.whole_batch, stages=STAGES) / time, 3)}"
     return {
         "step_ms": pretty(alone, "s", 3),
@@ -175,7 +176,8 @@ def waits() -> dict[str, str]:
         "hop_measured": pretty(times["measured"], "s", 2),
         "said_times": significant(LECTURE_HOP / times["bound"], 1),
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
-        "settled": f"{settling(LECTURE_HOP, 30)[-1]:.1f}",
+        "step_said": pretty(step_said, "s", 3),
+        "asked_said": f"{eq.in_flight(t_step=step_said, hops=STAGES, hop_time=LECTURE_HOP, stages=STAGES):.1f}",
         "hops_high": pretty(STAGES * high, "s", 3),
     }
 

@@ -139,12 +139,14 @@ def activations() -> dict[str, str]:
     sizes = {"depth": net.layers, "stream_bytes": stream, "exact_stream": exact, "layer_bytes": layer}
     scores = VALUE * net.attention[0].heads * TOKENS**2
     kept, room = eq.stored(sizes), chip(GPU).hbm_bytes
+    run = _run()
+    beside = room - VALUE * net.n_active / (run["tensor_parallel"] * run["pipeline_parallel"])  # memory of a GPU
     selective, whole = (eq.work_ratio(recomputed=share) for share in (_again(), 1))
     return {
         "act_everything": pretty(net.layers * (layer + scores), "byte", 3),
         "act_scores": f"{scores / (layer + scores):.0%}",
         **{
-            f"{name}_divided": f"{significant(size / DIVIDED / 1e9, 2)} GB"
+            f"{name}_divided": f"{significant(size / DIVIDED / 1e9, 3 if size > 1e12 else 2)} GB"
             for name, size in (
                 ("act_everything", net.layers * (layer + scores)),
                 ("act_all", kept),
@@ -166,6 +168,13 @@ def activations() -> dict[str, str]:
         "act_segment": pretty(eq.checkpointed(sizes, segment=SEGMENT), "byte", 2),
         "act_streams": pretty(2 * exact, "byte", 3),
         "act_inputs": pretty(net.layers * stream, "byte", 3),
+        **{
+            f"long_{name}": significant(TOKENS * beside * DIVIDED / size, 2)
+            for name, size in (
+                ("checkpointed", eq.checkpointed(sizes, segment=SEGMENT)),
+                ("reversible", eq.reversible(sizes)),
+            )
+        },
         "act_stretch": significant(eq.segment_best(sizes), 2),
     }
 

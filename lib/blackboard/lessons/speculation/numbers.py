@@ -65,6 +65,8 @@ def rounds() -> dict[str, str]:
         "computes": pretty(RACK["n_active"], "parameter", 4).split(" par")[0],
         "active": pretty(model(RUNNING.model).n_active, "parameter", 4).split(" par")[0],
         "critical": significant(step.critical_batch(RACK), 3),
+        "load_weights": pretty(RACK["n_total"] * RACK["bytes_per_param"] / RACK["bandwidth"], "s", 4),
+        "one_token": pretty(step.compute_time(RACK, batch=1), "s", 3),
         "context_part": significant(RUNNING.context / step.balanced_context(RACK), 3),
         "kink": significant(step.crossing(RACK), 2),
         "free_8": significant(eq.batch_free(RACK, drafted=8), 2),
@@ -108,6 +110,7 @@ def gains() -> dict[str, str]:
         "gain_tenth": significant(eq.speedup_free(EXAMPLE, draft_ratio=0.1), 2),
         "busy_4": significant(busy, 2),
         "copied_4": significant(1 / eq.speedup_busy(EXAMPLE, draft_ratio=0), 2),
+        "check_may": significant(eq.tokens_per_round(EXAMPLE) - EXAMPLE["drafted"] * EXAMPLE["draft_ratio"], 3),
         "ratio_even": significant(eq.ratio_even(**EXAMPLE), 3),
     }
 
@@ -231,6 +234,7 @@ def multi_token() -> dict[str, str]:
         **{f"mtp_yield_{n}": f"{yields[n]:g}" for n in (1, 2, 3, 4)},
         **{f"mtp_adds_{n}": significant(far[n - 1], 2) for n in (1, 2, 3, 4)},
         **{f"mtp_place_{n}": significant(places[n - 1], 2) for n in (1, 2, 3, 4)},
+        "mtp_gain_4": f"{rows[4]['speedup']:g}",
         "mtp_takes_4": significant(four - three, 2),
     }
 
