@@ -12,7 +12,7 @@ from blackboard.catalogue.architecture import bytes_per_param
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.sparsity import equations as sparsity
-from blackboard.page.summary import Page, fold, table
+from blackboard.page.summary import Page, table
 from blackboard.units import factor, pretty, significant
 
 LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
@@ -75,11 +75,8 @@ def attention() -> dict[str, str]:
         "attention_parts": f"2 × {latent.heads} heads × ({latent.kv_rank + latent.rope_dim} + {latent.kv_rank}) values"
         f" × {latent.layers} layers",
         "attention_equal": f"{significant(2 * RUNNING.symbols()['n_active'] / flop, 2)} tokens",
-        "attention_more": f"{fp8.token / plain.token - 1:.0%}",
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
-        "kink_fp8": significant(fp8.kink, 2),
-        "kink_bf16": significant(bf16.kink, 2),
-        "balanced_fp8": f"{significant(fp8.balanced, 2)} tokens",
+        "attention_ten": significant(LONG / RUNNING.context * (bf16.token / plain.token - 1), 2),
         "balanced_bf16": f"{significant(bf16.balanced, 2)} tokens",
         "attend_fp8": pretty(fp8.token - plain.token, "s"),
         "attend_bf16": pretty(bf16.token - plain.token, "s"),
@@ -144,8 +141,7 @@ def corrections() -> Page:
             *[_fitting(eq.with_attention(ON_LONG, *counted), floor) for _, floor, counted in cases],
         ],
     ]
-    moved = table(f"For {RUNNING}, {RUNNING.tokens}", ("Running case", *COLUMNS), rows)
-    return fold("What does each correction move?", str(moved))
+    return table(f"What each correction moves, for {RUNNING}, {RUNNING.tokens}", ("Running case", *COLUMNS), rows)
 
 
 def _fitting(each: eq.WithAttention, floor: float) -> str:
@@ -176,7 +172,7 @@ def workload() -> dict[str, str]:
             eq.step_time(RUNNING, batch=SLOW) / SLOW / eq.with_attention(RUNNING, SLOWER[-1]).token, 2
         ),
         "large": f"{LARGE:,}",
-        "large_saving": f"{1 - 1 / eq.slow_mode_limit(RUNNING, batch=LARGE):.0%}",
+        "large_saving": significant(eq.slow_mode_limit(RUNNING, batch=LARGE), 3),
         "tenfold": significant(eq.latency_floor(RUNNING) / (10 * each.token - each.kv), 1),
         "cheapest": f"${significant(floor, 3)}",
         "least": str(LEAST),
@@ -253,7 +249,7 @@ def fast_batches() -> dict[str, str]:
         "fast_above": f"{found.above - 1:.0%}",
         "long_standard": significant(found.standard, 3),
         "long_fast": significant(found.fast, 3),
-        "long_slow": pretty(steps[0], "s", 2),
+        "long_slow": pretty(steps[0], "s", 3),
         "long_quick": pretty(steps[1], "s", 2),
         "short_standard": significant(inferred(RUNNING.context).standard, 3),
     }
@@ -264,7 +260,6 @@ def train() -> dict[str, str]:
     ms = lambda seconds: f"{seconds * 1e3:.0f} ms"
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
     known, drain = RUNNING.symbols(), eq.drain_time(RUNNING)
-    late = sorted(drain * row.above for row in served())
     full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
     standard = inferred(LONG).standard
     full_step, card_step = (eq.step_time(ON_LONG, batch=batch) for batch in (full, standard))
@@ -280,8 +275,6 @@ def train() -> dict[str, str]:
         "full_cheaper": f"{1 - (full_step / full) / (card_step / standard):.0%}",
         "worst": pretty(eq.worst_latency(interval=drain), "s"),
         "mean": pretty(eq.mean_latency(interval=drain), "s"),
-        "late_least": pretty(late[0], "s", 2),
-        "late_most": pretty(late[-1], "s", 2),
         "throughput": f"{significant(eq.throughput(batch=full, interval=drain), 2)} tokens",
         "rent_least": f"${min(rents):.2f}",
         "rent_most": f"${max(rents):.2f}",
