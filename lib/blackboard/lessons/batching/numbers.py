@@ -67,7 +67,7 @@ def cheapest(moved: eq.WithAttention) -> float:
 
 def attention() -> dict[str, str]:
     """What attention's own compute moves, if it computes at the rate of FP8 or at half of that."""
-    plain, fp8, bf16 = (eq.with_attention(RUNNING, slower) for slower in SLOWER)
+    plain, bf16 = (eq.with_attention(RUNNING, slower) for slower in (SLOWER[0], SLOWER[-1]))
     flop = model(RUNNING.model).attention_flop(1)
     (latent,) = model(RUNNING.model).attention
     return {
@@ -78,7 +78,6 @@ def attention() -> dict[str, str]:
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
         "attention_ten": significant(LONG / RUNNING.context * (bf16.token / plain.token - 1), 2),
         "balanced_bf16": f"{significant(bf16.balanced, 2)} tokens",
-        "attend_fp8": pretty(fp8.token - plain.token, "s"),
         "attend_bf16": pretty(bf16.token - plain.token, "s"),
         "kv_fp8": pretty(FP8_CACHE * plain.kv, "s", 2),
         "compute_ten": pretty(eq.with_attention(ON_LONG, SLOWER[-1]).token, "s"),
@@ -353,7 +352,6 @@ def engines() -> dict[str, str]:
     slower = [row.above for row in served()]
     profile = served()[0].load
     loaded_each = f"{profile['context']:,} × {pretty(profile['kv_bytes_per_token'], 'byte')}"
-    bare = [(eq.compute_time(row.load), row.measured / eq.step_time(row.load)) for row in served()]
     (rack,) = measurement("deepseek_isca25_ep_latency").records(network="GB200 NVL72")
     lone = measurement("trtllm_r1_latency_steps").records()[4]  # the last one before drafting
     alone, moe = eq.first_floor(_replica("b200", 8)), model(RUNNING.model).moe
@@ -370,8 +368,6 @@ def engines() -> dict[str, str]:
         "overstated": f"{stored / touched - 1:.0%}",
         "served_bandwidth": pretty(chip("h800").bandwidth, "byte/s"),
         "served_load": f"{profile['batch']:,} × {loaded_each}",
-        "served_bare": " and ".join(pretty(computes, "s", 2) for computes, _ in bare),
-        "served_ratios": " and ".join(f"{above:.1f}" for _, above in bare),
         "served_flops": pretty(chip("h800").flops("fp8"), "FLOP/s", 4),
         "lone": f"{lone['throughput_token_per_s']:.0f}",
         "lone_bound": f"{significant(1 / alone, 2)}",
