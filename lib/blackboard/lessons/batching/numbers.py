@@ -12,7 +12,7 @@ from blackboard.catalogue.architecture import bytes_per_param
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.sparsity import equations as sparsity
-from blackboard.page.summary import Page, fold, table
+from blackboard.page.summary import Page, table
 from blackboard.units import factor, pretty, significant
 
 LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
@@ -67,7 +67,7 @@ def cheapest(moved: eq.WithAttention) -> float:
 
 def attention() -> dict[str, str]:
     """What attention's own compute moves, if it computes at the rate of FP8 or at half of that."""
-    plain, fp8, bf16 = (eq.with_attention(RUNNING, slower) for slower in SLOWER)
+    plain, bf16 = (eq.with_attention(RUNNING, slower) for slower in (SLOWER[0], SLOWER[-1]))
     flop = model(RUNNING.model).attention_flop(1)
     (latent,) = model(RUNNING.model).attention
     return {
@@ -75,13 +75,9 @@ def attention() -> dict[str, str]:
         "attention_parts": f"2 × {latent.heads} heads × ({latent.kv_rank + latent.rope_dim} + {latent.kv_rank}) values"
         f" × {latent.layers} layers",
         "attention_equal": f"{significant(2 * RUNNING.symbols()['n_active'] / flop, 2)} tokens",
-        "attention_more": f"{fp8.token / plain.token - 1:.0%}",
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
-        "kink_fp8": significant(fp8.kink, 2),
-        "kink_bf16": significant(bf16.kink, 2),
-        "balanced_fp8": f"{significant(fp8.balanced, 2)} tokens",
+        "attention_ten": significant(LONG / RUNNING.context * (bf16.token / plain.token - 1), 2),
         "balanced_bf16": f"{significant(bf16.balanced, 2)} tokens",
-        "attend_fp8": pretty(fp8.token - plain.token, "s"),
         "attend_bf16": pretty(bf16.token - plain.token, "s"),
         "kv_fp8": pretty(FP8_CACHE * plain.kv, "s", 2),
         "compute_ten": pretty(eq.with_attention(ON_LONG, SLOWER[-1]).token, "s"),
@@ -144,8 +140,7 @@ def corrections() -> Page:
             *[_fitting(eq.with_attention(ON_LONG, *counted), floor) for _, floor, counted in cases],
         ],
     ]
-    moved = table(f"For {RUNNING}, {RUNNING.tokens}", ("Running case", *COLUMNS), rows)
-    return fold("What does each correction move?", str(moved))
+    return table(f"What each correction moves, for {RUNNING}, {RUNNING.tokens}", ("Running case", *COLUMNS), rows)
 
 
 def _fitting(each: eq.WithAttention, floor: float) -> str:
@@ -176,7 +171,7 @@ def workload() -> dict[str, str]:
             eq.step_time(RUNNING, batch=SLOW) / SLOW / eq.with_attention(RUNNING, SLOWER[-1]).token, 2
         ),
         "large": f"{LARGE:,}",
-        "large_saving": f"{1 - 1 / eq.slow_mode_limit(RUNNING, batch=LARGE):.0%}",
+        "large_saving": significant(eq.slow_mode_limit(RUNNING, batch=LARGE), 3),
         "tenfold": significant(eq.latency_floor(RUNNING) / (10 * each.token - each.kv), 1),
         "cheapest": f"${significant(floor, 3)}",
         "least": str(LEAST),
@@ -253,7 +248,7 @@ def fast_batches() -> dict[str, str]:
         "fast_above": f"{found.above - 1:.0%}",
         "long_standard": significant(found.standard, 3),
         "long_fast": significant(found.fast, 3),
-        "long_slow": pretty(steps[0], "s", 2),
+        "long_slow": pretty(steps[0], "s", 3),
         "long_quick": pretty(steps[1], "s", 2),
         "short_standard": significant(inferred(RUNNING.context).standard, 3),
     }
@@ -264,7 +259,6 @@ def train() -> dict[str, str]:
     ms = lambda seconds: f"{seconds * 1e3:.0f} ms"
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
     known, drain = RUNNING.symbols(), eq.drain_time(RUNNING)
-    late = sorted(drain * row.above for row in served())
     full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
     standard = inferred(LONG).standard
     full_step, card_step = (eq.step_time(ON_LONG, batch=batch) for batch in (full, standard))
@@ -280,8 +274,6 @@ def train() -> dict[str, str]:
         "full_cheaper": f"{1 - (full_step / full) / (card_step / standard):.0%}",
         "worst": pretty(eq.worst_latency(interval=drain), "s"),
         "mean": pretty(eq.mean_latency(interval=drain), "s"),
-        "late_least": pretty(late[0], "s", 2),
-        "late_most": pretty(late[-1], "s", 2),
         "throughput": f"{significant(eq.throughput(batch=full, interval=drain), 2)} tokens",
         "rent_least": f"${min(rents):.2f}",
         "rent_most": f"${max(rents):.2f}",
@@ -360,7 +352,6 @@ def engines() -> dict[str, str]:
     slower = [row.above for row in served()]
     profile = served()[0].load
     loaded_each = f"{profile['context']:,} × {pretty(profile['kv_bytes_per_token'], 'byte')}"
-    bare = [(eq.compute_time(row.load), row.measured / eq.step_time(row.load)) for row in served()]
     (rack,) = measurement("deepseek_isca25_ep_latency").records(network="GB200 NVL72")
     lone = measurement("trtllm_r1_latency_steps").records()[4]  # the last one before drafting
     alone, moe = eq.first_floor(_replica("b200", 8)), model(RUNNING.model).moe
@@ -377,8 +368,6 @@ def engines() -> dict[str, str]:
         "overstated": f"{stored / touched - 1:.0%}",
         "served_bandwidth": pretty(chip("h800").bandwidth, "byte/s"),
         "served_load": f"{profile['batch']:,} × {loaded_each}",
-        "served_bare": " and ".join(pretty(computes, "s", 2) for computes, _ in bare),
-        "served_ratios": " and ".join(f"{above:.1f}" for _, above in bare),
         "served_flops": pretty(chip("h800").flops("fp8"), "FLOP/s", 4),
         "lone": f"{lone['throughput_token_per_s']:.0f}",
         "lone_bound": f"{significant(1 / alone, 2)}",

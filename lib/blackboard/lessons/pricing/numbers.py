@@ -48,6 +48,7 @@ ALONG = {
     "far": PROMPT + LATER * CALL["input"],
 }  # prompts with the call's new input at their end: nothing sent before, our call, and some calls later
 DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
+WRITTEN = 100_000  # tokens that an agent writes with the five minutes' cache, an example
 PAUSE = 2 * factor("min")  # since the call before, an example
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
@@ -528,7 +529,7 @@ def output_times() -> dict[str, str]:
     net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
     [group], out, load = net.attention, output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
     memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(input_time(PROMPT).values())
-    weights, short = pretty(net.n_total, "byte"), output_time(CALL["input"], fitting(CALL["input"]))
+    weights = pretty(net.n_total, "byte")
     latents = (group.kv_rank + group.rope_dim, group.kv_rank)
     return {
         "out_batch": f"{fitting(PROMPT):,.0f}",
@@ -556,8 +557,6 @@ def output_times() -> dict[str, str]:
         "out_in": significant(memory / new, 2),
         "out_in_alone": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 3),
         "out_mfu": f"{compute / memory:.0%}",
-        "alone_compute": us(short["compute"]),
-        "alone_load": us(short["weights"] + short["cache"]),
     }
 
 
@@ -617,6 +616,7 @@ def writes() -> dict[str, str]:
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         "read": f"{read:g}",
         "misses_saved": up(1 - misses_even()),
+        "hour_below": significant(WRITTEN * misses_even(), 3),
         "premium_5": f"${p.cache_write_5min - p.input:g}",
         **drops(),
     }
