@@ -108,14 +108,6 @@ def best_cut(hop: float) -> tuple[float, int]:
     return min((turn(case_step(users / count), count, STAGES, hop), count) for count in range(STAGES, 100 * STAGES))
 
 
-def settling(hop: float, rounds: int) -> list[float]:
-    """How many micro-batches the formula says, again and again with the step of those that it said before."""
-    users, found = case(eq.whole_batch, stages=STAGES), [float(STAGES)]
-    for _ in range(rounds):
-        found.append(eq.in_flight(t_step=case_step(users / found[-1]), hops=STAGES, hop_time=hop, stages=STAGES))
-    return found[1:]
-
-
 def sent() -> dict[str, str]:
     """What one token sends in a forward pass of the running model, by how the model is split."""
     net = model(RUNNING.model)
