@@ -48,6 +48,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fit_end": f"{15_700 / 499.3:.0f}",
         "both_GB": f"{26 + 15_700 * KV / 1e9:.1f} GB",
         "vllm_holds": f"{15_700 * 0.963 / 30.42:.0f}",
+        "gain_held": f"{token(7) / step(30.42, 497, 0.26) * 30.42:.1f}",
         "others_low": f"{15_700 * 0.268 / 9.81:.0f}",
         "others_high": f"{15_700 * 0.204 / 7:.0f}",
         "end_tokens": f"{new:,}",
@@ -91,6 +92,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         and near("gain_low", token(13.62) / token(30.42, 0.26))
     )
     assert near("sg_ahead", 337.99 * (1 + float(told["sg_spread"]) ** 2) / 2) and near("sg_ahead", held - 161.31)
+    assert near("gave_back", 499.3 * 2 / 3), "two thirds of its tokens"
     spent = 338 * token(room, 0.26)
     again = float(told["gave_back"]) * 2 * SIZE / RATE
     assert told["again_share"] == f"{again / spent:.0%}" and told["again_half"] == f"{2 * again / spent:.0%}"

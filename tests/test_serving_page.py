@@ -78,6 +78,10 @@ def test_every_sum_gives_its_result_to_the_last_digit_with_the_numbers_printed()
         texts.all()["weights_sum"].replace(" GB", "").replace(" TB/s", "").replace("86.7%", "0.867").split(" = ")
     )
     assert printed(worked(work), result.removesuffix(" ms")) == result.removesuffix(" ms")
+    work, result = texts.all()["whole_limit"].split(" = ")
+    assert printed(worked(work), result) == result
+    paid = float(texts.all()["price"].lstrip("$")) * 4 * float(texts.all()["chip_rate"]) * 2 * 3600 / 1e6 / 4
+    assert float(texts.all()["rent"].lstrip("$")) == pytest.approx(paid, rel=0.02), "as many tokens in as out"
     kernels, each, whole = (texts.all()[name].split()[0] for name in ("kernels", "eager", "launching"))
     assert printed(int(kernels) * float(each) / 1e3, whole) == whole
 

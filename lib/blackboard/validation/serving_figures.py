@@ -117,9 +117,9 @@ def line() -> Drawing:
     return done(
         fig,
         "fig-serving-line",
-        "A faster GPU lowers the level. Whether it lowers the slope depends on the CPU: hardly with the"
-        f" {1e6 * fitted:.0f} µs per launch that fit best, by a fifth with {1e6 * launch:.0f}. The measured dots are a"
-        f" little below our line, but {off(worst):.0%} above it with {worst.users:.0f} users.",
+        "A faster GPU lowers the level. It hardly lowers the slope if the CPU starts (launches) a kernel in"
+        f" {1e6 * fitted:.0f} µs, which fits best, and lowers it by a fifth if that takes {1e6 * launch:.0f} µs. The"
+        f" measured dots are a little below our line, but {off(worst):.0%} above it with {worst.users:.0f} users.",
         f"Time per token against users, from 1 to {users[-1]}: a nearly straight line of {each(now)}; on a GPU twice as"
         f" fast {each(quick)}, and with shorter launches {each(light)}. Measured: {dots}.",
     )
@@ -168,8 +168,8 @@ def blocks() -> Drawing:
         fig,
         "fig-serving-blocks",
         "A prompt makes computing longer than loading, and lengthens messages. The pale bars are the time in which the"
-        " CPU launches kernels, as fitted. If the fit is right, the GPU waits with a short prompt. Its waits are"
-        " really between the kernels; here they are drawn in one piece.",
+        " CPU launches kernels, as fitted. With half a prompt, launching takes longer than the GPU's work, so the GPU"
+        " waits: here in one piece, really between the kernels.",
         f"Three steps as bars of jobs, one after another. {'; '.join(told)}. Launches take"
         f" {1e3 * numbers.launching():.1f} ms in each step with a prompt.",
     )

@@ -132,7 +132,7 @@ def running_case() -> dict[str, str]:
         "recorded": f"{recorded:,}",
         "wide_gap": f"{1e3 * settled().rare_gap:.0f} ms",
         "tight_gap": f"{1e3 * settled(room=LIMITS[1]).rare_gap:.0f} ms",
-        "whole_limit": f"{LIMITS[1]:,}",
+        "whole_limit": f"{CROWD} + {CHAT:,} = {LIMITS[1]:,}",
         "saturation": f"{5 * round(saturation() / 5)}",
     }
 
@@ -150,7 +150,7 @@ def promise() -> dict[str, str]:
     safe, less = users_within(PROMISE / margin / slow), round(promised / margin / slow, 1)
     solved = lambda time: f"1 + ({time:g} − {base}) / {slope:.3f} = {1 + (time - base) / slope:.1f}"
     chosen = steady(concurrency=safe)
-    assert chosen.usd_per_mtok and steady().usd_per_mtok
+    assert chosen.usd_per_mtok and steady().usd_per_mtok and chosen.rent
     return {
         "lone_token": f"{base} ms",
         "slope": f"{slope:.3f} ms",
@@ -161,6 +161,7 @@ def promise() -> dict[str, str]:
         "safe_line": solved(less),
         "slow_off": percent(slow - 1),
         "safe_users": str(safe),
+        "rent": f"${chosen.rent.usd_per_chip_hour:.2f}",
         "safe_price": f"${chosen.usd_per_mtok:.2f}",
         "price": f"${steady().usd_per_mtok:.2f}",
         "far_users": str(far.users),

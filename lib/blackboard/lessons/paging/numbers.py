@@ -20,9 +20,10 @@ FULL = 1e9  # tokens: room for every conversation of a simulation
 EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
 
 
-def cost(batch: float, paging_overhead: float = 0.0) -> float:
-    """USD for a token of OPT-13B on an A100 with ShareGPT's mean context, at a batch."""
-    return eq.paged_cost(simulation.opt13b(), batch=batch, context=simulation.held(), paging_overhead=paging_overhead)
+def cost(batch: float, paging_overhead: float = 0.0, context: float | None = None) -> float:
+    """USD for a token of OPT-13B on an A100 with this context, ShareGPT's mean unless it is given, at a batch."""
+    context = context or simulation.held()
+    return eq.paged_cost(simulation.opt13b(), batch=batch, context=context, paging_overhead=paging_overhead)
 
 
 def held_in(page_tokens: int) -> float:
@@ -132,6 +133,7 @@ def day() -> dict[str, str]:
         "vllm_use": shares("vLLM"),
         "gain_low": gain("Orca (Oracle)"),
         "gain_high": gain("Orca (Max)"),
+        "gain_held": significant(cost(batches()["Orca (Max)"]) / cost(batches()["vLLM"], slow, holds("vLLM")), 2),
     }
 
 
