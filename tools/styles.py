@@ -13,6 +13,7 @@ IMPORT = re.compile(r'@import "\.\./([\w.-]+)";')
 OPTIONS = re.compile(r'<script src="[^"?]*_static/documentation_options\.js[^"]*"></script>')
 THEME = 'localStorage.getItem("theme") || "auto"'  # with which a first visitor's page would show before it has colors
 OURS = 'localStorage.getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
+COMMENT = re.compile(r" */\*.*?\*/", re.S)
 CHARSET = re.compile(r'@charset "[^"]*";')
 ADDRESS = re.compile(r"""url\(["']?(?!["']?(?:data:|#))([^"')]+)["']?\)""")
 LINE_END = re.compile(r"\s*\n\s*")
@@ -87,10 +88,11 @@ def script_words(site):
 
 
 def read_sheet(static, name):
-    """The rules of a sheet, without comments; our own have none too many and stay one text."""
+    """The rules of a sheet, without comments; our own have no rule too many and stay one text."""
     text = (static / name).read_text("utf8")
     whole = CHARSET.sub("", IMPORT.sub(lambda found: (static / found[1]).read_text("utf8"), text))
-    return [whole] if name in OWN or name.startswith("planner/") else list(read_rules(parse(whole)))
+    own = name in OWN or name.startswith("planner/")
+    return [COMMENT.sub("", whole)] if own else list(read_rules(parse(whole)))
 
 
 def parse(text):

@@ -63,7 +63,7 @@ class Box:
     def is_struck(self, line: Line) -> bool:
         """Whether a line comes within its reach, two pixels below its top and above its bottom."""
         pairs = zip(line.corners, line.corners[1:])
-        return any(self._is_crossed(*sorted(ends), line.reach) for ends in pairs)
+        return any(self._is_crossed(min(ends), max(ends), line.reach) for ends in pairs)
 
     def _is_crossed(self, one: tuple[float, float], other: tuple[float, float], reach: float) -> bool:
         (x, y), (across, up) = one, other

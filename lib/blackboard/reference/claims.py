@@ -347,11 +347,14 @@ LETTERS = 12.5  # points, of which a phone leaves twelve pixels
 LETTER = 0.094  # decades of the scale that a letter of a name takes
 
 
-def _layout(rows: list[Judged]) -> tuple[tuple[list, list], dict[Verdict, float], int]:
+def _layout(rows: list[Judged]) -> tuple[tuple[list[int], list[tuple[float, int, str]]], dict[Verdict, int], int]:
     """Where each row stands and its name, which is beside its numbers or, where it has no room there, above them; where
     each verdict's heading stands; the number of lines.
     """
-    places, names, heads, line = [], [], {}, 0
+    places: list[int] = []
+    names: list[tuple[float, int, str]] = []
+    heads: dict[Verdict, int] = {}
+    line = 0
     for row in rows:
         if row.verdict not in heads:
             line += bool(heads)

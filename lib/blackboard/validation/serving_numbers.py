@@ -231,7 +231,7 @@ def sped_up(gpu: float = 1, users: float = CROWD, **other: float) -> float:
     found = steady(concurrency=users)
     plan = found.server.plan
     return float(
-        loop_times(plan | {name: faster(plan[name], gpu) for name in STEPS}, found.calibration.values | other)["output"]
+        loop_times(plan | {name: faster(plan[name], gpu) for name in STEPS}, {**found.calibration.values, **other})["output"]
     )
 
 

@@ -433,7 +433,7 @@ def slices_table() -> Page:
     return Page(errors + lengths + r1 + again)
 
 
-def second_route() -> Page:
+def second_route() -> str:
     """How far the closed form is from the events at worst, rounded up."""
     pairs = {users: (served(users, SHORT), simulated(users)) for users in USERS}
     off = lambda name, users: abs(getattr(pairs[users][0], name) / getattr(pairs[users][1], name) - 1)

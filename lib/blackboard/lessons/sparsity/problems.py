@@ -96,6 +96,7 @@ opening = Choice(
     options=[
         wrong("with DeepSeek-V3, which computes 2.5 times less", "It does compute less. But 300 tokens visit nearly all experts, so the step loads all 671 billion parameters. It waits for memory and takes about five times as long."),
         right("with the dense model", "It computes 2.5 times as much, but has a seventh of the parameters to load. Its step is about five times shorter. Yet DeepSeek-V3 reads prompts in less than half the time, so the team's decision is still open."),
+        wrong("with DeepSeek-V3, whose experts are spread over all eight GPUs", "So is the dense model, and it has a seventh of the parameters to load. The 300 tokens visit nearly all experts, so nearly all of them are loaded."),
         wrong("about the same: the models are equally good", "Quality says nothing about time. The 300 tokens visit nearly all experts, and loading them takes about five times as long as the whole step of the dense model."),
     ],
     hints=(
