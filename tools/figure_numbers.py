@@ -11,11 +11,14 @@ def forget_numbers(_app, env, _pages):
 
 
 def number_figures(app, env):
-    """Write the numbers of each page, once Sphinx has counted the figures of all; no further page is affected."""
+    """Write the numbers of each page, once Sphinx has counted the figures of all; no further page is affected.
+
+    The numbers of the lessons are kept as well: they stand below the lessons' titles.
+    """
     env.counted_figures = env.toc_fignumbers
-    lessons = list_lessons(app)
+    env.lessons = list_lessons(app)
     env.toc_fignumbers = {
-        page: {kind: count(numbers, lessons.get(page, ())) for kind, numbers in kinds.items()}
+        page: {kind: count(numbers, env.lessons.get(page, ())) for kind, numbers in kinds.items()}
         for page, kinds in env.toc_fignumbers.items()
     }
     return []

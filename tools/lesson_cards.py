@@ -8,7 +8,6 @@ from math import ceil
 from pathlib import PurePosixPath
 
 from docutils import nodes
-from figure_numbers import list_lessons
 from sphinx.util.docutils import SphinxDirective
 
 WORDS_PER_MINUTE = 180  # slower than a novel: many a sentence has a formula or a number
@@ -116,9 +115,9 @@ def count_minutes(found):
 
 def head_lesson(app, page, _template, context, _doctree):
     """Below its title a lesson says which it is and how long it takes."""
-    if page in (lessons := list_lessons(app)):
-        found = facts(app.env)[page]
-        said = f"Lesson {lessons[page][0]} · {count_minutes(found)} min read · {len(found['problems'])} problems"
+    if page in app.env.lessons:
+        found, (number,) = facts(app.env)[page], app.env.lessons[page]
+        said = f"Lesson {number} · {count_minutes(found)} min read · {len(found['problems'])} problems"
         context["body"] = context["body"].replace("</h1>", f'</h1>\n<p class="lesson-facts">{said}</p>', 1)
 
 

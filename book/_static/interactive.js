@@ -124,8 +124,8 @@ function placeNames(figure) {
     for (const text of group.querySelectorAll("text")) {
       text.style.translate = "";
       if (!text.textContent.trim()) continue;
-      const key = strokeOf(group, text.getBoundingClientRect());
-      const box = joined(text.getBoundingClientRect(), key?.getBoundingClientRect());
+      const word = text.getBoundingClientRect(), key = strokeOf(group, word);
+      const box = joined(word, key?.getBoundingClientRect());
       const back = (low, high, from, to) => Math.max(from - low, 0) || Math.min(to - high, 0);
       const right = back(box.left, box.right, plot.left + 2, plot.right - 2);
       const down = back(box.top, box.bottom, plot.top, plot.bottom);

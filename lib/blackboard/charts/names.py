@@ -84,8 +84,9 @@ def place_names(svg: str) -> str:
         plot = plots[re.search(r"#([^)]+)", group.get("clip-path", ""))[1]]  # type: ignore[index]
         inside = Box(2, 0, float(plot.get("width", 0)) - 2, float(plot.get("height", 0)))
         for text in filter(_said, group):
-            key = _key(before, _box(text))
-            box = _box(text).joined(_key_box(key))
+            box = _box(text)
+            key = _key(before, box)
+            box = box.joined(_key_box(key))
             right, down = _way(box, inside, placed, lines)
             placed.append(box.moved(right, down))
             for mark in (text, key):

@@ -229,10 +229,8 @@ def faster(step: dict[str, float], gpu: float) -> dict[str, float]:
 def sped_up(gpu: float = 1, users: float = CROWD, **other: float) -> float:
     """Seconds per token if memory and products were so many times as fast, and constants had these values."""
     found = steady(concurrency=users)
-    plan = found.server.plan
-    return float(
-        loop_times(plan | {name: faster(plan[name], gpu) for name in STEPS}, {**found.calibration.values, **other})["output"]
-    )
+    plan, constants = found.server.plan, {**found.calibration.values, **other}
+    return float(loop_times(plan | {name: faster(plan[name], gpu) for name in STEPS}, constants)["output"])
 
 
 class Change(NamedTuple):

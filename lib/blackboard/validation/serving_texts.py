@@ -64,7 +64,7 @@ _us = lambda seconds: f"{1e6 * seconds:.0f} µs"
 def opening() -> dict[str, str]:
     """What was measured, and where the time goes."""
     few, many, (later, first) = measured(FEW), measured(CROWD), heaps()
-    now, quick, light, *_ = changes()
+    (now, quick, light, *_), added = changes(), causes()
     return {
         "crowd": str(CROWD),
         "many_token": _ms(many.output),
@@ -77,7 +77,7 @@ def opening() -> dict[str, str]:
         "quick_each": _us((quick.crowd - quick.few) / (CROWD - FEW)),
         "light_each": _us((light.crowd - light.few) / (CROWD - FEW)),
         "more_users": str(CROWD - FEW),
-        **{f"add_{name}": _us(causes()[name]) for name in ("answers", "cache", "links", "prompts")},
+        **{f"add_{name}": _us(added[name]) for name in ("answers", "cache", "links", "prompts")},
         "all_waits": str(len(later) + len(first)),
         "start_most": pretty(first[-1], "s", 2),
         "later_first": f"{1e3 * statistics.mean(later):.0f} ms",
@@ -191,15 +191,13 @@ def sizes() -> dict[str, str]:
     weights = f"({held - embedding:.1f} + {embedding:.1f}) GB / {layout.tensor}"
     left = f"({server.settings.room} × {server.chip.hbm_bytes / 1e9:.0f} GB − {weights})"
     assert isinstance(group, Heads)
-    chip, reached = server.chip, percent(steady().calibration.values["memory_efficiency"], 1)
-    read, rate = (
-        f"{server.step(1, 0)['shared_read'] * layout.tensor * chip.bandwidth / 1e9:.1f}",
-        layout.tensor * chip.bandwidth / 1e12,
-    )
-    loading = server.step(1, 0)["shared_read"] / steady().calibration.values["memory_efficiency"]
+    reached = steady().calibration.values["memory_efficiency"]
+    read, rate = server.step(1, 0)["shared_read"], layout.tensor * server.chip.bandwidth
+    four_rate = f"{rate / 1e12:.1f} TB/s"
     return {
-        "four_rate": f"{rate:.1f} TB/s",
-        "weights_sum": f"{read} GB / {rate:.1f} TB/s / {reached} = {1e3 * loading:.1f} ms",
+        "four_rate": four_rate,
+        "weights_sum": f"{read * rate / 1e9:.1f} GB / {four_rate} / {percent(reached, 1)}"
+        f" = {1e3 * read / reached:.1f} ms",
         "fp8_weights": f"{layout.common / 1e9:.1f} billion",
         "head_weights": f"{layout.head / 1e9:.2f} billion",
         "layers": str(group.layers),

@@ -90,11 +90,6 @@ class Placed(NamedTuple):
         """Tokens of training for each active parameter."""
         return self.tokens / self.n_active
 
-    @property
-    def per_total(self) -> float:
-        """Tokens of training for each stored parameter."""
-        return self.tokens / self.n_total
-
 
 @cache
 def placed() -> tuple[Placed, ...]:

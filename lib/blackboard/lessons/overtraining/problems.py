@@ -46,7 +46,6 @@ FIT = "Find the cheapest model for a given quality and traffic from a published 
 DAY, HOUR = factor("day"), factor("hour")
 ROUNDED = 200e12  # tokens: the lecture's traffic over a model's life as it rounds it, 1:30:46
 ETA = BOARD["decode_efficiency"]
-SIX = "Training takes 6 FLOPs for each active parameter and token, generating takes 2"
 
 
 def tens(flop: float) -> str:

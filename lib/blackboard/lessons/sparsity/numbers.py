@@ -132,6 +132,7 @@ def contexts() -> dict[str, str]:
     attend = {name: step.with_attention(RUNNING, slower) for name, slower in ATTENDED.items()}
     flop, attention = known["kv_bytes_per_token"] / known["bandwidth"], RUNNING.attention_time()
     (latent,) = model(RUNNING.model).attention
+    computes, loads = (1e9 * time(RUNNING, batch=1) for time in (step.compute_time, step.kv_time))
     return {
         **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
         **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
@@ -147,9 +148,9 @@ def contexts() -> dict[str, str]:
         f" {latent.kv_rank}) values × 2 FLOP",
         "kv_rest": told((flop - attention) * known["flops"]),
         "with_kv": f"{step.crossing(RUNNING):,.0f}",
-        "token_computes": f"{step.compute_time(RUNNING, batch=1) * 1e9:.1f} ns",
-        "kv_loads": f"{step.kv_time(RUNNING, batch=1) * 1e9:.1f} ns",
-        "left_to_load": f"{(step.compute_time(RUNNING, batch=1) - step.kv_time(RUNNING, batch=1)) * 1e9:.1f} ns",
+        "token_computes": f"{computes:.1f} ns",
+        "kv_loads": f"{loads:.1f} ns",
+        "left_to_load": f"{computes - loads:.1f} ns",
         "even_lecture": significant(eq.break_even(RUNNING, kv_bytes_per_token=lecture, quality_gain=LOW), 3),
         "long": f"{LONG:,} tokens",
         "long_fit": held(eq.batch_fits(long)),
