@@ -7,8 +7,8 @@
   // Few readers scroll a table sideways: each row of a wide one becomes a card with its columns' names.
   for (const table of chapter.querySelectorAll("table")) {
     const head = [...(table.tHead?.rows[0]?.cells ?? [])];
-    if (head.length < 9) continue;
-    table.classList.add("cards");
+    const wide = table.classList.toggle("cards", head.length >= 9); // a phone has cards of more tables
+    if (!wide) continue;
     for (const cell of [...table.tBodies].flatMap((body) => [...body.querySelectorAll("td")])) {
       cell.dataset.label = head[cell.cellIndex].textContent.trim();
       if (cell.textContent.trim() === "–") cell.classList.add("unknown");
