@@ -28,7 +28,7 @@ from blackboard.text import digits, markup, write_powers
 
 UNANSWERED = "Give an answer and check again, or ask for a hint."
 NARROW = 36  # letters of a line of code that fit a phone
-PAGE_DRAWS = 3  # fresh numbers that the static page carries for each problem
+PAGE_DRAWS = 3  # sets of numbers that the static page carries for each problem
 THOUSAND = "The digits are right; the power of a thousand is not. Look at kilo, mega, giga in your inputs."
 CONSTANT = "Right up to a constant factor. Look for one that you left out or put in twice."
 Values = dict[str, Any]
@@ -116,6 +116,7 @@ class Problem:
     units: Mapping[str, str] = field(default_factory=dict)
     id: str = ""
     kind = "problem"
+    on_page = PAGE_DRAWS
 
     def __repr__(self) -> str:
         return f"<{' '.join(filter(None, (self.kind, self.id)))}: {self.title} ({self.level})>"
@@ -234,7 +235,7 @@ class Problem:
 
     def page(self) -> dict[str, Any]:
         """All that the page's answer box needs, ready for JSON; what no draw changes stands beside `draws`, once."""
-        draws = [self.page_draw(values) for values in self.draws(PAGE_DRAWS)]
+        draws = [self.page_draw(values) for values in self.draws(self.on_page)]
         same = {key: value for key, value in draws[0].items() if all(draw[key] == value for draw in draws)}
         own = [{key: value for key, value in draw.items() if key not in same} for draw in draws]
         return {"kind": self.kind, "wants": self.wants, **same, "draws": own}
@@ -377,6 +378,15 @@ class Estimate(Quantity):
         near = Band(right / f**2, right * f**2, "close", self.fill(self.close, values))
         beyond = near._replace(low=right, message=self.fill(self.above, values))
         return out + ([near._replace(high=right), beyond] if self.above else [near])
+
+
+@dataclass(frozen=True, repr=False)
+class Guess(Estimate):
+    """An estimate to make before reading. The page carries its printed numbers only, because the text goes on with
+    them; a class draws.
+    """
+
+    on_page = 1
 
 
 @dataclass(frozen=True, repr=False)

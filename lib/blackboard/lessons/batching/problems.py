@@ -7,7 +7,7 @@ from sympy import floor as floor_of
 from blackboard.catalogue import chip, model, system
 from blackboard.formula import Max, Min
 from blackboard.lessons.batching import equations as eq
-from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong
+from blackboard.problem import Choice, Expression, Function, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 
 HOUR = 3600.0
 FP4, FP8, BF16 = 0.5, 1.0, 2.0
@@ -43,14 +43,15 @@ RACKS = {
 }
 PLAIN = {"machine_name": "", "net_name": "", "chip_bandwidth": "byte/s"}
 
-guess = Estimate(
+guess = Guess(
     "A guess before you read",
     level="easy",
     objective=PRICES,
     unit="1",
     within=1.5,
     statement="A fast mode costs {price_ratio} times as much per token and is {speed_ratio} times as fast. Suppose that model and chips are the same, and that prices follow cost. How many times fewer users share the machine with you in fast mode? Guess; within a factor of 1.5 counts.",
-    derived=lambda v: {"price_ratio": 6.0, "speed_ratio": 2.5, "shrunk": 15.0},  # the text's own card: a guess has no other numbers
+    parameters={"price_ratio": (6.0, 5.0, 7.0, 8.0, 9.0, 10.0, 12.0), "speed_ratio": (2.5, 3.0, 3.5, 4.0, 4.5)},
+    derived={"shrunk": eq.fast_mode_batch_ratio},
     answer=eq.fast_mode_batch_ratio,
     independent_check=1.0 / 1.0 / (1.0 / v.speed_ratio / v.price_ratio),
     misconceptions={

@@ -5,6 +5,7 @@ cost, who said what.
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from math import comb, exp, fsum, log, sqrt
 from random import Random
 from statistics import fmean, stdev, variance
@@ -26,6 +27,7 @@ from blackboard.problem import (
     Estimate,
     Expression,
     Function,
+    Guess,
     Ordering,
     Quantity,
     Step,
@@ -81,15 +83,16 @@ def placed(values: Values) -> Values:
     }
 
 
-guess = Estimate(
+guess = Guess(
     "A guess before you read",
     level="easy",
     objective=RUN,
     unit="1",
     within=2.5,
     statement="{net_name} has {n_active} and was trained on {pretrain_tokens}. Chinchilla's rule gives each parameter 20 tokens. How many times as many tokens was the model trained on? Guess in your head: within a factor of 2.5 counts.",
-    derived=lambda v: placed({"net": NETS[LARGE]}),
-    units={"net_name": ""},
+    parameters={"net": (NETS[LARGE], *product((1e9, 2e9, 3e9, 5e9, 7e9, 9e9), (2e12, 4e12, 6e12, 9e12, 12e12)))},
+    derived=lambda v: (found := placed(v)) | {"far": significant(law.overtraining(found), 2)},
+    units={"net_name": "", "far": ""},
     answer=law.overtraining,
     independent_check=lambda v: find_root(
         lambda far: 6 * v["n_active"] * sum(v["n_active"] for _ in range(20)) * far - 6 * v["n_active"] * v["pretrain_tokens"],
@@ -101,7 +104,7 @@ guess = Estimate(
         1.0: "That would be training by the rule. Work out what the rule gives this model.",
         1 / law.overtraining: "Upside down: more tokens than the rule's is a factor above one.",
     },
-    explanation=f"About {law.overtraining(placed({'net': NETS[LARGE]})):.0f} times: heavy over-training, because the model is small and its text is long.",
+    explanation="About {far} times: heavy over-training, because the model is small and its text is long.",
     hints=(
         "How many tokens does the rule give to so many parameters?",
         "Tokens ÷ (20 × parameters).",

@@ -20,7 +20,20 @@ from blackboard.lessons.overheads import implied, simulation
 from blackboard.lessons.overheads.kernels import Plan, Tape, eager, fuse, fused
 from blackboard.lessons.racks import equations as racks
 from blackboard.notation import symbols
-from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong
+from blackboard.problem import (
+    Choice,
+    Estimate,
+    Expression,
+    Function,
+    Guess,
+    Ordering,
+    Quantity,
+    Step,
+    Values,
+    right,
+    v,
+    wrong,
+)
 from blackboard.units import factor, pretty, significant
 
 LAUNCH = "Tell whether a step waits for its host, from kernels, launch time and bytes."
@@ -68,42 +81,57 @@ def met(wins: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def opening(values: Values) -> Values:
-    """The measured step of the lesson's question, and what its memory would need."""
-    found = implied.gpt_fast()
+    """The measured step of the lesson's question, or one of a model so many times as large from a host so many times
+    as slow; and what its memory and its kernels would need.
+    """
+    size, slow = values["size"], values["slow"]
+    found = FOUND._replace(eager=FOUND.eager * size * slow, floor=FOUND.floor * size, kernels=round(FOUND.kernels * size))
+    measured = size == slow == 1
     told = {
+        "who": "In November 2023 PyTorch took" if measured else "An engine takes",
+        "what": "Llama 2 7B" if measured else "a dense model",
+        "whose": "Its A100" if measured else "Its GPU",
         "eager_ms": pretty(found.eager, "s", 3),
         "floor_ms": pretty(found.floor, "s", 2),
         "about": significant(found.kernels, 2),
         "gap": pretty(LOST.each, "s", 1),
     }
-    return told | {"waited": pretty(found.eager - BUSY, "s", 2)}
+    times = {
+        "step": found.eager,
+        "kernels": found.kernels,
+        "loading": LOST.shared * size,
+        "gaps": found.kernels * LOST.each,
+        "graph": FOUND.graph * size,
+    }
+    return told | times | {"waited": pretty(found.eager - times["loading"] - times["gaps"], "s", 2)}
 
 
-def waited(found: implied.Decoded) -> float:
+def waited(values: Values) -> float:
     """Seconds in which the device idles while kernels of an even share of the loading and a gap are launched one by
     one; the queue is run.
     """
-    run = simulation.launched([LOST.shared / found.kernels + LOST.each] * found.kernels, found.each)
+    count = values["kernels"]
+    run = simulation.launched([values["loading"] / count + LOST.each] * count, values["step"] / count)
     return run.time * (1 - run.busy("device"))
 
 
 FOUND = implied.gpt_fast()
-BUSY = LOST.shared + FOUND.kernels * LOST.each  # of the opening's token, s
 
-guess = Estimate(
+guess = Guess(
     "A guess before you read",
     level="easy",
     objective=LAUNCH,
     unit="s",
     display_unit="ms",
     within=1.45,
-    statement="In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. Its A100 loads all weights in {floor_ms}. Python launched the kernels of the token one by one; counted in its code there are about {about}. Each of them costs the chip about {gap} besides the loading, whether it waits or not. For how long did the chip wait for its host? A guess within a factor of 1.45 of our estimate counts.",
+    statement="{who} {eager_ms} for a token of {what} at batch 1. {whose} loads all weights in {floor_ms}. Python launched the kernels of the token one by one; counted in its code there are about {about}. Each of them costs the chip about {gap} besides the loading, whether it waits or not. For how long did the chip wait for its host? A guess within a factor of 1.45 of our estimate counts.",
+    parameters={"size": (1, 0.5, 0.75, 1.5, 2, 3), "slow": (1, 0.9, 1.1, 1.2, 1.3, 1.4)},
     derived=opening,
-    answer=FOUND.eager - BUSY,
-    independent_check=lambda v: waited(FOUND),
+    answer=v.step - v.loading - v.gaps,
+    independent_check=waited,
     misconceptions={
-        FOUND.graph: "That is about how long the chip would work with fewer kernels. What does it do for the rest?",
-        lambda v: FOUND.kernels * implied.period("Hazy Research", False): "That is what bare launches would take. From Python each kernel goes through the interpreter and PyTorch's dispatcher first.",
+        v.graph: "That is about how long the chip would work with fewer kernels. What does it do for the rest?",
+        v.kernels * implied.period("Hazy Research", False): "That is what bare launches would take. From Python each kernel goes through the interpreter and PyTorch's dispatcher first.",
     },
     above="That is nearly the whole token, or more. For part of it the chip worked: it had to load all weights.",
     explanation="By our estimate it is {waited}, more than half of the token. The estimate takes from the token what the chip itself needed: the loading, at the rate that memory really reaches, and a few microseconds at each kernel.",
@@ -112,9 +140,9 @@ guess = Estimate(
         "Memory does not reach its full rate, and at each kernel the chip needs a few microseconds more.",
     ),
     solution=(
-        Step("One by one a token took", FOUND.eager, "s"),
-        Step("Loading takes, as compiled steps show,", LOST.shared, "s"),
-        Step("and the gaps at the kernels, if each is as long as in compiled steps,", FOUND.kernels * LOST.each, "s"),
+        Step("One by one a token took", v.step, "s"),
+        Step("Loading takes, as compiled steps show,", v.loading, "s"),
+        Step("and the gaps at the kernels, if each is as long as in compiled steps,", v.gaps, "s"),
         "The rest is waiting:",
     ),
 )

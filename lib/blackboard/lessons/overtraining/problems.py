@@ -20,19 +20,7 @@ from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
 from blackboard.lessons.overtraining.numbers import BOARD, FITS, GENEROUS, RUMOUR, law
 from blackboard.notation import symbols
-from blackboard.problem import (
-    Choice,
-    Estimate,
-    Expression,
-    Function,
-    Ordering,
-    Quantity,
-    Step,
-    Values,
-    right,
-    v,
-    wrong,
-)
+from blackboard.problem import Choice, Expression, Function, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 from blackboard.search import find_minimum, find_root
 from blackboard.text import superscript
 from blackboard.units import dimension, factor, pretty, significant
@@ -58,10 +46,20 @@ def tens(flop: float) -> str:
 
 
 def as_good(values: Values) -> Values:
-    """Llama 3.1 8B, the constants of the page's fit by notation name, and the loss that it gives the model."""
-    known, net = law(FITS["besiroglu"]), model("llama-3.1-8b")
-    seen = {"n_active": float(net.n_active), "pretrain_tokens": net.training_tokens}
-    return known | seen | {"loss": eq.law_loss(known, **seen)}
+    """A drawn model, a made-up one being its parameters and tokens; the constants of the page's fit by notation name,
+    and the loss that it gives the model.
+    """
+    known, net = law(FITS["besiroglu"]), values["net"]
+    if isinstance(net, str):
+        found = model(net)
+        name, size, tokens = found.name, float(found.n_active), found.training_tokens
+    else:
+        name, (size, tokens) = "A model", net
+    seen = {"n_active": size, "pretrain_tokens": tokens}
+    known |= seen | {"loss": eq.law_loss(known, **seen)}
+    larger = sizes(known)[1]
+    told = {"net_name": name, "larger": pretty(larger, "parameter", 2), "saved": f"{1 - size / larger:.0%}"}
+    return known | told
 
 
 def sizes(known: Values) -> tuple[float, float]:
@@ -73,28 +71,29 @@ def sizes(known: Values) -> tuple[float, float]:
     return smallest, find_root(spare, smallest * (1 + 1e-9), smallest * 1e6)
 
 
-guess = Estimate(
+guess = Guess(
     "A guess before you read",
     level="easy",
     objective=FIT,
     unit="parameter",
     display_unit="billion parameters",
     within=3.0,
-    statement="Llama 3.1 8B was trained on {pretrain_tokens}, where Chinchilla's rule gives its {n_active} only 20 tokens each. Some larger model that keeps to the rule is just as good. How many billions of parameters does that one have? A guess within a factor of three counts.",
+    statement="{net_name} was trained on {pretrain_tokens}, where Chinchilla's rule gives its {n_active} only 20 tokens each. Some larger model that keeps to the rule is just as good. How many billions of parameters does that one have? A guess within a factor of three counts.",
+    parameters={"net": ("llama-3.1-8b", *product((1e9, 2e9, 3e9, 4e9, 6e9, 7e9), (5e12, 8e12, 10e12, 12e12, 18e12, 20e12)))},
     derived=as_good,
-    units=dict.fromkeys((*LETTERS, "loss"), "1"),
+    units=dict.fromkeys((*LETTERS, "loss"), "1") | {"net_name": ""},
     answer=lambda v: sizes(v)[1],
     independent_check=lambda v: simulation.best(v["loss"], 0, v).n_active,
     misconceptions={
-        v.pretrain_tokens / PRESCRIBED: "That is the size for which the rule gives so many tokens. Such a model would be far better than the 8B.",
+        v.pretrain_tokens / PRESCRIBED: "That is the size for which the rule gives so many tokens. Such a model would be far better.",
     },
-    explanation=f"About {sizes(as_good({}))[1] / 1e9:.0f} billion, by the fit that the lesson uses. So Meta's long training makes up for three quarters of the parameters.",
+    explanation="About {larger}, by the fit that the lesson uses. So the long training makes up for {saved} of the parameters.",
     hints=(
-        "It is larger than 8 billion. Is it as large as the model for which 15 trillion tokens would be the rule's 20 each?",
+        "It is larger than {n_active}. Is it as large as the model for which {pretrain_tokens} would be the rule's 20 each?",
         "A fit says how much of the loss size removes, and how much data removes. Many more tokens make up for a few times fewer parameters, not for a hundred times fewer.",
     ),
     solution=(
-        Step("By the fit, the loss of the 8B is", v.loss, "1"),
+        Step("By the fit, the loss of the long-trained model is", v.loss, "1"),
         "Among models that are best for their training, the one with this loss has",
     ),
 )

@@ -22,6 +22,7 @@ from blackboard.problem import (
     Estimate,
     Expression,
     Function,
+    Guess,
     Ordering,
     Quantity,
     Step,
@@ -69,10 +70,12 @@ def requests(values: Values) -> Values:
 
 
 def guessed(values: Values) -> Values:
-    """A drawn collection, OPT's room in tokens, and the share that was measured."""
+    """A drawn collection, OPT's room in tokens, and what was measured of that collection with OPT's longest text."""
     [room] = measurement("vllm_paper").records(model="OPT-13B")
     [held] = measurement("vllm_kv_use").records(system="Orca (Max)", use="tokens")
-    return requests(values) | {"slots": room["kv_tokens"], "measured": f"{held['share']:.1%}"}
+    measured = f" The paper measured {held['share']:.1%} of the whole memory."
+    case = values["requests"] == "ShareGPT" and values["reserved_context"] == LONGEST
+    return requests(values) | {"slots": room["kv_tokens"], "measured": measured if case else ""}
 
 
 def watched(values: Values) -> float:
@@ -81,16 +84,17 @@ def watched(values: Values) -> float:
     return sum(tokens / values["reserved_context"] for tokens in seen) / 1000
 
 
-guess = Estimate(
+guess = Guess(
     "A guess before you read",
     level="easy",
     objective=ROOM,
     unit="1",
     display_unit="%",
     within=1.6,
-    statement="A server sets aside cache for {reserved_context}, prompt and answer together, for every request, from its first token to its last. A ShareGPT request brings {input} of prompt and gets {output} of answer; take each to be as long as the mean. On average over the time in which it is answered, what share of its room is filled, in percent? Guess: within a factor of 1.6 counts.",
-    derived=lambda _: {"requests": "ShareGPT", "reserved_context": LONGEST} | guessed({"requests": "ShareGPT"}),
-    units={"requests": "", "input": "token", "output": "token", "reserved_context": "token"},
+    statement="A server sets aside cache for {reserved_context}, prompt and answer together, for every request, from its first token to its last. A request of the {requests} collection brings {input} of prompt and gets {output} of answer; take each to be as long as the mean. On average over the time in which it is answered, what share of its room is filled, in percent? Guess: within a factor of 1.6 counts.",
+    parameters={"requests": ("ShareGPT", "Alpaca"), "reserved_context": (LONGEST, *range(1536, 6144, 256))},
+    derived=guessed,
+    units={"requests": "", "measured": "", "input": "token", "output": "token", "reserved_context": "token"},
     answer=eq.use_reserved,
     independent_check=watched,
     misconceptions={
@@ -99,7 +103,7 @@ guess = Estimate(
         eq.use_reserved / 100: "That is the fraction; the percentage is a hundred times as large.",
     },
     close="Not far off. What does a request hold at first, and what at last?",
-    explanation="Most of the rest waits for tokens that never come. At a random moment rooms are somewhat fuller, because long answers stay longer and hold more. The paper measured {measured} of the whole memory.",
+    explanation="Most of the rest waits for tokens that never come. At a random moment rooms are somewhat fuller, because long answers stay longer and hold more.{measured}",
     hints=(
         "How many tokens does a request hold when its answer begins, and how many when it ends?",
         "Halfway it holds its prompt and half of its answer.",

@@ -7,7 +7,20 @@ from typing import Any
 
 from blackboard.catalogue import model, system
 from blackboard.lessons.pipelining import equations as eq
-from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong
+from blackboard.problem import (
+    Choice,
+    Estimate,
+    Expression,
+    Function,
+    Guess,
+    Ordering,
+    Quantity,
+    Step,
+    Values,
+    right,
+    v,
+    wrong,
+)
 
 FP4, FP8, BF16 = 0.5, 1.0, 2.0
 
@@ -36,22 +49,23 @@ def idle_share(stages: int, micro_batches: int, chunks: int = 1) -> float:
 
 # --- the hop against the experts' traffic ----------------------------------------------------------------------------
 
-guess = Estimate(
+guess = Guess(
     "A guess before you read",
     level="easy",
     objective=HOLDS,
     unit="1",
     within=1.2,
     statement="Each of the {stages} racks has memory of {room}, of which the weights take {stored} if one rack holds them all. The pipeline serves all users that the {stages} racks served before, and each rack gets an equal share of the layers. How many times as long can the contexts be? Guess; within a factor of 1.2 counts.",
-    derived=lambda v: {"stages": 4, "n_total": 671e9, "bytes_per_param": FP8, "expert_parallel": 72, "chip_hbm": 186e9, "micro_batch": 2400, "kv_bytes_per_token": 70272, "room": 72 * 186e9, "stored": 671e9},  # the text's own case: a guess has no other numbers
+    parameters={"stages": (4, 3, 5, 6, 7, 8), "n_total": (671e9, 405e9, 480e9, 800e9, 1e12, 1.2e12)},
+    derived=lambda v: {"bytes_per_param": FP8, "expert_parallel": 72, "chip_hbm": 186e9, "micro_batch": 2400, "kv_bytes_per_token": 70272, "room": 72 * 186e9, "stored": v["n_total"] * FP8},
     units={"stages": "1", "room": "byte", "stored": "byte"},
     answer=eq.context_fits / eq.context_fits.at(stages=1),
     independent_check=lambda v: (v["stages"] * v["room"] - v["stored"]) / v["stages"] / (v["room"] - v["stored"]),
     misconceptions={
-        v.stages: "That would be right if the racks worked on one batch, one after another. But then three of four would be idle at any moment. With all of them at work, four times as many users need room for their caches.",
+        v.stages: "That would be right if the racks worked on one batch, one after another. But then all racks but one would be idle at any moment. With all of them at work, {stages} times as many users need room for their caches.",
     },
-    close="Not far off. The racks have four times the memory, but they also serve four times the users. What do they share?",
-    explanation="Each rack holds a quarter of the layers, of four times as many users: as much KV cache as before. All that it gains is the room of three quarters of the weights.",
+    close="Not far off. The racks have {stages} times the memory, but they also serve {stages} times the users. What do they share?",
+    explanation="Each rack holds one layer in {stages}, for {stages} times as many users: as much KV cache as before. All that it gains is the room of the weights that are now on the other racks.",
     hints=(
         "Add up the memory of all racks, and take off what the weights need. In the pipeline they are stored once.",
         "Divide the room that is left by the number of users. Do the same for one rack.",

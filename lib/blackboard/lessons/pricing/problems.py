@@ -13,19 +13,7 @@ from blackboard.catalogue.prices import Above, TokenPrices
 from blackboard.formula import Min
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.pricing import equations as eq
-from blackboard.problem import (
-    Choice,
-    Estimate,
-    Expression,
-    Function,
-    Ordering,
-    Quantity,
-    Step,
-    Values,
-    right,
-    v,
-    wrong,
-)
+from blackboard.problem import Choice, Expression, Function, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 from blackboard.search import find_root
 from blackboard.units import factor
 
@@ -150,20 +138,21 @@ TEXT = CARD | PLAIN
 
 
 def bare(values: Values) -> Values:
-    """A card's price of input, and what a public model would cost on a GPU, all as in the text."""
-    case = {"sheet": "claude-opus-4.6@2026-02-05", "net": "deepseek-v3", "gpu": "gb200-nvl72", "hourly": 3.3}
+    """A card's price of input, and what a drawn public model would cost on the text's GPU."""
+    case = values | {"sheet": "claude-opus-4.6@2026-02-05", "gpu": "gb200-nvl72"}
     found = case | priced(case) | served(case) | rented(case)
     cost = eq.remat_cost(found)
     return found | {"cost_usd": cost * MILLION, "over": found["input_price"] / cost}
 
 
-guess = Estimate(
+guess = Guess(
     "A guess before you read",
     level="easy",
     objective=COST,
     unit="USD/token",
     display_unit="$/Mtok",
     statement="On the price list of {date}, the price of {card_name} is {in_usd} per million tokens of input. Its size is not public. Suppose that it were as large as {net_name}, which stores {n_total} and activates {n_active} per token. It runs on {gpu_name} GPUs that rent at {hourly} per hour, and each does {flops} in FP8 (a multiply-add counts as two FLOPs), all the time. How many dollars of rent does a million tokens of a short prompt take? A guess within a factor of three counts.",
+    parameters={"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5", "mistral-large-3"), "hourly": (3.3, 2.2, 2.6, 3.0, 3.6, 4.0, 4.5, 5.0)},
     derived=bare,
     units=TEXT | {"cost_usd": "USD", "over": "1"},
     answer=eq.remat_cost,

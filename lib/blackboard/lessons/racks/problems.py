@@ -11,7 +11,20 @@ from blackboard.catalogue import chip, measurement, model, tier
 from blackboard.formula import Max
 from blackboard.lessons.batching.equations import user_rate
 from blackboard.lessons.racks import equations as eq
-from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong
+from blackboard.problem import (
+    Choice,
+    Estimate,
+    Expression,
+    Function,
+    Guess,
+    Ordering,
+    Quantity,
+    Step,
+    Values,
+    right,
+    v,
+    wrong,
+)
 
 FP8, BF16 = 1.0, 2.0
 
@@ -51,14 +64,14 @@ def placed(values: Values) -> Values:
 
 COUNTS = {"net_name": "", "expert_parallel": "1", "shared": "1", "routed_layers": "1"}
 
-guess = Estimate(
+guess = Guess(
     "A guess before you read",
     level="easy",
     objective=LEAVE,
     unit="1",
-    within=1.25,
-    statement="A layer's experts are spread evenly over two racks instead of one. Every GPU sends as many bytes as before, and can use both networks at the same time. In the figure the network between racks is 18 times slower than the one inside. Take one that is only {ratio} times slower, to leave the figure's case for the text. How many times as long does the layer's traffic take?",
-    parameters={"ratio": (8.0, 9.0, 12.0), "racks": (2,)},
+    within=1.2,
+    statement="A layer's experts are spread evenly over two racks instead of one. Every GPU sends as many bytes as before, and can use both networks at the same time. In the figure the network between racks is 18 times slower than the one inside. Take one that is {ratio} times slower, to leave the figure's case for the text. How many times as long does the layer's traffic take?",
+    parameters={"ratio": (9.0, *(float(each) for each in range(10, 42) if each != 18)), "racks": (2,)},
     derived={"scale_up": v.ratio, "scale_out": 1.0},
     units={"ratio": "1"},
     answer=eq.slowdown,

@@ -21,9 +21,9 @@ from blackboard.notation import symbols
 from blackboard.problem import (
     Band,
     Choice,
-    Estimate,
     Expression,
     Function,
+    Guess,
     Ordering,
     Quantity,
     Step,
@@ -59,10 +59,17 @@ def shaped(values: Values) -> Values:
 
 
 def trained(values: Values) -> Values:
-    """A drawn model with its width and depth, and what its layers keep of one token."""
-    net = model(values["net"])
-    shape = {"width": net.d_model, "depth": net.layers, "tokens": 1, "kept": KEPT, "weights": BF16 * net.n_total}
-    found = shaped(shape) | {"net_name": net.name, "n_total": net.n_total}
+    """A drawn model with its width and depth, and what its layers keep of one token; a made-up one is its depth and
+    width, with twelve parameters of each layer to a pair of numbers of the vector, as GPTs have.
+    """
+    if isinstance(values["net"], str):
+        net = model(values["net"])
+        name, depth, width, stored = net.name, net.layers, net.d_model, net.n_total
+    else:
+        name, (depth, width) = "A GPT", values["net"]
+        stored = 12 * depth * width**2
+    shape = {"width": width, "depth": depth, "tokens": 1, "kept": KEPT, "weights": BF16 * stored}
+    found = shaped(shape) | {"net_name": name, "n_total": stored}
     return found | {"even_tokens": found["weights"] / eq.stored(found)}
 
 
@@ -81,14 +88,14 @@ def filling(values: Values) -> float:
 
 SMALL = "You counted only what each layer passes on. Within a layer the backward pass needs the inputs of every matrix product, and more."
 
-guess = Estimate(
+guess = Guess(
     "A guess before you read",
     level="easy",
     objective=KEEP,
     unit="token",
     within=2.5,
     statement="{net_name} has {n_total}, stored in two bytes each. It has {depth} layers, and a token is a vector of {wide} numbers. In training, the forward pass keeps for every token what the backward pass will need, mostly in two bytes per number; attention scores are not kept. After how many tokens does this take as much memory as the weights? A guess within a factor of 2.5 counts.",
-    parameters={"net": ("gpt-3-175b", "bloom-176b")},
+    parameters={"net": ("gpt-3-175b", "bloom-176b", *product((72, 80, 88, 96, 104, 120), (6_144, 8_192, 10_240, 12_288, 16_384)))},
     derived=trained,
     units={"even_tokens": "token"},
     answer=v.weights / eq.stored,

@@ -16,7 +16,7 @@ from blackboard.formula import Min
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.lessons.sparsity.numbers import fit, saturated
-from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong
+from blackboard.problem import Choice, Expression, Function, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 
 ABOUT_300 = 300.0  # tokens: the board's hardware constant, 0:18:25
 BOARD_SPARSITY = 8.0  # the board's 256 experts over 32, 0:19:16
@@ -106,14 +106,15 @@ opening = Choice(
     solution=("Nearly all of the 671 billion parameters are loaded, against 94 billion of the dense model.",),
 )
 
-guess = Estimate(
+guess = Guess(
     "A guess before you read",
     level="easy",
     objective=WORTH,
     unit="1",
     within=1.5,
     statement="Take a dense language model of {base_size}. Replace some of its feed-forward blocks by {experts} experts each, and let every token use one of them. A token then costs as much compute as before. How many times as large must a dense model be to reach the same loss? Guess; within a factor of 1.5 counts.",
-    derived=lambda v: {"base_size": 37e7, "experts": 64, "worth": round(as_good(37e7, 64) / 37e7, 1)} | fitted({"experts": 64}),  # the text's own case: a guess has no other numbers
+    parameters={"base_size": (37e7, 55e6, 8e7, 13e7, 2e8, 25e7, 5e8), "experts": (64, 32, 48, 96, 128, 256, 512)},
+    derived=lambda v: {"worth": round(as_good(v["base_size"], v["experts"]) / v["base_size"], 1)} | fitted(v),
     answer=eq.quality_gain.at(n_effective=eq.n_effective),
     independent_check=lambda v: as_good(v["base_size"], v["experts"]) / v["base_size"],
     misconceptions={

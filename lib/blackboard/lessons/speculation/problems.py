@@ -25,6 +25,7 @@ from blackboard.problem import (
     Estimate,
     Expression,
     Function,
+    Guess,
     Ordering,
     Quantity,
     Step,
@@ -75,21 +76,22 @@ SPARSE = (V3, ("kimi-k2", "gb200-nvl72", "fp8"), ("qwen3-235b-a22b", "h200-8", "
 CASES = (("llama-3.1-70b", "h100-8", "bf16"), ("llama-3.1-405b", "h200-8", "fp8"), *SPARSE)
 
 
-def attending(_: Values) -> Values:
-    """The running case, with attention's FLOPs counted as active parameters."""
-    return served({"case": V3}) | {"context": numbers.RACK["context"], "n_active": numbers.RACK["n_active"]}
+def attending(values: Values) -> Values:
+    """The running case at a drawn context or its own, with attention's FLOPs counted as active parameters."""
+    known = numbers.attended(numbers.RUNNING._replace(context=values["context"])) if "context" in values else numbers.RACK
+    return served({"case": V3}) | {name: known[name] for name in ("context", "n_active")}
 
 
 def in_ms(seconds: float) -> str:
     return f"{1e3 * seconds:.2f} ms"
 
 
-def on_the_rack() -> Values:
+def on_the_rack(values: Values) -> Values:
     """Times in which a step of the running case loads its weights, and loads caches and computes for 1,000
     sequences.
     """
-    compute, loading = passing(attending({}), 1_000, 1)
-    _, weights = passing(attending({}), 0, 1)
+    compute, loading = passing(values, 1_000, 1)
+    _, weights = passing(values, 0, 1)
     return {"weights_time": in_ms(weights), "cache_time": in_ms(loading - weights), "compute_time": in_ms(compute)}
 
 
@@ -113,19 +115,20 @@ def places(chance: float, guesses: int) -> float:
 
 # --- a guess ----------------------------------------------------------------------------------------------------------
 
-guess = Estimate(
+guess = Guess(
     "A guess before you read",
     level="easy",
     objective=TIME,
     unit="sequence",
     within=2.0,
     statement="On the rack, a decode step loads the weights in {weights_time}, and the KV cache of every 1,000 sequences in another {cache_time}. The compute of one token for each of 1,000 sequences takes {compute_time}. Loading and compute overlap, so the longer of the two sets the time. For each sequence a small model guesses {drafted} tokens. The large model checks them in one pass. The last token of the text goes along, because the prediction after it checks the first guess. Up to how many sequences does this pass take no longer than a plain decode step? Guess: within a factor of two counts.",
-    derived=lambda values: {"drafted": 4} | attending(values) | on_the_rack(),
+    parameters={"drafted": (4, 5, 6, 7, 8, 9, 10), "context": (numbers.RACK["context"], 250, 500, 750, 1_250, 1_500)},
+    derived=lambda values: (found := attending(values)) | on_the_rack(found) | {"brought": values["drafted"] + 1},
     units=PLAIN | {"weights_time": "", "cache_time": "", "compute_time": ""},
     answer=eq.batch_free,
     independent_check=lambda v: free_up_to(v, v["drafted"] + 1),
     misconceptions={
-        roofline.critical_batch: "That is about where a plain step stops waiting for weights. Here each sequence brings five tokens that need compute.",
+        roofline.critical_batch: "That is about where a plain step stops waiting for weights. Here each sequence brings {brought} tokens that need compute.",
         roofline.hardware_constant / (v.drafted + 1): "For a dense model that would be right. Here all parameters are loaded, but a token needs compute for only a few of them.",
     },
     explanation="Below this batch, compute is idle for most of a step, and the guesses use it. A server with more users has less idle compute to give away.",
