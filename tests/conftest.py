@@ -192,6 +192,8 @@ INSTALLS = {
     "test_glossary.py": "small",
     "test_scaffold.py": "scaffolded",
 }  # by these fixtures
+# Tests of these files run readers' code, and some that never ends, in other processes or in the pages' own Python.
+OTHER_PROCESSES = ("test_live_cells.py", "test_classroom.py", "test_hub.py", "test_limits.py", "test_hostile.py")
 # Tests of these files go to the workers page by page, lesson by lesson or notebook by notebook, of others by file.
 PIECES = {
     "test_site.py": r"\[(?:[^\]]*-)?((?:book|exercises)/[\w/]+|search)\b",
@@ -264,7 +266,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker("site")
         if item.path.name in RUNS_NOTEBOOKS:
             item.add_marker("notebook")
-        if INSTALLS.get(item.path.name) in item.fixturenames:
+        if INSTALLS.get(item.path.name) in item.fixturenames or item.path.name in OTHER_PROCESSES:
             item.add_marker("slow")
     items.sort(key=place)
 
