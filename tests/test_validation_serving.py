@@ -143,7 +143,7 @@ HELD_OUT = {  # slice: how far off at most on average
     "Llama-3.1-405B, 4 B200": 0.12,
     "Llama-3.1-405B, 4 GB200": 0.13,
     "Llama-2-70B, float16": 0.03,
-    "DeepSeek production": 0.03,
+    "DeepSeek production": 0.04,
 }
 KNOWN_BAD = {
     "Qwen3-235B-A22B, 8 H100": 0.15,

@@ -213,7 +213,9 @@ class Dense(Group, frozen=True):
 
 
 class Experts(Group, frozen=True):
-    """Mixtures of experts: a router over `experts`, of which a token visits `active`, beside `shared` ones for all."""
+    """Mixtures of experts: a router over `experts`, of which a token visits `active`, beside `shared` ones for all.
+    Where the experts are in several `groups`, those of a token are in at most `limit` of them.
+    """
 
     layers: Count
     experts: Count
@@ -221,6 +223,8 @@ class Experts(Group, frozen=True):
     d_ff: Count
     shared: Count = 0
     matrices: Count = 3
+    groups: Count = 1
+    limit: Count = 1
 
     def _count(self, d_model: int, visited: int) -> int:
         return self.layers * d_model * (self.experts + self.matrices * self.d_ff * (visited + self.shared))

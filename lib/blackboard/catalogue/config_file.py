@@ -368,6 +368,8 @@ def _experts(fields: Fields) -> list[Config]:
     if found["active"] > found["experts"]:
         raise ConfigError(f"{TOP_K[0]} is {found['active']}, of only {found['experts']} experts")
     found["shared"] = fields.optional("n_shared_experts", "num_shared_experts")
+    if (groups := fields.optional("n_group")) > 1:
+        found |= {"groups": groups, "limit": fields.count("topk_group")}
     wide = fields.optional("shared_expert_intermediate_size", "shared_intermediate_size")
     if wide % d_ff:
         return [found, {"kind": "dense", "d_ff": wide, "matrices": 3}]

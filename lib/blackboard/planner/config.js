@@ -224,6 +224,8 @@ function readExperts(fields) {
   const d_ff = fields.count("moe_intermediate_size", "expert_intermediate_size", "intermediate_size");
   const found = { kind: "experts", experts: fields.count(...data.config.experts), active: fields.count(...data.config.topK), d_ff };
   found.shared = fields.optional("n_shared_experts", "num_shared_experts");
+  const groups = fields.optional("n_group");
+  if (groups > 1) Object.assign(found, { groups, limit: fields.count("topk_group") });
   const wide = fields.optional("shared_expert_intermediate_size", "shared_intermediate_size");
   if (wide % d_ff) return [found, { kind: "dense", d_ff: wide, matrices: 3 }];
   return [{ ...found, shared: found.shared + wide / d_ff }];

@@ -19,7 +19,6 @@ from blackboard.catalogue import Chip, Model, architecture, config_file
 from blackboard.catalogue.architecture import Compressed, Dense, Experts, Group, Heads, Latent
 from blackboard.catalogue.datafile import UnknownId
 from blackboard.formula import Formula
-from blackboard.lessons.racks.equations import domains_visited
 from blackboard.lessons.sparsity.equations import coverage
 from blackboard.prediction import equations, serving, serving_calibration, serving_constants, serving_steps, step
 from blackboard.prediction import serving_equations as eq
@@ -29,7 +28,7 @@ IDEAL = (
     *(eq.mean_length, eq.mean_context, eq.prompts_per_step, eq.others_prompts, eq.clumping, eq.taken_together),
     *(eq.mixed_token, eq.stalled_token, eq.request_rate, eq.held_sequences, eq.padded_rows, eq.busiest),
     *(equations.reduce_time, equations.domains_reduce, equations.route_time),
-    *(equations.chips_visited, domains_visited, coverage),
+    *(equations.chips_visited, equations.domains_reached, coverage),
 )
 
 # --- formulas ---------------------------------------------------------------------------------------------------------

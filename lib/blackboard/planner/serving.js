@@ -224,14 +224,27 @@ function linkWork({ layout, weights }, tokens, sequences) {
 function linkValues({ model, chip, chips, tensor, expert, ...layout }, tokens, sequences, weights) {
   const own = tokens / Math.min(layout.ranks, Math.max(1, sequences));
   const far_rate = chip.scaleOut ?? chip.scaleUp;
-  const apart = expert > 1 ? { top_k: model.moe.active, expert_parallel: expert, racks: Math.max(1, expert / chip.domain) } : null;
+  const racks = Math.max(1, expert / chip.domain);
+  const apart = expert > 1 ? { top_k: model.moe.active, expert_parallel: expert, racks, ...openDomains(model, racks) } : null;
   return {
     chips: tensor, scale_up: chip.scaleUp, message: own * model.d_model * data.vectorBytes,
     tokens_per_chip: own / tensor, width: model.d_model,
     dispatch_bytes: data.sent[standardFormat(weights)] ?? data.vectorBytes, combine_bytes: data.vectorBytes,
     scale_out: chips <= chip.domain ? chip.scaleUp : far_rate, far_rate, start_time: 0,
-    visited_domains: apart ? eq.domains_visited(apart) : 0, visited_chips: apart ? eq.chips_visited(apart) : 0,
+    visited_domains: apart ? eq.domains_reached(apart) : 0, visited_chips: apart ? eq.chips_visited(apart) : 0,
   };
+}
+
+// Scale-up domains in which a token's experts can be, and those that have one: its router may take few groups of experts.
+function openDomains({ moe: { groups = 1, limit = 1 } }, domains) {
+  let open = domains;
+  if (limit < groups && domains >= groups) open = (domains * limit) / groups;
+  else if (limit < groups) {
+    let missed = 1;
+    for (let n = 0; n < limit; n++) missed *= Math.max(0, groups - groups / domains - n) / (groups - n);
+    open = domains * (1 - missed);
+  }
+  return { open_domains: open, sure_domains: Math.min(open, limit) };
 }
 
 const domainValues = ({ chip, tensor }, { far_rate }) => (

@@ -43,6 +43,12 @@ attend_flop = declare(
 visited_chips = declare(
     "visited_chips", r"n_\mathrm{near}", "1", "other chips that a token is sent to in a routed layer", zero=True
 )
+open_domains = declare(
+    "open_domains", r"n_\mathrm{open}", "1", "scale-up domains in which the router lets a token's experts be"
+)
+sure_domains = declare(
+    "sure_domains", r"n_\mathrm{sure}", "1", "scale-up domains that the router took for an expert of the token there"
+)
 far_rate = declare(
     "far_rate",
     r"\beta_\mathrm{far}",
@@ -109,6 +115,17 @@ chips_visited = Formula(
     ("a token's experts lie on chips chosen independently of each other", "two experts on one chip take one copy"),
     DERIVED,
     conditions=(Le(one_chip, expert_parallel),),
+)
+domains_reached = Formula(
+    "prediction.domains_reached",
+    "visited_domains",
+    (1 - 1 / racks) * Max(sure_domains, open_domains * (1 - (1 - 1 / open_domains) ** top_k)),
+    "1",
+    "a token crosses to a domain once; of those that its router leaves open, each is spared only if none of the token's"
+    " experts is there, and one in n is the token's own",
+    ("a token's experts lie on open domains chosen independently of each other", "no domain is chosen more often"),
+    DERIVED,
+    conditions=(several, Le(1, open_domains), Le(sure_domains, open_domains)),
 )
 route_time = Formula(
     "prediction.route_time",

@@ -10,6 +10,7 @@ holds all of it. With cache="tokens" they are dealt out by tokens or sequences i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -105,6 +106,25 @@ class Layout:
     def domains(self) -> float:
         """Scale-up domains over which a routed layer is spread."""
         return max(1, self.expert / self.domain)
+
+    @property
+    def open_domains(self) -> float:
+        """Those in which a token's experts can be, on average: its router may take few groups of experts, which are
+        dealt out over the domains in turn.
+        """
+        moe, domains = self.model.moe, self.domains
+        if moe is None or moe.limit >= moe.groups:
+            return domains
+        if domains >= moe.groups:
+            return domains * moe.limit / moe.groups
+        there = moe.groups / domains  # groups of one domain; none of them is taken with the chance:
+        missed = math.prod(max(0.0, moe.groups - there - n) / (moe.groups - n) for n in range(moe.limit))
+        return domains * (1 - missed)
+
+    @property
+    def sure_domains(self) -> float:
+        """Those of a token's groups, each of which was taken for its experts."""
+        return min(self.open_domains, self.model.moe.limit if self.model.moe else 1)
 
     # --- parameters, of the whole model
 

@@ -15,7 +15,6 @@ from blackboard.catalogue.architecture import VLLM_FP8, bytes_per_param, standar
 from blackboard.formula import IDEAL, Calibration
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pipelining import equations as pipelining
-from blackboard.lessons.racks.equations import domains_visited
 from blackboard.lessons.sparsity import equations as sparsity
 from blackboard.prediction import equations as eq
 from blackboard.prediction.layout import Layout
@@ -151,7 +150,7 @@ def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str,
     )
     routed = layout.routed_active * work.tokens / layout.expert_chips(work.sequences)
     multiplied = ((layout.common * work.tokens + layout.head * work.outputs) / sharing + routed) / layout.pipeline
-    out, domains = chip.scale_out.bytes_per_s or chip.scale_up.bytes_per_s, layout.domains
+    out = chip.scale_out.bytes_per_s or chip.scale_up.bytes_per_s
     moe = model.moe if layout.expert > 1 else None
     return {
         "batch": 1,
@@ -174,10 +173,17 @@ def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str,
         "bytes_per_value": VECTOR_BYTES,
         "scale_out": chip.scale_up.bytes_per_s if layout.chips <= layout.domain else out,
         "expert_parallel": layout.tensor,
-        "visited_domains": domains_visited(racks=domains, top_k=moe.active) if moe else 0,
+        "visited_domains": _domains_reached(layout) if moe else 0,
         "far_rate": out,
         "visited_chips": eq.chips_visited(expert_parallel=layout.expert, top_k=moe.active) if moe else 0,
     }
+
+
+def _domains_reached(layout: Layout) -> float:
+    """Other domains that a token is sent to in a routed layer."""
+    assert layout.model.moe is not None
+    known = {"open_domains": layout.open_domains, "sure_domains": layout.sure_domains}
+    return eq.domains_reached(known, racks=layout.domains, top_k=layout.model.moe.active)
 
 
 def read_params(layout: Layout, work: Work) -> float:
