@@ -95,7 +95,7 @@ WIDE = 8  # percent of a bar: a part that is at least so wide has its name in it
 
 
 def bill_and_cost() -> Drawing:
-    """The bill beside the cost of the same call by what causes it, in shares, where caches wait in flash and in HBM."""
+    """The bill beside the cost of the same call by what causes it, in shares, caches in HBM and in DDR5."""
     fig, axes = drawing.axes(5.0, 4.9)
     by_line = {"cached_read": ("hits", "kv"), "input": ("input", "compute"), "output": ("output", "memory")}
     by_cause = {
@@ -106,8 +106,8 @@ def bill_and_cost() -> Drawing:
     }
     rows = (
         ("the bill", numbers.charged(), by_line | {"write": ("writing", "kv")}),
-        ("the cost, if caches wait in flash", numbers.causes("ssd"), by_cause),
         ("the cost, if waiting caches fill HBM", numbers.causes("hbm"), by_cause),
+        ("the cost, if caches are kept in DDR5", numbers.causes("ddr"), by_cause),
     )
     said = [_shared(axes, 0.25 - (0, 1.5, 3.3)[row], *parts) for row, parts in enumerate(rows)]
     axes.set(xlim=(0, 108), ylim=(-4.35, 0.9))
@@ -156,7 +156,7 @@ def timeline() -> Drawing:
             f"the same {new} again, {dollar(p.cached_read)}:\nhits renew the five minutes",
             "cost",
         ),
-        (0.08, -0.5, "their cache\nwaits", "kv"),
+        (0.08, -0.5, "their cache\nis kept", "kv"),
         (pause + 0.08, -0.5, "the cache comes back;\nfrom now on GPUs look back at it", "kv"),
         (0, -1.15, "The provider pays for memory, then for GPUs.", "bound"),
     ):
@@ -171,7 +171,7 @@ def timeline() -> Drawing:
         "fig-timeline",
         "You pay to keep a token once, when it is new. After that each hit renews the five minutes.",
         f"A line of minutes. At 0, call 1 sends {new} new tokens, at {p.cache_write_5min:g} dollars per million. Their"
-        f" cache waits. At {pause:g}, call 2 sends them again, as hits for {p.cached_read:.2f}; the cache"
+        f" cache is kept. At {pause:g}, call 2 sends them again, as hits for {p.cached_read:.2f}; the cache"
         f" comes back, and GPUs look back at it. They are kept until {pause + kept:g}, not {kept:g}.",
     )
 
@@ -419,45 +419,4 @@ def floors() -> Drawing:
         f" The price list of {card.model_name} ({card.valid_from}) is level, {card.usd_per_Mtok.input:g} for input and"
         f" {card.usd_per_Mtok.output:g} for output, and steps up once at {card.above.tokens:,} tokens to"
         f" {card.rates(1e6).input:g} and {card.rates(1e6).output:g}.",
-    )
-
-
-# --- where a KV cache lies --------------------------------------------------------------------------------------------
-
-
-PLACES = {  # where caches wait, as `numbers.hits_in` names them: on the picture, and the color
-    "ssd": ("flash", "third"),
-    "ddr": ("the host's DDR5", "second"),
-    "few": ("HBM, if few wait", "first"),
-    "hbm": ("HBM, full of them", "first"),
-}
-
-
-def tiers() -> Drawing:
-    """What the call's hits cost in each memory, and to compute again, beside what is charged for them."""
-    fig, axes = drawing.axes(5.0, 3.4)
-    cost, asked = numbers.hits_in(), 100 * numbers.charged()["cached_read"]
-    known = numbers.CALL["cached_read"]
-    rows = [(name, colour, cost[place]) for place, (name, colour) in PLACES.items()]
-    rows.append(("computed again", "compute", known * numbers.prompt_again(known)))
-    for row, (_, colour, usd) in enumerate(rows):
-        axes.plot([1e-3, 100 * usd], [-row] * 2, color=COLOURS[colour], lw=1.2, alpha=0.5)
-        axes.plot(100 * usd, -row, "o", color=COLOURS[colour], ms=8)
-        beside(axes, numbers.cents(usd), (100 * usd, -row), (0, 7), colour, ha="center", va="bottom")
-    axes.axvline(asked, color=COLOURS["cost"], ls=(0, (4, 2)), lw=2.2)
-    axes.text(asked * 0.86, 0.62, f"charged: {asked:.3g} ¢", color=COLOURS["cost"], ha="right", va="center")
-    axes.set(
-        xscale="log", xlim=(1e-3, 20), ylim=(-len(rows) + 0.5, 1.0), xlabel="¢ for the hits of our call (log scale)"
-    )
-    axes.set_xticks([1e-3, 1e-2, 0.1, 1, 10], ["0.001", "0.01", "0.1", "1", "10"])
-    axes.minorticks_off()
-    axes.set_yticks([-row for row in range(len(rows))], [name for name, *_ in rows])
-    axes.grid(visible=False, axis="y")
-    said = listed([f"{name} {numbers.cents(usd)}" for name, _, usd in rows])
-    return done(
-        fig,
-        "fig-tiers",
-        "The price of our hits is above their cost in every memory, so it cannot tell which one holds them.",
-        f"Dots on a log scale of cents: what {known:,} tokens cost that wait for two minutes and come back once:"
-        f" {said}. A line marks what is charged, {asked:.3g} ¢, to the right of all.",
     )
