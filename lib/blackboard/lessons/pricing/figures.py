@@ -123,7 +123,8 @@ def bill_and_cost() -> Drawing:
 def _shared(axes, level: float, title: str, usd: dict[str, float], parts: dict[str, tuple[str, str]]) -> str:
     """A bar of shares with a title above and the parts' names below; in words."""
     total, left, said = sum(usd.values()), 0.0, []
-    axes.text(0, level + 0.42, f"{title}: {numbers.cents(total, 3)}", va="center", weight="bold")
+    said_total = numbers.whole(total)
+    axes.text(0, level + 0.42, f"{title}: {said_total}", va="center", weight="bold")
     for line, (name, colour) in parts.items():
         share = 100 * usd[line] / total
         axes.barh(level, share, 0.36, left=left, color=COLOURS[colour], edgecolor="white", lw=0.8)
@@ -132,7 +133,7 @@ def _shared(axes, level: float, title: str, usd: dict[str, float], parts: dict[s
         axes.text(x, level - 0.26, f"{name}\n{share:.0f}%", color=COLOURS[colour], ha=ha, va="top", linespacing=1.05)
         left += share
         said.append(f"{name.replace(chr(10), ' ')} {share:.0f}%")
-    return f"{title[0].upper()}{title[1:]}, {numbers.cents(total, 3)}: {listed(said)}"
+    return f"{title[0].upper()}{title[1:]}, {said_total}: {listed(said)}"
 
 
 def timeline() -> Drawing:
@@ -245,29 +246,30 @@ def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str
 
 def passes() -> Drawing:
     """What one pass loads and makes: in prefill many tokens of a prompt, in decode a token of each sequence."""
-    fig, panels = drawing.axes(5.0, 3.9, 2, 1, height_ratios=(1, 1.7))
+    fig, panels = drawing.axes(5.0, 4.4, 2, 1, height_ratios=(1.3, 1.7))
     made = COLOURS["compute"]
     for at, title in zip(panels, ("prefill: one pass over a prompt", "decode: one pass")):
         _loaded(at, (0, 0.1), 3.2, "weights", "weights")
         at.set_title(title, loc="left")
     for n in range(2 * 11):
         panels[0].add_patch(Rectangle((3.8 + n % 11 * 0.42, n // 11 * 0.42 - 0.05), 0.3, 0.3, color=made))
-    panels[0].text(3.8, -0.25, "thousands of tokens", color=made, va="top")
+    panels[0].text(3.8, -0.15, "thousands of tokens", color=made, va="top")
+    _loaded(panels[0], (0, -1.3), 7.2, "KV cache of the history", "kv")
     for row in range(3):
         low = -0.8 - 0.8 * row
         _loaded(panels[1], (0, low), 7.2, f"KV cache of sequence {row + 1}", "kv")
         panels[1].add_patch(Rectangle((7.8, low + 0.13), 0.3, 0.3, color=made))
     panels[1].text(8.4, 0.35, "one token of\neach sequence", color=made, ha="right", va="center")
-    bare(panels[0], (-0.1, 8.6), (-0.9, 1))
+    bare(panels[0], (-0.1, 8.6), (-1.6, 1))
     bare(panels[1], (-0.1, 8.6), (-2.6, 0.9))
     return done(
         fig,
         "fig-passes",
         "In prefill thousands of tokens share one trip to memory. In decode every token has the whole cache of its"
         " sequence loaded for itself.",
-        "Two passes. Prefill: a bar for the weights, loaded once, and beside it many small squares, thousands of tokens"
-        " of a prompt. Decode: the same bar for the weights, and below it one long bar for each of three sequences, its"
-        " KV cache, each beside a single small square, its next token.",
+        "Two passes. Prefill: a bar for the weights and one for the KV cache of the history, loaded once, and beside"
+        " them many small squares, thousands of tokens of a prompt. Decode: the same bar for the weights, and below it"
+        " one long bar for each of three sequences, its KV cache, each beside a single small square, its next token.",
     )
 
 

@@ -137,11 +137,11 @@ def added_up() -> dict[str, str]:
         said[f"hits_{place}"] = cents(hits)
     for place in ("hbm", "ddr"):
         cost = least_lines(place)
-        whole = sum(cost.values())
+        total_cost = sum(cost.values())
         said |= {
-            f"x_{place}": significant(paid["cached_read"] / cost["cached_read"], 2),
-            f"cost_all_{place}": cents(whole, 3),
-            f"x_all_{place}": significant(total / whole, 2),
+            f"x_{place}": significant(paid["cached_read"] / cost["cached_read"], 1 if place == "ddr" else 2),
+            f"cost_all_{place}": whole(total_cost),
+            f"x_all_{place}": significant(total / total_cost, 2),
             f"out_hit_{place}": significant(least_output(PROMPT) / (cost["cached_read"] / CALL["cached_read"]), 2),
         }
     parts = [causes(place) for place in hits_in()]
@@ -151,8 +151,7 @@ def added_up() -> dict[str, str]:
         said
         | really()
         | {
-            "paid_all": cents(total, 3),
-            "cost_alone": cents(parts[0]["alone"]),
+            "paid_all": whole(total),
             "history_least": f"{math.floor(100 * least)}%",
             "hits_again": cents(again),
         }
@@ -171,6 +170,11 @@ def really() -> dict[str, str]:
 
 def cents(usd: float, digits: int = 2) -> str:
     return f"{significant(100 * usd, digits)} ¢"
+
+
+def whole(usd: float) -> str:
+    """A call's sum in cents: three digits, and no more than two behind the point."""
+    return cents(usd, 3 if usd >= 0.01 else 2)
 
 
 def bill() -> dict[str, str]:
