@@ -38,32 +38,21 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     out = lambda at: max(loads(at), makes(at))
     prompt = lambda tokens: mtok * sum(new(at) for at in range(500, tokens, 1_000)) / (tokens / 1_000)
     hold = lambda seconds: mtok * v3 / hbm * seconds
-    far, beyond = 180_000, 205_000
-    along = {"alone": 5_000, "180k": far, "far": beyond}
-    shared = 1 - total / (72 * hbm)  # of the memory, for caches
-    lost = hold(120) / shared * total / room(far) / load / out(far)
-    bill = {"input": 2.5, "output": 2.5, "cached_read": 175_000 * 0.5e-4, "write": 5_000 * 1.25e-4}  # cents
+    far = 180_000
+    bill = {"input": 5_000 * 6.25e-4, "output": 2.5, "cached_read": 175_000 * 0.5e-4}  # cents
     paid = sum(bill.values())
     ssd, hdd, ddr = 0.365e-9 / (5 * 365 * 24 * HOUR), 0.034e-9 / (5 * 365 * 24 * HOUR), 14.1e-9 / (5 * 365 * 24 * HOUR)
     on = lambda price, drain, seconds: 1e6 * v3 * price * (seconds + drain)
     flash, disk, main = 30.72e12 / 28e9, 30e12 / 275e6, 3e12 / 504e9
-    cost = {
-        "input": 0.5 * mtok * fresh(far),
-        "output": 0.1 * mtok * out(far),
-        "cached_read": 17.5 * on(ssd, flash, 120),
-        "write": 0.5 * on(ssd, flash, 0),
-    }
-    total_cost = sum(cost.values())
-    alone = 0.5 * mtok * fresh(5_000) + 0.1 * mtok * out(5_000) + cost["write"]
-    hits = {"ssd": cost["cached_read"], "ddr": 17.5 * on(ddr, main, 120), "few": 17.5 * lost, "hbm": 17.5 * hold(120)}
-    rest = total_cost - hits["ssd"]
+    cost = {"input": 0.5 * mtok * fresh(far), "output": 0.1 * mtok * out(far)}
+    rest = sum(cost.values())
+    alone = 0.5 * mtok * fresh(5_000) + 0.1 * mtok * out(5_000)
+    hits = {"hbm": 17.5 * hold(120), "ddr": 17.5 * on(ddr, main, 120), "ssd": 17.5 * on(ssd, flash, 120)}
+    hits["hdd"] = 17.5 * on(hdd, disk, 120)
     own_day = lambda flop, speed: speed * 8 * 2 / HOUR / (2 / HOUR * flop)  # measured cost divided by the floor
     day_weights = 2 * active / 1979e12
     busy = cost["input"] * own_day(day_weights + 4_989 / 2 * look / 989.5e12, 1 / (73_700 * 0.437))
     busy += cost["output"] * own_day(day_weights + 4_989 * look_decode / 989.5e12, 1 / 14_800)
-    line = lambda *parts: " : ".join(parts).replace(" ", "\u00a0")
-    ratio = lambda usd: line(sig(17.5 * mtok * out(far) / usd), sig(17.5 * mtok * fresh(far) / usd), "1")
-    anew = 17.5 * prompt(175_000)
     expected = {
         # the bill
         "bill_paid": f"{paid:.1f} cents",
@@ -72,44 +61,30 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "bill_far_later": f"{(200_000 * 0.5 + 5_000 * 6.25 + 1_000 * 25) / 1e4:.1f} cents",
         "bill_rewritten": f"{(180_000 * 6.25 + 1_000 * 25) / 1e4:.0f} cents",
         **{f"cost_{name}": f"{cost[name]:.3f} ¢" for name in ("input", "output")},
-        "cost_cached_read": f"{cost['cached_read']:.4f} ¢",
-        "cost_write": f"{cost['write']:.6f} ¢",
         "paid_cached_read": "8.75 ¢",
-        "paid_write": "0.625 ¢",
         "paid_all": f"{paid:.1f} ¢",
-        "cost_all": f"{total_cost:.3f} ¢",
+        "paid_input": "3.125 ¢",
+        "paid_output": "2.5 ¢",
         "cost_all_hbm": f"{rest + hits['hbm']:.2f} ¢",
-        "x_all_hbm": sig(paid / (rest + hits["hbm"])),
-        "x_cached_read_hbm": sig(8.75 / hits["hbm"]),
-        **{f"real_{name}": f"{sig(busy + hits[name])} ¢" for name in ("ssd", "hbm")},
-        "x_all": sig(paid / total_cost),
-        "hits_paid": f"{8.75 / paid:.0%}",
-        "cost_alone": f"{sig(alone)} ¢",
+        "cost_all_ddr": f"{rest + hits['ddr']:.2f} ¢",
+        **{f"x_all_{place}": sig(paid / (rest + hits[place])) for place in ("hbm", "ddr")},
+        "x_hbm": sig(8.75 / hits["hbm"]),
+        "x_ddr": f"{round(8.75 / hits['ddr'], -2):.0f}",
+        "ddr_sum": f"(12.3 GB ÷ 3.00 TB × 120 s + 24 ms) × {100 * ddr * 3e12:.4f} ¢/s",
+        **{f"real_{name}": f"{sig(busy + hits[name])} ¢" for name in ("ddr", "hbm")},
         "history_least": f"{min(int(100 - 100 * alone / (rest + usd)) for usd in hits.values())}%",
-        **{f"out_hit_{name}": sig(17.5 * mtok * out(far) / hits[name]) for name in ("ssd", "hbm")},
-        **{f"hits_{name}": f"{sig(usd)} ¢" for name, usd in hits.items() if name in ("few", "hbm")},
-        **{f"part_{name}": f"{usd / (usd + rest):.0%}" for name, usd in hits.items()},
-        **{f"ratio_{name}": ratio(usd) for name, usd in hits.items()},
-        "hits_again": f"{anew:.1f} ¢",
-        "again_least": f"{anew / hits['hbm']:.0f}",
-        "again_most": f"{round(anew / hits['ssd'], -2):.0f}",
-        "flash_sum": f"(12.3 GB ÷ 30.7 TB × 120 s + 440 ms) × {100 * ssd * 30.72e12:.4f} ¢/s",
+        **{f"out_hit_{name}": sig(17.5 * mtok * out(far) / hits[name]) for name in ("ddr", "hbm")},
+        **{f"hits_{name}": f"{sig(usd)} ¢" for name, usd in hits.items()},
+        "hits_again": f"{17.5 * prompt(175_000):.1f} ¢",
         "stamp_day": f"${(180_000 * 6.25 + 1_000 * 25) / 1e4 - paid:.0f}",  # a hundred calls, from cents
         "drop_factor": "11.5",  # 1.15 more for each token behind, a tenth less for each one dropped
         "drop_calls": "196",  # of 0.5 cents saved, to pay 97.75 cents (195.5)
         "bill_fresh": f"{(180_000 * 5 + 1_000 * 25) / 1e4:.1f} cents",
         "bill_times": f"{(180_000 * 5 + 1_000 * 25) / 1e4 / paid:.1f}",
         "dearest": "50",
-        "list_ratio": line("50", "10", "1"),
         "c_ratio": "5",
         "dropped_days": "36",  # 5 February to 13 March
         **{f"x_{name}": sig(bill[name] / cost[name]) for name in ("input", "output")},
-        "x_cached_read": f"{round(bill['cached_read'] / cost['cached_read'], -2):,.0f}",
-        "x_write": f"{round(bill['write'] / cost['write'], -2):,.0f}",
-        **{f"input_{name}": f"${mtok * fresh(at):#.3g}" for name, at in along.items()},
-        **{f"input_x_{name}": sig((5 if at < 2e5 else 10) / mtok / fresh(at)) for name, at in along.items()},
-        **{f"output_{name}": f"${mtok * out(at):#.3g}" for name, at in along.items()},
-        **{f"output_x_{name}": sig((25 if at < 2e5 else 37.5) / mtok / out(at)) for name, at in along.items()},
         # input and output
         "gpu_second": f"{330 / HOUR:.4f} ¢",
         "remat_v3": f"${again(active):.4f}",
@@ -117,14 +92,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "t_new": f"{2 * active / fp8 * 1e6:.1f} µs",
         "before": "177,500",  # the first follows 175,000, the last 180,000
         "t_attend": f"{177_500 * look / bf16 * 1e6:.1f} µs",
-        "t_in": f"{fresh(far) * 1e6:.1f} µs",
+        "t_in": f"{fresh(far) * 1e6:.0f} µs",
         "att_flop": f"{look / 1e6:.1f} million",
         "att_wide": f"{(192 + 128) // 2}",
-        "stored_active": f"{total / active:.1f}",
-        "pass_least_sum": f"312.5 × {total / active:.1f}",
-        "pass_least": sig(fp8 / load / 2 * total / active),
         "att_even": f"{round(2 * active / fp8 / look * bf16, -2):,.0f}",
-        "in_floor": f"${mtok * fresh(far):.3f}",
         "out_batch": f"{room(far):,.0f}",
         "t_weights": f"{total / room(far) / load * 1e6:.1f} µs",
         "t_cache": f"{far * v3 / load * 1e6:,.0f} µs",
@@ -135,7 +106,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "lat_more": f"{look_decode / look:.1f}",
         "t_latent": f"{far * look_decode / bf16 * 1e6:,.0f} µs",
         "expand": f"{wide * 35 / bf16 * 1e6:.1f} µs",
-        "out_floor": f"${mtok * out(far):.2f}",
         "out_in": f"{out(far) / fresh(far):.1f}",
         "out_in_alone": f"{out(5_000) / fresh(5_000):.2f}",
         "out_mfu": f"{makes(far) / out(far):.0%}",
@@ -143,41 +113,22 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "same_least": "1.0",
         "same_most": "4.1",
         # where a cache is kept
-        "again_call": f"${prompt(175_000):.2f}",
-        "again_more": sig(1 + 87_500 / 7_500),
-        "hbm_pause": f"${hold(120):.4f}",
-        "hold_real": f"${sig(lost)}",
-        "hold_real_sum": f"${hold(120):.4f} × {total / room(far) / load * 1e6:.1f} ÷ {out(far) * 1e6:,.0f} ÷"
-        f" {shared:.2f}",
-        "hbm_5": f"${hold(300):.3f}",
-        "hbm_1h": f"${hold(HOUR):.2f}",
         "wait_ddr": f"{175_000 * v3 / 504e9 * 1e3:.0f} ms",
         "wait_ssd": f"{sig(175_000 * v3 / 28e9 * 1e3)} ms",
-        "wait_write": f"{5_000 * v3 / 28e9 * 1e3:.0f} ms",
         "wait_hdd": f"{175_000 * v3 / 275e6:.0f} s",
         "cache_size": f"{175_000 * v3 / 1e9:.1f} GB",
         "even_v3": f"{2 * active * hbm / (v3 * fp8):.0f} s",
         "even_call": f"{prompt(175_000) / hold(60):.1f} minutes",
-        "ddr_5": f"${on(ddr, main, 300):.4f}",
-        "ddr_1h": f"${on(ddr, main, HOUR):.3f}",
-        "ssd_5": f"${on(ssd, flash, 300):.5f}",
         "fetch": f"${on(ssd, flash, 0):.5f}",
-        "fetch_part": f"{flash / (120 + flash):.0%}",
-        "ssd_1h": f"${on(ssd, flash, HOUR):.5f}",
-        "hdd_5": f"${on(hdd, disk, 300):.4f}",
         "until_hdd": f"{(prompt(175_000) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",
-        "until_short": f"{(again(active) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",
-        "hdd_1h": f"${on(hdd, disk, HOUR):.4f}",
         "drain_hdd": f"{disk / HOUR:.0f} hours",
         "drain_flash": f"{flash / 60:.0f} minutes",
         # writing to the cache
         "twice_5": "1.25 + 0.1 = 1.35",
         "twice_1h": "2 + 0.1 = 2.1",
+        "thrice_5": "1.25 + 2 × 0.1 = 1.45",
         "thrice_1h": "2 + 2 × 0.1 = 2.2",
         "share_5": f"{1 - 0.9 / 1.15:.0%}",
-        "read_new": "0.05",  # 20 cents of 4 dollars
-        "drop_factor_new": "24",
-        "share_1h": f"{1 - 0.9 / 1.9:.0%}",
         "hour_below": f"{round(100_000 * (1.25 - 0.1) / (2 - 0.1), -2):,.0f}",
         "misses_saved": "39.5%",  # 0.75 of 1.9, and no less
         "premium_5": "$1.25",
@@ -199,13 +150,6 @@ def test_an_hour_beats_five_minutes_from_the_share_of_misses_that_the_page_names
     for short in (0, 300, 700, 950):
         enough = next(hits for hits in range(1_001) if bill(2, hits) < bill(1.25, short) - 1e-9)
         assert 1_000 - enough == pytest.approx((1_000 - short) * numbers.misses_even(), abs=1)
-
-
-def test_a_newer_list_hardly_changes_the_two_shares():
-    newer, both = price(numbers.NEWER).usd_per_Mtok, [1 - 0.9 / 1.15, 0.395]
-    write, read = newer.cache_write_5min / newer.input, newer.cached_read / newer.input
-    shares = [eq.hit_rate_even(write_ratio=write, read_ratio=read), 1 - numbers.misses_even(numbers.NEWER)]
-    assert shares == pytest.approx(both, abs=0.011)
 
 
 def test_the_day_of_deepseek_costs_what_its_tokens_cost():
@@ -232,26 +176,41 @@ def test_the_day_of_deepseek_costs_what_its_tokens_cost():
 
 
 def test_the_parts_by_cause_are_all_of_the_cost():
-    """What the history adds to each line, and the rest, in every memory; hits are all history, writing is none."""
-    cost = numbers.least_lines()
+    """What the history adds to each line, and the rest, in every memory; hits are all history."""
     for place, hits in numbers.hits_in().items():
-        parts = numbers.causes(place)
-        assert parts["cached_read"] == hits and min(parts.values()) > 0
-        assert sum(parts.values()) == pytest.approx(sum(cost.values()) - cost["cached_read"] + hits, rel=1e-12)
+        cost, parts = numbers.least_lines(place), numbers.causes(place)
+        assert cost["cached_read"] == pytest.approx(hits) == pytest.approx(parts["cached_read"])
+        assert min(parts.values()) > 0 and sum(parts.values()) == pytest.approx(sum(cost.values()), rel=1e-12)
 
 
-def test_looking_back_is_most_of_the_cost_but_in_hbm_that_waiting_caches_fill():
-    """The condition that the page puts beside its shares."""
-    looking = {}
-    for place in numbers.hits_in():
-        parts = numbers.causes(place)
-        looking[place] = (parts["input"] + parts["output"]) / sum(parts.values())
-    assert looking.pop("hbm") < 1 / 3 and min(looking.values()) > 0.8
+def test_keeping_the_history_costs_less_than_computing_it_again_in_every_memory():
+    again = numbers.CALL["cached_read"] * numbers.prompt_again(numbers.CALL["cached_read"])
+    assert max(numbers.hits_in().values()) < again
+
+
+def test_a_token_of_the_answer_costs_most_and_a_hit_least_in_every_memory():
+    dear, new = numbers.least_output(numbers.PROMPT), numbers.least_input(numbers.PROMPT)
+    assert dear > new > max(numbers.hits_in().values()) / numbers.CALL["cached_read"]
+
+
+def test_in_full_hbm_every_line_is_between_the_two_quotients_that_the_page_names():
+    told = numbers.all()
+    assert float(told["x_hbm"]) <= float(told["x_output"]) <= float(told["x_input"])
+
+
+def test_a_stepped_price_is_of_the_list_and_no_list_of_deepseek_has_one():
+    """What the step does, that it went with nothing else changed, and lists without one."""
+    before, after = price(numbers.BILLED), price(numbers.CARD)
+    assert (before.above.tokens, before.above.input_multiplier, before.above.output_multiplier) == (200_000, 2, 1.5)
+    assert before.rates(205_000).cached_read == 2 * before.rates(200_000).cached_read
+    assert after.above is None and after.usd_per_Mtok == before.usd_per_Mtok and after.model == before.model
+    own = [card for card in prices() if card.provider == "deepseek"]
+    assert len(own) > 5 and not any(card.above for card in own)
 
 
 def test_more_than_four_fifths_of_the_bill_do_not_pay_for_the_machine():
     told = numbers.all()
-    real = [float(told[f"real_{place}"].split()[0]) for place in ("ssd", "hbm")]
+    real = [float(told[f"real_{place}"].split()[0]) for place in ("ddr", "hbm")]
     assert max(real) < float(told["paid_all"].split()[0]) / 5
 
 
@@ -267,18 +226,24 @@ def test_the_costs_of_the_figure_go_on_where_the_text_gives_them():
 
 
 def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
-    """Plain Python with typed numbers: the bill, the shares and calls, and the costs along the context."""
+    """Plain Python with typed numbers: the bill, the writes, a token of output, the places of a cache, and the step."""
     told = numbers.all()
     for source in re.findall(r"```\{code-cell\}\n(.*?)```", page("pricing").read_text("utf8"), re.S):
         if "print(" in source:
             exec(source, {})
-    bill, writing, dropping, *along = capsys.readouterr().out.splitlines()
+    bill, writing, hour, output, places, implied_, stepped = capsys.readouterr().out.splitlines()
     assert bill == f"{told['bill_paid']} with the cache, {told['bill_fresh'].split()[0]} without"
     assert writing == f"writing pays from {1 - 0.9 / 1.15:.1%} hits on" and told["share_5"] == "22%"
-    assert float(dropping.split()[3]) == pytest.approx(float(told["drop_calls"]), rel=0.01)
-    for line, at in zip(along, ("alone", "180k"), strict=True):
-        for cost, kind in zip(line.split("$")[1:], ("input", "output"), strict=True):
-            assert float(cost) == pytest.approx(float(told[f"{kind}_{at}"][1:]), rel=0.03)
+    assert float(hour.split()[4].replace(",", "")) == pytest.approx(
+        float(told["hour_below"].replace(",", "")), rel=1e-3
+    )
+    assert output.startswith(told["t_out"])
+    assert float(output.split("$")[1].split()[0]) * 1_000 / 1e6 * 100 == pytest.approx(
+        float(told["cost_output"].split()[0]), rel=0.01
+    )
+    assert places == f"HBM {told['hits_hbm']}, DDR5 {told['hits_ddr']}"
+    assert implied_ == f"the step implies {told['own_v3']} bytes"
+    assert sig(float(stepped.split()[-2].replace(",", ""))) == told["own_step"]
 
 
 # --- reading a card ---------------------------------------------------------------------------------------------------

@@ -280,20 +280,6 @@ def test_the_cheapest_place_moves_down_the_ladder_as_gaps_grow():
             assert near == places[n : n + 2], "where the page says that one place takes over from another"
 
 
-def test_a_full_batch_loses_less_to_a_kept_cache_than_its_share_of_the_memory():
-    """Tokens per second of the rack with all its room and with a millionth less."""
-    rack, stored, kv = system(RUNNING.system), model(RUNNING.model).n_total, KNOWN["kv_bytes_per_token"]
-    room = rack.hbm_bytes - stored
-
-    def speed(space):
-        batch = space / (numbers.PROMPT * kv)
-        return batch * rack.bandwidth / (stored + batch * numbers.PROMPT * kv)
-
-    for_a_byte = (1 - speed(room * (1 - 1e-6)) / speed(room)) / (1e-6 * room) * KNOWN["rent"] * KNOWN["chips"]
-    assert numbers.really_lost(120) == pytest.approx(for_a_byte * kv * 120, rel=1e-5)
-    assert eq.hbm_hold(KNOWN, hold_time=120) > 15 * numbers.really_lost(120)
-
-
 def served(card):
     """The system that a card is held to, and USD per second of a chip: DeepSeek's account names eight H800 at two
     dollars an hour.

@@ -95,7 +95,7 @@ WIDE = 8  # percent of a bar: a part that is at least so wide has its name in it
 
 
 def bill_and_cost() -> Drawing:
-    """The bill beside the cost of the same call by what causes it, in shares, where caches wait in flash and in HBM."""
+    """The bill beside the cost of the same call by what causes it, in shares, caches in HBM and in DDR5."""
     fig, axes = drawing.axes(5.0, 4.9)
     by_line = {"cached_read": ("hits", "kv"), "input": ("input", "compute"), "output": ("output", "memory")}
     by_cause = {
@@ -106,8 +106,8 @@ def bill_and_cost() -> Drawing:
     }
     rows = (
         ("the bill", numbers.charged(), by_line | {"write": ("writing", "kv")}),
-        ("the cost, if caches wait in flash", numbers.causes("ssd"), by_cause),
         ("the cost, if waiting caches fill HBM", numbers.causes("hbm"), by_cause),
+        ("the cost, if caches are kept in DDR5", numbers.causes("ddr"), by_cause),
     )
     said = [_shared(axes, 0.25 - (0, 1.5, 3.3)[row], *parts) for row, parts in enumerate(rows)]
     axes.set(xlim=(0, 108), ylim=(-4.35, 0.9))
@@ -123,7 +123,8 @@ def bill_and_cost() -> Drawing:
 def _shared(axes, level: float, title: str, usd: dict[str, float], parts: dict[str, tuple[str, str]]) -> str:
     """A bar of shares with a title above and the parts' names below; in words."""
     total, left, said = sum(usd.values()), 0.0, []
-    axes.text(0, level + 0.42, f"{title}: {numbers.cents(total, 3)}", va="center", weight="bold")
+    said_total = numbers.whole(total)
+    axes.text(0, level + 0.42, f"{title}: {said_total}", va="center", weight="bold")
     for line, (name, colour) in parts.items():
         share = 100 * usd[line] / total
         axes.barh(level, share, 0.36, left=left, color=COLOURS[colour], edgecolor="white", lw=0.8)
@@ -132,7 +133,7 @@ def _shared(axes, level: float, title: str, usd: dict[str, float], parts: dict[s
         axes.text(x, level - 0.26, f"{name}\n{share:.0f}%", color=COLOURS[colour], ha=ha, va="top", linespacing=1.05)
         left += share
         said.append(f"{name.replace(chr(10), ' ')} {share:.0f}%")
-    return f"{title[0].upper()}{title[1:]}, {numbers.cents(total, 3)}: {listed(said)}"
+    return f"{title[0].upper()}{title[1:]}, {said_total}: {listed(said)}"
 
 
 def timeline() -> Drawing:
@@ -156,7 +157,7 @@ def timeline() -> Drawing:
             f"the same {new} again, {dollar(p.cached_read)}:\nhits renew the five minutes",
             "cost",
         ),
-        (0.08, -0.5, "their cache\nwaits", "kv"),
+        (0.08, -0.5, "their cache\nis kept", "kv"),
         (pause + 0.08, -0.5, "the cache comes back;\nfrom now on GPUs look back at it", "kv"),
         (0, -1.15, "The provider pays for memory, then for GPUs.", "bound"),
     ):
@@ -171,7 +172,7 @@ def timeline() -> Drawing:
         "fig-timeline",
         "You pay to keep a token once, when it is new. After that each hit renews the five minutes.",
         f"A line of minutes. At 0, call 1 sends {new} new tokens, at {p.cache_write_5min:g} dollars per million. Their"
-        f" cache waits. At {pause:g}, call 2 sends them again, as hits for {p.cached_read:.2f}; the cache"
+        f" cache is kept. At {pause:g}, call 2 sends them again, as hits for {p.cached_read:.2f}; the cache"
         f" comes back, and GPUs look back at it. They are kept until {pause + kept:g}, not {kept:g}.",
     )
 
@@ -245,29 +246,30 @@ def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str
 
 def passes() -> Drawing:
     """What one pass loads and makes: in prefill many tokens of a prompt, in decode a token of each sequence."""
-    fig, panels = drawing.axes(5.0, 3.9, 2, 1, height_ratios=(1, 1.7))
+    fig, panels = drawing.axes(5.0, 4.4, 2, 1, height_ratios=(1.3, 1.7))
     made = COLOURS["compute"]
     for at, title in zip(panels, ("prefill: one pass over a prompt", "decode: one pass")):
         _loaded(at, (0, 0.1), 3.2, "weights", "weights")
         at.set_title(title, loc="left")
     for n in range(2 * 11):
         panels[0].add_patch(Rectangle((3.8 + n % 11 * 0.42, n // 11 * 0.42 - 0.05), 0.3, 0.3, color=made))
-    panels[0].text(3.8, -0.25, "thousands of tokens", color=made, va="top")
+    panels[0].text(3.8, -0.15, "thousands of tokens", color=made, va="top")
+    _loaded(panels[0], (0, -1.3), 7.2, "KV cache of the history", "kv")
     for row in range(3):
         low = -0.8 - 0.8 * row
         _loaded(panels[1], (0, low), 7.2, f"KV cache of sequence {row + 1}", "kv")
         panels[1].add_patch(Rectangle((7.8, low + 0.13), 0.3, 0.3, color=made))
     panels[1].text(8.4, 0.35, "one token of\neach sequence", color=made, ha="right", va="center")
-    bare(panels[0], (-0.1, 8.6), (-0.9, 1))
+    bare(panels[0], (-0.1, 8.6), (-1.6, 1))
     bare(panels[1], (-0.1, 8.6), (-2.6, 0.9))
     return done(
         fig,
         "fig-passes",
         "In prefill thousands of tokens share one trip to memory. In decode every token has the whole cache of its"
         " sequence loaded for itself.",
-        "Two passes. Prefill: a bar for the weights, loaded once, and beside it many small squares, thousands of tokens"
-        " of a prompt. Decode: the same bar for the weights, and below it one long bar for each of three sequences, its"
-        " KV cache, each beside a single small square, its next token.",
+        "Two passes. Prefill: a bar for the weights and one for the KV cache of the history, loaded once, and beside"
+        " them many small squares, thousands of tokens of a prompt. Decode: the same bar for the weights, and below it"
+        " one long bar for each of three sequences, its KV cache, each beside a single small square, its next token.",
     )
 
 
@@ -419,45 +421,4 @@ def floors() -> Drawing:
         f" The price list of {card.model_name} ({card.valid_from}) is level, {card.usd_per_Mtok.input:g} for input and"
         f" {card.usd_per_Mtok.output:g} for output, and steps up once at {card.above.tokens:,} tokens to"
         f" {card.rates(1e6).input:g} and {card.rates(1e6).output:g}.",
-    )
-
-
-# --- where a KV cache lies --------------------------------------------------------------------------------------------
-
-
-PLACES = {  # where caches wait, as `numbers.hits_in` names them: on the picture, and the color
-    "ssd": ("flash", "third"),
-    "ddr": ("the host's DDR5", "second"),
-    "few": ("HBM, if few wait", "first"),
-    "hbm": ("HBM, full of them", "first"),
-}
-
-
-def tiers() -> Drawing:
-    """What the call's hits cost in each memory, and to compute again, beside what is charged for them."""
-    fig, axes = drawing.axes(5.0, 3.4)
-    cost, asked = numbers.hits_in(), 100 * numbers.charged()["cached_read"]
-    known = numbers.CALL["cached_read"]
-    rows = [(name, colour, cost[place]) for place, (name, colour) in PLACES.items()]
-    rows.append(("computed again", "compute", known * numbers.prompt_again(known)))
-    for row, (_, colour, usd) in enumerate(rows):
-        axes.plot([1e-3, 100 * usd], [-row] * 2, color=COLOURS[colour], lw=1.2, alpha=0.5)
-        axes.plot(100 * usd, -row, "o", color=COLOURS[colour], ms=8)
-        beside(axes, numbers.cents(usd), (100 * usd, -row), (0, 7), colour, ha="center", va="bottom")
-    axes.axvline(asked, color=COLOURS["cost"], ls=(0, (4, 2)), lw=2.2)
-    axes.text(asked * 0.86, 0.62, f"charged: {asked:.3g} ¢", color=COLOURS["cost"], ha="right", va="center")
-    axes.set(
-        xscale="log", xlim=(1e-3, 20), ylim=(-len(rows) + 0.5, 1.0), xlabel="¢ for the hits of our call (log scale)"
-    )
-    axes.set_xticks([1e-3, 1e-2, 0.1, 1, 10], ["0.001", "0.01", "0.1", "1", "10"])
-    axes.minorticks_off()
-    axes.set_yticks([-row for row in range(len(rows))], [name for name, *_ in rows])
-    axes.grid(visible=False, axis="y")
-    said = listed([f"{name} {numbers.cents(usd)}" for name, _, usd in rows])
-    return done(
-        fig,
-        "fig-tiers",
-        "The price of our hits is above their cost in every memory, so it cannot tell which one holds them.",
-        f"Dots on a log scale of cents: what {known:,} tokens cost that wait for two minutes and come back once:"
-        f" {said}. A line marks what is charged, {asked:.3g} ¢, to the right of all.",
     )

@@ -10,7 +10,6 @@ from functools import cache
 from blackboard.catalogue import Chip, MemoryTier, measurement, model, price, prices, system, tier
 from blackboard.catalogue.prices import BytePrice, TokenPrices
 from blackboard.catalogue.running_case import RUNNING
-from blackboard.lessons.batching.equations import critical_batch
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing.implied import alike, implied, machine, rent
 from blackboard.lessons.sparsity.equations import batch_fits
@@ -28,7 +27,6 @@ RATIO = 5  # price of output over input, 1:45:11
 CARD, STEPPED = "claude-opus-4.6@2026-03-13", "gemini-3.1-pro-preview@2026-02-19"  # the cards that the lecture reads
 BILLED = "claude-opus-4.6@2026-02-05"  # the same model five weeks earlier: the list of the page's bill
 FIRST = "deepseek-v3@2025-02-08"  # the first regular list of the machine whose accounts are known
-NEWER = "claude-opus-5.5@2026-09-22"  # a later list, with cheaper hits
 OPEN = "deepseek-r1@2025-01-20"  # the card that DeepSeek's own accounts use
 FIVE, HOUR, LIFE = (
     5 * factor("min"),
@@ -37,16 +35,10 @@ FIVE, HOUR, LIFE = (
 )  # what cards sell; over how long we pay off a device
 MTOK = factor("USD/megatoken")
 KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV may go, nearest first
-ENDS = {"5": FIVE, "1h": HOUR}
 KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 CALL = {"cached_read": 175_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
 LATER = 5  # calls later the prompt is beyond the step; each call adds the new input of the first
-ALONG = {
-    "alone": CALL["input"],
-    "180k": PROMPT,
-    "far": PROMPT + LATER * CALL["input"],
-}  # prompts with the call's new input at their end: nothing sent before, our call, and some calls later
 DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
 WRITTEN = 100_000  # tokens that an agent writes with the five minutes' cache, an example
 PAUSE = 2 * factor("min")  # since the call before, an example
@@ -99,37 +91,30 @@ def charged(later: int = 0) -> dict[str, float]:
     return lines(price(BILLED).rates(PROMPT + later * CALL["input"]), later)
 
 
-def least_lines(prompt: float = PROMPT) -> dict[str, float]:
-    """What the lines cost on the running case at least, USD, of a call with such a prompt, caches waiting in flash:
-    each second of a GPU or a drive is paid once, by the tokens that keep it busy.
+def least_lines(place: str, prompt: float = PROMPT) -> dict[str, float]:
+    """What the lines cost on the running case at least, USD, of a call with such a prompt, its hits kept in such a
+    place. Writing new input there is left out: a transfer of milliseconds.
     """
     return {
-        "cached_read": (prompt - CALL["input"]) * kept_in("ssd", PAUSE),
+        "cached_read": (prompt - CALL["input"]) / CALL["cached_read"] * hits_in()[place],
         "input": CALL["input"] * least_input(prompt),
         "output": CALL["output"] * least_output(prompt),
-        "write": CALL["input"] * kept_in("ssd", 0),
     }
 
 
-def causes(place: str = "ssd") -> dict[str, float]:
-    """The call's cost by what causes it, USD: the same call without its history, and what each line costs more with,
-    where its cache waits in such a place.
+def causes(place: str) -> dict[str, float]:
+    """The call's cost by what causes it, USD, its hits kept in such a place: what each line costs more than in the same
+    call without its history, and that call.
     """
-    cost, alone = least_lines(), least_lines(CALL["input"])
-    more = {line: cost[line] - alone[line] for line in cost if line != "write"}
-    return more | {"cached_read": hits_in()[place], "alone": sum(alone.values())}
+    cost, alone = least_lines(place), least_lines(place, CALL["input"])
+    return {line: cost[line] - alone[line] for line in cost} | {"alone": sum(alone.values())}
 
 
 def hits_in() -> dict[str, float]:
-    """USD of the call's hits by where caches wait: in flash, in the host's memory, in HBM where few wait (what they
-    displace), and in HBM that is full of them (their share of its rent).
+    """USD of the call's hits by where they are kept: in HBM that is full of waiting caches (their share of its rent),
+    and in slower memory.
     """
-    each = {
-        "ssd": kept_in("ssd", PAUSE),
-        "ddr": kept_in("ddr", PAUSE),
-        "few": really_lost(PAUSE),
-        "hbm": eq.hbm_hold(rack(), hold_time=PAUSE),
-    }
+    each = {"hbm": eq.hbm_hold(rack(), hold_time=PAUSE)} | {kind: kept_in(kind, PAUSE) for kind in KINDS}
     return {place: CALL["cached_read"] * usd for place, usd in each.items()}
 
 
@@ -140,81 +125,61 @@ def kept_in(kind: str, time: float) -> float:
 
 def added_up() -> dict[str, str]:
     """What each line of the call is charged and costs, in cents, the quotients, and the sums."""
-    paid, cost, said = charged(), least_lines(), {}
-    paid["all"], cost["all"] = sum(paid.values()), sum(cost.values())
+    paid, said = charged(), {}
+    paid["input"] += paid.pop("write")
+    total = sum(paid.values())
     for line, value in paid.items():
-        said[f"paid_{line}"] = cents(value, 3)
-        said[f"cost_{line}"] = cents(cost[line], 2 if line == "cached_read" else 3)
-        said[f"x_{line}"] = significant(value / cost[line], 2)
+        said[f"paid_{line}"] = f"{100 * value:.4g} ¢"
+    for line in ("input", "output"):
+        cost = least_lines("hbm")[line]
+        said |= {f"cost_{line}": cents(cost, 3), f"x_{line}": significant(paid[line] / cost, 2)}
+    for place, hits in hits_in().items():
+        said[f"hits_{place}"] = cents(hits)
+    for place in ("hbm", "ddr"):
+        cost = least_lines(place)
+        total_cost = sum(cost.values())
+        said |= {
+            f"x_{place}": significant(paid["cached_read"] / cost["cached_read"], 1 if place == "ddr" else 2),
+            f"cost_all_{place}": whole(total_cost),
+            f"x_all_{place}": significant(total / total_cost, 2),
+            f"out_hit_{place}": significant(least_output(PROMPT) / (cost["cached_read"] / CALL["cached_read"]), 2),
+        }
     parts = [causes(place) for place in hits_in()]
     least = min(1 - part["alone"] / sum(part.values()) for part in parts)
+    again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
     return (
         said
         | really()
         | {
-            "hits_paid": f"{paid['cached_read'] / paid['all']:.0%}",
-            "cost_alone": cents(causes()["alone"]),
+            "paid_all": whole(total),
             "history_least": f"{math.floor(100 * least)}%",
+            "hits_again": cents(again),
         }
     )
 
 
 def really() -> dict[str, str]:
     """What the call would cost if GPUs ran as far below their peak as on DeepSeek's own day."""
-    cost, day = least_lines(), day_costs()
+    day, said = day_costs(), {}
     over = [real / floor for floor, real in zip(day["floor"], day["real"])]
-    busy = cost["input"] * over[0] + cost["output"] * over[1]
-    return {f"real_{place}": cents(busy + hits_in()[place]) for place in ("ssd", "hbm")}
-
-
-def tiers() -> dict[str, str]:
-    """What the call's hits cost by where caches wait: their share of all, and output and input divided by a hit."""
-    known, cost, drive = rack(), least_lines(), rented(tier(KINDS["ssd"]))
-    said: dict[str, str] = {}
-    held = CALL["cached_read"] * known["kv_bytes_per_token"]
-    rest = sum(cost.values()) - cost["cached_read"]
-    for place, usd in hits_in().items():
-        times = (least_output(PROMPT), least_input(PROMPT))
-        one = usd / CALL["cached_read"]
-        said |= {
-            f"part_{place}": f"{usd / (usd + rest):.0%}",
-            f"ratio_{place}": ratio(*(significant(each / one, 2) for each in times)),
-        }
-    again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
-    least, most = hits_in()["ssd"], hits_in()["hbm"]
-    paid = charged()
-    return said | {
-        **{f"hits_{place}": cents(usd) for place, usd in hits_in().items() if place in ("few", "hbm")},
-        **{f"out_hit_{place}": said[f"ratio_{place}"].split("\u00a0")[0] for place in ("ssd", "hbm")},
-        "cost_all_hbm": cents(most + rest, 3),
-        "x_all_hbm": significant(sum(paid.values()) / (most + rest), 2),
-        "x_cached_read_hbm": significant(paid["cached_read"] / most, 2),
-        "hits_again": cents(again),
-        "again_most": significant(again / least, 1),
-        "again_least": significant(again / most, 1),
-        "flash_sum": f"({pretty(held, 'byte')} ÷ {pretty(drive['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
-        f" {pretty(held / drive['tier_bandwidth'], 's', 2)}) × {drive_second()}",
-        "wait_write": pretty(CALL["input"] * known["kv_bytes_per_token"] / drive["tier_bandwidth"], "s", 2),
-    }
-
-
-def ratio(output: str, new: str) -> str:
-    """Output to input to a hit, which stay on one line."""
-    return f"{output} : {new} : 1".replace(" ", "\u00a0")
-
-
-def drive_second() -> str:
-    """The price of a flash drive's second."""
-    return f"{significant(100 * rented(tier(KINDS['ssd']))['tier_rent'], 2)} ¢/s"
+    for place in ("ddr", "hbm"):
+        cost = least_lines(place)
+        said[f"real_{place}"] = cents(cost["input"] * over[0] + cost["output"] * over[1] + cost["cached_read"])
+    return said
 
 
 def cents(usd: float, digits: int = 2) -> str:
-    return f"{100 * usd:.6f} ¢" if usd < 1e-6 else f"{significant(100 * usd, digits)} ¢"
+    return f"{significant(100 * usd, digits)} ¢"
+
+
+def whole(usd: float) -> str:
+    """A call's sum in cents: three digits, and no more than two behind the point."""
+    return cents(usd, 3 if usd >= 0.01 else 2)
 
 
 def bill() -> dict[str, str]:
     """One call of a coding agent, with and without its cache, and the same agent's call beyond the step."""
-    p, beyond = price(BILLED).rates(PROMPT), price(BILLED).rates(ALONG["far"])
+    p = price(BILLED).rates(PROMPT)
     paid, later = sum(charged().values()), sum(charged(LATER).values())
     fresh = (PROMPT * p.input + CALL["output"] * p.output) / 1e6
     rewritten = (PROMPT * p.cache_write_5min + CALL["output"] * p.output) / 1e6
@@ -225,13 +190,9 @@ def bill() -> dict[str, str]:
         "stamp_day": f"${100 * (rewritten - paid):.0f}",
         "bill_times": significant(fresh / paid, 2),
         "dearest": f"{p.output / p.cached_read:g}",
-        "list_ratio": ratio(f"{p.output / p.cached_read:g}", f"{p.input / p.cached_read:g}"),
         "bill_last": f"{100 * sum(charged(LATER - 1).values()):.1f} cents",
         "bill_far": f"{100 * later:.1f} cents",
         "bill_far_later": f"{100 * sum(lines(price(CARD).usd_per_Mtok, LATER).values()):.1f} cents",
-        "far_tokens": f"{ALONG['far']:,}",
-        "far_in": f"${beyond.input:g}",
-        "far_out": f"${beyond.output:.2f}",
     }
 
 
@@ -247,7 +208,6 @@ def cards() -> dict[str, str]:
         "g_out_far": usd(beyond.output),
         "g_seen": stepped.valid_from,
         "c_in": usd(c.input),
-        "c_out": usd(c.output),
         "c_hit": f"${c.cached_read:.2f}",
         "c_ratio": f"{c.output / c.input:g}",
         "c_old": kept.valid_from,
@@ -371,23 +331,22 @@ def places() -> dict[str, str]:
     """What it costs to keep a million tokens' KV, or to compute them again."""
     known, chip, call = rack(), system(RUNNING.system).chip, CALL["cached_read"]
     kept = {name: known | rented(tier(id)) for name, id in KINDS.items()}
-    hold = lambda name, time: usd(eq.tier_cost(kept[name], hold_time=time))
+    held, host = call * known["kv_bytes_per_token"], kept["ddr"]
     return {
         **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(call)).items()},
-        "until_short": long_time(cheapest(eq.remat_cost(known))["hdd"]),
         "fetch": usd(eq.tier_retrieve(kept["ssd"])),
-        "fetch_part": f"{eq.tier_retrieve(kept['ssd']) / eq.tier_cost(kept['ssd'], hold_time=PAUSE):.0%}",
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
         "remat_x": significant(price(BILLED).usd_per_Mtok.input * MTOK / eq.remat_cost(known), 2),
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
-        **{f"{name}_{end}": hold(name, time) for name in KINDS for end, time in ENDS.items()},
-        **{f"hbm_{end}": usd(eq.hbm_hold(known, hold_time=time), 3) for end, time in ENDS.items()},
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
+        "even_call": f"{prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
         "cache_sum": f"{call:,} × {known['kv_bytes_per_token']:,.0f} B",
-        "cache_size": pretty(call * known["kv_bytes_per_token"], "byte"),
+        "ddr_sum": f"({pretty(held, 'byte')} ÷ {pretty(host['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
+        f" {pretty(held / host['tier_bandwidth'], 's', 2)}) × {significant(100 * host['tier_rent'], 3)} ¢/s",
+        "cache_size": pretty(held, "byte"),
         "dev_hbm": f"{pretty(chip.hbm_bytes, 'byte')}, {pretty(chip.bandwidth, 'byte/s')}",
         **{f"dev_{name}": device(tier(id)) for name, id in KINDS.items()},
     }
@@ -469,15 +428,6 @@ def output_time(context: float, batch: float) -> dict[str, float]:
     }
 
 
-def really_lost(time: float) -> float:
-    """USD that a token's cache takes from the running case's full batch of long sequences in a time. Fewer of them fit,
-    but their passes are shorter; each token only pays for a larger share of loading the weights.
-    """
-    known, net, out = rack(), model(RUNNING.model), output_time(PROMPT, fitting(PROMPT))
-    part = out["weights"] / (out["weights"] + out["cache"])
-    return part * eq.hbm_hold(known, hbm=known["hbm"] - net.n_total, hold_time=time)
-
-
 def least_input(prompt: float) -> float:
     """USD of a token of the call's new input at the end of such a prompt, at the peak rate."""
     return sum(input_time(prompt).values()) * rent().usd_per_chip_second
@@ -516,11 +466,7 @@ def input_times() -> dict[str, str]:
         "att_value": f"{group.v_dim}",
         "att_wide": f"{decompressed():g}",
         "att_even": significant(new["weights"] / new["attend"] * before, 2),
-        "pass_least": significant(critical_batch(RUNNING), 2),
-        "pass_least_sum": f"{c_of_rack():g} × {net.n_total / net.n_active:.1f}",
-        "stored_active": f"{net.n_total / net.n_active:.1f}",
-        "t_in": f"{sum(new.values()) * 1e6:.1f} µs",
-        "in_floor": usd(least_input(PROMPT), 3),
+        "t_in": f"{sum(new.values()) * 1e6:.0f} µs",
     }
 
 
@@ -541,7 +487,6 @@ def output_times() -> dict[str, str]:
         "in_weights_sum": f"{weights} ÷ {load} ÷ {CALL['input']:,}",
         "in_cache": f"{out['cache'] / CALL['input'] * 1e6:.1f} µs",
         "out_bytes": pretty(PROMPT * net.kv_bytes_per_token(), "byte"),
-        "hit_bytes": pretty(net.kv_bytes_per_token(), "byte", 2),
         "lat_key": f"{latents[0]}",
         "lat_value": f"{latents[1]}",
         "lat_more": significant(each / attend_flop()["prefill"], 2),
@@ -553,36 +498,9 @@ def output_times() -> dict[str, str]:
         "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "t_compute": us(compute),
         "t_out": us(memory),
-        "out_floor": f"${least_output(PROMPT) / MTOK:.2f}",
         "out_in": significant(memory / new, 2),
         "out_in_alone": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 3),
         "out_mfu": f"{compute / memory:.0%}",
-    }
-
-
-def along() -> dict[str, str]:
-    """What input and output cost after so many tokens, and by how much their prices there exceed it."""
-    said = {}
-    for kind, least in (("input", least_input), ("output", least_output)):
-        for name, context in ALONG.items():
-            cost = least(context) / MTOK
-            said[f"{kind}_{name}"] = f"${significant(cost, 3)}"
-            said[f"{kind}_x_{name}"] = significant(getattr(price(BILLED).rates(context), kind) / cost, 2)
-    return said
-
-
-def again() -> dict[str, str]:
-    """What it costs to compute a prompt again, and how long its cache is worth its place in HBM."""
-    known, out, cached = rack(), output_time(PROMPT, fitting(PROMPT)), CALL["cached_read"]
-    return {
-        "again_call": usd(prompt_again(cached)),
-        "again_more": significant(prompt_again(cached) / eq.remat_cost(known), 2),
-        "even_call": f"{prompt_again(cached) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
-        "hbm_pause": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)}",
-        "hold_real": f"${significant(really_lost(PAUSE) / MTOK, 2)}",
-        "hold_real_sum": f"${significant(eq.hbm_hold(known, hold_time=PAUSE) / MTOK, 3)} ×"
-        f" {significant(out['weights'] * 1e6, 3)} ÷ {(out['weights'] + out['cache']) * 1e6:,.0f} ÷"
-        f" {1 - model(RUNNING.model).n_total / known['hbm']:.2f}",
     }
 
 
@@ -605,14 +523,13 @@ def writes() -> dict[str, str]:
     """When a cache write pays, by the share that hits; an hour against five minutes."""
     p = price(BILLED).usd_per_Mtok
     read, ratios = p.cached_read / p.input, {"5": p.cache_write_5min / p.input, "1h": p.cache_write_1h / p.input}
-    even = {kept: eq.hit_rate_even(write_ratio=w, read_ratio=read) for kept, w in ratios.items()}
+    five = ratios["5"]
     return {
         **{f"write_{kept}": f"{w:g}" for kept, w in ratios.items()},
-        "twice_5": f"{ratios['5']:g} + {read:g} = {ratios['5'] + read:g}",
-        "twice_1h": f"{ratios['1h']:g} + {read:g} = {ratios['1h'] + read:g}",
-        "thrice_1h": f"{ratios['1h']:g} + 2 × {read:g} = {ratios['1h'] + 2 * read:g}",
-        **{f"share_{kept}": f"{share:.0%}" for kept, share in even.items()},
-        **{f"share_sum_{kept}": f"({w:g} − 1) ÷ ({w:g} − {read:g})" for kept, w in ratios.items()},
+        **{f"twice_{kept}": f"{w:g} + {read:g} = {w + read:g}" for kept, w in ratios.items()},
+        **{f"thrice_{kept}": f"{w:g} + 2 × {read:g} = {w + 2 * read:g}" for kept, w in ratios.items()},
+        "share_5": f"{eq.hit_rate_even(write_ratio=five, read_ratio=read):.0%}",
+        "share_sum_5": f"({five:g} − 1) ÷ ({five:g} − {read:g})",
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         "read": f"{read:g}",
         "misses_saved": up(1 - misses_even()),
@@ -629,20 +546,8 @@ def drops() -> dict[str, str]:
     return {
         "drop_sum": f"({write:g} − {read:g}) ÷ {read:g}",
         "drop_factor": f"{(write - read) / read:g}",
-        **newer(),
         "behind_times": f"{behind / DROPPED:g}",
         "drop_calls": str(math.ceil((write - read) / read * behind / DROPPED)),
-    }
-
-
-def newer() -> dict[str, str]:
-    """The same shares on a later list of the same seller, whose hits are cheaper."""
-    p = price(NEWER).usd_per_Mtok
-    write, read = p.cache_write_5min / p.input, p.cached_read / p.input
-    return {
-        "seen_new": price(NEWER).valid_from,
-        "read_new": f"{read:g}",
-        "drop_factor_new": f"{(write - read) / read:g}",
     }
 
 
@@ -651,16 +556,16 @@ def up(share: float) -> str:
     return f"{math.ceil(1000 * share) / 10:.1f}%"
 
 
-def misses_even(card: str = BILLED) -> float:
+def misses_even() -> float:
     """The misses of the hour's cache divided by those of the five minutes' at which both cost the same: a miss costs
     the write less the hit that it replaces.
     """
-    p = price(card).usd_per_Mtok
+    p = price(BILLED).usd_per_Mtok
     return (p.cache_write_5min - p.cached_read) / (p.cache_write_1h - p.cached_read)
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    bills = bill() | added_up() | tiers() | cards() | writes()
-    times = input_times() | output_times() | along() | again()
+    bills = bill() | added_up() | cards() | writes()
+    times = input_times() | output_times()
     return bills | step_of_price() | ratios() | places() | times | drains()
