@@ -261,16 +261,14 @@ def split_backward() -> Drawing:
 def hoped() -> Drawing:
     """Memory of a GPU on one rack, in a pipeline as one would hope for it, and as it is."""
     held = lambda **more: (numbers.case(eq.chip_kv, **more) / GB, numbers.case(eq.chip_weights, **more) / GB)
-    whole, even = numbers.whole_layers(), {"stages": RACKS}
     kv, weights = held(stages=1)
     rows = [
         ("one rack", kv, weights),
         ("four stages,\nhoped for", kv / RACKS, weights / RACKS),
-        ("four stages,\nin fact", *held(micro_batch=numbers.CASE["micro_batch"], **even)),
-        ("the stage with\n16 whole layers", *held(**whole)),
+        ("four stages,\nin fact", *held(stages=RACKS)),
     ]
     most = numbers.CASE["chip_hbm"] / GB
-    fig, axes = drawing.axes(5.0, 3.0)
+    fig, axes = drawing.axes(5.0, 2.5)
     for line, (_, cached, stored) in enumerate(rows):
         axes.barh(line, cached, 0.62, color=COLOURS["kv"], alpha=0.5)
         axes.barh(line, stored, 0.62, cached, color=COLOURS["weights"])
@@ -292,10 +290,8 @@ def hoped() -> Drawing:
     return done(
         fig,
         "fig-hoped",
-        "Four stages take three quarters of the weights off a GPU, and none of the KV cache. With whole layers, the"
-        " fullest rack has no room left.",
-        f"Four bars of the memory of a GPU, from 0, with a dashed line at the {most:.0f} GB that it has. {said}, a"
-        " little beyond the line.",
+        "Four stages take three quarters of the weights off a GPU, and none of the KV cache.",
+        f"Three bars of the memory of a GPU, from 0, with a dashed line at the {most:.0f} GB that it has. {said}.",
     )
 
 

@@ -11,7 +11,6 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import simulation
-from blackboard.lessons.pipelining.timeline import Costs
 from blackboard.lessons.racks import equations as racks
 from blackboard.search import find_root
 from blackboard.units import factor, pretty, significant
@@ -35,7 +34,7 @@ CASE = {
     "context": 75_000,
 }
 STAGES, TRAINED = 4, 8  # racks of the pipeline, and micro-batches of its schedules
-LECTURE_HOP, UNSURE = 0.0025, 10  # s, "a few ms" a hop, and "off by an order of magnitude", 1:15:28
+LECTURE_HOP = 0.0025  # s, "a few ms" a hop, 1:15:28
 SENT = {
     "micro_batch": CASE["micro_batch"],
     "bytes_per_value": 2,
@@ -50,6 +49,7 @@ USED = 64  # GPUs of the rack among which the lesson on racks deals the experts
 PARTS = 9  # domains into which the rack is cut, for comparison
 TENSOR = 8  # GPUs that share each matrix, for comparison
 SHOWN = ("28.3B", 96)  # model and micro-batches of the measured runs that the page prints
+SCHEDULES = {"plain": "1F1B", "interleaved": "1F1B-I", "one": "ZB-1p", "two": "ZB-2p"}  # of those runs
 
 
 def board(formula, **more) -> Any:
@@ -121,6 +121,7 @@ def sent() -> dict[str, str]:
         "sent_tensor": pretty(vectors * vector, "byte", 3),
         "sent_expert": pretty(token_bytes(), "byte", 3),
         "sent_stages": pretty((STAGES - 1) * vector, "byte", 2),
+        "sent_ratio": significant(token_bytes() / STAGES / vector, 2),
     }
 
 
@@ -131,46 +132,31 @@ def hop_time() -> float:
 
 
 def hops() -> dict[str, str]:
-    """The hop against the experts' traffic, and how long it takes."""
-    width, known = model(RUNNING.model).d_model, _KNOWN
+    """How long a hop takes, at least."""
+    width = model(RUNNING.model).d_model
     took, whole = eq.hop(width=width, **SENT), hop_time()
-    links = {name: known[name] for name in ("scale_up", "scale_out", "copies")}
-    alike = 2 * SENT["bytes_per_value"] / sum(APART.values())  # the formula's values take the same bytes on every way
     return {
-        "needed_here": significant(eq.layers_needed(links) * alike, 2),
-        "ratio_here": f"{known['scale_up'] / known['scale_out']:g}",
+        "ratio_here": f"{_KNOWN['scale_up'] / _KNOWN['scale_out']:g}",
         "hop_us": pretty(took, "s", 2),
         "hop_whole": pretty(whole, "s", 2),
         "alpha_least": pretty(whole - took, "s", 2),
         "hop_bytes": pretty(SENT["micro_batch"] * width * SENT["bytes_per_value"], "byte", 2),
+        "lecture_hop": pretty(LECTURE_HOP, "s", 2),
+        "said_times": significant(LECTURE_HOP / whole, 1),
     }
 
 
 def waits() -> dict[str, str]:
-    """What a user waits for in decoding, and how much of their time racks idle, by how long a hop takes."""
-    alone = case_step()
-    sending = eq.hop(width=model(RUNNING.model).d_model, **SENT)
-    times = {"bound": hop_time(), "measured": sending + trip(), "said": LECTURE_HOP}
-    high = LECTURE_HOP * UNSURE
-    fewer = lambda time, digits=2: f"{significant(100 * (1 - alone / time), digits)}%"
-    cuts = {name: best_cut(hop) for name, hop in times.items()}
-    step_said = case_step(case(eq.whole_batch, stages=STAGES) / cuts["said"][1])
-    rate = lambda time: f"{significant(case(eq.whole_batch, stages=STAGES) / time, 3)}"
+    """What a user waits for in decoding, and the best number of micro-batches with the lecture's hops."""
+    alone, users = case_step(), case(eq.whole_batch, stages=STAGES)
+    token, count = best_cut(LECTURE_HOP)
+    step_said = case_step(users / count)
     return {
         "step_ms": pretty(alone, "s", 3),
-        "lecture_hop": pretty(LECTURE_HOP, "s", 2),
-        "high_hop": pretty(high, "s", 2),
-        **{f"count_{name}": str(count) for name, (_, count) in cuts.items()},
-        "cut_said": fewer(cuts["said"][0], 1),
-        **{f"rate_{name}": rate(best) for name, (best, _) in cuts.items()},
-        **{f"best_{name}": pretty(best, "s", 3) for name, (best, _) in cuts.items()},
-        "rate_alone": rate(alone),
-        "hop_measured": pretty(times["measured"], "s", 2),
-        "said_times": significant(LECTURE_HOP / times["bound"], 1),
-        "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
+        "cut_said": f"{significant(100 * (1 - alone / token), 1)}%",
+        "rate_alone": significant(users / alone, 3),
         "step_said": pretty(step_said, "s", 3),
         "asked_said": f"{eq.in_flight(t_step=step_said, hops=STAGES, hop_time=LECTURE_HOP, stages=STAGES):.1f}",
-        "hops_high": pretty(STAGES * high, "s", 3),
     }
 
 
@@ -180,7 +166,6 @@ def idling() -> dict[str, str]:
     return {
         "idle_4": f"{1 - eq.naive_utilisation(stages=4):.0%}",
         "bubble_4_4": bubble(4, 4),
-        "bubble_4_8": bubble(4, 8),
         "tenth": f"{eq.bubble.solve('micro_batches')(stages=4, bubble=0.1):.0f}",
         "lstm": f"{LSTM_SPEED / LSTM_GPUS:.0%}",
     }
@@ -216,29 +201,23 @@ def memory() -> dict[str, str]:
     said = lambda tokens: f"{significant(tokens, 3)} tokens"
     tokens = lambda stages: said(fits(stages))
     whole = whole_layers()
-    whole_kv, whole_weights = case(eq.chip_kv, **whole), case(eq.chip_weights, **whole)
     held = rest_bytes() + experts_bytes(model(RUNNING.model).moe.experts / USED)  # as the lesson on racks counts
     copied = lambda stages: said((CASE["chip_hbm"] - held / stages) / case(eq.chip_kv, context=1))
     return {
         "context": f"{CASE['context']:,} tokens",
         "gpu_weights_1": gb(eq.chip_weights, stages=1),
-        "gpu_weights_4": gb(eq.chip_weights, stages=STAGES),
         "gpu_kv": gb(eq.chip_kv),
         "gpu_all": gb(eq.stage_memory, stages=1),
         "gpu_memory": pretty(CASE["chip_hbm"], "byte", 3),
         "gpu_rate": pretty(CASE["chip_bandwidth"], "byte/s", 1),
         "kv_token": pretty(CASE["kv_bytes_per_token"], "byte", 4),
-        "in_flight": f"{case(eq.whole_batch, stages=STAGES):,.0f}",
         "weights_share": f"{case(eq.chip_weights, stages=1) / CASE['chip_hbm']:.0%}",
         "fits_1": tokens(1),
         "fits_4": tokens(STAGES),
         "fits_gain": f"{fits(STAGES) / fits(1) - 1:.0%}",
         "whole_most": f"{model(RUNNING.model).layers / whole['stages']:.0f}",
-        "whole_kv": pretty(whole_kv, "byte", 4),
-        "whole_weights": pretty(whole_weights, "byte", 3),
-        "whole_all": pretty(whole_kv + whole_weights, "byte", 3),
+        "whole_all": pretty(case(eq.stage_memory, **whole), "byte", 3),
         "whole_fits": said(case(eq.context_fits, **whole)),
-        "whole_slower": f"{1 - whole['stages'] / STAGES:.1%}",
         "gpu_copied": pretty(held, "byte", 3),
         "copied_1": copied(1),
         "copied_4": copied(STAGES),
@@ -333,17 +312,20 @@ def pays() -> dict[str, str]:
     """Two boxes that the weights nearly fill, used in three ways."""
     rate = lambda name, trip: f"{significant(box_rate(LAYOUTS[name], trip), 3)}"
     short, trips = trip(), 2 * model(RUNNING.model).moe.layers
-    ms = lambda time: f"{time / factor('ms'):.2f}"
+    ms = lambda time: f"{time / factor('ms'):.1f}"
     at_once = {"one": 1, "two": 1, "spread": 2}  # boxes whose users are in a step
     steps = {name: parts(at_once[name] * box_users(layout), layout, short) for name, layout in LAYOUTS.items()}
     sharing = box_token(LAYOUTS["spread"], LECTURE_HOP) - trips * LECTURE_HOP  # without the time of its trips
     ahead = box_token(LAYOUTS["two"], 0) - sharing
     return {
         **{f"users_{name}": str(box_users(layout) * 2) for name, layout in LAYOUTS.items()},
-        **{f"{part}_{name}": ms(time) for name, step in steps.items() for part, time in step._asdict().items()},
+        **{f"load_{name}": ms(step.load) for name, step in steps.items()},
+        **{f"sent_{name}": ms(step.start + step.send) for name, step in steps.items()},
         "hops_two": ms(2 * short),
         **{f"token_{name}": ms(box_token(layout, short)) for name, layout in LAYOUTS.items()},
         **{f"short_{name}": rate(name, short) for name in LAYOUTS},
+        "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
+        "weights_read": pretty(CASE["n_total"] * CASE["bytes_per_param"], "byte", 3),
         "trip_short": pretty(short, "s", 2),
         "trips_ahead": pretty(ahead, "s", 2),
         "inside_rate": pretty(system(BOX).symbols()["scale_up"], "byte/s", 3),
@@ -385,22 +367,11 @@ def scale_up() -> dict[str, str]:
     """
     small = {"expert_parallel": CASE["expert_parallel"] / PARTS}
     rate = small["expert_parallel"] * CASE["chip_bandwidth"]
-    few, alone = case(eq.parallel_weight_time, **small), case(eq.parallel_weight_time)
     full = step.memory_time(CASE, batch=CASE["micro_batch"] / PARTS, bandwidth=rate)
-    weights = CASE["n_total"] * CASE["bytes_per_param"]
-    inside = 2 * model(RUNNING.model).moe.layers * exchange()  # of a step, dispatch and combine in each layer
     return {
-        "by_size": f"{PARTS}",
-        "room": pretty(CASE["chip_hbm"] * CASE["expert_parallel"] - weights, "byte", 3),
-        "eight": pretty(few, "s"),
-        "rack": pretty(alone, "s"),
-        "together": f"{few / alone:.3g}",
-        "inside": pretty(inside, "s", 2),
-        "together_sent": f"{(few + inside) / (alone + inside):.2g}",
+        "eight": pretty(case(eq.parallel_weight_time, **small), "s"),
+        "rack": pretty(case(eq.parallel_weight_time), "s"),
         "full_eight": pretty(full, "s", 3),
-        "nine_loads": pretty(PARTS * case(eq.chip_weights, stages=1), "byte", 3),
-        "by_full": significant(full / case_step(), 2),
-        "weights_read": pretty(weights, "byte", 3),
     }
 
 
@@ -413,27 +384,17 @@ def compared() -> tuple[simulation.Comparison, ...]:
     return tuple(simulation.against_measurements())
 
 
-def without_hops(names: tuple[str, ...]) -> tuple[dict[str, float], Costs]:
-    """The bubbles of the shown runs, simulated with hops of no length; and the times of passes and hop in ms."""
-    table = measurement("zero_bubble_pipeline").records()
-    row = next(row for row in table if (row["model"], row["microbatches"]) == SHOWN)
-    passes = row["forward_ms"], row["input_gradient_ms"], row["weight_gradient_ms"]
-    shape = row["stages"], SHOWN[1], Costs(*passes), simulation.SETUPS[SHOWN[0]]
-    return {name: simulation.published(name, *shape).period_bubble for name in names}, Costs(
-        *passes, row["transfer_ms"]
-    )
-
-
 def schedules() -> dict[str, str]:
     """The zero-bubble paper's rows beside the simulation, one set of runs in full."""
     rows = compared()
     above = [row.throughput / row.measured_throughput - 1 for row in rows]
     shown = {row.schedule: row for row in rows if (row.model, row.micro_batches) == SHOWN}
-    keys = {"plain": "1F1B", "interleaved": "1F1B-I", "one": "ZB-1p", "two": "ZB-2p"}
-    runs = {key: shown[name] for key, name in keys.items()}
-    free, costs = without_hops(tuple(keys.values()))
+    runs = {key: shown[name] for key, name in SCHEDULES.items()}
+    table = measurement("zero_bubble_pipeline").records()
+    row = next(row for row in table if (row["model"], row["microbatches"]) == SHOWN)
+    passes = row["forward_ms"], row["input_gradient_ms"], row["weight_gradient_ms"]
     slots = SHOWN[1] + runs["plain"].devices - 1  # of 1F1B's step
-    still = slots * sum(costs.of(kind) for kind in "FBW") * factor("ms")
+    still = slots * sum(passes) * factor("ms")
     return {
         "zb_rows": str(len(rows)),
         "zb_least": f"{min(above):.0%}",
@@ -441,18 +402,14 @@ def schedules() -> dict[str, str]:
         "zb_model": SHOWN[0].replace("B", " billion"),
         "zb_batches": str(SHOWN[1]),
         "zb_devices": str(runs["plain"].devices),
-        "zb_times": f"{costs.forward:.1f}, {costs.backward:.1f} and {costs.weight:.1f} ms",
-        "zb_hop": f"{costs.hop:.2f} ms",
-        **{f"zb_free_{key}": f"{free[name]:.1%}" for key, name in keys.items()},
-        **{f"zb_said_{key}": f"{row.throughput:.2f}" for key, row in runs.items()},
-        **{f"zb_real_{key}": f"{row.measured_throughput:.2f}" for key, row in runs.items()},
-        **{f"zb_memory_{key}": f"{row.measured_memory / 1e9:.0f} GB" for key, row in runs.items()},
+        "zb_times": f"{passes[0]:.1f}, {passes[1]:.1f} and {passes[2]:.1f} ms",
+        "zb_hop": f"{row['transfer_ms']:.2f} ms",
+        **{f"zb_said_{key}": f"{run.throughput:.2f}" for key, run in runs.items()},
+        **{f"zb_real_{key}": f"{run.measured_throughput:.2f}" for key, run in runs.items()},
+        **{f"zb_memory_{key}": f"{run.measured_memory / 1e9:.0f} GB" for key, run in runs.items()},
         "zb_step": pretty(still, "s", 3),
         "zb_no_hops": f"{SHOWN[1] / still / runs['plain'].devices:.2f}",
-        "zb_over": f"{runs['plain'].throughput / runs['plain'].measured_throughput - 1:.0%}",
         "zb_gain": f"{runs['two'].measured_throughput / runs['plain'].measured_throughput - 1:.0%}",
-        "zb_hoped": f"{runs['interleaved'].throughput / runs['plain'].throughput - 1:.0%}",
-        "zb_got": f"{runs['interleaved'].measured_throughput / runs['plain'].measured_throughput - 1:.0%}",
     }
 
 
