@@ -17,13 +17,13 @@ _LOADS = (
 
 
 QUOTED = {
-    "20": "the lecture's interval in ms, 0:22:13; free seats of a train in the cell below",
+    "20": "free seats of a train in the cell below",
     "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of its layers",
     "3600": "seconds of an hour",
     "10": "the base of a million",
     "99": "percent of the seats in the cell above",
-    "2": "FLOPs per multiply-add; bytes of BF16; kB of the board's KV estimate, 1:38:22",
+    "2": "FLOPs per multiply-add; bytes of BF16",
     "1": "a byte in FP8; the batch of one",
     "½": "a byte in FP4",
     "32": "sequences on a GPU in the estimate of an exchange",
@@ -55,7 +55,6 @@ CHARTS = {
             {"model": "llama-3.1-70b", "context_exponent": 2.5},
         ),
     ),
-    "context_chart": ChartCheck("percent", "context", {"limit": batching.mfu_limit, "here": batching.mfu}),
 }
 
 LONG = RUNNING._replace(context=20_000)  # beyond the balanced context: no kink

@@ -78,11 +78,27 @@ def test_trains_say_their_times():
     assert "30 ms in all" in picture(figures, "trains", (0.015,)).alt
 
 
-def test_mfu_is_half_at_twice_the_balanced_context():
-    model, (flops, bandwidth, _, active, _) = catalogue.model(RUNNING.model), rack(RUNNING)
-    for kv in (2000, model.kv_bytes_per_token("fp8"), model.kv_bytes_per_token("bf16")):
-        balanced = 2 * active / flops * bandwidth / kv
-        assert f"context of {balanced:,.0f} tokens, 50% at {2 * balanced:,.0f}" in picture(figures, "mfu_context").alt
+def test_loading_overtakes_computing_where_the_picture_says():
+    """By plain arithmetic: attention takes 2 FLOPs for each of 128 heads, 1,088 values and 61 layers, in BF16."""
+    flops, bandwidth, _, active, kv = rack(RUNNING)
+    per_token = kv / RUNNING.context / bandwidth
+    attend = 2 * 128 * 1088 * 61 / (flops / 2)
+    said = picture(figures, "context").alt
+    assert f"meets it at {2 * active / flops / per_token:,.0f} tokens" in said
+    assert f"meets it at {2 * active / flops / (per_token - attend):,.0f}." in said
+    assert f"zero to {1e10 * per_token:.3g} at 10,000" in said
+    assert f"rises to {1e6 * (2 * active / flops + 1e4 * attend):.3g} at 10,000" in said
+
+
+def test_the_card_lies_on_the_curve():
+    """Both batches by hand: 1.8 times the weights' bytes in caches, and a fifteenth of it."""
+    _, bandwidth, stored, _, kv = rack(RUNNING._replace(context=10_000))
+    said = picture(figures, "card").alt
+    for caches in (1.8, 1.8 / 15):
+        batch, step = caches * stored / kv, (1 + caches) * stored / bandwidth
+        paid = 72 * LECTURE_RENT / 3600 * step / batch * 1e6
+        assert f"of {float(f'{batch:.3g}'):,.0f}, gives a user {1 / step:,.0f} tokens per second at ${paid:.2g}" in said
+    assert f"bottom at ${72 * LECTURE_RENT / 3600 * kv / bandwidth * 1e6:.2g}." in said
 
 
 # --- measurements -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 from blackboard import units
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, percent, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, slider, sweep
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching.numbers import BUSY, LEAST, LECTURE_RENT
 from blackboard.units import significant
@@ -20,7 +20,6 @@ from blackboard.units import significant
 SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")
 MODELS = ("deepseek-v3", "lecture-moe", "kimi-k2", "qwen3-235b-a22b", "gpt-oss-120b", "llama-3.1-405b", "llama-3.1-70b")
 CHEAP = "USD/megatoken"
-FULL = 10_000  # the batch that the context chart starts at
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------
@@ -241,8 +240,7 @@ def tradeoff_chart() -> InteractiveChart:
         "Price against speed",
         _tradeoff_says(),
         "With a smaller batch each user's text comes faster (to the right), and each token costs more (up). The curve"
-        " starts at a batch of a hundred, which needs nearly all weights. A ring marks the batch that"
-        " fills the memory, if there is one on the curve.",
+        " starts at a batch of a hundred, which needs nearly all weights.",
         primary=("chosen", "context", "model"),
         result=(0, 1),
     )
@@ -354,39 +352,4 @@ def _tradeoff_says() -> str:
         f" ${dollars(eq.cost_per_token, batch=10_000)}. While all weights are loaded, speed never passes"
         f" {1 / eq.latency_floor(RUNNING):,.0f}; price never falls below ${dollars(eq.cost_floor)}. A ring marks the"
         " batch that fills the memory, where it is below 100,000."
-    )
-
-
-def context_chart() -> InteractiveChart:
-    """MFU against context, at a batch and at an unlimited one, with machine, model and precision to choose."""
-    share = marks.axis("limit", "MFU (%)", 0, 105, [0, 25, 50, 75, 100])
-    encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": share}
-    base, half = sweep("context", 2, 6, points=121), f"100 * ({eq.mfu_limit.vega(context='2 * balanced')})"
-    base["transform"] += [percent(eq.mfu_limit, "context", "limit"), percent(eq.mfu, "context", "here")]
-    dot = {"type": "point", "filled": True, "opacity": 1, "size": 90, "color": marks.PAINTS["bound"]}
-    layers = [
-        marks.line("limit", "total", encoding, strokeWidth=5),
-        marks.line("here", "chosen", encoding),
-        marks.rule(encoding, "muted", x="balanced"),
-        marks.at(encoding, dot, x="2 * balanced", y=half),
-        marks.text(encoding, f"'L* = ' + {marks.said('balanced')}", "balanced", "4", **marks.side("balanced > 20000")),
-        marks.hover(encoding, "limit", {"limit": "unlimited batch (%)", "here": "this batch (%)"}, ".1f"),
-    ]
-    load = slider("batch", 0, 5, 0.1, round(math.log10(FULL), 1), "batch B (sequences)", base=10)
-    which = f"'bold: unlimited batch, thin: B = ' + {marks.said('batch')}"
-    where = (
-        f"'100% up to L* = ' + {marks.said('balanced')} + ', ' + {marks.said(half)} + '% at ' +"
-        f" {marks.said('2 * balanced')}"
-    )
-    balanced = eq.balanced_context(RUNNING)
-    return InteractiveChart(
-        {**base, "params": [*_given(), *load], "layer": layers, "title": controls.setting(which, where)},
-        "MFU against context",
-        f"Share of peak FLOPs used against context from 100 to a million tokens (log scale), for {RUNNING}, with"
-        " controls for system, model, precision, sparsity and batch. At an unlimited batch it is 100% up to the"
-        f" balanced context of {balanced:,.0f} tokens, and {100 * eq.mfu_limit(RUNNING, context=2 * balanced):.0f}% at"
-        f" twice that; at a batch of {FULL:,} it falls sooner.",
-        "The balanced context is the model's and the chip's doing. Sparsity moves only the thin line: an unlimited"
-        " batch has paid for the weights.",
-        primary=("model", "system", "batch"),
     )

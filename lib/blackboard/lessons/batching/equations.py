@@ -402,11 +402,9 @@ class WithAttention(NamedTuple):
     balanced: float
 
 
-def with_attention(case: Case, slower: float, cache: float = 1) -> WithAttention:
-    """A case with attention `slower` times slower than the weights' format, 0 leaves it out; and with a KV cache of a
-    share of its bytes.
-    """
+def with_attention(case: Case, slower: float) -> WithAttention:
+    """A case with attention `slower` times slower than the weights' format; 0 leaves it out."""
     compute, attend = compute_time(case, batch=1), case.attention_time(slower)
-    token, kv = compute + case.context * attend, cache * kv_time(case, batch=1)
+    token, kv = compute + case.context * attend, kv_time(case, batch=1)
     meet = lambda first, gain: first / gain if gain > 0 else math.inf
     return WithAttention(token, kv, meet(weight_time(case), token - kv), meet(compute, kv / case.context - attend))

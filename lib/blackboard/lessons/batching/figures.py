@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from blackboard import catalogue, units
+from blackboard import units
 from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, filled, name_ends, point
+from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching import numbers
@@ -193,45 +193,83 @@ def trains(interval: float = 0.0) -> Drawing:
     )
 
 
-# --- against reality --------------------------------------------------------------------------------------------------
+# --- a long context ---------------------------------------------------------------------------------------------------
 
 
-def mfu_context(case: Case = RUNNING) -> Drawing:
-    """MFU that an unlimited batch reaches, against context, for three sizes of KV cache; at 2 L* it is one half."""
+def context(case: Case = RUNNING) -> Drawing:
+    """What a sequence adds to a step against its context: loading, and computing without attention and with it."""
     fig, axes = drawing.axes()
-    model, board = catalogue.model(case.model), catalogue.model(WORKED.model)
-    phrases = [
-        _mfu_curve(axes, case, model.kv_bytes_per_token("bf16"), "BF16", "first", (0.02, 0.3)),
-        _mfu_curve(axes, case, model.kv_bytes_per_token("fp8"), "FP8", "second", (0.475, 0.78)),
-        _mfu_curve(axes, case, board.kv_bytes_per_token(), "lecture", "third", (0.83, 0.78)),
-    ]
-    axes.set(xscale="log", xlim=(100, 5e5), ylim=(0, 105))
-    axes.set(xlabel="context L (tokens, log scale)", ylabel="MFU at an unlimited batch (%)")
+    slower, us, ends = numbers.SLOWER[-1], units.factor("us"), np.linspace(0, 1.2 * numbers.LONG, 2)
+    plain, attend = eq.compute_time(case, batch=1), case.attention_time(slower)
+    load, compute = (lambda tokens: eq.kv_time(case, batch=1, context=tokens)), (lambda tokens: plain + tokens * attend)
+    axes.plot(ends, load(ends) / us, color=COLOURS["kv"], lw=3)
+    axes.plot(ends, compute(ends) / us, color=COLOURS["compute"], lw=3)
+    axes.axhline(plain / us, color=COLOURS["compute"], ls="--")
+    names = [("loading\nits cache", "kv", 1.5), ("computing,\nwith attention", "compute", 1.28)]
+    for text, colour, y in [*names, ("computing, as\ncounted so far", "compute", plain / us)]:
+        axes.annotate(text, (ends[1], y), (5, 0), textcoords="offset points", color=COLOURS[colour], va="center")
+    first, second = eq.balanced_context(case), eq.with_attention(case, slower).balanced
+    for tokens, level, text, place in [
+        (first, plain, f"$L^*$ = {significant(first, 3)}", (0.2, 0.5)),
+        (second, load(second), f"with attention\nabout {significant(second, 2)}", (0.45, 0.85)),
+    ]:
+        axes.plot(tokens, level / us, "o", color=COLOURS["bound"], ms=7, zorder=4)
+        point(axes, (tokens, level / us), text, place)
+    axes.axvline(numbers.LONG, color=COLOURS["muted"], ls=":", lw=1.2)
+    axes.set(xlim=(0, ends[1]), ylim=(0, 1.6), xlabel="context L (tokens)", ylabel="µs for each sequence of a step")
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set_title(f"{filled(case)},\nby bytes of KV per token", loc="left")
+    axes.set_title(f"{filled(case)}", loc="left")
     return done(
         fig,
-        "fig-mfu",
-        "Past the balanced context no batch keeps the arithmetic units busy. A smaller KV cache moves that point to "
-        "longer contexts, and so does attention's own compute, which is left out here.",
-        "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale),"
-        f" for {case}, with three sizes of KV cache per token. {'; '.join(phrases)}. Beyond the balanced context"
-        f" MFU falls"
-        " as one over the context.",
+        "fig-context",
+        "Where loading a sequence's cache overtakes its computing, no batch makes the chips wait for compute. "
+        "Attention's arithmetic moves that point far to the right.",
+        f"Microseconds that a sequence adds to a step, against its context from 0 to {ends[1]:,.0f} tokens, for {case}."
+        f" Loading its cache rises from zero to {load(numbers.LONG) / us:.3g} at {numbers.LONG:,} tokens. Computing"
+        f" without attention is level at {plain / us:.3g} and meets it at {first:,.0f} tokens. With attention in BF16"
+        f" computing rises to {compute(numbers.LONG) / us:.3g} at {numbers.LONG:,} and meets it at {second:,.0f}.",
     )
 
 
-def _mfu_curve(axes, case: Case, kv: float, name: str, colour: str, place: tuple[float, float]) -> str:
-    """Draw and name the curve for `kv` bytes of cache per token; what it shows, in words."""
-    balanced = eq.balanced_context(case, kv_bytes_per_token=kv)
-    limit = lambda context: eq.mfu_limit(case, kv_bytes_per_token=kv, context=context)
-    context, marked = np.geomspace(100, 5e5, 401), np.array([balanced, 2 * balanced])
-    axes.plot(context, 100 * limit(context), color=COLOURS[colour])
-    axes.plot(marked, 100 * limit(marked), "o", color=COLOURS[colour], ms=7)
-    half, size = f"{100 * limit(2 * balanced):.0f}%", units.pretty(kv, "byte", 2)
-    text = f"{size}, {name}\nL* = {balanced:,.0f}\n{half}: {2 * balanced:,.0f}"
-    axes.text(*place, text, transform=axes.transAxes, va="center", color=COLOURS[colour])
-    return f"{size} ({name}): level to the balanced context of {balanced:,.0f} tokens, {half} at {2 * balanced:,.0f}"
+def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
+    """Price against speed along the batch at a long context, and where a fast mode's card puts its two batches."""
+    fig, axes = drawing.axes()
+    rented = {"rent": rent / units.factor("hour")}
+    speed = lambda batch: eq.user_speed(case, batch=batch)
+    price = lambda batch: MILLION * eq.cost_per_token(case, batch=batch, **rented)
+    batch, wall = np.geomspace(numbers.LEAST, 1e5, 401), 1 / eq.latency_floor(case)
+    floor, found = MILLION * eq.cost_floor(case, **rented), numbers.inferred(round(case.context))
+    axes.axvline(wall, color=COLOURS["weights"], lw=1.5)
+    axes.axhline(floor, color=COLOURS["kv"], lw=1.5)
+    axes.plot(speed(batch), price(batch), color=COLOURS["total"], lw=3)
+    says = []
+    for name, size, shift in [("standard", found.standard, (28, 13)), ("fast", found.fast, (-10, 4))]:
+        at, number = (speed(size), price(size)), significant(size, 3)
+        axes.plot(*at, "o", color=COLOURS["chosen"], ms=9, zorder=4)
+        beside(axes, f"{name}: B = {number}", at, shift, "chosen", ha="right")
+        says.append(f"the {name} one, of {number}, gives a user {at[0]:,.0f} tokens per second at ${at[1]:.2g}")
+    for text, colour, below in [
+        (f"no batch is cheaper than ${floor:.2g}", "kv", -14),
+        (f"all weights: at most {wall:,.0f} tokens/s", "weights", -31),
+    ]:
+        beside(axes, text, (wall, floor), (-6, below), colour, ha="right")
+    axes.set(xlim=(0, 1.04 * wall), yscale="log", ylim=(0.5 * floor, 1.7 * price(found.fast)))
+    axes.set_yticks([0.05, 0.1, 0.2, 0.5], ["0.05", "0.1", "0.2", "0.5"])
+    axes.minorticks_off()
+    axes.set(xlabel="tokens per second, for each user", ylabel="$ per million tokens (log scale)")
+    axes.set_title(f"{filled(case)},\n{case.tokens}, ${rent:g} per GPU-hour", loc="left")
+    return done(
+        fig,
+        "fig-card",
+        "The price card on the curve of the opening chart, at the longer context. The fast mode is almost at the wall "
+        "on the right, and the standard mode is already near the wall at the bottom.",
+        f"Dollars per million tokens, on a log scale, against tokens per second for each user, along the batch, for"
+        f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
+        f" wall on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",
+    )
+
+
+# --- against reality --------------------------------------------------------------------------------------------------
 
 
 def engines() -> Drawing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -16,14 +15,13 @@ from blackboard.page.summary import Page, table
 from blackboard.units import factor, pretty, significant
 
 LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
-SLOW, BUSY, LARGE = 256, 2_000, 10_000  # batches: the example of the text, the lecture's, and one near the kink
+SLOW, BUSY = 256, 2_000  # batches: the example of the text, and the lecture's
 PAST = 28_000  # one past the kink, whose row can be redone to the last digit from the rounded inputs
 LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
 HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
 LONG = 10_000  # tokens: a context at which memory fills before compute is busy
 ON_LONG = RUNNING._replace(context=LONG)
-SLOWER = (0, 1, 2)  # attention left out, at the rate of FP8, and at that of BF16
-FP8_CACHE = 0.5  # of the bytes of a cache in BF16
+SLOWER = (0, 2)  # attention left out, and at the rate of BF16, half of that of FP8
 MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
 RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
@@ -66,21 +64,19 @@ def cheapest(moved: eq.WithAttention) -> float:
 
 
 def attention() -> dict[str, str]:
-    """What attention's own compute moves, if it computes at the rate of FP8 or at half of that."""
-    plain, bf16 = (eq.with_attention(RUNNING, slower) for slower in (SLOWER[0], SLOWER[-1]))
-    flop = model(RUNNING.model).attention_flop(1)
+    """What attention's own compute adds, in BF16."""
+    plain, bf16, far = (eq.with_attention(*at) for at in ((RUNNING, 0), (RUNNING, SLOWER[-1]), (ON_LONG, SLOWER[-1])))
     (latent,) = model(RUNNING.model).attention
     return {
-        "attention": f"{flop / 1e6:.0f} MFLOP",
-        "attention_parts": f"2 × {latent.heads} heads × ({latent.kv_rank + latent.rope_dim} + {latent.kv_rank}) values"
+        "attention": f"{model(RUNNING.model).attention_flop(1) / 1e6:.0f} MFLOP",
+        "attention_parts": f"{latent.heads} heads × ({latent.kv_rank + latent.rope_dim} + {latent.kv_rank}) values"
         f" × {latent.layers} layers",
-        "attention_equal": f"{significant(2 * RUNNING.symbols()['n_active'] / flop, 2)} tokens",
+        "attention_long": pretty(far.token - plain.token, "s", 3),
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
-        "attention_ten": significant(LONG / RUNNING.context * (bf16.token / plain.token - 1), 2),
-        "balanced_bf16": f"{significant(bf16.balanced, 2)} tokens",
-        "attend_bf16": pretty(bf16.token - plain.token, "s"),
-        "kv_fp8": pretty(FP8_CACHE * plain.kv, "s", 2),
-        "compute_ten": pretty(eq.with_attention(ON_LONG, SLOWER[-1]).token, "s"),
+        "attention_ten": significant(far.token / plain.token - 1, 2),
+        "compute_ten": pretty(far.token, "s"),
+        "mfu_long": f"{eq.mfu_limit(ON_LONG):.0%}",
+        "busy_long": f"{far.token / far.kv:.0%}",
     }
 
 
@@ -110,56 +106,58 @@ def layout() -> dict[str, str]:
         "spread_bytes": pretty(known["bytes_per_param"] * net.n_total / known["chips"], "byte", 2),
         "copied_experts": pretty(experts, "byte", 2),
         "copied_rest": pretty(others, "byte", 3),
-        "copied_floor": pretty(copied_floor(), "s", 2),
     }
 
 
-COLUMNS = {  # how much slower attention is, the cache's share of its bytes, and whether each GPU copies weights
-    "In the text": (SLOWER[0], 1, False),
-    "Attention in FP8": (SLOWER[1], 1, False),
-    "Attention in BF16": (SLOWER[2], 1, False),
-    "Attention in BF16, cache in FP8": (SLOWER[2], FP8_CACHE, False),
-    "Weights copied": (SLOWER[0], 1, True),
+COLUMNS = {  # how much slower attention is, and whether each GPU copies weights
+    "In the text": (SLOWER[0], False),
+    "With attention's arithmetic, in BF16": (SLOWER[-1], False),
+    "Weights copied": (SLOWER[0], True),
 }
 
 
 def corrections() -> Page:
     """Which correction moves which number of the running case."""
+    floors = [copied_floor() if copied else eq.latency_floor(RUNNING) for _, copied in COLUMNS.values()]
     cases = [
-        (eq.with_attention(RUNNING, *counted), copied_floor() if copied else eq.latency_floor(RUNNING), counted)
-        for *counted, copied in COLUMNS.values()
+        (floor, eq.with_attention(RUNNING, slower), eq.with_attention(ON_LONG, slower))
+        for floor, (slower, _) in zip(floors, COLUMNS.values())
     ]
-    told = lambda context: significant(context, 3) if math.isfinite(context) else "none"
     rows = [
-        ["latency floor", *[pretty(floor, "s", 4) for _, floor, _ in cases]],
-        ["kink, sequences", *[significant(floor / (each.token - each.kv), 4) for each, floor, _ in cases]],
-        ["cost floor, per million tokens", *[f"${significant(cheapest(each) * MILLION, 3)}" for each, *_ in cases]],
-        ["balanced context, tokens", *[told(each.balanced) for each, *_ in cases]],
-        [
-            f"standard batch of the price card, at {LONG:,} tokens",
-            *[_fitting(eq.with_attention(ON_LONG, *counted), floor) for _, floor, counted in cases],
-        ],
+        ["latency floor", *[pretty(floor, "s", 4) for floor in floors]],
+        ["kink, sequences", *[significant(floor / (each.token - each.kv), 4) for floor, each, _ in cases]],
+        ["cost floor, per million tokens", *[f"${significant(cheapest(each) * MILLION, 3)}" for _, each, _ in cases]],
+        [f"a token in a batch of {SLOW}, times the floor", *[significant(_above(*case[:2]), 2) for case in cases]],
+        ["balanced context, tokens", *[significant(each.balanced, 3) for _, each, _ in cases]],
+        [f"standard batch of the price card, at {LONG:,} tokens", *[_fitting(floor, far) for floor, _, far in cases]],
     ]
     return table(f"What each correction moves, for {RUNNING}, {RUNNING.tokens}", ("Running case", *COLUMNS), rows)
 
 
-def _fitting(each: eq.WithAttention, floor: float) -> str:
-    """The standard batch of the lecture's card, by what a sequence takes and the time to load the weights."""
+def _timed(floor: float, each: eq.WithAttention, batch: float) -> float:
+    """Seconds of a step, by the time to load the weights and what a sequence takes."""
+    return max(batch * each.token, floor + batch * each.kv)
+
+
+def _above(floor: float, each: eq.WithAttention) -> float:
+    """Cost of a token in the example's batch, divided by the cost floor."""
+    return _timed(floor, each, SLOW) / SLOW / max(each.token, each.kv)
+
+
+def _fitting(floor: float, each: eq.WithAttention) -> str:
+    """The standard batch of the lecture's card."""
     card = _fast_card()
-    step = lambda batch: max(batch * each.token, floor + batch * each.kv)
     ratio = card.price_multiplier * card.speed_multiplier
-    return significant(_standard_batch(step, card.speed_multiplier, ratio), 3)
+    return significant(_standard_batch(lambda batch: _timed(floor, each, batch), card.speed_multiplier, ratio), 3)
 
 
 def workload() -> dict[str, str]:
     """Context, KV and what a slow mode can save."""
-    board = model("lecture-moe").kv_bytes_per_token()
     each = eq.with_attention(RUNNING, 0)
     floor = eq.cost_floor(RUNNING, rent=LECTURE_RENT / HOUR) * MILLION
     return {
         "kv_bytes": pretty(RUNNING.symbols()["kv_bytes_per_token"], "byte"),
         "balanced": f"{significant(eq.balanced_context(RUNNING), 3)} tokens",
-        "balanced_board": f"{significant(eq.balanced_context(RUNNING, kv_bytes_per_token=board), 2)} tokens",
         "kink": significant(eq.crossing(RUNNING), 4),
         "slow_batch": str(SLOW),
         "slow_context": f"{RUNNING.context:,} tokens",
@@ -167,11 +165,6 @@ def workload() -> dict[str, str]:
         "busy": f"{BUSY:,}",
         "slow_cost": f"${_rented(SLOW) * MILLION:.3f}",
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
-        "slow_saving_bf16": significant(
-            eq.step_time(RUNNING, batch=SLOW) / SLOW / eq.with_attention(RUNNING, SLOWER[-1]).token, 2
-        ),
-        "large": f"{LARGE:,}",
-        "large_saving": significant(eq.slow_mode_limit(RUNNING, batch=LARGE), 3),
         "tenfold": significant(eq.latency_floor(RUNNING) / (10 * each.token - each.kv), 1),
         "cheapest": f"${significant(floor, 3)}",
         "least": str(LEAST),
@@ -186,9 +179,6 @@ def changed_batches() -> dict[str, str]:
         "past_halved": f"{1 - step(PAST / 2) / step(PAST):.0%}",
         "busy_halved": f"{1 - step(BUSY / 2) / step(BUSY):.0%}",
         "night": significant(paid(SLOW) / paid(BUSY), 2),
-        "night_faster": f"{step(BUSY) / step(SLOW) - 1:.0%}",
-        "past_slower": f"{1 - step(LARGE) / step(PAST):.0%}",
-        "past_saves": f"{1 - paid(PAST) / paid(LARGE):.0%}",
     }
 
 
@@ -241,16 +231,17 @@ def inferred(context: int, later: bool = False) -> Inferred:
 
 
 def fast_batches() -> dict[str, str]:
-    """The lecture's card at a long context step by step, and its standard batch at a short one."""
+    """The lecture's card at a long context: both batches, and what no larger one can save."""
     found = inferred(LONG)
-    steps = [eq.step_time(ON_LONG, batch=batch) for batch in (found.standard, found.fast)]
+    caches = eq.kv_time(ON_LONG, batch=found.standard)
+    share = caches / eq.weight_time(RUNNING)
     return {
         "fast_above": f"{found.above - 1:.0%}",
         "long_standard": significant(found.standard, 3),
         "long_fast": significant(found.fast, 3),
-        "long_slow": pretty(steps[0], "s", 3),
-        "long_quick": pretty(steps[1], "s", 2),
-        "short_standard": significant(inferred(RUNNING.context).standard, 3),
+        "long_caches": pretty(caches, "s"),
+        "card_caches": significant(share, 2),
+        "card_saving": f"{1 / (1 + share):.0%}",
     }
 
 
@@ -260,8 +251,6 @@ def train() -> dict[str, str]:
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
     known, drain = RUNNING.symbols(), eq.drain_time(RUNNING)
     full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
-    standard = inferred(LONG).standard
-    full_step, card_step = (eq.step_time(ON_LONG, batch=batch) for batch in (full, standard))
     return {
         "drain_least": ms(drains()[0]),
         "drain_most": ms(drains()[-1]),
@@ -270,10 +259,7 @@ def train() -> dict[str, str]:
         "long": f"{LONG:,}",
         "long_kv": pretty(LONG * known["kv_bytes_per_token"], "byte"),
         "full": significant(full, 3),
-        "full_most": pretty(full * eq.with_attention(ON_LONG, SLOWER[-1]).token, "s", 2),
-        "full_cheaper": f"{1 - (full_step / full) / (card_step / standard):.0%}",
         "worst": pretty(eq.worst_latency(interval=drain), "s"),
-        "mean": pretty(eq.mean_latency(interval=drain), "s"),
         "throughput": f"{significant(eq.throughput(batch=full, interval=drain), 2)} tokens",
         "rent_least": f"${min(rents):.2f}",
         "rent_most": f"${max(rents):.2f}",
@@ -401,8 +387,7 @@ def loaded(gpus: int) -> list[Served]:
 
 def dense_case() -> dict[str, str]:
     """A dense model on eight GPUs, and how far a real engine is from its roofline."""
-    eight, ratio = dense(8), lambda row: f"{row.measured / row.ideal:.1f}"
-    ends = {gpus: (loaded(gpus)[0], loaded(gpus)[-1]) for gpus in (1, 8)}
+    eight, most = dense(8), lambda gpus: f"{max(row.measured / row.ideal for row in loaded(gpus)):.1f}"
     return {
         "dense_context": f"{MEAN_LENGTH} × (1,024 + 1,024 / 2) = {eight['context']:,.0f} tokens",
         "dense_kv": pretty(eight["kv_bytes_per_token"], "byte", 3),
@@ -410,10 +395,8 @@ def dense_case() -> dict[str, str]:
         "dense_weights": pretty(eight["n_total"], "byte", 3),
         "dense_bandwidth": pretty(eight["bandwidth"], "byte/s", 3),
         "dense_critical": significant(eq.critical_batch(eight), 3),
-        "one_few": ratio(ends[1][0]),
-        "one_many": ratio(ends[1][1]),
-        "eight_few": ratio(ends[8][0]),
-        "eight_many": ratio(ends[8][1]),
+        "one_many": most(1),
+        "eight_many": most(8),
     }
 
 
