@@ -336,7 +336,7 @@ break_even = Formula(
     "sequence",
     "from this batch on the sparse model is faster; from g times the balanced context on, never",
     (
-        "any loading hides behind any computing",
+        "all loading happens at the same time as all computing",
         "both models keep the same KV cache",
         "all weights are loaded",
         "the dense model waits for compute",

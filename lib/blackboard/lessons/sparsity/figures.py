@@ -63,8 +63,8 @@ def layered(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-layered",
-        "Layers run one after another, so between C and the experts' own batch a step takes longer than the "
-        "single roofline says. KV is left out.",
+        "Layer by layer, a step takes longer than by the roofline of the whole model at every batch between C and the"
+        " experts' batch. KV is left out.",
         f"Milliseconds per step against batch from 30 to 15,000 (log scale), for {case}, KV left out. The roofline of"
         f" the whole model is level at {significant(roof(1))} ms and bends once, at the critical batch of"
         f" {bends[1]:,.0f}. Dense parts and experts one after the other bend twice, at C = {significant(bends[0], 4)}"
@@ -271,9 +271,9 @@ def areas(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-areas",
-        f"Areas: if a dense model of g = {numbers.LOW:g} times its active size is as good, then by the roofline"
-        " DeepSeek-V3 generates text faster with very few sequences, or with thousands of short ones. Dashed: where it"
-        f" becomes faster if g = {numbers.HIGH:g}.",
+        f"The faster model, by the roofline, if a dense model of g = {numbers.LOW:g} times the active size is as good."
+        " DeepSeek-V3 is faster with very few sequences, or with thousands of short ones. Dashed: the borders if"
+        f" g = {numbers.HIGH:g}.",
         "Map of context, 100 to 100,000 tokens, and batch, 1 to 300,000, both on log scales, for"
         f" {case._replace(context=0)}, beside a dense model of {numbers.LOW:g} times its active size. The"
         f" sparse model is faster with very few sequences, and at the upper left: at {case.tokens} from"
@@ -303,7 +303,8 @@ def turns() -> Drawing:
     return done(
         fig,
         "fig-turns",
-        "The less traffic the team has, and the smaller the dense model that is as good, the better a dense model is.",
+        "With little traffic even a dense model of several times DeepSeek-V3's active size costs less. The more traffic,"
+        " the smaller it must be.",
         "Size of the dense model that costs as much as DeepSeek-V3, divided by DeepSeek-V3's active size, from 1 to 5,"
         f" against sequences at a time from 150 to 3,000 (log scale), on eight H200s. The curve falls from"
         f" {significant(gains[0], 2)} to {significant(gains[-1], 2)}; at the team's {team} sequences it is at"

@@ -188,7 +188,7 @@ def race(batch, context, case: Case = RUNNING, gain: float = LOW) -> Pair:
 
 
 def layered_pair(batch: float, context: float, case: Case = RUNNING, gain: float = LOW) -> Pair:
-    """Steps of both models layer by layer: no part hides behind another one, and the KV caches' loading behind none."""
+    """Steps of both models layer by layer: no part is loaded while another computes, and KV caches while none does."""
     kv, dense = step.kv_time(case._replace(context=1), batch=batch) * context, gain * case.symbols()["n_active"]
     sparse = eq.layered_time(case, batch=batch, n_routed=eq.routed_params(case))
     return Pair(sparse + kv, step.step_time(case, batch=batch, n_active=dense, n_total=dense, context=0) + kv)
