@@ -522,7 +522,7 @@ def test_overlap_by_plain_arithmetic():
 
 SAME = [  # what a lesson prints and the ledger finds: (claim, number of the part, lesson, its name there, digits)
     ("12.1", 1, "sparsity", "sparsity", 3),
-    ("12.1", 2, "sparsity", "critical", 2),
+    ("12.1", 2, "sparsity", "critical", 4),
     ("P3", 1, "batching", "balanced", 3),
     ("N9", 0, "batching", "intensity", 4),
     ("12.12", 1, "overtraining", "over", 3),

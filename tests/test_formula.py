@@ -277,11 +277,13 @@ def test_roots_are_printed_under_one_root_with_what_divides_below():
 
 
 TYPESET = [formula for formula in ALL if formula.typeset is not None]
+NAMED = ("batching.hardware_constant", "sparsity.sparsity", "batching.balanced_context")  # by their letters in others
 
 
 @cases("formula", TYPESET, ids=lambda f: f.name)
 def test_what_is_typeset_equals_the_expression(formula):
-    assert sympy.simplify(formula.typeset.doit() - formula.expr) == 0
+    known = {formulas[name].symbol: formulas[name].expr for name in NAMED}
+    assert sympy.simplify(formula.typeset.doit().xreplace(known) - formula.expr) == 0
     assert notation.typeset(formula.typeset) in formula.latex
 
 

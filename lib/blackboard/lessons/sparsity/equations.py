@@ -329,16 +329,6 @@ largest_model = Formula(
     DERIVED,
     conditions=(Le(context, balanced_context.typed),),
 )
-long_throughput = Formula(
-    "sparsity.long_throughput",
-    "throughput",
-    real_bandwidth * (1 - n_total * bytes_per_param / hbm) * new_token / (context * kv),
-    "token/s",
-    "past the balanced context, weights cost the share of the memory that they take",
-    ("KV caches fill the memory, and every step loads all of it once", "the context is longer than the balanced one"),
-    DERIVED,
-    conditions=(Le(n_total * bytes_per_param, hbm),),
-)
 break_even = Formula(
     "sparsity.break_even",
     "batch_even",
@@ -346,11 +336,12 @@ break_even = Formula(
     "sequence",
     "from this batch on the sparse model is faster; from g times the balanced context on, never",
     (
-        "any loading hides behind any computing",
+        "all loading happens at the same time as all computing",
         "both models keep the same KV cache",
         "all weights are loaded",
         "the dense model waits for compute",
     ),
     DERIVED,
     conditions=(Le(context / balanced_context.typed, symbol("quality_gain")),),
+    typeset=symbol("intensity") * symbol("sparsity") / (symbol("quality_gain") - context / symbol("context_balanced")),
 )

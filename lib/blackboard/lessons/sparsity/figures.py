@@ -7,18 +7,17 @@ or from the catalogue.
 from __future__ import annotations
 
 import math
-import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
-from blackboard.catalogue.running_case import RUNNING, Case, plain
+from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point, thousands, write_lines
-from blackboard.charts.style import CATEGORIES, COLOURS
+from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point, thousands
+from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.lessons.sparsity import numbers, simulation
@@ -27,164 +26,12 @@ from blackboard.units import significant
 MS, GB = units.factor("ms"), units.factor("GB")
 BASE, EXPERTS = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]  # what the lecture reads off B4
 SIZES = (15e6, 55e6, 130e6, BASE, 870e6, numbers.LARGEST_DENSE)  # dense models of the paper's figure
-LEVEL = "axes fraction", "data"  # coordinates of a text that stands at a level of y
 ROUTED = 3  # seed of the drawn tokens
-KINDS = {"bf16": "first", "fp8": "second", "fp4": "third"}  # a colour for each number format
 
 
 def _counted(value: float) -> str:
     """Parameters in few letters: 15 M, 1.3 B."""
     return f"{value / 1e9:g} B" if value >= 1e9 else f"{value / 1e6:g} M"
-
-
-# --- chips ------------------------------------------------------------------------------------------------------------
-
-
-class _Mark(NamedTuple):
-    """A constant of a chip, with the number formats that share it, and whether it is all the chip has."""
-
-    chip: catalogue.Chip
-    value: float
-    kinds: tuple[str, ...]
-    alone: bool
-
-    @property
-    def name(self) -> str:
-        """Chip, number formats where they differ, and value."""
-        return f"{_short(self.chip)}{'' if self.alone else f' {self.formats}'}: {self.value:.0f}"
-
-    @property
-    def formats(self) -> str:
-        return ", ".join(kind.upper() for kind in self.kinds)
-
-    @property
-    def colour(self) -> str:
-        return "bound" if self.alone else KINDS[self.kinds[-1]]
-
-
-CLAIMED = " at 50 PF"
-
-
-def _short(chip: catalogue.Chip) -> str:
-    """A chip's name without its vendor, its socket and its rack; a rate that is only claimed stays in it."""
-    claimed = CLAIMED if CLAIMED.removeprefix(" at ") in chip.name else ""
-    name = re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) ", "", plain(chip.name))
-    return re.sub(r"(?<!A100) SXM\d?( \d+GB)?$| SXM\d?| NVL72$|, Kyber rack$|^Vera | Trillium$", "", name) + claimed
-
-
-def _marks() -> list[_Mark]:
-    """The constants of all chips, those that agree within one percent as one; the confirmed first, and none twice."""
-    found: dict[tuple[str, int], _Mark] = {}
-    for chip in sorted(catalogue.chips(), key=lambda chip: not chip.confirmed):
-        mine = {row.precision: row.value for row in numbers.constants() if row.chip.id == chip.id}
-        for value in mine.values():
-            kinds = tuple(kind for kind, other in mine.items() if abs(other / value - 1) < 0.01)
-            found.setdefault(
-                (plain(chip.name), round(mine[kinds[0]])), _Mark(chip, mine[kinds[0]], kinds, len(kinds) == len(mine))
-            )
-    return list(found.values())
-
-
-def _year(chip: catalogue.Chip) -> float:
-    """When a chip was announced, as a number; the middle of what the catalogue leaves open."""
-    year, month, day = ([int(part) for part in chip.release.split("-")] + [None, None])[:3]
-    return year + ((month or 6.5) - 1) / 12 + (day or 15) / 365
-
-
-NAMED = {  # which marks are named, and where their names stand: points across and up
-    ("a100-80gb", "bf16"): (-9, -13, "left"),
-    ("h100-sxm", "bf16"): (0, 13, "center"),
-    ("h200", "bf16"): (-8, -2, "right"),
-    ("tpu-v6e", "bf16"): (-8, 0, "right"),
-    ("gb300-nvl72", "fp4"): (-8, 0, "right"),
-    ("vr200-nvl72", "fp8"): (-8, 0, "right"),
-    ("vr200-nvl72", "bf16"): (8, 0, "left"),
-    ("vr200-nvl72-50pf", "fp4"): (8, 8, "left"),
-    ("rubin-ultra-kyber", "fp4"): (8, 0, "left"),
-}
-
-
-LIMITS = 80, 850  # tokens, of the axis
-
-
-def constants() -> Drawing:
-    """Hardware constant of every chip against its year: a factor of almost four, not about 300 throughout."""
-    fig, axes = drawing.axes(5.0, 4.8)
-    marks = _marks()
-    for mark in marks:
-        tint = COLOURS[mark.colour]
-        axes.plot(_year(mark.chip), mark.value, "o", color=tint, mfc=tint if mark.chip.confirmed else "white", ms=7)
-        if place := NAMED.get((mark.chip.id, mark.kinds[0])):
-            text = mark.name if mark.chip.confirmed else mark.name.replace(f" {mark.formats}", f"\n{mark.formats}")
-            beside(
-                axes,
-                text,
-                (_year(mark.chip), mark.value),
-                place[:2],
-                mark.colour,
-                ha=place[2],
-                va="center",
-                fontsize=10,
-            )
-    axes.axhline(numbers.ABOUT_300, color=COLOURS["claimed"], lw=1.5, zorder=0)
-    beside(
-        axes,
-        f"rule of thumb: {numbers.ABOUT_300}",
-        (1, numbers.ABOUT_300),
-        (0, -5),
-        xycoords=LEVEL,
-        ha="right",
-        va="top",
-        fontsize=10,
-    )
-    axes.set(xlim=(2019.8, 2027.9), ylim=LIMITS, xticks=range(2020, 2027))
-    axes.set(xlabel="year announced", ylabel="hardware constant C (tokens)")
-    _key(axes)
-    return done(
-        fig,
-        "fig-constants",
-        "The hardware constant is neither the same on all chips nor stable over the years. Hollow dots are not "
-        "confirmed.",
-        _constants_say(marks),
-    )
-
-
-def _key(axes) -> None:
-    """What the colours say, in the corner where no chip is."""
-    kinds = [(f"{kind.upper()}, where it differs", colour) for kind, colour in KINDS.items()]
-    lines = [("one value for all formats", "bound"), *kinds, ("hollow: not confirmed", "muted")]
-    write_lines(axes, 0.02, 0.96, 0.06, lines)
-
-
-def _constants_say(marks: list[_Mark]) -> str:
-    """The range of what is confirmed and of what is not, in words."""
-    sure, loose = ([mark for mark in marks if mark.chip.confirmed is known] for known in (True, False))
-    least, most, farthest = (
-        min(sure, key=lambda m: m.value),
-        max(sure, key=lambda m: m.value),
-        max(loose, key=lambda m: m.value),
-    )
-    years = [mark.chip.release[:4] for mark in marks]
-    chips = len({_short(mark.chip).removesuffix(CLAIMED) for mark in marks})
-    return (
-        f"Hardware constant C of {chips} chips, in tokens from {LIMITS[0]} to {LIMITS[1]}, against the"
-        f" year they were announced, {min(years)} to {max(years)}. Confirmed ones lie between {least.value:.0f}"
-        f" ({_short(least.chip)}) and {most.value:.0f} ({_short(most.chip)}), a factor of"
-        f" {most.value / least.value:.1f}; the highest that is not confirmed is {farthest.value:.0f}"
-        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the rule of thumb, {numbers.ABOUT_300}. From"
-        f" {_first_apart(marks)} on, some chips have constants that"
-        " differ by more than a tenth between number formats."
-    )
-
-
-def _first_apart(marks: list[_Mark]) -> str:
-    """The first year in which a confirmed chip has constants that differ by its formats, by more than a tenth."""
-    years = []
-    for chip in {mark.chip.id: mark.chip for mark in marks if mark.chip.confirmed}.values():
-        mine = [mark.value for mark in marks if mark.chip.id == chip.id]
-        if max(mine) > 1.1 * min(mine):
-            years.append(chip.release[:4])
-    return min(years)
 
 
 # --- the batch --------------------------------------------------------------------------------------------------------
@@ -216,8 +63,8 @@ def layered(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-layered",
-        "Layers run one after another, so between C and the experts' own batch a step takes longer than the "
-        "single roofline says. KV is left out.",
+        "Layer by layer, a step takes longer than by the roofline of the whole model at every batch between C and the"
+        " experts' batch. KV is left out.",
         f"Milliseconds per step against batch from 30 to 15,000 (log scale), for {case}, KV left out. The roofline of"
         f" the whole model is level at {significant(roof(1))} ms and bends once, at the critical batch of"
         f" {bends[1]:,.0f}. Dense parts and experts one after the other bend twice, at C = {significant(bends[0], 4)}"
@@ -284,18 +131,7 @@ def routed_law() -> Drawing:
 # --- what a small batch touches ---------------------------------------------------------------------------------------
 
 
-TRIED = tuple(2**n for n in range(10))  # batches that are simulated
-SKEW, TRIALS = 0.5, 6  # the n-th most popular expert is chosen in proportion to n ** -SKEW
 COVERED, FULL = 0.99, "99%"
-_ROUTERS = ("deepseek-v3", "gpt-oss-120b", "kimi-k2", "qwen3-235b-a22b")
-
-
-def _routers() -> dict[float, list[tuple[str, int, int]]]:
-    """Name, experts and top_k of models, by their sparsity in experts, the least sparse first."""
-    found: dict[float, list[tuple[str, int, int]]] = {}
-    for name, experts, top_k in [(plain(m.name), m.moe.experts, m.moe.active) for m in map(catalogue.model, _ROUTERS)]:
-        found.setdefault(eq.expert_sparsity(experts=experts, top_k=top_k), []).append((name, experts, top_k))
-    return dict(sorted(found.items()))
 
 
 def routing() -> Drawing:
@@ -324,60 +160,6 @@ def routing() -> Drawing:
         f" row of what the step loads: {len(loaded)} of the {experts}, although {tokens} tokens made"
         f" {tokens * top_k} choices.",
     )
-
-
-def coverage() -> Drawing:
-    """Share of the experts that a batch touches, by formula and by simulation, for four routers; less where experts
-    are unevenly popular.
-    """
-    fig, axes = drawing.axes(5.0, 4.4)
-    axes.set(xscale="log", xlim=(0.6, 1000), ylim=(0, 149), yticks=range(0, 101, 20))
-    axes.set(xlabel="batch B (sequences, log scale)", ylabel="experts touched (%)")
-    batch, phrases = np.geomspace(1, 1000, 301), []
-    for row, (colour, (ratio, members)) in enumerate(zip(CATEGORIES, _routers().items())):
-        known = dict(zip(("experts", "top_k"), members[0][1:]))
-        axes.plot(batch, 100 * eq.coverage(batch=batch, **known), color=COLOURS[colour], lw=1.8)
-        for (_, experts, top_k), marker in zip(members, "os"):
-            share = simulation.touched(TRIED, experts, top_k, trials=TRIALS)
-            axes.plot(TRIED, 100 * share, marker, color=COLOURS[colour], ms=6, mfc="none", ls="none", clip_on=False)
-        full, names = (
-            math.ceil(eq.coverage.solve("batch")(coverage=COVERED, **known)),
-            ", ".join(name for name, *_ in members),
-        )
-        _flag(axes, full, 110 + 11 * row, f"{names}, 1 in {ratio:g}: {full}", colour)
-        phrases.append(f"{full} ({names}, one expert in {ratio:g} a token)")
-    uneven = _skewed(axes)
-    axes.set_title(f"after each name: the batch that touches {FULL}", loc="left")
-    thousands(axes, "x")
-    return done(
-        fig,
-        "fig-coverage",
-        "A hundred or two sequences touch nearly all experts. Lines: formula; marks: tokens that choose at "
-        "random; dashed: the n-th most popular expert is chosen in proportion to 1/√n.",
-        "Share of the experts that a batch touches, 0 to 100%, against batch from 1 to 1,000 (log scale): lines by"
-        f" formula, and on them marks from tokens that really choose. {FULL} are touched at a batch of"
-        f" {'; '.join(phrases)}. {uneven}",
-    )
-
-
-def _flag(axes, batch: float, height: float, text: str, colour: str) -> None:
-    """Where a curve has all but reached the top: a line up to its name."""
-    axes.plot([batch, batch], [100 * COVERED, height + 4], color=COLOURS[colour], lw=1)
-    beside(axes, text, (batch, height), (-4, 0), colour, ha="right", va="center", fontsize=10)
-
-
-def _skewed(axes) -> str:
-    """Draw the running model's routing with experts of uneven popularity; what it shows, in words."""
-    name, experts, top_k = next(
-        row for rows in _routers().values() for row in rows if row[0] == plain(catalogue.model(RUNNING.model).name)
-    )
-    uneven = 100 * simulation.touched(TRIED, experts, top_k, SKEW, TRIALS)
-    axes.plot(TRIED, uneven, color=COLOURS["bound"], ls="--", lw=1.8)
-    at = TRIED.index(64)
-    even = 100 * eq.coverage(batch=TRIED[at], experts=experts, top_k=top_k)
-    point(axes, (TRIED[at], uneven[at]), f"{name},\nuneven experts,\nsimulated", (0.82, 0.32))
-    told = f"{uneven[at]:.0f}% at a batch of {TRIED[at]}, where even routing has {even:.0f}%"
-    return f"A dashed line shows {name} with unevenly popular experts: {told}."
 
 
 def touched(case: Case = RUNNING) -> Drawing:
@@ -489,9 +271,9 @@ def areas(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-areas",
-        f"Areas: if a dense model of g = {numbers.LOW:g} times its active size is as good, then by the roofline"
-        " DeepSeek-V3 generates text faster with very few sequences, or with thousands of short ones. Dashed: where it"
-        f" becomes faster if g = {numbers.HIGH:g}.",
+        f"The faster model, by the roofline, if a dense model of g = {numbers.LOW:g} times the active size is as good."
+        " DeepSeek-V3 is faster with very few sequences, or with thousands of short ones. Dashed: the borders if"
+        f" g = {numbers.HIGH:g}.",
         "Map of context, 100 to 100,000 tokens, and batch, 1 to 300,000, both on log scales, for"
         f" {case._replace(context=0)}, beside a dense model of {numbers.LOW:g} times its active size. The"
         f" sparse model is faster with very few sequences, and at the upper left: at {case.tokens} from"
@@ -505,19 +287,10 @@ def turns() -> Drawing:
     """How large the dense model may be, by active sizes of DeepSeek-V3, to cost the team less, against its traffic."""
     fig, axes = drawing.axes(5.0, 3.8)
     batch, team = np.geomspace(150, 3_000, 60), numbers.TEAM_BATCH
-    phrases = []
-    for mixed, colour, words, at, place in (
-        (False, "first", "prompts read in\nsteps of their own", 40, (0.75, 0.45)),
-        (True, "second", "prompts read in\nthe same steps", 16, (0.2, 0.1)),
-    ):
-        gains, here = [numbers.gain_even(each, mixed) for each in batch], numbers.gain_even(team, mixed)
-        axes.plot(batch, gains, color=COLOURS[colour], lw=2.5)
-        axes.plot(team, here, "o", color=COLOURS[colour], ms=8)
-        beside(axes, significant(here, 2), (team, here), (8, 4), colour)
-        point(axes, (batch[at], gains[at]), words, place, colour)
-        phrases.append(
-            f"{significant(gains[0], 2)} to {significant(gains[-1], 2)}, and {significant(here, 2)} at {team}"
-        )
+    gains, here = [numbers.gain_even(each, mixed=False) for each in batch], numbers.gain_even(team, mixed=False)
+    axes.plot(batch, gains, color=COLOURS["total"], lw=2.5)
+    axes.plot(team, here, "o", color=COLOURS["total"], ms=8)
+    beside(axes, f"the team: {significant(here, 2)}", (team, here), (8, 4))
     axes.axvline(team, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     axes.text(900, 4.2, "DeepSeek-V3\ncosts less", ha="center", va="center")
     axes.text(196, 2.5, "dense\nmodel\ncosts less", ha="center", va="center")
@@ -530,9 +303,10 @@ def turns() -> Drawing:
     return done(
         fig,
         "fig-turns",
-        "The less traffic the team has, and the smaller the dense model that is as good, the better a dense model is.",
+        "With little traffic even a dense model of several times DeepSeek-V3's active size costs less. The more"
+        " traffic, the smaller it must be.",
         "Size of the dense model that costs as much as DeepSeek-V3, divided by DeepSeek-V3's active size, from 1 to 5,"
-        f" against sequences at a time from 150 to 3,000 (log scale), on eight H200s. Both curves fall: with prompts"
-        f" read in steps of their own from {phrases[0]}; with prompts read in the steps that generate answers from"
-        f" {phrases[1]}. Above a curve DeepSeek-V3 costs less, below it the dense model.",
+        f" against sequences at a time from 150 to 3,000 (log scale), on eight H200s. The curve falls from"
+        f" {significant(gains[0], 2)} to {significant(gains[-1], 2)}; at the team's {team} sequences it is at"
+        f" {significant(here, 2)}. Above it DeepSeek-V3 costs less, below the dense model.",
     )

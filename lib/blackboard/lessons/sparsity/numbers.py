@@ -25,12 +25,11 @@ LARGEST_DENSE = 1.3e9  # parameters of the largest model with one expert that th
 PRECISIONS = ("bf16", "fp8", "fp4")
 ROUTED_THIRD = 1 / 3  # of the dense model, if every second feed-forward block is routed; not confirmed
 NAMED = model("mixtral-8x7b")  # whose routing the page draws
-MIXTURES = ("mixtral-8x7b", "qwen3-235b-a22b", "deepseek-v3", "kimi-k2")  # by sparsity
-LONG = 20_000  # tokens of context, past the limit of every dense model compared
 # how many times a sparse model's active size the dense models have that are as good, by two makers' comparisons
 GAINS = tuple(float(significant(1 / row["share"], 2)) for row in measurement("sparse_dense_pairs").records())
 LOW, HIGH = min(GAINS), max(GAINS)
-SERVED = (256, LECTURE_BATCH, 5_600, 10_000)  # batches that the page compares
+COUNTED = (8, 32, 128, 512)  # experts of a layer, of which the page says what they are worth
+RACKS, POOLED = 4, 10_000  # racks over which the page spreads so many sequences, or does not
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
 TEAM_BATCH = 300  # sequences
@@ -66,21 +65,17 @@ def width(precision: str) -> float:
 
 
 def hardware() -> dict[str, str]:
-    """The constant on the running rack, and how far apart chips lie."""
-    sure = [row for row in constants() if row.chip.confirmed]
-    least, most = min(sure, key=lambda r: r.value), max(sure, key=lambda r: r.value)
+    """The constant on the running rack, and on chips of several generations."""
+    least = min((row for row in constants() if row.chip.confirmed), key=lambda row: row.value)
     known = RUNNING.symbols()
     return {
         "c_gb300": f"{chip('gb300-nvl72').hardware_constant('fp4'):.0f}",
         "rack_flops": pretty(known["flops"], "FLOP/s", 3),
         "rack_bandwidth": pretty(known["bandwidth"], "byte/s", 3),
-        "flop_per_byte": f"{known['flops'] / known['bandwidth']:.0f}",
         "intensity": significant(step.hardware_constant(RUNNING), 4),
         "c_least": f"{least.value:.0f}",
-        "c_most": f"{most.value:.0f}",
         "c_h100": f"{chip('h100-sxm').hardware_constant('fp8'):.0f}",
         "c_h200": f"{chip('h200').hardware_constant('fp8'):.0f}",
-        "sparser": ", ".join(f"{plain(row.name)} {significant(row.sparsity, 2)}" for row in map(model, MIXTURES)),
     }
 
 
@@ -89,19 +84,18 @@ def hardware() -> dict[str, str]:
 
 def batches() -> dict[str, str]:
     """Critical batches by the three ways to count sparsity, and as an expert sees them."""
-    known, whole = RUNNING.symbols(), lambda value: significant(value, 2)
-    board, critical = eq.expert_sparsity(**BOARD_EXPERTS), step.critical_batch(RUNNING)
+    known, critical = RUNNING.symbols(), step.critical_batch(RUNNING)
+    board = eq.expert_sparsity(**BOARD_EXPERTS)
     return {
         "board_sparsity": f"{board:g}",
         "board_batch": f"{ABOUT_300 * board:,.0f}",
         "sparsity": significant(eq.sparsity(RUNNING), 3),
         "sparsity_exact": significant(eq.sparsity(RUNNING), 4),
-        "critical": whole(critical),
-        "critical_exact": f"{critical:,.0f}",
-        "critical_experts": whole(eq.expert_batch(RUNNING)),
+        "critical": f"{critical:,.0f}",
+        "critical_experts": significant(eq.expert_batch(RUNNING), 2),
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
-        "seen": significant(eq.tokens_per_expert(RUNNING, batch=critical), 3),
+        "seen": significant(eq.tokens_per_expert(RUNNING, batch=critical), 4),
     }
 
 
@@ -126,9 +120,8 @@ def layers() -> dict[str, str]:
 
 
 def contexts() -> dict[str, str]:
-    """The balanced context by what is counted, the batch at the running context, and what long contexts leave."""
+    """The balanced context by what is counted, and the batch at the running context."""
     known, told = RUNNING.symbols(), lambda flop: pretty(flop, "FLOP", 3)
-    lecture, long = model("lecture-moe").kv_bytes_per_token(), Case(*RUNNING[:3], LONG)
     attend = {name: step.with_attention(RUNNING, slower) for name, slower in ATTENDED.items()}
     flop, attention = known["kv_bytes_per_token"] / known["bandwidth"], RUNNING.attention_time()
     (latent,) = model(RUNNING.model).attention
@@ -137,11 +130,8 @@ def contexts() -> dict[str, str]:
         **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
         **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
         **{f"even_{name}": significant(even_at(moved.balanced), 3) for name, moved in attend.items()},
-        "balanced": f"{significant(step.balanced_context(RUNNING), 3)} tokens",
-        "balanced_lecture": f"{significant(step.balanced_context(RUNNING, kv_bytes_per_token=lecture), 3)} tokens",
-        "with_kv_lecture": significant(step.crossing(RUNNING, kv_bytes_per_token=lecture), 2),
-        "kv": pretty(known["kv_bytes_per_token"], "byte", 2),
-        "kv_lecture": pretty(lecture, "byte", 2),
+        "balanced": significant(step.balanced_context(RUNNING), 3),
+        "kv": pretty(known["kv_bytes_per_token"], "byte", 3),
         "kv_flop": told(flop * known["flops"]),
         "attention": told(attention * known["flops"]),
         "attention_parts": f"{latent.layers} layers × {latent.heads} heads × ({latent.kv_rank + latent.rope_dim} +"
@@ -151,9 +141,6 @@ def contexts() -> dict[str, str]:
         "token_computes": f"{computes:.1f} ns",
         "kv_loads": f"{loads:.1f} ns",
         "left_to_load": f"{computes - loads:.1f} ns",
-        "even_lecture": significant(eq.break_even(RUNNING, kv_bytes_per_token=lecture, quality_gain=LOW), 3),
-        "long": f"{LONG:,} tokens",
-        "long_fit": held(eq.batch_fits(long)),
     }
 
 
@@ -201,7 +188,7 @@ def race(batch, context, case: Case = RUNNING, gain: float = LOW) -> Pair:
 
 
 def layered_pair(batch: float, context: float, case: Case = RUNNING, gain: float = LOW) -> Pair:
-    """Steps of both models layer by layer: no part hides behind another one, and the KV caches' loading behind none."""
+    """Steps of both models layer by layer: no part is loaded while another computes, and KV caches while none does."""
     kv, dense = step.kv_time(case._replace(context=1), batch=batch) * context, gain * case.symbols()["n_active"]
     sparse = eq.layered_time(case, batch=batch, n_routed=eq.routed_params(case))
     return Pair(sparse + kv, step.step_time(case, batch=batch, n_active=dense, n_total=dense, context=0) + kv)
@@ -215,10 +202,11 @@ def even_layered(gain: float) -> float:
 
 def as_good() -> dict[str, str]:
     """DeepSeek-V3 beside dense models that are as good by one published comparison or the other."""
-    largest, long = HIGH * RUNNING.symbols()["n_active"], Case(*RUNNING[:3], LONG)
+    known, loads = RUNNING.symbols(), step.kv_time(RUNNING, batch=1)
     return {
-        "long_behind": f"{1 - eq.long_throughput(long) / eq.long_throughput(long, n_total=largest):.0%}",
-        "dense_left": f"{(LOW * step.compute_time(RUNNING, batch=1) - step.kv_time(RUNNING, batch=1)) * 1e9:.1f} ns",
+        "dense_left": f"{(LOW * step.compute_time(RUNNING, batch=1) - loads) * 1e9:.1f} ns",
+        "never_low": f"{significant(LOW * step.balanced_context(RUNNING), 2)} tokens",
+        "more_memory_low": significant(known["n_total"] / (LOW * known["n_active"]), 2),
         **{f"{name}_low": told for name, told in beside(LOW).items()},
         **{f"{name}_high": told for name, told in beside(HIGH).items()},
     }
@@ -226,20 +214,26 @@ def as_good() -> dict[str, str]:
 
 def beside(gain: float) -> dict[str, str]:
     """DeepSeek-V3 beside a dense model of some times its active size."""
-    known, long = RUNNING.symbols(), Case(*RUNNING[:3], LONG)
-    dense, even = gain * known["n_active"], eq.break_even(RUNNING, quality_gain=gain)
-    held = eq.batch_fits(long), eq.batch_fits(long, n_total=dense)
-    layered = Pair(*(batch / layered_pair(batch, LONG, gain=gain)[at] for at, batch in enumerate(held)))
-    loaded = dense * known["bytes_per_param"]
+    known, even = RUNNING.symbols(), eq.break_even(RUNNING, quality_gain=gain)
+    loaded = gain * known["n_active"] * known["bytes_per_param"]
     return {
         "g": f"{gain:g}",
         "few": f"{max(b for b in range(1, 100) if eq.bytes_touched(RUNNING, batch=b) < loaded)}",
         "even": significant(even, 3),
         "even_layers": significant(even_layered(gain), 3),
-        "never": f"{significant(gain * step.balanced_context(RUNNING), 2)} tokens",
         "slowest": significant(max(race(batch, RUNNING.context, gain=gain).ratio for batch in range(1, int(even))), 2),
-        "more_memory": significant(known["n_total"] / dense, 2),
-        "long_ahead": f"{layered.ratio - 1:.0%}",
+    }
+
+
+def pooled() -> dict[str, str]:
+    """What a token costs if sequences are spread over several racks, and if one rack gets them all; layer by layer."""
+    spread = POOLED / RACKS
+    cost = lambda batch: pretty(layered_pair(batch, RUNNING.context).sparse / batch, "s", 2)
+    return {
+        "pooled": f"{POOLED:,}",
+        "spread": f"{spread:,.0f}",
+        "token_pooled": cost(POOLED),
+        "token_spread": cost(spread),
     }
 
 
@@ -379,17 +373,6 @@ def loss(base_size, experts, router: str = "S-BASE"):
     return eq.loss(known, base_size=base_size, experts_saturated=saturated(experts, known))
 
 
-def batch_table() -> Page:
-    """What batches of several sizes leave to an expert, and what a token then costs user and rack, layer by layer."""
-    rows = []
-    for batch in SERVED:
-        time = layered_pair(batch, RUNNING.context).sparse
-        seen = eq.tokens_per_expert(RUNNING, batch=batch)
-        rows.append([f"{batch:,}", f"{seen:,.4g}", f"{time * 1e3:.2f} ms", f"{time * 1e6 / batch:.2f} µs"])
-    heads = ("Batch", "Tokens per expert", "A step, and a user's token", "Rack time per token")
-    return table(f"Layer by layer, with {RUNNING.tokens}", heads, rows)
-
-
 def closed_form(experts: int) -> tuple[float, float]:
     """Factor and power of N in the size of the dense model that is as good, read off two sizes."""
     small, large = 1e8, 1e10
@@ -410,6 +393,7 @@ def worth() -> dict[str, str]:
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
         "reached": f"{loss(size, experts):.2f}",
         "gain": significant(gained(experts), 3),
+        **{f"gain_{count}": significant(gained(count), 2) for count in COUNTED},
         "trained": f"{net.training_tokens / 1e12:.1f} trillion",
         "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
     }
@@ -484,7 +468,6 @@ def price() -> dict[str, str]:
         "touched_1": read(1),
         "touched_64": read(64),
         "all_weights": read(1e6),
-        "covered_16": f"{eq.coverage(RUNNING, batch=16):.0%}",
         "covered_64": f"{eq.coverage(RUNNING, batch=64):.0%}",
         "choices_64": f"{64 * known['top_k']:g}",
         "left_out": pretty(others * known["bytes_per_param"], "byte"),
@@ -525,5 +508,5 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = (hardware, batches, layers, contexts, as_good, team, traffic, worth, price, measured)
+    parts = (hardware, batches, layers, contexts, as_good, pooled, team, traffic, worth, price, measured)
     return {name: told for part in parts for name, told in part().items()}

@@ -83,7 +83,7 @@ def shorter(times: float) -> str:
     """The option that says which step is shorter on eight H200s, DeepSeek-V3's or that of a dense model `times` its active size."""
     load = lambda stored: (stored + TEAM_OF["batch"] * TEAM_OF["context"] * TEAM_OF["kv"]) / (8 * 4.8e12)
     compute = lambda active: 2 * TEAM_OF["batch"] * active / (8 * 1.979e15)
-    sparse, dense = max(load(671e9), compute(37.6e9)), max(load(times * 37.6e9), compute(times * 37.6e9))
+    sparse, dense = max(load(671e9), compute(37.55e9)), max(load(times * 37.55e9), compute(times * 37.55e9))
     return "b" if sparse > 1.5 * dense else "a" if dense > 1.5 * sparse else "d"
 
 
@@ -91,7 +91,7 @@ opening = Choice(
     "Which step is shorter?",
     level="easy",
     objective=FREE,
-    statement="Eight H200s generate 300 texts at a time. DeepSeek-V3 stores 671 billion parameters and uses 37.6 billion for a token. Suppose that a dense model with 2.5 times 37.6 billion parameters is just as good. With which model does a step, one token for each text, take less time?",
+    statement="Eight H200s generate 300 texts at a time. DeepSeek-V3 stores 671 billion parameters and uses 37.55 billion for a token. Suppose that a dense model with 2.5 times 37.55 billion parameters is just as good. With which model does a step, one token for each text, take less time?",
     independent_check=lambda v: shorter(2.5),
     options=[
         wrong("with DeepSeek-V3, which computes 2.5 times less", "It does compute less. But 300 tokens visit nearly all experts, so the step loads all 671 billion parameters. It waits for memory and takes about five times as long."),
