@@ -234,13 +234,6 @@ def test_a_test_over_tasks_that_differ_sees_little():
     assert 0.05 < few < 0.08 < 0.7 < many < 0.85
 
 
-def test_a_deviation_of_few_values_is_known_poorly():
-    """Of 4,000 made-up lots of six values, 95 of a hundred have a range that holds the true deviation."""
-    lots = np.random.default_rng(3).normal(0, 2.0, (4000, 6)).std(axis=1, ddof=1)
-    ranges = [simulation.deviation_range(each, 6) for each in lots]
-    assert np.mean([low < 2.0 < high for low, high in ranges]) == pytest.approx(0.95, abs=0.01)
-
-
 # --- repeated data ----------------------------------------------------------------------------------------------------
 
 

@@ -266,15 +266,6 @@ def seen(gain: float, spread: float, count: int = 29, paired: bool = False, leve
     return 1 - float(ncfdtr(1, under, far, quantile(level, 1, under)))
 
 
-def deviation_range(deviation: float, count: int, level: float = LEVEL) -> tuple[float, float]:
-    """From where to where a normal variable's standard deviation may be, by that of so many values."""
-    from scipy.special import chdtri
-
-    tail = (1 - level) / 2
-    low, high = (deviation * math.sqrt((count - 1) / chdtri(count - 1, chance)) for chance in (tail, 1 - tail))
-    return low, high
-
-
 # --- repeated data ----------------------------------------------------------------------------------------------------
 
 
