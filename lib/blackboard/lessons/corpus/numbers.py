@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from statistics import fmean, linear_regression
+from statistics import linear_regression
 
 from blackboard.catalogue import chip, measurement, model, scaling_law
 from blackboard.lessons.corpus import equations as eq
@@ -52,11 +52,6 @@ def trillions(tokens: float, digits: int = 3) -> str:
         if tokens >= 1e12
         else f"{significant(tokens / 1e9, digits)} billion"
     )
-
-
-def points(value: float, digits: int = 2) -> str:
-    """A share in points of a hundred."""
-    return significant(100 * value, digits)
 
 
 def runs() -> dict[str, str]:
@@ -195,26 +190,10 @@ def expected(first: int) -> float:
     return 100 * pace * (places[-1] - places[first])
 
 
-def ahead() -> dict[str, str]:
-    """How far a line through all scores but the last is off the last, and its standard error there."""
-    tokens, scores = simulation.checkpoints(LARGE)
-    line = simulation.Fit(simulation.Points(tokens[:-1], scores[:-1]), "line")
-    *places, last = [math.log2(count) for count in tokens]
-    away = (last - fmean(places)) ** 2 / sum((place - fmean(places)) ** 2 for place in places)
-    error = line.residual * math.sqrt(1 + 1 / len(places) + away)
-    predicted = line.score(tokens[-1]).best
-    return {
-        "ahead_short": points(predicted - scores[-1]),
-        "ahead_error": points(error),
-        "ahead_scatter": points(line.residual),
-    }
-
-
 def noise() -> dict[str, str]:
     """How often the paper's test, and a paired one, would see the gain of the larger model's last tokens."""
     spread, changes, gain = simulation.spreads(LARGE, 2, -1)
     return {
-        "spread": points(spread, 1),
         "seen_groups": f"{simulation.seen(gain, spread):.0%}",
         "seen_paired": f"{simulation.seen(gain, changes, paired=True):.0%}",
     }
@@ -222,4 +201,4 @@ def noise() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return runs() | parts() | repeated() | filtered() | filtered_german() | plateaus() | ahead() | noise()
+    return runs() | parts() | repeated() | filtered() | filtered_german() | plateaus() | noise()
