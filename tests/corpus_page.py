@@ -10,6 +10,7 @@ QUOTED = {
     "5": "percent of false alarms of an ordinary test, and an MFU that would be strange",
     "95": "percent, the level of the band, and an MFU that would be strange",
     "20": "Chinchilla's tokens a parameter",
+    "0": "where an integral begins",
     "1": "a name of LLäMmlein",
     "29": "tasks of the paper's benchmark",
     "44": "passes of the longest published run",
