@@ -1173,7 +1173,7 @@ gains = Choice(
     "How far a gain reaches",
     level="medium",
     objective=FILTER,
-    statement=f"Trained on {TRAINED / 1000000000.0:.0f} billion tokens, a model of {GAINS['FineWeb']['n_total'] / 1000000000.0:.2f} billion parameters scores {GAINS['FineWeb-Edu']['score']:.0%} on MMLU with FineWeb-Edu and {GAINS['FineWeb']['score']:.0%} with FineWeb (numbers read in copies of the paper). FineWeb-Edu keeps {EDU['unique_tokens'] / TRILLION:g} of FineWeb's {EDU['pool_tokens'] / TRILLION:g} trillion tokens. What follows for a model that is trained on 30 trillion, by the lesson's law of repetition?",
+    statement=f"Trained on {TRAINED / 1000000000.0:.0f} billion tokens, a model of {GAINS['FineWeb']['n_total'] / 1000000000.0:.2f} billion parameters scores {GAINS['FineWeb-Edu']['score']:.0%} on MMLU with FineWeb-Edu and {GAINS['FineWeb']['score']:.0%} with FineWeb. FineWeb-Edu keeps {EDU['unique_tokens'] / TRILLION:g} of FineWeb's {EDU['pool_tokens'] / TRILLION:g} trillion tokens. What follows for a model that is trained on 30 trillion, by the lesson's law of repetition?",
     independent_check=lambda v: "c" if AT(TRAINED) == 1 and AT(3e13) > 1.5 else "a",
     options=[
         wrong("it gains as many points, because the text is the same", "The text is the same, but the long run reads it over and over. What it is worth then is another matter."),

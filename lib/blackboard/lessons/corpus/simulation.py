@@ -84,10 +84,7 @@ class Fit:
         self._regress()
 
     def __repr__(self) -> str:
-        return (
-            f"<{self.form} through {len(self.s)} points: bend {self.bend:.3g}, residual {self.residual:.2g}, limit"
-            f" {self.limit!r}>"
-        )
+        return f"<{self.form} through {len(self.s)} points: bend {self.bend:.3g}, limit {self.limit!r}>"
 
     def shape(self, u: float | np.ndarray, bends: np.ndarray) -> np.ndarray:
         """c for each bend (rows) and each u (columns)."""
@@ -119,11 +116,6 @@ class Fit:
         """The least sum of squares."""
         return float(self.squares[self.at])
 
-    @property
-    def residual(self) -> float:
-        """Standard error of a point, estimated from what the best curve leaves."""
-        return math.sqrt(self.least / (len(self.s) - self.constants))
-
     @cached_property
     def bound(self) -> float:
         """The sum of squares up to which the points allow a curve."""
@@ -136,27 +128,16 @@ class Fit:
 
         return bool(np.interp(bend, self.bends, self.squares) <= self.bound)
 
-    def _ranged(self, one: np.ndarray | float, c: np.ndarray) -> Range:
-        """The range of one·a + c·b, with c for each bend."""
+    def score(self, tokens: float) -> Range:
+        """The score after so many tokens."""
         import numpy as np
 
-        value = one * (self.mean_s - self.slopes * self.mean_c) + c * self.slopes
-        per = one**2 / len(self.s) + (c - one * self.mean_c) ** 2 / self.spread
+        c = self.shape(tokens / SCALE, self.bends)[:, 0]
+        value = self.mean_s + (c - self.mean_c) * self.slopes
+        per = 1 / len(self.s) + (c - self.mean_c) ** 2 / self.spread
         room = np.sqrt(np.maximum(0, self.bound - self.squares) * per)
         low, high = (value - room)[self.squares <= self.bound], (value + room)[self.squares <= self.bound]
         return Range(float(low.min()), float(value[self.at]), float(high.max()))
-
-    def score(self, tokens: float) -> Range:
-        """The score after so many tokens."""
-        return self._ranged(1, self.shape(tokens / SCALE, self.bends)[:, 0])
-
-    def gain(self, tokens: float, times: float = 2) -> Range:
-        """What the score gains from so many tokens to `times` as many; no less than nothing."""
-        import numpy as np
-
-        before, after = self.shape(np.array([tokens / SCALE, times * tokens / SCALE]), self.bends).T
-        found = self._ranged(0, after - before)
-        return found._replace(low=max(0.0, found.low))
 
     def _curves_to(self, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of the curves with each limit (rows) and bend (columns): their bends, best gaps and sums of squares."""
@@ -264,15 +245,6 @@ def seen(gain: float, spread: float, count: int = 29, paired: bool = False, leve
         (count - 1, count * (gain / spread) ** 2) if paired else (2 * count - 2, count / 2 * (gain / spread) ** 2)
     )
     return 1 - float(ncfdtr(1, under, far, quantile(level, 1, under)))
-
-
-def deviation_range(deviation: float, count: int, level: float = LEVEL) -> tuple[float, float]:
-    """From where to where a normal variable's standard deviation may be, by that of so many values."""
-    from scipy.special import chdtri
-
-    tail = (1 - level) / 2
-    low, high = (deviation * math.sqrt((count - 1) / chdtri(count - 1, chance)) for chance in (tail, 1 - tail))
-    return low, high
 
 
 # --- repeated data ----------------------------------------------------------------------------------------------------
