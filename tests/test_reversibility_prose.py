@@ -84,6 +84,7 @@ def test_a_million_tokens_are_divided_by_what_a_gpu_holds():
             == math.ceil(1e6 / amount(f"fit_{name}"))
         )
     assert told["fit_about"] == "25,000" and int(told["million_line"]) == int(told["million_checkpointed"]) - 1
+    assert told["million_run"] == f"{1e6 / 1024:.0f}" and amount("million_run") > amount("million_all")
     assert amount("run_tokens") < amount("fit_all"), "Llama's sequences fit as they were"
 
 

@@ -269,8 +269,8 @@ def roundtrip() -> Drawing:
     return done(
         fig,
         "fig-roundtrip",
-        "Errors grow slowly on the way down, and fast only in the last steps, where the streams are small. In BF16"
-        " nothing is left of the streams at the bottom.",
+        "Errors grow slowly on most of the way down. They grow fast only in the last steps, where the streams are"
+        " small, and in BF16 nothing is left there.",
         "Relative error of the streams that are rebuilt from the top, 1e-18 to 1,000 (log scale), against steps run"
         f" back, 0 to {depth}, in four number formats. Each curve is nearly flat and bends up near its end. At the"
         f" bottom: {', '.join(told)}. Above 1 nothing is left.",

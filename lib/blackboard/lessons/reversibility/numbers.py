@@ -160,6 +160,7 @@ def _million(**kept: float) -> dict[str, str]:
         **{f"million_{name}": f"{count:,}" for name, count in gpus.items()},
         "fit_about": significant(fit["checkpointed"], 2),
         "million_line": str(gpus["checkpointed"] - 1),
+        "million_run": significant(MILLION / (_run()["batch_per_replica"] * TOKENS / _share()), 3),
     }
 
 
