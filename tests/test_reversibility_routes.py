@@ -109,15 +109,10 @@ def test_avalanche_by_listing_every_round_function_of_two_bits(rounds, side):
     assert np.mean(flips) == simulation.avalanche_exactly(2, rounds, side)[rounds]
 
 
-def half_mixed(bits: int) -> float:
-    """Share of a block that one round changes: half the bits of one half, and one bit of the other."""
-    return (bits / 2 + 1) / (2 * bits)
-
-
 @pytest.mark.parametrize("bits", [1, 2, 3, 4])
-def test_one_round_flips_half_of_one_half_and_the_other_half_is_a_round_behind(bits):
+def test_one_round_flips_what_the_formula_says_and_the_other_half_is_a_round_behind(bits):
     x, y = (simulation.avalanche_exactly(bits, 4, side) for side in "xy")
-    assert float(x[1]) == pytest.approx(half_mixed(bits), rel=1e-15)
+    assert float(x[1]) == pytest.approx(eq.half_mixed(half_bits=bits), rel=1e-15)
     assert y[0] == y[1] == x[0] and y[1:] == x[:-1]
 
 
@@ -125,7 +120,7 @@ def test_one_round_flips_half_of_one_half_and_the_other_half_is_a_round_behind(b
 def test_avalanche_of_the_cipher_as_it_runs(bits):
     """f is a square, not random: within a fiftieth of it."""
     found = simulation.avalanche(bits, 5, keys=6, blocks=32)
-    assert found["x"][1] == pytest.approx(half_mixed(bits), rel=0.02) == found["y"][2]
+    assert found["x"][1] == pytest.approx(eq.half_mixed(half_bits=bits), rel=0.02) == found["y"][2]
     assert found["x"][0] == found["y"][0] == found["y"][1] == 1 / (2 * bits)
     assert np.allclose(found["x"][2:], 0.5, atol=0.01) and np.allclose(found["y"][3:], 0.5, atol=0.01)
     still = simulation.avalanche(bits, 3, keys=2, blocks=32, swap=False)

@@ -1,4 +1,4 @@
-"""Formulas of the reversibility lesson: what training keeps in memory, what computing it again costs, how errors grow.
+"""Formulas of the reversibility lesson: what training keeps in memory, what computing it again costs, and what spreads.
 
 The exact inverse itself is no formula but a program: see `simulation` and `network` of this lesson.
 """
@@ -46,6 +46,7 @@ kept_per_value = declare(
 flop_spent = declare(
     "flop_spent", r"c_\mathrm{again}", "FLOP/byte", "FLOPs that it takes to compute one kept byte again"
 )
+half_bits = declare("half_bits", r"n_\mathrm{half}", "1", "bits of half a cipher's block")
 left_half = declare("left", "u", "1", "half of a block after a round: the one to which the round function was added")
 right_half = declare("right", "v", "1", "half of a block after a round: the one that went into the round function")
 result("activations", r"V_\mathrm{act}", "byte", "activations that training keeps for the backward pass")
@@ -53,6 +54,7 @@ result("activations_least", r"V^{*}_\mathrm{act}", "byte", "activations kept wit
 result("segment_best", r"n^{*}_\mathrm{seg}", "1", "segment length that needs the least memory")
 result("work_ratio", r"z_\mathrm{work}", "1", "compute of a training step divided by that with all activations kept")
 result("difference", r"\delta", "1", "relative size of a difference after all steps")
+result("bits_flipped", r"\phi_r", "1", "share of a block's bits that change when one input bit does, on average")
 
 
 REVNET, KORTHIKANTI = Source("revnet"), Source("korthikanti2022")
@@ -170,7 +172,7 @@ keep_even = Formula(
     typeset=Mul(flop_spent, hbm / flops, evaluate=False),
 )
 
-# --- how errors grow --------------------------------------------------------------------------------------------------
+# --- what spreads ----------------------------------------------------------------------------------------------------
 
 difference = Formula(
     "reversibility.difference",
@@ -181,4 +183,14 @@ difference = Formula(
     ("all steps widen by the same factor", "the difference stays small", "no step adds an error of its own"),
     DERIVED,
     conditions=(Le(1, steps_back),),
+)
+half_mixed = Formula(
+    "reversibility.half_mixed",
+    "bits_flipped",
+    (half_bits / 2 + 1) / (2 * half_bits),
+    "1",
+    "after one round, half the bits of one half and a single bit of the other have changed",
+    ("the round function's output looks random", "the flipped bit goes into the round function"),
+    DERIVED,
+    conditions=(Le(1, half_bits),),
 )

@@ -578,7 +578,7 @@ def finish(own: Any) -> dict[str, Any]:
 LAB = Lab(
     "Build things that run backward",
     "You write a cipher and its inverse, and undo a layer of a network in the same way. Then you find how few bytes"
-    " checkpointing can keep, and what it computes again. The last chart compares checkpointing and a"
+    " checkpointing, the rival, can keep, and what it computes again. The last chart compares checkpointing and a"
     " reversible network with keeping everything.",
     (ENCRYPT, DECRYPT, UNDO, MEMORY, BEST),
     finish,

@@ -1,4 +1,6 @@
-"""Practice problems of the reversibility lesson: undo a round, train without storing, say what to keep."""
+"""Practice problems of the reversibility lesson: undo a round, watch a change spread, train without storing, say what
+to keep.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +36,7 @@ from blackboard.problem import (
 from blackboard.text import superscript
 
 FEISTEL = "Invert a function whose parts have no inverse."
+SPREAD = "Measure how a small change spreads, and show why an untrained network is a poor cipher."
 KEEP = "Train a network without keeping its activations, and count what that saves and costs."
 PRICE = "Decide what is worth keeping in memory and what is worth computing again."
 ANALOGY = "Tell where the likeness of ciphers and networks holds and where it fails."
@@ -411,7 +414,185 @@ two_back = Choice(
     solution=("Layer $\\ell$ has $x = h_\\ell$. Its y was the x of the layer before, $h_{\\ell-1}$, and the new x is $h_{\\ell+1}$.",),
 )
 
-# --- a network as a cipher --------------------------------------------------------------------------------------------
+# --- how a change spreads --------------------------------------------------------------------------------------------
+
+
+def changed_bits(values: Values) -> float:
+    """Expected share of changed bits after one round, by summing over every number of bits that a random output
+    changes.
+    """
+    ways, total, n = 1, 0, values["half_bits"]
+    for k in range(n + 1):
+        total += k * ways
+        ways = ways * (n - k) // (k + 1)
+    return (total / 2**n + 1) / (2 * n)
+
+
+BITS = "That is the number of changed bits. Divide it by the bits of the block."
+
+first_round = Quantity(
+    "One bit, one round",
+    level="medium",
+    objective=SPREAD,
+    unit="1",
+    display_unit="%",
+    tolerance=0.01,
+    statement="A Feistel round turns (x, y) into (y ⊕ f(x), x). Each half has {half_bits} bits. One bit of x is flipped. Assume that the output of f for any other input is random: each of its bits is as likely to change as not. What share of all bits of the block has changed after one round, on average, in percent?",
+    parameters={"half_bits": (32, *range(6, 80, 2))},
+    units={"half_bits": ""},
+    answer=eq.half_mixed,
+    independent_check=changed_bits,
+    misconceptions={
+        0.5: "Only one half was changed by f. The other is x, with one bit flipped.",
+        0.25: "Nearly. The flipped bit itself was carried over, and counts too.",
+        1 / (2 * v.half_bits): "That is only the bit that was carried over. Add what f changed.",
+        (v.half_bits / 2 + 1) / v.half_bits: "That is divided by the bits of one half. Divide by those of the whole block.",
+        2 * v.half_bits * eq.half_mixed / 100: BITS,
+        2 * v.half_bits * eq.half_mixed: BITS,
+        eq.half_mixed / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
+    },
+    explanation="One half is mixed, the other hardly changed. The next round mixes that one too.",
+    hints=(
+        "Count changed bits in each half of the output.",
+        "In y ⊕ f(x) half of the bits on average; in x one.",
+    ),
+    solution=(
+        Step("Changed in the half that f was added to:", v.half_bits / 2),
+        Step("in the half that was carried over:", 1),
+        f"Divided by all bits of the block, ${eq.half_mixed.latex}$, in percent:",
+    ),
+)
+
+PARTS = {2: ("(x, y)", "(y ⊕ f(x), x)"), 3: ("(x, y, z)", "(y ⊕ f(x), z, x)"), 4: ("(x, y, z, w)", "(y ⊕ f(x), z, w, x)")}
+PLACES = "x, which goes into the first round's function", "y, to which the first round adds", "z, which goes where y was", "w, which goes where z was"
+CASES = tuple((parts, place, bits) for parts in PARTS for place in range(parts) for bits in (16, 32, 64, 128))  # bits of a part
+
+
+def placed(values: Values) -> Values:
+    """A drawn case in words: what a round does, and where a bit is flipped."""
+    parts, place, bits = values["case"]
+    before, after = PARTS[parts]
+    size = f", {['two', 'three', 'four'][parts - 2]} parts of {bits} bits," if bits else ""
+    return {"round": f"{before}{size} into {after}", "place": PLACES[place]}
+
+
+def followed(values: Values) -> int:
+    """Rounds until all parts are mixed, following which of them has changed and how."""
+    parts, place, _ = values["case"]
+    block = ["bit" if n == place else "same" for n in range(parts)]
+    for count in range(1, 10):
+        x, y, *rest = block
+        block = [y if x == "same" else "mixed", *rest, x]
+        if set(block) == {"mixed"}:
+            return count
+    raise AssertionError("a change that never spreads")
+
+
+def elsewhere(values: Values) -> int:
+    """The same for a bit of the part before, or of the second for one of the first."""
+    parts, place, bits = values["case"]
+    return followed({"case": (parts, place - 1 if place else 1, bits)})
+
+
+def avalanche(values: Values) -> int:
+    """Rounds until about half of the bits differ on average, from runs of a small cipher with random tables."""
+    parts, place, _ = values["case"]
+    rng, bits, flips = random.Random(2), 8, [0] * 9
+    for _ in range(150):
+        tables = [[rng.getrandbits(bits) for _ in range(1 << bits)] for _ in flips]
+        block = [rng.getrandbits(bits) for _ in range(parts)]
+        twin = [part ^ (n == place) << 3 for n, part in enumerate(block)]
+        for n, f in enumerate(tables):
+            block, twin = ([y ^ f[x], *rest, x] for x, y, *rest in (block, twin))
+            flips[n] += sum((a ^ b).bit_count() for a, b in zip(block, twin))
+    return next(n for n, count in enumerate(flips, 1) if count > 0.45 * 150 * parts * bits)
+
+
+rounds = Whole(
+    "Until half has changed",
+    level="medium",
+    objective=SPREAD,
+    unit="1",
+    statement="A Feistel round turns {round}. Assume that the output of f for any other input is random. One bit is flipped in {place}. After how many rounds do about half of the block's bits differ, on average?",
+    parameters={"case": ((2, 1, 0), *CASES)},
+    derived=placed,
+    answer=followed,
+    independent_check=avalanche,
+    misconceptions={
+        elsewhere: "That is right for a bit of another part of the block. In which round does this bit first go through f?",
+        1: "A round mixes at most one part, the one to which it adds. All of them must be mixed.",
+        lambda v: 2 * v["case"][0]: "In so many rounds every part goes through f twice. Spreading a bit takes fewer.",
+    },
+    explanation="Half is the best possible: a share above it would tell as much about the input as one below. Real round functions mix less well and need more rounds.",
+    hints=(
+        "Follow every part: which are unchanged, which differ in one bit, which are mixed?",
+        "A part becomes mixed when the input of f differs. From then on, each round mixes one more.",
+    ),
+    solution=(
+        "A bit of x goes into f in the first round and mixes the new x. A bit of y only moves into x and is one round late; a bit farther to the right is later still.",
+        Step("In each further round the mixed part goes through f and mixes one more, until all are. Rounds in all:", followed),
+    ),
+)
+
+DELTA = 0b0110  # the difference of two inputs, in four bits
+
+
+def told() -> str:
+    """What the outputs of adding a key differ by, over all inputs and keys."""
+    found = {((x ^ key) ^ (x ^ DELTA ^ key), key) for x, key in product(range(16), repeat=2)}
+    description = {
+        "a": lambda key: {DELTA},
+        "b": lambda key: {DELTA ^ key},
+        "c": lambda key: set(range(16)),
+        "d": lambda key: {0},
+    }
+    return next(name for name, claim in description.items() if all({d for d, k in found if k == key} == claim(key) for key in range(16)))
+
+
+key_drops_out = Choice(
+    "A derivative in bits",
+    level="medium",
+    objective=SPREAD,
+    statement="Two inputs, x and x ⊕ d, differ by d. One step of a cipher combines both with a secret key k by ⊕. By what do the results differ?",
+    independent_check=lambda v: told(),
+    options=[
+        right("by d", "Differences play the role of derivatives, and an added constant has none. Differential cryptanalysis rests on this: differences can be followed without the key."),
+        wrong("by d ⊕ k", "The key is added to both results. What happens to it in their difference?"),
+        wrong("by anything, as the key is secret", "Each result alone could be anything. But both contain the same key."),
+        wrong("by nothing", "Different inputs stay different: adding a key can be undone."),
+    ],
+    hints=(
+        "The difference of two bit strings is their ⊕. Write it out.",
+        "Anything ⊕ itself is 0.",
+    ),
+    solution=("(x ⊕ k) ⊕ (x ⊕ d ⊕ k): x and k occur twice and cancel.",),
+)
+
+STEPS = {  # of a cipher, on eight bits
+    "a": lambda x: x ^ 0b10100111,
+    "b": lambda x: (x << 3 | x >> 5) & 255,
+    "c": lambda x: (x << 4 | x >> 4) & 255 ^ x,
+    "d": lambda x: x & (x << 1 | x >> 7) & 255,
+}
+
+nonlinear = Choice(
+    "What hides a difference",
+    level="medium",
+    objective=SPREAD,
+    statement="Two inputs differ in one bit. After which of these steps is it impossible to tell how the outputs differ, without knowing more of the inputs?",
+    independent_check=lambda v: next((key for key, f in STEPS.items() if len({f(x) ^ f(x ^ 1) for x in range(256)}) > 1)),
+    options=[
+        wrong("a constant is added with ⊕", "The constant is in both outputs and cancels in their difference."),
+        wrong("the bits are rotated by three places", "The differing bit moves to a known place."),
+        wrong("the two halves are swapped and the input is added with ⊕", "The difference shows up in two known places. Swapping and adding are linear."),
+        right("each bit is multiplied by its neighbor (AND)", "Whether the flipped bit shows depends on its neighbor. All other steps are linear, and any number of them is one linear step. So ciphers, like networks, need a nonlinear step in between."),
+    ],
+    hints=(
+        "Which step treats the same bit differently, depending on the others?",
+        "If its neighbor is 0, what becomes of a flipped bit under AND? And if it is 1?",
+    ),
+    solution=("Under AND a flipped bit shows if its neighbor is 1, and vanishes if it is 0: the derivative of a product is the other factor.",),
+)
 
 
 def normed(values: list[float]) -> list[float]:
@@ -445,7 +626,7 @@ def behaves(change: float = 1e-6) -> str:
 poor_cipher = Choice(
     "A network as a cipher",
     level="medium",
-    objective=ANALOGY,
+    objective=SPREAD,
     statement="Somebody encrypts with an untrained network: random weights, residual connections, norms. An attacker encrypts two inputs that differ by a millionth in one number. The outputs are floating-point numbers with all their digits. What do they show?",
     independent_check=lambda v: behaves(),
     options=[
