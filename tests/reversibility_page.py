@@ -7,7 +7,6 @@ QUOTED = {
     "128": "heads of Llama 3.1 405B",
     "516,096": "bytes that it caches per token",
     "8": "8ND, its name with a pass more; GPUs of a node",
-    "64": "bits of a half in the count",
     "4": "of four thirds",
     "3": "of four thirds",
     "3.1": "a name of Llama",

@@ -238,7 +238,7 @@ def test_every_picture_says_what_it_shows(site, name):
     ("name", "figures", "drawing", "args"),
     [
         ("book/batching", batching, "cost", ()),
-        ("book/reversibility", reversibility, "avalanche", ()),
+        ("book/reversibility", reversibility, "segments", ()),
         ("book/costs", cost_charts, "chart", ("chat",)),
     ],
 )

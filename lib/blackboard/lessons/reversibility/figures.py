@@ -7,18 +7,15 @@ comes from them, from the catalogue or from a measurement. Each way of keeping a
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 import numpy as np
 from matplotlib.patches import Circle, Rectangle
 
 from blackboard import catalogue
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, percent, point
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.reversibility import equations as eq
-from blackboard.lessons.reversibility import network, numbers, simulation
+from blackboard.lessons.reversibility import network, numbers
 from blackboard.lessons.reversibility.network import Network
 from blackboard.lessons.reversibility.numbers import power
 from blackboard.units import pretty, significant
@@ -212,63 +209,6 @@ def _turn(axes, stores: bool) -> None:
     axes.set_title("stored" if stores else "reversible", pad=2)
 
 
-# --- ciphers ----------------------------------------------------------------------------------------------------------
-
-KNOTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)  # layers at which flips are counted
-
-
-@cache
-def _spread(kind: str, gain: float = 1.0, keys: int = 3) -> np.ndarray:
-    """Share of bits that a network flips [KNOTS], as a mean over keys, blocks and input bits."""
-    size, keyed = simulation.BLOCK, lambda depth, seed: network.scrambler(kind, depth, seed, gain=gain)
-    share = lambda depth, seed: simulation.flipped(keyed(depth, seed), range(8 * size), size, 32, seed).mean()
-    return np.array([np.mean([share(depth, seed) for seed in range(keys)]) for depth in KNOTS])
-
-
-def avalanche() -> Drawing:
-    """Share of output bits that one input bit flips, against rounds or layers: soon half in the cipher, far fewer in a
-    residual network.
-    """
-    fig, axes = drawing.axes(5.0, 3.9)
-    found = simulation.avalanche(simulation.HALF_BITS, simulation.ROUNDS)
-    nets = {"residual": _spread("residual"), "plain": _spread(**simulation.PLAIN)}
-    level = eq.half_mixed(half_bits=simulation.HALF_BITS)
-    axes.axhline(50, color=COLOURS["muted"], ls="--", lw=1.5)
-    axes.plot(KNOTS, 100 * nets["residual"], "s-", color=COLOURS["third"], ms=5)
-    axes.plot(KNOTS, 100 * nets["plain"], "^-", color=COLOURS["fourth"], ms=6)
-    for side, marker in (("x", "o-"), ("y", "o-")):
-        axes.plot(100 * found[side], marker, color=COLOURS[X if side == "x" else Y], ms=5)
-    axes.axhline(100 * level, color=COLOURS["muted"], ls=":", lw=1.2)
-    axes.text(24, 52, "a random function: half", ha="right", color=COLOURS["muted"])
-    axes.text(
-        24, 100 * level + 1, f"formula, one round: {percent(level, 1)}", ha="right", va="bottom", color=COLOURS["muted"]
-    )
-    point(axes, (2, 100 * found["x"][2]), "cipher,\nflip in x", (0.1, 0.92), X)
-    point(axes, (3, 100 * found["y"][3]), "cipher,\nflip in y", (0.34, 0.92), Y)
-    point(axes, (8, 100 * nets["residual"][KNOTS.index(8)]), "residual network with LayerNorm", (0.6, 0.2), "third")
-    point(axes, (8, 100 * nets["plain"][KNOTS.index(8)]), "plain network,\nlarge weights", (0.66, 0.56), "fourth")
-    axes.set(xlim=(-0.4, 24.4), ylim=(0, 66))
-    axes.set(xlabel="rounds, or layers", ylabel="bits flipped by one (%)", xticks=range(0, 25, 4))
-    return done(
-        fig,
-        "fig-avalanche",
-        "A cipher spreads one flipped bit to half of all bits within three rounds. A residual network does not"
-        f" within {max(KNOTS)} layers. (Both networks turn bytes into vectors and back by random matrices. That alone"
-        f" flips {percent(nets['residual'][0])}.)",
-        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66"
-        f"%, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
-        f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. The"
-        f" formula for one round says {percent(level, 1)}. A residual network with LayerNorm stays at"
-        f" {percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain network of large weights reaches"
-        f" {percent(nets['plain'][-1])}.",
-    )
-
-
-def _listed(shares: np.ndarray) -> str:
-    """The first four shares in words."""
-    return ", ".join(percent(share, 1) for share in shares[:4])
-
-
 # --- training ---------------------------------------------------------------------------------------------------------
 
 ROW, SEGMENT, AGAIN = 12, numbers.SEGMENT, 2  # layers drawn; layers of a segment; the segment that is run again
@@ -302,56 +242,39 @@ def segments() -> Drawing:
     )
 
 
-PRECISIONS = {
+FORMATS = {
     "bfloat16": ("BF16", "first"),
     "float16": ("FP16", "second"),
     "float32": ("FP32", "third"),
     "float64": ("FP64", "fourth"),
 }
-STEEP: dict[str, Any] = {"gain": 2.0, "normed": False}  # a network that widens differences: large weights, no LayerNorm
 
 
 def roundtrip() -> Drawing:
-    """Relative error of what is rebuilt from the top, against steps run back, by precision, with LayerNorm and
-    without.
-    """
-    fig, panels = drawing.axes(5.0, 4.2, 1, 2, sharey=True)
+    """Relative error of what is rebuilt from the top, against steps run back, by number format."""
+    fig, axes = drawing.axes(5.0, 3.9)
+    net, depth = Network.random("reversible", numbers.steps()), numbers.steps()
     pixels, told = network.digits().test[: numbers.SAMPLES], []
-    for at, depth, how in zip(panels, (numbers.steps(), numbers.SHALLOW), ({}, STEEP)):
-        net = Network.random("reversible", depth, **how)
-        errors = {dtype: network.round_trip(net, pixels, dtype)[1:] for dtype in PRECISIONS}
-        _draw_errors(at, errors, network.growth_back(net, net.start(pixels, network.Ledger()))[1:])
-        at.set(xticks=range(0, depth + 1, depth // 4))
-        told.append(", ".join(f"{word} {power(errors[dtype][-1])}" for dtype, (word, _) in PRECISIONS.items()))
-    panels[0].set_ylabel("relative error (log scale)")
-    panels[0].text(4, 2, "nothing is left", va="bottom")
-    panels[0].set_title(f"with LayerNorm,\n{numbers.steps()} steps", loc="left")
-    panels[1].set_title(f"without it, large\nweights, {numbers.SHALLOW} steps", loc="left")
+    for dtype, (word, colour) in FORMATS.items():
+        errors = network.round_trip(net, pixels, dtype)[1:]
+        axes.plot(range(1, depth + 1), errors, color=COLOURS[colour])
+        above, at = dtype == "bfloat16", depth // 4
+        height = errors[at] * (3 if above else 1 / 3)
+        axes.text(at, height, word, va="bottom" if above else "top", color=COLOURS[colour])
+        told.append(f"{word} {power(errors[-1])}")
+    axes.axhline(1, color=COLOURS["bound"], lw=1.2)
+    note(axes, 0.02, 0.985, "nothing is left", va="top")
+    axes.set(yscale="log", xlim=(0, depth), ylim=(1e-18, 1e3), xticks=range(0, depth + 1, depth // 4))
+    axes.set(xlabel="steps run back", ylabel="relative error (log scale)")
     return done(
         fig,
         "fig-roundtrip",
-        "With LayerNorm, most of the growth comes in the last steps back, where the streams are small. Without it"
-        " and with large weights, far fewer steps do more harm. Dashed: a single rounding at the top, as it spreads.",
-        "Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against steps run back,"
-        f" in BF16, FP16, FP32 and FP64; twice. Left, a network with LayerNorm and {numbers.steps()} steps: at the"
-        f" bottom {told[0]}. Right, without LayerNorm, with large weights and {numbers.SHALLOW} steps: {told[1]}."
-        " A dashed line for each format is one rounding at the top times the growth of a small difference, as measured"
-        " in double precision. The curves begin below it, and end somewhat above it, because each step rounds anew."
-        " Above 1 nothing is left.",
+        "Errors grow slowly on most of the way down. They grow fast only in the last steps, where the streams are"
+        " small, and in BF16 nothing is left there.",
+        "Relative error of the streams that are rebuilt from the top, 1e-18 to 1,000 (log scale), against steps run"
+        f" back, 0 to {depth}, in four number formats. Each curve is nearly flat and bends up near its end. At the"
+        f" bottom: {', '.join(told)}. Above 1 nothing is left.",
     )
-
-
-def _draw_errors(axes, errors: dict[str, np.ndarray], widened: np.ndarray) -> None:
-    """Errors of one network by number format, and one rounding at the top that grows by `widened` [steps]."""
-    back = np.arange(1, len(widened) + 1)
-    for dtype, (word, colour) in PRECISIONS.items():
-        axes.plot(back, errors[dtype], color=COLOURS[colour])
-        axes.plot(back, numbers.ROUNDING[dtype] * widened, color=COLOURS["muted"], lw=1, ls="--")
-        above = dtype == "bfloat16"
-        at = len(widened) // 4, errors[dtype][len(widened) // 4] * (5 if above else 1 / 5)
-        axes.text(*at, word, va="bottom" if above else "top", color=COLOURS[colour])
-    axes.axhline(1, color=COLOURS["bound"], lw=1.2)
-    axes.set(yscale="log", xlim=(0, len(widened)), ylim=(1e-18, 1e2), xlabel="steps run back")
 
 
 # --- what to keep -----------------------------------------------------------------------------------------------------

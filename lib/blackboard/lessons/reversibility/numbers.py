@@ -17,13 +17,12 @@ TOKENS = 8_192  # of its training sequences
 VALUE = 2  # bytes of a number in 16 bits
 GPU = "h100-sxm"  # on which it was trained
 DIVIDED = 8  # GPUs that share a layer there
+MILLION = 1_000_000  # tokens of a long sequence
 SEGMENT = 3  # layers from one kept stream to the next: the whole number next to the best
 SAMPLES = 64  # digits in a batch of a network that is measured
 WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a whole number
 SHALLOW = 48  # steps of a network that is not as deep
 COMPOUND = 1.1  # a factor per step that looks harmless
-PRECISIONS = {"brain": "bfloat16", "half": "float16", "single": "float32", "double": "float64"}
-ROUNDING = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}  # relative, at most
 
 
 def power(value: float) -> str:
@@ -44,12 +43,11 @@ def _network() -> Any:
 
 
 def spreading() -> dict[str, str]:
-    """Avalanche by formula, and the attacks."""
+    """The attacks on a network and a cipher."""
     _, simulation = _network()
     net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
     share = lambda value: f"{value:.0%}"
     return {
-        "mixed": f"{eq.half_mixed(half_bits=simulation.HALF_BITS):.1%}",
         "net_correlation": f"{net.told.correlation:.2f}",
         "cipher_correlation": f"{cipher.told.correlation:.2f}",
         "net_told": share(net.apart),
@@ -64,7 +62,7 @@ def keeping() -> dict[str, str]:
     """Training with activations worked out anew, measured."""
     network, _ = _network()
     anew = network.trained("reversible")
-    compounded = eq.difference(rounding=ROUNDING["float32"], gain_per_step=COMPOUND, steps_back=steps())
+    compounded = eq.difference(rounding=1, gain_per_step=COMPOUND, steps_back=steps())
     return {
         "learnt": f"{anew.accuracy[-1]:.1%}",
         "layers": str(len(anew.network.layers)),
@@ -73,12 +71,9 @@ def keeping() -> dict[str, str]:
         "net_width": str(network.Network.random("reversible", 1).layers[0].inner.shape[0]),
         "samples": str(SAMPLES),
         "compound": f"{COMPOUND:g}",
-        "compounded": significant(compounded, 2),
-        "widened": significant(widened(SHALLOW), 1),
+        "compounded": f"{compounded / 1e9:.0f} billion",
         "widened_far": significant(widened(steps()), 1),
-        "over_single": significant(max(_over_single(kind) for kind in PRECISIONS.values()), 1),
-        **{f"rounding_{name}": power(ROUNDING[kind]) for name, kind in PRECISIONS.items()},
-        **{f"error_{name}": power(_error(kind)) for name, kind in PRECISIONS.items()},
+        "error_single": power(error("float32")),
     }
 
 
@@ -88,7 +83,7 @@ def steps() -> int:
 
 
 @cache
-def _error(kind: str) -> float:
+def error(kind: str) -> float:
     """Relative error of what an untrained network of so many steps rebuilds at the bottom, in this number format."""
     network, _ = _network()
     net = network.Network.random("reversible", steps())
@@ -101,11 +96,6 @@ def widened(depth: int) -> float:
     network, _ = _network()
     net = network.Network.random("reversible", depth)
     return float(network.growth_back(net, net.start(network.digits().test[:SAMPLES], network.Ledger()))[-1])
-
-
-def _over_single(kind: str) -> float:
-    """The error at the bottom, in this number format, divided by what one rounding at the top comes to there."""
-    return _error(kind) / (ROUNDING[kind] * widened(steps()))
 
 
 def _dense() -> dict[str, float]:
@@ -138,51 +128,46 @@ def activations() -> dict[str, str]:
     exact = WHOLE / VALUE * stream
     sizes = {"depth": net.layers, "stream_bytes": stream, "exact_stream": exact, "layer_bytes": layer}
     scores = VALUE * net.attention[0].heads * TOKENS**2
-    kept, room = eq.stored(sizes), chip(GPU).hbm_bytes
-    run = _run()
-    beside = room - VALUE * net.n_active / (run["tensor_parallel"] * run["pipeline_parallel"])  # memory of a GPU
+    kept = eq.stored(sizes)
     selective, whole = (eq.work_ratio(recomputed=share) for share in (_again(), 1))
     return {
         "act_everything": pretty(net.layers * (layer + scores), "byte", 3),
         "act_scores": f"{scores / (layer + scores):.0%}",
-        **{
-            f"{name}_divided": f"{significant(size / DIVIDED / 1e9, 3 if size > 1e12 else 2)} GB"
-            for name, size in (
-                ("act_everything", net.layers * (layer + scores)),
-                ("act_all", kept),
-                ("act_checkpointed", eq.checkpointed(sizes, segment=1)),
-                ("act_segment", eq.checkpointed(sizes, segment=SEGMENT)),
-                ("act_reversible", eq.reversible(sizes)),
-            )
-        },
-        "selective_work": f"{selective:.2f}",
         "selective_more": f"{selective - 1:.1%}",
-        "again_work": f"{whole + selective - 1:.2f}",
         "again_counted": f"{(whole + selective - 1) / selective:.2f}",
         "act_layer": pretty(layer, "byte", 3),
         "act_all": pretty(kept, "byte", 3),
-        "act_gpus": significant(kept / room, 2),
+        "act_gpus": significant(kept / chip(GPU).hbm_bytes, 2),
         "act_tokens": f"{TOKENS:,}",
         "act_reversible": pretty(eq.reversible(sizes), "byte", 2),
         "act_checkpointed": pretty(eq.checkpointed(sizes, segment=1), "byte", 2),
         "act_segment": pretty(eq.checkpointed(sizes, segment=SEGMENT), "byte", 2),
         "act_streams": pretty(2 * exact, "byte", 3),
-        "act_inputs": pretty(net.layers * stream, "byte", 3),
-        **{
-            f"long_{name}": significant(TOKENS * beside * DIVIDED / size, 2)
-            for name, size in (
-                ("checkpointed", eq.checkpointed(sizes, segment=SEGMENT)),
-                ("reversible", eq.reversible(sizes)),
-            )
-        },
         "act_stretch": significant(eq.segment_best(sizes), 2),
+    } | _million(all=kept, checkpointed=eq.checkpointed(sizes, segment=SEGMENT), reversible=eq.reversible(sizes))
+
+
+def _million(**kept: float) -> dict[str, str]:
+    """What each way keeps of a token, given what it keeps of a sequence; tokens that fit on a GPU beside its weights,
+    and GPUs for a million.
+    """
+    room = chip(GPU).hbm_bytes - _weights()
+    fit = {name: TOKENS * room / size for name, size in kept.items()}
+    gpus = {name: math.ceil(MILLION / tokens) for name, tokens in fit.items()}
+    return {
+        **{f"token_{name}": f"{size / TOKENS / 1e6:.{1 if size > 1e11 else 2}f} MB" for name, size in kept.items()},
+        **{f"fit_{name}": significant(tokens, 4) for name, tokens in fit.items()},
+        **{f"million_{name}": f"{count:,}" for name, count in gpus.items()},
+        "fit_about": significant(fit["checkpointed"], 2),
+        "million_line": str(gpus["checkpointed"] - 1),
+        "million_run": significant(MILLION / (_run()["batch_per_replica"] * TOKENS / _share()), 3),
     }
 
 
 def worth() -> dict[str, str]:
     """FLOPs per byte kept, for how long a byte is worth its place, and for how long it waits."""
     gpu, run = chip(GPU), _run()
-    share = run["tensor_parallel"] * run["pipeline_parallel"]  # GPUs of a copy of the model
+    share = _share()
     shown = {"rate": pretty(rate(), "FLOP/s"), "hbm": pretty(gpu.hbm_bytes, "byte", 2)}
     kv, layers, scores = kept_bytes()
     return shown | {
@@ -196,10 +181,13 @@ def worth() -> dict[str, str]:
         "hold": pretty(layers.wait, "s", 2),
         "scores_over": significant(scores.wait / scores.even, 2),
         "layers_over": significant(layers.wait / layers.even, 2),
-        "kv_under": significant(kv.even / kv.wait, 2),
         "run_waits": str(run["batch_per_replica"]),
         "run_share": str(share),
-        "run_weights": pretty(VALUE * model(DENSE).n_active / share, "byte", 2),
+        "run_weights": pretty(_weights(), "byte", 2),
+        "run_tokens": f"{run['batch_per_replica'] * TOKENS // share:,}",
+        "run_activations": pretty(
+            run["batch_per_replica"] / share * model(DENSE).layers * eq.layer_kept(_dense(), rows=TOKENS), "byte", 2
+        ),
         "peak_over": significant(gpu.flops("bf16") / rate(), 2),
     }
 
@@ -220,6 +208,17 @@ def _run() -> Any:
     """The largest training run of the dense model at these sequences."""
     [run] = measurement("llama3_405b_parallelism").records(gpus=16_384, sequence_tokens=TOKENS)
     return run
+
+
+def _share() -> int:
+    """GPUs of a copy of the model in that run."""
+    run = _run()
+    return run["tensor_parallel"] * run["pipeline_parallel"]
+
+
+def _weights() -> float:
+    """Bytes of weights on each of these GPUs."""
+    return VALUE * model(DENSE).n_active / _share()
 
 
 def rate() -> float:
@@ -275,7 +274,6 @@ def times() -> list[tuple[str, str, list[float]]]:
 def measured() -> dict[str, str]:
     """What others measured: memory and time of reversible networks, and of working all activations anew."""
     memory = {row["model"]: row["memory_MB"] for row in measurement("memcnn_revnet").records()}
-    slower = sorted(ratio for _, _, ratios in times() for ratio in ratios)
     [paper] = measurement("revnet_paper").records()
     again = sorted(
         row["full_recompute_s"] / row["selective_recompute_s"]
@@ -284,8 +282,6 @@ def measured() -> dict[str, str]:
     return {
         "res_164": f"{memory['resnet-164']:,} MB",
         "rev_164": f"{memory['revnet-164']:,} MB",
-        "slower_least": significant(slower[0], 3),
-        "slower_most": significant(slower[-1], 3),
         "own_least": f"{min(gpu_lab.slowdowns('reversible')):.2f}",
         "own_most": f"{max(gpu_lab.slowdowns('reversible')):.2f}",
         "paper_low": f"{paper['low_slowdown']:g}",

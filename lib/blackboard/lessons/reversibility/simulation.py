@@ -120,26 +120,9 @@ class Feistel:
 # --- how a change spreads ---------------------------------------------------------------------------------------------
 
 
-AT_ONCE = 128  # blocks encrypted together: enough to fill the processor, few enough to stay in its cache
-
-
 def _plain(blocks: int, size: int, seed: int) -> Blocks:
     """Random plaintexts of so many bytes; not the numbers that the key comes from."""
     return np.random.default_rng((seed, 5)).integers(0, 256, (blocks, size), np.uint8)
-
-
-def flipped(encrypt: Encrypt, bits: Sequence[int], size: int, blocks: int = 256, seed: int = 0) -> np.ndarray:
-    """Share of the output's bits that change when one input bit does, for each of these bits [bits, blocks]; `size`
-    bytes a block.
-    """
-    plain = _plain(blocks, size, seed)
-    flips, out, found = np.zeros((len(bits), 1, size), np.uint8), encrypt(plain), []
-    flips[range(len(bits)), 0, [bit // 8 for bit in bits]] = [1 << bit % 8 for bit in bits]
-    some = max(1, AT_ONCE // blocks)
-    for start in range(0, len(bits), some):
-        others = encrypt((plain ^ flips[start : start + some]).reshape(-1, size)).reshape(-1, blocks, size)
-        found.append(np.bitwise_count(out ^ others).mean(axis=2) / 8)
-    return np.concatenate(found)
 
 
 @cache
