@@ -131,17 +131,16 @@ def added_up() -> dict[str, str]:
     for line, value in paid.items():
         said[f"paid_{line}"] = f"{100 * value:.4g} ¢"
     for line in ("input", "output"):
-        cost = least_lines("hbm")[line]
-        said |= {f"cost_{line}": cents(cost, 3), f"x_{line}": significant(paid[line] / cost, 2)}
+        usd = least_lines("hbm")[line]
+        said |= {f"cost_{line}": cents(usd, 3), f"x_{line}": significant(paid[line] / usd, 2)}
     for place, hits in hits_in().items():
         said[f"hits_{place}"] = cents(hits)
     for place in ("hbm", "ddr"):
         cost = least_lines(place)
-        total_cost = sum(cost.values())
         said |= {
             f"x_{place}": significant(paid["cached_read"] / cost["cached_read"], 1 if place == "ddr" else 2),
-            f"cost_all_{place}": whole(total_cost),
-            f"x_all_{place}": significant(total / total_cost, 2),
+            f"cost_all_{place}": whole(sum(cost.values())),
+            f"x_all_{place}": significant(total / sum(cost.values()), 2),
             f"out_hit_{place}": significant(least_output(PROMPT) / (cost["cached_read"] / CALL["cached_read"]), 2),
         }
     parts = [causes(place) for place in hits_in()]
