@@ -80,6 +80,8 @@ def _flat(points):
 
 FIT = Step(
     "The line of least squares",
+    "Write the straight line that comes closest to the points, so that you know what a trend in published scores is "
+    "made of.",
     fit_line,
     "fit_line([(0, 1), (1, 3), (3, 4)])",
     _fits,
@@ -167,6 +169,8 @@ def _shuffles_in_place(points, rng):
 
 RESAMPLE = Step(
     "Draw the points again",
+    "Make a second set of points out of the first, as if the scores had been collected anew. Refitting many such "
+    "sets shows how far a fit can be trusted.",
     resample,
     "resample([10, 20, 30, 40], random.Random(3))",
     _lists,
@@ -279,6 +283,8 @@ def _off_by_one(values, level):
 
 INTERVAL = Step(
     "The middle nine tenths",
+    "Cut the extremes off a list of results and report the range in the middle, which is how the uncertainty of a "
+    "fit is stated.",
     interval,
     "interval([5, 1, 9, 3, 7, 2, 8, 4, 6, 10], 0.8)",
     _many,
@@ -370,6 +376,7 @@ def _no_first_case(tokens, unique, reuse):
 
 WORTH = Step(
     "What reading again is worth",
+    "Work out how many fresh tokens a repeated text replaces, since each further reading teaches a model less.",
     data_worth,
     "data_worth(4e12, 1e12, 15.4)",
     _runs,
@@ -441,6 +448,7 @@ def _reuse_itself(least, reuse):
 
 LAST = Step(
     "When repeating stops paying",
+    "Find the pass after which reading the same text again is no longer worth the compute.",
     last_useful_pass,
     "last_useful_pass(0.5, 15.4)",
     _shares,
