@@ -303,8 +303,7 @@ COST = Step(
     (_alone, _floor, _shared),
     {
         _per_step: "A step makes a token for each sequence of the batch, and they share its rent: divide by the batch.",
-        _rent_per_second: "The rent is for an hour, and a step takes seconds: divide the rent by the 3,600 seconds of an"
-        " hour.",
+        _rent_per_second: "The rent is for an hour, and a step takes seconds: divide the rent by 3,600.",
         _one_token: "That is the cost of one token. The result is the cost of a million of them.",
         _rent_per_minute: "An hour has 3,600 seconds, not 60.",
         _neither_unit: "Two units are missing: an hour has 3,600 seconds, and the result is for a million tokens.",

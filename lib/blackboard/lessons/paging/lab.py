@@ -121,8 +121,8 @@ def _empties_the_prompt(tokens, page_tokens):
 
 NAME = Step(
     "Name blocks by all that came before",
-    "Give each full block a name that stands for all text up to its end, so that equal beginnings of prompts can be "
-    "found.",
+    "Give each full block a name that stands for all text up to its end, so that equal beginnings of prompts can be"
+    " found.",
     block_names,
     "len(set(block_names([5, 3, 5, 3, 7], 2)))",
     _two_prompts,
@@ -279,8 +279,8 @@ class _CountsAfterwards(PrefixCache):
 
 CACHE = Step(
     "Keep what was used last",
-    "Build a cache of limited size that remembers which blocks have been computed, and forgets what was not used "
-    "for longest.",
+    "Build a cache of limited size that remembers which blocks have been computed, and forgets what was not used"
+    " for longest.",
     PrefixCache,
     'cache = PrefixCache(2); cache.visit(["a", "ab", "abc"]); cache.visit(["a", "ab", "abc"])',
     _visits,

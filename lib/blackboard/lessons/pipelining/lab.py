@@ -557,6 +557,7 @@ OWN = Step(
         "At the end, stage 0 waits between its last B passes, because each gradient has to pass all later stages.",
         "Let stage s do W of a micro-batch s places later than 1F1B does, and what is left over at the end.",
     ),
+    also=[(4, 8), (2, 2)],
     many=True,
 )
 

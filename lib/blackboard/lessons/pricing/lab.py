@@ -89,7 +89,7 @@ PAY = Step(
     {
         _forgot_million: _per_million,
         _first_only: _each_kind,
-        _all_as_input: _sum,
+        _all_as_input: _each_kind,
         _mean_price: _sum,
         _in_cents: _no_cents,
     },
@@ -156,8 +156,8 @@ def _bits(n_active, flops, bandwidth, step_context):
 
 IMPLIED = Step(
     "What a price step would mean",
-    "Work out how large a model's KV cache would be, if a step in its price marked the context at which memory "
-    "becomes slower than compute.",
+    "Work out how large a model's KV cache would be, if a step in its price marked the context at which memory"
+    " becomes slower than compute.",
     implied_kv,
     "implied_kv(100e9, 600e12, 1e12, 200_000)",
     _machines,
@@ -383,8 +383,9 @@ CHEAPEST = Step(
     "The cheapest place for a cache",
     "Choose between several devices and computing the cache again, as the price of time changes.",
     cheapest,
-    'cheapest(70_000, 300, {"disk": {"rent": 5e-7, "capacity": 3e13, "bandwidth": 2e8},'
-    ' "DRAM": {"rent": 2e-6, "capacity": 3e12, "bandwidth": 2e11}}, 1e-7)',
+    'disk = {"rent": 5e-7, "capacity": 3e13, "bandwidth": 2e8};'
+    ' dram = {"rent": 2e-6, "capacity": 3e12, "bandwidth": 2e11};'
+    ' cheapest(70_000, 300, {"disk": disk, "DRAM": dram}, 1e-7)',
     _choices,
     (_a_name, _recompute, _least),
     {

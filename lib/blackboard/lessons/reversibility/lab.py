@@ -286,7 +286,7 @@ UNDO = Step(
     "A layer whose inputs come back",
     "Recover the inputs of a network's layer from its outputs, by the trick that decrypts your cipher.",
     undo_block,
-    "undo_block(5, 32, lambda x: 2 * x, lambda x: x * x)",
+    "undo_block(5, 32, lambda x: x * x, lambda x: x * x + 1)",
     _blocks,
     (_pair, _second, _first),
     {
@@ -298,6 +298,7 @@ UNDO = Step(
         _results_swapped: _second,
     },
     ("Begin with the stream that was changed last.", "x2 = y2 - g(y1). With x2 known, x1 = y1 - f(x2)."),
+    also=[(5, 32, Layer(1, 0), Layer(1, 1))],
 )
 
 # --- memory -----------------------------------------------------------------------------------------------------------

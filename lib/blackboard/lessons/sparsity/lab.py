@@ -395,8 +395,8 @@ def _stops_at_equal_losses(size, experts):
 
 EFFECTIVE = Step(
     "The dense model that experts are worth",
-    "Find how large a dense model would have to be to match a model with experts, by searching for the size with "
-    "the same loss.",
+    "Find how large a dense model would have to be to match a model with experts, by searching for the size with"
+    " the same loss.",
     effective_size,
     "effective_size(370e6, 64)",
     _routed,
