@@ -83,6 +83,9 @@ def _play_moves(made: Any, count: int, moves: list[str]) -> list:
     """After each move: its block, and how many sequences hold it; None where a block was refused."""
     blocks, has, seen = made(count), {}, []
     for name, act, *other in map(str.split, moves):
+        if act == "looks":
+            seen.append(_Seen(0, blocks.holders(0)))
+            continue
         if act == "takes":
             has[name] = blocks.take()
         elif act == "shares":
@@ -98,7 +101,9 @@ def _write_moves(count: int, moves: list[str]) -> str:
     """The moves as Python: a name stands for the block that its owner has."""
     lines = [f"blocks = Blocks({count})"]
     for name, act, *other in (move.lower().split() for move in moves):
-        if act == "takes":
+        if act == "looks":
+            lines.append("blocks.holders(0)")
+        elif act == "takes":
             lines.append(f"{name} = blocks.take()")
         elif act == "shares":
             lines.append(f"{name} = {other[-1]}; blocks.share({name})")
@@ -113,6 +118,8 @@ def _history(trial: Trial) -> Iterator[tuple[str, Any, dict[str, int]]]:
     for move, got in zip(trial.args[1], trial.got):
         yield move, got, {name: block for name, block in has.items() if block is not None}
         name, act, *_ = move.split()
+        if act == "looks":
+            continue
         has[name] = None if got is None or act == "releases" else got[0]
 
 
@@ -151,7 +158,7 @@ def _counted(trial: Trial) -> str | None:
         if "takes" in move and got[0] in has.values():
             return None  # it is not free, which another check says
         method, step = next(words for act, words in COUNTING.items() if act in move)
-        holders = Counter(has.values())[got[0]] + (-1 if "releases" in move else 1)
+        holders = Counter(has.values())[got[0]] + {"releases": -1, "looks": 0}.get(move.split()[1], 1)
         if got[1] != holders:
             return (
                 f"After “{move}” `holders({got[0]})` must return {holders}; it returned {got[1]!r}. Look at `{method}`:"
@@ -164,6 +171,7 @@ COUNTING = {  # what each move does, and must do to the number of holders
     "takes": ("take", "set the number of holders to 1"),
     "shares": ("share", "raise the number of holders by 1"),
     "releases": ("release", "lower the number of holders by 1"),
+    "looks": ("holders", "count nobody before a block is taken"),
 }
 
 
@@ -194,6 +202,11 @@ class _ReleasesUncounted(Blocks):
         self.free.append(block)
 
 
+class _HeldFromTheStart(Blocks):
+    def __init__(self, count):
+        self.free, self.counts = list(range(count)), [1] * count
+
+
 class _TakesUncounted(Blocks):
     def take(self):
         return self.free.pop() if self.free else None
@@ -219,6 +232,7 @@ BLOCKS = Step(
         _NeverFrees: _none_lost,
         _CountsFromOne: _exists,
         _TakesUncounted: _counted,
+        _HeldFromTheStart: _counted,
     },
     (
         "Two lists are enough: the free blocks, and for each block the number of its holders.",
@@ -226,6 +240,7 @@ BLOCKS = Step(
     ),
     _play_moves,
     also=[
+        (1, ["Ann looks"]),
         (1, ["Ann takes"]),
         (1, ["Ann takes", "Bob takes"]),
         (2, ["Ann takes", "Bob shares with Ann", "Ann releases"]),
