@@ -110,7 +110,7 @@
       this.lines = make("span", "editor-lines"); // their numbers
       this.shown.ariaHidden = this.lines.ariaHidden = "true";
       box.tabIndex = -1; // where it scrolls, Firefox would make it a stop of its own
-      box.append(this.lines, this.shown, area);
+      box.append(this.shown, area, this.lines);
       Object.assign(area, { id, spellcheck: false, autocomplete: "off" });
       area.setAttribute("autocapitalize", "off");
       area.setAttribute("aria-describedby", keys.id = `${id}-keys`);

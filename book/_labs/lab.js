@@ -200,9 +200,8 @@
       const answer = await ask(question, (words) => say(this.out, words));
       this.busy = false;
       if (!answer.spec) return tell(this.out, answer);
-      this.out.replaceChildren();
       this.spec = answer.spec;
-      await this.drawSpec();
+      if (await this.drawSpec()) this.out.replaceChildren();
       this.said.hidden = false;
     }
 
@@ -215,6 +214,7 @@
       this.said.before(this.figure = figure);
       await drawOrKeepStill(figure); // eslint-disable-line no-undef
       if (!figure.vegaView) say(this.out, "The chart could not be drawn. Reload the page and try again.");
+      return Boolean(figure.vegaView);
     }
 
     addTools() {

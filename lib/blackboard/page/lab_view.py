@@ -71,7 +71,7 @@ class StepView:
         return Source(self.step.source)
 
     def __repr__(self) -> str:
-        return f"{self.step.title}\n\n{self.step.starter}"
+        return f"{self.step.title}\n\n{self.step.intent}\n\n{self.step.starter}"
 
 
 class Source(str):

@@ -475,7 +475,7 @@ def finish(own: Any) -> dict[str, Any]:
     published = measurement("prefix_cache_hit_rates").records(workload="Codex on SWE-bench Pro, what the traces allow")
     return lab_chart(
         f"Your cache finds {found[SHARES.index(0.5)][1]:.0%} of the input with room for half the working set",
-        "memory (blocks)",
+        f"memory (blocks of {UNIT * PAGE:,} tokens)",
         "share of input tokens found",
         {
             "your cache, on a day of eight coding agents": Series(found, "point"),

@@ -480,8 +480,8 @@ TIME = Step(
     "The time of an exchange",
     "Turn a table of bytes into a time, on GPUs that are connected fast inside a rack and slowly between racks.",
     exchange_time,
-    "exchange_time([[0, 270, 20, 0], [0, 0, 0, 20], [0] * 4, [0] * 4],"
-    " Network(gpus=4, gpus_per_rack=2, scale_up=90, scale_out=10))",
+    "network = Network(gpus=4, gpus_per_rack=2, scale_up=90, scale_out=10);"
+    " exchange_time([[0, 270, 20, 0], [0, 0, 0, 20], [0] * 4, [0] * 4], network)",
     _exchanges,
     (_inside_takes, _outside_takes, _last_one, _sums_anew),
     {
