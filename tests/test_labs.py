@@ -19,9 +19,10 @@ from lessons import LESSONS, LIB, room
 
 from blackboard import lab as engine
 from blackboard.charts.lab_chart import wrap_title
-from blackboard.lab_values import is_rounded
-from blackboard.page.lab_view import WIDTH, narrow, page_html
+from blackboard.lab_values import is_rounded, same
+from blackboard.page.lab_view import WIDTH, narrow, page_html, write_example
 from blackboard.page.lab_worker import answer
+from blackboard.text import markup
 
 WITH_LAB = [name for name in LESSONS if (LIB / "lessons" / name / "lab.py").exists()]
 DRAWN_AS = "5.20"
@@ -54,6 +55,26 @@ def test_a_lab_has_steps_of_different_names(lesson):
 def test_a_step_says_what_to_write(lesson, step):
     assert step.title and step.hints and step.task.endswith((".", "?")) or "\n\n" in step.task
     assert lab(lesson).example_result(step) != "None"
+
+
+@each_step
+def test_a_step_says_what_is_built_and_why(lesson, step):
+    assert step.intent.endswith(".") and len(step.intent) < 200
+    assert markup(step.intent) in page_html(lab(lesson), lesson)
+
+
+@each_step
+def test_the_example_is_a_case(lesson, step):
+    """Of a step that is tried in another way than by a call, or with functions, `also` holds it."""
+    assert step._of_example() or step.also
+    assert all(any(same(args, trial.args) for trial in step.fresh()) for args in step._of_example())
+
+
+@each_step
+def test_a_long_example_is_broken_into_lines(lesson, step):
+    written = write_example(step)
+    assert max(map(len, written.split("\n"))) <= WIDTH
+    assert "".join(written.split()).replace(",)", ")") == "".join(step.example.replace("; ", "\n").split())
 
 
 @each_step
@@ -264,7 +285,7 @@ def test_no_case_is_tried_twice_and_the_course_only_once(lesson, step):
     played = []
     counting = replace(step, play=lambda made, *args: played.append(made) or step.play(made, *args))
     cases = len({pickle.dumps(trial.args) for trial in counting.fresh()})
-    assert cases == len(counting.fresh()) == len(played) <= step.count
+    assert cases == len(counting.fresh()) == len(played) <= step.count + len(step.also) + 1
     assert counting.check(step.solution) and counting.check(step.solution) and len(played) == 3 * cases
 
 
@@ -337,6 +358,57 @@ def test_what_a_lab_gives_stands_once_at_a_step_that_uses_it(lesson):
     for name in lab(lesson).given:
         [at] = [n for n, text in enumerate(steps) if f"<li><code>{name}</code>" in text]
         assert at and name in lab(lesson).steps[at - 1].source + lab(lesson).steps[at - 1].example
+
+
+SLOW = """
+def count_touched(tokens, k):
+    seen = set()
+    while True:
+        seen |= set(choose_experts(tokens[0], k))
+"""
+RIGHT_AFTER_ALL = "    return len({expert for scores in tokens for expert in choose_experts(scores, k)})\n"
+
+
+def test_a_stop_names_the_function_that_loops_and_not_what_it_calls():
+    space = ROUTER.space({NAME: ROUTER[NAME].source})
+    engine.run_text(SLOW, space)
+    said = ROUTER["count_touched"].check(space["count_touched"], space, seconds=0.4).message
+    assert "(count_touched, line " in said and NAME not in said.split(". Either")[0]
+
+
+def test_many_slow_cases_are_told_apart_from_one_without_an_end():
+    text = SLOW.replace("while True:", "for _ in range(3_000):") + RIGHT_AFTER_ALL
+    space = ROUTER.space({NAME: ROUTER[NAME].source})
+    engine.run_text(text, space)
+    said = ROUTER["count_touched"].check(space["count_touched"], space, seconds=0.8).message
+    assert "of 201" in said and "too slow" in said
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [("* 1000", "1,000 times too large"), ("/ 3600", "3,600 times too small"), ("* 1e6 / 3600", "1,000,000 times")],
+)
+def test_a_wrong_unit_is_named(factor, said):
+    text = lab("batching")["step_time"].source.replace("max(compute, memory)", f"max(compute, memory) {factor}")
+    verdict = lab("batching").grade("step_time", text)
+    assert verdict.kind == "wrong" and said in verdict.message and "Check the units" in verdict.message
+
+
+def test_what_an_earlier_step_prints_begins_with_its_name():
+    earlier = lab("batching")["step_time"].source.replace("    return", "    print(batch)\n    return")
+    text = lab("batching")["largest_batch"].source.replace("<=", "<").replace("batch = 0", "batch = 0\n    print('on')")
+    verdict = lab("batching").grade("largest_batch", text, {"step_time": earlier})
+    assert verdict.printed.startswith("on\n(your step_time) 1\n")
+
+
+def test_a_float_in_place_of_a_whole_number_shows_as_one():
+    text = "def largest_batch(target, server):\n    return 2.0\n"
+    assert lab("batching").grade("largest_batch", text).call.endswith("returned 2.0")
+
+
+def test_none_that_is_a_legal_answer_is_explained():
+    text = "def append_token(blocks, table, tokens, page_tokens):\n    block = blocks.take()\n    return block\n"
+    assert "returns nothing" not in lab("paging").grade("append_token", text).message
 
 
 # --- the lab of speculation -------------------------------------------------------------------------------------------

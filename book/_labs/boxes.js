@@ -107,9 +107,10 @@
       const name = make("label", "", label), box = make("div", "editor");
       const area = this.area = make("textarea", "editor-code");
       this.shown = make("span", "editor-shown highlight");
-      this.shown.ariaHidden = "true";
+      this.lines = make("span", "editor-lines"); // their numbers
+      this.shown.ariaHidden = this.lines.ariaHidden = "true";
       box.tabIndex = -1; // where it scrolls, Firefox would make it a stop of its own
-      box.append(this.shown, area);
+      box.append(this.shown, area, this.lines);
       Object.assign(area, { id, spellcheck: false, autocomplete: "off" });
       area.setAttribute("autocapitalize", "off");
       area.setAttribute("aria-describedby", keys.id = `${id}-keys`);
@@ -140,7 +141,11 @@
     }
 
     // The shown text is as large as what is in it, and the area with it; the blank stands in a last line without any.
-    paint() { this.shown.innerHTML = (this.changes ? window.course.colour : escape)(this.area.value) + " "; }
+    paint() {
+      const text = this.area.value;
+      this.shown.innerHTML = (this.changes ? window.course.colour : escape)(text) + " ";
+      this.lines.textContent = text.split("\n").map((_, number) => number + 1).join("\n");
+    }
 
     // Put another text in the place of all; undo brings the old one back.
     async replace(text) {

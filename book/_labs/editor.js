@@ -45,8 +45,12 @@
     const { area } = editor, { value, selectionStart, selectionEnd } = area;
     const line = value.slice(value.lastIndexOf("\n", selectionStart - 1) + 1, selectionStart);
     const many = value.slice(selectionStart, selectionEnd).includes("\n");
+    const blanks = line.match(/\S(  +)$/)?.[1].length ?? 0; // that Tab has put before the caret
     if (event.key === "Tab" && !leave) {
-      if (event.shiftKey || many) shift(editor, event.shiftKey);
+      if (event.shiftKey && blanks && selectionStart === selectionEnd) {
+        select(area, selectionEnd - Math.min(blanks, (line.length - 1) % 4 + 1), selectionEnd);
+        document.execCommand("delete");
+      } else if (event.shiftKey || many) shift(editor, event.shiftKey);
       else editor.insert(" ".repeat(4 - (line.length % 4)));
     } else if (event.key === "Enter" && !event.isComposing) {
       const more = /:\s*(#.*)?$/.test(line) ? "    " : "", less = /^\s+(return|raise|break|continue|pass)\b/.test(line) ? 4 : 0;
@@ -94,8 +98,16 @@
   }
 
   // --- The editor ---------------------------------------------------------------------------------------------------
+  // A browser scrolls to the caret and no further back, so that a line's beginning would stay out of sight.
+  function scrollBack({ area, lines }) {
+    const column = area.selectionStart - area.value.lastIndexOf("\n", area.selectionStart - 1) - 1, box = area.parentElement;
+    const inSight = lines.offsetWidth + parseFloat(getComputedStyle(area).fontSize) * 0.65 * (column + 3) < box.clientWidth;
+    if (inSight || document.activeElement !== area) box.scrollLeft = 0;
+  }
+
   function equip(editor) {
     const { area, run } = editor;
+    for (const moved of ["input", "keyup", "click", "blur"]) area.addEventListener(moved, () => scrollBack(editor));
     let leave = false;
     const again = (event, act) => {
       if (!act) return;

@@ -4,7 +4,7 @@
   "use strict";
   const TRIES = 5; // after so many the solution may be seen
   const VERSION = 1; // of what is kept
-  const { Editor, addButton, addCost, ask, keep, load, make, makeOut, readKept, saveFile, say, show, tell } = window.course;
+  const { COME, SIZE, Editor, addButton, addCost, ask, keep, load, make, makeOut, readKept, saveFile, say, show, tell } = window.course;
 
   // --- What is kept -------------------------------------------------------------------------------------------------
   class Kept {
@@ -170,6 +170,7 @@
       this.kept = new Kept(this.lesson);
       this.classList.add("lab-live");
       this.steps = [...this.querySelectorAll(".lab-step")].map((section, number) => new Step(this, section, number));
+      if (!readKept(COME)) this.querySelector(".lab-intro").after(make("p", "", `The first Check or Run fetches Python, ${SIZE}, and starts it. That takes about ten seconds, longer on a busy machine or a slow connection.`));
       this.addEnding();
       this.addTools();
       const again = new MutationObserver(() => { if (this.spec) this.drawSpec(); });
@@ -199,9 +200,8 @@
       const answer = await ask(question, (words) => say(this.out, words));
       this.busy = false;
       if (!answer.spec) return tell(this.out, answer);
-      this.out.replaceChildren();
       this.spec = answer.spec;
-      await this.drawSpec();
+      if (await this.drawSpec()) this.out.replaceChildren();
       this.said.hidden = false;
     }
 
@@ -214,6 +214,7 @@
       this.said.before(this.figure = figure);
       await drawOrKeepStill(figure); // eslint-disable-line no-undef
       if (!figure.vegaView) say(this.out, "The chart could not be drawn. Reload the page and try again.");
+      return Boolean(figure.vegaView);
     }
 
     addTools() {

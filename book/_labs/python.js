@@ -7,12 +7,22 @@
   const SAID = 3; // megabytes between two words on how many have come
   const SECONDS = { start: 300, prepare: 60, check: 8, run: 8, function: 8, cell: 8, draw: 9 };
   const DOING = { draw: "Drawing …", cell: "Running …", run: "Running …" };
+  const STARTS = "Starting Python: about ten seconds, longer on a busy machine …";
   const FROM_DISK = "Python starts only on pages that a server sends. In the folder of the course run <code>python -m http.server -d _build/html</code> and open <code>http://localhost:8000</code>, or use the exercise notebook.";
 
   // What is said after so many bytes.
   function sayCome(bytes) {
-    if (bytes > 0.98 * BYTES) return "Starting Python …";
+    if (bytes > 0.98 * BYTES) return STARTS;
     return `Loading Python: ${SAID * Math.floor((parseInt(SIZE) * bytes) / BYTES / SAID)} of ${SIZE} …`;
+  }
+
+  // Count the seconds beside what is said to a reader who waits; the number is for the eye alone, and not read out.
+  function countSeconds() {
+    const began = Date.now();
+    return setInterval(() => {
+      const waiting = [...document.querySelectorAll(".lab-state")].filter((said) => said.textContent.endsWith("…"));
+      for (const said of waiting) said.dataset.seconds = Math.round((Date.now() - began) / 1000);
+    }, 1000);
   }
 
   // What takes too long ends with its worker, and so does one that has filled its memory, which never shrinks; the next
@@ -61,7 +71,10 @@
     ask(question, say) {
       if (location.protocol === "file:") return Promise.resolve(problem("Not here.", FROM_DISK));
       say("Waiting for Python …");
-      return this.before = this.before.then(() => this.answer(question, say));
+      return this.before = this.before.then(async () => {
+        const counting = countSeconds();
+        try { return await this.answer(question, say); } finally { clearInterval(counting); }
+      });
     }
 
     // What a question imports has time of its own.
@@ -96,7 +109,7 @@
       return new Promise((resolve) => {
         const end = (answer) => { clearTimeout(late); this.asked.delete(id); resolve(answer); };
         const fail = (answer) => { end(answer); this.restart(); };
-        const late = setTimeout(() => fail(problem("Stopped.", `Your code ran for ${limit} s without an end. Look for a loop that does not stop, or for very large numbers.`, "slow")), 1000 * limit);
+        const late = setTimeout(() => fail(problem("Stopped.", `Your code ran for too long, ${limit} s. Look for a loop that does not stop, or for very large numbers.`, "slow")), 1000 * limit);
         this.asked.set(id, ({ answer, fatal, full }) => answer ? (full ? fail : end)(answer)
           : fail(problem("Stopped.", `Python broke off: ${escape(fatal.trim().split("\n").pop().slice(0, 200))}. It is starting again; your code is kept.`, "slow")));
         this.worker.postMessage({ id, question });

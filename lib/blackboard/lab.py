@@ -15,7 +15,9 @@ import io
 import itertools
 import pickle
 import random
+import sys
 import textwrap
+import time
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,9 +34,19 @@ SECONDS = 5.0
 DRAWING = 8.0  # seconds for the last chart; a page waits one more
 ROUNDED = "That is the right result, rounded. Fractions are fine here: do not round."
 ENDLESS = (
-    "Your code ran for too long without an end, and came back to no line of its own. Look for a very large number, for"
+    "Your code ran for too long, and came back to no line of its own. Look for a very large number, for"
     " something without an end that is handed to `sum`, `max`, `any` or `list`, or for a loop in another cell."
 )
+FASTER = "Take larger steps, or halve the range again and again (bisection)."
+UNITS = {  # by which a result may be off in every case, and what the factor is
+    60: "a minute has 60 seconds",
+    3600: "an hour has 3,600 seconds",
+    100: "a share of 1 is 100 percent",
+    1e3: "a second has 1,000 milliseconds",
+    1e6: "prices, for instance, are per million",
+    1e9: "a gigabyte has a billion bytes",
+    8: "a byte has 8 bits",
+}
 NO_MODULE = " A lab is plain Python: lists, loops and the standard library are enough."
 NEVER = "Your version returns nothing. Is there a `return`?"
 NOT_ALWAYS = (
@@ -144,6 +156,25 @@ def agrees(why: str, tolerance: float = 1e-9) -> Check:
 
 _right = agrees("")
 
+
+def _factor(trials: Sequence[Trial]) -> str:
+    """A sentence on the units, where all results are off by the same factor and units have it; else nothing."""
+    numbers = [(t.got, t.want) for t in trials if t.want]
+    if len(numbers) < 3 or not all(type(each) in (int, float) for pair in numbers for each in pair):
+        return ""
+    ratio = numbers[0][0] / numbers[0][1]
+    if not all(same(got, ratio * want) for got, want in numbers):
+        return ""
+    for one, two in itertools.permutations([1, *UNITS], 2):
+        if same(ratio, one / two):
+            size = f"{max(one, two):,.0f} times too {'large' if one > two else 'small'}"
+            if 1 not in (one, two):
+                size = f"{one:,.0f} times too large and {two:,.0f} times too small"
+            why = ", and ".join(UNITS[each] for each in (one, two) if each != 1)
+            return f"In every case your result is {size}. Check the units: {why}."
+    return ""
+
+
 # --- running a reader's code ------------------------------------------------------------------------------------------
 
 
@@ -153,11 +184,13 @@ def _is_own(file: str, files: Collection[str]) -> bool:
 
 
 class Printed(io.StringIO):
-    """What is printed, up to a length: a loop that prints would fill the memory."""
+    """What is printed, up to a length: a loop that prints would fill the memory. A line that an earlier step printed
+    begins with its name.
+    """
 
     def __init__(self, longest: int = LONGEST):
         super().__init__()
-        self.longest = longest
+        self.longest, self.begins = longest, True
 
     def taken(self) -> str:
         """What was printed since it was last taken."""
@@ -166,10 +199,24 @@ class Printed(io.StringIO):
         text = self.getvalue()
         self.seek(0)
         self.truncate()
+        self.begins = True
         return text
 
     def write(self, text: str) -> int:
-        return super().write(text[: self.longest]) if self.tell() <= self.longest else len(text)
+        if not text or self.tell() > self.longest:
+            return len(text)
+        step = _printing_step() if self.begins else ""
+        self.begins = text.endswith("\n")
+        super().write(f"{step and f'(your {step}) '}{text}"[: self.longest])
+        return len(text)
+
+
+def _printing_step() -> str:
+    """The earlier step whose code is printing; nothing where it is the code on trial."""
+    frame = inspect.currentframe()
+    while frame and not frame.f_code.co_filename.startswith(READER):
+        frame = frame.f_back
+    return frame.f_code.co_filename.removeprefix(READER).strip() if frame else ""
 
 
 def run_text(text: str, space: dict[str, Any], seconds: float = SECONDS, step: str = "") -> None:
@@ -236,7 +283,10 @@ def stopped(error: BaseException, files: Collection[str] = (READER,), shown_call
         return Verdict("syntax", f"Line {line}: {error.msg}.{quote(READER, line)}")
     if isinstance(error, TooSlow):
         place, quoted = error.args
-        words = f"Your code ran for too long without an end ({place}). Look for a loop there.{quoted}"
+        words = (
+            f"Your code ran for too long ({place}). Either a loop there has no end, or it takes too many steps. Look at"
+            f" what ends it. If something does: {FASTER[0].lower()}{FASTER[1:]}{quoted}"
+        )
         return Verdict("slow", words, shown_call)
     if isinstance(error, MemoryError):
         return Verdict("slow", "Your code asked for more memory than there is.", shown_call)
@@ -266,8 +316,11 @@ class Step:
     """One function or class to write.
 
     solution  the course's version; signature and docstring are what the reader gets
-    example   a call, as text, whose result is shown: "touched(1, 256, 8)"; what comes before it ends with "; "
+    intent    what the reader builds and why, in a sentence or two
+    example   a call, as text, whose result is shown: "touched(1, 256, 8)"; what comes before it ends with "; ". It is
+              a case too, where it calls the function itself
     cases     from a random generator to the arguments of one trial, as a tuple
+    also      cases that are always tried: boundaries that chance may not meet
     extreme   whether arguments are a case that says little: such cases are shown only where no other one fails
     checks    rules, tried in order over all cases, the shortest first; the first one that breaks a rule is shown
     mistakes  wrong versions, each with the check that catches it, or with what to say where all results are like its
@@ -283,6 +336,7 @@ class Step:
     """
 
     title: str
+    intent: str
     solution: Callable
     example: str
     cases: Callable[[random.Random], tuple]
@@ -292,6 +346,7 @@ class Step:
     play: Callable = call
     raises: tuple[type[BaseException], ...] = ()
     count: int = CASES
+    also: Sequence[tuple] = ()
     changes: bool = False
     returns: str = ""
     calls: Callable[..., str] | None = None
@@ -331,7 +386,8 @@ class Step:
         reader.
         """
         rng, known = random.Random(self.name), []
-        drawn = {pickle.dumps(args): args for args in (self.cases(rng) for _ in range(self.count))}  # none twice
+        cases = itertools.chain(self.also, self._of_example(), (self.cases(rng) for _ in range(self.count)))
+        drawn = {pickle.dumps(args): args for args in cases}  # none twice
         order = lambda args: (self.extreme(*args), len(repr(args)), repr(args))
         for packed, args in sorted(drawn.items(), key=lambda each: order(each[1])):
             want = None
@@ -339,6 +395,15 @@ class Step:
                 want = self.play(self.solution, *pickle.loads(packed))
             known.append((args, packed, want))
         return known
+
+    def _of_example(self) -> list[tuple]:
+        """The arguments of the example, where it calls the function itself, with what can be copied."""
+        before, _, last = self.example.rpartition("; ")
+        if self.play is not call or not last.startswith(f"{self.name}(") or "lambda" in last:
+            return []
+        space = dict(vars(sys.modules[self.solution.__module__]))
+        exec(before, space)
+        return [eval(last, {**space, self.name: lambda *args: args})]
 
     def fresh(self) -> list[Trial]:
         """All cases, not yet tried."""
@@ -349,12 +414,13 @@ class Step:
         trials = self.fresh() if fresh is None else fresh
         with contextlib.redirect_stdout(Printed()) as printed:
             for trial in trials:
+                began = time.perf_counter()
                 try:
                     trial.got = self.play(made, *trial.after)
                 except self.raises as error:
                     trial.error = error
                 except BaseException as error:
-                    error.trial = trial  # type: ignore[attr-defined]
+                    error.trial, error.took = trial, time.perf_counter() - began  # type: ignore[attr-defined]
                     raise
                 finally:
                     trial.printed = printed.taken()
@@ -391,6 +457,11 @@ class Step:
             trial = getattr(error, "trial", None)
             verdict = stopped(error, files, self._call(trial))
             before = list(itertools.takewhile(lambda each: each is not trial, fresh if trial else ()))
+            if isinstance(error, TooSlow) and trial and error.took < seconds / 2:  # type: ignore[attr-defined]
+                done = f"after {seconds:g} s it had come to case {len(before) + 1} of {len(fresh)}"
+                where, quoted = error.args
+                words = f"Your code is too slow: {done}. The time goes by at {where}. {FASTER}{quoted}"
+                verdict = replace(verdict, message=words)
             return before, replace(verdict, printed=trial.printed) if trial else verdict
 
     def _fault(self, made: Any, space: Mapping[str, Any]) -> Verdict | None:
@@ -432,12 +503,14 @@ class Step:
                 if fault is not None:
                     return fault
             proved = f" {self.proves(trials)}" if self.proves else ""
-        return Verdict("right", f"{self.count} random cases agree.{proved}", printed=trials[-1].printed)
+        last = trials[-1]
+        called = self._call(last) if last.printed else ""
+        return Verdict("right", f"{self.count} random cases agree.{proved}", called, printed=last.printed)
 
     def _broken_rule(self, trials: Sequence[Trial]) -> Verdict | None:
         nothing = [t for t in trials if t.got is None and not t.error and t.want is not None]
-        if nothing:
-            never = all(t.got is None for t in trials)
+        never, allowed = all(t.got is None for t in trials), any(t.want is None for t in trials)
+        if nothing and (never or not allowed):  # else a check says what None should have been
             return Verdict(
                 "nothing", NEVER if never else NOT_ALWAYS, self._call(nothing[0]), printed=nothing[0].printed
             )
@@ -445,7 +518,8 @@ class Step:
         for _, alike in itertools.groupby(trials, lambda trial: self.extreme(*trial.args)):
             for check, trial in itertools.product(checks, alike):
                 if said := _ask(check, trial, self.returns):
-                    name, said, trial = self._known_mistake(trials) or (check.__name__, said, trial)
+                    factor = "" if self.many else _factor(trials)
+                    name, said, trial = self._known_mistake(trials) or (check.__name__, factor or said, trial)
                     return Verdict("wrong", self._told(said, trial), self._call(trial), name, trial.printed)
         return None
 
@@ -484,6 +558,8 @@ class Step:
             return f"{said} raised {type(trial.error).__name__}"
         if trial.got is None:
             return said
+        if type(trial.got) is float and type(trial.want) is int:
+            return f"{said} returned {trial.got!r}"
         return f"{said}. Trace: {shown(trial.got)}" if "; " in said else f"{said} returned {shown(trial.got)}"
 
 

@@ -24,6 +24,7 @@ from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 READER = "<your code>"  # the file name under which a reader's text is compiled; an earlier step's has its name added
+WATCH = 0.05  # of the time, that it goes on after its end
 LINE = 80  # characters of a line that a message quotes
 MEMORY = 2 << 30  # bytes that code may take on top of what its process has
 PATIENCE = 60.0  # seconds on the clock for a copy, which waits when it needs no more time of a processor
@@ -57,6 +58,8 @@ def quote(file: str, line: int) -> str:
 class Limit:
     """Ends code from given files after some seconds: each line that it runs looks at the clock.
 
+    For a moment after the end it watches which function goes on to another line: that one loops, whatever it calls.
+
     What catches even a BaseException goes on, since Python then stops tracing; a page also has a limit of its own.
     """
 
@@ -65,6 +68,7 @@ class Limit:
 
     def __enter__(self) -> Limit:
         self.end, self.before = time.perf_counter() + self.seconds, sys.gettrace()
+        self.running: list[types.FrameType] = []  # when the time was over, the outermost first
         sys.settrace(self._call)
         return self
 
@@ -81,9 +85,36 @@ class Limit:
 
     def _line(self, frame: types.FrameType, event: str, arg: Any):
         if time.perf_counter() > self.end:
-            file, line = frame.f_code.co_filename, frame.f_lineno
-            raise TooSlow(f"{frame.f_code.co_name}, {place(file, line)}", quote(file, line))
+            self._over(frame, event)
         return self._line
+
+    def _over(self, frame: types.FrameType, event: str) -> None:
+        """Watch for a moment, then raise TooSlow with the outermost function that came to another line meanwhile."""
+        if not self.running:
+            self.running, self.looping, self.last = self._stack(frame), frame, _at(frame)
+        if event == "return":
+            if frame in self.running:
+                del self.running[self.running.index(frame) :]
+        elif frame in self.running and self.looping not in self.running[: self.running.index(frame)]:
+            self.looping, self.last = frame, _at(frame)
+        if not self.running or time.perf_counter() > self.end + WATCH * self.seconds:
+            at = self.looping if self.looping in self.running else (self.running or [None])[-1]
+            name, file, line = _at(at) if at else self.last
+            raise TooSlow(f"{name}, {place(file, line)}", quote(file, line))
+
+    def _stack(self, frame: types.FrameType | None) -> list[types.FrameType]:
+        """The frames of a reader's code, the outermost first."""
+        own = []
+        while frame:
+            if frame.f_code.co_filename in self.files or frame.f_code.co_filename.startswith(READER):
+                own.append(frame)
+            frame = frame.f_back
+        return own[::-1]
+
+
+def _at(frame: types.FrameType) -> tuple[str, str, int]:
+    """The function, the file and the line that a frame is at."""
+    return frame.f_code.co_name, frame.f_code.co_filename, frame.f_lineno
 
 
 @cache

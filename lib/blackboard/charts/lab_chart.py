@@ -14,6 +14,12 @@ from blackboard.charts.style import CATEGORIES, COLOURS
 
 _COLOURS = tuple(CATEGORIES.values())
 LIMIT = COLOURS["muted"]
+SYMBOLS = {  # of a series in the legend, by its mark, as the areas that are filled
+    "line": "M-1,-0.2H1V0.2H-1Z",
+    "limit": "M-1,-0.2H-0.2V0.2H-1ZM0.2,-0.2H1V0.2H0.2Z",
+    "point": "circle",
+    "bar": "square",
+}
 WIDTH = 48  # letters of a title's line on a narrow screen
 
 
@@ -67,6 +73,12 @@ def lab_chart(
         },
         "legend": {"title": None, "orient": "top", "labelLimit": 320, "columns": 1},
     }
+    shape = {
+        "field": "name",
+        "type": "nominal",
+        "scale": {"domain": names, "range": [SYMBOLS[each.mark] for each in series.values()]},
+        "legend": colour["legend"],
+    }
     labelled = any(each.labels for each in series.values())
     axis = lambda name: {
         "field": name,
@@ -85,7 +97,8 @@ def lab_chart(
                 **({"strokeDash": [5, 4], "strokeWidth": 1.5} if each.mark == "limit" else {}),
                 **({"filled": True, "size": 60} if each.mark == "point" else {}),
             },
-            "encoding": {"x": axis("x"), "y": axis("y"), "color": colour},
+            "encoding": {"x": axis("x"), "y": axis("y"), "color": colour}
+            | ({"shape": shape} if each.mark == "point" else {}),
         }
         for name, each in series.items()
     ]

@@ -5,6 +5,7 @@ The page's HTML is whole without scripts; book/_labs/lab.js makes editors of its
 
 from __future__ import annotations
 
+import ast
 import base64
 import contextlib
 import html
@@ -70,7 +71,7 @@ class StepView:
         return Source(self.step.source)
 
     def __repr__(self) -> str:
-        return f"{self.step.title}\n\n{self.step.starter}"
+        return f"{self.step.title}\n\n{self.step.intent}\n\n{self.step.starter}"
 
 
 class Source(str):
@@ -233,15 +234,41 @@ def _plain(value: Any) -> str:
 
 
 def _step(lab: Lab, step: Step, number: int) -> str:
-    """One step: its title, an example with its result, the starter, hints and the solution."""
-    example = f"<code>{html.escape(step.example)}</code> returns <code>{html.escape(lab.example_result(step))}</code>."
+    """One step: its title, what it is for, an example with its result, the starter, hints and the solution."""
     return (
         f'<section class="lab-step" id="step-{step.name}" data-step="{step.name}">'
         f"<h3>{number}. {markup(step.title)}</h3>"
-        f'<p class="lab-example">For example, {example}</p>{_given(lab, step)}'
+        f"<p>{markup(step.intent)}</p>{_example(lab, step)}{_given(lab, step)}"
         f'<pre class="lab-starter"><code>{html.escape(narrow(step.starter))}</code></pre>'
         f"{_folds(step)}</section>"
     )
+
+
+def _example(lab: Lab, step: Step) -> str:
+    """The example with its result: in a sentence where it is short, else as lines of code."""
+    code, result = write_example(step), f"returns <code>{html.escape(lab.example_result(step))}</code>."
+    if "\n" not in code:
+        return f'<p class="lab-example">For example, <code>{html.escape(code)}</code> {result}</p>'
+    lead = '<p class="lab-example">For example, the last line of</p>'
+    return f"{lead}<pre><code>{html.escape(code)}</code></pre><p>{result}</p>"
+
+
+def write_example(step: Step) -> str:
+    """A step's example in lines: a statement each, and in a long one an argument each."""
+    lines = step.example.split("; ")
+    return "\n".join(_lay_out(line, ast.parse(line).body[0].value) for line in lines)  # type: ignore[attr-defined]
+
+
+def _lay_out(line: str, node: ast.expr) -> str:
+    """A line as it is, or with what is in the brackets of its outermost call below each other where it is too long."""
+    if len(line) <= WIDTH or not isinstance(node, ast.Call):
+        return line
+    parts = sorted([*node.args, *(each.value for each in node.keywords)], key=lambda each: each.col_offset)
+    starts = [line.rindex("(", 0, parts[0].col_offset) + 1]
+    starts += [line.index(",", before.end_col_offset) + 1 for before in parts[:-1]]
+    ends = [start - 1 for start in starts[1:]] + [node.end_col_offset - 1]
+    inside = [line[start:end].strip() for start, end in zip(starts, ends)]
+    return "\n".join([line[: starts[0]], *(f"    {each}," for each in inside), ")"])
 
 
 def narrow(code: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any, NamedTuple
 
 from blackboard.catalogue import chip, measurement, model, price
 from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees
-from blackboard.lab_values import count, same
+from blackboard.lab_values import count, same, shown
 from blackboard.lessons.batching import equations as eq
 
 
@@ -22,7 +23,8 @@ class Server(NamedTuple):
     bandwidth: float  # byte/s
 
     def __repr__(self) -> str:
-        return f"Server({', '.join(f'{name}={value:g}' for name, value in self._asdict().items())})"
+        short = lambda value: f"{value:g}".replace("e+0", "e").replace("e+", "e")
+        return f"Server({', '.join(f'{name}={short(value)}' for name, value in self._asdict().items())})"
 
 
 def _servers(rng: random.Random) -> Server:
@@ -59,14 +61,16 @@ def _loaded(trial: Trial) -> str | None:
     batch, server = trial.args
     loading = (server.weight_bytes + batch * server.kv_bytes) / server.bandwidth
     fine = trial.got >= loading * (1 - 1e-9)
-    return None if fine else f"Loading the weights once and {count(batch, 'cache')} takes {loading:.4g} s alone."
+    return None if fine else f"Loading the weights once and {count(batch, 'cache')} takes {shown(loading)} s alone."
 
 
 def _computed(trial: Trial) -> str | None:
     batch, server = trial.args
     compute = 2 * batch * server.n_active / server.flops
     fine = trial.got >= compute * (1 - 1e-9)
-    return None if fine else f"Two FLOPs per active parameter, for {count(batch, 'token')}, take {compute:.4g} s alone."
+    return (
+        None if fine else f"Two FLOPs per active parameter, for {count(batch, 'token')}, take {shown(compute)} s alone."
+    )
 
 
 def _no_longer(trial: Trial) -> str | None:
@@ -76,8 +80,8 @@ def _no_longer(trial: Trial) -> str | None:
     compute, weights = 2 * batch * server.n_active / server.flops, server.weight_bytes / server.bandwidth
     caches = batch * server.kv_bytes / server.bandwidth
     return (
-        f"Loading takes {weights:.4g} s for the weights, once, and {caches:.4g} s for the caches. Compute takes"
-        f" {compute:.4g} s meanwhile. The step takes as long as the slower of the two, {trial.want:.4g} s."
+        f"Loading takes {shown(weights)} s for the weights, once, and {shown(caches)} s for the caches. Compute takes"
+        f" {shown(compute)} s meanwhile. The step takes as long as the slower of the two, {shown(trial.want)} s."
     )
 
 
@@ -107,12 +111,17 @@ def _faster_part(batch, server):
     return min(compute, (server.weight_bytes + batch * server.kv_bytes) / server.bandwidth)
 
 
-EXAMPLE = "Server(n_active=2e9, weight_bytes=10e9, kv_bytes=1e6, flops=1e15, bandwidth=2e12)"
+def _milliseconds(batch, server):
+    return 1000 * step_time(batch, server)
+
+
+EXAMPLE = "server = Server(n_active=2e9, weight_bytes=10e9, kv_bytes=1e6, flops=1e15, bandwidth=2e12); "
 
 STEP = Step(
     "The time of a step",
+    "Write the time of one decode step by the roofline, on which everything else in this lab is built.",
     step_time,
-    f"step_time(100, {EXAMPLE})",
+    f"{EXAMPLE}step_time(100, server)",
     _steps,
     (_loaded, _computed, _no_longer),
     {
@@ -121,6 +130,7 @@ STEP = Step(
         _one_cache: _loaded,
         _weights_for_each: _no_longer,
         _faster_part: _loaded,
+        _milliseconds: _no_longer,
     },
     (
         "Compute the two times apart: FLOPs divided by FLOP/s, and bytes divided by byte/s.",
@@ -148,6 +158,9 @@ def _targets(rng: random.Random) -> tuple:
     return round(rng.uniform(0.8, 2) * server.weight_bytes / server.bandwidth, 5), server
 
 
+_EXACT = Server(2.0**30, 2.0**38, 2.0**36, 2.0**40, 2.0**40)  # whose times have no rounding, for targets met exactly
+
+
 def _whole(trial: Trial) -> str | None:
     fine = isinstance(trial.got, int) and trial.got >= 0
     return None if fine else f"A batch is a whole number of sequences: return an int of at least 0, not {trial.got!r}."
@@ -156,15 +169,27 @@ def _whole(trial: Trial) -> str | None:
 def _in_time(trial: Trial) -> str | None:
     (target, server), batch = trial.args, trial.got
     takes = step_time(batch, server) if batch else 0
-    fine = takes <= target * (1 + 1e-9)
-    return None if fine else f"A batch of {batch} takes {takes:.4g} s, which is longer than the target."
+    if takes <= target * (1 + 1e-9):
+        return None
+    compute = 2 * batch * server.n_active / server.flops
+    slower = "compute" if same(takes, compute) else "loading"
+    return f"A batch of {batch} takes {shown(takes)} s, the time of its {slower}, which is longer than the target."
 
 
 def _no_larger_one(trial: Trial) -> str | None:
     (target, server), batch = trial.args, trial.got
     takes = step_time(batch + 1, server)
+    if takes == target:
+        return f"A batch of {batch + 1} takes {shown(takes)} s, exactly the target. That is no longer than the target."
     fine = takes > target * (1 - 1e-9)
-    return None if fine else f"A batch of {batch + 1} takes {takes:.4g} s, so it meets the target too."
+    return None if fine else f"A batch of {batch + 1} takes {shown(takes)} s, so it meets the target too."
+
+
+def _below_the_target(target, server):
+    batch = 0
+    while step_time(batch + 1, server) < target:
+        batch += 1
+    return batch
 
 
 def _one_too_many(target, server):
@@ -192,15 +217,18 @@ def _not_rounded(target, server):
 
 BATCH = Step(
     "The batch that meets a latency target",
+    "Find how many users a server can take before its steps get too slow for them.",
     largest_batch,
-    f"largest_batch(0.006, {EXAMPLE})",
+    f"{EXAMPLE}largest_batch(0.006, server)",
     _targets,
     (_whole, _in_time, _no_larger_one),
-    {_one_too_many: _in_time, _by_compute: _in_time, _in_powers: _no_larger_one, _not_rounded: _whole},
+    {_one_too_many: _in_time, _by_compute: _in_time, _in_powers: _no_larger_one, _not_rounded: _whole}
+    | {_below_the_target: _no_larger_one},
     (
         "A step never gets shorter as the batch grows, so you can go up from 0 until the next batch is too slow.",
-        "`while step_time(batch + 1, server) <= target: batch += 1`",
+        "Begin with `batch = 0`. While `step_time(batch + 1, server)` meets the target, the batch may be one larger.",
     ),
+    also=[(0.25, _EXACT), (0.5, _EXACT), (1.0, _EXACT), (0.125, _EXACT)],
 )
 
 # --- cost -------------------------------------------------------------------------------------------------------------
@@ -225,14 +253,14 @@ def _alone(trial: Trial) -> str | None:
     batch, rent, server = trial.args
     alone = rent / 3600 * step_time(1, server) * 1e6
     fine = trial.got <= alone * (1 + 1e-9)
-    return None if fine else f"Even alone, at a batch of 1, a million tokens cost only {alone:.4g} USD."
+    return None if fine else f"Even alone, at a batch of 1, a million tokens cost only {shown(alone)} USD."
 
 
 def _floor(trial: Trial) -> str | None:
     _, rent, server = trial.args
     least = rent / 3600 * max(2 * server.n_active / server.flops, server.kv_bytes / server.bandwidth) * 1e6
     fine = trial.got >= least * (1 - 1e-9)
-    return None if fine else f"Compute and cache of each token's own cost {least:.4g} USD: no batch gets below that."
+    return None if fine else f"Compute and cache of each token's own cost {shown(least)} USD: no batch gets below that."
 
 
 _shared = agrees("The tokens of a step share its rent: USD per hour / 3600 × step time / batch × a million.")
@@ -254,22 +282,33 @@ def _step_of_one(batch, rent, server):
     return rent / 3600 * step_time(1, server) / batch * 1e6
 
 
+def _times_batch(batch, rent, server):
+    return rent / 3600 * step_time(batch, server) * batch * 1e6
+
+
+def _neither_unit(batch, rent, server):
+    return rent * step_time(batch, server) / batch
+
+
 def _rent_per_minute(batch, rent, server):
     return rent / 60 * step_time(batch, server) / batch * 1e6
 
 
 COST = Step(
     "The cost curve",
+    "Turn the time of a step into money: what a million generated tokens cost at any batch.",
     cost_per_million,
-    f"cost_per_million(100, 36, {EXAMPLE})",
+    f"{EXAMPLE}cost_per_million(100, 36, server)",
     _rents,
     (_alone, _floor, _shared),
     {
-        _per_step: _alone,
-        _rent_per_second: _alone,
-        _one_token: _floor,
+        _per_step: "A step makes a token for each sequence of the batch, and they share its rent: divide by the batch.",
+        _rent_per_second: "The rent is for an hour, and a step takes seconds: divide the rent by 3,600.",
+        _one_token: "That is the cost of one token. The result is the cost of a million of them.",
+        _rent_per_minute: "An hour has 3,600 seconds, not 60.",
+        _neither_unit: "Two units are missing: an hour has 3,600 seconds, and the result is for a million tokens.",
+        _times_batch: _alone,
         _step_of_one: _floor,
-        _rent_per_minute: _alone,
     },
     (
         "What does the server cost in one second? And during one step?",
@@ -305,8 +344,10 @@ def _cards(rng: random.Random) -> tuple:
 
 
 def _pair(trial: Trial) -> str | None:
-    fine = len(trial.got) == 2 and trial.got[0] > 0 and trial.got[1] > 0
-    return None if fine else "Return a pair: the batch of standard mode, then the batch of fast mode."
+    if len(trial.got) != 2:
+        return "Return a pair: the batch of standard mode, then the batch of fast mode."
+    fine = trial.got[0] > 0 and trial.got[1] > 0
+    return None if fine else "Both batches are above 0, and they need not be whole: do not round them."
 
 
 def _standard_first(trial: Trial) -> str | None:
@@ -321,7 +362,7 @@ def _priced(trial: Trial) -> str | None:
     if abs(dearer - price_ratio) < 1e-6 * price_ratio:
         return None
     return (
-        f"A fast step has {speed_ratio:g} times less rent and {standard / fast:.4g} times fewer tokens to share it,"
+        f"A fast step costs {speed_ratio:g} times less rent, which {standard / fast:.4g} times fewer tokens share,"
         f" so a fast token costs {dearer:.4g} times as much; the card says {price_ratio:g}."
     )
 
@@ -365,14 +406,19 @@ def _only_fast(price_ratio, speed_ratio, server):
     return (fast_batches(price_ratio, speed_ratio, server)[1],)
 
 
+def _rounded_down(price_ratio, speed_ratio, server):
+    return tuple(int(batch / 10) for batch in fast_batches(price_ratio, speed_ratio, server))
+
+
 def _any_pair(price_ratio, speed_ratio, server):
     return price_ratio * speed_ratio, 1
 
 
 CARD = Step(
     "Read the batches out of a price card",
+    "Work backward from a provider's two prices to the two batches that would explain them.",
     fast_batches,
-    f"fast_batches(6, 2.5, {EXAMPLE})",
+    f"{EXAMPLE}fast_batches(6, 2.5, server)",
     _cards,
     (_pair, _standard_first, _priced, _as_fast, _close),
     {
@@ -380,6 +426,7 @@ CARD = Step(
         _swapped: _standard_first,
         _at_the_floor: _as_fast,
         _only_fast: _pair,
+        _rounded_down: _pair,
         _any_pair: _as_fast,
         _in_coarse_steps: _close,
     },
@@ -397,6 +444,7 @@ CARD = Step(
 CHIPS, CONTEXT = 8, 1536  # prompts of 1,024 tokens, and half of answers as long
 RENT = 2.0  # USD/chip/hour, the lecture's
 BATCHES = (50, 100, 200, 400, 800, 1600, 3200, 6400)
+FINER = 4  # points of the curve for each doubling of the batch
 TARGET = 0.020  # s
 
 
@@ -428,15 +476,17 @@ def finish(own: Any) -> dict[str, Any]:
     lesson = [(eq.user_speed(case, batch=batch), eq.cost_per_token(case, batch=batch) * 1e6) for batch in BATCHES[::2]]
     largest = own.largest_batch(TARGET, server)
     modes = own.fast_batches(card.price_multiplier, card.speed_multiplier, server)
+    doublings = math.log2(max(BATCHES[-1], *modes) / BATCHES[0])
+    curve = [BATCHES[0] * 2 ** (n / FINER) for n in range(math.ceil(FINER * doublings) + 1)]
     return lab_chart(
         f"A million tokens of DeepSeek-V3 on eight B200, in steps of 20 ms, cost you {at(largest)[1]:.3f} USD",
-        "tokens per second of one user",
+        "tokens per second of one user (larger batches are further left)",
         "USD per million tokens",
         {
-            "your cost curve": Series(sorted(map(at, BATCHES))),
+            "your cost curve": Series(sorted(map(at, curve))),
             "the lesson's formula": Series(lesson, "point"),
             "your largest batch for a step of 20 ms": Series([at(largest)], "point"),
-            "your standard and fast mode, from a price card": Series(map(at, modes), "point"),
+            "your standard and fast mode, from a price card": Series(map(at, modes), "point", ("standard", "fast")),
             "measured with SGLang, DeepSeek-R1": Series(_measured(), "point"),
         },
         log_y=True,
@@ -449,8 +499,10 @@ LAB = Lab(
     " batches behind the price card of a fast mode.",
     (STEP, BATCH, COST, CARD),
     finish,
-    "Everything that you computed is on one curve. The measured points are above it, because the roofline leaves out"
-    " prefill, communication and scheduling. The batch behind standard mode would not even fit into the memory of"
+    "Everything that you computed is on one curve. At the same batch, a measured step takes several times as long as"
+    " the roofline's, because prefill, communication and scheduling come on top. The gap in cost is far wider than that"
+    " when you compare at the same speed: the roofline then has room for a much larger batch, which shares the rent."
+    " The batch behind standard mode would not even fit into the memory of"
     " eight B200, so this provider has other machines, or prices that do not simply follow cost.",
     {"Server": Server},
 )

@@ -80,6 +80,8 @@ def _flat(points):
 
 FIT = Step(
     "The line of least squares",
+    "Write the straight line that comes closest to the points, so that you know what a trend in published scores is"
+    " made of.",
     fit_line,
     "fit_line([(0, 1), (1, 3), (3, 4)])",
     _fits,
@@ -167,6 +169,8 @@ def _shuffles_in_place(points, rng):
 
 RESAMPLE = Step(
     "Draw the points again",
+    "Make a second set of points out of the first, as if the scores had been collected anew. Refitting many such"
+    " sets shows how far a fit can be trusted.",
     resample,
     "resample([10, 20, 30, 40], random.Random(3))",
     _lists,
@@ -180,6 +184,7 @@ RESAMPLE = Step(
     },
     ("`[rng.choice(points) for …]`, as often as there are points.",),
     play=_draws,
+    also=[([10, 20, 30, 40], 3)],
     calls=lambda points, seed: f"rng = random.Random({seed}); [resample({points}, rng) for _ in range(40)]",
     count=50,
     many=True,
@@ -279,6 +284,8 @@ def _off_by_one(values, level):
 
 INTERVAL = Step(
     "The middle nine tenths",
+    "Cut the extremes off a list of results and report the range in the middle, which is how the uncertainty of a"
+    " fit is stated.",
     interval,
     "interval([5, 1, 9, 3, 7, 2, 8, 4, 6, 10], 0.8)",
     _many,
@@ -370,6 +377,7 @@ def _no_first_case(tokens, unique, reuse):
 
 WORTH = Step(
     "What reading again is worth",
+    "Work out how many fresh tokens a repeated text replaces, since each further reading teaches a model less.",
     data_worth,
     "data_worth(4e12, 1e12, 15.4)",
     _runs,
@@ -435,12 +443,20 @@ def _rounded_up(least, reuse):
     return math.ceil(reuse * math.log(1 / least))
 
 
+def _more_than_the_share(least, reuse):
+    passes = 1
+    while math.exp(-passes / reuse) > least:
+        passes += 1
+    return passes
+
+
 def _reuse_itself(least, reuse):
     return int(reuse)
 
 
 LAST = Step(
     "When repeating stops paying",
+    "Find the pass after which reading the same text again is no longer worth the compute.",
     last_useful_pass,
     "last_useful_pass(0.5, 15.4)",
     _shares,
@@ -451,11 +467,13 @@ LAST = Step(
         _fraction: _whole,
         _rounded_up: _whole,
         _reuse_itself: _still_worth,
+        _more_than_the_share: _still_worth,
     },
     (
         "Try pass after pass until a token is worth too little at its end.",
         "Or solve exp(-(n - 1) / reuse) = least for n, and round down.",
     ),
+    also=[(math.exp(-1), 5), (math.exp(-2), 5)],
 )
 
 # --- the chart --------------------------------------------------------------------------------------------------------

@@ -99,6 +99,8 @@ def _pairs_only(kernels):
 
 FUSE = Step(
     "Fuse a list of kernels",
+    "Merge neighboring vector kernels, as a compiler does, so that a layer needs fewer launches and less memory"
+    " traffic.",
     fuse,
     'fuse(["norm", "matmul", "add", "norm", "matmul"])',
     _steps,
@@ -168,6 +170,7 @@ def _chains_only(groups, vector_bytes):
 
 TRAFFIC = Step(
     "What fusing saves",
+    "Count the bytes that the vector kernels of a layer move, so that you can see what fusing saves.",
     vector_traffic,
     'vector_traffic([["norm"], ["matmul"], ["add", "norm"], ["matmul"]], 16_384)',
     _groups,
@@ -238,6 +241,8 @@ def _gaps_on_host(device_time, kernels, launch, gap):
 
 EAGER = Step(
     "When launching binds",
+    "Work out how long a step takes when the host launches each kernel by itself, and see when the device waits for"
+    " the host.",
     eager_time,
     "eager_time(2000, 400, 6, 2)",
     _launches,
@@ -310,6 +315,8 @@ def _adds_half(compute, load, send):
 
 OVERLAP = Step(
     "Overlap of two halves",
+    "Split a batch into two halves, so that one half computes while the other sends, and work out what a layer then"
+    " takes.",
     overlap_time,
     "overlap_time(100, 60, 110)",
     _layers,

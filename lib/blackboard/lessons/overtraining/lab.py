@@ -86,6 +86,7 @@ def _no_vectors(widths, tokens):
 
 COUNT = Step(
     "Count the FLOPs of training",
+    "Count the FLOPs of training from the matrices of a network, and see where the usual factor of 6 comes from.",
     training_flops,
     "training_flops([8, 32, 4], 10)",
     _networks,
@@ -170,6 +171,7 @@ def _no_eta(n_active, trained, served, eta):
 
 LIFE = Step(
     "What a model costs over its life",
+    "Add what a model costs in training and what it costs in serving, in FLOPs of one kind.",
     lifetime_flops,
     "lifetime_flops(8e9, 15e12, 100e12, 0.25)",
     _lives,
@@ -279,6 +281,7 @@ def _size_alone(n_active, loss):
 
 TOKENS = Step(
     "How many tokens reach a loss",
+    "Solve a scaling law for the tokens that a model of a given size needs to reach a given loss.",
     tokens_needed,
     "tokens_needed(8e9, 2.1)",
     _sizes,
@@ -358,6 +361,7 @@ def _same_tokens(loss, served, eta, sizes):
 
 SEARCH = Step(
     "Search for the cheapest size",
+    "Search for the size of model that reaches a loss at the lowest cost of training and serving together.",
     cheapest_size,
     "cheapest_size(2.1, 10e12, 0.25, [3e9, 4e9, 8e9, 30e9])",
     _searches,
@@ -416,6 +420,7 @@ def _upside_down(served, eta):
 
 EQUAL = Step(
     "The lecture's rule",
+    "Write the lecture's shortcut, by which training and serving should cost the same, to compare it with your search.",
     equal_cost_tokens,
     "equal_cost_tokens(90e12, 0.25)",
     _traffic,

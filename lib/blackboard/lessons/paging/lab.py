@@ -121,6 +121,8 @@ def _empties_the_prompt(tokens, page_tokens):
 
 NAME = Step(
     "Name blocks by all that came before",
+    "Give each full block a name that stands for all text up to its end, so that equal beginnings of prompts can be"
+    " found.",
     block_names,
     "len(set(block_names([5, 3, 5, 3, 7], 2)))",
     _two_prompts,
@@ -140,7 +142,12 @@ NAME = Step(
     _name_both,
     extreme=lambda tokens, page_tokens, other: len(tokens) < page_tokens,
     returns="a list with a name for each full block",
-    calls=lambda tokens, size, other: f"block_names({tokens}, {size}) and block_names({other}, {size})",
+    also=[([5, 3, 5, 3, 7], 2, [5, 3, 5, 3, 7]), ([1, 2], 2, [1, 2]), ([1], 2, [])],
+    calls=lambda tokens, size, other: (
+        f"block_names({tokens}, {size}), called twice,"
+        if tokens == other
+        else f"block_names({tokens}, {size}) and block_names({other}, {size})"
+    ),
     many=True,
 )
 
@@ -158,7 +165,8 @@ class PrefixCache:
     def visit(self, names):
         """How many blocks at the head of a prompt are in the cache already; afterwards its first `room` blocks are.
 
-        A visit uses all blocks of its prompt. Drop what was used longest ago; of one prompt, the last blocks first.
+        A visit uses all blocks of its prompt. When there is no room, drop what was used longest ago. Among blocks of
+        the same visit, drop the last block of the prompt before the others.
 
         names  of the prompt's full blocks, in order, all different
         """
@@ -215,8 +223,8 @@ def _least_recent(trial: Trial) -> str | None:
     for n, (names, hits, wanted) in enumerate(zip(trial.args[1], trial.got, trial.want), 1):
         if hits != wanted:
             return (
-                f"Visit {n}, {names}, finds {wanted}, not {hits}: what was used longest ago is dropped first, and of"
-                " one prompt the last blocks."
+                f"Visit {n}, {names}, finds {wanted}, not {hits}: what was used longest ago is dropped first, and among"
+                " the blocks of one visit the last block of the prompt."
             )
     return None
 
@@ -271,6 +279,8 @@ class _CountsAfterwards(PrefixCache):
 
 CACHE = Step(
     "Keep what was used last",
+    "Build a cache of limited size that remembers which blocks have been computed, and forgets what was not used"
+    " for longest.",
     PrefixCache,
     'cache = PrefixCache(2); cache.visit(["a", "ab", "abc"]); cache.visit(["a", "ab", "abc"])',
     _visits,
@@ -289,6 +299,7 @@ CACHE = Step(
         "Put a prompt's names in from last to first, and drop `next(iter(self.names))` while there are too many.",
     ),
     _visit_all,
+    also=[(2, [["a", "ab", "abc"]] * 2), (3, [["a", "ab", "abc"]] * 2), (1, [["a"], [], ["a"]])],
     extreme=lambda room, visits: room == 0,
     returns="a whole number from `visit`",
     calls=lambda room, visits: "; ".join(
@@ -300,7 +311,10 @@ CACHE = Step(
 
 
 def hit_rate(prompts, page_tokens, room):
-    """The share of all prompts' tokens that a prefix cache finds, between 0 and 1.
+    """The share of all prompts' tokens that a prefix cache finds, from 0 to below 1.
+
+    A prompt that is cached whole counts as found whole. (An engine would compute its last block again, because the next
+    token follows from it.)
 
     prompts      lists of tokens, in the order in which they come
     page_tokens  how many tokens a block has room for
@@ -358,12 +372,27 @@ def _forgets_block_size(prompts, page_tokens, room):
     return sum(cache.visit(block_names(tokens, page_tokens)) for tokens in prompts) / sum(map(len, prompts))
 
 
+def _never_whole(prompts, page_tokens, room):
+    cache, found = PrefixCache(room), 0
+    for tokens in prompts:
+        found += min(page_tokens * cache.visit(block_names(tokens, page_tokens)), len(tokens) - 1)
+    return found / sum(map(len, prompts))
+
+
+def _last_block_again(prompts, page_tokens, room):
+    cache, found = PrefixCache(room), 0
+    for tokens in prompts:
+        found += page_tokens * min(cache.visit(block_names(tokens, page_tokens)), (len(tokens) - 1) // page_tokens)
+    return found / sum(map(len, prompts))
+
+
 def _missed(prompts, page_tokens, room):
     return 1 - hit_rate(prompts, page_tokens, room)
 
 
 RATE = Step(
     "Replay a day",
+    "Send a day of prompts through your cache, and measure which share of their tokens need not be computed again.",
     hit_rate,
     "hit_rate([[1, 2, 3], [1, 2, 3, 4, 5]], 2, 10)",
     _short_days,
@@ -373,11 +402,20 @@ RATE = Step(
         _new_cache_each: _tokens_found,
         _forgets_block_size: _tokens_found,
         _missed: _below_one,
+        _never_whole: "A prompt that is cached whole counts as found whole here, its last token too.",
+        _last_block_again: "A prompt that is cached whole counts as found whole here, its last token too.",
     },
     (
         "One `PrefixCache` serves the whole day. For each prompt, `visit` the names of its blocks.",
         "`visit` counts blocks, and each block has `page_tokens` tokens.",
     ),
+    also=[
+        ([[1, 2], [1, 2]], 2, 10),
+        ([[1, 2, 3, 4], [1, 2, 3, 4]], 2, 10),
+        ([[1], [1]], 1, 10),
+        ([[1, 2]], 2, 10),
+        ([[1, 2], [1, 2]], 3, 10),
+    ],
 )
 
 # --- the chart --------------------------------------------------------------------------------------------------------
@@ -437,7 +475,7 @@ def finish(own: Any) -> dict[str, Any]:
     published = measurement("prefix_cache_hit_rates").records(workload="Codex on SWE-bench Pro, what the traces allow")
     return lab_chart(
         f"Your cache finds {found[SHARES.index(0.5)][1]:.0%} of the input with room for half the working set",
-        "memory (blocks)",
+        f"memory (blocks of {UNIT * PAGE:,} tokens)",
         "share of input tokens found",
         {
             "your cache, on a day of eight coding agents": Series(found, "point"),
@@ -452,8 +490,10 @@ def finish(own: Any) -> dict[str, Any]:
 
 LAB = Lab(
     "Build a paged KV cache",
-    "You write the allocator of a serving engine, with sharing and copy-on-write, then a prefix cache on top, and"
-    " replay a day of coding agents on it.",
+    "You write the two parts of a serving engine that save KV cache: the allocator, with sharing and copy-on-write"
+    " (steps 1 and 2), and a prefix cache (steps 3 to 5), on which you replay a day of coding agents. The prefix cache"
+    " works with names of blocks and does not call the allocator. In the last chart, the allocator says how much memory"
+    " running answers hold, and the cache gets the rest.",
     (BLOCKS, APPEND, NAME, CACHE, RATE),
     finish,
     "Your points follow the formula while memory is short. Near the whole working set they stay below it, because"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from blackboard.lab import Step, Trial
+from blackboard.lab_values import count
 
 # --- blocks and who holds them ----------------------------------------------------------------------------------------
 
@@ -82,6 +83,9 @@ def _play_moves(made: Any, count: int, moves: list[str]) -> list:
     """After each move: its block, and how many sequences hold it; None where a block was refused."""
     blocks, has, seen = made(count), {}, []
     for name, act, *other in map(str.split, moves):
+        if act == "looks":
+            seen.append(_Seen(0, blocks.holders(0)))
+            continue
         if act == "takes":
             has[name] = blocks.take()
         elif act == "shares":
@@ -97,7 +101,9 @@ def _write_moves(count: int, moves: list[str]) -> str:
     """The moves as Python: a name stands for the block that its owner has."""
     lines = [f"blocks = Blocks({count})"]
     for name, act, *other in (move.lower().split() for move in moves):
-        if act == "takes":
+        if act == "looks":
+            lines.append("blocks.holders(0)")
+        elif act == "takes":
             lines.append(f"{name} = blocks.take()")
         elif act == "shares":
             lines.append(f"{name} = {other[-1]}; blocks.share({name})")
@@ -112,6 +118,8 @@ def _history(trial: Trial) -> Iterator[tuple[str, Any, dict[str, int]]]:
     for move, got in zip(trial.args[1], trial.got):
         yield move, got, {name: block for name, block in has.items() if block is not None}
         name, act, *_ = move.split()
+        if act == "looks":
+            continue
         has[name] = None if got is None or act == "releases" else got[0]
 
 
@@ -124,10 +132,14 @@ def _exists(trial: Trial) -> str | None:
 
 
 def _one_holder(trial: Trial) -> str | None:
+    before: list[str] = []
     for move, got, has in _history(trial):
         holder = next((name for name, block in has.items() if got and block == got[0]), None)
         if "takes" in move and holder:
-            return f"At “{move}” `take()` returned {got[0]}, which {holder} still holds: hand out free blocks only."
+            freed = next((each for each in reversed(before) if "releases" in each), "")
+            why = f" Look at `release`: at “{freed}” it freed a block that others still held." if freed else ""
+            return f"At “{move}” `take()` returned {got[0]}, which {holder} still holds.{why}"
+        before.append(move)
     return None
 
 
@@ -146,7 +158,7 @@ def _counted(trial: Trial) -> str | None:
         if "takes" in move and got[0] in has.values():
             return None  # it is not free, which another check says
         method, step = next(words for act, words in COUNTING.items() if act in move)
-        holders = Counter(has.values())[got[0]] + (-1 if "releases" in move else 1)
+        holders = Counter(has.values())[got[0]] + {"releases": -1, "looks": 0}.get(move.split()[1], 1)
         if got[1] != holders:
             return (
                 f"After “{move}” `holders({got[0]})` must return {holders}; it returned {got[1]!r}. Look at `{method}`:"
@@ -159,6 +171,7 @@ COUNTING = {  # what each move does, and must do to the number of holders
     "takes": ("take", "set the number of holders to 1"),
     "shares": ("share", "raise the number of holders by 1"),
     "releases": ("release", "lower the number of holders by 1"),
+    "looks": ("holders", "count nobody before a block is taken"),
 }
 
 
@@ -189,6 +202,11 @@ class _ReleasesUncounted(Blocks):
         self.free.append(block)
 
 
+class _HeldFromTheStart(Blocks):
+    def __init__(self, count):
+        self.free, self.counts = list(range(count)), [1] * count
+
+
 class _TakesUncounted(Blocks):
     def take(self):
         return self.free.pop() if self.free else None
@@ -202,6 +220,7 @@ class _TakesUncounted(Blocks):
 
 BLOCKS = Step(
     "Hand out blocks and count who holds them",
+    "Build the allocator of a serving engine: it hands out blocks, and knows how many sequences hold each of them.",
     Blocks,
     "blocks = Blocks(1); blocks.take(); blocks.holders(0)",
     _moves,
@@ -213,12 +232,19 @@ BLOCKS = Step(
         _NeverFrees: _none_lost,
         _CountsFromOne: _exists,
         _TakesUncounted: _counted,
+        _HeldFromTheStart: _counted,
     },
     (
         "Two lists are enough: the free blocks, and for each block the number of its holders.",
         "`release` lowers the count, and only when it has become 0 puts the block back on the free list.",
     ),
     _play_moves,
+    also=[
+        (1, ["Ann looks"]),
+        (1, ["Ann takes"]),
+        (1, ["Ann takes", "Bob takes"]),
+        (2, ["Ann takes", "Bob shares with Ann", "Ann releases"]),
+    ],
     returns="the number of a free block from `take()`, or None, and a whole number from `holders`",
     calls=_write_moves,
     many=True,
@@ -231,7 +257,8 @@ def append_token(blocks, table, tokens, page_tokens):
     """The block that a sequence's next token goes to; changes the sequence's table where it needs a new block.
 
     A sequence never writes into a block that others hold too: it takes a block of its own in place of the shared one,
-    and releases that (the engine then copies the contents). If no block is free, return None and change nothing.
+    and releases that (the engine then copies the contents). If it needs a block and none is free, return None and
+    change nothing.
 
     blocks       a `Blocks`
     table        the sequence's blocks, in order
@@ -278,7 +305,19 @@ def _room_left(trial: Trial) -> bool:
 def _given_where_there_is(trial: Trial) -> str | None:
     if trial.want is None or trial.got is not None:
         return None
-    return "You returned None, but there is room: in the last block, or in a free one."
+    blocks, table, tokens, page_tokens = trial.args
+    state = f"{count(tokens, 'token')} in blocks of {page_tokens}"
+    if not _room_left(trial):
+        last = "the last block is full" if table else "there is no block yet"
+        return (
+            f"You returned None. With {state}, {last}. Nothing is copied, so one free block is enough, and one is free."
+        )
+    if blocks.counts[table[-1]] == 1:
+        return (
+            f"You returned None. With {state}, the last block has room, and it is this sequence's own: no free block is"
+            " needed."
+        )
+    return f"You returned None. With {state}, the last block is shared, and a free block is there for the copy."
 
 
 def _refused_as_it_was(trial: Trial) -> str | None:
@@ -286,7 +325,8 @@ def _refused_as_it_was(trial: Trial) -> str | None:
     if trial.want is not None:
         return None
     if trial.got is not None:
-        return "No block is free, so return None."
+        why = "the last block is shared" if _room_left(trial) else "the last block is full" if trial.args[1] else ""
+        return f"A new block is needed{why and f', because {why}'}, but none is free: return None."
     for name, was, is_now in (("table is", table, changed), ("holders are", blocks.counts, now.counts)):
         if was != is_now:
             return f"You returned None, but the {name} now {is_now}, not {was}. Take the new block before any change."
@@ -375,6 +415,28 @@ def _copy_beside_shared(blocks, table, tokens, page_tokens):
     return block
 
 
+def _full_too_early(blocks, table, tokens, page_tokens):
+    return append_token(blocks, table, 0 if (tokens + 1) % page_tokens == 0 else tokens, page_tokens)
+
+
+def _copies_before_it_is_full(blocks, table, tokens, page_tokens):
+    if table and blocks.holders(table[-1]) > 1:
+        block = blocks.take()
+        if block is None:
+            return None
+        blocks.release(table.pop())
+        table.append(block)
+    return append_token(blocks, table, tokens, page_tokens)
+
+
+def _none_without_a_free_block(blocks, table, tokens, page_tokens):
+    block = blocks.take()
+    if block is None:
+        return None
+    blocks.release(block)
+    return append_token(blocks, table, tokens, page_tokens)
+
+
 def _forgets_the_table(blocks, table, tokens, page_tokens):
     if tokens % page_tokens and blocks.holders(table[-1]) == 1:
         return table[-1]
@@ -386,9 +448,10 @@ def _forgets_the_table(blocks, table, tokens, page_tokens):
 
 APPEND = Step(
     "Write a token, with copy-on-write",
+    "Find the block for a sequence's next token, and copy a block first where others would see the change.",
     append_token,
-    "blocks = Blocks(2); table = [blocks.take()]; blocks.share(table[0]); old = list(table);"
-    " new = append_token(blocks, table, 3, 16); table == [new] and table != old",
+    "blocks = Blocks(2); table = [blocks.take()]; blocks.share(table[0]); before = list(table);"
+    " append_token(blocks, table, 3, 16); before, table",
     _tables,
     (_own_block, _given_where_there_is, _refused_as_it_was, _at_the_end, _not_wasted, _shared_released),
     {
@@ -397,12 +460,24 @@ APPEND = Step(
         _releases_first: _refused_as_it_was,
         _copy_beside_shared: _at_the_end,
         _forgets_the_table: _at_the_end,
+        _full_too_early: _given_where_there_is,
+        _none_without_a_free_block: _given_where_there_is,
+        _copies_before_it_is_full: _given_where_there_is,
     },
     (
         "There are three cases: the last block is full (or there is none yet), it is shared, or it is the sequence's"
         " own and has room.",
         "The last block is full if `tokens % page_tokens == 0`. In the first two cases begin with `blocks.take()`.",
     ),
+    also=[
+        (_Pool([2, 0]), [0], 3, 16),
+        (_Pool([1, 1]), [0], 1, 2),
+        (_Pool([1, 1]), [0], 2, 2),
+        (_Pool([2, 1]), [0], 1, 2),
+        (_Pool([2, 1, 0]), [0], 2, 2),
+        (_Pool([0]), [], 0, 2),
+        (_Pool([1]), [], 0, 2),
+    ],
     extreme=lambda blocks, table, tokens, page_tokens: not table,
     changes=True,
     returns="the number of a block, or None",

@@ -86,6 +86,7 @@ def _one_digit(name, stage, stages):
 
 NEEDS = Step(
     "What a pass waits for",
+    "List what each pass has to wait for. These few rules are all that a simulator of pipelines has to know.",
     needs,
     'needs("B0", 1, 4)',
     _passes,
@@ -209,6 +210,7 @@ def _never_stuck(schedule, costs):
 
 RUN = Step(
     "Run a schedule",
+    "Build a simulator that runs any pipeline schedule, and tells when each pass ends.",
     end_times,
     'end_times([["F0", "B0"], ["F0", "B0"]], {"F": 1, "B": 2})',
     _orders,
@@ -344,6 +346,7 @@ def _one_of_a_kind(stages: int, micro_batches: int) -> bool:
 
 GPIPE = Step(
     "GPipe",
+    "Write the simplest schedule as data, so that your simulator can run it.",
     gpipe,
     "gpipe(2, 3)",
     _sizes,
@@ -373,6 +376,7 @@ def _forgets_the_end(stages, micro_batches):
 
 ALTERNATE = Step(
     "1F1B",
+    "Write the schedule that begins each backward pass as early as it can, and therefore holds fewer activations.",
     one_f_one_b,
     "one_f_one_b(2, 3)",
     _sizes,
@@ -472,6 +476,7 @@ def _swapped(schedule, costs):
 
 SCORE = Step(
     "Rank a schedule by idle time and memory",
+    "Measure a schedule by the two things that matter: how long its stages idle, and how much they must hold.",
     score,
     'score(gpipe(2, 2), {"F": 1, "B": 2})',
     _ranked,
@@ -536,6 +541,7 @@ def _weights_too_early(stages, micro_batches):
 
 OWN = Step(
     "A schedule of your own",
+    "Design a schedule of your own that idles less than split 1F1B, or holds less.",
     own_schedule,
     'score(own_schedule(4, 8), {"F": 1, "B": 1, "W": 1})',
     _larger,
@@ -551,6 +557,7 @@ OWN = Step(
         "At the end, stage 0 waits between its last B passes, because each gradient has to pass all later stages.",
         "Let stage s do W of a micro-batch s places later than 1F1B does, and what is left over at the end.",
     ),
+    also=[(4, 8), (2, 2)],
     many=True,
 )
 

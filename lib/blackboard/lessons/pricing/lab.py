@@ -81,6 +81,7 @@ def _mean_price(tokens, prices):
 
 PAY = Step(
     "Pay the bill of a call",
+    "Compute what a provider charges for a call, from its token counts and the price card.",
     pay,
     'pay({"input": 2000, "output": 500}, {"input": 3, "output": 15})',
     _calls,
@@ -88,7 +89,7 @@ PAY = Step(
     {
         _forgot_million: _per_million,
         _first_only: _each_kind,
-        _all_as_input: _sum,
+        _all_as_input: _each_kind,
         _mean_price: _sum,
         _in_cents: _no_cents,
     },
@@ -155,6 +156,8 @@ def _bits(n_active, flops, bandwidth, step_context):
 
 IMPLIED = Step(
     "What a price step would mean",
+    "Work out how large a model's KV cache would be, if a step in its price marked the context at which memory"
+    " becomes slower than compute.",
     implied_kv,
     "implied_kv(100e9, 600e12, 1e12, 200_000)",
     _machines,
@@ -215,6 +218,7 @@ def _free_reads(write, read):
 
 PAYS = Step(
     "When a cache write pays",
+    "Find how often a prefix must be used before it pays to write it into the provider's cache.",
     uses_to_pay,
     "uses_to_pay(1.25, 0.1)",
     _cards,
@@ -295,6 +299,7 @@ def _load_only(kv, hold_time, device):
 
 KEEP = Step(
     "What a kept token costs",
+    "Work out what it costs to hold a token's KV cache on a device and to load it back when it is needed.",
     keep_cost,
     'keep_cost(70_000, 300, {"rent": 2e-6, "capacity": 3e12, "bandwidth": 2e11})',
     _caches,
@@ -376,9 +381,11 @@ def _lowest_rent(kv, hold_time, devices, again):
 
 CHEAPEST = Step(
     "The cheapest place for a cache",
+    "Choose between several devices and computing the cache again, as the price of time changes.",
     cheapest,
-    'cheapest(70_000, 300, {"disk": {"rent": 5e-7, "capacity": 3e13, "bandwidth": 2e8},'
-    ' "DRAM": {"rent": 2e-6, "capacity": 3e12, "bandwidth": 2e11}}, 1e-7)',
+    'disk = {"rent": 5e-7, "capacity": 3e13, "bandwidth": 2e8};'
+    ' dram = {"rent": 2e-6, "capacity": 3e12, "bandwidth": 2e11};'
+    ' cheapest(70_000, 300, {"disk": disk, "DRAM": dram}, 1e-7)',
     _choices,
     (_a_name, _recompute, _least),
     {

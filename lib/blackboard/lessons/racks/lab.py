@@ -102,6 +102,7 @@ def _by_gpu(experts, gpus):
 
 PLACE = Step(
     "Place the experts",
+    "Distribute the experts of a layer over GPUs, so that each GPU has about as much to do.",
     place_experts,
     "place_experts(8, 4)",
     _sizes,
@@ -249,6 +250,7 @@ EXPERT_IS_NO_GPU = "You use an expert's number as that of a GPU. Expert e is on 
 
 DISPATCH = Step(
     "Dispatch",
+    "Count the bytes that each GPU sends to each other GPU when the tokens go out to their experts.",
     dispatch,
     "dispatch([(0, [1, 3]), (1, [0, 1])], [0, 1, 0, 1], 2, 7168)",
     _routed,
@@ -334,6 +336,7 @@ def _half(sent):
 
 COMBINE = Step(
     "Combine",
+    "Count the bytes of the way back, when the experts' results return to the tokens.",
     combine,
     "combine([[0, 10], [20, 0]])",
     _sent,
@@ -475,9 +478,10 @@ def _inside_only(sent, network):
 
 TIME = Step(
     "The time of an exchange",
+    "Turn a table of bytes into a time, on GPUs that are connected fast inside a rack and slowly between racks.",
     exchange_time,
-    "exchange_time([[0, 270, 20, 0], [0, 0, 0, 20], [0] * 4, [0] * 4],"
-    " Network(gpus=4, gpus_per_rack=2, scale_up=90, scale_out=10))",
+    "network = Network(gpus=4, gpus_per_rack=2, scale_up=90, scale_out=10);"
+    " exchange_time([[0, 270, 20, 0], [0, 0, 0, 20], [0] * 4, [0] * 4], network)",
     _exchanges,
     (_inside_takes, _outside_takes, _last_one, _sums_anew),
     {
@@ -575,6 +579,7 @@ def _without_placement(tokens, placement, copy_bytes, network):
 
 LAYER = Step(
     "A layer's traffic",
+    "Put the pieces together: the time that one layer spends on sending, out and back.",
     layer_time,
     "layer_time([(0, [2]), (1, [2])], [0, 1, 2], 90, Network(3, 1, 90, 10))",
     _layers,

@@ -92,6 +92,7 @@ def _only_right(left, right, keys):
 
 ENCRYPT = Step(
     "A cipher of halves",
+    "Build a Feistel cipher: it can be run backward, although the function inside it cannot be undone.",
     encrypt,
     "encrypt(3, 200, [17, 5])",
     _messages,
@@ -187,6 +188,7 @@ def _not_swapped(left, right, keys):
 
 DECRYPT = Step(
     "The way back",
+    "Run your cipher backward, without ever undoing the function inside it.",
     decrypt,
     "decrypt(*encrypt(3, 200, [17, 5]), [17, 5])",
     _secrets,
@@ -282,8 +284,9 @@ def _results_swapped(y1, y2, f, g):
 
 UNDO = Step(
     "A layer whose inputs come back",
+    "Recover the inputs of a network's layer from its outputs, by the trick that decrypts your cipher.",
     undo_block,
-    "undo_block(5, 32, lambda x: 2 * x, lambda x: x * x)",
+    "undo_block(5, 32, lambda x: x * x, lambda x: x * x + 1)",
     _blocks,
     (_pair, _second, _first),
     {
@@ -295,6 +298,7 @@ UNDO = Step(
         _results_swapped: _second,
     },
     ("Begin with the stream that was changed last.", "x2 = y2 - g(y1). With x2 known, x1 = y1 - f(x2)."),
+    also=[(5, 32, Layer(1, 0), Layer(1, 1))],
 )
 
 # --- memory -----------------------------------------------------------------------------------------------------------
@@ -395,6 +399,7 @@ def _bytes_alone(depth, segment, stream_bytes, layer_bytes):
 
 MEMORY = Step(
     "Keep some, compute the rest again",
+    "Work out what checkpointing, the rival of reversible layers, keeps in memory and what it must compute again.",
     checkpoint,
     "checkpoint(48, 6, 2, 34)",
     _nets,
@@ -495,6 +500,7 @@ def _root_of_depth(depth, stream_bytes, layer_bytes):
 
 BEST = Step(
     "The best distance",
+    "Find how far apart the checkpoints should be for the least memory.",
     best_segment,
     "best_segment(96, 2, 34)",
     _depths,

@@ -98,6 +98,7 @@ def _tokens(rng: random.Random) -> tuple:
 
 CHOOSE = Step(
     "Choose the experts of a token",
+    "Write the router itself: from a token's scores to the experts that it is sent to.",
     choose_experts,
     "choose_experts([0.1, 0.7, 0.4, 0.2], 2)",
     _tokens,
@@ -191,6 +192,7 @@ def _only_best(tokens, k):
 
 COUNT = Step(
     "Count the experts that a batch touches",
+    "Count the experts whose weights a batch makes the GPU load.",
     count_touched,
     "count_touched([[0.1, 0.7, 0.4, 0.2], [0.3, 0.9, 0.2, 0.1]], 2)",
     _batches,
@@ -257,6 +259,7 @@ def _one_choice(batch, experts, k):
 
 EXPECT = Step(
     "Expect it without counting",
+    "Predict that count by a formula, without routing a single token.",
     touched_share,
     "touched_share(32, 256, 8)",
     _shares,
@@ -392,6 +395,8 @@ def _stops_at_equal_losses(size, experts):
 
 EFFECTIVE = Step(
     "The dense model that experts are worth",
+    "Find how large a dense model would have to be to match a model with experts, by searching for the size with"
+    " the same loss.",
     effective_size,
     "effective_size(370e6, 64)",
     _routed,
@@ -471,6 +476,7 @@ def _unused(hardware_constant, experts, k):
 
 WEIGH = Step(
     "The batch that a mixture needs",
+    "Find the batch at which an average expert has enough tokens to be limited by compute rather than by memory.",
     expert_batch,
     "expert_batch(295, 256, 6)",
     _machines,

@@ -106,6 +106,7 @@ def _always(guess, draft, target):
 
 KEEP = Step(
     "How often to keep a guess",
+    "Write the first half of speculative decoding's rule: the chance with which a guess of the draft model is kept.",
     keep_chance,
     'keep_chance("a", {"a": 0.5, "b": 0.5}, {"a": 0.3, "b": 0.7})',
     _guesses,
@@ -181,6 +182,7 @@ def _rare_by_target(draft, target):
 
 REPLACE = Step(
     "What replaces a refused guess",
+    "Write the second half of the rule: what is drawn in place of a guess that was refused.",
     replacement,
     'replacement({"a": 0.5, "b": 0.3, "c": 0.2}, {"a": 0.2, "b": 0.4, "c": 0.4})',
     _two,
@@ -313,6 +315,7 @@ def _not_kept_by_guess(draft, target, keep, replace):
 
 OUTCOME = Step(
     "Prove it by enumeration",
+    "Show that the two halves together write exactly the target's distribution, by adding up every case.",
     round_outcome,
     'round_outcome({"a": 0.5, "b": 0.5}, {"a": 0.3, "b": 0.7}, keep_chance, replacement)',
     _rules,
@@ -409,6 +412,7 @@ def _closed_form(acceptance, drafted):
 
 TOKENS = Step(
     "Tokens of a round",
+    "Work out how many tokens a round of guesses yields on average.",
     tokens_per_round,
     "tokens_per_round(0.8, 4)",
     _drafts,
@@ -513,6 +517,7 @@ SLOWER = "You add compute and memory time. Both run at once, so a step or pass t
 
 SPEEDUP = Step(
     "What a round gains under load",
+    "Work out whether a round is worth its time, when a larger batch makes the extra tokens cost more.",
     speedup,
     "speedup(4, 0.8, 0.05, 3)",
     _loads,
@@ -584,6 +589,7 @@ def _as_if_idle(acceptance, draft_ratio, memory_ratio, most):
 
 BEST = Step(
     "The best number of guesses",
+    "Choose how many tokens to guess at a given load, and when not to guess at all.",
     best_drafted,
     "best_drafted(0.8, 0.05, 3, 8)",
     _choices,
