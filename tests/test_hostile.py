@@ -18,7 +18,7 @@ from blackboard.lab import HEADS as SAID
 from blackboard.page.lab_worker import answer, find_lab, list_steps
 from blackboard.page.practice import lessons, problems
 from blackboard.page.problem_panel import card, script
-from blackboard.problem import PAGE_DRAWS, Choice, Expression, Function
+from blackboard.problem import Choice, Expression, Function
 
 SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"
 COUNT = int(os.environ.get("HOSTILE", "2000"))
@@ -154,7 +154,7 @@ def page_of_boxes(browser):
 def test_the_pages_boxes_answer_whatever_is_typed_as_the_library_does(page_of_boxes):
     """Each text is handed to a box, and typed into its field and sent, which leaves line breaks out."""
     (page, errors), rng, boxes = page_of_boxes, random.Random(3), list_boxes()
-    values = {view: view.problem.draws(PAGE_DRAWS)[0] for view in boxes}
+    values = {view: view.problem.draws(view.problem.on_page)[0] for view in boxes}
     seeds = {view: answers_of(view) for view in boxes}
     for start in range(0, SHARE, 500):
         typed = [(view := rng.choice(boxes), make_text(rng, seeds[view])) for _ in range(min(500, SHARE - start))]

@@ -21,7 +21,6 @@ from blackboard.catalogue import model, system
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import formulas
 from blackboard.page.practice import problems
-from blackboard.problem import PAGE_DRAWS
 
 # For each interactive chart a list of settings of its controls, every one tried from where the controls start.
 MOVE = """async (asked) => {
@@ -360,7 +359,7 @@ def test_answer_boxes_on_the_page(lesson):
 
 def typed(problem, right: bool) -> str:
     """A right answer to what the page asks first, or one with the first misconception, as one would type it."""
-    values = problem.draws(PAGE_DRAWS)[0]
+    values = problem.draws(problem.on_page)[0]
     if problem.kind in ("quantity", "estimate"):
         return (
             f"{(problem.expected(values) if right else next(iter(problem.wrong_answers(values)))) / problem.scale:.6g}"
@@ -415,14 +414,14 @@ def test_every_problem_is_worked_wrong_and_right(lesson, problem):
     told, texts = lesson.worked[problem.id], answers_typed(problem)
     assert told["verdicts"] == ["misconception", "right"][: len(texts)]
     assert "That was the last" in told["hinted"]
-    assert told["steps"] == len(problem.steps(problem.draws(PAGE_DRAWS)[0]))
+    assert told["steps"] == len(problem.steps(problem.draws(problem.on_page)[0]))
     assert "\\" not in told["solution"], "mathematics is left unset"
 
 
 LISTED = [
     (lesson, problem)
     for lesson, problem in PROBLEMS
-    if problem.kind in ("choice", "ordering") and len(problem.draws(PAGE_DRAWS)) > 1
+    if problem.kind in ("choice", "ordering") and len(problem.draws(problem.on_page)) > 1
 ]
 FRESH = """(asked) => asked.map(([id, draws]) => {
   const box = document.querySelector(`practice-box[data-problem="${id}"]`);

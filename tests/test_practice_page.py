@@ -16,7 +16,7 @@ from blackboard import answers, notation
 from blackboard.page.practice import ProblemSet, lessons, problems
 from blackboard.page.problem_panel import script
 from blackboard.page.written import values_of
-from blackboard.problem import PAGE_DRAWS, Choice, Expression, Function, Quantity
+from blackboard.problem import Choice, Expression, Function, Quantity
 from blackboard.text import markup
 
 SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"
@@ -167,7 +167,7 @@ def answers_for(problem, values):
 
 @pytest.mark.parametrize("lesson, problem", JUDGED)
 def test_page_and_library_agree(lesson, problem, judge):
-    for draw, values in enumerate(problem.draws(PAGE_DRAWS)):
+    for draw, values in enumerate(problem.draws(problem.on_page)):
         typed = answers_for(problem, values) + ODD
         for text, told in zip(typed, judge(lesson, problem, draw, typed), strict=True):
             mine = problem.check(text, values)
@@ -221,7 +221,7 @@ def test_sharing_between_draws_loses_nothing(lesson, problem):
     """What all draws share, with what each has of its own, is each draw whole; and nothing that is shared stands
     twice.
     """
-    page, values = problem.page(), problem.draws(PAGE_DRAWS)
+    page, values = problem.page(), problem.draws(problem.on_page)
     about = {key: page.pop(key) for key in ("kind", "wants")}
     draws = page.pop("draws")
     whole = [problem.page_draw(each) for each in values]
