@@ -98,8 +98,8 @@ class Limit:
         elif frame in self.running and self.looping not in self.running[: self.running.index(frame)]:
             self.looping, self.last = frame, _at(frame)
         if not self.running or time.perf_counter() > self.end + WATCH * self.seconds:
-            at = self.looping if self.looping in self.running else (self.running or [None])[-1]
-            name, file, line = _at(at) if at else self.last
+            still = [self.looping] if self.looping in self.running else self.running[-1:]
+            name, file, line = _at(still[0]) if still else self.last
             raise TooSlow(f"{name}, {place(file, line)}", quote(file, line))
 
     def _stack(self, frame: types.FrameType | None) -> list[types.FrameType]:

@@ -266,7 +266,7 @@ def _lay_out(line: str, node: ast.expr) -> str:
     parts = sorted([*node.args, *(each.value for each in node.keywords)], key=lambda each: each.col_offset)
     starts = [line.rindex("(", 0, parts[0].col_offset) + 1]
     starts += [line.index(",", before.end_col_offset) + 1 for before in parts[:-1]]
-    ends = [start - 1 for start in starts[1:]] + [node.end_col_offset - 1]
+    ends = [start - 1 for start in starts[1:]] + [line.rindex(")", 0, node.end_col_offset)]
     inside = [line[start:end].strip() for start, end in zip(starts, ends)]
     return "\n".join([line[: starts[0]], *(f"    {each}," for each in inside), ")"])
 

@@ -81,7 +81,8 @@ class _Seen(NamedTuple):
 
 def _play_moves(made: Any, count: int, moves: list[str]) -> list:
     """After each move: its block, and how many sequences hold it; None where a block was refused."""
-    blocks, has, seen = made(count), {}, []
+    blocks, has = made(count), {}
+    seen: list[_Seen | None] = []
     for name, act, *other in map(str.split, moves):
         if act == "looks":
             seen.append(_Seen(0, blocks.holders(0)))
