@@ -305,7 +305,9 @@ def mend_page(app, page, _template, context, _doctree):
     if "body" in context:
         load_python(app, context["body"])
         load_problems(app, page)
-        for name in (name for name, mark in LOADED_BY.items() if mark in context["body"]):  # after those of all pages
+        wide = not BOX.search(context["body"])  # all lessons are of one width: the long table of one is folded
+        found = [name for name, mark in LOADED_BY.items() if mark in context["body"]]
+        for name in (name for name in found if wide or name != "tables.css"):  # after those of all pages
             if name.endswith(".css"):
                 app.add_css_file(f"scripts/{name}", priority=900)
             else:

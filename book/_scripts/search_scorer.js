@@ -26,8 +26,15 @@ queueMicrotask(() => {
   const found = "Search finished, found ${resultCount} page(s) matching the search query.";
   Documentation.TRANSLATIONS[found] = "Pages found: ${resultCount}";
   // An excerpt is prose: not the contents that a page prints, and no letters of formulas, code, tables and charts in a row.
-  const read = Search.htmlToText, printed = /<div id="jb-print-docs-body"[^]*?(?=<article)/, drawn = /<(math|pre|table|svg|picture)\b[^]*?<\/\1>/g;
-  Search.htmlToText = (html, anchor) => read(html.replace(printed, "").replace(drawn, " … "), anchor);
+  const read = Search.htmlToText, printed = /<div id="jb-print-docs-body"[^]*?(?=<article)|<p class="lesson-facts">[^]*?<\/p>/g, drawn = /<(math|pre|table|svg|picture)\b[^]*?<\/\1>/g;
+  const define = (html, id) => {
+    const term = new DOMParser().parseFromString(html, "text/html").getElementById(id);
+    return term && `${term.firstChild.textContent}: ${term.nextElementSibling.querySelector("p").textContent}`;
+  };
+  Search.htmlToText = (html, anchor) => {
+    const text = html.replace(printed, "").replace(drawn, " … ");
+    return (anchor?.startsWith("#term-") && define(text, anchor.slice(1))) || read(text, anchor); // of a term its meaning
+  };
   const summarize = Search.makeSearchSummary;
   Search.makeSearchSummary = (...asked) => {
     const summary = summarize(...asked);
@@ -35,4 +42,16 @@ queueMicrotask(() => {
       summary.textContent = summary.textContent.replace(/^\.\.\.\S*\s+/, "… ").replace(/\s+\S*\.\.\.$/, " …");
     return summary;
   };
+  // Words are marked on a page that a result opens, not on whichever page is read next.
+  const parse = Search._parseQuery;
+  let words = "";
+  Search._parseQuery = (query) => {
+    const parsed = parse(query);
+    words = [...parsed[3]].join(" ");
+    localStorage.removeItem("sphinx_highlight_terms");
+    return parsed;
+  };
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest("#search-results a")) localStorage.setItem("sphinx_highlight_terms", words);
+  });
 });

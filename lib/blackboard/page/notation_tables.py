@@ -73,7 +73,7 @@ def _formula(formula: Formula) -> str:
     meaning = html.escape(formula.description[0].upper() + formula.description[1:])
     return (
         f'<div id="{anchor(formula.name)}" {copied(formula)}><dt>{meaning}.</dt><dd>\\[{formula.latex}\\]</dd>'
-        f'<dd class="formula-unit"><code>{formula.name}</code> · {unit}</dd></div>'
+        f'<dd class="formula-unit"><span><code>{formula.name}</code> · {unit}</span></dd></div>'
     )
 
 

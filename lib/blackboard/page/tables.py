@@ -13,6 +13,7 @@ from blackboard import catalogue
 from blackboard.catalogue.datafile import Row
 from blackboard.page.data_table import data_table
 from blackboard.page.summary import Page
+from blackboard.text import markup
 from blackboard.units import pretty, significant
 
 NONE = "–"
@@ -44,7 +45,8 @@ def _name(row: Any) -> str:
 
 
 def _code(id: str) -> str:
-    return f"<code>{escape(id)}</code>"
+    """A name in code, which may be broken behind its underscores."""
+    return f"<code>{escape(id).replace('_', '_<wbr>')}</code>"
 
 
 def cited(ids: Iterable[str | None], page: str = "") -> str:
@@ -77,7 +79,7 @@ class _Notes:
         if not self.numbers:
             return ""
         texts = (
-            f'<li id="{self.slug}-caveat-{n}">{escape(f"{name}: {text}")}</li>'
+            f'<li id="{self.slug}-caveat-{n}">{_code(name)}: {markup(text)}</li>'
             for (name, text), n in self.numbers.items()
         )
         return f'<p>Unconfirmed (marked ?):</p><ol class="table-note">{"".join(texts)}</ol>'
@@ -371,7 +373,7 @@ def measurements() -> Page:
         [
             ("Data set", "", lambda m: f'<span id="measurement-{m.id}">{_code(m.id)}</span>'),
             ("What it is", "", _what),
-            ("Columns", "", lambda m: ", ".join(map(_code, m.columns))),
+            ("Columns", "", lambda m: ", ".join(f"<code>{escape(name)}</code>" for name in m.columns)),
             ("Rows", "rows", lambda m: _number(len(m.rows))),
             ("Sources", "", lambda m: cited(m.sources, "catalogue.html")),
         ],
@@ -381,8 +383,8 @@ def measurements() -> Page:
 
 def _what(data: Any) -> str:
     """A data set's title, and its note in smaller letters."""
-    note = f"<br><small>{escape(data.note)}</small>" if data.note else ""
-    return f"{escape(data.title)}{note}"
+    note = f"<br><small>{markup(data.note)}</small>" if data.note else ""
+    return f"{markup(data.title)}{note}"
 
 
 def sources() -> Page:
