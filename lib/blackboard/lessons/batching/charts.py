@@ -145,8 +145,13 @@ def roofline_chart() -> InteractiveChart:
     layers = [
         *(marks.line(each, each, encoding, strokeDash=[5, 3]) for each in ("memory", "compute")),
         marks.line("step", "total", encoding, strokeWidth=4),
-        *marks.name(encoding, "'load from memory'", "memory", "120", at(eq.memory_time, "120"), dy=-18),
-        *marks.name(encoding, "'compute'", "compute", "1200", at(eq.compute_time, "1200"), dy=14),
+        # Where the bold line does not cover them; their keys would be solid, and the lines are dashed.
+        *(
+            marks.text(
+                encoding, f"'{each}'", batch, at(terms[each], batch), align="left", dx=8, dy=9, color=marks.PAINTS[each]
+            )
+            for each, batch in {"memory": "25000", "compute": "1200"}.items()
+        ),
         *marks.name(
             encoding, "'a step: the longer of both'", "total", "30000", at(eq.step_time, "30000"), "true", dy=-6
         ),
