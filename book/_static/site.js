@@ -193,8 +193,8 @@ function tellTerms() {
     if (touched) card.append(Object.assign(document.createElement("a"), { href: term.href, textContent: "Glossary" }));
     article.append(card);
     card.hidden = false;
-    const { left, bottom } = [...term.getClientRects()].at(-1), all = article.getBoundingClientRect();
-    card.style.left = `${Math.max(8, Math.min(left - all.left, article.clientWidth - card.offsetWidth - 16))}px`;
+    const { left, bottom } = [...term.getClientRects()].at(-1), all = article.getBoundingClientRect(), edge = parseFloat(getComputedStyle(article).paddingLeft);
+    card.style.left = `${Math.max(edge, Math.min(left - all.left, article.clientWidth - card.offsetWidth - edge))}px`;
     card.style.top = `${bottom - all.top + 4}px`;
   };
   const termOf = ({ target }) => target.closest?.("a.glossed");

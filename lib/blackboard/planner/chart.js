@@ -21,7 +21,7 @@ function ticksBetween(low, high) {
 
 function scaleOf(values, from, to) {
   const low = Math.log(Math.min(...values)), high = Math.max(Math.log(Math.max(...values)), low + 0.7);
-  const pad = 0.06 * (high - low), span = high - low + 2 * pad;
+  const pad = 0.03 * (high - low), span = high - low + 2 * pad;
   const place = (value) => from + ((Math.log(value) - low + pad) / span) * (to - from);
   return { place, ticks: ticksBetween(Math.exp(low - pad), Math.exp(high + pad)) };
 }
@@ -38,20 +38,40 @@ function drawFrontier(svg, { front, chosen, runs, error, name }, choose) {
   const x = scaleOf(widened("user"), MARGIN.left, width - MARGIN.right), y = scaleOf(widened("chip"), height - MARGIN.bottom, MARGIN.top);
   const at = (point, factor = 1) => `${x.place(point.user * factor).toFixed(1)},${y.place(point.chip * factor).toFixed(1)}`;
   drawAxes(svg, x, y, width, height);
-  const band = [...front.map((point) => at(point, 1 / (1 - error))), ...front.map((point) => at(point, 1 / (1 + error))).reverse()];
-  svg.append(svgElement("polygon", { class: "planner-band", points: band.join(" ") }));
-  svg.append(svgElement("polyline", { class: "planner-front", points: front.map((point) => at(point)).join(" ") }));
+  const corners = (path) => path.map((point) => point.split(",").map(Number));
+  const [line, fast, slow] = [1, 1 / (1 - error), 1 / (1 + error)].map((factor) => corners(front.map((point) => at(point, factor))));
+  const band = [...fast, ...slow.reverse()];
+  if (front.length) {
+    svg.append(svgElement("path", { class: "planner-band", d: `M${fast[0]}${smooth(fast)}L${slow[0]}${smooth(slow)}Z` }));
+    svg.append(svgElement("path", { class: "planner-front", d: `M${line[0]}${smooth(line)}` }));
+  }
   const mark = (point, attributes, text) => {
     const [cx, cy] = at(point).split(",");
     svg.append(svgElement("circle", { cx, cy, ...attributes }, svgElement("title", {}, text)));
     return svg.lastChild;
   };
   for (const point of front) mark(point, { class: "planner-dot", r: 4 }, described(point)).addEventListener("click", () => choose(point));
-  for (const run of runs) mark(run, { class: "planner-run", r: 4 }, `Measured: ${described(run)}`);
-  if (!chosen) return;
-  const corners = (path) => path.map((point) => point.split(",").map(Number)), ground = { right: width - MARGIN.right, bottom: height - MARGIN.bottom };
-  const dot = mark(chosen, { class: "planner-chosen", r: 8 }, `Your configuration: ${described(chosen)}`);
-  nameChosen(svg, dot, chosen, [...between(corners(band)), ...corners(runs.map((run) => at(run)))], ground);
+  const dot = chosen && mark(chosen, { class: "planner-chosen", r: 8 }, `Your configuration: ${described(chosen)}`);
+  for (const run of runs) mark(run, { class: "planner-run", r: 4 }, `Measured: ${described(run)}`); // on the dot, which is larger
+  const ground = { right: width - MARGIN.right, bottom: height - MARGIN.bottom };
+  if (dot) nameChosen(svg, dot, chosen, [...between(band), ...corners(runs.map((run) => at(run)))], ground);
+}
+
+// The rest of a path from the first of its points through the others: without corners, and without a bump between two
+// points (Steffen's monotone cubic).
+function smooth(points) {
+  const steps = points.slice(1).map(([x, y], n) => [x - points[n][0], y - points[n][1]]), slopes = steps.map(([x, y]) => (x ? y / x : 0));
+  const tangents = points.map((_, n) => {
+    if (!n || n === steps.length) return slopes[n ? n - 1 : 0];
+    const [one, other] = [slopes[n - 1], slopes[n]], [left, right] = [steps[n - 1][0], steps[n][0]];
+    if (one * other <= 0) return 0;
+    return Math.sign(one) * Math.min(2 * Math.abs(one), 2 * Math.abs(other), Math.abs((one * right + other * left) / (left + right)));
+  });
+  const told = (...numbers) => numbers.map((each) => each.toFixed(1)).join(",");
+  return steps.map(([across], n) => {
+    const [[x, y], [endX, endY]] = [points[n], points[n + 1]], third = across / 3;
+    return `C${told(x + third, y + third * tangents[n], endX - third, endY - third * tangents[n + 1], endX, endY)}`;
+  }).join("");
 }
 
 // Points along a path, close enough for none of its parts to pass a name unseen.

@@ -101,8 +101,8 @@ def long_context() -> dict[str, str]:
         "long_users": str(USERS),
         "long_rate": written(long.tokens_per_s_per_chip),
         "short_rate": written(short.tokens_per_s_per_chip),
-        "long_fits": written(floor(long.fits)),
-        "short_fits": written(floor(short.fits)),
+        "long_fits": f"{floor(long.fits):,}",
+        "short_fits": f"{floor(short.fits):,}",
     }
 
 

@@ -213,9 +213,10 @@ function showAnswer(asked, found) {
   const fitting = found.fits > 0, crowded = isCrowded(found);
   setStale(false);
   root.classList.toggle("planner-crowded", crowded || !fitting);
+  root.classList.toggle("planner-unfit", !fitting);
   const first = crowded ? `Memory holds ${counted(Math.floor(found.fits))} of ${counted(found.users)} users at once; the others wait. ` : "";
   showTiles(found, fitting, crowded);
-  part("result").textContent = fitting ? first + sentence(found) : unfit(found);
+  part("result").textContent = fitting ? first + sentence(found) : unfit(asked, found);
   showNumbers(found, fitting, crowded);
   showMemory(found);
   showParts(found, fitting);
@@ -244,9 +245,9 @@ function tile([name, value, more]) {
   return box;
 }
 
+// What the tiles do not say.
 function sentence(found) {
-  const cost = found.usd_per_mtok === null ? "" : `, at ${dollars(found.usd_per_mtok)} per million tokens`;
-  return `Each user gets ${written(found.tokens_per_s_per_user)} tokens/s after ${duration(found.first_token)}. Each chip generates ${written(found.tokens_per_s_per_chip)} tokens/s${cost}. The largest part of a token’s time is ${BINDS[found.binds]}.`;
+  return `Each user gets ${written(found.tokens_per_s_per_user)} tokens/s after ${duration(found.first_token)}. Each chip generates ${written(found.tokens_per_s_per_chip)} tokens/s. The largest part of a token’s time is ${BINDS[found.binds]}.`;
 }
 
 const BINDS = {
@@ -254,10 +255,15 @@ const BINDS = {
   "kernel gaps": "the gaps between kernels", launching: "launching the kernels of prefill", answers: "sampling and sending tokens",
 };
 
-function unfit({ server }) {
+function unfit(asked, { server }) {
   const { chip } = server.layout, { memory } = chip, room = mostWeights(server.settings, chip) / memory;
   const size = sum(Object.values(server.weightsPerChip));
-  return `This does not fit: the weights take ${gigabytes(size)} per chip, and the engine may fill ${percent(room)} of ${gigabytes(memory)}. Use more chips, or a narrower format.`;
+  return `This does not fit: the weights take ${gigabytes(size)} per chip, and the engine may fill ${percent(room)} of ${gigabytes(memory)}. ${wayOut(asked, fewestChips(asked))}`;
+}
+
+function wayOut({ chips, chip }, fewest) {
+  if (fewest === chips) return "Another sharding of these chips holds it.";
+  return fewest ? `It takes ${fewest} × ${chip.name}, or a narrower format.` : "No number of these chips holds it; a narrower format may.";
 }
 
 function row(...cells) {
@@ -334,6 +340,7 @@ function showFrontier(asked, found, fitting) {
     : "No batch fits on these chips.";
   const name = front.length ? `The frontier, from ${described(front[0])} to ${described(front.at(-1))}. The table below lists its points.` : "No batch fits.";
   const choose = (point) => change(pointState(point));
+  root.classList.toggle("planner-chartless", !front.length);
   drawFrontier(part("chart").querySelector("svg"), { front, chosen, runs, error: found.constants.errors.output_token, name }, choose);
   showPoints(front);
 }
@@ -502,9 +509,11 @@ function listen() {
       field("model").focus({ preventScroll: true });
     });
   }
+  // What follows the tiles is out of sight while they are stuck to the end of a phone's screen.
+  new IntersectionObserver(([{ isIntersecting }]) => part("answer").classList.toggle("planner-stuck", !isIntersecting)).observe(part("result"));
   let width = part("chart").clientWidth; // which is answered for already
   new ResizeObserver(([{ target }]) => {
-    if (root.hidden || target.clientWidth === width) return;
+    if (root.hidden || !target.clientWidth || target.clientWidth === width) return;
     width = target.clientWidth;
     answer();
   }).observe(part("chart"));

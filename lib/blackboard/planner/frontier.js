@@ -66,6 +66,13 @@ function mostPromised(asked, sharding, { user, first }) {
   return best;
 }
 
+// The fewest of a chip, among the powers of two, that hold the model with one user, as many as are asked for or more;
+// undefined where a thousand do not.
+function fewestChips(asked) {
+  const counts = [asked.chips, ...Array.from({ length: 11 }, (_, n) => 2 ** n).filter((count) => count > asked.chips)];
+  return counts.find((chips) => shardings(asked.model, chips).some((sharding) => speedOf(asked, sharding).most > 0));
+}
+
 // For each number of chips the sharding with the highest throughput that keeps the promise.
 function bestShardings(asked, counts, promise) {
   const best = (chips) => shardings(asked.model, chips).map((sharding) => mostPromised(asked, sharding, promise))

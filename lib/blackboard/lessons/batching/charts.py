@@ -68,11 +68,11 @@ def _kink(encoding: dict, low: str) -> list[dict]:
 
 
 def _board(encoding: dict, bold: str, unit: str) -> list[dict]:
-    """The board's lines: the bold one, compute, KV and weights, and their values under the pointer."""
+    """The board's lines: the bold one, on it compute, KV and weights, and their values under the pointer."""
     parts = {"compute": "compute", "KV": "kv", "weights": "weights"}
     tips = {name: f"{name} ({unit})" for name in (bold, *parts)}
     lines = [marks.line(name, colour, encoding) for name, colour in parts.items()]
-    return [*lines, marks.line(bold, "total", encoding, strokeWidth=5), marks.hover(encoding, bold, tips, ",.3r")]
+    return [marks.line(bold, "total", encoding, strokeWidth=5), *lines, marks.hover(encoding, bold, tips, ",.3r")]
 
 
 def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
@@ -145,8 +145,13 @@ def roofline_chart() -> InteractiveChart:
     layers = [
         *(marks.line(each, each, encoding, strokeDash=[5, 3]) for each in ("memory", "compute")),
         marks.line("step", "total", encoding, strokeWidth=4),
-        *marks.name(encoding, "'load from memory'", "memory", "120", at(eq.memory_time, "120"), dy=-18),
-        *marks.name(encoding, "'compute'", "compute", "1200", at(eq.compute_time, "1200"), dy=14),
+        # Where the bold line does not cover them; their keys would be solid, and the lines are dashed.
+        *(
+            marks.text(
+                encoding, f"'{each}'", batch, at(terms[each], batch), align="left", dx=8, dy=9, color=marks.PAINTS[each]
+            )
+            for each, batch in {"memory": "25000", "compute": "1200"}.items()
+        ),
         *marks.name(
             encoding, "'a step: the longer of both'", "total", "30000", at(eq.step_time, "30000"), "true", dy=-6
         ),
@@ -295,11 +300,11 @@ def _price_axis(price: Any) -> dict:
 def _stop(encoding: dict, batch: int, speed: Any, price: Any) -> list[dict]:
     """A batch's place on the curve, with its name."""
     x, y = speed(batch), price(batch)
-    text = f"({x}) > 0.2 * ({FASTEST}) ? 'B = {batch:,}' : ''"  # further left names would lie upon each other
+    shown = f"({x}) > 0.2 * ({FASTEST})"  # further left stops and names would lie upon each other
     dot = {**marks.DOT, "size": 50, "color": marks.PAINTS["total"]}
     return [
-        marks.at(encoding, dot, x=x, y=y),
-        marks.text(encoding, text, x, y, align="right", dx=-9, dy=-9),
+        marks.at(encoding, dot, x=f"{shown} ? {x} : null", y=y),
+        marks.text(encoding, f"{shown} ? 'B = {batch:,}' : ''", x, y, align="right", dx=-12, dy=-12),
     ]
 
 
