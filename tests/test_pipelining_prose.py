@@ -58,6 +58,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     late, early = box_token(150, 1), box_token(300, 2) - 116 * 11.9e-6  # if trips took no time
     one, two = box_token(86, 1), late + 2 * trip
     shared = early + 116 * trip
+    attends = 61 * 128 * (576 + 512) * 2 * 75_000 / (8 * 989.5e12)  # s of a box in BF16, of one user
     seven = (TOTAL + 9_600 / 7 * cache) / 576e12
     expected = {
         "vector": "14.3 kB",
@@ -114,6 +115,13 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "short_one": f"{round(86 / one, -1):,.0f}",
         "short_two": f"{round(150 / two, -1):,.0f}",
         "short_spread": f"{round(150 / shared, -1):,.0f}",
+        "trips_spread": f"{116 * 46e-3:.1f}",
+        "bytes_spread": f"{300 / 16 * 4 / 9 * 11.2 / 50:.1f}",
+        "attend_one": f"{86 * attends * 1e3:.1f}",
+        "attend_two": f"{150 * attends * 1e3:.1f}",
+        "counted_one": f"{round(86 / (one + 86 * attends), -1):,.0f}",
+        "counted_two": f"{round(150 / (two + 150 * attends), -1):,.0f}",
+        "counted_spread": f"{round(150 / (shared + 150 * attends), -1):,.0f}",
         "trip_short": f"{trip * 1e6:.0f} µs",
         "exchange": "11.9 µs",
         "card_rate": "50 GB/s",
@@ -292,6 +300,25 @@ def test_which_layout_of_boxes_wins():
     """Experts over both boxes, then a pipeline, then separate boxes, as trips get longer."""
     best = lambda trip: max(numbers.LAYOUTS, key=lambda name: numbers.box_rate(numbers.LAYOUTS[name], trip))
     assert [best(trip) for trip in (12e-6, 75e-6, 85e-6, 2.5e-3, 9e-3, 20e-3)] == [*["spread"] * 2, *["two"] * 3, "one"]
+
+
+def test_attentions_arithmetic_moves_no_layout_past_another():
+    """Add it, or what of it is longer than loading the caches, or let all of it hide: the order and the border stay."""
+    attends, loads = 61 * 128 * (576 + 512) * 2 * 75_000 / (8 * 989.5e12), 75_000 * KV / 38.4e12
+    assert loads < attends and 150 * attends < (TOTAL + 150 * 75_000 * KV) / 38.4e12
+    for more in (0, attends - loads, attends):
+        rate = {
+            "one": 86 / (box_token(86, 1) + 86 * more),
+            "two": 150 / (box_token(150, 1) + 2 * 46e-6 + 150 * more),
+            "spread": 150 / (box_token(300, 2) + 116 * (46 - 11.9) * 1e-6 + 150 * more),
+        }
+        assert sorted(rate, key=rate.get) == ["one", "two", "spread"]
+    gap = lambda trip, counted: (
+        numbers.box_token(numbers.LAYOUTS["spread"], trip, counted)
+        - numbers.box_token(numbers.LAYOUTS["two"], trip, counted)
+    )
+    for trip in (46e-6, 76e-6):
+        assert gap(trip, True) == pytest.approx(gap(trip, False), rel=1e-9)
 
 
 def test_a_rack_waits_only_for_a_prompt_longer_than_all_before():

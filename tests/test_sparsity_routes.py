@@ -216,6 +216,21 @@ def test_the_race_is_what_counted_steps_say():
         assert tuple(numbers.race(batch, context, gain=gain)) == pytest.approx(times, rel=1e-9)
 
 
+def test_where_the_dense_model_waits_for_compute():
+    """From a few hundred sequences on, at either published gain and at the running context; C needs no format alone."""
+    known, kv = RUNNING.symbols(), 1_000 * 61 * 576 * 2
+    for gain in numbers.GAINS:
+        size = gain * known["n_active"]
+        computes = lambda b: 2 * b * size / known["flops"] > (size + b * kv) / known["bandwidth"]
+        assert next(b for b in range(1, 10_000) if computes(b)) in range(200, 500)
+    gb300 = chip("gb300-nvl72")
+    assert gb300.flops("fp4") / gb300.flops("fp8") == pytest.approx(3)
+    assert gb300.hardware_constant("fp4") / gb300.hardware_constant("fp8") == pytest.approx(1.5)
+    ours, theirs = model("deepseek-v3"), [model(name) for name in ("qwen3-30b-a3b", "qwen3-235b-a22b")]
+    stored = lambda net: net.symbols("fp8")["n_total"] / net.symbols("fp8")["n_active"]
+    assert all(stored(net) < stored(ours) for net in theirs) and stored(ours) > 16.4 / 2.8
+
+
 def test_the_gains_are_those_of_the_published_comparisons():
     """DeepSeekMoE 16B needs 40.5% of the dense model's compute, the Qwen3 mixtures a fifth of the active parameters."""
     assert numbers.GAINS == (2.5, 5.0)
@@ -289,12 +304,14 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
     active, stored, kv = known["n_active"], known["n_total"], 61 * 576 * 2
     one, sparse = 2 * active / 15.832e15, (stored + 300 * 2_000 * kv) / 38.4e12
     expected = {"team_request_sparse": f"{(400 * sparse / 300 + 1_800 * one) * 1e3:.0f} ms"}
-    for name, gain in (("low", 2.5), ("high", 5)):
+    for name, gain, even in (("low", 2.5, -2), ("high", 5, -1)):
         dense = 300 * gain * one  # it computes for longer than it loads
         assert dense > (gain * active + 300 * 2_000 * kv) / 38.4e12
+        assert name == "high" or (gain * active + 300 * 2_000 * kv) / 38.4e12 > 0.99 * dense, "hardly longer"
         expected |= {
             f"team_token_{name}": f"{gain * one * 1e6:.1f} µs",
             f"team_request_{name}": f"{2_200 * gain * one * 1e3:.0f} ms",
+            f"team_even_{name}": f"{round(stored / 38.4e12 / (gain * one - 2_000 * kv / 38.4e12), even):,.0f}",
         }
     expected |= {
         "team_fits": f"{(8 * 141e9 - stored) // (2_000 * kv * 100) * 100:,.0f}",
@@ -361,6 +378,12 @@ def test_one_rack_makes_a_token_for_half_of_what_four_take():
     }
     assert told["token_spread"] == f"{round(steps[2_500] / 2_500 * 1e9, -1):.0f} ns"
     assert told["token_pooled"] == f"{round(steps[10_000] / 10_000 * 1e9, -1):.0f} ns"
+    own = lambda size, tokens: max(2 * tokens * size / known["flops"], size / known["bandwidth"])
+    for name, batch in (("spread", 2_500), ("pooled", 10_000)):
+        caches = batch * 1_000 * 61 * 576 * 2 / known["bandwidth"]
+        each = [caches, own(parts[0][0], batch), max(2 * batch / 32 * experts / known["flops"], experts / 5.76e14)]
+        summed = " + ".join(f"{time * 1e3:.3f}" for time in each)
+        assert told[f"step_{name}"] == f"{summed} = {steps[batch] * 1e3:.3f} ms"
     assert steps[10_000] / steps[2_500] == pytest.approx(2, abs=0.05), (
         "a step takes twice as long, for four times as many"
     )
@@ -431,6 +454,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "never_low": f"{round(2.5 * balanced, -2):,.0f} tokens",
         "more_memory_low": f"{total / 2.5 / active:.1f}",
         "kv": f"{kv / 1e3:.1f} kB",
+        "kv_cache": f"{kv / 1e3:.1f} MB",
         "rack_flops": "360 PFLOP/s",
         "rack_bandwidth": "576 TB/s",
         "intensity": f"{c:.1f}",

@@ -216,8 +216,7 @@ def training() -> Drawing:
         fig,
         "fig-training",
         "Rack 0 is idle from its last forward pass until a gradient comes back: three slots while the micro-batch goes"
-        " forward through the other racks, and six while its gradient returns. Rack 3 is idle as long, at the start and"
-        " at the end. (The last micro-batch goes back first here; in any order the idle time is the same.)",
+        " forward through the other racks, and six while its gradient returns. Rack 3 is idle as long.",
         f"GPipe on {RACKS} racks with {RACKS} micro-batches: time across in {end} slots, racks 0 to {last} down. A"
         f" slanted block of forward passes of one slot, a hard stop at slot {stop}, a mirrored block of backward passes"
         f" of two slots. Rack 0 waits {before} slots before the stop and {after} after it, rack {last} at the start"

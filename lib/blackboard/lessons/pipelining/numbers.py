@@ -285,19 +285,27 @@ def trip_parts() -> list[tuple[float, float]]:
     return [(took * factor("us"), sent * size / _KNOWN["scale_out"]) for took, size in zip(times, APART.values())]
 
 
-def box_token(shared: Shared, trip: float) -> float:
-    """Time from one token of a user to the next, s; in a pipeline with the best number of micro-batches."""
+def attended(batch: float, shared: Shared) -> float:
+    """Attention's arithmetic in a step of so many users, in BF16, as the page's table leaves out, s."""
+    boxes = shared.boxes if shared.spread else 1
+    return batch * model(RUNNING.model).attention_flop(CASE["context"]) / (boxes * system(BOX).symbols("bf16")["flops"])
+
+
+def box_token(shared: Shared, trip: float, counted: bool = False) -> float:
+    """Time from one token of a user to the next, s; in a pipeline with the best number of micro-batches. With
+    attention's arithmetic, if it is counted, after everything else.
+    """
     users = box_users(shared) * shared.boxes
-    step = lambda batch: sum(parts(batch, shared, trip))
+    step = lambda batch: sum(parts(batch, shared, trip)) + (attended(batch, shared) if counted else 0)
     if shared.spread:
         return step(users)
     counts = range(shared.boxes, 40 * shared.boxes) if shared.boxes > 1 else (1,)
     return min(turn(step(users / count), count, shared.boxes, trip) for count in counts)
 
 
-def box_rate(shared: Shared, trip: float) -> float:
+def box_rate(shared: Shared, trip: float, counted: bool = False) -> float:
     """Tokens per second of each box."""
-    return box_users(shared) / box_token(shared, trip)
+    return box_users(shared) / box_token(shared, trip, counted)
 
 
 LAYOUTS = {"one": Shared(1), "two": Shared(2), "spread": Shared(2, spread=True)}
@@ -310,7 +318,7 @@ def even(first: str, second: str, low: float, high: float) -> float:
 
 def pays() -> dict[str, str]:
     """Two boxes that the weights nearly fill, used in three ways."""
-    rate = lambda name, trip: f"{significant(box_rate(LAYOUTS[name], trip), 3)}"
+    rate = lambda name, trip, counted=False: f"{significant(box_rate(LAYOUTS[name], trip, counted), 3)}"
     short, trips = trip(), 2 * model(RUNNING.model).moe.layers
     ms = lambda time: f"{time / factor('ms'):.1f}"
     at_once = {"one": 1, "two": 1, "spread": 2}  # boxes whose users are in a step
@@ -324,6 +332,10 @@ def pays() -> dict[str, str]:
         "hops_two": ms(2 * short),
         **{f"token_{name}": ms(box_token(layout, short)) for name, layout in LAYOUTS.items()},
         **{f"short_{name}": rate(name, short) for name in LAYOUTS},
+        **{f"counted_{name}": rate(name, short, counted=True) for name in LAYOUTS},
+        **{f"attend_{name}": ms(attended(box_users(LAYOUTS[name]), LAYOUTS[name])) for name in ("one", "two")},
+        "trips_spread": ms(steps["spread"].start),
+        "bytes_spread": ms(steps["spread"].send),
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
         "weights_read": pretty(CASE["n_total"] * CASE["bytes_per_param"], "byte", 3),
         "trip_short": pretty(short, "s", 2),

@@ -64,7 +64,8 @@ def layered(case: Case = RUNNING) -> Drawing:
         fig,
         "fig-layered",
         "Layer by layer, a step takes longer than by the roofline of the whole model at every batch between C and the"
-        " experts' batch. KV is left out.",
+        f" experts' batch. KV is left out. All experts are counted as loaded; below {numbers.almost()} sequences a step"
+        " loads fewer, and takes less.",
         f"Milliseconds per step against batch from 30 to 15,000 (log scale), for {case}, KV left out. The roofline of"
         f" the whole model is level at {significant(roof(1))} ms and bends once, at the critical batch of"
         f" {bends[1]:,.0f}. Dense parts and experts one after the other bend twice, at C = {significant(bends[0], 4)}"
@@ -304,7 +305,7 @@ def turns() -> Drawing:
         fig,
         "fig-turns",
         "With little traffic even a dense model of several times DeepSeek-V3's active size costs less. The more"
-        " traffic, the smaller it must be.",
+        " traffic, the smaller the dense model must be to cost less.",
         "Size of the dense model that costs as much as DeepSeek-V3, divided by DeepSeek-V3's active size, from 1 to 5,"
         f" against sequences at a time from 150 to 3,000 (log scale), on eight H200s. The curve falls from"
         f" {significant(gains[0], 2)} to {significant(gains[-1], 2)}; at the team's {team} sequences it is at"

@@ -29,6 +29,7 @@ NAMED = model("mixtral-8x7b")  # whose routing the page draws
 GAINS = tuple(float(significant(1 / row["share"], 2)) for row in measurement("sparse_dense_pairs").records())
 LOW, HIGH = min(GAINS), max(GAINS)
 COUNTED = (8, 32, 128, 512)  # experts of a layer, of which the page says what they are worth
+PARTS = eq.dense_time, eq.experts_time  # one after the other, layer by layer
 RACKS, POOLED = 4, 10_000  # racks over which the page spreads so many sequences, or does not
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
@@ -132,6 +133,7 @@ def contexts() -> dict[str, str]:
         **{f"even_{name}": significant(even_at(moved.balanced), 3) for name, moved in attend.items()},
         "balanced": significant(step.balanced_context(RUNNING), 3),
         "kv": pretty(known["kv_bytes_per_token"], "byte", 3),
+        "kv_cache": pretty(RUNNING.context * known["kv_bytes_per_token"], "byte", 3),
         "kv_flop": told(flop * known["flops"]),
         "attention": told(attention * known["flops"]),
         "attention_parts": f"{latent.layers} layers × {latent.heads} heads × ({latent.kv_rank + latent.rope_dim} +"
@@ -227,9 +229,15 @@ def beside(gain: float) -> dict[str, str]:
 
 def pooled() -> dict[str, str]:
     """What a token costs if sequences are spread over several racks, and if one rack gets them all; layer by layer."""
-    spread = POOLED / RACKS
-    cost = lambda batch: pretty(layered_pair(batch, RUNNING.context).sparse / batch, "s", 2)
+    spread, routed = POOLED / RACKS, {"n_routed": eq.routed_params(RUNNING)}
+    took = lambda batch: layered_pair(batch, RUNNING.context).sparse
+    cost = lambda batch: pretty(took(batch) / batch, "s", 2)
+    ms = lambda time: f"{time * 1e3:.3f}"
+    parts = lambda batch: (step.kv_time(RUNNING, batch=batch), *(t(RUNNING, batch=batch, **routed) for t in PARTS))
+    told = lambda batch: f"{' + '.join(map(ms, parts(batch)))} = {ms(took(batch))} ms"
     return {
+        "step_pooled": told(POOLED),
+        "step_spread": told(spread),
         "pooled": f"{POOLED:,}",
         "spread": f"{spread:,.0f}",
         "token_pooled": cost(POOLED),
@@ -310,6 +318,7 @@ def team_beside(gain: float) -> dict[str, str]:
     return {
         "team_token": pretty(team_steps(TEAM_BATCH, gain).dense / TEAM_BATCH, "s", 3),
         "team_request": pretty(request(gain), "s", 2),
+        "team_even": significant(eq.break_even(TEAM, quality_gain=gain), 2),
     }
 
 
