@@ -45,6 +45,14 @@ def test_both_ways_to_test_a_gain_are_tried():
     draw = lambda mean, deviation: rng.normal(mean, deviation, (4000, 29))
     groups = stats.ttest_ind(draw(67.5, spread), draw(67.5 + gain, spread), axis=1)
     paired = stats.ttest_1samp(draw(gain, changes), 0, axis=1)
+    means = np.std(draw(0, spread).mean(axis=1) - draw(0, spread).mean(axis=1)), np.std(draw(0, changes).mean(axis=1))
+    for name, chance in zip(("chance_groups", "chance_paired"), means):
+        assert float(told[name]) == pytest.approx(chance, abs=0.1)
+    rows = measurement("llammlein_checkpoints").records(model="LLäMmlein 1B")
+    late = [100 * row["score"] for row in rows if row["steps"] == max(each["steps"] for each in rows)]
+    early = [100 * row["score"] for row in rows if row["steps"] == 500_000]
+    assert told["spread_scores"] == f"{np.std(late, ddof=1):.1f}"
+    assert told["spread_changes"] == f"{np.std(np.subtract(late, early), ddof=1):.1f}"
     for name, test in (("seen_groups", groups), ("seen_paired", paired)):
         assert np.mean(test.pvalue < 0.05) == pytest.approx(float(told[name].rstrip("%")) / 100, abs=0.02)
 
@@ -79,11 +87,15 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "data_power": f"{BETA}",
         "lost_by_size": sig(law(LARGE, tokens) - best[0]),
         "best_size": f"{sig(best[1] / 1e9)} billion",
-        "worth_gpt3": sig(BETA * B / 300e9**BETA / (ALPHA * A / 175e9**ALPHA)),
+        "loss_size": f"{A}",
+        "loss_data": f"{B:,}",
+        "share_de": f"{1.27 / 2.7:.0%}",
+        "share_rule": f"{tokens / 5 / 2.7e12:.0%}",
+        "gain_de": f"{2 ** -np.log10(1.27 / 2.7) * worth(tokens, 1.27e12) / tokens:.2f}",
+        "gain_rule": f"{2 ** -np.log10(tokens / 5 / 2.7e12) * worth(5, 1) / 5:.2f}",
         "quality_power": sig(np.log10(2), 3),
         "reuse": "15.4",
         "share_five": f"{worth(5, 1) / 5:.0%}",
-        "epochs_tenth": sig(tokens / 1.27e11),
         "best_balance": sig((1 - np.log10(2)) * worth(10.5, 1)),
         "size_1b": sig(A / LARGE**ALPHA, 3),
         "worth_limit": "16.4",
@@ -120,7 +132,7 @@ def test_a_hundredth_of_a_nat_is_a_percent_of_probability():
 
 def test_after_44_passes_runs_are_worse_than_the_law_says_of_three_passes_over_the_same_text():
     """Muennighoff's whole law, shifted to the run of one pass as the figure has it."""
-    law = simulation.repeated_law()
+    told, law, lost, predicted = values("corpus"), simulation.repeated_law(), [], []
     for name in ("2.8B", "4.2B", "8.7B"):
         rows = measurement("repeated_data_runs").records(run=name)
         size, tokens, text = rows[0]["n_total"], rows[0]["pretraining_tokens"], min(r["unique_tokens"] for r in rows)
@@ -128,6 +140,11 @@ def test_after_44_passes_runs_are_worse_than_the_law_says_of_three_passes_over_t
         shift = np.mean(losses(max(row["unique_tokens"] for row in rows))) - law.loss(size, tokens, tokens)
         assert tokens / text == pytest.approx(44, abs=0.6)
         assert min(losses(text)) > law.loss(size, 3 * text, text) + shift
+        once = np.mean(losses(max(row["unique_tokens"] for row in rows)))
+        lost.append(np.mean(losses(text)) - once)
+        predicted.append(law.loss(size, tokens, text) + shift - once)
+    for name, each in (("harm", lost), ("law", predicted)):
+        assert (told[f"{name}_least"], told[f"{name}_most"]) == (f"{min(each):.2f}", f"{max(each):.2f}")
 
 
 def test_the_pace_rises_up_to_the_fourth_score():

@@ -83,7 +83,14 @@ def test_a_million_tokens_are_divided_by_what_a_gpu_holds():
             == math.ceil(1e6 * vectors * width / room)
             == math.ceil(1e6 / amount(f"fit_{name}"))
         )
-    assert told["fit_about"] == "25,000" and int(told["million_line"]) == int(told["million_checkpointed"]) - 1
+    assert told["fit_about"] == "25,000" and amount("million_all") > amount("run_share")
+    for way, vectors in (("checkpointed", 42 * 2 + 3 * 15.875 * 2), ("reversible", 2 * 4 + 15.875 * 2)):
+        held, alone, sequence = int(told[f"copy_{way}"]), int(told[f"alone_{way}"]), 1e6 * vectors * width
+        weights = 2 * 405.85e9
+        assert held * sequence + weights < 128 * 80e9 < (held + 1) * sequence + weights
+        assert (alone - 1) * 80e9 < sequence + weights <= alone * 80e9
+    two_levels = (126 / 11 + 11 + 15.875) * 2 * width * 1e6  # segments of 11 layers, then their streams, then a layer
+    assert (int(told["copy_checkpointed"]) + 1) * two_levels + weights < 128 * 80e9
     assert told["million_run"] == f"{1e6 / 1024:.0f}" and amount("million_run") > amount("million_all")
     assert amount("run_tokens") < amount("fit_all"), "Llama's sequences fit as they were"
 

@@ -87,7 +87,8 @@ def parts() -> dict[str, str]:
     )
     from_size = law.law_loss(large) - known["loss_floor"] - eq.loss_left(large)
     return {
-        "worth_gpt3": significant(eq.tokens_worth(at_end(FIT, "gpt-3-175b")), 2),
+        "loss_size": f"{known['loss_size']:g}",
+        "loss_data": f"{known['loss_data']:,g}",
         "size_1b": significant(from_size, 3),
         "off_data": significant(10 * known["data_power"] * eq.loss_left(large), 3),  # a percent's, in thousandths
         "off_size": significant(10 * known["size_power"] * from_size, 3),
@@ -103,30 +104,48 @@ def parts() -> dict[str, str]:
 
 
 def repeated() -> dict[str, str]:
-    """What repeated tokens are worth."""
+    """What repeated tokens are worth, and what the longest published runs lost by repeating."""
     large = run(LARGE)
+    found = [simulation.published(name) for name in ("2.8B", "4.2B", "8.7B")]
+    lost, law_says = ([getattr(rest[-1], of) - rest[0].loss for rest in found] for of in ("loss", "law"))
     return {
         "reuse": significant(reuse(), 3),
         "worth_limit": significant(eq.worth_limit(unique_tokens=1, reuse=reuse()), 3),
         "worth_llammlein": f"{worth(large['tokens'], large['unique_tokens']) / large['tokens']:.0%}",
         "share_five": f"{worth(5, 1) / 5:.0%}",
+        **{f"harm_{name}": f"{of(lost):.2f}" for name, of in (("least", min), ("most", max))},
+        **{f"law_{name}": f"{of(law_says):.2f}" for name, of in (("least", min), ("most", max))},
         **{f"reading_{n}": f"{worth(n, 1) - worth(n - 1, 1):.0%}" for n in (2, 5, 10)},
     }
 
 
 def filtered_german() -> dict[str, str]:
-    """What LLäMmlein's filters kept, and how much better it had to be."""
+    """What LLäMmlein's filters kept, how much better it had to be, and what a fifth of its tokens would be worth."""
     [row] = measurement("filtering_kept").records(kept="LLäMmlein")
     pool, kept, tokens = row["pool_tokens"], row["kept_tokens"], run(LARGE)["tokens"]
     more = lambda kept: (
         eq.quality_even(pretrain_tokens=tokens, pool_tokens=pool, kept_share=kept / pool, reuse=reuse()) - 1
     )
+    gain = lambda share: (
+        eq.filtered_worth(
+            pretrain_tokens=tokens,
+            pool_tokens=pool,
+            kept_share=share,
+            reuse=reuse(),
+            quality_power=simulation.power_of(2),
+        )
+        / tokens
+    )
+    rule = tokens / 5 / pool
     return {
+        "share_de": f"{kept / pool:.0%}",
+        "gain_de": f"{gain(kept / pool):.2f}",
+        "share_rule": f"{rule:.0%}",
+        "gain_rule": f"{gain(rule):.2f}",
         "pool_de": trillions(pool, 2),
         "kept_de": trillions(kept),
         "worth_kept": trillions(worth(tokens, kept)),
         "more_llammlein": f"{more(kept):.1%}",
-        "epochs_tenth": significant(tokens / (kept / 10), 2),
         "more_tenth": f"{more(kept / 10):.0%}",
     }
 
@@ -191,9 +210,15 @@ def expected(first: int) -> float:
 
 
 def noise() -> dict[str, str]:
-    """How often the paper's test, and a paired one, would see the gain of the larger model's last tokens."""
+    """How often the paper's test, and a paired one, would see the gain of the larger model's last tokens, and the
+    chance that each has to tell it from.
+    """
     spread, changes, gain = simulation.spreads(LARGE, 2, -1)
     return {
+        "spread_scores": f"{100 * spread:.1f}",
+        "spread_changes": f"{100 * changes:.1f}",
+        "chance_groups": f"{100 * spread * math.sqrt(2 / 29):.1f}",
+        "chance_paired": f"{100 * changes / math.sqrt(29):.1f}",
         "seen_groups": f"{simulation.seen(gain, spread):.0%}",
         "seen_paired": f"{simulation.seen(gain, changes, paired=True):.0%}",
     }

@@ -149,9 +149,10 @@ def activations() -> dict[str, str]:
 
 def _million(**kept: float) -> dict[str, str]:
     """What each way keeps of a token, given what it keeps of a sequence; tokens that fit on a GPU beside its weights,
-    and GPUs for a million.
+    GPUs for a million, how many such millions a copy's GPUs hold, and the GPUs of a copy that holds one.
     """
-    room = chip(GPU).hbm_bytes - _weights()
+    gpu = chip(GPU).hbm_bytes
+    room = gpu - _weights()
     fit = {name: TOKENS * room / size for name, size in kept.items()}
     gpus = {name: math.ceil(MILLION / tokens) for name, tokens in fit.items()}
     return {
@@ -159,7 +160,14 @@ def _million(**kept: float) -> dict[str, str]:
         **{f"fit_{name}": significant(tokens, 4) for name, tokens in fit.items()},
         **{f"million_{name}": f"{count:,}" for name, count in gpus.items()},
         "fit_about": significant(fit["checkpointed"], 2),
-        "million_line": str(gpus["checkpointed"] - 1),
+        **{
+            name: str(each)
+            for way in ("checkpointed", "reversible")
+            for name, each in (
+                (f"copy_{way}", math.floor(_share() * fit[way] / MILLION)),
+                (f"alone_{way}", math.ceil((MILLION * kept[way] / TOKENS + _share() * _weights()) / gpu)),
+            )
+        },
         "million_run": significant(MILLION / (_run()["batch_per_replica"] * TOKENS / _share()), 3),
     }
 
