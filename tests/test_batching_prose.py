@@ -1,8 +1,10 @@
 """The numbers that the batching lesson prints, reckoned once more."""
 
+import math
 import random
 import re
 
+import numpy as np
 import pytest
 
 from blackboard.catalogue.running_case import RUNNING
@@ -54,6 +56,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "mfu_long": f"{2 * active / flops / (10_000 * kv / bandwidth):.0%}",
         "busy_long": f"{(2 * active + 2 * 10_000 * attends) / flops / (10_000 * kv / bandwidth):.0%}",
         "throughput": f"{round(filled / (72 * 186e9 / bandwidth), -4):,.0f} tokens",
+        "busy_saving": f"{(total / 2000 + 1000 * kv) / bandwidth / (2 * active / flops):.1f}",
+        "kink_attention": f"{round(total / (2 * (active + 1000 * attends) / flops * bandwidth - 1000 * kv), -2):,.0f}",
+        "balanced_attention": f"{round(2 * active / flops / (kv / bandwidth - 2 * attends / flops), -2):,.0f} tokens",
         "slow_step": f"{(total + 256 * 1000 * kv) / bandwidth * 1e3:.3f} ms",
         "slow_cost": f"${72 * 2 / 3600 * (total + 256 * 1000 * kv) / bandwidth / 256 * 1e6:.3f}",
         "cheapest": f"${72 * 2 / 3600 * 2 * active / flops * 1e6:.5f}",
@@ -162,14 +167,27 @@ def test_the_cost_floor_rules_out_a_tenth_at_any_context_from_some_batch_on():
 
 def test_a_train_with_nine_tenths_of_its_seats_taken_is_hardly_later_than_an_empty_one():
     """As the page's cell has it, where a fifth more requests than seats may come to a train by chance."""
-    means = []
-    for taken in (0.5, 0.9, 0.99):
+    means, exact = [], []
+    for taken in (0.5, 0.9, 0.95):
         draw, now, arrivals = random.Random(1), 0.0, []
-        for _ in range(20_000):
+        for _ in range(200_000):
             now += draw.expovariate(taken * 20)
             arrivals.append(now)
-        means.append(sum(simulation.ride(arrivals, 1, 20)) / 20_000)
-    assert means[0] == pytest.approx(1.5, rel=0.01) and means[1] < 1.1 * means[0] and 1.7 < means[2] / means[0] < 1.9
+        means.append(sum(simulation.ride(arrivals, 1, 20)) / 200_000)
+        exact.append(1.5 + left_behind(taken * 20, 20) / (taken * 20))
+    assert means == pytest.approx(exact, rel=0.015)
+    assert exact[0] == pytest.approx(1.5, rel=1e-3) and exact[1] < 1.1 * exact[0]
+    assert exact[2] / exact[0] == pytest.approx(1.25, abs=0.02)
+
+
+def left_behind(mean, seats, longest=1_000):
+    """How many a train leaves standing on average, from the chances of each queue: as many intervals are waited."""
+    come = np.array([math.exp(n * math.log(mean) - mean - math.lgamma(n + 1)) for n in range(80)])
+    queue = np.eye(1, longest)[0]
+    for _ in range(5_000):
+        grown = np.convolve(queue, come)
+        queue = np.append(grown[: seats + 1].sum(), grown[seats + 1 : seats + longest])
+    return float(queue @ np.arange(longest))
 
 
 def test_no_batch_saves_the_assistant_more_than_the_weights_share():
@@ -190,6 +208,7 @@ def test_at_ten_thousand_tokens_memory_is_slower_at_every_batch():
         computes = eq.compute_time(RUNNING, batch=1) + context * attend
         loads = eq.kv_time(RUNNING, batch=1, context=context)
         assert all(batch * computes < eq.weight_time(RUNNING) + batch * loads for batch in (100, 10**6)) == wins
+    assert attend > eq.kv_time(RUNNING, batch=1, context=1) / 2, "with half the bytes loading grows more slowly"
 
 
 def test_without_attention_the_comparison_is_the_roofline():

@@ -11,7 +11,7 @@ import yaml
 from cases import cases
 from lessons import LIB, page, sig
 
-from blackboard.catalogue import price, prices
+from blackboard.catalogue import price, prices, system
 from blackboard.formula import FormulaError
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing import numbers
@@ -75,7 +75,13 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "history_least": f"{min(int(100 - 100 * alone / (rest + usd)) for usd in hits.values())}%",
         **{f"out_hit_{name}": sig(17.5 * mtok * out(far) / hits[name]) for name in ("ddr", "hbm")},
         **{f"hits_{name}": f"{sig(usd)} ¢" for name, usd in hits.items()},
-        "hits_again": f"{17.5 * prompt(175_000):.1f} ¢",
+        "hits_again": f"{17.5 * prompt(175_000):.2f} ¢",
+        "bill_history": "61%",  # 8.75 of 14.375 cents
+        "c_write": f"${5 * 1.25}",
+        "cost_alone": f"{alone:.3f} ¢",
+        "x_hbm_1": sig(8.75 / 17.5 / hold(60)),
+        "x_hbm_5": sig(8.75 / 17.5 / hold(300)),
+        "day_in_sum": "73,700 × (1 − 0.563) = 32,200",
         "stamp_day": f"${(180_000 * 6.25 + 1_000 * 25) / 1e4 - paid:.0f}",  # a hundred calls, from cents
         "drop_factor": "11.5",  # 1.15 more for each token behind, a tenth less for each one dropped
         "drop_calls": "196",  # of 0.5 cents saved, to pay 97.75 cents (195.5)
@@ -92,7 +98,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "t_new": f"{2 * active / fp8 * 1e6:.1f} µs",
         "before": "177,500",  # the first follows 175,000, the last 180,000
         "t_attend": f"{177_500 * look / bf16 * 1e6:.1f} µs",
-        "t_in": f"{fresh(far) * 1e6:.0f} µs",
+        "t_in": f"{fresh(far) * 1e6:.1f} µs",
+        "t_back": f"{(177_500 * look + 35 * wide) / bf16 * 1e6:.0f} µs",
         "att_flop": f"{look / 1e6:.1f} million",
         "att_wide": f"{(192 + 128) // 2}",
         "att_even": f"{round(2 * active / fp8 / look * bf16, -2):,.0f}",
@@ -142,6 +149,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "covered": "300,000",
     }
     assert {name: told[name] for name in expected} == expected
+    assert 10 * hits["ddr"] < hits["hbm"] / 5
+    assert min(row.usd_per_chip_hour for row in system("gb200-nvl72").chip.rents if row.confirmed) == 3.30
 
 
 def test_an_hour_beats_five_minutes_from_the_share_of_misses_that_the_page_names():

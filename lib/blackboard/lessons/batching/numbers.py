@@ -77,6 +77,8 @@ def attention() -> dict[str, str]:
         "compute_ten": pretty(far.token, "s"),
         "mfu_long": f"{eq.mfu_limit(ON_LONG):.0%}",
         "busy_long": f"{far.token / far.kv:.0%}",
+        "kink_attention": significant(bf16.kink, 2),
+        "balanced_attention": f"{significant(bf16.balanced, 2)} tokens",
     }
 
 
@@ -165,6 +167,7 @@ def workload() -> dict[str, str]:
         "busy": f"{BUSY:,}",
         "slow_cost": f"${_rented(SLOW) * MILLION:.3f}",
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
+        "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
         "tenfold": significant(eq.latency_floor(RUNNING) / (10 * each.token - each.kv), 1),
         "cheapest": f"${significant(floor, 3)}",
         "least": str(LEAST),

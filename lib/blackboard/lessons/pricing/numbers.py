@@ -54,7 +54,7 @@ def step_of_price() -> dict[str, str]:
     """The KV cache that a step implies on the running case's rack, and what models really keep."""
     rack, kept = system(RUNNING.system), RUNNING.symbols()["kv_bytes_per_token"]
     kv = lambda n_active: eq.kv_implied(rack, precision="fp8", n_active=n_active, step_context=STEP)
-    own, beyond = kv(model(RUNNING.model).n_active), price(BILLED).above.output_multiplier
+    own, beyond = kv(model(RUNNING.model).n_active), price(STEPPED).above.output_multiplier
     return {
         "own_v3": f"{own:,.0f}",
         "own_step": significant(STEP * own / kept, 2),
@@ -152,7 +152,10 @@ def added_up() -> dict[str, str]:
         | {
             "paid_all": whole(total),
             "history_least": f"{math.floor(100 * least)}%",
-            "hits_again": cents(again),
+            "hits_again": cents(again, 3),
+            "bill_history": f"{paid['cached_read'] / total:.0%}",
+            "cost_alone": cents(parts[0]["alone"]),
+            **{f"x_hbm_{n}": significant(paid["cached_read"] / hits_in()["hbm"] * PAUSE / n / 60, 2) for n in (1, 5)},
         }
     )
 
@@ -207,6 +210,7 @@ def cards() -> dict[str, str]:
         "g_out_far": usd(beyond.output),
         "g_seen": stepped.valid_from,
         "c_in": usd(c.input),
+        "c_write": f"${c.cache_write_5min:.2f}",
         "c_hit": f"${c.cached_read:.2f}",
         "c_ratio": f"{c.output / c.input:g}",
         "c_old": kept.valid_from,
@@ -272,7 +276,8 @@ def measured() -> dict[str, str]:
     _, rent_ = machine(price(FIRST))
     said = {
         "day_context": f"{day['context_tokens']:,}",
-        "day_in_sum": f"{day['node_prefill_token_per_s']:,} × (1 − {day['hit_rate']:g})",
+        "day_in_sum": f"{day['node_prefill_token_per_s']:,} × (1 − {day['hit_rate']:g}) ="
+        f" {significant(day['node_prefill_token_per_s'] * (1 - day['hit_rate']), 3)}",
         "day_out_sum": f"{day['node_decode_token_per_s']:,}",
         "day_batch": f"{day_batch():,}",
         "day_compute": microseconds(time["compute"]),
@@ -465,7 +470,8 @@ def input_times() -> dict[str, str]:
         "att_value": f"{group.v_dim}",
         "att_wide": f"{decompressed():g}",
         "att_even": significant(new["weights"] / new["attend"] * before, 2),
-        "t_in": f"{sum(new.values()) * 1e6:.0f} µs",
+        "t_back": us(new["expand"] + new["attend"]),
+        "t_in": f"{sum(new.values()) * 1e6:.1f} µs",
     }
 
 
