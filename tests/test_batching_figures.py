@@ -1,13 +1,13 @@
 """What the batching lesson's figures say: floors, kinks and prices by hand, measurements, and experts by routing."""
 
 import pytest
+from batching_page import WORKED
 from pictures import picture
 
 from blackboard import catalogue
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching import figures, numbers
-from blackboard.lessons.batching.figures import WORKED
 from blackboard.lessons.batching.numbers import LECTURE_RENT
 
 LONG = RUNNING._replace(context=20_000)  # beyond the balanced context: no kink

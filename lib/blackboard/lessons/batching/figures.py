@@ -23,9 +23,6 @@ from blackboard.units import significant
 MS = units.factor("ms")
 
 
-WORKED = Case("lecture-moe", "b200-64", "fp4", 16_384)  # the worked rack, with the board's round numbers
-
-
 # --- one step ------------------------------------------------------------------------------------------------------
 
 

@@ -35,22 +35,6 @@ BYTES = "bytes/token"
 RATIOS = ((1.2, 5.4), (0.8, 2.8), (3.0, 21.0), (0.4, 2.6), (2.0, 15.0), (0.9, 2.25), (1.6, 5.2), (2.4, 13.2), (0.6, 5.1), (1.0, 9.0), (0.5, 4.6), (4.0, 38.0), (0.3, 1.3), (0.7, 3.22), (1.5, 5.7), (2.0, 11.2), (0.2, 1.36), (2.5, 17.5))
 HITS = ((1.0, 5.0, 0.25), (0.8, 4.0, 0.2), (2.0, 10.0, 0.4), (1.2, 6.0, 0.36))
 STEPS = tuple((*usd, tokens, 2.0, more) for usd, tokens, more in product(((1.5, 6.0), (4.0, 20.0), (2.0, 12.0)), (100_000, 160_000, 240_000), (1.25, 1.5, 1.75)))
-# Real ones, and those whose price steps up.
-SHEETS = (
-    "gpt-5.2@2025-12-11",
-    "claude-opus-4.6@2026-03-13",
-    "deepseek-v3.1@2025-09-05",
-    "kimi-k2-0905@2026-06-12",
-    "gpt-6-astra@2026-09-03",
-    "mistral-medium-3.5@2026-04-28",
-    "gemini-3.8-flash@2026-09-20",
-    "gpt-5.5@2026-04-23",
-    "gpt-4.1@2025-04-14",
-    "mistral-large-3@2025-12-02",
-    "claude-haiku-5.5@2026-10-07",
-    "gpt-5.1@2025-11-13",
-)
-STEEPER = (GEMINI, "gpt-5.5@2026-04-23", "claude-sonnet-4.5@2025-09-29", "gpt-6-astra@2026-09-03", "gpt-5.6-luna@2026-07-30", "gemini-2.5-pro@2025-09", "gpt-6.1-sol@2026-09-29")
 
 
 def card_of(sheet: Any) -> PriceCard:
@@ -278,8 +262,6 @@ heads = Quantity(
     ),
 )
 
-
-LATENTS = tuple((layers, heads, *cached) for (layers, heads), cached in product(((52, 64), (56, 96), (58, 128), (60, 64), (62, 96), (64, 128), (66, 64)), ((512, 64), (448, 64), (512, 96), (576, 64))))
 
 SIZES = {"a": "llama-3.1-405b", "b": "deepseek-v3", "c": "gpt-oss-120b", "d": "gpt-3-175b", "e": "llama-3.1-8b"}
 
