@@ -137,12 +137,13 @@ class Visit:
     first: object = None  # what was asked before any chart was
 
 
-SETTLED = """async () => {
-  await window.laidOut;
+# A phone waits for a sign of its reader; nothing that is here listens to a wheel that does not turn.
+LAID_OUT = "dispatchEvent(new Event('wheel')); await window.laidOut;"
+SETTLED = f"""async () => {{ {LAID_OUT}
   const live = [...document.querySelectorAll('figure.interactive-chart')].map(figure => figure.ready);
   const drawn = Promise.all([document.fonts.ready, ...live]).then(() => true);
   return Promise.race([drawn, new Promise(done => setTimeout(() => done(false), 30000))]);
-}"""
+}}"""
 
 
 @contextlib.contextmanager
@@ -161,7 +162,7 @@ def open_page(browser, url, width=1280, height=900, mode=None, first=None, **opt
         seen.page.on("pageerror", lambda error: seen.complaints.append(f"script error: {error}"))
         seen.page.on("console", lambda line: line.type in ("error", "warning") and seen.complaints.append(line.text))
         seen.page.goto(url, wait_until="load")
-        seen.first = first and seen.page.evaluate(f"async () => {{ await window.laidOut; return ({first})(); }}")
+        seen.first = first and seen.page.evaluate(f"async () => {{ {LAID_OUT} return ({first})(); }}")
         if options.get("java_script_enabled", True) and not seen.page.evaluate(SETTLED):
             seen.complaints.append("fonts or interactive charts were not drawn within 30 s")
         yield seen

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from collections import Counter
+from contextlib import closing
 from functools import cache
 from html.parser import HTMLParser
 
@@ -12,7 +13,7 @@ import pytest
 from conftest import ROOT, toc_pages
 from lessons import LESSONS
 from matplotlib.colors import to_rgb
-from page_evidence import Pages
+from page_evidence import PHONE, Pages
 from pictures import LEAST, contrast, picture
 from sphinx.search.en import SearchEnglish
 from sphinx_external_toc.parsing import parse_toc_yaml
@@ -425,6 +426,18 @@ ENDS = """() => [...document.querySelectorAll('.chart-control input[type=range]'
   control.dispatchEvent(new Event('input', { bubbles: true }));
   return [Number(control.max), control.dataset.base, control.nextElementSibling.textContent];
 })"""
+
+
+def test_a_phone_begins_with_what_is_near_its_screen(browser, server):
+    awake = "[...document.querySelectorAll('practice-box')].map((box) => Boolean(box.problem))"
+    with closing(browser.new_page(viewport=PHONE)) as page:
+        page.goto(f"{server}/book/pricing.html")
+        page.wait_for_function(f"{awake}[0]")
+        assert not all(page.evaluate(awake))
+        page.keyboard.press("Tab")
+        page.wait_for_function(f"{awake}.every(Boolean)")
+        page.goto(f"{server}/book/pricing.html?#practice")
+        page.wait_for_function(f"{awake}.every(Boolean)")
 
 
 def test_values_beside_sliders_are_written_as_in_python(visit, server):

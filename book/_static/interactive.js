@@ -52,12 +52,16 @@ function lightStill(figure) {
 
 // --- Controls ---
 
-const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
-const COMPACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact", useGrouping: true });
-const COUNT = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const LOOKS = {
+  number: { maximumSignificantDigits: 4 },
+  count: { maximumFractionDigits: 0 },
+  compact: { maximumSignificantDigits: 3, notation: "compact", useGrouping: true },
+};
+const formats = {}; // made when a number is first shown: the first one takes a browser longer than the rest of this file
 const pretty = (value) => {
-  const size = Math.abs(value);
-  return (size < 100 ? NUMBER : size < 1e6 ? COUNT : COMPACT).format(value).replace("K", "k"); // k as on the axes
+  const size = Math.abs(value), look = size < 100 ? "number" : size < 1e6 ? "count" : "compact";
+  formats[look] ??= new Intl.NumberFormat("en", LOOKS[look]);
+  return formats[look].format(value).replace("K", "k"); // k as on the axes
 };
 
 const controlsOf = (figure) => [...figure.querySelectorAll(".chart-controls [name]")];

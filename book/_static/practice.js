@@ -198,12 +198,40 @@
     return { ...shared, ...draws[index] };
   }
 
+  // Boxes near the screen wake first, the others when site.js lets them; a few at a time, so that a reader who scrolls or
+  // types need not wait for all.
+  const SLICE = 10; // milliseconds
+  const asleep = new Set(), line = [];
+  const near = new IntersectionObserver((boxes) => {
+    for (const { isIntersecting, target } of boxes) if (isIntersecting) rouse(target);
+  }, { rootMargin: "100%" });
+  let waking = null;
+  function rest(box) {
+    asleep.add(box);
+    near.observe(box);
+    (window.firstSign ?? Promise.resolve()).then(() => rouse(box));
+  }
+  function rouse(box) {
+    near.unobserve(box);
+    if (!asleep.delete(box)) return;
+    line.push(box);
+    window.boxesAwake = waking ??= wakeAll();
+  }
+  async function wakeAll() {
+    await null; // until all that wake together stand in the line
+    while (line.length) {
+      for (const late = performance.now() + SLICE; line.length && performance.now() < late;) line.shift().wake();
+      await new Promise((next) => setTimeout(next));
+    }
+    waking = null;
+  }
+
   class PracticeBox extends HTMLElement {
     static register(lesson, problems) {
       lessons[lesson] = problems;
-      for (const box of document.querySelectorAll("practice-box")) box.wake();
+      document.querySelectorAll("practice-box").forEach(rest);
     }
-    connectedCallback() { this.wake(); }
+    connectedCallback() { rest(this); }
     wake() {
       const { lesson, problem: id } = this.dataset;
       if (this.problem || !lessons[lesson]?.[id]) return; // until its data has come, a box is its statement

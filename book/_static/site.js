@@ -34,11 +34,20 @@ function markBoxes(boxes) {
 const hides = (box) => box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
 const isCut = (box) => hides(box) && !(box.matches(".output") && [...box.querySelectorAll("pre, .table-box")].some(hides));
 
-// A phone begins with the sections near its screen, as custom.css has it; the others follow one by one, so that links
-// lead to where they should. A link that opened the page needs them at once.
+// A phone begins with what is near its screen, sections (custom.css) and boxes to write in (practice.js). The rest waits
+// for the first sign of its reader. On a wide screen nothing waits, nor where a link leads into the page.
+const NARROW = "(max-width: 991.98px)", SIGNS_OF_READER = ["scroll", "wheel", "pointerdown", "keydown", "focusin"];
+
+window.firstSign = new Promise((come) => {
+  if (location.hash || !matchMedia(NARROW).matches) come();
+  else for (const sign of SIGNS_OF_READER) addEventListener(sign, () => come(), { passive: true, once: true });
+});
+
+// The sections follow one by one, so that links lead to where they should. A link that opened the page needs them at once.
 async function layOut() {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  for (const _ of [1, 2]) await new Promise((next) => setTimeout(next)); // boxes to write in have begun
+  for (const _ of [1, 2]) await new Promise((next) => setTimeout(next)); // until boxes to write in begin
+  await window.boxesAwake;
   for (const section of document.querySelectorAll(".bd-article > section > section")) {
     if (!target) await new Promise((next) => setTimeout(next));
     section.style.contentVisibility = "visible";
@@ -127,9 +136,11 @@ function tickLessons() {
 function followReader() {
   const links = [...document.querySelectorAll(".bd-toc-nav a")], starts = links.map((link) => document.getElementById(link.hash.slice(1)));
   const notes = document.querySelectorAll("aside.margin"), side = document.querySelector(".bd-sidebar-secondary");
+  const drawer = document.getElementById("pst-secondary-sidebar-checkbox");
   let chosen = -1, waits = false;
   const mark = () => {
     waits = false;
+    if (drawer && !drawer.checked && matchMedia(NARROW).matches) return; // closed
     if (notes.length) side?.classList.toggle("covered", isCovered(side, notes));
     const ended = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 4;
     const read = chosen >= 0 ? chosen : ended ? links.length - 1 : starts.findLastIndex((start) => start?.getBoundingClientRect().top < innerHeight / 3);
@@ -142,7 +153,8 @@ function followReader() {
   links.forEach((link, n) => link.addEventListener("click", () => { chosen = n; setTimeout(mark, 50); }));
   for (const moved of ["wheel", "touchmove", "keydown"]) addEventListener(moved, free, { passive: true });
   addEventListener("scroll", () => { if (!waits) waits = setTimeout(mark, 60); }, { passive: true });
-  mark();
+  drawer?.addEventListener("change", () => setTimeout(mark));
+  requestAnimationFrame(() => setTimeout(mark)); // when the page is laid out anyway
 }
 // The theme folds the contents up wherever a note is in sight; there is need only where one lies on them.
 function isCovered(side, notes) {
@@ -227,7 +239,7 @@ function settle() {
   followReader();
   boxTables();
   const again = () => { window.laidOut = markScrolling(); };
-  window.laidOut = layOut().then(() => document.fonts.ready).then(markScrolling); // fonts change widths
+  window.laidOut = window.firstSign.then(layOut).then(() => document.fonts.ready).then(markScrolling); // fonts change widths
   addEventListener("resize", again);
   addEventListener("toggle", again, true);
   addEventListener("scroll", ({ target }) => target !== document && markCut(target), { capture: true, passive: true });
