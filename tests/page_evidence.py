@@ -119,12 +119,14 @@ const examine = async (within, options) => {
 """
 AXE_RUN = f"(options) => {{ {EXAMINE} return examine(document, options); }}"
 AXE_WITHIN = f"(selector) => {{ {EXAMINE} return examine(document.querySelector(selector), {{}}); }}"
-ALL_BUT_CONTRAST = {"rules": {"color-contrast": {"enabled": False}}}
+OF_COLORS = ["color-contrast", "link-in-text-block"]
+ALL_BUT_CONTRAST = {"rules": {rule: {"enabled": False} for rule in OF_COLORS}}
 
 # What the colors of a theme decide. axe needs most of its time for contrast, and of thousands of letters nearly all
-# look like others: three of each look (color, size, weight, what lies behind, how a link stands out) speak for all.
+# look like others: three of each look (color, large or not, what lies behind, how a link stands out) speak for all, and
+# looks that another page has shown to be right need no second trial. Gives the violations and the looks.
 CONTRAST = (
-    """async () => {"""
+    """async ([known, rules]) => {"""
     + EXAMINE
     + """
   const looks = new Map(), grounds = new Map();
@@ -132,9 +134,8 @@ CONTRAST = (
     if (!element) return "";
     if (!grounds.has(element)) {
       const { backgroundColor, backgroundImage, opacity, position } = getComputedStyle(element);
-      const own = `${backgroundColor} ${backgroundImage} ${opacity} ${position}`;
-      const told = own === "rgba(0, 0, 0, 0) none 1 static" ? "" : own + element.className;
-      grounds.set(element, told + ground(element.parentElement));
+      const own = `${backgroundColor} ${backgroundImage} ${opacity} ${position.replace("relative", "static")}; `;
+      grounds.set(element, (own === "rgba(0, 0, 0, 0) none 1 static; " ? "" : own) + ground(element.parentElement));
     }
     return grounds.get(element);
   };
@@ -144,11 +145,13 @@ CONTRAST = (
     if (!walk.currentNode.data.trim() || !element.checkVisibility()) continue;
     const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element), link = element.closest("a[href]");
     const apart = link && [getComputedStyle(link).textDecorationLine, getComputedStyle(link.parentElement).color];
-    const look = [color, fontSize, fontWeight, textShadow, ground(element), apart].join();
+    const large = parseFloat(fontSize) >= (fontWeight >= 700 ? 18.66 : 24); // in CSS pixels, as axe has it
+    const look = [color, large, textShadow, ground(element), apart].join();
     const alike = looks.get(look) ?? [];
     if (alike.length < 3 && !alike.includes(link ?? element)) looks.set(look, [...alike, link ?? element]);
   }
-  return examine([...looks.values()].flat(), { runOnly: ["color-contrast", "link-in-text-block"] });
+  for (const look of known) looks.delete(look);
+  return [looks.size ? await examine([...looks.values()].flat(), { runOnly: rules }) : [], [...looks.keys()]];
 }"""
 )
 
@@ -342,8 +345,16 @@ def weight(response):
     return len(body) if packed else len(gzip.compress(body))
 
 
-def served(browser, address, weighed):
-    """The evidence of a page that a server sends; `weighed` keeps the weights of what pages share."""
+def contrast(page, right):
+    """Violations of contrast in a page; `right` holds the looks of text that have none, and takes up new ones."""
+    violations, looks = page.evaluate(CONTRAST, [sorted(right), OF_COLORS])
+    if not violations:
+        right.update(looks)
+    return violations
+
+
+def served(browser, address, weighed, right):
+    """The evidence of a page that a server sends; `weighed` keeps weights of what pages share, `right` their looks."""
     with open_page(browser, address, first=SHOWN) as visit:
         page, evidence = visit.page, Served(visit.requests, visit.complaints)
         for response in [each for each in visit.responses if each.request.resource_type in LOADED]:
@@ -359,10 +370,10 @@ def served(browser, address, weighed):
         page.evaluate(MARKED)
         evidence.cells["screen"] = page.evaluate(CELLS)
         page.evaluate(axe())
-        evidence.violations["light"] = page.evaluate(AXE_RUN, ALL_BUT_CONTRAST) + page.evaluate(CONTRAST)
+        evidence.violations["light"] = page.evaluate(AXE_RUN, ALL_BUT_CONTRAST) + contrast(page, right)
         evidence.theme = page.evaluate(DARKEN)
         page.evaluate(SETTLED)
-        evidence.violations["dark"] = page.evaluate(CONTRAST)
+        evidence.violations["dark"] = contrast(page, right)
         evidence.colours["dark"] = page.evaluate(COLOURS)
         evidence.moved = page.evaluate(MOVED)
         page.set_viewport_size(PHONE)
@@ -394,7 +405,7 @@ class Pages:
 
     def __init__(self, browser, site, server):
         self.browser, self.site, self.server = browser, site, server
-        self.kept, self.weighed = {}, {}
+        self.kept, self.weighed, self.right = {}, {}, set()
 
     @functools.cached_property
     def silent(self):
@@ -415,7 +426,7 @@ class Pages:
     def served(self, name):
         """A page from the server."""
         address = f"{self.server}/{name}.html"
-        return self.keep(("served", name), lambda: served(self.browser, address, self.weighed))
+        return self.keep(("served", name), lambda: served(self.browser, address, self.weighed, self.right))
 
     def from_disk(self, name):
         """A page from the disk."""

@@ -25,6 +25,7 @@ from typing import Any, NoReturn, TypeVar
 
 READER = "<your code>"  # the file name under which a reader's text is compiled; an earlier step's has its name added
 WATCH = 0.05  # of the time, that it goes on after its end
+WATCHED = 200  # lines that it sees meanwhile at least, since a busy machine may give it no turn; for half the time at most
 LINE = 80  # characters of a line that a message quotes
 MEMORY = 2 << 30  # bytes that code may take on top of what its process has
 PATIENCE = 60.0  # seconds on the clock for a copy, which waits when it needs no more time of a processor
@@ -91,13 +92,15 @@ class Limit:
     def _over(self, frame: types.FrameType, event: str) -> None:
         """Watch for a moment, then raise TooSlow with the outermost function that came to another line meanwhile."""
         if not self.running:
-            self.running, self.looping, self.last = self._stack(frame), frame, _at(frame)
+            self.running, self.looping, self.last, self.seen = self._stack(frame), frame, _at(frame), 0
         if event == "return":
             if frame in self.running:
                 del self.running[self.running.index(frame) :]
         elif frame in self.running and self.looping not in self.running[: self.running.index(frame)]:
             self.looping, self.last = frame, _at(frame)
-        if not self.running or time.perf_counter() > self.end + WATCH * self.seconds:
+        self.seen += 1
+        late = (time.perf_counter() - self.end) / self.seconds
+        if not self.running or late > (WATCH if self.seen > WATCHED else 0.5):
             still = [self.looping] if self.looping in self.running else self.running[-1:]
             name, file, line = _at(still[0]) if still else self.last
             raise TooSlow(f"{name}, {place(file, line)}", quote(file, line))
