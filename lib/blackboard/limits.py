@@ -25,7 +25,7 @@ from typing import Any, NoReturn, TypeVar
 
 READER = "<your code>"  # the file name under which a reader's text is compiled; an earlier step's has its name added
 WATCH = 0.05  # of the time, that it goes on after its end
-WATCHED = 200  # lines that it sees meanwhile at least, since a busy machine may give it no turn; for half the time at most
+WATCHED = 200  # lines that it sees meanwhile at least, as a busy machine may give it no turn; for half the time at most
 LINE = 80  # characters of a line that a message quotes
 MEMORY = 2 << 30  # bytes that code may take on top of what its process has
 PATIENCE = 60.0  # seconds on the clock for a copy, which waits when it needs no more time of a processor
