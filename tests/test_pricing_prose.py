@@ -116,6 +116,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "out_in": f"{out(far) / fresh(far):.1f}",
         "out_in_alone": f"{out(5_000) / fresh(5_000):.2f}",
         "out_mfu": f"{makes(far) / out(far):.0%}",
+        "bend": f"{round(next(n for n in range(1_000, 20_000, 10) if out(n) > makes(n)), -2):,}",
         "mfu": "20%",
         "same_least": "1.0",
         "same_most": "4.1",

@@ -8,6 +8,7 @@ import re
 import pytest
 from lessons import page, sig
 
+from blackboard.catalogue import measurement
 from blackboard.formula import FormulaError
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility import network, numbers
@@ -88,7 +89,13 @@ def test_a_million_tokens_are_divided_by_what_a_gpu_holds():
         held, alone, sequence = int(told[f"copy_{way}"]), int(told[f"alone_{way}"]), 1e6 * vectors * width
         weights = 2 * 405.85e9
         assert held * sequence + weights < 128 * 80e9 < (held + 1) * sequence + weights
-        assert (alone - 1) * 80e9 < sequence + weights <= alone * 80e9
+        state = weights + (4 + 3 * 4) * 405.85e9  # Adam keeps a copy of the weight and two means, each in 4 bytes
+        assert (alone - 1) * 80e9 < sequence + state <= alone * 80e9
+    [row] = measurement("korthikanti_activation_formula").records(model="530B")
+    [gpus] = [each["gpus"] for each in measurement("korthikanti_iteration_times").records() if each["model"] == "530B"]
+    assert row["state_GiB"] * 2**30 * gpus / 529.6e9 == pytest.approx(float(told["state_bytes"]), rel=0.005)
+    attention = 2 * 2 * 128 * 128 * 126 * 500_000  # two products of 128 heads, 128 numbers each, in 126 layers
+    assert float(told["attention_times"]) == pytest.approx(attention / (2 * 405.85e9), rel=0.01)
     two_levels = (126 / 11 + 11 + 15.875) * 2 * width * 1e6  # segments of 11 layers, then their streams, then a layer
     assert (int(told["copy_checkpointed"]) + 1) * two_levels + weights < 128 * 80e9
     assert told["million_run"] == f"{1e6 / 1024:.0f}" and amount("million_run") > amount("million_all")

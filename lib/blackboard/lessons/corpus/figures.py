@@ -123,8 +123,8 @@ def opening() -> Drawing:
     return done(
         fig,
         "fig-corpus-opening",
-        "The published scores of LLäMmlein 1B fit a straight line, which gains the same with every doubling of the"
-        " tokens.",
+        "The published scores of LLäMmlein 1B lie near a straight line, which gains the same with every doubling of the"
+        " tokens. The last one did not rise.",
         f"Mean score of {numbers.LARGE} on six tasks, 62 to 70.5%, against tokens of training from 15 billion to 6"
         f" trillion on a log scale: {each}. A straight line fits them. A band marks the last two thirds of"
         " the compute, in which the score rises by one point.",

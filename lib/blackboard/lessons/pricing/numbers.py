@@ -432,6 +432,16 @@ def output_time(context: float, batch: float) -> dict[str, float]:
     }
 
 
+def bend() -> float:
+    """The context from which on a token of output waits for memory: both its loading and its looking back grow in
+    proportion to the context, the compute of its weights does not.
+    """
+    at, more = (output_time(context, fitting(context)) for context in (PROMPT, 2 * PROMPT))
+    loading = (at["weights"] + at["cache"]) / PROMPT
+    looking = (more["compute"] - at["compute"]) / PROMPT
+    return (at["compute"] - looking * PROMPT) / (loading - looking)
+
+
 def least_input(prompt: float) -> float:
     """USD of a token of the call's new input at the end of such a prompt, at the peak rate."""
     return sum(input_time(prompt).values()) * rent().usd_per_chip_second
@@ -506,6 +516,7 @@ def output_times() -> dict[str, str]:
         "out_in": significant(memory / new, 2),
         "out_in_alone": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 3),
         "out_mfu": f"{compute / memory:.0%}",
+        "bend": significant(bend(), 2),
     }
 
 

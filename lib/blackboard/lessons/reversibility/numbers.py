@@ -18,6 +18,7 @@ VALUE = 2  # bytes of a number in 16 bits
 GPU = "h100-sxm"  # on which it was trained
 DIVIDED = 8  # GPUs that share a layer there
 MILLION = 1_000_000  # tokens of a long sequence
+STATE = 18  # bytes of a parameter in training: its weight, a gradient in 4 bytes, and the optimizer's three numbers
 SEGMENT = 3  # layers from one kept stream to the next: the whole number next to the best
 SAMPLES = 64  # digits in a batch of a network that is measured
 WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a whole number
@@ -152,7 +153,9 @@ def _million(**kept: float) -> dict[str, str]:
     GPUs for a million, how many such millions a copy's GPUs hold, and the GPUs of a copy that holds one.
     """
     gpu = chip(GPU).hbm_bytes
-    room = gpu - _weights()
+    net, room = model(DENSE), gpu - _weights()
+    [group] = net.attention
+    looking = 4 * group.layers * group.heads * group.head_dim * MILLION / 2  # FLOPs of a token after half of the others
     fit = {name: TOKENS * room / size for name, size in kept.items()}
     gpus = {name: math.ceil(MILLION / tokens) for name, tokens in fit.items()}
     return {
@@ -165,9 +168,11 @@ def _million(**kept: float) -> dict[str, str]:
             for way in ("checkpointed", "reversible")
             for name, each in (
                 (f"copy_{way}", math.floor(_share() * fit[way] / MILLION)),
-                (f"alone_{way}", math.ceil((MILLION * kept[way] / TOKENS + _share() * _weights()) / gpu)),
+                (f"alone_{way}", math.ceil((MILLION * kept[way] / TOKENS + STATE * net.n_active) / gpu)),
             )
         },
+        "state_bytes": str(STATE),
+        "attention_times": significant(looking / (2 * net.n_active), 2),
         "million_run": significant(MILLION / (_run()["batch_per_replica"] * TOKENS / _share()), 3),
     }
 
