@@ -22,6 +22,7 @@ import nbformat
 import pytest
 from cases import cases
 from IPython.core.interactiveshell import InteractiveShell
+from nbclient import NotebookClient
 
 from blackboard.answers import Unreadable
 from blackboard.page import lab_view
@@ -401,6 +402,36 @@ def test_a_class_is_written_and_graded(tmp_path, capsys):
     assert [tuple(row.values())[:2] for row in rows(out / "totals.csv")] == [("alice", "3"), ("bob", "0")]
     assert [(row["problem"], row["students"]) for row in rows(out / "misconceptions.csv")] == [("roofline", "1")]
     assert "2 of 2: bob handed in nothing" in capsys.readouterr().out
+
+
+HANDED_IN = """from blackboard.page import lab_view
+from blackboard.page.practice import problems
+p = problems("batching").of("alice", solutions=False)
+lab = lab_view.lab("batching").of("alice", solutions=False)
+p["roofline"].check("b")
+"""
+
+
+def test_a_notebook_is_graded_by_what_it_saved_and_never_run(tmp_path, capsys):
+    """The cells run in a kernel of their own; a cell that would fail the grader is added afterwards."""
+    write(tmp_path)
+    out = tmp_path / "batching"
+    step = f'{find_lab("batching")["step_time"].source}\nlab["step_time"].check(step_time)'
+    cells = [HANDED_IN, step, *classroom.SAVES]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+    NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    notebook.cells.append(nbformat.v4.new_code_cell("raise SystemExit('run')"))
+    nbformat.write(notebook, out / "answers" / "alice.ipynb")
+    (out / "answers" / "bob.ipynb").write_text('{"cells": [{"outputs": [{}]}]}')
+    (out / "answers" / "carol.ipynb").write_text("{}")
+    assert classroom.main(["--grade", str(tmp_path)]) == 1
+    told = capsys.readouterr().err
+    assert "bob.ipynb holds no saved answers" in told and "carol.ipynb belongs to nobody" in told
+    points = {row["problem"]: row["points"] for row in rows(out / "points.csv") if row["student"] == "alice"}
+    assert points["roofline"] == "1" and points["lab-step_time"] == "1" and sum(map(int, points.values())) == 2
+    (out / "answers" / "alice.json").write_text('{"student": "alice", "answers": {}}')  # which counts before a notebook
+    classroom.main(["--grade", str(out)])
+    assert "alice handed in nothing" in capsys.readouterr().out
 
 
 def test_files_that_cannot_be_graded_are_named(tmp_path, capsys):

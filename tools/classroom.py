@@ -4,7 +4,8 @@
     python tools/course.py classroom --grade class
 
 The roster is a CSV file with a column `id`. Each lesson has a folder, such as class/batching; `--lesson` writes one
-alone, `--out` names another folder than `class`. A student hands in one answers file: class/batching/answers/ID.json.
+alone, `--out` names another folder than `class`. A student hands in one answers file, class/batching/answers/ID.json,
+or the notebook that saved it, ID.ipynb, which is read and never run.
 """
 
 import argparse
@@ -35,7 +36,8 @@ solutions are with your instructor, those to the lab's steps too. An answer or a
 The last two cells write `answers.json`, which is what you hand in."""
 HAND_IN = """## Hand in
 
-Run these two cells, then hand in the file `answers.json`. Only that file is graded."""
+Run these two cells, then hand in the file `answers.json`, or save this notebook and hand it in. Only what these cells
+saved is graded."""
 GRADING = """import glob, json, subprocess, sys
 
 [handed] = glob.glob("*.json")
@@ -170,7 +172,7 @@ def write_class(roster, asked, out):
     place = out / (asked or "LESSON")
     print(
         f"notebooks, one for each student: {place / 'notebooks' / 'ID.ipynb'}",
-        f"what they hand in goes to: {place / 'answers' / 'ID.json'}",
+        f"what they hand in goes to: {place / 'answers' / 'ID.json'} (or ID.ipynb)",
         f"right answers, for you alone: {place / 'key.csv'}",
         f"an assignment for otter-grader: {place / 'otter'}",
         f"to grade: python tools/course.py classroom --grade {out / asked if asked else out}",
@@ -192,10 +194,15 @@ def read_plan(folder):
         raise ClassroomError(f"{folder} has no readable {PLAN}; write the class first, with --students") from None
 
 
+def handed_in(folder):
+    """The files that students handed in for a lesson: answers files and notebooks."""
+    return [file for kind in ("*.json", "*.ipynb") for file in sorted((folder / "answers").glob(kind))]
+
+
 def read_answers(folder, student):
-    """A student's answers file; none at all counts as nothing attempted."""
-    file = folder / "answers" / f"{student}.json"
-    if not file.exists():
+    """A student's answers, from the answers file where there is one; none at all counts as nothing attempted."""
+    file = next((file for file in handed_in(folder) if file.stem == student), None)
+    if not file:
         return HandIn(student, {})
     handed = read_hand_in(file)
     if handed.student != student:
@@ -208,7 +215,7 @@ def find_lessons(folder):
     if (folder / PLAN).exists():
         return [folder]
     inside = [file.parent for file in sorted(folder.glob(f"*/{PLAN}"))]
-    found = [each for each in inside if any((each / "answers").glob("*.json"))]
+    found = [each for each in inside if handed_in(each)]
     if inside and not found:
         raise ClassroomError(f"nothing is handed in; the answers go to {folder / 'LESSON' / 'answers' / 'ID.json'}")
     return found or [folder]  # which has no plan, as is said when it is read
@@ -234,8 +241,8 @@ def grade_lesson(folder):
             found = grade(HandIn(student, {}), lesson)
             failures.append(str(error))
         marks += found
-    strangers = {file.stem for file in (folder / "answers").glob("*.json")} - set(students)
-    failures += [f"{name}.json belongs to nobody on the roster." for name in sorted(strangers)]
+    strangers = [file.name for file in handed_in(folder) if file.stem not in students]
+    failures += [f"{name} belongs to nobody on the roster." for name in strangers]
     write_grades(folder, marks)
     return failures
 

@@ -19,6 +19,8 @@ from blackboard.answers import Unreadable
 from blackboard.problem import Expression, Function, Problem, Quantity
 
 LARGEST = 1_000_000  # bytes of an answers file
+LARGEST_NOTEBOOK = 20_000_000  # with the pictures of its outputs
+MEDIA = "application/vnd.blackboard.answers+json"  # the kind of output in which a notebook holds an answers file
 NO_CELL = "a step is handed in as the text of its cell, so write it there with def or class"
 Answers = dict[str, dict[str, Any]]  # by lesson and problem
 
@@ -121,11 +123,16 @@ def _refuse_constant(name: str) -> float:
 
 
 def read_hand_in(path: Path) -> HandIn:
-    """An answers file; HandInError where it is none."""
+    """An answers file, or a notebook in whose outputs one was saved, which is read and not run; HandInError where it is
+    neither.
+    """
+    notebook = path.suffix == ".ipynb"
+    kind, most = ("notebook", LARGEST_NOTEBOOK) if notebook else ("answers file", LARGEST)
     try:
-        if path.stat().st_size > LARGEST:
-            raise HandInError(f"{path.name} is larger than {LARGEST:,} bytes, so it is no answers file.")
+        if path.stat().st_size > most:
+            raise HandInError(f"{path.name} is larger than {most:,} bytes, so it is no {kind}.")
         held = json.loads(path.read_text("utf8"), parse_constant=_refuse_constant)
+        held = _find_saved(held, path.name) if notebook else held
     except HandInError:
         raise
     except OSError as error:
@@ -133,6 +140,15 @@ def read_hand_in(path: Path) -> HandIn:
     except (ValueError, RecursionError) as error:
         raise HandInError(f"{path.name} is not JSON ({error}). Run the notebook's last cell again.") from None
     return _as_hand_in(held, path.name)
+
+
+def _find_saved(notebook: Any, name: str) -> Any:
+    """The answers that a notebook saved last."""
+    try:
+        outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+        return [output["data"][MEDIA] for output in outputs if MEDIA in output.get("data", ())][-1]
+    except (LookupError, TypeError, AttributeError):
+        raise HandInError(f"{name} holds no saved answers. Run its last two cells and save the notebook.") from None
 
 
 def _as_hand_in(held: Any, name: str) -> HandIn:
@@ -143,15 +159,16 @@ def _as_hand_in(held: Any, name: str) -> HandIn:
     raise HandInError(f'{name} is JSON, but no answers file: it needs "student" and "answers" by lesson and problem.')
 
 
-def save_answers(path: Path, student: str, lesson: str, given: Mapping[str, str | float]) -> None:
-    """Put a student's answers into a file, beside those that it has from the same student."""
+def save_answers(path: Path, student: str, lesson: str, given: Mapping[str, str | float]) -> dict[str, Any]:
+    """Put a student's answers into a file, beside those that it has from the same student; what it then says."""
     before = read_hand_in(path) if path.exists() else HandIn(student, {})
     if before.student != student:
         raise HandInError(
             f"{path.name} has the answers of {before.student}, not of {student}. Save under another name."
         )
-    held = before.answers | {lesson: before.answers.get(lesson, {}) | dict(given)}
-    text = json.dumps({"student": student, "answers": held}, indent=1, ensure_ascii=False)
+    answers = before.answers | {lesson: before.answers.get(lesson, {}) | dict(given)}
+    held = {"student": student, "answers": answers}
     new = path.with_name(path.name + ".part")
-    new.write_text(text, "utf8")
+    new.write_text(json.dumps(held, indent=1, ensure_ascii=False), "utf8")
     new.replace(path)  # whole or not at all
+    return held

@@ -25,7 +25,7 @@ from blackboard.lab import Lab, Step, Verdict
 from blackboard.lab_values import shown
 from blackboard.page import hand_in
 from blackboard.page.lab_worker import chart, find_lab
-from blackboard.page.practice import Text
+from blackboard.page.practice import Saved, Text
 from blackboard.text import markup, on_page
 
 WIDTH = 62  # letters of a line in a page's editor
@@ -121,14 +121,15 @@ class LabView:
         """The same lab for a student who hands it in; without `solutions`, only hints help."""
         return LabView(self.lab, self.lesson, hand_in.check_id(student), solutions)
 
-    def save(self, path: str | Path = "answers.json") -> Text:
-        """Write the code of each step that was checked into the file that a student hands in."""
+    def save(self, path: str | Path = "answers.json") -> Saved:
+        """Write the code of each step that was checked into the file that a student hands in, and into the notebook."""
         if not self.student:
             raise ValueError(f'Whose code is this? Start with lab = lab_view.lab("{self.lesson}").of("your id").')
         written, told = self._written()
         answers = {hand_in.lab_id(name): text for name, text in written.items()}
-        hand_in.save_answers(Path(path), self.student, self.lesson, answers)
-        return Text("\n\n".join([f"Saved {len(written)} of {len(self)} lab steps of {self.student} to {path}.", *told]))
+        held = hand_in.save_answers(Path(path), self.student, self.lesson, answers)
+        words = [f"Saved {len(written)} of {len(self)} lab steps of {self.student} to {path}.", *told]
+        return Saved("\n\n".join(words), held)
 
     def _written(self) -> tuple[dict[str, str], list[str]]:
         """The steps' texts by name, and a sentence for each that has none or that passes in this notebook alone."""

@@ -25,6 +25,20 @@ class Text(str):
         return f'<div class="practice-text">{markup(self)}</div>'
 
 
+class Saved(Text):
+    """What was saved, in words, and for a notebook that is handed in the answers themselves."""
+
+    def __new__(cls, words: str, held: dict[str, Any]) -> Saved:
+        text = super().__new__(cls, words)
+        text.held = held
+        return text
+
+    held: dict[str, Any]  # as the answers file has it
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {"text/plain": str(self), "text/html": self._repr_html_(), hand_in.MEDIA: self.held}
+
+
 class View:
     """One problem as a reader works it: statement, check, hint, solution, again, panel.
 
@@ -157,8 +171,8 @@ class ProblemSet:
         """The same problems with a student's numbers, drawn from the id; without `solutions`, only hints help."""
         return ProblemSet(self.lesson, [view.problem for view in self], hand_in.check_id(student), solutions)
 
-    def save(self, path: str | Path = "answers.json") -> Text:
-        """Write the last checked answer to each problem into the file that a student hands in."""
+    def save(self, path: str | Path = "answers.json") -> Saved:
+        """Write the last checked answer to each problem into the file that is handed in, and into the notebook."""
         if not self.student:
             raise ValueError(f'Whose answers are these? Start with p = problems("{self.lesson}").of("your id").')
         written, refused = {}, []
@@ -167,10 +181,9 @@ class ProblemSet:
                 written[view.problem.id] = hand_in.write_answer(view.problem, view.answer)
             except Exception as error:  # an answer may be any object; one of them must not cost the others
                 refused.append(hand_in.say_refused(view.problem.id, error))
-        hand_in.save_answers(Path(path), self.student, self.lesson, written)
-        return Text(
-            "\n\n".join([f"Saved {len(written)} of {len(self)} answers of {self.student} to {path}.", *refused])
-        )
+        held = hand_in.save_answers(Path(path), self.student, self.lesson, written)
+        words = [f"Saved {len(written)} of {len(self)} answers of {self.student} to {path}.", *refused]
+        return Saved("\n\n".join(words), held)
 
     def progress(self) -> Text:
         """Which problems you have solved, which you have not yet solved, and which you have not tried."""
