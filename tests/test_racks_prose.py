@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from math import comb
 
 import pytest
@@ -269,6 +270,10 @@ def test_deepseeks_own_figures_come_out():
         assert whole * 1e3 == pytest.approx(step, rel=3e-3) and 1 / whole == pytest.approx(tokens, rel=2e-2)
 
 
+def test_one_crossing_takes_twice_as_long():
+    assert numbers.boundary()["slower_once_2"] == "2"
+
+
 def test_a_lone_token_takes_a_hundred_times_as_long_as_its_bytes():
     assert 11.905 / (7 * 7408 / 450e3) == pytest.approx(100, rel=0.05)
 
@@ -276,6 +281,8 @@ def test_a_lone_token_takes_a_hundred_times_as_long_as_its_bytes():
 def test_other_gpus_are_compared_with_their_own_rates():
     lines = printed("tokens_per_second").splitlines()
     assert "needs  747 GB/s, has 900 GB/s inside, 50 GB/s outside" in lines[0] and len(lines) == 4
+    needed, inside = zip(*(map(float, re.findall(r"(\d+) GB/s", line)[:2]) for line in lines))
+    assert [need > has for need, has in zip(needed, inside)] == [False, False, True, False], "only the H800"
 
 
 def test_no_measured_exchange_beats_its_bytes():

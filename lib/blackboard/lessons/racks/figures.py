@@ -152,7 +152,7 @@ PARTS = {"memory": "memory", "latency": "launch", "bytes": "network"}  # of a st
 def step_parts() -> Drawing:
     """What a step of the running case is made of, on one rack and on two."""
     fig, axes = drawing.axes(5.0, 4.6)
-    once = lambda hop: f"two racks, one crossing, second hop of {significant(hop / US, 3)} µs"
+    once = lambda hop: f"two racks, one crossing, second hop of {hop / US:.3g} µs"
     names = {
         "one": "one rack, with a replica of its own",
         "two": "two racks, every copy crosses",
