@@ -49,7 +49,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     hop = 116 * 2.8e-6
     one, two, crossed = step_by_hand(1, 32), step_by_hand(2, 32, 4), step_by_hand(2, 32, CROSSINGS)
     once = *crossed[:2], crossed[2] + hop
-    again = crossed[2] + WAITING
     slower = lambda part: part[2] + part[0] * (1 / 0.85 - 1)
     ms = lambda seconds: f"{seconds * 1e3:.2f} ms"
     reached = 512 * 7 * 7408 / (211.099 - 112.365) / 1e3  # GB/s
@@ -275,7 +274,8 @@ def test_one_crossing_takes_twice_as_long():
 
 
 def test_a_lone_token_takes_a_hundred_times_as_long_as_its_bytes():
-    assert 11.905 / (7 * 7408 / 450e3) == pytest.approx(100, rel=0.05)
+    bytes_alone = 7 * 7408 / 450e3  # µs
+    assert 95 < 11.905 / bytes_alone < 105
 
 
 def test_other_gpus_are_compared_with_their_own_rates():
