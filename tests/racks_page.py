@@ -7,6 +7,7 @@ from blackboard.lessons.racks import equations as racks
 QUOTED = {
     "72": "GPUs of an NVL72, its name",
     "71": "all of them but one",
+    "576": "the name of NVL576",
     "1.8": "the vendor's TB/s in both directions",
     "400": "Gb/s of a network card, its name",
     "8": "experts of a token in DeepSeek-V3's configuration; the lecture's ratio, 0:38:47",
@@ -15,9 +16,9 @@ QUOTED = {
     "255": "of 256 tokens: 1 - (1/2)^8, in a formula beside it",
     "18": "NVLink ports of a Blackwell GPU; the rack's ratio of bandwidths",
     "2": "exchanges of a layer, dispatch and combine",
+    "2027": "the year of a roadmap",
     "16": "GPUs of the counted layer",
     "64": "experts of the counted layer; bytes of a message, as measured",
-    "1": "the copy that crosses",
     "384": "the open question's experts",
     "2.3": "a section of a paper",
     "3.4": "a section of the DeepSeek-V3 report",

@@ -111,6 +111,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "slower": "4",
         "slower_every_2": f"{18 * 4 / 9:g}",
         "slower_once_2": f"{18 * CROSSINGS / 9:.0f}",
+        "blackwell_dies": "144",
         "h100_ratio": "9",
         "gb200_ratio": "18",
         "chips_power": f"{72 * 1.2:.0f} kW",

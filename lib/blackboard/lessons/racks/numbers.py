@@ -287,6 +287,7 @@ def rack() -> dict[str, str]:
     power, kilowatt = chip("gb200-nvl72").power_w, lambda watts: f"{significant(watts / 1e3, 2, exact=True)} kW"
     [built] = measurement("gb200_rack").records()
     count = int(RUNNING.symbols()["chips"])
+    ultra = chip("rubin-ultra-kyber").scale_up.domain_chips
     return {
         "chips_power": kilowatt(eq.rack_power(chips=count, chip_power=power, other_power=0)),
         "rack_power": kilowatt(built["power_W"]),
@@ -294,6 +295,8 @@ def rack() -> dict[str, str]:
         "cables_told": f"{built['cables']:,}",
         "rack_mass": f"{built['mass_kg']:,} kg",
         "copper": f"{built['copper_m'] / 1e3:.1f} km",
+        "ultra": str(ultra),
+        "blackwell_dies": str(2 * count),
         "hopper": str(chip("h100-sxm").scale_up.domain_chips),
     }
 
