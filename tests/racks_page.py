@@ -11,7 +11,6 @@ QUOTED = {
     "1.8": "the vendor's TB/s in both directions",
     "400": "Gb/s of a network card, its name",
     "8": "experts of a token in DeepSeek-V3's configuration; the lecture's ratio, 0:38:47",
-    "9": "copies of a token in DeepSeek-V3: 8 routed, 1 shared",
     "256": "experts of DeepSeek-V3's configuration",
     "255": "of 256 tokens: 1 - (1/2)^8, in a formula beside it",
     "18": "NVLink ports of a Blackwell GPU; the rack's ratio of bandwidths",
