@@ -120,5 +120,6 @@ def boundary_chart() -> InteractiveChart:
         f" one crossing. The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
         f" {here['scale_up'] / here['scale_out']:g} and takes {found[0]:.2g} or {found[1]:.2g} times as long.",
         f"Every GPU keeps its tokens. Each token sends {COPIES['copies']:g} copies, of which one stays in its"
-        " rack. The second hop of one crossing is free. Try how much faster the network card would have to be.",
+        " rack. The second hop of one crossing is counted as free. Try how much faster the network card would have to"
+        " be.",
     )

@@ -7,17 +7,16 @@ alt text comes from them or from the catalogue. The two networks have a color ea
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Arc, Circle
 
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, point, write_lines
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, point
 from blackboard.charts.style import COLOURS
-from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import numbers
 from blackboard.lessons.racks.drawing import box, half_of_layers
+from blackboard.units import significant
 
 US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
 UP, OUT = "network", "scale_out"  # colours of the two networks
@@ -143,87 +142,7 @@ def _cabinet(axes, side: int) -> None:
     axes.text(2.75 * side, -0.52, f"rack {1 if side < 0 else 2}", ha="center", va="center")
 
 
-# --- traffic ----------------------------------------------------------------------------------------------------------
-
-
-def traffic_matrix() -> Drawing:
-    """Bytes from GPU to GPU of one layer's dispatch, counted copy by copy; about half of them leave the rack."""
-    fig, axes = drawing.axes(5.0, 4.4)
-    sent, net, racks, each = numbers.counted(), catalogue.model(RUNNING.model), numbers.RACKS, numbers.PER_RACK
-    gpus, top_k = racks * each, net.moe.active
-    shade = LinearSegmentedColormap.from_list("bytes", ["white", COLOURS["muted"]])
-    image = axes.imshow(sent.matrix / KB, cmap=shade, vmin=0, extent=(0.5, gpus + 0.5, gpus + 0.5, 0.5))
-    for edge in np.arange(1, racks) * each + 0.5:
-        axes.axhline(edge, color=COLOURS[OUT], lw=3)
-        axes.axvline(edge, color=COLOURS[OUT], lw=3)
-    out, card = sent.leaving(racks), {"facecolor": "white", "edgecolor": "none", "alpha": 0.9, "pad": 3}
-    for row in range(racks):
-        for column in range(racks):
-            word, colour = ("stays", UP) if row == column else ("leaves", OUT)
-            middle = (np.array([column, row]) + 0.5) * each + 0.5
-            axes.text(*middle, word, color=COLOURS[colour], ha="center", va="center", bbox=card, weight="bold")
-    ticks = [1, each, each + 1, gpus]
-    axes.set(xlabel="to GPU", ylabel="from GPU", xticks=ticks, yticks=ticks)
-    axes.set_title(f"{100 * out:.1f}% of the bytes leave their rack", loc="left")
-    axes.grid(visible=False)
-    fig.colorbar(image, ax=axes, shrink=0.85).set_label("kB")
-    moved = sent.matrix / KB
-    return done(
-        fig,
-        "fig-traffic-matrix",
-        "With experts spread over two racks, half of all bytes leave their rack. Each cell counts what one GPU sends to"
-        " another.",
-        f"Heat map of the bytes that {gpus} GPUs in {racks} racks send each other in one layer's dispatch, counted:"
-        f" {numbers.EACH} tokens on each GPU, {top_k} of {numbers.EXPERTS} experts each,"
-        f" {net.d_model:,} bytes a copy. Every GPU sends to every other,"
-        f" {moved.min():.0f} to {moved.max():.0f} kB. The rack boundary cuts the map in four like parts:"
-        f" {100 * out:.1f}% of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=racks):.0f}%.",
-    )
-
-
 # --- time -------------------------------------------------------------------------------------------------------------
-
-
-def measured_links() -> Drawing:
-    """Measured exchanges on eight H200 over the time that their bytes need; a latency keeps the short ones above it."""
-    fig, axes = drawing.axes(5.0, 4.2)
-    rows = numbers.measured_exchanges()
-    names, chip = list(dict.fromkeys(row.name for row in rows)), catalogue.chip("h200")
-    size, beta = np.geomspace(1e3, 1e9, 200), chip.scale_up.bytes_per_s
-    at = eq.exchange_time.bind(chips=chip.scale_up.domain_chips, scale_up=beta)
-    exchange = lambda size, start: at(message=size, start_time=start) / US
-    below, ratios = sum(row.measured < row.ideal for row in rows), [row.measured / row.ideal for row in rows]
-    alphas = [min(row.measured for row in rows if row.name == name) for name in names]
-    axes.fill_between(
-        size, exchange(size, min(alphas)), exchange(size, max(alphas)), color=COLOURS["muted"], alpha=0.25, lw=0
-    )
-    axes.plot(size, exchange(size, 0), color=COLOURS["bound"], lw=2.2)
-    for name, (marker, _, colour) in zip(names, LOOKS):
-        mine = [row for row in rows if row.name == name]
-        sizes, times = [row.bytes_per_chip for row in mine], [row.measured / US for row in mine]
-        axes.plot(sizes, times, marker, color=COLOURS[colour], ms=5.5, mfc="none", mew=1.4)
-    write_lines(axes, 0.03, 0.95, 0.07, [(f"{sign} {name}", colour) for name, (_, sign, colour) in zip(names, LOOKS)])
-    fewer = f"{below or 'no'} point{'s' * (below > 1)} below"
-    axes.text(8e6, 3, f"bytes that travel\n÷ {_rate(beta)}:\n{fewer}", va="center")
-    starts = f"{min(alphas) / US:.1f} to {max(alphas) / US:.1f}"
-    point(axes, (1e4, exchange(1e4, min(alphas))), f"the same after a latency\nof {starts} µs", (0.25, 0.12), "muted")
-    axes.set(xscale="log", yscale="log", xlim=(1e3, 1e9), ylim=(1, 5e3))
-    axes.set(xlabel="bytes of each GPU's message (log scale)", ylabel="µs (log scale)")
-    axes.set_xticks([1e3, 1e6, 1e9], ["1 kB", "1 MB", "1 GB"])
-    axes.yaxis.set_major_formatter("{x:,.0f}")
-    return done(
-        fig,
-        "fig-measured-links",
-        "Short messages take about ten microseconds however few bytes they have. Long ones grow with their bytes and"
-        " stay above the datasheet's rate (line). Measured on eight H200.",
-        f"Measured time of exchanges among the {chip.scale_up.domain_chips} H200 of a node against bytes of each GPU's"
-        f" message, 1 kB to 1 GB (both log): {', '.join(names)}. However short, they take {starts} microseconds; long"
-        f" ones rise along the bytes that travel over {_rate(beta)}. Of {len(rows)} points {below or 'none'} lie below"
-        f" that line; the nearest is {min(ratios):.2f} times above.",
-    )
-
-
-LOOKS = (("o", "○", "first"), ("s", "□", "second"), ("^", "△", "third"), ("D", "◇", "fourth"))  # marker, sign, colour
 
 
 MS = units.factor("ms")
@@ -232,11 +151,16 @@ PARTS = {"memory": "memory", "latency": "launch", "bytes": "network"}  # of a st
 
 def step_parts() -> Drawing:
     """What a step of the running case is made of, on one rack and on two."""
-    fig, axes = drawing.axes(5.0, 3.6)
-    hop = f"two racks, one crossing, second hop of {numbers.bare_hop() / US:g} µs"
-    names = {"one": "one rack", "two": "two racks, every copy crosses", "once": hop}
+    fig, axes = drawing.axes(5.0, 4.6)
+    once = lambda hop: f"two racks, one crossing, second hop of {hop / US:.3g} µs"
+    names = {
+        "one": "one rack, with a replica of its own",
+        "two": "two racks, every copy crosses",
+        "once": once(numbers.bare_hop()),
+        "again": once(numbers.start_time()),
+    }
     phrases = []
-    for row, (key, part) in enumerate(numbers.parts().items()):
+    for row, (key, part) in enumerate((numbers.parts() | {"again": numbers.again()}).items()):
         sizes = dict(zip(PARTS, (part.work / MS, (part.latency + part.hop) / MS, part.sending / MS)))
         inside = {name: f"{size:.2f}" for name, size in sizes.items()}
         if part.hop:
@@ -251,7 +175,7 @@ def step_parts() -> Drawing:
             start += size
         each = ", ".join(f"{name} {size}" for name, size in inside.items())
         phrases.append(f"{names[key]}, {whole:.2f} in all: {each}")
-    axes.set(xlim=(0, 8.6), ylim=(2.5, -0.7), xlabel="ms per step", yticks=[])
+    axes.set(xlim=(0, 8.6), ylim=(3.5, -0.7), xlabel="ms per step", yticks=[])
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False, axis="y")
     return done(
@@ -259,7 +183,7 @@ def step_parts() -> Drawing:
         "fig-step-parts",
         f"With {numbers.TOKENS} tokens per GPU, spreading over a second rack does not shorten the step. It saves a"
         " little loading, and adds bytes on the network cards; with one crossing, also the wait of a second hop.",
-        f"Three stacked bars in milliseconds per step. {'; '.join(phrases)}.",
+        f"Four stacked bars in milliseconds per step. {'; '.join(phrases)}.",
     )
 
 
@@ -332,7 +256,7 @@ def links() -> Drawing:
         fig,
         "fig-links",
         f"Experts inside a rack, layers between racks: the slow network is {up / out:g} times slower but carries"
-        f" {units.significant(sent / hop, 2)} times fewer bytes.",
+        f" {significant(sent / hop, 2)} times fewer bytes.",
         f"Two racks of four drawn GPUs each, one with the first half of the layers, one with the second. Inside a rack,"
         f" lines join every GPU to every other: the scale-up network, {_rate(up)}, carries {copies:g} copies and"
         f" results in each of {deep} layers, {sent / units.factor('MB'):.1f} MB for each token. One arrow leads from"

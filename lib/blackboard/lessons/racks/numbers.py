@@ -40,7 +40,6 @@ def placing() -> dict[str, str]:
     return {
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
-        "copies": f"{known['copies']:g}",
         "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
         "used": str(USED),
         "idle": f"{known['chips'] - USED:g}",
@@ -209,41 +208,36 @@ def in_ms(seconds: float) -> str:
 
 
 def worked() -> dict[str, str]:
-    """The step's table, on one rack and on two."""
-    known, found = RUNNING.symbols(), parts()
-    told = {
-        f"{what}_{name}": value
-        for name, part in found.items()
-        for what, value in {
-            "memory": in_ms(part.weights + part.kv),
-            "compute": in_ms(part.compute),
-            "sending": in_ms(part.sending),
-            "step": in_ms(part.in_turn),
-            "user": significant(1 / part.in_turn, 3),
-            "held": pretty(part.weights * bandwidth(), "byte", 3),
-        }.items()
-    }
-    return told | {
+    """The step on one rack and on two, and where its times come from."""
+    known, (one, two, once) = RUNNING.symbols(), parts().values()
+    held = lambda part: pretty(part.weights * bandwidth(), "byte", 3)
+    user = lambda part: significant(1 / part.in_turn, 3)
+    return {
         "context": RUNNING.tokens,
         "context_tokens": f"{known['context']:,.0f}",
-        "batch_one": f"{TOKENS * known['chips']:,.0f}",
-        "batch_two": f"{2 * TOKENS * known['chips']:,.0f}",
         "expert_bytes": pretty(expert_bytes(), "byte", 4),
-        "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte", 5),
-        "all_experts": str(model(RUNNING.model).moe.experts + model(RUNNING.model).moe.shared),
         "rest_bytes": pretty(rest_bytes(), "byte", 3),
+        "held_one": held(one),
+        "held_two": held(two),
         "each_two": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=2 * USED):g}",
         "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
         "active": f"{known['n_active'] / 1e9:.2f} billion",
         "bandwidth": pretty(bandwidth(), "byte/s", 1),
         "flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
-        "step_latency": in_ms(found["one"].latency),
-        "step_hop": in_ms(found["once"].hop),
-        "step_again": in_ms(again().in_turn),
-        "user_again": significant(1 / again().in_turn, 3),
-        "bytes_share": f"{found['one'].sending / found['one'].in_turn:.0%}",
-        "hop_saved": in_ms(found["one"].weights - found["two"].weights),
-        "hop_added": in_ms(found["once"].sending - found["one"].sending),
+        "memory_one": in_ms(one.work),
+        "memory_two": in_ms(two.work),
+        "compute_one": in_ms(one.compute),
+        "step_latency": in_ms(one.latency),
+        "step_hop": in_ms(once.hop),
+        "sending_one": in_ms(one.sending),
+        "sending_two": in_ms(two.sending),
+        "sending_once": in_ms(once.sending),
+        "step_one": in_ms(one.in_turn),
+        "step_two": in_ms(two.in_turn),
+        "user_one": user(one),
+        "user_two": user(two),
+        "hop_saved": in_ms(one.weights - two.weights),
+        "every_added": in_ms(two.sending - one.sending),
     }
 
 
@@ -282,9 +276,7 @@ def boundary() -> dict[str, str]:
         "card_left": pretty(known["scale_out"] * shares["scale_out"], "byte/s", 2),
         "ratio_left": significant(left, 2),
         "left_every": significant(every * left / known["copies"], 2),
-        "left_once": significant(once * left / known["copies"], 2),
         "slower": f"{eq.slowdown(racks=2, scale_up=LECTURE_RATIO, scale_out=1):g}",
-        "free_nine": f"{known['copies'] / every:g}",
         "h100_ratio": f"{ratio('h100-sxm'):g}",
         "gb200_ratio": f"{here:g}",
     }
@@ -355,7 +347,7 @@ def modelled(name: str, rows: list[tuple[float, float]], rate: float, count: int
     return [Exchange(name, size, time, ideal(size), real(message=size)) for size, time in rows]
 
 
-SHOWN = (1, 64, 1_024)  # tokens per GPU of the dispatches that the page's table shows
+SHOWN = (1, 64, 512, 1_024)  # tokens per GPU of the dispatches that the page's table shows
 
 
 def by_kind() -> dict[str, list]:
@@ -372,10 +364,8 @@ def dispatch_line() -> tuple[float, float]:
 
 def corrected() -> dict[str, str]:
     """The step on two racks in times of one rack's, with one assumption changed at a time."""
-    bare = 2 * moe_layers() * bare_hop()
     changes: dict[str, Callable[[Parts], Parts]] = {
         "told": lambda part: part,
-        "bare": lambda part: part._replace(latency=bare),
         "memory": lambda part: part._replace(weights=part.weights / SLOWER, kv=part.kv / SLOWER),
     }
     ideal = on(1, shares=IDEAL).in_turn
@@ -388,8 +378,6 @@ def corrected() -> dict[str, str]:
     } | {
         "ideal_two": on(2, shares=IDEAL).in_turn / ideal,
         "ideal_once": on(2, once=True, hop=bare_hop(), shares=IDEAL).in_turn / ideal,
-        "again_once": again().in_turn / one,
-        "free_once": on(2, once=True).in_turn / one,
         "full_two": on(2, FULL).in_turn / on(1, FULL).in_turn,
         "full_once": on(2, FULL, once=True, hop=bare_hop()).in_turn / on(1, FULL).in_turn,
         "shared_two": on(2, TOKENS / 2).in_turn / one,
@@ -400,46 +388,34 @@ def corrected() -> dict[str, str]:
 
 
 def measured() -> dict[str, str]:
-    """Latency and rate of measured dispatches, and the message that waits as long as it travels."""
+    """Latency and rate of measured dispatches, and the tokens that wait as long as they travel."""
     beta, (latency, efficiency) = chip("h200").scale_up.bytes_per_s, dispatch_line()
-    half = eq.half_message(start_time=latency, scale_up=efficiency * beta, chips=8)
-    latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
-    known = RUNNING.symbols()
-    rack = eq.half_message(start_time=latency, scale_up=efficiency * known["scale_up"], chips=known["chips"])
-    on_rack = rack / known["copies"] / COPY["dispatch"]  # tokens whose dispatch waits as long as it travels
-    return shown(by_kind()["DeepEP dispatch"]) | {
-        "latency": pretty(start_time(), "s", 3),
-        "h200_rate": pretty(beta, "byte/s"),
-        "reached_rate": pretty(efficiency * beta, "byte/s", 3),
-        "half_message": pretty(half, "byte", 2),
-        "copy_bytes": f"{COPY['dispatch']:,} bytes",
-        "half_tokens": f"{half / 8 / COPY['dispatch']:.0f}",
-        "half_rack": significant(on_rack, 2),
-        "hop_least": f"{min(latencies):g}",
-        "hop_most": f"{max(latencies):g}",
-    }
-
-
-def shown(dispatches: list[Exchange]) -> dict[str, str]:
-    """The rows of the page's table: measured, with latency and efficiency, and by the datasheet alone, µs."""
-    size = RUNNING.symbols()["top_k"] * COPY["dispatch"]
-    of = {row.bytes_per_chip: row for row in dispatches}
+    known, size = RUNNING.symbols(), RUNNING.symbols()["top_k"] * COPY["dispatch"]
+    half = eq.half_message(start_time=latency, scale_up=efficiency * known["scale_up"], chips=known["chips"])
+    found = {row.bytes_per_chip / size: row for row in by_kind()["DeepEP dispatch"]}
     us = lambda seconds: f"{seconds * 1e6:.1f}"
-    return {
+    rows = {
         f"{what}_{tokens}": value
         for tokens in SHOWN
         for what, value in {
             "tokens": f"{tokens:,}",
-            "took": us(of[tokens * size].measured),
-            "fitted": us(of[tokens * size].modelled),
-            "ideal": us(of[tokens * size].ideal),
+            "ideal": us(found[tokens].ideal),
+            "took": us(found[tokens].measured),
         }.items()
+    }
+    return rows | {
+        "fitted_64": us(found[64].modelled),
+        "took_more": f"{us(found[1_024].measured - found[512].measured)} µs",
+        "latency": pretty(start_time(), "s", 3),
+        "h200_rate": pretty(beta, "byte/s"),
+        "reached_rate": pretty(efficiency * beta, "byte/s", 3),
+        "copy_bytes": f"{COPY['dispatch']:,} bytes",
+        "half_rack": significant(half / known["copies"] / COPY["dispatch"], 2),
+        "hop_least": f"{bare_hop() * 1e6:g}",
     }
 
 
 # --- against services -------------------------------------------------------------------------------------------------
-
-SERVED = {"deepseek": "H800", "vllm": "H200"}  # the names of the rows of decode_per_gpu by their GPU
 
 
 def routed_bytes() -> float:
@@ -485,32 +461,11 @@ def deployment() -> dict[str, float]:
     return service
 
 
-def served() -> dict[str, str]:
-    """Tokens per second and GPU: what a link lets through, and what was measured over it."""
-    known, rate = RUNNING.symbols(), lambda value: f"{significant(value, 3)}"
-    routed = routed_bytes()
-    card, link = (known[name] / routed for name in ("scale_out", "scale_up"))
-    rows = {row["chips"]: row["throughput_token_per_GPU_per_s"] for row in measurement("decode_per_gpu").records()}
-    [sglang] = measurement("sglang_large_ep_decode").records(system="SGLang")
-    [vllm] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
-    [gains] = measurement("sglang_large_ep_gains").records()
-    real = {name: (rows[where], card) for name, where in SERVED.items()}
-    real["sglang"] = float(rate(sglang["node_token_per_s"] / 8).replace(",", "")), card
-    real["rack"] = vllm["throughput_token_per_GPU_per_s"], link
-    return {
-        "routed_bytes": pretty(routed, "byte", 3),
-        "card_through": rate(card),
-        "link_through": rate(link),
-        "balance": significant(gains["decode_balance_speedup"], 2),
-        **{f"served_{name}": f"{found:,.0f}" for name, (found, _) in real.items()},
-        **{f"share_{name}": f"{found / room:.0%}" for name, (found, room) in real.items()},
-    }
-
-
 def deployed() -> dict[str, str]:
-    """How DeepSeek spreads its experts, and what limiting the nodes does."""
+    """How services spread their experts, and what limiting the nodes does."""
     report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
+    [gains] = measurement("sglang_large_ep_gains").records()
     found = box_steps()
     boxes = {
         f"{what}_{name}": f"{value * 1e3:.1f} ms"
@@ -530,6 +485,7 @@ def deployed() -> dict[str, str]:
         **boxes,
         "box_even": f"{box_even():.0f}",
         "spare_experts": str(service["redundant_experts"]),
+        "balance": significant(gains["decode_balance_speedup"], 2),
         "report_gpus": str(report["gpus"]),
         "report_nodes": str(report["nodes"]),
         "service_gpus": str(service["gpus"]),
@@ -554,5 +510,5 @@ def counted() -> moe.Traffic:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     counts = placing() | layer() | running() | worked() | spread_or_stop() | boundary() | rack()
-    against = measured() | corrected() | served() | deployed()
+    against = measured() | corrected() | deployed()
     return counts | against | {"fullest": f"{counted().fullest - 1:.0%}"}
