@@ -124,18 +124,22 @@ def _other_kind(trial: Trial) -> bool:
     return known and FAMILIES.get(got, got.__name__) != FAMILIES.get(want, want.__name__)
 
 
+def _instead(trial: Trial, returns: str) -> str:
+    """What to return, for a result of another kind."""
+    kind = KINDS.get(type(trial.want), f"a {type(trial.want).__name__}")
+    return f"Return {returns or f'{kind}, here {shown(trial.want)}'}."
+
+
 def _ask(check: Check, trial: Trial, returns: str = "") -> str | None:
     """What a check says; where a result is of another kind than any check expects, that."""
-    kind = KINDS.get(type(trial.want), f"a {type(trial.want).__name__}")
-    instead = f"Return {returns or f'{kind}, here {shown(trial.want)}'}."
     try:
         said = check(trial)
     except Exception:
-        said = instead
+        said = _instead(trial, returns)
     if not (said and _other_kind(trial)):
         return said
     name = type(trial.got).__name__
-    return f"You returned {'an' if name[0] in 'aeiou' else 'a'} {name}. {instead}"
+    return f"You returned {'an' if name[0] in 'aeiou' else 'a'} {name}. {_instead(trial, returns)}"
 
 
 def unchanged(trial: Trial) -> str | None:
