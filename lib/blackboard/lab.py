@@ -37,7 +37,10 @@ ENDLESS = (
     "Your code ran for too long, and came back to no line of its own. Look for a very large number, for"
     " something without an end that is handed to `sum`, `max`, `any` or `list`, or for a loop in another cell."
 )
-FASTER = "Take larger steps, or halve the range again and again (bisection)."
+FASTER = (
+    "Take larger steps, or halve the range again and again (bisection), 60 times or so: the ends of a range of"
+    " fractions may never meet."
+)
 UNITS = {  # by which a result may be off in every case, and what the factor is
     60: "a minute has 60 seconds",
     3600: "an hour has 3,600 seconds",
