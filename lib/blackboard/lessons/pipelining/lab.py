@@ -486,7 +486,7 @@ SCORE = Step(
         "The first pass of a stage starts at its end minus its cost.",
         "Walk through a stage's list and count: plus one for F, minus one for W (or B). Keep the largest count.",
     ),
-    count=80,
+    count=60,
     extreme=lambda orders, times: len(orders) == 1,
 )
 

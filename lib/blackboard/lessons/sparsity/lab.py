@@ -138,7 +138,9 @@ def _batches(rng: random.Random) -> tuple:
 def _within(trial: Trial) -> str | None:
     experts = len(trial.args[0][0])
     got = trial.got
-    return None if got <= experts else f"There are only {experts} experts: count each of them once."
+    return (
+        None if got <= experts else f"There are only {experts} experts: count each once, however many tokens chose it."
+    )
 
 
 def _chosen(trial: Trial) -> str:
@@ -533,7 +535,7 @@ WEIGH = Step(
     "The batch that a mixture needs",
     "Find the batch at which an average expert has enough tokens to be limited by compute rather than by memory.",
     expert_batch,
-    "expert_batch(295, 256, 6)",
+    "expert_batch(295, 256, 8)",
     _machines,
     (_larger, _dense, _spread),
     {_other_way: _larger, _ignores_k: _dense, _ignores_experts: _dense, _unused: _spread},
