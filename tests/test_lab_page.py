@@ -470,6 +470,27 @@ def test_keys_indent_and_the_keyboard_gets_out(fresh):
     assert fresh.evaluate("document.activeElement.textContent") == "Check"
 
 
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("def f(a):\nreturn (\na\n)\nx", "def f(a):\n    return (\n        a\n        )\nx"),
+        ("def f(a):\nreturn (1 -\na", "def f(a):\n    return (1 -\n        a"),
+        ("x = f(g(\n1,\n2),\n3)\ny", "x = f(g(\n    1,\n    2),\n    3)\ny"),
+        ("def f(a,\nb):\nc", "def f(a,\n    b):\n    c"),
+        ("x = {\n1: [\n2", "x = {\n    1: [\n        2"),
+        ("s = '(' + \"[\" # {\nt", "s = '(' + \"[\" # {\nt"),
+        ('def f():\n"""Say (\nmore."""\nx', 'def f():\n    """Say (\n    more."""\n    x'),
+        ("x)\ny", "x)\ny"),
+    ],
+)
+def test_enter_indents_what_stands_in_brackets(fresh, typed, written):
+    area = section(fresh, LAST).locator("textarea")
+    area.fill("")
+    area.focus()
+    fresh.keyboard.type(typed)
+    assert area.input_value() == written
+
+
 def test_undo_stays_in_its_editor(fresh):
     first, last = (section(fresh, step).locator("textarea") for step in (STEPS[0], LAST))
     before = first.input_value(), last.input_value()

@@ -42,6 +42,16 @@ def test_libraries_bear_no_date_of_their_making(monkeypatch, tmp_path):
     assert made[0] == made[1] and len(made[0]) < 500, "dated, or not compressed"
 
 
+def test_libraries_come_compiled():
+    """All but the one that is a compiled wheel. (The course's own files come as text, since labs show their source.)"""
+    if not page_python.HERE.exists():
+        pytest.skip("Python for the book's pages was not fetched")
+    with zipfile.ZipFile(page_python.HERE / "libraries.zip") as packed:
+        names = packed.namelist()
+    assert {name.split("/")[0] for name in names if name.endswith(".py")} <= {page_python.COMPILED}
+    assert {f"{name}/__init__.pyc" for name in ("sympy", "mpmath", "pint")} <= set(names)
+
+
 def test_every_lab_runs_from_the_archive_alone(archive, tmp_path):
     """Its data come as JSON, and it needs neither PyYAML nor NumPy."""
     zipfile.ZipFile(io.BytesIO(archive)).extractall(tmp_path)

@@ -41,6 +41,27 @@
     select(area, from === selectionStart ? from : Math.max(from, selectionStart + (out ? -1 : 1) * Math.min(4, Math.abs(moved.length - lines.length))), from + moved.length);
   }
 
+  // Where the statement begins that a text ends with, and the line of its innermost open bracket, if there is one.
+  function statement(text) {
+    const code = text.replace(TOKEN, (all, comment, string) => comment || string ? all.replace(/./g, " ") : all), open = [];
+    let start = 0, line = 0;
+    for (const { 0: sign, index } of code.matchAll(/[\n([{)\]}]/g)) {
+      if (sign === "\n") {
+        line = index + 1;
+        if (!open.length) start = line;
+      } else if ("([{".includes(sign)) open.push(line);
+      else open.pop();
+    }
+    return { start, open: open.pop() };
+  }
+
+  function indentation(before) {
+    const { start, open } = statement(before), indent = (from) => before.slice(from).match(/^ */)[0];
+    if (open !== undefined) return indent(open) + "    ";
+    const more = /:\s*(#.*)?$/.test(before) ? "    " : "", less = /^\s+(return|raise|break|continue|pass)\b/.test(before.slice(start)) ? 4 : 0;
+    return indent(start).slice(less) + more;
+  }
+
   function edit(editor, event, leave) {
     const { area } = editor, { value, selectionStart, selectionEnd } = area;
     const line = value.slice(value.lastIndexOf("\n", selectionStart - 1) + 1, selectionStart);
@@ -53,9 +74,7 @@
       } else if (event.shiftKey || many) shift(editor, event.shiftKey);
       else editor.insert(" ".repeat(4 - (line.length % 4)));
     } else if (event.key === "Enter" && !event.isComposing) {
-      const more = /:\s*(#.*)?$/.test(line) ? "    " : "", less = /^\s+(return|raise|break|continue|pass)\b/.test(line) ? 4 : 0;
-      const indent = line.match(/^ */)[0];
-      editor.insert("\n" + indent.slice(less) + more);
+      editor.insert("\n" + indentation(value.slice(0, selectionStart)));
     } else if (event.key === "Backspace" && selectionStart === selectionEnd && /^( {4})+$/.test(line)) {
       select(area, selectionStart - 4, selectionStart);
       document.execCommand("delete");

@@ -37,7 +37,10 @@ ENDLESS = (
     "Your code ran for too long, and came back to no line of its own. Look for a very large number, for"
     " something without an end that is handed to `sum`, `max`, `any` or `list`, or for a loop in another cell."
 )
-FASTER = "Take larger steps, or halve the range again and again (bisection)."
+FASTER = (
+    "Take larger steps, or halve the range again and again (bisection), 60 times or so: the ends of a range of"
+    " fractions may never meet."
+)
 UNITS = {  # by which a result may be off in every case, and what the factor is
     60: "a minute has 60 seconds",
     3600: "an hour has 3,600 seconds",
@@ -124,18 +127,22 @@ def _other_kind(trial: Trial) -> bool:
     return known and FAMILIES.get(got, got.__name__) != FAMILIES.get(want, want.__name__)
 
 
+def _instead(trial: Trial, returns: str) -> str:
+    """What to return, for a result of another kind."""
+    kind = KINDS.get(type(trial.want), f"a {type(trial.want).__name__}")
+    return f"Return {returns or f'{kind}, here {shown(trial.want)}'}."
+
+
 def _ask(check: Check, trial: Trial, returns: str = "") -> str | None:
     """What a check says; where a result is of another kind than any check expects, that."""
-    kind = KINDS.get(type(trial.want), f"a {type(trial.want).__name__}")
-    instead = f"Return {returns or f'{kind}, here {shown(trial.want)}'}."
     try:
         said = check(trial)
     except Exception:
-        said = instead
+        said = _instead(trial, returns)
     if not (said and _other_kind(trial)):
         return said
     name = type(trial.got).__name__
-    return f"You returned {'an' if name[0] in 'aeiou' else 'a'} {name}. {instead}"
+    return f"You returned {'an' if name[0] in 'aeiou' else 'a'} {name}. {_instead(trial, returns)}"
 
 
 def unchanged(trial: Trial) -> str | None:

@@ -24,6 +24,7 @@ from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 READER = "<your code>"  # the file name under which a reader's text is compiled; an earlier step's has its name added
+LOOK = 8  # lines that run from one look at the clock to the next: in a page a look takes longer than a line
 WATCH = 0.05  # of the time, that it goes on after its end
 WATCHED = 200  # lines that it sees meanwhile at least, as a busy machine may give it no turn; for half the time at most
 LINE = 80  # characters of a line that a message quotes
@@ -57,9 +58,10 @@ def quote(file: str, line: int) -> str:
 
 
 class Limit:
-    """Ends code from given files after some seconds: each line that it runs looks at the clock.
+    """Ends code from given files after some seconds: every few lines it looks at the clock.
 
-    For a moment after the end it watches which function goes on to another line: that one loops, whatever it calls.
+    For a moment after the end it watches each line, to find which function goes on to another one: that one loops,
+    whatever it calls.
 
     What catches even a BaseException goes on, since Python then stops tracing; a page also has a limit of its own.
     """
@@ -68,6 +70,7 @@ class Limit:
         self.files, self.seconds = files, seconds
 
     def __enter__(self) -> Limit:
+        self._line = self._count_lines()
         self.end, self.before = time.perf_counter() + self.seconds, sys.gettrace()
         self.running: list[types.FrameType] = []  # when the time was over, the outermost first
         sys.settrace(self._call)
@@ -84,10 +87,21 @@ class Limit:
             frame.f_trace_opcodes = _loops_in_line(frame.f_code)
         return self._line
 
-    def _line(self, frame: types.FrameType, event: str, arg: Any):
-        if time.perf_counter() > self.end:
-            self._over(frame, event)
-        return self._line
+    def _count_lines(self) -> Callable:
+        """What is called at each line; not a method, since this is most of what a check costs."""
+        clock, left = time.perf_counter, LOOK
+
+        def line(frame: types.FrameType, event: str, arg: Any):
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                if clock() > self.end:
+                    self._over(frame, event)
+                else:
+                    left = LOOK
+            return line
+
+        return line
 
     def _over(self, frame: types.FrameType, event: str) -> None:
         """Watch for a moment, then raise TooSlow with the outermost function that came to another line meanwhile."""

@@ -436,7 +436,7 @@ CARD = Step(
         "The batches are price_ratio × speed_ratio apart. The larger both are, the larger is the ratio of their steps.",
         "Bisect: if the standard step is less than speed_ratio times the fast step, both batches must be larger.",
     ),
-    count=100,
+    count=30,
 )
 
 # --- the chart --------------------------------------------------------------------------------------------------------

@@ -186,7 +186,7 @@ RESAMPLE = Step(
     play=_draws,
     also=[([10, 20, 30, 40], 3)],
     calls=lambda points, seed: f"rng = random.Random({seed}); [resample({points}, rng) for _ in range(40)]",
-    count=50,
+    count=25,
     many=True,
 )
 

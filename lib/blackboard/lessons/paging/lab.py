@@ -409,6 +409,7 @@ RATE = Step(
         "One `PrefixCache` serves the whole day. For each prompt, `visit` the names of its blocks.",
         "`visit` counts blocks, and each block has `page_tokens` tokens.",
     ),
+    count=100,
     also=[
         ([[1, 2], [1, 2]], 2, 10),
         ([[1, 2, 3, 4], [1, 2, 3, 4]], 2, 10),

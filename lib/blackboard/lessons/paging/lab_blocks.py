@@ -240,6 +240,7 @@ BLOCKS = Step(
         "`release` lowers the count, and only when it has become 0 puts the block back on the free list.",
     ),
     _play_moves,
+    count=100,
     also=[
         (1, ["Ann looks"]),
         (1, ["Ann takes"]),

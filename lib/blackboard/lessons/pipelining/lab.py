@@ -226,7 +226,7 @@ RUN = Step(
         "Go over the stages again and again. Where all needs of the next pass are in `ends`, run it.",
         "If a whole round moves nothing, you are done: stuck if any stage has passes left.",
     ),
-    count=150,
+    count=100,
     extreme=lambda orders, times: len(orders) == 1,
 )
 
@@ -486,6 +486,7 @@ SCORE = Step(
         "The first pass of a stage starts at its end minus its cost.",
         "Walk through a stage's list and count: plus one for F, minus one for W (or B). Keep the largest count.",
     ),
+    count=60,
     extreme=lambda orders, times: len(orders) == 1,
 )
 

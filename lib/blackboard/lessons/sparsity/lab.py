@@ -138,7 +138,9 @@ def _batches(rng: random.Random) -> tuple:
 def _within(trial: Trial) -> str | None:
     experts = len(trial.args[0][0])
     got = trial.got
-    return None if got <= experts else f"There are only {experts} experts: count each of them once."
+    return (
+        None if got <= experts else f"There are only {experts} experts: count each once, however many tokens chose it."
+    )
 
 
 def _chosen(trial: Trial) -> str:
@@ -277,18 +279,23 @@ EXPECT = Step(
 
 
 def loss_of(size, experts):
-    """The validation loss of a model of so many parameters to which so many experts are added, by a published fit."""
+    """The validation loss of a model of so many parameters and so many experts; a dense model has 1 expert.
+
+    By a published fit. `size` are the parameters without experts, and with those that one token uses.
+    """
+    if experts < 1:
+        raise ValueError("a dense model has 1 expert, not fewer")
     return routed_loss(size, experts, _FIT)
 
 
 def effective_size(size, experts):
-    """The size, in parameters, of the dense model that is as good as a routed one: with one expert, the same loss.
+    """How large a dense model must be to have the same loss as a model with experts: its size, in parameters.
 
     size     parameters of the model to which the experts are added, as many as a token uses
     experts  experts of a routed layer, of which a token uses one
 
-    `loss_of(size, experts)` is given; it falls as a model grows. The result is between size and 1000 * size. A search
-    is right if it comes within a thousandth of the exact size.
+    `loss_of(size, experts)` is given; it falls as a model grows. A dense model has 1 expert. The result is between size
+    and 1000 * size. A search is right if it comes within a thousandth of the exact size.
     """
     wanted, low, high = loss_of(size, experts), size, 1000 * size
     for _ in range(50):
@@ -305,11 +312,20 @@ def _routed(rng: random.Random) -> tuple:
 
 
 EXACT, NEAR = 1e-3, 0.2  # how far a size may be off, and how far a search is that stops too early
+SAME_LOSS = 1e-6  # how far a loss may be off that a search has found
+LARGEST = 1000  # the end of the range in which a size is, in sizes
 
 
 def _off(trial: Trial) -> float:
     """By what share of the right size a size is off."""
     return trial.got / trial.want - 1
+
+
+def _a_loss(trial: Trial) -> str | None:
+    loss = loss_of(*trial.args)
+    if abs(trial.got - loss) > SAME_LOSS * loss:
+        return None
+    return f"{trial.got:.4g} is the loss of the routed model: return the size of the dense model that has the same."
 
 
 def _a_size(trial: Trial) -> str | None:
@@ -325,17 +341,30 @@ def _no_worse(trial: Trial) -> str | None:
     return None if fine else f"Experts make a model better, so the dense one has at least {size:.3g} parameters."
 
 
-def _alone(trial: Trial) -> str | None:
-    size, experts = trial.args
-    fine = experts > 1 or abs(_off(trial)) < NEAR
-    return None if fine else "With a single expert the model is dense itself: the size stays as it is."
+def _right_half(trial: Trial) -> str | None:
+    size, (found, wanted) = trial.args[0], _losses(trial)
+    if abs(trial.got / (LARGEST * size) - 1) > NEAR:
+        return None
+    return (
+        f"That is the upper end of the range: your search keeps the wrong half. A dense model of {trial.got:.4g}"
+        f" parameters has a loss of {found:.5g}, the routed one {wanted:.5g}: where the dense one's is lower, it is too"
+        " large, so keep the lower half."
+    )
+
+
+def _losses(trial: Trial) -> tuple[float, float]:
+    """The loss of the dense model that a reader found, and of the routed one."""
+    return loss_of(trial.got, 1), loss_of(*trial.args)
 
 
 def _same_loss(trial: Trial) -> str | None:
     if abs(_off(trial)) < NEAR:
         return None
-    wanted, found = loss_of(*trial.args), loss_of(trial.got, 1)
-    return f"A dense model of {trial.got:.4g} parameters has a loss of {found:.5g}, the routed one {wanted:.5g}."
+    (found, wanted), way = _losses(trial), "large" if _off(trial) > 0 else "small"
+    return (
+        f"A dense model of {trial.got:.4g} parameters has a loss of {found:.5g}, the routed one {wanted:.5g}: your size"
+        f" is too {way}."
+    )
 
 
 def _close(trial: Trial) -> str | None:
@@ -343,7 +372,7 @@ def _close(trial: Trial) -> str | None:
     if abs(off) <= EXACT:
         return None
     way = "large" if off > 0 else "small"
-    return f"Close: your size is {abs(off):.1%} too {way}. Within 0.1% is right: halve the range more often."
+    return f"Close: your size is {abs(off):.1%} too {way}. Within 0.1% is right: search in finer steps."
 
 
 def _as_many_as_stored(size, experts):
@@ -363,7 +392,31 @@ def _up_to_twice(size, experts):
 
 
 def _turned_round(size, experts):
-    return 1000 * size if effective_size(size, experts) < 1000 * size else size
+    wanted, low, high = loss_of(size, experts), size, 1000 * size
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if loss_of(middle, 1) > wanted else (middle, high)
+    return low
+
+
+def _turned_round_alone_apart(size, experts):
+    return size if experts == 1 else _turned_round(size, experts)
+
+
+def _ten_halvings(size, experts):
+    wanted, low, high = loss_of(size, experts), size, 1000 * size
+    for _ in range(10):
+        middle = (low + high) / 2
+        low, high = (middle, high) if loss_of(middle, 1) > wanted else (low, middle)
+    return high
+
+
+def _the_loss(size, experts):
+    return loss_of(size, experts)
+
+
+def _loss_of_the_dense_one(size, experts):
+    return loss_of(effective_size(size, experts), 1)
 
 
 def _experts_on_the_other_side(size, experts):
@@ -400,13 +453,17 @@ EFFECTIVE = Step(
     effective_size,
     "effective_size(370e6, 64)",
     _routed,
-    (_a_size, _no_worse, _alone, _same_loss, _close),
+    (_a_loss, _a_size, _no_worse, _right_half, _same_loss, _close),
     {
         _as_many_as_stored: _same_loss,
         _only_active: _same_loss,
         _root_of_experts: _same_loss,
         _up_to_twice: _same_loss,
-        _turned_round: _alone,
+        _turned_round: _right_half,
+        _turned_round_alone_apart: _right_half,
+        _ten_halvings: _same_loss,
+        _the_loss: _a_loss,
+        _loss_of_the_dense_one: _a_loss,
         _experts_on_the_other_side: _no_worse,
         _factor: _a_size,
         _stops_early: _close,
@@ -478,7 +535,7 @@ WEIGH = Step(
     "The batch that a mixture needs",
     "Find the batch at which an average expert has enough tokens to be limited by compute rather than by memory.",
     expert_batch,
-    "expert_batch(295, 256, 6)",
+    "expert_batch(295, 256, 8)",
     _machines,
     (_larger, _dense, _spread),
     {_other_way: _larger, _ignores_k: _dense, _ignores_experts: _dense, _unused: _spread},
@@ -491,6 +548,7 @@ WEIGH = Step(
 # --- the chart --------------------------------------------------------------------------------------------------------
 
 CHIPS, BATCHES = 8, [2**n for n in range(14)]
+SMALL = 64  # a batch of which the lesson says how many experts it touches
 ROUTED = [batch for batch in BATCHES[1::2] if batch <= 256]  # whose tokens are really routed; the lesson has others
 
 
@@ -504,7 +562,11 @@ def _case() -> dict[str, float]:
 
 def finish(own: Any) -> dict[str, Any]:
     """Time to load what a batch touches: by the reader's router and formula, by the lesson's, and as measured."""
-    from blackboard.lessons.sparsity.numbers import FIGURE, effective  # a page's first check need not wait for these
+    from blackboard.lessons.sparsity.numbers import (
+        FIGURE,
+        almost,
+        effective,
+    )  # a page's first check need not wait for these
 
     case, rng = _case(), random.Random(0)
     experts, k = int(case["experts"]), int(case["top_k"])
@@ -515,9 +577,11 @@ def finish(own: Any) -> dict[str, Any]:
     bound = own.expert_batch(hardware_constant(case), experts, k)
     runs = measurement("serving_deepseek_r1").records(engine="sglang", chip="B200", expert_parallel=1)
     base, many = FIGURE["base_size"], FIGURE["experts"]
+    share = lambda batch: f"{own.touched_share(batch, experts, k):.0%}"
     said = [f"{size / 1e9:.2f} billion" for size in (own.effective_size(base, many), effective(base, many))]
     return lab_chart(
-        "DeepSeek-V3 on eight B200 loads nearly all weights from a batch of 64 on\n"
+        f"DeepSeek-V3 on eight B200 loads {share(SMALL)} of its experts at a batch of {SMALL}, {share(almost())} from"
+        f" {almost()} on\n"
         f"With {many} experts, {base / 1e6:.0f} million parameters are as good as {said[0]} (the lesson: {said[1]})",
         "batch (sequences)",
         "time (ms)",
@@ -525,7 +589,7 @@ def finish(own: Any) -> dict[str, Any]:
             "your formula, loading": Series([(n, load(own.touched_share(n, experts, k))) for n in BATCHES]),
             "your router, counted": Series([(batch, load(share)) for batch, share in counted], "point"),
             "the lesson's formula": Series([(n, 1e3 * eq.touched_time(case, batch=n)) for n in BATCHES[::2]], "point"),
-            "your batch from which compute takes longer": Series(
+            "your batch at which its experts have enough tokens": Series(
                 [(bound, load(own.touched_share(bound, experts, k)))], "point"
             ),
             "measured with SGLang, a token of DeepSeek-R1": Series(
@@ -543,9 +607,9 @@ LAB = Lab(
     " without routing a single token. Then you find what experts are worth, and the batch that they need.",
     (CHOOSE, COUNT, EXPECT, EFFECTIVE, WEIGH),
     finish,
-    "Your router's points are on the line of your formula: over many tokens and experts chance averages out. A batch of"
-    " 64 already touches nearly every expert, and from there on the weights take the same time at every batch. The"
-    " measured time is several times as long and goes on rising, because it also includes the cache, what the GPUs send"
-    " each other, and other users' prompts.",
+    "Your router's points are on the line of your formula: over many tokens and experts chance averages out. Once a"
+    " batch touches nearly every expert, the weights take the same time at every larger one. The measured time is"
+    " several times as long and goes on rising, because it also includes the cache, what the GPUs send each other, and"
+    " other users' prompts.",
     {"loss_of": loss_of},
 )
