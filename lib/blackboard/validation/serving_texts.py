@@ -105,7 +105,7 @@ def running_case() -> dict[str, str]:
         "token_sum": f"{decode} + {share} × ({prompt} − {decode}) = {1e3 * v['output_token']:.1f} ms",
         "settled_token": _ms(settled().token.mean),
         "first_sum": f"{before} + {token} + {1e3 * v['prompt_step']:.1f} = {later} ms",
-        "before_sum": f"{kernels(server.model)} kernels × {outside:.2f} µs = {before} ms",
+        "before_sum": f"{kernels(server.model)} kernels × {outside:.3f} µs = {before} ms",
         "decode_step": _ms(v["decode_step"]),
         "prompt_step": _ms(v["prompt_step"]),
         "prompt_tokens": f"{server.prompt:.0f}",
