@@ -93,7 +93,6 @@ def running_case() -> dict[str, str]:
     other = Layout(catalogue.model("gpt-oss-120b"), server.chip)
     recorded = default_settings("vllm", other, "mxfp4", CHAT, CHAT, CROWD).recorded
     before, token, later = (f"{1e3 * v[name]:.1f}" for name in ("before", "output_token", "first_token"))
-    outside = 1e6 * crowd.calibration.values["request_gap"]
     routes, waited = first_tokens(), (plan["burst_groups"] + 1) / 2
     opening = f"{1e3 * routes['by hand'].opening:,.0f}"
     burst = f"{1e3 * bench._times['burst']:.1f}"
@@ -105,7 +104,8 @@ def running_case() -> dict[str, str]:
         "token_sum": f"{decode} + {share} × ({prompt} − {decode}) = {1e3 * v['output_token']:.1f} ms",
         "settled_token": _ms(settled().token.mean),
         "first_sum": f"{before} + {token} + {1e3 * v['prompt_step']:.1f} = {later} ms",
-        "before_sum": f"{kernels(server.model)} kernels × {outside:.3f} µs = {before} ms",
+        "before": f"{before} ms",
+        "before_each": _us(crowd.calibration.values["request_gap"]),
         "decode_step": _ms(v["decode_step"]),
         "prompt_step": _ms(v["prompt_step"]),
         "prompt_tokens": f"{server.prompt:.0f}",
