@@ -78,6 +78,9 @@ def test_every_sum_gives_its_result_to_the_last_digit_with_the_numbers_printed()
         texts.all()["weights_sum"].replace(" GB", "").replace(" TB/s", "").replace("86.7%", "0.867").split(" = ")
     )
     assert printed(worked(work), result.removesuffix(" ms")) == result.removesuffix(" ms")
+    before = float(texts.all()["before"].removesuffix(" ms"))
+    assert 804 * float(texts.all()["before_each"].removesuffix(" µs")) / 1e3 == pytest.approx(before, rel=0.005)
+    assert texts.all()["first_sum"].startswith(f"{before} + ")
     work, result = texts.all()["whole_limit"].split(" = ")
     assert printed(worked(work), result) == result
     paid = float(texts.all()["price"].lstrip("$")) * 4 * float(texts.all()["chip_rate"]) * 2 * 3600 / 1e6 / 4

@@ -117,9 +117,10 @@ def line() -> Drawing:
     return done(
         fig,
         "fig-serving-line",
-        "A faster GPU lowers the level. It hardly lowers the slope if the CPU starts (launches) a kernel in"
-        f" {1e6 * fitted:.0f} µs, which fits best, and lowers it by a fifth if that takes {1e6 * launch:.0f} µs. The"
-        f" measured dots are a little below our line, but {off(worst):.0%} above it with {worst.users:.0f} users.",
+        "A faster GPU lowers the level. Whether it lowers the slope depends on the CPU, which starts (launches) each"
+        f" kernel: hardly with {1e6 * fitted:.0f} µs per launch, which is fitted and not measured, and by a fifth with"
+        f" {1e6 * launch:.0f} µs. The measured dots are a little below our line, but {off(worst):.0%} above it with"
+        f" {worst.users:.0f} users.",
         f"Time per token against users, from 1 to {users[-1]}: a nearly straight line of {each(now)}; on a GPU twice as"
         f" fast {each(quick)}, and with shorter launches {each(light)}. Measured: {dots}.",
     )

@@ -276,7 +276,8 @@ def changes_table() -> Page:
     each = lambda few, crowd: f"{1e6 * (crowd - few) / (CROWD - FEW):.0f}"
     rows = [[what, _digits(few), _digits(crowd), each(few, crowd), str(n)] for what, few, crowd, n in changes()]
     heads = ("Server", f"{FEW} users, ms", f"{CROWD} users, ms", "Each adds, µs", f"Users at {1e3 * PROMISE:g} ms")
-    caption = "Time per token and users within the promise, by the full formulas"
+    launch = pretty(steady().calibration.values["eager_gap"], "s", 2)
+    caption = f"By the full formulas, with the fitted {launch} per launch unless the row names another"
     return table(f"{caption} (eight GPUs assumed to reach the same share of their links’ rate as four)", heads, rows)
 
 

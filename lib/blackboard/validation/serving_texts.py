@@ -105,6 +105,7 @@ def running_case() -> dict[str, str]:
         "settled_token": _ms(settled().token.mean),
         "first_sum": f"{before} + {token} + {1e3 * v['prompt_step']:.1f} = {later} ms",
         "before": f"{before} ms",
+        "before_each": _us(crowd.calibration.values["request_gap"]),
         "decode_step": _ms(v["decode_step"]),
         "prompt_step": _ms(v["prompt_step"]),
         "prompt_tokens": f"{server.prompt:.0f}",
