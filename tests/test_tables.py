@@ -93,6 +93,13 @@ def test_the_python_of_a_formula_gives_its_value():
         assert space[formula.name.partition(".")[2]] == pytest.approx(formula(**at), rel=1e-9), formula.name
 
 
+def test_a_question_s_link_opens_the_fold_of_its_formula(visit, server):
+    page = visit(f"{server}/book/notation.html").page
+    assert page.locator(".formulas-of[open]").count() == 0
+    page.locator(".formula-questions a").last.click()
+    page.locator(":target .formula").wait_for()
+
+
 @pytest.fixture
 def chips(visit, server):
     return visit(f"{server}/book/catalogue.html").page.locator("#chips .data-table").first

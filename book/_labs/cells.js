@@ -50,7 +50,7 @@
       this.source.hidden = true;
       this.row.replaceChildren();
       this.runButton = addButton(this.row, "Run", () => this.run(), true);
-      addButton(this.row, "Reset", () => this.reset());
+      addButton(this.row, "Reset", () => this.reset()).classList.add("quiet-button");
       addCost(this.row);
       this.row.before(...this.editor.parts);
       this.append(this.out = makeOut());

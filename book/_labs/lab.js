@@ -58,7 +58,7 @@
       this.runButton = addButton(row, "Run", () => this.run());
       this.hintButton = addButton(row, "Hint", () => this.hint());
       this.solutionButton = addButton(row, "Show solution", () => this.showSolution());
-      addButton(row, "Reset", () => this.replace(this.starter));
+      addButton(row, "Reset", () => this.replace(this.starter)).classList.add("quiet-button");
       this.undoButton = addButton(row, "Undo reset", () => this.replace(this.kept.before));
       this.when = make("span", "lab-when");
       this.when.id = `${this.editor.area.id}-when`;

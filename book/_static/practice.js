@@ -252,13 +252,13 @@
       const buttons = make("div", { class: "practice-buttons" });
       buttons.append(this.button("Hint", () => this.hint()), this.button("Solution", () => this.solve()));
       if (this.problem.draws.length > 1) buttons.append(this.button("Fresh numbers", () => this.again()));
-      if (this.editor) buttons.append(this.button("Reset", () => this.editor.replace(this.draw.starter)));
+      if (this.editor) buttons.append(this.button("Reset", () => this.editor.replace(this.draw.starter), "button", "quiet-button"));
       (box.querySelector(".practice-buttons") ?? box).append(...(box.querySelector(".practice-buttons") ? buttons.childNodes : [buttons]));
       box.append(this.out, this.more);
       return box;
     }
-    button(text, act, type = "button") {
-      const node = make("button", { type, class: "practice-button" }, text);
+    button(text, act, type = "button", look = "") {
+      const node = make("button", { type, class: `practice-button ${look}`.trim() }, text);
       if (act) node.addEventListener("click", act);
       return node;
     }

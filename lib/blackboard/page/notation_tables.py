@@ -44,11 +44,11 @@ def symbols_of(group: str) -> list[Symbol]:
 
 
 def symbols_and_formulas(group: str) -> Page:
-    """A group's formulas, and its symbols behind a line that opens them."""
-    rows = symbols_of(group)
-    listed = "".join(map(_formula, formulas_of(group)))
+    """A group's formulas and its symbols, each behind a line that opens them."""
+    rows, listed = symbols_of(group), formulas_of(group)
     symbols = fold(f"{len(rows)} symbols that come up here first", symbol_table(group, rows), "symbols-of")
-    return Page(f'{symbols}<dl class="formula-list">{listed}</dl>')
+    shown = f'<dl class="formula-list">{"".join(map(_formula, listed))}</dl>'
+    return Page(symbols + fold(f"{len(listed)} formulas", shown, "formulas-of"))
 
 
 def symbol_table(group: str, rows: Iterable[Symbol]) -> Page:

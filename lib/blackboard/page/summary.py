@@ -125,19 +125,23 @@ def card(formula: Formula, number: str = "") -> str:
 
 
 def _letters(formula: Formula) -> str:
-    """The letters of a formula as it is printed, with meaning and unit."""
+    """The letters of a formula as it is printed, from left to right, with meaning and unit."""
     printed = formula.expr if formula.typeset is None else formula.typeset
-    used = [formula.symbol, *sorted(printed.free_symbols - {formula.symbol}, key=str)]
+    place = lambda symbol: (formula.latex.find(latex(symbol)), str(symbol))
+    used = [formula.symbol, *sorted(printed.free_symbols - {formula.symbol}, key=place)]
     rows = [(_tinted(each), notation.lookup(each.name)) for each in used]
-    units_of = lambda row: f" · {html.escape(units.write_unit(row.unit))}" if row.unit != "1" else ""
-    listed = "".join(f"<li>{letter} {html.escape(row.description)}{units_of(row)}</li>" for letter, row in rows)
+    unit = lambda row: f' <span class="letter-unit">{html.escape(units.write_unit(row.unit))}</span>'
+    listed = "".join(
+        f"<li>{letter} <span>{html.escape(row.description)}</span>{unit(row) if row.unit != '1' else ''}</li>"
+        for letter, row in rows
+    )
     return f"<ul>{listed}</ul>"
 
 
 def _tinted(symbol: sympy.Symbol) -> str:
     """A letter in the color of its quantity, if it has one."""
     found = letters.tinted().get(notation.lookup(symbol.name).latex)
-    return f'<span class="of-{found}">{_math(symbol)}</span>' if found else _math(symbol)
+    return f'<span class="of-{found}">{_math(symbol)}</span>' if found else f"<span>{_math(symbol)}</span>"
 
 
 def copied(formula: Formula) -> str:

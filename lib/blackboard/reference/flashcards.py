@@ -278,13 +278,10 @@ def shown_above() -> frozenset[str]:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 LOOKS = """<style>
-.flashcard { margin: 0.6rem 0; padding: 0 1rem; border: 1px solid var(--pst-color-border); border-radius: 6px;
-  background: var(--pst-color-surface); break-inside: avoid; }
-.flashcard > summary { padding: 0.6rem 0; cursor: pointer; }
+.flashcard { break-inside: avoid; }
 .flashcard-given { display: block; font-size: 0.85em; color: var(--pst-color-text-muted); }
 .flashcard > summary:focus-visible { outline: 2px solid var(--pst-color-primary); outline-offset: 2px; }
-.flashcard-answer { padding: 0.5rem 0 0.4rem; border-top: 1px solid var(--pst-color-border);
-  overflow-x: auto; overflow-y: hidden; }
+.flashcard-answer { padding-bottom: 0.4rem; overflow-x: auto; overflow-y: hidden; }
 .flashcard-answer img { display: block; margin: 0.8rem auto 0; }
 .flashcard-source { margin: 0 0 0.6rem; font-size: 0.85em; }
 @media print { .flashcard::details-content { content-visibility: visible; block-size: auto; }
