@@ -166,6 +166,7 @@ def test_the_running_case_agrees_with_a_search():
     assert (
         float(told["cheap_ratio"]) == pytest.approx(WRITTEN / seen, rel=0.01) == pytest.approx(1 / share - 1, rel=0.01)
     )
+    assert large / 8 < (482.01 / sum(part(own, seen))) ** (1 / 0.3478), "an eighth is too small"
     assert told["least_size"] == f"{(482.01 / sum(part(own, seen))) ** (1 / 0.3478) / 1e9:.1f} billion"
     assert f"{same / 1e9:.3g} B (equal bills)" in numbers.sizes_table()._repr_html_()
 

@@ -154,7 +154,7 @@ def balance() -> Drawing:
     axes.plot([best, best], [0, up + down], color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     axes.plot([1, 1], [1, 2], "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5, zorder=5)
     for text, colour, place in (
-        ("rising", "second", (2.0, 3.1)),
+        ("rising", "second", (2.2, 3.1)),
         ("falling", "first", (2.3, 0.6)),
         ("sum", "total", (1.75, 4.3)),
     ):
