@@ -21,7 +21,6 @@ QUOTED = {
     "7": "billions of parameters of its answer",
     "17": "percent that it saves",
     "3.1": "a name of Llama",
-    "405": "a name of Llama",
     "32": "a name of Qwen",
     "2025": "the year of DeepSeek's day",
     "16": "billions of parameters of the fit's largest model",

@@ -179,9 +179,9 @@ def test_the_least_sum_is_found_by_search():
         assert eq.equal_penalty(rise_power=p, fall_power=q) == pytest.approx(penalty, rel=1e-6) and 1 <= penalty < 2
 
 
-def test_squared_costs_one_to_two():
+def test_of_the_costs_drawn_the_steeper_is_half_of_the_other():
     x = np.linspace(0.01, 5, 500_000)
-    rising, falling = figures._drawn({"rise_power": 2, "fall_power": 1}, x)
+    rising, falling = figures._drawn(x)
     best = np.argmin(rising + falling)
     assert falling[best] / rising[best] == pytest.approx(2, abs=1e-4) and x[best] == pytest.approx(
         0.5 ** (1 / 3), abs=1e-5

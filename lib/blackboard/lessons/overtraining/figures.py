@@ -130,74 +130,47 @@ def _sideways(axes, at_size) -> tuple[str, float]:
 
 # --- where costs balance ----------------------------------------------------------------------------------------------
 
-BALANCED: tuple[dict[str, float], ...] = ({"rise_power": 1, "fall_power": 1}, {"rise_power": 2, "fall_power": 1})
+POWERS = {"rise_power": 2, "fall_power": 1}  # of the costs drawn
 
 
-def _drawn(powers: dict[str, float], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _drawn(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The rising and the falling cost of the formulas at x, both one where x is one."""
-    known = {
-        eq.rise_level: 1,
-        eq.fall_level: 1,
-        eq.rise_power: powers["rise_power"],
-        eq.fall_power: powers["fall_power"],
-    }
+    known = {eq.rise_level: 1, eq.fall_level: 1}
+    known |= {eq.rise_power: POWERS["rise_power"], eq.fall_power: POWERS["fall_power"]}
     return tuple(sympy.lambdify(eq.scale, cost.subs(known))(x) for cost in (eq.rising, eq.falling))
 
 
 def balance() -> Drawing:
-    """B12: a rising and a falling cost and their sum; its least lies where both are equal for equal powers, and beside
-    it for others.
-    """
-    fig, panels = drawing.axes(5.0, 3.9, columns=2, sharey=True)
-    phrases = [_balance(axes, powers) for axes, powers in zip(panels, BALANCED)]
-    panels[0].set_ylabel("cost")
-    return done(
-        fig,
-        "fig-balance",
-        "With equal exponents (left) the sum is least where the costs are equal. With unequal ones (right) the steeper"
-        " cost should be the smaller one.",
-        "Two panels of cost from 0 to 5 against a scale x from 0 to 2.5, each with a rising cost, a falling one, and"
-        f" their sum; dots mark the least sum, rings where both costs are equal. {' '.join(phrases)}",
-    )
-
-
-def _balance(axes, powers: dict[str, float]) -> str:
-    """One panel; what it shows, in words."""
-    x, squared = np.linspace(0.15, 2.5, 300), powers["rise_power"] > 1
-    rising, falling = _drawn(powers, x)
+    """A rising and a falling cost and their sum: where they cross, the sum is a little above its least."""
+    fig, axes = drawing.axes(5.0, 3.9)
+    x = np.linspace(0.15, 2.5, 300)
+    rising, falling = _drawn(x)
     for y, colour, width in ((rising, "second", 1.8), (falling, "first", 1.8), (rising + falling, "total", 3)):
         axes.plot(x, y, color=COLOURS[colour], lw=width)
-    best, share, penalty = (
-        eq.scale_best(rise_level=1, fall_level=1, **powers),
-        eq.rising_share(**powers),
-        eq.equal_penalty(**powers) - 1,
-    )
-    up, down = (float(y[0]) for y in _drawn(powers, np.array([best])))
+    best, penalty = eq.scale_best(rise_level=1, fall_level=1, **POWERS), eq.equal_penalty(**POWERS) - 1
+    up, down = (float(y[0]) for y in _drawn(np.array([best])))
     for colour, height in (("second", up), ("first", down), ("total", up + down)):
         axes.plot(best, height, "o", color=COLOURS[colour], ms=7, zorder=4)
     axes.plot([best, best], [0, up + down], color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    axes.plot(
-        [1, 1], [1, 2], "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5, zorder=5
-    )  # both costs are one at one
-    rise, beside_rise, beside_sum = ("x²", (2.3, 3.2), (1.75, 4.3)) if squared else ("x", (2.1, 1.7), (1.8, 3.1))
+    axes.plot([1, 1], [1, 2], "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5, zorder=5)
     for text, colour, place in (
-        (rise, "second", beside_rise),
-        ("1/x", "first", (2.25, 0.6)),
-        ("sum", "total", beside_sum),
+        ("rising", "second", (2.2, 3.1)),
+        ("falling", "first", (2.3, 0.6)),
+        ("sum", "total", (1.75, 4.3)),
     ):
         axes.text(*place, text, color=COLOURS[colour], ha="right")
-    more = f"equal:\n+{100 * penalty:.1f}%" if squared else "equal\nand least"
-    point(axes, (1, 2.1), more, (0.43, 0.68) if squared else (0.52, 0.78))
-    said = f"least at x = {significant(best, 2, exact=True)}:\n{percent(share)} {rise}, {percent(1 - share)} 1/x"
-    axes.set(xlim=(0, 2.5), ylim=(0, 5), xticks=[0, 1, 2], xlabel="x")
-    axes.set_title(said, loc="left")
-    extra = (
-        f"where both are equal, at x = 1, the sum is {100 * penalty:.1f}% higher"
-        if squared
-        else "just where both are equal"
-    )
-    return (
-        f"{rise} + 1/x is least at x = {significant(best, 2, exact=True)}, with {percent(share)} of it {rise}: {extra}."
+    axes.text(0.94, 0.5, "h", color=COLOURS["bound"], ha="left")
+    axes.text(1.1, 1.75, "2h", color=COLOURS["bound"], ha="left")
+    axes.set(xlim=(0, 2.5), ylim=(0, 5), xticks=[], yticks=[], xlabel="size", ylabel="cost")
+    above, share = f"{100 * penalty:.1f}%", percent(up / (up + down))
+    return done(
+        fig,
+        "fig-balance",
+        f"Where the costs cross (rings), their sum is only {above} above the least (dots). At the least sum the steeper"
+        " cost, here the rising one, is the smaller one.",
+        "A rising cost, a falling cost and their sum, against size. Rings mark where the two costs cross, both at h,"
+        f" and their sum 2h. Dots mark the least sum, a little to the left, where the rising cost is {share} of the"
+        f" sum. At the crossing the sum is {above} above the least.",
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -121,14 +120,13 @@ def rl_price(flop: float, efficiency: float = ETA) -> float:
 
 
 def costs() -> dict[str, str]:
-    """What tokens cost at the page's efficiency, and how a rising and a falling cost share their least sum."""
+    """What tokens cost at the page's efficiency."""
     return {
         "beta_card": f"{eq.inference_coefficient(decode_efficiency=ETA):g}",
         "rl_2": f"{rl_price(2):g}",
         "rl_3": significant(rl_price(3), 2),
         "rl_8": f"{rl_price(8):g}",
         "rl_lecture": f"{divided_rl():g}",
-        **{name: value for name, value in squares().items() if name == "squared_penalty"},
     }
 
 
@@ -328,7 +326,6 @@ def meta() -> dict[str, str]:
         "meta_tokens": f"{significant(large.tokens / 1e12, 2)} trillion",
         "meta_even": f"{significant(even / 1e12, 2)} trillion",
         "meta_days": f"{even / CASE['world_rate'] / DAY:.0f} days",
-        "meta_dearer": significant(small.training / large.training, 2),
         "small_size": f"{small.n_active / 1e9:.2f} billion",
         "small_work": f"{small.training / 1e23:.2f}·10²³",
         "small_hours": f"{round(small.training / (train_rate() * hour), -3):,.0f}",
@@ -339,6 +336,9 @@ def meta() -> dict[str, str]:
         "law_each": f"{META_LAW[1] / META_LAW[0]:.0f}",
         "flop_dollars": f"${dollars(1e24) / 1e6:.1f} million",
     }
+    for name in ("n_active", "tokens", "training", "inference", "total"):
+        times = getattr(small, name) / getattr(large, name)
+        told |= {f"less_{name}": f"{significant(times, 2)} ×", f"more_{name}": f"{significant(1 / times, 2)} ×"}
     for key, row in (("small", small), ("large", large)):
         bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
         told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}
@@ -448,7 +448,6 @@ def models_placed() -> dict[str, str]:
     return {
         "rule_8": f"{eq.chinchilla_tokens(n_active=small.n_active, prescribed=PRESCRIBED) / 1e9:.0f} billion",
         "tokens_8": f"{small.tokens / 1e12:.0f} trillion",
-        "each_8": f"{round(small.per_active, -2):,.0f}",
         "times_8": significant(small.per_active / PRESCRIBED, 2),
         "most_times": significant(most.per_active / PRESCRIBED, 2),
         "least_times": significant(least.per_active / PRESCRIBED, 1),
@@ -477,26 +476,18 @@ def loading_rate() -> float:
 
 def with_kv() -> dict[str, str]:
     """The two models with their caches: where short contexts end, and what a long one makes of both bills."""
-    gpu, (small_cache, large_cache), (small, large) = chip(GPU), caches(), llama(SERVED)
+    (small_cache, large_cache), (small, large) = caches(), llama(SERVED)
     own = write_rate(), loading_rate()
-    bends = {"8": bend(small, small_cache, *own), "34": bend(large, large_cache, *own)}
     out = {
         "kv_context": f"{LONG['context']:,}",
         "kv_loading": f"{LOADING:.0%}",
         "kv_write_rate": pretty(own[0], "FLOP/s", 3),
-        "kv_larger": significant(large.n_active / NET.n_active, 2),
+        "kv_bend_8": f"{round(bend(small, small_cache, *own), -2):,.0f}",
         "kv_bytes_8": f"{small_cache['kv_bytes_per_token']:,.0f}",
-        "kv_bend_peak": significant(bend(small, small_cache, gpu.flops("fp8"), gpu.bandwidth), 2),
         "kv_ratio": significant(SERVED * token_seconds(large, large_cache) * rent() / dollars(large.training), 1),
-        "power_llama": f"{cache_power('llama-3.1-8b', 'llama-3.1-405b'):.2f}",
-        "power_pair": f"{cache_power('llama-3.1-8b', 'qwen3-32b'):.2f}",
     }
     for key, row in (("8", small), ("34", large)):
-        out |= {
-            f"kv_bend_{key}": f"{round(bends[key], -2):,.0f}",
-            f"kv_times_{key}": significant(LONG["context"] / bends[key], 2),
-            f"kv_compute_{key}": f"{1e3 * 2 * row.n_active / own[0]:.2f} ms",
-        }
+        out[f"kv_compute_{key}"] = f"{1e3 * 2 * row.n_active / own[0]:.2f} ms"
     for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
         serving = SERVED * token_seconds(row, kv) * rent()
         out |= {
@@ -519,12 +510,6 @@ def token_seconds(row: simulation.Trained, cache: dict[str, Any]) -> float:
     """
     known = cache | {"flops": write_rate(), "bandwidth": loading_rate()}
     return eq.decode_flop(known, n_active=row.n_active) / write_rate()
-
-
-def cache_power(small: str, large: str) -> float:
-    """The power of its size with which a model's cache grows, from one model to another."""
-    ratio = lambda count: math.log(count(model(large)) / count(model(small)))
-    return ratio(lambda net: net.kv_bytes_per_token("fp8")) / ratio(lambda net: net.n_active)
 
 
 def download() -> dict[str, str]:
