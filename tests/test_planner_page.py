@@ -14,6 +14,8 @@ from blackboard.prediction import predict_serving
 
 CONFIGS = json.loads((Path(__file__).parent / "model_configs.json").read_text(encoding="utf-8"))
 LLAMA = next(row["config"] for row in CONFIGS if row["model"] == "llama-3.1-70b")
+DRAWN = """() => document.querySelector(":is(.planner-refused, .planner-chartless)") ||
+  document.querySelector(".planner-chart path")"""
 FIELDS = "form => [...form.querySelectorAll('[name]')].map(({ name, value }) => [name, value])"
 
 
@@ -38,6 +40,7 @@ def opened(browser, address):
 
         def go(query=""):
             seen.page.goto(address + query)
+            seen.page.wait_for_function(DRAWN)  # the chart comes after the first answer
             return seen.page
 
         yield go
@@ -217,6 +220,44 @@ def test_the_chart_is_whole_at_the_ends_of_every_field(opened, width, given):
     told = page.evaluate(MOVED, given)
     assert told["states"] > 50 and told["drawn"] > 40
     assert told["found"] == []
+
+
+# Each field changed there and back; what counts is its fastest time, since other work on the machine only adds to it.
+REDRAWN = """(given) => {
+  const form = document.querySelector("#plan"), field = (name) => form.querySelector(`[name=${name}]`);
+  const set = (name, value) => {
+    const started = performance.now();
+    field(name).value = value;
+    field(name).dispatchEvent(new Event("input", { bubbles: true }));
+    document.body.getBoundingClientRect();
+    return performance.now() - started;
+  };
+  for (const fold of form.querySelectorAll("details")) fold.open = true;
+  for (const [name, value] of Object.entries(given)) set(name, value);
+  const moved = ({ options, value }) => options
+    ? [...options].find((each) => ![value, "config"].includes(each.value))?.value : 2 * (value || 1);
+  return Object.fromEntries([...form.querySelectorAll(":is(select, input)[name]")].map((each) => {
+    const start = each.value, other = moved(each) ?? start, times = [];
+    for (let n = 0; n < 8; n++) times.push(set(each.name, n % 2 ? start : other));
+    for (const [name, value] of Object.entries(given)) set(name, value);
+    return [each.name, Math.max(...[0, 1].map((way) => Math.min(...times.filter((_, n) => n % 2 === way))))];
+  }));
+}"""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"model": "llama-3.1-70b", "chip": "h100-sxm", "chips": 8},
+        {"model": "deepseek-v3", "chip": "h200", "chips": 8, "engine": "sglang"},
+        {"model": "gpt-oss-120b", "chip": "b200", "chips": 8},
+    ],
+    ids=lambda given: given["model"],
+)
+def test_a_change_is_drawn_in_fifty_milliseconds(opened, given):
+    times = opened().evaluate(REDRAWN, given)
+    assert len(times) == 16
+    assert max(times.values()) < 50, times
 
 
 def test_an_unknown_address_is_the_start(opened):
