@@ -164,9 +164,12 @@ function change(values) {
   Object.assign(state, values);
   showFields();
   part("copied").textContent = "";
-  keepAddress();
+  clearTimeout(keeping);
+  keeping = setTimeout(keepAddress); // after the answer is shown
   answer();
 }
+
+let keeping;
 
 function answer() {
   let asked, found;
@@ -418,7 +421,7 @@ function showTable(box, heads, rows, empty) {
   table.createTBody().append(...rows.map((cells) => row(...cells)));
   for (const line of table.tBodies[0].rows) [...line.cells].forEach((cell, n) => { cell.dataset.head = heads[n]; }); // for a phone
   box.replaceChildren(rows.length ? table : Object.assign(document.createElement("p"), { textContent: empty }));
-  globalThis.markScrolling?.(); // the page's: a box that is cut fades there
+  requestAnimationFrame(() => globalThis.markScrolling?.()); // the page's: a box that is cut fades there
 }
 
 let points = []; // of the frontier
