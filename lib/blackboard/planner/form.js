@@ -343,8 +343,11 @@ let drawn = null; // what the chart is of
 
 function showFrontier(asked, found, fitting) {
   drawn = [asked, found, fitting];
-  if (!chartSize) return; // when it is known, after the page was shown first
-  const front = frontier(asked, asked.chips), { chips, tensor, expert } = asked;
+  if (chartSize) drawFront(frontier(asked, asked.chips)); // else when it is known, after the page was shown first
+}
+
+function drawFront(front) {
+  const [asked, found, fitting] = drawn, { chips, tensor, expert } = asked;
   const chosen = fitting ? { user: found.tokens_per_s_per_user, chip: found.tokens_per_s_per_chip, users: Math.round(found.users), tensor, expert } : null;
   const runs = publishedRuns(asked, chips);
   const said = runs.length ? ` Open circles: ${runs.length} published runs.` : "";
@@ -357,6 +360,13 @@ function showFrontier(asked, found, fitting) {
   drawFrontier(part("chart").querySelector("svg"), { front, chosen, runs, error: found.constants.errors.output_token, name, ...chartSize }, choose);
   points = front;
   showPoints();
+}
+
+// In two pieces, so that typing is not held up; a newer answer has drawn its own.
+function drawLater() {
+  if (!drawn) return;
+  const [asked] = drawn, front = frontier(asked, asked.chips);
+  setTimeout(() => drawn[0] === asked && drawFront(front));
 }
 
 const unevenHeads = ({ model, tensor }) => model.attention.map(({ heads }) => heads).find((heads) => heads % tensor);
@@ -421,7 +431,7 @@ function showTable(box, heads, rows, empty) {
   table.createTBody().append(...rows.map((cells) => row(...cells)));
   for (const line of table.tBodies[0].rows) [...line.cells].forEach((cell, n) => { cell.dataset.head = heads[n]; }); // for a phone
   box.replaceChildren(rows.length ? table : Object.assign(document.createElement("p"), { textContent: empty }));
-  requestAnimationFrame(() => globalThis.markScrolling?.()); // the page's: a box that is cut fades there
+  requestAnimationFrame(() => globalThis.markBoxes?.([box])); // the page's: a box that is cut fades there
 }
 
 let points = []; // of the frontier
@@ -535,15 +545,17 @@ function listen() {
   new ResizeObserver(([{ contentRect: { width, height } }]) => {
     if (!width || (width === chartSize?.width && height === chartSize.height)) return;
     chartSize = { width, height };
-    setTimeout(() => drawn && showFrontier(...drawn));
+    setTimeout(drawLater);
   }).observe(part("chart").querySelector("svg"));
 }
 
 if (root) {
   state = readAddress(location.search);
-  root.hidden = false;
   fillMenus();
   showFields();
-  answer();
-  listen();
+  setTimeout(() => { // one piece of work after the other
+    root.hidden = false;
+    answer();
+    listen();
+  });
 }

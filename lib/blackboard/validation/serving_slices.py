@@ -38,6 +38,8 @@ class Slice(NamedTuple):
     first: float
     output_bias: float
     first_bias: float
+    few: int  # rows with the fewest users that their server was measured with: where requests queue least
+    first_few: float  # their error of the time to the first token
 
 
 def _in_flight(run: Run) -> str:
@@ -87,7 +89,29 @@ def _summed(held: str, what: str, group: Sequence[Run], fitted: Sequence[Run]) -
             output, first = zip(*predicted(inside, known))
             size = lambda errors: statistics.mean(map(abs, errors))
             sums = size(output), size(first), statistics.mean(output), statistics.mean(first)
-            yield Slice(held, what, kind, len(inside), *sums)
+            few = [error for run, error in zip(inside, first) if has_fewest_users(run)]
+            yield Slice(held, what, kind, len(inside), *sums, len(few), size(few) if few else 0.0)
+
+
+def has_fewest_users(run: Run) -> bool:
+    """Whether no run of the same server had fewer users. No row says which requests queued, so this stands for it: of
+    a crowd that starts together most requests queue, however long the run.
+    """
+    return run.server.users == _fewest_users()[_without_users(run)]
+
+
+@cache
+def _fewest_users() -> dict[tuple, float]:
+    found: dict[tuple, float] = {}
+    for run in runs():
+        same = _without_users(run)
+        found[same] = min(run.server.users, found.get(same, run.server.users))
+    return found
+
+
+def _without_users(run: Run) -> tuple:
+    layout = run.server.layout
+    return run.key, layout.model.id, layout.chips, layout.tensor, layout.expert, run.server.weights
 
 
 def over(what: str, kind: str) -> dict[str, float]:
