@@ -246,6 +246,8 @@ def test_what_has_no_rows_is_told(capsys):
     for words in (["--data", "h200_ncl"], ["--data", NCCL, "--kind", CONSISTENCY]):
         assert command.main(["validate", *words]) == 2
         assert NCCL in capsys.readouterr().err.splitlines()[-1]
+    assert command.main(["validate", "--data", "h200_ncl"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1, "nothing was run"
 
 
 def test_a_failure_is_shown_and_is_the_exit_status(capsys, monkeypatch):
