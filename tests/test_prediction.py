@@ -1183,8 +1183,8 @@ def test_auto_takes_constants_of_kernels_for_dense_models_only():
         head, *lines = str(raised.value).splitlines()
         assert (
             head
-            == f"no sourced constants for {chip} in bf16, experts; without a calibration the ideal is predicted. There"
-            " are, by id:"
+            == f"no sourced constants for {chip} in bf16, experts; without a calibration the ideal is predicted, and"
+            " predict_serving (serve-plan) falls back on the nearest. There are, by id:"
         )
         assert [line.split()[0] for line in lines] == [
             *(id for id in ids() if chip in _line(lines, id)),

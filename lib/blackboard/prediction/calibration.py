@@ -312,8 +312,8 @@ def auto(chip: Chip, precision: str, model: Model | None = None) -> Fitted:
             return calibration_by_id(id)
     what = ", ".join([f"{chip.id} in {precision}", *([kind(model)] if model else [])])
     raise UnknownId(
-        f"no sourced constants for {what}; without a calibration the ideal is predicted. There are, by"
-        f" id:\n{listed(chip.id)}"
+        f"no sourced constants for {what}; without a calibration the ideal is predicted, and predict_serving"
+        f" (serve-plan) falls back on the nearest. There are, by id:\n{listed(chip.id)}"
     )
 
 

@@ -168,6 +168,8 @@ def _dense_errors() -> dict[str, str]:
         "hidden_all": percent(by_share[0].tested),
         "hidden_half": percent(by_share[1].tested),
         "hidden_none": percent(by_share[2].tested),
+        "fitted_half": percent(by_share[1].fitted, 1),
+        "fitted_none": percent(by_share[2].fitted, 1),
     }
 
 
