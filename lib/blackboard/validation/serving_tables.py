@@ -421,13 +421,17 @@ def slices_table() -> Page:
         f" The slower run takes {percent(token)} longer per token on average, and {percent(first)} longer to the first."
         " No formula of the settings can be right about both."
     )
-    large, small = (
+    large, small, mixtures = (
         percent(offline_error(*models))
-        for models in (("llama-3.1-70b", "llama-3.1-405b"), ("llama-3.1-8b", "llama-4-maverick"))
+        for models in (
+            ("llama-3.1-70b", "llama-3.1-405b"),
+            ("llama-3.1-8b",),
+            ("llama-4-maverick", "qwen3-235b-a22b", "qwen3-30b-a3b"),
+        )
     )
     lengths = paragraph(
         "For other lengths we have only throughputs at full load, from TensorRT-LLM. Those of Llama 3.1 70B and 405B"
-        f" are off by {large} in the median, those of Llama 3.1 8B and Llama 4 Maverick by {small}."
+        f" are off by {large} in the median, those of Llama 3.1 8B by {small}, and those of mixtures by {mixtures}."
     )
     errors = table("Mean absolute errors, per token and to the first, and in brackets the runs", heads, rows)
     return Page(errors + lengths + r1 + again)
