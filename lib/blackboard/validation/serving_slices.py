@@ -94,8 +94,8 @@ def _summed(held: str, what: str, group: Sequence[Run], fitted: Sequence[Run]) -
 
 
 def has_fewest_users(run: Run) -> bool:
-    """Whether no run of the same server had fewer users. No row says which requests queued, so this stands for it: of
-    a crowd that starts together most requests queue, however long the run.
+    """Whether no run of the same server had fewer users. The data calls only runs queued whose first token is late
+    (QUEUED), but of a crowd that starts together most requests wait for others.
     """
     return run.server.users == _fewest_users()[_without_users(run)]
 

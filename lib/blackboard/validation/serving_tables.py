@@ -12,7 +12,7 @@ from blackboard.notation import latex
 from blackboard.page.summary import Page, fold, table
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.calibration import KINDS
-from blackboard.prediction.serving_calibration import FITTED, constants_of, runs
+from blackboard.prediction.serving_calibration import FITTED, QUEUED, constants_of, runs
 from blackboard.prediction.serving_constants import FACTORS, MEASURED
 from blackboard.prediction.serving_steps import ENGINES, kernels
 from blackboard.units import percent, pretty, significant
@@ -477,8 +477,9 @@ def goals_table() -> Page:
     missed = [what for what, (kind, name, goal) in GOALS.items() if goal_error(kind, name, tuple(ASPECTS))[0] > goal]
     rule = paragraph(
         f"Over all slices, {len(GOALS) - len(missed)} of these {len(GOALS)} goals are reached. Those of the first token"
-        " were meant for requests that do not queue. No row says which requests queued, so we took, of each server, the"
-        " runs with the fewest users. That rule was chosen before these errors were computed."
+        f" are for runs that do not queue. The data counts a run as queued if its first token takes over {QUEUED:g} s,"
+        " and none of these does. More strictly we took, of each server, only the runs with the fewest users. That rule"
+        " was chosen before its errors were computed."
     )
     heads = ("Error of", "Goal, at most", *GROUPS)
     caption = "Goals, and mean absolute errors by what was held out; in brackets the predictions"
