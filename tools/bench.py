@@ -231,7 +231,7 @@ def sliders(browser, server: str) -> None:
     say("ratio, kernel over page", kernel / live, "×")
 
 
-# Milliseconds from a change of a field of the planner to its answer and chart: the median of each field, which is changed
+# Milliseconds from a change of a field of the planner to its answer and chart: the median of each field, changed
 # there and back four times.
 REDRAWN = """(given) => {
   const form = document.querySelector("#plan"), field = (name) => form.querySelector(`[name=${name}]`);
