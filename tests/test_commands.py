@@ -132,13 +132,18 @@ def test_an_unknown_id_points_to_the_list(capsys, words):
     assert told.endswith("; python -m blackboard list shows all\n") and "()" not in told
 
 
-def test_without_sourced_constants_those_that_there_are_are_listed(capsys):
-    assert command.main(["predict", "deepseek-v3", "--chip", "a100-80gb", "--calibration", "auto"]) == 2
-    head, *lines = capsys.readouterr().err.splitlines()
-    assert head.startswith("error: no sourced constants for a100-80gb in bf16, experts;") and "calibration=" not in head
-    assert lines[0].split()[0] == "gptfast-a100" and [line.split()[0] for line in lines[1:]] == [
-        id for id in ids() if id != "gptfast-a100"
-    ]
+def test_without_sourced_constants_the_fallback_is_told(capsys):
+    words = ["predict", "deepseek-v3", "--chip", "a100-80gb", "--chips", "16", "--calibration", "auto"]
+    assert command.main(words) == 0
+    told = capsys.readouterr().out
+    p = predict("deepseek-v3", chip="a100-80gb", chips=16, calibration="auto")
+    assert told.rstrip() == str(p) and "16 × a100-80gb, fallback" in told
+    assert "constants from          fallback on an engine under load, fitted on vllm, h200, mixtures of experts" in told
+    assert f"expected error          ± {100 * p.expected_error:.0f}%, as on" in told
+    assert "no sourced constants for a100-80gb in bf16, mixtures of experts: fell back on those of vLLM" in told
+    assert command.main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["fallback"] == p.fallback and found["expected_error"] == p.expected_error
 
 
 @pytest.mark.parametrize(
@@ -246,6 +251,8 @@ def test_what_has_no_rows_is_told(capsys):
     for words in (["--data", "h200_ncl"], ["--data", NCCL, "--kind", CONSISTENCY]):
         assert command.main(["validate", *words]) == 2
         assert NCCL in capsys.readouterr().err.splitlines()[-1]
+    assert command.main(["validate", "--data", "h200_ncl"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1, "nothing was run"
 
 
 def test_a_failure_is_shown_and_is_the_exit_status(capsys, monkeypatch):

@@ -14,6 +14,9 @@ from blackboard.prediction import predict_serving
 
 CONFIGS = json.loads((Path(__file__).parent / "model_configs.json").read_text(encoding="utf-8"))
 LLAMA = next(row["config"] for row in CONFIGS if row["model"] == "llama-3.1-70b")
+DRAWN = """() => document.querySelector(":is(.planner-refused, .planner-chartless)") ||
+  document.querySelector(".planner-chart path")"""
+KEPT = "new Promise((done) => setTimeout(() => done(location.search), 50))"  # the address is changed after the answer
 FIELDS = "form => [...form.querySelectorAll('[name]')].map(({ name, value }) => [name, value])"
 
 
@@ -38,6 +41,7 @@ def opened(browser, address):
 
         def go(query=""):
             seen.page.goto(address + query)
+            seen.page.wait_for_function(DRAWN)  # the chart comes after the first answer
             return seen.page
 
         yield go
@@ -69,12 +73,12 @@ def test_a_choice_is_answered_and_kept_in_the_address(opened):
         "deepseek-v3", chip="h200", chips=8, tensor=1, expert=8, engine="sglang", prompt=8192, concurrency=32
     )
     assert speed(page) == pytest.approx(p.tokens_per_s_per_user, rel=5e-3)
-    fields, query = page.locator("#plan").evaluate(FIELDS), page.evaluate("location.search")
+    fields, query = page.locator("#plan").evaluate(FIELDS), page.evaluate(KEPT)
     assert query.startswith("?plan=1&") and "output" not in query  # what is as it was is not said
     again = opened(query)
     assert again.locator("#plan").evaluate(FIELDS) == fields
     again.get_by_role("button", name="Reset").click()
-    assert again.evaluate("location.search") == ""
+    assert again.evaluate(KEPT) == ""
     assert again.locator("#plan").evaluate(FIELDS) == opened().locator("#plan").evaluate(FIELDS)
 
 
@@ -107,7 +111,7 @@ def test_a_config_is_read_in_the_page(opened):
     choose(page, config=json.dumps(LLAMA | {"my_head_count": 7}), weights="fp8")
     assert speed(page) == known
     assert "my_head_count = 7 is not understood" in page.locator(".planner-notes").inner_text()
-    query = page.evaluate("location.search")
+    query = page.evaluate(KEPT)
     assert speed(opened(query)) == known
     assert 'Model.from_config("config.json")' in page.locator(".planner-code pre").text_content()
 
@@ -219,6 +223,23 @@ def test_the_chart_is_whole_at_the_ends_of_every_field(opened, width, given):
     assert told["found"] == []
 
 
+def test_the_frontiers_table_is_made_only_where_it_is_seen(opened):
+    """It takes as long as the chart, and a change of a field waits for both."""
+    page = opened()
+    rows, chosen = page.locator(".planner-points tbody tr"), page.locator(".planner-points tbody button").first
+    choose(page, load=64)
+    assert rows.count() == 0
+    page.locator(".planner-points summary").click()
+    rows.first.wait_for()
+    page.locator(".planner-points summary").click()
+    told = chosen.evaluate("button => (globalThis.seen = button).ariaLabel")
+    choose(page, model="llama-3.1-8b", chips=1)
+    assert chosen.evaluate("button => button === seen")
+    page.locator(".planner-points summary").click()
+    page.wait_for_function("!seen.isConnected")
+    assert chosen.get_attribute("aria-label") != told
+
+
 def test_an_unknown_address_is_the_start(opened):
     start = opened().locator("#plan").evaluate(FIELDS)
     for query in ("?plan=2&chips=8", "?plan=1&model=nobody&chip=none&engine=it", "?highlight=cost"):
@@ -251,11 +272,11 @@ def test_the_copied_call_gives_the_same_numbers(opened, query):
 def test_a_point_of_the_frontier_can_be_chosen(opened):
     page = opened()
     page.locator(".planner-dot").first.click(force=True)
-    first = page.evaluate("location.search")
+    first = page.evaluate(KEPT)
     assert "load=" in first
     page.locator(".planner-points summary").click()
     page.locator(".planner-points button").last.click()
-    assert page.evaluate("location.search") != first
+    assert page.evaluate(KEPT) != first
 
 
 def test_published_runs_are_shown_where_there_are_any(opened):

@@ -10,6 +10,7 @@ import math
 import random
 import re
 import statistics
+from itertools import product
 
 import pytest
 from cases import cases
@@ -30,7 +31,7 @@ from blackboard.lessons.racks import equations as racks
 from blackboard.lessons.racks import simulation as traffic
 from blackboard.lessons.sparsity import equations as sparsity
 from blackboard.lessons.sparsity.simulation import choose, touched
-from blackboard.prediction import predict, serving_runs
+from blackboard.prediction import predict, predict_serving, serving_runs
 from blackboard.prediction.calibration import RECIPES, auto, calibration_by_id, fit, ids, listed
 from blackboard.prediction.equations import chips_visited
 from blackboard.prediction.layout import Layout, LayoutError
@@ -1176,21 +1177,54 @@ def test_a_batch_of_one_on_one_chip_is_weights_over_bandwidth(bytes_name):
 
 
 def test_auto_takes_constants_of_kernels_for_dense_models_only():
-    assert llama(chips=8, calibration="auto", weights="bf16").calibration.id == "kernels-h200-bf16"
+    p = llama(chips=8, calibration="auto", weights="bf16")
+    assert p.calibration.id == "kernels-h200-bf16" and 0 < p.expected_error < 0.15
     for chip in ("h200", "h100-sxm"):
-        with pytest.raises(UnknownId) as raised:
-            predict("mixtral-8x7b", chip=chip, weights="bf16", calibration="auto")
-        head, *lines = str(raised.value).splitlines()
-        assert (
-            head
-            == f"no sourced constants for {chip} in bf16, experts; without a calibration the ideal is predicted. There"
-            " are, by id:"
-        )
-        assert [line.split()[0] for line in lines] == [
-            *(id for id in ids() if chip in _line(lines, id)),
-            *(id for id in ids() if chip not in _line(lines, id)),
-        ]
-        assert chip in lines[0] and chip not in lines[-1], "those of this chip come first"
+        assert predict("mixtral-8x7b", chip=chip, weights="bf16", calibration="auto").calibration.id == "fallback"
+
+
+def test_auto_is_refused_nowhere_and_states_the_error_to_expect():
+    """All chips, models and formats: where the ideal is predicted, so is this, and only where nothing is sourced it
+    falls back, and says so.
+    """
+    fallbacks = 0
+    for chip, model, format in product(catalogue.chips(), MODELS, ("bf16", "fp8", "fp4", "int8", "mxfp4")):
+        batches = (1, 256) if format == "bf16" else (32,)
+        try:
+            ideals = [predict(model, chip=chip, weights=format, batch=batch).time for batch in batches]
+        except UnknownId:
+            continue
+        for ideal, batch in zip(ideals, batches):
+            p = predict(model, chip=chip, weights=format, batch=batch, calibration="auto")
+            assert p.time > ideal and 0 < p.expected_error < 0.6
+            assert bool(p.fallback) == (p.calibration.id == "fallback") == (auto(chip, p.compute, model) is None)
+            fallbacks += bool(p.fallback)
+    assert fallbacks > 2_000
+
+
+def test_a_fallback_is_what_serving_takes_and_says_so():
+    """Llama 8B on one MI300X, worked out from the shares and gaps of vLLM, the data sheet and the model's sizes."""
+    p = predict("llama-3.1-8b", chip="mi300x", batch=64, context=1000, calibration="auto")
+    served = predict_serving("llama-3.1-8b", chip="mi300x")
+    shares, model = served.calibration.values, p.layout.model
+    matrices = model.n_total - model.vocab * model.d_model  # embeddings are looked up
+    cache = 2 * 8 * 128 * 2 * 32 * 1000 * 64  # keys and values of 8 heads in 32 layers
+    memory = (2 * matrices + cache) / 5.3e12 / shares["memory_efficiency"]
+    attend = 4 * 32 * 128 * 32 * 1000 * 64
+    compute = (2 * matrices * 64 + attend) / 1307.4e12 / shares["compute_efficiency"]
+    gaps = (32 * (6 + 4) + 4) * shares["gap_time"]
+    assert p.time == near(memory + compute + gaps, 1e-3)
+    assert p.fallback == "mi300x in bf16, dense models" and served.description in p.calibration.description
+    told = str(p).splitlines()
+    assert any(line.startswith("constants from") and served.description in line for line in told)
+    assert any(line.startswith("expected error") and f"± {100 * p.expected_error:.0f}%" in line for line in told)
+    assert "no sourced constants for mi300x in bf16, dense models: fell back on those of vLLM under load" in p.beware
+    assert f"± {100 * p.expected_error:.0f}% expected; fallback on an engine" in repr(p)
+    numbers = p.numbers()
+    assert numbers["fallback"] == p.fallback and numbers["expected_error"] == p.expected_error
+    assert numbers["constants"] == p.calibration.description
+    known = llama(calibration="auto", weights="fp8")
+    assert known.fallback == known.numbers()["fallback"] == "" and "fallback" not in str(known) + repr(known)
 
 
 def _line(lines: list[str], id: str) -> str:
@@ -1217,10 +1251,8 @@ def test_the_list_of_constants_says_for_what_auto_takes_them():
 
 
 def _taken(chip, format: str, model) -> str | None:
-    try:
-        return auto(chip, format, model).id
-    except UnknownId:
-        return None
+    found = auto(chip, format, model)
+    return found and found.id
 
 
 def test_what_auto_takes_is_what_was_fitted():
@@ -1500,7 +1532,7 @@ def test_help_tells_every_argument_and_its_default():
             assert f"({wanted})" in told[name] or f"({wanted}:" in told[name]
     p = llama(chips=8)
     attributes = re.findall(r"`(\w+)`", inspect.getdoc(predict).split("Returned", 1)[1])
-    assert len(attributes) == 12 and all(hasattr(p, name) for name in attributes)
+    assert len(attributes) == 13 and all(hasattr(p, name) for name in attributes)
 
 
 def test_a_fit_knows_the_least_and_the_most_batch_of_its_rows():

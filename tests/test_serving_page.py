@@ -7,13 +7,13 @@ from lessons import ROOT
 from test_prose import typed_numbers
 
 from blackboard.prediction import serving_equations as eq
-from blackboard.prediction.serving_calibration import FITTED
+from blackboard.prediction.serving_calibration import FITTED, runs
 from blackboard.validation import serving_figures as figures
 from blackboard.validation import serving_numbers as numbers
 from blackboard.validation import serving_tables as tables
 from blackboard.validation import serving_texts as texts
 from blackboard.validation.serving_events import waits, watch
-from blackboard.validation.serving_slices import slices
+from blackboard.validation.serving_slices import has_fewest_users, slices
 
 PAGE = (ROOT / "book/serving.md").read_text("utf8")
 PROSE = re.sub(r"```.*?```", "", PAGE.split("---", 2)[2], flags=re.S)
@@ -551,6 +551,26 @@ def test_tables_have_every_slice_group_and_constant():
     assert len(shown) == len({each.held.removesuffix(f", {each.kind}") for each in slices()}) - 1
     assert sum(cell != "none" for row in shown for cell in row[1:]) == len(slices()) - 2
     assert sum(row[0].startswith("\\(") for row in cells(tables.fitting())[1:]) == len(FITTED) == len(tables.SEEN)
+
+
+def test_goals_are_held_against_every_held_out_prediction():
+    rows = cells(tables.goals_table())[1:]
+    assert len(rows) == len(tables.GOALS)
+    for row, (kind, name, _) in zip(rows, tables.GOALS.values(), strict=True):
+        counts = [int(cell.split("(")[1].rstrip(")")) if cell != "none" else 0 for cell in row[2:]]
+        assert sum(counts[:-1]) == counts[-1]
+        whole = [each for each in slices() if each.kind == kind and each.what != "fitted"]
+        weights = [each.few if name == "first_few" else each.rows for each in whole]
+        mean = sum(n * getattr(each, name) for n, each in zip(weights, whole, strict=True)) / sum(weights)
+        assert float(row[-1].split("%")[0]) == pytest.approx(100 * mean, abs=0.051) and counts[-1] == sum(weights)
+
+
+def test_the_fewest_users_are_one_load_of_each_server():
+    found = [run.server for run in runs() if has_fewest_users(run)]
+    loads = {}
+    for server in found:
+        key = (server.layout, server.engine, server.weights)
+        assert loads.setdefault(key, server.users) == server.users
 
 
 def test_errors_of_groups_are_those_of_their_slices_as_printed():

@@ -6,8 +6,17 @@ from msgspec.structs import replace
 
 from blackboard import catalogue
 from blackboard.prediction.serving_calibration import ALL, FITTED, Fit, constants_of, factors_of, fit_all, runs
-from blackboard.prediction.serving_constants import EXPECTED, FACTORS, MEASURED
-from blackboard.validation.serving_slices import expected, fit_slices, median_size, offline_errors, over, slices, table
+from blackboard.prediction.serving_constants import EXPECTED, FACTORS, MEASURED, STEP_ERRORS
+from blackboard.validation.serving_slices import (
+    expected,
+    fit_slices,
+    median_size,
+    offline_errors,
+    over,
+    slices,
+    step_errors,
+    table,
+)
 
 
 def test_six_constants_for_a_server_at_most():
@@ -58,6 +67,16 @@ def test_slices_fitted_anew_are_those_that_are_shipped():
 
 def test_expected_errors_are_those_of_the_slices():
     assert expected() == EXPECTED
+
+
+@pytest.mark.slow
+def test_errors_of_steps_with_the_constants_of_servers_are_those_that_are_shipped():
+    found = step_errors()
+    assert {kind: set(errors) for kind, errors in found.items()} == {kind: set(e) for kind, e in STEP_ERRORS.items()}
+    for kind, errors in found.items():
+        for near, each in errors.items():
+            error, *runs = STEP_ERRORS[kind][near]
+            assert each.error == pytest.approx(error, abs=0.01) and list(each[1:]) == runs
 
 
 def test_errors_by_slice():

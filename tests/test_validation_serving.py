@@ -225,6 +225,7 @@ def test_each_mistake_shows_where_the_page_says():
 def test_the_more_is_taken_to_add_the_better_for_rows_that_were_not_fitted():
     hidden, half, added = shares()
     assert hidden.tested > 1.5 * half.tested > 2 * added.tested
+    assert half.fitted < added.fitted < hidden.fitted, "the fitted rows alone would have half of it hide"
     assert added.fitted == pytest.approx(
         mape(row.error for row in ROWS if row.why == "trtllm-h200" and row.fitted), rel=0.05
     ), "the straight fit is the best one"

@@ -231,6 +231,49 @@ def sliders(browser, server: str) -> None:
     say("ratio, kernel over page", kernel / live, "×")
 
 
+# Milliseconds from a change of a field of the planner to its answer and chart: the median of each field, changed
+# there and back four times.
+REDRAWN = """(given) => {
+  const form = document.querySelector("#plan"), field = (name) => form.querySelector(`[name=${name}]`);
+  const set = (name, value) => {
+    const started = performance.now();
+    field(name).value = value;
+    field(name).dispatchEvent(new Event("input", { bubbles: true }));
+    document.body.getBoundingClientRect();
+    return performance.now() - started;
+  };
+  for (const fold of form.querySelectorAll("details")) fold.open = true;
+  for (const [name, value] of Object.entries(given)) set(name, value);
+  const moved = ({ options, value }) => options
+    ? [...options].find((each) => ![value, "config"].includes(each.value))?.value : 2 * (value || 1);
+  return [...form.querySelectorAll(":is(select, input)[name]")].map((each) => {
+    const start = each.value, other = moved(each) ?? start, times = [];
+    for (let n = 0; n < 8; n++) times.push(set(each.name, n % 2 ? start : other));
+    for (const [name, value] of Object.entries(given)) set(name, value);
+    times.sort((a, b) => a - b);
+    return (times[3] + times[4]) / 2;
+  });
+}"""
+PLANS = (
+    {"model": "llama-3.1-70b", "chip": "h100-sxm", "chips": 8},
+    {"model": "deepseek-v3", "chip": "h200", "chips": 8, "engine": "sglang"},
+    {"model": "gpt-oss-120b", "chip": "b200", "chips": 8},
+)
+
+
+def planner(browser, server: str) -> None:
+    """From a change of a field of the planner to its answer and its chart, with all folds open."""
+    times = []
+    for given in PLANS:
+        page = browser.new_page()
+        page.goto(f"{server}/book/planner.html", wait_until="load")
+        page.wait_for_selector(".planner-chart path")
+        times += page.evaluate(REDRAWN, given)
+        page.close()
+    say(f"a change of the planner to its chart (median of {len(times)} fields)", statistics.median(times), "ms")
+    say("the slowest of them", max(times), "ms", "aim ≤ 50")
+
+
 # Seconds of a check of each step of a page's lab with the course's own answer, the first of which starts Python.
 CHECKS = """async (answers) => {
   await course.load("lab.js");
@@ -290,6 +333,7 @@ def site() -> None:
         server = stack.enter_context(conftest.serve(built))
         weights(browser, server, built)
         sliders(browser, server)
+        planner(browser, server)
         code_in_pages(browser, server, built)
 
 

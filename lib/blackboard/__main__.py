@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     one = which.add_parser(
         "predict",
         help="predict a step of one configuration",
-        epilog=f"calibrations, and what auto takes them for:\n{listed()}",
+        epilog=f"calibrations, and what auto takes them for (elsewhere it falls back on serve-plan's):\n{listed()}",
         formatter_class=lines,
     )
     _add_model(one)

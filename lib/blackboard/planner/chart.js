@@ -27,8 +27,7 @@ function scaleOf(values, from, to) {
 }
 
 // Draws front, band, chosen point and published runs; `choose` is called with the point of the front that is clicked.
-function drawFrontier(svg, { front, chosen, runs, error, name }, choose) {
-  const width = svg.clientWidth || 400, height = svg.clientHeight || 280;
+function drawFrontier(svg, { front, chosen, runs, error, name, width, height }, choose) {
   const points = [...front, ...runs, chosen].filter(Boolean);
   svg.replaceChildren();
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);

@@ -15,9 +15,16 @@ const part = (name) => root.querySelector(`.planner-${name}`);
 
 // --- numbers in words ---
 
-const digitsOf = (value, most) => new Intl.NumberFormat("en-US", { maximumSignificantDigits: most }).format(value);
+// As Intl.NumberFormat writes them in English, whose start alone takes longer than an answer.
+function digitsOf(value, most, least = 1) {
+  const [digits, power] = value.toExponential(most - 1).split("e");
+  const text = Number(`${digits}e${power}`).toFixed(Math.max(0, most - 1 - power));
+  return thousands(least < most && text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+}
+
+const thousands = (text) => text.replace(/^\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
 const written = (value) => digitsOf(value, value >= 1000 ? 4 : 3);
-const counted = (value) => (value >= 100 ? Math.round(value).toLocaleString("en-US") : written(value));
+const counted = (value) => (value >= 100 ? thousands(Math.round(value).toFixed(0)) : written(value));
 const average = (value) => (value >= 10 ? counted(Math.round(value)) : written(value));
 const speedWritten = (value) => (value < 100 ? value.toFixed(1) : written(value)); // in a column
 const percent = (share) => `${Math.round(100 * share)}%`;
@@ -27,7 +34,7 @@ function duration(seconds) {
   if (seconds >= 7200) return `${digitsOf(seconds / 3600, 3)} hours`;
   if (seconds >= 120) return `${digitsOf(seconds / 60, 3)} minutes`;
   const [scale, unit] = seconds >= 1 ? [1, "s"] : seconds >= 1e-4 ? [1e3, "ms"] : [1e6, "µs"];
-  return `${new Intl.NumberFormat("en-US", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 }).format(seconds * scale)} ${unit}`;
+  return `${digitsOf(seconds * scale, 3, 3)} ${unit}`;
 }
 
 function dollars(value) {
@@ -157,12 +164,14 @@ function change(values) {
   Object.assign(state, values);
   showFields();
   part("copied").textContent = "";
-  keepAddress();
+  clearTimeout(keeping);
+  keeping = setTimeout(keepAddress); // after the answer is shown
   answer();
 }
 
+let keeping;
+
 function answer() {
-  const started = performance.now();
   let asked, found;
   forgive();
   try {
@@ -174,7 +183,6 @@ function answer() {
     return;
   }
   showAnswer(asked, found);
-  root.dataset.milliseconds = (performance.now() - started).toFixed(1);
   clearTimeout(later);
   later = setTimeout(() => showBest(asked), 120);
 }
@@ -330,8 +338,16 @@ function showParts(found, fitting) {
   showBar(part("parts"), "What one output token’s time goes into", parts, sum(Object.values(parts)), duration);
 }
 
+let chartSize = null; // as it was laid out last, because asking for it lays out the page again
+let drawn = null; // what the chart is of
+
 function showFrontier(asked, found, fitting) {
-  const front = frontier(asked, asked.chips), { chips, tensor, expert } = asked;
+  drawn = [asked, found, fitting];
+  if (chartSize) drawFront(frontier(asked, asked.chips)); // else when it is known, after the page was shown first
+}
+
+function drawFront(front) {
+  const [asked, found, fitting] = drawn, { chips, tensor, expert } = asked;
   const chosen = fitting ? { user: found.tokens_per_s_per_user, chip: found.tokens_per_s_per_chip, users: Math.round(found.users), tensor, expert } : null;
   const runs = publishedRuns(asked, chips);
   const said = runs.length ? ` Open circles: ${runs.length} published runs.` : "";
@@ -341,8 +357,16 @@ function showFrontier(asked, found, fitting) {
   const name = front.length ? `The frontier, from ${described(front[0])} to ${described(front.at(-1))}. The table below lists its points.` : "No batch fits.";
   const choose = (point) => change(pointState(point));
   root.classList.toggle("planner-chartless", !front.length);
-  drawFrontier(part("chart").querySelector("svg"), { front, chosen, runs, error: found.constants.errors.output_token, name }, choose);
-  showPoints(front);
+  drawFrontier(part("chart").querySelector("svg"), { front, chosen, runs, error: found.constants.errors.output_token, name, ...chartSize }, choose);
+  points = front;
+  showPoints();
+}
+
+// In two pieces, so that typing is not held up; a newer answer has drawn its own.
+function drawLater() {
+  if (!drawn) return;
+  const [asked] = drawn, front = frontier(asked, asked.chips);
+  setTimeout(() => drawn[0] === asked && drawFront(front));
 }
 
 const unevenHeads = ({ model, tensor }) => model.attention.map(({ heads }) => heads).find((heads) => heads % tensor);
@@ -407,27 +431,33 @@ function showTable(box, heads, rows, empty) {
   table.createTBody().append(...rows.map((cells) => row(...cells)));
   for (const line of table.tBodies[0].rows) [...line.cells].forEach((cell, n) => { cell.dataset.head = heads[n]; }); // for a phone
   box.replaceChildren(rows.length ? table : Object.assign(document.createElement("p"), { textContent: empty }));
-  globalThis.markScrolling?.(); // the page's: a box that is cut fades there
+  requestAnimationFrame(() => globalThis.markBoxes?.([box])); // the page's: a box that is cut fades there
 }
 
-function showPoints(front) {
+let points = []; // of the frontier
+
+// Only where the fold is open: nobody sees it elsewhere, and it takes as long as the chart.
+function showPoints() {
+  if (!part("points").open) return;
   const button = (point) => useButton(`${point.users} users, ${cutting(point.tensor, point.expert)}`, () => use(`${point.users} users, ${cutting(point.tensor, point.expert)}`, pointState(point)));
-  const rows = front.map((point) => [cutting(point.tensor, point.expert), written(point.users), speedWritten(point.user), duration(point.first), written(point.chip), button(point)]);
+  const rows = points.map((point) => [cutting(point.tensor, point.expert), written(point.users), speedWritten(point.user), duration(point.first), written(point.chip), button(point)]);
   showTable(part("points").querySelector(".planner-table"), ["Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "Load it"], rows, "No batch fits.");
 }
 
 const COUNTS = [1, 2, 4, 8, 16, 32];
 
-// Chip by chip, so that typing is never held up; a newer question ends the search.
+// Count by count, so that typing is never held up; a newer question ends the search.
 async function showBest(asked) {
   const promise = { user: Number(state.user) || 0, first: Number(state.first) || Infinity };
   const all = state.scope !== "chip", rentOf = (chip) => (all ? chip.rents[state.scope]?.usd : asked.rent) ?? null;
   const counts = all ? COUNTS.slice(0, 4) : [...new Set([...COUNTS, asked.chips])].sort((a, b) => a - b);
   const rows = [], mine = later;
   for (const chip of all ? data.chips.filter(rentOf) : [asked.chip]) {
-    rows.push(...bestShardings({ ...asked, chip }, counts, promise).map((point) => ({ ...point, device: chip, rent: rentOf(chip), price: priceOf(point, rentOf(chip)) })));
-    await new Promise((next) => setTimeout(next));
-    if (mine !== later) return;
+    for (const count of counts) {
+      rows.push(...bestShardings({ ...asked, chip }, [count], promise).map((point) => ({ ...point, device: chip, rent: rentOf(chip), price: priceOf(point, rentOf(chip)) })));
+      await new Promise((next) => setTimeout(next));
+      if (mine !== later) return;
+    }
   }
   if (all) rows.sort((a, b) => a.price - b.price);
   showTable(part("best").querySelector(".planner-table"), BEST, (all ? rows.slice(0, 12) : rows).map(bestRow(rows, all)), "No number of chips keeps this promise, even for one user.");
@@ -498,6 +528,7 @@ function listen() {
   root.addEventListener("input", read);
   part("form").addEventListener("submit", (event) => event.preventDefault());
   root.addEventListener("focusout", () => setTimeout(showFields));
+  part("points").addEventListener("toggle", showPoints);
   part("reset").addEventListener("click", () => { state = { ...DEFAULTS }; change({}); });
   for (const each of root.querySelectorAll("[data-copy]")) each.addEventListener("click", () => copy(each.dataset.copy));
   for (const link of document.querySelectorAll("a.planner-example")) {
@@ -511,19 +542,20 @@ function listen() {
   }
   // What follows the tiles is out of sight while they are stuck to the end of a phone's screen.
   new IntersectionObserver(([{ isIntersecting }]) => part("answer").classList.toggle("planner-stuck", !isIntersecting)).observe(part("result"));
-  let width = part("chart").clientWidth; // which is answered for already
-  new ResizeObserver(([{ target }]) => {
-    if (root.hidden || !target.clientWidth || target.clientWidth === width) return;
-    width = target.clientWidth;
-    answer();
-  }).observe(part("chart"));
+  new ResizeObserver(([{ contentRect: { width, height } }]) => {
+    if (!width || (width === chartSize?.width && height === chartSize.height)) return;
+    chartSize = { width, height };
+    setTimeout(drawLater);
+  }).observe(part("chart").querySelector("svg"));
 }
 
 if (root) {
   state = readAddress(location.search);
-  root.hidden = false;
   fillMenus();
   showFields();
-  answer();
-  listen();
+  setTimeout(() => { // one piece of work after the other
+    root.hidden = false;
+    answer();
+    listen();
+  });
 }

@@ -49,9 +49,9 @@ class Recipe:
     models: str  # "dense" or "experts"
     links: bool = True  # whether links have NCCL's latency and efficiency
 
-    def suits(self, chip: Chip, precision: str, model: Model | None) -> bool:
+    def suits(self, chip: Chip, precision: str, model: Model) -> bool:
         """Whether the constants hold for a model on this chip, multiplied in this format."""
-        return chip.id in self.chips and precision in self.formats and (model is None or self.models == kind(model))
+        return chip.id in self.chips and precision in self.formats and self.models == kind(model)
 
     def takes(self, case: Case) -> bool:
         """Whether a run is of such a chip, format and kind of model."""
@@ -212,10 +212,7 @@ class Fitted(Calibration):
         found = held_out(self.id) if self.models == kind(model) else ()
         like = [each for each in found if _build(each.layout.model) == _build(model)]
         like = like or [each for each in found if each.layout.model.id not in self.nets] or list(found)
-        if not like:
-            return None
-        errors = [abs(composed(busy(each, self), each.layout, self) / each.measured - 1) for each in like]
-        return HeldOut(mape(errors), len(errors), tuple(dict.fromkeys(each.layout.model.id for each in like)))
+        return held_out_error(like, lambda case: self) if like else None
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name} {value:.3g}" for name, value in self.values.items())
@@ -223,11 +220,27 @@ class Fitted(Calibration):
 
 
 class HeldOut(NamedTuple):
-    """Mean absolute error of a step's time on so many runs that were not fitted, and their models."""
+    """Mean absolute error of a step's time on so many runs that were not fitted, their models, chips and formats."""
 
     error: float
     runs: int
     models: tuple[str, ...]
+    on: tuple[str, ...]
+
+    def __str__(self) -> str:
+        where = f"of {', '.join(self.models)}, on {', '.join(self.on)}"
+        return f"± {100 * self.error:.0f}%, as on {self.runs} runs not fitted, {where}"
+
+
+def held_out_error(cases: Sequence[Case], constants: Callable[[Case], Calibration]) -> HeldOut:
+    """How far off steps are that are predicted with these constants, where those of each case were not fitted on it."""
+    seen = lambda names: tuple(dict.fromkeys(names))
+    errors = []
+    for case in cases:
+        found = constants(case)
+        errors.append(abs(composed(busy(case, found), case.layout, found) / case.measured - 1))
+    on = seen(f"{case.layout.chip.id} in {case.compute}" for case in cases)
+    return HeldOut(mape(errors), len(errors), seen(case.layout.model.id for case in cases), on)
 
 
 ALONE = {
@@ -245,14 +258,11 @@ def ids() -> tuple[str, ...]:
     return (*KNOWN, *ALONE)
 
 
-def listed(chip: str = "") -> str:
-    """All calibrations, one a line: id, chips that auto takes it for, formats, kind of model; those for `chip`
-    first.
-    """
+def listed() -> str:
+    """All calibrations, one a line: id, chips that auto takes it for, formats, kind of model."""
     rows = [(recipe.id, *recipe.holds) for recipe in RECIPES] + [
         (id, ", ".join(KERNEL_CHIPS), format, "dense") for id, (format, _) in ALONE.items()
     ]
-    rows.sort(key=lambda row: chip not in row[1].split(", "))
     wide = [max(len(row[n]) for row in rows) for n in range(3)]
     return "\n".join(
         "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, wide)) + f"  {row[3]}" for row in rows
@@ -295,26 +305,28 @@ def alone(id: str) -> Fitted:
 
 @cache
 def held_out(id: str) -> tuple[Case, ...]:
-    """Runs that the constants hold for and were not fitted on; none where they are of no engine."""
-    if (recipe := KNOWN.get(id)) is None:
-        return ()
-    rows = [case for case in recipe.cases() if not recipe.slice(case) and (not recipe.chips or recipe.takes(case))]
+    """Runs that the constants hold for and were not fitted on; of those of kernels, all of dense models on their
+    chips.
+    """
+    if id in ALONE:
+        rows = [c for c in serving.trtllm() if c.layout.chip.id in KERNEL_CHIPS and kind(c.layout.model) == "dense"]
+    else:
+        recipe = KNOWN[id]
+        rows = [c for c in recipe.cases() if not recipe.slice(c) and (not recipe.chips or recipe.takes(c))]
     return tuple(case._replace(sends=True) for case in rows)
 
 
-def auto(chip: Chip, precision: str, model: Model | None = None) -> Fitted:
-    """The sourced constants for this chip, format and kind of model, those of an engine first; UnknownId lists all."""
+def auto(chip: Chip, precision: str, model: Model) -> Fitted | None:
+    """The sourced constants for this chip, format and kind of model, those of an engine first; None where there are
+    none.
+    """
     for recipe in RECIPES:
         if recipe.suits(chip, precision, model):
             return calibration_by_id(recipe.id)
     for id, (format, _) in ALONE.items():
-        if chip.id in KERNEL_CHIPS and format == precision and (model is None or not model.moe):
+        if chip.id in KERNEL_CHIPS and format == precision and not model.moe:
             return calibration_by_id(id)
-    what = ", ".join([f"{chip.id} in {precision}", *([kind(model)] if model else [])])
-    raise UnknownId(
-        f"no sourced constants for {what}; without a calibration the ideal is predicted. There are, by"
-        f" id:\n{listed(chip.id)}"
-    )
+    return None
 
 
 def known_links() -> dict[str, float]:

@@ -17,6 +17,7 @@ from blackboard.catalogue.architecture import standard_precision
 from blackboard.catalogue.datafile import UnknownId
 from blackboard.formula import IDEAL, Calibration
 from blackboard.prediction.calibration import auto, calibration_by_id
+from blackboard.prediction.fallback import fall_back
 from blackboard.prediction.layout import Layout
 from blackboard.prediction.step import Prediction, multiplied
 
@@ -56,21 +57,22 @@ def predict(
     expert       chips over which the routed experts are dealt out (1: they are cut like all other matrices)
     pipeline     stages of layers (1)
     cache        what the cache is dealt out by, "heads" or "tokens" ("heads")
-    calibration  "auto": sourced constants for chip, format and kind of model; an id; a Calibration (None: the ideal,
-                 a bound on time)
+    calibration  "auto": sourced constants for chip, format and kind of model, or, where there are none, those that
+                 predict_serving takes; an id; a Calibration (None: the ideal, a bound on time)
     rent         words from the terms of a confirmed rent, such as "community"; a Rent; None for no price ("": the
                  newest)
 
     Returned is a Prediction, which prints itself: `time` (s), `terms` and `resources` (name -> s), `binds` (name of
     a term); `tokens_per_s_per_chip`, `tokens_per_s_per_user`; `usd_per_mtok` (USD a million tokens) and `rent`, None
     where none is confirmed; `memory_per_chip` (part -> bytes), `fits`; `expected_error` (of the time, on runs that the
-    constants were not fitted on); `beware` (warnings). What does not fit is still predicted.
+    constants were not fitted on); `fallback` (what nothing is sourced for); `beware` (warnings). What does not fit is
+    still predicted.
 
         p = predict("llama-3.1-70b", chip="h100-sxm", chips=8, batch=64, weights="fp8", calibration="auto")
         p.time, p.binds, p.tokens_per_s_per_chip, p.beware
 
-    UnknownId where an id, a format or a rent is not known, or nothing is sourced for "auto"; LayoutError (a
-    ValueError) where chips and ways of cutting do not go together; ValueError for other values that make no sense.
+    UnknownId where an id, a format or a rent is not known; LayoutError (a ValueError) where chips and ways of cutting
+    do not go together; ValueError for other values that make no sense.
     """
     model = model if isinstance(model, Model) else catalogue.model(model)
     chip = chip if isinstance(chip, Chip) else catalogue.chip(chip)
@@ -130,4 +132,6 @@ def _calibrated(calibration: str | Calibration | None, chip: Chip, precision: st
         return IDEAL
     if isinstance(calibration, Calibration):
         return calibration
-    return auto(chip, precision, model) if calibration == "auto" else calibration_by_id(str(calibration))
+    if calibration != "auto":
+        return calibration_by_id(str(calibration))
+    return auto(chip, precision, model) or fall_back(chip, precision, model)

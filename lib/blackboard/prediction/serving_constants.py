@@ -239,3 +239,43 @@ EXPECTED: dict[str, dict[str, dict[str, float]]] = {
         "kind": {"output_token": 0.145, "first_token": 0.238},
     },
 }
+# of steps that are predicted with vLLM's constants: mean absolute error, runs, their models, their chips and formats
+STEP_ERRORS: dict[str, dict[str, tuple[float, int, tuple[str, ...], tuple[str, ...]]]] = {
+    "dense": {
+        "chip": (0.167, 50, ("llama-3.1-70b", "llama-3.1-405b", "llama-3.1-8b"), ("b200 in fp4", "h200 in fp8")),
+        "generation": (
+            0.158,
+            50,
+            ("llama-3.1-70b", "llama-3.1-405b", "llama-3.1-8b"),
+            ("gb200-nvl72 in fp4", "h100-sxm in fp8"),
+        ),
+        "engine": (
+            0.219,
+            119,
+            ("llama-3.1-70b", "llama-3.1-405b", "llama-3.1-8b", "llama-2-7b", "llama-2-70b", "palm-540b"),
+            (
+                "b200 in fp4",
+                "gb200-nvl72 in fp4",
+                "h200 in fp8",
+                "h100-sxm in fp8",
+                "a100-80gb in bf16",
+                "tpu-v4 in bf16",
+            ),
+        ),
+    },
+    "experts": {
+        "chip": (0.154, 20, ("qwen3-235b-a22b", "llama-4-maverick"), ("h200 in fp8",)),
+        "generation": (
+            0.505,
+            23,
+            ("qwen3-235b-a22b", "llama-4-maverick", "deepseek-v3"),
+            ("h100-sxm in fp8", "h800 in fp8"),
+        ),
+        "engine": (
+            0.395,
+            81,
+            ("qwen3-235b-a22b", "qwen3-30b-a3b", "llama-4-maverick", "deepseek-v3"),
+            ("b200 in fp4", "h200 in fp8", "h100-sxm in fp8", "gb200-nvl72 in fp4", "h800 in fp8"),
+        ),
+    },
+}

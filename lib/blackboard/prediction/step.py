@@ -356,7 +356,7 @@ class Prediction:
         asked |= {"batch": self.batch, "context": self.context, "weights": self.weights, "kv": self.kv}
         names = (
             "time binds terms resources tokens_per_s_per_chip tokens_per_s_per_user usd_per_mtok memory_per_chip fits"
-            " expected_error"
+            " fallback expected_error"
         )
         found = {name: getattr(self, name) for name in names.split()}
         said = getattr(self.calibration, "description", "") or self.calibration.id
@@ -383,7 +383,7 @@ class Prediction:
         lines += [("price", self._price())] if self.priced else []
         lines.append(("memory a chip", " of ".join(units.pretty(size, "byte") for size in sizes)))
         lines += [("constants from", said)] if (said := getattr(self.calibration, "description", "")) else []
-        lines += [("expected error", said)] if (said := self._error()) else []
+        lines += [("expected error", str(found))] if (found := self._held_out) else []
         return lines + [("beware", said) for said in self.beware]
 
     @property
@@ -394,14 +394,15 @@ class Prediction:
 
     @property
     def _held_out(self) -> Any:
-        ask = getattr(self.calibration, "expected_error", None)  # calibration.Fitted
+        ask = getattr(self.calibration, "expected_error", None)  # calibration.Fitted, fallback.Fallback
         return ask(self.layout.model) if ask else None
 
-    def _error(self) -> str:
-        """The expected error, and the runs that it is of; empty for the ideal."""
-        if not (found := self._held_out):
-            return ""
-        return f"± {100 * found.error:.0f}%, as on {found.runs} runs not fitted, of {', '.join(found.models)}"
+    @property
+    def fallback(self) -> str:
+        """Chip, format and kind of model where nothing is sourced for them, and other constants were used; else
+        empty.
+        """
+        return getattr(self.calibration, "fallback", "")  # fallback.Fallback
 
     def _sum(self, share: float) -> str:
         """How the times of resources make the time of a step."""
@@ -449,4 +450,6 @@ class Prediction:
 
     def __repr__(self) -> str:
         told = f"{units.pretty(self.time, 's')} a step, {self.binds} binds"
+        told += "" if (error := self.expected_error) is None else f", ± {100 * error:.0f}% expected"
+        told += f"; {getattr(self.calibration, 'description', '')}" if self.fallback else ""
         return f"<{self.layout.model.id} on {self.layout.chips} × {self.layout.chip.id}, {self.phase}: {told}>"

@@ -15,6 +15,7 @@ from blackboard.prediction import serving_runs as serving
 from blackboard.prediction.calibration import ALL, ALONE, BY_ID, KERNEL_CHIPS, RECIPES, calibration_by_id, ids
 from blackboard.prediction.configuration import predict
 from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, Row, mape
+from blackboard.prediction.serving_constants import STEP_ERRORS
 from blackboard.units import percent, pretty, significant
 from blackboard.validation import serving as runs
 from blackboard.validation import training_runs as train
@@ -168,6 +169,8 @@ def _dense_errors() -> dict[str, str]:
         "hidden_all": percent(by_share[0].tested),
         "hidden_half": percent(by_share[1].tested),
         "hidden_none": percent(by_share[2].tested),
+        "fitted_half": percent(by_share[1].fitted, 1),
+        "fitted_none": percent(by_share[2].fitted, 1),
     }
 
 
@@ -283,6 +286,8 @@ def example() -> dict[str, str]:
         "example_date": real.rent.date,
         "example_batch": f"{EXAMPLE['batch'] / EXAMPLE['chips']:g}",
         "example_least": significant(fitted.batches[0], 3),
+        **{f"fallback_{kind}": percent(errors["engine"][0]) for kind, errors in STEP_ERRORS.items()},
+        "fallback_runs": str(sum(errors["engine"][1] for errors in STEP_ERRORS.values())),
     }
 
 

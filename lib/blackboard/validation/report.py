@@ -136,7 +136,10 @@ def validate(kind: str | None = None, data: str | None = None, progress: Callabl
         raise UnknownId(f"no kind {kind!r}; there are: {', '.join(KINDS)}")
     rows: list[Row] = []
     modules = {name: importlib.import_module(f"blackboard.{name}") for name in SETS}
-    needed = [name for name in SETS if data in modules[name].DATA] or list(SETS)  # all, to say what there is
+    needed = [name for name in SETS if data is None or data in modules[name].DATA]
+    if not needed:
+        known = {id for part in modules.values() for id in part.DATA}
+        raise UnknownId(f"no rows of {data}; near: {', '.join(near(str(data), known)) or 'none'}")
     for name in needed:
         if progress:
             progress(SETS[name])

@@ -20,9 +20,24 @@ from typing import NamedTuple
 
 from blackboard import catalogue
 from blackboard.catalogue import measurement
+from blackboard.formula import Calibration
 from blackboard.prediction import serving_runs
+from blackboard.prediction.calibration import KINDS, RECIPES, HeldOut, held_out_error
+from blackboard.prediction.calibration import kind as kind_of
+from blackboard.prediction.fallback import ENGINE, of_a_step
 from blackboard.prediction.serving import predict_serving
-from blackboard.prediction.serving_calibration import Run, fit_all, predicted, runs
+from blackboard.prediction.serving_calibration import (
+    GENERATIONS,
+    LINKS,
+    Run,
+    constants_of,
+    factors_of,
+    fit_all,
+    nearest,
+    predicted,
+    runs,
+)
+from blackboard.prediction.serving_constants import FACTORS
 
 FILE = Path(__file__).with_name("serving_slices.json")
 
@@ -38,6 +53,8 @@ class Slice(NamedTuple):
     first: float
     output_bias: float
     first_bias: float
+    few: int  # rows with the fewest users that their server was measured with: where requests queue least
+    first_few: float  # their error of the time to the first token
 
 
 def _in_flight(run: Run) -> str:
@@ -87,7 +104,29 @@ def _summed(held: str, what: str, group: Sequence[Run], fitted: Sequence[Run]) -
             output, first = zip(*predicted(inside, known))
             size = lambda errors: statistics.mean(map(abs, errors))
             sums = size(output), size(first), statistics.mean(output), statistics.mean(first)
-            yield Slice(held, what, kind, len(inside), *sums)
+            few = [error for run, error in zip(inside, first) if has_fewest_users(run)]
+            yield Slice(held, what, kind, len(inside), *sums, len(few), size(few) if few else 0.0)
+
+
+def has_fewest_users(run: Run) -> bool:
+    """Whether no run of the same server had fewer users. The data calls only runs queued whose first token is late
+    (QUEUED), but of a crowd that starts together most requests wait for others.
+    """
+    return run.server.users == _fewest_users()[_without_users(run)]
+
+
+@cache
+def _fewest_users() -> dict[tuple, float]:
+    found: dict[tuple, float] = {}
+    for run in runs():
+        same = _without_users(run)
+        found[same] = min(run.server.users, found.get(same, run.server.users))
+    return found
+
+
+def _without_users(run: Run) -> tuple:
+    layout = run.server.layout
+    return run.key, layout.model.id, layout.chips, layout.tensor, layout.expert, run.server.weights
 
 
 def over(what: str, kind: str) -> dict[str, float]:
@@ -110,6 +149,47 @@ def expected() -> dict[str, dict[str, dict[str, float]]]:
         kind: {near: {name: round(value, 3) for name, value in sums.items()} for near, sums in each.items()}
         for kind, each in found.items()
     }
+
+
+# --- steps without queues ---------------------------------------------------------------------------------------------
+
+
+def step_errors() -> dict[str, dict[str, HeldOut]]:
+    """Errors of predict where it falls back on the constants of an engine under load, by kind of model and by how near
+    they are: over published steps, none of which is fitted here. Those of a chip that the engine did not run on are
+    predicted with constants fitted anew without any chip of its generation.
+    """
+    group = [run for run in runs() if not run.queued]
+    apart = {
+        generation: fit_all([run for run in group if GENERATIONS[run.server.chip.id] != generation])
+        for generation in set(GENERATIONS.values())
+    }
+    chip = lambda case: case.layout.chip.id
+
+    def constants(case: serving_runs.Case, known: dict[str, dict[str, float]]) -> Calibration:
+        model = case.layout.model
+        values = LINKS | constants_of(known, factors_of(ENGINE, chip(case), model))
+        return Calibration("fallback", "public serving runs", of_a_step(values, model))
+
+    found: dict[str, dict[str, HeldOut]] = {}
+    for what in KINDS:
+        cases = [case for case in _published_steps() if kind_of(case.layout.model) == what]
+        near = lambda wanted: [case for case in cases if nearest(ENGINE, chip(case), what) == wanted]
+        seen = {
+            each: held_out_error(near(each), lambda case: constants(case, FACTORS)) for each in ("chip", "generation")
+        }
+        known = lambda case: apart.get(GENERATIONS.get(chip(case), ""), FACTORS)
+        found[what] = seen | {"engine": held_out_error(cases, lambda case: constants(case, known(case)))}
+    return {
+        what: {near: each._replace(error=round(each.error, 3)) for near, each in errors.items()}
+        for what, errors in found.items()
+    }
+
+
+def _published_steps() -> list[serving_runs.Case]:
+    """All that sourced constants are fitted on or held against."""
+    sets = dict.fromkeys(recipe.cases for recipe in RECIPES)
+    return [case._replace(sends=True) for cases in sets for case in cases()]
 
 
 # --- other lengths ----------------------------------------------------------------------------------------------------
