@@ -17,19 +17,16 @@ _LOADS = (
 
 
 QUOTED = {
-    "20": "free seats of a train in the cell below",
     "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of its layers",
     "3600": "seconds of an hour",
     "10": "the base of a million",
-    "95": "percent of the seats in the cell above",
-    "100": "percent of them",
     "2": "FLOPs per multiply-add; bytes of BF16",
     "1": "a byte in FP8; the batch of one",
     "½": "a byte in FP4",
     "32": "sequences on a GPU in the estimate of an exchange",
     "3.3": "Llama's name",
-    "900": "tokens of an answer that frees 20 seats of a train, an example",
+    "9": "the other parts of a cost that is ten times the own work",
     "3.4": "a section of the DeepSeek-V3 report",
     "70": "the open question's model",
     "72": "GPUs of an NVL72, its name",

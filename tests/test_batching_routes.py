@@ -228,6 +228,11 @@ def test_a_full_train_leaves_the_rest_to_the_next():
     assert simulation.ride([0.5, 0.6, 0.7, 1.0, 3.0], interval=1, seats=2) == pytest.approx([1.5, 1.4, 2.3, 2.0, 1.0])
 
 
+def test_a_seat_stays_taken_until_the_answer_is_complete_and_free_until_somebody_takes_it():
+    """Two seats, answers of three steps: the third waits for the first to leave, and a seat left empty is not lost."""
+    assert simulation.ride([0.5, 0.6, 0.7, 9.5, 9.6], 1, seats=2, steps=3) == pytest.approx([1.5, 1.4, 4.3, 1.5, 1.4])
+
+
 def test_trains_repeat_with_their_seed():
     first, again, other = (simulation.trains(1, 5, 9, seed=seed, n=50) for seed in (2, 2, 3))
     assert first.shape == (50,) and (first == again).all() and (first != other).any()

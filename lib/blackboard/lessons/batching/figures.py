@@ -259,7 +259,8 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
         fig,
         "fig-card",
         "The price card on the curve of the opening chart, at the longer context. The fast mode is almost at the wall "
-        "on the right, and the standard mode is already near the wall at the bottom.",
+        f"on the right, and the standard mode costs {significant(price(found.standard) / floor, 2)} times as much as "
+        "the wall at the bottom.",
         f"Dollars per million tokens, on a log scale, against tokens per second for each user, along the batch, for"
         f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
         f" wall on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",

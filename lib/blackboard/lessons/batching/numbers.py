@@ -22,6 +22,7 @@ HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
 LONG = 10_000  # tokens: a context at which memory fills before compute is busy
 ON_LONG = RUNNING._replace(context=LONG)
 SLOWER = (0, 2)  # attention left out, and at the rate of BF16, half of that of FP8
+ANSWER, CROWDED, QUEUE = 600, 0.95, 3_000  # tokens, share of the seats taken, and requests without one: examples
 MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
 RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
@@ -72,11 +73,13 @@ def attention() -> dict[str, str]:
         "attention_parts": f"{latent.heads} heads × ({latent.kv_rank + latent.rope_dim} + {latent.kv_rank}) values"
         f" × {latent.layers} layers",
         "attention_long": pretty(far.token - plain.token, "s", 3),
+        "attention_share": f"{(bf16.token / plain.token - 1) / SLOWER[-1]:.1%}",
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
         "attention_ten": significant(far.token / plain.token - 1, 2),
         "compute_ten": pretty(far.token, "s"),
         "mfu_long": f"{eq.mfu_limit(ON_LONG):.0%}",
         "busy_long": f"{far.token / far.kv:.0%}",
+        "cheapest_attention": f"${significant(cheapest(bf16) * MILLION, 3)}",
         "kink_attention": significant(bf16.kink, 2),
         "balanced_attention": f"{significant(bf16.balanced, 2)} tokens",
     }
@@ -168,7 +171,7 @@ def workload() -> dict[str, str]:
         "slow_cost": f"${_rented(SLOW) * MILLION:.3f}",
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
         "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
-        "tenfold": significant(eq.latency_floor(RUNNING) / (10 * each.token - each.kv), 1),
+        "tenfold": significant(eq.latency_floor(RUNNING) / (9 * each.token), 2),
         "cheapest": f"${significant(floor, 3)}",
         "least": str(LEAST),
     }
@@ -264,6 +267,14 @@ def train() -> dict[str, str]:
         "full": significant(full, 3),
         "worst": pretty(eq.worst_latency(interval=drain), "s"),
         "throughput": f"{significant(eq.throughput(batch=full, interval=drain), 2)} tokens",
+        "answer": str(ANSWER),
+        "freed": significant(full / ANSWER, 2),
+        "crowded": f"{CROWDED:.0%}",
+        "spare": significant((1 - CROWDED) * full, 1),
+        "chance": significant((CROWDED * full) ** 0.5, 2),  # of a Poisson number
+        "queue": f"{QUEUE:,}",
+        "queue_trains": significant(QUEUE * ANSWER / full, 1),
+        "queue_wait": pretty(QUEUE * ANSWER / full * drain, "s", 2),
         "rent_least": f"${min(rents):.2f}",
         "rent_most": f"${max(rents):.2f}",
     }
@@ -285,11 +296,18 @@ class Step(NamedTuple):
     name: str
     load: dict[str, float]
     measured: float
+    gpus: int
+
+    @property
+    def loads(self) -> float:
+        """Seconds to load the weights and caches, where each GPU has a full copy of all weights but the experts."""
+        _, others = copied_bytes()
+        return eq.memory_time(self.load) + (self.gpus - 1) * others / self.load["bandwidth"]
 
     @property
     def above(self) -> float:
         """The measured time divided by that of the slower job, attention's arithmetic counted."""
-        return self.measured / max(eq.memory_time(self.load), _computing(self.load))
+        return self.measured / max(self.loads, _computing(self.load))
 
 
 @cache
@@ -301,7 +319,7 @@ def served() -> list[Step]:
             per_gpu, gpus = row["batch_per_gpu"], 8 * row["nodes"]
             load = _replica(row["chip"].lower(), gpus) | {"batch": per_gpu * gpus, "context": row["context_tokens"]}
             name = f"{row['system']}, {gpus} {row['chip']}"
-            rows.append(Step(name, load, 8 * per_gpu / row["node_token_per_s"]))
+            rows.append(Step(name, load, 8 * per_gpu / row["node_token_per_s"], gpus))
     return rows
 
 
@@ -325,7 +343,7 @@ def served_table() -> Page:
             row.name,
             f"{row.load['batch']:,}",
             f"{row.load['context']:,}",
-            pretty(eq.memory_time(row.load), "s", 3),
+            pretty(row.loads, "s", 3),
             pretty(_computing(row.load), "s", 3),
             pretty(row.measured, "s", 3),
             f"{row.above:.1f}",
@@ -356,6 +374,7 @@ def engines() -> dict[str, str]:
         "covered": f"{sparsity.coverage(RUNNING, batch=LEAST):.0%}",
         "overstated": f"{stored / touched - 1:.0%}",
         "served_bandwidth": pretty(chip("h800").bandwidth, "byte/s"),
+        "served_copies": f"{served()[0].gpus - 1} × {pretty(copied_bytes()[1], 'byte', 3)}",
         "served_load": f"{profile['batch']:,} × {loaded_each}",
         "served_flops": pretty(chip("h800").flops("fp8"), "FLOP/s", 4),
         "lone": f"{lone['throughput_token_per_s']:.0f}",

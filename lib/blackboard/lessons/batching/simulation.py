@@ -17,27 +17,30 @@ if TYPE_CHECKING:
 # --- trains --------------------------------------------------------------------------------------------------------
 
 
-def trains(interval: float, rate: float, seats: int, seed: int = 0, n: int = 10_000) -> np.ndarray:
+def trains(interval: float, rate: float, seats: int, steps: int = 1, seed: int = 0, n: int = 10_000) -> np.ndarray:
     """Latencies [n], s, of n requests that arrive at random (Poisson, `rate` per s), in order of arrival.
 
-    A train leaves every `interval` s, full or not, takes at most `seats`, and rides one interval.
+    A train leaves every `interval` s, full or not.
     """
     import numpy as np  # here, so that the searches below need no NumPy
 
     arrivals = np.random.default_rng(seed).exponential(1 / rate, n).cumsum()
-    return np.array(ride(arrivals.tolist(), interval, seats))
+    return np.array(ride(arrivals.tolist(), interval, seats, steps))
 
 
-def ride(arrivals: Iterable[float], interval: float, seats: int) -> list[float]:
-    """Latencies, s, of requests with these arrival times (s, ascending); whoever finds no seat waits in line."""
-    latencies, train, taken = [], 0, 0
-    for arrival in arrivals:
-        next_train = math.ceil(arrival / interval)
-        if next_train > train:
-            train, taken = next_train, 0
-        elif taken == seats:
-            train, taken = train + 1, 0
-        taken += 1
+def ride(arrivals: Iterable[float], interval: float, seats: int, steps: int = 1) -> list[float]:
+    """Seconds to the end of the first step of requests with these arrival times (s, ascending).
+
+    Each takes the first train with a free seat, in order of arrival, and keeps the seat for `steps` intervals. So the
+    seat that becomes free for a request is that of the one who came `seats` requests before.
+    """
+    latencies: list[float] = []
+    boarded: list[int] = []
+    for number, arrival in enumerate(arrivals):
+        train = math.ceil(arrival / interval)
+        if number >= seats:
+            train = max(train, boarded[number - seats] + steps)
+        boarded.append(train)
         latencies.append((train + 1) * interval - arrival)
     return latencies
 
