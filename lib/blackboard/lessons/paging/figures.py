@@ -406,7 +406,7 @@ def hit_rate_by_turns() -> Drawing:
     at = simulation.agent()[0]
     axes.plot(at, 100 * codex["hit_rate"], "D", color=COLOURS["measured"], ms=8, mfc="none", mew=1.8, zorder=5)
     point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f}%", (0.76, 0.6))
-    axes.text(2.1, 68, "coding\nagent", color=COLOURS["first"], ha="right", va="center")
+    axes.text(2.6, 78, "coding\nagent", color=COLOURS["first"], ha="right", va="center")
     axes.text(5.2, 55, "chat", color=COLOURS["second"], ha="left", va="center")
     axes.set(xscale="log", xlim=(1.5, 100), ylim=(0, 100))
     axes.set(xlabel="turns of a conversation (log scale)", ylabel="input tokens found again (%)")
@@ -452,7 +452,7 @@ def hit_rate_by_cache() -> Drawing:
     axes.text(1.05, 64, f"{one:.0f}%: now and\nthen the set\nis larger", color=COLOURS["third"], va="center")
     (kimi,) = measurement("kimi_cache_size").records()
     size = whole * kimi["kv_GB"] / kimi["context_tokens"]
-    axes.set(xlim=(0, 1.5), ylim=(-2, 100), ylabel="input tokens found again (%)")
+    axes.set(xlim=(0, 1.55), ylim=(-2, 100), ylabel="input tokens found again (%)")
     axes.set_xlabel(
         f"cache ÷ working set\n({AGENTS} agents: {whole / 1e6:.1f} million tokens, {size:.0f} GB of Kimi K2.5)"
     )
