@@ -434,6 +434,8 @@ def test_a_phone_begins_with_what_is_near_its_screen(browser, server):
         page.goto(f"{server}/book/pricing.html")
         page.wait_for_function(f"{awake}[0]")
         assert not all(page.evaluate(awake))
+        sections = "[...document.querySelectorAll('.bd-article > section > section')]"
+        page.wait_for_function(f"{sections}.every(({{ style }}) => style.contentVisibility === 'visible')")
         page.keyboard.press("Tab")
         page.wait_for_function(f"{awake}.every(Boolean)")
         page.goto(f"{server}/book/pricing.html?#practice")
