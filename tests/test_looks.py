@@ -144,7 +144,7 @@ def test_the_magnifier_stands_before_the_words(visit, server):
 def test_notes_in_the_margin_have_room(browser, server, width):
     """Where the window is too narrow for a margin they stand in the text."""
     page = browser.new_page(viewport={"width": width, "height": 800})
-    page.goto(f"{server}/book/overtraining.html")
+    page.goto(f"{server}/book/pipelining.html")
     assert page.evaluate(
         "[document.documentElement.scrollWidth, document.querySelectorAll('aside.margin').length > 0]"
     ) == [
