@@ -252,13 +252,17 @@
       const buttons = make("div", { class: "practice-buttons" });
       buttons.append(this.button("Hint", () => this.hint()), this.button("Solution", () => this.solve()));
       if (this.problem.draws.length > 1) buttons.append(this.button("Fresh numbers", () => this.again()));
-      if (this.editor) buttons.append(this.button("Reset", () => this.editor.replace(this.draw.starter), "button", "quiet-button"));
+      if (this.editor) {
+        const reset = this.button("Reset", () => this.editor.replace(this.draw.starter));
+        reset.classList.add("quiet-button");
+        buttons.append(reset);
+      }
       (box.querySelector(".practice-buttons") ?? box).append(...(box.querySelector(".practice-buttons") ? buttons.childNodes : [buttons]));
       box.append(this.out, this.more);
       return box;
     }
-    button(text, act, type = "button", look = "") {
-      const node = make("button", { type, class: `practice-button ${look}`.trim() }, text);
+    button(text, act, type = "button") {
+      const node = make("button", { type, class: "practice-button" }, text);
       if (act) node.addEventListener("click", act);
       return node;
     }

@@ -36,10 +36,11 @@ const isCut = (box) => hides(box) && !(box.matches(".output") && [...box.querySe
 
 // A phone begins with what is near its screen, sections (custom.css) and boxes to write in (practice.js). The rest waits
 // for the first sign of its reader. On a wide screen nothing waits, nor where a link leads into the page.
-const NARROW = "(max-width: 991.98px)", SIGNS_OF_READER = ["scroll", "wheel", "pointerdown", "keydown", "focusin"];
+const narrow = matchMedia("(max-width: 991.98px)"), waitsForReader = narrow.matches && !location.hash;
+const SIGNS_OF_READER = ["scroll", "wheel", "pointerdown", "keydown", "focusin"];
 
 window.firstSign = new Promise((come) => {
-  if (location.hash || !matchMedia(NARROW).matches) come();
+  if (!waitsForReader) come();
   else for (const sign of SIGNS_OF_READER) addEventListener(sign, () => come(), { passive: true, once: true });
 });
 
@@ -143,7 +144,7 @@ function followReader() {
   let chosen = -1, waits = false;
   const mark = () => {
     waits = false;
-    if (drawer && !drawer.checked && matchMedia(NARROW).matches) return; // closed
+    if (drawer && !drawer.checked && narrow.matches) return; // closed
     if (notes.length) side?.classList.toggle("covered", isCovered(side, notes));
     const ended = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 4;
     const read = chosen >= 0 ? chosen : ended ? links.length - 1 : starts.findLastIndex((start) => start?.getBoundingClientRect().top < innerHeight / 3);
@@ -243,7 +244,7 @@ function settle() {
   boxTables();
   const again = () => { window.laidOut = markScrolling(); };
   window.laidOut = window.firstSign.then(layOut).then(() => document.fonts.ready).then(markScrolling); // fonts change widths
-  if (matchMedia(NARROW).matches && !location.hash) setTimeout(layOut, WHILE);
+  if (waitsForReader) setTimeout(layOut, WHILE);
   addEventListener("resize", again);
   addEventListener("toggle", again, true);
   addEventListener("scroll", ({ target }) => target !== document && markCut(target), { capture: true, passive: true });

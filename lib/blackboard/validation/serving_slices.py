@@ -131,10 +131,15 @@ def _without_users(run: Run) -> tuple:
 
 def over(what: str, kind: str) -> dict[str, float]:
     """Mean absolute errors over all rows of a group of slices."""
-    found = [each for each in slices() if each.what == what and each.kind == kind]
-    rows = sum(each.rows for each in found)
-    mean = lambda name: sum(each.rows * getattr(each, name) for each in found) / rows
-    return {"output_token": mean("output"), "first_token": mean("first")}
+    return {f"{name}_token": mean_error(kind, name, (what,))[0] for name in ("output", "first")}
+
+
+def mean_error(kind: str, name: str, groups: Sequence[str]) -> tuple[float, int]:
+    """The mean of an error over all rows that it counts in some groups of slices, and how many these are."""
+    found = [each for each in slices() if each.kind == kind and each.what in groups]
+    weights = [each.few if name == "first_few" else each.rows for each in found]
+    rows = sum(weights)
+    return sum(n * getattr(each, name) for n, each in zip(weights, found)) / rows if rows else 0.0, rows
 
 
 def expected() -> dict[str, dict[str, dict[str, float]]]:

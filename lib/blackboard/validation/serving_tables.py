@@ -40,7 +40,7 @@ from blackboard.validation.serving_numbers import (
     steady,
     values,
 )
-from blackboard.validation.serving_slices import ASPECTS, Slice, over, slices
+from blackboard.validation.serving_slices import ASPECTS, Slice, mean_error, over, slices
 
 _digits = lambda seconds, digits=1: f"{1e3 * seconds:,.{digits}f}"  # milliseconds
 
@@ -456,26 +456,18 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def goal_error(kind: str, name: str, groups: tuple[str, ...]) -> tuple[float, int]:
-    """The mean of an error over all predictions of some groups of slices, and how many they are."""
-    found = [each for each in slices() if each.kind == kind and each.what in groups]
-    weigh = (lambda each: each.few) if name == "first_few" else (lambda each: each.rows)
-    rows = sum(map(weigh, found))
-    return sum(weigh(each) * getattr(each, name) for each in found) / rows if rows else 0.0, rows
-
-
 def goals_table() -> Page:
     """The errors of held-out runs beside those that were to be reached."""
 
     def told(kind: str, name: str, groups: tuple[str, ...]) -> str:
-        error, rows = goal_error(kind, name, groups)
+        error, rows = mean_error(kind, name, groups)
         return f"{percent(error, 1)} ({rows})" if rows else "none"
 
     rows = [
         [what, percent(goal), *(told(kind, name, groups) for groups in GROUPS.values())]
         for what, (kind, name, goal) in GOALS.items()
     ]
-    missed = [what for what, (kind, name, goal) in GOALS.items() if goal_error(kind, name, tuple(ASPECTS))[0] > goal]
+    missed = [what for what, (kind, name, goal) in GOALS.items() if mean_error(kind, name, tuple(ASPECTS))[0] > goal]
     rule = paragraph(
         f"Over all slices, {len(GOALS) - len(missed)} of these {len(GOALS)} goals are reached. Those of the first token"
         f" are for runs that do not queue. The data counts a run as queued if its first token takes over {QUEUED:g} s,"

@@ -154,8 +154,7 @@ def _million(**kept: float) -> dict[str, str]:
     """
     gpu = chip(GPU).hbm_bytes
     net, room = model(DENSE), gpu - _weights()
-    [group] = net.attention
-    looking = 4 * group.layers * group.heads * group.head_dim * MILLION / 2  # FLOPs of a token after half of the others
+    looking = net.attention_flop(MILLION / 2)  # of a token after half of the others
     fit = {name: TOKENS * room / size for name, size in kept.items()}
     gpus = {name: math.ceil(MILLION / tokens) for name, tokens in fit.items()}
     return {

@@ -391,12 +391,27 @@ def _up_to_twice(size, experts):
     return min(effective_size(size, experts), 2 * size)
 
 
-def _turned_round(size, experts):
+def _mean(low, high):
+    return (low + high) / 2
+
+
+def _ratio_mean(low, high):
+    return (low * high) ** 0.5
+
+
+def _searched(size, experts, halvings, middle_of, turned=False):
+    """The upper end of a range after so many halvings, each of which keeps the right half or, turned round, the wrong
+    one.
+    """
     wanted, low, high = loss_of(size, experts), size, 1000 * size
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (low, middle) if loss_of(middle, 1) > wanted else (middle, high)
-    return low
+    for _ in range(halvings):
+        middle = middle_of(low, high)
+        low, high = (middle, high) if (loss_of(middle, 1) > wanted) != turned else (low, middle)
+    return high
+
+
+def _turned_round(size, experts):
+    return _searched(size, experts, 50, _mean, turned=True)
 
 
 def _turned_round_alone_apart(size, experts):
@@ -404,11 +419,7 @@ def _turned_round_alone_apart(size, experts):
 
 
 def _ten_halvings(size, experts):
-    wanted, low, high = loss_of(size, experts), size, 1000 * size
-    for _ in range(10):
-        middle = (low + high) / 2
-        low, high = (middle, high) if loss_of(middle, 1) > wanted else (low, middle)
-    return high
+    return _searched(size, experts, 10, _mean)
 
 
 def _the_loss(size, experts):
@@ -427,23 +438,14 @@ def _factor(size, experts):
     return effective_size(size, experts) / size
 
 
-def _searched(size, experts, halvings):
-    """The search in steps of so many halvings, which ends early."""
-    wanted, low, high = loss_of(size, experts), size, 1000 * size
-    for _ in range(halvings):
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if loss_of(middle, 1) > wanted else (low, middle)
-    return high
-
-
 def _stops_early(size, experts):
-    return _searched(size, experts, 9)
+    return _searched(size, experts, 9, _ratio_mean)
 
 
 def _stops_at_equal_losses(size, experts):
     halvings = range(1, 50)
-    near = lambda n: abs(loss_of(_searched(size, experts, n), 1) - loss_of(size, experts)) < 1e-3
-    return _searched(size, experts, next(filter(near, halvings)))
+    near = lambda n: abs(loss_of(_searched(size, experts, n, _ratio_mean), 1) - loss_of(size, experts)) < 1e-3
+    return _searched(size, experts, next(filter(near, halvings)), _ratio_mean)
 
 
 EFFECTIVE = Step(
@@ -562,11 +564,8 @@ def _case() -> dict[str, float]:
 
 def finish(own: Any) -> dict[str, Any]:
     """Time to load what a batch touches: by the reader's router and formula, by the lesson's, and as measured."""
-    from blackboard.lessons.sparsity.numbers import (
-        FIGURE,
-        almost,
-        effective,
-    )  # a page's first check need not wait for these
+    # Here, so that a page's first check need not wait for these.
+    from blackboard.lessons.sparsity.numbers import FIGURE, almost, effective
 
     case, rng = _case(), random.Random(0)
     experts, k = int(case["experts"]), int(case["top_k"])
