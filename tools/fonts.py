@@ -1,8 +1,8 @@
 """Cut the book's fonts from packages of npm: `python tools/fonts.py`.
 
-Formulas have STIX Two Math. Figures have Arimo, whose letters are as wide as Arial's: matplotlib places texts by it
-and pages write them in what they have. Needed only when a formula has a letter that LETTERS lack, which
-tests/test_mathml.py then names.
+Text has Source Serif 4, formulas STIX Two Math. Figures have Arimo, whose letters are as wide as Arial's: matplotlib
+places texts by it and pages write them in what they have. Needed only when a page has a letter that TEXT or LETTERS
+lack, which tests/test_mathml.py then names.
 """
 
 import tarfile
@@ -13,10 +13,13 @@ from fontTools import merge, subset
 from page_python import find, run
 
 ROOT = Path(__file__).resolve().parent.parent
-FORMULAS, FIGURES = ROOT / "book" / "_static" / "math.woff", ROOT / "lib" / "blackboard" / "charts" / "fonts"
-STIX, ARIMO = "stix-two-math", "arimo"
-VERSION = "5.3.0"
+STATIC, FIGURES = ROOT / "book" / "_static", ROOT / "lib" / "blackboard" / "charts" / "fonts"
+FORMULAS = STATIC / "math.woff"
+STIX, ARIMO, SERIF = "stix-two-math", "arimo", "source-serif-4"
+VERSIONS = {STIX: "5.3.0", ARIMO: "5.3.0", SERIF: "5.3.1"}
 STYLES = {"regular": "400-normal", "italic": "400-italic", "bold": "700-normal"}
+TEXTS = STYLES | {"bold": "600-normal"}
+TEXT = [*range(0x20, 0x7F), *map(ord, "\u00a0¢±²³µ·¹½ÊÍ×äéíñ÷üαβγηκλμστφ–—‘’“”…−")]
 LETTERS = [
     range(0x20, 0x7F),
     range(0x391, 0x3CA),  # Greek upright, and italic below
@@ -30,10 +33,23 @@ LETTERS = [
 
 def fetch(name, folder):
     """The folder with a font's files and its license, from npm."""
-    run(find("npm"), "pack", f"@fontsource/{name}@{VERSION}", "--silent", cwd=folder)
+    run(find("npm"), "pack", f"@fontsource/{name}@{VERSIONS[name]}", "--silent", cwd=folder)
     with tarfile.open(next(folder.glob(f"*{name}-*.tgz"))) as archive:
         archive.extractall(folder / name, filter="data")
     return folder / name / "package"
+
+
+def cut_text(package):
+    """Letters, figures and signs of running text, 15 kB a style."""
+    names = [0, 13, 14]  # license, not name, which Adobe keeps for whole fonts
+    options = subset.Options(flavor="woff", layout_features=["kern", "liga"], name_IDs=names, hinting=False)
+    for style, file in TEXTS.items():
+        font = merge.Merger().merge([package / "files" / f"{SERIF}-{part}-{file}.woff" for part in ("latin", "greek")])
+        chosen = subset.Subsetter(options)
+        chosen.populate(unicodes=TEXT)
+        chosen.subset(font)
+        font.flavor = "woff"
+        subset.save_font(font, STATIC / f"text-{style}.woff", options)
 
 
 def cut_math(package):
@@ -63,7 +79,8 @@ def cut_figures(package):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
+        cut_text(fetch(SERIF, Path(scratch)))
         cut_math(fetch(STIX, Path(scratch)))
         cut_figures(fetch(ARIMO, Path(scratch)))
-    for made in (FORMULAS, *sorted(FIGURES.iterdir())):
+    for made in (*sorted(STATIC.glob("*.woff")), *sorted(FIGURES.iterdir())):
         print(f"made {made}, {made.stat().st_size:,} bytes")
