@@ -211,13 +211,6 @@ def names(schedule):
     return [[f"{each.kind}{each.micro_batch}" for each in row] for row in schedule.passes]
 
 
-def forward_then(schedule):
-    """A schedule's forward passes in order, and its backward passes in no order: the two run them differently."""
-    return [
-        ([each for each in row if each[0] == "F"], sorted(each for each in row if each[0] == "B")) for row in schedule
-    ]
-
-
 def waits(name, stage, stages):
     found = room("pipelining", "timeline").needs((name[0], int(name[1:]), stage), stages - 1)
     return sorted((f"{kind}{number}", at) for kind, number, at in found)
@@ -231,10 +224,7 @@ def ranked(schedule, costs):
 PIPELINING = {
     "needs": Pair(waits, lambda got, *_: sorted(got)),
     "end_times": Pair(ends),
-    "gpipe": Pair(
-        lambda *sizes: forward_then(names(room("pipelining", "simulation").gpipe(*sizes))),
-        lambda got, *_: forward_then(got),
-    ),
+    "gpipe": Pair(lambda *sizes: names(room("pipelining", "simulation").gpipe(*sizes))),
     "one_f_one_b": Pair(lambda *sizes: names(room("pipelining", "simulation").one_f_one_b(*sizes))),
     "score": Pair(ranked),
 }

@@ -33,7 +33,7 @@ def ring_sends(chips: int) -> int:
 
 
 def box_token(users, boxes):
-    """Seconds of a token of users in flight on boxes that load each layer together, with trips as short as possible:
+    """Seconds of a token of users in flight on boxes that load each layer together, with hops as short as possible:
     loading, 116 exchanges of 11.9 µs, and the bytes of nine copies inside or of four that leave.
     """
     load = (TOTAL + users * 75_000 * KV) / (boxes * 38.4e12)
@@ -54,10 +54,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     rest = TOTAL - 257 * expert
     copied = rest + 4 * expert
     spread = 4 * 128 * 7168 / 50e9  # s in which the copies of a dispatch leave a box; a combine's take twice as long
-    trip = round((118 + 195 - 3 * spread * 1e6) / 2) * 1e-6
-    late, early = box_token(150, 1), box_token(300, 2) - 116 * 11.9e-6  # if trips took no time
-    one, two = box_token(86, 1), late + 2 * trip
-    shared = early + 116 * trip
+    crossing = round((118 + 195 - 3 * spread * 1e6) / 2) * 1e-6
+    late, early = box_token(150, 1), box_token(300, 2) - 116 * 11.9e-6  # if hops took no time
+    one, two = box_token(86, 1), late + 2 * crossing
+    shared = early + 116 * crossing
     attends = 61 * 128 * (576 + 512) * 2 * 75_000 / (8 * 989.5e12)  # s of a box in BF16, of one user
     seven = (TOTAL + 9_600 / 7 * cache) / 576e12
     expected = {
@@ -115,23 +115,27 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "short_one": f"{round(86 / one, -1):,.0f}",
         "short_two": f"{round(150 / two, -1):,.0f}",
         "short_spread": f"{round(150 / shared, -1):,.0f}",
-        "trips_spread": f"{116 * 46e-3:.1f}",
+        "box_one": f"{(1.128e12 - TOTAL) // cache:.0f}",
+        "box_two": f"{(2 * 1.128e12 - TOTAL) // cache // 2:.0f}",
+        "token_few": f"{one * 1e3 + 2 * 46e-3:.1f}",
+        "spare_few": f"{round(2 * 1_128 - 671 - 172 * 5.27, -1):.0f} GB",
+        "hops_spread": f"{116 * 46e-3:.1f}",
         "bytes_spread": f"{300 / 16 * 4 / 9 * 11.2 / 50:.1f}",
         "attend_one": f"{86 * attends * 1e3:.1f}",
         "attend_two": f"{150 * attends * 1e3:.1f}",
         "counted_one": f"{round(86 / (one + 86 * attends), -1):,.0f}",
         "counted_two": f"{round(150 / (two + 150 * attends), -1):,.0f}",
         "counted_spread": f"{round(150 / (shared + 150 * attends), -1):,.0f}",
-        "trip_short": f"{trip * 1e6:.0f} µs",
+        "box_hop": f"{crossing * 1e6:.0f} µs",
         "exchange": "11.9 µs",
         "card_rate": "50 GB/s",
-        "trips_more": f"{2 * 58 - 2}",
+        "hops_more": f"{2 * 58 - 2}",
         "dispatch_whole": "118 µs",
         "combine_whole": "195 µs",
         "dispatch_passing": f"{spread * 1e6:.1f} µs",
         "combine_passing": f"{2 * spread * 1e6:.0f} µs",
-        "trips_ahead": f"{(late - early) * 1e3:.1f} ms",
-        "trip_even": f"{(late - early) / 114 * 1e6:.0f} µs",
+        "hops_ahead": f"{(late - early) * 1e3:.1f} ms",
+        "hop_even": f"{(late - early) / 114 * 1e6:.0f} µs",
         "whole_most": f"{-(-61 // 4)}",
         "whole_all": f"{(cached * 64 + stored * 16) / 61 / 1e9:.0f} GB",
         "whole_fits": f"{round((186e9 - stored * 16 / 61) / (cached * 64 / 61) * 75_000, -2):,.0f} tokens",
@@ -140,7 +144,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "copied_4": f"{round((186e9 - copied / 4) / cached * 75_000, -2):,.0f} tokens",
         "zb_step": f"{127 * whole / 1e3:.2f} s",
         "zb_no_hops": f"{96 / 127 / whole * 1e3 / 32:.2f}",
-        "rack_more": f"{(13.392e12 - TOTAL / 2) / (13.392e12 - TOTAL):.2f}",
+        "rack_more": f"{(13.392e12 - TOTAL / 4) / (13.392e12 - TOTAL):.2f}",
         "full_eight": f"{(TOTAL + 2_400 / 9 * cache) / 64e9:.1f} ms",
         "weights_share": f"{TOTAL / 13.392e12:.0%}",
         "fits_1": f"{round(fits(1), -2):,.0f} tokens",
@@ -297,9 +301,9 @@ def test_whole_layers_do_not_fit_and_equal_ones_do():
 
 
 def test_which_layout_of_boxes_wins():
-    """Experts over both boxes, then a pipeline, then separate boxes, as trips get longer."""
-    best = lambda trip: max(numbers.LAYOUTS, key=lambda name: numbers.box_rate(numbers.LAYOUTS[name], trip))
-    assert [best(trip) for trip in (12e-6, 75e-6, 85e-6, 2.5e-3, 9e-3, 20e-3)] == [*["spread"] * 2, *["two"] * 3, "one"]
+    """Experts over both boxes, then a pipeline, then separate boxes, as hops get longer."""
+    best = lambda hop: max(numbers.LAYOUTS, key=lambda name: numbers.box_rate(numbers.LAYOUTS[name], hop))
+    assert [best(hop) for hop in (12e-6, 75e-6, 85e-6, 2.5e-3, 9e-3, 20e-3)] == [*["spread"] * 2, *["two"] * 3, "one"]
 
 
 def test_attentions_arithmetic_moves_no_layout_past_another():
@@ -313,12 +317,12 @@ def test_attentions_arithmetic_moves_no_layout_past_another():
             "spread": 150 / (box_token(300, 2) + 116 * (46 - 11.9) * 1e-6 + 150 * more),
         }
         assert sorted(rate, key=rate.get) == ["one", "two", "spread"]
-    gap = lambda trip, counted: (
-        numbers.box_token(numbers.LAYOUTS["spread"], trip, counted)
-        - numbers.box_token(numbers.LAYOUTS["two"], trip, counted)
+    gap = lambda hop, counted: (
+        numbers.box_token(numbers.LAYOUTS["spread"], hop, counted)
+        - numbers.box_token(numbers.LAYOUTS["two"], hop, counted)
     )
-    for trip in (46e-6, 76e-6):
-        assert gap(trip, True) == pytest.approx(gap(trip, False), rel=1e-9)
+    for hop in (46e-6, 76e-6):
+        assert gap(hop, True) == pytest.approx(gap(hop, False), rel=1e-9)
 
 
 def test_a_rack_waits_only_for_a_prompt_longer_than_all_before():
@@ -345,7 +349,7 @@ def test_the_table_of_two_boxes_can_be_redone_from_what_it_prints():
         assert f"{round(rate, -1):,.0f}" == told[f"short_{name}"]
     assert 0.74 < time("load_spread") / time("load_two") < 0.78
     ahead = time("token_two") - time("hops_two") - (time("token_spread") - 116 * 46e-3)
-    assert told["trips_ahead"] == f"{ahead:.1f} ms" and told["trip_even"] == f"{8.7 / 114 * 1e3:.0f} µs"
+    assert told["hops_ahead"] == f"{ahead:.1f} ms" and told["hop_even"] == f"{8.7 / 114 * 1e3:.0f} µs"
 
 
 def test_everything_is_dealt_out_to_a_full_rack():
@@ -421,5 +425,5 @@ def test_when_two_stages_gain_less_than_an_eighth():
     gain = lambda share, stages: (1 - share / stages) / (1 - share)
     assert gain(0.2, 2) == pytest.approx(1 + 1 / 8) and gain(0.19, 2) < 1 + 1 / 8
     told = numbers.all()
-    assert told["box_more"] == f"{gain(TOTAL / 1.128e12, 2):.1f}" and told["rack_more"] == f"{gain(0.05, 2):.2f}"
+    assert told["box_more"] == f"{gain(TOTAL / 1.128e12, 2):.1f}" and told["rack_more"] == f"{gain(0.05, 4):.2f}"
     assert eq.bubble(stages=5, micro_batches=9 * 4) == pytest.approx(0.1)

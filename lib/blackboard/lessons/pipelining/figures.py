@@ -215,8 +215,8 @@ def training() -> Drawing:
     return done(
         fig,
         "fig-training",
-        "Rack 0 is idle from its last forward pass until a gradient comes back: three slots while the micro-batch goes"
-        " forward through the other racks, and six while its gradient returns. Rack 3 is idle as long.",
+        "Rack 0 is idle from its last forward pass until a gradient comes back: three slots while micro-batch 3 goes"
+        " forward through the other racks, and six while micro-batch 0 comes back. Rack 3 is idle as long.",
         f"GPipe on {RACKS} racks with {RACKS} micro-batches: time across in {end} slots, racks 0 to {last} down. A"
         f" slanted block of forward passes of one slot, a hard stop at slot {stop}, a mirrored block of backward passes"
         f" of two slots. Rack 0 waits {before} slots before the stop and {after} after it, rack {last} at the start"
@@ -310,15 +310,15 @@ def cut() -> Drawing:
                 at.text(group + 0.5, layer + 0.5, f"{rack}", ha="center", va="center")
         at.set_title(name)
         at.set(xlim=(0, RACKS), ylim=(RACKS, 0), aspect="equal", xticks=[], yticks=[])
-        at.set_xlabel(f"users: {RACKS} × {numbers.CASE['micro_batch']:,}")
+        at.set_xlabel(f"users: P × b = {RACKS} × {numbers.CASE['micro_batch']:,}")
         for spine in at.spines.values():
             spine.set_visible(False)
-    axes[0].set_ylabel("layers: 4 quarters".replace("4", str(RACKS)))
+    axes[0].set_ylabel(f"layers: P = {RACKS} parts")
     return done(
         fig,
         "fig-cut",
-        f"The KV cache of all users, cut in two ways. A number is the rack that holds the cell. Either way rack 0 holds"
-        f" {RACKS} of {RACKS**2} cells.",
+        f"The KV cache of all users, cut in two ways. The number in a cell is the rack that holds it. Either way rack 0"
+        f" holds {RACKS} of {RACKS**2} cells.",
         f"Two squares of {RACKS} rows, quarters of the layers, and {RACKS} columns, groups of"
         f" {numbers.CASE['micro_batch']:,} users. Left, separate racks: each rack holds a column, all layers of its"
         f" users. Right, a pipeline: each rack holds a row, a quarter of the layers of all users. Rack 0 holds {RACKS}"
@@ -327,9 +327,9 @@ def cut() -> Drawing:
 
 
 def pays() -> Drawing:
-    """Tokens per second of a box against the time of a trip between boxes: pipelines, and experts over two boxes."""
+    """Tokens per second of a box against the time of a hop between boxes: pipelines, and experts over two boxes."""
     fig, axes = drawing.axes(5.0, 4.0)
-    trips = np.geomspace(1e-5, 0.03, 49)
+    hops = np.geomspace(1e-5, 0.03, 49)
     looks = {
         "one": ("separate", "muted", "--"),
         "two": ("pipeline", "first", "-"),
@@ -337,24 +337,24 @@ def pays() -> Drawing:
     }
     ends, said = [], []
     for key, (name, colour, style) in looks.items():
-        rates = [numbers.box_rate(numbers.LAYOUTS[key], trip) for trip in trips]
-        axes.plot(trips, rates, style, color=COLOURS[colour], lw=2.5)
+        rates = [numbers.box_rate(numbers.LAYOUTS[key], hop) for hop in hops]
+        axes.plot(hops, rates, style, color=COLOURS[colour], lw=2.5)
         ends.append((rates[-1], name, colour))
         said.append(f"{name} {rates[0]:,.0f} to {rates[-1]:,.0f}")
-    for name, trip in {"measured": numbers.trip(), "lecture's\nguess": numbers.LECTURE_HOP}.items():
-        axes.axvline(trip, color=COLOURS["bound"], lw=1, ls=":")
-        axes.text(trip * 1.08, 5450, name, va="top")
-    axes.set(xscale="log", xlim=(trips[0], trips[-1]), ylim=(0, 5500))
-    axes.set(xlabel="a trip between boxes takes (log scale)", ylabel="tokens per second of each box")
+    for name, hop in {"measured": numbers.box_hop(), "lecture's\nguess": numbers.LECTURE_HOP}.items():
+        axes.axvline(hop, color=COLOURS["bound"], lw=1, ls=":")
+        axes.text(hop * 1.08, 5450, name, va="top")
+    axes.set(xscale="log", xlim=(hops[0], hops[-1]), ylim=(0, 5500))
+    axes.set(xlabel="time of a hop between boxes (log scale)", ylabel="tokens per second of each box")
     axes.set_xticks(10.0 ** np.arange(-5, -1), [pretty(10.0**n, "s", 1) for n in range(-5, -1)])
     drawing.thousands(axes, "y")
     drawing.name_ends(axes, ends)
-    even = numbers.pays()["trip_even"]
+    even = numbers.pays()["hop_even"]
     return done(
         fig,
         "fig-pays",
-        "Which use of two boxes writes most tokens depends on how long a trip between them takes. Boxes that share"
+        "Which use of two boxes writes most tokens depends on how long a hop between them takes. Boxes that share"
         f" every layer beat a pipeline below {even}. (The kinks: micro-batches come in whole numbers.)",
-        "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a trip between boxes, 10 µs to 30"
+        "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop between boxes, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )

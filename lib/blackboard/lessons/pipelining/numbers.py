@@ -248,7 +248,7 @@ class Turn(NamedTuple):
     send: float  # copies to experts, and results
 
 
-def parts(batch: float, shared: Shared, trip: float) -> Turn:
+def parts(batch: float, shared: Shared, hop: float) -> Turn:
     """A step of so many users, on one box or, if it spreads the experts, on all of them: loading the weights and
     caches, starting a dispatch and a combine in each layer, and sending what crosses the slower way.
     """
@@ -259,7 +259,7 @@ def parts(batch: float, shared: Shared, trip: float) -> Turn:
     away = net.moe.active * racks.leaving(racks=shared.boxes) if shared.spread else 0  # copies to the other box
     ways = [(exchange(), racks.ep_time(here, copies=_KNOWN["copies"] - away, scale_up=known["scale_up"]))]
     if away:
-        ways.append((trip, racks.ep_time(here, copies=away, scale_up=known["scale_out"])))
+        ways.append((hop, racks.ep_time(here, copies=away, scale_up=known["scale_out"])))
     start, send = max(ways, key=lambda way: 2 * way[0] + way[1])
     return Turn(load, net.moe.layers * 2 * start, net.moe.layers * send)
 
@@ -269,14 +269,14 @@ def exchange() -> float:
     return measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor("us")
 
 
-def trip() -> float:
-    """Time of a trip between two boxes, s: DeepEP's exchanges among 16 GPUs, less the time in which the copies that
+def box_hop() -> float:
+    """Time of a hop between two boxes, s: DeepEP's exchanges among 16 GPUs, less the time in which the copies that
     leave a box pass its network cards; the mean of dispatch and combine, in whole microseconds.
     """
-    return round(sum(took - passing for took, passing in trip_parts()) / 2 / factor("us")) * factor("us")
+    return round(sum(took - passing for took, passing in box_hop_parts()) / 2 / factor("us")) * factor("us")
 
 
-def trip_parts() -> list[tuple[float, float]]:
+def box_hop_parts() -> list[tuple[float, float]]:
     """Of that dispatch and combine: the whole time, and the time in which copies pass the network cards, s."""
     [row] = measurement("deepep_v1_low_latency").records(expert_parallel=16)
     net = model(RUNNING.model)
@@ -291,40 +291,42 @@ def attended(batch: float, shared: Shared) -> float:
     return batch * model(RUNNING.model).attention_flop(CASE["context"]) / (boxes * system(BOX).symbols("bf16")["flops"])
 
 
-def box_token(shared: Shared, trip: float, counted: bool = False) -> float:
+def box_token(shared: Shared, hop: float, counted: bool = False) -> float:
     """Time from one token of a user to the next, s; in a pipeline with the best number of micro-batches. With
     attention's arithmetic, if it is counted, after everything else.
     """
     users = box_users(shared) * shared.boxes
-    step = lambda batch: sum(parts(batch, shared, trip)) + (attended(batch, shared) if counted else 0)
+    step = lambda batch: sum(parts(batch, shared, hop)) + (attended(batch, shared) if counted else 0)
     if shared.spread:
         return step(users)
     counts = range(shared.boxes, 40 * shared.boxes) if shared.boxes > 1 else (1,)
-    return min(turn(step(users / count), count, shared.boxes, trip) for count in counts)
+    return min(turn(step(users / count), count, shared.boxes, hop) for count in counts)
 
 
-def box_rate(shared: Shared, trip: float, counted: bool = False) -> float:
+def box_rate(shared: Shared, hop: float, counted: bool = False) -> float:
     """Tokens per second of each box."""
-    return box_users(shared) / box_token(shared, trip, counted)
+    return box_users(shared) / box_token(shared, hop, counted)
 
 
 LAYOUTS = {"one": Shared(1), "two": Shared(2), "spread": Shared(2, spread=True)}
 
 
 def even(first: str, second: str, low: float, high: float) -> float:
-    """The trip, between two others, at which two layouts write as many tokens per second."""
-    return find_root(lambda trip: box_rate(LAYOUTS[second], trip) - box_rate(LAYOUTS[first], trip), low, high)
+    """The hop, between two others, at which two layouts write as many tokens per second."""
+    return find_root(lambda hop: box_rate(LAYOUTS[second], hop) - box_rate(LAYOUTS[first], hop), low, high)
 
 
 def pays() -> dict[str, str]:
     """Two boxes that the weights nearly fill, used in three ways."""
-    rate = lambda name, trip, counted=False: f"{significant(box_rate(LAYOUTS[name], trip, counted), 3)}"
-    short, trips = trip(), 2 * model(RUNNING.model).moe.layers
+    rate = lambda name, hop, counted=False: f"{significant(box_rate(LAYOUTS[name], hop, counted), 3)}"
+    short, exchanges = box_hop(), 2 * model(RUNNING.model).moe.layers
     ms = lambda time: f"{time / factor('ms'):.1f}"
     at_once = {"one": 1, "two": 1, "spread": 2}  # boxes whose users are in a step
     steps = {name: parts(at_once[name] * box_users(layout), layout, short) for name, layout in LAYOUTS.items()}
-    sharing = box_token(LAYOUTS["spread"], LECTURE_HOP) - trips * LECTURE_HOP  # without the time of its trips
+    sharing = box_token(LAYOUTS["spread"], LECTURE_HOP) - exchanges * LECTURE_HOP  # without the time of its hops
     ahead = box_token(LAYOUTS["two"], 0) - sharing
+    few = {"t_step": sum(steps["one"]), "hops": 2, "hop_time": short}  # the pipeline with no more users than apart
+    cached = 2 * box_users(LAYOUTS["one"]) * CASE["context"] * CASE["kv_bytes_per_token"]
     return {
         **{f"users_{name}": str(box_users(layout) * 2) for name, layout in LAYOUTS.items()},
         **{f"load_{name}": ms(step.load) for name, step in steps.items()},
@@ -334,40 +336,43 @@ def pays() -> dict[str, str]:
         **{f"short_{name}": rate(name, short) for name in LAYOUTS},
         **{f"counted_{name}": rate(name, short, counted=True) for name in LAYOUTS},
         **{f"attend_{name}": ms(attended(box_users(LAYOUTS[name]), LAYOUTS[name])) for name in ("one", "two")},
-        "trips_spread": ms(steps["spread"].start),
+        **{f"box_{name}": str(box_users(LAYOUTS[name])) for name in ("one", "two")},
+        "token_few": ms(eq.token_time(few)),
+        "spare_few": pretty(2 * system(BOX).hbm_bytes - CASE["n_total"] * CASE["bytes_per_param"] - cached, "byte", 2),
+        "hops_spread": ms(steps["spread"].start),
         "bytes_spread": ms(steps["spread"].send),
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
         "weights_read": pretty(CASE["n_total"] * CASE["bytes_per_param"], "byte", 3),
-        "trip_short": pretty(short, "s", 2),
-        "trips_ahead": pretty(ahead, "s", 2),
+        "box_hop": pretty(short, "s", 2),
+        "hops_ahead": pretty(ahead, "s", 2),
         "inside_rate": pretty(system(BOX).symbols()["scale_up"], "byte/s", 3),
         "exchange": pretty(exchange(), "s", 3),
         "card_rate": pretty(_KNOWN["scale_out"], "byte/s", 2),
-        "trips_more": str(trips - 2),
+        "hops_more": str(exchanges - 2),
         **{
             f"{way}_{name}": pretty(time, "s", 3)
-            for way, times in zip(("dispatch", "combine"), trip_parts())
+            for way, times in zip(("dispatch", "combine"), box_hop_parts())
             for name, time in zip(("whole", "passing"), times)
         },
-        "trip_even": pretty(even("spread", "two", exchange(), LECTURE_HOP), "s", 2),
-        "trip_alone": pretty(even("two", "one", exchange(), 1), "s", 2),
+        "hop_even": pretty(even("spread", "two", exchange(), LECTURE_HOP), "s", 2),
+        "hop_alone": pretty(even("two", "one", exchange(), 1), "s", 2),
     }
 
 
 def boxes() -> dict[str, str]:
-    """What a second stage makes room for, on a machine that the weights nearly fill and on the rack, and the open
+    """What further stages make room for, on a machine that the weights nearly fill and on the rack, and the open
     question's boxes.
     """
     weights = CASE["n_total"] * CASE["bytes_per_param"]
-    room = lambda memory: (memory - weights / 2) / (memory - weights)
+    room = lambda memory, stages: (memory - weights / stages) / (memory - weights)
     box, rack = (system(id).hbm_bytes for id in (BOX, RACK))
     count = math.ceil(3e12 / box)
     return {
         "box": pretty(box, "byte", 4),
         "box_rate": pretty(system(BOX).bandwidth, "byte/s", 3),
         "box_share": f"{weights / box:.0%}",
-        "box_more": significant(room(box), 2),
-        "rack_more": significant(room(rack), 3),
+        "box_more": significant(room(box, 2), 2),
+        "rack_more": significant(room(rack, STAGES), 3),
         "boxes": str(count),
         "boxes_left": pretty(count * box - 3e12, "byte", 3),
     }
