@@ -18,6 +18,7 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.batching.simulation import crossing
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.lessons.sparsity import numbers, simulation
+from blackboard.units import significant
 
 FITS = {row["router"]: row for row in measurement("routed_scaling_law").records()}
 
@@ -303,6 +304,9 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
     known, told = RUNNING.symbols(), numbers.team()
     active, stored, kv = known["n_active"], known["n_total"], 61 * 576 * 2
     one, sparse = 2 * active / 15.832e15, (stored + 300 * 2_000 * kv) / 38.4e12
+    experts = 58 * 256 * 3 * 7168 * 2048
+    computed = 2 * (active - experts / 32) / 15.832e15  # a token's dense parts, which compute for longer than they load
+    attended = 61 * 128 * (576 + 512) * 2 * 2_000 / 7.916e15  # an answer's token, in BF16
     expected = {"team_request_sparse": f"{(400 * sparse / 300 + 1_800 * one) * 1e3:.0f} ms"}
     for name, gain, even in (("low", 2.5, -2), ("high", 5, -1)):
         dense = 300 * gain * one  # it computes for longer than it loads
@@ -312,11 +316,14 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
             f"team_token_{name}": f"{gain * one * 1e6:.1f} µs",
             f"team_request_{name}": f"{2_200 * gain * one * 1e3:.0f} ms",
             f"team_even_{name}": f"{round(stored / 38.4e12 / (gain * one - 2_000 * kv / 38.4e12), even):,.0f}",
+            f"team_even_layers_{name}": f"{significant(experts / 38.4e12 / (gain * one - computed), 3)}",
         }
     expected |= {
         "team_fits": f"{(8 * 141e9 - stored) // (2_000 * kv * 100) * 100:,.0f}",
         "team_sparse": f"{sparse * 1e3:.1f} ms",
         "team_dense": f"{750 * one * 1e3:.1f} ms",
+        "team_dense_loads": f"{(2.5 * active + 300 * 2_000 * kv) / 38.4e12 * 1e3:.1f} ms",
+        "team_gain_attended": f"{(400 * (sparse / 300 - attended) + 1_800 * one) / (2_200 * one):.1f}",
         "team_answer_sparse": f"{sparse / 300 * 1e6:.1f} µs",
         "team_prompt_sparse": f"{one * 1e6:.2f} µs",
         "team_experts": f"{round(1979 / 2 / 4.8 * 32, -2):,.0f}",

@@ -108,18 +108,18 @@ def boundary_chart() -> InteractiveChart:
     share = marks.said(eq.leaving.vega(), ".0%")
     said = f"racks + ' racks: ' + {share} + ' of the routed copies belong in another'"
     both = f"{_times(each)} + ' or ' + {_times(once)}"
-    costs = f"'ratio ' + {_times('ratio_here')} + ': a layer takes ' + {both} + ' times as long as in one rack'"
+    costs = f"'ratio ' + {_times('ratio_here')} + ': the bytes take ' + {both} + ' times as long as in one rack'"
     here = {"racks": 2} | COPIES | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
     found = eq.slowdown_each(here), eq.slowdown_once(here, visited_domains=eq.domains_visited(here))
     return InteractiveChart(
         {**base, "params": params, "layer": layers, "title": marks.title(_RATES, said, costs)},
         "Where the rack's boundary hurts",
-        "Time of a layer's traffic over several racks, in times of one rack, against the ratio of scale-up to"
+        "Time of a layer's bytes over several racks, in times of one rack, against the ratio of scale-up to"
         " scale-out bandwidth from 0.1 to 100, both on log scales, with controls for system, racks and the rate of the"
         " network card. Two lines are level, then rise with the ratio: the upper if every copy crosses, the lower with"
         f" one crossing. The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
         f" {here['scale_up'] / here['scale_out']:g} and takes {found[0]:.2g} or {found[1]:.2g} times as long.",
-        f"Every GPU keeps its tokens. Each token sends {COPIES['copies']:g} copies, of which one stays in its"
-        " rack. The second hop of one crossing is counted as free. Try how much faster the network card would have to"
-        " be.",
+        f"Every GPU keeps its tokens. Each token sends {COPIES['copies']:g} copies, of which that for the shared expert"
+        " always stays in its rack. Only bytes are counted, at the datasheets' rates. Try how much faster the network"
+        " card would have to be.",
     )

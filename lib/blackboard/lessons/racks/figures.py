@@ -187,7 +187,7 @@ def step_parts() -> Drawing:
     )
 
 
-FEW, MANY = 4, 256  # tokens per GPU, the ends of the figure
+FEW, MANY = numbers.FEW, numbers.FULL  # tokens per GPU, the ends of the figure
 
 
 def steps() -> Drawing:
@@ -221,11 +221,11 @@ def steps() -> Drawing:
         fig,
         "fig-steps",
         "Spreading over a second rack shortens the step only left of a dot. With one crossing it depends on the wait of"
-        f" the second hop: at {least / US:g} µs spreading pays up to {even[1]:.0f} tokens per GPU, and at"
+        f" the second hop: at {least / US:g} µs spreading pays below {even[1]:.0f} tokens per GPU, and at"
         f" {most / US:.1f} µs never.",
         f"Time of a step on two racks in times of one rack's, 0.7 to 3.4, against {FEW} to {MANY} tokens per GPU (log"
-        f" scale). {'; '.join(phrases)}. With every copy crossing it passes 1 at {even[0]:.0f} tokens, with one"
-        f" crossing and the shorter second hop at {even[1]:.0f}.",
+        f" scale). {'; '.join(phrases)}. With every copy crossing it passes 1 just below {even[0]:.0f} tokens, with one"
+        f" crossing and the shorter second hop just below {even[1]:.0f}.",
     )
 
 

@@ -24,6 +24,7 @@ WIRING = {"links": 18, "pairs": 4}  # NVLink 5 of one chip; a link has two pairs
 TOKENS = 32  # of a GPU in a step of the running case: its sequences, as in DeepSeek's example
 FULL = 256  # of a GPU in a large batch
 SLOWER = 0.85  # share of its datasheet's rate that memory is assumed to reach, where the page asks what if
+FEW = 4  # of a GPU in the smallest batch that the page's figure shows
 COPY = {"dispatch": 7_408, "combine": 14_336}  # bytes of one copy in DeepEP: FP8 with its scales, BF16
 
 
@@ -70,6 +71,7 @@ def running() -> dict[str, str]:
         "token_bytes": pretty(token_bytes(), "byte"),
         "moe_layers": str(moe_layers()),
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
+        "keep_up": f"{reached()['scale_up'] / eq.comm_ratio(RUNNING, **here):.0%}",
         "token_rate": f"{significant(known['flops'] / known['chips'] / (2 * known['n_active']), 3)}",
         "scale_up": pretty(known["scale_up"], "byte/s"),
         "scale_out": pretty(known["scale_out"], "byte/s", 2),
@@ -183,17 +185,23 @@ def on(
     )
 
 
-def break_even(once: bool, hop: float = 0.0) -> float:
-    """Tokens per GPU at which a second rack saves as much loading as it adds time on the links, of which a second hop
-    takes some in each exchange.
+def break_even(once: bool, hop: float = 0.0, memory: float = 1.0) -> float:
+    """Tokens per GPU at which a second rack saves as much loading, at this share of the memory's rate, as it adds time
+    on the links, of which a second hop takes some in each exchange.
     """
     slower = on(2, 1, once).sending - on(1, 1).sending
-    return (on(1).weights - on(2).weights - 2 * moe_layers() * hop) / slower
+    return ((on(1).weights - on(2).weights) / memory - 2 * moe_layers() * hop) / slower
+
+
+def bare(**link: str) -> list[float]:
+    """Latencies of a bare message on such a link, s, shortest first."""
+    rows = measurement("deepseek_isca25_link_latency").records(**link)
+    return sorted(row["latency_us"] * factor("us") for row in rows)
 
 
 def bare_hop() -> float:
     """Latency of a bare message on the fastest network that was measured, s."""
-    return min(measurement("deepseek_isca25_link_latency").column("latency_us")) * factor("us")
+    return bare()[0]
 
 
 def bandwidth() -> float:
@@ -248,12 +256,19 @@ def again() -> Parts:
 
 def spread_or_stop() -> dict[str, str]:
     """What a second rack saves and costs, and what is left to wait for in one."""
-    one, two, _ = parts().values()
+    one, two, once = parts().values()
     saved = one.weights - two.weights
+    longer = lambda part: f"{part.exchanges / one.exchanges:.1f}"
     return {
         "saved": in_ms(saved),
+        "traffic_two": longer(two),
+        "traffic_once": longer(once),
+        "traffic_again": longer(again()),
         "even_every": f"{break_even(False):.0f}",
         "even_hop": f"{break_even(True, bare_hop()):.0f}",
+        "even_hop_memory": f"{break_even(True, bare_hop(), SLOWER):.0f}",
+        "few": str(FEW),
+        "few_gain": f"{1 - on(2, FEW, once=True, hop=bare_hop()).in_turn / on(1, FEW).in_turn:.0%}",
         "hop_limit": pretty(saved / (2 * moe_layers()), "s", 2),
         "halves_one": in_ms(one.overlapped),
     }
@@ -270,6 +285,7 @@ def boundary() -> dict[str, str]:
     return {
         "slower_every_2": times(every),
         "slower_once_2": times(once),
+        "far_4": f"{eq.domains_visited(racks=4, top_k=known['top_k']):.1f}",
         "up_share": f"{shares['scale_up']:.0%}",
         "card_share": f"{shares['scale_out']:.0%}",
         "up_left": pretty(known["scale_up"] * shares["scale_up"], "byte/s", 3),
@@ -356,10 +372,17 @@ def by_kind() -> dict[str, list]:
     return {name: [row for row in rows if row.name == name] for name in dict.fromkeys(row.name for row in rows)}
 
 
-def dispatch_line() -> tuple[float, float]:
-    """Latency of DeepEP's dispatch, s, and the share of a link's rate that it reaches."""
-    sizes = [(row.bytes_per_chip, row.measured) for row in by_kind()["DeepEP dispatch"]]
+def dispatch_line(way: str = "dispatch") -> tuple[float, float]:
+    """Latency of DeepEP's dispatch or combine, s, and the share of a link's rate that it reaches."""
+    sizes = [(row.bytes_per_chip, row.measured) for row in by_kind()[f"DeepEP {way}"]]
     return line(sizes, 7 / 8, chip("h200").scale_up.bytes_per_s)
+
+
+def combined() -> dict[str, str]:
+    """Latency and rate of measured combines."""
+    latency, share = dispatch_line("combine")
+    rate = share * chip("h200").scale_up.bytes_per_s
+    return {"combine_latency": pretty(latency, "s", 3), "combine_rate": pretty(rate, "byte/s", 3)}
 
 
 def corrected() -> dict[str, str]:
@@ -412,6 +435,9 @@ def measured() -> dict[str, str]:
         "copy_bytes": f"{COPY['dispatch']:,} bytes",
         "half_rack": significant(half / known["copies"] / COPY["dispatch"], 2),
         "hop_least": f"{bare_hop() * 1e6:g}",
+        "hop_inside": f"{bare(link='NVLink')[0] * 1e6:.1f}",
+        "hop_cards": f"{bare(link='InfiniBand')[-1] * 1e6:.1f}",
+        **combined(),
     }
 
 
@@ -432,9 +458,7 @@ def box_experts() -> float:
 
 def box_steps() -> dict[str, Parts]:
     """A step of H200s in boxes of eight that hold the shared expert everywhere: each box its own copy of the model, or
-    as many boxes as at DeepSeek share each layer.
-
-    Over cards every copy crosses on its own, and each exchange is counted to wait twice as long as inside a box.
+    as many boxes as at DeepSeek share each layer. Over cards every copy crosses on its own.
     """
     known, part, shares = RUNNING.symbols(), chip("h200"), reached()
     held = deployment()["routed_experts_per_gpu"]
@@ -445,14 +469,17 @@ def box_steps() -> dict[str, Parts]:
     wait, gpus = 2 * moe_layers() * start_time(), part.scale_up.domain_chips
     return {
         "box": Parts(load(box_experts()), kv, compute, send("scale_up", 1 - 1 / gpus), wait),
-        "boxes": Parts(load(held), kv, compute, send("scale_out", 1 - gpus / deployment()["gpus"]), 2 * wait),
+        "boxes": Parts(load(held), kv, compute, send("scale_out", 1 - gpus / deployment()["gpus"]), wait),
     }
 
 
-def box_even() -> float:
-    """Tokens per GPU below which a step on many boxes is shorter than on one."""
+def box_even(waits: float = 1.0) -> float:
+    """Tokens per GPU below which a step on many boxes is shorter than on one, if an exchange over cards waits so many
+    times as long as one in a box.
+    """
     one, many = box_steps().values()
-    return TOKENS * (one.weights - many.weights - many.latency + one.latency) / (many.sending - one.sending)
+    later = waits * many.latency - one.latency
+    return TOKENS * (one.weights - many.weights - later) / (many.sending - one.sending)
 
 
 def deployment() -> dict[str, float]:
@@ -472,7 +499,6 @@ def deployed() -> dict[str, str]:
         for name, part in found.items()
         for what, value in {
             "load": part.weights + part.kv,
-            "wait": part.latency,
             "carry": part.sending,
             "took": part.in_turn,
         }.items()
@@ -483,7 +509,9 @@ def deployed() -> dict[str, str]:
         "h200_bandwidth": pretty(chip("h200").hbm_bytes_per_s, "byte/s", 2),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
         **boxes,
+        "wait_box": f"{found['box'].latency * 1e3:.1f} ms",
         "box_even": f"{box_even():.0f}",
+        "box_even_waits": f"{box_even(2):.0f}",
         "spare_experts": str(service["redundant_experts"]),
         "balance": significant(gains["decode_balance_speedup"], 2),
         "report_gpus": str(report["gpus"]),

@@ -70,7 +70,7 @@ guess = Guess(
     objective=LEAVE,
     unit="1",
     within=1.2,
-    statement="A layer's experts are spread evenly over two racks instead of one. Every GPU sends as many bytes as before, and can use both networks at the same time. The network between racks is {ratio} times slower than the one inside. How many times as long does the layer's traffic take?",
+    statement="A layer's experts are spread evenly over two racks instead of one. Every GPU sends as many bytes as before, and can use both networks at the same time. Suppose that the network between racks is {ratio} times slower than the one inside. (Every reader gets a number of their own; the text works with the rack's.) How many times as long do the layer's bytes take?",
     parameters={"ratio": (18.0, *(float(each) for each in range(8, 42) if each != 18)), "racks": (2,)},
     derived={"scale_up": v.ratio, "scale_out": 1.0},
     units={"ratio": "1"},

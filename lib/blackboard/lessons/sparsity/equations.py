@@ -334,7 +334,8 @@ break_even = Formula(
     "batch_even",
     together(weight_time.typed / expand((symbol("quality_gain") * compute_time.typed - kv_time.typed) / batch)),
     "sequence",
-    "from this batch on the sparse model is faster; from g times the balanced context on, never",
+    "from this batch on the sparse model is faster; from g times the balanced context on, never, if loading and"
+    " computing overlap fully",
     (
         "all loading happens at the same time as all computing",
         "both models keep the same KV cache",

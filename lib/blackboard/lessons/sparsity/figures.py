@@ -278,7 +278,8 @@ def areas(case: Case = RUNNING) -> Drawing:
         "Map of context, 100 to 100,000 tokens, and batch, 1 to 300,000, both on log scales, for"
         f" {case._replace(context=0)}, beside a dense model of {numbers.LOW:g} times its active size. The"
         f" sparse model is faster with very few sequences, and at the upper left: at {case.tokens} from"
-        f" {significant(even)} sequences on, and from {significant(never)} tokens on never. A strip below the line at"
+        f" {significant(even)} sequences on, and from {significant(never)} tokens on never, if loading and"
+        " computing overlap fully. A strip below the line at"
         " which memory is full has both models within 10% of each other. Everywhere else the dense one is faster."
         f" Dashed borders for {numbers.HIGH:g} times the size: at {case.tokens}, {significant(closer)} sequences.",
     )
@@ -304,8 +305,8 @@ def turns() -> Drawing:
     return done(
         fig,
         "fig-turns",
-        "With little traffic even a dense model of several times DeepSeek-V3's active size costs less. The more"
-        " traffic, the smaller the dense model must be to cost less.",
+        "With little traffic even a large dense model costs less than DeepSeek-V3. With more traffic only smaller ones"
+        " do.",
         "Size of the dense model that costs as much as DeepSeek-V3, divided by DeepSeek-V3's active size, from 1 to 5,"
         f" against sequences at a time from 150 to 3,000 (log scale), on eight H200s. The curve falls from"
         f" {significant(gains[0], 2)} to {significant(gains[-1], 2)}; at the team's {team} sequences it is at"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from blackboard.catalogue import Chip, chip, chips, measurement, model
+from blackboard.catalogue import Chip, chip, chips, measurement, model, system
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
@@ -196,10 +196,10 @@ def layered_pair(batch: float, context: float, case: Case = RUNNING, gain: float
     return Pair(sparse + kv, step.step_time(case, batch=batch, n_active=dense, n_total=dense, context=0) + kv)
 
 
-def even_layered(gain: float) -> float:
+def even_layered(gain: float, case: Case = RUNNING) -> float:
     """The batch from which on DeepSeek-V3 is faster layer by layer: both models load and attend to the same KV."""
-    late = lambda batch: (pair := layered_pair(batch, 0, gain=gain)).dense - pair.sparse
-    return find_root(late, step.hardware_constant(RUNNING), 1e5)
+    late = lambda batch: (pair := layered_pair(batch, 0, case, gain)).dense - pair.sparse
+    return find_root(late, step.hardware_constant(case), 1e5)
 
 
 def as_good() -> dict[str, str]:
@@ -274,6 +274,15 @@ def gain_even(batch: float, mixed: bool, layered: bool = False) -> float:
     return find_root(lambda gain: (pair := token_times(batch, gain, mixed, layered)).dense - pair.sparse, 1, 50)
 
 
+def gain_attended() -> float:
+    """The same for the team if attention's arithmetic, in BF16, delays the dense model's answers. Those of DeepSeek-V3
+    wait for memory meanwhile, and prompts cost both models as much more.
+    """
+    attending = model(RUNNING.model).attention_flop(TEAM.context) / system("h200-8").symbols("bf16")["flops"]
+    late = lambda gain: (pair := token_times(TEAM_BATCH, gain, mixed=False)).dense + attending - pair.sparse
+    return find_root(late, 1, 50)
+
+
 def batch_even() -> float:
     """Sequences from which on DeepSeek-V3 costs the team less at the low gain, with prompts read in other steps."""
     return find_root(lambda b: (pair := token_times(b, LOW, mixed=False)).dense - pair.sparse, TEAM_BATCH, 1e4)
@@ -283,6 +292,7 @@ def team() -> dict[str, str]:
     """The worked decision: what each token and each request costs the team, and what turns the decision."""
     batch, card = TEAM_BATCH, chip("h200")
     sparse, one = team_steps(batch, LOW).sparse, step.compute_time(TEAM, batch=1)
+    loads = step.memory_time(TEAM, batch=batch, n_total=LOW * TEAM.symbols()["n_active"])
     return {
         "team_memory": pretty(card.hbm_bytes, "byte"),
         "team_bandwidth": pretty(card.bandwidth, "byte/s", 2),
@@ -294,6 +304,7 @@ def team() -> dict[str, str]:
         "team_fits": held(eq.batch_fits(TEAM)),
         "team_sparse": f"{sparse * 1e3:.1f} ms",
         "team_dense": f"{team_steps(batch, LOW).dense * 1e3:.1f} ms",
+        "team_dense_loads": f"{loads * 1e3:.1f} ms",
         "team_experts": significant(eq.expert_batch(TEAM), 2),
         "team_answer_sparse": pretty(sparse / batch, "s", 3),
         "team_prompt_sparse": pretty(one, "s", 3),
@@ -302,6 +313,7 @@ def team() -> dict[str, str]:
         "team_gain": significant(gain_even(batch, mixed=False), 2),
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
         "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
+        "team_gain_attended": significant(gain_attended(), 2),
         **{f"{name}_low": told for name, told in team_beside(LOW).items()},
         **{f"{name}_high": told for name, told in team_beside(HIGH).items()},
     }
@@ -319,6 +331,7 @@ def team_beside(gain: float) -> dict[str, str]:
         "team_token": pretty(team_steps(TEAM_BATCH, gain).dense / TEAM_BATCH, "s", 3),
         "team_request": pretty(request(gain), "s", 2),
         "team_even": significant(eq.break_even(TEAM, quality_gain=gain), 2),
+        "team_even_layers": significant(even_layered(gain, TEAM), 3),
     }
 
 
