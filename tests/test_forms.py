@@ -248,6 +248,12 @@ def test_epubcheck_finds_nothing(epub):
     assert ran.returncode == 0 and "0 errors / 0 warnings" in ran.stdout, ran.stdout + ran.stderr
 
 
+def test_formulas_have_no_role(packed):
+    pages = [data.decode() for name, data in packed.items() if name.endswith(".xhtml")]
+    assert sum(page.count("<math") for page in pages) > 2000
+    assert not [page[:300] for page in pages if re.search(r"<math[^>]* role=", page)]
+
+
 def test_pages_and_drawings_parse_and_their_links_resolve(packed):
     trees = {
         name: ElementTree.fromstring(data) for name, data in packed.items() if Path(name).suffix in (".xhtml", ".svg")
