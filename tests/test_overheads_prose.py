@@ -22,7 +22,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     gap, shared = 5.205, 7.835  # µs and ms: the normal equations of the four times, solved below
     waited = 1000 / 25.5 - shared - 1547 * gap / 1e3  # ms of waiting, if each kernel lost as much from Python
     sent = 58 * 8 * 7168 * 3 / 50e9 * 1e3  # ms of a token at a network card
-    load, cached = 26.305 / 3.35, 2000 * 70_272 / 3.35e12 * 1e3  # ms of a GPU's weights, and of a token's cache
+    load = 26.305 / 3.35  # ms of a GPU's weights
     lost, more = 1.502 * gap, 1294.4 / 814.6  # ms at the kernels of one piece; as many times more in halves
     expected = {
         "llama_bytes": f"{2 * llama / 1e9:.1f} GB",

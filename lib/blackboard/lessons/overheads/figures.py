@@ -160,15 +160,16 @@ def overlap_timeline() -> Drawing:
     for at, (name, run) in zip(axes, runs.items()):
         _bars(at, run, {"device": ("chip", "compute"), "link": ("network", "network")}, {"a": "first", "b": "second"})
         at.axvline(run.time, color=COLOURS["total"], lw=1.2, ls=":")
-        at.set_title(f"{name}: {run.time:.1f}, chip busy {run.busy('device'):.0%}", loc="left")
+        at.set_title(f"{name}: {run.time:.1f}", loc="left")
     note(axes[1], 0.99, 0.5, "■ half a", "first", ha="right", va="bottom")
     note(axes[1], 0.99, 0.42, "■ half b", "second", ha="right", va="top")
-    axes[-1].set(xlabel="time (1: attention of one layer, for the whole batch)", xlim=(0, last + 0.15))
+    axes[-1].set(xlabel="time (a block of the whole batch takes 1)", xlim=(0, last + 0.15))
     said = [f"{name} {run.time:.1f}, chip busy {run.busy('device'):.0%}" for name, run in runs.items()]
     return done(
         fig,
         "fig-overlap-timeline",
-        "While one half computes, the other sends. But each half loads all the weights.",
+        "Two layers, each attention, sending, experts and sending back. While one half computes, the other sends. But"
+        " where memory is the bottleneck, a half's blocks are as long as the batch's: each loads all the weights.",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
         " other's gaps. Where memory is the bottleneck a half takes as long as the whole batch, because it loads as"
