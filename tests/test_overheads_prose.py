@@ -113,6 +113,9 @@ def test_the_queue_of_the_page_is_the_simulations():
     """The same kernels and launches, by the simulation that the formulas are held against."""
     run = simulation.launched([5, 8, 60, 4] * 400, 25)
     assert printed("host += launch") == f"{run.time / 1000:.1f} ms; the chip works {run.busy('device'):.0%}\n"
+    assert run.time == pytest.approx(1600 * 25, rel=1e-3)
+    longer = [5, 8, 100, 4] * 400
+    assert simulation.launched(longer, 25).time == pytest.approx(sum(longer), rel=2e-3)
 
 
 def test_the_step_of_the_page_is_that_of_eight_chips():
