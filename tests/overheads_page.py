@@ -25,12 +25,13 @@ QUOTED = {
     "25": "kernels of a layer of DeepSeek-V3: 1,502 in 61",
     "61": "its layers",
     "19": "mean of the made-up kernels",
+    "60": "one of the made-up kernels",
+    "100": "what it is changed to",
     "3.1": "a name of Llama",
     "20": "multiprocessors that DeepSeek gave to sending, its report",
     "132": "of an H800",
     "7,168": "width of DeepSeek-V3",
     "400": "Gbit/s of SGLang's network cards",
-    "576": "values of DeepSeek-V3's cache in a layer and token",
 }
 
 CHARTS = {

@@ -47,11 +47,11 @@ NODE = Case("llama-2-7b", "a100-80gb-8", "bf16", 1_000)
 
 
 def _start() -> dict[str, float]:
-    """Where the sliders start: kernels of the step from Python, a layer's and the rest, launched at the pace of
+    """Where the sliders start: kernels of the compiled step, a layer's and the rest, launched at the pace of
     gpt-fast's eager step, each losing what gpt-fast's graph lost; times in µs.
     """
     plan = implied.GPT_FAST._replace(chips=8)
-    one, two = (len(kernels.eager(NODE.model, plan._replace(layers=layers))) for layers in (1, 2))
+    one, two = (len(kernels.fused(NODE.model, plan._replace(layers=layers))) for layers in (1, 2))
     each, layers = two - one, model(NODE.model).layers
     return {
         "each": each,
@@ -209,9 +209,9 @@ def launch_chart() -> InteractiveChart:
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
-        "At the start, the opening's program runs on eight A100 from Python, not compiled. Compile it to 12 kernels a"
-        " layer, two of them sums over the chips: the host is still the slower side. Make a launch 2 µs: now the chip"
-        " is, and a graph gains nothing. The lines end where memory is full.",
+        "At the start, the compiled program runs on eight A100 at Python's pace, with memory at its full rate. Its 12"
+        " kernels a layer were 50 before compiling. Make a launch 2 µs: now the chip is the slower side, and a graph"
+        " gains nothing. The lines end where memory is full.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )

@@ -32,8 +32,9 @@ def _ms(seconds: float, digits: int = 3) -> str:
 
 # --- timelines --------------------------------------------------------------------------------------------------------
 
-KERNELS = (0.25, 0.65, 0.2, 0.15, 0.8, 0.2, 0.15, 0.4)  # times of a step's kernels, in those of a launch: an example
-LARGER, GAP = 5, 0.1  # the same kernels with more to do; the gap before each, from a stream and in a graph
+LAUNCH, GAP = 25.0, 2.5  # µs of a launch, and of the gap before each kernel, from a stream and in a graph
+KERNELS = (6.0, 16.0, 5.0, 4.0, 20.0, 5.0, 4.0, 10.0)  # µs of a step's kernels: an example
+LARGER = 5  # the same kernels with more to do
 
 
 def _bars(
@@ -60,7 +61,7 @@ def _with_gaps(kernels: list[float]) -> Timeline:
     """A launched run whose device needs a gap before each kernel: the gap goes with the kernel through the queue, and
     is then cut off its box.
     """
-    run = simulation.launched([GAP + time for time in kernels], 1.0)
+    run = simulation.launched([GAP + time for time in kernels], LAUNCH)
     return Timeline(tuple(box._replace(start=box.start + GAP) if box.row == "device" else box for box in run.boxes))
 
 
@@ -71,7 +72,7 @@ def launch_timeline() -> Drawing:
     larger = [LARGER * time for time in KERNELS]
     runs = {
         "small kernels": _with_gaps(list(KERNELS)),
-        "the same, as one graph": simulation.replayed(KERNELS, 1.0, GAP),
+        "the same, as one graph": simulation.replayed(KERNELS, LAUNCH, GAP),
         f"kernels {LARGER:g} times as long": _with_gaps(larger),
     }
     fig, axes = drawing.axes(5.0, 4.6, len(runs), 1, sharex=True)
@@ -79,18 +80,18 @@ def launch_timeline() -> Drawing:
     for at, (name, run) in zip(axes, runs.items()):
         _bars(at, run, {"host": ("host", "launch"), "device": ("chip", "compute")})
         at.axvline(run.time, color=COLOURS["total"], lw=1.2, ls=":")
-        at.set_title(f"{name}: {run.time:.1f} launches, chip busy {run.busy('device'):.0%}", loc="left")
-        said.append(f"{name} take {run.time:.1f}, with the chip busy {run.busy('device'):.0%} of the time")
-    axes[-1].set(xlabel="time, in launches", xlim=(0, max(run.time for run in runs.values()) + 0.2))
+        at.set_title(f"{name}: {run.time:.0f} µs, chip busy {run.busy('device'):.0%}", loc="left")
+        said.append(f"{name} take {run.time:.0f} µs, with the chip busy {run.busy('device'):.0%} of the time")
+    axes[-1].set(xlabel="time (µs)", xlim=(0, max(run.time for run in runs.values()) + 5))
     return done(
         fig,
         "fig-launch-timeline",
-        "Short kernels finish before the next launch arrives, so the chip waits. A graph removes the launches, and long"
-        " kernels hide them.",
+        "Short kernels finish before the next launch arrives, so the chip waits. A graph needs a single launch, and"
+        " long kernels hide all launches but the first.",
         f"Three timelines of {len(KERNELS)} uneven kernels, each with a row for the host and one for the chip, over 0"
-        f" to {max(run.time for run in runs.values()):.0f} times of a launch: {listed(said)}. Where kernels are shorter"
-        " than launches the chip waits; where they are longer the host runs ahead and does not show. A gap stands"
-        " before every kernel, in a graph too.",
+        f" to {max(run.time for run in runs.values()):.0f} µs. A launch takes {LAUNCH:g} µs. {listed(said)}. Where"
+        " kernels are shorter than launches the chip waits; where they are longer the host runs ahead and does not"
+        " show. A gap stands before every kernel, in a graph too.",
     )
 
 
@@ -159,15 +160,16 @@ def overlap_timeline() -> Drawing:
     for at, (name, run) in zip(axes, runs.items()):
         _bars(at, run, {"device": ("chip", "compute"), "link": ("network", "network")}, {"a": "first", "b": "second"})
         at.axvline(run.time, color=COLOURS["total"], lw=1.2, ls=":")
-        at.set_title(f"{name}: {run.time:.1f}, chip busy {run.busy('device'):.0%}", loc="left")
+        at.set_title(f"{name}: {run.time:.1f}", loc="left")
     note(axes[1], 0.99, 0.5, "■ half a", "first", ha="right", va="bottom")
     note(axes[1], 0.99, 0.42, "■ half b", "second", ha="right", va="top")
-    axes[-1].set(xlabel="time (attention of one layer, whole batch: 1)", xlim=(0, last + 0.15))
+    axes[-1].set(xlabel="time (a block of the whole batch takes 1)", xlim=(0, last + 0.15))
     said = [f"{name} {run.time:.1f}, chip busy {run.busy('device'):.0%}" for name, run in runs.items()]
     return done(
         fig,
         "fig-overlap-timeline",
-        "While one half computes, the other sends. But each half loads all the weights.",
+        "Two layers, each attention, sending, experts and sending back. While one half computes, the other sends. But"
+        " where memory is the bottleneck, a half's blocks are as long as the batch's: each loads all the weights.",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
         " other's gaps. Where memory is the bottleneck a half takes as long as the whole batch, because it loads as"
@@ -193,8 +195,8 @@ def overlap_gain() -> Drawing:
     return done(
         fig,
         "fig-overlap-gain",
-        "In small batches two halves lose, in large ones they win. The server did worse than the formula at both"
-        " measured batches, and gained only from a larger one on.",
+        "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the"
+        " formula says.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 2,048 on a log scale. By the formula 72 H100 in nine machines gain from {turn:.0f} tokens a GPU on, at"
         f" most {max(curve):.2f} times. SGLang measured"

@@ -388,13 +388,6 @@ def lost_on_rack() -> float:
     return sglang_rack()["kernels"] * left_over()[0].each
 
 
-def lossy_gain(tokens: float, more: float, lost: float) -> float:
-    """Gain of halves with `more` times as many kernels, where those of one piece lose `lost` seconds; memory binds."""
-    values = with_tokens(tokens)
-    on_chips = 2 * step.weight_time(values) + step.kv_time(values) + more * lost
-    return (eq.serial_time(values) + lost) / max(on_chips, values["t_comm"])
-
-
 def lossy_turn(more: float, lost: float) -> float:
     """Tokens a GPU from which such halves win: sending takes as long as a second loading and the further losses."""
     values = with_tokens(1)

@@ -28,7 +28,6 @@ def opening() -> dict[str, str]:
         "llama_floor": pretty(found.floor, "s", 2),
         "eager_ms": pretty(found.eager, "s", 3),
         "waited": in_ms(found.idle * found.eager),
-        "waited_about": f"{each / MS:.0f} ms",
         "waited_each": in_ms(each),
         "removed": f"{found.kernels - found.fused:,}",
         "removed_gaps": in_ms((found.kernels - found.fused) * LOST.each),
@@ -36,7 +35,6 @@ def opening() -> dict[str, str]:
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
         "fused_kernels": f"{found.fused:,}",
-        "fused_launch": pretty(found.fused * found.each, "s", 2),
     }
 
 
@@ -51,10 +49,9 @@ def launching() -> dict[str, str]:
         graph: sorted(implied.period(who, graph) / US for who in ("MPK", "Hazy Research")) for graph in (False, True)
     }
     case = implied.llama()
-    rate, full = fitted_rate(), chip("a100-80gb").bandwidth
+    rate = fitted_rate()
     # as the page prints them
     case |= {"launch_time": round(case["launch_time"], 7), "kernel_gap": round(LOST.each, 7), "bandwidth": rate}
-    faster = chip("h100-sxm")
     return {
         "launch_range": f"{periods[False][0]:g} to {periods[False][1]:g} µs",
         "launch_most": f"{periods[False][1]:g}",
@@ -66,8 +63,6 @@ def launching() -> dict[str, str]:
         "kernels_deep": f"{(deep := len(kernels.eager('llama-2-70b', implied.GPT_FAST))):,}",
         "hidden_deep": pretty(eq.bytes_launch(case, kernels=deep), "byte", 3),
         "holds_deep": pretty(2 * model("llama-2-70b").n_total, "byte", 3),
-        "hidden_h100": pretty(eq.bytes_launch(case, bandwidth=rate * faster.bandwidth / full), "byte", 2),
-        "holds_h100": pretty(faster.hbm_bytes, "byte", 2),
         "cache_7": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 3),
         "batch_7": significant(eq.batch_launch(case), 2),
     }
@@ -114,18 +109,9 @@ def fusion_rows() -> dict[str, str]:
     """What fusing gains a token and a prefill, on the opening's chip."""
     prefill = Plan(tokens=4096, context=0)
     fused = lambda **more: implied.fusing("llama-2-7b", prefill, chip="a100-80gb", lost=LOST.each, **more)
-    count, whole = len(implied.small(kernels.eager("llama-2-7b", prefill))), fused()
-    few, fewer = (len(implied.small(read("llama-2-7b", implied.GPT_FAST))) for read in (kernels.eager, kernels.fused))
     return {
-        "small_kernels": f"{few:,}",
-        "small_fused": f"{fewer}",
-        "prefill_count": f"{count:,}",
-        "prefill_each": pretty(whole.small / count - LOST.each, "s", 2),
-        "prefill_small": in_ms(whole.small),
-        "prefill_fused": in_ms(whole.small_fused),
-        "prefill_ops": significant(whole.ops, 2),
         **fusion_row("token", implied.fused_token()),
-        **fusion_row("prefill", whole),
+        **fusion_row("prefill", fused()),
         **fusion_row("library", fused(by_hand=True)),
     }
 
@@ -163,46 +149,27 @@ def borders() -> dict[str, str]:
         "ib_layers": f"{case['layers']:g}",
         "ib_copies": f"{case['copies']:g}",
         "overlap_ib_chip": significant(border, 2),
-        "foreseen_64": fewer(implied.overlap(turn["low_tokens"]), 2),
         "turn_times": f"{turn['low_tokens'] / border:.1f} to {turn['high_tokens'] / border:.1f}",
     }
 
 
-def fewer(ratio: float, digits: int = 3) -> str:
-    """A gain or loss of halves, in words."""
-    return f"{100 * abs(ratio - 1):.{digits}g}% {'fewer' if ratio < 1 else 'more'} tokens"
-
-
 def measured_halves() -> dict[str, str]:
-    """SGLang's rows, beside the formula's terms and its two times."""
-    out: dict[str, str] = {}
-    for tokens, gain in implied.sglang_measured().items():
-        values = implied.with_tokens(tokens)
-        serial, halves = eq.serial_time(values), eq.overlap_time(values)
-        out |= {
-            f"cache_{tokens}": pretty(step.kv_time(values), "s", 3),
-            f"send_{tokens}": pretty(values["t_comm"], "s", 3),
-            f"serial_{tokens}": pretty(serial, "s", 3),
-            f"halves_{tokens}": pretty(halves, "s", 3),
-            f"sglang_{tokens}": fewer(gain),
-            f"foreseen_{tokens}": fewer(serial / halves, 1 if halves > serial else 2),
-        }
-    return out
+    """What SGLang gained and lost by halves."""
+    return {
+        f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}% {'fewer' if gain < 1 else 'more'} tokens"
+        for tokens, gain in implied.sglang_measured().items()
+    }
 
 
 def with_losses() -> dict[str, str]:
-    """The same with what the kernels lose, for as many more kernels as were reported, and for twice as many."""
+    """The border with what the kernels lose, for as many more kernels as were reported, and for twice as many."""
     whole, halves = implied.reported_kernels()
-    few, many = sorted(implied.sglang_measured())
     times, lost = (implied.more_kernels(), 2), implied.lost_on_rack()
-    worse = [100 * (1 - implied.lossy_gain(few, more, lost)) for more in times]
     turns = [implied.lossy_turn(more, lost) for more in times]
     return {
         "kernels_whole": f"{whole:.0f}",
         "kernels_halves": f"{halves:,.0f}",
         "halves_kernels": f"{times[0]:.2f} to {times[1]}",
-        f"lossy_{few}": f"{worse[0]:.0f}% to {worse[1]:.0f}% fewer tokens",
-        f"lossy_{many}": fewer(implied.lossy_gain(many, 2, lost), 2),
         "lossy_turn": f"{turns[0]:.0f} to {turns[1]:.0f}",
     }
 
@@ -244,7 +211,6 @@ def one_token() -> dict[str, str]:
     )
     pace = eager["seconds"] / eager["kernels"]
     gap = (captured["seconds"] - fused["seconds"]) / (captured["kernels"] - fused["kernels"])
-    found = implied.gpt_fast()
     return {
         **{
             f"{name}_h200": in_ms(row["seconds"])
@@ -253,7 +219,7 @@ def one_token() -> dict[str, str]:
         "many_h200": f"{captured['kernels']:,}",
         "few_h200": f"{fused['kernels']:,}",
         "gap_h200": pretty(gap, "s", 2),
-        "waited_h200": in_ms(found.idle * found.eager - (found.kernels - found.fused) * gap),
+        "python_each": pretty(pace, "s", 3),
         "python_h200": in_ms(fused["kernels"] * pace),
     }
 
