@@ -6,7 +6,6 @@ from blackboard.lessons.speculation import equations as speculation
 from blackboard.lessons.speculation.charts import SPEEDUP
 
 QUOTED = {
-    "5": "tokens that a pass with four guesses checks",
     "1,000": "tokens of context of the running case",
     "1": "the smallest batch",
     "2": "the smallest batch of EAGLE-3's table",
