@@ -123,7 +123,7 @@ def rounds() -> Drawing:
     phrases = [
         _timeline(axes, name, ratio) for axes, name, ratio in zip(rows, ("small batch", "large batch"), (100.0, 1.0))
     ]
-    rows[1].set(xlabel="time (decode steps)")
+    rows[1].set(xlabel="time (plain steps)")
     return done(
         fig,
         "fig-rounds",

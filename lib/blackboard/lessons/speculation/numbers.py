@@ -193,7 +193,6 @@ def reality() -> dict[str, str]:
     alone = one_in(EAGLE)
     [eagle] = (curve for curve in others if curve.rows.engine == first.rows.engine)
     return {
-        "added_share": significant(simulation.fitted("added"), 2),
         "added_eagle": f"{eagle.error:.0%}",
         "eagle_free": significant(eq.batch_free(alone, drafted=3), 1),
         "eagle_small": f"{gain[2]:g}",
