@@ -523,28 +523,6 @@ def test_the_constant_scales_with_the_multipliers():
         )
 
 
-def test_few_questions_level_the_end():
-    """80 answers in 48 to 64 places: the mean batch hardly differs, and neither does the gain; a better fit on its own
-    rows, not on vLLM's.
-    """
-    for spread in (False, True):
-        answers = sim.lengths(spread=spread)
-        own, *others = sim.tested("added", answers)
-        assert own.error < sim.tested()[0].error and own.values[-1] == pytest.approx(own.values[-3], rel=0.01)
-    assert own.error < 0.03 and statistics.mean(curve.error for curve in others) > statistics.mean(
-        curve.error for curve in sim.tested()[1:]
-    )
-
-
-def test_places_are_filled_as_long_as_there_are_requests():
-    """Alike lengths run in waves; time is counted by hand."""
-    time = lambda places: sim.emptied([10.0] * 7, places, lambda n: 1 + n)
-    assert time(7) == 10 * 8 and time(3) == 10 * (4 + 4 + 2) and time(1) == 7 * 10 * 2
-    assert sim.emptied([2, 4, 2], 2, lambda n: n) == pytest.approx(
-        2 * 2 + 2 * 2
-    )  # after two tokens the third takes the first one's place
-
-
 # --- figures and interactive charts -----------------------------------------------------------------------------------
 
 
