@@ -17,7 +17,6 @@ from blackboard import notation
 GLOSSARY = ROOT / "book" / "glossary.md"
 WRITTEN = [page for page in toc_pages() if (ROOT / f"{page}.md").exists() and page != "book/glossary"]
 EMPHASIS = {  # bold that defines no term, and why
-    "checking is free": "the point of the sentence",
     "Left out": "heads a paragraph",
     "You need": "heads a paragraph",
     "The source": "heads a paragraph",

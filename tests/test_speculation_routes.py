@@ -523,28 +523,6 @@ def test_the_constant_scales_with_the_multipliers():
         )
 
 
-def test_few_questions_level_the_end():
-    """80 answers in 48 to 64 places: the mean batch hardly differs, and neither does the gain; a better fit on its own
-    rows, not on vLLM's.
-    """
-    for spread in (False, True):
-        answers = sim.lengths(spread=spread)
-        own, *others = sim.tested("added", answers)
-        assert own.error < sim.tested()[0].error and own.values[-1] == pytest.approx(own.values[-3], rel=0.01)
-    assert own.error < 0.03 and statistics.mean(curve.error for curve in others) > statistics.mean(
-        curve.error for curve in sim.tested()[1:]
-    )
-
-
-def test_places_are_filled_as_long_as_there_are_requests():
-    """Alike lengths run in waves; time is counted by hand."""
-    time = lambda places: sim.emptied([10.0] * 7, places, lambda n: 1 + n)
-    assert time(7) == 10 * 8 and time(3) == 10 * (4 + 4 + 2) and time(1) == 7 * 10 * 2
-    assert sim.emptied([2, 4, 2], 2, lambda n: n) == pytest.approx(
-        2 * 2 + 2 * 2
-    )  # after two tokens the third takes the first one's place
-
-
 # --- figures and interactive charts -----------------------------------------------------------------------------------
 
 
@@ -644,21 +622,3 @@ def test_each_number_of_guesses_is_best_at_some_point_tried():
 
     found = {max(range(5), key=lambda n: sim.gain(at["acceptance"], n, at["draft_ratio"])) for at in best.test_points}
     assert found == set(range(5))
-
-
-DRAFTED = (
-    {},
-    {"memory_ratio_exponent": 0},
-    {"acceptance": 0.9, "draft_ratio": 0.02, "memory_ratio_exponent": 6},
-    {"acceptance": 0},
-)
-
-
-@pytest.mark.parametrize("moved", DRAFTED, ids=str)
-def test_the_chart_finds_the_best_number_of_drafted_tokens(moved):
-    params = json.loads(json.dumps(charts.drafted_chart().spec["params"]))
-    params = [
-        {**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params
-    ]
-    (found,) = vega_says([{"row": 0}], ["acceptance", "draft_ratio", "memory_ratio", "best", "most"], params)
-    assert tuple(found[3:]) == pytest.approx(tuple(sim.best_drafted(*map(float, found[:3]), most=charts.MOST)))

@@ -198,7 +198,7 @@ computed_of = Formula(
 )
 
 
-def counted(formula: Formula, register: bool = False) -> Formula:
+def counted(formula: Formula) -> Formula:
     """The formula as the page prints it: what a token computes with, attention counted, in place of N_act."""
     swap = {n_active: computed}
     with evaluate(False):
@@ -211,7 +211,6 @@ def counted(formula: Formula, register: bool = False) -> Formula:
         formula.description,
         tuple(each for each in formula.assumes if each != scores),
         formula.source,
-        register=register,
         conditions=tuple(condition.xreplace(swap) for condition in formula.conditions),
         typeset=typeset,
     )
@@ -373,8 +372,7 @@ batch_even = Formula(
     conditions=(Le(context / balanced_context.typed, symbol("ratio_even")),),
     typeset=critical_over(Add(symbol("ratio_even"), -context / balanced_context.expr, evaluate=False)),
 )
-batch_free_counted, batch_even_counted = counted(batch_free, True), counted(batch_even, True)  # as the cards print them
-memory_ratio_counted = counted(memory_ratio_of)
+batch_free_counted, batch_even_counted = counted(batch_free), counted(batch_even)  # as the cards print them
 touched_ratio = Formula(
     "speculation.touched_ratio",
     "touched_ratio",

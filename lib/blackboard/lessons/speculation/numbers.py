@@ -54,7 +54,7 @@ def ends(known: dict[str, float]) -> tuple[str, str]:
 def rounds() -> dict[str, str]:
     """Tokens of a round, the batch up to which checking is free and the one beyond which it is a loss."""
     free, even = {}, {}
-    for name, slower in {"left": 0, "4": 1, "bf16": 2}.items():
+    for name, slower in {"4": 1, "bf16": 2}.items():
         free[f"free_{name}"], even[f"even_{name}"] = ends(attended(RUNNING, slower))
     return {
         **free,
@@ -66,7 +66,8 @@ def rounds() -> dict[str, str]:
         "active": pretty(model(RUNNING.model).n_active, "parameter", 4).split(" par")[0],
         "critical": significant(step.critical_batch(RACK), 3),
         "load_weights": pretty(RACK["n_total"] * RACK["bytes_per_param"] / RACK["bandwidth"], "s", 4),
-        "one_token": pretty(step.compute_time(RACK, batch=1), "s", 3),
+        "one_token": pretty(step.compute_time(RACK, batch=1), "s", 4),
+        "load_cache": pretty(RACK["context"] * RACK["kv_bytes_per_token"] / RACK["bandwidth"], "s", 3),
         "context_part": significant(RUNNING.context / step.balanced_context(RACK), 3),
         "kink": significant(step.crossing(RACK), 2),
         "free_8": significant(eq.batch_free(RACK, drafted=8), 2),
@@ -107,11 +108,9 @@ def gains() -> dict[str, str]:
         "best_08": f"{best}",
         "best_gain_08": significant(eq.speedup_free(EXAMPLE, drafted=best), 2),
         "gain_4": significant(eq.speedup_free(**EXAMPLE), 2),
-        "gain_tenth": significant(eq.speedup_free(EXAMPLE, draft_ratio=0.1), 2),
         "busy_4": significant(busy, 2),
         "copied_4": significant(1 / eq.speedup_busy(EXAMPLE, draft_ratio=0), 2),
         "check_may": significant(eq.tokens_per_round(EXAMPLE) - EXAMPLE["drafted"] * EXAMPLE["draft_ratio"], 3),
-        "ratio_even": significant(eq.ratio_even(**EXAMPLE), 3),
     }
 
 
@@ -120,7 +119,7 @@ def by_hand() -> dict[str, str]:
     known = RACK
     weights, cache = known["n_total"] * known["bytes_per_param"], known["context"] * known["kv_bytes_per_token"]
     rates = {"hand_bandwidth": pretty(known["bandwidth"], "byte/s"), "hand_flops": pretty(known["flops"], "FLOP/s")}
-    sizes = {"hand_weights": pretty(weights, "byte"), "hand_cache": pretty(cache, "byte")}
+    sizes = {"hand_weights": pretty(weights, "byte", 4), "hand_cache": pretty(cache, "byte", 4)}
     return sizes | rates | {name: value for batch in ROWS for name, value in one_column(batch).items()}
 
 
@@ -128,22 +127,16 @@ def one_column(batch: int) -> dict[str, str]:
     """The worked example's times at one batch, and what the round gains."""
     plain, ratio = step.step_time(RACK, batch=batch), memory_ratio_of(RACK, batch=batch)
     verify = eq.verify_time(RACK, batch=batch, drafted=EXAMPLE["drafted"])
-    yields = eq.tokens_per_round(EXAMPLE)
     drafts = EXAMPLE["drafted"] * EXAMPLE["draft_ratio"] * plain
     times = {
         "memory": step.memory_time(RACK, batch=batch),
         "compute": step.compute_time(RACK, batch=batch),
         "five": eq.verify_compute(RACK, batch=batch, drafted=EXAMPLE["drafted"]),
         "verify": verify,
-        "draft": drafts,
         "round": drafts + verify,
-        "token": (drafts + verify) / yields,
     }
-    rounded = {
-        f"gain_{batch}": f"{eq.speedup(EXAMPLE, memory_ratio=ratio):.2f}",
-        f"ratio_{batch}": significant(ratio, 2),
-    }
-    return rounded | {f"{name}_{batch}": f"{1e3 * time:.2f}" for name, time in times.items()}
+    gained = {f"gain_{batch}": f"{eq.speedup(EXAMPLE, memory_ratio=ratio):.2f}"}
+    return gained | {f"{name}_{batch}": f"{1e3 * time:.3f}" for name, time in times.items()}
 
 
 def steps(row: dict[str, float], digits: int = 3) -> str:
@@ -160,7 +153,7 @@ def by_bytes(batch: int) -> float:
 def experts() -> dict[str, str]:
     """What the tokens of a round touch at batch 1, and what rounds took there."""
     touched = lambda drafted: significant(eq.touched_ratio(RUNNING, batch=1, drafted=drafted), 2)
-    plain, three = (measurement("mtp_by_depth").records(drafted_tokens=n)[0] for n in (0, 3))
+    [plain] = measurement("mtp_by_depth").records(drafted_tokens=0)
     chip = RUNNING.symbols()["bandwidth"] / RUNNING.symbols()["chips"]  # a B200's, of which eight were timed
     missed = (1 - RACK["top_k"] / RACK["experts"]) ** FEW
     return {
@@ -168,8 +161,6 @@ def experts() -> dict[str, str]:
         "few_loaded": f"{1 - missed:.0%}",
         "touched_v3": touched(4),
         "touched_v3_3": touched(3),
-        "r1_steps": steps(three),
-        "r1_gain": f"{three['speedup']:g}",
         "r1_loads": f"{1e3 * model(RUNNING.model).n_active * RACK['bytes_per_param'] / (8 * chip):.1f} ms",
         "r1_bytes": pretty(model(RUNNING.model).n_active * RACK["bytes_per_param"], "byte", 3),
         "r1_ms": pretty(1 / plain["throughput_token_per_s"], "s", 1),
@@ -198,25 +189,12 @@ def reality() -> dict[str, str]:
         row["batch"]: row["speedup"]
         for row in measurement("speculation_by_batch").records(engine="SGLang", draft="EAGLE-3")
     }
-    asked, *asked_others = simulation.tested("added", simulation.lengths(spread=True))
     first, *others = simulation.tested("added")
-    ideal = simulation.predicted("slower", 1, first.rows, "H100")
     alone = one_in(EAGLE)
-    error = lambda curves, which: f"{which(curve.error for curve in curves):.0%}"
     [eagle] = (curve for curve in others if curve.rows.engine == first.rows.engine)
     return {
-        "ideal_off": f"{ideal.error:.0%}",
-        "added_share": significant(simulation.fitted("added"), 2),
-        "added_off": f"{first.error:.0%}",
         "added_eagle": f"{eagle.error:.0%}",
-        "added_worst": f"{max((curve.worst for curve in others), key=abs):.0%}",
-        "added_least": error(others, min),
-        "added_most": error(others, max),
-        "asked_off": f"{asked.error:.0%}",
-        "asked_least": error(asked_others, min),
-        "asked_most": error(asked_others, max),
         "eagle_free": significant(eq.batch_free(alone, drafted=3), 1),
-        "eagle_least": f"{gain[32]:g}",
         "eagle_small": f"{gain[2]:g}",
         "eagle_large": f"{gain[64]:g}",
     }
@@ -228,14 +206,15 @@ def multi_token() -> dict[str, str]:
     yields = [row["tokens_per_pass"] for row in rows]
     far = [after - before for before, after in zip(yields, yields[1:])]  # how often a round gets so far
     places = [far[0], *(after / before for before, after in zip(far, far[1:]))]
-    three, four = (row["tokens_per_pass"] / row["speedup"] for row in rows[3:])  # decode steps of a round
     return {
-        "mtp_yields": f"{', '.join(f'{value:g}' for value in yields[1:4])} and {yields[4]:g}",
-        **{f"mtp_yield_{n}": f"{yields[n]:g}" for n in (1, 2, 3, 4)},
-        **{f"mtp_adds_{n}": significant(far[n - 1], 2) for n in (1, 2, 3, 4)},
-        **{f"mtp_place_{n}": significant(places[n - 1], 2) for n in (1, 2, 3, 4)},
-        "mtp_gain_4": f"{rows[4]['speedup']:g}",
-        "mtp_takes_4": significant(four - three, 2),
+        f"mtp_{name}_{n}": value
+        for n in (1, 2, 3, 4)
+        for name, value in {
+            "yield": f"{yields[n]:g}",
+            "gain": f"{rows[n]['speedup']:g}",
+            "place": significant(places[n - 1], 2),
+            "steps": steps(rows[n]),
+        }.items()
     }
 
 

@@ -121,7 +121,7 @@ guess = Guess(
     objective=TIME,
     unit="sequence",
     within=2.0,
-    statement="On the rack, a decode step loads the weights in {weights_time}, and the KV cache of every 1,000 sequences in another {cache_time}. The compute of one token for each of 1,000 sequences takes {compute_time}. Loading and compute overlap, so the longer of the two sets the time. For each sequence a small model guesses {drafted} tokens. The large model checks them in one pass. The last token of the text goes along, because the prediction after it checks the first guess. Up to how many sequences does this pass take no longer than a plain decode step? Guess: within a factor of two counts.",
+    statement="On the rack, a decode step loads the weights in {weights_time}, and the KV cache of every 1,000 sequences in another {cache_time}. The compute of one token for each of 1,000 sequences takes {compute_time}. Loading and compute overlap, so the longer of the two sets the time. Now a draft guesses {drafted} tokens for each sequence, and the check computes them in one pass, together with the last known token. Up to how many sequences does the check take no longer than a step? Guess: within a factor of two counts.",
     parameters={"drafted": (4, 5, 6, 7, 8, 9, 10), "context": (numbers.RACK["context"], 250, 500, 750, 1_250, 1_500)},
     derived=lambda values: (found := attending(values)) | on_the_rack(found) | {"brought": values["drafted"] + 1},
     units=PLAIN | {"weights_time": "", "cache_time": "", "compute_time": ""},

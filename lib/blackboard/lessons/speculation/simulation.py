@@ -7,12 +7,11 @@ speed-up is tokens per second with speculation over those without.
 
 from __future__ import annotations
 
-import heapq
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from blackboard.catalogue import chip, measurement, model
 from blackboard.lessons.batching.equations import critical_batch
@@ -226,22 +225,6 @@ def speedup(
     return rounds_.rate / serve(machine, batch, 0, 0.0, 0.0, count, seed).rate
 
 
-def emptied(lengths: Iterable[float], places: int, per_token: Callable[[int], float]) -> float:
-    """Seconds until requests of these lengths are served in so many places; `per_token(n)` is the time of a token of
-    each of n.
-    """
-    waiting, made, seconds = list(lengths)[::-1], 0.0, 0.0
-    running: list[Any] = []
-    while waiting or running:
-        while waiting and len(running) < places:
-            heapq.heappush(running, made + waiting.pop())
-        first = running[0]
-        seconds += (first - made) * per_token(len(running))
-        made = first
-        heapq.heappop(running)
-    return seconds
-
-
 # --- measured rows by batch -------------------------------------------------------------------------------------------
 
 TARGET = "llama-3.1-8b"  # in BF16, of all rows
@@ -251,7 +234,6 @@ RTX_3090 = {
     "bandwidth": 936e9,
 }  # dense FP16 with FP32 sums, GA102 whitepaper; not a chip of the catalogue
 GPUS = {"SGLang": ("H100",), "vLLM": ("RTX 3090", "A100")}  # the sources of vLLM's rows do not agree on the GPU
-QUESTIONS = 80  # of MT-Bench, which is what SGLang's script sends
 
 
 class Rows(NamedTuple):
@@ -344,51 +326,22 @@ class Curve(NamedTuple):
         return f"<{self.rows.engine}, {self.rows.draft}, {self.gpu}: {said}>"
 
 
-@cache
-def lengths(questions: int = QUESTIONS, spread: bool = False, seed: int = 3) -> tuple[float, ...]:
-    """Relative lengths of the answers: all alike, or as if each token were the last with the same chance, in a random
-    order.
-    """
-    found = [-math.log(1 - (n + 0.5) / questions) if spread else 1.0 for n in range(questions)]
-    random.Random(seed).shuffle(found)
-    return tuple(found)
-
-
-def predicted(
-    law: str, share: float, rows: Rows, gpu: str, batches: Sequence[float] = (), answers: Sequence[float] = ()
-) -> Curve:
-    """A law of LAWS at the rows' batches, or at others, scaled to meet the first row.
-
-    With `answers` a batch is a number of places, which these requests, of these lengths, fill as long as they last.
-    """
-
-    @cache
-    def times(n: int) -> tuple[float, float]:
-        """Of a token of each of n sequences: a plain step over one that only reads weights, and a round's share of the
-        same.
-        """
-        step = 1 + n / (share * critical(gpu)) if law == "added" else max(1.0, n / critical(gpu))
-        return step, step / LAWS[law](n, rows, gpu, share)
-
-    def gains(places: float) -> float:
-        if not answers:
-            return LAWS[law](places, rows, gpu, share)
-        plain, rounds_ = (emptied(answers, int(places), lambda n: times(n)[which]) for which in (0, 1))
-        return plain / rounds_
-
+def predicted(law: str, share: float, rows: Rows, gpu: str, batches: Sequence[float] = ()) -> Curve:
+    """A law of LAWS at the rows' batches, or at others, scaled to meet the first row."""
+    gains = lambda batch: LAWS[law](batch, rows, gpu, share)
     tokens = rows.measured[0] / gains(rows.batches[0])
     return Curve(rows, gpu, tokens, tuple(tokens * gains(batch) for batch in batches or rows.batches))
 
 
 @cache
-def fitted(law: str = "added", answers: tuple[float, ...] = ()) -> float:
+def fitted(law: str = "added") -> float:
     """The constant of a law with the least squared errors on EAGLE-3 in SGLang, where no more tokens than possible are
     implied.
     """
     rows = measured("SGLang", "EAGLE-3")
 
     def squares(exponent: float) -> float:
-        curve = predicted(law, math.exp(exponent), rows, "H100", answers=answers)
+        curve = predicted(law, math.exp(exponent), rows, "H100")
         return math.fsum(error**2 for error in curve.errors) if curve.tokens <= rows.drafted + 1 else math.inf
 
     best = min((n / 4 for n in range(-28, 1)), key=squares)
@@ -398,13 +351,13 @@ def fitted(law: str = "added", answers: tuple[float, ...] = ()) -> float:
 
 
 @cache
-def tested(law: str = "added", answers: tuple[float, ...] = ()) -> tuple[Curve, ...]:
+def tested(law: str = "added") -> tuple[Curve, ...]:
     """The law with its fitted constant on every set of rows and each GPU that it may be: the first is what it was
     fitted on.
     """
-    share = fitted(law, answers)
+    share = fitted(law)
     sets = [(engine, draft, gpu) for engine in GPUS for gpu in GPUS[engine] for draft in ("EAGLE-3", "EAGLE")]
-    return tuple(predicted(law, share, measured(engine, draft), gpu, answers=answers) for engine, draft, gpu in sets)
+    return tuple(predicted(law, share, measured(engine, draft), gpu) for engine, draft, gpu in sets)
 
 
 # --- what else stands in published tables -----------------------------------------------------------------------------
