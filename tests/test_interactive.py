@@ -267,6 +267,11 @@ def test_values_beside_sliders():
     assert page_chart.pretty(-2.5) == "-2.5" and page_chart.pretty(0) == "0" and page_chart.pretty(4e15) == "4,000T"
 
 
+def test_times_of_a_slider_have_the_unit_that_suits_them():
+    told = {0.1: "100 ms", 20: "20 s", 300: "5 min", 3_600: "1 h", 10_800: "3 h", 8.64e6: "100 days", 1e8: "3.2 years"}
+    assert {value: page_chart.duration(value) for value in told} == told
+
+
 def test_hostile_text_is_escaped(monkeypatch):
     chart = {"data": {"values": [{"a": "</script><b>"}]}, "mark": "point"}
     page = InteractiveChart(chart, '"<t>"', '"<alt>"', "a < b").html()

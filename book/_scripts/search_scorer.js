@@ -1,3 +1,5 @@
+let asked = ""; // the words of the search, as typed
+
 // What the search ranks by: Sphinx's own weights, and then what the page is. One reads a lesson before one looks up a
 // table, and solutions come last. A question that a page answers, which weighs most, stays what it is, and comes before
 // a term of the glossary that is the same word.
@@ -7,7 +9,10 @@ var SHARES = [
   [/^book\/(notation|catalogue|measurements|flashcards|glossary|bibliography|claims)$/, 0.4],
 ];
 var Scorer = {
-  score: ([page, , , , score]) => {
+  score: (found) => {
+    const [page, title, anchor, , score] = found, term = page === "book/glossary" && anchor?.match(/^#term-(.+)/)?.[1];
+    if (term) found[1] = `Glossary: ${term.replace(/-/g, " ")}`;
+    if (page.startsWith("book/") && !anchor && asked && title.toLowerCase().split(":")[0] === asked) return 200; // a lesson of that name
     if (score >= 40) return page === "book/glossary" ? score - 1 : score;
     return score * (SHARES.find(([pages]) => pages.test(page)) ?? [null, 1])[1];
   },
@@ -32,7 +37,7 @@ queueMicrotask(() => {
     return term && `${term.firstChild.textContent}: ${term.nextElementSibling.querySelector("p").textContent}`;
   };
   Search.htmlToText = (html, anchor) => {
-    const text = html.replace(printed, "").replace(drawn, " … ");
+    const text = html.replace(printed, "").replace(drawn, " … ").replace(/<(?:p|li|div|h\d|dt|dd)\b/g, " $&"); // words of two boxes are two words
     return (anchor?.startsWith("#term-") && define(text, anchor.slice(1))) || read(text, anchor); // of a term its meaning
   };
   const summarize = Search.makeSearchSummary;
@@ -48,6 +53,7 @@ queueMicrotask(() => {
   Search._parseQuery = (query) => {
     const parsed = parse(query);
     words = [...parsed[3]].join(" ");
+    asked = query.trim().toLowerCase();
     localStorage.removeItem("sphinx_highlight_terms");
     return parsed;
   };

@@ -64,6 +64,13 @@ const pretty = (value) => {
   return formats[look].format(value).replace("K", "k"); // k as on the axes
 };
 
+// A time in the unit that suits it, from so many seconds on (charts/page_chart.py does the same).
+const TIMES = [[4.7304e7, 31536000, "years"], [129600, 86400, "days"], [3596, 3600, "h"], [90, 60, "min"], [1, 1, "s"], [0, 1e-3, "ms"]];
+function duration(seconds) {
+  const [, size, unit] = TIMES.find(([least]) => seconds >= least), value = seconds / size;
+  return `${value >= 10 ? value.toFixed(0) : Number(value.toPrecision(2))} ${unit}`;
+}
+
 const controlsOf = (figure) => [...figure.querySelectorAll(".chart-controls [name]")];
 const valueOf = (control) => (control.tagName === "SELECT" ? control.value : Number(control.value));
 const startOf = (control) => (control.tagName === "SELECT" ? control.querySelector("[selected]").value : Number(control.defaultValue));
@@ -73,7 +80,7 @@ const settings = (figure) => Object.fromEntries(controlsOf(figure).map((control)
 function showValue(control) {
   const { base } = control.dataset;
   if (control.type !== "range") return;
-  const text = pretty(base ? base ** control.value : Number(control.value));
+  const value = base ? base ** control.value : Number(control.value), text = "time" in control.dataset ? duration(value) : pretty(value);
   control.setAttribute("aria-valuetext", text);
   control.nextElementSibling.textContent = text;
 }

@@ -595,6 +595,13 @@ class Function(Expression):
 
     kind = "function"
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The symbols in the order in which the text asks for them, where it names them all."""
+        names, asked = super().names, self.statement.partition("Write a Python function of ")[2]
+        place = {name: found.start() for name in names if (found := re.search(rf"\b{name}\b", asked))}
+        return tuple(sorted(names, key=place.__getitem__)) if len(place) == len(names) else names
+
     def fill(self, text: str, values: Values) -> str:
         """The text, with the names in the font of code where it first says of what the function is."""
         before, asked, after = text.partition("Write a Python function of ")

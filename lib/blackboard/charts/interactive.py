@@ -126,8 +126,8 @@ def slider(
 
 def decades(name: str, value: float, below: float, above: float, label: str) -> list[dict]:
     """A slider in tenths of a decade that starts at a value and goes so many decades below and above it."""
-    start = round(math.log10(value), 3)
-    return slider(name, round(start - below, 3), round(start + above, 3), 0.1, start, label, base=10)
+    start = round(math.log10(value), 6)
+    return slider(name, round(start - below, 6), round(start + above, 6), 0.1, start, label, base=10)
 
 
 def menu(name: str, options: Mapping[str, str], value: str, label: str) -> list[dict]:

@@ -36,6 +36,9 @@ _CONFIG = {
     "rule": {"color": LINE},
     "view": {"stroke": LINE},
 }
+SECONDS = " (s)"  # what is called so is a time, which the page writes in the unit that suits it
+SIZES = {"ms": 1e-3, "s": 1, "min": 60, "h": 3600, "days": 86_400, "years": 31_536_000}
+TIMES = ((1.5 * SIZES["years"], "years"), (1.5 * SIZES["days"], "days"), (3596, "h"), (90, "min"), (1, "s"), (0, "ms"))
 _EXPONENT = re.compile(r" = (\d+)\^$")  # beside a slider the page shows the value
 
 
@@ -157,6 +160,13 @@ def pretty(value: float) -> str:
     return f"{rounded / 1000**power:,.6g}{' kMBT'[power]}"
 
 
+def duration(seconds: float) -> str:
+    """A time as the page's script writes it: 110 ms, 5 min, 165 days."""
+    size, unit = next((size, unit) for size, unit in TIMES if seconds >= size)
+    value = seconds / SIZES[unit]
+    return f"{value:.0f} {unit}" if value >= 10 else f"{float(f'{value:.2g}'):g} {unit}"
+
+
 # --- Its controls -----------------------------------------------------------------------------------------------------
 
 
@@ -174,9 +184,14 @@ def _controls(spec: Mapping[str, Any]) -> str:
 
 def _control(param: Mapping[str, Any]) -> str:
     """A control with its name, and for a slider the value that it gives."""
-    bind, name = param["bind"], escape(_EXPONENT.sub("", param["bind"]["name"])).replace(" ×", "\N{NO-BREAK SPACE}×")
+    bind, name = param["bind"], escape(_label(param).removesuffix(SECONDS)).replace(" ×", "\N{NO-BREAK SPACE}×")
     made = _menu(param) if bind["input"] == "select" else _slider(param)
     return f'<div class="chart-control"><label><span class="chart-name">{name}</span>{made}</label></div>'
+
+
+def _label(param: Mapping[str, Any]) -> str:
+    """What a control is called."""
+    return _EXPONENT.sub("", param["bind"]["name"])
 
 
 def _menu(param: Mapping[str, Any]) -> str:
@@ -191,9 +206,10 @@ def _menu(param: Mapping[str, Any]) -> str:
 def _slider(param: Mapping[str, Any]) -> str:
     bind, start = param["bind"], param["value"]
     base = _EXPONENT.search(bind["name"])
-    text = pretty(float(base[1]) ** start if base else start)
+    is_time = _label(param).endswith(SECONDS)
+    text = (duration if is_time else pretty)(float(base[1]) ** start if base else start)
     limits = "".join(f' {name}="{bind[name]!r}"' for name in ("min", "max", "step"))
-    of_base = f' data-base="{base[1]}"' if base else ""
+    of_base = (f' data-base="{base[1]}"' if base else "") + (' data-time=""' if is_time else "")
     return (
         f'<input type="range" name="{param["name"]}"{limits} value="{start!r}"{of_base} aria-valuetext="{text}"'
         f' autocomplete="off"><span>{text}</span>'

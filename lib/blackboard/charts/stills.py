@@ -29,7 +29,8 @@ def compile_chart(spec: dict[str, Any], version: str | None = None) -> dict[str,
 
     vega = vl_convert.vegalite_to_vega(spec, vl_version=version)
     for mark in vega["marks"]:
-        if mark["type"] == "symbol" and mark.get("clip"):
+        pointed = "tooltip" in mark.get("encode", {}).get("update", {})  # unseen: no room for it beside the plot
+        if mark["type"] == "symbol" and mark.get("clip") and not pointed:
             mark["clip"] = DOTS_CLIP
     return vega
 

@@ -415,7 +415,7 @@ function trust({ engine, model, chip }, { near, kind, errors }) {
 
 // --- tables ---
 
-const useButton = (what, press) => Object.assign(document.createElement("button"), { type: "button", textContent: "Use", ariaLabel: `Use ${what}`, onclick: press });
+const useButton = (what, press) => Object.assign(document.createElement("button"), { type: "button", textContent: "Load", ariaLabel: `Load ${what}`, onclick: press });
 
 // The fields stand far above the button: they come into view, and the answer says what was loaded.
 function use(what, values) {

@@ -178,12 +178,18 @@ def _step_axis() -> dict:
 
 def _front_params() -> list[dict]:
     """A slider for the batch, and the running case as it stands."""
-    start = round(math.log10(BUSY), 3)
     names = ("bandwidth", "chips", "flops", "n_active", "n_total", "kv_bytes_per_token", "bytes_per_param", "context")
     case = {name: RUNNING.symbols()[name] for name in names} | {"rent": LECTURE_RENT / units.factor("hour")}
     fixed = [row for name, value in case.items() for row in derived(name, repr(float(value)))]
-    ends = (round(start - 1.3, 3), round(start + 1.7, 3))  # a hundred and a hundred thousand, in steps from the start
-    return [*slider("chosen", *ends, 0.1, start, "batch B (sequences)", base=10), *fixed]
+    return [*_batch(), *fixed]
+
+
+def _batch() -> list[dict]:
+    """A slider of the batch over the whole axis, with a busy server's among its stops."""
+    low, stops = math.log10(LEAST), 196  # the 85th is a busy server's batch, the last is the largest
+    stop = round((5 - low) / stops, 8)
+    start = round(low + round(math.log10(BUSY / LEAST) / stop) * stop, 8)
+    return slider("chosen", low, 5, stop, start, "batch B (sequences)", base=10)
 
 
 def _front_lines(here: str) -> tuple[str, ...]:
@@ -257,9 +263,8 @@ _TOO_BIG = f"({_FULL} <= 0 ? ' (too big for its HBM)' : chosen > {_FULL} ? ' (ba
 
 def _batch_and_context() -> list[dict]:
     """Sliders of the batch, about a busy server's, and of the context."""
-    start = round(math.log10(BUSY), 3)
     return [
-        *slider("chosen", round(start - 1.3, 3), round(start + 1.6, 3), 0.1, start, "batch B (sequences)", base=10),
+        *_batch(),
         *slider("context", 2, 5, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10),
     ]
 

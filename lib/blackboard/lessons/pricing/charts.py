@@ -91,7 +91,7 @@ def _hold() -> list[dict]:
         *menu("year", WHEN, "2026", "byte prices known by"),
         *decades("kv_bytes_per_token", case["kv_bytes_per_token"], 2.3, 1, "bytes of KV per token"),
         *slider("rent_per_hour", 0.5, 12, 0.1, rent().usd_per_chip_hour, "rent: $ per GPU-hour"),
-        *_between("marked", KEPT["5 min"], KEPT["1 h"], 9, 28, 38, "time kept (s)"),
+        *_between("marked", KEPT["5 min"], KEPT["1 h"], 9, BELOW, ABOVE, "time kept (s)"),
     ]
     machine = {name: repr(case[name]) for name in ("flops", "hbm", "chips", "n_active")}
     follows = machine | {"rent": f"rent_per_hour / {HOUR!r}", "service_life": repr(numbers.LIFE)}
@@ -142,10 +142,15 @@ LINES: dict[str, tuple[Any, dict[str, str]]] = {
     **{name: (eq.tier_cost, _on(name)) for name in TIERS},
     "compute again": (eq.remat_cost, {}),
 }
-LAST, TICKS = (
-    7.2,
-    {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "100 days": 8_640_000},
-)  # the time axis: its end, an exponent, and ticks in s
+BELOW, ABOVE = 29, 39  # the slider's stops to either side of its start
+# The time axis has the slider's ends, exponents, and ticks in s.
+FIRST, LAST = (
+    math.log10(KEPT["5 min"]) + stops / 9 * math.log10(KEPT["1 h"] / KEPT["5 min"])
+    for stops in (-BELOW - 0.01, ABOVE + 0.01)
+)
+START = repr(10**FIRST)
+TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "30 days": 2_592_000}
+TINY = {"10⁻⁶": 1e-6, "10⁻⁵": 1e-5, "10⁻⁴": 1e-4, "10⁻³": 1e-3}  # ticks that would be rows of zeros
 LOW, HIGH = 1e-6, 1e2  # USD per million tokens, of the axis
 
 
@@ -158,13 +163,13 @@ def _reaches(name: str, cost: str) -> str:
 def _named(encoding: dict, name: str) -> dict:
     """A line's name: at the left of one that is level there, else where the line is about to leave the picture."""
     if name in ("compute again", "disk"):
-        level = _cost(name, **({} if name == "compute again" else {"hold_time": "0.1"}))
+        level = _cost(name, **({} if name == "compute again" else {"hold_time": START}))
         above = (  # whichever is dearer has its name above its line
-            f"{_cost('disk', hold_time='0.1')} > {_cost('compute again')}"
+            f"{_cost('disk', hold_time=START)} > {_cost('compute again')}"
         )
-        dy = {"expr": f"({above}) == {str(name == 'disk').lower()} ? -8 : 10"}
+        dy = {"expr": f"({above}) == {str(name == 'disk').lower()} ? -11 : 11"}
         return marks.text(
-            encoding, f"'{name}'", "0.1", level, align="left", dx=4, dy=dy, color=marks.PAINTS[INKS[name]]
+            encoding, f"'{name}'", START, level, align="left", dx=4, dy=dy, color=marks.PAINTS[INKS[name]]
         )
     top = _reaches(name, repr(HIGH * CHEAP / 4))
     if name == "HBM":  # where DDR5's line comes close, its name goes further down
@@ -172,7 +177,7 @@ def _named(encoding: dict, name: str) -> dict:
             f"({_reaches('DDR5', repr(HIGH * CHEAP / 4))} < 20 * {top} ? {_reaches(name, repr(HIGH * CHEAP / 40))} :"
             f" {top})"
         )
-    x = f"clamp({top}, 0.1, {10**LAST!r})"
+    x = f"clamp({top}, {START}, {10**LAST!r})"
     return marks.text(
         encoding, f"'{name}'", x, _cost(name, hold_time=x), align="right", dx=-8, dy=-4, color=marks.PAINTS[INKS[name]]
     )
@@ -196,11 +201,13 @@ def _hold_lines() -> tuple[str, ...]:
 
 def hold_chart() -> InteractiveChart:
     """Cost of keeping a token's KV against time, on four kinds of memory, or of computing it again."""
-    usd = marks.log_axis("flash", "$ per million tokens", LOW, HIGH, "~g")
-    time = marks.log_axis("hold_time", "time kept", 0.1, 10**LAST)
+    usd = marks.log_axis("flash", "$ per million tokens", LOW, HIGH)
+    tiny = " : ".join(f"datum.value < {1.5 * value!r} ? '{name}'" for name, value in TINY.items())
+    usd["axis"]["labelExpr"] = f"{tiny} : format(datum.value, '~r')"
+    time = marks.log_axis("hold_time", "time kept", 10**FIRST, 10**LAST)
     labels = " : ".join(f"datum.value == {value} ? '{name}'" for name, value in TICKS.items())
-    time["axis"] = {"values": list(TICKS.values()), "labelExpr": f"{labels} : ''"}
-    encoding, base = {"x": time, "y": usd}, sweep("hold_time", -1, LAST, points=42)
+    time["axis"] = {"values": list(TICKS.values()), "labelExpr": f"{labels} : ''", "labelBound": True}
+    encoding, base = {"x": time, "y": usd}, sweep("hold_time", FIRST, LAST, points=42)
     fields = {name: name if name != "compute again" else "again" for name in LINES}
     base["transform"] += [
         curve(formula, "hold_time", fields[name], "USD/megatoken", **on) for name, (formula, on) in LINES.items()

@@ -130,7 +130,16 @@ def _shared(axes, level: float, title: str, usd: dict[str, float], parts: dict[s
         axes.barh(level, share, 0.36, left=left, color=COLOURS[colour], edgecolor="white", lw=0.8)
         middle = share >= WIDE
         x, ha = (left + share / 2, "center") if middle else (left, "left")
-        axes.text(x, level - 0.26, f"{name}\n{share:.0f}%", color=COLOURS[colour], ha=ha, va="top", linespacing=1.05)
+        aside = 5 if left and not middle else 0  # off the name before it
+        for row, words in enumerate([*name.split("\n"), f"{share:.0f}%"]):  # on one grid of lines, whatever the letters
+            axes.annotate(
+                words,
+                (x, level - 0.18),
+                (aside, -15 - 14 * row),
+                textcoords="offset points",
+                color=COLOURS[colour],
+                ha=ha,
+            )
         left += share
         said.append(f"{name.replace(chr(10), ' ')} {share:.0f}%")
     return f"{title[0].upper()}{title[1:]}, {said_total}: {listed(said)}"
@@ -347,9 +356,13 @@ def ratios() -> Drawing:
     top, ticks = 11.6, range(1, 9)
     axes.set(ylim=(0.5, top), yticks=ticks, ylabel="price of output ÷ price of input")
     axes.set(xlim=(2024.6, 2027), xticks=[2025, 2026, 2027], xlabel="date of the card")
-    key = [(f"● {text}", colour) for text, colour in [*GROUPS.values(), (HOSTS, "muted")]]
+    key = [*GROUPS.values(), (HOSTS, "muted")]
     for column in range(2):
-        _listed(axes, key[3 * column : 3 * column + 3], 0.96, 0.065, x=0.02 + 0.4 * column)
+        rows = key[3 * column : 3 * column + 3]
+        _listed(axes, rows, 0.96, 0.065, x=0.06 + 0.4 * column)
+        for row, (_, colour) in enumerate(rows):  # a dot has the color of the marks, not the darker one of words
+            at = (0.03 + 0.4 * column, 0.957 - 0.065 * row)
+            axes.plot(*at, "o", transform=axes.transAxes, color=COLOURS[colour], ms=6.5, alpha=0.85)
     return done(
         fig,
         "fig-ratios",
