@@ -37,7 +37,7 @@ CHARTS = {
         {"blocks": PAGED, "set_aside": RESERVED},
         (
             {"model": "deepseek-v3", "system": "gb200-nvl72", "precision": "fp8"},
-            {"reserved_context_exponent": 20, "context_exponent": 2},
+            {"reserved_context_exponent": 20, "context_exponent": 7},
             {"model": "llama-3.1-405b", "precision": "fp8"},
             {
                 "page_tokens_exponent": 6,
