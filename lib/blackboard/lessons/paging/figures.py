@@ -143,8 +143,8 @@ def kv_use() -> Drawing:
         "fig-kv-use",
         "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it. Measured by"
         " vLLM's authors; the shares are rounded.",
-        f"Stacked bars of what the cache's memory holds in vLLM's paper: {'; '.join(phrases)}. The rest is set aside for"
-        " tokens to come, for tokens that never come, or lies between the pieces.",
+        f"Stacked bars of what the cache's memory holds in vLLM's paper: {'; '.join(phrases)}. The rest is set aside"
+        " for tokens to come, for tokens that never come, or lies between the pieces.",
     )
 
 
@@ -273,7 +273,7 @@ def _draw_holders(axes, y: float) -> None:
         x, row = 4.1 * (n % 3), y - 0.95 * (n // 3)
         axes.add_patch(Rectangle((x, row - 0.25), 0.42, 0.5, fc=fill, ec="none" if n < 5 else COLOURS["muted"], lw=0.5))
         axes.text(x + 0.6, row, word, va="center")
-    for x, word, edge in ((0, "full: can be found", FOUND), (6.15, "not full, or lost", LOST)):
+    for x, word, edge in ((0, "thick edge: full, can be found", FOUND), (8.2, "dotted: not full", LOST)):
         axes.add_patch(Rectangle((x, y - 2.15), 0.42, 0.5, fc="none", ec=COLOURS["bound"], **edge))
         axes.text(x + 0.6, y - 1.9, word, va="center")
 
@@ -388,8 +388,8 @@ def hit_rate_by_cache() -> Drawing:
     return done(
         fig,
         "fig-hit-rate-by-cache",
-        "With random pauses the hit rate grows with the share of the working set that the cache holds. With regular ones"
-        " almost nothing is found until nearly all fits. Dots: simulated agents; lines: an approximation.",
+        "With random pauses the hit rate grows with the share of the working set that the cache holds. With regular"
+        " ones almost nothing is found until nearly all fits. Dots: simulated agents; lines: an approximation.",
         "Share of input tokens that a cache finds, 0 to 100%, against its size from 0 to 1.5 times the working set of"
         f" {AGENTS} coding agents. With half of it: {said(0.5)}; with 1.5 times: {said(1.5)}; regular pauses find"
         f" {one:.0f}% with just the mean size.",
