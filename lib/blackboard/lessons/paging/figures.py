@@ -11,18 +11,14 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from blackboard import units
-from blackboard.catalogue import measurement, model
-from blackboard.catalogue.running_case import plain
+from blackboard.catalogue import measurement
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, name_ends, percent, point
+from blackboard.charts.drawing import Drawing, done, percent, point
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import simulation
 from blackboard.lessons.paging.allocator import Allocator, Contiguous, OutOfRoom
-from blackboard.lessons.paging.hybrid import HybridAllocator, groups
 
-GB = units.factor("GB")
 LONGEST, PAGE = simulation.LONGEST, 16  # tokens of the longest sequence; of a block, vLLM's default
 SLOTS = int(simulation.opt13b()["slots"]) // PAGE * PAGE  # of the drawn memory map
 SAMPLES = tuple(CATEGORIES)
@@ -394,90 +390,3 @@ def hit_rate_by_cache() -> Drawing:
         f" {AGENTS} coding agents. With half of it: {said(0.5)}; with 1.5 times: {said(1.5)}; regular pauses find"
         f" {one:.0f}% with just the mean size.",
     )
-
-
-# --- layers with a window ---------------------------------------------------------------------------------------------
-
-TOKENS, WINDOW, FULL, SLIDING = 112, 32, 10, 20  # vLLM's example
-NETS = {"gemma-3-27b": "first", "gpt-oss-120b": "second"}
-
-
-def hybrid() -> Drawing:
-    """Blocks of the documentation's example by group; and KV of a sequence against context for models with windows."""
-    fig, (above, below) = drawing.axes(5.0, 6.0, 2, 1, height_ratios=(2.1, 3.9))
-    memory = HybridAllocator(40, PAGE, groups(FULL, SLIDING, WINDOW))
-    memory.allocate("request", list(range(TOKENS)))
-    _groups(above, memory)
-    context, ends, phrases = np.geomspace(1e3, 131_072, 121), [], []
-    for id, colour in NETS.items():
-        net = model(id)
-        known = _layers(id)
-        whole = (known["full_layers"] + known["window_layers"]) * known["entry_bytes"] * context / GB
-        mixed = context * eq.hybrid_kv(known, context=context) / GB
-        below.plot(context, whole, color=COLOURS[colour], ls="--", lw=1.5)
-        below.plot(context, mixed, color=COLOURS[colour])
-        saving = eq.hybrid_saving(known, context=float(context[-1]))
-        ends += [(whole[-1], "all full", colour), (mixed[-1], f"{saving:.1f}× less", colour)]
-        phrases.append(f"{plain(net.name)} {mixed[-1]:.1f} GB instead of {whole[-1]:.0f}, {saving:.1f} times less")
-    below.text(1_200, 4, plain(model("gemma-3-27b").name), color=COLOURS["first"], va="center")
-    below.text(8_000, 0.16, plain(model("gpt-oss-120b").name), color=COLOURS["second"], va="center")
-    below.set(xscale="log", yscale="log", xlim=(1e3, 131_072), ylim=(0.03, 100))
-    below.set(xlabel="context (tokens, log scale)", ylabel="GB of KV per sequence (log)")
-    below.set_xticks([1e3, 1e4, 1e5], ["1 k", "10 k", "100 k"])
-    below.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
-    name_ends(below, ends, apart=0.09)
-    blocks = [len(held) for held in memory.blocks("request")]
-    return done(
-        fig,
-        "fig-hybrid",
-        "Window layers stop growing at their window. At long contexts only the full layers count.",
-        f"Above, blocks of a request of {TOKENS} tokens: the full group {blocks[0]}, each of two window groups"
-        f" {blocks[1]}. Below, gigabytes of KV of a sequence against context from 1,000 to 131,072 tokens (both log):"
-        f" at the end {'; '.join(phrases)}, dashed if all layers were full.",
-    )
-
-
-def _layers(id: str) -> dict[str, float]:
-    """Full and window layers of a catalogue model, its window and the bytes of an entry, by notation name."""
-    full, sliding = sorted(model(id).attention, key=lambda group: group.window is not None)
-    return {
-        "full_layers": full.layers,
-        "window_layers": sliding.layers,
-        "window": sliding.window,
-        "entry_bytes": full.entry("bf16"),
-    }
-
-
-def _groups(axes, memory: HybridAllocator) -> None:
-    for n, (group, table) in enumerate(zip(memory.groups, memory.tables["request"])):
-        axes.text(
-            -0.15,
-            -1.25 * n,
-            f"{group.layers} full layers" if group.window is None else f"{group.layers} window layers",
-            ha="right",
-            va="center",
-        )
-        for at, block in enumerate(table):
-            held = block is not None
-            axes.add_patch(
-                Rectangle(
-                    (1.05 * at, -1.25 * n - 0.45),
-                    0.95,
-                    0.9,
-                    fc=_pale("kv" if group.window is None else "third", 0.4) if held else (1, 1, 1),
-                    ec=COLOURS["bound"] if held else COLOURS["muted"],
-                    lw=1.2 if held else 0.6,
-                )
-            )
-            axes.text(
-                1.05 * at + 0.475,
-                -1.25 * n,
-                str(block) if held else "/",
-                ha="center",
-                va="center",
-                color="black" if held else COLOURS["muted"],
-            )
-    axes.text(
-        -4.2, -3.55, f"{TOKENS} tokens in blocks of {PAGE}; window of {WINDOW}", va="center", color=COLOURS["muted"]
-    )
-    drawing.bare(axes, (-4.3, 7.5), (-4.0, 0.7))
