@@ -219,7 +219,7 @@ def _block(axes, x: float, y: float, memory: Allocator, block: int) -> None:
     )
 
 
-FOUND, LOST = {"lw": 2, "ls": "-"}, {"lw": 0.8, "ls": ":"}  # edges of blocks: with a name, and without
+FOUND, LOST = (2, "-"), (0.8, ":")  # edges of blocks: with a name, and without
 HOLDERS = {"0": "first", "1": "second", "2": "third", "0 1": "fourth"}
 
 
@@ -233,6 +233,7 @@ def _draw_moments(axes, moments) -> None:
             who = " ".join(name for name, table in memory.tables.items() if block in table)
             cached = block in memory.cached_blocks
             fill = _pale(HOLDERS[who], 0.5) if who else _pale("fifth", 0.35) if cached else (1, 1, 1)
+            width, line = FOUND if cached else LOST
             axes.add_patch(
                 Rectangle(
                     (1.16 * block, top - 0.5),
@@ -240,7 +241,8 @@ def _draw_moments(axes, moments) -> None:
                     1.0,
                     fc=fill,
                     ec=COLOURS["bound"],
-                    **(FOUND if cached else LOST),
+                    lw=width,
+                    ls=line,
                 )
             )
             axes.text(
@@ -269,8 +271,8 @@ def _draw_holders(axes, y: float) -> None:
         x, row = 4.1 * (n % 3), y - 0.95 * (n // 3)
         axes.add_patch(Rectangle((x, row - 0.25), 0.42, 0.5, fc=fill, ec="none" if n < 5 else COLOURS["muted"], lw=0.5))
         axes.text(x + 0.6, row, word, va="center")
-    for x, word, edge in ((0, "thick edge: full, can be found", FOUND), (8.2, "dotted: not full", LOST)):
-        axes.add_patch(Rectangle((x, y - 2.15), 0.42, 0.5, fc="none", ec=COLOURS["bound"], **edge))
+    for x, word, (width, line) in ((0, "thick edge: full, can be found", FOUND), (8.2, "dotted: not full", LOST)):
+        axes.add_patch(Rectangle((x, y - 2.15), 0.42, 0.5, fc="none", ec=COLOURS["bound"], lw=width, ls=line))
         axes.text(x + 0.6, y - 1.9, word, va="center")
 
 
