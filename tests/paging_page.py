@@ -14,7 +14,13 @@ QUOTED = {
     "2": "another",
     "5": "of Kimi K2.5",
     "4.6": "a name of Claude",
-    "128": "numbers of a head of Gemma 3",
+    "4": "a block of the documentation's example",
+    "6": "another, and a moment of it",
+    "7": "another",
+    "9": "another",
+    "12": "tokens of the example that are found at last",
+    "13": "billion parameters of OPT-13B",
+    "15": "tokens of its first request",
     "32": "tokens of the example's window",
     "112": "tokens of its request",
     "10": "full layers of Gemma 3",
@@ -37,7 +43,7 @@ CHARTS = {
         {"blocks": PAGED, "set_aside": RESERVED},
         (
             {"model": "deepseek-v3", "system": "gb200-nvl72", "precision": "fp8"},
-            {"reserved_context_exponent": 20, "context_exponent": 2},
+            {"reserved_context_exponent": 20, "context_exponent": 7},
             {"model": "llama-3.1-405b", "precision": "fp8"},
             {
                 "page_tokens_exponent": 6,

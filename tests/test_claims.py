@@ -547,7 +547,6 @@ def test_the_ledger_says_what_the_lesson_says(id, part, lesson, name, digits):
 PAGED = [
     ("T3", 0, "orca_use"),
     ("T3", 2, "oracle_use"),
-    ("T3", 3, "sg_use"),
     ("T6", 0, "vllm_use"),
     ("T6", 1, "sg_paged"),
 ]

@@ -255,10 +255,10 @@ def test_the_pages_own_python_runs_a_function_and_stops_what_does_not_end(ask):
         [
             {"ask": "function", "text": "def f(a, b):\n    return a * b\n", "points": '[{"a": 2, "b": 0.5}]'},
             {"ask": "function", "text": "def f(a):\n    while True: pass\n", "points": '[{"a": 2}]'},
-            {"ask": "cell", "lesson": "paging", "number": 13, "texts": {"13": "1 +"}},
-            {"ask": "cell", "lesson": "paging", "number": 13, "texts": {"13": "1 / 0"}},
-            {"ask": "cell", "lesson": "paging", "number": 13, "texts": {"13": "import numpy"}},
-            {"ask": "prepare", "what": "cell", "lesson": "paging", "number": 13, "texts": {"13": "1 +"}},
+            {"ask": "cell", "lesson": "paging", "number": 11, "texts": {"11": "1 +"}},
+            {"ask": "cell", "lesson": "paging", "number": 11, "texts": {"11": "1 / 0"}},
+            {"ask": "cell", "lesson": "paging", "number": 11, "texts": {"11": "import numpy"}},
+            {"ask": "prepare", "what": "cell", "lesson": "paging", "number": 11, "texts": {"11": "1 +"}},
         ]
     )
     assert told[0] == {"values": [1.0]}

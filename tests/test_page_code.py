@@ -142,7 +142,7 @@ def test_a_derivation_comes_back_as_formulas(page):
 
 def test_a_later_cell_takes_what_an_earlier_one_was_changed_to(page, server):
     page.goto(f"{server}/book/paging.html", wait_until="load")
-    first, second = "live-cell[data-cell='12']", "live-cell[data-cell='13']"
+    first, second = "live-cell[data-cell='10']", "live-cell[data-cell='11']"
     page.locator(first).get_by_role("button", name="Edit and run").click()
     text = page.locator(first).locator("textarea").input_value()
     run(page, text.replace("BLOCKS = 4, 8", "BLOCKS = 4, 9"), first)
@@ -284,7 +284,7 @@ def test_a_kept_cell_is_in_sight_where_the_book_folds_it(page):
 
 def test_what_an_earlier_cell_was_changed_to_counts_after_a_reload_too(page, server):
     page.goto(f"{server}/book/paging.html", wait_until="load")
-    first, second = "live-cell[data-cell='12']", "live-cell[data-cell='13']"
+    first, second = "live-cell[data-cell='10']", "live-cell[data-cell='11']"
     page.locator(first).get_by_role("button", name="Edit and run").click()
     edit(page, page.locator(first).locator("textarea").input_value().replace("BLOCKS = 4, 8", "BLOCKS = 4, 9"), first)
     page.reload(wait_until="load")

@@ -15,10 +15,10 @@ from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
 
-CASE = Case("llama-3.1-70b", "h100-8", "bf16", 2_000)  # where reserving hurts: a cache of many bytes in memory of few
+CASE = Case("llama-3.1-70b", "h100-8", "bf16", 2_048)  # where reserving hurts: a cache of many bytes in memory of few
 SYSTEMS = ("h100-8", "a100-80gb-8", "h200-8", "b200-8", "gb200-nvl72", "mi355x-8")
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "qwen3-235b-a22b", "gpt-oss-120b", "deepseek-v3")
-LOW, HIGH, FIRST, LAST = 1, 1e6, 100, 1e6  # sequences on the chart's axis, tokens on the other
+LOW, HIGH, FIRST, LAST = 1, 1e6, 128, 2**20  # sequences on the chart's axis, tokens on the other
 
 
 # --- the batch that fits ----------------------------------------------------------------------------------------------
@@ -45,16 +45,10 @@ PAGED = Formula(
 )
 
 
-def _tens(name: str, value: float, low: float, high: float, label: str) -> list[dict]:
-    """A slider of tenths of a decade between two powers of ten, which starts near a value."""
-    start = round(math.log10(value), 1)
-    return slider(name, low, high, 0.1, start, label, base=10)
-
-
 def _room() -> list[dict]:
     """Machine, model and precision, the lengths, and the two batches with what a token costs in them."""
     sliders = [
-        *_tens("context", CASE.context, 2, 5.5, "mean tokens of a sequence"),
+        *slider("context", 7, 20, 1, 11, "mean tokens of a sequence", base=2),
         *slider("reserved_context", 9, 20, 1, 14, "tokens set aside", base=2),
         *slider(
             "page_tokens", 0, 6, 1, 4, "tokens of a block", base=2
@@ -118,7 +112,7 @@ def _room_layers(encoding: dict) -> list[dict]:
         *_room_names(encoding, early, level),
         marks.text(
             encoding,
-            "'critical batch, KV left out'",
+            "'above: limited by compute'",
             str(LAST),
             "free",
             align="right",
@@ -139,7 +133,7 @@ def room_chart() -> InteractiveChart:
         "x": marks.log_axis("context", "mean tokens of a sequence", FIRST, LAST, "~s"),
         "y": marks.log_axis("blocks", "sequences in memory", LOW, HIGH, "~s"),
     }
-    base = sweep("context", 2, 6, points=81)
+    base = sweep("context", math.log10(FIRST), math.log10(LAST), points=81)
     base["transform"] += [
         curve(formula, "context", field, "sequence") for field, formula in (("blocks", PAGED), ("set_aside", RESERVED))
     ]
@@ -175,7 +169,7 @@ def _room_lines() -> tuple[str, str]:
     return f"!fits ? 'the weights do not fit' : both ? {both} : {alone}", f"both ? ({worth}) : ''"
 
 
-LENGTHS = {"context": 10**3.3, "reserved_context": 2.0**14, "page_tokens": 2.0**4}  # where the sliders start
+LENGTHS = {"context": 2.0**11, "reserved_context": 2.0**14, "page_tokens": 2.0**4}  # where the sliders start
 
 
 def _told(case: Case, **lengths: float) -> tuple[dict[str, float], tuple[int, int], float]:
@@ -191,10 +185,10 @@ def _told(case: Case, **lengths: float) -> tuple[dict[str, float], tuple[int, in
 def _room_says() -> str:
     known, held, gain = _told(CASE, **LENGTHS)
     return (
-        "Sequences that memory holds against their mean length from 100 to a million tokens, both on log scales, with"
+        "Sequences that memory holds against their mean length from 128 to a million tokens, both on log scales, with"
         " controls for system, model and precision, mean length, tokens set aside for each sequence, and tokens of a"
         " block. In blocks the batch falls as the length grows; with a fixed number set aside it is level, and ends"
-        " where lengths exceed it. A dashed line marks the critical batch, KV left out. For"
+        " where lengths exceed it. Above a dashed line compute is the limit. For"
         f" {plain(model(CASE.model).name)} on {plain(system(CASE.system).name)}, at {known['context']:,.0f} tokens and"
         f" {known['reserved_context']:,.0f} set aside, {held[0]:,} sequences fit, in blocks of"
         f" {known['page_tokens']:.0f} {held[1]:,}: a token costs {gain:.1f} times less."

@@ -11,19 +11,14 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from blackboard import units
-from blackboard.catalogue import measurement, model
-from blackboard.catalogue.running_case import plain
+from blackboard.catalogue import measurement
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, name_ends, percent, point
+from blackboard.charts.drawing import Drawing, done, percent, point
 from blackboard.charts.style import CATEGORIES, COLOURS
-from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import simulation
 from blackboard.lessons.paging.allocator import Allocator, Contiguous, OutOfRoom
-from blackboard.lessons.paging.hybrid import HybridAllocator, groups
 
-CHEAP, GB = units.factor("USD/megatoken"), units.factor("GB")
 LONGEST, PAGE = simulation.LONGEST, 16  # tokens of the longest sequence; of a block, vLLM's default
 SLOTS = int(simulation.opt13b()["slots"]) // PAGE * PAGE  # of the drawn memory map
 SAMPLES = tuple(CATEGORIES)
@@ -103,67 +98,6 @@ def reservation() -> Drawing:
     )
 
 
-def _known() -> dict[str, float]:
-    """The paper's setup at the length that a running sequence has."""
-    return simulation.opt13b() | {
-        "context": simulation.held(),
-        "reserved_context": float(LONGEST),
-        "page_tokens": float(PAGE),
-    }
-
-
-def _batches() -> dict[str, float]:
-    """Sequences that the paper's memory holds, set aside for the longest and in blocks, by the formulas."""
-    known = _known()
-    whole = int(known["slots"] // LONGEST)  # no part of a reservation
-    paged = eq.batch_held(known, kv_use=eq.use_paged(known))
-    return {"reserved": float(whole), "blocks": paged}
-
-
-def _overheads() -> tuple[float, float]:
-    (row,) = measurement("vllm_paging").records()
-    return row["low_overhead"], row["high_overhead"]
-
-
-def batch_and_cost() -> Drawing:
-    """Cost per token against batch, with the two batches that one memory holds, and what lies between them."""
-    fig, axes = drawing.axes(5.0, 3.9)
-    known, held, batch = _known(), _batches(), np.geomspace(1, 400, 201)
-    low, high = _overheads()
-    cost = lambda at: step.cost_per_token(known, batch=at) / CHEAP
-    slow = lambda at, more: eq.paged_cost(known, batch=at, paging_overhead=more) / CHEAP
-    axes.plot(batch, cost(batch), color=COLOURS["total"])
-    axes.fill_between(batch, slow(batch, low), slow(batch, high), color=COLOURS["first"], alpha=0.5, lw=0)
-    floor = step.cost_floor(known) / CHEAP
-    axes.axhline(floor, color=COLOURS["muted"], ls="--", lw=1.5)
-    few, many = held["reserved"], held["blocks"]
-    dear, cheap = cost(few), cost(many)
-    gain, left = dear / cheap, dear / slow(many, high)
-    for at, text, place, colour in (
-        ((few, dear), f"{LONGEST:,} set aside:\n{few:.0f} sequences", (0.72, 0.88), "second"),
-        ((many, cheap), f"blocks: {many:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "first"),
-    ):
-        axes.plot(*at, "o", color=COLOURS[colour], ms=9, zorder=5)
-        point(axes, at, text, place, colour)
-    axes.text(1.1, floor * 1.06, "loading the caches: no batch shares it", color=COLOURS["muted"], va="bottom")
-    axes.set(xscale="log", yscale="log", xlim=(1, 400), ylim=(floor * 0.75, cost(1.0) * 1.3))
-    axes.set(xlabel="batch (log scale)", ylabel="$ per million tokens (log scale)")
-    drawing.thousands(axes, "x")
-    axes.set_yticks([0.2, 0.5, 1, 2, 5, 10], ["0.2", "0.5", "1", "2", "5", "10"])
-    axes.yaxis.set_minor_formatter("")
-    axes.set_title("OPT-13B, FP16, one A100 40 GB, decoding", loc="left")
-    return done(
-        fig,
-        "fig-batch-and-cost",
-        "Blocks move the server to the right on the cost curve. The gain ends where the curve is flat. The thin band"
-        " above the curve is for the slower kernel of blocks.",
-        "Dollars of rent per million tokens against the batch from 1 to 400, both on log scales. The cost falls towards"
-        f" a floor of ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside, {few:.0f}"
-        f" sequences: ${dear:.2f}. In blocks, {many:.0f}: ${cheap:.2f}, {gain:.1f} times less. A band is for a kernel"
-        f" {percent(low)} to {percent(high)} slower: at least {left:.1f} times less.",
-    )
-
-
 KINDS = {"tokens": "kv", "reserved": "second", "internal": "third", "external": "muted"}
 KIND_ROWS = {
     "tokens": "tokens",
@@ -172,54 +106,41 @@ KIND_ROWS = {
     "external": "external fragments and others",
 }
 SET_ASIDE = {
-    "max": "longest length",
-    "oracle": "true length",
-    "blocks": "blocks",
+    "Orca (Max)": "longest length reserved",
+    "Orca (Oracle)": "true length reserved",
+    "vLLM": "blocks",
 }
 
 
 def kv_use() -> Drawing:
-    """What memory set aside for the cache holds: vLLM's paper beside our simulation."""
-    fig, axes = drawing.axes(5.0, 3.9)
+    """What memory set aside for the cache holds, as vLLM's paper measured it."""
+    fig, axes = drawing.axes(5.0, 3.0)
     published = {(row["system"], row["use"]): 100 * row["share"] for row in measurement("vllm_kv_use").records()}
-    phrases, ticks, most = [], {}, 0.0
-    for n, policy in enumerate(SET_ASIDE):
-        run, name = simulation.full(policy, steps=simulation.LONG), simulation.AS_PUBLISHED[policy]
-        bars = (
-            [published.get((name, KIND_ROWS[kind]), 0) for kind in KINDS],
-            [100 * getattr(run, kind) for kind in KINDS],
-        )
-        for y, shares, word in ((3 * n, bars[0], "paper"), (3 * n + 0.95, bars[1], "ours")):
-            ticks[y] = word
-            _stack(axes, y, shares)
-        axes.text(
-            0,
-            3 * n - 0.62,
-            f"{SET_ASIDE[policy]}: {simulation.batches()[name]:g} sequences, ours {run.batch:.1f}",
-            va="bottom",
-        )
-        phrases.append(f"{SET_ASIDE[policy]} {bars[0][0]:.1f} and {bars[1][0]:.1f}%")
-        most = max(most, bars[1][0] / bars[0][0] - 1)
-    axes.set(xlim=(0, 100), ylim=(3 * len(SET_ASIDE) - 1.3, -1.85), xlabel="share of the cache's memory (%)")
-    axes.set_yticks(list(ticks), ticks.values())
+    phrases = []
+    for n, (system, said) in enumerate(SET_ASIDE.items()):
+        shares = [published.get((system, KIND_ROWS[kind]), 0) for kind in KINDS]
+        _stack(axes, 2 * n, shares)
+        sequences = f"{said}: {simulation.batches()[system]:.3g} sequences"
+        axes.text(0, 2 * n - 0.52, sequences, va="bottom")
+        phrases.append(f"{sequences}, {shares[0]:.1f}% hold tokens")
+    axes.set(xlim=(0, 100), ylim=(2 * len(SET_ASIDE) - 1.4, -1.75), xlabel="share of the cache's memory (%)")
+    axes.set_yticks([])
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)  # it would run through what is written above the bars
-    axes.tick_params(axis="y", length=0)
     for x, word, kind in (
         (0, "hold\ntokens", "tokens"),
         (19, "set aside,\nto be filled", "reserved"),
         (47, "set aside,\nnever filled", "internal"),
         (77, "between\nthe pieces", "external"),
     ):
-        axes.text(x, -1.7, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
+        axes.text(x, -1.6, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
     return done(
         fig,
         "fig-kv-use",
-        "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it. The"
-        f" simulated shares that hold tokens are at most {1 + most:.2f} times the paper's.",
-        "Stacked bars of what the cache's memory holds, in pairs: vLLM's paper and our simulation. Share that holds"
-        f" tokens, published and simulated: {'; '.join(phrases)}. The rest is set aside for tokens to come, for tokens"
-        " that never come, or lies between the pieces.",
+        "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it. Measured by"
+        " vLLM's authors; the shares are rounded.",
+        f"Stacked bars of what the cache's memory holds in vLLM's paper: {'; '.join(phrases)}. The rest is set aside"
+        " for tokens to come, for tokens that never come, or lies between the pieces.",
     )
 
 
@@ -298,6 +219,7 @@ def _block(axes, x: float, y: float, memory: Allocator, block: int) -> None:
     )
 
 
+FOUND, LOST = (2, "-"), (0.8, ":")  # edges of blocks: with a name, and without
 HOLDERS = {"0": "first", "1": "second", "2": "third", "0 1": "fourth"}
 
 
@@ -311,6 +233,7 @@ def _draw_moments(axes, moments) -> None:
             who = " ".join(name for name, table in memory.tables.items() if block in table)
             cached = block in memory.cached_blocks
             fill = _pale(HOLDERS[who], 0.5) if who else _pale("fifth", 0.35) if cached else (1, 1, 1)
+            width, line = FOUND if cached else LOST
             axes.add_patch(
                 Rectangle(
                     (1.16 * block, top - 0.5),
@@ -318,8 +241,8 @@ def _draw_moments(axes, moments) -> None:
                     1.0,
                     fc=fill,
                     ec=COLOURS["bound"],
-                    lw=2 if cached else 0.8,
-                    ls="-" if cached else ":",
+                    lw=width,
+                    ls=line,
                 )
             )
             axes.text(
@@ -335,31 +258,34 @@ def _draw_moments(axes, moments) -> None:
 
 
 def _draw_holders(axes, y: float) -> None:
-    """What the fills mean, in two rows."""
+    """What the fills mean, in two rows, and then the edges."""
     fills = (
         ("request 0", _pale("first", 0.5)),
         ("request 1", _pale("second", 0.5)),
         ("request 2", _pale("third", 0.5)),
         ("0 and 1", _pale("fourth", 0.5)),
-        ("free, cached", _pale("fifth", 0.35)),
+        ("free, kept", _pale("fifth", 0.35)),
         ("free", (1, 1, 1)),
     )
     for n, (word, fill) in enumerate(fills):
         x, row = 4.1 * (n % 3), y - 0.95 * (n // 3)
-        axes.add_patch(Rectangle((x, row - 0.25), 0.42, 0.5, fc=fill, ec=COLOURS["bound"], lw=0.8))
+        axes.add_patch(Rectangle((x, row - 0.25), 0.42, 0.5, fc=fill, ec="none" if n < 5 else COLOURS["muted"], lw=0.5))
         axes.text(x + 0.6, row, word, va="center")
+    for x, word, (width, line) in ((0, "thick edge: full, can be found", FOUND), (8.2, "dotted: not full", LOST)):
+        axes.add_patch(Rectangle((x, y - 2.15), 0.42, 0.5, fc="none", ec=COLOURS["bound"], lw=width, ls=line))
+        axes.text(x + 0.6, y - 1.9, word, va="center")
 
 
 def prefix_blocks() -> Drawing:
     """vLLM's example of prefix caching: ten blocks over time, who holds them, which are cached, and in which order
     free ones are taken.
     """
-    fig, axes = drawing.axes(5.0, 5.8)
+    fig, axes = drawing.axes(5.0, 6.1)
     moments = simulation.example()
     _draw_moments(axes, moments)
     y = -2.55 * len(moments) + 0.9
     _draw_holders(axes, y)
-    drawing.bare(axes, (-0.1, 11.7), (y - 1.5, 1.5))
+    drawing.bare(axes, (-0.1, 11.7), (y - 2.4, 1.5))
     phrases = "; ".join(
         f"{said.replace('  ', ', ', 1)}, free {' '.join(map(str, memory.free_blocks))}" for said, memory in moments
     )
@@ -406,7 +332,7 @@ def hit_rate_by_turns() -> Drawing:
     at = simulation.agent()[0]
     axes.plot(at, 100 * codex["hit_rate"], "D", color=COLOURS["measured"], ms=8, mfc="none", mew=1.8, zorder=5)
     point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f}%", (0.76, 0.6))
-    axes.text(2.6, 78, "coding\nagent", color=COLOURS["first"], ha="right", va="center")
+    axes.text(3.2, 80, "coding agent", color=COLOURS["first"], ha="center", va="center")
     axes.text(5.2, 55, "chat", color=COLOURS["second"], ha="left", va="center")
     axes.set(xscale="log", xlim=(1.5, 100), ylim=(0, 100))
     axes.set(xlabel="turns of a conversation (log scale)", ylabel="input tokens found again (%)")
@@ -449,108 +375,20 @@ def hit_rate_by_cache() -> Drawing:
     axes.text(0.6, 43, WAITS["random"][1].replace(" ", "\n"), color=COLOURS["first"], va="center")
     axes.text(0.83, 16, WAITS["regular"][1], color=COLOURS["third"], ha="right", va="center")
     one = found["regular"][ROOMS.index(1.0)]
-    axes.text(1.05, 64, f"{one:.0f}%: now and\nthen the set\nis larger", color=COLOURS["third"], va="center")
     (kimi,) = measurement("kimi_cache_size").records()
     size = whole * kimi["kv_GB"] / kimi["context_tokens"]
     axes.set(xlim=(0, 1.55), ylim=(-2, 100), ylabel="input tokens found again (%)")
     axes.set_xlabel(
-        f"cache ÷ working set\n({AGENTS} agents: {whole / 1e6:.1f} million tokens, {size:.0f} GB of Kimi K2.5)"
+        f"cache ÷ working set\n({AGENTS} agents: {whole / 1e6:.2f} million tokens, {size:.0f} GB of Kimi K2.5)"
     )
     at = dict(zip(ROOMS, zip(*found.values())))
     said = lambda share: ", ".join(f"{WAITS[kind][1]} {value:.0f}%" for kind, value in zip(WAITS, at[share]))
     return done(
         fig,
         "fig-hit-rate-by-cache",
-        "With random pauses a cache finds about the share of the working set that it holds, with regular ones almost"
-        " nothing until nearly all fits. Dots: simulated agents; lines: an approximation.",
+        "With random pauses the hit rate grows with the share of the working set that the cache holds. With regular"
+        " ones almost nothing is found until nearly all fits. Dots: simulated agents; lines: an approximation.",
         "Share of input tokens that a cache finds, 0 to 100%, against its size from 0 to 1.5 times the working set of"
         f" {AGENTS} coding agents. With half of it: {said(0.5)}; with 1.5 times: {said(1.5)}; regular pauses find"
         f" {one:.0f}% with just the mean size.",
     )
-
-
-# --- layers with a window ---------------------------------------------------------------------------------------------
-
-TOKENS, WINDOW, FULL, SLIDING = 112, 32, 10, 20  # vLLM's example
-NETS = {"gemma-3-27b": "first", "gpt-oss-120b": "second"}
-
-
-def hybrid() -> Drawing:
-    """Blocks of the documentation's example by group; and KV of a sequence against context for models with windows."""
-    fig, (above, below) = drawing.axes(5.0, 6.0, 2, 1, height_ratios=(2.1, 3.9))
-    memory = HybridAllocator(40, PAGE, groups(FULL, SLIDING, WINDOW))
-    memory.allocate("request", list(range(TOKENS)))
-    _groups(above, memory)
-    context, ends, phrases = np.geomspace(1e3, 131_072, 121), [], []
-    for id, colour in NETS.items():
-        net = model(id)
-        known = _layers(id)
-        whole = (known["full_layers"] + known["window_layers"]) * known["entry_bytes"] * context / GB
-        mixed = context * eq.hybrid_kv(known, context=context) / GB
-        below.plot(context, whole, color=COLOURS[colour], ls="--", lw=1.5)
-        below.plot(context, mixed, color=COLOURS[colour])
-        saving = eq.hybrid_saving(known, context=float(context[-1]))
-        ends += [(whole[-1], "all full", colour), (mixed[-1], f"{saving:.1f}× less", colour)]
-        phrases.append(f"{plain(net.name)} {mixed[-1]:.1f} GB instead of {whole[-1]:.0f}, {saving:.1f} times less")
-    below.text(1_200, 4, plain(model("gemma-3-27b").name), color=COLOURS["first"], va="center")
-    below.text(8_000, 0.16, plain(model("gpt-oss-120b").name), color=COLOURS["second"], va="center")
-    below.set(xscale="log", yscale="log", xlim=(1e3, 131_072), ylim=(0.03, 100))
-    below.set(xlabel="context (tokens, log scale)", ylabel="GB of KV per sequence (log)")
-    below.set_xticks([1e3, 1e4, 1e5], ["1 k", "10 k", "100 k"])
-    below.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
-    name_ends(below, ends, apart=0.09)
-    blocks = [len(held) for held in memory.blocks("request")]
-    return done(
-        fig,
-        "fig-hybrid",
-        "Window layers stop growing at their window. At long contexts only the full layers count.",
-        f"Above, blocks of a request of {TOKENS} tokens: the full group {blocks[0]}, each of two window groups"
-        f" {blocks[1]}. Below, gigabytes of KV of a sequence against context from 1,000 to 131,072 tokens (both log):"
-        f" at the end {'; '.join(phrases)}, dashed if all layers were full.",
-    )
-
-
-def _layers(id: str) -> dict[str, float]:
-    """Full and window layers of a catalogue model, its window and the bytes of an entry, by notation name."""
-    full, sliding = sorted(model(id).attention, key=lambda group: group.window is not None)
-    return {
-        "full_layers": full.layers,
-        "window_layers": sliding.layers,
-        "window": sliding.window,
-        "entry_bytes": full.entry("bf16"),
-    }
-
-
-def _groups(axes, memory: HybridAllocator) -> None:
-    for n, (group, table) in enumerate(zip(memory.groups, memory.tables["request"])):
-        axes.text(
-            -0.15,
-            -1.25 * n,
-            f"{group.layers} full layers" if group.window is None else f"{group.layers} window layers",
-            ha="right",
-            va="center",
-        )
-        for at, block in enumerate(table):
-            held = block is not None
-            axes.add_patch(
-                Rectangle(
-                    (1.05 * at, -1.25 * n - 0.45),
-                    0.95,
-                    0.9,
-                    fc=_pale("kv" if group.window is None else "third", 0.4) if held else (1, 1, 1),
-                    ec=COLOURS["bound"] if held else COLOURS["muted"],
-                    lw=1.2 if held else 0.6,
-                )
-            )
-            axes.text(
-                1.05 * at + 0.475,
-                -1.25 * n,
-                str(block) if held else "/",
-                ha="center",
-                va="center",
-                color="black" if held else COLOURS["muted"],
-            )
-    axes.text(
-        -4.2, -3.55, f"{TOKENS} tokens in blocks of {PAGE}; window of {WINDOW}", va="center", color=COLOURS["muted"]
-    )
-    drawing.bare(axes, (-4.3, 7.5), (-4.0, 0.7))

@@ -20,10 +20,9 @@ FULL = 1e9  # tokens: room for every conversation of a simulation
 EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
 
 
-def cost(batch: float, paging_overhead: float = 0.0, context: float | None = None) -> float:
-    """USD for a token of OPT-13B on an A100 with this context, ShareGPT's mean unless it is given, at a batch."""
-    context = context or simulation.held()
-    return eq.paged_cost(simulation.opt13b(), batch=batch, context=context, paging_overhead=paging_overhead)
+def cost(batch: float, paging_overhead: float = 0.0) -> float:
+    """USD for a token of OPT-13B on an A100 with the context of a running sequence of ShareGPT, at a batch."""
+    return eq.paged_cost(simulation.opt13b(), batch=batch, context=simulation.held(), paging_overhead=paging_overhead)
 
 
 def held_in(page_tokens: int) -> float:
@@ -38,7 +37,6 @@ def room() -> dict[str, str]:
     (sg_in, sg_out), mean = lengths("ShareGPT"), simulation.held()
     reserved = lambda tokens: f"{eq.use_reserved(context=tokens, reserved_context=LONGEST):.0%}"
     return {
-        "kv_GiB": f"{opt['kv_GiB']:g}",
         "kv_GB": f"{significant(known['slots'] * known['kv_bytes_per_token'] / 1e9, 3)} GB",
         "slots": f"{opt['kv_tokens']:,}",
         "gpu_flops": f"{known['flops'] / 1e12:g} TFLOP/s",
@@ -50,11 +48,9 @@ def room() -> dict[str, str]:
         "sg_out": significant(sg_out, 3),
         "sg_all": significant(sg_in + sg_out, 3),
         "sg_half": reserved(sg_in + sg_out / 2),
-        "sg_use": reserved(sg_in + sg_out),
-        "fit_end": f"{opt['kv_tokens'] / (sg_in + sg_out):.0f}",
-        "both_GB": f"{known['hbm'] / 1e9:.1f} GB",
         "sg_ahead": f"{mean - sg_in:.0f}",
         "slots_over": significant(opt["kv_tokens"] / LONGEST, 3),
+        "sg_whole": f"{batches()['Orca (Max)'] * mean / opt['kv_tokens']:.0%}",
         "orca_batch": f"{batches()['Orca (Max)']:g}",
         "waste_16": significant(eq.page_waste(page_tokens=BLOCK), 2),
         "waste_256": f"{eq.page_waste(page_tokens=LONG_BLOCK):g}",
@@ -65,7 +61,7 @@ def room() -> dict[str, str]:
 
 
 def worth() -> dict[str, str]:
-    """What a larger batch saves, and what following the table costs."""
+    """What a larger batch saves."""
     few, mean = batches()["Orca (Max)"], simulation.held()
     [kernel], held, known = measurement("vllm_paging").records(), held_in(BLOCK), simulation.opt13b()
     gain = cost(few) / cost(held)
@@ -74,21 +70,23 @@ def worth() -> dict[str, str]:
     gigabytes = lambda value: f"{significant(value / 1e9, 3)} GB"
     return {
         "sg_mean": significant(mean, 3),
-        "sg_spread": significant(simulation.spread(), 2),
+        "sg_spread": significant(simulation.spread(), 3),
         "held_one": f"{held:.1f}",
+        "held_whole": f"{held:.0f}",
         "vllm_batch": f"{batches()['vLLM']:.1f}",
         "sg_held": f"{mean / LONGEST:.0%}",
         "again_time": pretty(again, "s", 2),
-        "answer_time": pretty(spent, "s", 2),
+        "answer_time": pretty(spent, "s", 3),
         "again_share": f"{again / spent:.0%}",
-        "again_half": f"{2 * again / spent:.0%}",
-        "step_time": pretty(spent * held / lengths("ShareGPT")[1], "s", 3),
         "weights_GB": gigabytes(weights),
         "cache_MB": f"{cache / 1e6:.0f} MB",
         "loaded_few": gigabytes(weights + few * cache),
         "loaded_held": gigabytes(weights + held * cache),
-        "each_few": gigabytes(weights / few + cache),
-        "each_held": gigabytes(weights / held + cache),
+        "step_few": pretty(cost(few) * few / known["rent"], "s", 3),
+        "step_held": pretty(cost(held) * held / known["rent"], "s", 3),
+        "cost_few": f"${1e6 * cost(few):.2f}",
+        "cost_held": f"${1e6 * cost(held):.2f}",
+        "cost_cache": f"${1e6 * known['rent'] * cache / known['bandwidth']:.2f}",
         "worth": significant(gain, 2),
         "batch_ratio": significant(held / few, 2),
         "kernel_high": f"{kernel['high_overhead']:.0%}",
@@ -96,44 +94,33 @@ def worth() -> dict[str, str]:
 
 
 def recomputed() -> tuple[float, float]:
-    """Seconds of the GPU that a sequence's answer takes in blocks, with the first kernel: to compute again what was
-    given back, at its peak, and to decode.
+    """Seconds of the GPU that a sequence's answer takes in blocks: to compute again what was given back, at its peak,
+    and to decode.
     """
-    known, run, batch = simulation.opt13b(), simulation.full("blocks", steps=simulation.LONG), held_in(BLOCK)
-    [kernel] = measurement("vllm_paging").records()
+    known, run = simulation.opt13b(), simulation.full("blocks", steps=simulation.LONG)
     again = run.recomputed / run.finished * pass_compute(known, batch=1, pass_tokens=1)
-    return again, lengths("ShareGPT")[1] * cost(batch, kernel["high_overhead"]) / known["rent"]
-
-
-def holds(system: str) -> float:
-    """Tokens of a sequence as the paper's share of memory and its batch imply them."""
-    [row] = measurement("vllm_kv_use").records(system=system, use="tokens")
-    return row["share"] * simulation.opt13b()["slots"] / batches()[system]
+    return again, lengths("ShareGPT")[1] * cost(held_in(BLOCK)) / known["rent"]
 
 
 def day() -> dict[str, str]:
-    """What the simulated servers do, and the gains at the measured batches."""
-    shares = lambda system: f"{measurement('vllm_kv_use').records(system=system, use='tokens')[0]['share']:.1%}"
-    others = [holds(system) for system in batches() if system != "vLLM"]
+    """How the paper's servers used their memory, the gains at their batches, and what our simulated one computes
+    again.
+    """
+    uses = measurement("vllm_kv_use")
+    share = lambda system, use: uses.records(system=system, use=use)[0]["share"]
     slow = measurement("vllm_paging").records()[0]["high_overhead"]
     gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"], slow), 2)
-    blocks, oracle = (simulation.full(policy, steps=simulation.LONG) for policy in ("blocks", "oracle"))
+    blocks = simulation.full("blocks", steps=simulation.LONG)
     return {
-        "oracle_coming": f"{oracle.reserved:.0%}",
-        "oracle_gaps": f"{oracle.external:.0%}",
-        "run_batch": f"{blocks.batch:.1f}",
-        "run_held": f"{blocks.held:.0f}",
-        "vllm_holds": f"{holds('vLLM'):.0f}",
-        "others_low": f"{min(others):.0f}",
-        "others_high": f"{max(others):.0f}",
-        "gave_way": significant(blocks.preempted / blocks.finished, 2),
+        "orca_use": f"{share('Orca (Max)', 'tokens'):.1%}",
+        "oracle_use": f"{share('Orca (Oracle)', 'tokens'):.1%}",
+        "oracle_coming": f"{share('Orca (Oracle)', 'reserved'):.0%}",
+        "oracle_gaps": f"{share('Orca (Oracle)', 'external fragments and others'):.0%}",
+        "vllm_use": f"{share('vLLM', 'tokens'):.1%}",
+        "vllm_holds": f"{share('vLLM', 'tokens') * simulation.opt13b()['slots'] / batches()['vLLM']:.0f}",
         "gave_back": f"{blocks.recomputed / blocks.finished:.0f}",
-        "orca_use": shares("Orca (Max)"),
-        "oracle_use": shares("Orca (Oracle)"),
-        "vllm_use": shares("vLLM"),
         "gain_low": gain("Orca (Oracle)"),
         "gain_high": gain("Orca (Max)"),
-        "gain_held": significant(cost(batches()["Orca (Max)"]) / cost(batches()["vLLM"], slow, holds("vLLM")), 2),
     }
 
 
@@ -142,6 +129,7 @@ def conversations() -> dict[str, str]:
     [trace], [copilot] = (measurement(id).records() for id in ("agent_traces", "copilot_agents_2026"))
     start, growth, turns = trace["start_tokens"], trace["growth_tokens"], trace["turns"]
     end = start + growth * (turns - 1)
+    sent = turns * (start + end) / 2
     rates = {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
     return {
         "codex_start": f"{start:,}",
@@ -152,15 +140,15 @@ def conversations() -> dict[str, str]:
         "local_rate": f"{rates['the same, Kimi K2.5, local caches']:.1%}",
         "shared_rate": f"{rates['the same, Kimi K2.5, shared store']:.1%}",
         "mean_context": f"{start + growth * (turns - 1) / 2:,.0f}",
-        "codex_known": f"{1 - growth / end:.0%}",
         "end_tokens": f"{end:,}",
-        "sent": f"{significant(turns * (start + end) / 2e6, 3)} million",
+        "sent": f"{significant(sent / 1e6, 3)} million",
+        "found": f"{(sent - end) / 1e6:.2f} million",
+        "hit_low": f"{1 - 2 / turns:.1%}",
+        "hit_high": f"{1 - 1 / turns:.1%}",
         "hits_deepseek": f"{rates['all services, a day']:.1%}",
         "hits_arena_low": f"{rates['Chatbot Arena, LLaVA-NeXT-34B, a month']:.0%}",
         "hits_arena_high": f"{rates['Chatbot Arena, Vicuna-33B, a month']:.0%}",
         "hits_copilot": f"{copilot['cached_tokens'] / copilot['input_tokens']:.0%}",
-        "mooncake_small": f"{rates['trace, cache of 1,000 blocks']:.0%}",
-        "mooncake_large": f"{rates['trace, cache of 50,000 blocks']:.0%}",
     }
 
 
@@ -171,19 +159,22 @@ def agent_rate() -> float:
 
 
 def cached_prices() -> dict[str, str]:
-    """What a hit is worth on a price card."""
+    """What hits are worth on a price card: the input of a whole session."""
     turns, start, growth = simulation.agent()
     p = price(CARD).usd_per_Mtok
+    new, sent = start + growth * (turns - 1), turns * start + growth * turns * (turns - 1) / 2
     write, read = p.cache_write_5min / p.input, p.cached_read / p.input
     blended = eq.price_blended(input_price=p.input, hit_rate=agent_rate(), read_ratio=read, write_ratio=write)
-    sent = turns * start + growth * turns * (turns - 1) / 2  # tokens of input over all turns
     return {
         "card_write": f"{write:g}",
         "card_read": f"{read:g}",
         "card_input": f"${p.input:g}",
+        "write_price": f"${p.cache_write_5min:.2f}",
+        "read_price": f"${p.cached_read:.2f}",
+        "paid_new": f"${p.cache_write_5min * new / 1e6:.2f}",
+        "paid_found": f"${p.cached_read * (sent - new) / 1e6:.2f}",
         "agent_cached": f"${blended * sent / 1e6:.2f}",
         "agent_plain": f"${p.input * sent / 1e6:.2f}",
-        "even_5": f"{eq.hit_rate_even(write_ratio=write, read_ratio=read):.1%}",
     }
 
 
@@ -196,10 +187,9 @@ def caches() -> dict[str, str]:
         "random_12": routed(12, "random", FULL),
         "session_12": routed(12, "session", FULL),
         "agents": f"{AGENTS}",
-        "set_tokens": f"{significant(whole / 1e6, 2)} million",
+        "set_tokens": f"{significant(whole / 1e6, 3)} million",
         "kimi_kB": f"{1e6 * cached['kv_GB'] / cached['context_tokens']:.0f} kB",
         "set_GB": f"{significant(whole * each, 3)} GB",
-        "room_found": f"{simulation.agents(whole, 'random'):.0%}",
         "half_found": f"{simulation.agents(whole / 2, 'long-tailed'):.0%}",
         "half_said": f"{agent_rate() / 2:.0%}",
     }
@@ -218,11 +208,8 @@ def layers() -> dict[str, str]:
         "hybrid_full": f"{blocks(1, 0):g}",
         "hybrid_window": f"{blocks(1, 1) - blocks(1, 0):g}",
         "hybrid_uniform": f"{blocks(3, 0):g}",
-        "gemma_long": pretty(net.kv_bytes(LONG) / LONG, "byte", 2),
-        "gemma_layer": f"{2 * groups[0].kv_heads * groups[0].head_dim * 2:,}",
         "gemma_window": f"{width:,}",
         "gemma_saving": significant(eq.hybrid_saving(context=LONG, **known), 2),
-        "gemma_limit": significant((full + window) / full, 2),
     }
 
 
