@@ -2,6 +2,7 @@
 
 from chart_checks import ChartCheck
 
+from blackboard.lessons.speculation import equations as speculation
 from blackboard.lessons.speculation.charts import SPEEDUP
 
 QUOTED = {
@@ -32,6 +33,16 @@ CHARTS = {
             {"acceptance": 0.3, "drafted": 7, "draft_ratio": 0.3},
             {"system": "h100-8", "model": "llama-3.1-70b", "precision": "bf16"},
             {"acceptance": 0.9, "drafted": 7, "draft_ratio": 0},
+        ),
+    ),
+    "drafted_chart": ChartCheck(
+        "1",
+        "drafted",
+        {"speedup": speculation.speedup},
+        (
+            {"memory_ratio_exponent": 0},
+            {"memory_ratio_exponent": 6, "acceptance": 0.9, "draft_ratio": 0},
+            {"acceptance": 0, "draft_ratio": 0.3},
         ),
     ),
 }

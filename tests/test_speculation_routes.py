@@ -622,3 +622,21 @@ def test_each_number_of_guesses_is_best_at_some_point_tried():
 
     found = {max(range(5), key=lambda n: sim.gain(at["acceptance"], n, at["draft_ratio"])) for at in best.test_points}
     assert found == set(range(5))
+
+
+DRAFTED = (
+    {},
+    {"memory_ratio_exponent": 0},
+    {"acceptance": 0.9, "draft_ratio": 0.02, "memory_ratio_exponent": 6},
+    {"acceptance": 0},
+)
+
+
+@pytest.mark.parametrize("moved", DRAFTED, ids=str)
+def test_the_chart_finds_the_best_number_of_drafted_tokens(moved):
+    params = json.loads(json.dumps(charts.drafted_chart().spec["params"]))
+    params = [
+        {**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params
+    ]
+    (found,) = vega_says([{"row": 0}], ["acceptance", "draft_ratio", "memory_ratio", "best", "most"], params)
+    assert tuple(found[3:]) == pytest.approx(tuple(sim.best_drafted(*map(float, found[:3]), most=charts.MOST)))

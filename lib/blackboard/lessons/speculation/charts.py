@@ -1,4 +1,4 @@
-"""The speculation lesson's chart: what rounds gain against the batch.
+"""The speculation lesson's charts: what rounds gain against the batch, and against the number of drafted tokens.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -12,12 +12,13 @@ from sympy import Expr, Integer, Max
 from blackboard import catalogue
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import InteractiveChart, curve, inside, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing.equations import attention_flop, memory_ratio_of
 from blackboard.lessons.sparsity.equations import batch_fits, bytes_touched
 from blackboard.lessons.speculation import equations as eq
+from blackboard.lessons.speculation import simulation
 from blackboard.lessons.speculation.numbers import EXAMPLE, RACK, attention
 from blackboard.units import significant
 
@@ -30,7 +31,7 @@ MODELS = (
     "llama-3.1-70b",
     "llama-3.1-8b",
 )  # the last two dense
-TOP = 6  # at the top of the chart: no setting of the sliders yields more
+TOP, FAR = 6, 9  # at the top of the two charts: no setting of the sliders yields more
 MOST_USERS = 100_000  # sequences, at the right
 
 
@@ -208,4 +209,79 @@ def _speedup_says() -> str:
         f" {eq.speedup_free(known):.2f} up to a batch of {significant(eq.batch_free(known), 2)}; it crosses 1 at"
         f" {significant(eq.batch_even(known), 2)} and ends at {eq.speedup_busy(known):.2f}. Memory is full at a batch"
         f" of {significant(batch_fits(known), 2)}, beyond the axis; at longer contexts the part beyond it is shaded."
+    )
+
+
+# --- against the drafted tokens ---------------------------------------------------------------------------------------
+
+MOST = 16  # drafted tokens at the right
+RATIO = 16  # memory time over compute time at the start, so that the best number is checked for free
+
+
+def _drafting() -> list[dict]:
+    """Sliders for acceptance, the draft's cost and reading over multiplying; the gains of all numbers of drafted
+    tokens, and the best.
+    """
+    rows = [row for row in _rounds() if row["name"] != "drafted"]
+    ratio = slider("memory_ratio", 0, 6, 0.25, math.log2(RATIO), "memory ÷ compute time r", base=2)
+    gains = [inside(eq.speedup, "1", drafted=n) for n in range(MOST + 1)]
+    top = ", ".join(f"gains[{n}]" for n in range(MOST + 1))
+    best = [
+        *derived("gains", f"[{', '.join(gains)}]"),
+        *derived("most", f"max({top})"),
+        *derived("best", "indexof(gains, most)"),
+    ]
+    return [*rows, *ratio, *best, *derived("tokens", inside(eq.tokens_per_round, "token/sequence", drafted="best"))]
+
+
+def _drafted_lines(free: str) -> tuple[str, ...]:
+    """What the settings mean, in lines above the chart."""
+    asked = (
+        f"'α = ' + {marks.said('acceptance', '.2f')} + ', c = ' + {marks.said('draft_ratio', '.2f')} + ', r = ' +"
+        f" {marks.said('memory_ratio', '.3~r')}"
+    )
+    verify = f"'verifying is free up to γ = ' + ({free}) + (memory_ratio - 1 > {MOST} ? ' and more' : ' (dashed)')"
+    verify = f"memory_ratio < 2 ? 'verifying costs from the first token on' : {verify}"
+    found = (
+        f"'best γ = ' + best + ': τ = ' + {marks.said('tokens', '.3r')} + ', ' + {marks.said('most', '.3r')} + ' times"
+        " as fast'"
+    )
+    found = f"best == 0 ? 'best not to draft at all' : {found}"
+    return asked, verify, found
+
+
+def drafted_chart() -> InteractiveChart:
+    """Speed-up and tokens of a round against drafted tokens, with the best number marked."""
+    drafted = marks.axis("drafted", "drafted tokens γ", 0, MOST, list(range(0, MOST + 1, 2)))
+    encoding = {"x": drafted, "y": marks.axis("speedup", "speed-up, tokens of a round", 0, FAR, list(range(FAR + 1)))}
+    base = sweep("drafted", 0, MOST, points=MOST + 1, log=False)
+    base["transform"] += [
+        curve(eq.speedup, "drafted", "speedup", "1"),
+        curve(eq.tokens_per_round, "drafted", "tokens", "token/sequence"),
+    ]
+    edge = f"memory_ratio - 1 > {MOST} ? null : max(0, memory_ratio - 1)"
+    free = f"min({MOST}, max(0, floor(memory_ratio - 0.999)))"
+    height = f"({inside(eq.tokens_per_round, 'token/sequence', drafted=MOST)})"
+    layers = [
+        marks.rule(encoding, None, y="1"),
+        marks.rule(encoding, "muted", x=edge),
+        marks.line("speedup", "first", encoding, strokeWidth=5),
+        marks.line("tokens", "total", encoding, strokeWidth=1.5),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["second"], "clip": False}, x="best", y="most"),
+        marks.text(encoding, "'tokens τ (thin)'", str(MOST), height, align="right", dy=-12),
+        marks.hover(encoding, "speedup", {"speedup": "speed-up", "tokens": "tokens of a round"}, ".3~r", "d"),
+    ]
+    at = {"acceptance": EXAMPLE["acceptance"], "draft_ratio": EXAMPLE["draft_ratio"]}
+    best, bound = (simulation.best_drafted(**at, memory_ratio=ratio, most=MOST) for ratio in (RATIO, 1))
+    return InteractiveChart(
+        {**base, "params": _drafting(), "layer": layers, "title": marks.title(*_drafted_lines(free))},
+        "How many tokens to draft",
+        f"Speed-up, and tokens of a round, against drafted tokens from 0 to {MOST}, both from 0 to {FAR}, with controls"
+        f" for acceptance, draft ratio and memory time over compute time. At an acceptance of {at['acceptance']:g}, a"
+        f" draft ratio of {at['draft_ratio']:g} and {RATIO} times as much memory time as compute time the speed-up"
+        f" rises to {best.speedup:.2f} at {best.drafted} drafted tokens and falls beyond, where verifying is no longer"
+        " free; tokens of a round go on rising.",
+        "r is the memory time of a decode step divided by its compute time: large in small batches and at long"
+        f" contexts. At r = 1 the best is to draft {'nothing' if not bound.drafted else bound.drafted}, however good"
+        " the draft.",
     )
