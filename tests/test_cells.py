@@ -1,5 +1,6 @@
 """Which cells of a lesson show their source, fold it or hide it, and that the pages leave this to the one rule."""
 
+import json
 import re
 import sys
 
@@ -7,7 +8,7 @@ import pytest
 from lessons import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
-from cells import choose_tags
+from cells import choose_exercise_tags, choose_tags
 
 PAGES = sorted((ROOT / "book").glob("*.md"))
 
@@ -36,6 +37,39 @@ PAGES = sorted((ROOT / "book").glob("*.md"))
 )
 def test_the_last_statement_decides_about_the_source(source, tags):
     assert choose_tags(source) == tags
+
+
+@pytest.mark.parametrize(
+    ("folder", "source", "tags"),
+    [
+        ("exercises", 'p["guess"]', ["remove-input", "titled"]),
+        ("exercises/solutions", 'p["guess"]', ["remove-input", "titled"]),
+        ("exercises", 'p["guess"].check(...)', ["remove-cell"]),
+        ("exercises", 'def held(hbm):\n    ...\n\n\np["held"].check(held)', ["remove-cell"]),
+        ("exercises/solutions", 'p["guess"].check(3 * 5)', []),
+        ("exercises", 'p["guess"].again()', []),
+        ("exercises", "play(racks=2)", []),
+        ("exercises", 'lab["step"].check(step_time)', []),
+    ],
+)
+def test_a_page_of_exercises_shows_boxes_and_not_what_a_notebook_needs(folder, source, tags):
+    assert choose_exercise_tags(f"{folder}/paging.ipynb", source) == tags
+
+
+NOTEBOOKS = sorted((ROOT / "exercises").rglob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_heading_names_the_box_below_it(path):
+    from blackboard.page.practice import problems
+
+    known, heading = problems(path.stem), ""
+    for cell in json.loads(path.read_text("utf8"))["cells"]:
+        source = "".join(cell["source"]).strip()
+        if cell["cell_type"] == "markdown":
+            heading = source.splitlines()[-1]
+        elif found := re.fullmatch(r'p\["([\w-]+)"\]', source):
+            assert heading.lstrip("# ") == known[found[1]].problem.title
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -4,6 +4,7 @@ figure brings its caption, its label and its alt text. A source that is shown ca
 
 import ast
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -56,9 +57,22 @@ def live_markup(lesson, number):
     return NOT_HERE if number is None else LIVE_CELL.format(lesson, number)
 
 
+PROBLEM = re.compile(r"""p\[["'][\w-]+["']\]""")
+ANSWER = re.compile(rf"(?:^|\n){PROBLEM.pattern}\.check\(.*\)$", re.S)
+
+
 def is_unanswered(file, source):
     """Whether a cell checks an answer that its reader has yet to give: a page does not complain of it."""
     return "exercises" in Path(file).parts and "solutions" not in Path(file).parts and ".check(" in source
+
+
+def choose_exercise_tags(file, source):
+    """The tags of a cell of exercises: a page has boxes, so it shows neither the names of problems nor where the reader
+    of a notebook writes an answer. The heading above a box says what it is called.
+    """
+    if PROBLEM.fullmatch(source.strip()):
+        return ["remove-input", "titled"]
+    return ["remove-cell"] if is_unanswered(file, source) and ANSWER.search(source.strip()) else []
 
 
 class Renderer(myst_nb.SphinxNbRenderer):
@@ -67,8 +81,9 @@ class Renderer(myst_nb.SphinxNbRenderer):
     def render_nb_cell_code(self, token):
         """Put a cell of code on the page."""
         metadata = token.meta["metadata"]
-        if self.document["source"].endswith(".md"):  # a notebook of exercises shows what its reader works with
-            metadata.setdefault("tags", choose_tags(token.content))
+        file = self.document["source"]
+        chosen = choose_tags(token.content) if file.endswith(".md") else choose_exercise_tags(file, token.content)
+        metadata.setdefault("tags", chosen)
         for output in self.nb_client.code_cell_outputs(token.meta["index"])[1]:
             metadata |= myst_nb.nb_node_to_dict(output.get("metadata", {}))
         if is_unanswered(self.document["source"], token.content):
