@@ -179,6 +179,10 @@ def test_between_two_points_the_measured_time_jumps_on_one_two_and_four_gpus():
     """Twice as much as the line; most of what the runs on fewer GPUs gain as well."""
     below, above = (numbers.measured(users).output for users in (16, 32))
     line = 16 * sum(numbers.causes().values())
+    rows = {row[0]: float(row[1]) for row in cells(tables.measured_table())[1:]}
+    for name, fewer, more in (("seen_each", 4, 64), ("jump_each", 16, 32), ("last_each", 32, 64)):
+        each = 1e3 * (rows[str(more)] - rows[str(fewer)]) / (more - fewer)
+        assert int(texts.all()[name].removesuffix(" µs")) == pytest.approx(each, abs=0.8)
     assert above - below == pytest.approx(2 * line, rel=0.05)
     assert above - below > 0.5 * (numbers.measured(64).output - numbers.measured(4).output)
     for chips in (1, 2):
@@ -189,6 +193,7 @@ def test_between_two_points_the_measured_time_jumps_on_one_two_and_four_gpus():
 def test_two_servers_or_a_wide_one():
     """The formulas and the benchmark disagree about 64 users."""
     told = {name: float(text[:-3]) for name, text in texts.wide_server().items() if text.endswith(" ms")}
+    assert f"{texts.all()['wide_token'][:-3]} (measured: {texts.all()['wide_seen'][:-3]})" in tables.changes_table()
     assert told["half_token"] < told["wide_token"] and told["wide_seen"] < told["half_seen"]
     assert numbers.measured(64, 8).server.layout.chips == 8 and numbers.measured(32).server.layout.chips == 4
     prices = [numbers.steady(concurrency=users, chips=chips).usd_per_mtok for users, chips in ((64, 8), (32, 4))]

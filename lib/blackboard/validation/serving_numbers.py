@@ -58,6 +58,11 @@ def measured(users: int, chips: int = RUN["chips"]) -> Run:
     return found
 
 
+def grown(fewer: int, more: int) -> float:
+    """Seconds by which each further user slows a token between two measured loads."""
+    return (measured(more).output - measured(fewer).output) / (more - fewer)
+
+
 # --- the running case, symbol by symbol -------------------------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ from blackboard.validation.serving_numbers import (
     RUN,
     SHORT,
     USERS,
+    WIDE,
     changes,
     device_seconds,
     drafted,
@@ -274,7 +275,11 @@ def experts() -> Page:
 def changes_table() -> Page:
     """What would make a token faster, for few users and for many, what each user would add, and how many may come."""
     each = lambda few, crowd: f"{1e6 * (crowd - few) / (CROWD - FEW):.0f}"
-    rows = [[what, _digits(few), _digits(crowd), each(few, crowd), str(n)] for what, few, crowd, n in changes()]
+    seen = f" (measured: {_digits(measured(CROWD, WIDE).output)})"
+    wide = lambda what: seen if what.startswith(f"{WIDE} GPUs") else ""
+    rows = [
+        [what, _digits(few), _digits(crowd) + wide(what), each(few, crowd), str(n)] for what, few, crowd, n in changes()
+    ]
     heads = ("Server", f"{FEW} users, ms", f"{CROWD} users, ms", "Each adds, µs", f"Users at {1e3 * PROMISE:g} ms")
     launch = pretty(steady().calibration.values["eager_gap"], "s", 2)
     caption = f"By the full formulas, with the fitted {launch} per launch unless the row names another"

@@ -40,6 +40,7 @@ from blackboard.validation.serving_numbers import (
     device_seconds,
     drafted,
     first_tokens,
+    grown,
     heaps,
     launch_turn,
     launching,
@@ -66,7 +67,11 @@ def opening() -> dict[str, str]:
     few, many, (later, first) = measured(FEW), measured(CROWD), heaps()
     (now, quick, light, *_), added = changes(), causes()
     return {
+        "few": str(FEW),
         "crowd": str(CROWD),
+        "seen_each": _us(grown(FEW, CROWD)),
+        "jump_each": _us(grown(*JUMP)),
+        "last_each": _us(grown(JUMP[1], CROWD)),
         "many_token": _ms(many.output),
         "many_first": _ms(many.first),
         "each_now": _us(sum(causes().values())),
