@@ -68,7 +68,8 @@ def test_every_sum_gives_its_result_to_the_last_digit_with_the_numbers_printed()
         value, *unit = result.lstrip("$").split()
         assert printed(worked(work) / (1e3 if unit == ["s"] else 1), value) == value, name
     sums = ["share", "token", "first", "rest", "groups", "burst", "mean", "safe", "fits"]
-    for name in [*(f"{each}_sum" for each in sums), "line_users", "safe_line"]:
+    ours = ["two_slope", "two_level", "two_users", "safe_people"]
+    for name in [*(f"{each}_sum" for each in sums), "line_users", "safe_line", *ours]:
         plain = texts.all()[name].replace(" ms", "").replace("²", " ** 2")
         work, result = plain.replace(" GB", " * 1e3").replace(" MB", "").split(" = ")
         assert printed(worked(work), result) == result, name
@@ -101,6 +102,18 @@ def test_margins_and_growth_are_those_of_the_printed_times():
         assert 0 <= line - int(texts.all()[users]) <= 2
     assert "allow {glue:text}`full_users`" in PAGE and "The full formulas agree" in PAGE
     assert int(float(texts.all()["safe_line"].split(" = ")[1])) == int(texts.all()["safe_users"])
+
+
+def test_a_line_through_two_measured_points_allows_about_as_many_users():
+    """Both points lie on the line, and its users are near those of the formulas."""
+    told = texts.all()
+    steep, level, most = (float(told[f"two_{name}"].split(" = ")[1].split()[0]) for name in ("slope", "level", "users"))
+    for users in (4, 64):
+        assert numbers.measured(users).output == pytest.approx(1e-3 * (level + steep * (users - 1)), rel=2e-3)
+    assert pytest.approx(level + steep * (most - 1), abs=0.05) == 1e3 * 0.02 / 1.10 / 1.02
+    assert int(told["safe_users"]) < most < 1.1 * int(told["safe_users"])
+    stay = 0.095 + 921 * 0.0178
+    assert float(told["safe_stay"].removesuffix(" s")) == pytest.approx(stay, abs=0.5)
 
 
 def test_an_open_loop_by_the_level_and_the_slope():

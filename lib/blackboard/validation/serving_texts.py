@@ -154,10 +154,20 @@ def promise() -> dict[str, str]:
     first_try = settled(users_within(PROMISE / margin))
     slow = round(first_try.token.high / first_try.token.mean, 2)
     safe, less = users_within(PROMISE / margin / slow), round(promised / margin / slow, 1)
-    solved = lambda time: f"1 + ({time:g} − {base}) / {slope:.3f} = {1 + (time - base) / slope:.1f}"
+    line = lambda time, level, slope: f"1 + ({time:g} − {level}) / {slope:.3f} = {1 + (time - level) / slope:.1f}"
+    solved = lambda time: line(time, base, slope)
     chosen = steady(concurrency=safe)
     assert chosen.usd_per_mtok and steady().usd_per_mtok and chosen.rent
+    two = [round(1e3 * measured(users).output, 2) for users in (FEW, CROWD)]
+    apart, steep = CROWD - FEW, round((two[1] - two[0]) / (CROWD - FEW), 3)
+    level = round(two[0] - (FEW - 1) * steep, 2)
     return {
+        "two_times": f"{two[0]} and {two[1]} ms",
+        "two_slope": f"({two[1]} − {two[0]}) / {apart} = {steep} ms",
+        "two_level": f"{two[0]} − {FEW - 1} × {steep} = {level} ms",
+        "two_users": line(less, level, steep),
+        "safe_stay": pretty(chosen.first_token + chosen.output_token * (chosen.server.output - 1), "s", 2),
+        "safe_people": f"3 × {safe} = {3 * safe}",
         "lone_token": f"{base} ms",
         "slope": f"{slope:.3f} ms",
         "promise": f"{promised:g} ms",
