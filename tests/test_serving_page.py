@@ -329,10 +329,12 @@ def test_the_queue_is_estimated_as_badly_as_the_page_says():
 
 
 def test_no_change_of_gpu_or_engine_wins_back_what_the_crowd_adds():
-    now, quick, light, wide, pauses, sent = numbers.changes()
+    now, quick, wide, pauses, sent = numbers.changes()
+    light = 60 * numbers.light_slope()
     assert numbers.sped_up() == pytest.approx(now.crowd) == numbers.steady().output_token
     assert numbers.sped_up(eager_gap=33e-6) == now.crowd, "faster launches alone change nothing"
-    extra = [each.crowd - each.few for each in (now, quick, light, wide, pauses, sent)]
+    extra = [each.crowd - each.few for each in (now, quick, wide, pauses, sent)]
+    extra.insert(2, light)
     assert extra[4] > extra[0], "half the pauses raise the slope"
     assert all(0.75 * extra[0] < each < 1.02 * extra[0] for each in extra)
     assert now.few - pauses.few == pytest.approx(804 * 3.02e-6, rel=0.01)
@@ -385,15 +387,19 @@ def test_launches_below_this_time_do_not_hold_up_a_gpu_twice_as_fast():
     quick += 160 * (tokens * 24.6e3 / 450e9 / 0.79 + 3.33e-6) + 804 * 6.05e-6
     assert numbers.launch_turn() == pytest.approx(quick / 804, rel=5e-3)
     assert texts.all()["launch_turn"] == f"{1e6 * quick / 804:.0f} µs"
+    assert float(texts.all()["quick_work"].removesuffix(" ms")) == pytest.approx(1e3 * quick, rel=5e-3)
     assert float(texts.all()["python_launch"].split()[0]) < 43 < 66
 
 
 def test_shorter_launches_let_a_faster_gpu_lower_the_slope():
     """By hand: a share of the steps has a prompt, and then the GPU sets the time, not the launches."""
-    now, quick, light, *_ = numbers.changes()
-    assert light.crowd == pytest.approx(numbers.sped_up(2, eager_gap=numbers.launch_turn() / 2), rel=1e-6)
+    now, quick, *_ = numbers.changes()
+    light = numbers.sped_up(2, eager_gap=25.3e-6)
+    assert light == pytest.approx(numbers.sped_up(2, eager_gap=numbers.launch_turn() / 2), rel=1e-6)
+    few = numbers.sped_up(2, users=4, eager_gap=25.3e-6)
+    assert numbers.light_slope() == pytest.approx((light - few) / 60, rel=1e-3)
     saved = numbers.values()["prompt_share"] * 804 * (66.35e-6 - numbers.launch_turn())
-    assert quick.crowd - light.crowd == pytest.approx(saved, rel=0.1)
+    assert quick.crowd - light == pytest.approx(saved, rel=0.1)
 
 
 def test_first_tokens_grow_with_the_prompts_that_share_a_step():

@@ -281,8 +281,7 @@ def changes_table() -> Page:
         [what, _digits(few), _digits(crowd) + wide(what), each(few, crowd), str(n)] for what, few, crowd, n in changes()
     ]
     heads = ("Server", f"{FEW} users, ms", f"{CROWD} users, ms", "Each adds, µs", f"Users at {1e3 * PROMISE:g} ms")
-    launch = pretty(steady().calibration.values["eager_gap"], "s", 2)
-    caption = f"By the full formulas, with the fitted {launch} per launch unless the row names another"
+    caption = "By the full formulas, with launches as fitted"
     return table(f"{caption} (eight GPUs assumed to reach the same share of their links’ rate as four)", heads, rows)
 
 

@@ -37,13 +37,13 @@ from blackboard.validation.serving_numbers import (
     changes,
     close_up,
     compute_each,
-    device_seconds,
     drafted,
     first_tokens,
     grown,
     heaps,
     launch_turn,
     launching,
+    light_slope,
     measured,
     measured_points,
     newcomers,
@@ -65,7 +65,7 @@ _us = lambda seconds: f"{1e6 * seconds:.0f} µs"
 def opening() -> dict[str, str]:
     """What was measured, and where the time goes."""
     few, many, (later, first) = measured(FEW), measured(CROWD), heaps()
-    (now, quick, light, *_), added = changes(), causes()
+    (now, quick, *_), added = changes(), causes()
     return {
         "few": str(FEW),
         "crowd": str(CROWD),
@@ -80,7 +80,7 @@ def opening() -> dict[str, str]:
         "each_seen": pretty(many.output - few.output, "s", 2),
         "each_ours": pretty(now.crowd - now.few, "s", 2),
         "quick_each": _us((quick.crowd - quick.few) / (CROWD - FEW)),
-        "light_each": _us((light.crowd - light.few) / (CROWD - FEW)),
+        "light_each": _us(light_slope()),
         "more_users": str(CROWD - FEW),
         **{f"add_{name}": _us(added[name]) for name in ("answers", "cache", "links", "prompts")},
         "all_waits": str(len(later) + len(first)),
@@ -94,7 +94,6 @@ def running_case() -> dict[str, str]:
     v, crowd, bench = values(), steady(), served(CROWD)
     server, plan, room = crowd.server, bench.server.plan, crowd.server.step_tokens
     share, decode, prompt = f"{v['prompt_share']:.4f}", f"{1e3 * v['decode_step']:.2f}", f"{1e3 * v['prompt_step']:.2f}"
-    device = device_seconds(server.step(CROWD, 1, server.prompt))
     other = Layout(catalogue.model("gpt-oss-120b"), server.chip)
     recorded = default_settings("vllm", other, "mxfp4", CHAT, CHAT, CROWD).recorded
     before, token, later = (f"{1e3 * v[name]:.1f}" for name in ("before", "output_token", "first_token"))
@@ -114,9 +113,9 @@ def running_case() -> dict[str, str]:
         "decode_step": _ms(v["decode_step"]),
         "prompt_step": _ms(v["prompt_step"]),
         "prompt_tokens": f"{server.prompt:.0f}",
-        "device": pretty(device, "s", 2),
         "launching": pretty(launching(), "s", 2),
         "launch_turn": _us(launch_turn()),
+        "quick_work": _ms(kernels(server.model) * launch_turn()),
         "rest_sum": f"{squares} / (2 × {1e3 * v['output_token']:.2f}) = {_ms(rest_of_step())}",
         "room": f"{room:,.0f}",
         "groups": str(plan["burst_groups"]),
