@@ -68,7 +68,7 @@ def test_every_sum_gives_its_result_to_the_last_digit_with_the_numbers_printed()
         value, *unit = result.lstrip("$").split()
         assert printed(worked(work) / (1e3 if unit == ["s"] else 1), value) == value, name
     sums = ["share", "token", "first", "rest", "groups", "burst", "mean", "safe", "fits"]
-    ours = ["two_slope", "two_level", "two_users", "safe_people"]
+    ours = ["level_sum", "two_slope", "two_level", "two_users", "safe_people"]
     for name in [*(f"{each}_sum" for each in sums), "line_users", "safe_line", *ours]:
         plain = texts.all()[name].replace(" ms", "").replace("²", " ** 2")
         work, result = plain.replace(" GB", " * 1e3").replace(" MB", "").split(" = ")
@@ -80,12 +80,18 @@ def test_every_sum_gives_its_result_to_the_last_digit_with_the_numbers_printed()
     )
     assert printed(worked(work), result.removesuffix(" ms")) == result.removesuffix(" ms")
     before = float(texts.all()["before"].removesuffix(" ms"))
-    assert 804 * float(texts.all()["before_each"].removesuffix(" µs")) / 1e3 == pytest.approx(before, rel=0.005)
+    assert 804 * 1e3 * numbers.steady().calibration.values["request_gap"] == pytest.approx(before, rel=0.005)
     assert texts.all()["first_sum"].startswith(f"{before} + ")
     work, result = texts.all()["whole_limit"].split(" = ")
     assert printed(worked(work), result) == result
     paid = float(texts.all()["price"].lstrip("$")) * 4 * float(texts.all()["chip_rate"]) * 2 * 3600 / 1e6 / 4
     assert float(texts.all()["rent"].lstrip("$")) == pytest.approx(paid, rel=0.02), "as many tokens in as out"
+    read, written = (float(texts.all()[f"{name}_price"].lstrip("$")) for name in ("safe", "written"))
+    assert written == pytest.approx(2 * read, abs=0.011)
+    assert texts.all()["level_sum"].endswith(f"= {texts.all()['lone_token']}")
+    assert texts.all()["weights_sum"].startswith(texts.all()["weights_size"])
+    low, high = map(worked, texts.all()["drawn"].split(" to "))
+    assert (low + high) / 2 == pytest.approx(float(texts.all()["mean_length"]), abs=0.5)
     kernels, each, whole = (texts.all()[name].split()[0] for name in ("kernels", "eager", "launching"))
     assert printed(int(kernels) * float(each) / 1e3, whole) == whole
 

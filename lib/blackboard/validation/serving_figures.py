@@ -80,7 +80,8 @@ def timeline() -> Drawing:
         fig,
         "fig-serving-timeline",
         "A prompt makes everybody wait. Wide blocks are steps that also take in a prompt. Each small dot is a token,"
-        f" each large dot the first of an answer, after its wait. Simulated, with {len(new) + 2} of the {CROWD} users.",
+        f" each large dot the first of an answer, after its wait. Users send the next prompt as soon as an answer ends."
+        f" Simulated, with {len(new) + 2} of the {CROWD} users.",
         f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
         " steps.",
     )
@@ -245,8 +246,8 @@ def waits() -> Drawing:
     return done(
         fig,
         "fig-serving-waits",
-        f"The mean is where nobody is. Of {sum(map(len, both))} simulated requests, none waited between {low[1]} and"
-        f" {high[0]} ms.",
+        f"The mean, {mean:.0f} ms, is where nobody is. Of {sum(map(len, both))} simulated requests, none waited"
+        f" between {low[1]} and {high[0]} ms.",
         f"A histogram on a log axis: {len(both[0])} later requests from {low[0]} to {low[1]} ms, the first requests of"
         f" all {CROWD} users from {high[0]} to {high[1]} ms, and the mean, {mean:.0f} ms, between them.",
     )

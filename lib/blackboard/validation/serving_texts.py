@@ -103,13 +103,13 @@ def running_case() -> dict[str, str]:
     squares = f"({1 - float(share):.4f} × {decode}² + {share} × {prompt}²)"
     return {
         "mean_length": f"{server.output:.0f}",
+        "drawn": f"{server.spread} × {CHAT:,} to {CHAT:,}",
         "share": f"one in {round(1 / v['prompt_share'])}",
         "share_sum": f"{CROWD - 1} / {server.output:.1f} = {share}",
         "token_sum": f"{decode} + {share} × ({prompt} − {decode}) = {1e3 * v['output_token']:.1f} ms",
         "settled_token": _ms(settled().token.mean),
         "first_sum": f"{before} + {token} + {1e3 * v['prompt_step']:.1f} = {later} ms",
         "before": f"{before} ms",
-        "before_each": _us(crowd.calibration.values["request_gap"]),
         "decode_step": _ms(v["decode_step"]),
         "prompt_step": _ms(v["prompt_step"]),
         "prompt_tokens": f"{server.prompt:.0f}",
@@ -179,6 +179,7 @@ def promise() -> dict[str, str]:
         "rent": f"${chosen.rent.usd_per_chip_hour:.2f}",
         "safe_price": f"${chosen.usd_per_mtok:.2f}",
         "price": f"${steady().usd_per_mtok:.2f}",
+        "written_price": f"${chosen.usd_per_mtok * (chosen.server.prompt / chosen.server.output + 1):.2f}",
         "far_users": str(far.users),
         "far_off": percent(margin - 1),
     }
@@ -209,8 +210,13 @@ def sizes() -> dict[str, str]:
     reached = steady().calibration.values["memory_efficiency"]
     read, rate = server.step(1, 0)["shared_read"], layout.tensor * server.chip.bandwidth
     four_rate = f"{rate / 1e12:.1f} TB/s"
+    parts = steady(concurrency=1)._step_parts(steady(concurrency=1).server.plan["decode"])
+    level = [parts.pop(name) for name in ("weights", "kernel gaps")]
+    level.append(sum(parts.values()))
     return {
         "four_rate": four_rate,
+        "weights_size": f"{read * rate / 1e9:.1f} GB",
+        "level_sum": f"{' + '.join(f'{1e3 * part:.1f}' for part in level)} = {1e3 * sum(level):.1f} ms",
         "weights_sum": f"{read * rate / 1e9:.1f} GB / {four_rate} / {percent(reached, 1)}"
         f" = {1e3 * read / reached:.1f} ms",
         "fp8_weights": f"{layout.common / 1e9:.1f} billion",
