@@ -111,8 +111,8 @@ def line() -> Drawing:
     return done(
         fig,
         "fig-serving-line",
-        f"The time per token grows with the users. Dots: measured, and {off(worst):.0%} above our formulas, the line,"
-        f" with {worst.users:.0f} users. Dashed: beyond the last measured point.",
+        f"The time per token grows with the users. Dots are measured; with {worst.users:.0f} users, {off(worst):.0%}"
+        " above our line. Dashed: beyond the last dot.",
         f"Time per token against users, from 1 to {users[-1]}: an almost straight line of {each(now)}. Measured:"
         f" {dots}.",
     )

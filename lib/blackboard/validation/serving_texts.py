@@ -6,17 +6,14 @@ import math
 import statistics
 from functools import cache
 
-from blackboard import catalogue
 from blackboard.catalogue import Heads
 from blackboard.lessons.overheads.implied import gpt_fast
 from blackboard.prediction import serving_equations as eq
-from blackboard.prediction.layout import Layout
 from blackboard.prediction.serving_calibration import runs
 from blackboard.prediction.serving_steps import (
     ATTENTION_KERNELS,
     DENSE_KERNELS,
     OTHER_KERNELS,
-    default_settings,
     kernels,
 )
 from blackboard.text import listed
@@ -94,8 +91,6 @@ def running_case() -> dict[str, str]:
     v, crowd, bench = values(), steady(), served(CROWD)
     server, plan, room = crowd.server, bench.server.plan, crowd.server.step_tokens
     share, decode, prompt = f"{v['prompt_share']:.4f}", f"{1e3 * v['decode_step']:.2f}", f"{1e3 * v['prompt_step']:.2f}"
-    other = Layout(catalogue.model("gpt-oss-120b"), server.chip)
-    recorded = default_settings("vllm", other, "mxfp4", CHAT, CHAT, CROWD).recorded
     before, token, later = (f"{1e3 * v[name]:.1f}" for name in ("before", "output_token", "first_token"))
     routes, waited = first_tokens(), (plan["burst_groups"] + 1) / 2
     opening = f"{1e3 * routes['by hand'].opening:,.0f}"
@@ -134,7 +129,6 @@ def running_case() -> dict[str, str]:
         "kernels": str(kernels(server.model)),
         "eager": pretty(crowd.calibration.values["eager_gap"], "s", 2),
         "python_launch": pretty(gpt_fast().each, "s", 3),
-        "recorded": f"{recorded:,}",
         "wide_gap": f"{1e3 * settled().rare_gap:.0f} ms",
         "tight_gap": f"{1e3 * settled(room=LIMITS[1]).rare_gap:.0f} ms",
         "whole_limit": f"{CROWD} + {CHAT:,} = {LIMITS[1]:,}",
