@@ -275,10 +275,10 @@ def experts() -> Page:
 def changes_table() -> Page:
     """What would make a token faster, for few users and for many, what each user would add, and how many may come."""
     each = lambda few, crowd: f"{1e6 * (crowd - few) / (CROWD - FEW):.0f}"
-    seen = f" (measured: {_digits(measured(CROWD, WIDE).output)})"
+    seen = f" ({CROWD} users measured: {_digits(measured(CROWD, WIDE).output)} ms)"
     wide = lambda what: seen if what.startswith(f"{WIDE} GPUs") else ""
     rows = [
-        [what, _digits(few), _digits(crowd) + wide(what), each(few, crowd), str(n)] for what, few, crowd, n in changes()
+        [what + wide(what), _digits(few), _digits(crowd), each(few, crowd), str(n)] for what, few, crowd, n in changes()
     ]
     heads = ("Server", f"{FEW} users, ms", f"{CROWD} users, ms", "Each adds, µs", f"Users at {1e3 * PROMISE:g} ms")
     caption = "By the full formulas, with launches as fitted"
