@@ -68,7 +68,8 @@ def test_every_sum_gives_its_result_to_the_last_digit_with_the_numbers_printed()
         value, *unit = result.lstrip("$").split()
         assert printed(worked(work) / (1e3 if unit == ["s"] else 1), value) == value, name
     sums = ["share", "token", "first", "rest", "groups", "burst", "mean", "safe", "fits"]
-    for name in [*(f"{each}_sum" for each in sums), "line_users", "safe_line"]:
+    ours = ["level_sum", "two_slope", "two_level", "two_users", "safe_people"]
+    for name in [*(f"{each}_sum" for each in sums), "line_users", "safe_line", *ours]:
         plain = texts.all()[name].replace(" ms", "").replace("²", " ** 2")
         work, result = plain.replace(" GB", " * 1e3").replace(" MB", "").split(" = ")
         assert printed(worked(work), result) == result, name
@@ -79,12 +80,18 @@ def test_every_sum_gives_its_result_to_the_last_digit_with_the_numbers_printed()
     )
     assert printed(worked(work), result.removesuffix(" ms")) == result.removesuffix(" ms")
     before = float(texts.all()["before"].removesuffix(" ms"))
-    assert 804 * float(texts.all()["before_each"].removesuffix(" µs")) / 1e3 == pytest.approx(before, rel=0.005)
+    assert 804 * 1e3 * numbers.steady().calibration.values["request_gap"] == pytest.approx(before, rel=0.005)
     assert texts.all()["first_sum"].startswith(f"{before} + ")
     work, result = texts.all()["whole_limit"].split(" = ")
     assert printed(worked(work), result) == result
     paid = float(texts.all()["price"].lstrip("$")) * 4 * float(texts.all()["chip_rate"]) * 2 * 3600 / 1e6 / 4
     assert float(texts.all()["rent"].lstrip("$")) == pytest.approx(paid, rel=0.02), "as many tokens in as out"
+    read, written = (float(texts.all()[f"{name}_price"].lstrip("$")) for name in ("safe", "written"))
+    assert written == pytest.approx(2 * read, abs=0.011)
+    assert texts.all()["level_sum"].endswith(f"= {texts.all()['lone_token']}")
+    assert texts.all()["weights_sum"].startswith(texts.all()["weights_size"])
+    low, high = map(worked, texts.all()["drawn"].split(" to "))
+    assert (low + high) / 2 == pytest.approx(float(texts.all()["mean_length"]), abs=0.5)
     kernels, each, whole = (texts.all()[name].split()[0] for name in ("kernels", "eager", "launching"))
     assert printed(int(kernels) * float(each) / 1e3, whole) == whole
 
@@ -101,6 +108,18 @@ def test_margins_and_growth_are_those_of_the_printed_times():
         assert 0 <= line - int(texts.all()[users]) <= 2
     assert "allow {glue:text}`full_users`" in PAGE and "The full formulas agree" in PAGE
     assert int(float(texts.all()["safe_line"].split(" = ")[1])) == int(texts.all()["safe_users"])
+
+
+def test_a_line_through_two_measured_points_allows_about_as_many_users():
+    """Both points lie on the line, and its users are near those of the formulas."""
+    told = texts.all()
+    steep, level, most = (float(told[f"two_{name}"].split(" = ")[1].split()[0]) for name in ("slope", "level", "users"))
+    for users in (4, 64):
+        assert numbers.measured(users).output == pytest.approx(1e-3 * (level + steep * (users - 1)), rel=2e-3)
+    assert pytest.approx(level + steep * (most - 1), abs=0.05) == 1e3 * 0.02 / 1.10 / 1.02
+    assert int(told["safe_users"]) < most < 1.1 * int(told["safe_users"])
+    stay = 0.095 + 921 * 0.0178
+    assert float(told["safe_stay"].removesuffix(" s")) == pytest.approx(stay, abs=0.5)
 
 
 def test_an_open_loop_by_the_level_and_the_slope():
@@ -179,6 +198,10 @@ def test_between_two_points_the_measured_time_jumps_on_one_two_and_four_gpus():
     """Twice as much as the line; most of what the runs on fewer GPUs gain as well."""
     below, above = (numbers.measured(users).output for users in (16, 32))
     line = 16 * sum(numbers.causes().values())
+    rows = {row[0]: float(row[1]) for row in cells(tables.measured_table())[1:]}
+    for name, fewer, more in (("seen_each", 4, 64), ("jump_each", 16, 32), ("last_each", 32, 64)):
+        each = 1e3 * (rows[str(more)] - rows[str(fewer)]) / (more - fewer)
+        assert int(texts.all()[name].removesuffix(" µs")) == pytest.approx(each, abs=0.8)
     assert above - below == pytest.approx(2 * line, rel=0.05)
     assert above - below > 0.5 * (numbers.measured(64).output - numbers.measured(4).output)
     for chips in (1, 2):
@@ -189,6 +212,9 @@ def test_between_two_points_the_measured_time_jumps_on_one_two_and_four_gpus():
 def test_two_servers_or_a_wide_one():
     """The formulas and the benchmark disagree about 64 users."""
     told = {name: float(text[:-3]) for name, text in texts.wide_server().items() if text.endswith(" ms")}
+    (wide,) = [row for row in cells(tables.changes_table()) if row[0].startswith("8 GPUs")]
+    assert f"(64 users measured: {texts.all()['wide_seen']})" in wide[0]
+    assert wide[2] == texts.all()["wide_token"][:-3]
     assert told["half_token"] < told["wide_token"] and told["wide_seen"] < told["half_seen"]
     assert numbers.measured(64, 8).server.layout.chips == 8 and numbers.measured(32).server.layout.chips == 4
     prices = [numbers.steady(concurrency=users, chips=chips).usd_per_mtok for users, chips in ((64, 8), (32, 4))]
@@ -311,10 +337,12 @@ def test_the_queue_is_estimated_as_badly_as_the_page_says():
 
 
 def test_no_change_of_gpu_or_engine_wins_back_what_the_crowd_adds():
-    now, quick, light, wide, pauses, sent = numbers.changes()
+    now, quick, wide, pauses, sent = numbers.changes()
+    light = 60 * numbers.light_slope()
     assert numbers.sped_up() == pytest.approx(now.crowd) == numbers.steady().output_token
     assert numbers.sped_up(eager_gap=33e-6) == now.crowd, "faster launches alone change nothing"
-    extra = [each.crowd - each.few for each in (now, quick, light, wide, pauses, sent)]
+    extra = [each.crowd - each.few for each in (now, quick, wide, pauses, sent)]
+    extra.insert(2, light)
     assert extra[4] > extra[0], "half the pauses raise the slope"
     assert all(0.75 * extra[0] < each < 1.02 * extra[0] for each in extra)
     assert now.few - pauses.few == pytest.approx(804 * 3.02e-6, rel=0.01)
@@ -367,15 +395,19 @@ def test_launches_below_this_time_do_not_hold_up_a_gpu_twice_as_fast():
     quick += 160 * (tokens * 24.6e3 / 450e9 / 0.79 + 3.33e-6) + 804 * 6.05e-6
     assert numbers.launch_turn() == pytest.approx(quick / 804, rel=5e-3)
     assert texts.all()["launch_turn"] == f"{1e6 * quick / 804:.0f} µs"
+    assert float(texts.all()["quick_work"].removesuffix(" ms")) == pytest.approx(1e3 * quick, rel=5e-3)
     assert float(texts.all()["python_launch"].split()[0]) < 43 < 66
 
 
 def test_shorter_launches_let_a_faster_gpu_lower_the_slope():
     """By hand: a share of the steps has a prompt, and then the GPU sets the time, not the launches."""
-    now, quick, light, *_ = numbers.changes()
-    assert light.crowd == pytest.approx(numbers.sped_up(2, eager_gap=numbers.launch_turn() / 2), rel=1e-6)
+    now, quick, *_ = numbers.changes()
+    light = numbers.sped_up(2, eager_gap=25.3e-6)
+    assert light == pytest.approx(numbers.sped_up(2, eager_gap=numbers.launch_turn() / 2), rel=1e-6)
+    few = numbers.sped_up(2, users=4, eager_gap=25.3e-6)
+    assert numbers.light_slope() == pytest.approx((light - few) / 60, rel=1e-3)
     saved = numbers.values()["prompt_share"] * 804 * (66.35e-6 - numbers.launch_turn())
-    assert quick.crowd - light.crowd == pytest.approx(saved, rel=0.1)
+    assert quick.crowd - light == pytest.approx(saved, rel=0.1)
 
 
 def test_first_tokens_grow_with_the_prompts_that_share_a_step():

@@ -80,34 +80,28 @@ def timeline() -> Drawing:
         fig,
         "fig-serving-timeline",
         "A prompt makes everybody wait. Wide blocks are steps that also take in a prompt. Each small dot is a token,"
-        f" each large dot the first of an answer, after its wait. Simulated, with {len(new) + 2} of the {CROWD} users.",
+        f" each large dot the first of an answer, after its wait. Users send the next prompt as soon as an answer ends."
+        f" Simulated, with {len(new) + 2} of the {CROWD} users.",
         f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
         " steps.",
     )
 
 
 def line() -> Drawing:
-    """The time per token against users: a level and a slope, now and on faster GPUs; and as measured."""
+    """The time per token against users: a level and a slope, and as measured."""
     users, seen = [1, *range(4, 101, 4)], numbers.measured_points()
     now = [1e3 * numbers.steady(concurrency=n).output_token for n in users]
-    quick = [1e3 * numbers.sped_up(gpu=2, users=n) for n in users]
-    launch = numbers.gpt_fast().each
-    light = [1e3 * numbers.sped_up(gpu=2, users=n, eager_gap=launch) for n in users]
+    last = users.index(CROWD)
     fig, at = drawing.axes(WIDTH, 3.2)
-    at.plot(users, now, color=COLOURS["first"])
-    at.plot(users, quick, color=COLOURS["second"], ls="--")
-    at.plot(users, light, color=COLOURS["second"], ls=":")
+    at.plot(users[: last + 1], now[: last + 1], color=COLOURS["first"])
+    at.plot(users[last:], now[last:], color=COLOURS["first"], ls="--")
     at.plot([p.users for p in seen], [1e3 * p.token for p in seen], "o", color=COLOURS["measured"], ms=6)
     at.plot([0, users[-1]], [now[0]] * 2, color=COLOURS["muted"], lw=1.0, ls=":")
     beside = lambda text, end, shift, colour, **more: drawing.beside(
         at, text, end, shift, colour, fontsize=SMALL, **more
     )
     beside("the level", (84, now[0]), (0, 3), "muted")
-    beside("as it is: the slope", (84, now[users.index(84)]), (-8, 4), "first", ha="right")
-    fitted = numbers.steady().calibration.values["eager_gap"]
-    at.text(66, 3.4, "GPU twice as fast", color=COLOURS["second"], fontsize=SMALL)
-    at.text(66, 1.9, f"- - {1e6 * fitted:.0f} µs per launch", color=COLOURS["second"], fontsize=SMALL)
-    at.text(66, 0.4, f"··· {1e6 * launch:.0f} µs per launch", color=COLOURS["second"], fontsize=SMALL)
+    beside("the slope", (84, now[users.index(84)]), (-8, 4), "first", ha="right")
     beside("measured", (seen[3].users, 1e3 * seen[3].token), (0, 7), "measured", ha="center")
     at.set(xlim=(0, 100), ylim=(0, 22), xlabel="users at a time", ylabel="time per token (ms)")
     off = lambda p: p.token / numbers.steady(concurrency=p.users).output_token - 1
@@ -117,12 +111,10 @@ def line() -> Drawing:
     return done(
         fig,
         "fig-serving-line",
-        "A faster GPU lowers the level. Whether it lowers the slope depends on the CPU, which starts (launches) each"
-        f" kernel: hardly with {1e6 * fitted:.0f} µs per launch, which is fitted and not measured, and by a fifth with"
-        f" {1e6 * launch:.0f} µs. The measured dots are a little below our line, but {off(worst):.0%} above it with"
-        f" {worst.users:.0f} users.",
-        f"Time per token against users, from 1 to {users[-1]}: a nearly straight line of {each(now)}; on a GPU twice as"
-        f" fast {each(quick)}, and with shorter launches {each(light)}. Measured: {dots}.",
+        f"The time per token grows with the users. Dots are measured; with {worst.users:.0f} users, {off(worst):.0%}"
+        " above our line. Dashed: beyond the last dot.",
+        f"Time per token against users, from 1 to {users[-1]}: an almost straight line of {each(now)}. Measured:"
+        f" {dots}.",
     )
 
 
@@ -138,41 +130,36 @@ JOBS = {  # of a step, one after another: a part's name in the picture, and its 
 
 
 def _jobs(at: Any, row: float, step: dict[str, float]) -> str:
-    """The jobs of a step as blocks on a row, and its launches as a bar above them; their times in words."""
+    """The jobs of a step as blocks on a row, and their times in words."""
     parts, end = numbers.steady()._step_parts(step), 0.0
     times = {name: 1e3 * parts[name] for name in JOBS if parts[name] > 1e-6}
     for name, busy in times.items():
         if colour := JOBS[name][1]:
             at.barh(row, busy, left=end, height=0.8, color=COLOURS[colour], ec="white", lw=0.6)
         end += busy
-    if step["launched"]:
-        at.barh(row - 0.7, 1e3 * numbers.launching(), height=0.35, color=COLOURS["launch"], alpha=0.5, lw=0)
     return f"{end:.1f} ms, of which {listed([f'{JOBS[job][0]} {busy:.1f}' for job, busy in times.items()])}"
 
 
 def blocks() -> Drawing:
-    """Steps of the running case as stacked jobs: without a prompt, with one, and with one half as long."""
+    """Steps of the running case as stacked jobs: without a prompt, and with one."""
     server, told = numbers.steady().server, []
-    fig, at = drawing.axes(WIDTH, 3.0)
-    for row, (name, share) in enumerate({"decode only": 0, "with\na prompt": 1, "with half\na prompt": 0.5}.items()):
-        step = server.step(CROWD, int(share > 0), share * server.prompt)
-        at.text(-1, 2 * row, name, ha="right", va="center", fontsize=SMALL)
-        told.append(f"{' '.join(name.split())}: {_jobs(at, 2 * row, step)}")
+    fig, at = drawing.axes(WIDTH, 2.2)
+    for prompts, name in enumerate(("decode only", "with\na prompt")):
+        row, step = 1.7 * prompts, server.step(CROWD, prompts, prompts * server.prompt)
+        at.text(-1, row, name, ha="right", va="center", fontsize=SMALL)
+        told.append(f"{' '.join(name.split())}: {_jobs(at, row, step)}")
     named = [(name, colour) for name, colour in JOBS.values() if colour]
     for place, (name, colour) in enumerate(named):
         looks = {"fontsize": SMALL, "va": "center", "color": COLOURS[colour]}
         at.text(17 + 23 * (place // 3), 0.55 * (place % 3 - 1), f"■ {name}", **looks)
-    at.text(0.3, 0.85, "launches", fontsize=SMALL, va="bottom", color=COLOURS["launch"])
-    at.set(ylim=(4.6, -0.8), xlim=(0, 60), xlabel="time (ms)", yticks=[])
+    at.set(ylim=(2.3, -0.9), xlim=(0, 60), xlabel="time (ms)", yticks=[])
     at.grid(visible=False, axis="y")
     return done(
         fig,
         "fig-serving-blocks",
-        "A prompt makes computing longer than loading, and lengthens messages. The pale bars are the time in which the"
-        " CPU launches kernels, as fitted. With half a prompt, launching takes longer than the GPU's work, so the GPU"
-        " waits: here in one piece, really between the kernels.",
-        f"Three steps as bars of jobs, one after another. {'; '.join(told)}. Launches take"
-        f" {1e3 * numbers.launching():.1f} ms in each step with a prompt.",
+        "A prompt makes computing longer than loading, and lengthens messages. In the gap before sending, the GPU waits"
+        " for the CPU.",
+        f"Two steps as bars of jobs, one after another. {'; '.join(told)}.",
     )
 
 
@@ -259,8 +246,8 @@ def waits() -> Drawing:
     return done(
         fig,
         "fig-serving-waits",
-        f"The mean is where nobody is. Of {sum(map(len, both))} simulated requests, none waited between {low[1]} and"
-        f" {high[0]} ms.",
+        f"The mean, {mean:.0f} ms, is where nobody is. Of {sum(map(len, both))} simulated requests, none waited"
+        f" between {low[1]} and {high[0]} ms.",
         f"A histogram on a log axis: {len(both[0])} later requests from {low[0]} to {low[1]} ms, the first requests of"
         f" all {CROWD} users from {high[0]} to {high[1]} ms, and the mean, {mean:.0f} ms, between them.",
     )

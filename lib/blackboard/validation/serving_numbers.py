@@ -58,6 +58,11 @@ def measured(users: int, chips: int = RUN["chips"]) -> Run:
     return found
 
 
+def grown(fewer: int, more: int) -> float:
+    """Seconds by which each further user slows a token between two measured loads."""
+    return (measured(more).output - measured(fewer).output) / (more - fewer)
+
+
 # --- the running case, symbol by symbol -------------------------------------------------------------------------------
 
 
@@ -233,6 +238,12 @@ def sped_up(gpu: float = 1, users: float = CROWD, **other: float) -> float:
     return float(loop_times(plan | {name: faster(plan[name], gpu) for name in STEPS}, constants)["output"])
 
 
+def light_slope() -> float:
+    """Seconds that each user adds on a GPU twice as fast, if a launch takes as long as in plain PyTorch."""
+    token = lambda users: sped_up(2, users, eager_gap=gpt_fast().each)
+    return (token(CROWD) - token(FEW)) / (CROWD - FEW)
+
+
 class Change(NamedTuple):
     """A change of the server: seconds a token for a few users and for the crowd, and users within the promise."""
 
@@ -244,11 +255,10 @@ class Change(NamedTuple):
 
 def changes() -> list[Change]:
     """What another GPU or engine would make of a token, for a few users and for the crowd."""
-    known, quick = steady().calibration.values, gpt_fast().each
+    known = steady().calibration.values
     told: dict[str, Callable[[float], float]] = {
         "as it is": lambda users: steady(concurrency=users).output_token,
         "twice the bandwidth and FLOPs": lambda users: sped_up(gpu=2, users=users),
-        f"the same, and {1e6 * quick:.1f} µs per launch": lambda users: sped_up(2, users, eager_gap=quick),
         f"{WIDE} GPUs instead of {RUN['chips']}": lambda users: steady(concurrency=users, chips=WIDE).output_token,
         "half the pauses between kernels": lambda users: sped_up(users=users, gap_time=known["gap_time"] / 2),
         "half the time to sample and send": lambda users: sped_up(users=users, answer_time=known["answer_time"] / 2),

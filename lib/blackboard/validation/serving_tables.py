@@ -25,6 +25,7 @@ from blackboard.validation.serving_numbers import (
     RUN,
     SHORT,
     USERS,
+    WIDE,
     changes,
     device_seconds,
     drafted,
@@ -193,7 +194,7 @@ def parts_table() -> Page:
         "messages between the GPUs": ("links",),
         "pauses between kernels": ("kernel gaps",),
         "loading KV caches": ("cache",),
-        "waiting for launches, as fitted": ("launching",),
+        "waiting for the CPU, as fitted": ("launching",),
         "sending": ("answers",),
     }
     row = lambda names: [_digits(sum(part.get(name, 0) for name in names)) for part in parts]
@@ -274,11 +275,20 @@ def experts() -> Page:
 def changes_table() -> Page:
     """What would make a token faster, for few users and for many, what each user would add, and how many may come."""
     each = lambda few, crowd: f"{1e6 * (crowd - few) / (CROWD - FEW):.0f}"
-    rows = [[what, _digits(few), _digits(crowd), each(few, crowd), str(n)] for what, few, crowd, n in changes()]
+    seen = f" ({CROWD} users measured: {_digits(measured(CROWD, WIDE).output)} ms)"
+    wide = lambda what: seen if what.startswith(f"{WIDE} GPUs") else ""
+    rows = [
+        [what + wide(what), _digits(few), _digits(crowd), each(few, crowd), str(n)] for what, few, crowd, n in changes()
+    ]
     heads = ("Server", f"{FEW} users, ms", f"{CROWD} users, ms", "Each adds, µs", f"Users at {1e3 * PROMISE:g} ms")
-    launch = pretty(steady().calibration.values["eager_gap"], "s", 2)
-    caption = f"By the full formulas, with the fitted {launch} per launch unless the row names another"
-    return table(f"{caption} (eight GPUs assumed to reach the same share of their links’ rate as four)", heads, rows)
+    caption = "By the full formulas, with launches as fitted"
+    found = table(f"{caption} (eight GPUs assumed to reach the same share of their links’ rate as four)", heads, rows)
+    told = paragraph(
+        "The last column has no margins. Half the time to send fits fewer users than a faster GPU, but may"
+        " cost nothing: an engine can schedule and send while the GPU works, or send several tokens at once (in vLLM,"
+        " <code>--async-scheduling</code> and <code>--stream-interval</code>; we have measured neither)."
+    )
+    return fold("Have you guessed? Then look", found + told)
 
 
 def limits_table() -> Page:
@@ -369,8 +379,8 @@ def fitting() -> Page:
 TRUST = {  # what is new to the constants: a kind of model, groups of slices, and a verdict
     "dense model, another load or number of GPUs": ("dense", ("concurrency", "chips"), "plan, with a margin"),
     "dense model, another GPU or engine": ("dense", ("chip", "engine"), "a first estimate"),
-    "mixture, another load or number of GPUs": ("experts", ("concurrency", "chips"), "a first estimate"),
-    "mixture, another GPU, engine or model": ("experts", ("chip", "engine", "model"), "a rough guess"),
+    "mixture of experts, another load or number of GPUs": ("experts", ("concurrency", "chips"), "a first estimate"),
+    "mixture of experts, another GPU, engine or model": ("experts", ("chip", "engine", "model"), "a rough guess"),
 }
 
 
@@ -381,7 +391,7 @@ def trust_table() -> Page:
         for told, (kind, groups, verdict) in TRUST.items()
     ]
     heads = ("Kind of model, and what was left out", "Per token", "First token", "Verdict")
-    return table("Mean errors, each slice weighted by its runs; in brackets those of the worst slice", heads, rows)
+    return table("Mean error of the runs left out; in brackets, of the worst slice alone", heads, rows)
 
 
 def _both(kind: str, groups: tuple[str, ...], name: str) -> str:

@@ -6,17 +6,14 @@ import math
 import statistics
 from functools import cache
 
-from blackboard import catalogue
 from blackboard.catalogue import Heads
 from blackboard.lessons.overheads.implied import gpt_fast
 from blackboard.prediction import serving_equations as eq
-from blackboard.prediction.layout import Layout
 from blackboard.prediction.serving_calibration import runs
 from blackboard.prediction.serving_steps import (
     ATTENTION_KERNELS,
     DENSE_KERNELS,
     OTHER_KERNELS,
-    default_settings,
     kernels,
 )
 from blackboard.text import listed
@@ -37,12 +34,13 @@ from blackboard.validation.serving_numbers import (
     changes,
     close_up,
     compute_each,
-    device_seconds,
     drafted,
     first_tokens,
+    grown,
     heaps,
     launch_turn,
     launching,
+    light_slope,
     measured,
     measured_points,
     newcomers,
@@ -64,9 +62,13 @@ _us = lambda seconds: f"{1e6 * seconds:.0f} µs"
 def opening() -> dict[str, str]:
     """What was measured, and where the time goes."""
     few, many, (later, first) = measured(FEW), measured(CROWD), heaps()
-    (now, quick, light, *_), added = changes(), causes()
+    (now, quick, *_), added = changes(), causes()
     return {
+        "few": str(FEW),
         "crowd": str(CROWD),
+        "seen_each": _us(grown(FEW, CROWD)),
+        "jump_each": _us(grown(*JUMP)),
+        "last_each": _us(grown(JUMP[1], CROWD)),
         "many_token": _ms(many.output),
         "many_first": _ms(many.first),
         "each_now": _us(sum(causes().values())),
@@ -75,7 +77,7 @@ def opening() -> dict[str, str]:
         "each_seen": pretty(many.output - few.output, "s", 2),
         "each_ours": pretty(now.crowd - now.few, "s", 2),
         "quick_each": _us((quick.crowd - quick.few) / (CROWD - FEW)),
-        "light_each": _us((light.crowd - light.few) / (CROWD - FEW)),
+        "light_each": _us(light_slope()),
         "more_users": str(CROWD - FEW),
         **{f"add_{name}": _us(added[name]) for name in ("answers", "cache", "links", "prompts")},
         "all_waits": str(len(later) + len(first)),
@@ -89,9 +91,6 @@ def running_case() -> dict[str, str]:
     v, crowd, bench = values(), steady(), served(CROWD)
     server, plan, room = crowd.server, bench.server.plan, crowd.server.step_tokens
     share, decode, prompt = f"{v['prompt_share']:.4f}", f"{1e3 * v['decode_step']:.2f}", f"{1e3 * v['prompt_step']:.2f}"
-    device = device_seconds(server.step(CROWD, 1, server.prompt))
-    other = Layout(catalogue.model("gpt-oss-120b"), server.chip)
-    recorded = default_settings("vllm", other, "mxfp4", CHAT, CHAT, CROWD).recorded
     before, token, later = (f"{1e3 * v[name]:.1f}" for name in ("before", "output_token", "first_token"))
     routes, waited = first_tokens(), (plan["burst_groups"] + 1) / 2
     opening = f"{1e3 * routes['by hand'].opening:,.0f}"
@@ -99,19 +98,19 @@ def running_case() -> dict[str, str]:
     squares = f"({1 - float(share):.4f} × {decode}² + {share} × {prompt}²)"
     return {
         "mean_length": f"{server.output:.0f}",
+        "drawn": f"{server.spread} × {CHAT:,} to {CHAT:,}",
         "share": f"one in {round(1 / v['prompt_share'])}",
         "share_sum": f"{CROWD - 1} / {server.output:.1f} = {share}",
         "token_sum": f"{decode} + {share} × ({prompt} − {decode}) = {1e3 * v['output_token']:.1f} ms",
         "settled_token": _ms(settled().token.mean),
         "first_sum": f"{before} + {token} + {1e3 * v['prompt_step']:.1f} = {later} ms",
         "before": f"{before} ms",
-        "before_each": _us(crowd.calibration.values["request_gap"]),
         "decode_step": _ms(v["decode_step"]),
         "prompt_step": _ms(v["prompt_step"]),
         "prompt_tokens": f"{server.prompt:.0f}",
-        "device": pretty(device, "s", 2),
         "launching": pretty(launching(), "s", 2),
         "launch_turn": _us(launch_turn()),
+        "quick_work": _ms(kernels(server.model) * launch_turn()),
         "rest_sum": f"{squares} / (2 × {1e3 * v['output_token']:.2f}) = {_ms(rest_of_step())}",
         "room": f"{room:,.0f}",
         "groups": str(plan["burst_groups"]),
@@ -130,7 +129,6 @@ def running_case() -> dict[str, str]:
         "kernels": str(kernels(server.model)),
         "eager": pretty(crowd.calibration.values["eager_gap"], "s", 2),
         "python_launch": pretty(gpt_fast().each, "s", 3),
-        "recorded": f"{recorded:,}",
         "wide_gap": f"{1e3 * settled().rare_gap:.0f} ms",
         "tight_gap": f"{1e3 * settled(room=LIMITS[1]).rare_gap:.0f} ms",
         "whole_limit": f"{CROWD} + {CHAT:,} = {LIMITS[1]:,}",
@@ -149,10 +147,20 @@ def promise() -> dict[str, str]:
     first_try = settled(users_within(PROMISE / margin))
     slow = round(first_try.token.high / first_try.token.mean, 2)
     safe, less = users_within(PROMISE / margin / slow), round(promised / margin / slow, 1)
-    solved = lambda time: f"1 + ({time:g} − {base}) / {slope:.3f} = {1 + (time - base) / slope:.1f}"
+    line = lambda time, level, slope: f"1 + ({time:g} − {level}) / {slope:.3f} = {1 + (time - level) / slope:.1f}"
+    solved = lambda time: line(time, base, slope)
     chosen = steady(concurrency=safe)
     assert chosen.usd_per_mtok and steady().usd_per_mtok and chosen.rent
+    two = [round(1e3 * measured(users).output, 2) for users in (FEW, CROWD)]
+    apart, steep = CROWD - FEW, round((two[1] - two[0]) / (CROWD - FEW), 3)
+    level = round(two[0] - (FEW - 1) * steep, 2)
     return {
+        "two_times": f"{two[0]} and {two[1]} ms",
+        "two_slope": f"({two[1]} − {two[0]}) / {apart} = {steep} ms",
+        "two_level": f"{two[0]} − {FEW - 1} × {steep} = {level} ms",
+        "two_users": line(less, level, steep),
+        "safe_stay": pretty(chosen.first_token + chosen.output_token * (chosen.server.output - 1), "s", 2),
+        "safe_people": f"3 × {safe} = {3 * safe}",
         "lone_token": f"{base} ms",
         "slope": f"{slope:.3f} ms",
         "promise": f"{promised:g} ms",
@@ -165,6 +173,7 @@ def promise() -> dict[str, str]:
         "rent": f"${chosen.rent.usd_per_chip_hour:.2f}",
         "safe_price": f"${chosen.usd_per_mtok:.2f}",
         "price": f"${steady().usd_per_mtok:.2f}",
+        "written_price": f"${chosen.usd_per_mtok * (chosen.server.prompt / chosen.server.output + 1):.2f}",
         "far_users": str(far.users),
         "far_off": percent(margin - 1),
     }
@@ -195,8 +204,13 @@ def sizes() -> dict[str, str]:
     reached = steady().calibration.values["memory_efficiency"]
     read, rate = server.step(1, 0)["shared_read"], layout.tensor * server.chip.bandwidth
     four_rate = f"{rate / 1e12:.1f} TB/s"
+    parts = steady(concurrency=1)._step_parts(steady(concurrency=1).server.plan["decode"])
+    level = [parts.pop(name) for name in ("weights", "kernel gaps")]
+    level.append(sum(parts.values()))
     return {
         "four_rate": four_rate,
+        "weights_size": f"{read * rate / 1e9:.1f} GB",
+        "level_sum": f"{' + '.join(f'{1e3 * part:.1f}' for part in level)} = {1e3 * sum(level):.1f} ms",
         "weights_sum": f"{read * rate / 1e9:.1f} GB / {four_rate} / {percent(reached, 1)}"
         f" = {1e3 * read / reached:.1f} ms",
         "fp8_weights": f"{layout.common / 1e9:.1f} billion",
