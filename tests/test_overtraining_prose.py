@@ -307,6 +307,9 @@ def test_half_and_a_quarter_and_a_third():
     assert bills["small_serving"] / bills["large_serving"] == pytest.approx(0.25, abs=0.02)
     assert bills["kv_serving_same"] == bills["kv_serving_8"] > bills["large_serving"], "loading sets every bill"
     assert bills["kv_both_same"] < bills["kv_both_8"], "Llama's longer training is wasted"
+    ms = {name: float(told[name].removesuffix(" ms")) for name in told if told[name].endswith(" ms")}
+    turns = (ms["kv_compute_8"] + ms["kv_load_8"]) / (ms["kv_compute_34"] + ms["kv_load_same"])
+    assert float(told["kv_added"].rstrip("%")) / 100 == pytest.approx(1 - turns, abs=0.01)
     assert told["kv_ratio"] == sig(bills["kv_serving_34"] / bills["large_training"], 1) == "200", "of the page's search"
 
 

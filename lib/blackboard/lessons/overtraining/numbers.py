@@ -474,6 +474,11 @@ def loading_rate() -> float:
     return LOADING * chip(GPU).bandwidth
 
 
+def cache_seconds(cache: dict) -> float:
+    """Seconds to load the cache of the long context once."""
+    return LONG["context"] * cache["kv_bytes_per_token"] / loading_rate()
+
+
 def with_kv() -> dict[str, str]:
     """The two models with their caches: where short contexts end, and what a long one makes of both bills."""
     (small_cache, large_cache), (small, large) = caches(), llama(SERVED)
@@ -486,12 +491,14 @@ def with_kv() -> dict[str, str]:
         "kv_bytes_8": f"{small_cache['kv_bytes_per_token']:,.0f}",
         "kv_ratio": significant(SERVED * token_seconds(large, large_cache) * rent() / dollars(large.training), 1),
     }
+    taking_turns = [2 * row.n_active / own[0] + cache_seconds(small_cache) for row in (small, large)]
+    out["kv_added"] = f"{1 - taking_turns[0] / taking_turns[1]:.0%}"
     for key, row in (("8", small), ("34", large)):
         out[f"kv_compute_{key}"] = f"{1e3 * 2 * row.n_active / own[0]:.2f} ms"
     for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
         serving = SERVED * token_seconds(row, kv) * rent()
         out |= {
-            f"kv_load_{key}": f"{1e3 * LONG['context'] * kv['kv_bytes_per_token'] / own[1]:.2f} ms",
+            f"kv_load_{key}": f"{1e3 * cache_seconds(kv):.2f} ms",
             f"kv_serving_{key}": millions(serving),
             f"kv_both_{key}": millions(serving + dollars(row.training)),
         }
