@@ -31,7 +31,7 @@ FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; h
 )
 PRESS_CHECK = "Python starts in this page when you press Check."
 ON_PAPER = {  # what a page says to somebody before a screen, and what a book says instead
-    "Drag the red dot, or move the slider, to": "Follow the red dot to",
+    "Drag the red dot to see why": "Follow the red dot to see why",
     "Drag the ": "Follow the ",
     "before you open the rubric": "before you read the rubric",
     "before opening the rubric": "before reading the rubric",
