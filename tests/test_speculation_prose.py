@@ -53,7 +53,7 @@ def column(batch, drafted=4, digits=3, computed=COMPUTED):
 
 def worked(batch):
     """The worked example at one batch."""
-    return column(batch) | {f"gain_{batch}": f"{float(column(batch, digits=9)[f'gain_{batch}']):.2f}"}
+    return column(batch, digits=2) | {f"gain_{batch}": f"{float(column(batch, digits=9)[f'gain_{batch}']):.2f}"}
 
 
 def few(batch):
@@ -105,6 +105,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "best_gain_08": sig(tau(0.8, 8) / 1.4),
         "busy_4": sig(tau(0.8, 4) / 5.2),
         "copied_4": sig(5 / tau(0.8, 4)),
+        "copied_07": sig(5 / tau(0.7, 4)),
+        "tau_07": f"{tau(0.7, 4):.2f}",
+        "chosen_3": sig((8 + 248 * (1 - (31 / 32) ** 3)) / 8),
         "touched_v3": f"{touched(256, 8, V3, ACTIVE, 5) / ACTIVE:.1f}",
         "few_most": sig(few(64)),
         "few_loaded": f"{1 - (31 / 32) ** 64:.0%}",

@@ -203,7 +203,7 @@ def step_and_check() -> Drawing:
     ):
         axes.plot(*at, "o", color=COLOURS[colour], ms=8, zorder=5)
         point(axes, at, text, place, colour)
-    beside(axes, f"what a round is worth:\n{spare:.1f} plain steps", (LOW, spare * plain(LOW)), (4, 7), "third")
+    beside(axes, f"what the check may take:\n{spare:.2f} plain steps", (LOW, spare * plain(LOW)), (4, 7), "third")
     beside(axes, "plain step", (LOW, plain(LOW)), (4, -14), "first")
     beside(axes, "check", (HIGH, check(HIGH)), (-12, -4), "second", ha="right")
     _batches(axes, LOW, HIGH)
@@ -215,11 +215,11 @@ def step_and_check() -> Drawing:
         fig,
         "fig-step-and-check",
         f"Checking is free up to {said[0]} sequences, where five times the compute takes as long as loading. Guesses"
-        f" slow the rack down from {said[1]} on, where the check takes {spare:.1f} plain steps.",
+        f" slow the rack down from {said[1]} on, where the check takes {spare:.2f} plain steps.",
         f"Time in ms against batch from {LOW} to {HIGH:,}, both on log scales, for {RUNNING}. A plain step takes"
         f" {plain(LOW):.2f} ms at first and bends upwards at {said[2]} sequences, where compute binds. The check of"
         f" {EXAMPLE['drafted']} guesses takes as long as the step up to {said[0]} and then rises with the batch. At"
-        f" {said[1]} it crosses a dashed line at {spare:.1f} times the step.",
+        f" {said[1]} it crosses a dashed line at {spare:.2f} times the step.",
     )
 
 

@@ -110,6 +110,8 @@ def gains() -> dict[str, str]:
         "gain_4": significant(eq.speedup_free(**EXAMPLE), 2),
         "busy_4": significant(busy, 2),
         "copied_4": significant(1 / eq.speedup_busy(EXAMPLE, draft_ratio=0), 2),
+        "copied_07": significant(1 / eq.speedup_busy(EXAMPLE, acceptance=0.7, draft_ratio=0), 2),
+        "tau_07": significant(eq.tokens_per_round(EXAMPLE, acceptance=0.7), 3),
         "check_may": significant(eq.tokens_per_round(EXAMPLE) - EXAMPLE["drafted"] * EXAMPLE["draft_ratio"], 3),
     }
 
@@ -136,7 +138,7 @@ def one_column(batch: int) -> dict[str, str]:
         "round": drafts + verify,
     }
     gained = {f"gain_{batch}": f"{eq.speedup(EXAMPLE, memory_ratio=ratio):.2f}"}
-    return gained | {f"{name}_{batch}": f"{1e3 * time:.3f}" for name, time in times.items()}
+    return gained | {f"{name}_{batch}": f"{1e3 * time:.2f}" for name, time in times.items()}
 
 
 def steps(row: dict[str, float], digits: int = 3) -> str:
@@ -155,10 +157,11 @@ def experts() -> dict[str, str]:
     touched = lambda drafted: significant(eq.touched_ratio(RUNNING, batch=1, drafted=drafted), 2)
     [plain] = measurement("mtp_by_depth").records(drafted_tokens=0)
     chip = RUNNING.symbols()["bandwidth"] / RUNNING.symbols()["chips"]  # a B200's, of which eight were timed
-    missed = (1 - RACK["top_k"] / RACK["experts"]) ** FEW
+    missed = lambda tokens: (1 - RACK["top_k"] / RACK["experts"]) ** tokens
     return {
         "few_most": significant(by_bytes(FEW), 2),
-        "few_loaded": f"{1 - missed:.0%}",
+        "few_loaded": f"{1 - missed(FEW):.0%}",
+        "chosen_3": significant((1 - missed(4)) / (1 - missed(1)), 2),
         "touched_v3": touched(4),
         "touched_v3_3": touched(3),
         "r1_loads": f"{1e3 * model(RUNNING.model).n_active * RACK['bytes_per_param'] / (8 * chip):.1f} ms",

@@ -76,10 +76,9 @@ SPARSE = (V3, ("kimi-k2", "gb200-nvl72", "fp8"), ("qwen3-235b-a22b", "h200-8", "
 CASES = (("llama-3.1-70b", "h100-8", "bf16"), ("llama-3.1-405b", "h200-8", "fp8"), *SPARSE)
 
 
-def attending(values: Values) -> Values:
-    """The running case at a drawn context or its own, with attention's FLOPs counted as active parameters."""
-    known = numbers.attended(numbers.RUNNING._replace(context=values["context"])) if "context" in values else numbers.RACK
-    return served({"case": V3}) | {name: known[name] for name in ("context", "n_active")}
+def attending() -> Values:
+    """The running case, with attention's FLOPs counted as active parameters."""
+    return served({"case": V3}) | {name: numbers.RACK[name] for name in ("context", "n_active")}
 
 
 def in_ms(seconds: float) -> str:
@@ -121,9 +120,9 @@ guess = Guess(
     objective=TIME,
     unit="sequence",
     within=2.0,
-    statement="On the rack, a decode step loads the weights in {weights_time}, and the KV cache of every 1,000 sequences in another {cache_time}. The compute of one token for each of 1,000 sequences takes {compute_time}. Loading and compute overlap, so the longer of the two sets the time. Now a draft guesses {drafted} tokens for each sequence, and the check computes them in one pass, together with the last known token. Up to how many sequences does the check take no longer than a step? Guess: within a factor of two counts.",
-    parameters={"drafted": (4, 5, 6, 7, 8, 9, 10), "context": (numbers.RACK["context"], 250, 500, 750, 1_250, 1_500)},
-    derived=lambda values: (found := attending(values)) | on_the_rack(found) | {"brought": values["drafted"] + 1},
+    statement="Each sequence has {context} of context. A step must load {weights_time} of weights, plus {cache_time} of KV cache per 1,000 sequences. Meanwhile it computes: {compute_time} per 1,000 tokens. Loading and compute run side by side, so the longer of the two sets the time. Checking {drafted} guesses computes {brought} tokens for each sequence: the last known one and the guesses. Up to how many sequences does loading still take longer? Guess: within a factor of two counts.",
+    parameters={"drafted": (7, 3, 5, 6, 8, 9, 10)},
+    derived=lambda values: (found := attending()) | on_the_rack(found) | {"brought": values["drafted"] + 1},
     units=PLAIN | {"weights_time": "", "cache_time": "", "compute_time": ""},
     answer=eq.batch_free,
     independent_check=lambda v: free_up_to(v, v["drafted"] + 1),
@@ -882,7 +881,7 @@ one_more = Choice(
 
 # --- load -------------------------------------------------------------------------------------------------------------
 
-RACK = attending({})
+RACK = attending()
 FEW, MANY = 500, 2000
 
 
