@@ -175,6 +175,14 @@ function nameArrows() {
   }
 }
 
+// The theme leaves the sidebar where it was on the page before; the page that is open comes into sight.
+function showCurrentPage() {
+  const current = [...document.querySelectorAll(".bd-sidebar-primary li.active > a")].pop();
+  const show = () => current?.scrollIntoView({ block: "nearest" });
+  if (matchMedia("(min-width: 992px)").matches) addEventListener("load", show);
+  document.getElementById("pst-primary-sidebar-checkbox")?.addEventListener("change", show);
+}
+
 // The theme's drawers of a narrow screen: a button closes each, and so does a choice from the contents.
 function closeDrawers() {
   for (const side of ["primary", "secondary"]) {
@@ -237,6 +245,7 @@ function tellTerms() {
 function settle() {
   nameArrows();
   closeDrawers();
+  showCurrentPage();
   tellTerms();
   showProgress();
   tickLessons();

@@ -154,7 +154,7 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
     axes.set_yticklabels([f"rounds\n{SPAN * gain:.1f} tokens", f"plain steps\n{SPAN} tokens"])
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
-    axes.text(0, 2.25, name, va="center")
+    axes.text(0.08, 2.25, name, va="center")
     if gain > 1:
         axes.text(2.3, 2.25, "■ four guesses", va="center", color=COLOURS["second"])
         axes.text(5.1, 2.25, "■ check", va="center", color=COLOURS["first"])
