@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from lessons import ROOT
 from test_prose import typed_numbers
@@ -68,7 +69,7 @@ def test_every_sum_gives_its_result_to_the_last_digit_with_the_numbers_printed()
         value, *unit = result.lstrip("$").split()
         assert printed(worked(work) / (1e3 if unit == ["s"] else 1), value) == value, name
     sums = ["share", "token", "first", "rest", "groups", "burst", "mean", "safe", "fits"]
-    ours = ["level_sum", "two_slope", "two_level", "two_users", "safe_people"]
+    ours = ["level_sum", "two_slope", "two_level", "two_users", "two_safe", "safe_people"]
     for name in [*(f"{each}_sum" for each in sums), "line_users", "safe_line", *ours]:
         plain = texts.all()[name].replace(" ms", "").replace("²", " ** 2")
         work, result = plain.replace(" GB", " * 1e3").replace(" MB", "").split(" = ")
@@ -116,8 +117,13 @@ def test_a_line_through_two_measured_points_allows_about_as_many_users():
     steep, level, most = (float(told[f"two_{name}"].split(" = ")[1].split()[0]) for name in ("slope", "level", "users"))
     for users in (4, 64):
         assert numbers.measured(users).output == pytest.approx(1e-3 * (level + steep * (users - 1)), rel=2e-3)
-    assert pytest.approx(level + steep * (most - 1), abs=0.05) == 1e3 * 0.02 / 1.10 / 1.02
-    assert int(told["safe_users"]) < most < 1.1 * int(told["safe_users"])
+    rows = [[float(cell) for cell in row[:2]] for row in cells(tables.measured_table())[1:]]
+    worst = max(seen / (level + steep * (users - 1)) for users, seen in rows)
+    assert told["two_margin"] == f"{worst - 1:.0%}"
+    assert pytest.approx(level + steep * (most - 1), abs=0.1) == 1e3 * 0.02 / worst / 1.02
+    assert int(most) == int(told["safe_users"]), "as by our formulas"
+    tossed = np.random.default_rng(0).binomial(int(told["safe_people"].split(" = ")[1]), 1 / 3, size=100_000)
+    assert 0.96 < (tossed <= int(told["safe_users"])).mean() < 0.99, "within two standard deviations"
     stay = 0.095 + 921 * 0.0178
     assert float(told["safe_stay"].removesuffix(" s")) == pytest.approx(stay, abs=0.5)
 

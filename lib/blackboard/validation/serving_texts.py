@@ -154,13 +154,19 @@ def promise() -> dict[str, str]:
     two = [round(1e3 * measured(users).output, 2) for users in (FEW, CROWD)]
     apart, steep = CROWD - FEW, round((two[1] - two[0]) / (CROWD - FEW), 3)
     level = round(two[0] - (FEW - 1) * steep, 2)
+    worst = round(max(1e3 * point.token / (level + (point.users - 1) * steep) for point in measured_points()), 2)
+    two_less = round(promised / worst / slow, 1)
+    mean = max(n for n in range(safe) if n + 2 * (n * 2 / 3) ** 0.5 <= safe)  # each is in flight a third of the time
     return {
         "two_times": f"{two[0]} and {two[1]} ms",
         "two_slope": f"({two[1]} − {two[0]}) / {apart} = {steep} ms",
         "two_level": f"{two[0]} − {FEW - 1} × {steep} = {level} ms",
-        "two_users": line(less, level, steep),
+        "two_margin": percent(worst - 1),
+        "two_safe": f"{promised:g} ms / {worst:.2f} / {slow:.2f} = {two_less} ms",
+        "two_users": line(two_less, level, steep),
         "safe_stay": pretty(chosen.first_token + chosen.output_token * (chosen.server.output - 1), "s", 2),
-        "safe_people": f"3 × {safe} = {3 * safe}",
+        "safe_mean": str(mean),
+        "safe_people": f"3 × {mean} = {3 * mean}",
         "lone_token": f"{base} ms",
         "slope": f"{slope:.3f} ms",
         "promise": f"{promised:g} ms",
