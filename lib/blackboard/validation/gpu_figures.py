@@ -180,7 +180,7 @@ def memory() -> Drawing:
         names.append((held[-1], name, colour))
         told.append(f"{name}: {held[0]:.2f} to {held[-1]:.2f} GB")
     name_ends(at, names, 0.085)
-    at.set(xlabel="layers", ylabel="memory, weights aside (GB)", ylim=(0, None), xlim=(0, 24))
+    at.set(xlabel="layers", ylabel="memory, weights aside (GB)", ylim=(0, None), xlim=(0, 25))
     return done(
         fig,
         "fig-gpu-memory",
