@@ -86,7 +86,7 @@ class Renderer(myst_nb.SphinxNbRenderer):
         metadata.setdefault("tags", chosen)
         for output in self.nb_client.code_cell_outputs(token.meta["index"])[1]:
             metadata |= myst_nb.nb_node_to_dict(output.get("metadata", {}))
-        if is_unanswered(self.document["source"], token.content):
+        if is_unanswered(file, token.content):
             metadata["tags"] = [*metadata.get("tags", []), "remove-output"]
         if "remove-cell" not in metadata.get("tags", []):
             super().render_nb_cell_code(token)

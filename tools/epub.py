@@ -119,7 +119,6 @@ def write_pages(site, articles):
     files = {}
     for stem, body in read_chapters(site, articles).items():
         body = re.sub(r'(<img [^>]*?src=")([^"]+)', lambda found: found[1] + take_image(found[2], site, files), body)
-        body = body.replace(' role="math"', "")  # which browsers' accessibility needs and ePub does not allow
         title = escape(articles[stem].h1.get_text(" ", strip=True))
         files[f"{stem}.xhtml"] = PAGE.format(title=title, body=lead_to_files(body)).encode()
     return files

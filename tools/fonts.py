@@ -1,8 +1,8 @@
 """Cut the book's fonts from packages of npm: `python tools/fonts.py`.
 
 Text has Source Serif 4, formulas STIX Two Math. Figures have Arimo, whose letters are as wide as Arial's: matplotlib
-places texts by it and pages write them in what they have. Needed only when a page has a letter that TEXT or LETTERS
-lack, which tests/test_mathml.py then names.
+places texts by it and pages write them in what they have. Needed only when a formula has a letter that LETTERS lack,
+which tests/test_mathml.py then names; a letter that TEXT lacks is set in what the system has.
 """
 
 import tarfile
@@ -39,17 +39,21 @@ def fetch(name, folder):
     return folder / name / "package"
 
 
+def cut_faces(package, name, styles, options, target, letters=None):
+    """Latin and Greek letters in one file for each style, all or those that are named."""
+    for style, file in styles.items():
+        font = merge.Merger().merge([package / "files" / f"{name}-{part}-{file}.woff" for part in ("latin", "greek")])
+        chosen = subset.Subsetter(options)
+        chosen.populate(unicodes=letters or font.getBestCmap())
+        chosen.subset(font)
+        subset.save_font(font, target(style), options)
+
+
 def cut_text(package):
     """Letters, figures and signs of running text, 15 kB a style."""
     names = [0, 13, 14]  # license, not name, which Adobe keeps for whole fonts
     options = subset.Options(flavor="woff", layout_features=["kern", "liga"], name_IDs=names, hinting=False)
-    for style, file in TEXTS.items():
-        font = merge.Merger().merge([package / "files" / f"{SERIF}-{part}-{file}.woff" for part in ("latin", "greek")])
-        chosen = subset.Subsetter(options)
-        chosen.populate(unicodes=TEXT)
-        chosen.subset(font)
-        font.flavor = "woff"
-        subset.save_font(font, STATIC / f"text-{style}.woff", options)
+    cut_faces(package, SERIF, TEXTS, options, lambda style: STATIC / f"text-{style}.woff", TEXT)
 
 
 def cut_math(package):
@@ -64,16 +68,10 @@ def cut_math(package):
 
 
 def cut_figures(package):
-    """Latin and Greek letters in one file for each style, without what only a screen needs."""
+    """All letters, without what only a screen needs."""
     FIGURES.mkdir(exist_ok=True)
     options = subset.Options(layout_features=[], hinting=False, notdef_outline=True)
-    for style, file in STYLES.items():
-        font = merge.Merger().merge([package / "files" / f"arimo-{part}-{file}.woff" for part in ("latin", "greek")])
-        chosen = subset.Subsetter(options)
-        chosen.populate(unicodes=font.getBestCmap())
-        chosen.subset(font)
-        font.flavor = None
-        subset.save_font(font, FIGURES / f"{style}.ttf", options)
+    cut_faces(package, ARIMO, STYLES, options, lambda style: FIGURES / f"{style}.ttf")
     (FIGURES / "LICENSE.txt").write_bytes((package / "LICENSE").read_bytes())
 
 

@@ -179,7 +179,7 @@ function nameArrows() {
 function showCurrentPage() {
   const current = [...document.querySelectorAll(".bd-sidebar-primary li.active > a")].pop();
   const show = () => current?.scrollIntoView({ block: "nearest" });
-  if (matchMedia("(min-width: 992px)").matches) addEventListener("load", show);
+  if (!narrow.matches) addEventListener("load", show);
   document.getElementById("pst-primary-sidebar-checkbox")?.addEventListener("change", show);
 }
 

@@ -14,8 +14,8 @@
       if (cell.textContent.trim() === "–") cell.classList.add("unknown");
     }
   }
-  // An ePub's MathML is an older one: it has a style around a part instead of in it, and no names for formulas.
-  for (const math of chapter.querySelectorAll("math[aria-label]")) math.removeAttribute("aria-label");
+  // An ePub's MathML is an older one: it has a style around a part instead of in it, and no names and roles for formulas.
+  for (const math of chapter.querySelectorAll("math")) for (const name of ["aria-label", "role"]) math.removeAttribute(name);
   for (const part of chapter.querySelectorAll("math :is([scriptlevel], [displaystyle])")) {
     const style = document.createElementNS(part.namespaceURI, "mstyle");
     for (const { name, value } of [...part.attributes].filter((each) => /^(scriptlevel|displaystyle)$/.test(each.name))) {
