@@ -103,7 +103,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ds_rent": "$2",
         "least_times": f"{0.78e12 / 540e9 / 20:.2f}",
         "rate": "2 million",
-        "year": f"{365 * DAY / 1e6:.1f} million",
         "small_work": f"{6 * 8.03 * 15 / 100:.2f}·10²³",
         "small_reported": "1.46 million",
         "small_mfu": f"{6 * 8.03e9 * 15e12 / (1.46e6 * 3600) / peak:.0%}",
@@ -157,7 +156,7 @@ def test_the_running_case_agrees_with_a_search():
         "total": own * (seen + WRITTEN) / (large * (plain + WRITTEN)),
     }
     for name, times in ratios.items():
-        assert (told[f"less_{name}"], told[f"more_{name}"]) == (f"{sig(times)} ×", f"{sig(1 / times)} ×")
+        assert told[f"less_{name}"] == f"{sig(times)} ×"
     even = (own * seen - large * plain) / (large - own)
     assert told["meta_even"] == f"{sig(even / 1e12)} trillion" and told["meta_days"] == f"{even / 2e6 / DAY:.0f} days"
     assert (told["cheap_size"], told["cheap_data"]) == tuple(f"{each:.4f}" for each in part(own, seen))
@@ -253,6 +252,19 @@ def test_the_pages_searches_print_the_rule(ratio):
         assert (percent / 100, data) == pytest.approx((size, tokens), rel=0.04, abs=0.001)
         assert saved / 100 == pytest.approx(1 - (size * tokens + 200 * size**power) / 201, abs=0.006)
     assert long[0][1] == long[1][1] == "22", "the same size with the square root"
+
+
+def test_the_recipe_for_other_traffic():
+    """By the table of ratios, tried; and equal bills' text, in that of FineWeb's card."""
+    told, (size, data) = values("overtraining"), tried(30)
+    assert (told["plan_size"], told["plan_rule"]) == ("10 billion parameters", "0.2 trillion")
+    assert (told["plan_written"], told["plan_ratio"]) == ("6 trillion", f"{6e12 / (20 * 10e9):.0f}")
+    assert float(told["plan_share"].rstrip("%")) / 100 == pytest.approx(size, abs=0.0075)
+    assert told["plan_own"] == f"{size * 10:.1f} billion" and told["plan_times"] == f"{data:.0f}"
+    assert float(told["plan_tokens"].split()[0]) == pytest.approx(data * 0.2, abs=0.06)
+    assert told["plan_saved"] == f"{1 - size * (data + 30) / 31:.0%}"
+    assert told["text_times"] == sig(WRITTEN / 15e12, 1)
+    assert (told["least_name"], told["most_name"]) == ("PaLM 540B", "Qwen3-0.6B")
 
 
 def test_how_caches_grow_with_size():

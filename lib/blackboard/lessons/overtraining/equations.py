@@ -319,9 +319,9 @@ decode_flop = Formula(
     "flop_per_token",
     Max(flop_per_param * n_active, context * kv * flops / (bandwidth * new_token)),
     "FLOP/token",
-    "a generated token costs its compute or the loading of its KV cache, whichever takes longer; loading is counted as"
-    " the FLOPs the chip could have done meanwhile",
-    ("the batch is so large that loading the weights costs next to nothing",),
+    "a generated token costs its compute or the loading of its KV cache, whichever takes longer; this time is counted"
+    " in FLOPs that the chip could do in it",
+    ("computing and loading overlap fully", "the batch is so large that loading the weights costs next to nothing"),
     MATX,
     typeset=Max(2 * n_active, LOADED, evaluate=False),
 )

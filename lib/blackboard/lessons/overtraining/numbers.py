@@ -44,6 +44,7 @@ SIZES = (
 META_LAW = 402e9, 16.55e12  # parameters and tokens, by section 3.2.1 of the Llama 3 paper, seen in copies
 BUDGET = 1e6  # dollars of the page's example of one training run
 DOWNLOAD, OWN_TRAFFIC = "qwen3-8b", 1e9 * 2 * 365  # an open model, and the tokens that the page's small service writes
+PLAN = 10e9, 6e12  # parameters by Chinchilla's rule, and tokens written, of the page's recipe
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
 SMALL = (
@@ -260,7 +261,6 @@ def optimum() -> dict[str, str]:
         "own_law": law_words(FIT),
         "written": f"{SERVED / 1e12:.0f} trillion",
         "rate": f"{CASE['world_rate'] / 1e6:g} million",
-        "year": f"{CASE['lifetime'] / 1e6:.1f} million",
         "case_ratio": significant(SERVED / best(served=0).tokens, 1),
         "equal_lost": f"{equal_over() - 1:.0%}",
         "least_size": f"{smallest() / 1e9:.1f} billion",
@@ -271,6 +271,28 @@ def optimum() -> dict[str, str]:
         "sardana_law": law_words("Sardana"),
         "sardana_size": f"{simulation.best(loss, served, own).n_active / 1e9:.1f} billion",
         "sardana_saved": f"{simulation.saving(loss, served, own):.0%}",
+    }
+
+
+def plan() -> dict[str, str]:
+    """The recipe for other traffic worked: the page's table of ratios, in units of a model trained by the rule."""
+    size, written = PLAN
+    rule, twin = PRESCRIBED * size, eq.best_tokens(law(), n_active=size)
+    loss, served = as_good(n_active=size), twin * written / rule
+    own = simulation.best(loss, served, law(), ETA)
+    [pool, *_] = measurement("filtering_kept").records(pool="FineWeb")
+    trillions = lambda tokens, digits=1: f"{significant(tokens / 1e12, digits)} trillion"
+    return {
+        "plan_size": f"{size / 1e9:.0f} billion parameters",
+        "plan_rule": trillions(rule),
+        "plan_written": trillions(written),
+        "plan_ratio": f"{written / rule:.0f}",
+        "plan_share": f"{own.n_active / size:.0%}",
+        "plan_own": f"{own.n_active / 1e9:.1f} billion",
+        "plan_times": f"{own.tokens / twin:.0f}",
+        "plan_tokens": trillions(own.tokens / twin * rule, 2),
+        "plan_saved": f"{simulation.saving(loss, served, law(), ETA):.0%}",
+        "text_times": significant(equal().tokens / pool["pool_tokens"], 1),
     }
 
 
@@ -338,7 +360,7 @@ def meta() -> dict[str, str]:
     }
     for name in ("n_active", "tokens", "training", "inference", "total"):
         times = getattr(small, name) / getattr(large, name)
-        told |= {f"less_{name}": f"{significant(times, 2)} ×", f"more_{name}": f"{significant(1 / times, 2)} ×"}
+        told[f"less_{name}"] = f"{significant(times, 2)} ×"
     for key, row in (("small", small), ("large", large)):
         bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
         told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}
@@ -449,6 +471,8 @@ def models_placed() -> dict[str, str]:
         "rule_8": f"{eq.chinchilla_tokens(n_active=small.n_active, prescribed=PRESCRIBED) / 1e9:.0f} billion",
         "tokens_8": f"{small.tokens / 1e12:.0f} trillion",
         "times_8": significant(small.per_active / PRESCRIBED, 2),
+        "least_name": least.name,
+        "most_name": most.name,
         "most_times": significant(most.per_active / PRESCRIBED, 2),
         "least_times": significant(least.per_active / PRESCRIBED, 1),
     }
@@ -538,5 +562,5 @@ def download() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    found = valley() | costs() | tokens() | optimum() | parts() | other_fits()
+    found = valley() | costs() | tokens() | optimum() | plan() | parts() | other_fits()
     return found | meta() | deepseek() | models_placed() | with_kv() | download()
