@@ -19,6 +19,7 @@ from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, simulation
 from blackboard.lessons.overheads.implied import sglang
 from blackboard.lessons.overheads.simulation import Timeline
+from blackboard.lessons.sparsity.equations import batch_fits
 from blackboard.text import listed
 from blackboard.units import significant
 
@@ -180,26 +181,28 @@ def overlap_timeline() -> Drawing:
 def overlap_gain() -> Drawing:
     """Gain of two halves against tokens a GPU on SGLang's machine, by the formula and as measured."""
     fig, axes = drawing.axes(5.0, 4.1)
-    tokens, case = np.geomspace(8, 2048, 120), sglang()
+    case, room = sglang(), catalogue.chip("h100-sxm").hbm_bytes
+    full = batch_fits(case, hbm=case["chips"] * room) / case["chips"]
+    tokens = np.geomspace(8, full, 120)
     curve, turn = [implied.overlap(float(n)) for n in tokens], eq.batch_overlap(case) / case["chips"]
     axes.plot(tokens, curve, color=COLOURS["first"])
     axes.plot(turn, 1, "o", color=COLOURS["first"], ms=7, zorder=5)
     (low, high), measured = _turned(), implied.sglang_measured()
     _draw_measured(axes, measured, low, high)
     beside(axes, f"by formula\nfrom {turn:.0f}", (turn, 1), (-10, 14), "first", ha="right")
-    axes.set(xscale="log", xlim=(8, 2048), ylim=(0.5, 2.05))
+    axes.set(xscale="log", xlim=(8, 512), ylim=(0.5, 2.05))
     axes.set(xlabel="tokens a GPU (log scale)", ylabel="times faster in two halves")
-    axes.set_xticks([8, 32, 128, 512, 2048], ["8", "32", "128", "512", "2,048"])
+    axes.set_xticks([8, 32, 128, 512], ["8", "32", "128", "512"])
     axes.xaxis.set_minor_formatter("")
     axes.set_title("DeepSeek-V3 on 72 H100 in nine machines", loc="left")
     return done(
         fig,
         "fig-overlap-gain",
         "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the"
-        " formula says.",
+        " formula says. The line ends where memory is full.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
-        f" to 2,048 on a log scale. By the formula 72 H100 in nine machines gain from {turn:.0f} tokens a GPU on, at"
-        f" most {max(curve):.2f} times. SGLang measured"
+        f" to 512 on a log scale; memory is full at {full:.0f}, where the line ends. By the formula 72 H100 in nine"
+        f" machines gain from {turn:.0f} tokens a GPU on, at most {max(curve):.2f} times. SGLang measured"
         f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn between {low} and"
         f" {high}.",
     )
@@ -216,7 +219,8 @@ def _draw_measured(axes, measured: dict[int, float], low: int, high: int) -> Non
     )
     axes.axhline(1, color=COLOURS["muted"], lw=1)
     for place, gain in measured.items():
-        beside(axes, f"measured {gain:g}", (place, gain), (9, -14) if gain < 1 else (-2, -18), "measured")
+        offset, side = ((9, -14), "left") if gain < 1 else ((40, -18), "right")
+        beside(axes, f"measured {gain:g}", (place, gain), offset, "measured", ha=side)
 
 
 def _turned() -> tuple[int, int]:

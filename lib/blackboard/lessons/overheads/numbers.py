@@ -218,6 +218,8 @@ def one_token() -> dict[str, str]:
         },
         "many_h200": f"{captured['kernels']:,}",
         "few_h200": f"{fused['kernels']:,}",
+        "less_h200": f"{captured['kernels'] - fused['kernels']:,}",
+        "saved_h200": in_ms(captured["seconds"] - fused["seconds"]),
         "gap_h200": pretty(gap, "s", 2),
         "python_each": pretty(pace, "s", 3),
         "python_h200": in_ms(fused["kernels"] * pace),
