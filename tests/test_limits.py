@@ -1,5 +1,6 @@
 """A reader's code in a copy of the process: what it brings back, and what ends it."""
 
+import gc
 import itertools
 import os
 import pickle
@@ -31,13 +32,14 @@ def nothing_left(monkeypatch):
         return pid
 
     monkeypatch.setattr(os, "fork", watched)
+    gc.collect()  # what other tests dropped is closed now, not while one of these runs
     open_files = lambda: len(os.listdir("/dev/fd"))
     before = open_files()
     yield
     for pid in copies:
         with pytest.raises(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
-    assert open_files() == before
+    assert open_files() <= before
 
 
 def test_a_copy_brings_its_result_and_changes_nothing_here():

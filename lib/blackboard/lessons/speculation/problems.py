@@ -76,9 +76,10 @@ SPARSE = (V3, ("kimi-k2", "gb200-nvl72", "fp8"), ("qwen3-235b-a22b", "h200-8", "
 CASES = (("llama-3.1-70b", "h100-8", "bf16"), ("llama-3.1-405b", "h200-8", "fp8"), *SPARSE)
 
 
-def attending() -> Values:
-    """The running case, with attention's FLOPs counted as active parameters."""
-    return served({"case": V3}) | {name: numbers.RACK[name] for name in ("context", "n_active")}
+def attending(context: int = numbers.RUNNING.context) -> Values:
+    """The running case with so many tokens of context, attention's FLOPs counted as active parameters."""
+    counted = numbers.attended(numbers.RUNNING._replace(context=context))
+    return served({"case": V3}) | {name: counted[name] for name in ("context", "n_active")}
 
 
 def in_ms(seconds: float) -> str:
@@ -121,8 +122,8 @@ guess = Guess(
     unit="sequence",
     within=2.0,
     statement="Each sequence has {context} of context. A step must load {weights_time} of weights, plus {cache_time} of KV cache per 1,000 sequences. Meanwhile it computes: {compute_time} per 1,000 tokens. Loading and compute run side by side, so the longer of the two sets the time. Checking {drafted} guesses computes {brought} tokens for each sequence: the last known one and the guesses. Up to how many sequences does loading still take longer? Guess: within a factor of two counts.",
-    parameters={"drafted": (7, 3, 5, 6, 8, 9, 10)},
-    derived=lambda values: (found := attending()) | on_the_rack(found) | {"brought": values["drafted"] + 1},
+    parameters={"drafted": (7, 3, 5, 6, 8, 9, 10), "context": (1000, 500, 700, 1200, 1500, 2000)},
+    derived=lambda values: (found := attending(values["context"])) | on_the_rack(found) | {"brought": values["drafted"] + 1},
     units=PLAIN | {"weights_time": "", "cache_time": "", "compute_time": ""},
     answer=eq.batch_free,
     independent_check=lambda v: free_up_to(v, v["drafted"] + 1),
