@@ -260,7 +260,7 @@ function sentence(found) {
 
 const BINDS = {
   weights: "loading the weights", experts: "loading the experts", cache: "loading the KV cache", compute: "compute", links: "communication between chips",
-  "kernel gaps": "the gaps between kernels", launching: "launching the kernels of prefill", answers: "sampling and sending tokens",
+  "kernel gaps": "the gaps between kernels", launching: "launching the kernels of prefill", answers: "sampling and handing out tokens",
 };
 
 function unfit(asked, { server }) {
