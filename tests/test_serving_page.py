@@ -476,7 +476,7 @@ def test_the_sums_of_a_step_give_the_times_beside_them():
     for number in (
         "70.6 GB",
         "86.7%",
-        "68.5 billion × tokens + 2.1 billion × sent",
+        "68.5 billion × tokens + 2.1 billion × handed out",
         "1,979",
         "48.7%",
         "1,382",
