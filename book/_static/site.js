@@ -242,8 +242,32 @@ function tellTerms() {
   document.addEventListener("keydown", ({ key }) => key === "Escape" && hide());
 }
 
+// The search and its index come when its panel opens. Sphinx's script empties the field when it begins.
+const SEARCH = ["_static/searchtools.js", "_static/language_data.js", "searchindex.js"];
+let searchedFrom = null; // what had the keyboard before
+
+function answerSearch() {
+  const field = document.getElementById("search-input"), root = document.documentElement.dataset.content_root;
+  const begin = async () => {
+    let typed = "";
+    const keep = () => { typed = field.value; };
+    field.addEventListener("input", keep);
+    for (const name of typeof Search === "undefined" ? SEARCH : []) {
+      await new Promise((onload) => document.head.append(Object.assign(document.createElement("script"), { src: root + name, onload })));
+      field.value = typed;
+    }
+    field.removeEventListener("input", keep);
+    preparePanel(field);
+  };
+  field?.addEventListener("focus", begin, { once: true });
+  field?.addEventListener("focus", ({ relatedTarget }) => {
+    if (!relatedTarget?.closest(".search-button__wrapper")) searchedFrom = relatedTarget;
+  });
+}
+
 function settle() {
   nameArrows();
+  answerSearch();
   closeDrawers();
   showCurrentPage();
   tellTerms();
