@@ -95,11 +95,7 @@ function kindOf([page, title]) {
   return SHARES.find(([pages]) => pages.test(page))?.[2] ?? (lesson ? "Lesson" : "Reference");
 }
 
-// A word of which there are two letters is still being typed: where nothing has it, the words before it count.
-function look(query) {
-  const found = Search._performSearch(...Search._parseQuery(query)).reverse();
-  return found.length || !/ \S{1,2}$/.test(query) ? found : look(query.replace(/ \S+$/, ""));
-}
+const look = (query) => Search._performSearch(...Search._parseQuery(query)).reverse(); // the best first
 
 function linkTo(href, html, kind) {
   const item = document.createElement("li"), link = item.appendChild(document.createElement("a"));
@@ -117,6 +113,8 @@ function preparePanel(field) {
   const close = () => wrapper.classList.remove("show");
   let waits = 0;
   const answer = () => {
+    clearTimeout(waits);
+    waits = 0;
     const query = field.value.trim(), found = query.length > 1 ? look(query) : [];
     const rows = found.slice(0, SHOWN).map((each) => linkTo(`${each[0]}.html${each[2]}`, each[1].replace(GLOSSARY, "").replace(" > ", " › "), kindOf(each)));
     if (found.length > SHOWN) rows.push(linkTo(`search.html?q=${encodeURIComponent(query)}`, `All ${found.length} results`, ""));
@@ -128,9 +126,11 @@ function preparePanel(field) {
     waits = setTimeout(answer, 80);
   });
   wrapper.addEventListener("keydown", (event) => {
-    const stops = [field, ...list.querySelectorAll("a")], step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
       event.preventDefault();
+      if (waits) answer(); // or it would replace what has the keyboard
+      const stops = [field, ...list.querySelectorAll("a")];
       stops[Math.min(Math.max(stops.indexOf(document.activeElement) + step, 0), stops.length - 1)].focus();
     } else if (event.key === "Escape") {
       close();
