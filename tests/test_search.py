@@ -5,6 +5,9 @@ import yaml
 from bs4 import BeautifulSoup
 from conftest import ROOT, toc_pages
 from lessons import LESSONS
+from page_evidence import axe
+
+from blackboard.charts.style import GROUNDS
 
 ASKED = [
     (question, page)
@@ -117,6 +120,19 @@ def test_answers_come_as_one_types(panel):
     assert links == [*(f"../{each}" for each in every[:10]), "../search.html?q=KV%20cache"]
     assert page.locator(".search-found small").all_inner_texts()[:3] == ["Glossary", "Lesson", "Lesson"]
     assert page.inner_text("[role=search] [role=status]") == f"Pages found: {len(every)}"
+
+
+@pytest.mark.parametrize("theme", GROUNDS)
+def test_the_open_panel_can_be_read_by_all(visit, server, theme):
+    """Nothing of the page shows through, and axe has no complaint of the panel with its answers."""
+    page = visit(f"{server}/book/batching.html", mode=theme).page
+    page.keyboard.press("Control+k")
+    page.keyboard.type("KV cache")
+    page.wait_for_selector(".search-found a")
+    ground = page.eval_on_selector("[role=search]", "panel => getComputedStyle(panel).backgroundColor")
+    assert ground.startswith("rgb(")
+    page.evaluate(axe())
+    assert page.evaluate("axe.run('[role=search]').then(({ violations }) => violations.map(({ id }) => id))") == []
 
 
 def test_of_nothing_it_says_so(panel):
