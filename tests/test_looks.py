@@ -14,6 +14,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from pictures import LEAST, contrast, drawn_texts, faint, painted, picture
+from pypdf import PdfReader
 
 from blackboard.charts.style import COLOURS, GROUNDS, INKS, QUANTITIES
 from blackboard.reference.claims import TINTS
@@ -232,6 +233,26 @@ def test_paper_shows_which_answer_is_chosen(visit, server, theme):
     first.check()
     page.emulate_media(media="print")
     assert shade(second) > 0.9 > 0.6 > shade(first)
+
+
+def lowest(page):
+    """How far down the texts of a printed page reach, as a share of its height, above the page's number."""
+    high, ends = float(page.mediabox.height), []
+
+    def see(text, matrix, at, *_):
+        if text.strip():
+            ends.append((at[4] * matrix[1] + at[5] * matrix[3] + matrix[5]) / high)
+
+    page.extract_text(visitor_text=see)
+    return 1 - min(end for end in ends if end > 0.06)
+
+
+def test_paper_is_filled_and_numbered(visit, server):
+    """Code and boxes go on overleaf, so no page but the last ends far above its foot."""
+    printed = visit(f"{server}/book/batching.html").page.pdf(format="A4", print_background=True)
+    pages = PdfReader(io.BytesIO(printed)).pages
+    assert [(n, end) for n, end in enumerate(map(lowest, pages[:-1]), 1) if end < 0.6] == []
+    assert all(re.search(rf"^{n}$", page.extract_text(), re.M) for n, page in enumerate(pages, 1))
 
 
 @cases("name", PAGES)
