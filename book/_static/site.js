@@ -139,7 +139,7 @@ function tickLessons() {
 // to the top. The theme marks only sections whose start is in sight.
 function followReader() {
   const links = [...document.querySelectorAll(".bd-toc-nav a")], starts = links.map((link) => document.getElementById(link.hash.slice(1)));
-  const notes = document.querySelectorAll("aside.margin"), side = document.querySelector(".bd-sidebar-secondary");
+  const notes = document.querySelectorAll("aside.margin, .records table"), side = document.querySelector(".bd-sidebar-secondary");
   const drawer = document.getElementById("pst-secondary-sidebar-checkbox");
   let chosen = -1, waits = false;
   const mark = () => {

@@ -55,7 +55,8 @@ def compared() -> Page:
 
 def _compared_row(found: ServingPrediction) -> tuple[str, ...]:
     layout, users = found.server.layout, f"{found.server.users:,.0f}"
-    sharding = f"{layout.chips} {escape(layout.chip.name)}", str(layout.tensor)
+    name = escape(layout.chip.name).replace(" W)", "&nbsp;W)")  # as in (HGX, 1000 W)
+    sharding = f"{layout.chips} {name}", str(layout.tensor)
     return (
         *sharding,
         users,
