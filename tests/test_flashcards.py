@@ -335,8 +335,8 @@ class Tags(HTMLParser):
 @pytest.fixture(scope="module")
 def whole():
     """The HTML of all the page's cells, in the order of the page."""
-    cells = re.findall(r"^flashcards\.(\w+)\((\d?)\)$", page("flashcards").read_text("utf8"), re.M)
-    return "".join(getattr(flashcards, name)(*map(int, number)) for name, number in cells)
+    cells = re.findall(r"^flashcards\.(\w+)\(([\d, ]*)\)$", page("flashcards").read_text("utf8"), re.M)
+    return "".join(getattr(flashcards, name)(*map(int, re.findall(r"\d", numbers))) for name, numbers in cells)
 
 
 @functools.cache
@@ -351,7 +351,15 @@ def test_the_page_shows_every_equation_once_with_its_question_outside_the_fold(w
     seen = [card for card in ALL if card.id not in twice()]
     assert len(ALL) - len(seen) > 5 and ids == [f"card-{re.sub('[._]', '-', card.id)}" for card in seen]
     for card in seen:
-        assert f"<summary>{card.question}</summary>" in whole
+        assert f"<summary>{card.asked}</summary>" in whole
+
+
+@every
+def test_a_fold_lists_every_letter_of_its_answer(card):
+    listed = flashcards._folded(card).partition("letter-list")[2]
+    for symbol in {symbol for formula in card.formulas for symbol in formula.eq.free_symbols}:
+        row = notation.lookup(symbol.name)
+        assert f"\\({latex(symbol)}\\)" in listed and row.description in unescape(listed)
 
 
 def test_ids_are_unique_and_pictures_say_what_they_show(whole):
