@@ -161,7 +161,7 @@ def roofline_chart() -> InteractiveChart:
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
     ]
     return InteractiveChart(
-        {**base, "height": 230, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
+        {**base, "height": 220, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
         "Time and price of a token",
         _front_says(),
         f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour. All of these are bounds: real engines are"
