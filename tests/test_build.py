@@ -50,6 +50,7 @@ def make_project(folder):
             "colab",
             "html_fixes",
             "lesson_cards",
+            "lesson_icons",
             "page_metadata",
             "image_sizes",
             "glossary_links",

@@ -40,6 +40,7 @@ DRESSING = (
     "figure_numbers",
     "html_fixes",
     "lesson_cards",
+    "lesson_icons",
     "live_cells",
     "mathml",
     "number_columns",

@@ -161,11 +161,11 @@ def roofline_chart() -> InteractiveChart:
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
     ]
     return InteractiveChart(
-        {**base, "height": 230, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
+        {**base, "height": 220, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
         "Time and price of a token",
         _front_says(),
         f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour. All of these are bounds: real engines are"
-        " slower and dearer.",
+        " slower and cost more.",
         result=(0, 1),
     )
 
@@ -197,8 +197,8 @@ def _front_lines(here: str) -> tuple[str, ...]:
     waits = f"{eq.memory_time.vega(batch='chosen')} > {eq.compute_time.vega(batch='chosen')}"
     users = f"(chosen < 1e4 ? {marks.said('chosen')} : {marks.said('chosen', ',.3r')})"
     return (
-        f"{marks.said(here, ',.3r')} + ' ms per token'",
-        f"'$' + {marks.said(_price('chosen'), ',.3r')} + ' per million tokens'",
+        f"'a token takes ' + {marks.said(here, ',.2r')} + ' ms'",
+        f"'a million cost ' + {marks.said('100 * ' + _price('chosen'), ',.2r')} + ' cents'",
         f"{users} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
     )
 
