@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from lessons import LESSONS
+from lessons import LESSONS, ROOT
 
 from blackboard.page.lab_worker import list_steps
 from blackboard.page.practice import problems
@@ -70,6 +70,13 @@ def test_lessons_are_cards_of_one_size_in_two_columns_and_in_one_on_a_phone(fron
         assert (len({round(card["height"]) for card in cards}) == 1) == (
             columns == 2
         )  # in one column as tall as its text
+
+
+def test_every_page_is_linked_from_the_text(front):
+    """A phone without scripts opens no sidebar."""
+    linked = front.locator("article a").evaluate_all("links => links.map((link) => link.pathname.split('/').pop())")
+    listed = re.findall(r"file: book/(\w+)$", (ROOT / "_toc.yml").read_text("utf8"), re.M)
+    assert {f"{name}.html" for name in listed} <= set(linked)
 
 
 def test_every_page_ends_with_who_made_it_and_on_which_terms(visit, server):
