@@ -208,7 +208,7 @@ def steps() -> Drawing:
         point(axes, (at, longer(at)), name, place, colour)
         phrases.append(f"{' '.join(name.split())} {longer(FEW):.2f} to {longer(MANY):.2f}")
     axes.axhline(1, color=COLOURS[UP], lw=1.5)
-    axes.text(FEW * 1.05, 1.015, "one rack", color=COLOURS[UP], va="bottom")
+    axes.text(MANY * 0.95, 0.985, "one rack", color=COLOURS[UP], ha="right", va="top")
     even = [numbers.break_even(False), numbers.break_even(True, least)]
     for tokens in even:
         axes.plot(tokens, 1, "o", color=COLOURS["bound"], zorder=4)
