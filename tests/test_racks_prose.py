@@ -67,7 +67,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "link_needed": f"{PER_TOKEN / per_chip / 1e9:.0f} GB/s",
         "token_rate": f"{round(1 / per_chip, -2):,.0f}",
         "expert_bytes": f"{EXPERT / 1e6:.2f} MB",
-        "rest_bytes": f"{REST / 1e9:.1f} GB",
+        "rest_bytes": f"{REST / 1e9:.2f} GB",
         "experts_one": ms(4 * 58 * EXPERT / 8e12),
         "experts_two": ms(2 * 58 * EXPERT / 8e12),
         "rest_time": ms(REST / 8e12),

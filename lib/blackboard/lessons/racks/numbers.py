@@ -210,6 +210,11 @@ def bare_hop() -> float:
     return bare()[0]
 
 
+def expert_time(part: Parts) -> float:
+    """Time in which a GPU of the running case loads its routed experts, s."""
+    return part.weights - rest_bytes() / bandwidth()
+
+
 def bandwidth() -> float:
     """Byte/s that a GPU reads from its memory."""
     known = RUNNING.symbols()
@@ -224,17 +229,16 @@ def in_ms(seconds: float) -> str:
 def worked() -> dict[str, str]:
     """The step on one rack and on two, and where its times come from."""
     known, (one, two, once) = RUNNING.symbols(), parts().values()
-    rest = rest_bytes() / bandwidth()
     return {
         "context": RUNNING.tokens,
         "context_tokens": f"{known['context']:,.0f}",
         "expert_bytes": pretty(expert_bytes(), "byte", 4),
-        "rest_bytes": pretty(rest_bytes(), "byte", 3),
-        "rest_time": in_ms(rest),
+        "rest_bytes": pretty(rest_bytes(), "byte", 4),
+        "rest_time": in_ms(one.weights - expert_time(one)),
         "kv_time": in_ms(one.kv),
-        "experts_one": in_ms(one.weights - rest),
-        "experts_two": in_ms(two.weights - rest),
-        "expert_share": f"{(one.weights - rest) / one.work:.0%}",
+        "experts_one": in_ms(expert_time(one)),
+        "experts_two": in_ms(expert_time(two)),
+        "expert_share": f"{expert_time(one) / one.work:.0%}",
         "each_two": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=2 * USED):g}",
         "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
         "active": f"{known['n_active'] / 1e9:.2f} billion",
