@@ -184,8 +184,8 @@ def step_parts() -> Drawing:
         fig,
         "fig-step-parts",
         f"With {numbers.TOKENS} tokens per GPU, spreading over a second rack does not shorten the step. It halves"
-        " only the loading of experts (darker), and adds bytes on the network cards; with one crossing, also the wait of"
-        " a second hop.",
+        " only the loading of experts (darker), and adds bytes on the network cards; with one crossing, also the wait"
+        " of a second hop.",
         f"Four stacked bars in milliseconds per step. {'; '.join(phrases)}.",
     )
 
