@@ -284,7 +284,7 @@ def boundary() -> dict[str, str]:
     times = lambda copies: f"{copies * here / known['copies']:.2g}"  # a layer's time, in times of one rack's
     every, shares = known["top_k"] * eq.leaving(racks=2), reached()
     left = here * shares["scale_up"] / shares["scale_out"]
-    crossings = {}
+    crossings: dict[str, str] = {}
     for racks in (2, 4, 8):
         away, far = known["top_k"] * eq.leaving(racks=racks), eq.domains_visited(racks=racks, top_k=known["top_k"])
         crossings |= {
