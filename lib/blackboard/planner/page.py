@@ -29,7 +29,7 @@ def style() -> str:
     light, dark = (
         "; ".join(f"--{name}: {tints[name]}" for name in (*QUANTITIES, "muted")) for tints in (COLOURS, INKS["dark"])
     )
-    colors = f'.planner {{ {light}; }}\nhtml[data-theme="dark"] .planner {{ {dark}; }}\n'
+    colors = f'.planner {{ {light}; }}\n@media screen {{ html[data-theme="dark"] .planner {{ {dark}; }} }}\n'
     return colors + files(__package__).joinpath("planner.css").read_text("utf8")
 
 

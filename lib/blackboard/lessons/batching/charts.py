@@ -155,9 +155,7 @@ def roofline_chart() -> InteractiveChart:
         *marks.name(
             encoding, "'a step: the longer of both'", "total", "30000", at(eq.step_time, "30000"), "true", dy=-6
         ),
-        marks.at(
-            encoding, {**marks.DOT, "clip": False, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here
-        ),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here),
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
     ]
     return InteractiveChart(
@@ -171,9 +169,9 @@ def roofline_chart() -> InteractiveChart:
 
 
 def _step_axis() -> dict:
-    """Milliseconds of a step on a log scale, with ticks that say so."""
+    """Milliseconds of a step on a log scale, with ticks that say so, and room for half a dot before them."""
     axis = marks.log_axis("step", "ms per token", 0.1, 30)
-    return {**axis, "axis": {"values": [0.1, 0.3, 1, 3, 10, 30], "format": "~r"}}
+    return {**axis, "axis": {"values": [0.1, 0.3, 1, 3, 10, 30], "format": "~r", "labelPadding": 6}}
 
 
 def _front_params() -> list[dict]:
