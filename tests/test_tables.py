@@ -223,7 +223,7 @@ def test_the_filter_leaves_the_rows_with_all_words(chips):
 
 def test_a_record_is_a_name_and_three_numbers_on_a_phone_and_opens(visit, server):
     """By a tap, after which another closes it, and by its address."""
-    page = visit(f"{server}/book/catalogue.html", viewport={"width": 390, "height": 844}).page
+    page = visit(f"{server}/book/catalogue.html", width=390, height=844).page
     cells = "tables => tables.map(table => [...table.tBodies[0].rows[0].cells].filter(each => each.offsetWidth).length)"
     assert page.locator(".records table").evaluate_all(cells) == [4] * 8
     row = page.locator("#chips-h100-sxm")
