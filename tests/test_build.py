@@ -62,6 +62,7 @@ def make_project(folder):
             "page_python",
             "progress_list",
             "quotes",
+            "section_heights",
             "question_index",
             "cells",
             "figure_numbers",

@@ -8,7 +8,8 @@ from html import unescape
 ARTICLE = '<article class="bd-article'
 SECTION = re.compile(r"<(/?)section\b[^>]*>")
 UNSEEN = re.compile(r"<(script|noscript|style|annotation)\b.*?</\1>", re.S)
-FOLD = re.compile(r"<details\b(?![^>]* open\b)[^>]*>\s*(<summary\b.*?</summary>)(?:(?!<details\b).)*?</details>", re.S)
+SUMMARY = r"<summary\b(?:(?!</summary>).)*</summary>"
+FOLD = re.compile(rf"<details\b(?![^>]* open\b)[^>]*>\s*({SUMMARY})(?:(?!<details\b).)*?</details>", re.S)
 RECORDS = re.compile(r'<div class="data-table[^"]* (?:records|source-table)\b.*?</table>', re.S)
 CODE = re.compile(r"<pre\b.*?</pre>", re.S)
 TAG = re.compile(r"<[^>]+>")

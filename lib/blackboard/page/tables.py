@@ -176,7 +176,8 @@ def ratios() -> Page:
 
 def rents() -> Page:
     """Every dated rent; unconfirmed ones are marked."""
-    notes, rows = _Notes("rents"), []
+    notes = _Notes("rents")
+    rows: list[list[str | Record]] = []
     for chip in catalogue.chips():
         for number, rent in enumerate(chip.rents, 1):
             mark = notes.mark(chip.id, None if rent.confirmed else f"{rent.kind}, {rent.date}")
