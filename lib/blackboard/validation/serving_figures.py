@@ -157,8 +157,8 @@ def blocks() -> Drawing:
     return done(
         fig,
         "fig-serving-blocks",
-        "A prompt makes computing longer than loading, and lengthens messages. In the gap before handing out, the GPU waits"
-        " for the CPU.",
+        "A prompt makes computing longer than loading, and lengthens messages. In the gap before handing out, the GPU"
+        " waits for the CPU.",
         f"Two steps as bars of jobs, one after another. {'; '.join(told)}.",
     )
 
