@@ -91,14 +91,8 @@ def draw_served(axes, run: Timeline, end: float, name: str = "rack") -> None:
                 "lw": 1,
             }
             axes.add_patch(Rectangle((box.start, box.device - 0.46), width, 0.92, **looks))
-            axes.text(
-                box.start + width / 2,
-                box.device,
-                str(box.micro_batch),
-                ha="center",
-                va="center_baseline",
-                clip_on=True,
-            )
+            if (middle := box.start + width / 2) < 0.98 * end:  # else the edge would cut the number
+                axes.text(middle, box.device, str(box.micro_batch), ha="center", va="center_baseline")
     label_racks(axes, run.devices, name)
     axes.set(xlim=(0, end), xticks=np.arange(0, end + 1, run.devices))
 
