@@ -209,7 +209,7 @@ def test_a_plot_is_as_wide_with_a_dot_at_its_edge():
             each | {"value": batch["bind"][end]} if each["name"] == batch["name"] else each for each in spec["params"]
         ]
         picture = stills.draw_still(spec | {"params": params}, page_chart.NARROW)
-        widths.append(re.search(r'd="M0.5,0.5h([\d.]+)', picture)[1])
+        widths.append(re.search(r'd="M0,0h([\d.]+)', picture)[1])
     assert widths[0] == widths[1]
 
 
