@@ -152,7 +152,7 @@ PARTS = {"memory": "memory", "latency": "launch", "bytes": "network"}  # of a st
 def step_parts() -> Drawing:
     """What a step of the running case is made of, on one rack and on two."""
     fig, axes = drawing.axes(5.0, 4.6)
-    once = lambda hop: f"two racks, one crossing, second hop of {hop / US:.3g} µs"
+    once = lambda hop: f"two racks, one crossing, second hop of {hop / US:.1f} µs"
     names = {
         "one": "one rack, with a replica of its own",
         "two": "two racks, every copy crosses",
@@ -201,7 +201,7 @@ def steps() -> Drawing:
     curves = {  # whether each token crosses once, the latency of a second hop, colour
         "every copy\ncrosses": (False, 0.0, OUT),
         f"one crossing,\nhop of {most / US:.1f} µs": (True, most, "third"),
-        f"one crossing,\nhop of {least / US:g} µs": (True, least, "second"),
+        f"one crossing,\nhop of {least / US:.1f} µs": (True, least, "second"),
     }
     phrases, names = [], []
     for name, (once, hop, colour) in curves.items():
@@ -224,7 +224,7 @@ def steps() -> Drawing:
         fig,
         "fig-steps",
         "Spreading over a second rack shortens the step only left of a dot. With one crossing it depends on the wait of"
-        f" the second hop: at {least / US:g} µs spreading pays below {even[1]:.0f} tokens per GPU, and at"
+        f" the second hop: at {least / US:.1f} µs spreading pays below {even[1]:.0f} tokens per GPU, and at"
         f" {most / US:.1f} µs never.",
         f"Time of a step on two racks in times of one rack's, 0.5 to 3.4, against {FEW} to {MANY} tokens per GPU (log"
         f" scale). {'; '.join(phrases)}. With every copy crossing it passes 1 just below {even[0]:.0f} tokens, with one"

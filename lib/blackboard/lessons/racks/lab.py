@@ -360,6 +360,7 @@ def exchange_time(sent, network):
     """The time of one exchange, in seconds: all GPUs send at once, and the last one to finish decides.
 
     A GPU sends to its own rack and to other racks at the same time, over two links of its own.
+    What it receives takes no time of its own.
 
     sent     bytes, sent[source][target]
     network  has gpus, gpus_per_rack, scale_up and scale_out (byte/s of one GPU); GPU n is in rack n // gpus_per_rack
