@@ -24,7 +24,8 @@ def card(view, live: bool, linked: bool = True) -> str:
     level = problem.level if live else f"{problem.level}, {called}"
     hint = f' title="{html.escape(called)} in a notebook"' if live else ""
     title = html.escape(problem.title)
-    head = f'<p class="practice-head"><strong>{title}</strong> <span class="practice-level {problem.level}"{hint}>{level}</span></p>'
+    pill = f'<span class="practice-level {problem.level}"{hint}>{level}</span>'
+    head = f'<p class="practice-head"><strong>{title}</strong> {pill}</p>'
     values = problem.draws(PAGE_DRAWS)[0] if live else view._values
     asked = problem.fill(problem.statement, values)
     body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values), live)}'
