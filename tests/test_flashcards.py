@@ -335,8 +335,8 @@ class Tags(HTMLParser):
 @pytest.fixture(scope="module")
 def whole():
     """The HTML of all the page's cells, in the order of the page."""
-    cells = re.findall(r"^flashcards\.(\w+)\((\d?)\)$", page("flashcards").read_text("utf8"), re.M)
-    return "".join(getattr(flashcards, name)(*map(int, number)) for name, number in cells)
+    cells = re.findall(r"^flashcards\.(\w+)\(([\d, ]*)\)$", page("flashcards").read_text("utf8"), re.M)
+    return "".join(getattr(flashcards, name)(*map(int, re.findall(r"\d", numbers))) for name, numbers in cells)
 
 
 @functools.cache
@@ -351,7 +351,15 @@ def test_the_page_shows_every_equation_once_with_its_question_outside_the_fold(w
     seen = [card for card in ALL if card.id not in twice()]
     assert len(ALL) - len(seen) > 5 and ids == [f"card-{re.sub('[._]', '-', card.id)}" for card in seen]
     for card in seen:
-        assert f"<summary>{card.question}</summary>" in whole
+        assert f"<summary>{card.asked}</summary>" in whole
+
+
+@every
+def test_a_fold_lists_every_letter_of_its_answer(card):
+    listed = flashcards._folded(card).partition("letter-list")[2]
+    for symbol in {symbol for formula in card.formulas for symbol in formula.eq.free_symbols}:
+        row = notation.lookup(symbol.name)
+        assert f"\\({latex(symbol)}\\)" in listed and row.description in unescape(listed)
 
 
 def test_ids_are_unique_and_pictures_say_what_they_show(whole):
@@ -368,7 +376,8 @@ def test_the_deck_is_written_for_the_page_that_offers_it_and_for_no_other(whole,
     html_fixes, written = tool("html_fixes"), []
     monkeypatch.setattr(html_fixes, "write_deck", written.append)
     monkeypatch.setattr(html_fixes, "load_problems", lambda *_: None)
-    app = SimpleNamespace(outdir=Path("site"))
+    loaded = {"add_js_file": lambda *_, **__: None, "add_css_file": lambda *_, **__: None}
+    app = SimpleNamespace(outdir=Path("site"), **loaded)
     html_fixes.mend_page(app, "book/racks", "", {"body": "<p>Words.</p>"}, None)
     assert written == []
     html_fixes.mend_page(app, "book/flashcards", "", {"body": str(whole)}, None)
@@ -390,6 +399,40 @@ def test_links_lead_somewhere(whole, tmp_path):
         assert made.exists(), target
     times = re.findall(r't=(\d+)">(\d):(\d\d):(\d\d)</a>', unescape(whole))
     assert len(times) > 27 and all(int(t) == 3600 * int(h) + 60 * int(m) + int(s) for t, h, m, s in times)
+
+
+@pytest.fixture
+def stage(visit, server):
+    """The part of the page that shows one card."""
+    return visit(f"{server}/book/flashcards.html").page.get_by_role("region", name="Practice")
+
+
+def test_the_stage_asks_each_card_until_it_was_known(stage):
+    """By keyboard. One to see again comes after the others; one that was known does not, also on the next visit."""
+    asked = lambda: stage.locator(".flashcard-question").inner_text()
+    page, first = stage.page, asked()
+    assert stage.locator(".flashcard-answer").count() == 0
+    stage.get_by_role("button", name="Show answer").press("Enter")
+    assert stage.locator(".flashcard-answer").is_visible()
+    page.keyboard.press("Enter")  # again
+    second = asked()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # knew it
+    assert len({first, second, asked()}) == 3
+    page.reload()
+    assert asked() == first and "1 of" in stage.inner_text()
+    known = [f"card-{re.sub('[._]', '-', card.id)}" for card in ALL]
+    page.evaluate("known => localStorage.setItem('cards:known', JSON.stringify(known))", known)
+    page.reload()
+    assert asked() == "You knew every card."
+    stage.get_by_role("button", name="Start over").click()
+    assert asked() == first
+
+
+def test_on_paper_there_is_the_list_alone(stage):
+    stage.page.emulate_media(media="print")
+    assert not stage.is_visible() and stage.page.locator("details.flashcard").first.is_visible()
 
 
 # --- the deck ---------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from lessons import LESSONS
+from lessons import LESSONS, ROOT
 
 from blackboard.page.lab_worker import list_steps
 from blackboard.page.practice import problems
@@ -16,7 +16,7 @@ CARDS = """() => [...document.querySelectorAll(".lesson-card")].map((card) => ({
   steps: card.querySelector(".lesson-progress").dataset.steps.split(" "),
   facts: card.querySelector(".lesson-facts").innerText,
   title: card.querySelector(".lesson-title").innerText,
-  pictured: card.querySelector("img").src,
+  pictured: card.querySelector("svg[aria-hidden] path")?.getBoundingClientRect().width,
 }))"""
 
 CHOOSE = """async exponent => {
@@ -34,7 +34,7 @@ def test_every_lesson_has_a_card_in_the_order_of_the_book(front):
     cards = front.evaluate(CARDS)
     assert [card["lesson"] for card in cards] == LESSONS
     for number, card in enumerate(cards, 1):
-        assert card["title"].startswith(f"{number}. ") and card["pictured"].endswith(".svg")
+        assert card["title"].startswith(f"{number}. ") and card["pictured"] > 5
         minutes, count = map(int, re.findall(r"\d+", card["facts"]))
         assert 10 <= minutes <= 40 and count == len(card["problems"])
         assert set(card["problems"]) <= {view.problem.id for view in problems(card["lesson"])}
@@ -61,6 +61,30 @@ def test_a_card_counts_what_was_solved(visit, server):
     assert re.fullmatch(r"0 of \d+ problems solved, 1 of 5 steps of the lab", page.inner_text("[data-lesson=paging]"))
 
 
+def test_lessons_are_cards_of_one_size_in_two_columns_and_in_one_on_a_phone(front):
+    boxes = "() => [...document.querySelectorAll('.lesson-card')].map((card) => card.getBoundingClientRect().toJSON())"
+    for width, columns in ((1280, 2), (360, 1)):
+        front.set_viewport_size({"width": width, "height": 800})
+        cards = front.evaluate(boxes)
+        assert len({round(card["x"]) for card in cards}) == columns
+        assert (len({round(card["height"]) for card in cards}) == 1) == (
+            columns == 2
+        )  # in one column as tall as its text
+
+
+def test_every_page_is_linked_from_the_text(front):
+    """A phone without scripts opens no sidebar."""
+    linked = front.locator("article a").evaluate_all("links => links.map((link) => link.pathname.split('/').pop())")
+    listed = re.findall(r"file: book/(\w+)$", (ROOT / "_toc.yml").read_text("utf8"), re.M)
+    assert {f"{name}.html" for name in listed} <= set(linked)
+
+
+def test_every_page_ends_with_who_made_it_and_on_which_terms(visit, server):
+    for name in ("index", "glossary"):
+        footer = visit(f"{server}/book/{name}.html").page.locator("footer.bd-footer-content").inner_text()
+        assert "CC BY 4.0" in footer and "MIT License" in footer and "Reiner Pope" in footer
+
+
 def test_the_sidebar_ticks_a_lesson_whose_problems_are_all_solved(visit, server):
     page = visit(f"{server}/{FRONT}").page
     (first, *others) = next(card["problems"] for card in page.evaluate(CARDS) if card["lesson"] == "pricing")
@@ -72,10 +96,10 @@ def test_the_sidebar_ticks_a_lesson_whose_problems_are_all_solved(visit, server)
         assert page.locator(".bd-links a:has(.lesson-done)").all_inner_texts() == ticked
 
 
-def test_the_chart_is_on_the_first_screen_below_two_sentences(front):
+def test_the_start_and_the_chart_are_on_the_first_screen_below_two_sentences(front):
     box = front.locator(".interactive-chart .chart-plot").first.bounding_box()
     start = front.get_by_role("link", name="Start with lesson 1").bounding_box()
-    assert box["y"] + box["height"] < 680 and start["y"] > box["y"]
+    assert box["y"] + box["height"] < 680 and start["y"] + start["height"] < box["y"]
 
 
 DOT = """() => {

@@ -1,6 +1,7 @@
 """The glossary has the terms that the lessons define, and the first use of each on a page leads to it."""
 
 import functools
+import json
 import re
 import shutil
 import subprocess
@@ -267,7 +268,9 @@ def test_a_link_is_told_from_text_and_seen_by_the_keyboard(visit, site, pages):
 
 # --- On a small book ---------------------------------------------------------------------------------------
 
-CONF = "extensions = ['glossary_links', 'myst_parser']\nmyst_enable_extensions = ['attrs_inline', 'dollarmath']\n"
+CONF = """extensions = ['glossary_links', 'question_index', 'myst_parser']
+myst_enable_extensions = ['attrs_inline', 'dollarmath']
+"""
 SMALL = """# Glossary
 
 ```{{glossary}}
@@ -339,7 +342,8 @@ def small(tmp_path):
     files |= {f"p{n}.md": f"# P{n}\n\nA batch.\n" for n in range(8)}
     for name, text in files.items():
         (tmp_path / name).write_text(text, "utf8")
-    shutil.copy(ROOT / "tools" / "glossary_links.py", tmp_path)
+    for name in ("glossary_links.py", "question_index.py"):
+        shutil.copy(ROOT / "tools" / name, tmp_path)
 
     def build(out="html", *options):
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "-n", *options, tmp_path, tmp_path / out]
@@ -400,6 +404,22 @@ def test_read_and_written_in_parallel_it_is_the_same(small):
     one, two = build("serial"), build("parallel", "-j", "2")
     assert links(two, "p7") == [("batch", "Many at once.")]
     assert all(links(one, path.stem) == links(two, path.stem) for path in one.glob("*.html"))
+
+
+def test_the_search_knows_which_section_explains_a_term(small):
+    """Also in a build that reads one page anew, and in parallel."""
+    root, build = small
+
+    def places(out):
+        index = json.loads(
+            (out / "searchindex.js").read_text("utf8").removeprefix("Search.setIndex(").removesuffix(")")
+        )
+        return sorted([index["docnames"][file], *rest] for file, *rest in index["indexentries"]["critical batch"])
+
+    explained = [["glossary", "term-critical-batch", True], ["one", "a-part", True]]
+    assert places(build()) == explained
+    (root / "two.md").write_text(TWO + "\nMore.\n", "utf8")
+    assert places(build()) == explained == places(build("parallel", "-j", "2"))
 
 
 @pytest.mark.parametrize(

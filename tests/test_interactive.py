@@ -200,6 +200,19 @@ def test_pictures_of_the_page_are_small_and_whole(shown):
         assert "".join(root.itertext()).strip()
 
 
+def test_a_plot_is_as_wide_with_a_dot_at_its_edge():
+    """Else ticks and curves would twitch while the dot is dragged there."""
+    (batch,) = (param for param in drawn("batching", "roofline_chart").spec["params"] if "bind" in param)
+    spec, widths = page_chart.page_spec(drawn("batching", "roofline_chart")), []
+    for end in ("min", "max"):
+        params = [
+            each | {"value": batch["bind"][end]} if each["name"] == batch["name"] else each for each in spec["params"]
+        ]
+        picture = stills.draw_still(spec | {"params": params}, page_chart.NARROW)
+        widths.append(re.search(r'd="M0,0h([\d.]+)', picture)[1])
+    assert widths[0] == widths[1]
+
+
 def test_result_and_facts_are_the_lines_of_the_title():
     lines = ["64 chips, FP8", "", "two users,", "share one", "10 ms"]
     assert page_chart.say_lines(lines, [-1]) == ("10 ms", "64 chips, FP8 · two users, share one")

@@ -14,6 +14,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from pictures import LEAST, contrast, drawn_texts, faint, painted, picture
+from pypdf import PdfReader
 
 from blackboard.charts.style import COLOURS, GROUNDS, INKS, QUANTITIES
 from blackboard.reference.claims import TINTS
@@ -154,6 +155,67 @@ def test_notes_in_the_margin_have_room(browser, server, width):
     page.close()
 
 
+# --- the bar and the menu ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "told"), [(1280, "Batching: why speed and price pull apart"), (360, "Batching")])
+def test_the_bar_tells_the_title_of_a_heading_that_is_gone(visit, server, width, told):
+    page = visit(f"{server}/book/batching.html", width=width).page
+    assert not page.is_visible(".bar-title")
+    page.evaluate("scrollTo(0, 2000)")
+    page.wait_for_selector(".bar-title", state="visible")
+    assert page.inner_text(".bar-title") == told
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.click(".bar-title")
+    page.wait_for_selector(".bar-title", state="hidden")
+
+
+ROWS = """() => {
+  const place = (element) => element.getBoundingClientRect(), side = document.querySelector(".bd-sidebar-primary");
+  const sticks = (item) => getComputedStyle(item).position === "sticky";
+  const stays = [...side.querySelectorAll(".sidebar-primary-item")].filter(sticks);
+  const edge = Math.max(...stays.map((item) => place(item).bottom));
+  const rows = [...side.querySelectorAll(".bd-links a")].filter((row) => place(row).height);
+  const open = rows.findLast((row) => row.matches("li.active > a"));
+  return {
+    open: place(open).top >= edge && place(open).bottom <= innerHeight,
+    cut: rows.some((row) => place(row).top < edge - 1 && place(row).bottom > edge + 1),
+    scrolled: side.scrollTop,
+  };
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 650), (390, 844)])
+def test_the_menu_shows_the_open_page(visit, server, width, height):
+    """It is scrolled only where the page would be out of sight, and then no row is cut."""
+
+    def menu(name):
+        page.goto(f"{server}/book/{name}.html")
+        if width < 992:
+            page.click(".primary-toggle")
+        return page.evaluate(ROWS)
+
+    page = visit(f"{server}/book/sparsity.html", width=width, height=height).page
+    for name in ("batching", "bibliography", "sparsity"):  # from the far end back
+        seen = menu(name)
+        assert seen["open"] and not seen["cut"], name
+        assert name != "batching" or seen["scrolled"] == 0
+
+
+def test_a_phones_menu_begins_with_title_and_search(visit, server):
+    """The search opens in place of the menu; the sign of a fold stands in the middle of its row."""
+    page = visit(f"{server}/book/batching.html", width=390).page
+    page.click(".primary-toggle")
+    page.wait_for_function("document.querySelector('.bd-sidebar-primary').getBoundingClientRect().left === 0")
+    assert page.locator(".bd-sidebar-primary .logo__title").bounding_box()["y"] < 24
+    row, sign = (
+        page.locator(f".bd-links li.has-children {part}").first.bounding_box() for part in ("> a", ".toctree-toggle")
+    )
+    assert abs(row["y"] + row["height"] / 2 - sign["y"] - sign["height"] / 2) < 1
+    page.click(".bd-sidebar-primary .search-button-field")
+    assert page.is_visible("#search-input") and not page.is_checked("#pst-primary-sidebar-checkbox")
+
+
 # --- paper ------------------------------------------------------------------------------------------------------------
 
 
@@ -171,6 +233,26 @@ def test_paper_shows_which_answer_is_chosen(visit, server, theme):
     first.check()
     page.emulate_media(media="print")
     assert shade(second) > 0.9 > 0.6 > shade(first)
+
+
+def lowest(page):
+    """How far down the texts of a printed page reach, as a share of its height, above the page's number."""
+    high, ends = float(page.mediabox.height), []
+
+    def see(text, matrix, at, *_):
+        if text.strip():
+            ends.append((at[4] * matrix[1] + at[5] * matrix[3] + matrix[5]) / high)
+
+    page.extract_text(visitor_text=see)
+    return 1 - min(end for end in ends if end > 0.06)
+
+
+def test_paper_is_filled_and_numbered(visit, server):
+    """Code and boxes go on overleaf, so no page but the last ends far above its foot."""
+    printed = visit(f"{server}/book/batching.html").page.pdf(format="A4", print_background=True)
+    pages = PdfReader(io.BytesIO(printed)).pages
+    assert [(n, end) for n, end in enumerate(map(lowest, pages[:-1]), 1) if end < 0.6] == []
+    assert all(re.search(rf"^{n}$", page.extract_text(), re.M) for n, page in enumerate(pages, 1))
 
 
 @cases("name", PAGES)

@@ -17,6 +17,8 @@ LLAMA = next(row["config"] for row in CONFIGS if row["model"] == "llama-3.1-70b"
 DRAWN = """() => document.querySelector(":is(.planner-refused, .planner-chartless)") ||
   document.querySelector(".planner-chart path")"""
 KEPT = "new Promise((done) => setTimeout(() => done(location.search), 50))"  # the address is changed after the answer
+TINTS = {"background": "white", "primary": "blue", "danger": "red", "warning": "orange", "text-muted": "gray"}
+SHADE = "tile => getComputedStyle(tile).backgroundColor"
 FIELDS = "form => [...form.querySelectorAll('[name]')].map(({ name, value }) => [name, value])"
 
 
@@ -28,7 +30,9 @@ def address(tmp_path_factory):
     links = "".join(map(planner.load, NAMES))
     article = f'<div class="bd-content"><article class="bd-article">{planner.form()}{links}</article></div>'
     body = f'<link rel="stylesheet" href="planner.css">{article}<script src="planner.js"></script>'
+    tints = ";".join(f"--pst-color-{name}: {tint}" for name, tint in TINTS.items())
     head = '<meta charset="utf-8"><link rel="icon" href="data:,"><title>planner</title>'
+    head += f"<style>:root {{ {tints} }}</style>"
     (folder / "planner.html").write_text(f'<!doctype html><html lang="en">{head}{body}', "utf8")
     with serve(folder) as base:
         yield f"{base}/planner.html"
@@ -156,9 +160,31 @@ def test_what_is_loaded_is_said_where_the_fields_are(opened):
 
 def test_the_caption_says_why_a_configuration_is_not_on_the_line(opened):
     caption = lambda query: opened(query).locator(".planner-chart figcaption").inner_text()
-    assert "not among them" not in caption("")
-    assert "64 heads cannot be divided over 3 chips" in caption("?plan=1&chips=3")
-    assert "some requests wait" in caption("?plan=1&load=5000")
+    assert "not on the line" not in caption("")
+    assert "not on the line: its heads cannot be divided evenly" in caption("?plan=1&chips=3")
+    assert "not on the line: some requests wait" in caption("?plan=1&load=5000")
+
+
+def test_what_no_engine_runs_is_no_fit(opened):
+    """The first tile says why, and the line below it what would run."""
+    tile = lambda page: page.locator(".planner-answer > div").first
+    plain, page = tile(opened("")).evaluate(SHADE), opened("?plan=1&chips=72")
+    assert tile(page).inner_text().split("\n")[1:] == ["No", "64 heads cannot be divided over 72 chips"]
+    assert tile(page).evaluate(SHADE) != plain
+    assert "try tensor parallel 8." in result(page)
+    runs = opened("?plan=1&chips=72&tensor=8")
+    assert "Yes" in tile(runs).inner_text() and tile(runs).evaluate(SHADE) == plain
+
+
+def test_paper_has_the_light_colors(opened):
+    """However dark the screen is."""
+    page = opened()
+    shown = lambda: page.locator(".planner-front").evaluate("line => getComputedStyle(line).stroke")
+    light = shown()
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    dark = shown()
+    page.emulate_media(media="print")
+    assert light == shown() != dark
 
 
 def test_extremes_are_answered_with_numbers(opened):
@@ -177,7 +203,7 @@ MOVED = (
     """(given) => {"""
     + WHOLE
     + r"""
-  const BESIDE = ".planner-answer > div, .planner-numbers, .planner-legend, figcaption";
+  const BESIDE = ".planner-answer > div, .planner-numbers > *, figcaption";
   const form = document.querySelector("#plan"), svg = form.querySelector(".planner-chart svg"), found = [];
   const ENDS = { chips: [1, 1024], load: [0.5, 100000], prompt: [1, 1000000], output: [1, 100000], rent: [0.01, 1000] };
   const field = (name) => form.querySelector(`[name=${name}]`);
@@ -249,7 +275,7 @@ def test_an_unknown_address_is_the_start(opened):
 def test_what_does_not_fit_is_said(opened):
     page = opened("?plan=1&model=deepseek-v3&weights=&chips=2")
     assert "does not fit" in result(page)
-    assert not page.locator(".planner-numbers table").is_visible() and not page.locator(".planner-chart").is_visible()
+    assert not page.locator(".planner-prediction").is_visible() and not page.locator(".planner-chart").is_visible()
     least = re.search(r"It takes (\d+) ×", result(page))[1]
     assert "does not fit" not in result(opened(f"?plan=1&model=deepseek-v3&weights=&chips={least}"))
     half = int(least) // 2

@@ -5,6 +5,9 @@ import yaml
 from bs4 import BeautifulSoup
 from conftest import ROOT, toc_pages
 from lessons import LESSONS
+from page_evidence import axe
+
+from blackboard.charts.style import GROUNDS
 
 ASKED = [
     (question, page)
@@ -81,3 +84,77 @@ def test_a_lesson_comes_before_its_exercises_and_these_before_its_solutions(sear
     links = [link.partition("?")[0].partition("#")[0] for link in searching.evaluate(ORDER, lesson)]
     places = [links.index(f"{place}/{lesson}.html") for place in ("book", "exercises", "exercises/solutions")]
     assert places == sorted(places) and places[0] <= 2  # only answered questions and terms of the glossary are above
+
+
+def test_what_explains_a_term_follows_the_glossary(searching):
+    """First its meaning, then the section that explains it, then a lesson whose headings and terms have the words."""
+    found = searching.evaluate(ORDER, "KV cache")
+    assert found[:2] == ["book/glossary.html#term-KV-cache", "book/batching.html#one-step-of-decoding"]
+    assert found[2] == "book/paging.html"
+
+
+# --- the panel that opens over a page ---------------------------------------------------------------------------------
+
+SAME = "query => look(query).map(([page, , anchor]) => `${page}.html${anchor}`)"
+
+
+@pytest.fixture(params=["server", "disk"])
+def panel(request, visit, server, site):
+    """A page over which the search is open, from a server and from the disk; its index came with it and not before."""
+    base = server if request.param == "server" else site.as_uri()
+    seen = visit(f"{base}/book/batching.html")
+    assert not [each for each in seen.requests if "search" in each or "language_data" in each]
+    seen.page.keyboard.press("Control+k")
+    yield seen
+    assert seen.complaints == []
+
+
+def test_answers_come_as_one_types(panel):
+    """The best of what the page of the search finds, each with its kind, and a link to the rest."""
+    page = panel.page
+    page.keyboard.type("KV cache")
+    page.wait_for_selector(".search-found a")
+    assert page.input_value("#search-input") == "KV cache" and page.locator(".bd-search kbd:visible").count() == 0
+    links = page.eval_on_selector_all(".search-found a", "all => all.map(each => each.getAttribute('href'))")
+    every = page.evaluate(SAME, "KV cache")
+    assert links == [*(f"../{each}" for each in every[:10]), "../search.html?q=KV%20cache"]
+    assert page.locator(".search-found small").all_inner_texts()[:3] == ["Glossary", "Lesson", "Lesson"]
+    assert page.inner_text("[role=search] [role=status]") == f"Pages found: {len(every)}"
+
+
+@pytest.mark.parametrize("theme", GROUNDS)
+def test_the_open_panel_can_be_read_by_all(visit, server, theme):
+    """Nothing of the page shows through, and axe has no complaint of the panel with its answers."""
+    page = visit(f"{server}/book/batching.html", mode=theme).page
+    page.keyboard.press("Control+k")
+    page.keyboard.type("KV cache")
+    page.wait_for_selector(".search-found a")
+    ground = page.eval_on_selector("[role=search]", "panel => getComputedStyle(panel).backgroundColor")
+    assert ground.startswith("rgb(")
+    page.evaluate(axe())
+    assert page.evaluate("axe.run('[role=search]').then(({ violations }) => violations.map(({ id }) => id))") == []
+
+
+def test_of_nothing_it_says_so(panel):
+    panel.page.keyboard.type("prefill zebra")
+    panel.page.wait_for_function(
+        "document.querySelector('[role=search] [role=status]').textContent.startsWith('No page')"
+    )
+    assert panel.page.locator(".search-found a").count() == 0
+
+
+def test_the_keyboard_moves_through_the_answers(panel):
+    page, held = panel.page, "document.activeElement.getAttribute('href') ?? document.activeElement.id"
+    page.keyboard.type("KV cac")
+    page.wait_for_selector(".search-found a")
+    for key, holds in (("ArrowUp", "search-input"), ("ArrowDown", "../book/glossary.html#term-KV-cache")):
+        page.keyboard.press(key)
+        assert page.evaluate(held) == holds
+    page.keyboard.type("he")
+    assert page.evaluate(held) == "search-input" and page.input_value("#search-input") == "KV cache"
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".search-button__search-container", state="hidden")
+    page.keyboard.press("Control+k")
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url("**/book/paging.html")

@@ -469,14 +469,14 @@ def test_the_sums_of_a_step_give_the_times_beside_them():
         "messages": [160 * (each * 1.5 * 8192 * 2 / 450e9 / 0.79 + 3.33e-6) for each in tokens],
         "pauses between kernels": [804 * 6.05e-6] * 2,
         "launches by the CPU, meanwhile": [0, 804 * 66.35e-6],
-        "sampling and sending": [64 * 37.4e-6, 65 * 37.4e-6],
+        "handing out tokens, on the CPU": [64 * 37.4e-6, 65 * 37.4e-6],
     }
     for name, times in sums.items():
         assert rows[name] == pytest.approx([1e3 * time for time in times], abs=0.12, rel=2e-3), name
     for number in (
         "70.6 GB",
         "86.7%",
-        "68.5 billion × tokens + 2.1 billion × sent",
+        "68.5 billion × tokens + 2.1 billion × handed out",
         "1,979",
         "48.7%",
         "1,382",

@@ -11,17 +11,27 @@ from test_formula import point
 
 sys.path.insert(0, str(ROOT / "tools"))
 from number_columns import align_numbers, is_number
+from section_heights import ARTICLE, mark_sections
 
 from blackboard import notation
 from blackboard.formula import formulas
 from blackboard.page import formula_questions, notation_tables, summary
-from blackboard.page.data_table import data_table, plain
+from blackboard.page.data_table import Record, data_table, plain
 
 ASKED = [formula_questions.SPEED, formula_questions.MEMORY, formula_questions.MONEY, formula_questions.TRAINING]
 
 
 NUMBERS = ["1,234.5", "−3", "671 × 10<sup>9</sup>", '312<sup><a href="#x">?1</a></sup>', "12%", "$5.33 million"]
-NUMBERS += ["39.2 ms", "1.9&nbsp;kB/token", "× 0.5", "0.70 to 0.78 µs", "<p><span>13,450</span></p>", "10⁻¹⁴", "+3.9 %"]
+NUMBERS += [
+    "39.2 ms",
+    "1.9&nbsp;kB/token",
+    "× 0.5",
+    "0.70 to 0.78 µs",
+    "<p><span>13,450</span></p>",
+    "10⁻¹⁴",
+    "+3.9 %",
+    "(fitted) 6%",
+]
 
 
 def test_numbers_are_told_from_words():
@@ -56,10 +66,35 @@ def test_a_wide_table_has_what_its_cards_on_a_phone_need():
     top = "<thead><tr><th>Chip</th><th>B &amp; W</th><th>note</th><th>cost</th></tr></thead>"
     row = '<tr><th scope="row">a</th><td>1</td><td>{}</td><td>2 ms</td></tr>'
     table = '<table class="table">' + top + "<tbody>" + row + "</tbody></table>"
-    cards = align_numbers(table.format("a word"))
+    cards = align_numbers(table.format("a word " * 12))
     assert '<table class="table cards">' in cards and '<th scope="row">a</th>' in cards
     assert re.findall(r'data-head="([^"]*)"', cards) == ["B &amp; W", "note", "cost"]
     assert "cards" not in align_numbers(table.format("3"))
+
+
+def test_four_short_columns_stay_a_table_on_a_phone():
+    """Unless a number, which is not broken, or many words make them too wide."""
+    top = (
+        "<table><thead><tr><th>Passes</th><th>Measured</th><th>Error, H200</th><th>What it is</th></tr></thead><tbody>"
+    )
+    row = top + "<tr><th>decodes</th><td>{}</td><td>(fitted) 6%</td><td>{}</td></tr></tbody></table>"
+    assert "cards" not in align_numbers(row.format("1.3 to 2.6", "how fast a pass is"))
+    assert "cards" in align_numbers(row.format("1.3 billion to 2.6 billion", "how fast"))
+    assert "cards" in align_numbers(row.format("1.3 to 2.6", "how fast a whole pass multiplies, " * 3))
+
+
+def test_a_section_tells_a_phone_how_tall_it_is():
+    """What is folded adds its name alone, a record one line; sections within it tell nothing."""
+    inner = "<section><h3>b</h3>{}</section>"
+    page = '<article class="bd-article"><section id="a"><h1>a</h1><section id="b">{}</section></section></article>'
+    tall = lambda inside: int(re.findall(r"--tall: (\d+)px", mark_sections(page.format(inside)))[0])
+    assert mark_sections(page.format(inner)).count(' id="b" style="--tall: ') == 1
+    text, fold = "<p>" + 100 * "letters " + "</p>", "<details><summary>Why</summary>{}</details>"
+    assert tall(text) > 500 and tall(inner.format(text)) > tall(text)
+    assert tall(fold.format(fold.format(text))) == tall(fold.format("")) < 50
+    assert tall(fold.format(text).replace("<details", "<details open")) > 500
+    rows = data_table("Chips", ["Chip", "a", "b", "c"], [[Record("x", "X"), "1", "2", text]], brief=(1, 2, 3))
+    assert tall(rows) == 100 and mark_sections("no article".join(["<section>", ARTICLE])).count("--tall") == 0
 
 
 def test_every_symbol_and_formula_is_on_the_page_once():
@@ -184,3 +219,17 @@ def test_the_filter_leaves_the_rows_with_all_words(chips):
     chips.locator("input[type=search]").fill("nvidia h200")
     assert 1 <= rows.count() < every and "H200" in rows.first.inner_text()
     assert chips.locator(".table-count").inner_text() == f"{rows.count()} of {every} rows"
+
+
+def test_a_record_is_a_name_and_three_numbers_on_a_phone_and_opens(visit, server):
+    """By a tap, after which another closes it, and by its address."""
+    page = visit(f"{server}/book/catalogue.html", width=390, height=844).page
+    cells = "tables => tables.map(table => [...table.tBodies[0].rows[0].cells].filter(each => each.offsetWidth).length)"
+    assert page.locator(".records table").evaluate_all(cells) == [4] * 8
+    row = page.locator("#chips-h100-sxm")
+    power = row.locator('td[data-head="Power (W)"]')
+    for shown in (True, False):
+        row.locator(".record").click()
+        assert power.is_visible() == shown
+    page.goto(f"{server}/book/catalogue.html#chips-h100-sxm")
+    power.wait_for()

@@ -28,6 +28,7 @@ from notebooks import (
     run_notebooks,
     settings,
 )
+from section_heights import tell_heights
 from styles import lighten_heads
 
 SITE = BUILD / "html"
@@ -39,6 +40,7 @@ DRESSING = (
     "figure_numbers",
     "html_fixes",
     "lesson_cards",
+    "lesson_icons",
     "live_cells",
     "mathml",
     "number_columns",
@@ -246,6 +248,7 @@ def publish(made, site):
     calm_theme(new)
     lighten_heads(new)
     make_room(new)
+    tell_heights(new)
     # A directory cannot replace a full one in one step on every system, so two renames, the window a millisecond.
     if site.exists():
         site.rename(old)

@@ -72,7 +72,8 @@ def read_entry(item):
     for each in comments:
         each.parent.remove(each)
     description = next(iter(definition.findall(nodes.paragraph)), nodes.paragraph())
-    return entry | {"description": first_sentence(description.astext())}
+    lessons = [each["reftarget"] for each in definition.findall(addnodes.pending_xref) if each["reftype"] == "lesson"]
+    return entry | {"description": first_sentence(description.astext()), "lessons": lessons}
 
 
 def read_glossary(app, doctree):

@@ -23,6 +23,8 @@ LOADED_BY = {  # scripts and styles, by what a page has
     "progress.js": "<progress-list ",
     "claims.js": ' data-verdict="',
     "claims.css": ' data-verdict="',
+    "flashcards.js": '<details class="flashcard"',
+    "flashcards.css": '<details class="flashcard"',
 }
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='

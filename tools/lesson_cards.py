@@ -1,5 +1,5 @@
 """A Sphinx extension: the directive `lesson-cards` of the front page. A line of it is `name: question`; a card adds the
-lesson's number, title, first figure, reading time and problems, all taken from the lesson as it was read.
+lesson's number, title, reading time and problems, all taken from the lesson as it was read, and a picture.
 """
 
 import re
@@ -8,6 +8,7 @@ from math import ceil
 from pathlib import PurePosixPath
 
 from docutils import nodes
+from lesson_icons import icon
 from sphinx.util.docutils import SphinxDirective
 
 WORDS_PER_MINUTE = 180  # slower than a novel: many a sentence has a formula or a number
@@ -16,7 +17,6 @@ PROBLEM = re.compile(
     r'<p class="practice-head"><strong>(.*?)</strong>'
 )
 STEP = re.compile(r'<section class="lab-step" [^>]*data-step="([^"]+)"><h3>\d+\. (.*?)</h3>')
-WORDS = re.compile(r"<text\b.*?</text>", re.DOTALL)
 UNREAD = (nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
 
 
@@ -86,26 +86,9 @@ def beside(root, lesson):
     return str(PurePosixPath(root).parent / lesson)
 
 
-def source_of(env, page):
-    """Where a page's first picture was written for Sphinx; nothing where it has none."""
-    return next((uri for uri in facts(env)[page]["picture"] if uri in env.images), "")
-
-
 def picture_of(env, page):
     """The file of a page's first picture, in _images; nothing where it has none."""
-    source = source_of(env, page)
-    return env.images[source][1] if source else ""
-
-
-def draw_thumbnail(app, page):
-    """A page's first picture without its words, which nobody could read on a card; its address in the site."""
-    picture = picture_of(app.env, page)
-    if not picture.endswith(".svg"):
-        return f"_images/{picture}" if picture else ""
-    target = app.outdir / "_static" / "cards" / f"{PurePosixPath(page).name}.svg"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(WORDS.sub("", (app.srcdir / source_of(app.env, page)).read_text("utf8")), "utf8")
-    return target.relative_to(app.outdir).as_posix()
+    return next((env.images[uri][1] for uri in facts(env)[page]["picture"] if uri in env.images), "")
 
 
 def count_minutes(found):
@@ -126,13 +109,16 @@ def card(app, number, root, lesson, question):
     env, page = app.env, beside(root, lesson)
     found, title = facts(env)[page], env.titles[page].astext()
     head, _, rest = title.partition(": ")
-    picture = draw_thumbnail(app, page)
-    shown = f'<img src="../{picture}" alt="The first figure of {escape(head)}" loading="lazy">' if picture else ""
+    picture = picture_of(env, page)
+    figure = (
+        f'<img src="../_images/{picture}" alt="The first figure of {escape(head)}" loading="lazy">' if picture else ""
+    )
     minutes, problems = count_minutes(found), found["problems"]
     names = f'data-problems="{" ".join(problems)}" data-steps="{" ".join(found["steps"])}"'
     progress = f'<span class="lesson-progress" data-lesson="{lesson}" {names}>'
     return (
-        f'<li class="lesson-card"><a href="{lesson}.html" title="{escape(rest)}"><span class="lesson-picture">{shown}'
+        f'<li class="lesson-card"><a href="{lesson}.html" title="{escape(rest)}"><span class="lesson-picture">'
+        f"{icon(lesson) or figure}"
         f'</span><span class="lesson-title">{number}. {escape(head)}</span></a><p>{escape(question)}</p>'
         f'<p class="lesson-facts">{minutes} min read · {progress}{len(problems)} problems</span></p></li>'
     )

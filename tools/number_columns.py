@@ -14,9 +14,10 @@ CLASS = re.compile(r' class="([^"]*)"')
 POWER = r"10[\d⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+"
 UNIT = r"\s?(?:%|×|¢|[A-Za-zµ]{1,7}(?:/[A-Za-z]{1,7}){0,2})"  # one word: a column of phrases is read from the left
 VALUE = rf"(?:[−+-]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?[×·]\s?{POWER})?|{POWER})(?:{UNIT})?"
-NUMBER = re.compile(rf"(?:[×≈]\s?)?{VALUE}(?: to {VALUE})?")
+NUMBER = re.compile(rf"(?:\([a-z]+\) )?(?:[×≈]\s?)?{VALUE}(?: to {VALUE})?")  # a note of one word before it
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
-FITS = 4  # columns of numbers that a phone is wide enough for
+FITS = 4  # columns of numbers that a phone is wide enough for, or of short texts:
+SHORT, LEAST, WIDE = 80, 12, 40  # letters of the longest of each, least of the first, and those that cannot be broken
 LACKS = {"–", "none", ""}
 
 
@@ -48,8 +49,22 @@ def align_table(table):
         kinds[0] = "letter"
     marked = ROW.sub(lambda row: mark_cells(row[0], kinds), table) if kinds else table
     words = len(columns) - 1 - list(kinds.values()).count("number")
-    fits = len(columns) + bool(words) <= FITS or "<thead" not in table or "data-head" in table
-    return marked if fits else make_cards(marked)
+    if len(columns) + bool(words) <= FITS or "<thead" not in table or "data-head" in table:
+        return marked
+    heads = [cell[2] for cell in CELL.findall(table[: table.find("<tbody")])]
+    short = len(columns) == FITS and 0 not in kinds and are_short(heads, columns, kinds)  # of letters, all are cards
+    return marked if short else make_cards(marked)
+
+
+def are_short(heads, columns, kinds):
+    """Whether columns with their heads stand side by side on a phone, with a few lines in a cell at most."""
+    longest, unbroken = [], []
+    for n, (head, column) in enumerate(zip(heads, columns)):
+        texts = list(map(text_of, column))
+        parts = [*text_of(head).split(), *(texts if kinds.get(n) == "number" else " ".join(texts).split())]
+        longest.append(max(map(len, texts)))
+        unbroken.append(max(map(len, parts), default=0))
+    return sum(longest) <= SHORT and max(LEAST, unbroken[0]) + sum(unbroken[1:]) <= WIDE
 
 
 def make_cards(table):

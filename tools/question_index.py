@@ -1,7 +1,7 @@
 """A Sphinx extension: the search finds the page that answers a reader's question.
 
 The questions are in book/questions.yaml, by page. Each becomes an entry of the site's index, which the search looks up
-before it looks for words.
+before it looks for words. So does each term of the glossary, for the section that explains it.
 """
 
 import hashlib
@@ -33,6 +33,16 @@ class EnterQuestions(SphinxTransform):
             self.document.insert(0, addnodes.index(entries=entries))
 
 
+def explained(env):
+    """(page, term, section) of each term of the glossary: what explains it is found by its name too."""
+    for glossary, entries in getattr(env, "glossed", {}).items():
+        for entry in entries:
+            for lesson in entry["lessons"]:
+                name, _, anchor = lesson.partition("#")
+                if (page := f"{glossary.rpartition('/')[0]}/{name}".lstrip("/")) in env.found_docs:
+                    yield page, entry["name"], anchor
+
+
 def keep_entries(app):
     """Give the search the entries of all pages, in their order: it forgets those of pages that are not written anew."""
     known = app.builder.indexer._index_entries
@@ -44,6 +54,8 @@ def keep_entries(app):
                 for part in split_index_msg(kind, text)
             }
         )
+    for page, term, anchor in explained(app.env):
+        known[page].append((term, anchor, "main"))
     in_order = sorted(known.items())
     known.clear()
     known.update(in_order)

@@ -18,7 +18,8 @@ CHARSET = re.compile(r'@charset "[^"]*";')
 ADDRESS = re.compile(r"""url\(["']?(?!["']?(?:data:|#))([^"')]+)["']?\)""")
 LINE_END = re.compile(r"\s*\n\s*")
 # They have no rule too many.
-OWN = {"custom.css", "practice.css", "scripts/claims.css", "scripts/tables.css", "../vendor/labs/lab.css"}
+SHEETS = {f"scripts/{name}.css" for name in ("claims", "flashcards", "tables")}
+OWN = {"custom.css", "practice.css", "../vendor/labs/lab.css"} | SHEETS
 ELEMENT = re.compile(r"<([a-z][a-z0-9-]*)")
 NAMED = re.compile(r'\b(?:class|id)="([^"]*)"')
 ASKED = re.compile(r"var\(\s*(--[\w-]+)")

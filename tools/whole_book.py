@@ -62,7 +62,8 @@ HOW_IT_READS = (
     "the site appear here at their first setting. The practice boxes give their questions alone: the site and the "
     "exercise notebooks check answers and tell you which mistake you made. Labs give their steps and the code to begin "
     "from: write it on the site, which checks it, or in the exercise notebooks. The planner is on the site alone; its "
-    "worked answers are here. A fold with the code of a derivation is left out."
+    "worked answers are here. A fold with the code of a derivation is left out. The text is under CC BY 4.0, the code "
+    "under the MIT License."
 )
 
 

@@ -2,7 +2,7 @@
 // It can be forgotten, saved as a file and loaded. site.js reads what is kept.
 (() => {
   "use strict";
-  const KEPT = /^(practice\/|lab:|cells:)/; // the keys of the browser's store that are ours
+  const KEPT = /^(practice\/|lab:|cells:|cards:)/; // the keys of the browser's store that are ours
   const VERSION = 1;
   const LARGEST = 5e6; // characters of a file
   const WORDS = { right: "✓ right", wrong: "✗ not yet right", untried: "not tried" };

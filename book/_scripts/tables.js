@@ -76,10 +76,18 @@
     filter();
   }
 
+  // On a phone a record opens and closes where it is; without this script its link opens it, and closes another.
+  function openRecord(event) {
+    if (!matchMedia("(max-width: 576px)").matches) return;
+    event.preventDefault();
+    event.currentTarget.ariaExpanded = event.currentTarget.closest("tr").classList.toggle("open");
+  }
+
   const FEW = 8; // rows that one sees at a glance
   for (const box of document.querySelectorAll(".data-table")) {
     const table = box.querySelector("table");
     addSorting(table);
+    for (const link of table.querySelectorAll(".record")) link.addEventListener("click", openRecord);
     if (table.tBodies[0].rows.length > FEW) addFilter(box, table);
   }
 })();

@@ -139,7 +139,7 @@ function tickLessons() {
 // to the top. The theme marks only sections whose start is in sight.
 function followReader() {
   const links = [...document.querySelectorAll(".bd-toc-nav a")], starts = links.map((link) => document.getElementById(link.hash.slice(1)));
-  const notes = document.querySelectorAll("aside.margin"), side = document.querySelector(".bd-sidebar-secondary");
+  const notes = document.querySelectorAll("aside.margin, .records table"), side = document.querySelector(".bd-sidebar-secondary");
   const drawer = document.getElementById("pst-secondary-sidebar-checkbox");
   let chosen = -1, waits = false;
   const mark = () => {
@@ -157,7 +157,7 @@ function followReader() {
   links.forEach((link, n) => link.addEventListener("click", () => { chosen = n; setTimeout(mark, 50); }));
   for (const moved of ["wheel", "touchmove", "keydown"]) addEventListener(moved, free, { passive: true });
   addEventListener("scroll", () => { if (!waits) waits = setTimeout(mark, 60); }, { passive: true });
-  drawer?.addEventListener("change", () => setTimeout(mark));
+  document.querySelector(".secondary-toggle")?.addEventListener("click", () => setTimeout(mark)); // which opens the drawer
   requestAnimationFrame(() => setTimeout(mark)); // when the page is laid out anyway
 }
 // The theme folds the contents up wherever a note is in sight; there is need only where one lies on them.
@@ -175,12 +175,40 @@ function nameArrows() {
   }
 }
 
-// The theme leaves the sidebar where it was on the page before; the page that is open comes into sight.
+// The theme leaves the sidebar where it was on the page before, or scrolls it on a first visit. It moves only where the
+// open page is out of sight, and no row is then cut by what stays above the list.
+if (!sessionStorage.getItem("sidebar-scroll-top")) sessionStorage.setItem("sidebar-scroll-top", 0); // before the theme looks
+
 function showCurrentPage() {
-  const current = [...document.querySelectorAll(".bd-sidebar-primary li.active > a")].pop();
-  const show = () => current?.scrollIntoView({ block: "nearest" });
-  if (!narrow.matches) addEventListener("load", show);
-  document.getElementById("pst-primary-sidebar-checkbox")?.addEventListener("change", show);
+  const side = document.querySelector(".bd-sidebar-primary"), rows = [...(side?.querySelectorAll(".bd-links :is(a, .caption)") ?? [])];
+  const current = rows.findLast((row) => row.matches("li.active > a"));
+  const place = (element) => element.getBoundingClientRect();
+  const edge = () => Math.max(...[...side.querySelectorAll(".sidebar-primary-item")].map((item) => getComputedStyle(item).position === "sticky" ? place(item).bottom : 0));
+  const show = () => {
+    if (!current || (place(current).top >= edge() && place(current).bottom <= place(side).bottom)) return;
+    side.scrollTop += place(current).top - place(side).height / 3;
+    const cut = rows.find((row) => place(row).top < edge() && place(row).bottom > edge());
+    if (cut) side.scrollTop += place(cut).top - edge();
+  };
+  if (!narrow.matches) show();
+  document.querySelector(".primary-toggle")?.addEventListener("click", show);
+}
+
+// The bar at the top tells the title of a page whose heading has been scrolled away; on a phone what stands before its colon.
+function tellTitle() {
+  const heading = document.querySelector(".bd-article h1"), bar = document.querySelector(".header-article-items__start");
+  if (!heading || !bar) return;
+  const link = heading.querySelector(".headerlink"), [name, ...rest] = heading.textContent.replace(link?.textContent ?? "", "").split(/(?=:)/);
+  const title = Object.assign(document.createElement("a"), { className: "bar-title", href: link?.hash ?? "#", textContent: name, hidden: true });
+  title.append(Object.assign(document.createElement("span"), { textContent: rest.join("") }));
+  bar.append(title);
+  new IntersectionObserver((seen) => { title.hidden = seen.at(-1).isIntersecting; }, { rootMargin: "-56px 0px 999999px" }).observe(heading);
+}
+
+// The bar's buttons say what they open; before the theme makes tips of it.
+const BUTTONS = { ".primary-toggle": "Menu", ".secondary-toggle": "Contents", ".theme-switch-button": "Colors: light, dark or as the system" };
+for (const [button, name] of Object.entries(BUTTONS)) {
+  for (const each of document.querySelectorAll(button)) Object.assign(each, { title: name, ariaLabel: name });
 }
 
 // The theme's drawers of a narrow screen: a button closes each, and so does a choice from the contents.
@@ -191,7 +219,7 @@ function closeDrawers() {
     const button = Object.assign(document.createElement("button"), { type: "button", className: "drawer-close", textContent: "×", ariaLabel: "Close" });
     button.addEventListener("click", () => { box.checked = false; document.querySelector(`.${side}-toggle`)?.focus(); });
     drawer.prepend(button);
-    drawer.addEventListener("click", ({ target }) => { if (target.closest("a[href^='#']")) box.checked = false; });
+    drawer.addEventListener("click", ({ target }) => { if (target.closest("a[href^='#'], .search-button__button")) box.checked = false; });
   }
 }
 
@@ -242,10 +270,35 @@ function tellTerms() {
   document.addEventListener("keydown", ({ key }) => key === "Escape" && hide());
 }
 
+// The search and its index come when its panel opens. Sphinx's script empties the field when it begins.
+const SEARCH = ["_static/searchtools.js", "_static/language_data.js", "searchindex.js"];
+let searchedFrom = null; // what had the keyboard before
+
+function answerSearch() {
+  const field = document.getElementById("search-input"), root = document.documentElement.dataset.content_root;
+  const begin = async () => {
+    let typed = "";
+    const keep = () => { typed = field.value; };
+    field.addEventListener("input", keep);
+    for (const name of typeof Search === "undefined" ? SEARCH : []) {
+      await new Promise((onload) => document.head.append(Object.assign(document.createElement("script"), { src: root + name, onload })));
+      field.value = typed;
+    }
+    field.removeEventListener("input", keep);
+    preparePanel(field);
+  };
+  field?.addEventListener("focus", begin, { once: true });
+  field?.addEventListener("focus", ({ relatedTarget }) => {
+    if (!relatedTarget?.closest(".search-button__wrapper")) searchedFrom = relatedTarget;
+  });
+}
+
 function settle() {
   nameArrows();
+  answerSearch();
   closeDrawers();
   showCurrentPage();
+  tellTitle();
   tellTerms();
   showProgress();
   tickLessons();

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from scipy.optimize import isotonic_regression
 
 from blackboard.charts import style
 from blackboard.charts.style import COLOURS
@@ -47,6 +49,11 @@ def done(fig: Drawing, name: str, caption: str, alt: str) -> Drawing:
     if not (name and caption.strip() and alt.strip()):
         raise ValueError("a figure needs a label, a caption and an alt text that says what it shows, with its range")
     fig.name, fig.caption, fig.alt = name, caption, alt
+    quiet = style.PAGE["light"]
+    for at in fig.axes:  # as interactive charts have them
+        at.set_axisbelow(True)
+        at.spines[:].set_color(quiet["line"])
+        at.tick_params(which="both", color=quiet["line"], grid_color=quiet["grid"], grid_alpha=1)
     for text in fig.findobj(Text):
         text.set_text(curl(text.get_text()))
         text.set_color(style.ink(to_hex(text.get_color()).upper()))
@@ -59,16 +66,13 @@ def filled(text: Any, width: int = 46) -> str:
 
 
 def name_ends(at: Any, names: list[tuple[float, str, str]], apart: float = 0.075) -> None:
-    """Name curves at the right edge of the axes `at`, where they end: (y, text, colour), pushed apart by a share of
-    the height.
+    """Name curves at the right edge of the axes `at`, where they end: (y, text, colour), pushed apart, up and down, by
+    a share of the height.
     """
     height, names = at.transData + at.transAxes.inverted(), sorted(names)
-    places, below, above = [], -1.0, 1.0 + apart
-    for y, *_ in names:
-        below = max(height.transform((at.get_xlim()[1], y))[1], below + apart)
-        places.append(below)
-    for n in reversed(range(len(names))):  # what was pushed beyond the top comes down again
-        above = places[n] = min(places[n], above - apart)
+    steps = apart * np.arange(len(names))
+    ends = [height.transform((at.get_xlim()[1], y))[1] for y, *_ in names]
+    places = steps + np.clip(isotonic_regression(ends - steps).x, 0, 1 - steps[-1])
     for place, (_, text, colour) in zip(places, names):
         at.annotate(
             text,

@@ -30,11 +30,11 @@ DARK = {
 TEXT, LINE, GRID = (PAGE["light"][name] for name in ("text", "line", "grid"))
 _AXIS = dict.fromkeys(("labelColor", "titleColor"), TEXT) | dict.fromkeys(("domainColor", "tickColor"), LINE)
 _CONFIG = {
-    "axis": {**_AXIS, "gridColor": GRID},
+    "axis": {**_AXIS, "gridColor": GRID, "labelFontSize": 12, "titleFontSize": 13},
     "legend": {"labelColor": TEXT, "titleColor": TEXT},
     "text": {"color": TEXT},
     "rule": {"color": LINE},
-    "view": {"stroke": LINE},
+    "view": {"stroke": None},
 }
 SECONDS = " (s)"  # what is called so is a time, which the page writes in the unit that suits it
 SIZES = {"ms": 1e-3, "s": 1, "min": 60, "h": 3600, "days": 86_400, "years": 31_536_000}

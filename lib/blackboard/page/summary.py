@@ -128,14 +128,18 @@ def _letters(formula: Formula) -> str:
     """The letters of a formula as it is printed, from left to right, with meaning and unit."""
     printed = formula.expr if formula.typeset is None else formula.typeset
     place = lambda symbol: (formula.latex.find(latex(symbol)), str(symbol))
-    used = [formula.symbol, *sorted(printed.free_symbols - {formula.symbol}, key=place)]
-    rows = [(_tinted(each), notation.lookup(each.name)) for each in used]
+    return letter_list([formula.symbol, *sorted(printed.free_symbols - {formula.symbol}, key=place)])
+
+
+def letter_list(symbols: Iterable[sympy.Symbol]) -> str:
+    """Letters with meaning and unit, in columns."""
+    rows = [(_tinted(each), notation.lookup(each.name)) for each in symbols]
     unit = lambda row: f' <span class="letter-unit">{html.escape(units.write_unit(row.unit))}</span>'
     listed = "".join(
         f"<li>{letter} <span>{html.escape(row.description)}</span>{unit(row) if row.unit != '1' else ''}</li>"
         for letter, row in rows
     )
-    return f"<ul>{listed}</ul>"
+    return f'<ul class="letter-list">{listed}</ul>'
 
 
 def _tinted(symbol: sympy.Symbol) -> str:

@@ -4,14 +4,14 @@ below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from html import escape
 from itertools import count
 from typing import Any
 
 from blackboard import catalogue
 from blackboard.catalogue.datafile import Row
-from blackboard.page.data_table import data_table
+from blackboard.page.data_table import Record, data_table
 from blackboard.page.summary import Page
 from blackboard.text import markup
 from blackboard.units import pretty, significant
@@ -82,22 +82,29 @@ class _Notes:
             f'<li id="{self.slug}-caveat-{n}">{_code(name)}: {markup(text)}</li>'
             for (name, text), n in self.numbers.items()
         )
-        return f'<p>Unconfirmed (marked ?):</p><ol class="table-note">{"".join(texts)}</ol>'
+        head = f"<summary>Unconfirmed: what the {len(self.numbers)} marks with ? mean</summary>"
+        return f'<details class="table-notes">{head}<ol>{"".join(texts)}</ol></details>'
 
 
-def _show(slug: str, caption: str, rows: Iterable[Row], columns: Columns, look: str = "") -> Page:
+def _show(
+    slug: str, caption: str, rows: Iterable[Row], columns: Columns, look: str = "", brief: Container[int] = ()
+) -> Page:
     """A table of rows: the first cell is marked if the whole row is unconfirmed, any other if its field is."""
-    notes, body = _Notes(slug), []
+    notes = _Notes(slug)
+    body: list[list[str | Record]] = []
     for row in rows:
-        whole, cells = row.caveat("id"), []
+        whole = row.caveat("id")
+        cells: list[str | Record] = []
         for number, (_, field, show) in enumerate(columns):
             text = show(row)
             known = bool(field) and (text != NONE or field in row.unconfirmed)
             why = whole if number == 0 else row.caveat(field) if known else None
             mark = notes.mark(row.id, why if number == 0 or why != whole else None)
-            cells.append(_marked(text, mark) if number else text + mark)  # what a row is called may be broken
+            name, line, id = text.partition("<br>")
+            first = Record(f"{slug}-{row.id}", name, line + id + mark) if brief else text + mark
+            cells.append(_marked(text, mark) if number else first)
         body.append(cells)
-    return Page(data_table(caption, [head for head, _, _ in columns], body, look) + notes.below())
+    return Page(data_table(caption, [head for head, _, _ in columns], body, look, brief) + notes.below())
 
 
 def _marked(text: str, mark: str) -> str:
@@ -136,6 +143,7 @@ def chips() -> Page:
             ("Headline, notes", "", lambda c: _prose("; ".join(filter(None, (c.headline, c.note))))),
             ("Sources", "", _sources),
         ],
+        brief=(1, 5, 6),
     )
 
 
@@ -162,18 +170,20 @@ def ratios() -> Page:
                 ),
             ),
         ],
+        brief=(1, 2, 5),
     )
 
 
 def rents() -> Page:
     """Every dated rent; unconfirmed ones are marked."""
-    notes, rows = _Notes("rents"), []
+    notes = _Notes("rents")
+    rows: list[list[str | Record]] = []
     for chip in catalogue.chips():
-        for rent in chip.rents:
+        for number, rent in enumerate(chip.rents, 1):
             mark = notes.mark(chip.id, None if rent.confirmed else f"{rent.kind}, {rent.date}")
             rows.append(
                 [
-                    escape(chip.name),
+                    Record(f"rents-{chip.id}-{number}", escape(chip.name)),
                     _number(rent.usd_per_chip_hour) + mark,
                     _line(rent.date),
                     escape(rent.kind),
@@ -181,7 +191,7 @@ def rents() -> Page:
                 ]
             )
     heads = ("Chip", "Rent (USD per chip and hour)", "Date", "Terms", "Source")
-    return Page(data_table("Rents", heads, rows) + notes.below())
+    return Page(data_table("Rents", heads, rows, brief=(1, 2, 3)) + notes.below())
 
 
 def systems() -> Page:
@@ -202,6 +212,7 @@ def systems() -> Page:
             ("Notes", "", lambda s: _prose(("hypothetical: " if s.hypothetical else "") + s.note)),
             ("Sources", "", _sources),
         ],
+        brief=(2, 3, 4),
     )
 
 
@@ -233,6 +244,7 @@ def models() -> Page:
             ("Notes", "", lambda m: _prose(m.note)),
             ("Sources", "", _sources),
         ],
+        brief=(6, 7, 9),
     )
 
 
@@ -277,6 +289,7 @@ def agreement() -> Page:
             ("Why", "", lambda m: _prose(m.agreement().why)),
             ("Source", "", lambda m: cited([m.published.source])),
         ],
+        brief=(3, 4, 5),
     )
 
 
@@ -302,6 +315,7 @@ def tiers() -> Page:
             ("Notes", "", lambda t: _prose(t.note)),
             ("Sources", "", lambda t: cited(dict.fromkeys([*t.sources, *(p.source for p in t.prices)]))),
         ],
+        brief=(2, 3, 5),
     )
 
 
@@ -332,7 +346,7 @@ def prices() -> Page:
     """Every price card."""
     field = lambda head, name: (head, name, lambda c: _number(getattr(c, name)))
     usd = lambda head, name: (
-        f"{head} (USD/Mtoken)",
+        f"{head} (USD/<wbr>Mtoken)",
         f"usd_per_Mtok.{name}",
         lambda c: _number(getattr(c.usd_per_Mtok, name)),
     )
@@ -343,7 +357,7 @@ def prices() -> Page:
         [
             ("Card", "", lambda c: _code(c.id)),
             ("Provider", "", lambda c: c.provider),
-            ("Tier", "", lambda c: escape(c.tier)),
+            ("Tier", "", lambda c: f'<div style="min-width: 7rem">{escape(c.tier)}</div>'),
             usd("Input", "input"),
             usd("Output", "output"),
             usd("Cached input", "cached_read"),
@@ -361,6 +375,7 @@ def prices() -> Page:
             ("Notes", "", lambda c: _prose(c.note)),
             ("Sources", "", _sources),
         ],
+        brief=(3, 4, 5),
     )
 
 

@@ -1,7 +1,7 @@
 // The frontier as a picture: speed of one user against throughput of one chip, both on logarithmic axes.
 
 const SVG = "http://www.w3.org/2000/svg";
-const MARGIN = { left: 60, right: 12, top: 10, bottom: 40 };
+const MARGIN = { left: 66, right: 12, top: 10, bottom: 44 };
 
 function svgElement(name, attributes, ...children) {
   const node = document.createElementNS(SVG, name);
@@ -51,7 +51,7 @@ function drawFrontier(svg, { front, chosen, runs, error, name, width, height }, 
   };
   for (const point of front) mark(point, { class: "planner-dot", r: 4 }, described(point)).addEventListener("click", () => choose(point));
   const dot = chosen && mark(chosen, { class: "planner-chosen", r: 8 }, `Your configuration: ${described(chosen)}`);
-  for (const run of runs) mark(run, { class: "planner-run", r: 4 }, `Measured: ${described(run)}`); // on the dot, which is larger
+  for (const run of runs) mark(run, { class: "planner-run", r: 4 }, `Measured: ${described(run)}`); // rings, through which the dot is seen
   const ground = { right: width - MARGIN.right, bottom: height - MARGIN.bottom };
   if (dot) nameChosen(svg, dot, chosen, [...between(band), ...corners(runs.map((run) => at(run)))], ground);
 }
@@ -76,15 +76,16 @@ function smooth(points) {
 // Points along a path, close enough for none of its parts to pass a name unseen.
 const between = (path) => path.slice(1).flatMap(([x, y], n) => Array.from({ length: 9 }, (_, part) => [0, 1].map((axis) => path[n][axis] + (part / 8) * ([x, y][axis] - path[n][axis]))));
 
-// Below the dot or above it, left or right, inside the axes: where the fewest points of the band and of runs are.
+// Right at the dot, on a side or a corner of it, inside the axes: where the fewest points of the band and of runs are.
 function nameChosen(svg, dot, { user, chip }, points, ground) {
   const x = Number(dot.getAttribute("cx")), y = Number(dot.getAttribute("cy"));
-  const name = `you: ${written(user)} / ${written(chip)}`, width = 6.6 * name.length; // measuring it would lay out the page
-  const ways = [[-12 - width, 22], [12, -12], [-12 - width, -12], [12, 22], [-width / 2, -18], [-width / 2, 30]];
+  const name = `you: ${written(user)} / ${written(chip)}`, width = 7.7 * name.length; // measuring it would lay out the page
+  const ways = [["end", -9, 19], ["start", 9, -10], ["end", -13, 5], ["start", 13, 5], ["end", -9, -10], ["start", 9, 19], ["middle", 0, -15], ["middle", 0, 25]]
+    .map(([anchor, right, down]) => [right - { start: 0, middle: width / 2, end: width }[anchor], down, anchor, right]);
   const hits = ([left, down]) => points.filter(([a, b]) => a > x + left - 4 && a < x + left + width + 4 && b > y + down - 14 && b < y + down + 5).length;
   const fits = ([left, down]) => x + left > MARGIN.left && x + left + width < ground.right && y + down - 12 > MARGIN.top && y + down < ground.bottom - 4;
-  const [left, down] = ways.filter(fits).sort((a, b) => hits(a) - hits(b))[0] ?? ways[0];
-  svg.append(svgElement("text", { class: "planner-you", x: x + left, y: y + down }, name));
+  const [, down, anchor, right] = ways.filter(fits).sort((a, b) => hits(a) - hits(b))[0] ?? ways[0];
+  svg.append(svgElement("text", { class: "planner-you", x: x + right, y: y + down, "text-anchor": anchor }, name));
 }
 
 const described = ({ user, chip, users, tensor, expert }) =>
@@ -94,16 +95,16 @@ const cutting = (tensor, expert) => `TP ${tensor}${expert > 1 ? `, EP ${expert}`
 
 function drawAxes(svg, x, y, width, height) {
   const bottom = height - MARGIN.bottom, text = (attributes, words) => svg.append(svgElement("text", attributes, words));
-  const few = (ticks, room) => (ticks.length * room > width ? ticks.filter((tick) => /^1/.test(String(tick)) || ticks.length < 4) : ticks);
-  for (const tick of few(x.ticks, 38)) {
+  const few = (ticks, room, all) => (ticks.length * room > all ? ticks.filter((tick) => /^1/.test(String(tick)) || ticks.length < 4) : ticks);
+  for (const tick of few(x.ticks, 44, width)) {
     const place = x.place(tick);
     svg.append(svgElement("line", { class: "planner-grid", x1: place, x2: place, y1: MARGIN.top, y2: bottom }));
-    text({ x: place, y: bottom + 15, "text-anchor": "middle" }, written(tick));
+    text({ x: place, y: bottom + 17, "text-anchor": "middle" }, written(tick));
   }
-  for (const tick of y.ticks) {
+  for (const tick of few(y.ticks, 22, height)) {
     const place = y.place(tick);
     svg.append(svgElement("line", { class: "planner-grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: place, y2: place }));
-    text({ x: MARGIN.left - 6, y: place + 4, "text-anchor": "end" }, written(tick));
+    text({ x: MARGIN.left - 6, y: place + 5, "text-anchor": "end" }, written(tick));
   }
   text({ x: (MARGIN.left + width - MARGIN.right) / 2, y: height - 6, "text-anchor": "middle" }, "output tokens/s per user");
   text({ x: 0, y: 0, "text-anchor": "middle", transform: `translate(12 ${(MARGIN.top + bottom) / 2}) rotate(-90)` }, "output tokens/s per chip");

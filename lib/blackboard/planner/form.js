@@ -38,6 +38,7 @@ function duration(seconds) {
 }
 
 function dollars(value) {
+  if (value >= 1000) return `$${thousands(value.toFixed(0))}`;
   return value >= 0.1 ? `$${value.toFixed(2)}` : `$${digitsOf(value, 2)}`;
 }
 
@@ -146,7 +147,7 @@ function showFields() {
   const own = model ? defaultCache(state.engine, chip, model, state.weights || model.weights) : "";
   fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", FORMATS.bf16], ["fp8", FORMATS.fp8]]);
   for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
-  field("rent").placeholder = chip.rents.newest?.usd ?? "none known";
+  field("rent").placeholder = chip.rents.newest ? `${chip.rents.newest.usd} (newest)` : "none known";
   part("more").querySelector("summary").textContent = `More: ${data.engines[state.engine]}, ${formatSaid(model)}, prompts of ${lengthSaid(state.prompt)} tokens, answers of ${lengthSaid(state.output)}`;
   part("load-name").textContent = state.by === "rate" ? "Requests per second" : "Users at once";
   part("paste").hidden = state.model !== PASTED;
@@ -189,7 +190,7 @@ function answer() {
 
 let later;
 
-const ANSWER = ".planner-answer, .planner-view, .planner-trust, .planner-warnings, .planner-best, .planner-points, .planner-code";
+const ANSWER = ".planner-answer, .planner-chart, .planner-numbers, .planner-trust, .planner-warnings, .planner-best, .planner-points, .planner-code";
 
 function setStale(stale) {
   root.classList.toggle("planner-refused", stale);
@@ -207,7 +208,7 @@ const COUNTED = ["chips", "load", "prompt", "output"]; // of which there must be
 function showRefusal({ message, field: name }) {
   clearTimeout(later);
   setStale(true);
-  part("result").textContent = part("numbers").querySelector("td") ? `${message} The numbers are those of the last answer.` : message;
+  part("result").textContent = part("prediction").querySelector("td") ? `${message} The numbers are those of the last answer.` : message;
   if (!name) return;
   for (const each of [name, ...COUNTED.filter((each) => !(state[each] > 0))]) field(each).setAttribute("aria-invalid", "true");
   field(name).after(Object.assign(document.createElement("span"), { className: "planner-error", textContent: message }));
@@ -218,13 +219,14 @@ function showRefusal({ message, field: name }) {
 const isCrowded = ({ fits, users }) => fits > 0 && users > fits;
 
 function showAnswer(asked, found) {
-  const fitting = found.fits > 0, crowded = isCrowded(found);
+  const fitting = found.fits > 0, crowded = isCrowded(found), uneven = fitting && unevenSaid(asked);
   setStale(false);
-  root.classList.toggle("planner-crowded", crowded || !fitting);
+  root.classList.toggle("planner-crowded", crowded);
+  root.classList.toggle("planner-uneven", Boolean(uneven));
   root.classList.toggle("planner-unfit", !fitting);
-  const first = crowded ? `Memory holds ${counted(Math.floor(found.fits))} of ${counted(found.users)} users at once; the others wait. ` : "";
-  showTiles(found, fitting, crowded);
-  part("result").textContent = fitting ? first + sentence(found) : unfit(asked, found);
+  showTiles(found, fitting, crowded, uneven);
+  part("result").replaceChildren(!fitting ? unfit(asked, found) : uneven ? refusal(asked) : crowded ? waiting(found) : "");
+  if (fitting) part("result").append(Object.assign(document.createElement("span"), { className: "planner-said", textContent: sentence(found) }));
   showNumbers(found, fitting, crowded);
   showMemory(found);
   showParts(found, fitting);
@@ -235,12 +237,12 @@ function showAnswer(asked, found) {
 }
 
 // The three answers that are asked for most, large.
-function showTiles(found, fitting, crowded) {
+function showTiles(found, fitting, crowded, uneven) {
   const { memory } = found.server.layout.chip, { errors } = found.constants, used = sum(Object.values(found.memory_per_chip));
   const users = `${counted(Math.floor(found.fits))} of ${counted(found.users)} users`;
   const price = found.usd_per_mtok === null ? ["–", "no rent known"] : [dollars(found.usd_per_mtok), "per million tokens"];
   const tiles = [
-    ["Does it fit?", !fitting ? "No" : crowded ? "In part" : "Yes", crowded ? users : `${digitsOf(used / 1e9, 3)} of ${gigabytes(memory)} a chip`],
+    ["Does it fit?", !fitting || uneven ? "No" : crowded ? "In part" : "Yes", uneven ? uneven : crowded ? users : `${digitsOf(used / 1e9, 3)} of ${gigabytes(memory)} a chip`],
     ["Speed", fitting ? duration(found.output_token) : "–", fitting ? `per output token, ± ${percent(errors.output_token)}` : "per output token"],
     ["Price", fitting ? price[0] : "–", price[1]],
   ];
@@ -253,15 +255,23 @@ function tile([name, value, more]) {
   return box;
 }
 
-// What the tiles do not say.
+// All of it for a screen reader, which is told of no change of tiles and tables.
 function sentence(found) {
-  return `Each user gets ${written(found.tokens_per_s_per_user)} tokens/s after ${duration(found.first_token)}. Each chip generates ${written(found.tokens_per_s_per_chip)} tokens/s. The largest part of a token’s time is ${BINDS[found.binds]}.`;
+  return ` Each user gets ${written(found.tokens_per_s_per_user)} tokens/s after ${duration(found.first_token)}. Each chip generates ${written(found.tokens_per_s_per_chip)} tokens/s. The largest part of a token’s time is ${BINDS[found.binds]}.`;
 }
 
 const BINDS = {
   weights: "loading the weights", experts: "loading the experts", cache: "loading the KV cache", compute: "compute", links: "communication between chips",
-  "kernel gaps": "the gaps between kernels", launching: "launching the kernels of prefill", answers: "sampling and sending tokens",
+  "kernel gaps": "the gaps between kernels", launching: "launching the kernels of prefill", answers: "sampling and handing out tokens",
 };
+
+const waiting = ({ fits, users }) => `Memory holds ${counted(Math.floor(fits))} of ${counted(users)} users at once. The others wait, which is counted in the time to first token.`;
+
+// What an engine says to heads that it cannot deal out evenly.
+function refusal({ model, chips }) {
+  const most = Math.max(...shardings(model, chips).map(({ tensor }) => tensor));
+  return `An engine deals out attention heads evenly, so it refuses this; try tensor parallel ${most}. The numbers are computed as if it ran.`;
+}
 
 function unfit(asked, { server }) {
   const { chip } = server.layout, { memory } = chip, room = mostWeights(server.settings, chip) / memory;
@@ -288,7 +298,9 @@ function row(...cells) {
 function showNumbers(found, fitting, crowded) {
   const { errors } = found.constants, or = (text) => (fitting ? text : "–");
   const known = found.usd_per_mtok !== null;
-  part("numbers").querySelector("tbody").replaceChildren(
+  part("prediction").tBodies[0].replaceChildren(
+    row("Tokens/s per user", or(written(found.tokens_per_s_per_user))),
+    row("Tokens/s per chip", or(written(found.tokens_per_s_per_chip))),
     row("Time to first token", or(`${duration(found.first_token)} ± ${percent(errors.first_token)}`)),
     row("$ per million in, out", known ? or(`${dollars(found.usd_per_mtok_in)}, ${dollars(found.usd_per_mtok_out)}`) : "–"),
     row("Requests/s", or(`${written(found.requests_per_s)} of ${written(found.most_rate)} at most`)),
@@ -297,26 +309,18 @@ function showNumbers(found, fitting, crowded) {
   );
 }
 
-// A bar of parts with its legend: {name: size}, of a whole, each written by `say`; a line marks what there is room for.
-function showBar(bar, title, parts, whole, say, room = whole) {
-  const shown = Object.entries(parts).filter(([, size]) => size > 0);
-  const strip = Object.assign(document.createElement("div"), { className: "planner-strip" });
-  for (const [name, size] of shown) {
-    const piece = strip.appendChild(document.createElement("span"));
-    piece.style.width = `${(100 * size) / whole}%`;
-    piece.dataset.part = name;
-  }
-  if (room < whole) {
-    const past = strip.appendChild(Object.assign(document.createElement("i"), { title: `${say(whole - room)} too much` }));
-    past.style.left = `${(100 * room) / whole}%`;
-  }
-  const legend = Object.assign(document.createElement("p"), { className: "planner-legend" });
-  for (const [name, size] of shown) {
-    const entry = legend.appendChild(document.createElement("span"));
-    entry.dataset.part = name;
-    entry.textContent = `${name === "weights" && parts.experts ? "other weights" : name} ${say(size)}`;
-  }
-  bar.replaceChildren(Object.assign(document.createElement("p"), { className: "planner-title", textContent: title }), strip, legend);
+// A bar for each part, {name: size}, with its name and its size as `say` writes it; the largest fills the width.
+function showBars(box, title, parts, say) {
+  const shown = Object.entries(parts).filter(([, size]) => size > 0), most = Math.max(...Object.values(parts));
+  const table = document.createElement("table");
+  table.createCaption().textContent = title;
+  table.createTBody().append(...shown.map(([name, size]) => {
+    const bar = document.createElement("i");
+    bar.style.width = `${(100 * size) / most}%`;
+    bar.dataset.part = name;
+    return row(name === "weights" && parts.experts ? "other weights" : name, bar, say(size));
+  }));
+  box.replaceChildren(table);
 }
 
 const MEMORY = { "attention and dense": "weights", experts: "experts", embeddings: "embeddings", cache: "KV cache" };
@@ -324,9 +328,8 @@ const MEMORY = { "attention and dense": "weights", experts: "experts", embedding
 function showMemory(found) {
   const { memory } = found.server.layout.chip, used = sum(Object.values(found.memory_per_chip));
   const parts = Object.fromEntries(Object.entries(found.memory_per_chip).map(([name, size]) => [MEMORY[name], size]));
-  const over = used > memory ? "; the hatched part finds no room" : "";
-  const title = `Memory of one chip: ${gigabytes(used)} of ${gigabytes(memory)}${over}`;
-  showBar(part("memory"), title, { ...parts, free: Math.max(0, memory - used) }, Math.max(memory, used), gigabytes, memory);
+  const title = `Memory of one chip: ${gigabytes(used)} of ${gigabytes(memory)}`;
+  showBars(part("memory"), title, { ...parts, free: memory - used, "too much": used - memory }, gigabytes);
 }
 
 const PARTS = { cache: "KV cache", launching: "prefill launches", answers: "sampling" };
@@ -335,7 +338,7 @@ function showParts(found, fitting) {
   part("parts").hidden = !fitting;
   // Parts shorter than a nanosecond are left out, as `NOTHING` in prediction/serving.py does.
   const parts = Object.fromEntries(Object.entries(found.parts).filter(([, size]) => size >= 1e-9).sort((a, b) => b[1] - a[1]).map(([name, size]) => [PARTS[name] ?? name, size]));
-  showBar(part("parts"), "What one output token’s time goes into", parts, sum(Object.values(parts)), duration);
+  showBars(part("parts"), `Time of one output token: ${duration(found.output_token)}`, parts, duration);
 }
 
 let chartSize = null; // as it was laid out last, because asking for it lays out the page again
@@ -343,6 +346,7 @@ let drawn = null; // what the chart is of
 
 function showFrontier(asked, found, fitting) {
   drawn = [asked, found, fitting];
+  nameFrontier(asked, found);
   if (chartSize) drawFront(frontier(asked, asked.chips)); // else when it is known, after the page was shown first
 }
 
@@ -350,16 +354,27 @@ function drawFront(front) {
   const [asked, found, fitting] = drawn, { chips, tensor, expert } = asked;
   const chosen = fitting ? { user: found.tokens_per_s_per_user, chip: found.tokens_per_s_per_chip, users: Math.round(found.users), tensor, expert } : null;
   const runs = publishedRuns(asked, chips);
-  const said = runs.length ? ` Open circles: ${runs.length} published runs.` : "";
-  part("chart").querySelector("figcaption").textContent = front.length
-    ? `Line: the best of all batch sizes that fit and all even shardings on ${chips} ${chips > 1 ? "chips" : "chip"}, with the expected error. Blue dot: yours${offLine(asked, found)}.${said}`
-    : "No batch fits on these chips.";
   const name = front.length ? `The frontier, from ${described(front[0])} to ${described(front.at(-1))}. The table below lists its points.` : "No batch fits.";
   const choose = (point) => change(pointState(point));
   root.classList.toggle("planner-chartless", !front.length);
   drawFrontier(part("chart").querySelector("svg"), { front, chosen, runs, error: found.constants.errors.output_token, name, ...chartSize }, choose);
   points = front;
   showPoints();
+}
+
+// At once, for the chart's names take room.
+function nameFrontier(asked, found) {
+  const { chips } = asked, runs = publishedRuns(asked, chips).length;
+  const keys = [["line", `best batch sizes and shardings, ± ${percent(found.constants.errors.output_token)}`], ["you", `yours${offLine(asked, found)}`]];
+  if (runs) keys.push(["run", `${runs} published ${runs > 1 ? "runs" : "run"}`]);
+  const title = strong(`What ${chips} ${chips > 1 ? "chips" : "chip"} can do: the speed of a user against the throughput of a chip`);
+  part("chart").querySelector("figcaption").replaceChildren(title, ...keys.map(keyOf));
+}
+
+function keyOf([key, textContent]) {
+  const entry = Object.assign(document.createElement("span"), { textContent });
+  entry.dataset.key = key;
+  return entry;
 }
 
 // In two pieces, so that typing is not held up; a newer answer has drawn its own.
@@ -369,26 +384,27 @@ function drawLater() {
   setTimeout(() => drawn[0] === asked && drawFront(front));
 }
 
-const unevenHeads = ({ model, tensor }) => model.attention.map(({ heads }) => heads).find((heads) => heads % tensor);
+// Why no engine would take a sharding; undefined where it would.
+function unevenSaid({ model, tensor }) {
+  const uneven = model.attention.map(({ heads }) => heads).find((heads) => heads % tensor);
+  return uneven && `${uneven} heads cannot be divided over ${tensor} chips`;
+}
 const isUnevenExperts = ({ model, expert }) => expert > 1 && model.moe.experts % expert !== 0;
 
 // Why a configuration is not among those of the line.
 function offLine(asked, found) {
-  const heads = unevenHeads(asked);
-  if (heads) return `, which is not among them: ${heads} heads cannot be divided over ${asked.tensor} chips`;
-  if (isUnevenExperts(asked)) return ", which is not among them: its experts cannot be divided evenly";
-  return isCrowded(found) || found.queued ? ", which is not among them: some requests wait" : "";
+  const uneven = unevenSaid(asked) ? "heads" : isUnevenExperts(asked) && "experts";
+  const why = uneven ? `its ${uneven} cannot be divided evenly` : (isCrowded(found) || found.queued) && "some requests wait";
+  return why ? `, not on the line: ${why}` : "";
 }
 
 function warnings({ model, tensor, expert, chip }, found) {
   const { server } = found, told = [];
-  if (isCrowded(found)) told.push(`Memory holds ${written(Math.floor(found.fits))} requests at once. The other users wait, which is counted in the time to first token.`);
-  else if (found.fits && found.queued) told.push(`A step takes in at most ${written(stepTokens(server))} prompt tokens. Prompts come faster than that, so they wait.`);
+  if (found.fits && found.queued && !isCrowded(found)) told.push(`A step takes in at most ${written(stepTokens(server))} prompt tokens. Prompts come faster than that, so they wait.`);
   if (server.prompt + server.output > model.context_tokens) told.push(`${model.name} is made for ${written(model.context_tokens)} tokens of context.`);
   if (tensor > chip.domain) told.push(`Tensor parallelism over ${tensor} chips leaves the fast links, which join ${chip.domain}.`);
-  const heads = (name) => [...new Set(model.attention.map((group) => group[name]).filter(Boolean))];
-  for (const count of heads("heads")) if (count % tensor) told.push(`${count} heads cannot be divided evenly over ${tensor} chips.`);
-  for (const count of heads("kv_heads")) if (tensor > count) told.push(`${count} KV heads on ${tensor} chips: each chip holds a whole head, so part of the cache is stored several times.`);
+  const kvHeads = new Set(model.attention.map((group) => group.kv_heads).filter(Boolean));
+  for (const count of kvHeads) if (tensor > count) told.push(`${count} KV heads on ${tensor} chips: each chip holds a whole head, so part of the cache is stored several times.`);
   if (tensor > 1 && model.attention.some((group) => group.kind !== "heads")) told.push(`The latent KV cache has no heads: each of the ${tensor} tensor-parallel chips stores all of it.`);
   if (isUnevenExperts({ model, expert })) told.push(`${model.moe.experts} experts cannot be divided evenly over ${expert} chips.`);
   return told;
@@ -415,7 +431,7 @@ function trust({ engine, model, chip }, { near, kind, errors }) {
 
 // --- tables ---
 
-const useButton = (what, press) => Object.assign(document.createElement("button"), { type: "button", textContent: "Load", ariaLabel: `Load ${what}`, onclick: press });
+const useButton = (what, press) => Object.assign(document.createElement("button"), { type: "button", className: "quiet-button", textContent: "Load", ariaLabel: `Load ${what}`, onclick: press });
 
 // The fields stand far above the button: they come into view, and the answer says what was loaded.
 function use(what, values) {
@@ -429,7 +445,10 @@ function showTable(box, heads, rows, empty) {
   const table = document.createElement("table"), top = table.createTHead().insertRow();
   top.append(...heads.map((text) => Object.assign(document.createElement("th"), { scope: "col", textContent: text })));
   table.createTBody().append(...rows.map((cells) => row(...cells)));
-  for (const line of table.tBodies[0].rows) [...line.cells].forEach((cell, n) => { cell.dataset.head = heads[n]; }); // for a phone
+  for (const line of table.tBodies[0].rows) {
+    [...line.cells].forEach((cell, n) => { cell.dataset.head = heads[n]; }); // for a phone
+    if (line.querySelector("strong")) line.className = "planner-cheapest";
+  }
   box.replaceChildren(rows.length ? table : Object.assign(document.createElement("p"), { textContent: empty }));
   requestAnimationFrame(() => globalThis.markBoxes?.([box])); // the page's: a box that is cut fades there
 }

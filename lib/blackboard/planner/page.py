@@ -29,7 +29,7 @@ def style() -> str:
     light, dark = (
         "; ".join(f"--{name}: {tints[name]}" for name in (*QUANTITIES, "muted")) for tints in (COLOURS, INKS["dark"])
     )
-    colors = f'.planner {{ {light}; }}\nhtml[data-theme="dark"] .planner {{ {dark}; }}\n'
+    colors = f'.planner {{ {light}; }}\n@media screen {{ html[data-theme="dark"] .planner {{ {dark}; }} }}\n'
     return colors + files(__package__).joinpath("planner.css").read_text("utf8")
 
 
@@ -55,7 +55,8 @@ def compared() -> Page:
 
 def _compared_row(found: ServingPrediction) -> tuple[str, ...]:
     layout, users = found.server.layout, f"{found.server.users:,.0f}"
-    sharding = f"{layout.chips} {escape(layout.chip.name)}", str(layout.tensor)
+    name = escape(layout.chip.name).replace(" W)", "&nbsp;W)")  # as in (HGX, 1000 W)
+    sharding = f"{layout.chips} {name}", str(layout.tensor)
     return (
         *sharding,
         users,

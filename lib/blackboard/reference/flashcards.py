@@ -42,7 +42,7 @@ from blackboard.lessons.racks import numbers as racks
 from blackboard.lessons.sparsity import equations as sparsity_equations
 from blackboard.lessons.sparsity import numbers as sparsity
 from blackboard.notation import latex
-from blackboard.page.summary import Page
+from blackboard.page.summary import Page, letter_list
 from blackboard.text import markup
 from blackboard.units import pretty, significant, write_unit
 
@@ -73,12 +73,17 @@ class Card:
         return tuple(formulas[name] for kind, name in _SLOT.findall(self.answers) if kind == "=")
 
     @property
-    def question(self) -> str:
+    def asked(self) -> str:
         """HTML, mathematics in TeX between \\( and \\)."""
+        return markup(_filled(self.asks, self.numbers))
+
+    @property
+    def question(self) -> str:
+        """The same as Anki shows it, with the symbols of a summary card's formula."""
         given = (
             f'<span class="flashcard-given">Given: {explained(_given(self.formula))}.</span>' if self.formula else ""
         )
-        return markup(_filled(self.asks, self.numbers)) + given
+        return self.asked + given
 
     @property
     def answer(self) -> str:
@@ -219,7 +224,6 @@ def shown(lesson: str) -> tuple[Formula, ...]:
 # what a question must say beside its symbol's meaning; what a summary card says of its formula stands in the answer
 LEADS = {
     "racks.exchange_time": "All-to-all or all-gather among the chips of a domain.",
-    "racks.half_message": "A message that travels for as long as it takes to start.",
     "pipelining.in_flight": "So many that no rack waits, although some are on their way between racks.",
     "pipelining.idle_zero_bubble": "Gradients of weights fill idle time. No device holds more than 1F1B's fullest.",
     "pipelining.parallel_weight_time": "A pipeline of several stages.",
@@ -277,46 +281,19 @@ def shown_above() -> frozenset[str]:
 
 # --- the page ---------------------------------------------------------------------------------------------------------
 
-LOOKS = """<style>
-.flashcard { break-inside: avoid; }
-.flashcard-given { display: block; font-size: 0.85em; color: var(--pst-color-text-muted); }
-.flashcard > summary:focus-visible { outline: 2px solid var(--pst-color-primary); outline-offset: 2px; }
-.flashcard-answer { padding-bottom: 0.4rem; overflow-x: auto; overflow-y: hidden; }
-.flashcard-answer img { display: block; margin: 0.8rem auto 0; }
-.flashcard-source { margin: 0 0 0.6rem; font-size: 0.85em; }
-@media print { .flashcard::details-content { content-visibility: visible; block-size: auto; }
-  #open-all { display: none; } }
-</style>"""
-SCRIPT = """<script>
-(() => {
-  const button = document.getElementById("open-all"), all = () => [...document.querySelectorAll("details.flashcard")];
-  let closed = [];
-  button.hidden = false;
-  button.onclick = () => {
-    const open = button.textContent === "Open all";
-    all().forEach((card) => { card.open = open; });
-    button.textContent = open ? "Close all" : "Open all";
-  };
-  addEventListener("beforeprint", () => { closed = all().filter((card) => !card.open);
-    closed.forEach((card) => { card.open = true; }); });
-  addEventListener("afterprint", () => closed.forEach((card) => { card.open = false; }));
-})();
-</script>"""
-
 
 def head() -> Page:
-    """The deck to download, a button that opens every card, and how the cards look."""
+    """The deck to download; the page's script shows one card at a time below it."""
     count = len(of_lecture()), len(of_lessons())
     return Page(
-        f'{LOOKS}<p><a href="{HERE}{DECK}" download>Download the Anki deck</a>: {count[0]} cards of the lecture,'
-        f' {count[1]} summary cards.</p><p><button type="button" class="practice-button" id="open-all" hidden>Open'
-        f" all</button></p>{SCRIPT}"
+        f'<p><a href="{HERE}{DECK}" download>Download the Anki deck</a>: {count[0]} cards of the lecture,'
+        f' {count[1]} summary cards.</p><div class="flashcard-stage"></div>'
     )
 
 
-def part(number: int) -> Page:
-    """The cards of a part of the lecture."""
-    return Page("".join(_folded(card) for card in of_lecture() if card.id.startswith(f"{number}.")))
+def part(*numbers: int) -> Page:
+    """The cards of parts of the lecture."""
+    return Page("".join(_folded(card) for card in of_lecture() if int(card.id.partition(".")[0]) in numbers))
 
 
 def summaries() -> Page:
@@ -344,12 +321,13 @@ def _folded(card: Card) -> str:
     if card.figure:
         figure = f'<img src="{HERE}{_file(card.figure)}" alt="{html.escape(_drawn(card.figure).alt)}" loading="lazy">'
     lesson = f'lesson <a href="{card.lesson}.html">{html.escape(title(card.lesson).lower())}</a>'
-    symbols = f'<p class="flashcard-source">{told}.</p>' if (told := legend(card)) else ""
+    used = dict.fromkeys(each for formula in card.formulas for each in (formula.symbol, *_given(formula)))
+    symbols = f'<div class="flashcard-letters">{letter_list(used)}</div>' if used else ""
     return (
         '<details class="flashcard"'
-        f' id="card-{re.sub("[._]", "-", card.id)}"><summary>{card.question}</summary><div'
-        f' class="flashcard-answer">{card.answer}{figure}</div>{symbols}<p'
-        f' class="flashcard-source">{_origin(card.origin)}, {lesson}</p></details>'
+        f' id="card-{re.sub("[._]", "-", card.id)}"><summary>{card.asked}</summary><div'
+        f' class="flashcard-answer">{card.answer}{figure}</div>{symbols}<div'
+        f' class="flashcard-source">{_origin(card.origin)}, {lesson}</div></details>'
     )
 
 

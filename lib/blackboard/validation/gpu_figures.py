@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, name_ends, note, thousands
+from blackboard.charts.drawing import Drawing, beside, done, name_ends, note, thousands
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import own_machine
 from blackboard.units import percent
@@ -21,7 +21,7 @@ _ms = lambda seconds: 1e3 * np.asarray(seconds)
 
 
 def _points(at: Any, x: Any, y: Any, colour: str, **looks: Any) -> None:
-    at.plot(x, y, "o", color=COLOURS[colour], ms=5, mew=0, **looks)
+    at.plot(x, y, "o", color=COLOURS[colour], ms=6, mew=0, **looks)
 
 
 def _ticks(at: Any, *values: float) -> None:
@@ -34,18 +34,16 @@ def _ticks(at: Any, *values: float) -> None:
 def knee() -> Drawing:
     """One product of matrices on each GPU, against the rows that share it."""
     fig, at = drawing.axes(WIDTH, 3.2)
-    names: list[tuple[float, str, str]] = []
     told: list[str] = []
     for chip_id, colour in TWO.items():
         found = own_machine.shipped(chip_id)
         rows = np.geomspace(found.batches[0], found.batches[-1], 200)
         at.loglog(rows, 1e6 * found.predict(rows), color=COLOURS[colour], lw=1.5)
         _points(at, found.batches, 1e6 * found.seconds, colour)
-        names.append((float(1e6 * found.seconds[-1]) * (1 if told else 0.8), lab.NAMES[chip_id], colour))
+        beside(at, lab.NAMES[chip_id], (1, 1e6 * found.seconds[0]), (0, 8 if told else -25), colour)
         told.append(f"{lab.NAMES[chip_id]}: doubled at {found.knee:.0f} rows, predicted {found.predicted_knee:.0f}")
     _ticks(at, 30, 50, 100, 200)
-    name_ends(at, names, 0.09)
-    at.set(xlabel="rows that share the matrix", ylabel="time of one product (µs)")
+    at.set(xlabel="rows that share the matrix", ylabel="time of one product (µs)", ylim=(22, None))
     return done(
         fig,
         "fig-gpu-knee",
@@ -197,7 +195,7 @@ def errors() -> Drawing:
     for n, (chip_id, colour) in enumerate(TWO.items()):
         some = lab.compared(chip_id)
         error, line = [100 * (lab.predicted(p) / p.seconds - 1) for p in some], [places[p.part] for p in some]
-        at.plot(error, np.array(line) + 0.3 * n - 0.15, "o", color=COLOURS[colour], ms=4, mew=0, alpha=0.7)
+        at.plot(error, np.array(line) + 0.3 * n - 0.15, "o", color=COLOURS[colour], ms=6, mew=0, alpha=0.6)
     at.axvline(0, color=COLOURS["bound"], lw=1)
     at.set_yticks(list(places.values()), list(parts.values()))
     at.set(xlabel="predicted ÷ measured − 1 (%)", ylim=(len(parts) - 0.5, -0.5))

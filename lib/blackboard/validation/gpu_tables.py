@@ -23,7 +23,7 @@ PASSES = {
 def slices_table() -> Page:
     """How far passes are above the bound, and how well they are predicted."""
     found = {(s.part, s.chip): s for s in lab.slices()}
-    mark = lambda s: percent(s.error) + (" (fitted)" if s.fitted else "")
+    mark = lambda s: ("(fitted) " if s.fitted else "") + percent(s.error)
     lines = []
     for part, name in PASSES.items():
         both = [found[part, chip_id] for chip_id in lab.CHIPS]

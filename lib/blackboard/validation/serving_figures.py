@@ -125,7 +125,7 @@ JOBS = {  # of a step, one after another: a part's name in the picture, and its 
     "links": ("messages", "network"),
     "kernel gaps": ("pauses", "launch"),
     "launching": ("waiting for launches", ""),
-    "answers": ("sending", "muted"),
+    "answers": ("handing out", "muted"),
 }
 
 
@@ -157,8 +157,8 @@ def blocks() -> Drawing:
     return done(
         fig,
         "fig-serving-blocks",
-        "A prompt makes computing longer than loading, and lengthens messages. In the gap before sending, the GPU waits"
-        " for the CPU.",
+        "A prompt makes computing longer than loading, and lengthens messages. In the gap before handing out, the GPU"
+        " waits for the CPU.",
         f"Two steps as bars of jobs, one after another. {'; '.join(told)}.",
     )
 

@@ -261,7 +261,7 @@ def changes() -> list[Change]:
         "twice the bandwidth and FLOPs": lambda users: sped_up(gpu=2, users=users),
         f"{WIDE} GPUs instead of {RUN['chips']}": lambda users: steady(concurrency=users, chips=WIDE).output_token,
         "half the pauses between kernels": lambda users: sped_up(users=users, gap_time=known["gap_time"] / 2),
-        "half the time to sample and send": lambda users: sped_up(users=users, answer_time=known["answer_time"] / 2),
+        "half the time to hand out tokens": lambda users: sped_up(users=users, answer_time=known["answer_time"] / 2),
     }
     return [Change(what, token(FEW), token(CROWD), most_users(token)) for what, token in told.items()]
 

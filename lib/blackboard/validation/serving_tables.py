@@ -163,14 +163,14 @@ def step_sums() -> dict[str, str]:
     counts = ", ".join(f"{plan[name]['answers']:.4g}" for name in ("decode", "prompt"))
     return {
         "loading": f"{loaded('shared_read') / 1e9:.1f} GB / {together}",
-        "products": f"2 FLOPs × ({common / 1e9:.1f} billion × tokens + {head / 1e9:.1f} billion × sent)"
+        "products": f"2 FLOPs × ({common / 1e9:.1f} billion × tokens + {head / 1e9:.1f} billion × handed out)"
         f" / {rate('fp8')}",
         "cache": f"{CROWD} × {context:,.0f} tokens × {each} / {together}",
         "attention": f"{attended / 1e12:.2f} TFLOP a prompt in BF16 / {rate('bf16')}",
         "links": f"{exchanges} × (tokens × {sent / 1e3:.1f} kB / {link} + {latency})",
         "gaps": f"{launches} {known['gap_time'] * 1e6:.2f} µs",
         "launching": f"{launches} {known['eager_gap'] * 1e6:.2f} µs",
-        "answers": f"{counts} sent × {known['answer_time'] * 1e6:.1f} µs",
+        "answers": f"{counts} tokens × {known['answer_time'] * 1e6:.1f} µs",
     }
 
 
@@ -195,7 +195,7 @@ def parts_table() -> Page:
         "pauses between kernels": ("kernel gaps",),
         "loading KV caches": ("cache",),
         "waiting for the CPU, as fitted": ("launching",),
-        "sending": ("answers",),
+        "handing out tokens, on the CPU": ("answers",),
     }
     row = lambda names: [_digits(sum(part.get(name, 0) for name in names)) for part in parts]
     rows = [[text, *row(names)] for text, names in told.items()]
@@ -221,8 +221,8 @@ def sums_table() -> Page:
     rows += [
         row("<strong>all on the GPU</strong>", "the longer of the first two, and the rest", device),
         row("launches by the CPU, meanwhile", sums["launching"], launches),
-        row("sampling and sending", sums["answers"], sent),
-        row("<strong>the step</strong>", "the longer of GPU and launches, and sending", whole),
+        row("handing out tokens, on the CPU", sums["answers"], sent),
+        row("<strong>the step</strong>", "the longer of GPU and launches, and handing out", whole),
     ]
     sums_of_all = table("Milliseconds of a step, rounded only when printed", ("Work", *_step_names(), "How"), rows)
     return fold("Can I redo every row with a calculator?", sums_of_all)
@@ -284,8 +284,8 @@ def changes_table() -> Page:
     caption = "By the full formulas, with launches as fitted"
     found = table(f"{caption} (eight GPUs assumed to reach the same share of their links’ rate as four)", heads, rows)
     told = paragraph(
-        "The last column has no margins. Half the time to send fits fewer users than a faster GPU, but may"
-        " cost nothing: an engine can schedule and send while the GPU works, or send several tokens at once (in vLLM,"
+        "The last column has no margins. Half the time to hand out tokens fits fewer users than a faster GPU, but may"
+        " cost nothing: an engine can do it while the GPU works, or hand out several tokens at once (in vLLM,"
         " <code>--async-scheduling</code> and <code>--stream-interval</code>; we have measured neither)."
     )
     return fold("Have you guessed? Then look", found + told)

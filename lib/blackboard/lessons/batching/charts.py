@@ -155,25 +155,23 @@ def roofline_chart() -> InteractiveChart:
         *marks.name(
             encoding, "'a step: the longer of both'", "total", "30000", at(eq.step_time, "30000"), "true", dy=-6
         ),
-        marks.at(
-            encoding, {**marks.DOT, "clip": False, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here
-        ),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here),
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
     ]
     return InteractiveChart(
-        {**base, "height": 230, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
+        {**base, "height": 220, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
         "Time and price of a token",
         _front_says(),
         f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour. All of these are bounds: real engines are"
-        " slower and dearer.",
+        " slower and cost more.",
         result=(0, 1),
     )
 
 
 def _step_axis() -> dict:
-    """Milliseconds of a step on a log scale, with ticks that say so."""
+    """Milliseconds of a step on a log scale, with ticks that say so, and room for half a dot before them."""
     axis = marks.log_axis("step", "ms per token", 0.1, 30)
-    return {**axis, "axis": {"values": [0.1, 0.3, 1, 3, 10, 30], "format": "~r"}}
+    return {**axis, "axis": {"values": [0.1, 0.3, 1, 3, 10, 30], "format": "~r", "labelPadding": 6}}
 
 
 def _front_params() -> list[dict]:
@@ -197,8 +195,8 @@ def _front_lines(here: str) -> tuple[str, ...]:
     waits = f"{eq.memory_time.vega(batch='chosen')} > {eq.compute_time.vega(batch='chosen')}"
     users = f"(chosen < 1e4 ? {marks.said('chosen')} : {marks.said('chosen', ',.3r')})"
     return (
-        f"{marks.said(here, ',.3r')} + ' ms per token'",
-        f"'$' + {marks.said(_price('chosen'), ',.3r')} + ' per million tokens'",
+        f"'a token takes ' + {marks.said(here, ',.2r')} + ' ms'",
+        f"'a million cost ' + {marks.said('100 * ' + _price('chosen'), ',.2r')} + ' cents'",
         f"{users} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
     )
 

@@ -188,6 +188,9 @@ cost_per_token = Formula(
     "the rent of the replica for one step, shared by the tokens that the step makes",
     ("every step is full", "nothing but rent is paid"),
     lecture("0:12:49"),
+    typeset=Mul(
+        rent * chips / batch, step_time.expr.replace(memory_time.expr, together(memory_time.expr)), evaluate=False
+    ),
 )
 cost_floor = Formula(
     "batching.cost_floor",

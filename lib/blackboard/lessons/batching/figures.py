@@ -244,7 +244,9 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
         at, number = (speed(size), price(size)), significant(size, 3)
         axes.plot(*at, "o", color=COLOURS["chosen"], ms=9, zorder=4)
         beside(axes, f"{name}: B = {number}", at, shift, "chosen", ha="right")
-        says.append(f"the {name} one, of {number}, gives a user {at[0]:,.0f} tokens per second at ${at[1]:.2g}")
+        says.append(
+            f"the {name} one, of {number}, gives a user about {significant(at[0], 2)} tokens per second at ${at[1]:.2g}"
+        )
     for text, colour, below in [
         (f"no batch is cheaper than ${floor:.2g}", "kv", -14),
         (f"all weights: at most {wall:,.0f} tokens/s", "weights", -31),

@@ -62,10 +62,10 @@ def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0) -> None:
     axes.set_xlim(0, float(run.makespan))
 
 
-def label_racks(axes, devices: int) -> None:
-    """Rows for racks 0, 1, … from top to bottom."""
+def label_racks(axes, devices: int, name: str = "rack") -> None:
+    """Rows for racks 0, 1, … from top to bottom, or for other machines."""
     axes.set(ylim=(devices - 0.5, -0.5))
-    axes.set_yticks(range(devices), [f"rack {d}" for d in range(devices)])
+    axes.set_yticks(range(devices), [f"{name} {d}" for d in range(devices)])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False)
@@ -79,7 +79,7 @@ def draw_key(fig: Drawing, height: float) -> None:
         fig.text(x, height, words[kind], ha="center", va="center", fontsize=SMALL, bbox=face)
 
 
-def draw_served(axes, run: Timeline, end: float) -> None:
+def draw_served(axes, run: Timeline, end: float, name: str = "rack") -> None:
     """The boxes of a decoding run up to a time; micro-batch 0 stands out."""
     for box in run.boxes:
         if box.start < end:
@@ -91,15 +91,9 @@ def draw_served(axes, run: Timeline, end: float) -> None:
                 "lw": 1,
             }
             axes.add_patch(Rectangle((box.start, box.device - 0.46), width, 0.92, **looks))
-            axes.text(
-                box.start + width / 2,
-                box.device,
-                str(box.micro_batch),
-                ha="center",
-                va="center_baseline",
-                clip_on=True,
-            )
-    label_racks(axes, run.devices)
+            if (middle := box.start + width / 2) < 0.98 * end:  # else the edge would cut the number
+                axes.text(middle, box.device, str(box.micro_batch), ha="center", va="center_baseline")
+    label_racks(axes, run.devices, name)
     axes.set(xlim=(0, end), xticks=np.arange(0, end + 1, run.devices))
 
 

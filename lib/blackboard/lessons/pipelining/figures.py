@@ -157,29 +157,28 @@ def serving() -> Drawing:
 
 
 def waiting() -> Drawing:
-    """Decoding on four racks with hops as long as the lecture guesses: the same users in four micro-batches, and in as
-    many as are best.
-    """
-    hop, users = numbers.LECTURE_HOP, numbers.case(eq.whole_batch, stages=RACKS)
-    fig, axes = drawing.axes(5.0, 4.7, 2, 1, sharex=True)
-    end, said = 80, []
-    for at, count in zip(axes, (RACKS, numbers.best_cut(hop)[1])):
-        step = numbers.case_step(users / count)
-        run = simulation.simulate(simulation.serve(RACKS, count, 20), Costs(step / RACKS / MS, 0, hop=hop / MS))
-        turn = numbers.turn(step, count, RACKS, hop) / MS
+    """Decoding on two boxes with long hops: the same users in two micro-batches, and in as many as are best."""
+    hop, two = numbers.LONG_HOP, numbers.LAYOUTS["two"]
+    users = two.boxes * numbers.box_users(two)
+    fig, axes = drawing.axes(5.0, 3.4, 2, 1, sharex=True)
+    end, said = 160, []
+    for at, count in zip(axes, (two.boxes, numbers.best_cut(two, hop)[1])):
+        work = sum(numbers.parts(users / count, two, hop)) / two.boxes / MS  # of a micro-batch in a box
+        run = simulation.simulate(simulation.serve(two.boxes, count, 20), Costs(work, 0, hop=hop / MS))
+        turn = numbers.turn(work * two.boxes * MS, count, two.boxes, hop) / MS
         idle = percent(abs(run.idle(2 * turn, 12 * turn)))
-        draw_served(at, run, end)
+        draw_served(at, run, end, "box")
         at.set(xticks=range(0, end + 1, 20))
-        at.set_title(f"{count} micro-batches of {users / count:,.0f} users: racks idle {idle}", loc="left")
-        said.append(f"{count} micro-batches, {step / RACKS / MS:.1f} ms a box, leave racks idle {idle} of the time")
+        at.set_title(f"{count} micro-batches of {users / count:,.0f} users: boxes idle {idle}", loc="left")
+        said.append(f"{count} micro-batches, {work:.1f} ms a box, leave boxes idle {idle} of the time")
     axes[1].set(xlabel=f"time (ms; a hop takes {hop / MS:g} ms)")
     return done(
         fig,
         "fig-waiting",
-        "While a micro-batch is between two racks, it keeps neither of them busy. The same users in more, smaller"
-        " micro-batches keep the racks busy.",
-        f"Time across, 0 to {end} ms, racks 0 to {RACKS - 1} down, boxes numbered by micro-batch; twice. From rack to"
-        f" rack there is a hop of {hop / MS:g} ms. {listed(said)}, once all are under way.",
+        "While a micro-batch is between two boxes, it keeps neither of them busy. The same users in more, smaller"
+        f" micro-batches keep the boxes busy. (Hops of {hop / MS:g} ms, so that the gaps can be seen.)",
+        f"Time across, 0 to {end} ms, boxes 0 and 1 down, passes numbered by micro-batch; twice. From box to box there"
+        f" is a hop of {hop / MS:g} ms. {listed(said)}, once all are under way.",
     )
 
 
@@ -341,11 +340,11 @@ def pays() -> Drawing:
         axes.plot(hops, rates, style, color=COLOURS[colour], lw=2.5)
         ends.append((rates[-1], name, colour))
         said.append(f"{name} {rates[0]:,.0f} to {rates[-1]:,.0f}")
-    for name, hop in {"measured": numbers.box_hop(), "lecture's\nguess": numbers.LECTURE_HOP}.items():
+    for name, hop in {"our\nestimate": numbers.box_hop(), "lecture's\nguess": numbers.LECTURE_HOP}.items():
         axes.axvline(hop, color=COLOURS["bound"], lw=1, ls=":")
         axes.text(hop * 1.08, 5450, name, va="top")
     axes.set(xscale="log", xlim=(hops[0], hops[-1]), ylim=(0, 5500))
-    axes.set(xlabel="time of a hop between boxes (log scale)", ylabel="tokens per second of each box")
+    axes.set(xlabel="time of a hop or an exchange (log scale)", ylabel="tokens per second of each box")
     axes.set_xticks(10.0 ** np.arange(-5, -1), [pretty(10.0**n, "s", 1) for n in range(-5, -1)])
     drawing.thousands(axes, "y")
     drawing.name_ends(axes, ends)
@@ -353,8 +352,9 @@ def pays() -> Drawing:
     return done(
         fig,
         "fig-pays",
-        "Which use of two boxes writes most tokens depends on how long a hop between them takes. Boxes that share"
-        f" every layer beat a pipeline below {even}. (The kinks: micro-batches come in whole numbers.)",
-        "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop between boxes, 10 µs to 30"
+        "Which use of two boxes writes most tokens depends on how long a hop or an exchange between them takes. Boxes"
+        f" that share every layer beat a pipeline below {even}. (At a kink of the pipeline, one more micro-batch begins"
+        " to pay.)",
+        "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop or an exchange, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )

@@ -35,6 +35,7 @@ CASE = {
 }
 STAGES, TRAINED = 4, 8  # racks of the pipeline, and micro-batches of its schedules
 LECTURE_HOP = 0.0025  # s, "a few ms" a hop, 1:15:28
+LONG_HOP = 0.010  # s, for which a third micro-batch pays
 SENT = {
     "micro_batch": CASE["micro_batch"],
     "bytes_per_value": 2,
@@ -102,12 +103,6 @@ def turn(t_step: float, count: int, stages: int, hop: float) -> float:
     return count * t_step / stages
 
 
-def best_cut(hop: float) -> tuple[float, int]:
-    """The least time of a token if the users of all racks are cut into more micro-batches, and into how many."""
-    users = case(eq.whole_batch, stages=STAGES)
-    return min((turn(case_step(users / count), count, STAGES, hop), count) for count in range(STAGES, 100 * STAGES))
-
-
 def sent() -> dict[str, str]:
     """What one token sends in a forward pass of the running model, by how the model is split."""
     net = model(RUNNING.model)
@@ -142,21 +137,19 @@ def hops() -> dict[str, str]:
         "alpha_least": pretty(whole - took, "s", 2),
         "hop_bytes": pretty(SENT["micro_batch"] * width * SENT["bytes_per_value"], "byte", 2),
         "lecture_hop": pretty(LECTURE_HOP, "s", 2),
-        "said_times": significant(LECTURE_HOP / whole, 1),
     }
 
 
 def waits() -> dict[str, str]:
-    """What a user waits for in decoding, and the best number of micro-batches with the lecture's hops."""
-    alone, users = case_step(), case(eq.whole_batch, stages=STAGES)
-    token, count = best_cut(LECTURE_HOP)
-    step_said = case_step(users / count)
+    """What a user waits for: on a full rack, and on two boxes whose hops take as long as the lecture guesses."""
+    two = LAYOUTS["two"]
+    late, count = best_cut(two, LECTURE_HOP)
+    step = late - two.boxes * LECTURE_HOP
     return {
-        "step_ms": pretty(alone, "s", 3),
-        "cut_said": f"{significant(100 * (1 - alone / token), 1)}%",
-        "rate_alone": significant(users / alone, 3),
-        "step_said": pretty(step_said, "s", 3),
-        "asked_said": f"{eq.in_flight(t_step=step_said, hops=STAGES, hop_time=LECTURE_HOP, stages=STAGES):.1f}",
+        "step_ms": pretty(case_step(), "s", 3),
+        "late_two": f"{late / factor('ms'):.1f}",
+        "late_idle": f"{1 - count * step / two.boxes / late:.0%}",
+        "hop_third": pretty(find_root(lambda hop: best_cut(two, hop)[1] - count - 0.5, LECTURE_HOP, LONG_HOP), "s", 2),
     }
 
 
@@ -197,30 +190,25 @@ def board_memory() -> dict[str, str]:
 def memory() -> dict[str, str]:
     """Memory of a chip in the page's own case."""
     gb = lambda formula, **more: f"{case(formula, **more) / 1e9:.1f} GB"
-    fits = lambda stages: case(eq.context_fits, stages=stages)
-    said = lambda tokens: f"{significant(tokens, 3)} tokens"
-    tokens = lambda stages: said(fits(stages))
     whole = whole_layers()
     held = rest_bytes() + experts_bytes(model(RUNNING.model).moe.experts / USED)  # as the lesson on racks counts
-    copied = lambda stages: said((CASE["chip_hbm"] - held / stages) / case(eq.chip_kv, context=1))
+    whole_fits = (CASE["chip_hbm"] - case(eq.chip_weights, **whole)) / (
+        case(eq.chip_kv, micro_batch=1) / whole["stages"]
+    )
+    copied = lambda stages: STAGES * (CASE["chip_hbm"] - held / stages) / case(eq.chip_kv, micro_batch=1)
     return {
         "context": f"{CASE['context']:,} tokens",
         "gpu_weights_1": gb(eq.chip_weights, stages=1),
         "gpu_kv": gb(eq.chip_kv),
-        "gpu_all": gb(eq.stage_memory, stages=1),
         "gpu_memory": pretty(CASE["chip_hbm"], "byte", 3),
-        "gpu_rate": pretty(CASE["chip_bandwidth"], "byte/s", 1),
         "kv_token": pretty(CASE["kv_bytes_per_token"], "byte", 4),
         "weights_share": f"{case(eq.chip_weights, stages=1) / CASE['chip_hbm']:.0%}",
-        "fits_1": tokens(1),
-        "fits_4": tokens(STAGES),
-        "fits_gain": f"{fits(STAGES) / fits(1) - 1:.0%}",
         "whole_most": f"{model(RUNNING.model).layers / whole['stages']:.0f}",
         "whole_all": pretty(case(eq.stage_memory, **whole), "byte", 3),
-        "whole_fits": said(case(eq.context_fits, **whole)),
+        "whole_fits": significant(whole_fits, 3),
         "gpu_copied": pretty(held, "byte", 3),
-        "copied_1": copied(1),
-        "copied_4": copied(STAGES),
+        "copied_1": significant(copied(1), 3),
+        "copied_4": significant(copied(STAGES), 3),
     }
 
 
@@ -236,8 +224,13 @@ class Shared(NamedTuple):
 
 def box_users(shared: Shared) -> int:
     """Users of the page's context for whom each box has room."""
-    room = shared.boxes * system(BOX).hbm_bytes - CASE["n_total"] * CASE["bytes_per_param"]
-    return math.floor(room / (CASE["context"] * CASE["kv_bytes_per_token"])) // shared.boxes
+    return room(BOX, shared.boxes, 1)[1] // shared.boxes
+
+
+def room(machine: str, count: int, copies: int) -> tuple[float, int]:
+    """What so many machines with so many copies of the weights have left for caches, bytes, and for how many users."""
+    left = count * system(machine).hbm_bytes - copies * CASE["n_total"] * CASE["bytes_per_param"]
+    return left, copies * math.floor(left / copies / (CASE["context"] * CASE["kv_bytes_per_token"]))
 
 
 class Turn(NamedTuple):
@@ -291,16 +284,21 @@ def attended(batch: float, shared: Shared) -> float:
     return batch * model(RUNNING.model).attention_flop(CASE["context"]) / (boxes * system(BOX).symbols("bf16")["flops"])
 
 
-def box_token(shared: Shared, hop: float, counted: bool = False) -> float:
-    """Time from one token of a user to the next, s; in a pipeline with the best number of micro-batches. With
+def best_cut(shared: Shared, hop: float, counted: bool = False) -> tuple[float, int]:
+    """The least time of a token if the users of all boxes are cut into micro-batches, and into how many. With
     attention's arithmetic, if it is counted, after everything else.
     """
     users = box_users(shared) * shared.boxes
     step = lambda batch: sum(parts(batch, shared, hop)) + (attended(batch, shared) if counted else 0)
     if shared.spread:
-        return step(users)
+        return step(users), 1
     counts = range(shared.boxes, 40 * shared.boxes) if shared.boxes > 1 else (1,)
-    return min(turn(step(users / count), count, shared.boxes, hop) for count in counts)
+    return min((turn(step(users / count), count, shared.boxes, hop), count) for count in counts)
+
+
+def box_token(shared: Shared, hop: float, counted: bool = False) -> float:
+    """Time from one token of a user to the next, s; in a pipeline with the best number of micro-batches."""
+    return best_cut(shared, hop, counted)[0]
 
 
 def box_rate(shared: Shared, hop: float, counted: bool = False) -> float:
@@ -323,10 +321,8 @@ def pays() -> dict[str, str]:
     ms = lambda time: f"{time / factor('ms'):.1f}"
     at_once = {"one": 1, "two": 1, "spread": 2}  # boxes whose users are in a step
     steps = {name: parts(at_once[name] * box_users(layout), layout, short) for name, layout in LAYOUTS.items()}
-    sharing = box_token(LAYOUTS["spread"], LECTURE_HOP) - exchanges * LECTURE_HOP  # without the time of its hops
-    ahead = box_token(LAYOUTS["two"], 0) - sharing
-    few = {"t_step": sum(steps["one"]), "hops": 2, "hop_time": short}  # the pipeline with no more users than apart
-    cached = 2 * box_users(LAYOUTS["one"]) * CASE["context"] * CASE["kv_bytes_per_token"]
+    box = system(BOX)  # which holds half of the weights, and loads them in
+    half = case(eq.parallel_weight_time, expert_parallel=2 * box.chips, chip_bandwidth=box.bandwidth / box.chips)
     return {
         **{f"users_{name}": str(box_users(layout) * 2) for name, layout in LAYOUTS.items()},
         **{f"load_{name}": ms(step.load) for name, step in steps.items()},
@@ -337,14 +333,11 @@ def pays() -> dict[str, str]:
         **{f"counted_{name}": rate(name, short, counted=True) for name in LAYOUTS},
         **{f"attend_{name}": ms(attended(box_users(LAYOUTS[name]), LAYOUTS[name])) for name in ("one", "two")},
         **{f"box_{name}": str(box_users(LAYOUTS[name])) for name in ("one", "two")},
-        "token_few": ms(eq.token_time(few)),
-        "spare_few": pretty(2 * system(BOX).hbm_bytes - CASE["n_total"] * CASE["bytes_per_param"] - cached, "byte", 2),
-        "hops_spread": ms(steps["spread"].start),
         "bytes_spread": ms(steps["spread"].send),
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
         "weights_read": pretty(CASE["n_total"] * CASE["bytes_per_param"], "byte", 3),
         "box_hop": pretty(short, "s", 2),
-        "hops_ahead": pretty(ahead, "s", 2),
+        "half_load": pretty(half, "s", 2),
         "inside_rate": pretty(system(BOX).symbols()["scale_up"], "byte/s", 3),
         "exchange": pretty(exchange(), "s", 3),
         "card_rate": pretty(_KNOWN["scale_out"], "byte/s", 2),
@@ -364,17 +357,40 @@ def boxes() -> dict[str, str]:
     question's boxes.
     """
     weights = CASE["n_total"] * CASE["bytes_per_param"]
-    room = lambda memory, stages: (memory - weights / stages) / (memory - weights)
+    more = lambda memory, stages: (memory - weights / stages) / (memory - weights)
     box, rack = (system(id).hbm_bytes for id in (BOX, RACK))
     count = math.ceil(3e12 / box)
     return {
         "box": pretty(box, "byte", 4),
         "box_rate": pretty(system(BOX).bandwidth, "byte/s", 3),
         "box_share": f"{weights / box:.0%}",
-        "box_more": significant(room(box, 2), 2),
-        "rack_more": significant(room(rack, STAGES), 3),
+        "box_more": significant(more(box, 2), 2),
+        "rack_more": significant(more(rack, STAGES), 3),
         "boxes": str(count),
         "boxes_left": pretty(count * box - 3e12, "byte", 3),
+    }
+
+
+def rooms() -> dict[str, str]:
+    """Who fits into boxes and racks that store a copy each, or share one, in GB."""
+    weights, gb = CASE["n_total"] * CASE["bytes_per_param"], lambda size: f"{size / 1e9:,.0f}"
+    table = {"single": (BOX, 1, 1), "apart": (BOX, 2, 2), "joint": (BOX, 2, 1)}
+    told: dict[str, str] = {}
+    users: dict[str, int] = {}
+    table |= {"rack": (RACK, 1, 1), "racks": (RACK, STAGES, STAGES), "stages": (RACK, STAGES, 1)}
+    for name, (machine, count, copies) in table.items():
+        left, users[name] = room(machine, count, copies)
+        if name != "stages":
+            told |= {
+                f"memory_{name}": gb(count * system(machine).hbm_bytes),
+                f"stored_{name}": gb(copies * weights),
+                f"left_{name}": gb(left),
+            }
+    return {
+        **told,
+        **{f"users_{name}": f"{users[name]:,}" for name in ("rack", "racks", "stages")},
+        "rack_gain": f"{users['stages'] / users['racks'] - 1:.0%}",
+        "box_gain": f"{users['joint'] / users['apart'] - 1:.0%}",
     }
 
 
@@ -401,6 +417,12 @@ def compared() -> tuple[simulation.Comparison, ...]:
     return tuple(simulation.against_measurements())
 
 
+def ranked(setting: tuple[str, int], rate: str) -> list[str]:
+    """The schedules of one model and number of micro-batches, the slowest first, by a rate of the comparison."""
+    rows = [row for row in compared() if (row.model, row.micro_batches) == setting]
+    return [row.schedule for row in sorted(rows, key=lambda row: getattr(row, rate))]
+
+
 def schedules() -> dict[str, str]:
     """The zero-bubble paper's rows beside the simulation, one set of runs in full."""
     rows = compared()
@@ -410,12 +432,17 @@ def schedules() -> dict[str, str]:
     table = measurement("zero_bubble_pipeline").records()
     row = next(row for row in table if (row["model"], row["microbatches"]) == SHOWN)
     passes = row["forward_ms"], row["input_gradient_ms"], row["weight_gradient_ms"]
+    settings = {(row.model, row.micro_batches) for row in rows}
     slots = SHOWN[1] + runs["plain"].devices - 1  # of 1F1B's step
     still = slots * sum(passes) * factor("ms")
     return {
         "zb_rows": str(len(rows)),
         "zb_least": f"{min(above):.0%}",
         "zb_most": f"{max(above):.0%}",
+        "zb_settings": str(len(settings)),
+        "zb_swapped": str(
+            sum(ranked(setting, "throughput") != ranked(setting, "measured_throughput") for setting in settings)
+        ),
         "zb_model": SHOWN[0].replace("B", " billion"),
         "zb_batches": str(SHOWN[1]),
         "zb_devices": str(runs["plain"].devices),
@@ -432,5 +459,5 @@ def schedules() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = sent, hops, waits, idling, orders, memory, pays, boxes, scale_up, schedules
+    parts = sent, hops, waits, idling, orders, memory, pays, boxes, rooms, scale_up, schedules
     return {name: text for part in parts for name, text in part().items()}

@@ -55,25 +55,25 @@ guess = Guess(
     objective=HOLDS,
     unit="1",
     within=1.2,
-    statement="Each of the {stages} racks has memory of {room}, of which the weights take {stored} if one rack holds them all. The pipeline serves all users that the {stages} racks served before, and each rack gets an equal share of the layers. How many times as long can the contexts be? Guess; within a factor of 1.2 counts.",
-    parameters={"stages": (4, 3, 5, 6, 7, 8), "n_total": (671e9, 405e9, 480e9, 800e9, 1e12, 1.2e12)},
-    derived=lambda v: {"bytes_per_param": FP8, "expert_parallel": 72, "chip_hbm": 186e9, "micro_batch": 2400, "kv_bytes_per_token": 70272, "room": 72 * 186e9, "stored": v["n_total"] * FP8},
+    statement="Each of {stages} racks has {room} of memory and serves users with its own copy of a model, whose weights take {stored}. Then the racks become a pipeline with an equal share of the layers each, so that all of them store a single copy. How many times as many users fit, with contexts as long as before? (1 means no more.) Guess; within a factor of 1.2 counts.",
+    parameters={"stages": (4,), "n_total": (671e9, 405e9, 480e9, 560e9, 620e9, 750e9, 800e9, 860e9, 900e9, 1e12, 1.1e12, 1.2e12), "chip_hbm": (186e9, 144e9, 192e9, 288e9)},
+    derived=lambda v: {"bytes_per_param": FP8, "expert_parallel": 72, "micro_batch": 2400, "kv_bytes_per_token": 70272, "room": 72 * v["chip_hbm"], "stored": v["n_total"] * FP8},
     units={"stages": "1", "room": "byte", "stored": "byte"},
     answer=eq.context_fits / eq.context_fits.at(stages=1),
     independent_check=lambda v: (v["stages"] * v["room"] - v["stored"]) / v["stages"] / (v["room"] - v["stored"]),
     misconceptions={
-        v.stages: "That would be right if the racks worked on one batch, one after another. But then all racks but one would be idle at any moment. With all of them at work, {stages} times as many users need room for their caches.",
+        v.stages: "That would be right if a rack held a quarter of the caches of its own users only. But every user's tokens walk through all {stages} racks, so each rack holds its part of the caches of all users.",
     },
-    close="Not far off. The racks have {stages} times the memory, but they also serve {stages} times the users. What do they share?",
+    close="Not far off. The caches of all users take as much memory as before, wherever their layers are. What takes less?",
     explanation="Each rack holds one layer in {stages}, for {stages} times as many users: as much KV cache as before. All that it gains is the room of the weights that are now on the other racks.",
     hints=(
         "Add up the memory of all racks, and take off what the weights need. In the pipeline they are stored once.",
-        "Divide the room that is left by the number of users. Do the same for one rack.",
+        "Divide this by the room for caches on {stages} racks that store a copy each.",
     ),
     solution=(
         Step("Room for KV cache on one rack that holds all weights:", v.room - v.stored, "byte"),
         Step("On each rack of the pipeline:", v.room - v.stored / v.stages, "byte"),
-        "The users of each rack are as many as before, so the contexts grow as the room does:",
+        "A user's cache takes as much memory as before, so the number of users grows as the room does:",
     ),
 )
 

@@ -74,7 +74,7 @@ def _controls() -> list[dict]:
 
 def _layers(encoding: dict, each: str, once: str) -> list[dict]:
     """Both ways to cross, with the marked system on each."""
-    far = "ratio_here > 3"
+    far = "ratio_here > 2"
     bold = lambda colour, dy, **place: {"fontWeight": "bold", "color": marks.PAINTS[colour], "dy": {"expr": dy}} | place
     named = lambda words, value, mark: marks.text(
         encoding, f"'{words}: ' + {_times(value)} + '×'", "ratio_here", value, **mark
@@ -87,7 +87,7 @@ def _layers(encoding: dict, each: str, once: str) -> list[dict]:
         marks.at(encoding, _dot("total"), x="ratio_here", y=each),
         marks.at(encoding, _dot("second"), x="ratio_here", y=once),
         named("every copy", each, bold("total", f"{far} ? -6 : 14", **marks.side(far))),
-        named("once", once, bold("second", f"{far} ? -6 : -12", **marks.side(far))),
+        named("once", once, bold("second", f"{once} > 1.3 ? 14 : -12", **marks.side("false"))),
         marks.hover(encoding, "slowdown", {"slowdown": "every copy crosses", "once": "one crossing"}, ",.3r", ",.3r"),
     ]
 

@@ -12,7 +12,7 @@ from matplotlib.patches import Arc, Circle
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, point
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, name_ends
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.racks import numbers
 from blackboard.lessons.racks.drawing import box, half_of_layers
@@ -165,15 +165,17 @@ def step_parts() -> Drawing:
         inside = {name: f"{size:.2f}" for name, size in sizes.items()}
         if part.hop:
             inside["latency"] = f"{part.latency / MS:.2f} + {part.hop / MS:.2f}"
-        start, whole = 0.0, sum(sizes.values())
+        start, whole, experts = 0.0, sum(sizes.values()), numbers.expert_time(part) / MS
+        axes.barh(row, whole, 0.5, color="white")  # hides the grid
+        axes.barh(row, experts, 0.5, color=COLOURS[PARTS["memory"]], alpha=0.4)
         axes.text(0, row - 0.44, f"{names[key]}: {whole:.2f} ms", va="center")
         for name, size in sizes.items():
-            colour = "scale_out" if name == "bytes" and key != "one" else PARTS[name]
-            axes.barh(row, size, 0.5, start, color=COLOURS[colour], alpha=0.15)
-            middle, side = (start + size / 2, "center") if size > 1 else (start + size + 0.1, "left")
-            axes.text(middle, row, f"{name}\n{inside[name]}", color=COLOURS[colour], ha=side, va="center", fontsize=10)
+            axes.barh(row, size, 0.5, start, color=COLOURS[PARTS[name]], alpha=0.45)
+            least = experts if name == "memory" else start  # beside the darker part
+            middle, side = ((least + start + size) / 2, "center") if size > 1 else (start + size + 0.1, "left")
+            axes.text(middle, row, f"{name}\n{inside[name]}", color=COLOURS["bound"], ha=side, va="center", fontsize=10)
             start += size
-        each = ", ".join(f"{name} {size}" for name, size in inside.items())
+        each = ", ".join(f"{name} {size}" for name, size in inside.items()) + f"; experts {experts:.2f} of the memory"
         phrases.append(f"{names[key]}, {whole:.2f} in all: {each}")
     axes.set(xlim=(0, 8.6), ylim=(3.5, -0.7), xlabel="ms per step", yticks=[])
     axes.spines["left"].set_visible(False)
@@ -181,8 +183,9 @@ def step_parts() -> Drawing:
     return done(
         fig,
         "fig-step-parts",
-        f"With {numbers.TOKENS} tokens per GPU, spreading over a second rack does not shorten the step. It saves a"
-        " little loading, and adds bytes on the network cards; with one crossing, also the wait of a second hop.",
+        f"With {numbers.TOKENS} tokens per GPU, spreading over a second rack does not shorten the step. It halves"
+        " only the loading of experts (darker), and adds bytes on the network cards; with one crossing, also the wait"
+        " of a second hop.",
         f"Four stacked bars in milliseconds per step. {'; '.join(phrases)}.",
     )
 
@@ -195,35 +198,35 @@ def steps() -> Drawing:
     fig, axes = drawing.axes(5.0, 3.8)
     count = np.geomspace(FEW, MANY, 60)
     least, most = numbers.bare_hop(), numbers.start_time()
-    curves = {  # whether each token crosses once, the latency of a second hop, colour, place of the name
-        "every copy crosses": (False, 0.0, OUT, (0.5, 0.85)),
-        f"one crossing,\nsecond hop of {most / US:.1f} µs": (True, most, "third", (0.25, 0.5)),
-        f"one crossing,\nsecond hop of {least / US:g} µs": (True, least, "second", (0.8, 0.06)),
+    curves = {  # whether each token crosses once, the latency of a second hop, colour
+        "every copy\ncrosses": (False, 0.0, OUT),
+        f"one crossing,\nhop of {most / US:.1f} µs": (True, most, "third"),
+        f"one crossing,\nhop of {least / US:g} µs": (True, least, "second"),
     }
-    phrases = []
-    for name, (once, hop, colour, place) in curves.items():
+    phrases, names = [], []
+    for name, (once, hop, colour) in curves.items():
         longer = lambda n, once=once, hop=hop: numbers.on(2, n, once, hop).in_turn / numbers.on(1, n).in_turn
         axes.plot(count, [longer(n) for n in count], color=COLOURS[colour])
-        at = FEW * (MANY / FEW) ** place[0]
-        point(axes, (at, longer(at)), name, place, colour)
+        names.append((longer(MANY), name, colour))
         phrases.append(f"{' '.join(name.split())} {longer(FEW):.2f} to {longer(MANY):.2f}")
     axes.axhline(1, color=COLOURS[UP], lw=1.5)
-    axes.text(FEW * 1.05, 1.015, "one rack", color=COLOURS[UP], va="bottom")
+    beside(axes, "one rack", (MANY, 1), (0, -6), UP, ha="right", va="top")
     even = [numbers.break_even(False), numbers.break_even(True, least)]
     for tokens in even:
         axes.plot(tokens, 1, "o", color=COLOURS["bound"], zorder=4)
         beside(axes, f"{tokens:.0f}", (tokens, 1), (0, -6), ha="center", va="top")
-    axes.set(xscale="log", xlim=(FEW, MANY), ylim=(0.7, 3.4))
+    axes.set(xscale="log", xlim=(FEW, MANY), ylim=(0.5, 3.4))
     axes.set(xlabel="tokens per GPU (log scale)", ylabel="step ÷ one rack's")
     axes.set_xticks([4, 16, 64, 256], ["4", "16", "64", "256"])
     axes.minorticks_off()
+    name_ends(axes, names, 0.14)
     return done(
         fig,
         "fig-steps",
         "Spreading over a second rack shortens the step only left of a dot. With one crossing it depends on the wait of"
         f" the second hop: at {least / US:g} µs spreading pays below {even[1]:.0f} tokens per GPU, and at"
         f" {most / US:.1f} µs never.",
-        f"Time of a step on two racks in times of one rack's, 0.7 to 3.4, against {FEW} to {MANY} tokens per GPU (log"
+        f"Time of a step on two racks in times of one rack's, 0.5 to 3.4, against {FEW} to {MANY} tokens per GPU (log"
         f" scale). {'; '.join(phrases)}. With every copy crossing it passes 1 just below {even[0]:.0f} tokens, with one"
         f" crossing and the shorter second hop just below {even[1]:.0f}.",
     )

@@ -34,17 +34,13 @@ def moe_layers() -> int:
 
 
 def placing() -> dict[str, str]:
-    """Experts on chips, and how many chips a token's experts are on."""
+    """Experts on chips."""
     known = RUNNING.symbols()
-    sizes = {name: int(known[name]) for name in ("experts", "top_k")}
-    hit = sum(n * chance for n, chance in enumerate(simulation.places_exactly(places=USED, **sizes)))
     return {
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
         "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
-        "used": str(USED),
         "idle": f"{known['chips'] - USED:g}",
-        "hit": significant(float(hit), 3),
     }
 
 
@@ -63,10 +59,18 @@ def token_bytes() -> float:
     return eq.ep_bytes(RUNNING, tokens_per_chip=1, **FP8_OUT) * moe_layers()
 
 
+def link_rates(id: str) -> tuple[float, float]:
+    """Byte/s that a GPU's link must carry if the GPU computes at its peak, and those of its datasheet."""
+    part = chip(id)
+    here = FP8_OUT | {"routed_layers": moe_layers(), "flops": part.flops("fp8"), "chips": 1}
+    return eq.link_needed(RUNNING, **here), part.scale_up.bytes_per_s
+
+
 def running() -> dict[str, str]:
     """The running case: traffic against compute."""
     here, known = FP8_OUT | {"routed_layers": moe_layers()}, RUNNING.symbols()
     card = here | {"scale_up": known["scale_out"]}
+    needed, has = link_rates("h800")
     return {
         "token_bytes": pretty(token_bytes(), "byte"),
         "moe_layers": str(moe_layers()),
@@ -76,6 +80,8 @@ def running() -> dict[str, str]:
         "scale_up": pretty(known["scale_up"], "byte/s"),
         "scale_out": pretty(known["scale_out"], "byte/s", 2),
         "ratio_out": significant(eq.comm_ratio(RUNNING, **card), 2),
+        "h800_needed": pretty(needed, "byte/s"),
+        "h800_link": pretty(has, "byte/s"),
     }
 
 
@@ -185,12 +191,12 @@ def on(
     )
 
 
-def break_even(once: bool, hop: float = 0.0, memory: float = 1.0) -> float:
-    """Tokens per GPU at which a second rack saves as much loading, at this share of the memory's rate, as it adds time
-    on the links, of which a second hop takes some in each exchange.
+def break_even(once: bool, hop: float = 0.0) -> float:
+    """Tokens per GPU at which a second rack saves as much loading as it adds time on the links, of which a second hop
+    takes some in each exchange.
     """
     slower = on(2, 1, once).sending - on(1, 1).sending
-    return ((on(1).weights - on(2).weights) / memory - 2 * moe_layers() * hop) / slower
+    return (on(1).weights - on(2).weights - 2 * moe_layers() * hop) / slower
 
 
 def bare(**link: str) -> list[float]:
@@ -202,6 +208,11 @@ def bare(**link: str) -> list[float]:
 def bare_hop() -> float:
     """Latency of a bare message on the fastest network that was measured, s."""
     return bare()[0]
+
+
+def expert_time(part: Parts) -> float:
+    """Time in which a GPU of the running case loads its routed experts, s."""
+    return part.weights - rest_bytes() / bandwidth()
 
 
 def bandwidth() -> float:
@@ -218,15 +229,16 @@ def in_ms(seconds: float) -> str:
 def worked() -> dict[str, str]:
     """The step on one rack and on two, and where its times come from."""
     known, (one, two, once) = RUNNING.symbols(), parts().values()
-    held = lambda part: pretty(part.weights * bandwidth(), "byte", 3)
-    user = lambda part: significant(1 / part.in_turn, 3)
     return {
         "context": RUNNING.tokens,
         "context_tokens": f"{known['context']:,.0f}",
         "expert_bytes": pretty(expert_bytes(), "byte", 4),
-        "rest_bytes": pretty(rest_bytes(), "byte", 3),
-        "held_one": held(one),
-        "held_two": held(two),
+        "rest_bytes": pretty(rest_bytes(), "byte", 4),
+        "rest_time": in_ms(one.weights - expert_time(one)),
+        "kv_time": in_ms(one.kv),
+        "experts_one": in_ms(expert_time(one)),
+        "experts_two": in_ms(expert_time(two)),
+        "expert_share": f"{expert_time(one) / one.work:.0%}",
         "each_two": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=2 * USED):g}",
         "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
         "active": f"{known['n_active'] / 1e9:.2f} billion",
@@ -242,9 +254,7 @@ def worked() -> dict[str, str]:
         "sending_once": in_ms(once.sending),
         "step_one": in_ms(one.in_turn),
         "step_two": in_ms(two.in_turn),
-        "user_one": user(one),
-        "user_two": user(two),
-        "hop_saved": in_ms(one.weights - two.weights),
+        "saved": in_ms(one.weights - two.weights),
         "every_added": in_ms(two.sending - one.sending),
     }
 
@@ -255,21 +265,14 @@ def again() -> Parts:
 
 
 def spread_or_stop() -> dict[str, str]:
-    """What a second rack saves and costs, and what is left to wait for in one."""
-    one, two, once = parts().values()
-    saved = one.weights - two.weights
-    longer = lambda part: f"{part.exchanges / one.exchanges:.1f}"
+    """Up to where a second rack pays, and what overlap would do in one."""
+    one, two, _ = parts().values()
     return {
-        "saved": in_ms(saved),
-        "traffic_two": longer(two),
-        "traffic_once": longer(once),
-        "traffic_again": longer(again()),
         "even_every": f"{break_even(False):.0f}",
         "even_hop": f"{break_even(True, bare_hop()):.0f}",
-        "even_hop_memory": f"{break_even(True, bare_hop(), SLOWER):.0f}",
         "few": str(FEW),
         "few_gain": f"{1 - on(2, FEW, once=True, hop=bare_hop()).in_turn / on(1, FEW).in_turn:.0%}",
-        "hop_limit": pretty(saved / (2 * moe_layers()), "s", 2),
+        "hop_limit": pretty((one.weights - two.weights) / (2 * moe_layers()), "s", 2),
         "halves_one": in_ms(one.overlapped),
     }
 
@@ -279,13 +282,18 @@ def boundary() -> dict[str, str]:
     known, ratio = RUNNING.symbols(), lambda id: chip(id).scale_up.bytes_per_s / chip(id).scale_out.bytes_per_s
     here = known["scale_up"] / known["scale_out"]
     times = lambda copies: f"{copies * here / known['copies']:.2g}"  # a layer's time, in times of one rack's
-    every, once = known["top_k"] * eq.leaving(racks=2), eq.domains_visited(racks=2, top_k=known["top_k"])
-    shares = reached()
+    every, shares = known["top_k"] * eq.leaving(racks=2), reached()
     left = here * shares["scale_up"] / shares["scale_out"]
-    return {
-        "slower_every_2": times(every),
-        "slower_once_2": times(once),
-        "far_4": f"{eq.domains_visited(racks=4, top_k=known['top_k']):.1f}",
+    crossings: dict[str, str] = {}
+    for racks in (2, 4, 8):
+        away, far = known["top_k"] * eq.leaving(racks=racks), eq.domains_visited(racks=racks, top_k=known["top_k"])
+        crossings |= {
+            f"left_{racks}": f"{away:g}",
+            f"far_{racks}": f"{far:.1f}",
+            f"slower_every_{racks}": times(away),
+            f"slower_once_{racks}": times(far),
+        }
+    return crossings | {
         "up_share": f"{shares['scale_up']:.0%}",
         "card_share": f"{shares['scale_out']:.0%}",
         "up_left": pretty(known["scale_up"] * shares["scale_up"], "byte/s", 3),
@@ -372,17 +380,10 @@ def by_kind() -> dict[str, list]:
     return {name: [row for row in rows if row.name == name] for name in dict.fromkeys(row.name for row in rows)}
 
 
-def dispatch_line(way: str = "dispatch") -> tuple[float, float]:
-    """Latency of DeepEP's dispatch or combine, s, and the share of a link's rate that it reaches."""
-    sizes = [(row.bytes_per_chip, row.measured) for row in by_kind()[f"DeepEP {way}"]]
+def dispatch_line() -> tuple[float, float]:
+    """Latency of DeepEP's dispatch, s, and the share of a link's rate that it reaches."""
+    sizes = [(row.bytes_per_chip, row.measured) for row in by_kind()["DeepEP dispatch"]]
     return line(sizes, 7 / 8, chip("h200").scale_up.bytes_per_s)
-
-
-def combined() -> dict[str, str]:
-    """Latency and rate of measured combines."""
-    latency, share = dispatch_line("combine")
-    rate = share * chip("h200").scale_up.bytes_per_s
-    return {"combine_latency": pretty(latency, "s", 3), "combine_rate": pretty(rate, "byte/s", 3)}
 
 
 def corrected() -> dict[str, str]:
@@ -437,7 +438,6 @@ def measured() -> dict[str, str]:
         "hop_least": f"{bare_hop() * 1e6:g}",
         "hop_inside": f"{bare(link='NVLink')[0] * 1e6:.1f}",
         "hop_cards": f"{bare(link='InfiniBand')[-1] * 1e6:.1f}",
-        **combined(),
     }
 
 

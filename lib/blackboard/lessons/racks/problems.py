@@ -70,7 +70,7 @@ guess = Guess(
     objective=LEAVE,
     unit="1",
     within=1.2,
-    statement="A layer's experts are spread evenly over two racks instead of one. Every GPU sends as many bytes as before, and can use both networks at the same time. Suppose that the network between racks is {ratio} times slower than the one inside. (Every reader gets a number of their own; the text works with the rack's.) How many times as long do the layer's bytes take?",
+    statement="All experts of a layer are spread evenly over two racks instead of one. Every GPU sends as many bytes as before, and can use both networks at the same time. Suppose that the network between racks is {ratio} times slower than the one inside. How many times as long do the layer's bytes take?",
     parameters={"ratio": (18.0, *(float(each) for each in range(8, 42) if each != 18)), "racks": (2,)},
     derived={"scale_up": v.ratio, "scale_out": 1.0},
     units={"ratio": "1"},
@@ -80,7 +80,7 @@ guess = Guess(
         v.scale_up / v.scale_out: "That would be right if everything left the rack. With two racks, half of the experts are still at home.",
         2 * v.scale_up / (v.scale_up + v.scale_out): "You used the average of the two bandwidths. But the slow network has to carry its half alone, and everybody waits for it.",
     },
-    explanation="Half of the bytes leave, so the time is half of the bandwidth ratio. The half that stays is finished long before. (In the text a token also has a copy that never leaves, so its factor is a little smaller.)",
+    explanation="Half of the bytes leave, so the time is half of the bandwidth ratio. The half that stays is finished long before. (The text works with the ratio of a real rack. There every rack also has an expert for all tokens, to which no copy has to cross, so the factor is a little smaller.)",
     hints=(
         "What fraction of the bytes has to leave the rack?",
         "Compute the time of the part that stays and of the part that leaves, each on its own network. The layer waits for the slower.",

@@ -267,7 +267,7 @@ def drafted_chart() -> InteractiveChart:
         marks.rule(encoding, "muted", x=edge),
         marks.line("speedup", "first", encoding, strokeWidth=5),
         marks.line("tokens", "total", encoding, strokeWidth=1.5),
-        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["second"], "clip": False}, x="best", y="most"),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["second"]}, x="best", y="most"),
         marks.text(encoding, "'tokens τ (thin)'", str(MOST), height, align="right", dy=-12),
         marks.hover(encoding, "speedup", {"speedup": "speed-up", "tokens": "tokens of a round"}, ".3~r", "d"),
     ]

@@ -40,7 +40,7 @@ def _lost(axes, low: float, high: float) -> None:
 # --- tokens of a round ------------------------------------------------------------------------------------------------
 
 PREFIX, SHOWN = " the", 9  # the target reads all four characters, the draft the last two; characters shown
-SIGNS = {" ": "␣", "\n": "↵"}
+WORDS = {" ": "space", "\n": "line end"}
 
 
 def overlap() -> Drawing:
@@ -55,7 +55,7 @@ def overlap() -> Drawing:
         colour, hatch = ("second", "///") if target[token] > draft[token] else ("third", "...")
         axes.bar(place, both, 0.8, color=COLOURS["first"], alpha=0.75)
         axes.bar(place, more - both, 0.8, bottom=both, color="white", ec=COLOURS[colour], hatch=hatch)
-    axes.set_xticks(range(len(names)), [SIGNS.get(token, token) for token in names], fontsize=13)
+    axes.set_xticks(range(len(names)), [WORDS.get(token, token).replace(" ", "\n") for token in names])
     both = shared(target, draft)
     axes.set(ylabel="chance of the next character", xlabel=f"next character after “{PREFIX.strip()}”", ylim=(0, 0.62))
     rows = (
@@ -65,8 +65,7 @@ def overlap() -> Drawing:
     )
     write_lines(axes, 0.99, 0.95, 0.09, rows, ha="right")
     axes.grid(axis="x", visible=False)
-    words = {" ": "space", "\n": "line end"}
-    said = ", ".join(f"{words.get(token, token)} {target[token]:.2f} and {draft[token]:.2f}" for token in names[:4])
+    said = ", ".join(f"{WORDS.get(token, token)} {target[token]:.2f} and {draft[token]:.2f}" for token in names[:4])
     return done(
         fig,
         "fig-overlap",
@@ -153,8 +152,9 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
     axes.set(xlim=(0, SPAN), ylim=(0, 2.6), yticks=[0.6, 1.55], xticks=range(SPAN + 1))
     axes.set_yticklabels([f"rounds\n{SPAN * gain:.1f} tokens", f"plain steps\n{SPAN} tokens"])
     axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
     axes.grid(axis="y", visible=False)
-    axes.text(0.08, 2.25, name, va="center")
+    axes.text(0, 2.25, name, va="center")
     if gain > 1:
         axes.text(2.3, 2.25, "■ four guesses", va="center", color=COLOURS["second"])
         axes.text(5.1, 2.25, "■ check", va="center", color=COLOURS["first"])

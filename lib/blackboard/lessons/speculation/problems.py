@@ -76,7 +76,7 @@ SPARSE = (V3, ("kimi-k2", "gb200-nvl72", "fp8"), ("qwen3-235b-a22b", "h200-8", "
 CASES = (("llama-3.1-70b", "h100-8", "bf16"), ("llama-3.1-405b", "h200-8", "fp8"), *SPARSE)
 
 
-def attending(context: int = numbers.RUNNING.context) -> Values:
+def attending(context: float = numbers.RUNNING.context) -> Values:
     """The running case with so many tokens of context, attention's FLOPs counted as active parameters."""
     counted = numbers.attended(numbers.RUNNING._replace(context=context))
     return served({"case": V3}) | {name: counted[name] for name in ("context", "n_active")}

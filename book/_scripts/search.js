@@ -1,0 +1,145 @@
+// The search of this book, on its page and in the panel that opens over any other: its ranking, its excerpts, its answers.
+
+let asked = "", mentions = {}; // the words of the search, as typed, and how often pages are about them
+
+// What the search ranks by: Sphinx's own weights, and then what the page is. One reads a lesson before one looks up a
+// table, and solutions come last. A question that a page answers, which weighs most, stays what it is, and comes before
+// a term of the glossary that is the same word; next is the section that explains the term.
+var SHARES = [
+  [/^exercises\/solutions\//, 0.15, "Solutions"],
+  [/^exercises\//, 0.3, "Exercises"],
+  [/^book\/(notation|catalogue|measurements|flashcards|glossary|bibliography|claims)$/, 0.4, "Reference"],
+];
+var LOOKED_UP = 40; // from here on it is a question or a term
+var GLOSSARY = "Glossary: ";
+var Scorer = {
+  score: (found) => {
+    const [page, title, anchor, , score] = found, glossary = page === "book/glossary", term = glossary && anchor?.match(/^#term-(.+)/)?.[1];
+    if (term) found[1] = GLOSSARY + term.replace(/-/g, " ");
+    if (page.startsWith("book/") && !anchor && asked && title.toLowerCase().split(":")[0] === asked) return 200; // a lesson of that name
+    if (score >= LOOKED_UP && anchor && !glossary) found[1] = `${title} > ${headingOf(page, anchor)}`;
+    if (score >= LOOKED_UP) return score - (glossary ? 1 : anchor ? 2 : 0);
+    const about = anchor ? 0 : Math.min(mentions[page] ?? 0, 4);
+    return (score + 5 * about) * (SHARES.find(([pages]) => pages.test(page)) ?? [null, 1])[1];
+  },
+  objNameMatch: 11,
+  objPartialMatch: 6,
+  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+};
+
+// How many headings of each page, and terms and questions that it explains, have the words that are asked.
+function countMentions() {
+  const { alltitles, indexentries, docnames } = Search._index, count = {};
+  for (const [words, places] of [...Object.entries(alltitles), ...Object.entries(indexentries)]) {
+    if (!` ${words.toLowerCase()}`.includes(` ${asked}`)) continue;
+    for (const [file] of places) count[docnames[file]] = (count[docnames[file]] ?? 0) + 1;
+  }
+  return count;
+}
+
+function headingOf(page, anchor) {
+  const { alltitles, docnames } = Search._index, here = ([file, id]) => docnames[file] === page && `#${id}` === anchor;
+  return Object.entries(alltitles).find(([, places]) => places.some(here))[0];
+}
+
+// Sphinx puts this file before its own code, which has run when this does.
+queueMicrotask(() => {
+  const found = "Search finished, found ${resultCount} page(s) matching the search query.";
+  Documentation.TRANSLATIONS[found] = "Pages found: ${resultCount}";
+  // An excerpt is prose: not the contents that a page prints, and no letters of formulas, code, tables and charts in a row.
+  const read = Search.htmlToText, printed = /<div id="jb-print-docs-body"[^]*?(?=<article)|<p class="lesson-facts">[^]*?<\/p>/g, drawn = /<(math|pre|table|svg|picture)\b[^]*?<\/\1>/g;
+  const define = (html, id) => {
+    const term = new DOMParser().parseFromString(html, "text/html").getElementById(id);
+    return term && `${term.firstChild.textContent}: ${term.nextElementSibling.querySelector("p").textContent}`;
+  };
+  Search.htmlToText = (html, anchor) => {
+    const text = html.replace(printed, "").replace(drawn, " … ").replace(/<(?:p|li|div|h\d|dt|dd)\b/g, " $&"); // words of two boxes are two words
+    return (anchor?.startsWith("#term-") && define(text, anchor.slice(1))) || read(text, anchor); // of a term its meaning
+  };
+  const summarize = Search.makeSearchSummary;
+  Search.makeSearchSummary = (...asked) => {
+    const summary = summarize(...asked);
+    if (summary) // cut between words
+      summary.textContent = summary.textContent.replace(/^\.\.\.\S*\s+/, "… ").replace(/\s+\S*\.\.\.$/, " …");
+    return summary;
+  };
+  // Words are marked on a page that a result opens, not on whichever page is read next.
+  const parse = Search._parseQuery;
+  let words = "";
+  Search._parseQuery = (query) => {
+    const parsed = parse(query);
+    words = [...parsed[3]].join(" ");
+    asked = query.trim().toLowerCase();
+    mentions = countMentions();
+    localStorage.removeItem("sphinx_highlight_terms");
+    return parsed;
+  };
+  document.addEventListener("click", ({ target }) => {
+    const found = target.closest("#search-results a, .search-found a");
+    if (found && found.pathname !== location.pathname) localStorage.setItem("sphinx_highlight_terms", words);
+  });
+});
+
+// --- The panel: answers while one types -------------------------------------------------------------------------------
+
+const SHOWN = 10;
+
+function kindOf([page, title]) {
+  if (title.startsWith(GLOSSARY)) return "Glossary";
+  const lesson = Search._index.docnames.includes(page.replace("book/", "exercises/"));
+  return SHARES.find(([pages]) => pages.test(page))?.[2] ?? (lesson ? "Lesson" : "Reference");
+}
+
+const look = (query) => Search._performSearch(...Search._parseQuery(query)).reverse(); // the best first
+
+function linkTo(href, html, kind) {
+  const item = document.createElement("li"), link = item.appendChild(document.createElement("a"));
+  link.href = document.documentElement.dataset.content_root + href;
+  link.append(Object.assign(document.createElement("span"), { innerHTML: html }), " ", Object.assign(document.createElement("small"), { textContent: kind }));
+  return item;
+}
+
+function preparePanel(field) {
+  const panel = field.closest(".search-button__search-container"), wrapper = panel.parentElement;
+  const list = Object.assign(document.createElement("ul"), { className: "search-found" }), told = document.createElement("p");
+  told.setAttribute("role", "status");
+  panel.setAttribute("role", "search");
+  panel.append(told, list);
+  const close = () => wrapper.classList.remove("show");
+  let waits = 0;
+  const answer = () => {
+    clearTimeout(waits);
+    waits = 0;
+    const query = field.value.trim(), found = query.length > 1 ? look(query) : [];
+    const rows = found.slice(0, SHOWN).map((each) => linkTo(`${each[0]}.html${each[2]}`, each[1].replace(GLOSSARY, "").replace(" > ", " › "), kindOf(each)));
+    if (found.length > SHOWN) rows.push(linkTo(`search.html?q=${encodeURIComponent(query)}`, `All ${found.length} results`, ""));
+    list.replaceChildren(...rows);
+    told.textContent = query.length < 2 ? "" : found.length ? `Pages found: ${found.length}` : "No page has all of these words.";
+  };
+  field.addEventListener("input", () => {
+    clearTimeout(waits);
+    waits = setTimeout(answer, 80);
+  });
+  wrapper.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      if (waits) answer(); // or it would replace what has the keyboard
+      const stops = [field, ...list.querySelectorAll("a")];
+      stops[Math.min(Math.max(stops.indexOf(document.activeElement) + step, 0), stops.length - 1)].focus();
+    } else if (event.key === "Escape") {
+      close();
+      searchedFrom?.focus();
+    } else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey) field.focus(); // one types on
+  });
+  list.addEventListener("click", close); // also where it leads to a place on this page
+  wrapper.addEventListener("focusout", ({ relatedTarget }) => {
+    if (relatedTarget && !wrapper.contains(relatedTarget)) close();
+  });
+  answer(); // what has been typed until now
+}
