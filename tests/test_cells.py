@@ -8,7 +8,7 @@ import pytest
 from lessons import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
-from cells import choose_exercise_tags, choose_tags
+from cells import choose_exercise_tags, choose_tags, fold_problems
 
 PAGES = sorted((ROOT / "book").glob("*.md"))
 
@@ -42,8 +42,8 @@ def test_the_last_statement_decides_about_the_source(source, tags):
 @pytest.mark.parametrize(
     ("folder", "source", "tags"),
     [
-        ("exercises", 'p["guess"]', ["remove-input", "titled"]),
-        ("exercises/solutions", 'p["guess"]', ["remove-input", "titled"]),
+        ("exercises", 'p["guess"]', ["remove-input"]),
+        ("exercises/solutions", 'p["guess"]', ["remove-input"]),
         ("exercises", 'p["guess"].check(...)', ["remove-cell"]),
         ("exercises", 'def held(hbm):\n    ...\n\n\np["held"].check(held)', ["remove-cell"]),
         ("exercises/solutions", 'p["guess"].check(3 * 5)', []),
@@ -54,6 +54,27 @@ def test_the_last_statement_decides_about_the_source(source, tags):
 )
 def test_a_page_of_exercises_shows_boxes_and_not_what_a_notebook_needs(folder, source, tags):
     assert choose_exercise_tags(f"{folder}/paging.ipynb", source) == tags
+
+
+def test_a_problem_of_a_page_of_exercises_is_a_numbered_fold():
+    from types import SimpleNamespace
+
+    from docutils import nodes
+    from docutils.utils import new_document
+
+    def section(name, title, *inside):
+        return nodes.section("", nodes.title(title, title), *inside, ids=[name])
+
+    box = '<practice-box class="practice"><p><span class="practice-level hard">hard</span></p></practice-box>'
+    problem = section("first", "What <leaves>", nodes.container("", nodes.raw("", box, format="html")))
+    page = new_document("page")
+    page += section("page", "Page", nodes.paragraph("", "Words."), section("group", "Group", problem))
+    fold_problems(SimpleNamespace(env=SimpleNamespace(docname="exercises/page")), page)
+    assert [each["ids"] for each in page.findall(nodes.section)] == [["page"], ["group"]]
+    bar, fold, statement, end = (raw.astext() for raw in page.findall(nodes.raw))
+    assert bar.startswith("<practice-set ") and statement == box and end == "</details>"
+    assert fold.startswith('<details class="practice-item" id="first" data-level="hard">')
+    assert "<summary>1. What &lt;leaves&gt; <span" in fold
 
 
 NOTEBOOKS = sorted((ROOT / "exercises").rglob("*.ipynb"))

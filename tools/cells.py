@@ -11,6 +11,8 @@ from docutils import nodes
 from myst_nb import sphinx_ as myst_nb
 from notebooks import WORK
 
+from blackboard.page.problem_panel import open_fold, practice_set
+
 PREPARING = {"glue_values"}  # what puts numbers into sentences
 FOLDED = {"Derivation"}  # steps that are worth their source, but not at once
 FORMULAS = {"eq", "step", "pricing"}  # a lesson's equations, and an earlier one's
@@ -68,10 +70,10 @@ def is_unanswered(file, source):
 
 def choose_exercise_tags(file, source):
     """The tags of a cell of exercises: a page has boxes, so it shows neither the names of problems nor where the reader
-    of a notebook writes an answer. The heading above a box says what it is called.
+    of a notebook writes an answer.
     """
     if PROBLEM.fullmatch(source.strip()):
-        return ["remove-input", "titled"]
+        return ["remove-input"]
     return ["remove-cell"] if is_unanswered(file, source) and ANSWER.search(source.strip()) else []
 
 
@@ -102,7 +104,37 @@ class Renderer(myst_nb.SphinxNbRenderer):
             shown[0].append(nodes.raw("", live_markup(tried.stem, number), format="html"))
 
 
-def setup(_app):
+LEVEL = re.compile(r'<practice-box .*?<span class="practice-level (\w+)"', re.S)
+
+
+def find_level(section):
+    """How hard the problem is whose box stands right below the heading of a section; None where there is none."""
+    if len(section) < 2 or isinstance(section[1], nodes.section):
+        return None
+    texts = [raw.astext() for raw in section[1].findall(nodes.raw)]
+    found = [level for level in map(LEVEL.match, texts) if level]
+    return found[0][1] if found else None
+
+
+def fold_problems(app, doctree):
+    """A page of exercises lists its problems as a lesson's last section does: each in a fold that has the heading's
+    words and a number, below a filter for all of them.
+    """
+    if "exercises" not in Path(app.env.docname).parts:
+        return
+    found = [(section, level) for section in doctree.findall(nodes.section) if (level := find_level(section))]
+    for number, (section, level) in enumerate(found, 1):
+        start = open_fold(f"{number}. {section[0].astext()}", level, section["ids"][0])
+        fold = [nodes.raw("", start, format="html"), *section[1:], nodes.raw("", "</details>", format="html")]
+        section.parent.replace(section, fold)
+    if found:
+        page = next(doctree.findall(nodes.section))
+        first = next(n for n, node in enumerate(page) if isinstance(node, nodes.section | nodes.raw))
+        page.insert(first, nodes.raw("", practice_set(()), format="html"))
+
+
+def setup(app):
     """Called by Sphinx; MyST-NB has a setting for what draws an output, but none for what reads a cell."""
     myst_nb.SphinxNbRenderer = Renderer
+    app.connect("doctree-read", fold_problems, priority=400)  # before a page's headings are listed
     return {"parallel_read_safe": True, "parallel_write_safe": True}

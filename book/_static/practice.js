@@ -8,6 +8,7 @@
   };
   const LONGEST = 300;
   const UNANSWERED = "Give an answer and check again, or ask for a hint.";
+  const UNKNOWN = "What went wrong is none of the mistakes that this problem knows; a hint says where to start.";
   class Unreadable extends Error {
     constructor(message, kind = "type") { super(message); this.kind = kind; }
   }
@@ -39,7 +40,7 @@
     const x = quantity(text, draw);
     for (const [low, high, kind, message] of draw.bands) if (low <= x && x <= high) return verdict(kind, message);
     const [low, high] = draw.bands[0];
-    return verdict("wrong", x < (low + high) / 2 ? "Too small." : "Too large.");
+    return verdict("wrong", `Too ${x < (low + high) / 2 ? "small" : "large"}. ${UNKNOWN}`);
   }
 
   // --- letters ----------------------------------------------------------------------------------------------------
@@ -251,18 +252,14 @@
       box.append(...(this.problem.kind === "function" ? this.code() : [this.form()]));
       const buttons = make("div", { class: "practice-buttons" });
       buttons.append(this.button("Hint", () => this.hint()), this.button("Solution", () => this.solve()));
-      if (this.problem.draws.length > 1) buttons.append(this.button("Fresh numbers", () => this.again()));
-      if (this.editor) {
-        const reset = this.button("Reset", () => this.editor.replace(this.draw.starter));
-        reset.classList.add("quiet-button");
-        buttons.append(reset);
-      }
+      if (this.problem.draws.length > 1) buttons.append(this.button("Fresh numbers", () => this.again(), "quiet-button"));
+      if (this.editor) buttons.append(this.button("Reset", () => this.editor.replace(this.draw.starter), "quiet-button"));
       (box.querySelector(".practice-buttons") ?? box).append(...(box.querySelector(".practice-buttons") ? buttons.childNodes : [buttons]));
       box.append(this.out, this.more);
       return box;
     }
-    button(text, act, type = "button") {
-      const node = make("button", { type, class: "practice-button" }, text);
+    button(text, act, look = "practice-button", type = "button") {
+      const node = make("button", { type, class: look }, text);
       if (act) node.addEventListener("click", act);
       return node;
     }
@@ -275,7 +272,7 @@
         form.append(this.input);
       }
       const buttons = make("div", { class: "practice-buttons" });
-      buttons.append(this.button("Check", null, "submit"));
+      buttons.append(this.button("Check", null, "practice-button", "submit"));
       form.append(buttons);
       form.addEventListener("submit", (event) => { event.preventDefault(); this.tried(this.answer()); });
       return form;
@@ -396,7 +393,7 @@
   class PracticeSet extends HTMLElement {
     connectedCallback() {
       if (this.bar) return;
-      this.items = [...this.querySelectorAll(".practice-item")];
+      this.items = [...(this.firstChild ? this : document).querySelectorAll(".practice-item")]; // an empty set is a whole page's
       const levels = ["easy", "medium", "hard"].filter((level) => this.items.some((item) => item.dataset.level === level));
       this.bar = make("div", { class: "practice-bar" });
       const name = `filter-${++serial}`, set = make("fieldset", { class: "practice-filter" }, "<legend>Show</legend>");
@@ -424,7 +421,7 @@
       }
       const all = [...document.querySelectorAll("practice-box")], above = all.length - this.items.length; // boxes in the text
       const done = all.filter((box) => box.solved).length - solved.length;
-      this.progress.textContent = `Solved: ${solved.length} of ${this.items.length} here${above ? `, ${done} of ${above} in the text` : ""}`;
+      this.progress.textContent = `Solved: ${solved.length} of ${this.items.length}${above ? ` here, ${done} of ${above} in the text` : ""}`;
     }
   }
   PracticeBox.judge = (values, lesson, id, index) => judgeFunction(values, drawn(lesson, id, index));

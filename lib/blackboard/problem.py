@@ -27,6 +27,7 @@ from blackboard.feedback import Band, Feedback
 from blackboard.text import digits, markup, write_powers
 
 UNANSWERED = "Give an answer and check again, or ask for a hint."
+UNKNOWN = "What went wrong is none of the mistakes that this problem knows; a hint says where to start."
 NARROW = 36  # letters of a line of code that fit a phone
 PAGE_DRAWS = 3  # sets of numbers that the static page carries for each problem
 THOUSAND = "The digits are right; the power of a thousand is not. Look at kilo, mega, giga in your inputs."
@@ -320,7 +321,8 @@ class Quantity(Problem):
         for low, high, kind, message in self.bands(values):
             if digits(low) <= number <= digits(high):  # the page has no more digits, and both must draw the same line
                 return Feedback(kind, message)
-        return Feedback("wrong", "Too small." if number < float(self.expected(values)) else "Too large.")
+        size = "small" if number < float(self.expected(values)) else "large"
+        return Feedback("wrong", f"Too {size}. {UNKNOWN}")
 
     def page_answer(self, values: Values) -> dict[str, Any]:
         bands = [[b.low, b.high, b.kind, markup(b.message)] for b in self.bands(values)]

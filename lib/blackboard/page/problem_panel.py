@@ -24,7 +24,8 @@ def card(view, live: bool, linked: bool = True) -> str:
     level = problem.level if live else f"{problem.level}, {called}"
     hint = f' title="{html.escape(called)} in a notebook"' if live else ""
     title = html.escape(problem.title)
-    head = f'<p class="practice-head"><strong>{title}</strong> <span class="practice-level"{hint}>{level}</span></p>'
+    pill = f'<span class="practice-level {problem.level}"{hint}>{level}</span>'
+    head = f'<p class="practice-head"><strong>{title}</strong> {pill}</p>'
     values = problem.draws(PAGE_DRAWS)[0] if live else view._values
     asked = problem.fill(problem.statement, values)
     body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values), live)}'
@@ -45,13 +46,17 @@ def script(problems, set_formulas: Callable[[dict], dict] = lambda pages: pages)
     return f'customElements.whenDefined("practice-box").then(()=>customElements.get("practice-box").{call});\n'
 
 
+def open_fold(title: str, level: str, name: str = "") -> str:
+    """The start of a problem's fold: its title, how hard it is, and the name by which a page leads to it."""
+    pill = f'<span class="practice-level {level}">{level}</span>'
+    named = f' id="{name}"' if name else ""
+    start = f'<details class="practice-item"{named} data-level="{level}">'
+    return f"{start}<summary>{html.escape(title)} {pill}</summary>"
+
+
 def practice_set(views) -> str:
     """Problems one below the other, each folded; the page's script adds a filter by level and counts what is solved."""
-    items = (
-        f'<details class="practice-item" data-level="{view.problem.level}"><summary>{html.escape(view.problem.title)}'
-        f' <span class="practice-level">{view.problem.level}</span></summary>{card(view, live=True)}</details>'
-        for view in views
-    )
+    items = (f"{open_fold(view.problem.title, view.problem.level)}{card(view, live=True)}</details>" for view in views)
     return f'<practice-set class="practice-set">{"".join(items)}</practice-set>'
 
 
