@@ -195,8 +195,8 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     (LIB + "reference/bills.py", "if c.provider == maker][:NEWEST]", "if c.provider == maker][-NEWEST:]"),
     (
         LIB + "reference/flashcards.py",
-        "return markup(_filled(self.asks, self.numbers)) + given",
-        "return markup(_filled(self.asks, self.numbers))",
+        "return self.asked + given",
+        "return self.asked",
     ),
     (LIB + "reference/repeated_claims.py", "board, said = sparsity.ABOUT_300", "board, said = 2 * sparsity.ABOUT_300"),
     # what pages load
