@@ -1,5 +1,5 @@
-"""What a page waits for before it shows stands in it: the styles that it needs, without the themes' rules for what it
-has not, Sphinx's options, and whether it is light or dark.
+"""What a page waits for before it shows stands in it: the styles that it needs, without the rules for what it has not,
+Sphinx's options, and whether it is light or dark.
 """
 
 import re
@@ -13,13 +13,8 @@ IMPORT = re.compile(r'@import "\.\./([\w.-]+)";')
 OPTIONS = re.compile(r'<script src="[^"?]*_static/documentation_options\.js[^"]*"></script>')
 THEME = 'localStorage.getItem("theme") || "auto"'  # with which a first visitor's page would show before it has colors
 OURS = 'localStorage.getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
-COMMENT = re.compile(r" */\*.*?\*/", re.S)
-CHARSET = re.compile(r'@charset "[^"]*";')
 ADDRESS = re.compile(r"""url\(["']?(?!["']?(?:data:|#))([^"')]+)["']?\)""")
 LINE_END = re.compile(r"\s*\n\s*")
-# They have no rule too many.
-SHEETS = {f"scripts/{name}.css" for name in ("claims", "flashcards", "tables")}
-OWN = {"custom.css", "practice.css", "../vendor/labs/lab.css"} | SHEETS
 ELEMENT = re.compile(r"<([a-z][a-z0-9-]*)")
 NAMED = re.compile(r'\b(?:class|id)="([^"]*)"')
 ASKED = re.compile(r"var\(\s*(--[\w-]+)")
@@ -89,11 +84,9 @@ def script_words(site):
 
 
 def read_sheet(static, name):
-    """The rules of a sheet, without comments; our own have no rule too many and stay one text."""
+    """The rules of a sheet, without comments."""
     text = (static / name).read_text("utf8")
-    whole = CHARSET.sub("", IMPORT.sub(lambda found: (static / found[1]).read_text("utf8"), text))
-    own = name in OWN or name.startswith("planner/")
-    return [COMMENT.sub("", whole)] if own else list(read_rules(parse(whole)))
+    return list(read_rules(parse(IMPORT.sub(lambda found: (static / found[1]).read_text("utf8"), text))))
 
 
 def parse(text):

@@ -178,8 +178,8 @@ def write_preface(article):
     for section in article.select(ABOUT_THE_SITE):
         section.decompose()
     article.h1.string = PREFACE
-    article.select_one("#all-pages h2").string = "This edition"
-    note = BeautifulSoup(f"<p>{escape(HOW_IT_READS, quote=False)}</p>", "html.parser")
+    told = f"<h2>This edition</h2><p>{escape(HOW_IT_READS, quote=False)}</p>"
+    note = BeautifulSoup(told, "html.parser")
     article.section.append(note)
 
 

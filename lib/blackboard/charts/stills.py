@@ -22,7 +22,11 @@ _HALO = f' stroke="{PAGE["light"]["halo"]}" stroke-width="3" stroke-linejoin="ro
 # Dots at the edge of the plot are drawn whole; those beyond it stay hidden.
 DOTS_CLIP = {"path": {"signal": "'M-8,-8H' + (width + 8) + 'V' + (height + 8) + 'H-8Z'"}}
 # Unseen, it keeps their room at the right: else the plot would shrink while a dot is there.
-DOTS_ROOM = {"type": "rule", "encode": {"update": {"x": {"signal": "width + 8"}, "opacity": {"value": 0}}}}
+DOTS_ROOM = {
+    "type": "rule",
+    "aria": False,
+    "encode": {"update": {"x": {"signal": "width + 8"}, "opacity": {"value": 0}}},
+}
 
 
 def compile_chart(spec: dict[str, Any], version: str | None = None) -> dict[str, Any]:
