@@ -292,7 +292,8 @@ CELLS = r"""() => {
       const tell = (what) => found.push([what, cell.innerText]);
       if (box && (box.right > own.right + 1 || box.left < own.left - 1)) tell("leaves its cell");
       const below = next && next.top >= box?.bottom - 1; // where a row is a card
-      if (box && next && !below && box.right > next.left + 1) tell("overlaps the next");
+      const flows = getComputedStyle(cell).display === "inline"; // where a row is a line of text
+      if (box && next && !below && !flows && box.right > next.left + 1) tell("overlaps the next");
     });
   }
   return found;
