@@ -163,8 +163,8 @@ def split(case: Case = TEAM) -> Drawing:
     return done(
         fig,
         "fig-split",
-        "The longer the other model computes, the more weights DeepSeek-V3 can load meanwhile, and the fewer sequences"
-        " must share them.",
+        "A dense model computes a token for longer than DeepSeek-V3 does. So meanwhile DeepSeek-V3 can load more of its"
+        " weights, and fewer sequences must share them.",
         f"Bars of the time in which a token is computed, for {case}, at {case.tokens}: by DeepSeek-V3 itself, and by"
         f" dense models of {numbers.LOW:g} and {numbers.HIGH:g} times its active size. DeepSeek-V3 first loads the"
         f" sequence's KV cache, {cache:.3g} µs. Left for its weights, and sequences that must share them:"
