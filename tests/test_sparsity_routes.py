@@ -446,8 +446,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         }
     expected = beside | {
         "more_memory_low": f"{total / 2.5 / active:.1f}",
-        "kv": f"{kv / 1e3:.1f} kB",
-        "kv_cache": f"{2 * kv / 1e3:.0f} MB",
+        "kv": f"{kv / 1e3:.2f} kB",
+        "kv_cache": f"{2 * kv / 1e3:.1f} MB",
         "team_rate": "15.83 PFLOP/s",
         "team_width": "38.4 TB/s",
         "c_gb200": f"{5e15 / 2 / 8e12:.1f}",
