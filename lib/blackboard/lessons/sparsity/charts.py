@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 
-from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import InteractiveChart, curve, inside, slider, sweep
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
+from blackboard.lessons.sparsity.numbers import TEAM
 
 SYSTEMS = (
     "gb200-nvl72",
@@ -43,7 +43,7 @@ def _given() -> list[dict]:
     batch at the context or 0.
     """
     sparsity = slider("stored", -4, 2, 0.25, 0, "stored parameters ×", base=2)
-    context = slider("context", 2, 6, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10)
+    context = slider("context", 2, 6, 0.1, round(math.log10(TEAM.context), 1), "context L (tokens)", base=10)
     follows = {
         "n_total": "max(n_active, models[model].n_total * stored)",
         "intensity": inside(step.hardware_constant, "token"),
@@ -52,7 +52,7 @@ def _given() -> list[dict]:
         "balanced": inside(step.balanced_context, "token/sequence"),
         "here": f"context < balanced ? {inside(step.crossing, 'sequence')} : 0",
     }
-    return controls.given(RUNNING, SYSTEMS, MODELS, sliders=[*sparsity, *context], **follows)
+    return controls.given(TEAM, SYSTEMS, MODELS, sliders=[*sparsity, *context], **follows)
 
 
 def _approach() -> dict:
@@ -104,10 +104,10 @@ def critical_chart() -> InteractiveChart:
     return InteractiveChart(
         spec,
         "Critical batch against context",
-        f"Critical batch against context from 100 to a million tokens, both on log scales, for {RUNNING}, with controls"
+        f"Critical batch against context from 100 to a million tokens, both on log scales, for {TEAM}, with controls"
         " for system, model, precision, sparsity and context. The curve is level near C·s ="
-        f" {step.critical_batch(RUNNING):,.0f} sequences, is at {step.crossing(RUNNING):,.0f} for {RUNNING.tokens}, and"
-        f" rises without end towards the balanced context of {step.balanced_context(RUNNING):,.0f} tokens, beyond which"
+        f" {step.critical_batch(TEAM):,.0f} sequences, is at {step.crossing(TEAM):,.0f} for {TEAM.tokens}, and"
+        f" rises without end towards the balanced context of {step.balanced_context(TEAM):,.0f} tokens, beyond which"
         " there is none.",
         "Sparsity lifts the curve and leaves L* where it is. A model with a smaller KV cache, a wider format of the"
         " weights or a chip that computes less for each byte moves L* to the right.",

@@ -6,15 +6,12 @@ or from the catalogue.
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
-from blackboard.catalogue.running_case import RUNNING, Case
+from blackboard.catalogue.running_case import Case
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point, thousands
 from blackboard.charts.style import COLOURS
@@ -23,71 +20,17 @@ from blackboard.lessons.sparsity import equations as eq
 from blackboard.lessons.sparsity import numbers, simulation
 from blackboard.units import significant
 
-MS, GB = units.factor("ms"), units.factor("GB")
+US, GB = units.factor("us"), units.factor("GB")
 BASE, EXPERTS = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]  # what the lecture reads off B4
 SIZES = (15e6, 55e6, 130e6, BASE, 870e6, numbers.LARGEST_DENSE)  # dense models of the paper's figure
+TEAM, BATCH = numbers.TEAM, numbers.TEAM_BATCH
+COMPARED = 1, numbers.LOW, numbers.HIGH  # gains, DeepSeek-V3 itself first
 ROUTED = 3  # seed of the drawn tokens
 
 
 def _counted(value: float) -> str:
     """Parameters in few letters: 15 M, 1.3 B."""
     return f"{value / 1e9:g} B" if value >= 1e9 else f"{value / 1e6:g} M"
-
-
-# --- the batch --------------------------------------------------------------------------------------------------------
-
-
-def layered(case: Case = RUNNING) -> Drawing:
-    """Step time against batch, without KV: the roofline of the whole model, and dense parts and experts one after the
-    other.
-    """
-    fig, axes = drawing.axes(5.0, 4.0)
-    known, batch = {"n_routed": eq.routed_params(case)}, np.geomspace(30, 15_000, 401)
-    bends = [step.hardware_constant(case), step.critical_batch(case), eq.expert_batch(case)]
-    roof, summed = (
-        (lambda b: step.step_time(case, batch=b, context=0) / MS),
-        (lambda b: eq.layered_time(case, batch=b, **known) / MS),
-    )
-    parts = [("dense", eq.dense_time, "first"), ("experts", eq.experts_time, "weights")]
-    ends = [(formula(case, batch=batch[-1], **known) / MS, name, colour) for name, formula, colour in parts]
-    for _name, formula, colour in parts:
-        axes.plot(batch, formula(case, batch=batch, **known) / MS, color=COLOURS[colour], lw=1.5, zorder=3)
-    axes.plot(batch, roof(batch), color=COLOURS["predicted"], lw=5, alpha=0.7)
-    axes.plot(batch, summed(batch), color=COLOURS["total"], lw=2.5)
-    axes.set(xscale="log", xlim=(30, 15_000), ylim=(0, 1.05 * summed(batch[-1])))
-    axes.set(xlabel="batch B (sequences, log scale)", ylabel="ms per step, KV left out")
-    more = _bends(axes, bends, roof, summed)
-    name_ends(axes, [*ends, (summed(batch[-1]), "sum", "total")])
-    thousands(axes, "x")
-    axes.set_title(filled(case), loc="left")
-    return done(
-        fig,
-        "fig-layered",
-        "Layer by layer, a step takes longer than by the roofline of the whole model at every batch between C and the"
-        f" experts' batch. KV is left out. All experts are counted as loaded; below {numbers.almost()} sequences a step"
-        " loads fewer, and takes less.",
-        f"Milliseconds per step against batch from 30 to 15,000 (log scale), for {case}, KV left out. The roofline of"
-        f" the whole model is level at {significant(roof(1))} ms and bends once, at the critical batch of"
-        f" {bends[1]:,.0f}. Dense parts and experts one after the other bend twice, at C = {significant(bends[0], 4)}"
-        f" and at the experts' batch of {bends[2]:,.0f}; at the critical batch their sum is {more} above the roofline.",
-    )
-
-
-def _bends(axes, bends: list[float], roof: Any, summed: Any) -> str:
-    """Mark C, the critical batch and the experts' batch; by how much the sum lies above the roofline at the critical
-    batch.
-    """
-    dense, whole, routed = bends
-    more = f"{100 * (summed(whole) / roof(whole) - 1):.0f}%"
-    for batch in (dense, routed):
-        axes.plot(batch, summed(batch), "o", color=COLOURS["bound"], ms=7)
-    gap = {"arrowstyle": "<->", "color": COLOURS["bound"], "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", (whole, summed(whole)), (whole, roof(whole)), arrowprops=gap)
-    point(axes, (dense, summed(dense)), f"C = {significant(dense, 4)}:\ndense parts bend", (0.28, 0.62))
-    point(axes, (routed, summed(routed)), f"B = {routed:,.0f}:\nexperts bend", (0.68, 0.93))
-    point(axes, (whole, summed(whole)), f"B* = {whole:,.0f}:\nsum {more} above", (0.6, 0.74))
-    point(axes, (whole, roof(whole)), "roofline\nof the whole", (0.6, 0.2))
-    return more
 
 
 # --- what experts are worth -------------------------------------------------------------------------------------------
@@ -132,9 +75,6 @@ def routed_law() -> Drawing:
 # --- what a small batch touches ---------------------------------------------------------------------------------------
 
 
-COVERED, FULL = 0.99, "99%"
-
-
 def routing() -> Drawing:
     """Which experts a few tokens choose in a small layer, and which of them the step loads."""
     router, tokens = catalogue.model("mixtral-8x7b"), 4
@@ -163,13 +103,12 @@ def routing() -> Drawing:
     )
 
 
-def touched(case: Case = RUNNING) -> Drawing:
+def touched(case: Case = TEAM) -> Drawing:
     """Gigabytes of weights that a step reads against batch: from the active parameters to all of them."""
     fig, axes = drawing.axes(5.0, 3.8)
     batch, read = np.geomspace(1, 1000, 301), lambda b: eq.bytes_touched(case, batch=b) / GB
     known = case.symbols()
     least, whole = (known[name] * known["bytes_per_param"] / GB for name in ("n_active", "n_total"))
-    most = math.ceil(eq.coverage.solve("batch")(case, coverage=COVERED))
     axes.plot(batch, read(batch), color=COLOURS["weights"], lw=3)
     for level in (least, whole):
         axes.axhline(level, color=COLOURS["muted"], ls="--", lw=1.5, zorder=1)
@@ -179,14 +118,15 @@ def touched(case: Case = RUNNING) -> Drawing:
     for b, text in [
         (16, f"B = 16: {significant(read(16))} GB"),
         (64, f"B = 64: {significant(read(64))} GB"),
-        (most, f"B = {most}: {FULL}"),
     ]:
         axes.plot(b, read(b), "o", color=COLOURS["weights"], ms=8)
         beside(axes, text, (b, read(b)), (9, -5), "weights", va="top")
+    axes.plot(BATCH, read(BATCH), "o", color=COLOURS["weights"], ms=8)
+    beside(axes, f"the team's {BATCH}", (BATCH, read(BATCH)), (0, -9), "weights", ha="center", va="top")
     beside(axes, f"all weights: {significant(whole)} GB", (1.1, whole), (0, 4))
     beside(axes, f"active parameters: {significant(least)} GB", (990, least), (0, 4), ha="right")
     thousands(axes, "x")
-    axes.set_title(filled(case), loc="left")
+    axes.set_title(filled(case._replace(context=0)), loc="left")
     return done(
         fig,
         "fig-touched",
@@ -194,94 +134,94 @@ def touched(case: Case = RUNNING) -> Drawing:
         "token brings experts of its own.",
         f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
         f" from the active parameters, {significant(least)} GB, for one token, over {significant(read(16))} GB at 16"
-        f" and {significant(read(64))} GB at 64, to all weights, {significant(whole)} GB. At a batch of {most} it"
-        f" touches {FULL} of the experts, and from there on it loads nearly all weights.",
+        f" and {significant(read(64))} GB at 64, to all weights, {significant(whole)} GB. At the team's {BATCH} it"
+        " loads nearly all weights.",
     )
 
 
 # --- when it stops being free -----------------------------------------------------------------------------------------
 
 
-SPLIT = 0, 500, 1_000, 1_500  # tokens of context, all short of the running case's balanced one
-
-
-def split(case: Case = RUNNING) -> Drawing:
-    """What a sequence's compute time pays for, by context: its own KV cache, and the weights with what is left."""
-    fig, axes = drawing.axes(5.0, 2.8)
-    balanced, phrases = step.balanced_context(case), []
-    batches = [f"{step.crossing(case, context=context):,.0f}" for context in SPLIT]
-    for y, (context, batch) in enumerate(zip(SPLIT, batches)):
-        left = 100 * (1 - context / balanced)
-        axes.barh(y, left, height=0.6, color=COLOURS["weights"])
-        axes.barh(y, 100 - left, left=left, height=0.6, color=COLOURS["kv"], alpha=0.35)
-        phrases.append(f"{left:.0f}% with {context:,} tokens of context, critical batch {batch}")
-    axes.set(xlim=(0, 100), xlabel="share of a sequence's compute time (%)")
-    axes.set_yticks(range(len(SPLIT)), [f"{L:,} tokens:\n$B^*$ = {batch}" for L, batch in zip(SPLIT, batches)])
+def split(case: Case = TEAM) -> Drawing:
+    """What DeepSeek-V3 loads while it computes a token, or while a dense model that is as good does: the sequence's KV
+    cache, and weights with what is left.
+    """
+    fig, axes = drawing.axes(5.0, 2.6)
+    cache, token, names = step.kv_time(case, batch=1) / US, step.compute_time(case, batch=1) / US, []
+    batches = [significant(eq.break_even(case, quality_gain=gain), 2) for gain in COMPARED]
+    for y, (gain, batch) in enumerate(zip(COMPARED, batches)):
+        axes.barh(y, cache, height=0.6, color=COLOURS["kv"], alpha=0.35)
+        axes.barh(y, gain * token - cache, left=cache, height=0.6, color=COLOURS["weights"])
+        beside(axes, f"{batch} sequences", (gain * token, y), (5, 0), va="center")
+        names.append(f"dense,\ng = {gain:g}" if gain > 1 else "DeepSeek-\nV3 itself")
+    axes.set(xlim=(0, 33), xlabel="µs in which a token is computed")
+    axes.set_yticks(range(len(COMPARED)), names)
     axes.invert_yaxis()
     axes.grid(visible=False)
-    axes.set_title("filled: left for the weights; pale: its KV cache", loc="left")
+    axes.set_title("pale: DeepSeek-V3 loads a KV cache; filled: weights", loc="left")
+    phrases = [f"{gain * token - cache:.3g} µs at g = {gain:g}, {batch}" for gain, batch in zip(COMPARED, batches)]
     return done(
         fig,
         "fig-split",
-        "The longer the context, the less of its compute time a sequence has left for the weights, and the more "
-        "sequences must share them.",
-        f"Bars of a sequence's compute time, for {case._replace(context=0)}, split between weights and its own KV"
-        f" cache. Left for the weights: {'; '.join(phrases)}.",
+        "A dense model computes a token for longer than DeepSeek-V3 does. So meanwhile DeepSeek-V3 can load more of its"
+        " weights, and fewer sequences must share them.",
+        f"Bars of the time in which a token is computed, for {case}, at {case.tokens}: by DeepSeek-V3 itself, and by"
+        f" dense models of {numbers.LOW:g} and {numbers.HIGH:g} times its active size. DeepSeek-V3 first loads the"
+        f" sequence's KV cache, {cache:.3g} µs. Left for its weights, and sequences that must share them:"
+        f" {'; '.join(phrases)}.",
     )
 
 
 AREAS = {  # what each area of the map says, its colour and how strong, and where its name stands
-    "sparse faster": ("first", 0.3, (330, 2e4)),
-    "within 10%": ("kv", 0.3, (2.2e4, 3e3)),
-    "dense faster": ("second", 0.3, (3e3, 60)),
+    "sparse faster": ("first", 0.3, (330, 6e3)),
+    "dense faster": ("second", 0.3, (1.2e4, 40)),
 }
 
 
 def _sorted(case: Case, context: np.ndarray, batch: np.ndarray) -> np.ndarray:
     """Which area of the map each point belongs to: its place in `AREAS`, or beyond them where memory is too small."""
     ratio = numbers.race(batch, context, case).ratio
-    kind = np.select([ratio < 1, ratio <= 1.1], [0, 1], 2)
+    kind = np.where(ratio < 1, 0, 1)
     return np.where(batch * context > eq.batch_fits(case._replace(context=1)), len(AREAS), kind)
 
 
-def areas(case: Case = RUNNING) -> Drawing:
+def areas(case: Case = TEAM) -> Drawing:
     """Who is faster at a context and a batch: the sparse model, or a dense one that is supposed to be as good."""
     fig, axes = drawing.axes(5.0, 4.4)
-    context, batch = np.meshgrid(np.geomspace(100, 1e5, 301), np.geomspace(1, 3e5, 301))
+    context, batch = np.meshgrid(np.geomspace(100, 1e5, 301), np.geomspace(1, 1e5, 301))
     kind = _sorted(case, context, batch)
     for n, (text, (colour, strong, place)) in enumerate(AREAS.items()):
         axes.contourf(context, batch, kind == n, [0.5, 1.5], colors=[to_rgba(COLOURS[colour], strong)])
         axes.text(*place, text, ha="center", va="center")
-    axes.text(2.5e4, 8e4, "memory full", ha="center", va="center")
+    axes.text(2e4, 1e4, "DeepSeek-V3\nfills the memory", ha="center", va="center")
     axes.text(3e3, 1.4, "sparse faster", ha="center", va="center")
     borders = np.where(kind < len(AREAS), numbers.race(batch, context, case, numbers.HIGH).ratio, np.nan)
     axes.contour(context, batch, borders, [1], colors=COLOURS["bound"], linestyles="--", linewidths=1.5)
     even = eq.break_even(case, quality_gain=numbers.LOW)
     closer = eq.break_even(case, quality_gain=numbers.HIGH)
-    axes.plot(case.context, even, "o", color=COLOURS["bound"], ms=7)
-    beside(axes, f"{significant(even)}", (case.context, even), (-6, 2), ha="right")
-    point(axes, (case.context, closer), f"dashed: g = {numbers.HIGH:g},\n{significant(closer)}", (0.2, 0.42))
-    axes.set(xscale="log", yscale="log", xlim=(100, 1e5), ylim=(1, 3e5))
+    axes.plot([case.context] * 2, [even, BATCH], "o", color=COLOURS["bound"], ms=7)
+    beside(axes, f"{significant(even, 2)}", (case.context, even), (-6, 2), ha="right")
+    beside(axes, f"the team: {BATCH}", (case.context, BATCH), (8, -3), va="center")
+    point(axes, (case.context, closer), f"dashed: g = {numbers.HIGH:g},\n{significant(closer, 2)}", (0.2, 0.42))
+    axes.set(xscale="log", yscale="log", xlim=(100, 1e5), ylim=(1, 1e5))
     axes.set(xlabel="context L (tokens, log scale)", ylabel="batch B (sequences, log scale)")
     thousands(axes, "x", "y")
     axes.set_title(
         filled(f"{case._replace(context=0)}, against a dense model of {numbers.LOW:g} times its active size"),
         loc="left",
     )
-    never = numbers.LOW * step.balanced_context(case)
     return done(
         fig,
         "fig-areas",
-        f"The faster model, by the roofline, if a dense model of g = {numbers.LOW:g} times the active size is as good."
-        " DeepSeek-V3 is faster with very few sequences, or with thousands of short ones. Dashed: the borders if"
-        f" g = {numbers.HIGH:g}.",
-        "Map of context, 100 to 100,000 tokens, and batch, 1 to 300,000, both on log scales, for"
+        f"The faster model at generating, if a dense model of g = {numbers.LOW:g} times the active size is as good."
+        " DeepSeek-V3 is faster with very few sequences, or with thousands of short ones. Dashed: the"
+        f" borders if g = {numbers.HIGH:g}.",
+        "Map of context, 100 to 100,000 tokens, and batch, 1 to 100,000, both on log scales, for"
         f" {case._replace(context=0)}, beside a dense model of {numbers.LOW:g} times its active size. The"
         f" sparse model is faster with very few sequences, and at the upper left: at {case.tokens} from"
-        f" {significant(even)} sequences on, and from {significant(never)} tokens on never, if loading and"
-        " computing overlap fully. A strip below the line at"
-        " which memory is full has both models within 10% of each other. Everywhere else the dense one is faster."
-        f" Dashed borders for {numbers.HIGH:g} times the size: at {case.tokens}, {significant(closer)} sequences.",
+        f" {significant(even, 2)} sequences on, until they fill the memory."
+        f" Everywhere else the dense one is faster, and so it is at the team's {BATCH} sequences. Dashed borders for"
+        f" {numbers.HIGH:g} times the size: at {case.tokens}, {significant(closer, 2)} sequences.",
     )
 
 

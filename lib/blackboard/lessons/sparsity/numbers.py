@@ -28,13 +28,10 @@ NAMED = model("mixtral-8x7b")  # whose routing the page draws
 # how many times a sparse model's active size the dense models have that are as good, by two makers' comparisons
 GAINS = tuple(float(significant(1 / row["share"], 2)) for row in measurement("sparse_dense_pairs").records())
 LOW, HIGH = min(GAINS), max(GAINS)
-COUNTED = (8, 32, 128, 512)  # experts of a layer, of which the page says what they are worth
-PARTS = eq.dense_time, eq.experts_time  # one after the other, layer by layer
-RACKS, POOLED = 4, 10_000  # racks over which the page spreads so many sequences, or does not
+COUNTED = (8, 32, 128)  # experts of a layer, of which the page says what they are worth
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
 TEAM_BATCH = 300  # sequences
-BF16 = 2  # times slower than FP8: attention's compute on these chips
 
 
 # --- chips -----------------------------------------------------------------------------------------------------------
@@ -66,17 +63,14 @@ def width(precision: str) -> float:
 
 
 def hardware() -> dict[str, str]:
-    """The constant on the running rack, and on chips of several generations."""
+    """The constant on chips of several generations."""
     least = min((row for row in constants() if row.chip.confirmed), key=lambda row: row.value)
-    known = RUNNING.symbols()
     return {
         "c_gb300": f"{chip('gb300-nvl72').hardware_constant('fp4'):.0f}",
-        "rack_flops": pretty(known["flops"], "FLOP/s", 3),
-        "rack_bandwidth": pretty(known["bandwidth"], "byte/s", 3),
-        "intensity": significant(step.hardware_constant(RUNNING), 4),
+        "c_gb200": significant(step.hardware_constant(RUNNING), 4),
         "c_least": f"{least.value:.0f}",
         "c_h100": f"{chip('h100-sxm').hardware_constant('fp8'):.0f}",
-        "c_h200": f"{chip('h200').hardware_constant('fp8'):.0f}",
+        "c_h200": f"{step.hardware_constant(TEAM):.0f}",
     }
 
 
@@ -84,29 +78,28 @@ def hardware() -> dict[str, str]:
 
 
 def batches() -> dict[str, str]:
-    """Critical batches by the three ways to count sparsity, and as an expert sees them."""
-    known, critical = RUNNING.symbols(), step.critical_batch(RUNNING)
-    board = eq.expert_sparsity(**BOARD_EXPERTS)
+    """Critical batches by the two ways to count sparsity, of the team's machine and of the course's rack."""
+    known, board = TEAM.symbols(), eq.expert_sparsity(**BOARD_EXPERTS)
     return {
         "board_sparsity": f"{board:g}",
         "board_batch": f"{ABOUT_300 * board:,.0f}",
-        "sparsity": significant(eq.sparsity(RUNNING), 3),
-        "sparsity_exact": significant(eq.sparsity(RUNNING), 4),
-        "critical": f"{critical:,.0f}",
-        "critical_experts": significant(eq.expert_batch(RUNNING), 2),
+        "sparsity": significant(eq.sparsity(TEAM), 3),
+        "sparsity_exact": significant(eq.sparsity(TEAM), 4),
+        "critical": f"{step.critical_batch(RUNNING):,.0f}",
+        "team_critical": significant(step.critical_batch(TEAM), 2),
+        "team_experts": significant(eq.expert_batch(TEAM), 2),
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
-        "seen": significant(eq.tokens_per_expert(RUNNING, batch=critical), 4),
     }
 
 
 def layers() -> dict[str, str]:
     """Computing and loading of dense parts and experts at the critical batch, one after the other."""
-    known, critical, told = RUNNING.symbols(), step.critical_batch(RUNNING), lambda value: f"{value * 1e3:.3f} ms"
-    parts = {"batch": critical, "n_routed": eq.routed_params(RUNNING)}
+    known, critical, told = TEAM.symbols(), step.critical_batch(TEAM), lambda value: f"{value * 1e3:.2f} ms"
+    parts = {"batch": critical, "n_routed": eq.routed_params(TEAM)}
     rest, load = known["n_total"] - parts["n_routed"], known["bytes_per_param"] / known["bandwidth"]
-    whole, dense = step.compute_time(RUNNING, batch=critical), eq.dense_time(RUNNING, **parts)
-    layered, roofline = eq.layered_time(RUNNING, **parts), step.step_time(RUNNING, batch=critical, context=0)
+    whole, dense = step.compute_time(TEAM, batch=critical), eq.dense_time(TEAM, **parts)
+    layered, roofline = eq.layered_time(TEAM, **parts), step.step_time(TEAM, batch=critical, context=0)
     return {
         "rest": f"{rest / 1e9:.1f} billion",
         "routed": f"{parts['n_routed'] / 1e9:.1f} billion",
@@ -114,49 +107,32 @@ def layers() -> dict[str, str]:
         "experts_compute": told(whole - dense),
         "layered": told(layered),
         "layered_dense": told(dense),
-        "layered_experts": told(eq.experts_time(RUNNING, **parts)),
+        "layered_experts": told(eq.experts_time(TEAM, **parts)),
         "roofline": told(roofline),
         "layered_more": f"{layered / roofline - 1:.0%}",
     }
 
 
 def contexts() -> dict[str, str]:
-    """The balanced context by what is counted, and the batch at the running context."""
-    known, told = RUNNING.symbols(), lambda flop: pretty(flop, "FLOP", 3)
-    attend = {name: step.with_attention(RUNNING, slower) for name, slower in ATTENDED.items()}
-    flop, attention = known["kv_bytes_per_token"] / known["bandwidth"], RUNNING.attention_time()
-    (latent,) = model(RUNNING.model).attention
-    computes, loads = (1e9 * time(RUNNING, batch=1) for time in (step.compute_time, step.kv_time))
+    """What a sequence's KV cache takes of its compute time, at the team's context."""
+    known, told = TEAM.symbols(), lambda seconds: f"{seconds * 1e6:.2f} µs"
+    computes, loads = step.compute_time(TEAM, batch=1), step.kv_time(TEAM, batch=1)
     return {
-        **{f"attended_{name}": significant(moved.balanced, 2) for name, moved in attend.items()},
-        **{f"with_kv_{name}": significant(moved.kink, 2) for name, moved in attend.items()},
-        **{f"even_{name}": significant(even_at(moved.balanced), 3) for name, moved in attend.items()},
-        "balanced": significant(step.balanced_context(RUNNING), 3),
-        "kv": pretty(known["kv_bytes_per_token"], "byte", 3),
-        "kv_cache": pretty(RUNNING.context * known["kv_bytes_per_token"], "byte", 3),
-        "kv_flop": told(flop * known["flops"]),
-        "attention": told(attention * known["flops"]),
-        "attention_parts": f"{latent.layers} layers × {latent.heads} heads × ({latent.kv_rank + latent.rope_dim} +"
-        f" {latent.kv_rank}) values × 2 FLOP",
-        "kv_rest": told((flop - attention) * known["flops"]),
-        "with_kv": f"{step.crossing(RUNNING):,.0f}",
-        "token_computes": f"{computes:.1f} ns",
-        "kv_loads": f"{loads:.1f} ns",
-        "left_to_load": f"{computes - loads:.1f} ns",
+        "team_rate": pretty(known["flops"], "FLOP/s", 4),
+        "team_width": pretty(known["bandwidth"], "byte/s", 3),
+        "balanced": significant(step.balanced_context(TEAM), 3),
+        "kv": pretty(known["kv_bytes_per_token"], "byte", 4),
+        "kv_cache": pretty(TEAM.context * known["kv_bytes_per_token"], "byte", 4),
+        "with_kv": significant(step.crossing(TEAM), 2),
+        "token_computes": told(computes),
+        "kv_loads": told(loads),
+        "left_to_load": told(computes - loads),
     }
 
 
 def held(sequences: float) -> str:
     """A number of sequences that fit, rounded down to hundreds."""
     return f"{sequences // 100 * 100:,.0f}"
-
-
-def even_at(balanced: float) -> float:
-    """The break-even batch at the low gain and the running context, with another balanced context."""
-    return step.critical_batch(RUNNING) / (LOW - RUNNING.context / balanced)
-
-
-ATTENDED = {"fp8": 1, "bf16": BF16}  # how many times slower attention computes than the weights' format
 
 
 def almost() -> int:
@@ -179,7 +155,7 @@ class Pair(NamedTuple):
         return self.sparse / self.dense
 
 
-def race(batch, context, case: Case = RUNNING, gain: float = LOW) -> Pair:
+def race(batch, context, case: Case = TEAM, gain: float = LOW) -> Pair:
     """Steps of DeepSeek-V3, which loads the experts that it touches, and of the dense model; numbers or arrays."""
     import numpy as np
 
@@ -189,14 +165,14 @@ def race(batch, context, case: Case = RUNNING, gain: float = LOW) -> Pair:
     return Pair(np.maximum(compute, sparse + kv), np.maximum(gain * compute, gain * alone + kv))
 
 
-def layered_pair(batch: float, context: float, case: Case = RUNNING, gain: float = LOW) -> Pair:
+def layered_pair(batch: float, context: float, case: Case = TEAM, gain: float = LOW) -> Pair:
     """Steps of both models layer by layer: no part is loaded while another computes, and KV caches while none does."""
     kv, dense = step.kv_time(case._replace(context=1), batch=batch) * context, gain * case.symbols()["n_active"]
     sparse = eq.layered_time(case, batch=batch, n_routed=eq.routed_params(case))
     return Pair(sparse + kv, step.step_time(case, batch=batch, n_active=dense, n_total=dense, context=0) + kv)
 
 
-def even_layered(gain: float, case: Case = RUNNING) -> float:
+def even_layered(gain: float, case: Case = TEAM) -> float:
     """The batch from which on DeepSeek-V3 is faster layer by layer: both models load and attend to the same KV."""
     late = lambda batch: (pair := layered_pair(batch, 0, case, gain)).dense - pair.sparse
     return find_root(late, step.hardware_constant(case), 1e5)
@@ -204,10 +180,9 @@ def even_layered(gain: float, case: Case = RUNNING) -> float:
 
 def as_good() -> dict[str, str]:
     """DeepSeek-V3 beside dense models that are as good by one published comparison or the other."""
-    known, loads = RUNNING.symbols(), step.kv_time(RUNNING, batch=1)
+    known, loads = TEAM.symbols(), step.kv_time(TEAM, batch=1)
     return {
-        "dense_left": f"{(LOW * step.compute_time(RUNNING, batch=1) - loads) * 1e9:.1f} ns",
-        "never_low": f"{significant(LOW * step.balanced_context(RUNNING), 2)} tokens",
+        "dense_left": f"{(LOW * step.compute_time(TEAM, batch=1) - loads) * 1e6:.1f} µs",
         "more_memory_low": significant(known["n_total"] / (LOW * known["n_active"]), 2),
         **{f"{name}_low": told for name, told in beside(LOW).items()},
         **{f"{name}_high": told for name, told in beside(HIGH).items()},
@@ -216,32 +191,14 @@ def as_good() -> dict[str, str]:
 
 def beside(gain: float) -> dict[str, str]:
     """DeepSeek-V3 beside a dense model of some times its active size."""
-    known, even = RUNNING.symbols(), eq.break_even(RUNNING, quality_gain=gain)
+    known, even = TEAM.symbols(), eq.break_even(TEAM, quality_gain=gain)
     loaded = gain * known["n_active"] * known["bytes_per_param"]
     return {
         "g": f"{gain:g}",
-        "few": f"{max(b for b in range(1, 100) if eq.bytes_touched(RUNNING, batch=b) < loaded)}",
-        "even": significant(even, 3),
-        "even_layers": significant(even_layered(gain), 3),
-        "slowest": significant(max(race(batch, RUNNING.context, gain=gain).ratio for batch in range(1, int(even))), 2),
-    }
-
-
-def pooled() -> dict[str, str]:
-    """What a token costs if sequences are spread over several racks, and if one rack gets them all; layer by layer."""
-    spread, routed = POOLED / RACKS, {"n_routed": eq.routed_params(RUNNING)}
-    took = lambda batch: layered_pair(batch, RUNNING.context).sparse
-    cost = lambda batch: pretty(took(batch) / batch, "s", 2)
-    ms = lambda time: f"{time * 1e3:.3f}"
-    parts = lambda batch: (step.kv_time(RUNNING, batch=batch), *(t(RUNNING, batch=batch, **routed) for t in PARTS))
-    told = lambda batch: f"{' + '.join(map(ms, parts(batch)))} = {ms(took(batch))} ms"
-    return {
-        "step_pooled": told(POOLED),
-        "step_spread": told(spread),
-        "pooled": f"{POOLED:,}",
-        "spread": f"{spread:,.0f}",
-        "token_pooled": cost(POOLED),
-        "token_spread": cost(spread),
+        "few": f"{max(b for b in range(1, 100) if eq.bytes_touched(TEAM, batch=b) < loaded)}",
+        "even": significant(even, 2),
+        "even_layers": significant(even_layered(gain), 2),
+        "slowest": significant(max(race(batch, TEAM.context, gain=gain).ratio for batch in range(1, int(even))), 2),
     }
 
 
@@ -265,7 +222,7 @@ def token_times(batch: float, gain: float, mixed: bool, layered: bool = False) -
     """
     prompts, one = PROMPT / ANSWER, step.compute_time(TEAM, batch=1)
     computed = batch * (1 + prompts) if mixed else None
-    steps = layered_pair(batch, TEAM.context, TEAM, gain) if layered else team_steps(batch, gain, computed)
+    steps = layered_pair(batch, TEAM.context, gain=gain) if layered else team_steps(batch, gain, computed)
     return Pair(*(time / batch + (0 if mixed else prompts * one * times) for time, times in zip(steps, (1, gain))))
 
 
@@ -283,6 +240,16 @@ def gain_attended() -> float:
     return find_root(late, 1, 50)
 
 
+def gain_measured(rows: float) -> float:
+    """The same for the team if a GPU computes with so many tokens in the time of loading, not with the datasheet's."""
+    slower = rows / step.hardware_constant(TEAM)
+    width, one = TEAM.symbols()["bandwidth"] / slower, step.compute_time(TEAM, batch=1)
+    load = lambda **size: step.memory_time(TEAM, batch=TEAM_BATCH, bandwidth=width, **size)
+    dense = lambda gain: max(TEAM_BATCH * gain * one, load(n_total=gain * TEAM.symbols()["n_active"]))
+    late = lambda gain: ANSWER * (dense(gain) - load()) / TEAM_BATCH + PROMPT * one * (gain - 1)
+    return find_root(late, 1, 50)
+
+
 def batch_even() -> float:
     """Sequences from which on DeepSeek-V3 costs the team less at the low gain, with prompts read in other steps."""
     return find_root(lambda b: (pair := token_times(b, LOW, mixed=False)).dense - pair.sparse, TEAM_BATCH, 1e4)
@@ -292,7 +259,6 @@ def team() -> dict[str, str]:
     """The worked decision: what each token and each request costs the team, and what turns the decision."""
     batch, card = TEAM_BATCH, chip("h200")
     sparse, one = team_steps(batch, LOW).sparse, step.compute_time(TEAM, batch=1)
-    loads = step.memory_time(TEAM, batch=batch, n_total=LOW * TEAM.symbols()["n_active"])
     return {
         "team_memory": pretty(card.hbm_bytes, "byte"),
         "team_bandwidth": pretty(card.bandwidth, "byte/s", 2),
@@ -304,16 +270,14 @@ def team() -> dict[str, str]:
         "team_fits": held(eq.batch_fits(TEAM)),
         "team_sparse": f"{sparse * 1e3:.1f} ms",
         "team_dense": f"{team_steps(batch, LOW).dense * 1e3:.1f} ms",
-        "team_dense_loads": f"{loads * 1e3:.1f} ms",
-        "team_experts": significant(eq.expert_batch(TEAM), 2),
         "team_answer_sparse": pretty(sparse / batch, "s", 3),
         "team_prompt_sparse": pretty(one, "s", 3),
         "team_request_sparse": pretty(request(1), "s", 2),
-        "team_turn": significant(batch_even(), 2),
         "team_gain": significant(gain_even(batch, mixed=False), 2),
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
         "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
         "team_gain_attended": significant(gain_attended(), 2),
+        **{f"team_gain_{end}": significant(gain_measured(rows), 2) for end, rows in zip(("least", "most"), ends())},
         **{f"{name}_low": told for name, told in team_beside(LOW).items()},
         **{f"{name}_high": told for name, told in team_beside(HIGH).items()},
     }
@@ -330,8 +294,6 @@ def team_beside(gain: float) -> dict[str, str]:
     return {
         "team_token": pretty(team_steps(TEAM_BATCH, gain).dense / TEAM_BATCH, "s", 3),
         "team_request": pretty(request(gain), "s", 2),
-        "team_even": significant(eq.break_even(TEAM, quality_gain=gain), 2),
-        "team_even_layers": significant(even_layered(gain, TEAM), 3),
     }
 
 
@@ -474,7 +436,7 @@ def fit_in_full() -> Page:
 
 def price() -> dict[str, str]:
     """Users, memory, and what a small batch really reads."""
-    read_bytes, known = (lambda batch: eq.bytes_touched(RUNNING, batch=batch)), RUNNING.symbols()
+    read_bytes, known = (lambda batch: eq.bytes_touched(TEAM, batch=batch)), TEAM.symbols()
     read = lambda batch: pretty(read_bytes(batch), "byte")
     slow = next(batch for batch in range(1, 100) if read_bytes(batch) > LOW * read_bytes(1))
     others = known["n_total"] - known["n_active"]
@@ -485,15 +447,15 @@ def price() -> dict[str, str]:
         "slow_bytes": read(slow),
         "dense_bytes": pretty(LOW * read_bytes(1), "byte"),
         "named": plain(NAMED.name),
-        "context": RUNNING.tokens,
-        "n_total": f"{RUNNING.symbols()['n_total'] / 1e9:.0f} billion",
+        "context": TEAM.tokens,
+        "covered_team": f"{eq.coverage(TEAM, batch=TEAM_BATCH):.2%}",
+        "n_total": f"{TEAM.symbols()['n_total'] / 1e9:.0f} billion",
         "touched_1": read(1),
         "touched_64": read(64),
         "all_weights": read(1e6),
-        "covered_64": f"{eq.coverage(RUNNING, batch=64):.0%}",
+        "covered_64": f"{eq.coverage(TEAM, batch=64):.0%}",
         "choices_64": f"{64 * known['top_k']:g}",
         "left_out": pretty(others * known["bytes_per_param"], "byte"),
-        "almost": str(almost()),
     }
 
 
@@ -522,13 +484,19 @@ def knees() -> dict[tuple[str, str, int, int], tuple[float, float]]:
     return out
 
 
+def ends() -> tuple[float, float]:
+    """The fewest and the most rows of those found."""
+    found = [knee for knee, _ in knees().values()]
+    return min(found), max(found)
+
+
 def measured() -> dict[str, str]:
     """How many rows a measured product needs before it waits for the multipliers."""
-    found = [knee for knee, _ in knees().values()]
-    return {"knee_least": f"{min(found):.0f}", "knee_most": f"{max(found):.0f}"}
+    least, most = ends()
+    return {"knee_least": f"{least:.0f}", "knee_most": f"{most:.0f}"}
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = (hardware, batches, layers, contexts, as_good, pooled, team, traffic, worth, price, measured)
+    parts = (hardware, batches, layers, contexts, as_good, team, traffic, worth, price, measured)
     return {name: told for part in parts for name, told in part().items()}
