@@ -147,6 +147,7 @@ def waits() -> dict[str, str]:
     step = late - two.boxes * LECTURE_HOP
     return {
         "step_ms": pretty(case_step(), "s", 3),
+        "late_step": pretty(step, "s", 3),
         "late_two": f"{late / factor('ms'):.1f}",
         "late_idle": f"{1 - count * step / two.boxes / late:.0%}",
         "hop_third": pretty(find_root(lambda hop: best_cut(two, hop)[1] - count - 0.5, LECTURE_HOP, LONG_HOP), "s", 2),
@@ -337,7 +338,9 @@ def pays() -> dict[str, str]:
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
         "weights_read": pretty(CASE["n_total"] * CASE["bytes_per_param"], "byte", 3),
         "box_hop": pretty(short, "s", 2),
+        "all_load": pretty(2 * half, "s", 3),
         "half_load": pretty(half, "s", 2),
+        "half_starts": f"{ms(steps['two'].start / 2)} ms",
         "inside_rate": pretty(system(BOX).symbols()["scale_up"], "byte/s", 3),
         "exchange": pretty(exchange(), "s", 3),
         "card_rate": pretty(_KNOWN["scale_out"], "byte/s", 2),
