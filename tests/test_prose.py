@@ -177,3 +177,8 @@ def test_the_bibliography_shows_no_keys():
     )
     expected = '<div class="citation" id="id3" role="listitem">\n<p>Reiner Pope.</p>\n</div>'
     assert mend_bibliography(entry) == expected
+
+
+def test_authors_who_are_not_named_are_called_by_one_word():
+    """References say "et al.", entries that name the first alone "and others"."""
+    assert mend_bibliography("<a>Sardana <em>et al.</em>, 2024</a>") == "<a>Sardana and others, 2024</a>"

@@ -74,7 +74,7 @@ def skip_solutions(app, page, _template, context, _doctree):
 
 def mend_bibliography(body):
     """Entries are items of its list (the role they are given is deprecated), and have no keys: citations have authors
-    and years. Those who are not named are "others" everywhere, as where the file itself leaves them out.
+    and years. Authors who are not named are "others" everywhere, as where the file itself leaves them out.
     """
     body = body.replace("<em>et al.</em>", "and others")
     body = re.sub(r'<span class="label"><span class="fn-bracket">.*?\]</span></span>\s*', "", body)
