@@ -17,7 +17,7 @@ QUOTED = {
     "2,000": "the lecture's batch, 0:26:32",
     "2025": "the year of a statement",
     "370": "parameters of the figure's model, in millions, 0:29:24",
-    "130": "billions of tokens that the law's models were trained on, Clark et al.",
+    "130": "billions of tokens that the law's models were trained on, Clark and others",
     "16": "DeepSeekMoE 16B's name",
     "70": "the open question's model",
     "3.4.2": "a section of the DeepSeek-V3 report",

@@ -112,7 +112,6 @@ QUOTED = {  # numbers that a text quotes and does not compute
     },
     "1.9": {"20": "the lecture's interval in ms, 0:22:13, and Rubin's TB/s, 0:24:13", "288": "Rubin's GB, 0:24:13"},
     "2.1": {"8": "the lecture's ratio, 0:38:47"},
-    "5.1": {"6": "6ND, its name"},
     "5.3": {"1": "of x² + 1/x"},
     "5.4": {"3": "the published card's FLOPs", "0.3": "the lecture's efficiency, 1:25:28"},
     "5.5": {

@@ -48,7 +48,7 @@ def test_no_number_is_typed_into_prose(lesson):
 def filled(lesson):
     """The page with its values put in, each between marks of where it begins and ends."""
     printed = values(lesson)
-    return re.sub(r"\{glue:text\}`(\w+)`", lambda found: f"\x02{printed[found[1]]}\x03", prose(lesson))
+    return re.sub(r"\{glue:(?:text)?\}`(\w+)`", lambda found: f"\x02{printed[found[1]]}\x03", prose(lesson))
 
 
 @every
@@ -70,7 +70,7 @@ def test_nothing_is_listed_that_no_sentence_quotes(lesson):
 
 @every
 def test_prose_and_numbers_use_the_same_names(lesson):
-    used = set(re.findall(r"\{glue:text\}`(\w+)`", text(lesson)))
+    used = set(re.findall(r"\{glue:(?:text)?\}`(\w+)`", text(lesson)))
     assert used == set(values(lesson)), "a number that no sentence uses, or a sentence without its number"
 
 
@@ -177,3 +177,8 @@ def test_the_bibliography_shows_no_keys():
     )
     expected = '<div class="citation" id="id3" role="listitem">\n<p>Reiner Pope.</p>\n</div>'
     assert mend_bibliography(entry) == expected
+
+
+def test_authors_who_are_not_named_are_called_by_one_word():
+    """References say "et al.", entries that name the first alone "and others"."""
+    assert mend_bibliography("<a>Sardana <em>et al.</em>, 2024</a>") == "<a>Sardana and others, 2024</a>"

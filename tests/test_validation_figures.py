@@ -16,6 +16,7 @@ import pytest
 import vl_convert
 from lessons import functions
 from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from pictures import drawn_texts, picture
 from test_interactive import evaluate, signals, vega_says
@@ -125,7 +126,18 @@ def test_headings_are_dark_and_have_the_colour_of_their_dots():
             (text.get_text(), to_hex(text.get_color())) for text in figure.findobj(Text) if text.get_text().strip()
         ]
         assert {colour for text, colour in texts if text not in "■◆"} <= {"#000000", to_hex(COLOURS["bound"])}
-        assert len({colour for text, colour in texts if text == "■"}) >= 6
+        squares = {colour for text, colour in texts if text == "■"}
+        assert (
+            len(squares | {to_hex(line.get_color()) for line in figure.findobj(Line2D) if line.get_marker() == "s"})
+            >= 6
+        )
+
+
+def test_the_key_of_where_time_goes_has_the_colours_of_the_bars():
+    figure = picture(figures, "where")
+    key = {to_hex(line.get_color(), keep_alpha=True) for line in figure.findobj(Line2D) if line.get_marker() == "s"}
+    bars = {to_hex(bar.get_facecolor(), keep_alpha=True) for bar in figure.axes[0].patches}
+    assert key == bars and len(bars) == len(figures.PARTS)
 
 
 def test_a_row_without_a_line_is_said():

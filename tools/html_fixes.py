@@ -74,8 +74,9 @@ def skip_solutions(app, page, _template, context, _doctree):
 
 def mend_bibliography(body):
     """Entries are items of its list (the role they are given is deprecated), and have no keys: citations have authors
-    and years.
+    and years. Authors who are not named are "others" everywhere, as where the file itself leaves them out.
     """
+    body = body.replace("<em>et al.</em>", "and others")
     body = re.sub(r'<span class="label"><span class="fn-bracket">.*?\]</span></span>\s*', "", body)
     return body.replace('role="doc-biblioentry"', 'role="listitem"')
 
@@ -318,7 +319,8 @@ def mend_page(app, page, _template, context, _doctree):
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:
             load_planner(app)
-        body = fold_answers(app, link_times(mend_folds(mend_bibliography(context["body"]))))
+        body = context["body"].replace("</math> = ", "</math>\u00a0=\u00a0")  # no line parts a letter from its value
+        body = fold_answers(app, link_times(mend_folds(mend_bibliography(body))))
         context["body"] = align_numbers(curl_quotes(body))
 
 

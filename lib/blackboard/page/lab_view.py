@@ -227,11 +227,11 @@ def _given(lab: Lab, step: Step) -> str:
 def _about(value: Any) -> str:
     own = getattr(value, "__module__", "").startswith("blackboard.")
     doc = inspect.getdoc(value) if own else None
-    return f": {markup(doc.splitlines()[0])}" if doc else f": {html.escape(_plain(value))}"
+    return f": {markup(doc.splitlines()[0])}" if doc else f": {_plain(value)}"
 
 
 def _plain(value: Any) -> str:
-    return "the module of that name" if inspect.ismodule(value) else shown(value)
+    return "the module of that name" if inspect.ismodule(value) else f"<code>{html.escape(shown(value))}</code>"
 
 
 def _step(lab: Lab, step: Step, number: int) -> str:

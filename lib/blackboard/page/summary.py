@@ -165,7 +165,7 @@ def _paper(key: str) -> str:
 
 
 def glue_values(values: Mapping[str, str]) -> None:
-    """Make computed texts available to the prose as {glue:text}`name`."""
+    """Make computed texts available to the prose as {glue:text}`name`, and what is a Page as {glue:}`name`."""
     try:
         from myst_nb import glue
     except ImportError:  # what builds the book is not installed; JupyterLab does without

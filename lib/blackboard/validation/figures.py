@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from matplotlib.transforms import offset_copy
+
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done
 from blackboard.charts.style import CATEGORIES, COLOURS
@@ -517,7 +519,7 @@ def calibrated_training() -> Drawing:
 
 PARTS = {  # of time_breakdown.time_breakdown: words, and colour
     time_breakdown.BOUND: ("the bound", "muted"),
-    time_breakdown.BATCH: ("smaller batch", "first"),
+    time_breakdown.BATCH: ("smaller batch", "fourth"),
     "serial": ("no overlap", "second"),
     "multipliers": ("compute", "compute"),
     "memory": ("memory", "memory"),
@@ -533,7 +535,7 @@ def where() -> Drawing:
     for place, parts in enumerate(found.values()):
         start = 0.0
         for name, (_, ink) in PARTS.items():
-            at.barh(place, parts[name], left=start, color=COLOURS[ink], alpha=0.65, height=0.7, lw=0)
+            at.barh(place, parts[name], left=start, color=COLOURS[ink], height=0.7, lw=0)
             start += parts[name]
         at.plot([start, start + parts[time_breakdown.REST]], [place, place], color=COLOURS["bound"], lw=1.2)
         at.plot(start + parts[time_breakdown.REST], place, "D", color=COLOURS["measured"], ms=5, mew=0)
@@ -556,18 +558,12 @@ def where() -> Drawing:
 
 def _key(at: Any) -> None:
     """What the colours are, in two lines above the bars; the mark of what was measured."""
-    words = [("■", text, ink) for text, ink in PARTS.values()] + [("◆", "measured", "measured")]
+    words = [("s", text, ink) for text, ink in PARTS.values()] + [("D", "measured", "measured")]
     for n, (mark, text, ink) in enumerate(words):
-        looks = {"textcoords": "offset points", "fontsize": SMALL, "va": "baseline"}
-        square = at.annotate(
-            mark,
-            (-0.38 + 0.37 * (n % 4), 1),
-            (0, 8 + 15 * (1 - n // 4)),
-            xycoords="axes fraction",
-            color=COLOURS[ink],
-            **looks,
-        )
-        at.annotate(text, (1, 0), (3, 0), xycoords=square, **looks)
+        place, up = (-0.38 + 0.37 * (n % 4), 1), 8 + 15 * (1 - n // 4)
+        shifted = offset_copy(at.transAxes, at.figure, 4, up + 4, "points")  # a letter would be as dark as text is
+        at.plot(*place, mark, color=COLOURS[ink], ms=7 if mark == "s" else 5, mew=0, clip_on=False, transform=shifted)
+        at.annotate(text, place, (11, up), xycoords="axes fraction", textcoords="offset points", fontsize=SMALL)
 
 
 def _where_says(found: Mapping[str, Mapping[str, float]]) -> str:

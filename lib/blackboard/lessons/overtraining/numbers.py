@@ -11,7 +11,6 @@ from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
 from blackboard.page.summary import Page, table
 from blackboard.search import find_root
-from blackboard.text import superscript
 from blackboard.units import factor, pretty, significant
 
 DAY = factor("day")
@@ -66,14 +65,14 @@ def law(name: str = FIT) -> dict[str, float]:
     return scaling_law(name)
 
 
-def law_words(name: str) -> str:
-    """The loss by a published fit, with its constants."""
+def law_words(name: str) -> Page:
+    """The loss by a published fit, with its constants, as mathematics."""
     of = law(name)
     size, data = (
-        f"{of[f'loss_{part}']:.6g}/{letter}{superscript(format(of[f'{part}_power'], 'g'))}"
+        rf"{of[f'loss_{part}']:.6g} / {letter}^{{{of[f'{part}_power']:g}}}"
         for part, letter in (("size", "N"), ("data", "D"))
     )
-    return f"{of['loss_floor']:g} + {size} + {data}"
+    return Page(rf"\({of['loss_floor']:g} + {size} + {data}\)")
 
 
 class Placed(NamedTuple):
@@ -258,6 +257,7 @@ def optimum() -> dict[str, str]:
     size, served = SARDANA
     own, loss = law("Sardana"), as_good("Sardana", size)
     return {
+        "work_unit": "10²⁴",
         "own_law": law_words(FIT),
         "written": f"{SERVED / 1e12:.0f} trillion",
         "rate": f"{CASE['world_rate'] / 1e6:g} million",

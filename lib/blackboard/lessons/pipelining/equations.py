@@ -159,7 +159,8 @@ bubble = Formula(
     "bubble",
     (stages - 1) / (micro_batches + stages - 1),
     "1",
-    "with one piece of the model per device, filling and draining cost P − 1 forward and P − 1 whole backward passes",
+    "with one piece of the model per device, filling and draining cost a forward and a whole backward pass for each"
+    " stage but the first",
     (*even, "all forward passes end before the backward passes begin, or one alternates (1F1B)"),
     lecture("0:58:53"),
     conditions=(piped, fed),

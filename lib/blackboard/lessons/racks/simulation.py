@@ -28,7 +28,7 @@ def popularity(experts: int, skew: float = 0, seed: int = 0) -> np.ndarray:
 def route(tokens: int, experts: int, top_k: int, skew: float = 0, seed: int = 0) -> np.ndarray:
     """Choices [tokens, top_k] of different experts, drawn one after the other by popularity from those that are left.
 
-    The top_k of log chance + Gumbel noise is such a draw (Kool et al. 2019, arXiv 1903.06059).
+    The top_k of log chance + Gumbel noise is such a draw (Kool and others 2019, arXiv 1903.06059).
     """
     draw = np.random.default_rng([seed, 1])  # not the numbers that dealt the ranks
     if not skew:  # any noise will do that comes in the same order, which the uniform numbers behind Gumbel's do

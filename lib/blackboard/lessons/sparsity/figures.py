@@ -63,7 +63,7 @@ def routed_law() -> Drawing:
         fig,
         "fig-routed-law",
         "With 64 experts, a small model reaches the loss of a dense model about four times its size. The fit "
-        "of Clark et al., S-BASE routing.",
+        "of Clark and others, S-BASE routing.",
         "Validation loss against experts from 1 to 512 (log scale) by the published fit of S-BASE routing, a curve for"
         f" each of {len(SIZES)} base sizes from {_counted(SIZES[0])} to {_counted(SIZES[-1])} parameters; all fall. A"
         f" level line from the dense model of {same / 1e9:.2f} billion parameters, at a loss of {reached:.2f}, meets"
