@@ -292,9 +292,9 @@ def deck() -> Page:
     lecture, summary, twice = len(of_lecture()), len(of_lessons()), len(shown_above())
     return Page(
         f'<p><a href="{HERE}{DECK}" download>Download the Anki deck</a>: {lecture + summary} cards, {lecture} of the'
-        f" lecture and {summary} for summaries. This page has {lecture + summary - twice}: {twice} summary cards are left"
-        f" out, because another answer shows their equation. In the deck they have the tag <code>{TWICE}</code>, by which"
-        " you can suspend them.</p>"
+        f" lecture and {summary} for summaries. This page has {lecture + summary - twice}: {twice} summary cards are"
+        " left out, because another answer shows their equation. In the deck they have the tag"
+        f" <code>{TWICE}</code>, by which you can suspend them.</p>"
     )
 
 
