@@ -248,7 +248,8 @@ def overtrained() -> Drawing:
         )
     for p in rows:
         if p.name in ("GPT-3 175B", "Chinchilla 70B"):
-            beside(axes, plain(p.name), (p.n_active, p.tokens), (8, 0), va="center", fontsize=SMALL)
+            shift, side = (-8, "right") if p.name == "GPT-3 175B" else (8, "left")  # away from the frame
+            beside(axes, plain(p.name), (p.n_active, p.tokens), (shift, 0), ha=side, va="center", fontsize=SMALL)
     axes.set(xlabel="active parameters (log scale)", ylabel="tokens of training (log scale)")
     axes.set_xticks([1e9, 1e10, 1e11, 1e12], ["1 B", "10 B", "100 B", "1,000 B"])
     axes.set_yticks([1e11, 1e12, 1e13, 1e14], ["0.1 T", "1 T", "10 T", "100 T"])
