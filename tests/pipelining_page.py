@@ -33,6 +33,6 @@ CHARTS = {
         "token/sequence",
         "stages",
         {"context": pipelining.context_fits},
-        ({"machine": "gb200-nvl72"}, {"times_micro_batch_exponent": -2}, {"times_n_total_exponent": 2}),
+        ({"machine": "gb200-nvl72"}, {"micro_batch_exponent": 5.25}, {"n_total_exponent": 41.25}),
     ),
 }

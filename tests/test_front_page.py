@@ -164,6 +164,27 @@ def test_without_vega_the_picture_stays(untouched):
     assert untouched.locator(".chart-still img").is_visible() and not untouched.query_selector(".chart-live svg")
 
 
+def test_the_dot_comes_to_the_pointer_from_the_first_press_on(front):
+    """Pressed and let go before the chart is drawn; later its value stands in the headline, and nowhere another."""
+    plot = front.locator(".chart-plot")
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    dot = "path => path.getBoundingClientRect().x + path.getBoundingClientRect().width / 2"
+    for share in (0.5, 0.8):
+        x = box["x"] + share * box["width"]
+        front.mouse.move(x - 30, box["y"] + 60)
+        front.mouse.down()
+        front.mouse.move(x, box["y"] + 60, steps=3)
+        front.mouse.up()
+        front.wait_for_selector(".chart-drawn")
+        front.wait_for_timeout(200)
+        seen = front.eval_on_selector(".chart-live .mark-symbol path[fill='#D0202E']", dot)
+        assert abs(seen - x) < 2  # a stop of the slider
+        assert not plot.locator(".chart-readout").is_visible()
+        told = front.inner_text(".chart-control input + span")
+        assert f"{told} users" in front.inner_text(".chart-facts")
+
+
 def test_a_view_can_be_shared(visit, server):
     """What a control was moved to stands in the address, and the address sets the control."""
     page = visit(f"{server}/{FRONT}").page

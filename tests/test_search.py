@@ -136,11 +136,31 @@ def test_the_open_panel_can_be_read_by_all(visit, server, theme):
 
 
 def test_of_nothing_it_says_so(panel):
-    panel.page.keyboard.type("prefill zebra")
+    panel.page.keyboard.type("zebra")
     panel.page.wait_for_function(
         "document.querySelector('[role=search] [role=status]').textContent.startsWith('No page')"
     )
     assert panel.page.locator(".search-found a").count() == 0
+
+
+@pytest.mark.parametrize("known", ["prefill", "KV"])
+def test_a_word_that_no_page_has_is_named(panel, known):
+    page = panel.page
+    page.keyboard.type(f"{known} zebra")
+    page.wait_for_function("document.querySelectorAll('.search-found a').length > 1")
+    every = page.evaluate(SAME, known)
+    said = page.inner_text("[role=search] [role=status]")
+    assert said == f"No page has “zebra”; showing “{known}”. Pages found: {len(every)}"
+
+
+def test_an_excerpt_marks_words_and_no_part_of_one(visit, server):
+    page = visit(f"{server}/search.html?q=price+of+fast+mode").page
+    page.locator("#search-results p.context .highlighted").nth(3).wait_for()
+    marked = {word.lower() for word in page.locator("#search-results .highlighted").all_inner_texts()}
+    assert marked <= {"price", "prices", "priced", "pricing", "fast", "mode", "modes"}
+    assert not page.eval_on_selector_all(
+        "#search-results .highlighted", "all => all.some(({ nextSibling: next }) => /^[a-z]/i.test(next?.textContent))"
+    )
 
 
 def test_the_keyboard_moves_through_the_answers(panel):

@@ -8,7 +8,7 @@
     made.append(...within);
     return made;
   };
-  const button = (name, looks, onclick) => make("button", { type: "button", className: looks, textContent: name, onclick });
+  const button = (name, looks, onclick) => make("button", { type: "button", className: looks, onclick }, name);
 
   const cards = [...document.querySelectorAll("details.flashcard")], stage = document.querySelector(".flashcard-stage");
   const kept = readKept(KEY); // eslint-disable-line no-undef
@@ -27,22 +27,34 @@
   function ask() {
     queue = queue.filter((card) => !known.has(card.id));
     for (const card of cards) card.classList.toggle("known", known.has(card.id));
-    told.textContent = `${cards.length - queue.length} of ${cards.length} known, as this browser remembers`;
+    const at = queue.length ? `Card ${cards.indexOf(queue[0]) + 1} · ` : "", all = cards.length;
+    told.textContent = `${at}${all - queue.length} of ${all} known, as this browser remembers`;
     const [question, ...answer] = queue.length ? queue[0].cloneNode(true).children : [];
     shown.replaceChildren(make("p", { className: "flashcard-question" }, ...(question?.childNodes ?? ["You knew every card."])));
     row.replaceChildren();
     if (question) row.append(button("Show answer", "practice-button practice-main", () => reveal(answer)));
+    if (queue.length > 1) row.append(button("Skip", "quiet-button", () => next(later)));
     if (queue.length < cards.length) row.append(button("Start over", "quiet-button", () => next(() => { known.clear(); queue = cards; })));
   }
   function reveal(answer) {
     shown.append(...answer);
     shown.dispatchEvent(new Event("toggle")); // site.js looks for what scrolls
     row.replaceChildren(
-      button("Again", "practice-button", () => next(() => { queue = [...queue.slice(1), queue[0]]; })),
-      button("Knew it", "practice-button practice-main", () => next(() => known.add(queue[0].id))),
+      keyed("1", button("Again", "practice-button", () => next(later))),
+      keyed("2", button("Knew it", "practice-button practice-main", () => next(() => known.add(queue[0].id)))),
     );
     row.firstChild.focus();
   }
+  const later = () => { queue = [...queue.slice(1), queue[0]]; };
+  // A key that presses a button while the keyboard is in the card.
+  function keyed(key, made) {
+    made.setAttribute("aria-keyshortcuts", key);
+    made.append(make("kbd", { textContent: key, ariaHidden: "true" }));
+    return made;
+  }
+  stage.addEventListener("keydown", ({ key, ctrlKey, metaKey, altKey }) => {
+    if (!ctrlKey && !metaKey && !altKey) [...row.children].find((each) => each.getAttribute("aria-keyshortcuts") === key)?.click();
+  });
   function next(change) {
     change();
     keep();

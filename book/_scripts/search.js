@@ -1,6 +1,7 @@
 // The search of this book, on its page and in the panel that opens over any other: its ranking, its excerpts, its answers.
 
 let asked = "", mentions = {}; // the words of the search, as typed, and how often pages are about them
+let leftOut = ""; // which of them no page has, and what is searched for instead
 
 // What the search ranks by: Sphinx's own weights, and then what the page is. One reads a lesson before one looks up a
 // table, and solutions come last. A question that a page answers, which weighs most, stays what it is, and comes before
@@ -47,10 +48,27 @@ function headingOf(page, anchor) {
   return Object.entries(alltitles).find(([, places]) => places.some(here))[0];
 }
 
+// Whether the index has a word, or more than two letters as part of one, or leaves it out as it does numbers and "the".
+function isKnown(word) {
+  if (/^\d+$/.test(word) || stopwords.includes(word)) return true;
+  const { terms, titleterms } = Search._index, stem = new Stemmer().stemWord(word);
+  return [terms, titleterms].some((all) => Object.hasOwn(all, stem) || (stem.length > 2 && Object.keys(all).some((term) => term.includes(stem))));
+}
+
+// A query without the words that no page has, and what is said of them. Sphinx would find nothing, or, where the others
+// have two letters, drop them without a word. What is the beginning of a question or of a term stays whole.
+function withoutUnknown(query) {
+  const words = splitQuery(query), unknown = words.filter((word) => !isKnown(word.toLowerCase()));
+  const known = words.filter((word) => !unknown.includes(word)).join(" ");
+  leftOut = "";
+  if (!unknown.length || !known || Object.keys(mentions).length) return query;
+  leftOut = `No page has ${unknown.map((word) => `“${word}”`).join(" or ")}; showing “${known}”. `;
+  return known;
+}
+
 // Sphinx puts this file before its own code, which has run when this does.
 queueMicrotask(() => {
   const found = "Search finished, found ${resultCount} page(s) matching the search query.";
-  Documentation.TRANSLATIONS[found] = "Pages found: ${resultCount}";
   // An excerpt is prose: not the contents that a page prints, and no letters of formulas, code, tables and charts in a row.
   const read = Search.htmlToText, printed = /<div id="jb-print-docs-body"[^]*?(?=<article)|<p class="lesson-facts">[^]*?<\/p>/g, drawn = /<(math|pre|table|svg|picture)\b[^]*?<\/\1>/g;
   const define = (html, id) => {
@@ -62,20 +80,27 @@ queueMicrotask(() => {
     return (anchor?.startsWith("#term-") && define(text, anchor.slice(1))) || read(text, anchor); // of a term its meaning
   };
   const summarize = Search.makeSearchSummary;
-  Search.makeSearchSummary = (...asked) => {
-    const summary = summarize(...asked);
-    if (summary) // cut between words
-      summary.textContent = summary.textContent.replace(/^\.\.\.\S*\s+/, "… ").replace(/\s+\S*\.\.\.$/, " …");
+  Search.makeSearchSummary = (html, stems, anchor) => {
+    const summary = summarize(html, stems, anchor);
+    if (!summary) return summary;
+    const text = summary.textContent.replace(/^\.\.\.\S*\s+/, "… ").replace(/\s+\S*\.\.\.$/, " …"); // cut between words
+    const stemmer = new Stemmer(), isAsked = (word) => stems.has(stemmer.stemWord(word.toLowerCase()));
+    const mark = (word) => Object.assign(document.createElement("span"), { className: "highlighted", textContent: word });
+    summary.replaceChildren(...text.split(/([\p{L}\p{N}]+)/u).map((part) => (isAsked(part) ? mark(part) : part)));
     return summary;
   };
   // Words are marked on a page that a result opens, not on whichever page is read next.
   const parse = Search._parseQuery;
   let words = "";
   Search._parseQuery = (query) => {
-    const parsed = parse(query);
-    words = [...parsed[3]].join(" ");
     asked = query.trim().toLowerCase();
     mentions = countMentions();
+    const parsed = parse(withoutUnknown(query)), [searched, , , typed] = parsed;
+    words = [...typed].join(" ");
+    typed.clear(); // Sphinx would mark them within other words
+    if (leftOut) asked = searched.toLowerCase();
+    if (leftOut) mentions = countMentions();
+    Documentation.TRANSLATIONS[found] = `${leftOut}Pages found: \${resultCount}`;
     localStorage.removeItem("sphinx_highlight_terms");
     return parsed;
   };
@@ -119,7 +144,7 @@ function preparePanel(field) {
     const rows = found.slice(0, SHOWN).map((each) => linkTo(`${each[0]}.html${each[2]}`, each[1].replace(GLOSSARY, "").replace(" > ", " › "), kindOf(each)));
     if (found.length > SHOWN) rows.push(linkTo(`search.html?q=${encodeURIComponent(query)}`, `All ${found.length} results`, ""));
     list.replaceChildren(...rows);
-    told.textContent = query.length < 2 ? "" : found.length ? `Pages found: ${found.length}` : "No page has all of these words.";
+    told.textContent = query.length < 2 ? "" : found.length ? `${leftOut}Pages found: ${found.length}` : "No page has all of these words.";
   };
   field.addEventListener("input", () => {
     clearTimeout(waits);

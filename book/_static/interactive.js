@@ -302,6 +302,7 @@ function addCrosshair(figure) {
   const show = (points, index) => { at = index; showCross(plot, points[index]); };
   const middle = () => { const points = readPoints(plot); show(points, at ?? Math.floor(points.length / 2)); };
   plot.onpointermove = (event) => {
+    if (figure.isDragged) return;
     const points = readPoints(plot), far = (point) => Math.hypot(point.x - event.clientX, (point.y - event.clientY) / 50);
     show(points, points.reduce((best, point, index) => (far(point) < far(points[best]) ? index : best), 0));
   };
@@ -343,18 +344,31 @@ function line(name, value) {
 
 // --- Dragging: the slider that moves a mark along the x axis follows a pointer that is pressed in the plot ---
 
-function letDrag(figure, { drags }) {
-  const control = drags && figure.querySelector(`[name="${drags}"]`), plot = figure.querySelector(".chart-plot");
-  if (!control) return;
-  plot.classList.add("chart-drags");
+// From the start: a press on the still picture moves the chart once it is drawn. The headline tells what is dragged, so
+// the values under the pointer stay away until it comes back.
+function letDrag(figure) {
+  const name = specText(figure).match(/"drags":"(\w+)"/)?.[1], plot = figure.querySelector(".chart-plot");
+  if (!name) return;
+  const control = figure.querySelector(`[name="${name}"]`), { base } = control.dataset;
+  let last = null;
   const follow = (event) => {
-    const view = figure.vegaView, left = plot.querySelector("svg").getBoundingClientRect().left + view.origin()[0];
-    const value = view.scale("x").invert(event.clientX - left), { base } = control.dataset;
+    last = event;
+    const view = figure.vegaView;
+    if (!view) return figure.ready.then(() => figure.vegaView && event === last && follow(event));
+    const left = plot.querySelector("svg").getBoundingClientRect().left + view.padding().left + view.origin()[0];
+    const value = view.scale("x").invert(event.clientX - left);
     control.value = base ? Math.log(value) / Math.log(base) : value;
     control.dispatchEvent(new Event("input", { bubbles: true }));
   };
-  plot.onpointerdown = (event) => { plot.setPointerCapture(event.pointerId); follow(event); };
+  plot.classList.add("chart-drags");
+  plot.addEventListener("pointerdown", (event) => {
+    plot.setPointerCapture(event.pointerId);
+    figure.isDragged = true;
+    hideCross(plot);
+    follow(event);
+  });
   plot.addEventListener("pointermove", (event) => { if (plot.hasPointerCapture(event.pointerId)) follow(event); });
+  plot.addEventListener("pointerleave", () => { figure.isDragged = false; });
 }
 
 // --- The chart ---
@@ -374,7 +388,6 @@ async function draw(figure) {
   tellLines(figure, spec.usermeta);
   keepNames(figure);
   addCrosshair(figure);
-  letDrag(figure, spec.usermeta);
 }
 
 // Where drawing fails the still picture stays.
@@ -407,6 +420,7 @@ function wake(figure) {
   for (const sign of SIGNS) figure.addEventListener(sign, () => figure.ready, { once: true });
   lightStill(figure);
   wakeControls(figure);
+  letDrag(figure);
   if (readAddress(figure)) figure.ready;
 }
 

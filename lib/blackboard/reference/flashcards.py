@@ -283,11 +283,18 @@ def shown_above() -> frozenset[str]:
 
 
 def head() -> Page:
-    """The deck to download; the page's script shows one card at a time below it."""
-    count = len(of_lecture()), len(of_lessons())
+    """Where the page's script shows one card at a time."""
+    return Page('<div class="flashcard-stage"></div>')
+
+
+def deck() -> Page:
+    """The deck to download, and why it has more cards than the page."""
+    lecture, summary, twice = len(of_lecture()), len(of_lessons()), len(shown_above())
     return Page(
-        f'<p><a href="{HERE}{DECK}" download>Download the Anki deck</a>: {count[0]} cards of the lecture,'
-        f' {count[1]} summary cards.</p><div class="flashcard-stage"></div>'
+        f'<p><a href="{HERE}{DECK}" download>Download the Anki deck</a>: {lecture + summary} cards, {lecture} of the'
+        f" lecture and {summary} for summaries. This page has {lecture + summary - twice}: {twice} summary cards are"
+        " left out, because another answer shows their equation. In the deck they have the tag"
+        f" <code>{TWICE}</code>, by which you can suspend them.</p>"
     )
 
 
@@ -302,13 +309,8 @@ def summaries() -> Page:
         lesson: [card for card in of_lessons() if card.lesson == lesson and card.id not in shown_above()]
         for lesson in lessons()
     }
-    twice = (
-        f"<p>{len(shown_above())} equations that an answer above shows are left out. In the deck they have the tag"
-        f" <code>{TWICE}</code>, by which you can suspend them.</p>"
-    )
     return Page(
-        twice
-        + "".join(
+        "".join(
             f'<h3 id="summary-{lesson}">{html.escape(title(lesson))}</h3>{"".join(map(_folded, cards))}'
             for lesson, cards in own.items()
         )

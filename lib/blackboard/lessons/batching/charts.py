@@ -193,11 +193,10 @@ def _batch() -> list[dict]:
 def _front_lines(here: str) -> tuple[str, ...]:
     """What the front door says of the batch chosen."""
     waits = f"{eq.memory_time.vega(batch='chosen')} > {eq.compute_time.vega(batch='chosen')}"
-    users = f"(chosen < 1e4 ? {marks.said('chosen')} : {marks.said('chosen', ',.3r')})"
     return (
         f"'a token takes ' + {marks.said(here, ',.2r')} + ' ms'",
         f"'a million cost ' + {marks.said('100 * ' + _price('chosen'), ',.2r')} + ' cents'",
-        f"{users} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
+        f"{marks.said('chosen')} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
     )
 
 

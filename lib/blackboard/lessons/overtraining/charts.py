@@ -148,7 +148,7 @@ def _wished() -> list[dict]:
         ),
         *_searched(),
         *derived("best_tokens", at_best(eq.tokens_for_loss, "token")),
-        *(row for name, formula in CURVES.items() for row in derived(f"best_{name}", at_best(formula))),
+        *derived("best_sum", at_best(CURVES["sum"])),
         *derived("plain_sum", inside(CURVES["sum"], "1", n_active="optimal")),
         *_crossed(),
         *derived("top", "max(1e4, pow(10, ceil(log(3 * max(plain_sum, best_sum)) / LN10)))"),  # of the axis
@@ -193,16 +193,15 @@ def _places() -> list[dict]:
 
 
 def _ended(encoding: dict) -> list[dict]:
-    """Names of the lines; training's below its least, which is 1, on the side where serving is not."""
-    dot, called = marks.name(
-        encoding, "'sum'", "total", "sum_at", "sum_top", "true", dy={"expr": "sum_at < 9.9e12 ? 0 : -10"}
-    )
+    """Names of the lines, close to them; training's below its least, which is 1, on the side where serving is not."""
     served, level = "serving_at * per_size < 0.12 ? null : serving_at", "serving_at * per_size"
+    named = lambda name, colour, x, y, left, dy: marks.text(
+        encoding, f"'{name}'", x, y, **marks.side(left), dy=dy, color=marks.PAINTS[colour]
+    )
     return [
-        *marks.name(encoding, "'training'", "first", "optimal", "1", "plain_sum < 1.6", dy=14),
-        *marks.name(encoding, "'serving'", "second", served, level, "far", dy={"expr": "far ? -14 : 14"}),
-        dot,
-        called,
+        named("training", "first", "optimal", "1", "plain_sum < 1.6", 14),
+        named("serving", "second", served, level, "far", {"expr": "far ? -12 : 12"}),
+        named("sum", "total", "sum_at", "sum_top", "true", {"expr": "sum_at < 9.9e12 ? 0 : -10"}),
     ]
 
 
@@ -224,32 +223,22 @@ def _best_trained(encoding: dict) -> list[dict]:
 
 def _size_lines() -> tuple[str, ...]:
     """What the settings mean, in lines above the chart."""
-    good = f"'quality of ' + {marks.counted('optimal')} + ' on ' + {marks.counted('optimal_tokens')} + ','"
-    asked = (
-        f"'serving ' + {marks.counted('inference_tokens')} + ' tokens at η = ' +"
-        f" {marks.said('decode_efficiency', '.2f')} + ':'"
-    )
-    percent_of = lambda share: f"{marks.said(f'100 * ({share})', '.0f')} + '%'"
-    found = f"'least (dot): ' + {marks.counted('best')} + ' on ' + {marks.counted('best_tokens')}"
-    found += f" + '; saves ' + {percent_of('1 - best_sum / plain_sum')}"
-    what = (
-        f"{marks.said('best_tokens / best', ',.2r')} + ' tokens per parameter; ' +"
-        f" {percent_of('best_training / best_sum')} + ' training'"
-    )
+    asked = f"'quality of ' + {marks.counted('optimal')} + ', serving ' + {marks.counted('inference_tokens')}"
+    asked += f" + ' tokens at η = ' + {marks.said('decode_efficiency', '.2f')}"
+    found = f"{marks.counted('best')} + ' on ' + {marks.counted('best_tokens')} + ' tokens costs least and saves ' +"
+    found += f" {marks.said('100 * (1 - best_sum / plain_sum)', '.0f')} + '%'"
+    what = f"{marks.said('best_tokens / best', ',.2r')} + ' tokens per parameter'"
     above = f"{marks.said('max(0, 100 * (2 * equal_training / best_sum - 1))', '.1f')}"
-    rule = (
-        f"equal ? 'equal (ring): ' + {marks.counted('equal')} + ', sum ' + {above} + '% higher' : 'equal: at no size"
-        " shown'"
-    )
-    return good, asked, found, what, rule
+    rule = f"equal ? {marks.counted('equal')} + ' (ring) costs ' + {above} + '% more' : ''"
+    return asked, found, what, rule
 
 
 def _size_layers(encoding: dict) -> list[dict]:
     """Both costs and their sum, with the sizes that stand out."""
     return [
-        marks.line("sum", "total", encoding, strokeWidth=5),
         marks.line("serving", "second", encoding),
         marks.line("training", "first", encoding),
+        marks.line("sum", "total", encoding, strokeWidth=4, strokeDash=[10, 6]),  # which covers one of them for long
         *_best_trained(encoding),
         *_ended(encoding),
         marks.at(encoding, {**marks.DOT, "size": 150, "color": marks.PAINTS["chosen"]}, x="best", y="best_sum"),
@@ -289,5 +278,5 @@ def size_chart() -> InteractiveChart:
         "Diamonds: the model that is best for training alone. Dot: the least sum. Ring: both costs are equal. The more"
         " tokens you serve, the further left the least sum lies, towards the wall where no data suffices.",
         primary=("inference_tokens", "optimal", "law"),
-        result=(2,),
+        result=(1,),
     )

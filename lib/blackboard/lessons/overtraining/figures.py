@@ -14,7 +14,7 @@ import sympy
 
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, name_ends, percent, point, thousands
+from blackboard.charts.drawing import Drawing, beside, done, name_ends, percent, thousands
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers
@@ -153,14 +153,14 @@ def balance() -> Drawing:
         axes.plot(best, height, "o", color=COLOURS[colour], ms=7, zorder=4)
     axes.plot([best, best], [0, up + down], color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     axes.plot([1, 1], [1, 2], "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5, zorder=5)
-    for text, colour, place in (
-        ("rising", "second", (2.2, 3.1)),
-        ("falling", "first", (2.3, 0.6)),
-        ("sum", "total", (1.75, 4.3)),
+    for text, colour, place, side in (
+        ("rising", "second", (1.87, 3.1), "left"),
+        ("falling", "first", (2.45, 0.55), "right"),
+        ("sum", "total", (1.76, 3.9), "right"),
     ):
-        axes.text(*place, text, color=COLOURS[colour], ha="right")
-    axes.text(0.94, 0.5, "h", color=COLOURS["bound"], ha="left")
-    axes.text(1.1, 1.75, "2h", color=COLOURS["bound"], ha="left")
+        axes.text(*place, text, color=COLOURS[colour], ha=side)
+    for text, height in (("$h$", 1), ("$2h$", 2)):
+        beside(axes, text, (1, height), (0, -11), ha="center", va="top")
     axes.set(xlim=(0, 2.5), ylim=(0, 5), xticks=[], yticks=[], xlabel="size", ylabel="cost")
     above, share = f"{100 * penalty:.1f}%", percent(up / (up + down))
     return done(
@@ -196,8 +196,9 @@ def meta() -> Drawing:
         said, up = f"training {bill[0]:.2f}", 24 if row is small else -3
         beside(axes, said, (0, bill[0]), (8, up), colour, va="center")
         ends.append((bill[-1], name, colour))
-    axes.plot(even / TRILLION, millions(spent(small, even)), "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5)
-    point(axes, (even / TRILLION, millions(spent(small, even))), f"equal at\n{_counted(even)}", (0.45, 0.8))
+    met = even / TRILLION, millions(spent(small, even))
+    axes.plot(*met, "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5)
+    beside(axes, f"equal at\n{_counted(even)}", met, (8, -6), ha="left", va="top")
     axes.set(xlim=(0, 10), ylim=(0, 3.8), xlabel="tokens written (trillions)", ylabel="training + serving ($ million)")
     name_ends(axes, ends)
     starts = [f"{millions(row.training):.2f} million dollars for {name}" for name, row in names.items()]
@@ -227,12 +228,14 @@ def overtrained() -> Drawing:
     rows, past = numbers.placed(), PRESCRIBED * FACTOR
     fig, axes = drawing.axes(5.0, 4.0)
     sizes = np.array([3e8, 1e12])
-    for each, text, colour, at, shift, side in (
-        (PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted", 1.5e11, (-6, 6), "right"),
-        (past, f"{past:,.0f}, a hundred times", "claimed", 7e8, (6, -8), "left"),
+    axes.set(xscale="log", yscale="log", xlim=sizes, ylim=(1e11, 1e14))
+    for each, text, colour, at in (
+        (PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted", 2.2e11),
+        (past, f"{past:,.0f}, a hundred times", "claimed", 1.4e9),
     ):
         axes.plot(sizes, each * sizes, color=COLOURS[colour], lw=1.5, zorder=0)
-        beside(axes, text, (at, each * at), shift, colour, ha=side, va="center")
+        along = {"rotation": 42, "rotation_mode": "anchor"}  # one power of ten up on one across
+        axes.text(at, 1.15 * each * at, text, color=COLOURS[colour], ha="center", **along)
     for p in rows:
         colour = next((colour for family, colour in FAMILIES.items() if p.name.startswith(family)), "first")
         axes.plot(p.n_active, p.tokens, "o", color=COLOURS[colour], ms=6.5, mfc=None if p.confirmed else "white")
@@ -245,11 +248,11 @@ def overtrained() -> Drawing:
         )
     for p in rows:
         if p.name in ("GPT-3 175B", "Chinchilla 70B"):
-            beside(axes, plain(p.name), (p.n_active, p.tokens), (8, 0), va="center", fontsize=SMALL)
-    axes.set(xscale="log", yscale="log", xlim=sizes, ylim=(2e11, 1e14))
+            shift, side = (-8, "right") if p.name == "GPT-3 175B" else (8, "left")  # away from the frame
+            beside(axes, plain(p.name), (p.n_active, p.tokens), (shift, 0), ha=side, va="center", fontsize=SMALL)
     axes.set(xlabel="active parameters (log scale)", ylabel="tokens of training (log scale)")
     axes.set_xticks([1e9, 1e10, 1e11, 1e12], ["1 B", "10 B", "100 B", "1,000 B"])
-    axes.set_yticks([1e12, 1e13, 1e14], ["1 T", "10 T", "100 T"])
+    axes.set_yticks([1e11, 1e12, 1e13, 1e14], ["0.1 T", "1 T", "10 T", "100 T"])
     axes.yaxis.set_minor_formatter("")
     axes.set_title("lines: tokens per active parameter;\nhollow: tokens not exact at their source", loc="left")
     small = [p for p in rows if p.n_active < SMALL_MODEL]
@@ -261,7 +264,7 @@ def overtrained() -> Drawing:
         f" models with fewer than {_counted(SMALL_MODEL)} active parameters, {passed} are past a hundred times the rule"
         f" ({past:,.0f} tokens per parameter), and of {len(rows) - len(small)} larger ones {beyond - passed}.",
         f"{len(rows)} public models by active parameters, from 0.3 billion to a trillion, and tokens of training, from"
-        f" 0.2 to 100 trillion, both on log scales, with lines at {PRESCRIBED} and {past:,.0f} tokens per parameter."
+        f" 0.1 to 100 trillion, both on log scales, with lines at {PRESCRIBED} and {past:,.0f} tokens per parameter."
         f" They go from {rows[0].name} with {significant(rows[0].per_active, 2)} tokens per parameter to"
         f" {rows[-1].name} with {significant(rows[-1].per_active, 2)}. The models of Llama 3.1 lie on nearly one level,"
         " those of Qwen3 on another.",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import html
+import math
 import re
 
 from blackboard import catalogue, units
@@ -15,7 +16,7 @@ from blackboard.charts import marks, style
 from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import figures, numbers, simulation
-from blackboard.units import pretty, significant
+from blackboard.units import significant
 
 STAGES, BATCHES = 4, 8  # where chart and player start
 START = {**numbers.CASE, "micro_batch": numbers.box_users(numbers.Shared(2))}  # users of a box
@@ -34,20 +35,26 @@ def domain_name(row: catalogue.System) -> str:
 
 
 def _loaded() -> list[dict]:
-    """A menu of machines, and sliders for what they hold: multiples of the running case."""
+    """A menu of machines, and sliders for what they hold, from the running case on."""
     rack, box = map(catalogue.system, MACHINES)
     machine = lambda of: f"machine == '{rack.id}' ? {of(rack)!r} : {of(box)!r}"
-    moved = lambda name, low, high, label: slider(f"times_{name}", low, high, 0.25, 0, f"{label} ×", base=2)
-    times = lambda name, *more: [*moved(name, *more), *derived(name, f"times_{name} * {START[name]!r}")]
+
+    def around(name: str, down: float, up: float, label: str) -> list[dict]:
+        start = round(math.log2(START[name]), 12)
+        return slider(name, start - down, start + up, 0.25, start, label, base=2)
+
     return [
         *slider("stages", 1, 16, 1, STAGES, "stages P"),
         *menu("machine", {row.id: domain_name(row) for row in (rack, box)}, box.id, "a stage is one"),
-        *times("micro_batch", -4, 5, f"micro-batch b: {START['micro_batch']:,} sequences"),
-        *times("n_total", -3, 4, f"stored parameters: {START['n_total'] / 1e9:.0f} billion"),
-        *times("kv_bytes_per_token", -6, 3, f"KV cache: {pretty(START['kv_bytes_per_token'], 'byte')} per token"),
+        *around("micro_batch", 4, 5, "micro-batch b (sequences)"),
+        *around("n_total", 3, 4, "stored parameters"),
+        *around("kv_bytes_per_token", 6, 3, "KV cache (bytes per token)"),
         *derived("expert_parallel", machine(lambda row: row.chips)),
         *derived("chip_hbm", machine(lambda row: row.hbm_bytes / row.chips)),
         *derived("bytes_per_param", repr(float(START["bytes_per_param"]))),
+        *derived("limit", inside(eq.context_fits, LONG, n_total=0)),
+        *derived("fits_one", inside(eq.context_fits, LONG, stages=1)),
+        *derived("bottom", "clamp(fits_one > 0 ? fits_one : 0, limit / 30, limit / 3) / 1.5"),  # of the axis
     ]
 
 
@@ -72,16 +79,21 @@ def context_chart() -> InteractiveChart:
     """The context that fits against stages, with machine, micro-batch, parameters and KV to choose."""
     encoding = {
         "x": marks.axis("stages", "pipeline stages P", 1, 16, [1, 2, 4, 8, 16]),
-        "y": marks.log_axis("context", "context that fits (tokens, log scale)", 1e4, 2e6),
+        "y": marks.log_axis("context", "context that fits (tokens, log scale)", 1, 1e8),
     }
+    encoding["y"]["scale"]["domain"] = [{"expr": "bottom"}, {"expr": "1.3 * limit"}]
+    encoding["y"]["axis"]["values"] = [times * 10**power for power in range(8) for times in (1, 2, 5)]
     base = sweep("stages", 1, 16, points=16, log=False)
     base["transform"] += [curve(eq.context_fits, "stages", "context", LONG), {"filter": "datum.context > 0"}]
-    limit = inside(eq.context_fits, LONG, n_total=0)
+    here = inside(eq.context_fits, LONG)
+    dot = {"x": f"{here} > 0 ? stages : null", "y": f"{here} > 0 ? {here} : 1"}
     layers = [
-        marks.rule(encoding, "memory", y=limit),
+        marks.rule(encoding, "memory", y="limit"),
         marks.line("context", "kv", encoding, strokeWidth=4),
         marks.rule(encoding, None, x="stages"),
-        *marks.name(encoding, "'without any weights'", "memory", "16", limit, "true", dy=-10),
+        marks.at(encoding, {**marks.DOT, "size": 150, "color": marks.PAINTS["chosen"]}, **dot),
+        marks.text(encoding, marks.said(f"floor({here})"), **dot, **marks.side("stages > 12"), dy=16),
+        *marks.name(encoding, "'without any weights'", "memory", "16", "limit", "true", dy=-10),
         marks.hover(encoding, "context", {"context": "context that fits (tokens)"}, ",.3r"),
     ]
     rack, box = map(catalogue.system, MACHINES)
@@ -90,7 +102,7 @@ def context_chart() -> InteractiveChart:
     return InteractiveChart(
         {**base, "params": _loaded(), "layer": layers, "title": marks.title(*_context_lines())},
         "Context that fits against stages",
-        f"The context that fits, 10,000 to 2,000,000 tokens (log scale), against 1 to 16 pipeline stages, for"
+        f"The context that fits, in tokens (log scale), against 1 to 16 pipeline stages, for"
         f" {plain(catalogue.model(RUNNING.model).name)} in {RUNNING.precision.upper()}, with a choice of the machine"
         " and sliders for stages, micro-batch, parameters and KV bytes per token. With"
         f" {START['micro_batch']} sequences it grows on eight H200s from {fits(box, 1)} tokens at one stage to"
@@ -98,7 +110,7 @@ def context_chart() -> InteractiveChart:
         f" {fits(rack, 1)} to {fits(rack, 16)}.",
         "On a box, weights fill most of the memory, so four stages fit twice the context of one. Choose the rack, and"
         " the line is nearly flat.",
-        primary=("stages", "machine", "times_micro_batch"),
+        primary=("stages", "machine", "micro_batch"),
         result=(2,),
     )
 
