@@ -31,6 +31,8 @@ NUMBERS += [
     "10⁻¹⁴",
     "+3.9 %",
     "(fitted) 6%",
+    "671 billion parameters",
+    "1 byte/parameter",
 ]
 
 
