@@ -12,7 +12,8 @@ NOTE = re.compile(r"<sup><a .*?</sup>", re.S)
 TAG = re.compile(r"<[^>]+>")
 CLASS = re.compile(r' class="([^"]*)"')
 POWER = r"10[\d⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+"
-UNIT = r"\s?(?:%|×|¢|(?:[mb]illion |trillion )?[A-Za-zµ]{1,10}(?:/[A-Za-z]{1,9}){0,2})"  # one word: a column of phrases is read from the left
+# one word, with a million or more before it: a column of phrases is read from the left
+UNIT = r"\s?(?:%|×|¢|(?:[mb]illion |trillion )?[A-Za-zµ]{1,10}(?:/[A-Za-z]{1,9}){0,2})"
 VALUE = rf"(?:[−+-]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?[×·]\s?{POWER})?|{POWER})(?:{UNIT})?"
 NUMBER = re.compile(rf"(?:\([a-z]+\) )?(?:[×≈]\s?)?{VALUE}(?: to {VALUE})?")  # a note of one word before it
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
