@@ -31,12 +31,24 @@ NUMBERS += [
     "10⁻¹⁴",
     "+3.9 %",
     "(fitted) 6%",
+    "671 billion parameters",
+    "1 byte/parameter",
 ]
 
 
 def test_numbers_are_told_from_words():
     assert list(filter(lambda cell: not is_number(cell), NUMBERS)) == []
-    words = ["2026-04-29", "H100", "", "–", "100% (at its bound)", "72 GB each", "1 of 1", "8 + 1 of 256"]
+    words = [
+        "2026-04-29",
+        "H100",
+        "",
+        "–",
+        "100% (at its bound)",
+        "72 GB each",
+        "1 of 1",
+        "8 + 1 of 256",
+        "9 sequences",
+    ]
     assert list(filter(is_number, words)) == []
 
 
@@ -48,6 +60,7 @@ def test_a_column_of_numbers_is_aligned_and_each_cell_bears_its_head():
     assert aligned.count('class="number"') == 2 * 3
     for cell in ('<th scope="col" class="number">takes', 'class="number"><div>1<', 'class="number"><div>–<'):
         assert cell in aligned, cell
+    assert align_numbers(page.replace(">x<", ">less<")).count('class="number"') == 3 * 3
     assert align_numbers(page.replace("<td", '<td colspan="2"', 1)).count("number") == 0
     assert 'class="text-right"' in align_numbers(
         '<table><tbody><tr><td>a<td class="text-right">1</td></tr></tbody></table>'

@@ -12,13 +12,14 @@ NOTE = re.compile(r"<sup><a .*?</sup>", re.S)
 TAG = re.compile(r"<[^>]+>")
 CLASS = re.compile(r' class="([^"]*)"')
 POWER = r"10[\d⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+"
-UNIT = r"\s?(?:%|×|¢|[A-Za-zµ]{1,7}(?:/[A-Za-z]{1,7}){0,2})"  # one word: a column of phrases is read from the left
+# one word, with a million or more before it: a column of phrases is read from the left
+UNIT = r"\s?(?:%|×|¢|(?:[mb]illion|trillion) [a-z]{1,10}|[A-Za-zµ]{1,8}(?:/[A-Za-z]{1,9}){0,2})"
 VALUE = rf"(?:[−+-]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?[×·]\s?{POWER})?|{POWER})(?:{UNIT})?"
 NUMBER = re.compile(rf"(?:\([a-z]+\) )?(?:[×≈]\s?)?{VALUE}(?: to {VALUE})?")  # a note of one word before it
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
 FITS = 4  # columns of numbers that a phone is wide enough for, or of short texts:
 SHORT, LEAST, WIDE = 80, 12, 40  # letters of the longest of each, least of the first, and those that cannot be broken
-LACKS = {"–", "none", ""}
+LACKS = {"–", "none", "less", "always", ""}
 
 
 def text_of(cell):

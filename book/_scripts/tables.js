@@ -83,6 +83,14 @@
     event.currentTarget.ariaExpanded = event.currentTarget.closest("tr").classList.toggle("open");
   }
 
+  // A table that fits its page scrolls with it, any other in a box of its own.
+  function setWhole() {
+    for (const box of document.querySelectorAll(".records .table-box")) {
+      box.classList.add("whole");
+      box.classList.toggle("whole", box.querySelector("table").offsetWidth <= box.clientWidth);
+    }
+  }
+
   const FEW = 8; // rows that one sees at a glance
   for (const box of document.querySelectorAll(".data-table")) {
     const table = box.querySelector("table");
@@ -90,4 +98,6 @@
     for (const link of table.querySelectorAll(".record")) link.addEventListener("click", openRecord);
     if (table.tBodies[0].rows.length > FEW) addFilter(box, table);
   }
+  setWhole();
+  addEventListener("resize", setWhole);
 })();

@@ -22,17 +22,19 @@ async function markScrolling() {
 
 function markBoxes(boxes) {
   const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1);
-  const cut = boxes.map(isCut);
+  const cut = boxes.map(isCut), below = boxes.map(isCutBelow);
   boxes.forEach((box, n) => { // all are measured before any is changed, which lays the page out anew
     if (scrolls[n]) box.tabIndex = 0;
     else if (box.hasAttribute("tabindex")) box.removeAttribute("tabindex");
     if (cut[n] !== box.classList.contains("cut")) box.classList.toggle("cut", cut[n]);
+    if (below[n] !== box.classList.contains("cut-below")) box.classList.toggle("cut-below", below[n]);
   });
 }
 
-// What is cut off at the right fades there; of two boxes the inner one.
+// What is cut off at the right fades there; of two boxes the inner one. So does a table at its lower edge.
 const hides = (box) => box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
 const isCut = (box) => hides(box) && !(box.matches(".output") && [...box.querySelectorAll("pre, .table-box")].some(hides));
+const isCutBelow = (box) => box.matches(".table-box") && box.scrollTop + box.clientHeight < box.scrollHeight - 2;
 
 // A phone begins with what is near its screen, sections (custom.css) and boxes to write in (practice.js). The rest waits
 // for the first sign of its reader. On a wide screen nothing waits, nor where a link leads into the page.
@@ -78,6 +80,7 @@ function keepInPlace(target) {
 
 function markCut(box) {
   box.classList.toggle("cut", isCut(box));
+  box.classList.toggle("cut-below", isCutBelow(box));
 }
 
 // A wide table scrolls in a box of its own, not the page.
@@ -304,6 +307,7 @@ function settle() {
   tickLessons();
   followReader();
   boxTables();
+  if (waitsForReader) markBoxes([...document.querySelectorAll(SCROLLING)].filter((box) => !box.closest("section section, details:not([open])"))); // on the first screen
   const again = () => { window.laidOut = markScrolling(); };
   window.laidOut = window.firstSign.then(layOut).then(() => document.fonts.ready).then(markScrolling); // fonts change widths
   if (waitsForReader) setTimeout(layOut, WHILE);

@@ -30,8 +30,8 @@ def _difference(percent: float) -> str:
 
 
 def _prose(text: str) -> str:
-    """A cell of words, wide enough not to make its row tall."""
-    return f'<div style="min-width: 16rem">{escape(text)}</div>' if text else NONE
+    """A cell of words, which on a wide screen has two lines until its row is opened."""
+    return f'<div class="table-words">{escape(text)}</div>' if text else NONE
 
 
 def _line(text: str) -> str:
