@@ -114,6 +114,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "t_latent": f"{far * look_decode / bf16 * 1e6:,.0f} µs",
         "expand": f"{wide * 35 / bf16 * 1e6:.1f} µs",
         "out_in": f"{out(far) / fresh(far):.1f}",
+        "out_in_alone_sum": f"({2 * active / fp8 * 1e6:.1f} µs + {5_000 * look_decode / bf16 * 1e6:.1f} µs)"
+        f" ÷ ({2 * active / fp8 * 1e6:.1f} µs + {2_500 * look / bf16 * 1e6:.1f} µs)",
+        "out_mtok": f"${1e6 * out(far) * 3.30 / HOUR:.3f}",
+        "hit_mtok_hbm": f"${hits['hbm'] / 17.5:.4f}",
+        "hit_mtok_ddr": f"${hits['ddr'] / 17.5:.5f}",
+        "c_out": "$25",
         "out_in_alone": f"{out(5_000) / fresh(5_000):.2f}",
         "out_mfu": f"{makes(far) / out(far):.0%}",
         "bend": f"{round(next(n for n in range(1_000, 20_000, 10) if out(n) > makes(n)), -2):,}",

@@ -131,8 +131,8 @@ def added_up() -> dict[str, str]:
     for line, value in paid.items():
         said[f"paid_{line}"] = f"{100 * value:.4g} ¢"
     for line in ("input", "output"):
-        usd = least_lines("hbm")[line]
-        said |= {f"cost_{line}": cents(usd, 3), f"x_{line}": significant(paid[line] / usd, 2)}
+        least = least_lines("hbm")[line]
+        said |= {f"cost_{line}": cents(least, 3), f"x_{line}": significant(paid[line] / least, 2)}
     for place, hits in hits_in().items():
         said[f"hits_{place}"] = cents(hits)
     for place in ("hbm", "ddr"):
@@ -141,6 +141,7 @@ def added_up() -> dict[str, str]:
             f"x_{place}": significant(paid["cached_read"] / cost["cached_read"], 1 if place == "ddr" else 2),
             f"cost_all_{place}": whole(sum(cost.values())),
             f"x_all_{place}": significant(total / sum(cost.values()), 2),
+            f"hit_mtok_{place}": usd(cost["cached_read"] / CALL["cached_read"], 3 if place == "hbm" else 2),
             f"out_hit_{place}": significant(least_output(PROMPT) / (cost["cached_read"] / CALL["cached_read"]), 2),
         }
     parts = [causes(place) for place in hits_in()]
@@ -153,6 +154,7 @@ def added_up() -> dict[str, str]:
             "paid_all": whole(total),
             "history_least": f"{math.floor(100 * least)}%",
             "hits_again": cents(again, 3),
+            "out_mtok": usd(least_output(PROMPT), 4),
             "bill_history": f"{paid['cached_read'] / total:.0%}",
             "cost_alone": cents(parts[0]["alone"]),
             **{f"x_hbm_{n}": significant(paid["cached_read"] / hits_in()["hbm"] * PAUSE / n / 60, 2) for n in (1, 5)},
@@ -211,6 +213,7 @@ def cards() -> dict[str, str]:
         "g_seen": stepped.valid_from,
         "c_in": usd(c.input),
         "c_write": f"${c.cache_write_5min:.2f}",
+        "c_out": usd(c.output),
         "c_hit": f"${c.cached_read:.2f}",
         "c_ratio": f"{c.output / c.input:g}",
         "c_old": kept.valid_from,
@@ -485,6 +488,15 @@ def input_times() -> dict[str, str]:
     }
 
 
+def alone_sum() -> str:
+    """Output divided by input in a call without a history, from the compute of the weights and of looking back."""
+    new, out = input_time(CALL["input"]), output_time(CALL["input"], fitting(CALL["input"]))
+    weights = microseconds(new["weights"])
+    looking = [out["compute"] - new["weights"], sum(new.values()) - new["weights"]]
+    output, input_ = (f"({weights} + {each * 1e6:.1f} µs)" for each in looking)
+    return f"{output} ÷ {input_}"
+
+
 def output_times() -> dict[str, str]:
     """GPU time of a token of output at the end of the call's prompt, beside that of a token of input."""
     net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
@@ -515,6 +527,7 @@ def output_times() -> dict[str, str]:
         "t_out": us(memory),
         "out_in": significant(memory / new, 2),
         "out_in_alone": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 3),
+        "out_in_alone_sum": alone_sum(),
         "out_mfu": f"{compute / memory:.0%}",
         "bend": significant(bend(), 2),
     }
