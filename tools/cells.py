@@ -11,8 +11,6 @@ from docutils import nodes
 from myst_nb import sphinx_ as myst_nb
 from notebooks import WORK
 
-from blackboard.page.problem_panel import open_fold, practice_set
-
 PREPARING = {"glue_values"}  # what puts numbers into sentences
 FOLDED = {"Derivation"}  # steps that are worth their source, but not at once
 FORMULAS = {"eq", "step", "pricing"}  # a lesson's equations, and an earlier one's
@@ -123,14 +121,18 @@ def fold_problems(app, doctree):
     if "exercises" not in Path(app.env.docname).parts:
         return
     found = [(section, level) for section in doctree.findall(nodes.section) if (level := find_level(section))]
+    if not found:
+        return
+
+    from blackboard.page.problem_panel import open_fold, practice_set  # a build says first which library it takes
+
     for number, (section, level) in enumerate(found, 1):
         start = open_fold(f"{number}. {section[0].astext()}", level, section["ids"][0])
         fold = [nodes.raw("", start, format="html"), *section[1:], nodes.raw("", "</details>", format="html")]
         section.parent.replace(section, fold)
-    if found:
-        page = next(doctree.findall(nodes.section))
-        first = next(n for n, node in enumerate(page) if isinstance(node, nodes.section | nodes.raw))
-        page.insert(first, nodes.raw("", practice_set(()), format="html"))
+    page = next(doctree.findall(nodes.section))
+    first = next(n for n, node in enumerate(page) if isinstance(node, nodes.section | nodes.raw))
+    page.insert(first, nodes.raw("", practice_set(()), format="html"))
 
 
 def setup(app):
