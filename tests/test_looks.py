@@ -175,7 +175,7 @@ ROWS = """() => {
   const sticks = (item) => getComputedStyle(item).position === "sticky";
   const stays = [...side.querySelectorAll(".sidebar-primary-item")].filter(sticks);
   const edge = Math.max(...stays.map((item) => place(item).bottom));
-  const rows = [...side.querySelectorAll(".bd-links a")].filter((row) => place(row).height);
+  const rows = [...side.querySelectorAll(".bd-links a")].filter((row) => row.checkVisibility());
   const open = rows.findLast((row) => row.matches("li.active > a"));
   return {
     open: place(open).top >= edge && place(open).bottom <= innerHeight,

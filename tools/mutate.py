@@ -79,7 +79,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
         "np.argpartition(-keys, top_k - 1, axis=1)",
         "np.argpartition(keys, top_k - 1, axis=1)",
     ),
-    (LIB + "lessons/sparsity/numbers.py", '"knee_most": f"{max(found):.0f}"', '"knee_most": f"{min(found):.0f}"'),
+    (LIB + "lessons/sparsity/numbers.py", '"knee_most": f"{most:.0f}"', '"knee_most": f"{least:.0f}"'),
     (
         LIB + "lessons/racks/equations.py",
         "layers * copies * width * (dispatch_bytes + combine_bytes)",

@@ -190,7 +190,7 @@ function showCurrentPage() {
   const show = () => {
     if (!current || (place(current).top >= edge() && place(current).bottom <= place(side).bottom)) return;
     side.scrollTop += place(current).top - place(side).height / 3;
-    const cut = rows.find((row) => place(row).top < edge() && place(row).bottom > edge());
+    const cut = rows.find((row) => row.checkVisibility() && place(row).top < edge() && place(row).bottom > edge()); // what a fold hides has a place, too
     if (cut) side.scrollTop += place(cut).top - edge();
   };
   if (!narrow.matches) show();
