@@ -13,7 +13,7 @@ TAG = re.compile(r"<[^>]+>")
 CLASS = re.compile(r' class="([^"]*)"')
 POWER = r"10[\d⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+"
 # one word, with a million or more before it: a column of phrases is read from the left
-UNIT = r"\s?(?:%|×|¢|(?:[mb]illion|trillion) [a-z]{1,10}|[A-Za-zµ]{1,8}(?:/[A-Za-z]{1,9}){0,2})"
+UNIT = r"\s?(?:%|×|¢|(?:[mb]illion|trillion) [a-z]{1,6}|[A-Za-zµ]{1,8}(?:/[A-Za-z]{1,9}){0,2})"
 VALUE = rf"(?:[−+-]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?[×·]\s?{POWER})?|{POWER})(?:{UNIT})?"
 NUMBER = re.compile(rf"(?:\([a-z]+\) )?(?:[×≈]\s?)?{VALUE}(?: to {VALUE})?")  # a note of one word before it
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
