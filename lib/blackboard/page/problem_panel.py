@@ -24,8 +24,7 @@ def card(view, live: bool, linked: bool = True) -> str:
     level = problem.level if live else f"{problem.level}, {called}"
     hint = f' title="{html.escape(called)} in a notebook"' if live else ""
     title = html.escape(problem.title)
-    pill = f'<span class="practice-level {problem.level}"{hint}>{level}</span>'
-    head = f'<p class="practice-head"><strong>{title}</strong> {pill}</p>'
+    head = f'<p class="practice-head"><strong>{title}</strong> {_pill(problem.level, level, hint)}</p>'
     values = problem.draws(PAGE_DRAWS)[0] if live else view._values
     asked = problem.fill(problem.statement, values)
     body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values), live)}'
@@ -48,10 +47,14 @@ def script(problems, set_formulas: Callable[[dict], dict] = lambda pages: pages)
 
 def open_fold(title: str, level: str, name: str = "") -> str:
     """The start of a problem's fold: its title, how hard it is, and the name by which a page leads to it."""
-    pill = f'<span class="practice-level {level}">{level}</span>'
     named = f' id="{name}"' if name else ""
     start = f'<details class="practice-item"{named} data-level="{level}">'
-    return f"{start}<summary>{html.escape(title)} {pill}</summary>"
+    return f"{start}<summary>{html.escape(title)} {_pill(level, level)}</summary>"
+
+
+def _pill(level: str, said: str, hint: str = "") -> str:
+    """How hard a problem is, beside its title."""
+    return f'<span class="practice-level {level}"{hint}>{said}</span>'
 
 
 def practice_set(views) -> str:

@@ -256,6 +256,11 @@ def _given(formula: Formula) -> list:
     return sorted(formula.expr.free_symbols, key=str)
 
 
+def _named(formulas: Iterable[Formula]) -> dict:
+    """The symbols of formulas, each once: what is computed, and from what."""
+    return dict.fromkeys(symbol for formula in formulas for symbol in (formula.symbol, *_given(formula)))
+
+
 def _lower(text: str) -> str:
     """A meaning within a sentence; names such as KV stay as they are."""
     return text[0].lower() + text[1:] if text[1:2].islower() else text
@@ -323,8 +328,7 @@ def _folded(card: Card) -> str:
     if card.figure:
         figure = f'<img src="{HERE}{_file(card.figure)}" alt="{html.escape(_drawn(card.figure).alt)}" loading="lazy">'
     lesson = f'lesson <a href="{card.lesson}.html">{html.escape(title(card.lesson).lower())}</a>'
-    used = dict.fromkeys(each for formula in card.formulas for each in (formula.symbol, *_given(formula)))
-    symbols = f'<div class="flashcard-letters">{letter_list(used)}</div>' if used else ""
+    symbols = f'<div class="flashcard-letters">{letter_list(used)}</div>' if (used := _named(card.formulas)) else ""
     return (
         '<details class="flashcard"'
         f' id="card-{re.sub("[._]", "-", card.id)}"><summary>{card.asked}</summary><div'
@@ -401,13 +405,12 @@ def _file(figure: str) -> str:
 
 def legend(card: Card) -> str:
     """What the symbols of an answer mean, with their units; nothing where the question says it."""
-    shown = [] if card.formula else card.formulas
-    return explained(symbol for formula in shown for symbol in (formula.symbol, *_given(formula)))
+    return explained(_named(() if card.formula else card.formulas))
 
 
 def explained(symbols: Iterable) -> str:
-    """Symbols with their meanings and units, each once."""
-    rows = ((symbol, notation.lookup(symbol.name)) for symbol in dict.fromkeys(symbols))
+    """Symbols with their meanings and units."""
+    rows = ((symbol, notation.lookup(symbol.name)) for symbol in symbols)
     return "; ".join(
         f"\\({latex(symbol)}\\) {html.escape(row.description)}"
         + (f" ({html.escape(write_unit(row.unit))})" if row.unit != "1" else "")

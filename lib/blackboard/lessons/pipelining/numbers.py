@@ -377,10 +377,16 @@ def boxes() -> dict[str, str]:
 def rooms() -> dict[str, str]:
     """Who fits into boxes and racks that store a copy each, or share one, in GB."""
     weights, gb = CASE["n_total"] * CASE["bytes_per_param"], lambda size: f"{size / 1e9:,.0f}"
-    table = {"single": (BOX, 1, 1), "apart": (BOX, 2, 2), "joint": (BOX, 2, 1)}
     told: dict[str, str] = {}
     users: dict[str, int] = {}
-    table |= {"rack": (RACK, 1, 1), "racks": (RACK, STAGES, STAGES), "stages": (RACK, STAGES, 1)}
+    table = {
+        "single": (BOX, 1, 1),
+        "apart": (BOX, 2, 2),
+        "joint": (BOX, 2, 1),
+        "rack": (RACK, 1, 1),
+        "racks": (RACK, STAGES, STAGES),
+        "stages": (RACK, STAGES, 1),
+    }
     for name, (machine, count, copies) in table.items():
         left, users[name] = room(machine, count, copies)
         if name != "stages":

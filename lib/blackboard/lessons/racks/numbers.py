@@ -408,8 +408,11 @@ def corrected() -> dict[str, str]:
         "shared_once": on(2, TOKENS / 2, once=True, hop=bare_hop()).in_turn / one,
     }
     told = {f"as_{name}": f"{value:.2f}" for name, value in ratios.items()}
-    told["once_longer"] = f"{found['once'].in_turn / one - 1:.0%}"
-    return told | {"full": str(FULL), "memory_share": f"{SLOWER:.0%}"}
+    return told | {
+        "once_longer": f"{found['once'].in_turn / one - 1:.0%}",
+        "full": str(FULL),
+        "memory_share": f"{SLOWER:.0%}",
+    }
 
 
 def measured() -> dict[str, str]:
