@@ -8,6 +8,7 @@ import random
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 from lessons import page, sig
 
@@ -155,12 +156,20 @@ def test_the_pages_allocator_keeps_the_three_rules():
     draw, full = random.Random(3), 0
     for _ in range(300):
         space, real = {}, Allocator(8, 4, caching=False)
-        exec(cell("SIZE, BLOCKS"), space)
+        with contextlib.redirect_stdout(io.StringIO()):
+            for start in ("SIZE, BLOCKS", 'for token', "def release"):
+                exec(cell(start), space)
+        space["release"]("Bob")
+        assert sorted(space["free"]) == list(range(8)) and not any(space["counts"])
+        space["free"].sort()
         for _ in range(40):
             name, names = draw.choice("abcd"), list(real.tables)
             if name not in names and names and draw.random() < 0.7:
                 real.fork(other := draw.choice(names), name)
                 space["fork"](other, name)
+            elif name in names and draw.random() < 0.1:
+                real.free(name)
+                space["release"](name)
             else:
                 before = state(space)
                 try:
@@ -176,6 +185,19 @@ def test_the_pages_allocator_keeps_the_three_rules():
             assert space["tables"] == real.tables and space["free"] == real.free_blocks and real.broken() == []
             assert [counts[block] for block in range(8)] == space["counts"]
     assert full > 100
+
+
+def test_attention_over_the_page_s_blocks_is_attention_over_one_row():
+    """Keys and values gathered by the table, and attended to at once."""
+    space = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for start in ("SIZE, BLOCKS", "for token", "def release", "from math"):
+            exec(cell(start), space)
+    assert space["tables"] == {"Bob": [0, 1, 3]} and space["lengths"] == {"Bob": 10}
+    row = [token for block in (0, 1, 3) for token in space["memory"][block]][:10]
+    query = np.linspace(-1, 1, 64)
+    weights = np.exp(np.array([key for key, _ in row]) @ query / 8)
+    assert np.isclose(space["attend"]("Bob", query), weights @ [value for _, value in row] / weights.sum())
 
 
 def state(space):

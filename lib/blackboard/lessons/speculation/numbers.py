@@ -177,12 +177,14 @@ def two_point_eight() -> dict[str, str]:
         measurement("spec_decoding_others").records(method="n-gram", effect=effect)[0]["factor"]
         for effect in ("faster", "slower")
     )
+    [small] = measurement("spec_decoding_others").records(method="draft model", effect="faster")
     return {
         "spire_steps": steps(spire, 4),
         "spire_tau": f"{spire['tokens_per_pass']:g}",
         "spire_gain": f"{spire['speedup']:g}",
         "ngram_gain": f"{fast:g}",
         "ngram_loss": f"{slow:g}",
+        "small_gain": f"{small['factor']:g}",
     }
 
 
@@ -209,7 +211,7 @@ def multi_token() -> dict[str, str]:
     yields = [row["tokens_per_pass"] for row in rows]
     far = [after - before for before, after in zip(yields, yields[1:])]  # how often a round gets so far
     places = [far[0], *(after / before for before, after in zip(far, far[1:]))]
-    return {
+    return {"mtp_first": f"{places[0]:.0%}"} | {
         f"mtp_{name}_{n}": value
         for n in (1, 2, 3, 4)
         for name, value in {
