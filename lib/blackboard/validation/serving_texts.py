@@ -66,7 +66,6 @@ def opening() -> dict[str, str]:
     return {
         "few": str(FEW),
         "crowd": str(CROWD),
-        "seen_each": _us(grown(FEW, CROWD)),
         "jump_each": _us(grown(*JUMP)),
         "last_each": _us(grown(JUMP[1], CROWD)),
         "many_token": _ms(many.output),
