@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from blackboard import answers, notation, units
 from blackboard.feedback import HEADS
 from blackboard.page.practice import View, lessons, problems
+from blackboard.page.problem_panel import card
 from blackboard.problem import Choice, Expression, Function, Ordering, Quantity, evaluate
 
 SEEDS = range(50)
@@ -593,6 +594,15 @@ def test_a_function_that_hangs_or_exits_does_not_take_the_kernel_with_it(capsys)
 def test_outside_the_main_thread_a_function_is_called_without_a_limit():
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(answers.calls, lambda batch: 2 * batch, [{"batch": 3}]).result() == [6]
+
+
+@pytest.mark.parametrize("lesson", lessons())
+def test_a_box_is_printed_with_the_numbers_that_it_wakes_with(lesson):
+    """Where no script runs, the question stands beside hints and a solution of the first draw."""
+    for view in problems(lesson):
+        data = view.problem.page()
+        asked = (data | data["draws"][0])["ask"]
+        assert f'<div class="practice-ask">{asked}</div>' in card(view, live=True), view.problem.id
 
 
 def test_views_keep_their_place():

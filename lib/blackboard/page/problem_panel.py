@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from blackboard.problem import PAGE_DRAWS, Feedback
+from blackboard.problem import Feedback
 from blackboard.text import digits, markup, on_page
 
 RECORD = ".handed-out.json"  # a folder with this file is a reader's copy of the course; tools/lab.py makes it
@@ -25,7 +25,7 @@ def card(view, live: bool, linked: bool = True) -> str:
     hint = f' title="{html.escape(called)} in a notebook"' if live else ""
     title = html.escape(problem.title)
     head = f'<p class="practice-head"><strong>{title}</strong> {_pill(problem.level, level, hint)}</p>'
-    values = problem.draws(PAGE_DRAWS)[0] if live else view._values
+    values = problem.draws(problem.on_page)[0] if live else view._values
     asked = problem.fill(problem.statement, values)
     body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values), live)}'
     wants = "" if live else f'<p class="practice-wants"><em>{html.escape(problem.wants)}</em></p>'
