@@ -161,7 +161,6 @@ def idling() -> dict[str, str]:
         "idle_4": f"{1 - eq.naive_utilisation(stages=4):.0%}",
         "bubble_4_4": bubble(4, 4),
         "tenth": f"{eq.bubble.solve('micro_batches')(stages=4, bubble=0.1):.0f}",
-        "lstm": f"{LSTM_SPEED / LSTM_GPUS:.0%}",
     }
 
 
@@ -223,15 +222,15 @@ class Shared(NamedTuple):
     spread: bool = False
 
 
-def box_users(shared: Shared) -> int:
-    """Users of the page's context for whom each box has room."""
-    return room(BOX, shared.boxes, 1)[1] // shared.boxes
+def box_users(shared: Shared, context: int = CASE["context"]) -> int:
+    """Users of a context for whom each box has room."""
+    return room(BOX, shared.boxes, 1, context)[1] // shared.boxes
 
 
-def room(machine: str, count: int, copies: int) -> tuple[float, int]:
+def room(machine: str, count: int, copies: int, context: int = CASE["context"]) -> tuple[float, int]:
     """What so many machines with so many copies of the weights have left for caches, bytes, and for how many users."""
     left = count * system(machine).hbm_bytes - copies * CASE["n_total"] * CASE["bytes_per_param"]
-    return left, copies * math.floor(left / copies / (CASE["context"] * CASE["kv_bytes_per_token"]))
+    return left, copies * math.floor(left / copies / (context * CASE["kv_bytes_per_token"]))
 
 
 class Turn(NamedTuple):
@@ -242,13 +241,13 @@ class Turn(NamedTuple):
     send: float  # copies to experts, and results
 
 
-def parts(batch: float, shared: Shared, hop: float) -> Turn:
-    """A step of so many users, on one box or, if it spreads the experts, on all of them: loading the weights and
-    caches, starting a dispatch and a combine in each layer, and sending what crosses the slower way.
+def parts(batch: float, shared: Shared, hop: float, context: int = CASE["context"]) -> Turn:
+    """A step of so many users with a context, on one box or, if it spreads the experts, on all of them: loading the
+    weights and caches, starting a dispatch and a combine in each layer, and sending what crosses the slower way.
     """
     net, row = model(RUNNING.model), system(BOX)
     known, boxes = row.symbols(), shared.boxes if shared.spread else 1
-    load = case(eq.capacity, batch=batch) / (boxes * row.bandwidth)
+    load = case(eq.capacity, batch=batch, context=context) / (boxes * row.bandwidth)
     here = {**APART, "tokens_per_chip": batch / boxes / known["chips"], "width": net.d_model}
     away = net.moe.active * racks.leaving(racks=shared.boxes) if shared.spread else 0  # copies to the other box
     ways = [(exchange(), racks.ep_time(here, copies=_KNOWN["copies"] - away, scale_up=known["scale_up"]))]
@@ -307,6 +306,20 @@ def box_rate(shared: Shared, hop: float, counted: bool = False) -> float:
     return box_users(shared) / box_token(shared, hop, counted)
 
 
+def by_context() -> dict[int, tuple[int, float, float]]:
+    """For some contexts, with the exchanges of `box_hop`: the users that two boxes with one copy have room for, and the
+    time of a token in a pipeline of two micro-batches and with shared layers, s.
+    """
+    hop, found = box_hop(), {}
+    for context in CONTEXTS:
+        users = 2 * box_users(LAYOUTS["two"], context)
+        step = sum(parts(users / 2, LAYOUTS["two"], hop, context))
+        shared = sum(parts(users, LAYOUTS["spread"], hop, context))
+        found[context] = (users, turn(step, 2, 2, hop), shared)
+    return found
+
+
+CONTEXTS = (75_000, 40_000, 20_000, 10_000, 5_000)  # tokens
 LAYOUTS = {"one": Shared(1), "two": Shared(2), "spread": Shared(2, spread=True)}
 
 
@@ -352,6 +365,36 @@ def pays() -> dict[str, str]:
         },
         "hop_even": pretty(even("spread", "two", exchange(), LECTURE_HOP), "s", 2),
         "hop_alone": pretty(even("two", "one", exchange(), 1), "s", 2),
+    }
+
+
+def contexts() -> dict[str, str]:
+    """The two layouts with one copy of the weights, by context."""
+    found = {}
+    for context, (users, pipeline, shared) in by_context().items():
+        found |= {f"at_{context}": f"{context:,}", f"users_at_{context}": f"{users:,}"}
+        found |= {f"pipeline_at_{context}": f"{1e3 * pipeline:.1f}", f"shared_at_{context}": f"{1e3 * shared:.1f}"}
+    return found
+
+
+def copied_boxes() -> dict[str, str]:
+    """Users on two boxes where every GPU has its own copy of all but the routed experts; what a pipeline makes room for
+    where a tenth of the memory is kept back.
+    """
+    moe = model(RUNNING.model).moe
+    chips, memory, cache = system(BOX).chips, system(BOX).hbm_bytes, CASE["context"] * CASE["kv_bytes_per_token"]
+    whole = rest_bytes() + experts_bytes(moe.shared)
+    spread = lambda gpus: experts_bytes(moe.experts / gpus)
+    fits = lambda held: math.floor(2 * (memory - chips * held) / cache)
+    weights, kept = CASE["n_total"] * CASE["bytes_per_param"], 0.9 * memory
+    alone = 2 * math.floor((memory - chips * (whole + spread(chips))) / cache)
+    stages = fits((whole + spread(chips)) / 2)
+    return {
+        "copied_alone": str(alone),
+        "copied_stages": str(stages),
+        "copied_shared": str(fits(whole + spread(2 * chips))),
+        "copied_gain": significant(stages / alone, 2),
+        "reserve_gain": significant((kept - weights / 2) / (kept - weights), 2),
     }
 
 
@@ -460,7 +503,7 @@ def schedules() -> dict[str, str]:
         **{f"zb_said_{key}": f"{run.throughput:.2f}" for key, run in runs.items()},
         **{f"zb_real_{key}": f"{run.measured_throughput:.2f}" for key, run in runs.items()},
         **{f"zb_memory_{key}": f"{run.measured_memory / 1e9:.0f} GB" for key, run in runs.items()},
-        "zb_step": pretty(still, "s", 3),
+        "zb_step": pretty(still, "s", 2),
         "zb_no_hops": f"{SHOWN[1] / still / runs['plain'].devices:.2f}",
         "zb_gain": f"{runs['two'].measured_throughput / runs['plain'].measured_throughput - 1:.0%}",
     }
@@ -468,5 +511,5 @@ def schedules() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = sent, hops, waits, idling, orders, memory, pays, boxes, rooms, scale_up, schedules
+    parts = sent, hops, waits, idling, orders, memory, pays, contexts, copied_boxes, boxes, rooms, scale_up, schedules
     return {name: text for part in parts for name, text in part().items()}
