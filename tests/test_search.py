@@ -138,7 +138,7 @@ def test_the_open_panel_can_be_read_by_all(visit, server, theme):
 def test_of_nothing_it_says_so(panel):
     panel.page.keyboard.type("zebra")
     panel.page.wait_for_function(
-        "document.querySelector('[role=search] [role=status]').textContent.startsWith('No page')"
+        "document.querySelector('[role=search] [role=status]')?.textContent.startsWith('No page')"
     )
     assert panel.page.locator(".search-found a").count() == 0
 
