@@ -72,7 +72,7 @@ visited_domains = declare(
     zero=True,
 )
 result("experts_per_chip", "e", "1/chip", "experts on each chip", "4")
-result("leaving", r"x_\mathrm{out}", "1", "share of a layer's traffic that leaves its rack", "half")
+result("leaving", r"x_\mathrm{out}", "1", "share of routed copies that leave their rack", "half")
 result("ep_bytes", "V", "byte/chip", "bytes that one chip sends for one routed layer")
 result("t_ep", r"t_\mathrm{EP}", "s", "time of one layer's dispatch and combine")
 result("half_message", r"V_{1/2}", "byte/chip", "message of each chip that waits as long as it travels")

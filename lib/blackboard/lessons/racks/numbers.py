@@ -22,6 +22,7 @@ EXAMPLE = FP8_OUT | {"tokens_per_chip": 32, "copies": 9, "width": 7_000}
 WHOLE = {"layers": 61, "micro_batches": 2}
 WIRING = {"links": 18, "pairs": 4}  # NVLink 5 of one chip; a link has two pairs in each direction
 TOKENS = 32  # of a GPU in a step of the running case: its sequences, as in DeepSeek's example
+SHORT_HOP = 1e-6  # s, a second hop as short as a store into another GPU's memory might be
 FULL = 256  # of a GPU in a large batch
 SLOWER = 0.85  # share of its datasheet's rate that memory is assumed to reach, where the page asks what if
 FEW = 4  # of a GPU in the smallest batch that the page's figure shows
@@ -266,7 +267,7 @@ def again() -> Parts:
 
 def spread_or_stop() -> dict[str, str]:
     """Up to where a second rack pays, and what overlap would do in one."""
-    one, two, _ = parts().values()
+    one, two, once = parts().values()
     return {
         "even_every": f"{break_even(False):.0f}",
         "even_hop": f"{break_even(True, bare_hop()):.0f}",
@@ -274,6 +275,7 @@ def spread_or_stop() -> dict[str, str]:
         "few_gain": f"{1 - on(2, FEW, once=True, hop=bare_hop()).in_turn / on(1, FEW).in_turn:.0%}",
         "hop_limit": pretty((one.weights - two.weights) / (2 * moe_layers()), "s", 2),
         "halves_one": in_ms(one.overlapped),
+        "halves_two": in_ms(once.overlapped),
     }
 
 
@@ -404,12 +406,13 @@ def corrected() -> dict[str, str]:
         "ideal_once": on(2, once=True, hop=bare_hop(), shares=IDEAL).in_turn / ideal,
         "full_two": on(2, FULL).in_turn / on(1, FULL).in_turn,
         "full_once": on(2, FULL, once=True, hop=bare_hop()).in_turn / on(1, FULL).in_turn,
-        "shared_two": on(2, TOKENS / 2).in_turn / one,
-        "shared_once": on(2, TOKENS / 2, once=True, hop=bare_hop()).in_turn / one,
+        "shared_two": on(2, TOKENS / 2).in_turn / on(1, TOKENS / 2).in_turn,
+        "shared_once": on(2, TOKENS / 2, once=True, hop=bare_hop()).in_turn / on(1, TOKENS / 2).in_turn,
     }
     told = {f"as_{name}": f"{value:.2f}" for name, value in ratios.items()}
     return told | {
         "once_longer": f"{found['once'].in_turn / one - 1:.0%}",
+        "once_shorter": f"{1 - on(2, once=True, hop=SHORT_HOP).in_turn / one:.0%}",
         "full": str(FULL),
         "memory_share": f"{SLOWER:.0%}",
     }
@@ -462,19 +465,29 @@ def box_experts() -> float:
 
 def box_steps() -> dict[str, Parts]:
     """A step of H200s in boxes of eight that hold the shared expert everywhere: each box its own copy of the model, or
-    as many boxes as at DeepSeek share each layer. Over cards every copy crosses on its own.
+    as many boxes as at DeepSeek share each layer, with spare copies of popular experts.
+    """
+    return {"box": on_boxes(1), "boxes": on_boxes(deployment()["nodes"], deployment()["routed_experts_per_gpu"])}
+
+
+def on_boxes(boxes: int, held: float | None = None) -> Parts:
+    """A step where so many boxes share each layer, and a GPU holds so many routed experts of it, by default its share
+    of all. Over cards every copy crosses on its own.
     """
     known, part, shares = RUNNING.symbols(), chip("h200"), reached()
-    held = deployment()["routed_experts_per_gpu"]
+    held = held or box_experts() / boxes
     kv = TOKENS * known["context"] * known["kv_bytes_per_token"] / part.hbm_bytes_per_s
-    load = lambda experts: ((experts + 1) * moe_layers() * expert_bytes() + rest_bytes()) / part.hbm_bytes_per_s
+    load = box_weights(held) / part.hbm_bytes_per_s
     send = lambda link, leave: TOKENS * routed_bytes() * leave / shares[link] / getattr(part, link).bytes_per_s
     compute = TOKENS * 2 * known["n_active"] / part.flops("fp8")
     wait, gpus = 2 * moe_layers() * start_time(), part.scale_up.domain_chips
-    return {
-        "box": Parts(load(box_experts()), kv, compute, send("scale_up", 1 - 1 / gpus), wait),
-        "boxes": Parts(load(held), kv, compute, send("scale_out", 1 - gpus / deployment()["gpus"]), wait),
-    }
+    inside, outside = send("scale_up", 1 / boxes - 1 / (boxes * gpus)), send("scale_out", 1 - 1 / boxes)
+    return Parts(load, kv, compute, max(inside, outside), wait)
+
+
+def box_weights(held: float) -> float:
+    """Bytes of weights on a GPU with so many routed experts of each layer and all that every GPU has."""
+    return (held + 1) * moe_layers() * expert_bytes() + rest_bytes()
 
 
 def box_even(waits: float = 1.0) -> float:
@@ -484,6 +497,9 @@ def box_even(waits: float = 1.0) -> float:
     one, many = box_steps().values()
     later = waits * many.latency - one.latency
     return TOKENS * (one.weights - many.weights - later) / (many.sending - one.sending)
+
+
+SPREAD = (1, 2, 4, 8, 16)  # boxes
 
 
 def deployment() -> dict[str, float]:
@@ -497,6 +513,7 @@ def deployed() -> dict[str, str]:
     report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
     [gains] = measurement("sglang_large_ep_gains").records()
+    [wide] = measurement("sglang_large_ep_decode").records(system="SGLang")
     found = box_steps()
     boxes = {
         f"{what}_{name}": f"{value * 1e3:.1f} ms"
@@ -515,6 +532,18 @@ def deployed() -> dict[str, str]:
         **boxes,
         "wait_box": f"{found['box'].latency * 1e3:.1f} ms",
         "box_even": f"{box_even():.0f}",
+        **{f"took_{boxes}": f"{on_boxes(boxes).in_turn * 1e3:.1f}" for boxes in SPREAD},
+        **{f"loads_{boxes}": f"{on_boxes(boxes).work * 1e3:.1f}" for boxes in SPREAD},
+        **{f"sends_{boxes}": f"{on_boxes(boxes).sending * 1e3:.1f}" for boxes in SPREAD},
+        "sglang_tokens": str(wide["batch_per_gpu"]),
+        "weights_box": pretty(box_weights(box_experts()), "byte", 2),
+        "weights_boxes": pretty(box_weights(service["routed_experts_per_gpu"]), "byte", 2),
+        "h200_memory": pretty(chip("h200").hbm_bytes, "byte", 3),
+        "service_room": significant(
+            (chip("h200").hbm_bytes - box_weights(service["routed_experts_per_gpu"]))
+            / (chip("h200").hbm_bytes - box_weights(box_experts())),
+            2,
+        ),
         "box_even_waits": f"{box_even(2):.0f}",
         "spare_experts": str(service["redundant_experts"]),
         "balance": significant(gains["decode_balance_speedup"], 2),
