@@ -575,7 +575,7 @@ SIZES = {
     "gpipe_table2": 18,
     "dualpipe_bubble_formulas": 4,
     "routed_scaling_law": 3,
-    "sparse_dense_pairs": 2,
+    "sparse_dense_pairs": 3,
     "world_tokens": 6,
     "decode_per_gpu": 2,
     "gb200_rack": 1,

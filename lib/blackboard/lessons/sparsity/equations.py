@@ -43,7 +43,9 @@ experts = declare("experts", r"n_\mathrm{exp}", "1", "routed experts of a layer"
 top_k = declare("top_k", "k", "1", "experts that one token is routed to", "32 (of 256)")
 base_size = declare("base_size", "N", "parameter", "size of the dense model to which experts are added")
 experts_offset = declare("experts_offset", "n_0", "1", "fitted: sets how much the first experts help")
-experts_most = declare("experts_most", r"n_\infty", "1", "fitted: experts beyond which more of them do not help")
+experts_most = declare(
+    "experts_most", r"n_\infty", "1", "fitted: limit of the number that experts count as, however many there are"
+)
 one_expert = declare("experts_one", r"\hat{n}_1", "1", "what the fit counts for a single expert, the dense model")
 law_size = declare("law_size", "a_N", "1", "fitted: how the loss falls with size", most=1)
 law_experts = declare("law_experts", "a_E", "1", "fitted: how the loss falls with experts", most=1)

@@ -25,9 +25,9 @@ LARGEST_DENSE = 1.3e9  # parameters of the largest model with one expert that th
 PRECISIONS = ("bf16", "fp8", "fp4")
 ROUTED_THIRD = 1 / 3  # of the dense model, if every second feed-forward block is routed; not confirmed
 NAMED = model("mixtral-8x7b")  # whose routing the page draws
-# how many times a sparse model's active size the dense models have that are as good, by two makers' comparisons
+# how many times a sparse model's active size the dense models have that are as good, by three makers' comparisons
 GAINS = tuple(float(significant(1 / row["share"], 2)) for row in measurement("sparse_dense_pairs").records())
-LOW, HIGH = min(GAINS), max(GAINS)
+LOW, HIGH, FAR = sorted(GAINS)
 COUNTED = (8, 32, 128)  # experts of a layer, of which the page says what they are worth
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
@@ -127,6 +127,7 @@ def contexts() -> dict[str, str]:
         "token_computes": told(computes),
         "kv_loads": told(loads),
         "left_to_load": told(computes - loads),
+        "attends": told(attending()),
     }
 
 
@@ -182,6 +183,11 @@ def as_good() -> dict[str, str]:
     """DeepSeek-V3 beside dense models that are as good by one published comparison or the other."""
     known, loads = TEAM.symbols(), step.kv_time(TEAM, batch=1)
     return {
+        "g_far": f"{FAR:g}",
+        **{
+            f"even_attended_{name}": significant(even_attended(gain), 2)
+            for name, gain in (("low", LOW), ("high", HIGH))
+        },
         "dense_left": f"{(LOW * step.compute_time(TEAM, batch=1) - loads) * 1e6:.1f} µs",
         "more_memory_low": significant(known["n_total"] / (LOW * known["n_active"]), 2),
         **{f"{name}_low": told for name, told in beside(LOW).items()},
@@ -231,12 +237,39 @@ def gain_even(batch: float, mixed: bool, layered: bool = False) -> float:
     return find_root(lambda gain: (pair := token_times(batch, gain, mixed, layered)).dense - pair.sparse, 1, 50)
 
 
+def attending() -> float:
+    """Seconds in which the team's GPUs attend to one sequence's context, in BF16."""
+    return model(RUNNING.model).attention_flop(TEAM.context) / system("h200-8").symbols("bf16")["flops"]
+
+
+def even_attended(gain: float) -> float:
+    """The break-even batch if a dense model has the same attention, and its arithmetic counts."""
+    late = gain * step.compute_time(TEAM, batch=1) + attending() - step.kv_time(TEAM, batch=1)
+    return step.weight_time(TEAM) / late
+
+
+def gain_travelled() -> float:
+    """The gain that turns the decision if DeepSeek-V3's tokens travel to their experts while nothing else is done."""
+    late = lambda gain: (
+        (pair := token_times(TEAM_BATCH, gain, mixed=False)).dense - pair.sparse - (1 + PROMPT / ANSWER) * travelling()
+    )
+    return find_root(late, 1, 50)
+
+
+def travelling() -> float:
+    """Seconds in which a token travels to its experts and back inside the box: a byte for each value on the way out,
+    two on the way back, over the links of all GPUs.
+    """
+    net, known = model(RUNNING.model), TEAM.symbols()
+    copies = net.moe.active * (1 - 1 / known["chips"])
+    return net.moe.layers * copies * net.d_model * 3 / (known["chips"] * known["scale_up"])
+
+
 def gain_attended() -> float:
     """The same for the team if attention's arithmetic, in BF16, delays the dense model's answers. Those of DeepSeek-V3
     wait for memory meanwhile, and prompts cost both models as much more.
     """
-    attending = model(RUNNING.model).attention_flop(TEAM.context) / system("h200-8").symbols("bf16")["flops"]
-    late = lambda gain: (pair := token_times(TEAM_BATCH, gain, mixed=False)).dense + attending - pair.sparse
+    late = lambda gain: (pair := token_times(TEAM_BATCH, gain, mixed=False)).dense + attending() - pair.sparse
     return find_root(late, 1, 50)
 
 
@@ -276,6 +309,8 @@ def team() -> dict[str, str]:
         "team_gain": significant(gain_even(batch, mixed=False), 2),
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
         "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
+        "travels": pretty(travelling(), "s", 2),
+        "team_gain_travelled": significant(gain_travelled(), 2),
         "team_gain_attended": significant(gain_attended(), 2),
         **{f"team_gain_{end}": significant(gain_measured(rows), 2) for end, rows in zip(("least", "most"), ends())},
         **{f"{name}_low": told for name, told in team_beside(LOW).items()},
