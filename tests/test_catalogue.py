@@ -610,6 +610,7 @@ SIZES = {
     "vllm_batched_requests": 8,
     "vllm_request_lengths": 2,
     "vllm_paging": 1,
+    "vllm_request_rates": 2,
     "prefix_cache_hit_rates": 10,
     "prefix_cache_gains": 6,
     "request_traces": 1,

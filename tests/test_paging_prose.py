@@ -83,6 +83,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     }
     assert {name: told[name] for name in expected} == expected
     loaded = {"few": WEIGHTS + 7 * held * KV, "held": WEIGHTS + room * held * KV}
+    again = float(told["gave_back"]) * 2 * SIZE / RATE
+    paged = step(30.42, 15_700 * 0.963 / 30.42, 0.26) / 30.42 * (1 + again / 338 / token(room))
     near = lambda name, value: abs(float(told[name].split()[0].rstrip("%").lstrip("$")) / value - 1) < 0.04
     dollars = 1.99 / 3600 * 1e6
     assert near("cost_few", token(7) * dollars) and near("cost_held", token(room) * dollars)
@@ -93,13 +95,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         and near("step_few", 1000 * step(7, held))
         and near("step_held", 1000 * step(room, held))
         and near("worth", token(7) / token(room))
-        and near("gain_high", token(7) / token(30.42, 0.26))
-        and near("gain_low", token(13.62) / token(30.42, 0.26))
+        and near("gain_high", token(7) / paged)
+        and near("gain_low", token(13.62) / paged)
     )
     assert near("sg_ahead", 337.99 * (1 + float(told["sg_spread"]) ** 2) / 2) and near("sg_ahead", held - 161.31)
     assert near("gave_back", 499.3 * 2 / 3), "two thirds of its tokens"
     spent = 338 * token(room)
-    again = float(told["gave_back"]) * 2 * SIZE / RATE
     assert told["again_share"] == f"{again / spent:.0%}" and near("answer_time", 1000 * spent)
 
 
@@ -188,16 +189,16 @@ def test_the_pages_allocator_keeps_the_three_rules():
 
 
 def test_attention_over_the_page_s_blocks_is_attention_over_one_row():
-    """Keys and values gathered by the table, and attended to at once."""
+    """The sum over scattered tokens, with weights from their keys, is the one over the tokens in a row."""
     space = {}
-    with contextlib.redirect_stdout(io.StringIO()):
-        for start in ("SIZE, BLOCKS", "for token", "def release", "from math"):
-            exec(cell(start), space)
-    assert space["tables"] == {"Bob": [0, 1, 3]} and space["lengths"] == {"Bob": 10}
-    row = [token for block in (0, 1, 3) for token in space["memory"][block]][:10]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(cell("from math"), space)
+    lines = printed.getvalue().splitlines()
+    assert len(lines) == 3 and len({line.partition("]")[2] for line in lines}) == 1
     query = np.linspace(-1, 1, 64)
-    weights = np.exp(np.array([key for key, _ in row]) @ query / 8)
-    assert np.isclose(space["attend"]("Bob", query), weights @ [value for _, value in row] / weights.sum())
+    weights = np.exp(np.array([key for key, _ in space["cached"]]) @ query / 8)
+    attended = space["attend"](query, space["store"]([7, 2, 5]), [7, 2, 5])
+    assert np.isclose(attended, weights @ [value for _, value in space["cached"]] / weights.sum())
 
 
 def state(space):

@@ -239,8 +239,8 @@ def test_where_the_dense_model_waits_for_compute():
 
 
 def test_the_gains_are_those_of_the_published_comparisons():
-    """DeepSeekMoE 16B needs 40.5% of the dense model's compute, the Qwen3 mixtures a fifth of the active parameters, and
-    Ling-mini-beta 0.85 billion in place of 6.1 billion.
+    """DeepSeekMoE 16B needs 40.5% of the dense model's compute, the Qwen3 mixtures a fifth of the active parameters,
+    and Ling-mini-beta 0.85 billion in place of 6.1 billion.
     """
     shares = 0.405, 1 / 5, 0.85 / 6.1
     assert [round(1 / share, 1) for share in shares] == [numbers.LOW, numbers.HIGH, numbers.FAR]

@@ -20,9 +20,10 @@ FULL = 1e9  # tokens: room for every conversation of a simulation
 EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
 
 
-def cost(batch: float, paging_overhead: float = 0.0) -> float:
-    """USD for a token of OPT-13B on an A100 with the context of a running sequence of ShareGPT, at a batch."""
-    return eq.paged_cost(simulation.opt13b(), batch=batch, context=simulation.held(), paging_overhead=paging_overhead)
+def cost(batch: float, paging_overhead: float = 0.0, context: float | None = None) -> float:
+    """USD for a token of OPT-13B on an A100 at a batch, by default with a running sequence's context in ShareGPT."""
+    context = context or simulation.held()
+    return eq.paged_cost(simulation.opt13b(), batch=batch, context=context, paging_overhead=paging_overhead)
 
 
 def held_in(page_tokens: int) -> float:
@@ -109,7 +110,12 @@ def day() -> dict[str, str]:
     uses = measurement("vllm_kv_use")
     share = lambda system, use: uses.records(system=system, use=use)[0]["share"]
     slow = measurement("vllm_paging").records()[0]["high_overhead"]
-    gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"], slow), 2)
+    holds = share("vLLM", "tokens") * simulation.opt13b()["slots"] / batches()["vLLM"]
+    again, spent = recomputed()
+    paged = cost(batches()["vLLM"], slow, holds) * (1 + again / spent)
+    gain = lambda system: significant(cost(batches()[system]) / paged, 2)
+    rates = {row["system"]: row for row in measurement("vllm_request_rates").records()}
+    rate = lambda system: "{low_gain:g} to {high_gain:g}".format(**rates[system])
     blocks = simulation.full("blocks", steps=simulation.LONG)
     return {
         "orca_use": f"{share('Orca (Max)', 'tokens'):.1%}",
@@ -117,10 +123,12 @@ def day() -> dict[str, str]:
         "oracle_coming": f"{share('Orca (Oracle)', 'reserved'):.0%}",
         "oracle_gaps": f"{share('Orca (Oracle)', 'external fragments and others'):.0%}",
         "vllm_use": f"{share('vLLM', 'tokens'):.1%}",
-        "vllm_holds": f"{share('vLLM', 'tokens') * simulation.opt13b()['slots'] / batches()['vLLM']:.0f}",
+        "vllm_holds": f"{holds:.0f}",
         "gave_back": f"{blocks.recomputed / blocks.finished:.0f}",
         "gain_low": gain("Orca (Oracle)"),
         "gain_high": gain("Orca (Max)"),
+        "rate_low": rate("Orca (Oracle)"),
+        "rate_high": rate("Orca (Max)"),
     }
 
 
