@@ -158,7 +158,7 @@ def test_the_pages_allocator_keeps_the_three_rules():
     for _ in range(300):
         space, real = {}, Allocator(8, 4, caching=False)
         with contextlib.redirect_stdout(io.StringIO()):
-            for start in ("SIZE, BLOCKS", "for token", "def release"):
+            for start in ("SIZE, BLOCKS", "for token"):
                 exec(cell(start), space)
         space["release"]("Bob")
         assert sorted(space["free"]) == list(range(8)) and not any(space["counts"])
