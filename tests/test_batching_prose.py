@@ -21,7 +21,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     bandwidth, flops, kv = 72 * 8e12, 72 * 5e15, 61 * 576 * 2
     filled, attends = (72 * 186e9 - total) / (10_000 * kv), 2 * 128 * (576 + 512) * 61  # attention in the latent space
     card = (2.5 - 1) * 6 / (6 - 1)  # as in the closed form below
-    late = []  # two engines' steps on Hopper, with attention
+    late, simple = [], []  # two engines' steps on Hopper, with attention
     for each, gpus, context, rate in ((128, 128, 4096, 18598), (256, 72, 2000, 22282)):
         measured = each * 8 / rate
         loads = (experts / gpus + attention + rest + each * context * kv) / 3.35e12
@@ -29,6 +29,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         computes = bare + each * 2 * context * attends / 1.979e15
         assert bare < computes < loads
         late.append(measured / loads)
+        simple.append(measured / max((total + gpus * each * context * kv) / (gpus * 3.35e12), bare))
+    copied = (experts / 72 + attention + rest) / 8e12
     expected = {
         "floor": f"{total / bandwidth * 1e3:.3f} ms",
         "fastest": f"{bandwidth / total:,.0f}",
@@ -69,6 +71,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "busy_saving": f"{(total / 2000 + 1000 * kv) / bandwidth / (2 * active / flops):.1f}",
         "kink_attention": f"{round(total / (2 * (active + 1000 * attends) / flops * bandwidth - 1000 * kv), -2):,.0f}",
         "balanced_attention": f"{round(2 * active / flops / (kv / bandwidth - 2 * attends / flops), -2):,.0f} tokens",
+        "kink_both": f"{round(copied / (2 * (active + 1000 * attends) / flops - 1000 * kv / bandwidth), -2):,.0f}",
+        "prompts": f"{filled / 600 * 9_700 * 2 * active / flops * 1e3:.0f} ms",
+        "card_step": f"{(1 + card) * total / bandwidth * 1e3:.1f} ms",
+        "simple_least": f"{simple[0]:.1f}",
+        "simple_most": f"{simple[1]:.1f}",
         "slow_step": f"{(total + 256 * 1000 * kv) / bandwidth * 1e3:.3f} ms",
         "slow_cost": f"${72 * 2 / 3600 * (total + 256 * 1000 * kv) / bandwidth / 256 * 1e6:.3f}",
         "cheapest": f"${72 * 2 / 3600 * 2 * active / flops * 1e6:.5f}",
@@ -118,11 +125,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     }
     assert {name: told[name] for name in expected} == expected
     cells = re.findall(r"<td>(.*?)</td>", str(numbers.corrections()))
-    copied = (experts / 72 + attention + rest) / 8e12
-    columns = [(0, 1), (2, 1), (0, copied * bandwidth / total)]
+    nearly_triple = copied * bandwidth / total
+    columns = [(0, 1), (2, 1), (0, nearly_triple), (2, nearly_triple)]
     assert 2.75 < columns[-1][1] < 3, "copies nearly triple the floor"
     for column, (slower, floor) in enumerate(columns):
-        weights, load, told_here = floor * total / bandwidth, kv / bandwidth, printed(cells[column::3])
+        weights, load, told_here = floor * total / bandwidth, kv / bandwidth, printed(cells[column::4])
         token = lambda context, slower=slower: (2 * active + slower * context * attends) / flops
         step = lambda batch, context: max(batch * token(context), weights + batch * context * load)
         expected = [

@@ -81,6 +81,7 @@ def attention() -> dict[str, str]:
         "busy_long": f"{far.token / far.kv:.0%}",
         "cheapest_attention": f"${significant(cheapest(bf16) * MILLION, 3)}",
         "kink_attention": significant(bf16.kink, 2),
+        "kink_both": significant(copied_floor() / (bf16.token - bf16.kv), 3),
         "balanced_attention": f"{significant(bf16.balanced, 2)} tokens",
     }
 
@@ -118,6 +119,7 @@ COLUMNS = {  # how much slower attention is, and whether each GPU copies weights
     "In the text": (SLOWER[0], False),
     "With attention's arithmetic, in BF16": (SLOWER[-1], False),
     "Weights copied": (SLOWER[0], True),
+    "Both": (SLOWER[-1], True),
 }
 
 
@@ -245,6 +247,7 @@ def fast_batches() -> dict[str, str]:
         "fast_above": f"{found.above - 1:.0%}",
         "long_standard": significant(found.standard, 3),
         "long_fast": significant(found.fast, 3),
+        "card_step": pretty(eq.step_time(ON_LONG, batch=found.standard), "s", 2),
         "long_caches": pretty(caches, "s"),
         "card_caches": significant(share, 2),
         "card_saving": f"{1 / (1 + share):.0%}",
@@ -269,6 +272,8 @@ def train() -> dict[str, str]:
         "throughput": f"{significant(eq.throughput(batch=full, interval=drain), 2)} tokens",
         "answer": str(ANSWER),
         "freed": significant(full / ANSWER, 2),
+        "prompts": f"{full / ANSWER * (LONG - ANSWER / 2) * eq.compute_time(RUNNING, batch=1) * 1e3:.0f} ms",
+        "begins": f"{LONG - ANSWER // 2:,}",
         "crowded": f"{CROWDED:.0%}",
         "spare": significant((1 - CROWDED) * full, 1),
         "chance": significant((CROWDED * full) ** 0.5, 2),  # of a Poisson number
@@ -357,6 +362,7 @@ def served_table() -> Page:
 def engines() -> dict[str, str]:
     """What whole engines and exchanges between GPUs add."""
     slower = [row.above for row in served()]
+    simple = [row.measured / eq.step_time(row.load) for row in served()]
     profile = served()[0].load
     loaded_each = f"{profile['context']:,} × {pretty(profile['kv_bytes_per_token'], 'byte')}"
     (rack,) = measurement("deepseek_isca25_ep_latency").records(network="GB200 NVL72")
@@ -367,6 +373,8 @@ def engines() -> dict[str, str]:
     return {
         "engine_least": f"{min(slower):.1f}",
         "engine_most": f"{max(slower):.1f}",
+        "simple_least": f"{min(simple):.1f}",
+        "simple_most": f"{max(simple):.1f}",
         "exchange": f"{moe.layers * rack['exchange_us'] / 1e3:.2f} ms",
         "exchange_one": "32 × 9 experts × 7,000 values × 3 bytes / "
         f"{rack['link_GB_per_s']} GB/s = {rack['exchange_us']:.2f} µs",

@@ -63,7 +63,7 @@ guess = Guess(
         "Each step costs rent for as long as it takes, and its users share that rent.",
         "The step is {speed_ratio} times shorter, so its rent is {speed_ratio} times lower. Yet each user pays {price_ratio} times as much.",
     ),
-    solution=("Cost per token = rent × step time / batch. So batch = rent × step time / cost, and fast mode divides the first by the speed and multiplies the second by the price:",),
+    solution=("Cost per token = rent × step time / batch. So batch = rent × step time / cost. The rent is the same. Fast mode divides the step time by the speed and multiplies the cost by the price:",),
 )
 
 roofline = Choice(
