@@ -354,7 +354,7 @@ def meta() -> dict[str, str]:
         "small_reported": f"{run['training_GPU_hours'] / 1e6:.2f} million",
         "small_mfu": f"{small.training / (run['training_GPU_hours'] * hour) / chip(GPU).flops('bf16'):.0%}",
         "slow_cost": millions(slow),
-        "slow_even": f"{significant((slow - dollars(large.training)) / saved / 1e12, 2)} trillion",
+        "slow_even": f"{significant(slow * (1 - large.training / small.training) / saved / 1e12, 2)} trillion",
         "law_each": f"{META_LAW[1] / META_LAW[0]:.0f}",
         "flop_dollars": f"${dollars(1e24) / 1e6:.1f} million",
     }
@@ -512,6 +512,7 @@ def with_kv() -> dict[str, str]:
         "kv_loading": f"{LOADING:.0%}",
         "kv_write_rate": pretty(own[0], "FLOP/s", 3),
         "kv_bend_8": f"{round(bend(small, small_cache, *own), -2):,.0f}",
+        "kv_bend_full": f"{round(bend(small, small_cache, train_rate(), own[1]), -2):,.0f}",
         "kv_bytes_8": f"{small_cache['kv_bytes_per_token']:,.0f}",
         "kv_ratio": significant(SERVED * token_seconds(large, large_cache) * rent() / dollars(large.training), 1),
     }
