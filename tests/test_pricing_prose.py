@@ -189,6 +189,25 @@ def test_the_day_of_deepseek_costs_what_its_tokens_cost():
     for kind, floor, real, asked in (("in", half, new, 0.55e-6), ("out", least_out, out, 2.19e-6)):
         assert told[f"day_over_{kind}"] == f"{real / floor:.1f}"
         assert told[f"day_margin_{kind}"] == f"{asked / real:.1f}"
+    for kind, real, asked in (("in", new, 0.27e-6), ("out", out, 1.1e-6)):
+        assert (
+            told[f"day_{kind}_v3"] == f"${1e6 * asked:#.3g}" and told[f"day_margin_{kind}_v3"] == f"{asked / real:.1f}"
+        )
+
+
+def test_a_cache_that_takes_room_while_it_arrives_moves_the_borders():
+    """At each border both neighbors cost the same, the room in HBM counted for the whole transfer."""
+    borders, cache, rent = numbers.cheapest(numbers.prompt_again(175_000), 175_000), 175_000 * 61 * 576 * 2, 3.30 / HOUR
+    kept = {name: numbers.rented(numbers.tier(id)) for name, id in numbers.KINDS.items()}
+
+    def cost(name, pause):
+        at = kept[name]
+        moves = cache / at["tier_bandwidth"]
+        own = (cache / at["tier_capacity"] * pause + moves) * at["tier_rent"]
+        return own + cache / 186e9 * rent * moves
+
+    for first, second in (("ddr", "ssd"), ("ssd", "hdd")):
+        assert cost(first, borders[first]) == pytest.approx(cost(second, borders[first]), rel=1e-6)
 
 
 def test_the_parts_by_cause_are_all_of_the_cost():

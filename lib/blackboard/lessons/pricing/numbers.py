@@ -276,6 +276,7 @@ def day_costs() -> dict[str, tuple[float, float]]:
 def measured() -> dict[str, str]:
     """USD of a million tokens on DeepSeek's own day, as costs and as R1's list price."""
     [day], time, cost = measurement("deepseek_day6_production").records(), day_times(), day_costs()
+    cheap, (one, out) = price("deepseek-v3@2025-02-08").usd_per_Mtok, cost["real"]
     _, rent_ = machine(price(FIRST))
     said = {
         "day_context": f"{day['context_tokens']:,}",
@@ -287,6 +288,11 @@ def measured() -> dict[str, str]:
         "day_load": microseconds(time["cache"] + time["weights"]),
         "day_floor_sum": f"{microseconds(time['compute'])} × ${rent_ * HOUR:g} per hour",
         "ds_rent": f"${rent_ * HOUR:g}",
+        "day_in_v3": f"${cheap.input:#.3g}",
+        "day_out_v3": f"${cheap.output:#.3g}",
+        "day_ratio_v3": f"{cheap.output / cheap.input:.1f}",
+        "day_margin_in_v3": f"{cheap.input * MTOK / one:.1f}",
+        "day_margin_out_v3": f"{cheap.output * MTOK / out:.1f}",
     }
     for name, (one, out) in cost.items():
         said |= {f"day_in_{name}": usd(one, 3), f"day_out_{name}": usd(out, 3), f"day_ratio_{name}": f"{out / one:.1f}"}
@@ -315,13 +321,15 @@ def rack() -> dict[str, float]:
 
 
 @cache
-def cheapest(again: float) -> dict[str, float]:
+def cheapest(again: float, arriving: int = 0) -> dict[str, float]:
     """How long each place is the cheapest for DeepSeek-V3's KV, in turn, s, by bisection; after the last it is
-    computed again, at so many USD per token.
+    computed again, at so many USD per token. A cache of so many `arriving` tokens takes room in HBM while it comes.
     """
     known = rack()
+    room = lambda at: eq.hbm_hold(known, hold_time=arriving * known["kv_bytes_per_token"] / at["tier_bandwidth"])
+    kept = {name: known | rented(tier(id)) for name, id in KINDS.items()}
     cost: dict[str, Callable[..., float]] = {"hbm": lambda t: eq.hbm_hold(known, hold_time=t)}
-    cost |= {name: lambda t, at=known | rented(tier(id)): eq.tier_cost(at, hold_time=t) for name, id in KINDS.items()}
+    cost |= {name: lambda t, at=at: eq.tier_cost(at, hold_time=t) + room(at) for name, at in kept.items()}
     cost["again"] = lambda t: again
     least = lambda t: min(cost, key=lambda name: cost[name](t))
     until, now = {}, 1e-3
@@ -341,6 +349,7 @@ def places() -> dict[str, str]:
     held, host = call * known["kv_bytes_per_token"], kept["ddr"]
     return {
         **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(call)).items()},
+        **{f"with_room_{name}": long_time(cheapest(prompt_again(call), call)[name]) for name in ("ddr", "ssd")},
         "fetch": usd(eq.tier_retrieve(kept["ssd"])),
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
