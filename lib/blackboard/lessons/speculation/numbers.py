@@ -51,6 +51,32 @@ def ends(known: dict[str, float]) -> tuple[str, str]:
     return significant(eq.batch_free(known, drafted=EXAMPLE["drafted"]), 2), significant(even, 2)
 
 
+def in_turns(batch: float, slower: float = 1) -> tuple[float, float]:
+    """Plain steps that a check of four guesses takes, and the speed-up, if attention and the rest of a layer take
+    turns, so that each waits for its own loading or its own compute; attention's compute `slower` times slower.
+    """
+    known, tokens = RUNNING.symbols(), EXAMPLE["drafted"] + 1
+    loads = step.weight_time(known), step.kv_time(known, batch=batch)
+    computes = (
+        step.compute_time(known, batch=batch),
+        slower * batch * attention(RUNNING.model) * RUNNING.context / known["flops"],
+    )
+    plain, check = (sum(max(load, times * each) for load, each in zip(loads, computes)) for times in (1, tokens))
+    drafting = EXAMPLE["drafted"] * EXAMPLE["draft_ratio"]
+    return check / plain, eq.tokens_per_round(EXAMPLE) / (check / plain + drafting)
+
+
+def taking_turns() -> dict[str, str]:
+    """The same, at the worked example's first batch."""
+    (fp8, gain), (bf16, less) = (in_turns(1_000, slower) for slower in (1, 2))
+    return {
+        "turns_fp8": f"{fp8:.2f}",
+        "turns_bf16": f"{bf16:.2f}",
+        "turns_gain_fp8": f"{gain:.1f}",
+        "turns_gain_bf16": f"{less:.1f}",
+    }
+
+
 def rounds() -> dict[str, str]:
     """Tokens of a round, the batch up to which checking is free and the one beyond which it is a loss."""
     free, even = {}, {}
@@ -225,5 +251,5 @@ def multi_token() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    told = rounds() | long_contexts() | gains() | by_hand()
+    told = rounds() | taking_turns() | long_contexts() | gains() | by_hand()
     return told | experts() | two_point_eight() | reality() | multi_token()

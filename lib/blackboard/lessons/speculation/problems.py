@@ -137,9 +137,9 @@ guess = Guess(
         "How long does that compute take for 1,000 sequences, and how long does the loading take?",
     ),
     solution=(
-        Step(f"Without the KV cache, a plain step waits for weights up to ${roofline.critical_batch.latex}$ =", roofline.critical_batch, "sequence"),
+        Step("Without the KV cache, a plain step waits for weights up to the time of loading them, divided by the time of one token's compute:", roofline.critical_batch, "sequence"),
         Step("Tokens of each sequence in the pass:", v.drafted + 1, "1"),
-        f"Loading the caches takes time too, and hides some of the compute: ${eq.batch_free.latex}$ =",
+        f"Loading the caches takes time too, and hides some of the compute: ${eq.batch_free_counted.latex}$ =",
     ),
 )
 
@@ -1096,7 +1096,7 @@ walk = Ordering(
         "n guesses mean n + 1 tokens of each sequence in the pass.",
         "Can speculation still gain where a plain step waits for compute?",
     ),
-    solution=(f"${eq.batch_free.latex}$ for seven and for four guesses, then ${eq.batch_even.latex}$, and last a plain step's own crossing.",),
+    solution=(f"${eq.batch_free_counted.latex}$ for seven and for four guesses, then ${eq.batch_even_counted.latex}$, and last a plain step's own crossing.",),
 )
 
 ROUND_STEPS = drafted * draft_ratio + eq.verify_ratio.expr
