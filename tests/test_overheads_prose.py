@@ -47,6 +47,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "python_h200": f"{485 * 33.4e-3:.1f} ms",  # what a reader gets from the pace beside it
         "graph_gain": f"{104.9 / 25.5:.1f} times",
         "eager_each": f"{launch:.1f} µs",
+        "compiled_launch": f"{324 * launch / 1e3:.1f} ms",
         "fill_each": f"{launch - gap:.1f} µs",
         "fit_rate": f"{13.48 / shared:.2f} TB/s",
         "hidden_a100": f"{1547 * 20.1e-6 * 1.72e3:.1f} GB",  # what a reader gets from the numbers beside it

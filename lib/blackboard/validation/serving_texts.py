@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from functools import cache
+from itertools import combinations
+
+import numpy as np
 
 from blackboard.catalogue import Heads
 from blackboard.lessons.overheads.implied import gpt_fast
@@ -64,7 +67,6 @@ def opening() -> dict[str, str]:
     few, many, (later, first) = measured(FEW), measured(CROWD), heaps()
     (now, quick, *_), added = changes(), causes()
     return {
-        "few": str(FEW),
         "crowd": str(CROWD),
         "jump_each": _us(grown(*JUMP)),
         "last_each": _us(grown(JUMP[1], CROWD)),
@@ -150,19 +152,20 @@ def promise() -> dict[str, str]:
     solved = lambda time: line(time, base, slope)
     chosen = steady(concurrency=safe)
     assert chosen.usd_per_mtok and steady().usd_per_mtok and chosen.rent
-    two = [round(1e3 * measured(users).output, 2) for users in (FEW, CROWD)]
-    apart, steep = CROWD - FEW, round((two[1] - two[0]) / (CROWD - FEW), 3)
-    level = round(two[0] - (FEW - 1) * steep, 2)
-    worst = round(max(1e3 * point.token / (level + (point.users - 1) * steep) for point in measured_points()), 2)
-    two_less = round(promised / worst / slow, 1)
+    points = [(point.users - 1, 1e3 * point.token) for point in measured_points()]
+    steep, level = (round(float(found), digits) for found, digits in zip(np.polyfit(*zip(*points), 1), (3, 2)))
+    worst = round(max(took / (level + others * steep) for others, took in points), 2)
+    own_less = round(promised / worst / slow, 1)
+    pairs = [1 + n + (promised - a) * (m - n) / (b - a) for (n, a), (m, b) in combinations(points, 2)]
     mean = max(n for n in range(safe) if n + 2 * (n * 2 / 3) ** 0.5 <= safe)  # each is in flight a third of the time
     return {
-        "two_times": f"{two[0]} and {two[1]} ms",
-        "two_slope": f"({two[1]} − {two[0]}) / {apart} = {steep} ms",
-        "two_level": f"{two[0]} − {FEW - 1} × {steep} = {level} ms",
-        "two_margin": percent(worst - 1),
-        "two_safe": f"{promised:g} ms / {worst:.2f} / {slow:.2f} = {two_less} ms",
-        "two_users": line(two_less, level, steep),
+        "own_slope": f"{steep:.3f} ms",
+        "own_level": f"{level:.2f} ms",
+        "own_margin": percent(worst - 1),
+        "own_safe": f"{promised:g} ms / {worst:.2f} / {slow:.2f} = {own_less} ms",
+        "own_users": line(own_less, level, steep),
+        "pair_least": f"{min(pairs):.0f}",
+        "pair_most": f"{max(pairs):.0f}",
         "safe_stay": pretty(chosen.first_token + chosen.output_token * (chosen.server.output - 1), "s", 2),
         "safe_mean": str(mean),
         "safe_people": f"3 × {mean} = {3 * mean}",

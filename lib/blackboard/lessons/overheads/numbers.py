@@ -35,6 +35,7 @@ def opening() -> dict[str, str]:
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
         "fused_kernels": f"{found.fused:,}",
+        "compiled_launch": pretty(found.fused * found.each, "s", 2),
     }
 
 
