@@ -195,6 +195,16 @@ def test_the_day_of_deepseek_costs_what_its_tokens_cost():
         )
 
 
+def test_at_a_million_tokens_a_price_may_be_below_the_cost():
+    """Output's floor there, times what DeepSeek's day cost above its own floor, beside the list without the step."""
+    told = numbers.all()
+    cache = 1e6 * 61 * 576 * 2
+    loads = (cache + 671e9 / ((72 * 186e9 - 671e9) / cache)) / 8e12
+    dollars = 1e6 * loads * 3.30 / HOUR * float(told["day_over_out"])
+    assert float(told["ceiling_real"].lstrip("$")) == pytest.approx(dollars, rel=0.02)
+    assert told["ceiling_price"] == "$25"
+
+
 def test_a_cache_that_takes_room_while_it_arrives_moves_the_borders():
     """At each border both neighbors cost the same, the room in HBM counted for the whole transfer."""
     borders, cache, rent = numbers.cheapest(numbers.prompt_again(175_000), 175_000), 175_000 * 61 * 576 * 2, 3.30 / HOUR
