@@ -335,6 +335,7 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
         "even_attended_low": f"{round(stored / 38.4e12 / (2.5 * one + attended - 2_000 * kv / 38.4e12), -2):,.0f}",
         "even_attended_high": f"{round(stored / 38.4e12 / (5 * one + attended - 2_000 * kv / 38.4e12), -1):,.0f}",
         "g_far": f"{6.1 / 0.85:.1f}",
+        "attended_critical": f"{round(stored / 38.4e12 / (one + attended - 2_000 * kv / 38.4e12), -1):,.0f}",
         "travels": f"{(travelled := 58 * 7 * 7_168 * 3 / (8 * 450e9)) * 1e6:.1f} µs",
         "team_gain_travelled": f"{(400 * sparse / 300 + 1_800 * one + 2_200 * travelled) / (2_200 * one):.1f}",
         "team_gain_attended": f"{(400 * (sparse / 300 - attended) + 1_800 * one) / (2_200 * one):.1f}",
@@ -342,6 +343,10 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
         "team_prompt_sparse": f"{one * 1e6:.2f} µs",
     }
     assert {name: told[name] for name in expected} == expected
+    for off, sooner in ((-0.06, True), (0.06, False)):  # a dense model that keeps 8 heads of 128 in 80 layers
+        gain = float(told["team_gain_cached"]) + off
+        dense = max(300 * gain * one, (gain * active + 300 * 2_000 * 80 * 2 * 8 * 128 * 2) / 38.4e12) / 300
+        assert (400 * dense + 1_800 * gain * one < 400 * sparse / 300 + 1_800 * one) == sooner
     assert 4 * 1_800 > 1979 / 2 / 4.8 * 32, "four prompts have more tokens than the experts' batch"
     assert round(sparse / (750 * one)) == 5, "the opening question says about five times"
 

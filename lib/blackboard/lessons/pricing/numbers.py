@@ -38,7 +38,7 @@ KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV ma
 KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 CALL = {"cached_read": 175_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
-FAR = 1e6  # tokens of a very long prompt
+VERY_LONG = 1e6  # tokens of a prompt
 LATER = 5  # calls later the prompt is beyond the step; each call adds the new input of the first
 DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
 WRITTEN = 100_000  # tokens that an agent writes with the five minutes' cache, an example
@@ -289,7 +289,7 @@ def measured() -> dict[str, str]:
         "day_load": microseconds(time["cache"] + time["weights"]),
         "day_floor_sum": f"{microseconds(time['compute'])} × ${rent_ * HOUR:g} per hour",
         "ds_rent": f"${rent_ * HOUR:g}",
-        "ceiling_real": usd(least_output(FAR) * out / cost["floor"][1]),
+        "ceiling_real": usd(least_output(VERY_LONG) * out / cost["floor"][1]),
         "ceiling_price": f"${price(CARD).usd_per_Mtok.output:g}",
         "day_in_v3": f"${cheap.input:#.3g}",
         "day_out_v3": f"${cheap.output:#.3g}",

@@ -128,6 +128,7 @@ def contexts() -> dict[str, str]:
         "kv_loads": told(loads),
         "left_to_load": told(computes - loads),
         "attends": told(attending()),
+        "attended_critical": significant(even_attended(1), 3),
     }
 
 
@@ -273,6 +274,15 @@ def gain_attended() -> float:
     return find_root(late, 1, 50)
 
 
+def gain_cached() -> float:
+    """The same for the team if the dense model keeps as large a cache as Llama 3.1 70B, in BF16."""
+    one, kept = step.compute_time(TEAM, batch=1), model("llama-3.1-70b").kv_bytes_per_token()
+    load = lambda size: step.memory_time(TEAM, batch=TEAM_BATCH, n_total=size, kv_bytes_per_token=kept)
+    dense = lambda gain: max(TEAM_BATCH * gain * one, load(gain * TEAM.symbols()["n_active"])) / TEAM_BATCH
+    sparse = team_steps(TEAM_BATCH, LOW).sparse / TEAM_BATCH
+    return find_root(lambda gain: ANSWER * (dense(gain) - sparse) + PROMPT * one * (gain - 1), 1, 50)
+
+
 def gain_measured(rows: float) -> float:
     """The same for the team if a GPU computes with so many tokens in the time of loading, not with the datasheet's."""
     slower = rows / step.hardware_constant(TEAM)
@@ -310,6 +320,7 @@ def team() -> dict[str, str]:
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
         "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
         "travels": pretty(travelling(), "s", 2),
+        "team_gain_cached": significant(gain_cached(), 2),
         "team_gain_travelled": significant(gain_travelled(), 2),
         "team_gain_attended": significant(gain_attended(), 2),
         **{f"team_gain_{end}": significant(gain_measured(rows), 2) for end, rows in zip(("least", "most"), ends())},
