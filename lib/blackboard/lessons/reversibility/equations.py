@@ -166,7 +166,7 @@ keep_even = Formula(
     (
         "memory and compute are both fully used",
         "rent is for the whole machine",
-        "F is the peak; at a lower rate a byte is worth keeping for longer",
+        "F is the rate that is reached; at the peak a byte would be worth keeping for a shorter time",
     ),
     DERIVED,
     typeset=Mul(flop_spent, hbm / flops, evaluate=False),
