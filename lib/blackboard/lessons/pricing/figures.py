@@ -24,7 +24,6 @@ from blackboard.text import listed
 from blackboard.units import pretty, significant
 
 ACTIVE = numbers.BOARD["n_active"]
-FULL = 3  # batches of the critical one that a real step may be filled with: the lecture's two to three
 CHEAP, HOUR, DAY_LONG = (units.factor(unit) for unit in ("USD/megatoken", "hour", "day"))
 
 
@@ -245,8 +244,8 @@ def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str
         f" larger of the two bends at {above.tokens:,} tokens, with {ACTIVE / 1e9:g} billion active parameters on"
         f" {plain(catalogue.system(RUNNING.system).name)}. A dashed price with the output step of {card.model_name}"
         f" ({card.valid_from}; {above.output_multiplier:g}× above {above.tokens:,} tokens, input"
-        f" {above.input_multiplier:g}×) covers the cost up to {covers:,.0f} tokens and no further. In a batch"
-        f" {FULL} times the critical one, weights would lift the rising line by 1/{FULL}."
+        f" {above.input_multiplier:g}×) covers the cost up to {covers:,.0f} tokens and no further. In a"
+        " smaller batch, loading the weights would lift the rising line."
     )
 
 
