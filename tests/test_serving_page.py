@@ -624,3 +624,17 @@ def test_errors_of_groups_are_those_of_their_slices_as_printed():
     loads = [each for each, row in zip(found, cells(tables.slices_table())[1:]) if re.search("GPU|flight", row[0])]
     mean = sum(token * runs for token, _, runs in loads) / sum(runs for *_, runs in loads)
     assert float(cells(tables.trust_table())[1][1].split("%")[0]) == pytest.approx(mean, abs=0.7)
+
+
+def test_users_with_long_prompts_and_short_answers_are_as_few_by_hand():
+    """A user's prompts lengthen everybody's token by one long step in 400; the rest of a step grows as on the page."""
+    told = texts.all()
+    long_step = numbers.steady(concurrency=9, **numbers.AGENT)._times["prompt"]
+    attends = 8_000 * 4_000 * 4 * 8_192 * 80  # FLOPs, at half the rate of the weights'
+    compute = (8_000 * 2 * 69.5e9 + 2 * attends) / (4 * 1979e12)
+    short = numbers.values()["prompt_step"] / (921.6 * 2 * 69.5e9 / (4 * 1979e12))
+    assert 2 < long_step / compute < short, "as far above the peak as the page's prompts, or less"
+    level = float(told["lone_token"].removesuffix(" ms"))
+    others = sum(numbers.causes()[name] for name in ("answers", "cache", "links")) * 1e3
+    each = others + (1e3 * long_step - level) / 400
+    assert abs(1 + (20 - level) / each - int(told["agent_users"])) < 1.5

@@ -117,6 +117,14 @@ def users_within(promised: float) -> int:
     return most_users(lambda users: steady(concurrency=users).output_token, promised)
 
 
+AGENT = {"prompt": 8_000, "output": 400, "spread": 1}  # a request with a long prompt and a short answer
+
+
+def agents_within(promised: float) -> int:
+    """Users with such requests for whom the same server writes a token in this time."""
+    return most_users(lambda users: steady(concurrency=users, **AGENT).output_token, promised)
+
+
 def opening_wait(run: ServingPrediction) -> float:
     """Seconds that the first requests of all users wait in the engine, on average."""
     return run._times["burst"] * (run.server.plan["burst_groups"] + 1) / 2

@@ -22,6 +22,7 @@ from blackboard.prediction.serving_steps import (
 from blackboard.text import listed
 from blackboard.units import percent, pretty, significant
 from blackboard.validation.serving_numbers import (
+    AGENT,
     CHAT,
     CROWD,
     FEW,
@@ -32,6 +33,7 @@ from blackboard.validation.serving_numbers import (
     RATES,
     RUN,
     WIDE,
+    agents_within,
     arrived,
     causes,
     changes,
@@ -242,6 +244,9 @@ def questions() -> dict[str, str]:
     return {
         "half_length": f"{half.server.output:.0f}",
         "twice_share": f"{twice:.3f}",
+        "agent_prompt": f"{AGENT['prompt']:,}",
+        "agent_answer": f"{AGENT['output']}",
+        "agent_users": str(agents_within(PROMISE)),
         "half_hand": pretty(eq.mixed_token(v, prompt_share=twice), "s", 2),
     }
 
