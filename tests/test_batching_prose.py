@@ -73,6 +73,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "balanced_attention": f"{round(2 * active / flops / (kv / bandwidth - 2 * attends / flops), -2):,.0f} tokens",
         "kink_both": f"{round(copied / (2 * (active + 1000 * attends) / flops - 1000 * kv / bandwidth), -2):,.0f}",
         "prompts": f"{filled / 600 * 9_700 * 2 * active / flops * 1e3:.0f} ms",
+        "reading": f"{(72 * 186e9 / bandwidth + filled / 600 * 9_700 * 2 * active / flops) * 1e3:.0f} ms",
         "card_step": f"{(1 + card) * total / bandwidth * 1e3:.1f} ms",
         "simple_least": f"{simple[0]:.1f}",
         "simple_most": f"{simple[1]:.1f}",

@@ -119,6 +119,7 @@ def test_printed_numbers_come_out_when_redone_with_the_printed_numbers():
         rent = at("gpu_rent") / 3600 * at(f"step_{which}") / at(batch) * 1000
         assert f"${rent:.2f}" == told[f"cost_{which}"]
     assert f"{at('cost_few') / at('cost_held'):.1f}" == told["worth"]
+    assert f"{1 + at('weights_part') / 100 * (at('batch_ratio') - 1):.1f}" == told["worth"]
     assert f"{at('again_time') / at('answer_time'):.0%}" == told["again_share"]
     assert f"${at('paid_new') + at('paid_found'):.2f}" == told["agent_cached"]
     assert f"{at('agents') * at('mean_context') / 1e6:.2f} million" == told["set_tokens"]

@@ -273,6 +273,7 @@ def train() -> dict[str, str]:
         "answer": str(ANSWER),
         "freed": significant(full / ANSWER, 2),
         "prompts": f"{full / ANSWER * (LONG - ANSWER / 2) * eq.compute_time(RUNNING, batch=1) * 1e3:.0f} ms",
+        "reading": f"{(drain + full / ANSWER * (LONG - ANSWER / 2) * eq.compute_time(RUNNING, batch=1)) * 1e3:.0f} ms",
         "begins": f"{LONG - ANSWER // 2:,}",
         "crowded": f"{CROWDED:.0%}",
         "spare": significant((1 - CROWDED) * full, 1),

@@ -149,7 +149,7 @@ def room_chart() -> InteractiveChart:
         spec,
         "The batch that fits",
         _room_says(),
-        "Paging is worth most where few sequences fit: set aside more, or take a model with a larger cache. Above the"
+        "Paging is worth most where much is set aside and weights fill much of the memory: try both. Above the"
         " horizontal dashed line, compute takes longer than loading the weights; whether it limits a step depends on"
         " the caches. The costs take the kernel to be as fast in blocks as in one piece.",
         primary=("context", "reserved_context", "model"),

@@ -83,6 +83,7 @@ def worth() -> dict[str, str]:
         "cache_MB": f"{cache / 1e6:.0f} MB",
         "loaded_few": gigabytes(weights + few * cache),
         "loaded_held": gigabytes(weights + held * cache),
+        "weights_part": f"{weights / (weights + held * cache):.0%}",
         "step_few": pretty(cost(few) * few / known["rent"], "s", 3),
         "step_held": pretty(cost(held) * held / known["rent"], "s", 3),
         "cost_few": f"${1e6 * cost(few):.2f}",

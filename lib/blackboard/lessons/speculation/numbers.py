@@ -135,7 +135,6 @@ def gains() -> dict[str, str]:
         "best_gain_08": significant(eq.speedup_free(EXAMPLE, drafted=best), 2),
         "gain_4": significant(eq.speedup_free(**EXAMPLE), 2),
         "busy_4": significant(busy, 2),
-        "copied_4": significant(1 / eq.speedup_busy(EXAMPLE, draft_ratio=0), 2),
         "copied_07": significant(1 / eq.speedup_busy(EXAMPLE, acceptance=0.7, draft_ratio=0), 2),
         "tau_07": significant(eq.tokens_per_round(EXAMPLE, acceptance=0.7), 3),
         "check_may": significant(eq.tokens_per_round(EXAMPLE) - EXAMPLE["drafted"] * EXAMPLE["draft_ratio"], 3),
@@ -181,8 +180,14 @@ def by_bytes(batch: int) -> float:
 def experts() -> dict[str, str]:
     """What the tokens of a round touch at batch 1, and what rounds took there."""
     touched = lambda drafted: significant(eq.touched_ratio(RUNNING, batch=1, drafted=drafted), 2)
-    [plain] = measurement("mtp_by_depth").records(drafted_tokens=0)
+    [plain], [three] = (measurement("mtp_by_depth").records(drafted_tokens=n) for n in (0, 3))
     chip = RUNNING.symbols()["bandwidth"] / RUNNING.symbols()["chips"]  # a B200's, of which eight were timed
+    loads, took = (
+        model(RUNNING.model).n_active * RACK["bytes_per_param"] / (8 * chip),
+        1 / plain["throughput_token_per_s"],
+    )
+    more = (eq.touched_ratio(RUNNING, batch=1, drafted=3) - 1) * loads / took  # plain steps
+    round_ = eq.round_steps(tokens_per_round=three["tokens_per_pass"], spec_speedup=three["speedup"])
     missed = lambda tokens: (1 - RACK["top_k"] / RACK["experts"]) ** tokens
     return {
         "few_most": significant(by_bytes(FEW), 2),
@@ -190,7 +195,9 @@ def experts() -> dict[str, str]:
         "chosen_3": significant((1 - missed(4)) / (1 - missed(1)), 2),
         "touched_v3": touched(4),
         "touched_v3_3": touched(3),
-        "r1_loads": f"{1e3 * model(RUNNING.model).n_active * RACK['bytes_per_param'] / (8 * chip):.1f} ms",
+        "r1_loads": f"{1e3 * loads:.1f} ms",
+        "check_more": f"{more:.2f}",
+        "draft_more": f"{round_ - 1 - more:.2f}",
         "r1_bytes": pretty(model(RUNNING.model).n_active * RACK["bytes_per_param"], "byte", 3),
         "r1_ms": pretty(1 / plain["throughput_token_per_s"], "s", 1),
     }
@@ -210,6 +217,7 @@ def two_point_eight() -> dict[str, str]:
         "spire_gain": f"{spire['speedup']:g}",
         "ngram_gain": f"{fast:g}",
         "ngram_loss": f"{slow:g}",
+        "ngram_product": significant(fast * slow, 2),
         "small_gain": f"{small['factor']:g}",
     }
 

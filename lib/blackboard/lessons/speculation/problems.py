@@ -235,8 +235,8 @@ passes = Quantity(
         "Do the same for each token and add up.",
     ),
     solution=(
-        Step("Half of what the chances differ by, added up over the tokens:", v.distance, "1"),
-        f"${eq.acceptance_of.latex}$ =",
+        Step("The chance that a guess is refused, which is how far the draft's chances exceed the target's, added up over the tokens:", v.distance, "1"),
+        "One less that chance is",
     ),
 )
 
