@@ -10,6 +10,7 @@ from matplotlib.text import Text
 from pictures import drawings, picture
 
 from blackboard.page.practice import problems
+from blackboard.text import merge
 
 every = pytest.mark.parametrize("lesson", LESSONS)
 
@@ -182,3 +183,9 @@ def test_the_bibliography_shows_no_keys():
 def test_authors_who_are_not_named_are_called_by_one_word():
     """References say "et al.", entries that name the first alone "and others"."""
     assert mend_bibliography("<a>Sardana <em>et al.</em>, 2024</a>") == "<a>Sardana and others, 2024</a>"
+
+
+def test_a_name_that_two_parts_give_is_an_error():
+    assert merge({"a": "1"}, {"b": "2"}) == {"a": "1", "b": "2"}
+    with pytest.raises(ValueError, match="given twice: b"):
+        merge({"a": "1", "b": "2"}, {"b": "2"})

@@ -98,6 +98,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "step_latency": ms(WAITING),
         "step_hop": ms(hop),
         "step_one": ms(one[2]),
+        "user_rate": f"{1 / one[2]:.0f}",
+        "took_1": "11.9",
         "step_two": ms(two[2]),
         "as_told_two": f"{two[2] / one[2]:.2f}",
         "as_told_once": f"{once[2] / one[2]:.2f}",

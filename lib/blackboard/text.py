@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _EXPONENT = re.compile(r"(?<![\w.-])(\d+(?:\.\d+)?)e([+-]\d\d)\b")
 
@@ -56,3 +56,13 @@ def curl(text: str) -> str:
 def digits(number: float) -> float:
     """A number to the ten digits that a page carries."""
     return float(f"{number:.10g}")
+
+
+def merge(*parts: Mapping[str, str]) -> dict[str, str]:
+    """One mapping of all parts; ValueError where two of them give one name, of which one would be lost unseen."""
+    found: dict[str, str] = {}
+    for part in parts:
+        if twice := found.keys() & part.keys():
+            raise ValueError(f"given twice: {', '.join(sorted(twice))}")
+        found |= part
+    return found

@@ -7,6 +7,7 @@ from functools import cache
 from blackboard.catalogue import chip, gpu_lab
 from blackboard.lessons.batching import own_machine
 from blackboard.lessons.reversibility.equations import KEPT
+from blackboard.text import merge
 from blackboard.units import percent, pretty
 from blackboard.validation import gpu_lab as lab
 
@@ -163,4 +164,4 @@ def pieces() -> dict[str, str]:
 def all() -> dict[str, str]:
     """Every value of the page's prose."""
     parts = (opening, one_product, launching, constants, mixing, guessing, routing, training, pieces)
-    return {name: text for part in parts for name, text in part().items()}
+    return merge(*(part() for part in parts))

@@ -19,7 +19,7 @@ from blackboard.prediction.serving_steps import (
     OTHER_KERNELS,
     kernels,
 )
-from blackboard.text import listed
+from blackboard.text import listed, merge
 from blackboard.units import percent, pretty, significant
 from blackboard.validation.serving_numbers import (
     AGENT,
@@ -306,4 +306,4 @@ def all() -> dict[str, str]:
         *(opening(), running_case(), promise(), wide_server(), sizes(), questions()),
         *(loops(), slowest(), errors()),
     )
-    return {name: text for part in parts for name, text in part.items()}
+    return merge(*parts)

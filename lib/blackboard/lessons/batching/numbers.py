@@ -12,6 +12,7 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.sparsity import equations as sparsity
 from blackboard.page.summary import Page, table
+from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
 LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
@@ -471,4 +472,4 @@ def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     own = (hardware, layout, attention, workload, changed_batches, fast_mode, fast_batches, train)
     parts = (*own, engines, dense_case)
-    return {name: text for part in parts for name, text in part().items()}
+    return merge(*(part() for part in parts))

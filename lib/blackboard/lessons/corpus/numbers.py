@@ -9,6 +9,7 @@ from blackboard.catalogue import chip, measurement, model, scaling_law
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import simulation
 from blackboard.lessons.overtraining import equations as law
+from blackboard.text import merge
 from blackboard.units import factor, significant
 
 SMALL, LARGE = "LLäMmlein 120M", "LLäMmlein 1B"
@@ -226,4 +227,4 @@ def noise() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return runs() | parts() | repeated() | filtered() | filtered_german() | plateaus() | noise()
+    return merge(runs(), parts(), repeated(), filtered(), filtered_german(), plateaus(), noise())

@@ -7,6 +7,7 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, kernels
 from blackboard.lessons.overheads.kernels import Plan
+from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
 MS, US = factor("ms"), factor("us")
@@ -230,4 +231,4 @@ def one_token() -> dict[str, str]:
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
     parts = (opening, launching, graphs, fusing, fusion_rows, overlapping, terms, reality)
-    return {name: value for part in parts for name, value in part().items()}
+    return merge(*(part() for part in parts))

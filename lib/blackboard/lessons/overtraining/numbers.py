@@ -11,6 +11,7 @@ from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
 from blackboard.page.summary import Page, table
 from blackboard.search import find_root
+from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
 DAY = factor("day")
@@ -563,5 +564,5 @@ def download() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    found = valley() | costs() | tokens() | optimum() | plan() | parts() | other_fits()
-    return found | meta() | deepseek() | models_placed() | with_kv() | download()
+    found = merge(valley(), costs(), tokens(), optimum(), plan(), parts(), other_fits())
+    return merge(found, meta(), deepseek(), models_placed(), with_kv(), download())

@@ -9,6 +9,7 @@ from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import simulation
 from blackboard.lessons.paging.simulation import LONGEST, batches, lengths
 from blackboard.lessons.pricing.equations import pass_compute
+from blackboard.text import merge
 from blackboard.units import pretty, significant
 
 BLOCK = 16  # tokens: vLLM's default
@@ -224,4 +225,4 @@ def layers() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return room() | worth() | day() | conversations() | cached_prices() | caches() | layers()
+    return merge(room(), worth(), day(), conversations(), cached_prices(), caches(), layers())

@@ -13,6 +13,7 @@ from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import simulation
 from blackboard.lessons.racks import equations as racks
 from blackboard.search import find_root
+from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
 # the lecture's memory: 64 GPUs a stage, a trillion parameters of one byte, and round numbers for the rest (1:05:42)
@@ -512,4 +513,4 @@ def schedules() -> dict[str, str]:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     parts = sent, hops, waits, idling, orders, memory, pays, contexts, copied_boxes, boxes, rooms, scale_up, schedules
-    return {name: text for part in parts for name, text in part().items()}
+    return merge(*(part() for part in parts))

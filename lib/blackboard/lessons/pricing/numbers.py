@@ -13,6 +13,7 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing.implied import alike, implied, machine, rent
 from blackboard.lessons.sparsity.equations import batch_fits
+from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
 BOARD = {
@@ -607,6 +608,6 @@ def misses_even() -> float:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    bills = bill() | added_up() | cards() | writes()
-    times = input_times() | output_times()
-    return bills | step_of_price() | ratios() | places() | times | drains()
+    bills = merge(bill(), added_up(), cards(), writes())
+    times = merge(input_times(), output_times())
+    return merge(bills, step_of_price(), ratios(), places(), times, drains())

@@ -12,6 +12,7 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import moe, simulation
 from blackboard.lessons.racks.equations import FP8_OUT
+from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
 USED = 64  # of the rack's GPUs, for divisibility: lecture 0:34:20
@@ -254,6 +255,7 @@ def worked() -> dict[str, str]:
         "sending_two": in_ms(two.sending),
         "sending_once": in_ms(once.sending),
         "step_one": in_ms(one.in_turn),
+        "user_rate": significant(1 / one.in_turn, 3),
         "step_two": in_ms(two.in_turn),
         "saved": in_ms(one.weights - two.weights),
         "every_added": in_ms(two.sending - one.sending),
@@ -532,7 +534,7 @@ def deployed() -> dict[str, str]:
         **boxes,
         "wait_box": f"{found['box'].latency * 1e3:.1f} ms",
         "box_even": f"{box_even():.0f}",
-        **{f"took_{boxes}": f"{on_boxes(boxes).in_turn * 1e3:.1f}" for boxes in SPREAD},
+        **{f"spread_{boxes}": f"{on_boxes(boxes).in_turn * 1e3:.1f}" for boxes in SPREAD},
         **{f"loads_{boxes}": f"{on_boxes(boxes).work * 1e3:.1f}" for boxes in SPREAD},
         **{f"sends_{boxes}": f"{on_boxes(boxes).sending * 1e3:.1f}" for boxes in SPREAD},
         "sglang_tokens": str(wide["batch_per_gpu"]),
@@ -570,6 +572,6 @@ def counted() -> moe.Traffic:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    counts = placing() | layer() | running() | worked() | spread_or_stop() | boundary() | rack()
-    against = measured() | corrected() | deployed()
-    return counts | against | {"fullest": f"{counted().fullest - 1:.0%}"}
+    counts = merge(placing(), layer(), running(), worked(), spread_or_stop(), boundary(), rack())
+    against = merge(measured(), corrected(), deployed())
+    return merge(counts, against, {"fullest": f"{counted().fullest - 1:.0%}"})

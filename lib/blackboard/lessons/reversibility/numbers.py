@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from blackboard.catalogue import chip, gpu_lab, measurement, model
 from blackboard.lessons.overtraining.equations import pretrain_compute
 from blackboard.lessons.reversibility import equations as eq
-from blackboard.text import superscript
+from blackboard.text import merge, superscript
 from blackboard.units import factor, pretty, significant
 
 DENSE = "llama-3.1-405b"  # whose layers are alike
@@ -305,4 +305,4 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return spreading() | keeping() | activations() | worth() | dividing() | measured()
+    return merge(spreading(), keeping(), activations(), worth(), dividing(), measured())

@@ -14,7 +14,7 @@ from blackboard.notation import latex, lookup, symbol
 from blackboard.page.derivation import Derivation
 from blackboard.page.summary import Page, fold, table
 from blackboard.search import find_root
-from blackboard.text import markup
+from blackboard.text import markup, merge
 from blackboard.units import factor, pretty, significant
 
 LECTURE_BATCH, DEPARTURES = 2_000, 64  # lecture 0:26:58
@@ -545,4 +545,4 @@ def measured() -> dict[str, str]:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     parts = (hardware, batches, layers, contexts, as_good, team, traffic, worth, price, measured)
-    return {name: told for part in parts for name, told in part().items()}
+    return merge(*(part() for part in parts))

@@ -10,6 +10,7 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing.equations import memory_ratio_of
 from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation import simulation
+from blackboard.text import merge
 from blackboard.units import pretty, significant
 
 EXAMPLE: dict[str, Any] = {
@@ -259,5 +260,5 @@ def multi_token() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    told = rounds() | taking_turns() | long_contexts() | gains() | by_hand()
-    return told | experts() | two_point_eight() | reality() | multi_token()
+    told = merge(rounds(), taking_turns(), long_contexts(), gains(), by_hand())
+    return merge(told, experts(), two_point_eight(), reality(), multi_token())
