@@ -84,6 +84,10 @@ def test_a_million_tokens_are_divided_by_what_a_gpu_holds():
             == math.ceil(1e6 * vectors * width / room)
             == math.ceil(1e6 / amount(f"fit_{name}"))
         )
+    room, vector = 80e9 - 405.85e9 * 2 / 128, 16_384 * 2
+    lean = {"all": 126 * 10.625 * vector, "checkpointed": 42 * vector + 3 * 10.625 * vector}
+    for name, each in lean.items():
+        assert amount(f"lean_{name}") == pytest.approx(room / each, rel=0.03)
     assert told["fit_about"] == "25,000" and amount("million_all") > amount("run_share")
     for way, vectors in (("checkpointed", 42 * 2 + 3 * 15.875 * 2), ("reversible", 2 * 4 + 15.875 * 2)):
         held, alone, sequence = int(told[f"copy_{way}"]), int(told[f"alone_{way}"]), 1e6 * vectors * width

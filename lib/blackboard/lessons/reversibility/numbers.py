@@ -130,6 +130,8 @@ def activations() -> dict[str, str]:
     sizes = {"depth": net.layers, "stream_bytes": stream, "exact_stream": exact, "layer_bytes": layer}
     scores = VALUE * net.attention[0].heads * TOKENS**2
     kept = eq.stored(sizes)
+    lean = sizes | {"layer_bytes": layer * (1 - CHEAP)}  # without what is computed again at next to no cost
+    room = chip(GPU).hbm_bytes - _weights()
     selective, whole = (eq.work_ratio(recomputed=share) for share in (_again(), 1))
     return {
         "act_everything": pretty(net.layers * (layer + scores), "byte", 3),
@@ -144,8 +146,13 @@ def activations() -> dict[str, str]:
         "act_checkpointed": pretty(eq.checkpointed(sizes, segment=1), "byte", 2),
         "act_segment": pretty(eq.checkpointed(sizes, segment=SEGMENT), "byte", 2),
         "act_streams": pretty(2 * exact, "byte", 3),
+        "lean_all": significant(TOKENS * room / eq.stored(lean), 2),
+        "lean_checkpointed": significant(TOKENS * room / eq.checkpointed(lean, segment=SEGMENT), 2),
         "act_stretch": significant(eq.segment_best(sizes), 2),
     } | _million(all=kept, checkpointed=eq.checkpointed(sizes, segment=SEGMENT), reversible=eq.reversible(sizes))
+
+
+CHEAP = 5.25 / 15.875  # of a layer's bytes: outputs of its two norms, and the product of gate and up projection
 
 
 def _million(**kept: float) -> dict[str, str]:
