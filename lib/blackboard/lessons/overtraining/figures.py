@@ -103,7 +103,7 @@ def valleys() -> Drawing:
     return done(
         fig,
         "fig-valleys",
-        f"For each budget one size is best. The valley is flat: with {more} times the money (dotted curve), a quarter"
+        f"For each budget one size is best. The valley's bottom is flat: with {more} times the money (dotted curve), a quarter"
         " of the best size reaches the same loss (ring).",
         "Loss against parameters, from 1 billion to 2 trillion (log scale), for three budgets of training, by the"
         f" repaired fit: three valleys. The lowest points have these tokens per parameter: {listed(each)}. Sizes above"
