@@ -103,8 +103,8 @@ def valleys() -> Drawing:
     return done(
         fig,
         "fig-valleys",
-        f"For each budget one size is best. The valley's bottom is flat: with {more} times the money (dotted curve), a quarter"
-        " of the best size reaches the same loss (ring).",
+        f"For each budget one size is best. The valley's bottom is flat: with {more} times the money (dotted curve), a"
+        " quarter of the best size reaches the same loss (ring).",
         "Loss against parameters, from 1 billion to 2 trillion (log scale), for three budgets of training, by the"
         f" repaired fit: three valleys. The lowest points have these tokens per parameter: {listed(each)}. Sizes above"
         f" {_counted(LARGEST_RUN)} are shaded: no run behind the fit was larger. A dotted curve for ${more} million"
