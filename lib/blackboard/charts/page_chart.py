@@ -207,9 +207,11 @@ def _slider(param: Mapping[str, Any]) -> str:
     bind, start = param["bind"], param["value"]
     base = _EXPONENT.search(bind["name"])
     is_time = _label(param).endswith(SECONDS)
-    text = (duration if is_time else pretty)(float(base[1]) ** start if base else start)
+    value, digits = float(base[1]) ** start if base else start, bind.get("digits")
+    text = (duration if is_time else pretty)(float(f"{value:.{digits - 1}e}") if digits else value)
     limits = "".join(f' {name}="{bind[name]!r}"' for name in ("min", "max", "step"))
     of_base = (f' data-base="{base[1]}"' if base else "") + (' data-time=""' if is_time else "")
+    of_base += f' data-digits="{digits}"' if digits else ""
     return (
         f'<input type="range" name="{param["name"]}"{limits} value="{start!r}"{of_base} aria-valuetext="{text}"'
         f' autocomplete="off"><span>{text}</span>'

@@ -4,6 +4,7 @@ compare.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -293,13 +294,15 @@ def _rounded(name: str, low: float, high: float, step: float, value: float, labe
     """A slider over powers of ten whose signal is rounded to two digits: 32,000, not 31,623."""
     moved, follows = slider(name, low, high, step, value, label, base=10)
     unit = f"pow(10, floor({name}_exponent + 1e-9) - 1)"
+    moved["bind"]["digits"] = 2  # beside the slider, too
     return [moved, *derived(name, f"round({follows['expr']} / {unit}) * {unit}")]
 
 
 def _controls() -> list[dict]:
     """Menus for two cards and for waiting, sliders for the request, and what follows."""
     rows = _menu_rows()
-    names = {id: f"{row['name']} ({row['date']})" for id, row in rows.items()}
+    count = Counter(row["name"] for row in rows.values())  # a date only where it tells cards apart: a menu is narrow
+    names = {id: row["name"] + f" ({row['date']})" * (count[row["name"]] > 1) for id, row in rows.items()}
     at = lambda which, share: inside(request_cost, ASKED, hit_rate=share, **_bound(which))
     follows = (
         _of("card")
@@ -413,13 +416,15 @@ def _cost_parts() -> str:
 
 
 def _lines() -> list[str]:
-    """What the title says: prices of the cards, and the cost at the marked share by part, as browser expressions."""
+    """What the title says: prices of the cards, the request, its cost on the first card by part, and on both, as
+    browser expressions."""
     tokens = "format(prompt_tokens, ',') + ' in, ' + format(answer_tokens, ',') + ' out, ' + share + '% cached'"
     return [
         *_card_lines("card"),
         *_card_lines("other"),
-        f"{tokens} + ': ' + {_money('here')} + ' against ' + {_money('there')}",
-        f"'of the first: ' + {_cost_parts()}",
+        tokens,
+        f"cards[card].name + ': ' + {_cost_parts()}",
+        f"{_money('here')} + ' on ' + cards[card].name + ' against ' + {_money('there')} + ' on ' + cards[other].name",
     ]
 
 
