@@ -294,7 +294,6 @@ def _rounded(name: str, low: float, high: float, step: float, value: float, labe
     """A slider over powers of ten whose signal is rounded to two digits: 32,000, not 31,623."""
     moved, follows = slider(name, low, high, step, value, label, base=10)
     unit = f"pow(10, floor({name}_exponent + 1e-9) - 1)"
-    moved["bind"]["digits"] = 2  # beside the slider, too
     return [moved, *derived(name, f"round({follows['expr']} / {unit}) * {unit}")]
 
 
@@ -372,6 +371,7 @@ def bill_chart() -> InteractiveChart:
         " writing. Make the input longer than a card's step, and its price jumps; on a card without a price for hits"
         " the line is level. Where the lines cross, the cheaper card depends on the cache.",
         primary=("card", "other", "prompt_tokens"),
+        digits={"prompt_tokens": 2, "answer_tokens": 2},
     )
 
 
