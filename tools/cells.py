@@ -100,6 +100,7 @@ class Renderer(myst_nb.SphinxNbRenderer):
             self.sphinx_env.note_dependency(str(tried))
             number = json.loads(tried.read_text("utf8")).get(source)
             shown[0].append(nodes.raw("", live_markup(tried.stem, number), format="html"))
+            shown[0]["classes"] += [] if number is None else ["runs-here"]
 
 
 LEVEL = re.compile(r'<practice-box .*?<span class="practice-level (\w+)"', re.S)

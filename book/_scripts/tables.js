@@ -1,14 +1,14 @@
 // Long tables: a filter for their rows, and a button in each head that sorts by it. Only pages with such a table load this.
 (() => {
   const make = (tag, attributes) => Object.assign(document.createElement(tag), attributes);
-  const text = (row, column) => row.cells[column].textContent.trim();
+  const text = (row, column) => (row.cells[column].querySelector(".record") ?? row.cells[column]).textContent.trim(); // a record goes by its name
 
   const UNITS = {
     ns: 1e-9, µs: 1e-6, ms: 1e-3, s: 1, min: 60, minutes: 60, h: 3600, hours: 3600, days: 86400, years: 31557600,
     million: 1e6, billion: 1e9, trillion: 1e12,
   };
   const PREFIXES = { k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 };
-  const LIKE_NUMBER = /^[×$≈]?\s*([−+-]?[\d.]+)(?:\s*×\s*10(\d+))?\s?([A-Za-zµ]*)/;
+  const LIKE_NUMBER = /^[×$≈]?\s*([−+-]?\d*\.?\d+)(?:\s*×\s*10(\d+))?\s?([A-Za-zµ]*)/;
 
   // How much a unit is, as far as it matters beside others of its kind: 1 GB is more than 2 MB.
   function sizeOf(unit) {

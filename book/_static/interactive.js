@@ -78,9 +78,10 @@ const settings = (figure) => Object.fromEntries(controlsOf(figure).map((control)
 
 // Beside each slider stands the value it gives, which may be a power.
 function showValue(control) {
-  const { base } = control.dataset;
+  const { base, digits } = control.dataset;
   if (control.type !== "range") return;
-  const value = base ? base ** control.value : Number(control.value), text = "time" in control.dataset ? duration(value) : pretty(value);
+  const exact = base ? base ** control.value : Number(control.value), value = digits ? Number(exact.toPrecision(digits)) : exact;
+  const text = "time" in control.dataset ? duration(value) : pretty(value);
   control.setAttribute("aria-valuetext", text);
   control.nextElementSibling.textContent = text;
 }

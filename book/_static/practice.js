@@ -21,9 +21,9 @@
 
   function quantity(text, draw) {
     const plain = text.replace(/10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/g, (_, raised) => "10^" + [...raised].map((c) => "-0123456789"["⁻⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c)]).join(""));
-    const found = text.length <= LONGEST ? plain.replace(/(?<=\d)[,_'’\u00a0\u202f ](?=\d{3}(?!\d))/g, "").match(NUMBER) : null;
+    const found = text.length <= LONGEST ? plain.replace(/(?<=\d)(?<!(?<!\d)0)[,_'’\u00a0\u202f ](?=\d{3}(?!\d))/g, "").match(NUMBER) : null;
     const unread = !found || /^(?:[0-9.,:^'*(-]|\/\s*[0-9])/.test(found[4]) || Number(found[3]) === 0 && found[3];
-    if (unread && /\d,\d\d?(?!\d)/.test(plain)) throw new Unreadable("Use a point for the decimals, as in 0.067.");
+    if (unread && /\d,\d(?!\d\d(?!\d))|(?<!\d)0,\d/.test(plain)) throw new Unreadable("Use a point for the decimals, as in 0.067.");
     if (unread) throw new Unreadable(`Write one number, such as 0.067 or 6.7e-2${draw.label ? ", and a unit if you like: " + escape(draw.label) : ""}.`);
     let number = Number(found[1].replace(/\s*(e|[x×·*]\s?10\^|\*10\*\*)\s*/i, "e"));
     if (found[3]) number /= Number(found[3]); // 4/3
@@ -301,7 +301,7 @@
       const told = answer.values && judgeFunction(answer.values, this.draw);
       if (told) this.say(told);
       else tell(this.out, answer);
-      this.remember({ index: this.index, text: this.editor.value, answer: text, right: told?.kind === "right" });
+      this.remember({ index: this.index, text: this.editor.value, answer: text, right: told?.kind === "right" || this.solved });
     }
     radios(form, id) {
       this.querySelector(".practice-options")?.remove();
@@ -316,7 +316,7 @@
     tried(text) {
       const told = check(text, this.draw);
       this.say(told);
-      this.remember({ index: this.index, answer: text, right: told.kind === "right" });
+      this.remember({ index: this.index, answer: text, right: told.kind === "right" || this.solved }); // a variation loses nothing
     }
     say({ kind, message }) {
       this.dataset.verdict = kind;
@@ -385,7 +385,7 @@
       if (radio) radio.checked = true;
       const told = check(state.answer, this.draw);
       this.say(told);
-      this.mark(told.kind === "right");
+      this.mark(state.right === true || told.kind === "right");
     }
   }
 

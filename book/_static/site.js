@@ -313,7 +313,7 @@ function settle() {
   if (waitsForReader) setTimeout(layOut, WHILE);
   addEventListener("resize", again);
   addEventListener("toggle", again, true);
-  addEventListener("scroll", ({ target }) => target !== document && markCut(target), { capture: true, passive: true });
+  addEventListener("scroll", ({ target }) => target instanceof Element && markCut(target), { capture: true, passive: true });
 }
 
 if (document.readyState === "complete") settle();

@@ -30,7 +30,10 @@ _NUMBER = re.compile(
     r"(?:\s*/\s*([0-9]+(?:\.[0-9]*)?)(?![0-9.]))?\s*(.*?)\s*",
     re.I | re.S,
 )
-_GROUPS = re.compile(r"(?<=[0-9])[,_'’\u00a0\u202f ](?=[0-9]{3}(?![0-9]))")  # separators between groups of three digits
+_GROUPS = re.compile(  # separators between groups of three digits, of which a lone zero is none
+    r"(?<=[0-9])(?<!(?<![0-9])0)[,_'’\u00a0\u202f ](?=[0-9]{3}(?![0-9]))"
+)
+_DECIMAL_COMMA = re.compile(r"[0-9],[0-9](?![0-9]{2}(?![0-9]))|(?<![0-9])0,[0-9]")
 
 
 _RAISED = re.compile("10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")  # 10²⁴
@@ -136,7 +139,13 @@ _LONE = {
     "token": {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12},
     "sequence": {"k": 1e3},
     "parameter": {"M": 1e6, "B": 1e9, "T": 1e12},
-    "USD": {"cent": 0.01, "cents": 0.01, "milliondollars": 1e6, "billiondollars": 1e9, "M": 1e6, "B": 1e9},
+    "USD": {
+        **dict.fromkeys(("cent", "cents", "¢"), 0.01),
+        "milliondollars": 1e6,
+        "billiondollars": 1e9,
+        "M": 1e6,
+        "B": 1e9,
+    },
     "1": {
         "": 1.0,
         "k": 1e3,
@@ -223,7 +232,7 @@ def _typed(given: str, unit: str, label: str, scale: float) -> float:
     plain = _RAISED.sub(lambda m: "10^" + m[1].translate(_LOWERED), given) if len(given) <= LONGEST else ""
     found = _NUMBER.fullmatch(_GROUPS.sub("", plain))
     if not found or re.match(r"[0-9.,:^'*(-]|/\s*[0-9]", found[4]) or (found[3] and not float(found[3])):
-        if re.search(r"\d,\d\d?(?!\d)", plain):
+        if _DECIMAL_COMMA.search(plain):
             raise Unreadable("Use a point for the decimals, as in 0.067.")
         raise Unreadable(
             f"Write one number, such as 0.067 or 6.7e-2{', and a unit if you like: ' + label if label else ''}."

@@ -47,7 +47,8 @@ class InteractiveChart:
     """A chart with sliders, by its Vega-Lite spec. `alt` says what it shows, its range and its point.
 
     `primary` names the two or three controls that the page shows at once, by their signals; without it these are the
-    first three. `result` says which of the title's lines state the result, in large letters.
+    first three. `result` says which of the title's lines state the result, in large letters, and `digits` to how many
+    digits the page writes the value of a slider, where the chart rounds it.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class InteractiveChart:
         caption: str,
         primary: Sequence[str] = (),
         result: Sequence[int] = (-1,),
+        digits: Mapping[str, int] | None = None,
     ):
         if not (title.strip() and alt.strip()):
             raise ValueError("an interactive chart needs a title and an alt text")
@@ -65,7 +67,7 @@ class InteractiveChart:
         controls = [row["name"].removesuffix("_exponent") for row in chart.get("params", ()) if "bind" in row]
         if unknown := set(primary) - set(controls):
             raise ValueError(f"{title}: no control moves {', '.join(sorted(unknown))}; there are {', '.join(controls)}")
-        shown = {"primary": list(primary or controls[:PRIMARY]), "result": list(result)}
+        shown = {"primary": list(primary or controls[:PRIMARY]), "result": list(result), "digits": dict(digits or {})}
         self.spec["usermeta"] = {**_FRAME["usermeta"], **shown}
         if "layer" in self.spec:
             self.spec["layer"] = [_inked(layer) for layer in self.spec["layer"]]

@@ -175,17 +175,18 @@ def _controls(spec: Mapping[str, Any]) -> str:
     bound = {param["name"].removesuffix("_exponent"): param for param in spec.get("params", ()) if "bind" in param}
     if not bound:
         return ""
-    first = spec["usermeta"]["primary"]
-    rest = "".join(_control(param) for name, param in bound.items() if name not in first)
+    first, digits = spec["usermeta"]["primary"], spec["usermeta"]["digits"]
+    made = {name: _control(param, digits.get(name)) for name, param in bound.items()}
+    rest = "".join(control for name, control in made.items() if name not in first)
     more = f'<details class="chart-more"><summary>More controls</summary>{rest}</details>' if rest else ""
-    shown = "".join(_control(bound[name]) for name in first)
+    shown = "".join(made[name] for name in first)
     return f'{shown}{more}<button type="button" class="chart-reset">Reset</button>'
 
 
-def _control(param: Mapping[str, Any]) -> str:
+def _control(param: Mapping[str, Any], digits: int | None) -> str:
     """A control with its name, and for a slider the value that it gives."""
     bind, name = param["bind"], escape(_label(param).removesuffix(SECONDS)).replace(" ×", "\N{NO-BREAK SPACE}×")
-    made = _menu(param) if bind["input"] == "select" else _slider(param)
+    made = _menu(param) if bind["input"] == "select" else _slider(param, digits)
     return f'<div class="chart-control"><label><span class="chart-name">{name}</span>{made}</label></div>'
 
 
@@ -203,13 +204,16 @@ def _menu(param: Mapping[str, Any]) -> str:
     return f'<select name="{param["name"]}" autocomplete="off">{options}</select>'
 
 
-def _slider(param: Mapping[str, Any]) -> str:
+def _slider(param: Mapping[str, Any], digits: int | None) -> str:
+    """A slider, and beside it its value, to so many digits where the chart rounds to them."""
     bind, start = param["bind"], param["value"]
     base = _EXPONENT.search(bind["name"])
     is_time = _label(param).endswith(SECONDS)
-    text = (duration if is_time else pretty)(float(base[1]) ** start if base else start)
+    value = float(base[1]) ** start if base else start
+    text = (duration if is_time else pretty)(float(f"{value:.{digits - 1}e}") if digits else value)
     limits = "".join(f' {name}="{bind[name]!r}"' for name in ("min", "max", "step"))
     of_base = (f' data-base="{base[1]}"' if base else "") + (' data-time=""' if is_time else "")
+    of_base += f' data-digits="{digits}"' if digits else ""
     return (
         f'<input type="range" name="{param["name"]}"{limits} value="{start!r}"{of_base} aria-valuetext="{text}"'
         f' autocomplete="off"><span>{text}</span>'

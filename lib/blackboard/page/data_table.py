@@ -46,6 +46,11 @@ def data_table(
     )
 
 
+def breakable(name: str) -> str:
+    """A name or a unit that may be broken behind its underscores and strokes, and nowhere else where that is enough."""
+    return re.sub("(?<!<)[_/]", r"\g<0><wbr>", name)
+
+
 def plain(head: str) -> str:
     """A head without its tags; what they raise stays raised."""
     return _TAG.sub("", re.sub(r"<sup>(\d+)</sup>", lambda found: superscript(found[1]), head))

@@ -11,7 +11,7 @@ from functools import cache
 from blackboard import notation
 from blackboard.formula import Formula, formulas
 from blackboard.notation import Symbol
-from blackboard.page.data_table import data_table
+from blackboard.page.data_table import breakable, data_table
 from blackboard.page.summary import Page, copied, fold
 from blackboard.units import write_unit
 
@@ -57,8 +57,8 @@ def symbol_table(group: str, rows: Iterable[Symbol]) -> Page:
         (
             f"\\({notation.latex(notation.symbol(row.name))}\\)",
             html.escape(row.description),
-            html.escape(write_unit(row.unit)),
-            f"<code>{row.name}</code>",
+            breakable(html.escape(write_unit(row.unit))),
+            f"<code>{breakable(row.name)}</code>",
             html.escape(row.board) or "–",
         )
         for row in rows

@@ -11,7 +11,7 @@ from typing import Any
 
 from blackboard import catalogue
 from blackboard.catalogue.datafile import Row
-from blackboard.page.data_table import Record, data_table
+from blackboard.page.data_table import Record, breakable, data_table
 from blackboard.page.summary import Page
 from blackboard.text import markup
 from blackboard.units import pretty, significant
@@ -46,7 +46,7 @@ def _name(row: Any) -> str:
 
 def _code(id: str) -> str:
     """A name in code, which may be broken behind its underscores."""
-    return f"<code>{escape(id).replace('_', '_<wbr>')}</code>"
+    return f"<code>{breakable(escape(id))}</code>"
 
 
 def cited(ids: Iterable[str | None], page: str = "") -> str:
@@ -297,7 +297,11 @@ def tiers() -> Page:
     """Memory tiers with their drain times and dated prices."""
 
     def cost(tier) -> str:
-        paid = (f"{_number(p.usd_per_GB)} ({p.date}{'' if p.confirmed else ', unconfirmed'})" for p in tier.prices)
+        paid = (
+            _line(f"{_number(p.usd_per_GB)} ({p.date}{')' if p.confirmed else ','}")
+            + ("" if p.confirmed else " unconfirmed)")
+            for p in tier.prices
+        )
         return "<br>".join(paid) or NONE
 
     return _show(

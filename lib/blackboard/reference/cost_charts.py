@@ -4,6 +4,7 @@ compare.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -299,7 +300,8 @@ def _rounded(name: str, low: float, high: float, step: float, value: float, labe
 def _controls() -> list[dict]:
     """Menus for two cards and for waiting, sliders for the request, and what follows."""
     rows = _menu_rows()
-    names = {id: f"{row['name']} ({row['date']})" for id, row in rows.items()}
+    count = Counter(row["name"] for row in rows.values())  # a date only where it tells cards apart: a menu is narrow
+    names = {id: row["name"] + f" ({row['date']})" * (count[row["name"]] > 1) for id, row in rows.items()}
     at = lambda which, share: inside(request_cost, ASKED, hit_rate=share, **_bound(which))
     follows = (
         _of("card")
@@ -369,6 +371,7 @@ def bill_chart() -> InteractiveChart:
         " writing. Make the input longer than a card's step, and its price jumps; on a card without a price for hits"
         " the line is level. Where the lines cross, the cheaper card depends on the cache.",
         primary=("card", "other", "prompt_tokens"),
+        digits={"prompt_tokens": 2, "answer_tokens": 2},
     )
 
 
@@ -413,13 +416,15 @@ def _cost_parts() -> str:
 
 
 def _lines() -> list[str]:
-    """What the title says: prices of the cards, and the cost at the marked share by part, as browser expressions."""
+    """What the title says: prices of the cards, the request, its cost on the first card by part, and on both, as
+    browser expressions."""
     tokens = "format(prompt_tokens, ',') + ' in, ' + format(answer_tokens, ',') + ' out, ' + share + '% cached'"
     return [
         *_card_lines("card"),
         *_card_lines("other"),
-        f"{tokens} + ': ' + {_money('here')} + ' against ' + {_money('there')}",
-        f"'of the first: ' + {_cost_parts()}",
+        tokens,
+        f"cards[card].name + ': ' + {_cost_parts()}",
+        f"{_money('here')} + ' on ' + cards[card].name + ' against ' + {_money('there')} + ' on ' + cards[other].name",
     ]
 
 

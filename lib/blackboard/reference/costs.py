@@ -75,7 +75,7 @@ def assumptions() -> Page:
         "Between requests",
     )
     small = lambda text: f'<br><small style="font-weight: normal">{html.escape(text)}</small>'
-    cell = lambda text, why: f'<div style="min-width: 7rem">{text}{small(why)}</div>'
+    cell = lambda text, why: text + small(why)
     rows = []
     for load in workloads().values():
         pause = f"{load.gap:g} s" if load.gap < factor("min") else f"{load.gap / factor('min'):g} min"

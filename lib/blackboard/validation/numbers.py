@@ -9,6 +9,7 @@ from typing import Any
 from blackboard import notation
 from blackboard.catalogue import measurements
 from blackboard.notation import latex
+from blackboard.page.data_table import breakable
 from blackboard.page.summary import Page, table
 from blackboard.prediction import equations as eq
 from blackboard.prediction import serving_runs as serving
@@ -358,7 +359,7 @@ def constants() -> Page:
         )
         rows.append(
             [
-                f"<code>{id}</code>",
+                f"<code>{breakable(id)}</code>",
                 escape(description),
                 values,
                 *map(_over, errors),

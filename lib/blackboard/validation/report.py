@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from blackboard.catalogue import measurement
 from blackboard.catalogue.datafile import UnknownId, near
+from blackboard.page.data_table import breakable
 from blackboard.page.summary import Page, table
 from blackboard.page.tables import cited
 from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, KINDS, LIMIT, Row, Sum, summed
@@ -98,7 +99,7 @@ HEADS = {CONSISTENCY: "Closes", BOUND: "Measured over ideal time", CALIBRATED: "
 
 def code(id: str) -> str:
     """The id of a data set, which leads to what it is."""
-    return f'<a href="measurements.html#measurement-{id}"><code>{id}</code></a>'
+    return f'<a href="measurements.html#measurement-{id}"><code>{breakable(id)}</code></a>'
 
 
 def _part(s: Sum) -> str:

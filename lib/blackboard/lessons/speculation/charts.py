@@ -100,6 +100,7 @@ def _served() -> list[dict]:
         "gain": inside(eq.speedup_free, "1"),
         "free": f"context < (drafted + 1) * balanced ? {inside(eq.batch_free, 'sequence', n_active='computes')} : 0",
         "ratio_even": f"{room} > 0.001 ? {inside(eq.ratio_even, '1')} : 0",
+        "there": inside(SPEEDUP, "1", batch="free"),
         "even": f"gain <= 1 ? -1 : context < ratio_even * balanced ? {even} : 0",
         "fits": f"max(1, {inside(batch_fits, 'sequence', hbm='machine.hbm')})",
     }
@@ -124,8 +125,8 @@ def _told() -> list[str]:
     )
     round_ += f"', L = ' + {marks.said('context')} + ': τ = ' + {marks.said('tokens', '.3r')}"
     free = (
-        f"'at best ' + {marks.said('gain', '.3r')} + '×' + (free ? ' up to batch ' + {sized('free')} +"
-        f" {drawn('free', 'left')} : ', however large the batch')"
+        f"free ? {marks.said('there', '.3r')} + '× at batch ' + {sized('free')} + {drawn('free', 'left')} :"
+        f" {marks.said('gain', '.3r')} + '× in the largest batches'"
     )
     even = (
         f"even < 0 ? 'slower at every batch' : even ? 'slower beyond batch ' + {sized('even')} +"
@@ -155,7 +156,7 @@ def _speedup_layers(encoding: dict) -> list[dict]:
             encoding,
             {**marks.DOT, "color": marks.PAINTS["first"]},
             x=f"{_within('free')} ? free : null",
-            y=f"{_within('free')} ? gain : null",
+            y=f"{_within('free')} ? there : null",
         ),
         marks.at(
             encoding,
