@@ -383,15 +383,16 @@ def _constant(name: str, value: float) -> str:
 def listed(rows: list[Row]) -> Page:
     """Rows one by one: by how much the published number differs from ours, and why."""
     number = lambda value, row: pretty(value, row.unit, 4) if row.unit not in ("1", "year") else significant(value, 4)
+    short = lambda value, row: number(value, row).removesuffix(" parameters")  # of which its row tells
     said = lambda row: row.what if row.part in row.what else f"{row.part}, {row.what}"
-    off = lambda row: f"{100 * (row.published / row.computed - 1):+.1f}&nbsp;%".replace("-", "−")
+    off = lambda row: f"{100 * (row.published / row.computed - 1):+.1f}%".replace("-", "−")
     cells = [
         [
             f"{code(row.data)}<br>{escape(said(row))}",
             off(row),
             f'<div style="min-width: 16rem">{escape(row.why)}</div>',
-            number(row.published, row),
-            number(row.computed, row),
+            short(row.published, row),
+            short(row.computed, row),
         ]
         for row in rows
     ]
