@@ -39,6 +39,7 @@ DATE = re.compile(r"(?<![\w/.-])20\d\d-\d\d(?:-\d\d)?(?![\w/-])")  # which no li
 TAGS = re.compile(r"(<script\b.*?</script>|<[^>]+>)", re.S)  # what a script holds may look like a tag
 UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|style|svg|summary|button|select|textarea|practice-box)\b[^>]*(?<!/)>")
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
+AFTER_FOLD = re.compile(r'(</details>\s*</div>\s*</div>\s*</div>\s*<details class="[^"]*)')  # a cell is three boxes
 
 
 def add_launchers(app, config):
@@ -82,7 +83,10 @@ def mend_bibliography(body):
 
 
 def mend_folds(body):
-    """A fold is called what it says: MyST-NB gives every one the same other name."""
+    """A fold is called what it says: MyST-NB gives every one the same other name. One right after a cell's is marked, for
+    they share a line.
+    """
+    body = AFTER_FOLD.sub(r"\1 after-fold", body)
     return body.replace(' aria-label="Toggle hidden content"', "")
 
 
