@@ -354,15 +354,17 @@ def constants() -> Page:
     for id, (description, free, chips, what) in told.items():
         errors = ([row.error for row in _held_by(id, fitted)] for fitted in (True, False))
         values = "; ".join(
-            f"{LETTERS[name]}&nbsp;{_constant(name, calibration_by_id(id).values[name])}" for name in free
+            f"{_unbroken(f'{LETTERS[name]} {value}')}{bound}"
+            for name in free
+            for value, bound in [_constant(name, calibration_by_id(id).values[name])]
         )
         rows.append(
             [
-                f"<code>{id}</code>",
+                _unbroken(f"<code>{id}</code>"),
                 escape(description),
                 values,
                 *map(_over, errors),
-                f"{', '.join(chips)}: {what}" if chips else BY_ID,
+                f"{', '.join(map(_unbroken, chips))}: {what}" if chips else BY_ID,
             ]
         )
     return table(
@@ -375,9 +377,15 @@ def _over(errors: list[float]) -> str:
     return f"{percent(mape(errors))} ({len(errors)}&nbsp;rows)" if errors else "not tested"
 
 
-def _constant(name: str, value: float) -> str:
+def _constant(name: str, value: float) -> tuple[str, str]:
+    """A constant, and a note where it is as good as can be."""
     bound = " (at its bound)" if value == (1 if name.endswith("efficiency") else 0) else ""
-    return (percent(value) if name.endswith("efficiency") else pretty(value, "s", 2)) + bound
+    return percent(value) if name.endswith("efficiency") else pretty(value, "s", 2), bound
+
+
+def _unbroken(said: str) -> str:
+    """What stays on a line: an id, or a letter with its value, between which even a hard space may be broken."""
+    return f'<span class="unbroken">{said}</span>'
 
 
 def listed(rows: list[Row]) -> Page:
