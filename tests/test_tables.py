@@ -72,6 +72,11 @@ def test_a_column_of_numbers_is_aligned_and_each_cell_bears_its_head():
     )
 
 
+def test_a_column_of_sums_is_read_from_the_right_and_may_be_broken():
+    table = "<table><tbody><tr><td>x</td><td>1 + 2 = 3</td><td>4</td></tr></tbody></table>"
+    assert '<td class="text-right">1 + 2 = 3</td><td class="number">4</td>' in align_numbers(table)
+
+
 def test_a_number_that_is_all_of_a_formula_has_the_digits_of_its_table():
     table = "<table><tbody><tr><td>x</td><td><math><mn>5</mn></math></td></tr></tbody></table>"
     assert '<td class="number">5</td>' in align_numbers(table)

@@ -84,7 +84,7 @@ def mend_bibliography(body):
 
 
 def mend_folds(body):
-    """A fold is called what it says: MyST-NB gives every one the same other name. One right after a cell's is marked, for
+    """A fold is called what it says: MyST-NB gives every one the same other name. One right after a cell's is marked:
     they share a line.
     """
     body = AFTER_FOLD.sub(r"\1 after-fold", body)

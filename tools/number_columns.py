@@ -18,6 +18,7 @@ VALUE = rf"(?:[−+-]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?[×·]\s?{POWER})?|{P
 WAY = r" (?:to|times in|[+×=]) "
 # a note of one word before it, and after it how many times another it is
 NUMBER = re.compile(rf"(?:\([a-z]+\) )?(?:[×≈]\s?)?{VALUE}(?:{WAY}{VALUE}){{0,3}}(?: [\d,.]+ ×)?")
+SUM = re.compile(r" (?:times in|[+=]) ")  # may be broken where there is no room
 LONE = re.compile(r"<math>\s*<mn>([^<]*)</mn>\s*</math>")
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
 FITS = 4  # columns of numbers that a phone is wide enough for, or of short texts:
@@ -48,7 +49,8 @@ def align_table(table):
     if "span=" in table or len({len(row) for row in rows}) != 1:
         return table
     columns = list(zip(*rows))
-    kinds = {n: "number" for n, column in enumerate(columns) if n and holds_numbers(column)}
+    numbers = [n for n, column in enumerate(columns) if n and holds_numbers(column)]
+    kinds = {n: "text-right" if any(SUM.search(text_of(cell)) for cell in columns[n]) else "number" for n in numbers}
     if columns and all(map(LETTER.fullmatch, columns[0])):
         kinds[0] = "letter"
     marked = ROW.sub(lambda row: mark_cells(row[0], kinds), table) if kinds else table
