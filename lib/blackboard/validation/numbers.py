@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from html import escape
 from typing import Any
@@ -391,14 +392,14 @@ def _unbroken(said: str) -> str:
 def listed(rows: list[Row]) -> Page:
     """Rows one by one: by how much the published number differs from ours, and why."""
     number = lambda value, row: pretty(value, row.unit, 4) if row.unit not in ("1", "year") else significant(value, 4)
-    short = lambda value, row: number(value, row).removesuffix(" parameters")  # of which its row tells
+    short = lambda value, row: re.sub(" (parameters|tokens)$", "", number(value, row))  # of which its row tells
     said = lambda row: row.what if row.part in row.what else f"{row.part}, {row.what}"
     off = lambda row: f"{100 * (row.published / row.computed - 1):+.1f}%".replace("-", "−")
     cells = [
         [
             f"{code(row.data)}<br>{escape(said(row))}",
             off(row),
-            f'<div style="min-width: 16rem">{escape(row.why)}</div>',
+            f'<div style="min-width: 12rem">{escape(row.why)}</div>',
             short(row.published, row),
             short(row.computed, row),
         ]
