@@ -33,6 +33,10 @@ NUMBERS += [
     "(fitted) 6%",
     "671 billion tokens",
     "1 byte/parameter",
+    "5 times in 7",
+    "1.25 + 2 × 0.1 = 1.45",
+    "$0.00033 + $0.010",
+    "$0.10<br><small>390 ×</small>",
 ]
 
 
@@ -66,6 +70,17 @@ def test_a_column_of_numbers_is_aligned_and_each_cell_bears_its_head():
     assert 'class="text-right"' in align_numbers(
         '<table><tbody><tr><td>a<td class="text-right">1</td></tr></tbody></table>'
     )
+
+
+def test_a_column_of_sums_is_read_from_the_right_and_may_be_broken():
+    table = "<table><tbody><tr><td>x</td><td>1 + 2 = 3</td><td>4</td></tr></tbody></table>"
+    assert '<td class="text-right">1 + 2 = 3</td><td class="number">4</td>' in align_numbers(table)
+
+
+def test_a_number_that_is_all_of_a_formula_has_the_digits_of_its_table():
+    table = "<table><tbody><tr><td>x</td><td><math><mn>5</mn></math></td></tr></tbody></table>"
+    assert '<td class="number">5</td>' in align_numbers(table)
+    assert align_numbers("<p><math><mn>5</mn></math></p>") == "<p><math><mn>5</mn></math></p>"
 
 
 def test_a_first_column_of_letters_is_told_from_one_of_words():

@@ -36,8 +36,10 @@ VIDEO = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
 TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
 SPAN = re.compile(r"(?<![\d:])([0-2]):([0-5]\d)( to )([0-2]):([0-5]\d)\b(?!:)")  # of minutes; a ratio is none
 DATE = re.compile(r"(?<![\w/.-])20\d\d-\d\d(?:-\d\d)?(?![\w/-])")  # which no line shall break
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTPE]?(?:B|bits?|FLOPs?|Wh?|Hz)|[mµn]?s|min|h|¢)(?!\w))")
 TAGS = re.compile(r"(<script\b.*?</script>|<[^>]+>)", re.S)  # what a script holds may look like a tag
 UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|style|svg|summary|button|select|textarea|practice-box)\b[^>]*(?<!/)>")
+AFTER_FOLD = re.compile(r'(</details>\s*</div>\s*</div>\s*</div>\s*<details class="[^"]*)')  # a cell is three boxes
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -82,13 +84,16 @@ def mend_bibliography(body):
 
 
 def mend_folds(body):
-    """A fold is called what it says: MyST-NB gives every one the same other name."""
+    """A fold is called what it says: MyST-NB gives every one the same other name. One right after a cell's is marked:
+    they share a line.
+    """
+    body = AFTER_FOLD.sub(r"\1 after-fold", body)
     return body.replace(' aria-label="Toggle hidden content"', "")
 
 
 def link_times(body):
     """A time of the lecture leads to that minute of the video, unless it is in a link, a heading, code or a picture. A
-    date is kept in one line.
+    date is kept in one line, and so is a number with its unit.
     """
     parts, inside = TAGS.split(body), []
     for n, part in enumerate(parts):
@@ -101,7 +106,7 @@ def link_times(body):
                 inside.pop()
         elif not inside and not part.startswith("<"):
             linked = SPAN.sub(link_span, TIME.sub(lambda time: link_time(*time.groups()), part))
-            parts[n] = DATE.sub(r'<span class="date">\g<0></span>', linked)
+            parts[n] = BEFORE_UNIT.sub("\u00a0", DATE.sub(r'<span class="date">\g<0></span>', linked))
     return "".join(parts)
 
 

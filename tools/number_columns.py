@@ -15,7 +15,11 @@ POWER = r"10[\d⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+"
 # one word, with a million or more before it: a column of phrases is read from the left
 UNIT = r"\s?(?:%|×|¢|(?:[mb]illion|trillion) [a-z]{1,6}|[A-Za-zµ]{1,8}(?:/[A-Za-z]{1,9}){0,2})"
 VALUE = rf"(?:[−+-]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s?[×·]\s?{POWER})?|{POWER})(?:{UNIT})?"
-NUMBER = re.compile(rf"(?:\([a-z]+\) )?(?:[×≈]\s?)?{VALUE}(?: to {VALUE})?")  # a note of one word before it
+WAY = r" (?:to|times in|[+×=]) "
+# a note of one word before it, and after it how many times another it is
+NUMBER = re.compile(rf"(?:\([a-z]+\) )?(?:[×≈]\s?)?{VALUE}(?:{WAY}{VALUE}){{0,3}}(?: [\d,.]+ ×)?")
+SUM = re.compile(r" (?:times in|[+=]) ")  # may be broken where there is no room
+LONE = re.compile(r"<math>\s*<mn>([^<]*)</mn>\s*</math>")
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
 FITS = 4  # columns of numbers that a phone is wide enough for, or of short texts:
 SHORT, LEAST, WIDE = 80, 12, 40  # letters of the longest of each, least of the first, and those that cannot be broken
@@ -28,15 +32,15 @@ def text_of(cell):
 
 
 def is_number(cell):
-    """Whether a cell is a number, or two with the way between them, with a unit or without."""
+    """Whether a cell is a number, or a few with the way between them or in a sum, with a unit or without."""
     return bool(NUMBER.fullmatch(text_of(cell)))
 
 
 def align_numbers(body):
     """Mark the cells and heads of columns that hold numbers alone, and dashes where one is lacking; and of a first
-    column of letters.
+    column of letters. A number that is all of a formula has the digits of the others.
     """
-    return TABLE.sub(lambda table: align_table(table[0]), body)
+    return TABLE.sub(lambda table: align_table(LONE.sub(r"\1", table[0])), body)
 
 
 def align_table(table):
@@ -45,7 +49,8 @@ def align_table(table):
     if "span=" in table or len({len(row) for row in rows}) != 1:
         return table
     columns = list(zip(*rows))
-    kinds = {n: "number" for n, column in enumerate(columns) if n and holds_numbers(column)}
+    numbers = [n for n, column in enumerate(columns) if n and holds_numbers(column)]
+    kinds = {n: "text-right" if any(SUM.search(text_of(cell)) for cell in columns[n]) else "number" for n in numbers}
     if columns and all(map(LETTER.fullmatch, columns[0])):
         kinds[0] = "letter"
     marked = ROW.sub(lambda row: mark_cells(row[0], kinds), table) if kinds else table

@@ -327,7 +327,8 @@ class ServingPrediction:
     def _repr_html_(self) -> str:
         from html import escape
 
-        cell = lambda name, value: f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        inset = lambda name: escape(name).replace(" ", "&nbsp;")  # names stay whole beside long values
+        cell = lambda name, value: f'<tr><th scope="row">{inset(name)}</th><td>{escape(value)}</td></tr>'
         return f'<table class="table"><tbody>{"".join(cell(*line) for line in self._lines())}</tbody></table>'
 
     def __repr__(self) -> str:

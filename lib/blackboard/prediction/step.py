@@ -441,7 +441,7 @@ class Prediction:
     def _repr_html_(self) -> str:
         from html import escape
 
-        inset = lambda name: name.replace("  ", "&emsp;")
+        inset = lambda name: name.replace("  ", "&emsp;").replace(" ", "&nbsp;")  # names stay whole beside long values
         rows = "".join(
             f'<tr><th scope="row">{inset(escape(name))}</th><td>{escape(value)}</td></tr>'
             for name, value in self._lines()

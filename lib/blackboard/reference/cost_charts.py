@@ -125,7 +125,7 @@ def chart(workload: str) -> Drawing:
     load = workloads()[workload]
     found = ranked(load, shown())
     fig, (left, right) = drawing.axes(5.0, 1.1 + ROW * len(found), 1, 2, width_ratios=(1.25, 1))
-    fig.set_layout_engine("constrained", wspace=0.06)
+    fig.set_layout_engine("constrained", wspace=0.12)
     _key(left, found)
     _bars(left, found)
     _totals(right, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from html import escape
 from typing import Any
@@ -355,15 +356,17 @@ def constants() -> Page:
     for id, (description, free, chips, what) in told.items():
         errors = ([row.error for row in _held_by(id, fitted)] for fitted in (True, False))
         values = "; ".join(
-            f"{LETTERS[name]}&nbsp;{_constant(name, calibration_by_id(id).values[name])}" for name in free
+            f"{_unbroken(f'{LETTERS[name]} {value}')}{bound}"
+            for name in free
+            for value, bound in [_constant(name, calibration_by_id(id).values[name])]
         )
         rows.append(
             [
-                f"<code>{breakable(id)}</code>",
+                _unbroken(f"<code>{id}</code>"),
                 escape(description),
                 values,
                 *map(_over, errors),
-                f"{', '.join(chips)}: {what}" if chips else BY_ID,
+                f"{', '.join(map(_unbroken, chips))}: {what}" if chips else BY_ID,
             ]
         )
     return table(
@@ -376,23 +379,30 @@ def _over(errors: list[float]) -> str:
     return f"{percent(mape(errors))} ({len(errors)}&nbsp;rows)" if errors else "not tested"
 
 
-def _constant(name: str, value: float) -> str:
+def _constant(name: str, value: float) -> tuple[str, str]:
+    """A constant, and a note where it is as good as can be."""
     bound = " (at its bound)" if value == (1 if name.endswith("efficiency") else 0) else ""
-    return (percent(value) if name.endswith("efficiency") else pretty(value, "s", 2)) + bound
+    return percent(value) if name.endswith("efficiency") else pretty(value, "s", 2), bound
+
+
+def _unbroken(said: str) -> str:
+    """What stays on a line: an id, or a letter with its value, between which even a hard space may be broken."""
+    return f'<span class="unbroken">{said}</span>'
 
 
 def listed(rows: list[Row]) -> Page:
     """Rows one by one: by how much the published number differs from ours, and why."""
     number = lambda value, row: pretty(value, row.unit, 4) if row.unit not in ("1", "year") else significant(value, 4)
+    short = lambda value, row: re.sub(" (parameters|tokens)$", "", number(value, row))  # of which its row tells
     said = lambda row: row.what if row.part in row.what else f"{row.part}, {row.what}"
-    off = lambda row: f"{100 * (row.published / row.computed - 1):+.1f}&nbsp;%".replace("-", "−")
+    off = lambda row: f"{100 * (row.published / row.computed - 1):+.1f}%".replace("-", "−")
     cells = [
         [
             f"{code(row.data)}<br>{escape(said(row))}",
             off(row),
-            f'<div style="min-width: 16rem">{escape(row.why)}</div>',
-            number(row.published, row),
-            number(row.computed, row),
+            f'<div style="min-width: 12rem">{escape(row.why)}</div>',
+            short(row.published, row),
+            short(row.computed, row),
         ]
         for row in rows
     ]

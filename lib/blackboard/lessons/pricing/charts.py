@@ -150,7 +150,7 @@ FIRST, LAST = (
 )
 START = repr(10**FIRST)
 TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "30 days": 2_592_000}
-TINY = {"10⁻⁶": 1e-6, "10⁻⁵": 1e-5, "10⁻⁴": 1e-4, "10⁻³": 1e-3}  # ticks that would be rows of zeros
+TINY = {"10⁻⁶": 1e-6, "10⁻⁵": 1e-5, "10⁻⁴": 1e-4, "10⁻³": 1e-3, "10⁻²": 1e-2, "10⁻¹": 0.1}  # or they would be zeros
 LOW, HIGH = 1e-6, 1e2  # USD per million tokens, of the axis
 
 
@@ -193,7 +193,8 @@ def _hold_lines() -> tuple[str, ...]:
         f"'{name} ' + format(devices['{name}'].price[year] * {units.factor('GB')!r}, '.3~g')" for name in TIERS
     )
     where = "(cheapest == 'compute again' ? 'is to ' : cheapest == 'disk' ? 'on ' : 'in ') + cheapest"
-    found = f"{_time('marked')} + ': cheapest ' + {where} + ', $' + format(least, '.2~g') + '/Mtok'"
+    cost = f"(least < {LOW!r} ? ' for less than the chart shows' : ', $' + format(least, '.2~g') + '/Mtok')"
+    found = f"{_time('marked')} + ': cheapest ' + {where} + {cost}"
     until = f"'keeping beats computing again up to: HBM ' + {_time('hbm_until')} + ','"
     rest = " + ', ' + ".join(f"'{name} ' + ({name}_until > 0 ? {_time(f'{name}_until')} : 'never')" for name in TIERS)
     return model, f"'$/GB (' + year + '): ' + {paid}", found, until, rest
@@ -216,7 +217,7 @@ def hold_chart() -> InteractiveChart:
     layers = [
         *lines,
         marks.rule(encoding, None, x="marked"),
-        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="marked", y="least"),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="marked", y=f"max(least, {LOW!r})"),
         *(_named(encoding, name) for name in LINES),
         marks.hover(encoding, "flash", {field: f"{name} ($/Mtok)" for name, field in fields.items()}, ",.2~g", ",.3~r"),
     ]

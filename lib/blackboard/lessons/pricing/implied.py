@@ -301,8 +301,8 @@ def every_card() -> Page:
         "Input ÷ rent of a GB200 (DeepSeek until 2026: H800)",
         "Doubts",
     )
-    shown = data_table("What every price list of the catalog implies", heads, rows)
-    return Page(f"<details><summary>Every price list of the catalog</summary>{shown}</details>")
+    shown = data_table("What every price list of the catalogue implies", heads, rows)
+    return Page(f"<details><summary>Every price list of the catalogue</summary>{shown}</details>")
 
 
 def least_uses(uses: float) -> int:

@@ -129,8 +129,8 @@ def _told() -> list[str]:
         f" {marks.said('gain', '.3r')} + '× in the largest batches'"
     )
     even = (
-        f"even < 0 ? 'slower at every batch' : even ? 'slower beyond batch ' + {sized('even')} +"
-        f" {drawn('even', 'right')} : 'no batch is too large to gain'"
+        f"even < 0 ? (gain < 1 ? 'slower at every batch' : 'faster at no batch') : even ? 'slower beyond batch ' +"
+        f" {sized('even')} + {drawn('even', 'right')} : 'no batch is too large to gain'"
     )
     full = (
         f"fits > 1 ? 'memory is full at batch ' + {sized('fits')} + (fits < {MOST_USERS} ? ' (shaded)' : '') : 'memory"
