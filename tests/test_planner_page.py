@@ -141,7 +141,8 @@ def test_what_is_wrong_is_said_at_its_field_and_the_last_answer_stays(opened):
     page = opened()
     tiles = page.locator(".planner-answer").inner_text()
     choose(page, load="")
-    assert page.locator("label:has([name=load]) .planner-error").inner_text() == "Users at once must be more than 0."
+    assert page.locator(".planner-error").inner_text() == "Users at once: enter a number."
+    assert page.locator("[name=load]").get_attribute("aria-describedby") == "planner-error"
     assert page.locator(".planner-answer").inner_text() == tiles
     assert page.locator(".planner-answer").evaluate("each => each.inert")
     choose(page, load=64)
