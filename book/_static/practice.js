@@ -412,6 +412,11 @@
         const solved = item.querySelector("practice-box").solved;
         item.hidden = !(key === "all" || (key === "unsolved" ? !solved : item.dataset.level === key));
       }
+      for (const section of new Set(this.items.map((item) => item.closest("section")))) { // a heading goes with all that it is of
+        section.hidden = [...section.children].every((child) => child.hidden || child.matches("h2, h3"));
+        const link = document.querySelector(`.bd-toc-nav a[href="#${section.id}"]`);
+        if (link) link.parentElement.hidden = section.hidden;
+      }
     }
     count() {
       const solved = this.items.filter((item) => item.classList.toggle("solved", item.querySelector("practice-box").solved));
