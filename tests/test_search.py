@@ -37,7 +37,7 @@ def test_an_excerpt_is_cut_between_words_and_pages_are_counted_in_words(visit, s
     page = visit(f"{server}/search.html?q=why+is+output+more+expensive").page
     first = page.locator("#search-results li").first
     first.locator("p.context").wait_for()
-    page.wait_for_function("document.querySelector('#search-results').innerText.includes('Pages found: ')")
+    page.wait_for_function("document.querySelector('#search-results').innerText.includes('Results: ')")
     words = first.locator("p.context").inner_text().split()
     assert words[0] == words[-1] == "…" and len(words) > 30
     read = set(BeautifulSoup((site / "book/pricing.html").read_text("utf8"), "html.parser").get_text(" ").split())
@@ -119,7 +119,7 @@ def test_answers_come_as_one_types(panel):
     every = page.evaluate(SAME, "KV cache")
     assert links == [*(f"../{each}" for each in every[:10]), "../search.html?q=KV%20cache"]
     assert page.locator(".search-found small").all_inner_texts()[:3] == ["Glossary", "Lesson", "Lesson"]
-    assert page.inner_text("[role=search] [role=status]") == f"Pages found: {len(every)}"
+    assert page.inner_text("[role=search] [role=status]") == f"Results: {len(every)}"
 
 
 @pytest.mark.parametrize("theme", GROUNDS)
@@ -150,7 +150,7 @@ def test_a_word_that_no_page_has_is_named(panel, known):
     page.wait_for_function("document.querySelectorAll('.search-found a').length > 1")
     every = page.evaluate(SAME, known)
     said = page.inner_text("[role=search] [role=status]")
-    assert said == f"No page has “zebra”; showing “{known}”. Pages found: {len(every)}"
+    assert said == f"No page has “zebra”; showing “{known}”. Results: {len(every)}"
 
 
 def test_an_excerpt_marks_words_and_no_part_of_one(visit, server):

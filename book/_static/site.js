@@ -296,9 +296,19 @@ function answerSearch() {
   });
 }
 
+// The key that many sites have for it opens the search, unless one writes.
+function listenForSlash() {
+  addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
+    event.preventDefault(); // or the field would have it
+    document.querySelector(".search-button__button")?.click();
+  });
+}
+
 function settle() {
   nameArrows();
   answerSearch();
+  listenForSlash();
   closeDrawers();
   showCurrentPage();
   tellTitle();
