@@ -6,7 +6,7 @@ if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined
 }
 
 // A box that scrolls can be reached and moved with the keyboard; one that does not is no stop on the way.
-const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card, .planner-table), .bd-sidebar";
+const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card, .planner-table)";
 
 const FEW = 24; // that are measured at a time, so that a reader who scrolls or types need not wait
 let marking = 0;
@@ -20,7 +20,18 @@ async function markScrolling() {
   }
 }
 
+// A formula that is a little too wide is set smaller; what is wider yet scrolls.
+const SMALLEST = 0.65; // of its size
+
+function fitFormulas(boxes) {
+  const formulas = boxes.filter((box) => box.matches(".formula"));
+  for (const box of formulas) if (box.style.getPropertyValue("--fit")) box.style.removeProperty("--fit");
+  const shares = formulas.map((box) => (box.scrollWidth > box.clientWidth + 1 ? box.clientWidth / box.scrollWidth : 1));
+  formulas.forEach((box, n) => { if (shares[n] < 1) box.style.setProperty("--fit", Math.max(SMALLEST, 0.99 * shares[n])); });
+}
+
 function markBoxes(boxes) {
+  fitFormulas(boxes);
   const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1);
   const cut = boxes.map(isCut), below = boxes.map(isCutBelow);
   boxes.forEach((box, n) => { // all are measured before any is changed, which lays the page out anew
@@ -197,11 +208,12 @@ function showCurrentPage() {
   document.querySelector(".primary-toggle")?.addEventListener("click", show);
 }
 
-// The bar at the top tells the title of a page whose heading has been scrolled away; on a phone what stands before its colon.
+// The bar at the top tells the title of a page whose heading has been scrolled away; on a phone what stands before its colon,
+// but for exercises and solutions, which would be called like their lesson.
 function tellTitle() {
   const heading = document.querySelector(".bd-article h1"), bar = document.querySelector(".header-article-items__start");
   if (!heading || !bar) return;
-  const link = heading.querySelector(".headerlink"), [name, ...rest] = heading.textContent.replace(link?.textContent ?? "", "").split(/(?=:)/);
+  const link = heading.querySelector(".headerlink"), [name, ...rest] = heading.textContent.replace(link?.textContent ?? "", "").split(/(?=:(?! exercises$| solutions$))/);
   const title = Object.assign(document.createElement("a"), { className: "bar-title", href: link?.hash ?? "#", textContent: name, hidden: true });
   title.append(Object.assign(document.createElement("span"), { textContent: rest.join("") }));
   bar.append(title);
