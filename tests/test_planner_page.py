@@ -281,6 +281,9 @@ def test_what_does_not_fit_is_said(opened):
     assert "does not fit" not in result(opened(f"?plan=1&model=deepseek-v3&weights=&chips={least}"))
     half = int(least) // 2
     assert "does not fit" in result(opened(f"?plan=1&model=deepseek-v3&weights=&chips={half}"))
+    page = opened("?plan=1&prompt=10000000")
+    assert "the KV cache of one user" in result(page) and page.locator(".planner-answer dd").first.inner_text() == "No"
+    assert "too much" in page.locator(".planner-memory").inner_text()
     assert "Another sharding" in result(opened(f"?plan=1&model=deepseek-v3&weights=&chips={least}&tensor=1"))
 
 

@@ -86,6 +86,26 @@ def test_a_lesson_comes_before_its_exercises_and_these_before_its_solutions(sear
     assert places == sorted(places) and places[0] <= 2  # only answered questions and terms of the glossary are above
 
 
+@pytest.mark.parametrize(
+    ("typed", "place"),
+    [("κ", "notation.html#batching"), ("N_tot", "notation.html#batching"), ("H200", "catalogue.html#chips")],
+)
+def test_a_symbol_and_a_chip_are_found_by_name(searching, typed, place):
+    assert searching.evaluate(ORDER, typed)[0] == f"book/{place}"
+
+
+def test_a_slash_opens_the_search_but_not_where_one_writes(visit, server):
+    page = visit(f"{server}/book/planner.html").page
+    page.focus("[name=chips]")
+    page.keyboard.press("/")
+    assert page.locator(".search-button__wrapper.show").count() == 0
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("/")
+    page.keyboard.type("κ")
+    page.wait_for_selector(".search-found a")
+    assert page.input_value("#search-input") == "κ"
+
+
 def test_what_explains_a_term_follows_the_glossary(searching):
     """First its meaning, then the section that explains it, then a lesson whose headings and terms have the words."""
     found = searching.evaluate(ORDER, "KV cache")
