@@ -19,7 +19,6 @@ NUMBER = re.compile(rf"(?:\([a-z]+\) )?(?:[×≈]\s?)?{VALUE}(?: to {VALUE})?") 
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
 FITS = 4  # columns of numbers that a phone is wide enough for, or of short texts:
 SHORT, LEAST, WIDE = 80, 12, 40  # letters of the longest of each, least of the first, and those that cannot be broken
-LONG = 150  # letters of the longest of each, from which on three columns of phrases are too many
 LACKS = {"–", "none", "less", "always", ""}
 
 
@@ -51,8 +50,7 @@ def align_table(table):
         kinds[0] = "letter"
     marked = ROW.sub(lambda row: mark_cells(row[0], kinds), table) if kinds else table
     words = len(columns) - 1 - list(kinds.values()).count("number")
-    long = words > 1 and sum(max(map(len, map(text_of, column))) for column in columns) > LONG
-    if (len(columns) + bool(words) <= FITS and not long) or "<thead" not in table or "data-head" in table:
+    if len(columns) + bool(words) <= FITS or "<thead" not in table or "data-head" in table:
         return marked
     heads = [cell[2] for cell in CELL.findall(table[: table.find("<tbody")])]
     short = len(columns) == FITS and 0 not in kinds and are_short(heads, columns, kinds)  # of letters, all are cards
@@ -73,7 +71,7 @@ def are_short(heads, columns, kinds):
 def make_cards(table):
     """A table whose cells bear the heads of their columns, by which a phone shows each row as a card."""
     head, body = table[: table.find("<tbody")], table[table.find("<tbody") :]
-    heads = [html.escape(text_of(cell[2]).replace(" )", ")")) for cell in CELL.findall(head)]
+    heads = [html.escape(text_of(cell[2])) for cell in CELL.findall(head)]
 
     def told(row):
         names = iter(heads)
