@@ -68,6 +68,7 @@ def test_a_problem_of_a_page_of_exercises_is_a_numbered_fold():
     box = '<practice-box class="practice"><p><span class="practice-level hard">hard</span></p></practice-box>'
     problem = section("first", "What <leaves>", nodes.container("", nodes.raw("", box, format="html")))
     page = new_document("page")
+    problem.insert(1, nodes.system_message("", nodes.paragraph("", "Duplicate implicit target name."), level=1))
     page += section("page", "Page", nodes.paragraph("", "Words."), section("group", "Group", problem))
     fold_problems(SimpleNamespace(env=SimpleNamespace(docname="exercises/page")), page)
     assert [each["ids"] for each in page.findall(nodes.section)] == [["page"], ["group"]]

@@ -430,6 +430,20 @@ def test_the_stage_asks_each_card_until_it_was_known(stage):
     assert asked() == first
 
 
+@pytest.mark.parametrize("width", [390, 1366])
+def test_an_answer_opens_below_its_question_which_stays_in_sight(stage, width):
+    page, tops = stage.page, []
+    page.set_viewport_size({"width": width, "height": 700})
+    for _ in range(3):
+        stage.get_by_role("button", name="Show answer").evaluate("button => button.click()")  # no scrolling on the way
+        tops.append(stage.locator(".flashcard-question").bounding_box()["y"])
+        buttons = stage.locator(".practice-buttons").bounding_box()
+        assert buttons["y"] + buttons["height"] <= 701
+        page.mouse.wheel(0, 150)
+        stage.get_by_role("button", name="Knew it").evaluate("button => button.click()")
+    assert all(48 < top < 500 for top in tops), tops
+
+
 def test_on_paper_there_is_the_list_alone(stage):
     stage.page.emulate_media(media="print")
     assert not stage.is_visible() and stage.page.locator("details.flashcard").first.is_visible()

@@ -141,7 +141,8 @@ def test_what_is_wrong_is_said_at_its_field_and_the_last_answer_stays(opened):
     page = opened()
     tiles = page.locator(".planner-answer").inner_text()
     choose(page, load="")
-    assert page.locator("label:has([name=load]) .planner-error").inner_text() == "Users at once must be more than 0."
+    assert page.locator(".planner-error").inner_text() == "Users at once: enter a number."
+    assert page.locator("[name=load]").get_attribute("aria-describedby") == "planner-error"
     assert page.locator(".planner-answer").inner_text() == tiles
     assert page.locator(".planner-answer").evaluate("each => each.inert")
     choose(page, load=64)
@@ -280,6 +281,9 @@ def test_what_does_not_fit_is_said(opened):
     assert "does not fit" not in result(opened(f"?plan=1&model=deepseek-v3&weights=&chips={least}"))
     half = int(least) // 2
     assert "does not fit" in result(opened(f"?plan=1&model=deepseek-v3&weights=&chips={half}"))
+    page = opened("?plan=1&prompt=10000000")
+    assert "the KV cache of one user" in result(page) and page.locator(".planner-answer dd").first.inner_text() == "No"
+    assert "too much" in page.locator(".planner-memory").inner_text()
     assert "Another sharding" in result(opened(f"?plan=1&model=deepseek-v3&weights=&chips={least}&tensor=1"))
 
 

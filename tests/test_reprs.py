@@ -31,6 +31,18 @@ def test_a_problem_is_named_and_stated(lesson):
         assert markup(problem.fill(problem.statement, problem.values())) in problem._repr_html_()
 
 
+@pytest.mark.parametrize(
+    "written, set_as",
+    [
+        (r"with $1/\hat{n} = 2$ so", r"with \(1/\hat{n} = 2\) so"),
+        ("with $x$ so", r"with \(x\) so"),
+        ("from $3 to $4", "from $3 to $4"),
+    ],
+)
+def test_what_has_tex_is_math_and_a_sum_of_money_is_none(written, set_as):
+    assert markup(written) == set_as
+
+
 def test_predictions_say_time_and_what_binds_and_print_in_full():
     assert repr(STEP) == "<llama-3.1-70b on 8 × h100-sxm, decode: 5.80 ms a step, cache binds>"
     assert repr(SERVED).startswith("<llama-3.1-70b served on 4 × h200 to 64 users: first token ")

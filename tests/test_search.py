@@ -37,7 +37,7 @@ def test_an_excerpt_is_cut_between_words_and_pages_are_counted_in_words(visit, s
     page = visit(f"{server}/search.html?q=why+is+output+more+expensive").page
     first = page.locator("#search-results li").first
     first.locator("p.context").wait_for()
-    page.wait_for_function("document.querySelector('#search-results').innerText.includes('Pages found: ')")
+    page.wait_for_function("document.querySelector('#search-results').innerText.includes('Results: ')")
     words = first.locator("p.context").inner_text().split()
     assert words[0] == words[-1] == "…" and len(words) > 30
     read = set(BeautifulSoup((site / "book/pricing.html").read_text("utf8"), "html.parser").get_text(" ").split())
@@ -86,6 +86,26 @@ def test_a_lesson_comes_before_its_exercises_and_these_before_its_solutions(sear
     assert places == sorted(places) and places[0] <= 2  # only answered questions and terms of the glossary are above
 
 
+@pytest.mark.parametrize(
+    ("typed", "place"),
+    [("κ", "notation.html#batching"), ("N_tot", "notation.html#batching"), ("H200", "catalogue.html#chips")],
+)
+def test_a_symbol_and_a_chip_are_found_by_name(searching, typed, place):
+    assert searching.evaluate(ORDER, typed)[0] == f"book/{place}"
+
+
+def test_a_slash_opens_the_search_but_not_where_one_writes(visit, server):
+    page = visit(f"{server}/book/planner.html").page
+    page.focus("[name=chips]")
+    page.keyboard.press("/")
+    assert page.locator(".search-button__wrapper.show").count() == 0
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("/")
+    page.keyboard.type("κ")
+    page.wait_for_selector(".search-found a")
+    assert page.input_value("#search-input") == "κ"
+
+
 def test_what_explains_a_term_follows_the_glossary(searching):
     """First its meaning, then the section that explains it, then a lesson whose headings and terms have the words."""
     found = searching.evaluate(ORDER, "KV cache")
@@ -119,7 +139,7 @@ def test_answers_come_as_one_types(panel):
     every = page.evaluate(SAME, "KV cache")
     assert links == [*(f"../{each}" for each in every[:10]), "../search.html?q=KV%20cache"]
     assert page.locator(".search-found small").all_inner_texts()[:3] == ["Glossary", "Lesson", "Lesson"]
-    assert page.inner_text("[role=search] [role=status]") == f"Pages found: {len(every)}"
+    assert page.inner_text("[role=search] [role=status]") == f"Results: {len(every)}"
 
 
 @pytest.mark.parametrize("theme", GROUNDS)
@@ -150,7 +170,7 @@ def test_a_word_that_no_page_has_is_named(panel, known):
     page.wait_for_function("document.querySelectorAll('.search-found a').length > 1")
     every = page.evaluate(SAME, known)
     said = page.inner_text("[role=search] [role=status]")
-    assert said == f"No page has “zebra”; showing “{known}”. Pages found: {len(every)}"
+    assert said == f"No page has “zebra”; showing “{known}”. Results: {len(every)}"
 
 
 def test_an_excerpt_marks_words_and_no_part_of_one(visit, server):

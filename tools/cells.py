@@ -108,9 +108,10 @@ LEVEL = re.compile(r'<practice-box .*?<span class="practice-level (\w+)"', re.S)
 
 def find_level(section):
     """How hard the problem is whose box stands right below the heading of a section; None where there is none."""
-    if len(section) < 2 or isinstance(section[1], nodes.section):
+    body = [node for node in section[1:] if not isinstance(node, nodes.system_message)]  # as that of a name used twice
+    if not body or isinstance(body[0], nodes.section):
         return None
-    texts = [raw.astext() for raw in section[1].findall(nodes.raw)]
+    texts = [raw.astext() for raw in body[0].findall(nodes.raw)]
     found = [level for level in map(LEVEL.match, texts) if level]
     return found[0][1] if found else None
 

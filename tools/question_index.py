@@ -1,13 +1,17 @@
 """A Sphinx extension: the search finds the page that answers a reader's question.
 
 The questions are in book/questions.yaml, by page. Each becomes an entry of the site's index, which the search looks up
-before it looks for words. So does each term of the glossary, for the section that explains it.
+before it looks for words. So does each term of the glossary, for the section that explains it, each symbol, for its
+lesson's part of the notation, and each chip, system, model and price card, for its table in the catalogue.
 """
 
 import hashlib
+import re
+import unicodedata
 from pathlib import Path
 
 import yaml
+from docutils import nodes
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util.index_entries import split_index_msg
@@ -43,6 +47,41 @@ def explained(env):
                     yield page, entry["name"], anchor
 
 
+NOTATION, CATALOGUE = "book/notation", "book/catalogue"
+BY_LESSON = "formulas-and-symbols-by-lesson"  # a section for each group of symbols
+GREEK = re.compile(r"\\([a-z]+)")
+
+
+def type_symbol(latex):
+    """A symbol as a reader types it, κ or N_tot; None where TeX says more than that."""
+    typed = re.sub(r"\\mathrm|[{}]", "", latex)
+    try:
+        typed = GREEK.sub(lambda found: unicodedata.lookup(f"GREEK SMALL LETTER {found[1]}"), typed)
+    except KeyError:  # no letter
+        return None
+    return typed if re.fullmatch(r"[^\W\d]\w*", typed) else None
+
+
+def looked_up(env):
+    """(page, name, section) of what the notation and the catalogue have."""
+    if NOTATION in env.found_docs:
+        from blackboard.page.notation_tables import ORDER, symbols_of
+
+        parts = next(each for each in env.get_doctree(NOTATION).findall(nodes.section) if BY_LESSON in each["ids"])
+        sections = [each["ids"][0] for each in parts if isinstance(each, nodes.section)]
+        for group, section in zip(ORDER, sections, strict=True):
+            for symbol in symbols_of(group):
+                if typed := type_symbol(symbol.latex):
+                    yield NOTATION, typed, section
+    if CATALOGUE in env.found_docs:
+        from blackboard.catalogue import chips, models, prices, systems
+
+        for section, rows in {"chips": chips, "systems": systems, "models": models, "price-cards": prices}.items():
+            for row in rows():
+                yield CATALOGUE, row.id, section
+                yield CATALOGUE, row.id.replace("-", " "), section
+
+
 def keep_entries(app):
     """Give the search the entries of all pages, in their order: it forgets those of pages that are not written anew."""
     known = app.builder.indexer._index_entries
@@ -54,7 +93,7 @@ def keep_entries(app):
                 for part in split_index_msg(kind, text)
             }
         )
-    for page, term, anchor in explained(app.env):
+    for page, term, anchor in dict.fromkeys([*explained(app.env), *looked_up(app.env)]):
         known[page].append((term, anchor, "main"))
     in_order = sorted(known.items())
     known.clear()

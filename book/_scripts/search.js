@@ -13,13 +13,16 @@ var SHARES = [
 ];
 var LOOKED_UP = 40; // from here on it is a question or a term
 var GLOSSARY = "Glossary: ";
+var NOTHING = "No page has all of these words.";
 var Scorer = {
   score: (found) => {
     const [page, title, anchor, , score] = found, glossary = page === "book/glossary", term = glossary && anchor?.match(/^#term-(.+)/)?.[1];
     if (term) found[1] = GLOSSARY + term.replace(/-/g, " ");
     if (page.startsWith("book/") && !anchor && asked && title.toLowerCase().split(":")[0] === asked) return 200; // a lesson of that name
-    if (score >= LOOKED_UP && anchor && !glossary) found[1] = `${title} > ${headingOf(page, anchor)}`;
-    if (score >= LOOKED_UP) return score - (glossary ? 1 : anchor ? 2 : 0);
+    const lookedUp = score >= LOOKED_UP && !(page === "book/notation" && score < 100); // a symbol is not asked for by a part of it
+    if (lookedUp && anchor && !glossary) found[1] = `${title} › ${headingOf(page, anchor)}`;
+    else found[1] = found[1].replace(" > ", " › ");
+    if (lookedUp) return score - (glossary ? 1 : anchor ? 2 : 0);
     const about = anchor ? 0 : Math.min(mentions[page] ?? 0, 4);
     return (score + 5 * about) * (SHARES.find(([pages]) => pages.test(page)) ?? [null, 1])[1];
   },
@@ -33,11 +36,14 @@ var Scorer = {
   partialTerm: 2,
 };
 
-// How many headings of each page, and terms and questions that it explains, have the words that are asked.
+// How many headings of each page, and terms and questions that it explains, have the words that are asked, in any order
+// and without "of" and "the".
 function countMentions() {
   const { alltitles, indexentries, docnames } = Search._index, count = {};
+  const all = asked.split(/\s+/), telling = all.filter((word) => !stopwords.includes(word));
   for (const [words, places] of [...Object.entries(alltitles), ...Object.entries(indexentries)]) {
-    if (!` ${words.toLowerCase()}`.includes(` ${asked}`)) continue;
+    const within = ` ${words.toLowerCase()}`;
+    if (!(telling.length ? telling : all).every((word) => within.includes(` ${word}`))) continue;
     for (const [file] of places) count[docnames[file]] = (count[docnames[file]] ?? 0) + 1;
   }
   return count;
@@ -69,6 +75,7 @@ function withoutUnknown(query) {
 // Sphinx puts this file before its own code, which has run when this does.
 queueMicrotask(() => {
   const found = "Search finished, found ${resultCount} page(s) matching the search query.";
+  const unfound = "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.";
   // An excerpt is prose: not the contents that a page prints, and no letters of formulas, code, tables and charts in a row.
   const read = Search.htmlToText, printed = /<div id="jb-print-docs-body"[^]*?(?=<article)|<p class="lesson-facts">[^]*?<\/p>/g, drawn = /<(math|pre|table|svg|picture)\b[^]*?<\/\1>/g;
   const define = (html, id) => {
@@ -100,7 +107,8 @@ queueMicrotask(() => {
     typed.clear(); // Sphinx would mark them within other words
     if (leftOut) asked = searched.toLowerCase();
     if (leftOut) mentions = countMentions();
-    Documentation.TRANSLATIONS[found] = `${leftOut}Pages found: \${resultCount}`;
+    Documentation.TRANSLATIONS[found] = `${leftOut}Results: \${resultCount}`;
+    Documentation.TRANSLATIONS[unfound] = NOTHING;
     localStorage.removeItem("sphinx_highlight_terms");
     return parsed;
   };
@@ -140,11 +148,11 @@ function preparePanel(field) {
   const answer = () => {
     clearTimeout(waits);
     waits = 0;
-    const query = field.value.trim(), found = query.length > 1 ? look(query) : [];
-    const rows = found.slice(0, SHOWN).map((each) => linkTo(`${each[0]}.html${each[2]}`, each[1].replace(GLOSSARY, "").replace(" > ", " › "), kindOf(each)));
+    const query = field.value.trim(), found = query ? look(query) : []; // one letter may be a symbol
+    const rows = found.slice(0, SHOWN).map((each) => linkTo(`${each[0]}.html${each[2]}`, each[1].replace(GLOSSARY, ""), kindOf(each)));
     if (found.length > SHOWN) rows.push(linkTo(`search.html?q=${encodeURIComponent(query)}`, `All ${found.length} results`, ""));
     list.replaceChildren(...rows);
-    told.textContent = query.length < 2 ? "" : found.length ? `${leftOut}Pages found: ${found.length}` : "No page has all of these words.";
+    told.textContent = !query ? "" : found.length ? `${leftOut}Results: ${found.length}` : query.length < 2 ? "Type one letter more." : NOTHING;
   };
   field.addEventListener("input", () => {
     clearTimeout(waits);

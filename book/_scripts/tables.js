@@ -66,7 +66,8 @@
       const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
       rows.forEach((row, n) => { row.hidden = !wanted.every((each) => words[n].includes(each)); });
       const seen = rows.filter((row) => !row.hidden).length;
-      count.textContent = seen < rows.length ? `${seen} of ${rows.length} rows` : `${rows.length} rows`;
+      count.textContent = !seen ? `No row has “${input.value.trim()}”.` : seen < rows.length ? `${seen} of ${rows.length} rows` : `${rows.length} rows`;
+      globalThis.markBoxes?.([table.parentElement]); // the page's: how much of the table is cut has changed
     };
     input.addEventListener("input", filter);
     label.append(input);

@@ -162,6 +162,7 @@
     const half = points.length / 2;
     if (same(got, draw.right)) return verdict("right", draw.means);
     for (const [wrong, says] of draw.wrong) if (same(got, wrong)) return verdict("misconception", says);
+    if (!got.some(Number.isFinite)) return verdict("wrong", "It has no finite value. Does it divide by zero, or take a root or a logarithm of a negative number?");
     const turned = got.map((g, i) => g / draw.right[i]);
     const rescaled = JSON.stringify(points.slice(0, half)) !== JSON.stringify(points.slice(half)) && turned.every(Number.isFinite);
     if (rescaled && !same(turned.slice(0, half), turned.slice(half))) return verdict("unit", `The units do not come out as ${draw.unit || "a pure number"}.`);
@@ -328,12 +329,16 @@
     }
     hint() {
       const { hints } = this.draw;
-      this.hints = Math.min(this.hints + 1, hints.length);
+      if (this.hints === hints.length) return;
+      this.hints += 1;
       const rest = hints.length - this.hints;
       this.show(`<p><strong>Hint ${this.hints} of ${hints.length}:</strong> ${hints[this.hints - 1]}${rest ? "" : " (That was the last.)"}</p>`);
     }
-    solve() { this.show(`<p><strong>Solution</strong></p><ol class="practice-solution">${this.draw.solution.map((line) => `<li>${line}</li>`).join("")}</ol>`); }
-    show(html) { this.more.innerHTML = html; this.more.setAttribute("role", "status"); }
+    solve() { if (!this.more.querySelector(".practice-solution")) this.show(`<p><strong>Solution</strong></p><ol class="practice-solution">${this.draw.solution.map((line) => `<li>${line}</li>`).join("")}</ol>`); }
+    show(html) { // below what has been shown; what is new is told
+      Object.assign(this.more, { role: "status", ariaAtomic: "false" });
+      this.more.insertAdjacentHTML("beforeend", html);
+    }
 
     again() {
       this.index = (this.index + 1) % this.problem.draws.length;
@@ -411,6 +416,11 @@
       for (const item of this.items) {
         const solved = item.querySelector("practice-box").solved;
         item.hidden = !(key === "all" || (key === "unsolved" ? !solved : item.dataset.level === key));
+      }
+      for (const section of new Set(this.items.map((item) => item.closest("section")))) { // a heading goes with all that it is of
+        section.hidden = [...section.children].every((child) => child.hidden || child.matches("h2, h3"));
+        const link = document.querySelector(`.bd-toc-nav a[href="#${section.id}"]`);
+        if (link) link.parentElement.hidden = section.hidden;
       }
     }
     count() {

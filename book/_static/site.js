@@ -20,7 +20,18 @@ async function markScrolling() {
   }
 }
 
+// A formula that is a little too wide is set smaller; what is wider yet scrolls.
+const SMALLEST = 0.65; // of its size
+
+function fitFormulas(boxes) {
+  const formulas = boxes.filter((box) => box.matches(".formula"));
+  for (const box of formulas) if (box.style.getPropertyValue("--fit")) box.style.removeProperty("--fit");
+  const shares = formulas.map((box) => (box.scrollWidth > box.clientWidth + 1 ? box.clientWidth / box.scrollWidth : 1));
+  formulas.forEach((box, n) => { if (shares[n] < 1) box.style.setProperty("--fit", Math.max(SMALLEST, 0.99 * shares[n])); });
+}
+
 function markBoxes(boxes) {
+  fitFormulas(boxes);
   const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1);
   const cut = boxes.map(isCut), below = boxes.map(isCutBelow);
   boxes.forEach((box, n) => { // all are measured before any is changed, which lays the page out anew
@@ -150,7 +161,7 @@ function followReader() {
     if (drawer && !drawer.checked && narrow.matches) return; // closed
     if (notes.length) side?.classList.toggle("covered", isCovered(side, notes));
     const ended = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 4;
-    const read = chosen >= 0 ? chosen : ended ? links.length - 1 : starts.findLastIndex((start) => start?.getBoundingClientRect().top < innerHeight / 3);
+    const read = chosen >= 0 ? chosen : ended ? links.length - 1 : starts.findLastIndex((start) => start?.getClientRects()[0]?.top < innerHeight / 3);
     const above = links[read]?.closest("ul")?.closest("li")?.querySelector("a");
     links.forEach((each, n) => each.classList.toggle("active", n === read || each === above));
     const box = links[read]?.closest(".bd-sidebar-secondary");
@@ -197,11 +208,12 @@ function showCurrentPage() {
   document.querySelector(".primary-toggle")?.addEventListener("click", show);
 }
 
-// The bar at the top tells the title of a page whose heading has been scrolled away; on a phone what stands before its colon.
+// The bar at the top tells the title of a page whose heading has been scrolled away; on a phone what stands before its colon,
+// but for exercises and solutions, which would be called like their lesson.
 function tellTitle() {
   const heading = document.querySelector(".bd-article h1"), bar = document.querySelector(".header-article-items__start");
   if (!heading || !bar) return;
-  const link = heading.querySelector(".headerlink"), [name, ...rest] = heading.textContent.replace(link?.textContent ?? "", "").split(/(?=:)/);
+  const link = heading.querySelector(".headerlink"), [name, ...rest] = heading.textContent.replace(link?.textContent ?? "", "").split(/(?=:(?! exercises$| solutions$))/);
   const title = Object.assign(document.createElement("a"), { className: "bar-title", href: link?.hash ?? "#", textContent: name, hidden: true });
   title.append(Object.assign(document.createElement("span"), { textContent: rest.join("") }));
   bar.append(title);
@@ -296,9 +308,19 @@ function answerSearch() {
   });
 }
 
+// The key that many sites have for it opens the search, unless one writes.
+function listenForSlash() {
+  addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
+    event.preventDefault(); // or the field would have it
+    document.querySelector(".search-button__button")?.click();
+  });
+}
+
 function settle() {
   nameArrows();
   answerSearch();
+  listenForSlash();
   closeDrawers();
   showCurrentPage();
   tellTitle();

@@ -558,6 +558,11 @@ class Expression(Problem):
         for wrong, description in self.table["wrong"]:
             if answers.same(got, wrong):
                 return Feedback("misconception", description)
+        if not any(map(math.isfinite, got)):
+            return Feedback(
+                "wrong",
+                "It has no finite value. Does it divide by zero, or take a root or a logarithm of a negative number?",
+            )
         turned = [g / r if r else math.inf for g, r in zip(got, right)]
         rescaled = self.points[:half] != self.points[half:] and all(map(math.isfinite, turned))
         if rescaled and not answers.same(turned[:half], turned[half:]):

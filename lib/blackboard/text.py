@@ -31,7 +31,8 @@ def markup(text: str) -> str:
 
 def _marked(text: str) -> str:
     out = re.sub(r"\$\$(.+?)\$\$", r"\\[\1\\]", text, flags=re.S)
-    out = re.sub(r"(?<![\\\w])\$(?=\\|[A-Za-z])([^$\n]+?)\$", r"\\(\1\\)", out)
+    # Math begins with a letter, or has TeX in its first word; a sum of money does neither.
+    out = re.sub(r"(?<![\\\w])\$(?=[A-Za-z]|[^$\s]*\\)([^$\n]+?)\$", r"\\(\1\\)", out)
     return re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", out)
 
 

@@ -64,6 +64,7 @@ const refused = (name, why) => Object.assign(new Refused(why), { field: name });
 
 function numberIn(name, label) {
   const value = Number(state[name]);
+  if (state[name] === "") throw refused(name, `${label}: enter a number.`);
   if (!(value > 0 && Number.isFinite(value))) throw refused(name, `${label} must be more than 0.`);
   return value;
 }
@@ -199,7 +200,7 @@ function setStale(stale) {
 
 function forgive() {
   root.querySelector(".planner-error")?.remove();
-  for (const each of root.querySelectorAll("[aria-invalid]")) each.removeAttribute("aria-invalid");
+  for (const each of root.querySelectorAll("[aria-invalid]")) for (const name of ["aria-invalid", "aria-describedby"]) each.removeAttribute(name);
 }
 
 const COUNTED = ["chips", "load", "prompt", "output"]; // of which there must be some
@@ -211,15 +212,17 @@ function showRefusal({ message, field: name }) {
   part("result").textContent = part("prediction").querySelector("td") ? `${message} The numbers are those of the last answer.` : message;
   if (!name) return;
   for (const each of [name, ...COUNTED.filter((each) => !(state[each] > 0))]) field(each).setAttribute("aria-invalid", "true");
-  field(name).after(Object.assign(document.createElement("span"), { className: "planner-error", textContent: message }));
   if (field(name).closest("details")) part("more").open = true;
+  const label = field(name).closest("label"), inRow = [...label.parentElement.children].filter((each) => each.offsetTop === label.offsetTop);
+  inRow.at(-1).after(Object.assign(document.createElement("p"), { id: "planner-error", className: "planner-error", textContent: message })); // on a line below its row
+  field(name).setAttribute("aria-describedby", "planner-error");
 }
 
 // Whether memory holds some of the users, but not all at once.
-const isCrowded = ({ fits, users }) => fits > 0 && users > fits;
+const isCrowded = ({ fits, users }) => fits >= 1 && users > fits;
 
 function showAnswer(asked, found) {
-  const fitting = found.fits > 0, crowded = isCrowded(found), uneven = fitting && unevenSaid(asked);
+  const fitting = found.fits >= 1, crowded = isCrowded(found), uneven = fitting && unevenSaid(asked);
   setStale(false);
   root.classList.toggle("planner-crowded", crowded);
   root.classList.toggle("planner-uneven", Boolean(uneven));
@@ -228,7 +231,7 @@ function showAnswer(asked, found) {
   part("result").replaceChildren(!fitting ? unfit(asked, found) : uneven ? refusal(asked) : crowded ? waiting(found) : "");
   if (fitting) part("result").append(Object.assign(document.createElement("span"), { className: "planner-said", textContent: sentence(found) }));
   showNumbers(found, fitting, crowded);
-  showMemory(found);
+  showMemory(found, fitting);
   showParts(found, fitting);
   showFrontier(asked, found, fitting);
   part("warnings").replaceChildren(...warnings(asked, found).map(listItem));
@@ -273,11 +276,13 @@ function refusal({ model, chips }) {
   return `An engine deals out attention heads evenly, so it refuses this; try tensor parallel ${most}. The numbers are computed as if it ran.`;
 }
 
-function unfit(asked, { server }) {
-  const { chip } = server.layout, { memory } = chip, room = mostWeights(server.settings, chip) / memory;
-  const size = sum(Object.values(server.weightsPerChip));
-  return `This does not fit: the weights take ${gigabytes(size)} per chip, and the engine may fill ${percent(room)} of ${gigabytes(memory)}. ${wayOut(asked, fewestChips(asked))}`;
+function unfit(asked, { server, fits, memory_per_chip: { cache } }) {
+  const { memory } = server.layout.chip, size = sum(Object.values(server.weightsPerChip));
+  const more = fits ? ` and the KV cache of one user ${gigabytes(cache)}` : "";
+  return `This does not fit: the weights take ${gigabytes(size)} per chip${more}, and the engine may fill ${percent(shareFilled(server))} of ${gigabytes(memory)}. ${wayOut(asked, fewestChips(asked))}`;
 }
+
+const shareFilled = ({ settings, weightsPerChip, layout }) => filledShare(settings, sum(Object.values(weightsPerChip)) / layout.chip.memory);
 
 function wayOut({ chips, chip }, fewest) {
   if (fewest === chips) return "Another sharding of these chips holds it.";
@@ -325,11 +330,12 @@ function showBars(box, title, parts, say) {
 
 const MEMORY = { "attention and dense": "weights", experts: "experts", embeddings: "embeddings", cache: "KV cache" };
 
-function showMemory(found) {
+function showMemory(found, fitting) {
   const { memory } = found.server.layout.chip, used = sum(Object.values(found.memory_per_chip));
   const parts = Object.fromEntries(Object.entries(found.memory_per_chip).map(([name, size]) => [MEMORY[name], size]));
   const title = `Memory of one chip: ${gigabytes(used)} of ${gigabytes(memory)}`;
-  showBars(part("memory"), title, { ...parts, free: memory - used, "too much": used - memory }, gigabytes);
+  const left = fitting ? { free: memory - used } : { "too much": used - shareFilled(found.server) * memory };
+  showBars(part("memory"), title, { ...parts, ...left }, gigabytes);
 }
 
 const PARTS = { cache: "KV cache", launching: "prefill launches", answers: "sampling" };
@@ -400,7 +406,7 @@ function offLine(asked, found) {
 
 function warnings({ model, tensor, expert, chip }, found) {
   const { server } = found, told = [];
-  if (found.fits && found.queued && !isCrowded(found)) told.push(`A step takes in at most ${written(stepTokens(server))} prompt tokens. Prompts come faster than that, so they wait.`);
+  if (found.fits >= 1 && found.queued && !isCrowded(found)) told.push(`A step takes in at most ${written(stepTokens(server))} prompt tokens. Prompts come faster than that, so they wait.`);
   if (server.prompt + server.output > model.context_tokens) told.push(`${model.name} is made for ${written(model.context_tokens)} tokens of context.`);
   if (tensor > chip.domain) told.push(`Tensor parallelism over ${tensor} chips leaves the fast links, which join ${chip.domain}.`);
   const kvHeads = new Set(model.attention.map((group) => group.kv_heads).filter(Boolean));

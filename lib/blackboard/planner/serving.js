@@ -280,10 +280,11 @@ function fits({ layout, settings, weightsPerChip, lengths, cache }) {
   const weight_bytes = sum(Object.values(weightsPerChip)), memory_bytes = layout.chip.memory;
   if (weight_bytes >= mostWeights(settings, layout.chip)) return 0;
   const sequence_cache = cachePerChip(layout, layout.ranks, eq.mean_context(lengths), cache) / layout.ranks;
-  const { room, free } = settings;
-  const room_share = free ? room + ((1 - room) * weight_bytes) / memory_bytes : room;
-  return eq.held_sequences({ room_share, memory_bytes, weight_bytes, sequence_cache });
+  return eq.held_sequences({ room_share: filledShare(settings, weight_bytes / memory_bytes), memory_bytes, weight_bytes, sequence_cache });
 }
+
+// The share of a chip's memory that an engine fills, of which the weights take a share.
+const filledShare = ({ room, free }, weights) => (free ? room + (1 - room) * Math.min(1, weights) : room);
 
 // Bytes that weights may take on a chip.
 const mostWeights = ({ room, free }, chip) => (free ? 1 : room) * chip.memory;

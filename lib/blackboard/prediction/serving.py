@@ -271,6 +271,8 @@ class ServingPrediction:
         server, told = self.server, []
         if not server.fits:
             told.append("the weights do not fit into the engine's share of the memory")
+        elif server.fits < 1:
+            told.append("the KV cache of one sequence does not fit beside the weights")
         elif server.users > server.fits:
             told.append(f"{server.fits:,.0f} sequences fit: the other users wait")
         if self.queued and server.running < min(server.users, server.fits):

@@ -10,7 +10,6 @@ from typing import Any
 from blackboard import notation
 from blackboard.catalogue import measurements
 from blackboard.notation import latex
-from blackboard.page.data_table import breakable
 from blackboard.page.summary import Page, table
 from blackboard.prediction import equations as eq
 from blackboard.prediction import serving_runs as serving

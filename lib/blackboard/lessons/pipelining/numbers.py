@@ -223,12 +223,12 @@ class Shared(NamedTuple):
     spread: bool = False
 
 
-def box_users(shared: Shared, context: int = CASE["context"]) -> int:
+def box_users(shared: Shared, context: float = CASE["context"]) -> int:
     """Users of a context for whom each box has room."""
     return room(BOX, shared.boxes, 1, context)[1] // shared.boxes
 
 
-def room(machine: str, count: int, copies: int, context: int = CASE["context"]) -> tuple[float, int]:
+def room(machine: str, count: int, copies: int, context: float = CASE["context"]) -> tuple[float, int]:
     """What so many machines with so many copies of the weights have left for caches, bytes, and for how many users."""
     left = count * system(machine).hbm_bytes - copies * CASE["n_total"] * CASE["bytes_per_param"]
     return left, copies * math.floor(left / copies / (context * CASE["kv_bytes_per_token"]))
@@ -242,7 +242,7 @@ class Turn(NamedTuple):
     send: float  # copies to experts, and results
 
 
-def parts(batch: float, shared: Shared, hop: float, context: int = CASE["context"]) -> Turn:
+def parts(batch: float, shared: Shared, hop: float, context: float = CASE["context"]) -> Turn:
     """A step of so many users with a context, on one box or, if it spreads the experts, on all of them: loading the
     weights and caches, starting a dispatch and a combine in each layer, and sending what crosses the slower way.
     """
@@ -311,7 +311,8 @@ def by_context() -> dict[int, tuple[int, float, float]]:
     """For some contexts, with the exchanges of `box_hop`: the users that two boxes with one copy have room for, and the
     time of a token in a pipeline of two micro-batches and with shared layers, s.
     """
-    hop, found = box_hop(), {}
+    hop = box_hop()
+    found: dict[int, tuple[int, float, float]] = {}
     for context in CONTEXTS:
         users = 2 * box_users(LAYOUTS["two"], context)
         step = sum(parts(users / 2, LAYOUTS["two"], hop, context))

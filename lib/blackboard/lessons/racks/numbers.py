@@ -472,7 +472,7 @@ def box_steps() -> dict[str, Parts]:
     return {"box": on_boxes(1), "boxes": on_boxes(deployment()["nodes"], deployment()["routed_experts_per_gpu"])}
 
 
-def on_boxes(boxes: int, held: float | None = None) -> Parts:
+def on_boxes(boxes: float, held: float | None = None) -> Parts:
     """A step where so many boxes share each layer, and a GPU holds so many routed experts of it, by default its share
     of all. Over cards every copy crosses on its own.
     """
