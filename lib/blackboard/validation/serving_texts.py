@@ -155,10 +155,8 @@ def promise() -> dict[str, str]:
     chosen = steady(concurrency=safe)
     assert chosen.usd_per_mtok and steady().usd_per_mtok and chosen.rent
     points = [(point.users - 1, 1e3 * point.token) for point in measured_points()]
-    steep, level = (
-        round(float(found), digits)
-        for found, digits in zip(np.polyfit([x for x, _ in points], [y for _, y in points], 1), (3, 2))
-    )
+    fit = np.polyfit([others for others, _ in points], [took for _, took in points], 1)
+    steep, level = round(float(fit[0]), 3), round(float(fit[1]), 2)
     worst = round(max(took / (level + others * steep) for others, took in points), 2)
     own_less = round(promised / worst / slow, 1)
     pairs = [1 + n + (promised - a) * (m - n) / (b - a) for (n, a), (m, b) in combinations(points, 2)]

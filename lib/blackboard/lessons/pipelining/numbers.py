@@ -372,7 +372,7 @@ def pays() -> dict[str, str]:
 
 def contexts() -> dict[str, str]:
     """The two layouts with one copy of the weights, by context."""
-    found = {}
+    found: dict[str, str] = {}
     for context, (users, pipeline, shared) in by_context().items():
         found |= {f"at_{context}": f"{context:,}", f"users_at_{context}": f"{users:,}"}
         found |= {f"pipeline_at_{context}": f"{1e3 * pipeline:.1f}", f"shared_at_{context}": f"{1e3 * shared:.1f}"}
