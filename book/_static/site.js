@@ -6,7 +6,7 @@ if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined
 }
 
 // A box that scrolls can be reached and moved with the keyboard; one that does not is no stop on the way.
-const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card, .planner-table)"; // the sidebars have links, which scroll them
+const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card, .planner-table)";
 
 const FEW = 24; // that are measured at a time, so that a reader who scrolls or types need not wait
 let marking = 0;

@@ -399,7 +399,7 @@ def listed(rows: list[Row]) -> Page:
         [
             f"{code(row.data)}<br>{escape(said(row))}",
             off(row),
-            f'<div style="min-width: 12rem">{escape(row.why)}</div>',
+            f'<div style="min-width: 10rem">{escape(row.why)}</div>',
             short(row.published, row),
             short(row.computed, row),
         ]
