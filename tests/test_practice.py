@@ -256,6 +256,11 @@ def test_units_as_people_type_them():
         (" 26ms. ", 0.026),
     ]:
         assert math.isclose(answers.quantity(text, "s", "ms", 1e-3), value), text
+    for text in ("6.8¢", "6.8 cents", "$0.068"):
+        assert math.isclose(answers.quantity(text, "USD", "USD", 1), 0.068), text
+    for text in ("0,068", "0,0138", "12,5"):
+        with pytest.raises(answers.Unreadable, match="Use a point"):
+            answers.quantity(text, "USD", "USD", 1)
     for text in (
         "128 000",
         "128'000",

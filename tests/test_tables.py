@@ -187,6 +187,7 @@ SORTED = {  # columns as they must come out, upwards
     "rates": ["275 MB/s", "8.00 TB/s", "360 PFLOP/s"],
     "prices": ["$0.077", "$0.15", "$42.50", "$1,000", "–"],
     "factors": ["× 0.5", "× 1.25", "× 6 for speed"],
+    "numbered": ["1. A list", "6. G. Names", "7. M. Names", "17. Kinds", "214. Others"],
     "words": ["2,000", "9 million", "4 billion", "2 trillion"],
 }
 
