@@ -121,8 +121,7 @@ def twenty_four() -> Found:
 
 @all_claims.enter("T5")
 def two_to_four() -> Found:
-    [row], batch, said = measurement("vllm_paging").records(), paged.batches(), (2, 4)
-    gain = lambda system: paged.cost(batch[system]) / paged.cost(batch["vLLM"], row["high_overhead"])
+    [row], said = measurement("vllm_paging").records(), (2, 4)
     names = {
         "Orca (Max)": "longest output reserved",
         "Orca (Pow2)": "next power of two",
@@ -131,10 +130,13 @@ def two_to_four() -> Found:
     return found(
         Part("measured, least", said, row["low_gain"]),
         Part("measured, most", said, row["high_gain"]),
-        *(Part(f"on the lesson's roofline, over Orca, {name}", said, gain(system)) for system, name in names.items()),
+        *(
+            Part(f"on the lesson's roofline, over Orca, {name}", said, paged.gain(system))
+            for system, name in names.items()
+        ),
         high=row["high_overhead"],
-        few=gain("Orca (Oracle)"),
-        most=gain("Orca (Max)"),
+        few=paged.gain("Orca (Oracle)"),
+        most=paged.gain("Orca (Max)"),
     )
 
 

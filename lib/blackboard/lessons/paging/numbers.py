@@ -105,17 +105,26 @@ def recomputed() -> tuple[float, float]:
     return again, lengths("ShareGPT")[1] * cost(held_in(BLOCK)) / known["rent"]
 
 
+def vllm_holds() -> float:
+    """Tokens that a sequence of vLLM held in the paper's run, on average."""
+    [use] = measurement("vllm_kv_use").records(system="vLLM", use="tokens")
+    return use["share"] * simulation.opt13b()["slots"] / batches()["vLLM"]
+
+
+def gain(system: str) -> float:
+    """How many times cheaper a token is in vLLM than in another system of the paper: at the batches and the length that
+    were counted, with the slower kernel, and with what is computed again.
+    """
+    slow, (again, spent) = measurement("vllm_paging").records()[0]["high_overhead"], recomputed()
+    return cost(batches()[system]) / (cost(batches()["vLLM"], slow, vllm_holds()) * (1 + again / spent))
+
+
 def day() -> dict[str, str]:
     """How the paper's servers used their memory, the gains at their batches, and what our simulated one computes
     again.
     """
     uses = measurement("vllm_kv_use")
     share = lambda system, use: uses.records(system=system, use=use)[0]["share"]
-    slow = measurement("vllm_paging").records()[0]["high_overhead"]
-    holds = share("vLLM", "tokens") * simulation.opt13b()["slots"] / batches()["vLLM"]
-    again, spent = recomputed()
-    paged = cost(batches()["vLLM"], slow, holds) * (1 + again / spent)
-    gain = lambda system: significant(cost(batches()[system]) / paged, 2)
     rates = {row["system"]: row for row in measurement("vllm_request_rates").records()}
     rate = lambda system: "{low_gain:g} to {high_gain:g}".format(**rates[system])
     blocks = simulation.full("blocks", steps=simulation.LONG)
@@ -125,10 +134,10 @@ def day() -> dict[str, str]:
         "oracle_coming": f"{share('Orca (Oracle)', 'reserved'):.0%}",
         "oracle_gaps": f"{share('Orca (Oracle)', 'external fragments and others'):.0%}",
         "vllm_use": f"{share('vLLM', 'tokens'):.1%}",
-        "vllm_holds": f"{holds:.0f}",
+        "vllm_holds": f"{vllm_holds():.0f}",
         "gave_back": f"{blocks.recomputed / blocks.finished:.0f}",
-        "gain_low": gain("Orca (Oracle)"),
-        "gain_high": gain("Orca (Max)"),
+        "gain_low": significant(gain("Orca (Oracle)"), 2),
+        "gain_high": significant(gain("Orca (Max)"), 2),
         "rate_low": rate("Orca (Oracle)"),
         "rate_high": rate("Orca (Max)"),
     }
