@@ -94,7 +94,8 @@ CONTENT = (
 # What a chart shows and where: before it is drawn and after.
 SHOWN = """() => [...document.querySelectorAll("figure.interactive-chart")].map((figure) => {
   const parts = (...classes) => classes.map((each) => figure.querySelector(each));
-  const texts = parts(".chart-result", ".chart-facts", ".chart-controls").map(({ innerText }) => innerText);
+  const texts = parts(".chart-result", ".chart-facts", ".chart-controls")
+    .map(({ innerText }) => innerText.replaceAll("\u00a0", " ")); // which keeps a printed unit with its number
   const boxes = parts(".chart-box", ".chart-plot", ".chart-controls", "figcaption");
   const places = boxes.map((box) => box.getBoundingClientRect()).map(({ top, height }) => [top + scrollY, height]);
   const loaded = performance.getEntriesByType("resource").some(({ name }) => name.endsWith("/vega.js"));

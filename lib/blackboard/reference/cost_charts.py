@@ -362,7 +362,8 @@ def bill_chart() -> InteractiveChart:
         _name_of("other", "card", "second", encoding),
         marks.hover(encoding, "card", {"card": "the card ($)", "other": "compared ($)"}, ",.3~r", ".0%"),
     ]
-    spec = {**base, "params": _controls(), "layer": layers, "title": marks.title(*_lines())}
+    fits = {"height": 320}  # a phone's screen, beside four lines of prices
+    spec = {**base, **fits, "params": _controls(), "layer": layers, "title": marks.title(*_lines())}
     return InteractiveChart(
         spec,
         "A request on two price cards",
