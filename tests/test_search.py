@@ -137,7 +137,7 @@ def test_answers_come_as_one_types(panel):
     page.wait_for_selector(".search-found a")
     assert page.input_value("#search-input") == "KV cache" and page.locator(".bd-search kbd:visible").count() == 0
     every = page.evaluate(SAME, "KV cache")
-    page.wait_for_function(STATUS, f"Results: {len(every)}")  # of all that was typed
+    page.wait_for_function(STATUS, arg=f"Results: {len(every)}")  # of all that was typed
     links = page.eval_on_selector_all(".search-found a", "all => all.map(each => each.getAttribute('href'))")
     assert links == [*(f"../{each}" for each in every[:10]), "../search.html?q=KV%20cache"]
     assert page.locator(".search-found small").all_inner_texts()[:3] == ["Glossary", "Lesson", "Lesson"]
@@ -170,7 +170,7 @@ def test_a_word_that_no_page_has_is_named(panel, known):
     page.keyboard.type(f"{known} zebra")
     page.wait_for_function("document.querySelectorAll('.search-found a').length > 1")
     every = page.evaluate(SAME, known)
-    page.wait_for_function(STATUS, f"No page has “zebra”; showing “{known}”. Results: {len(every)}")
+    page.wait_for_function(STATUS, arg=f"No page has “zebra”; showing “{known}”. Results: {len(every)}")
 
 
 def test_an_excerpt_marks_words_and_no_part_of_one(visit, server):
