@@ -388,3 +388,13 @@ def test_what_makes_no_sense_is_refused():
         eq.inference_compute(n_active=1e9, inference_tokens=1e9, decode_efficiency=1.5)
     with pytest.raises(FormulaError, match="holds only where"):
         eq.tokens_for_loss(n_active=1e6, loss=2.0, **numbers.law())
+
+
+def test_below_a_serving_ratio_of_one_the_rule_pays_less_than_a_seventh_too_much():
+    """The cheapest size of a fit's exponents, tried one by one; the share saved grows with the ratio."""
+    a, b = BESIROGLU[3:]
+    tokens = lambda size: ((a + b - b * size**-a) / a) ** (-1 / b)
+    saved = [
+        1 - min(n / 500 * (tokens(n / 500) + ratio) for n in range(150, 501)) / (1 + ratio) for ratio in (0.2, 0.6, 1)
+    ]
+    assert saved == sorted(saved) and 0.13 < saved[-1] < 1 / 7
