@@ -209,8 +209,8 @@ def test_one_users_round_is_its_check_and_three_draft_steps():
 def test_gain_times_loss_of_copied_guesses_is_their_number_and_one():
     told = numbers.all()
     for accepted in (0.5, 0.7, 0.8):
-        kept = sum(accepted**n for n in range(5))
-        assert kept * (5 / kept) == pytest.approx(5)
+        copied = {"acceptance": accepted, "drafted": 4, "draft_ratio": 0}
+        assert eq.speedup_free(**copied) / eq.speedup_busy(**copied) == pytest.approx(5)
     assert float(told["ngram_gain"]) * float(told["ngram_loss"]) == pytest.approx(
         float(told["ngram_product"]), abs=0.06
     )

@@ -261,6 +261,7 @@ def train() -> dict[str, str]:
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
     known, drain = RUNNING.symbols(), eq.drain_time(RUNNING)
     full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
+    prompts = full / ANSWER * (LONG - ANSWER / 2) * eq.compute_time(RUNNING, batch=1)  # s, of those who take seats
     return {
         "drain_least": ms(drains()[0]),
         "drain_most": ms(drains()[-1]),
@@ -273,8 +274,8 @@ def train() -> dict[str, str]:
         "throughput": f"{significant(eq.throughput(batch=full, interval=drain), 2)} tokens",
         "answer": str(ANSWER),
         "freed": significant(full / ANSWER, 2),
-        "prompts": f"{full / ANSWER * (LONG - ANSWER / 2) * eq.compute_time(RUNNING, batch=1) * 1e3:.0f} ms",
-        "reading": f"{(drain + full / ANSWER * (LONG - ANSWER / 2) * eq.compute_time(RUNNING, batch=1)) * 1e3:.0f} ms",
+        "prompts": ms(prompts),
+        "reading": ms(drain + prompts),
         "begins": f"{LONG - ANSWER // 2:,}",
         "crowded": f"{CROWDED:.0%}",
         "spare": significant((1 - CROWDED) * full, 1),

@@ -307,20 +307,6 @@ def box_rate(shared: Shared, hop: float, counted: bool = False) -> float:
     return box_users(shared) / box_token(shared, hop, counted)
 
 
-def by_context() -> dict[int, tuple[int, float, float]]:
-    """For some contexts, with the exchanges of `box_hop`: the users that two boxes with one copy have room for, and the
-    time of a token in a pipeline of two micro-batches and with shared layers, s.
-    """
-    hop = box_hop()
-    found: dict[int, tuple[int, float, float]] = {}
-    for context in CONTEXTS:
-        users = 2 * box_users(LAYOUTS["two"], context)
-        step = sum(parts(users / 2, LAYOUTS["two"], hop, context))
-        shared = sum(parts(users, LAYOUTS["spread"], hop, context))
-        found[context] = (users, turn(step, 2, 2, hop), shared)
-    return found
-
-
 CONTEXTS = (75_000, 40_000, 20_000, 10_000, 5_000)  # tokens
 LAYOUTS = {"one": Shared(1), "two": Shared(2), "spread": Shared(2, spread=True)}
 
@@ -371,24 +357,27 @@ def pays() -> dict[str, str]:
 
 
 def contexts() -> dict[str, str]:
-    """The two layouts with one copy of the weights, by context."""
+    """For some contexts, with the exchanges of `box_hop`: the users that two boxes with one copy have room for, and the
+    time of a token in a pipeline of two micro-batches and with shared layers.
+    """
+    hop = box_hop()
     found: dict[str, str] = {}
-    for context, (users, pipeline, shared) in by_context().items():
+    for context in CONTEXTS:
+        users = 2 * box_users(LAYOUTS["two"], context)
+        pipeline = turn(sum(parts(users / 2, LAYOUTS["two"], hop, context)), 2, 2, hop)
+        shared = sum(parts(users, LAYOUTS["spread"], hop, context))
         found |= {f"at_{context}": f"{context:,}", f"users_at_{context}": f"{users:,}"}
         found |= {f"pipeline_at_{context}": f"{1e3 * pipeline:.1f}", f"shared_at_{context}": f"{1e3 * shared:.1f}"}
     return found
 
 
 def copied_boxes() -> dict[str, str]:
-    """Users on two boxes where every GPU has its own copy of all but the routed experts; what a pipeline makes room for
-    where a tenth of the memory is kept back.
-    """
+    """Users on two boxes where every GPU has its own copy of all but the routed experts."""
     moe = model(RUNNING.model).moe
     chips, memory, cache = system(BOX).chips, system(BOX).hbm_bytes, CASE["context"] * CASE["kv_bytes_per_token"]
     whole = rest_bytes() + experts_bytes(moe.shared)
     spread = lambda gpus: experts_bytes(moe.experts / gpus)
     fits = lambda held: math.floor(2 * (memory - chips * held) / cache)
-    weights, kept = CASE["n_total"] * CASE["bytes_per_param"], 0.9 * memory
     alone = 2 * math.floor((memory - chips * (whole + spread(chips))) / cache)
     stages = fits((whole + spread(chips)) / 2)
     return {
@@ -396,7 +385,6 @@ def copied_boxes() -> dict[str, str]:
         "copied_stages": str(stages),
         "copied_shared": str(fits(whole + spread(2 * chips))),
         "copied_gain": significant(stages / alone, 2),
-        "reserve_gain": significant((kept - weights / 2) / (kept - weights), 2),
     }
 
 
@@ -413,6 +401,7 @@ def boxes() -> dict[str, str]:
         "box_rate": pretty(system(BOX).bandwidth, "byte/s", 3),
         "box_share": f"{weights / box:.0%}",
         "box_more": significant(more(box, 2), 2),
+        "reserve_gain": significant(more(0.9 * box, 2), 2),  # a tenth of the memory kept back
         "rack_more": significant(more(rack, STAGES), 3),
         "boxes": str(count),
         "boxes_left": pretty(count * box - 3e12, "byte", 3),

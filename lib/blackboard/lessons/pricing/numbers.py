@@ -324,6 +324,11 @@ def rack() -> dict[str, float]:
     return RUNNING.symbols() | {"rent": rent().usd_per_chip_second}
 
 
+def memories() -> dict[str, dict[str, float]]:
+    """The running case's symbols with those of each device that a cache may be kept in."""
+    return {name: rack() | rented(tier(id)) for name, id in KINDS.items()}
+
+
 @cache
 def cheapest(again: float, arriving: int = 0) -> dict[str, float]:
     """How long each place is the cheapest for DeepSeek-V3's KV, in turn, s, by bisection; after the last it is
@@ -331,9 +336,8 @@ def cheapest(again: float, arriving: int = 0) -> dict[str, float]:
     """
     known = rack()
     room = lambda at: eq.hbm_hold(known, hold_time=arriving * known["kv_bytes_per_token"] / at["tier_bandwidth"])
-    kept = {name: known | rented(tier(id)) for name, id in KINDS.items()}
     cost: dict[str, Callable[..., float]] = {"hbm": lambda t: eq.hbm_hold(known, hold_time=t)}
-    cost |= {name: lambda t, at=at: eq.tier_cost(at, hold_time=t) + room(at) for name, at in kept.items()}
+    cost |= {name: lambda t, at=at: eq.tier_cost(at, hold_time=t) + room(at) for name, at in memories().items()}
     cost["again"] = lambda t: again
     least = lambda t: min(cost, key=lambda name: cost[name](t))
     until, now = {}, 1e-3
@@ -349,7 +353,7 @@ def cheapest(again: float, arriving: int = 0) -> dict[str, float]:
 def places() -> dict[str, str]:
     """What it costs to keep a million tokens' KV, or to compute them again."""
     known, chip, call = rack(), system(RUNNING.system).chip, CALL["cached_read"]
-    kept = {name: known | rented(tier(id)) for name, id in KINDS.items()}
+    kept = memories()
     held, host = call * known["kv_bytes_per_token"], kept["ddr"]
     return {
         **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(call)).items()},

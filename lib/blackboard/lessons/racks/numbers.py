@@ -516,6 +516,13 @@ def deployed() -> dict[str, str]:
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
     [gains] = measurement("sglang_large_ep_gains").records()
     [wide] = measurement("sglang_large_ep_decode").records(system="SGLang")
+    memory, alone = chip("h200").hbm_bytes, box_weights(box_experts())
+    shared = box_weights(service["routed_experts_per_gpu"])
+    spread = {
+        f"{what}_{count}": f"{value * 1e3:.1f}"
+        for count, part in ((count, on_boxes(count)) for count in SPREAD)
+        for what, value in {"loads": part.work, "sends": part.sending, "spread": part.in_turn}.items()
+    }
     found = box_steps()
     boxes = {
         f"{what}_{name}": f"{value * 1e3:.1f} ms"
@@ -534,18 +541,12 @@ def deployed() -> dict[str, str]:
         **boxes,
         "wait_box": f"{found['box'].latency * 1e3:.1f} ms",
         "box_even": f"{box_even():.0f}",
-        **{f"spread_{boxes}": f"{on_boxes(boxes).in_turn * 1e3:.1f}" for boxes in SPREAD},
-        **{f"loads_{boxes}": f"{on_boxes(boxes).work * 1e3:.1f}" for boxes in SPREAD},
-        **{f"sends_{boxes}": f"{on_boxes(boxes).sending * 1e3:.1f}" for boxes in SPREAD},
+        **spread,
         "sglang_tokens": str(wide["batch_per_gpu"]),
-        "weights_box": pretty(box_weights(box_experts()), "byte", 2),
-        "weights_boxes": pretty(box_weights(service["routed_experts_per_gpu"]), "byte", 2),
-        "h200_memory": pretty(chip("h200").hbm_bytes, "byte", 3),
-        "service_room": significant(
-            (chip("h200").hbm_bytes - box_weights(service["routed_experts_per_gpu"]))
-            / (chip("h200").hbm_bytes - box_weights(box_experts())),
-            2,
-        ),
+        "weights_box": pretty(alone, "byte", 2),
+        "weights_boxes": pretty(shared, "byte", 2),
+        "h200_memory": pretty(memory, "byte", 3),
+        "service_room": significant((memory - shared) / (memory - alone), 2),
         "box_even_waits": f"{box_even(2):.0f}",
         "spare_experts": str(service["redundant_experts"]),
         "balance": significant(gains["decode_balance_speedup"], 2),

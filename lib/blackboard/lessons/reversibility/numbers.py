@@ -115,6 +115,14 @@ def _kept_per_value() -> float:
     return VALUE * (norms + vectors + hidden)
 
 
+def _cheap() -> float:
+    """Share of these bytes that follows from the others at next to no cost: both norms' outputs, and the product of
+    gate and up projection.
+    """
+    net = model(DENSE)
+    return VALUE * (2 + net.ffn[0].d_ff / net.d_model) / _kept_per_value()
+
+
 def _again() -> float:
     """Share of its forward pass that computes attention's scores: half of what attention itself takes."""
     net = model(DENSE)
@@ -130,8 +138,7 @@ def activations() -> dict[str, str]:
     sizes = {"depth": net.layers, "stream_bytes": stream, "exact_stream": exact, "layer_bytes": layer}
     scores = VALUE * net.attention[0].heads * TOKENS**2
     kept = eq.stored(sizes)
-    lean = sizes | {"layer_bytes": layer * (1 - CHEAP)}  # without what is computed again at next to no cost
-    room = chip(GPU).hbm_bytes - _weights()
+    lean = sizes | {"layer_bytes": layer * (1 - _cheap())}  # without what is computed again at next to no cost
     selective, whole = (eq.work_ratio(recomputed=share) for share in (_again(), 1))
     return {
         "act_everything": pretty(net.layers * (layer + scores), "byte", 3),
@@ -146,13 +153,15 @@ def activations() -> dict[str, str]:
         "act_checkpointed": pretty(eq.checkpointed(sizes, segment=1), "byte", 2),
         "act_segment": pretty(eq.checkpointed(sizes, segment=SEGMENT), "byte", 2),
         "act_streams": pretty(2 * exact, "byte", 3),
-        "lean_all": significant(TOKENS * room / eq.stored(lean), 2),
-        "lean_checkpointed": significant(TOKENS * room / eq.checkpointed(lean, segment=SEGMENT), 2),
+        "lean_all": significant(_fitting(eq.stored(lean)), 2),
+        "lean_checkpointed": significant(_fitting(eq.checkpointed(lean, segment=SEGMENT)), 2),
         "act_stretch": significant(eq.segment_best(sizes), 2),
     } | _million(all=kept, checkpointed=eq.checkpointed(sizes, segment=SEGMENT), reversible=eq.reversible(sizes))
 
 
-CHEAP = 5.25 / 15.875  # of a layer's bytes: outputs of its two norms, and the product of gate and up projection
+def _fitting(kept: float) -> float:
+    """Tokens that fit on a GPU beside its weights, if a sequence keeps so many bytes."""
+    return TOKENS * (chip(GPU).hbm_bytes - _weights()) / kept
 
 
 def _million(**kept: float) -> dict[str, str]:
@@ -160,9 +169,9 @@ def _million(**kept: float) -> dict[str, str]:
     GPUs for a million, how many such millions a copy's GPUs hold, and the GPUs of a copy that holds one.
     """
     gpu = chip(GPU).hbm_bytes
-    net, room = model(DENSE), gpu - _weights()
+    net = model(DENSE)
     looking = net.attention_flop(MILLION / 2)  # of a token after half of the others
-    fit = {name: TOKENS * room / size for name, size in kept.items()}
+    fit = {name: _fitting(size) for name, size in kept.items()}
     gpus = {name: math.ceil(MILLION / tokens) for name, tokens in fit.items()}
     return {
         **{f"token_{name}": f"{size / TOKENS / 1e6:.{1 if size > 1e11 else 2}f} MB" for name, size in kept.items()},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from blackboard.catalogue import Chip, chip, chips, measurement, model, system
@@ -233,9 +233,12 @@ def token_times(batch: float, gain: float, mixed: bool, layered: bool = False) -
     return Pair(*(time / batch + (0 if mixed else prompts * one * times) for time, times in zip(steps, (1, gain))))
 
 
-def gain_even(batch: float, mixed: bool, layered: bool = False) -> float:
-    """Times DeepSeek-V3's active size from which on the dense model costs the team more."""
-    return find_root(lambda gain: (pair := token_times(batch, gain, mixed, layered)).dense - pair.sparse, 1, 50)
+def gain_even(batch: float, mixed: bool, layered: bool = False, later: float = 0.0) -> float:
+    """Times DeepSeek-V3's active size from which on the dense model costs the team more; it is later by so many seconds
+    for a token of an answer and the prompt tokens that come with it.
+    """
+    late = lambda gain: (pair := token_times(batch, gain, mixed, layered)).dense + later - pair.sparse
+    return find_root(late, 1, 50)
 
 
 def attending() -> float:
@@ -251,10 +254,7 @@ def even_attended(gain: float) -> float:
 
 def gain_travelled() -> float:
     """The gain that turns the decision if DeepSeek-V3's tokens travel to their experts while nothing else is done."""
-    late = lambda gain: (
-        (pair := token_times(TEAM_BATCH, gain, mixed=False)).dense - pair.sparse - (1 + PROMPT / ANSWER) * travelling()
-    )
-    return find_root(late, 1, 50)
+    return gain_even(TEAM_BATCH, mixed=False, later=-(1 + PROMPT / ANSWER) * travelling())
 
 
 def travelling() -> float:
@@ -270,27 +270,32 @@ def gain_attended() -> float:
     """The same for the team if attention's arithmetic, in BF16, delays the dense model's answers. Those of DeepSeek-V3
     wait for memory meanwhile, and prompts cost both models as much more.
     """
-    late = lambda gain: (pair := token_times(TEAM_BATCH, gain, mixed=False)).dense + attending() - pair.sparse
-    return find_root(late, 1, 50)
+    return gain_even(TEAM_BATCH, mixed=False, later=attending())
 
 
 def gain_cached() -> float:
     """The same for the team if the dense model keeps as large a cache as Llama 3.1 70B, in BF16."""
-    one, kept = step.compute_time(TEAM, batch=1), model("llama-3.1-70b").kv_bytes_per_token()
+    kept = model("llama-3.1-70b").kv_bytes_per_token()
     load = lambda size: step.memory_time(TEAM, batch=TEAM_BATCH, n_total=size, kv_bytes_per_token=kept)
-    dense = lambda gain: max(TEAM_BATCH * gain * one, load(gain * TEAM.symbols()["n_active"])) / TEAM_BATCH
-    sparse = team_steps(TEAM_BATCH, LOW).sparse / TEAM_BATCH
-    return find_root(lambda gain: ANSWER * (dense(gain) - sparse) + PROMPT * one * (gain - 1), 1, 50)
+    return gain_loading(team_steps(TEAM_BATCH, LOW).sparse, load)
+
+
+def gain_loading(sparse: float, load: Callable[[float], float]) -> float:
+    """The same for the team if a step of DeepSeek-V3 takes so many seconds, and a dense model of some size has loaded
+    after `load` seconds.
+    """
+    one, active = step.compute_time(TEAM, batch=1), TEAM.symbols()["n_active"]
+    dense = lambda gain: max(TEAM_BATCH * gain * one, load(gain * active))
+    late = lambda gain: ANSWER * (dense(gain) - sparse) / TEAM_BATCH + PROMPT * one * (gain - 1)
+    return find_root(late, 1, 50)
 
 
 def gain_measured(rows: float) -> float:
     """The same for the team if a GPU computes with so many tokens in the time of loading, not with the datasheet's."""
     slower = rows / step.hardware_constant(TEAM)
-    width, one = TEAM.symbols()["bandwidth"] / slower, step.compute_time(TEAM, batch=1)
+    width = TEAM.symbols()["bandwidth"] / slower
     load = lambda **size: step.memory_time(TEAM, batch=TEAM_BATCH, bandwidth=width, **size)
-    dense = lambda gain: max(TEAM_BATCH * gain * one, load(n_total=gain * TEAM.symbols()["n_active"]))
-    late = lambda gain: ANSWER * (dense(gain) - load()) / TEAM_BATCH + PROMPT * one * (gain - 1)
-    return find_root(late, 1, 50)
+    return gain_loading(load(), lambda size: load(n_total=size))
 
 
 def batch_even() -> float:
