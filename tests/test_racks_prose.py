@@ -142,6 +142,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "half_rack": f"{11.905e-6 * 900e9 * reached / 450 * 72 / 71 / 9 / 7408:.0f}",
         "box_experts": "32",
         "box_bytes": f"{32 * 58 * EXPERT / 1e9:.1f} GB",
+        "h100_memory": "80 GB",
         "h800_memory": "80 GB",
         **{f"{what}_box": tenth(part) for what, part in zip(("load", "wait", "carry"), box[0])},
         **{f"{what}_boxes": tenth(part) for what, part in zip(("load", "carry"), box[1][::2])},

@@ -539,6 +539,7 @@ def deployed() -> dict[str, str]:
         "box_experts": f"{box_experts():g}",
         "box_bytes": pretty(box_experts() * moe_layers() * expert_bytes(), "byte", 3),
         "h200_bandwidth": pretty(chip("h200").hbm_bytes_per_s, "byte/s", 2),
+        "h100_memory": pretty(chip("h100-sxm").hbm_bytes, "byte", 2),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
         **boxes,
         "wait_box": f"{found['box'].latency * 1e3:.1f}",
