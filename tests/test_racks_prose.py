@@ -270,6 +270,12 @@ def test_if_cards_wait_twice_as_long_sharing_loses_with_any_batch():
     assert 2 * 58 * EXPERT / 8e12 < WAITING
 
 
+def test_a_step_on_many_boxes_takes_three_fifths_of_a_replica_s():
+    one, many = (part.in_turn for part in numbers.box_steps().values())
+    assert many / one == pytest.approx(0.6, abs=0.02)
+    assert (one - numbers.on_boxes(4).in_turn) / (one - many) > 0.75, "most of it with the first few boxes"
+
+
 def test_a_box_of_h800_cannot_hold_its_share_and_one_of_h200_can():
     held = 32 * 58 * EXPERT
     assert held > 80e9 and held + REST < 141e9

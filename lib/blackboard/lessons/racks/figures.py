@@ -103,8 +103,8 @@ def rack() -> Drawing:
     return done(
         fig,
         "fig-rack",
-        f"Inside a rack, every GPU reaches every other through fast switches. To leave the rack it has only a network card,"
-        f" which is {fast / slow:g} times slower.",
+        "Inside a rack, every GPU reaches every other through fast switches. To leave the rack it has only a network"
+        f" card, which is {fast / slow:g} times slower.",
         "Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack,"
         f" lines run from every tray to every switch: the scale-up network, {_rate(fast)} per GPU and direction. From"
         " each tray one thin line runs up to a data-center switch that joins the racks: the scale-out network,"
@@ -184,8 +184,8 @@ def step_parts() -> Drawing:
         fig,
         "fig-step-parts",
         f"With {numbers.TOKENS} tokens on every GPU, spreading does not shorten the step. It halves only the loading of"
-        " experts (the darker part) and adds bytes on the network cards. With one crossing it adds fewer bytes, but also"
-        " the wait of a second hop.",
+        " experts (the darker part) and adds bytes on the network cards. With one crossing it adds fewer bytes, but"
+        " also the wait of a second hop.",
         f"Four stacked bars in milliseconds per step. {'; '.join(phrases)}.",
     )
 
@@ -223,11 +223,11 @@ def steps() -> Drawing:
     return done(
         fig,
         "fig-steps",
-        "Spreading shortens the step only to the left of a dot, in small batches. With one crossing the border depends on"
-        f" the wait of the second hop: spreading pays below {even[1]:.0f} tokens per GPU if the hop takes"
+        "Spreading shortens the step only to the left of a dot, in small batches. With one crossing the border depends"
+        f" on the wait of the second hop: spreading pays below {even[1]:.0f} tokens per GPU if the hop takes"
         f" {least / US:.1f} µs, and never if it takes {most / US:.1f} µs.",
-        f"Time of a step with experts spread over two racks, divided by a replica's, 0.5 to 3.4, against {FEW} to {MANY} tokens per GPU (log"
-        f" scale). {'; '.join(phrases)}. With every copy crossing it passes 1 just below {even[0]:.0f} tokens, with one"
+        "Time of a step with experts spread over two racks, divided by a replica's, 0.5 to 3.4, against"
+        f" {FEW} to {MANY} tokens per GPU (log scale). {'; '.join(phrases)}. With every copy crossing it passes 1 just below {even[0]:.0f} tokens, with one"
         f" crossing and the shorter second hop just below {even[1]:.0f}.",
     )
 
@@ -258,8 +258,8 @@ def links() -> Drawing:
     return done(
         fig,
         "fig-links",
-        f"If each rack has half of the layers, the network between the racks is {up / out:g} times slower but has to carry"
-        f" {significant(sent / hop, 2)} times fewer bytes than the one inside.",
+        f"If each rack has half of the layers, the network between the racks is {up / out:g} times slower but has to"
+        f" carry {significant(sent / hop, 2)} times fewer bytes than the one inside.",
         f"Two racks of four drawn GPUs each, one with the first half of the layers, one with the second. Inside a rack,"
         f" lines join every GPU to every other: the scale-up network, {_rate(up)}, carries {copies:g} copies and"
         f" results in each of {deep} layers, {sent / units.factor('MB'):.1f} MB for each token. One arrow leads from"
