@@ -227,8 +227,8 @@ def steps() -> Drawing:
         f" on the wait of the second hop: spreading pays below {even[1]:.0f} tokens per GPU if the hop takes"
         f" {least / US:.1f} µs, and never if it takes {most / US:.1f} µs.",
         "Time of a step with experts spread over two racks, divided by a replica's, 0.5 to 3.4, against"
-        f" {FEW} to {MANY} tokens per GPU (log scale). {'; '.join(phrases)}. With every copy crossing it passes 1 just below {even[0]:.0f} tokens, with one"
-        f" crossing and the shorter second hop just below {even[1]:.0f}.",
+        f" {FEW} to {MANY} tokens per GPU (log scale). {'; '.join(phrases)}. With every copy crossing it passes 1 just"
+        f" below {even[0]:.0f} tokens, with one crossing and the shorter second hop just below {even[1]:.0f}.",
     )
 
 
