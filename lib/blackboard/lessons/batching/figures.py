@@ -55,7 +55,7 @@ def decode() -> Drawing:
     return done(
         fig,
         "fig-decode",
-        "A decode step computes only the column of the new token, but attention loads what was kept of all earlier ones.",
+        "A decode step computes only the new token's column, but attention loads what was kept of all earlier ones.",
         f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; down, the"
         " embedding. Arrows run from the new column back to every earlier one. A decode step makes one column, but"
         " reads what is kept of all columns before it: the KV cache.",
@@ -261,8 +261,8 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
         fig,
         "fig-card",
         "The two modes of the price card on the curve of the opening chart, at the longer context. The fast mode is "
-        f"almost at the wall on the right, and the standard mode costs {significant(price(found.standard) / floor, 2)} times as much as "
-        "the wall at the bottom.",
+        "almost at the wall on the right, and the standard mode costs "
+        f"{significant(price(found.standard) / floor, 2)} times as much as the wall at the bottom.",
         f"Dollars per million tokens, on a log scale, against tokens per second for each user, along the batch, for"
         f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
         f" wall on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",
