@@ -182,14 +182,13 @@ def even_layered(gain: float, case: Case = TEAM) -> float:
 
 def as_good() -> dict[str, str]:
     """DeepSeek-V3 beside dense models that are as good by one published comparison or the other."""
-    known, loads = TEAM.symbols(), step.kv_time(TEAM, batch=1)
+    known = TEAM.symbols()
     return {
         "g_far": f"{FAR:g}",
         **{
             f"even_attended_{name}": significant(even_attended(gain), 2)
             for name, gain in (("low", LOW), ("high", HIGH))
         },
-        "dense_left": f"{(LOW * step.compute_time(TEAM, batch=1) - loads) * 1e6:.1f} µs",
         "more_memory_low": significant(known["n_total"] / (LOW * known["n_active"]), 2),
         **{f"{name}_low": told for name, told in beside(LOW).items()},
         **{f"{name}_high": told for name, told in beside(HIGH).items()},
@@ -202,7 +201,8 @@ def beside(gain: float) -> dict[str, str]:
     loaded = gain * known["n_active"] * known["bytes_per_param"]
     return {
         "g": f"{gain:g}",
-        "few": f"{max(b for b in range(1, 100) if eq.bytes_touched(TEAM, batch=b) < loaded)}",
+        "slow_from": f"{next(b for b in range(1, 100) if eq.bytes_touched(TEAM, batch=b) > loaded)}",
+        "dense_left": f"{(gain * step.compute_time(TEAM, batch=1) - step.kv_time(TEAM, batch=1)) * 1e6:.1f} µs",
         "even": significant(even, 2),
         "even_layers": significant(even_layered(gain), 2),
         "slowest": significant(max(race(batch, TEAM.context, gain=gain).ratio for batch in range(1, int(even))), 2),
@@ -317,7 +317,6 @@ def team() -> dict[str, str]:
         "team_context": f"{TEAM.context:,.0f}",
         "team_fits": held(eq.batch_fits(TEAM)),
         "team_sparse": f"{sparse * 1e3:.1f} ms",
-        "team_dense": f"{team_steps(batch, LOW).dense * 1e3:.1f} ms",
         "team_answer_sparse": pretty(sparse / batch, "s", 3),
         "team_prompt_sparse": pretty(one, "s", 3),
         "team_request_sparse": pretty(request(1), "s", 2),
@@ -343,7 +342,8 @@ def request(gain: float) -> float:
 def team_beside(gain: float) -> dict[str, str]:
     """What a dense model of some times DeepSeek-V3's active size takes for the team's tokens and requests."""
     return {
-        "team_token": pretty(team_steps(TEAM_BATCH, gain).dense / TEAM_BATCH, "s", 3),
+        "team_dense": f"{(dense := team_steps(TEAM_BATCH, gain).dense) * 1e3:.1f} ms",
+        "team_token": pretty(dense / TEAM_BATCH, "s", 3),
         "team_request": pretty(request(gain), "s", 2),
     }
 
@@ -494,7 +494,6 @@ def price() -> dict[str, str]:
     return {
         "free_300": significant(eq.free_sparsity(chip("h200"), precision="fp8", bytes_per_param=1, batch=300), 2),
         "n_active": f"{known['n_active'] / 1e9:.2f} billion",
-        "slow_from": str(slow),
         "slow_bytes": read(slow),
         "dense_bytes": pretty(LOW * read_bytes(1), "byte"),
         "named": plain(NAMED.name),
@@ -505,7 +504,6 @@ def price() -> dict[str, str]:
         "touched_64": read(64),
         "all_weights": read(1e6),
         "covered_64": f"{eq.coverage(TEAM, batch=64):.0%}",
-        "choices_64": f"{64 * known['top_k']:g}",
         "left_out": pretty(others * known["bytes_per_param"], "byte"),
     }
 
