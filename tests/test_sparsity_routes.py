@@ -318,7 +318,12 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
     active, stored, kv = known["n_active"], known["n_total"], 61 * 576 * 2
     one, sparse = 2 * active / 15.832e15, (stored + 300 * 2_000 * kv) / 38.4e12
     attended = 61 * 128 * (576 + 512) * 2 * 2_000 / 7.916e15  # an answer's token, in BF16
-    expected = {"team_request_sparse": f"{(400 * sparse / 300 + 1_800 * one) * 1e3:.0f} ms"}
+    whole = 400 * sparse / 300 + 1_800 * one
+    expected = {
+        "team_request_sparse": f"{whole * 1e3:.0f} ms",
+        "team_rent_sparse": f"${whole * 1e6 / 3_600 * 16:,.0f}",
+    }
+    assert 1.2 < whole / (2_200 * 2.5 * one) < 1.3, "the page says about a quarter longer"
     for name, gain in (("low", 2.5), ("high", 5)):
         dense = 300 * gain * one  # it computes for longer than it loads
         assert dense > (gain * active + 300 * 2_000 * kv) / 38.4e12
@@ -327,6 +332,7 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
             f"team_dense_{name}": f"{dense * 1e3:.1f} ms",
             f"team_token_{name}": f"{gain * one * 1e6:.1f} µs",
             f"team_request_{name}": f"{2_200 * gain * one * 1e3:.0f} ms",
+            f"team_rent_{name}": f"${2_200 * gain * one * 1e6 / 3_600 * 16:,.0f}",
         }
     expected |= {
         "team_fits": f"{(8 * 141e9 - stored) // (2_000 * kv * 100) * 100:,.0f}",

@@ -32,6 +32,7 @@ COUNTED = (8, 32, 128)  # experts of a layer, of which the page says what they a
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
 TEAM_BATCH = 300  # sequences
+RENT = 2.0  # USD per GPU-hour, as in the batching lesson
 
 
 # --- chips -----------------------------------------------------------------------------------------------------------
@@ -320,6 +321,7 @@ def team() -> dict[str, str]:
         "team_answer_sparse": pretty(sparse / batch, "s", 3),
         "team_prompt_sparse": pretty(one, "s", 3),
         "team_request_sparse": pretty(request(1), "s", 2),
+        "team_rent_sparse": rented(1),
         "team_gain": significant(gain_even(batch, mixed=False), 2),
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
         "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
@@ -339,12 +341,18 @@ def request(gain: float) -> float:
     return ANSWER * (sparse if gain == 1 else dense)
 
 
+def rented(gain: float) -> str:
+    """USD for the team's machine during a million requests, by the dense model; by DeepSeek-V3 at a gain of 1."""
+    return f"${request(gain) * 1e6 * TEAM.symbols()['chips'] * RENT / factor('h'):,.0f}"
+
+
 def team_beside(gain: float) -> dict[str, str]:
     """What a dense model of some times DeepSeek-V3's active size takes for the team's tokens and requests."""
     return {
         "team_dense": f"{(dense := team_steps(TEAM_BATCH, gain).dense) * 1e3:.1f} ms",
         "team_token": pretty(dense / TEAM_BATCH, "s", 3),
         "team_request": pretty(request(gain), "s", 2),
+        "team_rent": rented(gain),
     }
 
 
@@ -479,7 +487,7 @@ def fit_in_full() -> Page:
             f" gain is {factor_of:.1f} divided by $N$ to the power of {1 - power:.4f}: it shrinks as the model grows."
         ),
     )
-    return fold("Where do these gains come from?", "".join(parts))
+    return fold("Which formula was fitted, and how does it give these gains?", "".join(parts))
 
 
 # --- what a step loads ------------------------------------------------------------------------------------------------
