@@ -163,8 +163,8 @@ def split(case: Case = TEAM) -> Drawing:
     return done(
         fig,
         "fig-split",
-        "While a dense model computes a token, DeepSeek-V3 can load more of its weights than while it computes one itself."
-        " So fewer sequences must share the loading.",
+        "While a dense model computes a token, DeepSeek-V3 can load more of its weights than while it computes one"
+        " itself. So fewer sequences must share the loading.",
         f"Bars of the time in which a token is computed, for {case}, at {case.tokens}: by DeepSeek-V3 itself, and by"
         f" dense models of {numbers.LOW:g} and {numbers.HIGH:g} times its active size. DeepSeek-V3 first loads the"
         f" sequence's KV cache, {cache:.3g} µs. Left for its weights, and sequences that must share them:"
