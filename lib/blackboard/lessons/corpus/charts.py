@@ -242,9 +242,9 @@ def _filter_layers(encoding: dict) -> list[dict]:
             "five < 0.001 ? '' : 'five passes'",
             "max(0.001, five)",
             f"clamp(five_gain, {FLOOR}, {CEILING})",
-            dy=-14,
+            dy=36,
             color=marks.PAINTS["bound"],
-            align={"expr": "five > 0.3 ? 'right' : 'left'"},
+            align={"expr": "five < 0.01 ? 'left' : 'right'"},
         ),
         marks.text(
             encoding,
