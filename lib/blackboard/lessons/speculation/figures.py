@@ -73,8 +73,8 @@ def overlap() -> Drawing:
         " refused guess.",
         f"Bars of the chance of each of the {SHOWN} likeliest next characters after “{PREFIX.strip()}” in Shakespeare's"
         f" sonnets, in a target that looks at four characters and a draft that looks at two: {said}, and so on. What"
-        f" both have adds up to {both:.2f} over all characters: a drafted character is accepted that often. What only the"
-        f" target has, {1 - both:.2f}, is what a refused character is replaced from.",
+        f" both have adds up to {both:.2f} over all characters: a drafted character is accepted that often. What only"
+        f" the target has, {1 - both:.2f}, is what a refused character is replaced from.",
     )
 
 
@@ -102,11 +102,11 @@ def tokens_by_drafted() -> Drawing:
     return done(
         fig,
         "fig-tokens-by-drafted",
-        "Every further guess brings less, because it counts only if all before it are accepted. Lines: the formula; dots:"
-        " rounds played with coins.",
+        "Every further guess brings less, because it counts only if all before it are accepted. Lines: the formula;"
+        " dots: rounds played with coins.",
         f"Tokens that a round yields against drafted tokens from 0 to {FAR}, at acceptances of"
-        f" {', '.join(f'{a:g}' for a in SHARES)}. All curves start at 1, below the line of γ + 1 on which all are accepted, and"
-        f" flatten: with {FAR} drafted {ends}. Each has a limit of one over what is refused. Dots, the means of 4,000"
+        f" {', '.join(f'{a:g}' for a in SHARES)}. All curves start at 1, below the line of γ + 1 on which all are"
+        f" accepted, and flatten: with {FAR} drafted {ends}. Each has a limit of one over what is refused. Dots, the means of 4,000"
         " tossed rounds, lie on the curves.",
     )
 

@@ -660,6 +660,6 @@ LAB = Lab(
     (KEEP, REPLACE, OUTCOME, TOKENS, SPEEDUP, BEST),
     finish,
     "Your best number of guesses falls as the batch grows, and the gain with it. It is never more than 8, because you"
-    " try no more. The measured gain is smaller and falls sooner: late guesses of a real draft are accepted less often, and"
-    " compute and memory traffic do not overlap perfectly.",
+    " try no more. The measured gain is smaller and falls sooner: late guesses of a real draft are accepted less often,"
+    " and compute and memory traffic do not overlap perfectly.",
 )
