@@ -106,8 +106,8 @@ def tokens_by_drafted() -> Drawing:
         " dots: rounds played with coins.",
         f"Tokens that a round yields against drafted tokens from 0 to {FAR}, at acceptances of"
         f" {', '.join(f'{a:g}' for a in SHARES)}. All curves start at 1, below the line of γ + 1 on which all are"
-        f" accepted, and flatten: with {FAR} drafted {ends}. Each has a limit of one over what is refused. Dots, the means of 4,000"
-        " tossed rounds, lie on the curves.",
+        f" accepted, and flatten: with {FAR} drafted {ends}. Each has a limit of one over what is refused."
+        " Dots, the means of 4,000 tossed rounds, lie on the curves.",
     )
 
 
