@@ -152,7 +152,7 @@ def tokens_and_parameters() -> Drawing:
         fig,
         "fig-tokens-and-parameters",
         "The two smallest models were trained furthest past Chinchilla's rule. With the same compute (along a dotted"
-        " line), a larger model could have followed the rule.",
+        " diagonal), a larger model could have followed the rule.",
         "Tokens of training from 100 billion to 120 trillion against parameters from 3 million to 5 trillion, both on"
         f" log scales, with a line at {law.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted"
         f" lines of equal compute. {said}. The two smallest models lie furthest above the rule.",

@@ -686,19 +686,19 @@ deepseek = Choice(
     "Forty nodes all the same",
     level="hard",
     objective=LEAVE,
-    statement="The rule of this lesson is that a layer of experts belongs in one scale-up domain. Yet DeepSeek spreads V3's experts over 18 nodes in production, and over 40 in its report. Each node has 8 H800 GPUs, and InfiniBand joins the nodes. Why does that not contradict the rule?",
+    statement="On racks of 72 GPUs, this lesson keeps each layer of experts in one rack. Yet DeepSeek spreads V3's experts over 18 nodes in production, and over 40 in its report. Each node has 8 H800 GPUs, and InfiniBand joins the nodes. Why does that not contradict the lesson?",
     independent_check=lambda v: "a" if chip("h800").scale_up.domain_chips == 8 < 18 * 8 else "",
     options=[
-        right("the rule is about cost: with 8 GPUs in a domain DeepSeek has to leave it, and keeps that bearable", "Leaving the domain has a price, but nothing forbids it. Traffic that hides behind compute costs no time."),
+        right("in a node of 8 GPUs, each GPU would have to hold and load far more experts, which costs more than the traffic", "Spreading saves the loading of experts and costs traffic. With 8 GPUs there is far more loading to save than with 72."),
         wrong("InfiniBand is as fast as the NVLink of an H800, so nothing is lost", "An H800's NVLink is slower than an H100's, but still about four times as fast as its network card."),
         wrong("over so many nodes the share of traffic that leaves a node becomes small", "The other way round: of n nodes' shares only one stays, so with more nodes more of the traffic leaves."),
         wrong("the rule holds for training only, because in serving there is no expert traffic", "Serving sends each token to its experts and back in every routed layer, just as the forward pass of training does."),
     ],
     hints=(
-        "How many GPUs does the NVLink of an H800 node join?",
-        "What can a designer do so that nobody waits for the bytes that leave?",
+        "How many experts of each layer would a GPU hold if a node held them all?",
+        "What does spreading save, and what does it cost?",
     ),
-    solution=("An H800's domain has 8 GPUs, so experts on 144 or 320 GPUs must leave it. DeepSeek computes one micro-batch while the other travels. Where 8 nodes hold all experts, it also limits a token to 4 of them.",),
+    solution=("In one node, a GPU would hold 32 routed experts of every layer. They alone would fill an H800's 80 GB, and take long to load in each step. On 144 GPUs it holds two. The traffic that this costs travels while the other half of the batch is computed.",),
 )
 
 five_hundred = Choice(
