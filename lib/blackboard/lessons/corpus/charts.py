@@ -36,7 +36,7 @@ def _read() -> list[dict]:
     return [
         *decades("unique_tokens", START["unique_tokens"], 1.5, 1.0, "different tokens"),
         *decades("pretrain_tokens", START["pretrain_tokens"], 2.0, 1.5, "tokens of training"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "after so many more passes a token is worth 37%"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "further passes until a token is worth 37%"),
         *derived("epochs", "max(1, pretrain_tokens / unique_tokens)"),
         *derived("data_worth", inside(eq.data_worth, "token")),
         *derived("repeat_worth", inside(eq.repeat_worth, "1")),
@@ -167,7 +167,7 @@ def _pooled() -> list[dict]:
         *decades("pool_tokens", POOL["pool_tokens"], 0.7, 2.0, "tokens of the pool"),
         *decades("pretrain_tokens", POOL["pretrain_tokens"], 1.5, 1.0, "tokens of training"),
         *slider("times", 1.1, 4, 0.1, TIMES, "best tenth teaches × the average"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "after so many more passes a token is worth 37%"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "further passes until a token is worth 37%"),
         *slider("kept_percent", round(KEPT - 65 * NOTCH, 3), 2, NOTCH, KEPT, "share kept (%)", base=10),
         *derived("kept_share", "kept_percent / 100"),
         *derived("quality_power", "log(times) / LN10"),

@@ -260,7 +260,7 @@ def repeats() -> Drawing:
         fig,
         "fig-repeats",
         "Up to about five passes the full law agrees with real runs. Beyond that, the runs do worse than the law says."
-        " (At the bottom, the log scale magnifies differences of thousandths of a nat.)",
+        " (At the bottom, the log scale magnifies tiny differences of the loss.)",
         "Loss above that of one pass, 0.0004 to 1.5 nats, against passes from 1 to 44, both on log scales, of"
         f" published runs and by the law shifted to agree at one: {'; '.join(phrases)}. Up to five passes law and runs"
         " agree within their scatter; beyond, the runs lose more than the law says.",
