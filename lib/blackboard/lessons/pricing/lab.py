@@ -496,6 +496,6 @@ LAB = Lab(
     (PAY, IMPLIED, PAYS, KEEP, CHEAPEST),
     finish,
     "Each curve is flat as long as loading costs more than holding, and then rises. Where two curves cross, the"
-    " cheapest device changes: that is why providers sell a cache by the minute and by the hour. What they ask is far"
-    " above all of them: it is a price, not the cost of a device.",
+    " cheapest device changes, so the longer a pause, the slower and cheaper the memory that suits it. A provider may"
+    " follow these curves or not: its prices do not show where it keeps a cache.",
 )
