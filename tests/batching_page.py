@@ -5,7 +5,7 @@ from chart_checks import ChartCheck
 from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.lessons.batching import equations as batching
 
-WORKED = Case("lecture-moe", "b200-64", "fp4", 16_384)  # the worked rack, with the board's round numbers
+WORKED = Case("lecture-moe", "b200-64", "fp4", 16_384)  # the worked rack, with the lecture's round numbers
 _TERMS = ("compute", "KV", "weights")
 _LOADS = (
     {"context_exponent": 4.5},

@@ -12,6 +12,7 @@ QUOTED = {
     "72": "GPUs of the rack, in the fold on the lecture",
     "128": "experts of a layer, in what they are worth",
     "1": "the numerator of the share of compute left",
+    "2": "FLOP of a multiply and an add, in the formula of the balanced context",
     "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of DeepSeek-V3's configuration, 0:19:16; the report's tokens per expert, section 3.4.2",
     "32": "the board's active experts, 0:19:16",

@@ -36,7 +36,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fastest": f"{bandwidth / total:,.0f}",
         "flops": f"{flops / 1e15:.0f} PFLOP/s",
         "compute_one": f"{2 * active / flops * 1e9:.1f} ns",
-        "sequence_kv": f"{1000 * kv / 1e6:.1f} MB",
         "kv_one": f"{1000 * kv / bandwidth * 1e9:.0f} ns",
         "kv_ten": f"{10_000 * kv / bandwidth * 1e6:.2f} µs",
         "gap": f"{(2 * active / flops - 1000 * kv / bandwidth) * 1e9:.1f} ns",
@@ -50,11 +49,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fast_now_long": f"{(2.5 - 1) * 2 / (2 - 1) / 5:.0%}",
         "card_caches": f"{card:.1f}",
         "card_saving": f"{1 - card / (1 + card):.0%}",
-        "long_caches": f"{card * total / bandwidth * 1e3:.2f} ms",
         "long_standard": f"{round(card * total / (10_000 * kv), -1):,.0f}",
         "long_fast": f"{card * total / (10_000 * kv) / 15:.0f}",
         "attention_share": f"{1000 * attends / (2 * active):.1%}",
-        "cheapest_attention": f"${72 * 2 / 3600 * 2 * (active + 1000 * attends) / flops * 1e6:.4f}",
         "answer": "600",
         "freed": f"{filled / 600:.0f}",
         "crowded": "95%",
@@ -69,9 +66,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "busy_long": f"{(2 * active + 2 * 10_000 * attends) / flops / (10_000 * kv / bandwidth):.0%}",
         "throughput": f"{round(filled / (72 * 186e9 / bandwidth), -4):,.0f} tokens",
         "busy_saving": f"{(total / 2000 + 1000 * kv) / bandwidth / (2 * active / flops):.1f}",
-        "kink_attention": f"{round(total / (2 * (active + 1000 * attends) / flops * bandwidth - 1000 * kv), -2):,.0f}",
         "balanced_attention": f"{round(2 * active / flops / (kv / bandwidth - 2 * attends / flops), -2):,.0f} tokens",
-        "kink_both": f"{round(copied / (2 * (active + 1000 * attends) / flops - 1000 * kv / bandwidth), -2):,.0f}",
         "prompts": f"{filled / 600 * 9_700 * 2 * active / flops * 1e3:.0f} ms",
         "reading": f"{(72 * 186e9 / bandwidth + filled / 600 * 9_700 * 2 * active / flops) * 1e3:.0f} ms",
         "card_step": f"{(1 + card) * total / bandwidth * 1e3:.1f} ms",
@@ -92,7 +87,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fast_ratio": "15",
         "worst": f"{2 * 72 * 186e9 / bandwidth * 1e3:.1f} ms",
         "attention_ten": f"{2 * 10_000 * attends / (2 * active):.1f}",
-        "past_halved": "50%",  # it computes before and after
         "busy_halved": f"{1e6 * kv / (total + 2e6 * kv):.0%}",
         "night": f"{(total / 256 + 1000 * kv) / (total / 2000 + 1000 * kv):.1f}",
         "chip_flops": "5 PFLOP/s",
@@ -247,6 +241,17 @@ def test_at_ten_thousand_tokens_memory_is_slower_at_every_batch():
         loads = eq.kv_time(RUNNING, batch=1, context=context)
         assert all(batch * computes < eq.weight_time(RUNNING) + batch * loads for batch in (100, 10**6)) == wins
     assert attend > eq.kv_time(RUNNING, batch=1, context=1) / 2, "with half the bytes loading grows more slowly"
+
+
+def test_what_the_page_says_in_words_of_other_batches():
+    """Half of a batch past the kink takes half the time. By day users are a little slower and tokens much cheaper; past
+    the kink users are much slower and tokens hardly cheaper.
+    """
+    speed, price = (lambda batch: 1 / eq.step_time(RUNNING, batch=batch)), lambda batch: numbers._rented(batch)
+    assert speed(numbers.PAST / 2) == pytest.approx(2 * speed(numbers.PAST))
+    assert 1 - speed(numbers.BUSY) / speed(numbers.SLOW) < 1 / 6 and price(numbers.SLOW) > 6 * price(numbers.BUSY)
+    assert speed(numbers.PAST) < speed(10_000) / 2 and price(10_000) < 1.15 * price(numbers.PAST)
+    assert eq.weight_time(RUNNING) > 5_000 * eq.compute_time(RUNNING, batch=1), "thousands of times as long"
 
 
 def test_without_attention_the_comparison_is_the_roofline():

@@ -148,15 +148,14 @@ def test_the_running_case_agrees_with_a_search():
     assert told["meta_size"] == f"{large / 1e9:.0f} billion" and told["meta_tokens"] == f"{plain / 1e12:.2f} trillion"
     assert large / 16e9 == pytest.approx(2, abs=0.2), "the twin is twice as large as any model behind the fit"
     assert told["case_ratio"] == sig(WRITTEN / plain, 1)
-    ratios = {
-        "n_active": own / large,
-        "tokens": seen / plain,
-        "training": own * seen / (large * plain),
-        "inference": own / large,
-        "total": own * (seen + WRITTEN) / (large * (plain + WRITTEN)),
+    compared = {
+        "n_active": f"{sig(large / own)} times fewer",
+        "tokens": f"{sig(seen / plain)} times as many",
+        "training": f"{sig(own * seen / (large * plain))} times as much to pay",
+        "inference": f"{sig(large / own)} times less to pay",
+        "total": f"{sig(large * (plain + WRITTEN) / (own * (seen + WRITTEN)))} times less to pay",
     }
-    for name, times in ratios.items():
-        assert told[f"less_{name}"] == f"{sig(times)} ×"
+    assert {name: told[f"less_{name}"] for name in compared} == compared
     even = (own * seen - large * plain) / (large - own)
     assert told["meta_even"] == f"{sig(even / 1e12)} trillion" and told["meta_days"] == f"{even / 2e6 / DAY:.0f} days"
     assert (told["cheap_size"], told["cheap_data"]) == tuple(f"{each:.4f}" for each in part(own, seen))
@@ -193,6 +192,8 @@ def test_both_bills_of_the_pair():
         assert printed[0] + printed[1] == pytest.approx(printed[2], abs=0.06e6)
     assert paid(told["large_serving"]) / paid(told["small_serving"]) == pytest.approx(4.2, abs=0.05), "a quarter"
     assert paid(told["small_training"]) / paid(told["large_training"]) == pytest.approx(5.5, abs=0.1), "five times"
+    assert paid(told["large_both"]) - paid(told["small_both"]) == pytest.approx(14.5e6, abs=0.5e6), "over fourteen"
+    assert paid(told["small_training"]) - paid(told["large_training"]) < 1e6, "less than a million"
     hours = float(told["small_hours"].replace(",", ""))
     assert 2 * hours == pytest.approx(paid(told["small_training"]), rel=0.01)
     slow = 1.46e6 * 2 * (1 - large * plain / (8.03e9 * 15e12))  # both at Meta's pace
@@ -272,6 +273,40 @@ def test_how_caches_grow_with_size():
     power = lambda a, b: math.log(known[a][1] / known[b][1]) / math.log(known[a][0] / known[b][0])
     assert power("qwen3-32b", "llama-3.1-8b") == pytest.approx(0.5, abs=0.02)
     assert power("llama-3.1-405b", "llama-3.1-8b") == pytest.approx(0.35, abs=0.01)
+
+
+def test_the_network_that_counts_takes_two_flops_forward_and_four_backward():
+    """In each step, and it learns: the loss falls, by as much as its slope along the change of the weights says."""
+    [cell] = (each for each in read_cells("overtraining") if "flops += 2" in each)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(cell, {})
+    rows = [[float(number) for number in line.split()] for line in said.getvalue().splitlines()[1:]]
+    assert len(rows) == 4 and all(row[2:] == [2, 4] for row in rows)
+    assert [row[1] for row in rows] == sorted((row[1] for row in rows), reverse=True)
+
+
+def test_the_network_that_counts_has_the_right_gradients():
+    """Its first change of a weight of each matrix, against the loss measured on both sides."""
+    [cell] = (each for each in read_cells("overtraining") if "flops += 2" in each)
+    head, loop = cell.split('print("step')
+    body = 'print("step' + loop.replace("range(4)", "range(1)")
+    start: dict = {}
+    exec(head, start)
+
+    def run(layer, moved):
+        space: dict = {}
+        exec(head, space)
+        space["weights"][layer][1][2] += moved
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(body, space)
+        return space
+
+    for layer in range(3):
+        after = run(layer, 0.0)["weights"][layer][1][2]
+        slope = (start["weights"][layer][1][2] - after) / start["rate"]
+        measured = (run(layer, 1e-6)["loss"] - run(layer, -1e-6)["loss"]) / 2e-6
+        assert slope == pytest.approx(measured, rel=1e-4, abs=1e-7)
 
 
 def test_the_cell_of_your_own_budget():

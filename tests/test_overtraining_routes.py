@@ -183,8 +183,8 @@ def test_of_the_costs_drawn_the_steeper_is_half_of_the_other():
     x = np.linspace(0.01, 5, 500_000)
     rising, falling = figures._drawn(x)
     best = np.argmin(rising + falling)
-    assert falling[best] / rising[best] == pytest.approx(2, abs=1e-4) and x[best] == pytest.approx(
-        0.5 ** (1 / 3), abs=1e-5
+    assert rising[best] / falling[best] == pytest.approx(2, abs=1e-4) and x[best] == pytest.approx(
+        2 ** (1 / 3), abs=1e-5
     )
 
 

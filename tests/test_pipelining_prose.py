@@ -142,7 +142,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "all_load": f"{671 / 38.4:.1f} ms",
         "half_load": f"{671 / 38.4 / 2:.1f} ms",
         "half_starts": f"{58 * 11.9e-3:.1f} ms",
-        "late_step": f"{late * 1e3:.1f} ms",
         "late_two": f"{late * 1e3 + 2 * 2.5:.1f}",
         "late_idle": f"{5 / (late * 1e3 + 5):.0%}",
         "hop_third": f"{(third - late) / 2 * 1e3:.1f} ms",

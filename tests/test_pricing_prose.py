@@ -83,6 +83,20 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "x_hbm_5": sig(8.75 / 17.5 / hold(300)),
         "day_in_sum": "73,700 × (1 − 0.563) = 32,200",
         "stamp_day": f"${(180_000 * 6.25 + 1_000 * 25) / 1e4 - paid:.0f}",  # a hundred calls, from cents
+        # a conversation of 36 calls, in millionths of a dollar, call by call
+        "s_calls": "36",
+        "s_hits": f"{sum(range(0, 180_000, 5_000)):,}",
+        "s_usd_hit": f"${sum(range(0, 180_000, 5_000)) * 0.5 / 1e6:.3f}",
+        "s_usd_write": "$1.125",
+        "s_usd_out": "$0.900",
+        "s_usd": f"${sum(at * 0.5 + 5_000 * 6.25 + 1_000 * 25 for at in range(0, 180_000, 5_000)) / 1e6:.2f}",
+        "s_fresh": f"${sum((at + 5_000) * 5 + 1_000 * 25 for at in range(0, 180_000, 5_000)) / 1e6:.2f}",
+        "s_even": f"{next(n for n in range(1, 99) if sum(range(n)) * 0.5 >= n * 6.25)}",
+        "s_break": f"${175_000 * (6.25 - 0.5) / 1e6:.2f}",
+        "s_hour": f"${180_000 * (10 - 6.25) / 1e6:.2f}",
+        "s_break_after": f"{next(n for n in range(99) if n * 5_000 * (6.25 - 0.5) > 180_000 * (10 - 6.25))}",
+        "first_paid": f"{(5_000 * 6.25 + 1_000 * 25) / 1e4:.1f} cents",
+        "first_paid_times": sig(paid / 5.625),
         "drop_factor": "11.5",  # 1.15 more for each token behind, a tenth less for each one dropped
         "drop_calls": "196",  # of 0.5 cents saved, to pay 97.75 cents (195.5)
         "bill_fresh": f"{(180_000 * 5 + 1_000 * 25) / 1e4:.1f} cents",
@@ -157,6 +171,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     }
     assert {name: told[name] for name in expected} == expected
     assert 10 * hits["ddr"] < hits["hbm"] / 5
+    assert 25 < (rest + hits["ddr"]) / alone < 26, "some twenty-five times the first call of a conversation"
     assert min(row.usd_per_chip_hour for row in system("gb200-nvl72").chip.rents if row.confirmed) == 3.30
 
 
@@ -276,8 +291,9 @@ def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
     for source in re.findall(r"```\{code-cell\}\n(.*?)```", page("pricing").read_text("utf8"), re.S):
         if "print(" in source:
             exec(source, {})
-    bill, writing, hour, output, places, implied_, stepped = capsys.readouterr().out.splitlines()
+    bill, session, writing, hour, output, places = capsys.readouterr().out.splitlines()
     assert bill == f"{told['bill_paid']} with the cache, {told['bill_fresh'].split()[0]} without"
+    assert session == f"{told['s_usd']} for a conversation of {told['s_writes']} tokens"
     assert writing == f"writing pays from {1 - 0.9 / 1.15:.1%} hits on" and told["share_5"] == "22%"
     assert float(hour.split()[4].replace(",", "")) == pytest.approx(
         float(told["hour_below"].replace(",", "")), rel=1e-3
@@ -287,8 +303,6 @@ def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
         float(told["cost_output"].split()[0]), rel=0.01
     )
     assert places == f"HBM {told['hits_hbm']}, DDR5 {told['hits_ddr']}"
-    assert implied_ == f"the step implies {told['own_v3']} bytes"
-    assert sig(float(stepped.split()[-2].replace(",", ""))) == told["own_step"]
 
 
 # --- reading a card ---------------------------------------------------------------------------------------------------

@@ -54,13 +54,14 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     sheet = lambda part, out: part[1] * (CARD / 50e9 if out else INSIDE / 900e9)
     ideal = [part[2] - part[1] + sheet(part, out) for part, out in ((one, 0), (two, 1), (once, 1))]
     box = box_by_hand(32, 32, 7 / 8, BOX), box_by_hand(2, 32, 136 / 144, CARD)
-    tenth = lambda seconds: f"{seconds * 1e3:.1f} ms"
+    tenth = lambda seconds: f"{seconds * 1e3:.1f}"
     expected = {
         "each": "4",
         "each_two": "2",
         "idle": "8",
         "layer_bytes": f"{32 * 9 * 7168 * 3 / 1e6:.2f} MB",
         "layer_rack": f"{32 * 9 * 7168 * 3 / 900e3:.2f} µs",
+        "layer_two": f"{32 * 4 * 7168 * 3 / 50e3:.0f} µs",
         "token_bytes": f"{PER_TOKEN / 1e6:.1f} MB",
         "ratio_out": f"{PER_TOKEN / 50e9 / per_chip:.0f}",
         "link_needed": f"{PER_TOKEN / per_chip / 1e9:.0f} GB/s",
@@ -99,6 +100,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "step_hop": ms(hop),
         "step_one": ms(one[2]),
         "user_rate": f"{1 / one[2]:.0f}",
+        "user_rate_two": f"{1 / two[2]:.0f}",
         "took_1": "11.9",
         "step_two": ms(two[2]),
         "as_told_two": f"{two[2] / one[2]:.2f}",
@@ -140,6 +142,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "half_rack": f"{11.905e-6 * 900e9 * reached / 450 * 72 / 71 / 9 / 7408:.0f}",
         "box_experts": "32",
         "box_bytes": f"{32 * 58 * EXPERT / 1e9:.1f} GB",
+        "h100_memory": "80 GB",
         "h800_memory": "80 GB",
         **{f"{what}_box": tenth(part) for what, part in zip(("load", "wait", "carry"), box[0])},
         **{f"{what}_boxes": tenth(part) for what, part in zip(("load", "carry"), box[1][::2])},
@@ -265,6 +268,12 @@ def test_a_combine_reaches_a_fifth_less_of_its_link_than_a_dispatch():
 def test_if_cards_wait_twice_as_long_sharing_loses_with_any_batch():
     """Its waits alone take longer than the loading that is saved."""
     assert 2 * 58 * EXPERT / 8e12 < WAITING
+
+
+def test_a_step_on_many_boxes_takes_three_fifths_of_a_replica_s():
+    one, many = (part.in_turn for part in numbers.box_steps().values())
+    assert many / one == pytest.approx(0.6, abs=0.02)
+    assert (one - numbers.on_boxes(4).in_turn) / (one - many) > 0.75, "most of it with the first few boxes"
 
 
 def test_a_box_of_h800_cannot_hold_its_share_and_one_of_h200_can():

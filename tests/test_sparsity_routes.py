@@ -252,7 +252,7 @@ def test_the_dense_model_wins_between_two_batches(gain, name):
     told = numbers.as_good()
     team = numbers.TEAM
     slower = [batch for batch in range(1, 8_000) if numbers.race(batch, team.context, gain=gain).ratio > 1]
-    assert slower[0] == int(told[f"few_{name}"]) + 1
+    assert slower[0] == int(told[f"slow_from_{name}"])
     assert slower[-1] == math.floor(eq.break_even(team, quality_gain=gain))
     assert significant(slower[-1], 2) == told[f"even_{name}"]
     assert numbers.TEAM_BATCH in slower, "the team's sequences are on the dense model's side"
@@ -318,19 +318,25 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
     active, stored, kv = known["n_active"], known["n_total"], 61 * 576 * 2
     one, sparse = 2 * active / 15.832e15, (stored + 300 * 2_000 * kv) / 38.4e12
     attended = 61 * 128 * (576 + 512) * 2 * 2_000 / 7.916e15  # an answer's token, in BF16
-    expected = {"team_request_sparse": f"{(400 * sparse / 300 + 1_800 * one) * 1e3:.0f} ms"}
+    whole = 400 * sparse / 300 + 1_800 * one
+    expected = {
+        "team_request_sparse": f"{whole * 1e3:.0f} ms",
+        "team_rent_sparse": f"${whole * 1e6 / 3_600 * 16:,.0f}",
+    }
+    assert 1.2 < whole / (2_200 * 2.5 * one) < 1.3, "the page says about a quarter longer"
     for name, gain in (("low", 2.5), ("high", 5)):
         dense = 300 * gain * one  # it computes for longer than it loads
         assert dense > (gain * active + 300 * 2_000 * kv) / 38.4e12
         assert name == "high" or (gain * active + 300 * 2_000 * kv) / 38.4e12 > 0.99 * dense, "hardly longer"
         expected |= {
+            f"team_dense_{name}": f"{dense * 1e3:.1f} ms",
             f"team_token_{name}": f"{gain * one * 1e6:.1f} µs",
             f"team_request_{name}": f"{2_200 * gain * one * 1e3:.0f} ms",
+            f"team_rent_{name}": f"${2_200 * gain * one * 1e6 / 3_600 * 16:,.0f}",
         }
     expected |= {
         "team_fits": f"{(8 * 141e9 - stored) // (2_000 * kv * 100) * 100:,.0f}",
         "team_sparse": f"{sparse * 1e3:.1f} ms",
-        "team_dense": f"{750 * one * 1e3:.1f} ms",
         "attends": f"{attended * 1e6:.2f} µs",
         "even_attended_low": f"{round(stored / 38.4e12 / (2.5 * one + attended - 2_000 * kv / 38.4e12), -2):,.0f}",
         "even_attended_high": f"{round(stored / 38.4e12 / (5 * one + attended - 2_000 * kv / 38.4e12), -1):,.0f}",
@@ -452,7 +458,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         dense = lambda b: max(g * active + b * 2_000 * kv, 2 * g * b * active * width / rate)
         beside |= {
             f"g_{name}": f"{g:g}",
-            f"few_{name}": str(max(b for b in range(1, 40) if touched(b) < g * active)),
+            f"slow_from_{name}": str(1 + max(b for b in range(1, 40) if touched(b) < g * active)),
+            f"dense_left_{name}": f"{(2 * g * active / rate - 2_000 * kv / width) * 1e6:.1f} µs",
             f"even_{name}": significant(even, 2),
             f"even_layers_{name}": significant(c * experts / (g * active - rest), 2),
             f"slowest_{name}": f"{max((touched(b) + b * 2_000 * kv) / dense(b) for b in range(1, int(even))):.1f}",
@@ -492,13 +499,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "trained": "14.8 trillion",
         "free_300": f"{300 / (1979 / 2 / 4.8):.1f}",
         "n_active": f"{active / 1e9:.2f} billion",
-        "slow_from": "4",
         "slow_bytes": f"{touched(4) / 1e9:.1f} GB",
         "dense_bytes": f"{2.5 * active / 1e9:.1f} GB",
         "touched_1": f"{active / 1e9:.1f} GB",
         "touched_64": f"{(rest + experts * (1 - (31 / 32) ** 64)) / 1e9:.0f} GB",
         "covered_64": f"{1 - (31 / 32) ** 64:.0%}",
-        "choices_64": f"{64 * 8}",
         "left_out": f"{(total - active) / 1e9:.0f} GB",
         "c_least": f"{312e12 / 2.039e12:.0f}",
         "c_h100": f"{1978.9 / 2 / 3.35:.0f}",
@@ -507,7 +512,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "token_computes": f"{2 * active / rate * 1e6:.2f} µs",
         "kv_loads": f"{2_000 * kv / width * 1e6:.2f} µs",
         "left_to_load": f"{(2 * active / rate - 2_000 * kv / width) * 1e6:.2f} µs",
-        "dense_left": f"{(5 * active / rate - 2_000 * kv / width) * 1e6:.1f} µs",
     }
     assert {name: told[name] for name in expected} == expected
     assert numbers.almost() == next(b for b in range(1, 999) if 1 - (31 / 32) ** b >= 0.99)

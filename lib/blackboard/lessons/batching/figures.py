@@ -55,7 +55,7 @@ def decode() -> Drawing:
     return done(
         fig,
         "fig-decode",
-        "Each decode step computes one new column, and attention loads what is kept of all earlier ones.",
+        "A decode step computes only the new token's column, but attention loads what was kept of all earlier ones.",
         f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; down, the"
         " embedding. Arrows run from the new column back to every earlier one. A decode step makes one column, but"
         " reads what is kept of all columns before it: the KV cache.",
@@ -182,7 +182,7 @@ def trains(interval: float = 0.0) -> Drawing:
     return done(
         fig,
         "fig-trains",
-        "The worst case is two intervals: one of waiting, one of riding.",
+        "In the worst case a request waits a whole interval for its train, and then rides for another one.",
         f"A time axis of 0 to {told(4 * slot)} ms in equal slots of {told(slot)} ms; a batch departs at the start of"
         f" each. A request that just missed a departure waits {told(slot)} ms and rides {told(slot)} ms,"
         f" {told(worst)} ms in all; over arrivals spread evenly the mean is {told(mean)} ms; one that just caught a"
@@ -219,8 +219,8 @@ def context(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-context",
-        "Where loading a sequence's cache overtakes its computing, no batch makes the chips wait for compute. "
-        "Attention's arithmetic moves that point far to the right.",
+        "To the right of the dot at L*, loading a sequence's cache takes longer than computing its token, so no batch "
+        "waits for compute. Attention's arithmetic moves that dot far to the right.",
         f"Microseconds that a sequence adds to a step, against its context from 0 to {ends[1]:,.0f} tokens, for {case}."
         f" Loading its cache rises from zero to {load(numbers.LONG) / us:.3g} at {numbers.LONG:,} tokens. Computing"
         f" without attention is level at {plain / us:.3g} and meets it at {first:,.0f} tokens. With attention in BF16"
@@ -260,9 +260,9 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
     return done(
         fig,
         "fig-card",
-        "The price card on the curve of the opening chart, at the longer context. The fast mode is almost at the wall "
-        f"on the right, and the standard mode costs {significant(price(found.standard) / floor, 2)} times as much as "
-        "the wall at the bottom.",
+        "The two modes of the price card on the curve of the opening chart, at the longer context. The fast mode is "
+        "almost at the wall on the right, and the standard mode costs "
+        f"{significant(price(found.standard) / floor, 2)} times as much as the wall at the bottom.",
         f"Dollars per million tokens, on a log scale, against tokens per second for each user, along the batch, for"
         f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
         f" wall on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",
@@ -286,8 +286,8 @@ def engines() -> Drawing:
     return done(
         fig,
         "fig-engines",
-        "Measured times (points) keep above the roofline (lines). With more GPUs the roofline falls faster than the "
-        "measured time.",
+        "No measured time (points) is below the roofline (lines). With more GPUs the roofline falls faster than the "
+        "measured time, so the gap widens.",
         "Time per token against requests in flight, 4 to 128, both on log scales, for a dense model of 70 billion"
         f" parameters in TensorRT-LLM on H200, with the roofline of the decode step. {'; '.join(phrases)}.",
     )

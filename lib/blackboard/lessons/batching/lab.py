@@ -500,8 +500,8 @@ LAB = Lab(
     (STEP, BATCH, COST, CARD),
     finish,
     "Everything that you computed is on one curve. At the same batch, a measured step takes several times as long as"
-    " the roofline's, because prefill, communication and scheduling come on top. The gap in cost is far wider than that"
-    " when you compare at the same speed: the roofline then has room for a much larger batch, which shares the rent."
+    " the roofline's, because prefill, communication and scheduling come on top. Compared at the same speed, the costs"
+    " differ even more than these times, because the roofline then allows a far larger batch, which shares the rent."
     " The batch behind standard mode would not even fit into the memory of"
     " eight B200, so this provider has other machines, or prices that do not simply follow cost.",
     {"Server": Server},

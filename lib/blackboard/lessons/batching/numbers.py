@@ -51,7 +51,6 @@ def hardware() -> dict[str, str]:
         "kv_one": pretty(each[1], "s"),
         "kv_ten": pretty(eq.kv_time(RUNNING, batch=1, context=LONG), "s"),
         "gap": pretty(each[0] - each[1], "s"),
-        "sequence_kv": pretty(RUNNING.context * known["kv_bytes_per_token"], "byte"),
         "intensity": significant(eq.hardware_constant(RUNNING), 4),
         "sparsity": significant(known["n_total"] / known["n_active"], 3),
         "critical": significant(eq.critical_batch(RUNNING), 2),
@@ -80,9 +79,6 @@ def attention() -> dict[str, str]:
         "compute_ten": pretty(far.token, "s"),
         "mfu_long": f"{eq.mfu_limit(ON_LONG):.0%}",
         "busy_long": f"{far.token / far.kv:.0%}",
-        "cheapest_attention": f"${significant(cheapest(bf16) * MILLION, 3)}",
-        "kink_attention": significant(bf16.kink, 2),
-        "kink_both": significant(copied_floor() / (bf16.token - bf16.kv), 3),
         "balanced_attention": f"{significant(bf16.balanced, 2)} tokens",
     }
 
@@ -119,8 +115,8 @@ def layout() -> dict[str, str]:
 COLUMNS = {  # how much slower attention is, and whether each GPU copies weights
     "In the text": (SLOWER[0], False),
     "With attention's arithmetic, in BF16": (SLOWER[-1], False),
-    "Weights copied": (SLOWER[0], True),
-    "Both": (SLOWER[-1], True),
+    "With copies of weights": (SLOWER[0], True),
+    "With both": (SLOWER[-1], True),
 }
 
 
@@ -135,11 +131,14 @@ def corrections() -> Page:
         ["latency floor", *[pretty(floor, "s", 4) for floor in floors]],
         ["kink, sequences", *[significant(floor / (each.token - each.kv), 4) for floor, each, _ in cases]],
         ["cost floor, per million tokens", *[f"${significant(cheapest(each) * MILLION, 3)}" for _, each, _ in cases]],
-        [f"a token in a batch of {SLOW}, times the floor", *[significant(_above(*case[:2]), 2) for case in cases]],
+        [
+            f"cost of a token in a batch of {SLOW}, divided by the cost floor",
+            *[significant(_above(*case[:2]), 2) for case in cases],
+        ],
         ["balanced context, tokens", *[significant(each.balanced, 3) for _, each, _ in cases]],
         [f"standard batch of the price card, at {LONG:,} tokens", *[_fitting(floor, far) for floor, _, far in cases]],
     ]
-    return table(f"What each correction moves, for {RUNNING}, {RUNNING.tokens}", ("Running case", *COLUMNS), rows)
+    return table(f"What each correction moves, for {RUNNING}, {RUNNING.tokens}", ("Result", *COLUMNS), rows)
 
 
 def _timed(floor: float, each: eq.WithAttention, batch: float) -> float:
@@ -185,7 +184,6 @@ def changed_batches() -> dict[str, str]:
     step, paid = (lambda batch: eq.step_time(RUNNING, batch=batch)), _rented
     return {
         "past": f"{PAST:,}",
-        "past_halved": f"{1 - step(PAST / 2) / step(PAST):.0%}",
         "busy_halved": f"{1 - step(BUSY / 2) / step(BUSY):.0%}",
         "night": significant(paid(SLOW) / paid(BUSY), 2),
     }
@@ -249,7 +247,6 @@ def fast_batches() -> dict[str, str]:
         "long_standard": significant(found.standard, 3),
         "long_fast": significant(found.fast, 3),
         "card_step": pretty(eq.step_time(ON_LONG, batch=found.standard), "s", 2),
-        "long_caches": pretty(caches, "s"),
         "card_caches": significant(share, 2),
         "card_saving": f"{1 / (1 + share):.0%}",
     }
@@ -284,7 +281,6 @@ def train() -> dict[str, str]:
         "queue_trains": significant(QUEUE * ANSWER / full, 1),
         "queue_wait": pretty(QUEUE * ANSWER / full * drain, "s", 2),
         "rent_least": f"${min(rents):.2f}",
-        "rent_most": f"${max(rents):.2f}",
     }
 
 
@@ -358,7 +354,8 @@ def served_table() -> Page:
         ]
         for row in served()
     ]
-    heads = ("Who", "Batch", "Context, tokens", "Loads", "Computes", "Measured", "Measured / slower job")
+    roofline = ("Loading", "Computing", "Measured step", "Measured / longer of both")
+    heads = ("Engine and GPUs", "Batch", "Context, tokens", *roofline)
     return table("Decode steps of DeepSeek-V3 in real engines", heads, rows)
 
 

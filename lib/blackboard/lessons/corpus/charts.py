@@ -179,10 +179,13 @@ def _pooled() -> list[dict]:
         *derived("epochs", "max(1, pretrain_tokens / (kept_share * pool_tokens))"),
         *derived("needed", inside(eq.quality_even, "1")),
         *derived("all_gain", inside(GAIN, "1", **at("1"))),
+        *derived("five", f"min(1, pretrain_tokens / ({PASSES} * pool_tokens))"),
+        *derived("five_gain", inside(GAIN, "1", **at("five"))),
     ]
 
 
 FLOOR, CEILING = 0.05, 20  # of the worth axis
+PASSES = 5  # up to which published runs agree with the law of repetition, so at which the lesson's rule stops
 
 
 def _filter_lines() -> tuple[str, ...]:
@@ -195,9 +198,10 @@ def _filter_lines() -> tuple[str, ...]:
         ),
         f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",
         f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + ' × as good'",
+        (f"'five passes: keep ' + {_percent('five')} + ', worth ' + {marks.said('five_gain', '.2~r')}"),
         (
-            f"'best: keep ' + {_percent('best')} + ', worth ' + {marks.said('best_gain', '.2~r')} + ' (no filter ' + "
-            f"{marks.said('all_gain', '.2~r')} + ')'"
+            f"'best by the law: keep ' + {_percent('best')} + ', worth ' + {marks.said('best_gain', '.2~r')} +"
+            f" ' (no filter ' + {marks.said('all_gain', '.2~r')} + ')'"
         ),
     )
 
@@ -226,6 +230,21 @@ def _filter_layers(encoding: dict) -> list[dict]:
             dy=14,
             color=marks.PAINTS["second"],
             align={"expr": "best > 0.3 ? 'right' : best < 0.003 ? 'left' : 'center'"},
+        ),
+        marks.at(
+            encoding,
+            {**marks.DOT, "color": marks.PAINTS["bound"]},
+            x="max(0.001, five)",
+            y=f"five < 0.001 ? null : clamp(five_gain, {FLOOR}, {CEILING})",
+        ),
+        marks.text(
+            encoding,
+            "five < 0.001 ? '' : 'five passes'",
+            "max(0.001, five)",
+            f"clamp(five_gain, {FLOOR}, {CEILING})",
+            dy=36,
+            color=marks.PAINTS["bound"],
+            align={"expr": "five < 0.01 ? 'left' : 'right'"},
         ),
         marks.text(
             encoding,
@@ -262,10 +281,11 @@ def filter_chart() -> InteractiveChart:
         " much better the best tenth is, the law's repetitions, and a marked share. With"
         f" {POOL['pool_tokens'] / TRILLION:.1f} trillion tokens in the pool, {POOL['pretrain_tokens'] / TRILLION:.1f}"
         f" trillion read, and a best tenth that teaches {TIMES:g} times as much, it is best to keep"
-        f" {100 * best.share:.0f}%, read {best.epochs:.0f} times. Dashed: what the kept text would be worth if nothing"
-        " had to repeat; it rises all the way to the strictest filter.",
-        "Pool and training are at first those of LLäMmlein 1B. How much better the best tenth is, is assumed. Train a"
-        " tenth as long, and the best share is a tenth as large; the number of passes stays. Where it is above five,"
-        " the law is too kind: five passes are safer.",
+        f" {100 * best.share:.0f}%, read {best.epochs:.0f} times by the law; a second dot marks five passes. Dashed:"
+        " what the kept text would be worth if nothing had to repeat; it rises all the way to the strictest filter.",
+        "The chart starts with LLäMmlein 1B's pool and training. How much better the best tenth is, is assumed. If you"
+        " train a tenth as long, the best share is a tenth as large, but the number of passes stays the same. The"
+        " curve follows the law of repetition even beyond five passes, where the law is too kind, so the dot at five"
+        " passes is safer.",
         primary=("pretrain_tokens", "kept_percent", "times"),
     )

@@ -151,8 +151,8 @@ def tokens_and_parameters() -> Drawing:
     return done(
         fig,
         "fig-tokens-and-parameters",
-        "The two smallest models are trained furthest past Chinchilla's rule. With the same compute, a larger model"
-        " could have followed the rule.",
+        "The two smallest models were trained furthest past Chinchilla's rule. With the same compute (along a dotted"
+        " line), a larger model could have followed the rule.",
         "Tokens of training from 100 billion to 120 trillion against parameters from 3 million to 5 trillion, both on"
         f" log scales, with a line at {law.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted"
         f" lines of equal compute. {said}. The two smallest models lie furthest above the rule.",
@@ -180,8 +180,8 @@ def loss_parts() -> Drawing:
     return done(
         fig,
         "fig-loss-parts",
-        "Of the loss that could still be removed, a small model that is trained this long owes most to its size and"
-        " little to its data.",
+        "In a small model that is trained this long, most of the loss that could still be removed is there because the"
+        " model is small, and little because it has read too little.",
         f"Stacked bars of the loss that Besiroglu's fit of the law adds to the {known['loss_floor']:g} nats a token"
         " that text leaves open, 0 to 0.9: first the part from too small a size, then the part from too little data."
         f" {'; '.join(phrases)}. The smaller the model, the more is due to its size; for the compute of"
@@ -259,8 +259,8 @@ def repeats() -> Drawing:
     return done(
         fig,
         "fig-repeats",
-        "Up to about five passes the law agrees with real runs. Beyond, they do worse than it says. (At the bottom, the"
-        " log scale magnifies differences of thousandths of a nat.)",
+        "Up to about five passes the full law agrees with real runs. Beyond that, the runs do worse than the law says."
+        " (At the bottom, the log scale magnifies differences of thousandths of a nat.)",
         "Loss above that of one pass, 0.0004 to 1.5 nats, against passes from 1 to 44, both on log scales, of"
         f" published runs and by the law shifted to agree at one: {'; '.join(phrases)}. Up to five passes law and runs"
         " agree within their scatter; beyond, the runs lose more than the law says.",

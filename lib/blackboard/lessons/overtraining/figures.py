@@ -130,7 +130,7 @@ def _sideways(axes, at_size) -> tuple[str, float]:
 
 # --- where costs balance ----------------------------------------------------------------------------------------------
 
-POWERS = {"rise_power": 2, "fall_power": 1}  # of the costs drawn
+POWERS = {"rise_power": 1, "fall_power": 2}  # of the costs drawn: serving is proportional to the size
 
 
 def _drawn(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -141,9 +141,9 @@ def _drawn(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def balance() -> Drawing:
-    """A rising and a falling cost and their sum: where they cross, the sum is a little above its least."""
+    """A rising bill and a steeper falling one, and their sum: where they cross, the sum is a little above its least."""
     fig, axes = drawing.axes(5.0, 3.9)
-    x = np.linspace(0.15, 2.5, 300)
+    x = np.linspace(0.4, 2.5, 300)
     rising, falling = _drawn(x)
     for y, colour, width in ((rising, "second", 1.8), (falling, "first", 1.8), (rising + falling, "total", 3)):
         axes.plot(x, y, color=COLOURS[colour], lw=width)
@@ -154,23 +154,23 @@ def balance() -> Drawing:
     axes.plot([best, best], [0, up + down], color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     axes.plot([1, 1], [1, 2], "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5, zorder=5)
     for text, colour, place, side in (
-        ("rising", "second", (1.87, 3.1), "left"),
-        ("falling", "first", (2.45, 0.55), "right"),
-        ("sum", "total", (1.76, 3.9), "right"),
+        ("serving", "second", (2.0, 1.65), "left"),
+        ("training", "first", (0.6, 1.9), "right"),
+        ("both bills", "total", (0.78, 2.8), "left"),
     ):
         axes.text(*place, text, color=COLOURS[colour], ha=side)
     for text, height in (("$h$", 1), ("$2h$", 2)):
         beside(axes, text, (1, height), (0, -11), ha="center", va="top")
-    axes.set(xlim=(0, 2.5), ylim=(0, 5), xticks=[], yticks=[], xlabel="size", ylabel="cost")
-    above, share = f"{100 * penalty:.1f}%", percent(up / (up + down))
+    axes.set(xlim=(0, 2.5), ylim=(0, 4.5), xticks=[], yticks=[], xlabel="size", ylabel="cost")
+    above, share = f"{100 * penalty:.1f}%", percent(down / (up + down))
     return done(
         fig,
         "fig-balance",
-        f"Where the costs cross (rings), their sum is only {above} above the least (dots). At the least sum the steeper"
-        " cost, here the rising one, is the smaller one.",
-        "A rising cost, a falling cost and their sum, against size. Rings mark where the two costs cross, both at h,"
-        f" and their sum 2h. Dots mark the least sum, a little to the left, where the rising cost is {share} of the"
-        f" sum. At the crossing the sum is {above} above the least.",
+        f"Where the bills are equal (rings), their sum is not far above its minimum (dots), in this sketch {above}. At"
+        " the minimum the steeper bill, here training, is the smaller one.",
+        "A sketch of a serving bill that rises with size, a training bill that falls more steeply, and their sum. Rings"
+        " mark where the two bills cross, both at h, and their sum 2h. Dots mark the least sum, a little to the right,"
+        f" where training is {share} of the sum. At the crossing the sum is {above} above the least.",
     )
 
 
@@ -205,8 +205,8 @@ def meta() -> Drawing:
     return done(
         fig,
         "fig-meta",
-        "Two models that are equally good by our fit. If a token written costs as much as a token of training, the"
-        f" small one pays off after {_counted(even)}.",
+        "Llama starts with the larger bill, but each of its tokens is cheaper than its twin's. After"
+        f" {_counted(even)} written tokens it has made up for its longer training.",
         "Both bills together against tokens written, from 0 to 10 trillion: two straight lines, for Llama 3.1 8B and"
         f" for its twin, the best-trained model of {_counted(large.n_active)} that is as good by our fit. They start at"
         f" what training costs, {listed(starts)}. Llama's line rises more slowly, and they cross at {_counted(even)}"
@@ -303,8 +303,8 @@ def with_kv() -> Drawing:
     return done(
         fig,
         "fig-with-kv",
-        "Only up to a few thousand tokens of context does a token cost its compute alone. Then the KV cache sets the"
-        " cost, in the smaller model first.",
+        "A token costs no more than its compute up to a few thousand tokens of context. Beyond that the KV cache sets"
+        " the cost, and it does so in the smaller model first.",
         "Cost of a written token over that of its compute alone, from 0.6 to 200, against context from 100 to 131,072"
         f" tokens, both on log scales. Both curves are level at 1, {listed(ended)}, and then rise with context. At"
         f" {here:,} tokens they are at {listed([f'{of} for {name}' for name, of in times.items()])}.",

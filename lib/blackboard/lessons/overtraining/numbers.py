@@ -321,7 +321,7 @@ def sizes_table() -> Page:
     models = {
         " (best-trained)": [large],
         "": map(sized, SIZES),
-        " (least sum)": [small],
+        " (Llama)": [small],
         " (equal bills)": [equal()],
     }
     rows = [
@@ -334,8 +334,17 @@ def sizes_table() -> Page:
         for row in of
     ]
     caption = f"Five equally good models, and what they cost if they write {SERVED / 1e12:.0f} trillion tokens"
-    columns = ("Size", "tokens of training", "training, $ million", "serving, $ million", "both, $ million")
+    columns = ("Size", "Tokens of training", "Training, $ million", "Serving, $ million", "Both bills, $ million")
     return table(caption, columns, rows)
+
+
+COMPARED = (  # of Llama with its twin: what, and the words for less and for more of it
+    ("n_active", "fewer", "as many"),
+    ("tokens", "fewer", "as many"),
+    ("training", "less to pay", "as much to pay"),
+    ("inference", "less to pay", "as much to pay"),
+    ("total", "less to pay", "as much to pay"),
+)
 
 
 def meta() -> dict[str, str]:
@@ -359,9 +368,9 @@ def meta() -> dict[str, str]:
         "law_each": f"{META_LAW[1] / META_LAW[0]:.0f}",
         "flop_dollars": f"${dollars(1e24) / 1e6:.1f} million",
     }
-    for name in ("n_active", "tokens", "training", "inference", "total"):
+    for name, less, more in COMPARED:
         times = getattr(small, name) / getattr(large, name)
-        told[f"less_{name}"] = f"{significant(times, 2)} ×"
+        told[f"less_{name}"] = f"{significant(max(times, 1 / times), 2)} times {more if times > 1 else less}"
     for key, row in (("small", small), ("large", large)):
         bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
         told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}

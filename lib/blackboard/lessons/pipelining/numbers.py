@@ -148,7 +148,6 @@ def waits() -> dict[str, str]:
     step = late - two.boxes * LECTURE_HOP
     return {
         "step_ms": pretty(case_step(), "s", 3),
-        "late_step": pretty(step, "s", 3),
         "late_two": f"{late / factor('ms'):.1f}",
         "late_idle": f"{1 - count * step / two.boxes / late:.0%}",
         "hop_third": pretty(find_root(lambda hop: best_cut(two, hop)[1] - count - 0.5, LECTURE_HOP, LONG_HOP), "s", 2),

@@ -221,7 +221,8 @@ def context_cost() -> Drawing:
     return done(
         fig,
         "fig-context-cost",
-        "In a large batch an output token costs the same up to the bend; then loading its KV cache sets the cost."
+        "As the lecture reads a step: in a large batch an output token costs the same up to the bend, and beyond it the"
+        " loading of its KV cache sets the cost."
         f" A price that steps up once, {ratio:g} times, covers that cost only up to {covers:,.0f} tokens.",
         _context_say(card, known, covers),
     )

@@ -202,6 +202,33 @@ def bill() -> dict[str, str]:
     }
 
 
+def session() -> dict[str, str]:
+    """A conversation of calls that add the call's new input each, until the prompt is the call's: its bill, when its
+    hits cost as much as its writes, and what a break of more than five minutes costs beside the hour's cache.
+    """
+    p, new, count = price(BILLED).usd_per_Mtok, CALL["input"], PROMPT // CALL["input"]
+    hits, sent = new * count * (count - 1) // 2, new * count * (count + 1) // 2
+    usd = {"hit": hits * p.cached_read, "write": PROMPT * p.cache_write_5min, "out": count * CALL["output"] * p.output}
+    total, fresh = sum(usd.values()), sent * p.input + usd["out"]
+    again, hour = p.cache_write_5min - p.cached_read, p.cache_write_1h - p.cache_write_5min
+    first = new * p.cache_write_5min + CALL["output"] * p.output
+    return {
+        "s_calls": f"{count}",
+        "s_hits": f"{hits:,}",
+        "s_writes": f"{PROMPT:,}",
+        "s_answers": f"{count * CALL['output']:,}",
+        **{f"s_usd_{kind}": f"${value / 1e6:.3f}" for kind, value in usd.items()},
+        "s_usd": f"${total / 1e6:.2f}",
+        "s_fresh": f"${fresh / 1e6:.2f}",
+        "s_even": f"{1 + 2 * p.cache_write_5min / p.cached_read:g}",
+        "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
+        "s_hour": f"${PROMPT * hour / 1e6:.2f}",
+        "s_break_after": f"{math.ceil(count * hour / again)}",
+        "first_paid": f"{first / 1e4:.1f} cents",
+        "first_paid_times": significant(sum(charged().values()) / (first / 1e6), 2),
+    }
+
+
 def cards() -> dict[str, str]:
     """The price lists that the page reads, and what became of a step."""
     stepped, card, kept = price(STEPPED), price(CARD), price(BILLED)
@@ -612,6 +639,6 @@ def misses_even() -> float:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    bills = merge(bill(), added_up(), cards(), writes())
+    bills = merge(bill(), session(), added_up(), cards(), writes())
     times = merge(input_times(), output_times())
     return merge(bills, step_of_price(), ratios(), places(), times, drains())

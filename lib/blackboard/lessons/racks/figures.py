@@ -61,8 +61,8 @@ def layer() -> Drawing:
     return done(
         fig,
         "fig-layer",
-        "Each token goes from its own GPU to a few experts on other GPUs, and the results come back to be summed."
-        " Dashed: GPUs, here with two experts each.",
+        "A token goes from its own GPU to a few experts on other GPUs, and their results come back to be added up."
+        f" Each dashed box is a GPU, here with {EACH} experts.",
         f"Bottom to top: tokens, routers, {GPUS * EACH} experts and sums, on {GPUS} GPUs with {EACH} experts each, all"
         f" in one rack. The token of GPU {HOME + 1} passes its router and fans out to {len(CHOSEN)} of the"
         f" {GPUS * EACH} experts, on {len({which // EACH for which in CHOSEN})} GPUs; their results come back to GPU"
@@ -103,8 +103,8 @@ def rack() -> Drawing:
     return done(
         fig,
         "fig-rack",
-        f"Inside a rack every GPU reaches every other through the switches. Leaving it, each GPU has a network card"
-        f" that is {fast / slow:g} times slower.",
+        "Inside a rack, every GPU reaches every other through fast switches. To leave the rack it has only a network"
+        f" card, which is {fast / slow:g} times slower.",
         "Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack,"
         f" lines run from every tray to every switch: the scale-up network, {_rate(fast)} per GPU and direction. From"
         " each tray one thin line runs up to a data-center switch that joins the racks: the scale-out network,"
@@ -150,12 +150,12 @@ PARTS = {"memory": "memory", "latency": "launch", "bytes": "network"}  # of a st
 
 
 def step_parts() -> Drawing:
-    """What a step of the running case is made of, on one rack and on two."""
+    """What a step of the running case is made of, with two replicas and with experts spread over both racks."""
     fig, axes = drawing.axes(5.0, 4.6)
-    once = lambda hop: f"two racks, one crossing, second hop of {hop / US:.1f} µs"
+    once = lambda hop: f"spread, one crossing, second hop of {hop / US:.1f} µs"
     names = {
-        "one": "one rack, with a replica of its own",
-        "two": "two racks, every copy crosses",
+        "one": "two replicas, one in each rack",
+        "two": "experts spread over both racks, every copy crosses",
         "once": once(numbers.bare_hop()),
         "again": once(numbers.start_time()),
     }
@@ -183,9 +183,9 @@ def step_parts() -> Drawing:
     return done(
         fig,
         "fig-step-parts",
-        f"With {numbers.TOKENS} tokens per GPU, spreading over a second rack does not shorten the step. It halves"
-        " only the loading of experts (darker), and adds bytes on the network cards; with one crossing, also the wait"
-        " of a second hop.",
+        f"With {numbers.TOKENS} tokens on every GPU, spreading does not shorten the step. It halves only the loading of"
+        " experts (the darker part) and adds bytes on the network cards. With one crossing it adds fewer bytes, but"
+        " also the wait of a second hop.",
         f"Four stacked bars in milliseconds per step. {'; '.join(phrases)}.",
     )
 
@@ -194,7 +194,7 @@ FEW, MANY = numbers.FEW, numbers.FULL  # tokens per GPU, the ends of the figure
 
 
 def steps() -> Drawing:
-    """A step on two racks in times of one rack's, against tokens per GPU."""
+    """A step with experts spread over two racks, divided by a replica's, against tokens per GPU."""
     fig, axes = drawing.axes(5.0, 3.8)
     count = np.geomspace(FEW, MANY, 60)
     least, most = numbers.bare_hop(), numbers.start_time()
@@ -210,25 +210,25 @@ def steps() -> Drawing:
         names.append((longer(MANY), name, colour))
         phrases.append(f"{' '.join(name.split())} {longer(FEW):.2f} to {longer(MANY):.2f}")
     axes.axhline(1, color=COLOURS[UP], lw=1.5)
-    beside(axes, "one rack", (MANY, 1), (0, -6), UP, ha="right", va="top")
+    beside(axes, "two replicas", (MANY, 1), (0, -6), UP, ha="right", va="top")
     even = [numbers.break_even(False), numbers.break_even(True, least)]
     for tokens in even:
         axes.plot(tokens, 1, "o", color=COLOURS["bound"], zorder=4)
         beside(axes, f"{tokens:.0f}", (tokens, 1), (0, -6), ha="center", va="top")
     axes.set(xscale="log", xlim=(FEW, MANY), ylim=(0.5, 3.4))
-    axes.set(xlabel="tokens per GPU (log scale)", ylabel="step ÷ one rack's")
+    axes.set(xlabel="tokens per GPU (log scale)", ylabel="step ÷ a replica's step")
     axes.set_xticks([4, 16, 64, 256], ["4", "16", "64", "256"])
     axes.minorticks_off()
     name_ends(axes, names, 0.14)
     return done(
         fig,
         "fig-steps",
-        "Spreading over a second rack shortens the step only left of a dot. With one crossing it depends on the wait of"
-        f" the second hop: at {least / US:.1f} µs spreading pays below {even[1]:.0f} tokens per GPU, and at"
-        f" {most / US:.1f} µs never.",
-        f"Time of a step on two racks in times of one rack's, 0.5 to 3.4, against {FEW} to {MANY} tokens per GPU (log"
-        f" scale). {'; '.join(phrases)}. With every copy crossing it passes 1 just below {even[0]:.0f} tokens, with one"
-        f" crossing and the shorter second hop just below {even[1]:.0f}.",
+        "Spreading shortens the step only to the left of a dot, in small batches. With one crossing the border depends"
+        f" on the wait of the second hop: spreading pays below {even[1]:.0f} tokens per GPU if the hop takes"
+        f" {least / US:.1f} µs, and never if it takes {most / US:.1f} µs.",
+        "Time of a step with experts spread over two racks, divided by a replica's, 0.5 to 3.4, against"
+        f" {FEW} to {MANY} tokens per GPU (log scale). {'; '.join(phrases)}. With every copy crossing it passes 1 just"
+        f" below {even[0]:.0f} tokens, with one crossing and the shorter second hop just below {even[1]:.0f}.",
     )
 
 
@@ -258,8 +258,8 @@ def links() -> Drawing:
     return done(
         fig,
         "fig-links",
-        f"Experts inside a rack, layers between racks: the slow network is {up / out:g} times slower but carries"
-        f" {significant(sent / hop, 2)} times fewer bytes.",
+        f"If each rack has half of the layers, the network between the racks is {up / out:g} times slower but has to"
+        f" carry {significant(sent / hop, 2)} times fewer bytes than the one inside.",
         f"Two racks of four drawn GPUs each, one with the first half of the layers, one with the second. Inside a rack,"
         f" lines join every GPU to every other: the scale-up network, {_rate(up)}, carries {copies:g} copies and"
         f" results in each of {deep} layers, {sent / units.factor('MB'):.1f} MB for each token. One arrow leads from"

@@ -53,6 +53,7 @@ def layer() -> dict[str, str]:
         "tokens": str(TOKENS),
         "layer_bytes": pretty(eq.ep_bytes(RUNNING, **here), "byte"),
         "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
+        "layer_two": pretty(eq.ep_time(RUNNING, **here) * eq.slowdown_each(RUNNING, racks=2), "s", 2),
     }
 
 
@@ -257,6 +258,7 @@ def worked() -> dict[str, str]:
         "step_one": in_ms(one.in_turn),
         "user_rate": significant(1 / one.in_turn, 3),
         "step_two": in_ms(two.in_turn),
+        "user_rate_two": significant(1 / two.in_turn, 3),
         "saved": in_ms(one.weights - two.weights),
         "every_added": in_ms(two.sending - one.sending),
     }
@@ -501,7 +503,7 @@ def box_even(waits: float = 1.0) -> float:
     return TOKENS * (one.weights - many.weights - later) / (many.sending - one.sending)
 
 
-SPREAD = (1, 2, 4, 8, 16)  # boxes
+SPREAD = (2, 4)  # boxes, of the rows of the table between one and as many as at DeepSeek
 
 
 def deployment() -> dict[str, float]:
@@ -525,7 +527,7 @@ def deployed() -> dict[str, str]:
     }
     found = box_steps()
     boxes = {
-        f"{what}_{name}": f"{value * 1e3:.1f} ms"
+        f"{what}_{name}": f"{value * 1e3:.1f}"
         for name, part in found.items()
         for what, value in {
             "load": part.weights + part.kv,
@@ -537,9 +539,10 @@ def deployed() -> dict[str, str]:
         "box_experts": f"{box_experts():g}",
         "box_bytes": pretty(box_experts() * moe_layers() * expert_bytes(), "byte", 3),
         "h200_bandwidth": pretty(chip("h200").hbm_bytes_per_s, "byte/s", 2),
+        "h100_memory": pretty(chip("h100-sxm").hbm_bytes, "byte", 2),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
         **boxes,
-        "wait_box": f"{found['box'].latency * 1e3:.1f} ms",
+        "wait_box": f"{found['box'].latency * 1e3:.1f}",
         "box_even": f"{box_even():.0f}",
         **spread,
         "sglang_tokens": str(wide["batch_per_gpu"]),

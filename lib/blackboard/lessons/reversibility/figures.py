@@ -233,7 +233,7 @@ def segments() -> Drawing:
     return done(
         fig,
         "fig-segments",
-        "Checkpointing keeps a few streams, and at any time the activations of one segment.",
+        "Checkpointing keeps a few streams and, at any time, the activations of only one segment.",
         f"{ROW} layers in a row, twice. Above, on the way forward, a dot before every {SEGMENT}rd layer marks a stream"
         f" that is kept; the layers keep nothing. Below, on the way back, layers {first + SEGMENT + 1} to {ROW} are"
         f" done and their stream is gone. Layers {first + 1} to {first + SEGMENT} have been run again from the stream"
@@ -304,8 +304,8 @@ def worth() -> Drawing:
     return done(
         fig,
         "fig-worth",
-        "The KV cache is kept far within its break-even time, attention's scores wait far beyond theirs, and a layer's"
-        " activations are near it.",
+        "The KV cache waits far less than it is worth keeping, attention's scores wait far longer, and a layer's"
+        " activations are close to the line.",
         "Seconds for which a kept byte waits at most, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10"
         " million, both log, with a rising line of break-even: above it computing again is cheaper, below it keeping."
         f" Three bytes of Llama on H100s. {told}. The first is far below the line, the last far above, the second a"

@@ -130,8 +130,8 @@ def touched(case: Case = TEAM) -> Drawing:
     return done(
         fig,
         "fig-touched",
-        "For one user a mixture of experts is a small model. For a hundred it is a large one, because each "
-        "token brings experts of its own.",
+        "For one user a mixture of experts is a small model. For a hundred it is a large one, because every "
+        "token visits other experts.",
         f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
         f" from the active parameters, {significant(least)} GB, for one token, over {significant(read(16))} GB at 16"
         f" and {significant(read(64))} GB at 64, to all weights, {significant(whole)} GB. At the team's {BATCH} it"
@@ -163,8 +163,8 @@ def split(case: Case = TEAM) -> Drawing:
     return done(
         fig,
         "fig-split",
-        "A dense model computes a token for longer than DeepSeek-V3 does. So meanwhile DeepSeek-V3 can load more of its"
-        " weights, and fewer sequences must share them.",
+        "While a dense model computes a token, DeepSeek-V3 can load more of its weights than while it computes one"
+        " itself. So fewer sequences must share the loading.",
         f"Bars of the time in which a token is computed, for {case}, at {case.tokens}: by DeepSeek-V3 itself, and by"
         f" dense models of {numbers.LOW:g} and {numbers.HIGH:g} times its active size. DeepSeek-V3 first loads the"
         f" sequence's KV cache, {cache:.3g} µs. Left for its weights, and sequences that must share them:"
@@ -245,8 +245,7 @@ def turns() -> Drawing:
     return done(
         fig,
         "fig-turns",
-        "With little traffic even a large dense model costs less than DeepSeek-V3. With more traffic only smaller ones"
-        " do.",
+        "The more sequences share a step, the smaller a dense model must be to cost less than DeepSeek-V3.",
         "Size of the dense model that costs as much as DeepSeek-V3, divided by DeepSeek-V3's active size, from 1 to 5,"
         f" against sequences at a time from 150 to 3,000 (log scale), on eight H200s. The curve falls from"
         f" {significant(gains[0], 2)} to {significant(gains[-1], 2)}; at the team's {team} sequences it is at"

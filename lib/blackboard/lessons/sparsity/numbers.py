@@ -32,6 +32,7 @@ COUNTED = (8, 32, 128)  # experts of a layer, of which the page says what they a
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
 TEAM_BATCH = 300  # sequences
+RENT = 2.0  # USD per GPU-hour, as in the batching lesson
 
 
 # --- chips -----------------------------------------------------------------------------------------------------------
@@ -182,14 +183,13 @@ def even_layered(gain: float, case: Case = TEAM) -> float:
 
 def as_good() -> dict[str, str]:
     """DeepSeek-V3 beside dense models that are as good by one published comparison or the other."""
-    known, loads = TEAM.symbols(), step.kv_time(TEAM, batch=1)
+    known = TEAM.symbols()
     return {
         "g_far": f"{FAR:g}",
         **{
             f"even_attended_{name}": significant(even_attended(gain), 2)
             for name, gain in (("low", LOW), ("high", HIGH))
         },
-        "dense_left": f"{(LOW * step.compute_time(TEAM, batch=1) - loads) * 1e6:.1f} µs",
         "more_memory_low": significant(known["n_total"] / (LOW * known["n_active"]), 2),
         **{f"{name}_low": told for name, told in beside(LOW).items()},
         **{f"{name}_high": told for name, told in beside(HIGH).items()},
@@ -202,7 +202,8 @@ def beside(gain: float) -> dict[str, str]:
     loaded = gain * known["n_active"] * known["bytes_per_param"]
     return {
         "g": f"{gain:g}",
-        "few": f"{max(b for b in range(1, 100) if eq.bytes_touched(TEAM, batch=b) < loaded)}",
+        "slow_from": f"{next(b for b in range(1, 100) if eq.bytes_touched(TEAM, batch=b) > loaded)}",
+        "dense_left": f"{(gain * step.compute_time(TEAM, batch=1) - step.kv_time(TEAM, batch=1)) * 1e6:.1f} µs",
         "even": significant(even, 2),
         "even_layers": significant(even_layered(gain), 2),
         "slowest": significant(max(race(batch, TEAM.context, gain=gain).ratio for batch in range(1, int(even))), 2),
@@ -317,10 +318,10 @@ def team() -> dict[str, str]:
         "team_context": f"{TEAM.context:,.0f}",
         "team_fits": held(eq.batch_fits(TEAM)),
         "team_sparse": f"{sparse * 1e3:.1f} ms",
-        "team_dense": f"{team_steps(batch, LOW).dense * 1e3:.1f} ms",
         "team_answer_sparse": pretty(sparse / batch, "s", 3),
         "team_prompt_sparse": pretty(one, "s", 3),
         "team_request_sparse": pretty(request(1), "s", 2),
+        "team_rent_sparse": rented(1),
         "team_gain": significant(gain_even(batch, mixed=False), 2),
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
         "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
@@ -340,11 +341,18 @@ def request(gain: float) -> float:
     return ANSWER * (sparse if gain == 1 else dense)
 
 
+def rented(gain: float) -> str:
+    """USD for the team's machine during a million requests, by the dense model; by DeepSeek-V3 at a gain of 1."""
+    return f"${request(gain) * 1e6 * TEAM.symbols()['chips'] * RENT / factor('h'):,.0f}"
+
+
 def team_beside(gain: float) -> dict[str, str]:
     """What a dense model of some times DeepSeek-V3's active size takes for the team's tokens and requests."""
     return {
-        "team_token": pretty(team_steps(TEAM_BATCH, gain).dense / TEAM_BATCH, "s", 3),
+        "team_dense": f"{(dense := team_steps(TEAM_BATCH, gain).dense) * 1e3:.1f} ms",
+        "team_token": pretty(dense / TEAM_BATCH, "s", 3),
         "team_request": pretty(request(gain), "s", 2),
+        "team_rent": rented(gain),
     }
 
 
@@ -479,7 +487,7 @@ def fit_in_full() -> Page:
             f" gain is {factor_of:.1f} divided by $N$ to the power of {1 - power:.4f}: it shrinks as the model grows."
         ),
     )
-    return fold("Where do these gains come from?", "".join(parts))
+    return fold("Which formula was fitted, and how does it give these gains?", "".join(parts))
 
 
 # --- what a step loads ------------------------------------------------------------------------------------------------
@@ -494,7 +502,6 @@ def price() -> dict[str, str]:
     return {
         "free_300": significant(eq.free_sparsity(chip("h200"), precision="fp8", bytes_per_param=1, batch=300), 2),
         "n_active": f"{known['n_active'] / 1e9:.2f} billion",
-        "slow_from": str(slow),
         "slow_bytes": read(slow),
         "dense_bytes": pretty(LOW * read_bytes(1), "byte"),
         "named": plain(NAMED.name),
@@ -505,7 +512,6 @@ def price() -> dict[str, str]:
         "touched_64": read(64),
         "all_weights": read(1e6),
         "covered_64": f"{eq.coverage(TEAM, batch=64):.0%}",
-        "choices_64": f"{64 * known['top_k']:g}",
         "left_out": pretty(others * known["bytes_per_param"], "byte"),
     }
 

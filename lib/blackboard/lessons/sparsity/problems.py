@@ -121,7 +121,7 @@ guess = Guess(
         v.experts: "That would make every expert worth a whole model. A token still sees only one of them in each layer.",
         1.0: "Then experts would be useless. The compute stays the same, but each token gets weights that suit it better.",
     },
-    explanation="By a published fit it is {worth} times. It looks like a poor trade. Models make it all the same, because weights that a token does not use cost little in a large batch.",
+    explanation="By a published fit it is {worth} times. It looks like a poor trade. Makers of models accept it all the same, because weights that a token does not use cost little in a large batch.",
     hints=(
         "More than nothing, far less than the number of experts.",
         "Nearer to the logarithm of the number of experts than to the number itself.",

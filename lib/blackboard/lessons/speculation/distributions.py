@@ -33,7 +33,7 @@ def draw(rng: random.Random, distribution: Distribution) -> str:
 
 
 def overlap(target: Distribution, draft: Distribution) -> Any:
-    """The mass that both have, 0 to 1: the chance that a drafted token passes."""
+    """The mass that both have, 0 to 1: the chance that a drafted token is accepted."""
     return sum(min(chance, draft.get(token, 0)) for token, chance in target.items())
 
 
@@ -74,7 +74,7 @@ WRONG = {  # mistakes that are easily made; each yields another distribution tha
 
 
 class Round(NamedTuple):
-    """What a round adds to the text, and how many of its drafted tokens passed."""
+    """What a round adds to the text, and how many of its drafted tokens are accepted."""
 
     text: str
     passed: int

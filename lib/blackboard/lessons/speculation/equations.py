@@ -1,7 +1,7 @@
 """Formulas of the speculation lesson: tokens of a round, its time on the roofline, and where the gain ends.
 
 A round drafts `drafted` tokens for every sequence of the batch and verifies them in one pass of the target model. Each
-drafted token passes with the same chance, given that those before it did; the target adds one token of its own.
+drafted token is accepted with the same chance, given that those before it were; the target adds one token of its own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ acceptance = declare(
     "acceptance",
     r"\alpha_\mathrm{acc}",
     "1",
-    "chance that a drafted token passes, given that those before it did",
+    "chance that a drafted token is accepted, given that those before it were",
     zero=True,
     most=1,
 )
@@ -148,7 +148,7 @@ result(
 
 
 LEVIATHAN, SPIRE = Source("leviathan2023"), Source("spire")
-alike = ("every drafted token passes with the same chance", "tokens pass independently of each other")
+alike = ("every drafted token is accepted with the same chance", "tokens are accepted independently of each other")
 below_one = Le(acceptance, Rational(9999, 10000))
 scores = "attention's own FLOPs are left out, or counted as active parameters"
 short = "the context is so short that loading its cache takes less than"
@@ -160,7 +160,7 @@ acceptance_of = Formula(
     "acceptance",
     1 - distance,
     "1",
-    "a guess passes as often as the two distributions overlap",
+    "a guess is accepted as often as the two distributions overlap",
     ("it is kept with chance min(1, target over draft)", "of the same context"),
     LEVIATHAN,
 )
@@ -179,7 +179,7 @@ next_tokens = Formula(
     "next_tokens",
     new_token * acceptance ** (drafted + 1),
     "token/sequence",
-    "one more drafted token counts only if it and all before it pass",
+    "one more drafted token counts only if it and all before it are accepted",
     alike,
     DERIVED,
 )
@@ -235,7 +235,7 @@ verify_compute = Formula(
     "t_compute",
     compute_time.typed * (drafted + 1),
     "s",
-    "the guesses and the token before them all need compute, whether they pass or not",
+    "the guesses and the token before them all need compute, whether they are accepted or not",
     (scores,),
     DERIVED,
 )

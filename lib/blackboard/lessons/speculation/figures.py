@@ -69,12 +69,12 @@ def overlap() -> Drawing:
     return done(
         fig,
         "fig-overlap",
-        "A guess passes as often as the two models' distributions overlap. Only the target's surplus replaces a"
+        "A guess is accepted as often as the two models' distributions overlap. Only the target's surplus replaces a"
         " refused guess.",
         f"Bars of the chance of each of the {SHOWN} likeliest next characters after “{PREFIX.strip()}” in Shakespeare's"
         f" sonnets, in a target that looks at four characters and a draft that looks at two: {said}, and so on. What"
-        f" both have adds up to {both:.2f} over all characters: a drafted character passes that often. What only the"
-        f" target has, {1 - both:.2f}, is what a refused character is replaced from.",
+        f" both have adds up to {both:.2f} over all characters: a drafted character is accepted that often. What only"
+        f" the target has, {1 - both:.2f}, is what a refused character is replaced from.",
     )
 
 
@@ -93,7 +93,7 @@ def tokens_by_drafted() -> Drawing:
         axes.plot(drafted[::2], tossed, "o", color=COLOURS[colour], ms=5)
         names.append((tokens[-1], f"α = {acceptance:g}\n(limit {1 / (1 - acceptance):.3g})", colour))
     axes.plot(drafted, drafted + 1, color=COLOURS["muted"], ls=":", lw=1.5)
-    beside(axes, "all pass: γ + 1", (5.5, 6.5), (-6, 2), "muted", ha="right")
+    beside(axes, "all accepted: γ + 1", (5.5, 6.5), (-6, 2), "muted", ha="right")
     axes.set(
         xlim=(0, FAR), ylim=(0, 8), xlabel="drafted tokens γ", ylabel="tokens of a round τ", xticks=range(0, FAR + 1, 2)
     )
@@ -102,12 +102,12 @@ def tokens_by_drafted() -> Drawing:
     return done(
         fig,
         "fig-tokens-by-drafted",
-        "Every further guess brings less, because it counts only if all before it pass. Lines: the formula; dots:"
-        " rounds played with coins.",
+        "Every further guess brings less, because it counts only if all before it are accepted. Lines: the formula;"
+        " dots: rounds played with coins.",
         f"Tokens that a round yields against drafted tokens from 0 to {FAR}, at acceptances of"
-        f" {', '.join(f'{a:g}' for a in SHARES)}. All curves start at 1, below the line of γ + 1 on which all pass, and"
-        f" flatten: with {FAR} drafted {ends}. Each has a limit of one over what is refused. Dots, the means of 4,000"
-        " tossed rounds, lie on the curves.",
+        f" {', '.join(f'{a:g}' for a in SHARES)}. All curves start at 1, below the line of γ + 1 on which all are"
+        f" accepted, and flatten: with {FAR} drafted {ends}. Each has a limit of one over what is refused."
+        " Dots, the means of 4,000 tossed rounds, lie on the curves.",
     )
 
 
@@ -128,7 +128,7 @@ def rounds() -> Drawing:
         "fig-rounds",
         "The same guesses speed up a small batch, where a check takes as long as a plain step, and slow down a large"
         " one, where it takes five. This is our model of a rack, not vLLM's measurement: four guesses per round, of"
-        " which each passes four times in five.",
+        " which each is accepted four times in five.",
         f"Two timelines of {SPAN} decode steps each, with plain steps above rounds of {EXAMPLE['drafted']} drafted"
         f" tokens, at an acceptance of {EXAMPLE['acceptance']:g} and a draft of {EXAMPLE['draft_ratio']:g} of a step."
         f" {phrases[0]} {phrases[1]}",

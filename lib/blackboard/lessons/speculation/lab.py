@@ -345,7 +345,7 @@ OUTCOME = Step(
 def tokens_per_round(acceptance, drafted):
     """How many tokens a round yields on average: the guesses before the first refusal, and one of the target's own.
 
-    acceptance  chance that a guess passes, given that all before it did
+    acceptance  chance that a guess is accepted, given that all before it were
     drafted     how many tokens are guessed in a round
     """
     return sum(acceptance**place for place in range(drafted + 1))
@@ -362,7 +362,7 @@ def _no_division(trial: Trial) -> str | None:
     if acceptance != 1:
         return f"Your code divides by zero. Expected {shown(trial.want)}."
     return (
-        "Your formula divides by 1 - acceptance, which is 0 here. Where every guess passes, a round yields all its"
+        "Your formula divides by 1 - acceptance, which is 0 here. Where every guess is accepted, a round yields all its"
         f" guesses and one token more: {drafted + 1}."
     )
 
@@ -387,7 +387,7 @@ def _all_before(trial: Trial) -> str | None:
     if trial.error or same(trial.got, trial.want):
         return None
     chances = " + ".join(["1", *(f"{acceptance**place:.4g}" for place in range(1, drafted + 1))])
-    return f"A guess counts only if it passes and all before it did: {chances} = {shown(trial.want)}."
+    return f"A guess counts only if it and all before it are accepted: {chances} = {shown(trial.want)}."
 
 
 def _each_for_itself(acceptance, drafted):
@@ -660,6 +660,6 @@ LAB = Lab(
     (KEEP, REPLACE, OUTCOME, TOKENS, SPEEDUP, BEST),
     finish,
     "Your best number of guesses falls as the batch grows, and the gain with it. It is never more than 8, because you"
-    " try no more. The measured gain is smaller and falls sooner: late guesses of a real draft pass less often, and"
-    " compute and memory traffic do not overlap perfectly.",
+    " try no more. The measured gain is smaller and falls sooner: late guesses of a real draft are accepted less often,"
+    " and compute and memory traffic do not overlap perfectly.",
 )

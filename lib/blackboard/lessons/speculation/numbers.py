@@ -172,12 +172,6 @@ def steps(row: dict[str, float], digits: int = 3) -> str:
     return significant(eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]), digits)
 
 
-def by_bytes(batch: int) -> float:
-    """The example's speed-up in a small batch, where a step only loads the experts that its tokens choose."""
-    loads = eq.touched_ratio(RUNNING, batch=batch, drafted=EXAMPLE["drafted"])
-    return eq.tokens_per_round(EXAMPLE) / (EXAMPLE["drafted"] * EXAMPLE["draft_ratio"] + loads)
-
-
 def experts() -> dict[str, str]:
     """What the tokens of a round touch at batch 1, and what rounds took there."""
     touched = lambda drafted: significant(eq.touched_ratio(RUNNING, batch=1, drafted=drafted), 2)
@@ -191,7 +185,6 @@ def experts() -> dict[str, str]:
     round_ = eq.round_steps(tokens_per_round=three["tokens_per_pass"], spec_speedup=three["speedup"])
     missed = lambda tokens: (1 - RACK["top_k"] / RACK["experts"]) ** tokens
     return {
-        "few_most": significant(by_bytes(FEW), 2),
         "few_loaded": f"{1 - missed(FEW):.0%}",
         "chosen_3": significant((1 - missed(4)) / (1 - missed(1)), 2),
         "touched_v3": touched(4),
@@ -241,7 +234,7 @@ def reality() -> dict[str, str]:
 
 
 def multi_token() -> dict[str, str]:
-    """What a model's own layer for further tokens drafts: its yield by depth, and how often each place passes."""
+    """What a model's own layer for further tokens drafts: its yield by depth, and how often each guess is accepted."""
     rows = [measurement("mtp_by_depth").records(drafted_tokens=n)[0] for n in range(5)]
     yields = [row["tokens_per_pass"] for row in rows]
     far = [after - before for before, after in zip(yields, yields[1:])]  # how often a round gets so far

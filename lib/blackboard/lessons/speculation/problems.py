@@ -45,7 +45,7 @@ DRAFTS = "Choose how many tokens to draft, and when to switch speculation off."
 LOAD = DRAFTS
 REPORT = "Take a published speed-up apart: whose tokens, whose time, at what batch."
 
-ALIKE = "Each guess passes with the chance {acceptance}, given that those before it did; the first refusal ends the round."
+ALIKE = "Each guess is accepted with the chance {acceptance}, given that those before it were; the first refusal ends the round."
 SERVER = "{sizes}, at {bytes_per_param} each. One token of context has {kv_bytes_per_token} of KV cache. {machine_name} computes {flops} (a multiply and an add are two FLOPs) and loads {bandwidth} from memory. "
 NO_SCORES = " Attention's own FLOPs are left out."
 PLAIN = {"kv_bytes_per_token": "byte", "bytes_per_param": "byte", "context": "token"}
@@ -165,13 +165,13 @@ refused = Choice(
     statement="In some context the target gives the next token the distribution p and the draft q. A guess x from q is kept with the chance min(1, p(x)/q(x)). It was refused. From which distribution must its replacement be drawn, so that the text is distributed like the target's own?",
     independent_check=lambda v: fair(),
     options=[
-        wrong("from p, as the target would have drawn it alone", "Tokens that the draft guesses too often have had their full share among the guesses that pass. Drawn from p once more, they come too often."),
+        wrong("from p, as the target would have drawn it alone", "Tokens that the draft guesses too often have had their full share among the accepted guesses. Drawn from p once more, they come too often."),
         wrong("from no distribution: the likeliest token of p is taken", "Then this token would come more often than p says, and all others less."),
-        right("from max(0, p − q), scaled to a sum of one", "The guesses that pass already contribute min(p, q). What is missing to p is max(0, p − q), and a refusal happens exactly as often as that sums to."),
-        wrong("from q again, until a guess passes", "Then only what both models like would ever be written, and a token that the draft never guesses would never come."),
+        right("from max(0, p − q), scaled to a sum of one", "The accepted guesses already contribute min(p, q). What is missing to p is max(0, p − q), and a refusal happens exactly as often as that sums to."),
+        wrong("from q again, until a guess is accepted", "Then only what both models like would ever be written, and a token that the draft never guesses would never come."),
     ],
     hints=(
-        "With which chance does x come as a guess that passes? Compare with p(x).",
+        "With which chance does x come as a guess that is accepted? Compare with p(x).",
         "Where q(x) is above p(x), that chance is p(x) already. Nothing may be added there.",
     ),
     solution=("x is proposed and kept with the chance q(x) · min(1, p(x)/q(x)) = min(p(x), q(x)). What is missing to p(x) is max(0, p(x) − q(x)).",),
@@ -204,7 +204,7 @@ TWENTIETHS = tuple((a / 20, b / 20, (20 - a - b) / 20) for a in range(1, 19) for
 
 
 def is_telling(p: tuple[float, ...], q: tuple[float, ...]) -> bool:
-    """Whether the draft guesses the first token too often, and most of its guesses pass."""
+    """Whether the draft guesses the first token too often, and most of its guesses are accepted."""
     return q[0] - p[0] > 0.15 and sum(map(min, p, q)) > 0.55
 
 
@@ -213,7 +213,7 @@ WORDS = {"p_text": "", "q_text": ""}
 TWO = "Three tokens can come next. The target gives them the chances {p_text}; the draft gives {q_text}. "
 
 passes = Quantity(
-    "How often a guess passes",
+    "How often a guess is accepted",
     level="easy",
     objective=TOKENS,
     unit="1",
@@ -229,7 +229,7 @@ passes = Quantity(
         1 - 2 * v.distance: "Half of the differences between the chances is enough: what one model has too much of, it lacks elsewhere.",
         lambda v: sum((min(1, p / q) for p, q in zip(*v["pair"]))) / 3: "That averages over tokens as if all were guessed equally often. The draft guesses each with its own chance.",
     },
-    explanation="The overlap of the two distributions. The draft decides how often a guess passes, and nothing of what the text says.",
+    explanation="The overlap of the two distributions. The draft decides how often a guess is accepted, and nothing of what the text says.",
     hints=(
         "With which chance is A guessed and kept? That is the smaller of its two chances.",
         "Do the same for each token and add up.",
@@ -292,7 +292,7 @@ made_up = Function(
     "Write what replaces a guess",
     level="medium",
     objective=EXACT,
-    statement="A guess has been refused. Write a Python function of target_chance and draft_chance, the chances that the two models give to one particular token here, and of acceptance, the chance that a guess passes here (below 1). Return the chance that this token replaces the refused one, so that the text is distributed like the target's own. It is called by name, with numbers.",
+    statement="A guess has been refused. Write a Python function of target_chance and draft_chance, the chances that the two models give to one particular token here, and of acceptance, the chance that a guess is accepted here (below 1). Return the chance that this token replaces the refused one, so that the text is distributed like the target's own. It is called by name, with numbers.",
     formula=REST,
     test_points=CHANCES,
     independent_check=(p_x - Min(p_x, q_x)) / (1 - acceptance),
@@ -301,12 +301,12 @@ made_up = Function(
         (p_x - q_x) / (1 - acceptance): "A chance cannot be negative. Where the draft gives more than the target, nothing is missing.",
         Max(0, p_x - q_x): "That is the chance that a guess is refused and this token replaces it. A refusal is already given, so scale it up.",
         Max(0, q_x - p_x) / (1 - acceptance): "The other way round: the replacement makes up for what the draft guesses too rarely.",
-        Max(0, p_x - q_x) / acceptance: "Scale by how often a guess is refused, not by how often one passes.",
-        Min(p_x, q_x) / acceptance: "That is the distribution of the guesses that pass.",
+        Max(0, p_x - q_x) / acceptance: "Scale by how often a guess is refused, not by how often one is accepted.",
+        Min(p_x, q_x) / acceptance: "That is the distribution of the accepted guesses.",
     },
     explanation="This line and min(1, p/q) are the whole algorithm. Added up over all tokens these chances are one.",
     hints=(
-        "How much of the target's chance do the guesses that pass leave uncovered?",
+        "How much of the target's chance do the accepted guesses leave uncovered?",
         "max(0, …), divided by the sum of the same over all tokens. That sum is how often a guess is refused.",
     ),
     solution=(
@@ -325,19 +325,19 @@ tokens = Quantity(
     objective=TOKENS,
     unit=A_ROUND,
     display_unit="token",
-    statement="A draft guesses {drafted} tokens a round. " + ALIKE + " The target adds one token of its own, after the guesses that passed. How many tokens does a round yield on average?",
+    statement="A draft guesses {drafted} tokens a round. " + ALIKE + " The target adds one token of its own, after the accepted guesses. How many tokens does a round yield on average?",
     parameters={"acceptance": (0.7, 0.6, 0.85, 0.5, 0.4, 0.55, 0.65, 0.75, 0.78, 0.8, 0.82, 0.9), "drafted": (4, 3, 6, 2, 5, 7)},
     answer=eq.tokens_per_round,
     independent_check=lambda v: places(v["acceptance"], v["drafted"]),
     misconceptions={
-        eq.tokens_per_round - 1: "Those are the guesses that pass. The target's own token counts too.",
-        1 + v.acceptance * v.drafted: "A guess counts only if all before it have passed. You counted each on its own.",
+        eq.tokens_per_round - 1: "Those are the accepted guesses. The target's own token counts too.",
+        1 + v.acceptance * v.drafted: "A guess counts only if all before it were accepted. You counted each on its own.",
         1 / (1 - v.acceptance): "That is the limit with infinitely many guesses.",
-        eq.tokens_per_round.at(drafted=v.drafted - 1): "One term is missing: the last guess, too, passes now and then.",
+        eq.tokens_per_round.at(drafted=v.drafted - 1): "One term is missing: the last guess, too, is accepted now and then.",
     },
     explanation="Never less than one. With more and more guesses it approaches 1 ÷ (chance of a refusal).",
     hints=(
-        "The first token is certain. The second comes if the first guess passes, the third if the first two do.",
+        "The first token is certain. The second comes if the first guess is accepted, the third if the first two are.",
         "Add up the powers of the chance, from the zeroth on.",
     ),
     solution=(Step(f"${eq.tokens_per_round.latex}$ =", eq.tokens_per_round, "token"),),
@@ -350,23 +350,23 @@ letters = Expression(
     "The round in letters",
     level="medium",
     objective=TOKENS,
-    statement="A draft guesses gamma tokens a round. Each passes with the chance alpha_acc, given that those before it did; the first refusal ends the round. The target adds one token of its own. Write the mean number of tokens of a round, without a sum sign.",
+    statement="A draft guesses gamma tokens a round. Each is accepted with the chance alpha_acc, given that those before it were; the first refusal ends the round. The target adds one token of its own. Write the mean number of tokens of a round, without a sum sign.",
     formula=eq.tokens_per_round,
     test_points=SOME,
     independent_check=Sum(k * acceptance ** (k - 1) * (1 - acceptance), (k, 1, drafted)) + (drafted + 1) * acceptance**drafted,
     misconceptions={
-        (1 - acceptance**drafted) / (1 - acceptance): "That sum ends one power too early: the last guess may pass as well.",
-        acceptance * (1 - acceptance**drafted) / (1 - acceptance): "Those are the guesses that pass. The target's own token is missing.",
-        1 + acceptance * drafted: "A guess counts only if all before it have passed. You counted each on its own.",
+        (1 - acceptance**drafted) / (1 - acceptance): "That sum ends one power too early: the last guess may be accepted as well.",
+        acceptance * (1 - acceptance**drafted) / (1 - acceptance): "Those are the accepted guesses. The target's own token is missing.",
+        1 + acceptance * drafted: "A guess counts only if all before it were accepted. You counted each on its own.",
         1 / (1 - acceptance): "That is the limit with infinitely many guesses.",
-        acceptance * (drafted + 1): "The target's own token is certain, and a guess counts only if all before it have passed.",
-        drafted + 1: "That is only if all guesses pass.",
+        acceptance * (drafted + 1): "The target's own token is certain, and a guess counts only if all before it were accepted.",
+        drafted + 1: "That is only if all guesses are accepted.",
         (1 - acceptance ** (drafted + 2)) / (1 - acceptance): "That sum has one power too many: it is for one more guess.",
-        1 + drafted * acceptance**drafted: "You let either all guesses pass or none. Those before the first refusal count too.",
+        1 + drafted * acceptance**drafted: "You accept either all guesses or none. Those before the first refusal count too.",
     },
     explanation="At chance 0 it is one, at chance 1 all guesses and one more. Each further guess adds one more power of the chance.",
     hints=(
-        "At least n + 1 tokens come if the first n guesses pass. With which chance is that?",
+        "At least n + 1 tokens come if the first n guesses are accepted. With which chance is that?",
         "Add these chances for n from 0 to gamma: a geometric sum.",
     ),
     solution=(
@@ -396,24 +396,24 @@ depth = Quantity(
     objective=TOKENS,
     unit=A_ROUND,
     display_unit="token",
-    statement="{who}: with one guess a pass, {one} tokens were measured for each pass, the target's own counted. Suppose that every further guess passes as often as this one, given that those before it did. How many tokens would {drafted} guesses give for each pass?",
+    statement="{who}: with one guess a pass, {one} tokens were measured for each pass, the target's own counted. Suppose that every further guess is accepted as often as this one, given that those before it did. How many tokens would {drafted} guesses give for each pass?",
     parameters={"case": (*((0, guesses) for guesses in (5, 4, 3)), *product((1.6, 1.65, 1.7, 1.75, 1.8, 1.85, 1.9, 1.95), (3, 4, 5, 6, 7)))},
     derived=reported,
     units={"one": "1", "measured": ""},
     answer=eq.tokens_per_round,
     independent_check=lambda v: places(v["one"] - 1, v["drafted"]),
     misconceptions={
-        1 + v.drafted * v.acceptance: "A guess counts only if all before it have passed.",
+        1 + v.drafted * v.acceptance: "A guess counts only if all before it were accepted.",
         eq.tokens_per_round - 1: "The target's own token is in the measured number, so it belongs in yours.",
         v.more: "That is what was measured. The question is what equal chances would give.",
     },
     explanation="{measured} Chances fall along a round: one layer makes all the guesses, and from the second on it works from its own output.",
     hints=(
-        "With one guess a pass gives 1 + the chance that it passes.",
+        "With one guess a pass gives 1 + the chance that it is accepted.",
         "Then add up the powers of this chance.",
     ),
     solution=(
-        Step("The guess passes with the chance", v.acceptance, "1"),
+        Step("The guess is accepted with the chance", v.acceptance, "1"),
         Step(f"${eq.tokens_per_round.latex}$ =", eq.tokens_per_round, "token"),
     ),
 )
@@ -447,7 +447,7 @@ same_work = Choice(
     options=[
         wrong("Checking is simpler than generating: the tokens are known, so there is less to compute.", "Every guess goes through every layer, like a token of a prompt. Nothing is left out."),
         wrong("The five tokens are processed in parallel, so the compute is done only once.", "In parallel or one after the other, each token must be multiplied by every weight. Something else is done only once."),
-        wrong("Only the tokens that pass need compute.", "Which ones pass is known only at the end of the pass, when all the compute is done."),
+        wrong("Only the accepted tokens need compute.", "Which ones are accepted is known only at the end of the pass, when all the compute is done."),
         right("There is five times the compute, but the pass waits for the weights, and they are loaded once.", "Work that nobody waits for is free. On a busy server the same five tokens take five times as long."),
     ],
     hints=(
@@ -758,7 +758,7 @@ best_number = Whole(
     explanation="The optimum is flat: one guess more or less changes little. Engines draft fewer, for chances fall along the round and checking is not quite free.",
     hints=(
         "Tokens of a round ÷ (1 + guesses × the draft's share): try a few numbers.",
-        "One more guess pays while (chance that all pass) ÷ (the draft's share) is above the gain so far.",
+        "One more guess pays while (chance that all are accepted) ÷ (the draft's share) is above the gain so far.",
     ),
     solution=(
         Step("One fewer gains", lambda v: eq.speedup_free(v, drafted=max(1, best_count(v) - 1)), "1"),
@@ -784,7 +784,7 @@ best = Function(
     "Write the best of four",
     level="medium",
     objective=DRAFTS,
-    statement="An engine may make none, one, two, three or four guesses a round. Checking is free; a step of the draft takes the share draft_ratio of a plain step of the target. Each guess passes with the chance acceptance, below 1, given that those before it did; the target adds one token of its own. Write a Python function of acceptance and draft_ratio that returns the greatest speed-up over plain decoding. No guess is a plain step, whose speed-up is 1. It is called by name, with numbers.",
+    statement="An engine may make none, one, two, three or four guesses a round. Checking is free; a step of the draft takes the share draft_ratio of a plain step of the target. Each guess is accepted with the chance acceptance, below 1, given that those before it were; the target adds one token of its own. Write a Python function of acceptance and draft_ratio that returns the greatest speed-up over plain decoding. No guess is a plain step, whose speed-up is 1. It is called by name, with numbers.",
     formula=UP_TO_FOUR,
     test_points=tuple(({"acceptance": a, "draft_ratio": c} for a, c in ((0.8, 0.05), (0.3, 0.6), (0.6, 0.2), (0.7, 0.15), (0.95, 0.01), (0.5, 0.3)))),
     independent_check=lambda v: Max(*(spelt(n) for n in range(5))),
@@ -794,7 +794,7 @@ best = Function(
         Max(1, *(spelt(n) * (1 + n * draft_ratio) for n in range(5))): "Those are the tokens of a round. Divide by its time in steps.",
         Max(1, *((spelt(n) * (1 + n * draft_ratio) - 1) / (1 + n * draft_ratio) for n in range(1, 5))): "The target's own token is missing in each round.",
         Max(*(spelt(n) for n in range(4))): "Four guesses are allowed too.",
-        Max(1, *((1 + n * acceptance) / (1 + n * draft_ratio) for n in range(1, 5))): "A guess counts only if all before it have passed.",
+        Max(1, *((1 + n * acceptance) / (1 + n * draft_ratio) for n in range(1, 5))): "A guess counts only if all before it were accepted.",
         Max(1, *(spelt(n) * (1 + n * draft_ratio) / (1 + draft_ratio) for n in range(1, 5))): "The draft runs once for each guess.",
     },
     explanation="With a measured chance and a measured draft time, an engine can set its own number of guesses with this loop.",
@@ -814,7 +814,7 @@ best = Function(
 T5 = {"T5-large": ("a", 800), "T5-small": ("c", 77), "T5-base": ("d", 250)}  # millions of parameters, by the paper
 SUMMARIES = {T5[row["draft"]][0]: row for row in measurement("leviathan_table2").records(task="CNN/DM", temperature=0)}
 DRAFTED = {key: (row["alpha"], row["cost_ratio"]) for key, row in SUMMARIES.items()} | {"b": (1.0, 1.0)}
-LINES = {key: (f"{name}, {size} million parameters: a guess passes with the chance {DRAFTED[key][0]:g} and takes {DRAFTED[key][1]:g} of a step") for name, (key, size) in T5.items()}
+LINES = {key: (f"{name}, {size} million parameters: a guess is accepted with the chance {DRAFTED[key][0]:g} and takes {DRAFTED[key][1]:g} of a step") for name, (key, size) in T5.items()}
 
 
 def at_best(key: str) -> float:
@@ -829,12 +829,12 @@ which_draft = Ordering(
     "Good or cheap",
     level="medium",
     objective=DRAFTS,
-    statement="T5-XXL, 11 billion parameters, summarises news with drafts of several sizes (CNN/DM, greedy, one sequence at a time). Guesses pass with the given chance, given that those before them did, and take the given share of a step of the target. Checking is free. Each draft makes its best number of guesses. By the formula, which gains most? Order the drafts, the greatest speed-up first.",
-    items=[(LINES | {"b": "T5-XXL itself: a guess always passes and takes a whole step"})[letter] for letter in "abcd"],
+    statement="T5-XXL, 11 billion parameters, summarises news with drafts of several sizes (CNN/DM, greedy, one sequence at a time). Guesses are accepted with the given chance, given that those before them were, and take the given share of a step of the target. Checking is free. Each draft makes its best number of guesses. By the formula, which gains most? Order the drafts, the greatest speed-up first.",
+    items=[(LINES | {"b": "T5-XXL itself: a guess is always accepted and takes a whole step"})[letter] for letter in "abcd"],
     answer=lambda v: "".join(sorted(DRAFTED, key=at_best, reverse=True)),
     independent_check=lambda v: "".join(sorted(DRAFTED, key=lambda key: -max(gain(DRAFTED[key][0], n, DRAFTED[key][1]) for n in range(1, MOST)))),
     misconceptions={
-        "badc": "That is by the chance to pass. But guesses cost time: the target as its own draft takes as long as without.",
+        "badc": "That is by the acceptance. But guesses cost time: the target as its own draft takes as long as without.",
         "cdab": "That is by cost. The cheapest draft's guesses are refused more often, and the next one costs little more.",
         "bacd": "That is from the slowest to the fastest.",
     },
@@ -865,12 +865,12 @@ one_more = Choice(
     "A fifth guess",
     level="medium",
     objective=DRAFTS,
-    statement=f"Four guesses pass with the chance {FOUR['acceptance']:g} each, given that those before did. A step of the draft takes {FOUR['draft_ratio']:g} of a plain step, and checking is free: decoding is {NOW} times as fast. What decides whether a fifth guess makes it faster?",
+    statement=f"Four guesses are accepted with the chance {FOUR['acceptance']:g} each, given that those before were. A step of the draft takes {FOUR['draft_ratio']:g} of a plain step, and checking is free: decoding is {NOW} times as fast. What decides whether a fifth guess makes it faster?",
     independent_check=lambda v: telling(),
     options=[
-        wrong("whether the fifth passes more often than not, once the four have", "A rare success can pay if guesses are cheap, and a likely one can cost too much. And it counts only if the four before it pass."),
-        wrong("whether the chance that all five pass is above the draft's share of a step", "That would be right if a round made one token per step. It makes more already, and the fifth guess must beat that."),
-        right(f"whether (the chance that all five pass) ÷ (the draft's share of a step) is above {NOW}", f"It divides the tokens that the guess adds by the time that it adds. If that is more than the round makes now, it pays. With these numbers up to {best_count(FOUR)} guesses pay."),
+        wrong("whether the fifth is accepted more often than not, once the four are", "A rare success can pay if guesses are cheap, and a likely one can cost too much. And it counts only if the four before it are accepted."),
+        wrong("whether the chance that all five are accepted is above the draft's share of a step", "That would be right if a round made one token per step. It makes more already, and the fifth guess must beat that."),
+        right(f"whether (the chance that all five are accepted) ÷ (the draft's share of a step) is above {NOW}", f"It divides the tokens that the guess adds by the time that it adds. If that is more than the round makes now, it pays. With these numbers up to {best_count(FOUR)} guesses pay."),
         wrong("nothing: where checking is free, one more guess never hurts", "Checking is free, drafting is not: each guess adds a step of the draft to the round."),
     ],
     hints=(
@@ -931,7 +931,7 @@ never = Choice(
     "The best draft there could be",
     level="easy",
     objective=LOAD,
-    statement="A server's batch is so large that its plain decode steps wait for compute. Somebody offers a perfect draft: all its guesses pass, and they take no time. With four guesses a round, how do the tokens per second compare with plain decoding?",
+    statement="A server's batch is so large that its plain decode steps wait for compute. Somebody offers a perfect draft: all its guesses are accepted, and they take no time. With four guesses a round, how do the tokens per second compare with plain decoding?",
     independent_check=lambda v: {5.0: "a", 4.0: "b", 1.0: "c", 0.2: "d"}[round(places(1.0, 4) * max(passing(ASIDE, 1e5, 1)) / max(passing(ASIDE, 1e5, 5)), 6)],
     options=[
         wrong("five times as fast", "That is the tokens of a round. Compare the compute time of its pass with that of a plain step."),
@@ -1076,7 +1076,7 @@ walk = Ordering(
     "As the load grows",
     level="medium",
     objective=LOAD,
-    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8, with 1,000 tokens of context. Attention's own FLOPs are counted. Guesses pass with the chance {FOUR['acceptance']:g}, given that those before them did, and a step of the draft takes {FOUR['draft_ratio']:g} of a plain step. The batch grows from one to very many. In which order does it meet these?",
+    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8, with 1,000 tokens of context. Attention's own FLOPs are counted. Guesses are accepted with the chance {FOUR['acceptance']:g}, given that those before them were, and a step of the draft takes {FOUR['draft_ratio']:g} of a plain step. The batch grows from one to very many. In which order does it meet these?",
     items=[
         "A plain decode step begins to wait for compute.",
         "Checking four guesses stops being free.",
@@ -1117,9 +1117,9 @@ faster = Function(
         TAU / eq.verify_ratio.expr: "Drafting is missing.",
         TAU / (drafted * draft_ratio + Max(1, (drafted + 1) / R)): "If memory_ratio is below one, a plain step takes its compute time, not its memory time.",
         TAU / (drafted * draft_ratio + Max(drafted + 1, R)): "Divide the pass that checks by the time of a plain step, which is the greater of 1 and memory_ratio.",
-        (drafted + 1) / ROUND_STEPS: "Not all guesses pass.",
+        (drafted + 1) / ROUND_STEPS: "Not all guesses are accepted.",
         (TAU - 1) / ROUND_STEPS: "The target's own token is missing.",
-        (1 - acceptance**drafted) / (1 - acceptance) / ROUND_STEPS: "The sum ends one power too early: the last guess may pass as well.",
+        (1 - acceptance**drafted) / (1 - acceptance) / ROUND_STEPS: "The sum ends one power too early: the last guess may be accepted as well.",
         TAU / (drafted * draft_ratio + Max(drafted, R) / Max(1, R)): "γ guesses mean γ + 1 tokens in the pass.",
         TAU / (draft_ratio + eq.verify_ratio.expr): "The draft runs once for each guess.",
         eq.speedup_added.expr: "You added memory and compute time. They overlap: take the greater one.",
@@ -1223,7 +1223,7 @@ too_fast = Choice(
     "Faster than its tokens",
     level="hard",
     objective=REPORT,
-    statement="The first paper on speculation prints for one setting ({of}): {drafted} guesses, of which each passes with the chance {acceptance}, and a measured speed-up of {times}. With this chance a round yields {yields} tokens. One sequence at a time was decoded, and the text was the target's own. What must be wrong?",
+    statement="The first paper on speculation prints for one setting ({of}): {drafted} guesses, of which each is accepted with the chance {acceptance}, and a measured speed-up of {times}. With this chance a round yields {yields} tokens. One sequence at a time was decoded, and the text was the target's own. What must be wrong?",
     parameters={"row": OVER},
     derived=overtaken,
     units={"of": "", "times": "1", "yields": "1"},

@@ -39,7 +39,7 @@ def mean(sample: Sequence[float]) -> Mean:
 
 
 def passed(rng: random.Random, acceptance: float, drafted: int) -> int:
-    """How many of the drafted tokens pass before the first is refused, each with the same chance."""
+    """How many of the drafted tokens are accepted before the first is refused, each with the same chance."""
     for place in range(drafted):
         if rng.random() >= acceptance:
             return place
@@ -76,12 +76,12 @@ class Written(NamedTuple):
 
     @property
     def by_place(self) -> tuple[float, ...]:
-        """The share that passed of those judged at each place: the chance, given that all before it did."""
+        """The share accepted of those judged at each place: the chance, given that all before it were."""
         return tuple(passed / judged for passed, judged in zip(self.passed, self.judged))
 
     @property
     def acceptance(self) -> float:
-        """The share that passed of all that were judged."""
+        """The share accepted of all that were judged."""
         return sum(self.passed) / sum(self.judged)
 
     def __repr__(self) -> str:
