@@ -79,8 +79,9 @@ def timeline() -> Drawing:
     return done(
         fig,
         "fig-serving-timeline",
-        "A prompt makes everybody wait. Wide blocks are steps that also take in a prompt. Each small dot is a token,"
-        f" each large dot the first of an answer, after its wait. Users send the next prompt as soon as an answer ends."
+        "A prompt makes everybody wait. Wide blocks are steps that also take in a prompt. Each small dot is a token."
+        f" A large dot is the first token of an answer, and the line before it is the wait. Users send the next prompt"
+        f" as soon as an answer ends."
         f" Simulated, with {len(new) + 2} of the {CROWD} users.",
         f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
         " steps.",
@@ -111,8 +112,8 @@ def line() -> Drawing:
     return done(
         fig,
         "fig-serving-line",
-        f"The time per token grows with the users. Dots are measured; with {worst.users:.0f} users, {off(worst):.0%}"
-        " above our line. Dashed: beyond the last dot.",
+        "Each further user makes everybody’s token slower by nearly the same time. Dots are measured; the one for"
+        f" {worst.users:.0f} users is {off(worst):.0%} above our line. The line is dashed where nobody measured.",
         f"Time per token against users, from 1 to {users[-1]}: an almost straight line of {each(now)}. Measured:"
         f" {dots}.",
     )
@@ -157,8 +158,8 @@ def blocks() -> Drawing:
     return done(
         fig,
         "fig-serving-blocks",
-        "A prompt makes computing longer than loading, and lengthens messages. In the gap before handing out, the GPU"
-        " waits for the CPU.",
+        "A step with a prompt is so long because computing outlasts loading, and because the messages grow. In the"
+        " white gap before handing out, the GPU waits for the CPU.",
         f"Two steps as bars of jobs, one after another. {'; '.join(told)}.",
     )
 
@@ -183,8 +184,8 @@ def close_up() -> Drawing:
     return done(
         fig,
         "fig-serving-close-up",
-        "A prompt waits for the step under way, then, from the tick in the line, for its own. Not shown are the"
-        f" {significant(before, 3)} ms that a request spends in the server before the engine.",
+        "A prompt waits for the step under way, and then, from the tick in its line, for its own step. Not shown are"
+        f" the {significant(before, 3)} ms that a request spends in the server before the engine.",
         f"{_told(some)}. The prompts of users 2 and 3 come in the same moment, wait for the step with user 1’s, and"
         " share the next.",
     )
@@ -217,10 +218,10 @@ def users() -> Drawing:
     return done(
         fig,
         "fig-serving-users",
-        "More users, more tokens from each GPU, slower tokens for each user. Beyond the bend, at about"
-        f" {5 * round(numbers.saturation() / 5)} users, even a step without a prompt computes longer than it loads."
-        f" Memory is full at {served(CROWD).server.fits:,.0f} users. Dots are measured; their throughput is computed"
-        " from the measured TTFT and TPOT by Little’s law.",
+        "With more users, each GPU writes more tokens, and each user gets them more slowly. Beyond the bend, at about"
+        f" {5 * round(numbers.saturation() / 5)} users, further users bring less, because even a step without a prompt"
+        f" computes longer than it loads. Memory is full at {served(CROWD).server.fits:,.0f} users. Dots are measured;"
+        " their throughput follows from the measured TTFT and TPOT by Little’s law.",
         f"Time per token over tokens per second of a GPU: {told([p for p in line if p.users in NAMED])}. A dashed line"
         f" ends the axis at {most:,.0f} tokens a second.",
     )
@@ -246,7 +247,7 @@ def waits() -> Drawing:
     return done(
         fig,
         "fig-serving-waits",
-        f"The mean, {mean:.0f} ms, is where nobody is. Of {sum(map(len, both))} simulated requests, none waited"
+        f"The mean, {mean:.0f} ms, is a wait that nobody had. Of {sum(map(len, both))} simulated requests, none waited"
         f" between {low[1]} and {high[0]} ms.",
         f"A histogram on a log axis: {len(both[0])} later requests from {low[0]} to {low[1]} ms, the first requests of"
         f" all {CROWD} users from {high[0]} to {high[1]} ms, and the mean, {mean:.0f} ms, between them.",

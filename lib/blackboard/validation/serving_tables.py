@@ -73,10 +73,10 @@ def measured_table() -> Page:
     heads = (
         "Users at a time",
         "Time per token, ms (TPOT)",
-        "The same by our formulas",
+        "Time per token by our formulas, ms",
         "Time to first token, ms (TTFT)",
     )
-    return table("Measured on four H200 (these runs are among those that our formulas were fitted to)", heads, rows)
+    return table("Measured on four H200. Our formulas were fitted to these runs, among others", heads, rows)
 
 
 def case_table() -> Page:
@@ -201,7 +201,7 @@ def parts_table() -> Page:
     rows = [[text, *row(names)] for text, names in told.items()]
     rows.append(["<strong>the step</strong>", *map(_digits, whole)])
     assert all(math.isclose(sum(part.values()), time) for part, time in zip(parts, whole))
-    return table("Milliseconds of a step, rounded only when printed", ("Work", *_step_names()), rows)
+    return table("Where the time of a step goes, in milliseconds", ("Work", *_step_names()), rows)
 
 
 def _step_names() -> tuple[str, str]:
@@ -280,14 +280,20 @@ def changes_table() -> Page:
     rows = [
         [what + wide(what), _digits(few), _digits(crowd), each(few, crowd), str(n)] for what, few, crowd, n in changes()
     ]
-    heads = ("Server", f"{FEW} users, ms", f"{CROWD} users, ms", "Each adds, µs", f"Users at {1e3 * PROMISE:g} ms")
+    heads = (
+        "Server",
+        f"Token with {FEW} users, ms",
+        f"Token with {CROWD} users, ms",
+        "Each user adds, µs",
+        f"Users who fit {1e3 * PROMISE:g} ms",
+    )
     caption = "By the full formulas, with launches as fitted"
     found = table(f"{caption} (eight GPUs assumed to reach the same share of their links’ rate as four)", heads, rows)
     told = paragraph(
-        "The last column has no margins, and the first two rows are too close to call: eight GPUs were faster than our"
-        " formulas say. Half the time to hand out tokens fits fewer users than a faster GPU, but may cost next to"
-        " nothing: an engine can hand out several tokens at once (in vLLM, <code>--stream-interval</code>; we have not"
-        " measured it)."
+        "The last column keeps nothing in reserve, and the first two rows are too close to call: eight GPUs were faster"
+        " than our formulas say. Half the time to hand out tokens fits fewer users than a faster GPU, but may cost next"
+        " to nothing: an engine can hand out several tokens at once (in vLLM, <code>--stream-interval</code>; we have"
+        " not measured it)."
     )
     return fold("Have you guessed? Then look", found + told)
 
@@ -391,8 +397,8 @@ def trust_table() -> Page:
         [told, *(_both(kind, groups, name) for name in ("output", "first")), verdict]
         for told, (kind, groups, verdict) in TRUST.items()
     ]
-    heads = ("Kind of model, and what was left out", "Per token", "First token", "Verdict")
-    return table("Mean error of the runs left out; in brackets, of the worst slice alone", heads, rows)
+    heads = ("Kind of model, and what was left out", "Time per token", "Time to first token", "What it is good for")
+    return table("Mean error of the predictions; in brackets, that of the worst slice alone", heads, rows)
 
 
 def _both(kind: str, groups: tuple[str, ...], name: str) -> str:

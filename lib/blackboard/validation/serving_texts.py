@@ -152,8 +152,8 @@ def promise() -> dict[str, str]:
     safe, less = users_within(PROMISE / margin / slow), round(promised / margin / slow, 1)
     line = lambda time, level, slope: f"1 + ({time:g} − {level}) / {slope:.3f} = {1 + (time - level) / slope:.1f}"
     solved = lambda time: line(time, base, slope)
-    chosen = steady(concurrency=safe)
-    assert chosen.usd_per_mtok and steady().usd_per_mtok and chosen.rent
+    chosen, alone = steady(concurrency=safe), steady(concurrency=1)
+    assert chosen.usd_per_mtok and steady().usd_per_mtok and alone.usd_per_mtok and chosen.rent
     points = [(point.users - 1, 1e3 * point.token) for point in measured_points()]
     fit = np.polyfit([others for others, _ in points], [took for _, took in points], 1)
     steep, level = round(float(fit[0]), 3), round(float(fit[1]), 2)
@@ -183,6 +183,7 @@ def promise() -> dict[str, str]:
         "safe_users": str(safe),
         "rent": f"${chosen.rent.usd_per_chip_hour:.2f}",
         "safe_price": f"${chosen.usd_per_mtok:.2f}",
+        "lone_price": f"${alone.usd_per_mtok:.2f}",
         "price": f"${steady().usd_per_mtok:.2f}",
         "written_price": f"${chosen.usd_per_mtok * (chosen.server.prompt / chosen.server.output + 1):.2f}",
         "far_users": str(far.users),
