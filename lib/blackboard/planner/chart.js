@@ -1,7 +1,7 @@
 // The frontier as a picture: speed of one user against throughput of one chip, both on logarithmic axes.
 
 const SVG = "http://www.w3.org/2000/svg";
-const MARGIN = { left: 66, right: 12, top: 10, bottom: 44 };
+const MARGIN = { left: 72, right: 20, top: 10, bottom: 44 };
 
 function svgElement(name, attributes, ...children) {
   const node = document.createElementNS(SVG, name);

@@ -254,6 +254,7 @@ function showTiles(found, fitting, crowded, uneven) {
 
 function tile([name, value, more]) {
   const box = document.createElement("div");
+  box.classList.toggle("planner-long", value.length > 7);
   box.append(...[["dt", name], ["dd", value], ["dd", more]].map(([tag, textContent]) => Object.assign(document.createElement(tag), { textContent })));
   return box;
 }
