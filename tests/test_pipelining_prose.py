@@ -125,6 +125,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "short_spread": f"{round(150 / shared, -1):,.0f}",
         "box_one": f"{(1.128e12 - TOTAL) // cache:.0f}",
         "box_two": f"{(2 * 1.128e12 - TOTAL) // cache // 2:.0f}",
+        "alike_spread": f"{(671 + 172 * 5.27) / 76.8 + 116 * 46e-3 + 172 / 16 * 4 / 9 * 11.2 / 50:.1f}",
         "bytes_spread": f"{300 / 16 * 4 / 9 * 11.2 / 50:.1f}",
         "attend_one": f"{86 * attends * 1e3:.1f}",
         "attend_two": f"{150 * attends * 1e3:.1f}",

@@ -334,6 +334,7 @@ def pays() -> dict[str, str]:
         **{f"counted_{name}": rate(name, short, counted=True) for name in LAYOUTS},
         **{f"attend_{name}": ms(attended(box_users(LAYOUTS[name]), LAYOUTS[name])) for name in ("one", "two")},
         **{f"box_{name}": str(box_users(LAYOUTS[name])) for name in ("one", "two")},
+        "alike_spread": ms(sum(parts(2 * box_users(LAYOUTS["one"]), LAYOUTS["spread"], short))),
         "bytes_spread": ms(steps["spread"].send),
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
         "weights_read": pretty(CASE["n_total"] * CASE["bytes_per_param"], "byte", 3),
