@@ -185,7 +185,7 @@ def close_up() -> Drawing:
         fig,
         "fig-serving-close-up",
         "A prompt waits for the step under way, and then, from the tick in its line, for its own step. Not shown are"
-        f" the {significant(before, 3)} ms that a request spends in the server before the engine.",
+        f" the {significant(before, 3)} ms that a request spends in the server outside of steps.",
         f"{_told(some)}. The prompts of users 2 and 3 come in the same moment, wait for the step with user 1’s, and"
         " share the next.",
     )
