@@ -291,9 +291,9 @@ def changes_table() -> Page:
     found = table(f"{caption} (eight GPUs assumed to reach the same share of their links’ rate as four)", heads, rows)
     told = paragraph(
         "The last column keeps nothing in reserve, and the first two changes are too close to call: eight GPUs were"
-        " faster than our formulas say. Half the time to hand out tokens fits fewer users than a faster GPU, but may cost"
-        " next to nothing: an engine can hand out several tokens at once (in vLLM, <code>--stream-interval</code>; we have"
-        " not measured it)."
+        " faster than our formulas say. Half the time to hand out tokens fits fewer users than a faster GPU, but may"
+        " cost next to nothing: an engine can hand out several tokens at once (in vLLM, <code>--stream-interval</code>;"
+        " we have not measured it)."
     )
     return fold("Have you guessed? Then look", found + told)
 

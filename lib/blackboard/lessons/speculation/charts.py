@@ -187,9 +187,9 @@ def speedup_chart() -> InteractiveChart:
         "Speed-up against batch",
         _speedup_says(),
         "The curve is flat while the check waits for memory, and falls once every guess costs compute. In a small"
-        " batch, guesses bring experts of their own to load. With a longer context the left dot moves left,"
-        " because five tokens attend to DeepSeek-V3's small cache for longer than it takes to load. Choose a Llama,"
-        " and this dot moves right.",
+        " batch, guesses bring experts of their own to load. With a longer context the left dot moves left:"
+        " DeepSeek-V3 takes longer to attend to its small cache with five tokens than to load that cache. Choose a"
+        " Llama, and this dot moves right.",
         primary=("acceptance", "drafted", "context"),
         result=(3,),
     )
