@@ -500,7 +500,7 @@ LAB = Lab(
     finish,
     "Left of the lowest point the cost shoots up, because a model that is too small needs endless data for the loss. To"
     " the right it rises slowly. The more tokens are served, the further left the lowest point lies. The lecture's rule"
-    " of equal costs comes near it without any law of the loss. Llama 3.1 8B is on"
-    " the curve, because the loss is its own. The larger two cost more and reach a lower one.",
+    " of equal costs comes near it without any law of the loss. Llama 3.1 8B is on the curve, because the loss is its"
+    " own. Its larger sisters, with 70 and 405 billion parameters, cost more and reach a lower loss.",
     {"math": math, "LAW": LAW},
 )
