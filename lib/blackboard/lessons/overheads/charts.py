@@ -209,9 +209,10 @@ def launch_chart() -> InteractiveChart:
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
-        "The chart starts at the compiled program on eight A100 at Python's pace. Memory runs at its full rate, so a"
-        " graph takes a little less than measured. A layer's 12 kernels were 50 before compiling. Make a launch 2 µs:"
-        " now the chip is the slower side, and a graph gains nothing. The lines end where memory is full.",
+        "The chart starts at the compiled program on eight A100 at Python's pace. It assumes the memory's full rate, so"
+        " with a graph it shows a little less than was measured. A layer has 12 kernels, two all-reduces included, and"
+        " had 50 before compiling. Make a launch 2 µs: now the chip is the slower side, and a graph gains nothing. The"
+        " lines end where memory is full.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )
