@@ -65,3 +65,4 @@ def _symbols(case: Case) -> dict[str, float]:
 
 
 RUNNING = Case("deepseek-v3", "gb200-nvl72", "fp8", 1_000)  # a context short enough for the step time to have a kink
+LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49

@@ -80,9 +80,8 @@ def timeline() -> Drawing:
         fig,
         "fig-serving-timeline",
         "A prompt makes everybody wait. Wide blocks are steps that also take in a prompt. Each small dot is a token."
-        f" A large dot is the first token of an answer, and the line before it is the wait. Users send the next prompt"
-        f" as soon as an answer ends."
-        f" Simulated, with {len(new) + 2} of the {CROWD} users.",
+        " A large dot is the first token of an answer, and the line before it is the wait. Users send the next prompt"
+        f" as soon as an answer ends. Simulated, with {len(new) + 2} of the {CROWD} users.",
         f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
         " steps.",
     )

@@ -10,11 +10,11 @@ import math
 from typing import Any
 
 from blackboard import units
-from blackboard.catalogue.running_case import RUNNING
+from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, slider, sweep
 from blackboard.lessons.batching import equations as eq
-from blackboard.lessons.batching.numbers import BUSY, LEAST, LECTURE_RENT
+from blackboard.lessons.batching.numbers import BUSY, LEAST
 from blackboard.units import significant
 
 SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")

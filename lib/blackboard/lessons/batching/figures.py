@@ -11,13 +11,13 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from blackboard import units
-from blackboard.catalogue.running_case import RUNNING, Case
+from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING, Case
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching import numbers
-from blackboard.lessons.batching.numbers import LECTURE_RENT, MILLION
+from blackboard.lessons.batching.numbers import MILLION
 from blackboard.units import significant
 
 MS = units.factor("ms")

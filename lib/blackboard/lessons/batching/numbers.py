@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from blackboard.catalogue import Chip, chip, chips, measurement, model, price, prices, system
 from blackboard.catalogue.architecture import bytes_per_param
-from blackboard.catalogue.running_case import RUNNING
+from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.sparsity import equations as sparsity
 from blackboard.page.summary import Page, table
@@ -18,7 +18,6 @@ from blackboard.units import factor, pretty, significant
 LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
 SLOW, BUSY = 256, 2_000  # batches: the example of the text, and the lecture's
 PAST = 28_000  # one past the kink, whose row can be redone to the last digit from the rounded inputs
-LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
 HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
 LONG = 10_000  # tokens: a context at which memory fills before compute is busy
 ON_LONG = RUNNING._replace(context=LONG)

@@ -179,13 +179,12 @@ def _pooled() -> list[dict]:
         *derived("epochs", "max(1, pretrain_tokens / (kept_share * pool_tokens))"),
         *derived("needed", inside(eq.quality_even, "1")),
         *derived("all_gain", inside(GAIN, "1", **at("1"))),
-        *derived("five", f"min(1, pretrain_tokens / ({PASSES} * pool_tokens))"),
+        *derived("five", f"min(1, pretrain_tokens / ({numbers.PASSES} * pool_tokens))"),
         *derived("five_gain", inside(GAIN, "1", **at("five"))),
     ]
 
 
 FLOOR, CEILING = 0.05, 20  # of the worth axis
-PASSES = 5  # up to which published runs agree with the law of repetition, so at which the lesson's rule stops
 
 
 def _filter_lines() -> tuple[str, ...]:
@@ -198,7 +197,7 @@ def _filter_lines() -> tuple[str, ...]:
         ),
         f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",
         f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + ' × as good'",
-        (f"'five passes: keep ' + {_percent('five')} + ', worth ' + {marks.said('five_gain', '.2~r')}"),
+        f"'five passes: keep ' + {_percent('five')} + ', worth ' + {marks.said('five_gain', '.2~r')}",
         (
             f"'best by the law: keep ' + {_percent('best')} + ', worth ' + {marks.said('best_gain', '.2~r')} +"
             f" ' (no filter ' + {marks.said('all_gain', '.2~r')} + ')'"
@@ -206,9 +205,28 @@ def _filter_lines() -> tuple[str, ...]:
     )
 
 
+def _named_dot(
+    encoding: dict, share: str, paint: str, names: tuple[str, str], below: int, align: str
+) -> tuple[dict, dict]:
+    """A share and its gain as a dot with its name so far below; two names, the second if the share is off the axis."""
+    x, gone, gain = f"max(0.001, {share})", f"{share} < 0.001", f"clamp({share}_gain, {FLOOR}, {CEILING})"
+    colour, (name, off) = marks.PAINTS[paint], names
+    return (
+        marks.at(encoding, {**marks.DOT, "color": colour}, x=x, y=f"{gone} ? null : {gain}"),
+        marks.text(
+            encoding,
+            f"{gone} ? '{off}' : '{name}'",
+            x,
+            f"{gone} ? {1.5 * FLOOR} : {gain}",
+            dy=below,
+            color=colour,
+            align={"expr": align},
+        ),
+    )
+
+
 def _filter_layers(encoding: dict) -> list[dict]:
     """The gain with its best share and the marked one, and what it would be if nothing repeated."""
-    shown = f"clamp(best_gain, {FLOOR}, {CEILING})"
     here = f"clamp(gain_here, {FLOOR}, {CEILING})"
     return [
         marks.line("quality", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5),
@@ -216,36 +234,15 @@ def _filter_layers(encoding: dict) -> list[dict]:
         marks.rule(encoding, None, x="kept_share"),
         marks.rule(encoding, None, y="1"),
         marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="kept_share", y=here),
-        marks.at(
+        *_named_dot(
             encoding,
-            {**marks.DOT, "color": marks.PAINTS["second"]},
-            x="max(0.001, best)",
-            y=f"best < 0.001 ? null : {shown}",
+            "best",
+            "second",
+            ("best", "← best"),
+            14,
+            "best > 0.3 ? 'right' : best < 0.003 ? 'left' : 'center'",
         ),
-        marks.text(
-            encoding,
-            "best < 0.001 ? '← best' : 'best'",
-            "max(0.001, best)",
-            f"best < 0.001 ? {1.5 * FLOOR} : {shown}",
-            dy=14,
-            color=marks.PAINTS["second"],
-            align={"expr": "best > 0.3 ? 'right' : best < 0.003 ? 'left' : 'center'"},
-        ),
-        marks.at(
-            encoding,
-            {**marks.DOT, "color": marks.PAINTS["bound"]},
-            x="max(0.001, five)",
-            y=f"five < 0.001 ? null : clamp(five_gain, {FLOOR}, {CEILING})",
-        ),
-        marks.text(
-            encoding,
-            "five < 0.001 ? '' : 'five passes'",
-            "max(0.001, five)",
-            f"clamp(five_gain, {FLOOR}, {CEILING})",
-            dy=36,
-            color=marks.PAINTS["bound"],
-            align={"expr": "five < 0.01 ? 'left' : 'right'"},
-        ),
+        *_named_dot(encoding, "five", "bound", ("five passes", ""), 36, "five < 0.01 ? 'left' : 'right'"),
         marks.text(
             encoding,
             "'if nothing had to repeat'",

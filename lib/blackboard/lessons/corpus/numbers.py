@@ -16,6 +16,7 @@ SMALL, LARGE = "LLäMmlein 120M", "LLäMmlein 1B"
 NETS = {SMALL: "llammlein-120m", LARGE: "llammlein-1b"}
 EXAMPLE = 1e12, 0.2e12  # tokens of a pool, and of a training on it
 DOLLARS = 2  # of a GPU-hour
+PASSES = 5  # up to which published runs agree with the law of repetition, so at which the lesson's rule stops
 FIT, OTHER_FIT = "Besiroglu", "Hoffmann, TeX source"
 
 
@@ -113,7 +114,7 @@ def repeated() -> dict[str, str]:
         "reuse": significant(reuse(), 3),
         "worth_limit": significant(eq.worth_limit(unique_tokens=1, reuse=reuse()), 3),
         "worth_llammlein": f"{worth(large['tokens'], large['unique_tokens']) / large['tokens']:.0%}",
-        "share_five": f"{worth(5, 1) / 5:.0%}",
+        "share_five": f"{worth(PASSES, 1) / PASSES:.0%}",
         **{f"harm_{name}": f"{of(lost):.2f}" for name, of in (("least", min), ("most", max))},
         **{f"law_{name}": f"{of(law_says):.2f}" for name, of in (("least", min), ("most", max))},
         **{f"reading_{n}": f"{worth(n, 1) - worth(n - 1, 1):.0%}" for n in (2, 5, 10)},
@@ -137,7 +138,7 @@ def filtered_german() -> dict[str, str]:
         )
         / tokens
     )
-    rule = tokens / 5 / pool
+    rule = tokens / PASSES / pool
     return {
         "share_de": f"{kept / pool:.0%}",
         "gain_de": f"{gain(kept / pool):.2f}",
@@ -165,7 +166,7 @@ def filtered() -> dict[str, str]:
     return {
         "best_balance": significant(best * eq.repeat_worth(epochs=best, reuse=reuse()), 2),
         "quality_power": significant(power, 3),
-        "five_costs": f"{1 - gain(5) / gain(best):.0%}",
+        "five_costs": f"{1 - gain(PASSES) / gain(best):.0%}",
         "kept_edu": f"{edu['kept_tokens'] / edu['pool_tokens']:.0%}",
         **passes_by_quality(),
         "edu_tokens": trillions(scores["FineWeb"]["pretraining_tokens"]),

@@ -338,13 +338,8 @@ def sizes_table() -> Page:
     return table(caption, columns, rows)
 
 
-COMPARED = (  # of Llama with its twin: what, and the words for less and for more of it
-    ("n_active", "fewer", "as many"),
-    ("tokens", "fewer", "as many"),
-    ("training", "less to pay", "as much to pay"),
-    ("inference", "less to pay", "as much to pay"),
-    ("total", "less to pay", "as much to pay"),
-)
+COUNTS, BILLS = ("fewer", "as many"), ("less to pay", "as much to pay")  # the words for less, and for more
+COMPARED = {"n_active": COUNTS, "tokens": COUNTS, "training": BILLS, "inference": BILLS, "total": BILLS}
 
 
 def meta() -> dict[str, str]:
@@ -368,7 +363,7 @@ def meta() -> dict[str, str]:
         "law_each": f"{META_LAW[1] / META_LAW[0]:.0f}",
         "flop_dollars": f"${dollars(1e24) / 1e6:.1f} million",
     }
-    for name, less, more in COMPARED:
+    for name, (less, more) in COMPARED.items():
         times = getattr(small, name) / getattr(large, name)
         told[f"less_{name}"] = f"{significant(max(times, 1 / times), 2)} times {more if times > 1 else less}"
     for key, row in (("small", small), ("large", large)):

@@ -211,7 +211,7 @@ def session() -> dict[str, str]:
     usd = {"hit": hits * p.cached_read, "write": PROMPT * p.cache_write_5min, "out": count * CALL["output"] * p.output}
     total, fresh = sum(usd.values()), sent * p.input + usd["out"]
     again, hour = p.cache_write_5min - p.cached_read, p.cache_write_1h - p.cache_write_5min
-    first = new * p.cache_write_5min + CALL["output"] * p.output
+    first = sum(charged(1 - count).values())
     return {
         "s_calls": f"{count}",
         "s_hits": f"{hits:,}",
@@ -224,8 +224,8 @@ def session() -> dict[str, str]:
         "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
         "s_hour": f"${PROMPT * hour / 1e6:.2f}",
         "s_break_after": f"{math.ceil(count * hour / again)}",
-        "first_paid": f"{first / 1e4:.1f} cents",
-        "first_paid_times": significant(sum(charged().values()) / (first / 1e6), 2),
+        "first_paid": f"{100 * first:.1f} cents",
+        "first_paid_times": significant(sum(charged().values()) / first, 2),
     }
 
 

@@ -119,7 +119,7 @@ def boundary_chart() -> InteractiveChart:
         " network card. Two lines are level, then rise with the ratio: the upper if every copy crosses, the lower with"
         f" one crossing. The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
         f" {here['scale_up'] / here['scale_out']:g} and takes {found[0]:.2g} or {found[1]:.2g} times as long.",
-        f"Try how much faster the network card would have to be. Every GPU keeps its tokens. Each token sends"
+        "Try how much faster the network card would have to be. Every GPU keeps its tokens. Each token sends"
         f" {COPIES['copies']:g} copies, of which the one for the shared expert always stays in its rack. Only bytes are"
         " counted, at the datasheets' rates.",
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from blackboard.catalogue import Chip, chip, chips, measurement, model, system
-from blackboard.catalogue.running_case import RUNNING, Case, plain
+from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING, Case, plain
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.notation import latex, lookup, symbol
@@ -32,7 +32,6 @@ COUNTED = (8, 32, 128)  # experts of a layer, of which the page says what they a
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
 TEAM_BATCH = 300  # sequences
-RENT = 2.0  # USD per GPU-hour, as in the batching lesson
 
 
 # --- chips -----------------------------------------------------------------------------------------------------------
@@ -196,13 +195,18 @@ def as_good() -> dict[str, str]:
     }
 
 
+def slow_from(gain: float) -> int:
+    """The least batch that loads more of DeepSeek-V3 than a dense model of some times its active size has."""
+    loaded = lambda batch: eq.bytes_touched(TEAM, batch=batch)
+    return next(batch for batch in range(1, 100) if loaded(batch) > gain * loaded(1))
+
+
 def beside(gain: float) -> dict[str, str]:
     """DeepSeek-V3 beside a dense model of some times its active size."""
-    known, even = TEAM.symbols(), eq.break_even(TEAM, quality_gain=gain)
-    loaded = gain * known["n_active"] * known["bytes_per_param"]
+    even = eq.break_even(TEAM, quality_gain=gain)
     return {
         "g": f"{gain:g}",
-        "slow_from": f"{next(b for b in range(1, 100) if eq.bytes_touched(TEAM, batch=b) > loaded)}",
+        "slow_from": f"{slow_from(gain)}",
         "dense_left": f"{(gain * step.compute_time(TEAM, batch=1) - step.kv_time(TEAM, batch=1)) * 1e6:.1f} µs",
         "even": significant(even, 2),
         "even_layers": significant(even_layered(gain), 2),
@@ -343,7 +347,7 @@ def request(gain: float) -> float:
 
 def rented(gain: float) -> str:
     """USD for the team's machine during a million requests, by the dense model; by DeepSeek-V3 at a gain of 1."""
-    return f"${request(gain) * 1e6 * TEAM.symbols()['chips'] * RENT / factor('h'):,.0f}"
+    return f"${request(gain) * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
 
 
 def team_beside(gain: float) -> dict[str, str]:
@@ -497,12 +501,11 @@ def price() -> dict[str, str]:
     """Users, memory, and what a small batch really reads."""
     read_bytes, known = (lambda batch: eq.bytes_touched(TEAM, batch=batch)), TEAM.symbols()
     read = lambda batch: pretty(read_bytes(batch), "byte")
-    slow = next(batch for batch in range(1, 100) if read_bytes(batch) > LOW * read_bytes(1))
     others = known["n_total"] - known["n_active"]
     return {
         "free_300": significant(eq.free_sparsity(chip("h200"), precision="fp8", bytes_per_param=1, batch=300), 2),
         "n_active": f"{known['n_active'] / 1e9:.2f} billion",
-        "slow_bytes": read(slow),
+        "slow_bytes": read(slow_from(LOW)),
         "dense_bytes": pretty(LOW * read_bytes(1), "byte"),
         "named": plain(NAMED.name),
         "context": TEAM.tokens,
