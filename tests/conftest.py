@@ -16,18 +16,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in the build: a worker to a core
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import hypothesis
 import pytest
 import yaml
+from browser import FLAGS, NO_CHROMIUM, find_chromium
 from lessons import LESSONS
 from unchanged import Unchanged
 
 sys.modules["rfc3987_syntax"] = None  # seconds of grammars, by which jsonschema would check international addresses
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
-from browser import FLAGS, NO_CHROMIUM, find_chromium  # noqa: E402
 
 
 def toc_pages():

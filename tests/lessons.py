@@ -1,12 +1,15 @@
 """Which lessons there are, and where their things stand: what the tests over all lessons are parametrised by."""
 
+import contextlib
 import functools
 import importlib
 import importlib.util
 import inspect
+import io
 from pathlib import Path
 
 import yaml
+from live_cells import read_cells
 
 ROOT = Path(__file__).resolve().parent.parent
 LIB = ROOT / "lib" / "blackboard"
@@ -17,6 +20,20 @@ REFERENCE = "Reference"  # caption of the part of the contents whose pages are n
 def page(lesson):
     """The file of a lesson's text."""
     return ROOT / "book" / f"{lesson}.md"
+
+
+def find_cell(lesson, text):
+    """The source of the one cell of a lesson's page that has such a text."""
+    [source] = [each for each in read_cells(lesson) if text in each]
+    return source
+
+
+def run_cell(lesson, text, **space):
+    """What that cell prints, run with such names of earlier ones, and the names that it leaves."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(find_cell(lesson, text), space)
+    return said.getvalue(), space
 
 
 def listed(contents):

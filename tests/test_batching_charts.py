@@ -8,11 +8,10 @@ from lessons import page
 from test_interactive import vega_says
 
 from blackboard import catalogue
-from blackboard.catalogue.running_case import RUNNING
+from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING
 from blackboard.charts import controls
 from blackboard.lessons.batching import charts
 from blackboard.lessons.batching import equations as eq
-from blackboard.lessons.batching.numbers import LECTURE_RENT
 
 SIGNALS = (
     "flops",

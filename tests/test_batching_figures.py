@@ -5,10 +5,9 @@ from batching_page import WORKED
 from pictures import picture
 
 from blackboard import catalogue
-from blackboard.catalogue.running_case import RUNNING
+from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching import figures, numbers
-from blackboard.lessons.batching.numbers import LECTURE_RENT
 
 LONG = RUNNING._replace(context=20_000)  # beyond the balanced context: no kink
 

@@ -247,7 +247,7 @@ def test_what_the_page_says_in_words_of_other_batches():
     """Half of a batch past the kink takes half the time. By day users are a little slower and tokens much cheaper; past
     the kink users are much slower and tokens hardly cheaper.
     """
-    speed, price = (lambda batch: 1 / eq.step_time(RUNNING, batch=batch)), lambda batch: numbers._rented(batch)
+    speed, price = (lambda batch: 1 / eq.step_time(RUNNING, batch=batch)), numbers._rented
     assert speed(numbers.PAST / 2) == pytest.approx(2 * speed(numbers.PAST))
     assert 1 - speed(numbers.BUSY) / speed(numbers.SLOW) < 1 / 6 and price(numbers.SLOW) > 6 * price(numbers.BUSY)
     assert speed(numbers.PAST) < speed(10_000) / 2 and price(10_000) < 1.15 * price(numbers.PAST)

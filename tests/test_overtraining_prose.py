@@ -7,7 +7,7 @@ import io
 import math
 
 import pytest
-from lessons import sig, values
+from lessons import find_cell, run_cell, sig, values
 from live_cells import read_cells
 
 from blackboard.catalogue import chip, measurement, model
@@ -277,19 +277,15 @@ def test_how_caches_grow_with_size():
 
 def test_the_network_that_counts_takes_two_flops_forward_and_four_backward():
     """In each step, and it learns: the loss falls, by as much as its slope along the change of the weights says."""
-    [cell] = (each for each in read_cells("overtraining") if "flops += 2" in each)
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        exec(cell, {})
-    rows = [[float(number) for number in line.split()] for line in said.getvalue().splitlines()[1:]]
+    said, _ = run_cell("overtraining", "flops += 2")
+    rows = [[float(number) for number in line.split()] for line in said.splitlines()[1:]]
     assert len(rows) == 4 and all(row[2:] == [2, 4] for row in rows)
     assert [row[1] for row in rows] == sorted((row[1] for row in rows), reverse=True)
 
 
 def test_the_network_that_counts_has_the_right_gradients():
     """Its first change of a weight of each matrix, against the loss measured on both sides."""
-    [cell] = (each for each in read_cells("overtraining") if "flops += 2" in each)
-    head, loop = cell.split('print("step')
+    head, loop = find_cell("overtraining", "flops += 2").split('print("step')
     body = 'print("step' + loop.replace("range(4)", "range(1)")
     start: dict = {}
     exec(head, start)
@@ -310,10 +306,7 @@ def test_the_network_that_counts_has_the_right_gradients():
 
 
 def test_the_cell_of_your_own_budget():
-    [cell] = (each for each in read_cells("overtraining") if "dollars, hour" in each)
-    space: dict = {}
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(cell, space)
+    _, space = run_cell("overtraining", "dollars, hour")
     work = 1e6 / 2 * 3600 * chip("h100-sxm").flops("bf16") * 0.35
     assert 6 * 20 * space["size"] ** 2 == pytest.approx(work, rel=1e-3)
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import random
-import re
 
 import pytest
-from lessons import page, room
+from lessons import room, run_cell
 
 from blackboard.catalogue import model
 from blackboard.catalogue.running_case import RUNNING
@@ -437,18 +434,9 @@ def test_the_lab_measures_against_the_pages_split_1f1b():
     assert f"{idle:.1%}" == numbers.all()["idle_split_1f1b"]
 
 
-def printed(phrase):
-    """What the page's cell with a phrase in its source prints."""
-    cells = re.findall(r"```\{code-cell\}\n(.*?)```", page("pipelining").read_text("utf8"), re.S)
-    [source] = [cell for cell in cells if phrase in cell]
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(source, {})
-    return out.getvalue()
-
-
 def test_the_cell_of_micro_batches_finds_what_the_text_says():
-    rows = [line.split() for line in printed("own_way, everybody").splitlines()[1:]]
+    said, _ = run_cell("pipelining", "own_way, everybody")
+    rows = [line.split() for line in said.splitlines()[1:]]
     rate = {(float(hop), int(count)): float(tokens.replace(",", "")) for hop, count, _, tokens in rows}
     late = {(float(hop), int(count)): token for hop, count, token, _ in rows}
     told = numbers.all()

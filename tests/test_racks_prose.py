@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 from math import comb
 
 import pytest
+from lessons import run_cell
 from live_cells import read_cells
 
 from blackboard.catalogue import measurement, model
@@ -295,17 +294,9 @@ def test_traffic_takes_longer_either_way_at_the_rack_s_ratio():
         assert low == pytest.approx(most, rel=0.005) and most < 18
 
 
-def printed(mark):
-    """What the page's cell with that text prints."""
-    [cell] = (each for each in read_cells("racks") if mark in each)
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        exec(cell, {})
-    return said.getvalue()
-
-
 def test_the_pages_own_step_is_that_of_the_table():
-    found = [float(line.split()[-2]) for line in printed("def step(").splitlines()]
+    said, _ = run_cell("racks", "def step(")
+    found = [float(line.split()[-2]) for line in said.splitlines()]
     assert found == pytest.approx([part.in_turn * 1e3 for part in numbers.parts().values()], abs=0.015)
     assert "hop = 32, 11.9e-6, 3.3e-6 " in "".join(read_cells("racks"))
 

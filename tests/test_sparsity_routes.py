@@ -5,11 +5,10 @@ numbers.
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
-from lessons import page
+from lessons import run_cell
 
 from blackboard.catalogue import chip, measurement, model, system
 from blackboard.catalogue.running_case import RUNNING
@@ -357,12 +356,10 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
     assert round(sparse / (750 * one)) == 5, "the opening question says about five times"
 
 
-def test_the_pages_own_code_decides_for_the_team(capsys):
+def test_the_pages_own_code_decides_for_the_team():
     """The cell of the decision, run: at the published gains it prints the table's requests, and who costs less."""
-    cells = re.findall(r"```\{code-cell\}\n(.*?)```", page("sparsity").read_text("utf8"), re.S)
-    [cell] = [cell for cell in cells if "def request" in cell]
-    exec(cell, {})
-    lines, told = capsys.readouterr().out.splitlines(), numbers.team()
+    printed, _ = run_cell("sparsity", "def request")
+    lines, told = printed.splitlines(), numbers.team()
     for name, gain, cheaper in (("low", 2.5, "dense"), ("high", 5, "sparse")):
         said = f"g = {gain}: sparse {told['team_request_sparse']}, dense {told[f'team_request_{name}']}: {cheaper}"
         assert said in lines

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 
 import pytest
-from lessons import page, sig
+from lessons import run_cell, sig
 
 from blackboard.lessons.speculation import distributions, numbers
 from blackboard.lessons.speculation import equations as eq
@@ -167,11 +165,8 @@ def test_a_speculated_step_never_beats_its_tokens_and_a_busy_one_never_wins():
 
 def test_the_readers_own_server_starts_as_the_rack():
     """What the page's program prints, by counting; and what four guesses gain there."""
-    cells = re.findall(r"```\{code-cell\}\n(.*?)```", page("speculation").read_text("utf8"), re.S)
-    [cell] = [source for source in cells if source.startswith("weights, cache")]
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(cell, {})
-    for line in printed.getvalue().splitlines():
+    said, _ = run_cell("speculation", "weights, cache")
+    for line in said.splitlines():
         batch, best, most, four = map(float, re.findall(r"[\d.]+(?=\D|$)", line))
         gains = [float(column(batch, drafted, 9)[f"gain_{batch}"]) for drafted in range(13)]
         assert gains[int(best)] == max(gains) == pytest.approx(most, abs=0.006)
@@ -213,11 +208,7 @@ def test_gain_times_loss_of_copied_guesses_is_their_number_and_one():
 
 def test_the_toy_draft_saves_almost_two_passes_in_three_and_leaves_the_text_as_it_was():
     """What the page says of its program: one pass for each character alone, little more than a third with guesses."""
-    cells = re.findall(r"```\{code-cell\}\n(.*?)```", page("speculation").read_text("utf8"), re.S)
-    [cell] = [source for source in cells if source.startswith("def likeliest")]
-    told = {"distributions": distributions}
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(cell, told)
+    _, told = run_cell("speculation", "def likeliest", distributions=distributions)
     alone = "shall I"
     while len(alone) < len(told["fast"]):
         chances = distributions.ngrams(4)(alone)
