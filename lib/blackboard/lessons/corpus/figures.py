@@ -180,8 +180,8 @@ def loss_parts() -> Drawing:
     return done(
         fig,
         "fig-loss-parts",
-        "In a small model that is trained this long, most of the loss that could still be removed is there because the"
-        " model is small, and little because it has read too little.",
+        "In a small model that is trained this long, most of the loss that could still be removed comes from its small"
+        " size, and hardly any from too little reading.",
         f"Stacked bars of the loss that Besiroglu's fit of the law adds to the {known['loss_floor']:g} nats a token"
         " that text leaves open, 0 to 0.9: first the part from too small a size, then the part from too little data."
         f" {'; '.join(phrases)}. The smaller the model, the more is due to its size; for the compute of"
