@@ -185,6 +185,33 @@ def timeline() -> Drawing:
     )
 
 
+def conversation() -> Drawing:
+    """What each call of a conversation costs its user: writes and answers stay, hits grow from call to call."""
+    fig, axes = drawing.axes(5.0, 3.3)
+    p, calls = catalogue.price(numbers.BILLED).usd_per_Mtok, numbers.PROMPT // numbers.CALL["input"]
+    write, answer = numbers.CALL["input"] * p.cache_write_5min / 1e4, numbers.CALL["output"] * p.output / 1e4  # cents
+    hits = [numbers.CALL["input"] * call * p.cached_read / 1e4 for call in range(calls)]
+    number = range(1, calls + 1)
+    axes.bar(number, write, 1, color=COLOURS["compute"])
+    axes.bar(number, answer, 1, bottom=write, color=COLOURS["memory"])
+    axes.bar(number, hits, 1, bottom=write + answer, color=COLOURS["kv"])
+    height = write + answer + hits[-1]
+    axes.set(xlim=(0.5, calls + 0.5), ylim=(0, 1.06 * height), xlabel="call", ylabel="cents")
+    axes.set_xticks([1, *range(6, calls + 1, 6)])
+    middles = (write / 2, write + answer / 2, write + answer + hits[-1] / 2)
+    name_ends(
+        axes, list(zip(middles, ("written", "answers", "hits: the past,\nsent again"), ("compute", "memory", "kv")))
+    )
+    return done(
+        fig,
+        "fig-conversation",
+        "Hits make a triangle: the past grows by the same amount with every call, and every call sends all of it.",
+        f"Bars for the {calls} calls of a conversation, in cents. In each, {write:.4g} are for what is written and"
+        f" {answer:.2g} for the answer. On top stand the hits, from none in the first call to {hits[-1]:.3g} in the"
+        " last, rising in a straight line.",
+    )
+
+
 # --- the step in the price --------------------------------------------------------------------------------------------
 
 
