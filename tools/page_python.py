@@ -39,7 +39,6 @@ FILES = {
     "pyodide.mjs": "pyodide.js",
     "pyodide.asm.mjs": "pyodide.asm.js",
     "pyodide.asm.wasm": "pyodide.asm.wasm",
-    "python_stdlib.zip": "python_stdlib.zip",
 }
 
 
@@ -87,10 +86,11 @@ def fetch_compiled(folder):
 
 
 def write_libraries(core, wheel, target):
-    """One archive of all libraries, compiled by the Python that will run them."""
-    installed = sysconfig.get_paths()["purelib"]
-    run(find("node"), ROOT / "tools" / "page_python.mjs", core, target, installed, *PURE, cwd=ROOT)
-    add_wheel(wheel, target)
+    """Python's own library and one archive of all others, compiled by the Python that will run them."""
+    installed, libraries = sysconfig.get_paths()["purelib"], target / "libraries.zip"
+    script = ROOT / "tools" / "page_python.mjs"
+    run(find("node"), script, core, target / "python_stdlib.zip", libraries, installed, *PURE, cwd=ROOT)
+    add_wheel(wheel, libraries)
 
 
 def add_wheel(wheel, target):
@@ -140,7 +140,7 @@ def fetch():
         core, wheel, target = fetch_package("pyodide", folder), fetch_compiled(folder), folder / "made"
         target.mkdir()
         shutil.copyfile(fetch_package("temml", folder) / "dist" / "temml.min.js", target / "temml.js")
-        write_libraries(core, wheel, target / "libraries.zip")
+        write_libraries(core, wheel, target)
         write_core(core, target)
         write_notice(target)
         shutil.rmtree(HERE, ignore_errors=True)

@@ -101,7 +101,7 @@ def latency_chart() -> InteractiveChart:
     ends_near = f"({inside(eq.kv_time, 'ms', batch='1e5')} < 12 * {floor})"
     compute_at, kv_at = (
         f"max({least!r}, {formula.vega(batch=batch)})"
-        for least, formula, batch in [(4e-5, eq.compute_time, 3 * LEAST), (4e-5, eq.kv_time, 7 * LEAST)]
+        for least, formula, batch in [(4e-5, eq.compute_time, 6 * LEAST), (4e-5, eq.kv_time, 9 * LEAST)]
     )
     layers = [
         *_board(encoding, "step", "ms"),
