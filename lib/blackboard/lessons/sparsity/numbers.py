@@ -313,7 +313,6 @@ def team() -> dict[str, str]:
     batch, card = TEAM_BATCH, chip("h200")
     sparse, one = team_steps(batch, LOW).sparse, step.compute_time(TEAM, batch=1)
     return {
-        "team_memory": pretty(card.hbm_bytes, "byte"),
         "team_bandwidth": pretty(card.bandwidth, "byte/s", 2),
         "team_flops": pretty(card.flops("fp8"), "FLOP/s", 4),
         "team_batch": f"{batch}",
