@@ -124,6 +124,9 @@ def test_sums_come_out_with_the_numbers_printed():
     assert sig(told["off_size"] / told["off_data"]) == said["worth_times"]
     assert f"{float(said['worth_kept'].split()[0]) / 3:.0%}" == said["worth_llammlein"]
     assert told["worth_limit"] == 1 + told["reuse"]
+    assert told["gain_rule"] / told["gain_de"] == pytest.approx(1 + 1 / 6, abs=0.01)
+    assert all(told[power] == pytest.approx(0.357, abs=0.01) for power in ("size_power", "data_power"))
+    assert told["size_1b"] / told["left_1b"] == pytest.approx(6, abs=0.1)
 
 
 def test_a_hundredth_of_a_nat_is_a_percent_of_probability():
