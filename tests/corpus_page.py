@@ -7,8 +7,8 @@ from blackboard.lessons.corpus.charts import GAIN as FILTERED
 from blackboard.lessons.corpus.charts import QUALITY as KEPT_QUALITY
 
 QUOTED = {
-    "5": "percent of false alarms of an ordinary test, and an MFU that would be strange",
-    "95": "percent, the level of the band, and an MFU that would be strange",
+    "5": "percent of false alarms of an ordinary test",
+    "95": "percent, the level of the band",
     "20": "Chinchilla's tokens a parameter",
     "0": "where an integral begins",
     "1": "a name of LLäMmlein",

@@ -106,7 +106,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "more_tenth": f"{worth(tokens, 2.7e12) / worth(tokens, 1.27e11) - 1:.0%}",
         "worth_kept": f"{worth(tokens, 1.27e12) / 1e12:.2f} trillion",
         "rest_dollars": f"${2 * 50_000 * (1 - 500_000 / 1_430_512) / 1e3:.0f},000",
-        **{f"reading_{n}": f"{worth(n, 1) - worth(n - 1, 1):.0%}" for n in (2, 5, 10)},
+        **{f"reading_{n}": f"{worth(n, 1) - worth(n - 1, 1):.0%}" for n in (2, 5)},
         "worth_1b": sig(BETA * B / tokens**BETA / (ALPHA * A / LARGE**ALPHA)),
         **{f"passes_{n}": f"{best_passes(np.log10(times)):.1f}" for n, times in enumerate((1.2, 1.4, 2))},
     }
@@ -124,6 +124,9 @@ def test_sums_come_out_with_the_numbers_printed():
     assert sig(told["off_size"] / told["off_data"]) == said["worth_times"]
     assert f"{float(said['worth_kept'].split()[0]) / 3:.0%}" == said["worth_llammlein"]
     assert told["worth_limit"] == 1 + told["reuse"]
+    assert told["gain_rule"] / told["gain_de"] == pytest.approx(1 + 1 / 6, abs=0.01)
+    assert all(told[power] == pytest.approx(0.357, abs=0.01) for power in ("size_power", "data_power"))
+    assert told["size_1b"] / told["left_1b"] == pytest.approx(6, abs=0.1)
 
 
 def test_a_hundredth_of_a_nat_is_a_percent_of_probability():

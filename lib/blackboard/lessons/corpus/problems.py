@@ -759,7 +759,7 @@ four_epochs = Quantity(
         lambda v: long_worth(v["count"]) / v["count"] / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
         lambda v: long_worth(v["count"]) / 100: "That is in passes of fresh text. Divide by the passes that were read, and type the percentage.",
     },
-    explanation="Up to four passes little is lost, as the paper says: little, and not nothing.",
+    explanation="Up to about five passes little is lost: little, and not nothing.",
     hints=(
         "Let U be one. Then D is the number of passes.",
         "Divide what the run is worth by what was read.",
@@ -795,7 +795,7 @@ explains = Choice(
     options=[
         wrong(f"yes: only the first pass counts, so {1 - 1 / REPEATED:.0%} of the training was wasted", "Each later pass counts as well, only a little less than the one before. Put the passes into the law."),
         wrong("yes: a token that is read for the second time is worth half", "By the law the first repetition has lost a few percent at its end. Half is reached far later."),
-        wrong("no: up to four passes a token that is repeated is worth exactly as much as a fresh one", "Nearly as much, and not exactly: the law takes a little off from the first repetition on."),
+        wrong("no: up to five passes a token that is repeated is worth exactly as much as a fresh one", "Nearly as much, and not exactly: the law takes a little off from the first repetition on."),
         right(f"no: all in all its tokens are worth {SPENT:.0%} of as many fresh ones", "Fresh text would have done little better. By the loss law it is slow because little is left of the part that more data can remove."),
     ],
     hints=("Put U = 1 and D = the passes into the law, and divide by the passes.",),
