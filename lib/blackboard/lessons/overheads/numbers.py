@@ -57,7 +57,6 @@ def launching() -> dict[str, str]:
     case |= {"launch_time": round(case["launch_time"], 7), "kernel_gap": round(LOST.each, 7), "bandwidth": rate}
     return {
         "launch_range": f"{periods[False][0]:g} to {periods[False][1]:g} µs",
-        "launch_most": f"{periods[False][1]:g}",
         "gap_least": f"{periods[True][0]:g}",
         "gap_most": f"{periods[True][1]:g}",
         "fill_each": pretty(case["launch_time"] - case["kernel_gap"], "s", 3),
