@@ -103,7 +103,7 @@ eager_time = Formula(
     "t_eager",
     Max(step_time.typed + kernels * kernel_gap, kernels * launch_time),
     "s",
-    "the host launches while the device runs: the slower of the two sets the pace",
+    "the host launches while the chip works: the slower of the two sets the pace",
     (ahead, touched, *step_time.assumes),
     DERIVED,
 )
@@ -112,7 +112,7 @@ graph_time = Formula(
     "t_graph",
     step_time.typed + kernels * kernel_gap + replay_time,
     "s",
-    "the host starts a captured graph once; on the device, kernels still start one after the other",
+    "the host starts a captured graph once; on the chip, kernels still start one after the other",
     (touched, *step_time.assumes),
     NVIDIA_GRAPHS,
 )

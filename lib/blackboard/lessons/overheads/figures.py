@@ -115,7 +115,7 @@ def what_is_left() -> Drawing:
         axes.text(1.98, 10.2 - 0.95 * row, mark, color=COLOURS[colour], alpha=1 if row == 0 else 0.75, fontsize=14)
         axes.text(2.2, 10.2 - 0.95 * row, words)
     names = [f"{chips} A100" for chips, _ in line.points]
-    axes.set(ylim=(0, 11), ylabel="ms a token")
+    axes.set(ylim=(0, 11), ylabel="ms a step")
     axes.set_xticks(range(len(names)), names)
     axes.grid(visible=False, axis="x")
     axes.set_title(f"{plain(catalogue.model('llama-2-7b').name)}, 16 bits, from a graph", loc="left")
@@ -128,8 +128,8 @@ def what_is_left() -> Drawing:
         fig,
         "fig-what-is-left",
         "More chips shorten only the loading. The gaps at the kernels stay, and on eight chips they are most of the"
-        " token.",
-        "Stacked bars of the time per token of gpt-fast, captured as a graph, at batch 1, with the measured times as"
+        " step.",
+        "Stacked bars of the time per step of gpt-fast, captured as a graph, at batch 1, with the measured times as"
         f" diamonds at their tops. {'; '.join(said)}. The loading falls with the number of chips; the gaps at the"
         " kernels do not.",
     )
@@ -198,8 +198,8 @@ def overlap_gain() -> Drawing:
     return done(
         fig,
         "fig-overlap-gain",
-        "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the"
-        " formula says. The line ends where memory is full.",
+        "In small batches two halves lose, in large ones they win. Past the peak sending takes longest, and halves can"
+        " hide only the rest. The server needed a larger batch to win than the formula says.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 512 on a log scale; memory is full at {full:.0f}, where the line ends. By the formula 72 H100 in nine"
         f" machines gain from {turn:.0f} tokens a GPU on, at most {max(curve):.2f} times. SGLang measured"
@@ -252,7 +252,7 @@ def two_sides() -> Drawing:
         beside(axes, f"chip: gaps {lost:.1f} + loading {load:.1f}", (end, top), (9, 0), "weights", va="center")
         top += 1.3
     axes.text(41, top - 1.6, "◇ measured", ha="right", color=COLOURS["measured"])
-    axes.set(ylim=(top - 0.6, -0.7), xlim=(0, 41.5), xlabel="ms a token")
+    axes.set(ylim=(top - 0.6, -0.7), xlim=(0, 41.5), xlabel="ms a step")
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False, axis="y")
@@ -265,6 +265,6 @@ def two_sides() -> Drawing:
         fig,
         "fig-two-sides",
         "From Python the launches take longest, on one chip with a graph the loading, and on eight chips the gaps.",
-        "Pairs of bars, the host's time above the chip's, in milliseconds a token from 0 to 41, for Llama 2 7B in four"
+        "Pairs of bars, the host's time above the chip's, in milliseconds a step from 0 to 41, for Llama 2 7B in four"
         f" systems. {'; '.join(said)}.",
     )

@@ -28,7 +28,8 @@ def opening() -> dict[str, str]:
         "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 4),
         "llama_floor": pretty(found.floor, "s", 2),
         "eager_ms": pretty(found.eager, "s", 3),
-        "waited": in_ms(found.idle * found.eager),
+        "load_1": in_ms(LOST.shared),
+        "gaps_1": in_ms(found.kernels * LOST.each),
         "waited_each": in_ms(each),
         "removed": f"{found.kernels - found.fused:,}",
         "removed_gaps": in_ms((found.kernels - found.fused) * LOST.each),
@@ -56,7 +57,6 @@ def launching() -> dict[str, str]:
     case |= {"launch_time": round(case["launch_time"], 7), "kernel_gap": round(LOST.each, 7), "bandwidth": rate}
     return {
         "launch_range": f"{periods[False][0]:g} to {periods[False][1]:g} µs",
-        "launch_most": f"{periods[False][1]:g}",
         "gap_least": f"{periods[True][0]:g}",
         "gap_most": f"{periods[True][1]:g}",
         "fill_each": pretty(case["launch_time"] - case["kernel_gap"], "s", 3),
@@ -85,7 +85,6 @@ def graphs() -> dict[str, str]:
         "graph_1": pretty(times[1], "s", 3),
         "graph_8": pretty(times[8], "s", 3),
         "shared_7": pretty(LOST.shared, "s", 3),
-        "left_1": pretty(LOST.left(1), "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
         "left_launch": in_ms(LOST.kernels[8] * implied.gpt_fast().each),
         "each_7": pretty(LOST.each, "s", 2),
@@ -93,7 +92,6 @@ def graphs() -> dict[str, str]:
         "each_70": pretty(LARGE.each, "s", 2),
         "kernels_70": f"{LARGE.kernels[8]}",
         "times_70": "{:.1f}, {:.1f} and {:.1f} ms".format(*(time / MS for _, time in LARGE.points)),
-        "short_7": in_ms(LOST.shared - implied.gpt_fast().floor),
     }
 
 
