@@ -199,7 +199,7 @@ def step_and_check() -> Drawing:
     for at, text, place, colour in (
         ((free, plain(free)), f"{said[0]}: no longer\nfree", (0.2, 0.27), "second"),
         ((even, check(even)), f"{said[1]}: slower\nfrom here on", (0.42, 0.78), "third"),
-        ((kink, plain(kink)), f"{said[2]}: compute\nbinds anyway", (0.8, 0.07), "first"),
+        ((kink, plain(kink)), f"{said[2]}: plain steps\nwait for compute", (0.8, 0.07), "first"),
     ):
         axes.plot(*at, "o", color=COLOURS[colour], ms=8, zorder=5)
         point(axes, at, text, place, colour)
@@ -214,8 +214,8 @@ def step_and_check() -> Drawing:
     return done(
         fig,
         "fig-step-and-check",
-        f"Checking is free up to {said[0]} sequences, where five times the compute takes as long as loading. Guesses"
-        f" slow the rack down from {said[1]} on, where the check takes {spare:.2f} plain steps.",
+        f"Up to {said[0]} sequences the check takes no longer than a plain step, so it is free. From {said[1]} on it"
+        " takes longer than its round is worth (dashed), so the guesses slow the rack down.",
         f"Time in ms against batch from {LOW} to {HIGH:,}, both on log scales, for {RUNNING}. A plain step takes"
         f" {plain(LOW):.2f} ms at first and bends upwards at {said[2]} sequences, where compute binds. The check of"
         f" {EXAMPLE['drafted']} guesses takes as long as the step up to {said[0]} and then rises with the batch. At"

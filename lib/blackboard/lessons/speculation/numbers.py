@@ -174,21 +174,20 @@ def steps(row: dict[str, float], digits: int = 3) -> str:
 
 def experts() -> dict[str, str]:
     """What the tokens of a round touch at batch 1, and what rounds took there."""
-    touched = lambda drafted: significant(eq.touched_ratio(RUNNING, batch=1, drafted=drafted), 2)
-    [plain], [three] = (measurement("mtp_by_depth").records(drafted_tokens=n) for n in (0, 3))
+    touched = eq.touched_ratio(RUNNING, batch=1, drafted=EXAMPLE["drafted"])
+    [plain], [four] = (measurement("mtp_by_depth").records(drafted_tokens=n) for n in (0, EXAMPLE["drafted"]))
     chip = RUNNING.symbols()["bandwidth"] / RUNNING.symbols()["chips"]  # a B200's, of which eight were timed
     loads, took = (
         model(RUNNING.model).n_active * RACK["bytes_per_param"] / (8 * chip),
         1 / plain["throughput_token_per_s"],
     )
-    more = (eq.touched_ratio(RUNNING, batch=1, drafted=3) - 1) * loads / took  # plain steps
-    round_ = eq.round_steps(tokens_per_round=three["tokens_per_pass"], spec_speedup=three["speedup"])
+    more = (touched - 1) * loads / took  # plain steps
+    round_ = eq.round_steps(tokens_per_round=four["tokens_per_pass"], spec_speedup=four["speedup"])
     missed = lambda tokens: (1 - RACK["top_k"] / RACK["experts"]) ** tokens
     return {
         "few_loaded": f"{1 - missed(FEW):.0%}",
-        "chosen_3": significant((1 - missed(4)) / (1 - missed(1)), 2),
-        "touched_v3": touched(4),
-        "touched_v3_3": touched(3),
+        "chosen_4": significant((1 - missed(5)) / (1 - missed(1)), 2),
+        "touched_v3": significant(touched, 2),
         "r1_loads": f"{1e3 * loads:.1f} ms",
         "check_more": f"{more:.2f}",
         "draft_more": f"{round_ - 1 - more:.2f}",
