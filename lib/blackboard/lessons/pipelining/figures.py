@@ -179,7 +179,8 @@ def waiting() -> Drawing:
     return done(
         fig,
         "fig-waiting",
-        f"The same {users:,.0f} users in two and in three micro-batches. Three leave no gaps, but a lap takes longer.",
+        f"The same {users:,.0f} users in two and in three micro-batches. The third fills all gaps, yet micro-batch 0 comes"
+        " back to box 0 later than before.",
         f"Time across, 0 to {end} ms, boxes 0 and 1 down, passes numbered by micro-batch; twice. From box to box there"
         f" is a hop of {hop / MS:g} ms. {listed(said)}, once all are under way.",
     )
@@ -356,7 +357,7 @@ def pays() -> Drawing:
         fig,
         "fig-pays",
         "Which use of two boxes writes most tokens depends on how long a hop or an exchange between them takes. Boxes"
-        f" that share every layer beat a pipeline below {even}, and a pipeline beats separate boxes nearly everywhere.",
+        f" that share every layer beat a pipeline below {even}, and separate boxes win only at the right end.",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop or an exchange, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )

@@ -350,7 +350,7 @@ def pays() -> dict[str, str]:
         **{f"short_{name}": rate(name, short) for name in LAYOUTS},
         **{f"counted_{name}": rate(name, short, counted=True) for name in LAYOUTS},
         **{f"attend_{name}": ms(attended(box_users(LAYOUTS[name]), LAYOUTS[name])) for name in ("one", "two")},
-        **{f"box_{name}": str(box_users(LAYOUTS[name])) for name in ("one", "two")},
+        "box_one": str(box_users(LAYOUTS["one"])),
         **{f"alike_{name}": ms(token) for name, token in alike.items()},
         **{f"alike_rate_{name}": significant(few / 2 / token, 3) for name, token in alike.items()},
         "bytes_spread": ms(steps["spread"].send),
