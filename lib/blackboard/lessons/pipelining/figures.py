@@ -157,7 +157,7 @@ def serving() -> Drawing:
 
 
 def waiting() -> Drawing:
-    """Decoding on two boxes with the hops that the lecture guesses: the same users in two and in three micro-batches."""
+    """Decoding on two boxes with hops as the lecture guesses: the same users in two and in three micro-batches."""
     hop, two = numbers.LECTURE_HOP, numbers.LAYOUTS["two"]
     users = two.boxes * numbers.box_users(two)
     fig, axes = drawing.axes(5.0, 3.4, 2, 1, sharex=True)
@@ -179,8 +179,8 @@ def waiting() -> Drawing:
     return done(
         fig,
         "fig-waiting",
-        f"The same {users:,.0f} users in two and in three micro-batches. The third fills all gaps, yet micro-batch 0 comes"
-        " back to box 0 later than before.",
+        f"The same {users:,.0f} users in two and in three micro-batches. The third fills all gaps, yet micro-batch 0"
+        " comes back to box 0 later than before.",
         f"Time across, 0 to {end} ms, boxes 0 and 1 down, passes numbered by micro-batch; twice. From box to box there"
         f" is a hop of {hop / MS:g} ms. {listed(said)}, once all are under way.",
     )
