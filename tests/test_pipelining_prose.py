@@ -466,8 +466,9 @@ def test_at_the_same_users_a_pipeline_is_a_separate_box_with_hops():
     ms = lambda name: float(told[name])
     assert ms("alike_two") == pytest.approx(ms("token_one") + ms("hops_two"), abs=1e-6)
     assert ms("alike_spread") < ms("token_one") < ms("alike_two")
-    for name in ("two", "spread"):
-        assert told[f"alike_rate_{name}"] == f"{round(86 / ms(f'alike_{name}') * 1e3, -1):,.0f}"
+    spread = box_token(172, 2) + 116 * (46 - 11.9) * 1e-6
+    for name, token in {"two": box_token(86, 1) + 2 * 46e-6, "spread": spread}.items():
+        assert told[f"alike_rate_{name}"] == f"{round(86 / token, -1):,.0f}"
 
 
 def test_what_zb_h1_spares():
