@@ -13,7 +13,6 @@ QUOTED = {
     "7": "vectors to add up eight parts",
     "8": "GPUs of a small domain",
     "9": "copies of a token",
-    "10": "ms of a long hop, which the loop tries",
     "16": "layers of the fullest stage; GPUs of two boxes; stages in DeepSeek-V3's training, section 3.2 of its report",
     "72": "GPUs of an NVL72",
     "116": "exchanges of a step, two in each of 58 layers",

@@ -22,7 +22,7 @@ from blackboard.lessons.pipelining import numbers, simulation
 from blackboard.lessons.pipelining.drawing import draw_key, draw_named, draw_run, draw_served
 from blackboard.lessons.pipelining.timeline import Costs, Schedule
 from blackboard.text import listed
-from blackboard.units import pretty
+from blackboard.units import pretty, significant
 
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
 RACKS = numbers.STAGES
@@ -157,26 +157,30 @@ def serving() -> Drawing:
 
 
 def waiting() -> Drawing:
-    """Decoding on two boxes with long hops: the same users in two micro-batches, and in as many as are best."""
-    hop, two = numbers.LONG_HOP, numbers.LAYOUTS["two"]
+    """Decoding on two boxes with hops as the lecture guesses: the same users in two and in three micro-batches."""
+    hop, two = numbers.LECTURE_HOP, numbers.LAYOUTS["two"]
     users = two.boxes * numbers.box_users(two)
     fig, axes = drawing.axes(5.0, 3.4, 2, 1, sharex=True)
     end, said = 160, []
-    for at, count in zip(axes, (two.boxes, numbers.best_cut(two, hop)[1])):
+    for at, count in zip(axes, (two.boxes, two.boxes + 1)):
         work = sum(numbers.parts(users / count, two, hop)) / two.boxes / MS  # of a micro-batch in a box
         run = simulation.simulate(simulation.serve(two.boxes, count, 20), Costs(work, 0, hop=hop / MS))
         turn = numbers.turn(work * two.boxes * MS, count, two.boxes, hop) / MS
         idle = percent(abs(run.idle(2 * turn, 12 * turn)))
         draw_served(at, run, end, "box")
         at.set(xticks=range(0, end + 1, 20))
-        at.set_title(f"{count} micro-batches of {users / count:,.0f} users: boxes idle {idle}", loc="left")
-        said.append(f"{count} micro-batches, {work:.1f} ms a box, leave boxes idle {idle} of the time")
+        rate = significant(numbers.cut_rate(two, count, hop), 3)
+        at.set_title(f"{count} micro-batches: boxes idle {idle}, {rate} tokens/s each", loc="left")
+        said.append(
+            f"{count} micro-batches, {work:.1f} ms a box, leave boxes idle {idle} of the time, and a box writes {rate}"
+            " tokens per second"
+        )
     axes[1].set(xlabel=f"time (ms; a hop takes {hop / MS:g} ms)")
     return done(
         fig,
         "fig-waiting",
-        "While a micro-batch is between two boxes, it keeps neither of them busy. The same users in more, smaller"
-        f" micro-batches keep the boxes busy. (Hops of {hop / MS:g} ms, so that the gaps can be seen.)",
+        f"The same {users:,.0f} users in two and in three micro-batches. The third fills all gaps, yet micro-batch 0"
+        " comes back to box 0 later than before.",
         f"Time across, 0 to {end} ms, boxes 0 and 1 down, passes numbered by micro-batch; twice. From box to box there"
         f" is a hop of {hop / MS:g} ms. {listed(said)}, once all are under way.",
     )
@@ -353,8 +357,7 @@ def pays() -> Drawing:
         fig,
         "fig-pays",
         "Which use of two boxes writes most tokens depends on how long a hop or an exchange between them takes. Boxes"
-        f" that share every layer beat a pipeline below {even}. (At a kink of the pipeline, one more micro-batch begins"
-        " to pay.)",
+        f" that share every layer beat a pipeline below {even}, and separate boxes win only at the right end.",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop or an exchange, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )

@@ -151,6 +151,11 @@ def waits() -> dict[str, str]:
         "late_two": f"{late / factor('ms'):.1f}",
         "late_idle": f"{1 - count * step / two.boxes / late:.0%}",
         "hop_third": pretty(find_root(lambda hop: best_cut(two, hop)[1] - count - 0.5, LECTURE_HOP, LONG_HOP), "s", 2),
+        "long_hop": pretty(LONG_HOP, "s", 2),
+        "cut_late_2": significant(cut_rate(two, 2, LECTURE_HOP), 3),
+        "cut_late_3": significant(cut_rate(two, 3, LECTURE_HOP), 3),
+        "cut_long_2": significant(cut_rate(two, 2, LONG_HOP), 3),
+        "cut_long_3": significant(cut_rate(two, 3, LONG_HOP), 3),
     }
 
 
@@ -296,6 +301,13 @@ def best_cut(shared: Shared, hop: float, counted: bool = False) -> tuple[float, 
     return min((turn(step(users / count), count, shared.boxes, hop), count) for count in counts)
 
 
+def cut_rate(shared: Shared, count: int, hop: float) -> float:
+    """Tokens per second of each box of a pipeline whose users are cut into so many micro-batches."""
+    users = box_users(shared)
+    step = sum(parts(users * shared.boxes / count, shared, hop))
+    return users / turn(step, count, shared.boxes, hop)
+
+
 def box_token(shared: Shared, hop: float, counted: bool = False) -> float:
     """Time from one token of a user to the next, s; in a pipeline with the best number of micro-batches."""
     return best_cut(shared, hop, counted)[0]
@@ -322,6 +334,11 @@ def pays() -> dict[str, str]:
     ms = lambda time: f"{time / factor('ms'):.1f}"
     at_once = {"one": 1, "two": 1, "spread": 2}  # boxes whose users are in a step
     steps = {name: parts(at_once[name] * box_users(layout), layout, short) for name, layout in LAYOUTS.items()}
+    few = 2 * box_users(LAYOUTS["one"])  # users that separate boxes have room for, in the other layouts
+    alike = {
+        "two": turn(sum(parts(few / 2, LAYOUTS["two"], short)), 2, 2, short),
+        "spread": sum(parts(few, LAYOUTS["spread"], short)),
+    }
     box = system(BOX)  # which holds half of the weights, and loads them in
     half = case(eq.parallel_weight_time, expert_parallel=2 * box.chips, chip_bandwidth=box.bandwidth / box.chips)
     return {
@@ -333,11 +350,11 @@ def pays() -> dict[str, str]:
         **{f"short_{name}": rate(name, short) for name in LAYOUTS},
         **{f"counted_{name}": rate(name, short, counted=True) for name in LAYOUTS},
         **{f"attend_{name}": ms(attended(box_users(LAYOUTS[name]), LAYOUTS[name])) for name in ("one", "two")},
-        **{f"box_{name}": str(box_users(LAYOUTS[name])) for name in ("one", "two")},
-        "alike_spread": ms(sum(parts(2 * box_users(LAYOUTS["one"]), LAYOUTS["spread"], short))),
+        "box_one": str(box_users(LAYOUTS["one"])),
+        **{f"alike_{name}": ms(token) for name, token in alike.items()},
+        **{f"alike_rate_{name}": significant(few / 2 / token, 3) for name, token in alike.items()},
         "bytes_spread": ms(steps["spread"].send),
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
-        "weights_read": pretty(CASE["n_total"] * CASE["bytes_per_param"], "byte", 3),
         "box_hop": pretty(short, "s", 2),
         "all_load": pretty(2 * half, "s", 3),
         "half_load": pretty(half, "s", 2),

@@ -335,6 +335,8 @@ def equal_runs(devices: int, micro_batches: int) -> dict[str, Timeline]:
         "interleaved": interleaved(devices, micro_batches, 2),
         "split 1F1B": split_1f1b(devices, micro_batches),
         "ZB-H1": zero_bubble_h1(devices, micro_batches),
+        "ZB-H2": zero_bubble_h2(devices, micro_batches),
+        "DualPipe": dualpipe(devices, micro_batches),
     }
     return {name: simulate(schedule, Costs(1, 1, 1)) for name, schedule in made.items()}
 
