@@ -16,7 +16,7 @@ SAY = """async (part, text, button) => {
   const box = document.querySelector(part), area = () => box.querySelector("textarea");
   const press = (name) => [...box.querySelectorAll("button")].find((each) => each.textContent === name).click();
   for (let fold = box.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
-  if (!area()) press("Edit and run");
+  if (!area()) press("Edit");
   area().value = text;
   area().dispatchEvent(new Event("input"));
   const out = box.querySelector(".practice-out, .lab-out");

@@ -64,8 +64,8 @@ def check(page, text):
 def run(page, text, cell=LOOP):
     """What a cell says after it has run a text."""
     live = page.locator(cell)
-    if live.get_by_role("button", name="Edit and run").count():
-        live.get_by_role("button", name="Edit and run").click()
+    if live.get_by_role("button", name="Edit", exact=True).count():
+        live.get_by_role("button", name="Edit", exact=True).click()
     live.locator("textarea").fill(text)
     live.locator(".lab-out").evaluate("out => out.replaceChildren()")
     live.get_by_role("button", name="Run", exact=True).click()
@@ -131,7 +131,7 @@ def test_a_derivation_comes_back_as_formulas(page):
     """It is the course's own, so it is shown as the book shows it; one that ends elsewhere is refused."""
     cell = "live-cell[data-cell='12']"
     live = page.locator(cell)
-    live.get_by_role("button", name="Edit and run").click()
+    live.get_by_role("button", name="Edit", exact=True).click()
     text = live.locator("textarea").input_value()
     run(page, text, cell)
     assert live.locator(".lab-out .derivation li").count() >= 2
@@ -143,10 +143,10 @@ def test_a_derivation_comes_back_as_formulas(page):
 def test_a_later_cell_takes_what_an_earlier_one_was_changed_to(page, server):
     page.goto(f"{server}/book/paging.html", wait_until="load")
     first, second = "live-cell[data-cell='10']", "live-cell[data-cell='11']"
-    page.locator(first).get_by_role("button", name="Edit and run").click()
+    page.locator(first).get_by_role("button", name="Edit", exact=True).click()
     text = page.locator(first).locator("textarea").input_value()
     run(page, text.replace("BLOCKS = 4, 8", "BLOCKS = 4, 9"), first)
-    page.locator(second).get_by_role("button", name="Edit and run").click()
+    page.locator(second).get_by_role("button", name="Edit", exact=True).click()
     assert "counts [2, 2, 2, 0, 0, 0, 0, 0, 0]" in run(
         page, page.locator(second).locator("textarea").input_value(), second
     )
@@ -249,8 +249,8 @@ def test_hostile_texts_in_a_cell_get_an_answer_and_nothing_escapes(with_python, 
 def edit(page, text, cell=LOOP):
     """Write a text into a cell."""
     live = page.locator(cell)
-    if live.get_by_role("button", name="Edit and run").count():
-        live.get_by_role("button", name="Edit and run").click()
+    if live.get_by_role("button", name="Edit", exact=True).count():
+        live.get_by_role("button", name="Edit", exact=True).click()
     live.locator("textarea").fill(text)
 
 
@@ -268,7 +268,7 @@ def test_a_cell_is_kept_over_a_reload_until_it_is_reset(page):
     live.get_by_role("button", name="Reset").click()
     page.wait_for_function(f"() => {{ const cell = document.querySelector({LOOP!r}); {SAME}; }}")
     page.reload(wait_until="load")
-    assert live.get_by_role("button", name="Edit and run").is_visible()
+    assert live.get_by_role("button", name="Edit", exact=True).is_visible()
 
 
 def test_a_kept_cell_is_in_sight_where_the_book_folds_it(page):
@@ -285,10 +285,10 @@ def test_a_kept_cell_is_in_sight_where_the_book_folds_it(page):
 def test_what_an_earlier_cell_was_changed_to_counts_after_a_reload_too(page, server):
     page.goto(f"{server}/book/paging.html", wait_until="load")
     first, second = "live-cell[data-cell='10']", "live-cell[data-cell='11']"
-    page.locator(first).get_by_role("button", name="Edit and run").click()
+    page.locator(first).get_by_role("button", name="Edit", exact=True).click()
     edit(page, page.locator(first).locator("textarea").input_value().replace("BLOCKS = 4, 8", "BLOCKS = 4, 9"), first)
     page.reload(wait_until="load")
-    page.locator(second).get_by_role("button", name="Edit and run").click()
+    page.locator(second).get_by_role("button", name="Edit", exact=True).click()
     assert "counts [2, 2, 2, 0, 0, 0, 0, 0, 0]" in run(
         page, page.locator(second).locator("textarea").input_value(), second
     )

@@ -276,6 +276,7 @@
       buttons.append(this.button("Check", null, "practice-button", "submit"));
       form.append(buttons);
       form.addEventListener("submit", (event) => { event.preventDefault(); this.tried(this.answer()); });
+      form.addEventListener("input", () => this.fade());
       return form;
     }
     // A function is written in an editor, and Python runs it (boxes.js).
@@ -323,6 +324,10 @@
       this.dataset.verdict = kind;
       this.markChosen(kind);
       this.out.innerHTML = `<p class="feedback ${kind}"><strong>${HEADS[kind]}</strong> ${message}</p>`;
+    }
+    fade() { // what was said of another answer
+      this.out.firstElementChild?.classList.add("stale");
+      this.markChosen("");
     }
     markChosen(kind) {
       for (const label of this.querySelectorAll(".practice-radio")) label.dataset.chosen = label.firstChild.checked ? kind : "";
