@@ -302,7 +302,7 @@ def overlap() -> Drawing:
         phrases.append(f"in a {size} batch of {tokens} tokens per GPU, {took[1] / took[0]:.2f} of the time")
     return done(
         fig,
-        "fig-overlap",
+        "fig-halves",
         "If two halves of the batch take turns, the GPU works on one while the copies of the other travel, but it loads"
         f" the weights twice. With {MANY} tokens per GPU (above) a layer gets shorter, with {numbers.TOKENS} (below)"
         " longer. Dispatch and combine are drawn as one block.",
