@@ -8,7 +8,7 @@ import pytest
 from lessons import run_cell
 from live_cells import read_cells
 
-from blackboard.catalogue import measurement, model
+from blackboard.catalogue import chip, measurement, model
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
 from blackboard.lessons.racks import equations as eq
@@ -352,3 +352,14 @@ def test_what_makes_no_sense_is_refused():
         eq.ratio_hurts(racks=1)
     with pytest.raises(FormulaError, match="top_k <= experts"):
         eq.distinct_chips(experts=8, top_k=9, expert_parallel=4)
+
+
+def test_overlap_pays_in_the_larger_batch_of_the_figure_and_not_in_the_smaller():
+    few, many = (numbers.on(1, tokens) for tokens in (numbers.TOKENS, numbers.FULL))
+    assert few.overlapped > few.in_turn and many.overlapped < 0.8 * many.in_turn
+    assert few.weights > 0.9 * few.work, "nearly all of the work is loading the weights"
+
+
+def test_network_cards_of_deepseeks_boxes_are_no_faster_than_the_rack_s():
+    cards = [chip(id).scale_out.bytes_per_s for id in ("h800", "h200", "gb200-nvl72")]
+    assert max(cards[:2]) <= cards[2]

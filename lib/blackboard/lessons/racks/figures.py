@@ -232,6 +232,107 @@ def steps() -> Drawing:
     )
 
 
+# --- one token, and what its GPU does meanwhile -----------------------------------------------------------------------
+
+PANEL, ROWS = 6.0, (1.2, 0.4, -0.4, -1.2)  # height of a panel, and where its experts are above and below its middle
+
+
+def crossings() -> Drawing:
+    """A token's copies for four experts at home and four in the other rack: each crosses, or one for all four."""
+    fig, axes = drawing.axes(5.0, 5.6)
+    for y, once in ((0, False), (-PANEL, True)):
+        _racks(axes, y, once)
+    low = -PANEL - 2.75
+    axes.text(-4.9, low, "over NVLink, inside a rack", color=COLOURS[UP], va="center", fontsize=10)
+    axes.text(4.9, low, "over a network card", color=COLOURS[OUT], ha="right", va="center", fontsize=10)
+    bare(axes, (-5.2, 5.2), (low - 0.4, 3.2))
+    return done(
+        fig,
+        "fig-crossings",
+        "Four of a token's eight routed copies are for the other rack. Each of them can cross (above), or one crosses"
+        " for all four and is passed on inside the other rack, which takes a second hop (below).",
+        "Two panels, each with two racks. In the first rack is the token's GPU, with arrows over NVLink to four experts"
+        " in the same rack. Every copy crosses: four arrows over the network card lead from the token's GPU to four"
+        " experts in the second rack. One crossing: a single arrow over the network card leads to a GPU in the second"
+        " rack, from which four arrows over NVLink lead to the four experts.",
+    )
+
+
+def _racks(axes, y: float, once: bool) -> None:
+    """Both racks around the height y, and how the copies get to the experts of each."""
+    axes.text(0, y + 2.7, "one crossing" if once else "every copy crosses", ha="center", va="center")
+    for side, name in ((-1, "first rack"), (1, "second rack")):
+        box(axes, 2.95 * side, y, 4.1, 4.5, "bound", lw=1.6)
+        axes.text(2.2 * side, y + 1.85, name, color=COLOURS["muted"], ha="center", va="center", fontsize=10)
+        axes.text(4.25 * side, y - 1.9, "experts", color=COLOURS["muted"], ha="center", va="center", fontsize=10)
+        for row in ROWS:
+            box(axes, 4.4 * side, y + row, 0.6, 0.6, "compute", fill=0.2)
+    box(axes, -1.85, y, 1.5, 0.9, "bound", "token", 0.08)
+    for row in ROWS:
+        arrow(axes, (-2.65, y + row / 3), (-4.05, y + row), UP)
+        if once:
+            arrow(axes, (2.75, y + row / 3), (4.05, y + row), UP)
+        else:
+            arrow(axes, (-1.05, y + row / 4), (4.05, y + row), OUT)
+    if once:
+        box(axes, 1.95, y, 1.5, 0.9, "bound", "GPU", 0.08)
+        arrow(axes, (-1.05, y), (1.15, y), OUT, lw=2.4)
+    axes.text(0, y + 1.0, "1 copy" if once else "4 copies", color=COLOURS[OUT], ha="center", va="center", fontsize=10)
+
+
+LONG, DOWN = 2.15, 3.9  # layers that a panel of the whole batch shows, and how far below it the two halves are
+
+
+def overlap() -> Drawing:
+    """What a GPU and its links do in a layer: a whole batch at once, and two halves in turn."""
+    fig, panels = drawing.axes(5.0, 6.4, rows=2)
+    phrases = []
+    for axes, tokens, size in zip(panels, (MANY, numbers.TOKENS), ("large", "small")):
+        whole = numbers.on(1, tokens)
+        end = LONG * whole.in_turn
+        axes.set(xlim=(0, end), ylim=(DOWN + 2.5, -1.2), xticks=[], title=f"{size} batch")
+        took = [_turns(axes, 0, {"": whole}), _turns(axes, DOWN, dict.fromkeys("AB", whole.half()))]
+        for y, words in ((0, "the whole batch at once"), (DOWN, "two halves, A and B, in turn")):
+            axes.text(0, y - 0.72, words, va="center", fontsize=10)
+        places = [y + row for y in (0, DOWN) for row in (0, 1)]
+        axes.set_yticks(places, ["GPU", "links"] * 2)
+        axes.tick_params(length=0)
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+        phrases.append(f"in a {size} batch of {tokens} tokens per GPU, {took[1] / took[0]:.2f} of the time")
+    return done(
+        fig,
+        "fig-halves",
+        "If two halves of the batch take turns, the GPU works on one while the copies of the other travel, but it loads"
+        f" the weights twice. With {MANY} tokens per GPU (above) a layer gets shorter, with {numbers.TOKENS} (below)"
+        " longer. Dispatch and combine are drawn as one block.",
+        "Two panels of timelines for a GPU and its links, on one rack. With the whole batch at once, the GPU waits"
+        " while the copies travel, and the links wait while the GPU works. With two halves in turn, the GPU works all"
+        f" the time. A layer then takes, {'; '.join(phrases)}.",
+    )
+
+
+def _turns(axes, y: float, parts: dict[str, numbers.Parts]) -> float:
+    """Timelines of a GPU (at height y) and its links (below) as far as the axes reach, for parts of a batch that take
+    turns; the time of a layer.
+    """
+    worker = link = 0.0
+    back, began = dict.fromkeys(parts, 0.0), []  # when each part's last results were there; when the first part began
+    for _ in range(4):
+        for n, (name, part) in enumerate(parts.items()):
+            start = max(worker, back[name])
+            worker, sent = start + part.work, max(link, start + part.work)
+            link = back[name] = sent + part.exchanges
+            began += [start] * (n == 0)
+            for row, left, right, colour in ((0, start, worker, "memory"), (1, sent, link, UP)):
+                axes.barh(y + row, right - left, 0.8, left, color=COLOURS[colour], alpha=0.25 if n else 0.45)
+                if right < axes.get_xlim()[1]:
+                    axes.text((left + right) / 2, y + row, name, ha="center", va="center", fontsize=10)
+    arrow(axes, (0, y + 1.75), (began[1], y + 1.75), "bound", "<->")
+    axes.text(began[1] / 2, y + 2.15, "one layer", ha="center", va="center", fontsize=10)
+    return began[1]
+
+
 # --- which links carry what -------------------------------------------------------------------------------------------
 
 

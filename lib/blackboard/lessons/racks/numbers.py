@@ -327,7 +327,6 @@ def rack() -> dict[str, str]:
         "copper": f"{built['copper_m'] / 1e3:.1f} km",
         "ultra": str(ultra),
         "blackwell_dies": str(2 * count),
-        "hopper": str(chip("h100-sxm").scale_up.domain_chips),
     }
 
 
