@@ -43,7 +43,7 @@
       keyed("1", button("Again", "practice-button", () => next(later))),
       keyed("2", button("Knew it", "practice-button practice-main", () => next(() => known.add(queue[0].id)))),
     );
-    row.firstChild.focus({ preventScroll: true }); // the question stays in sight
+    row.lastChild.focus({ preventScroll: true }); // the question stays in sight
   }
   const later = () => { queue = [...queue.slice(1), queue[0]]; };
   // A key that presses a button while the keyboard is in the card.

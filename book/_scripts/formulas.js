@@ -92,8 +92,9 @@
     const point = ({ target }) => {
       const formula = target.closest("math:not(.read-letters *, .card-letters *)");
       const found = formula && findLetters(formula, meanings).find(([letter]) => letter.contains(target));
-      if (found) tip.style.top = `${show(...found) + 4}px`;
-      else if (target !== tip) hide();
+      if (!found) return target !== tip && hide();
+      const under = Math.max(show(...found), formula.getBoundingClientRect().bottom - article.getBoundingClientRect().top);
+      tip.style.top = `${under + 4}px`; // what is read stays in sight
     };
     article.addEventListener("pointerover", point);
     article.addEventListener("click", point);

@@ -48,10 +48,13 @@
     show() {
       const counts = { right: 0, wrong: 0, untried: 0 };
       for (const fold of this.querySelectorAll(".progress-lesson")) {
-        const states = [...fold.querySelectorAll("li")].map((item) => this.mark(item, fold.dataset.lesson));
-        for (const state of states) counts[state] += 1;
-        const right = states.filter((state) => state === "right").length;
-        fold.querySelector(".progress-count").textContent = `${right} of ${states.length} right`;
+        const told = [];
+        for (const [kind, name] of [["problem", "problems"], ["step", "lab steps"]]) {
+          const states = [...fold.querySelectorAll(`li[data-${kind}]`)].map((item) => this.mark(item, fold.dataset.lesson));
+          for (const state of states) counts[state] += 1;
+          if (states.length) told.push(`${states.filter((state) => state === "right").length} of ${states.length} ${name}`);
+        }
+        fold.querySelector(".progress-count").textContent = told.join(", ");
       }
       this.total.textContent = `In all: ${counts.right} right, ${counts.wrong} not yet right, ${counts.untried} not tried.`;
     }

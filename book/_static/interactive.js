@@ -221,12 +221,15 @@ function tellLines(figure, { result: chosen = [-1] }) {
   const view = figure.vegaView, [large, facts] = figure.querySelectorAll(".chart-result, .chart-facts");
   const tell = () => {
     const lines = view.signal("title_lines"), told = chosen.map((at) => lines.at(at));
-    write(large, told.map(whole).filter(Boolean).join(", "));
-    write(facts, lines.filter((line) => line && !told.includes(line)).join(" · ").replace(/([,:]) · /g, "$1 "));
+    write(large, keepTogether(told.map(whole).filter(Boolean).join(", ")));
+    write(facts, keepTogether(lines.filter((line) => line && !told.includes(line)).join(" · ").replace(/([,:]) · /g, "$1 ")));
   };
   view.addSignalListener("title_lines", tell);
   tell();
 }
+
+// A line does not end beside a sign, nor between a number and its unit (charts/page_chart.py does the same).
+const keepTogether = (text) => text.replace(/ ([=×÷]) (?=[\d$])/g, "\u00a0$1\u00a0").replace(/(\d) (?=[mµn]?s\b|[GTPkM]?B\b|[×%])/g, "$1\u00a0");
 
 const whole = (text) => text.replace(/[,:]$/, "");
 

@@ -278,11 +278,11 @@ function tellTerms() {
     event.preventDefault();
     show(term, true);
   };
-  article.addEventListener("pointerover", point);
+  document.addEventListener("pointerover", point);
   article.addEventListener("click", touch);
   article.addEventListener("focusin", (event) => { if (termOf(event)?.matches(":focus-visible")) show(termOf(event)); });
   article.addEventListener("focusout", hide);
-  document.addEventListener("keydown", ({ key }) => key === "Escape" && hide());
+  document.addEventListener("keydown", ({ key, ctrlKey, metaKey }) => (key === "Escape" || ctrlKey || metaKey) && hide()); // with Ctrl+K the search begins
 }
 
 // The search and its index come when its panel opens. Sphinx's script empties the field when it begins.

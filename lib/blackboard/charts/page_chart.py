@@ -42,11 +42,19 @@ TIMES = ((1.5 * SIZES["years"], "years"), (1.5 * SIZES["days"], "days"), (3596, 
 _EXPONENT = re.compile(r" = (\d+)\^$")  # beside a slider the page shows the value
 
 
+def keep_together(text: str) -> str:
+    """A text whose lines do not end beside a sign, nor between a number and its unit; book/_static/interactive.js does
+    the same.
+    """
+    signs = re.sub(r" ([=×÷]) (?=[\d$])", "\u00a0\\1\u00a0", text)
+    return re.sub(r"(\d) (?=[mµn]?s\b|[GTPkM]?B\b|[×%])", "\\1\u00a0", signs)
+
+
 def page_html(chart: InteractiveChart) -> str:
     """The figure of the page."""
     spec = page_spec(chart)
     lines = read_lines(spec)
-    result, facts = say_lines(lines, chart.spec["usermeta"]["result"])
+    result, facts = (keep_together(said) for said in say_lines(lines, chart.spec["usermeta"]["result"]))
     can_point = any("tooltip" in layer.get("encoding", {}) for layer in chart.spec.get("layer", ()))
     reads = f' tabindex="0" role="group" aria-label="{escape(chart.title)}: arrow keys read the values"'
     return (
@@ -54,7 +62,7 @@ def page_html(chart: InteractiveChart) -> str:
         f'<p class="chart-result" role="status">{escape(result)}</p><p class="chart-facts">{escape(facts)}</p>'
         f'<div class="chart-plot"{reads if can_point else ""}>{_pictures(spec, chart.alt)}'
         f'<div class="chart-live"></div></div><div class="chart-controls">{_controls(chart.spec)}</div></div>'
-        f'<p class="chart-start">{escape(say_lines(lines, ())[1])}</p>'
+        f'<p class="chart-start">{escape(keep_together(say_lines(lines, ())[1]))}</p>'
         f'<script type="application/json" class="chart-spec">{_script(compile_spec(spec))}</script>'
         f"<figcaption>{markup(chart.caption)}</figcaption></figure>"
     )

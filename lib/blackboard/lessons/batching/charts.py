@@ -237,7 +237,8 @@ def tradeoff_chart() -> InteractiveChart:
         _tips(encoding),
     ]
     title = marks.title(
-        f"({speed('chosen')} < 10 ? {marks.said(speed('chosen'), ',.1f')} : {marks.said(speed('chosen'))})"
+        f"(chosen > max({_FULL}, 0) ? 'does not fit in memory: ' : '')"
+        f" + ({speed('chosen')} < 10 ? {marks.said(speed('chosen'), ',.1f')} : {marks.said(speed('chosen'))})"
         " + ' tokens/s for each user'",
         f"'$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
         f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}",
