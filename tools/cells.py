@@ -103,6 +103,10 @@ class Renderer(myst_nb.SphinxNbRenderer):
             shown[0]["classes"] += [] if number is None else ["runs-here"]
 
 
+WHERE = (
+    '<p class="table-note">The boxes check your answers right here. Cells of code run in the notebook, which the arrow'
+    " at the top saves. The lab also runs at the end of the lesson.</p>"
+)
 LEVEL = re.compile(r'<practice-box .*?<span class="practice-level (\w+)"', re.S)
 
 
@@ -134,7 +138,8 @@ def fold_problems(app, doctree):
         section.parent.replace(section, fold)
     page = next(doctree.findall(nodes.section))
     first = next(n for n, node in enumerate(page) if isinstance(node, nodes.section | nodes.raw))
-    page.insert(first, nodes.raw("", practice_set(()), format="html"))
+    note = "" if "solutions" in Path(app.env.docname).parts else WHERE
+    page.insert(first, nodes.raw("", note + practice_set(()), format="html"))
 
 
 def setup(app):

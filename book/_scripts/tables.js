@@ -92,9 +92,10 @@
     }
   }
 
-  const FEW = 8; // rows that one sees at a glance
+  const FEW = 8, SHORT = 25; // rows that one sees at a glance, and on a screen
   for (const box of document.querySelectorAll(".data-table")) {
     const table = box.querySelector("table");
+    table.parentElement.classList.toggle("short", table.tBodies[0].rows.length <= SHORT);
     addSorting(table);
     for (const link of table.querySelectorAll(".record")) link.addEventListener("click", openRecord);
     if (table.tBodies[0].rows.length > FEW) addFilter(box, table);
