@@ -41,7 +41,7 @@ def _loaded() -> list[dict]:
 
     def around(name: str, down: float, up: float, label: str) -> list[dict]:
         start = round(math.log2(START[name]), 12)
-        return slider(name, start - down, start + up, 0.25, start, label, base=2)
+        return slider(name, round(start - down, 12), round(start + up, 12), 0.25, start, label, base=2)
 
     return [
         *slider("stages", 1, 16, 1, STAGES, "stages P"),
