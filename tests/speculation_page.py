@@ -18,7 +18,6 @@ QUOTED = {
     "32": "a small batch, to time",
     "70": "a name of Llama",
     "128": "DeepSeek-V3's heads",
-    "256": "its experts",
     "500": "tokens of context of the rows by batch",
     "3": "a step of the proof",
 }

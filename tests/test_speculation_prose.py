@@ -7,7 +7,7 @@ import re
 import pytest
 from lessons import run_cell, sig
 
-from blackboard.lessons.speculation import distributions, numbers
+from blackboard.lessons.speculation import distributions, numbers, problems
 from blackboard.lessons.speculation import equations as eq
 
 V3, ACTIVE, KV = 671_025_397_760, 37_551_276_032, 61 * 576 * 2  # DeepSeek-V3: parameters, and bytes of a token's cache
@@ -59,6 +59,12 @@ def touched(experts, active, stored, used, tokens):
     return used + (stored - used) * (1 - (1 - active / experts) ** (tokens - 1))
 
 
+def few(batch):
+    """Speed-up of four guesses in a small batch, if loading alone sets the time."""
+    more = touched(256, 8, V3, ACTIVE, 5 * batch) / touched(256, 8, V3, ACTIVE, batch)
+    return tau(0.8, 4) / (0.2 + more)
+
+
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = numbers.all()
     best = lambda a: max(range(1, 60), key=lambda n: tau(a, n) / (n * 0.05 + 1))
@@ -77,6 +83,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "one_token": f"{2e9 * COMPUTED / RATE:.1f} ns",
         "load_cache": f"{1e12 * KV / BYTES:.0f} ns",
         "check_may": f"{5 / even:.2f}",
+        "catch_up": f"{1e9 * (10 * COMPUTED / RATE - 1000 * KV / BYTES):,.0f} ns",
+        "ratio_even": f"{even:.3f}",
         "context_part": f"{1000 * KV / BYTES / (2 * COMPUTED / RATE):.3f}",
         "ratio_v3": sig(KV / BYTES / (ATTEND / RATE)),
         "kv_v3": f"{KV / 1000:.1f} kB",
@@ -101,6 +109,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "chosen_4": sig((8 + 248 * (1 - (31 / 32) ** 4)) / 8),
         "touched_v3": f"{touched(256, 8, V3, ACTIVE, 5) / ACTIVE:.1f}",
         "few_loaded": f"{1 - (31 / 32) ** 64:.0%}",
+        "few_least": f"{min(map(few, range(1, 65))):.2f}",
+        "few_most": sig(max(map(few, range(1, 65)))),
         "spire_steps": f"{3.401 / 2.78:.3f}",
         "mtp_place_1": "0.92",
         "mtp_place_2": sig(0.66 / 0.92),
@@ -170,6 +180,34 @@ def test_the_readers_own_server_starts_as_the_rack():
         gains = [float(column(batch, drafted, 9)[f"gain_{batch}"]) for drafted in range(13)]
         assert gains[int(best)] == max(gains) == pytest.approx(most, abs=0.006)
         assert gains[4] == pytest.approx(four, abs=0.006)
+
+
+def test_the_experts_program_counts_what_the_formula_counts():
+    """What the page prints for small batches, and that three users are slowed down."""
+    said, _ = run_cell("speculation", "def loaded")
+    rows = [tuple(map(float, re.findall(r"\d+(?:\.\d+)?", line))) for line in said.splitlines()]
+    assert [users for users, _, _ in rows] == [1, 3, 16, 32, 64, 128]
+    for users, more, gain in rows:
+        assert more == pytest.approx(eq.touched_ratio(numbers.RUNNING, batch=users, drafted=4), abs=0.006)
+        assert gain == pytest.approx(few(users), abs=0.006)
+    assert rows[1][2] < 1 < rows[0][2] < 1.1
+
+
+def test_the_head_start_of_loading_is_made_up_at_the_first_border():
+    told = numbers.all()
+    start, pace = 1e6 * float(told["load_weights"].split()[0]), float(told["catch_up"].split()[0].replace(",", ""))
+    assert start / pace == pytest.approx(free(4), rel=1e-3)
+    part = float(told["context_part"])
+    found = float(told["critical"].replace(",", "")) / (float(told["ratio_even"]) - part)
+    assert found == pytest.approx(lost(4), rel=2e-3)
+
+
+def test_where_four_guesses_still_gain_two_gain_more():
+    """At 2,000 users, in the box on users or guesses."""
+    gains = {drafted: float(column(2_000, drafted, 9)["gain_2000"]) for drafted in range(1, 13)}
+    assert max(gains, key=gains.get) == 2 and gains[4] > 1
+    few, many = (V3 + batch * 1000 * KV for batch in (500, 2_000))  # plain steps of both wait for loading
+    assert problems.times_more(2_000, 2) == f"{4 * few / many * gains[2]:.1f}"
 
 
 def test_parts_that_take_turns_wait_each_for_itself():

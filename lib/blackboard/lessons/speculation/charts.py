@@ -119,11 +119,7 @@ def _told() -> list[str]:
         lambda value: marks.said(value, ",.2~r"),
         lambda value, which: f"({_within(value)} ? ' ({which} dot)' : '')",
     )
-    round_ = (
-        f"'α = ' + {marks.said('acceptance', '.2f')} + ', γ = ' + drafted + ', c = ' +"
-        f" {marks.said('draft_ratio', '.2f')} + "
-    )
-    round_ += f"', L = ' + {marks.said('context')} + ': τ = ' + {marks.said('tokens', '.3r')}"
+    round_ = f"{marks.said('tokens', '.3r')} + ' tokens per round; ' + {marks.said('context')} + ' tokens of context'"
     free = (
         f"free ? {marks.said('there', '.3r')} + '× at batch ' + {sized('free')} + {drawn('free', 'left')} :"
         f" {marks.said('gain', '.3r')} + '× in the largest batches'"
@@ -187,9 +183,9 @@ def speedup_chart() -> InteractiveChart:
         "Speed-up against batch",
         _speedup_says(),
         "The curve is flat while the check waits for memory, and falls once every guess costs compute. In a small"
-        " batch, guesses bring experts of their own to load. With a longer context the left dot moves left:"
-        " DeepSeek-V3 takes longer to attend to its small cache with five tokens than to load that cache. Choose a"
-        " Llama, and this dot moves right.",
+        " batch, guesses bring experts of their own to load. Longer contexts move the left dot left,"
+        " because on DeepSeek-V3 attention for five tokens costs more compute time than its small cache costs loading"
+        " time. Choose a Llama, and this dot moves right.",
         primary=("acceptance", "drafted", "context"),
         result=(3,),
     )

@@ -214,8 +214,9 @@ def step_and_check() -> Drawing:
     return done(
         fig,
         "fig-step-and-check",
-        f"Up to {said[0]} sequences the check takes no longer than a plain step, so it is free. From {said[1]} on it"
-        " takes longer than its round is worth (dashed), so the guesses slow the rack down.",
+        f"Up to {said[0]} sequences the check takes no longer than a plain step, so it is free. From {said[1]} on,"
+        " check and drafting take longer than plain steps need for the same tokens (the check crosses the dashed"
+        " line), so the guesses slow the rack down.",
         f"Time in ms against batch from {LOW} to {HIGH:,}, both on log scales, for {RUNNING}. A plain step takes"
         f" {plain(LOW):.2f} ms at first and bends upwards at {said[2]} sequences, where compute binds. The check of"
         f" {EXAMPLE['drafted']} guesses takes as long as the step up to {said[0]} and then rises with the batch. At"

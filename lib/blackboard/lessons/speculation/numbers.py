@@ -94,7 +94,9 @@ def rounds() -> dict[str, str]:
         "critical": significant(step.critical_batch(RACK), 3),
         "load_weights": pretty(RACK["n_total"] * RACK["bytes_per_param"] / RACK["bandwidth"], "s", 4),
         "one_token": pretty(step.compute_time(RACK, batch=1), "s", 4),
-        "load_cache": pretty(RACK["context"] * RACK["kv_bytes_per_token"] / RACK["bandwidth"], "s", 3),
+        "load_cache": pretty(step.kv_time(RACK, batch=1), "s", 3),
+        "catch_up": f"{1e9 * (eq.verify_compute(RACK, batch=1, drafted=4) - step.kv_time(RACK, batch=1)):,.0f} ns",
+        "ratio_even": significant(eq.ratio_even(EXAMPLE), 4),
         "context_part": significant(RUNNING.context / step.balanced_context(RACK), 3),
         "kink": significant(step.crossing(RACK), 2),
         "free_8": significant(eq.batch_free(RACK, drafted=8), 2),
@@ -182,9 +184,14 @@ def experts() -> dict[str, str]:
         1 / plain["throughput_token_per_s"],
     )
     more = (touched - 1) * loads / took  # plain steps
+    drafting = EXAMPLE["drafted"] * EXAMPLE["draft_ratio"]
     round_ = eq.round_steps(tokens_per_round=four["tokens_per_pass"], spec_speedup=four["speedup"])
     missed = lambda tokens: (1 - RACK["top_k"] / RACK["experts"]) ** tokens
+    loads_more = lambda batch: eq.touched_ratio(RUNNING, batch=batch, drafted=EXAMPLE["drafted"])
+    gains = [eq.tokens_per_round(EXAMPLE) / (drafting + loads_more(batch)) for batch in range(1, FEW + 1)]
     return {
+        "few_least": f"{min(gains):.2f}",
+        "few_most": significant(max(gains), 2),
         "few_loaded": f"{1 - missed(FEW):.0%}",
         "chosen_4": significant((1 - missed(5)) / (1 - missed(1)), 2),
         "touched_v3": significant(touched, 2),
