@@ -280,8 +280,7 @@ def filter_chart() -> InteractiveChart:
         f" trillion read, and a best tenth that teaches {TIMES:g} times as much, it is best to keep"
         f" {100 * best.share:.0f}%, read {best.epochs:.0f} times by the law; a second dot marks five passes. Dashed:"
         " what the kept text would be worth if nothing had to repeat; it rises all the way to the strictest filter.",
-        "The chart starts with LLäMmlein 1B's pool and training. How much better the best tenth is, is assumed. If you"
-        " train a tenth as long, the best share is a tenth as large, but the number of passes stays the same."
+        "The chart starts with LLäMmlein 1B's pool and training. How much better the best tenth is, is assumed."
         " Beyond five passes the law is too kind, so the dot at five passes is safer.",
         primary=("pretrain_tokens", "kept_percent", "times"),
     )

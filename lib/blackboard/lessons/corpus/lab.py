@@ -456,9 +456,10 @@ def _reuse_itself(least, reuse):
 
 LAST = Step(
     "When repeating stops paying",
-    "Find the pass after which reading the same text again is no longer worth the compute.",
+    "Find the last pass that by the law is still worth the compute. Past about five passes real runs do worse than the"
+    " law, so a larger answer is only a best case.",
     last_useful_pass,
-    "last_useful_pass(0.5, 15.4)",
+    "last_useful_pass(0.8, 15.4)",
     _shares,
     (_whole, _still_worth),
     {
@@ -493,11 +494,11 @@ def finish(own: Any) -> dict[str, Any]:
     ranges = [own.interval([slope * x + start for slope, start in lines], 0.9) for x in xs]
     at = lambda ys: Series([(10**x / 1e12, y) for x, y in zip(xs, ys)])
     worth, course = own.data_worth(4, 1, REUSE), eq.data_worth(pretrain_tokens=4, unique_tokens=1, reuse=REUSE)
-    passes = own.last_useful_pass(0.5, REUSE)
+    passes = own.last_useful_pass(0.8, REUSE)
     return lab_chart(
         f"By your line {MODEL} gains {slope:.3f} in score with every ten times as many tokens\nFour passes"
         f" are worth {worth:.3g} fresh ones (the lesson says {course:.3g}); pass"
-        f" {passes} still pays half",
+        f" {passes} still pays 80%",
         "tokens of training (trillions)",
         "mean score",
         {

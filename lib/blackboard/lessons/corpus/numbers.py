@@ -9,12 +9,12 @@ from blackboard.catalogue import chip, measurement, model, scaling_law
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import simulation
 from blackboard.lessons.overtraining import equations as law
+from blackboard.search import find_root
 from blackboard.text import merge
 from blackboard.units import factor, significant
 
 SMALL, LARGE = "LLäMmlein 120M", "LLäMmlein 1B"
 NETS = {SMALL: "llammlein-120m", LARGE: "llammlein-1b"}
-EXAMPLE = 1e12, 0.2e12  # tokens of a pool, and of a training on it
 DOLLARS = 2  # of a GPU-hour
 PASSES = 5  # up to which published runs agree with the law of repetition, so at which the lesson's rule stops
 FIT, OTHER_FIT = "Besiroglu", "Hoffmann, TeX source"
@@ -101,6 +101,7 @@ def parts() -> dict[str, str]:
         "worth_low": significant(1 / eq.tokens_worth(at_end(OTHER_FIT)), 2),
         "left_1b": significant(eq.loss_left(large), 3),
         "best_size": f"{significant(size / 1e9, 2)} billion",
+        "best_tokens": trillions(budget / law.pretrain_compute(n_active=size, pretrain_tokens=1), 2),
         "lost_by_size": significant(law.law_loss(large) - best, 2),
     }
 
@@ -110,6 +111,11 @@ def repeated() -> dict[str, str]:
     large = run(LARGE)
     found = [simulation.published(name) for name in ("2.8B", "4.2B", "8.7B")]
     lost, law_says = ([getattr(rest[-1], of) - rest[0].loss for rest in found] for of in ("loss", "law"))
+    small, middle, _ = ([each for each in rest if each.epochs < PASSES + 0.2] for rest in found)
+    lost_early, law_early = (
+        [getattr(min(rest, key=lambda each: abs(each.epochs - PASSES)), of) - rest[0].loss for rest in found]
+        for of in ("loss", "law")
+    )
     return {
         "reuse": significant(reuse(), 3),
         "worth_limit": significant(eq.worth_limit(unique_tokens=1, reuse=reuse()), 3),
@@ -117,39 +123,55 @@ def repeated() -> dict[str, str]:
         "share_five": f"{worth(PASSES, 1) / PASSES:.0%}",
         **{f"harm_{name}": f"{of(lost):.2f}" for name, of in (("least", min), ("most", max))},
         **{f"law_{name}": f"{of(law_says):.2f}" for name, of in (("least", min), ("most", max))},
+        **{f"harm5_{name}": f"{of(lost_early):.3f}" for name, of in (("least", min), ("most", max))},
+        **{f"law5_{name}": f"{of(law_early):.3f}" for name, of in (("least", min), ("most", max))},
+        "harm5_small": f"{lost_early[0]:.3f}",
+        "law5_small": f"{law_early[0]:.3f}",
+        "seeds_small": f"{max(each.most - each.least for each in small):.3f}",
+        "seeds_middle": f"{max(each.most - each.least for each in middle):.2f}",
+        "down_2": f"{eq.repeat_worth(epochs=2, reuse=reuse()):.0%}",
         **{f"reading_{n}": f"{worth(n, 1) - worth(n - 1, 1):.0%}" for n in (2, 5)},
     }
 
 
 def filtered_german() -> dict[str, str]:
-    """What LLäMmlein's filters kept, how much better it had to be, and what a fifth of its tokens would be worth."""
+    """What LLäMmlein's filters kept, and how much better it had to be."""
     [row] = measurement("filtering_kept").records(kept="LLäMmlein")
     pool, kept, tokens = row["pool_tokens"], row["kept_tokens"], run(LARGE)["tokens"]
     more = lambda kept: (
         eq.quality_even(pretrain_tokens=tokens, pool_tokens=pool, kept_share=kept / pool, reuse=reuse()) - 1
     )
-    gain = lambda share: (
-        eq.filtered_worth(
-            pretrain_tokens=tokens,
-            pool_tokens=pool,
-            kept_share=share,
-            reuse=reuse(),
-            quality_power=simulation.power_of(2),
-        )
-        / tokens
-    )
-    rule = tokens / PASSES / pool
     return {
-        "share_de": f"{kept / pool:.0%}",
-        "gain_de": f"{gain(kept / pool):.2f}",
-        "share_rule": f"{rule:.0%}",
-        "gain_rule": f"{gain(rule):.2f}",
         "pool_de": trillions(pool, 2),
         "kept_de": trillions(kept),
         "worth_kept": trillions(worth(tokens, kept)),
         "more_llammlein": f"{more(kept):.1%}",
         "more_tenth": f"{more(kept / 10):.0%}",
     }
+
+
+def strictness() -> dict[str, str]:
+    """Four filters of LLäMmlein's pool, its own first, for its run and for one twice as long; and what its makers lost
+    by not keeping a fifth of the tokens read.
+    """
+    [row] = measurement("filtering_kept").records(kept="LLäMmlein")
+    tokens, pool, power = run(LARGE)["tokens"], row["pool_tokens"], simulation.power_of(2)
+    read = tokens / row["kept_tokens"], PASSES, 2 * PASSES, 4 * PASSES
+    token = lambda times, passes: (times * tokens / passes / pool) ** -power * worth(passes, 1) / passes
+    told: dict[str, str] = {}
+    for n, passes in enumerate(read):
+        share = tokens / passes / pool
+        told |= {
+            f"keep_{n}": f"{100 * share:.2g}%",
+            f"times_read_{n}": f"{passes:.2g}",
+            f"quality_{n}": f"{share**-power:.3f}",
+            f"left_{n}": f"{worth(passes, 1) / passes:.3f}",
+            f"token_{n}": f"{token(1, passes):.2f}",
+            f"twice_keep_{n}": f"{2 * share:.0%}",
+            f"twice_token_{n}": f"{token(2, passes):.2f}",
+        }
+    missed = math.log2(token(1, PASSES) / token(1, read[0]))  # doublings
+    return told | {"twice_costs": f"{1 - 2**-power:.0%}", "filter_points": f"{missed * pace(2):.1f}"}
 
 
 def filtered() -> dict[str, str]:
@@ -159,12 +181,12 @@ def filtered() -> dict[str, str]:
         row["text"]: row for row in measurement("filtering_gains").records(benchmark="MMLU", pretraining_tokens=350e9)
     }
     power = simulation.power_of(2)
-    best = simulation.best_share(EXAMPLE[1], EXAMPLE[0], reuse(), power).epochs
+    best = best_passes(power)
     gain = lambda epochs: eq.filtered_worth(
         pretrain_tokens=1e12, pool_tokens=1e12, kept_share=1 / epochs, reuse=reuse(), quality_power=power
     )
     return {
-        "best_balance": significant(best * eq.repeat_worth(epochs=best, reuse=reuse()), 2),
+        "best_balance": significant(best * eq.repeat_worth(epochs=best, reuse=round(reuse(), 1)), 2),
         "quality_power": significant(power, 3),
         "five_costs": f"{1 - gain(PASSES) / gain(best):.0%}",
         "kept_edu": f"{edu['kept_tokens'] / edu['pool_tokens']:.0%}",
@@ -175,12 +197,21 @@ def filtered() -> dict[str, str]:
     }
 
 
+def best_passes(power: float) -> float:
+    """Where one more pass adds what the shorter text takes away, with the law's constant as the page prints it."""
+    known = {"reuse": round(reuse(), 1)}
+    adds = lambda n: n * eq.repeat_worth(known, epochs=n)
+    return find_root(
+        lambda n: (1 - power) * eq.data_worth(known, pretrain_tokens=n, unique_tokens=1) - adds(n), 1.001, 100
+    )
+
+
 def passes_by_quality() -> dict[str, str]:
     """The best number of passes for filters whose best tenth is better by more or less."""
     told: dict[str, str] = {}
     for n, times in enumerate((1.2, 1.4, 2)):
         power = simulation.power_of(times)
-        best = simulation.best_share(EXAMPLE[1], EXAMPLE[0], reuse(), power).epochs
+        best = best_passes(power)
         told |= {f"times_{n}": f"{times:g}", f"power_{n}": f"{power:.3f}", f"passes_{n}": f"{best:.1f}"}
     return told
 
@@ -197,18 +228,23 @@ def plateaus() -> dict[str, str]:
         "rest_dollars": f"${significant(rest * DOLLARS * run(LARGE)['training_GPU_hours'] / 1e3, 2)},000",
         **{f"read_{n}": trillions(count, 4) for n, count in enumerate(tokens)},
         **{f"score_{n}": f"{score:.1%}" for n, score in enumerate(scores)},
-        **{f"rise_{n}": f"{100 * rise:.2f}" for n, rise in enumerate(rises, 1)},
+        **{f"rise_{n}": f"{100 * rise:.1f}" for n, rise in enumerate(rises, 1)},
         "expected_2": f"{expected(2):.1f}",
         "came_2": f"{100 * (scores[-1] - scores[2]):.1f}",
     }
 
 
-def expected(first: int) -> float:
-    """Points from this checkpoint to the last, at the pace up to it."""
+def pace(first: int) -> float:
+    """Points per doubling up to this checkpoint."""
     tokens, scores = simulation.checkpoints(LARGE)
     places = [math.log2(count) for count in tokens]
-    pace = linear_regression(places[: first + 1], scores[: first + 1]).slope
-    return 100 * pace * (places[-1] - places[first])
+    return 100 * linear_regression(places[: first + 1], scores[: first + 1]).slope
+
+
+def expected(first: int) -> float:
+    """Points from this checkpoint to the last, at the pace up to it."""
+    tokens, _ = simulation.checkpoints(LARGE)
+    return pace(first) * math.log2(tokens[-1] / tokens[first])
 
 
 def noise() -> dict[str, str]:
@@ -228,4 +264,4 @@ def noise() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return merge(runs(), parts(), repeated(), filtered(), filtered_german(), plateaus(), noise())
+    return merge(runs(), parts(), repeated(), filtered(), filtered_german(), strictness(), plateaus(), noise())
