@@ -218,6 +218,7 @@ def one_token() -> dict[str, str]:
         "fit_off": f"{LOST.off:.1%}",
         "rival_load": in_ms(rivals.shared),
         "rival_sums": f"{least:.0f} to {most:.0f} µs",
+        "launch_most": pretty(found.graph / found.fused, "s", 3),
         "short_graph": in_ms(found.graph + short),
         "short_waited": in_ms(found.eager - found.graph - short),
         **{
