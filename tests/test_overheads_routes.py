@@ -162,14 +162,15 @@ def test_more_chips_make_a_step_wait_for_its_host():
     assert eq.bytes_launch(eight) == pytest.approx(8 * eq.bytes_launch(one) * eight["kernels"] / one["kernels"])
 
 
-def test_an_a100_whose_memory_is_full_just_hides_the_eager_launches():
-    """39 ms of launching is about the drain time of an A100: the batch that hides it is just below the one that fills
-    memory, and on eight none does.
+def test_an_a100_hides_the_eager_launches_before_its_memory_is_full():
+    """39 ms of launching is about the drain time of an A100. The gaps fill a fifth of it, so the batch that hides it
+    takes about three quarters of the room for caches, and on eight a little more.
     """
     known = implied.llama()
     assert known["kernels"] * known["launch_time"] == pytest.approx(chip("a100-80gb").drain_time(), rel=2e-3)
     eight = implied.llama(8)
-    assert 0.95 < eq.batch_launch(known) / batch_fits(known) < 1 < eq.batch_launch(eight) / batch_fits(eight)
+    one, more = (eq.batch_launch(case) / batch_fits(case) for case in (known, eight))
+    assert 0.7 < one < more < 0.85
 
 
 # --- published: launches ----------------------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ def overlap_timeline() -> Drawing:
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
         " other's gaps. Where memory is the bottleneck a half takes as long as the whole batch, because it loads as"
-        " many weights; then the chip is busy all the time and yet no faster.",
+        " many weights; then the chip is busy nearly all the time, and yet the step takes longer.",
     )
 
 

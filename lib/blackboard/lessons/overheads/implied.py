@@ -94,12 +94,15 @@ def _llama(chips: int) -> dict[str, float]:
         "hbm": chips * chip.hbm_bytes,
         "chips": float(chips),
     }
-    host = {"kernels": count, "launch_time": found.each, "kernel_gap": period("MPK", True), "replay_time": replay()}
+    gap = round(left_over()[0].each, 7)  # as the page prints it
+    host = {"kernels": count, "launch_time": found.each, "kernel_gap": gap, "replay_time": replay()}
     return model.symbols("bf16") | rates | host | {"context": 1_000.0, "chip_bandwidth": chip.bandwidth}
 
 
 def llama(chips: int = 1) -> dict[str, float]:
-    """Llama 2 7B on so many A100, a kernel an operation, launched at the pace that gpt-fast's eager step implies."""
+    """Llama 2 7B on so many A100, a kernel an operation, at the pace that gpt-fast's eager step implies, with the gap
+    of its captured steps.
+    """
     return dict(_llama(chips))
 
 
@@ -188,6 +191,26 @@ def left_over() -> list[Line]:
             shared, each = fit_sum(shares, [time for _, time in points])
             lines.append(Line(model, weights, shared, each, counts, points))
     return lines
+
+
+class Rivals(NamedTuple):
+    """What else fits the captured steps of Llama 2 7B: all-reduces, alone or beside gaps of another length."""
+
+    alone_off: float  # how far a time for each all-reduce, and none for other kernels, is from its farthest point
+    shared: float  # s of loading, if each kernel has the other gap and one chip's time is met
+    sums: tuple[float, ...]  # s of each all-reduce that then meet the times of more chips
+
+
+def rivals(gap: float) -> Rivals:
+    """Other readings of the same four times: all-reduces alone, and gaps of so many s with all-reduces beside them."""
+    line = left_over()[0]
+    sums = {chips: line.kernels[chips] - line.kernels[1] for chips, _ in line.points}
+    shared, each = fit_sum([(1 / chips, sums[chips]) for chips, _ in line.points], [time for _, time in line.points])
+    off = max(abs((shared / chips + sums[chips] * each) / time - 1) for chips, time in line.points)
+    lost, times = line.kernels[1] * gap, dict(line.points)
+    loading = times[1] - lost
+    left = tuple((time - loading / chips - lost) / sums[chips] for chips, time in line.points if chips > 1)
+    return Rivals(off, loading, left)
 
 
 def fit_sum(shares: list[tuple[float, int]], times: list[float]) -> tuple[float, float]:

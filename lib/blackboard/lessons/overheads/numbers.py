@@ -11,7 +11,7 @@ from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
 MS, US = factor("ms"), factor("us")
-LOST, LARGE = implied.left_over()  # Llama 2 7B and 70B, both in 16 bits
+LOST = implied.left_over()[0]  # Llama 2 7B in 16 bits
 
 
 def in_ms(seconds: float) -> str:
@@ -61,6 +61,7 @@ def launching() -> dict[str, str]:
         "gap_most": f"{periods[True][1]:g}",
         "fill_each": pretty(case["launch_time"] - case["kernel_gap"], "s", 3),
         "fit_rate": pretty(rate, "byte/s", 3),
+        "fill_bytes": pretty(round(case["launch_time"] - case["kernel_gap"], 7) * rate, "byte", 3),
         "hidden_a100": pretty(eq.bytes_launch(case), "byte", 3),
         "kernels_deep": f"{(deep := len(kernels.eager('llama-2-70b', implied.GPT_FAST))):,}",
         "hidden_deep": pretty(eq.bytes_launch(case, kernels=deep), "byte", 3),
@@ -89,9 +90,6 @@ def graphs() -> dict[str, str]:
         "left_launch": in_ms(LOST.kernels[8] * implied.gpt_fast().each),
         "each_7": pretty(LOST.each, "s", 2),
         "line_8": pretty(LOST.time(8), "s", 3),
-        "each_70": pretty(LARGE.each, "s", 2),
-        "kernels_70": f"{LARGE.kernels[8]}",
-        "times_70": "{:.1f}, {:.1f} and {:.1f} ms".format(*(time / MS for _, time in LARGE.points)),
     }
 
 
@@ -149,7 +147,7 @@ def borders() -> dict[str, str]:
         "ib_layers": f"{case['layers']:g}",
         "ib_copies": f"{case['copies']:g}",
         "overlap_ib_chip": significant(border, 2),
-        "turn_times": f"{turn['low_tokens'] / border:.1f} to {turn['high_tokens'] / border:.1f}",
+        "turn_times": f"{turn['low_tokens'] / border:.1f} and {turn['high_tokens'] / border:.1f}",
     }
 
 
@@ -211,7 +209,18 @@ def one_token() -> dict[str, str]:
     )
     pace = eager["seconds"] / eager["kernels"]
     gap = (captured["seconds"] - fused["seconds"]) / (captured["kernels"] - fused["kernels"])
+    rivals = implied.rivals(gap)
+    least, *_, most = (time / US for time in rivals.sums)
+    found = implied.gpt_fast()
+    short = gap * (found.kernels - found.fused)  # what the kernels that compiling removed lose, with the shorter gap
     return {
+        "sums_off": f"{rivals.alone_off:.0%}",
+        "fit_off": f"{LOST.off:.1%}",
+        "rival_load": in_ms(rivals.shared),
+        "rival_sums": f"{least:.0f} to {most:.0f} µs",
+        "launch_most": pretty(found.graph / found.fused, "s", 3),
+        "short_graph": in_ms(found.graph + short),
+        "short_waited": in_ms(found.eager - found.graph - short),
         **{
             f"{name}_h200": in_ms(row["seconds"])
             for name, row in (("eager", eager), ("captured", captured), ("fused", fused))
