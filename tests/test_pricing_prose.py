@@ -73,7 +73,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ddr_sum": f"(12.3 GB ÷ 3.00 TB × 120 s + 24 ms) × {100 * ddr * 3e12:.4f} ¢/s",
         **{f"real_{name}": f"{sig(busy + hits[name])} ¢" for name in ("ddr", "hbm")},
         "history_least": f"{min(int(100 - 100 * alone / (rest + usd)) for usd in hits.values())}%",
-        **{f"out_hit_{name}": sig(17.5 * mtok * out(far) / hits[name]) for name in ("ddr", "hbm")},
+        **{f"out_hit_{name}": sig(17.5 * mtok * out(far) / usd) for name, usd in hits.items()},
+        "out_hit_1": sig(mtok * out(far) / hold(60)),
+        "out_hit_5": sig(mtok * out(far) / hold(300)),
+        "out_hit_dear": sig(1.75 * mtok * out(far) / hits["ddr"]),
+        "out_hit_unpacked": sig(17.5 * mtok * out(far) / (hits["ddr"] + 17.5 * mtok * wide / bf16)),
+        "x_all_dear": sig(paid / (rest + 10 * hits["ddr"])),
         **{f"hits_{name}": f"{sig(usd)} ¢" for name, usd in hits.items()},
         "hits_again": f"{17.5 * prompt(175_000):.2f} ¢",
         "bill_history": "61%",  # 8.75 of 14.375 cents
@@ -91,6 +96,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "s_usd_out": "$0.900",
         "s_usd": f"${sum(at * 0.5 + 5_000 * 6.25 + 1_000 * 25 for at in range(0, 180_000, 5_000)) / 1e6:.2f}",
         "s_fresh": f"${sum((at + 5_000) * 5 + 1_000 * 25 for at in range(0, 180_000, 5_000)) / 1e6:.2f}",
+        "s_even_call": f"{next(n for n in range(1, 99) if (n - 1) * 0.5 > 6.25)}",
         "s_even": f"{next(n for n in range(1, 99) if sum(range(n)) * 0.5 >= n * 6.25)}",
         "s_break": f"${175_000 * (6.25 - 0.5) / 1e6:.2f}",
         "s_hour": f"${180_000 * (10 - 6.25) / 1e6:.2f}",
@@ -130,10 +136,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "out_in": f"{out(far) / fresh(far):.1f}",
         "out_in_alone_sum": f"({2 * active / fp8 * 1e6:.1f} µs + {5_000 * look_decode / bf16 * 1e6:.1f} µs)"
         f" ÷ ({2 * active / fp8 * 1e6:.1f} µs + {2_500 * look / bf16 * 1e6:.1f} µs)",
-        "out_mtok": f"${1e6 * out(far) * 3.30 / HOUR:.3f}",
-        "hit_mtok_hbm": f"${hits['hbm'] / 17.5:.4f}",
-        "hit_mtok_ddr": f"${hits['ddr'] / 17.5:.5f}",
-        "c_out": "$25",
+        "alone_load_out": f"{loads(5_000) * 1e6:.1f} µs",
+        "alone_load_in": f"{(total + 5_000 * v3) / 5_000 / load * 1e6:.1f} µs",
         "out_in_alone": f"{out(5_000) / fresh(5_000):.2f}",
         "out_mfu": f"{makes(far) / out(far):.0%}",
         "bend": f"{round(next(n for n in range(1_000, 20_000, 10) if out(n) > makes(n)), -2):,}",
@@ -171,6 +175,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     }
     assert {name: told[name] for name in expected} == expected
     assert 10 * hits["ddr"] < hits["hbm"] / 5
+    assert sum(range(26)) * 0.5 == 26 * 6.25, "after 26 calls all hits have cost exactly as much as all writes"
+    miss, hour = 5_000 * 5.75, 180_000 * 3.75  # of a call's tokens, of all writes
+    assert 23 * miss < hour < 24 * miss, "a break before call 24 loses 23 calls' tokens, one after it 24"
+    assert loads(5_000) < makes(5_000) and total / 5_000 / load < fresh(5_000), "without a history both compute longer"
     assert 25 < (rest + hits["ddr"]) / alone < 26, "some twenty-five times the first call of a conversation"
     assert min(row.usd_per_chip_hour for row in system("gb200-nvl72").chip.rents if row.confirmed) == 3.30
 
@@ -286,12 +294,12 @@ def test_the_costs_of_the_figure_go_on_where_the_text_gives_them():
 
 
 def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
-    """Plain Python with typed numbers: the bill, the writes, a token of output, the places of a cache, and the step."""
+    """Plain Python with typed numbers: the bill, the conversation, the writes, and a token of output."""
     told = numbers.all()
     for source in re.findall(r"```\{code-cell\}\n(.*?)```", page("pricing").read_text("utf8"), re.S):
         if "print(" in source:
             exec(source, {})
-    bill, session, writing, output, places = capsys.readouterr().out.splitlines()
+    bill, session, writing, output = capsys.readouterr().out.splitlines()
     assert bill == f"{told['bill_paid']} with the cache, {told['bill_fresh'].split()[0]} without"
     assert session == f"{told['s_usd']} for a conversation of {told['s_writes']} tokens"
     assert writing == f"writing pays from {1 - 0.9 / 1.15:.1%} hits on" and told["share_5"] == "22%"
@@ -299,7 +307,6 @@ def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
     assert float(output.split("$")[1].split()[0]) * 1_000 / 1e6 * 100 == pytest.approx(
         float(told["cost_output"].split()[0]), rel=0.01
     )
-    assert places == f"HBM {told['hits_hbm']}, DDR5 {told['hits_ddr']}"
 
 
 # --- reading a card ---------------------------------------------------------------------------------------------------

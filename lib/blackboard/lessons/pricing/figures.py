@@ -105,8 +105,8 @@ def bill_and_cost() -> Drawing:
     }
     rows = (
         ("the bill", numbers.charged(), by_line | {"write": ("writing", "kv")}),
-        ("the cost, if waiting caches fill HBM", numbers.causes("hbm"), by_cause),
-        ("the cost, if caches are kept in DDR5", numbers.causes("ddr"), by_cause),
+        ("the cost, caches in HBM at its full rent", numbers.causes("hbm"), by_cause),
+        ("the cost, caches in DDR5 at its bare price", numbers.causes("ddr"), by_cause),
     )
     said = [_shared(axes, 0.25 - (0, 1.5, 3.3)[row], *parts) for row, parts in enumerate(rows)]
     axes.set(xlim=(0, 108), ylim=(-4.35, 0.9))

@@ -44,6 +44,7 @@ LATER = 5  # calls later the prompt is beyond the step; each call adds the new i
 DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
 WRITTEN = 100_000  # tokens that an agent writes with the five minutes' cache, an example
 PAUSE = 2 * factor("min")  # since the call before, an example
+DEAR = 10  # times its bare price, if DDR5 is charged with all around it
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
 BLOCKS = 64  # chosen of all, in the example of the root
@@ -143,8 +144,6 @@ def added_up() -> dict[str, str]:
             f"x_{place}": significant(paid["cached_read"] / cost["cached_read"], 1 if place == "ddr" else 2),
             f"cost_all_{place}": whole(sum(cost.values())),
             f"x_all_{place}": significant(total / sum(cost.values()), 2),
-            f"hit_mtok_{place}": usd(cost["cached_read"] / CALL["cached_read"], 3 if place == "hbm" else 2),
-            f"out_hit_{place}": significant(least_output(PROMPT) / (cost["cached_read"] / CALL["cached_read"]), 2),
         }
     parts = [causes(place) for place in hits_in()]
     least = min(1 - part["alone"] / sum(part.values()) for part in parts)
@@ -156,12 +155,26 @@ def added_up() -> dict[str, str]:
             "paid_all": whole(total),
             "history_least": f"{math.floor(100 * least)}%",
             "hits_again": cents(again, 3),
-            "out_mtok": usd(least_output(PROMPT), 4),
+            **out_hit(),
+            "x_all_dear": significant(total / (sum(least_lines("ddr").values()) + (DEAR - 1) * hits_in()["ddr"]), 2),
             "bill_history": f"{paid['cached_read'] / total:.0%}",
             "cost_alone": cents(parts[0]["alone"]),
             **{f"x_hbm_{n}": significant(paid["cached_read"] / hits_in()["hbm"] * PAUSE / n / 60, 2) for n in (1, 5)},
         }
     )
+
+
+def out_hit() -> dict[str, str]:
+    """A token of output divided by a hit in cost: in each memory; in HBM after other pauses; and in DDR5 if it is so
+    many times its bare price, or if hits pay for unpacking the history.
+    """
+    hits, minute = hits_in(), factor("min")
+    unpacking = CALL["input"] * input_time(PROMPT)["expand"] * rent().usd_per_chip_second
+    cost = hits | {f"{n}": hits["hbm"] * n * minute / PAUSE for n in (1, 5)}
+    cost |= {"dear": DEAR * hits["ddr"], "unpacked": hits["ddr"] + unpacking}
+    return {
+        f"out_hit_{name}": significant(CALL["cached_read"] * least_output(PROMPT) / c, 2) for name, c in cost.items()
+    }
 
 
 def really() -> dict[str, str]:
@@ -220,6 +233,7 @@ def session() -> dict[str, str]:
         **{f"s_usd_{kind}": f"${value / 1e6:.3f}" for kind, value in usd.items()},
         "s_usd": f"${total / 1e6:.2f}",
         "s_fresh": f"${fresh / 1e6:.2f}",
+        "s_even_call": f"{math.floor(p.cache_write_5min / p.cached_read) + 2}",
         "s_even": f"{1 + 2 * p.cache_write_5min / p.cached_read:g}",
         "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
         "s_hour": f"${PROMPT * hour / 1e6:.2f}",
@@ -242,7 +256,6 @@ def cards() -> dict[str, str]:
         "g_seen": stepped.valid_from,
         "c_in": usd(c.input),
         "c_write": f"${c.cache_write_5min:.2f}",
-        "c_out": usd(c.output),
         "c_hit": f"${c.cached_read:.2f}",
         "c_ratio": f"{c.output / c.input:g}",
         "c_old": kept.valid_from,
@@ -546,7 +559,7 @@ def output_times() -> dict[str, str]:
     net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
     [group], out, load = net.attention, output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
     memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(input_time(PROMPT).values())
-    weights = pretty(net.n_total, "byte")
+    weights, alone = pretty(net.n_total, "byte"), output_time(CALL["input"], fitting(CALL["input"]))
     latents = (group.kv_rank + group.rope_dim, group.kv_rank)
     return {
         "out_batch": f"{fitting(PROMPT):,.0f}",
@@ -572,6 +585,8 @@ def output_times() -> dict[str, str]:
         "out_in": significant(memory / new, 2),
         "out_in_alone": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 3),
         "out_in_alone_sum": alone_sum(),
+        "alone_load_out": us(alone["weights"] + alone["cache"]),
+        "alone_load_in": us(net.n_total / gpu.bandwidth / CALL["input"] + alone["cache"] / CALL["input"]),
         "out_mfu": f"{compute / memory:.0%}",
         "bend": significant(bend(), 2),
     }
