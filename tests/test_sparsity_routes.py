@@ -387,11 +387,12 @@ def test_with_a_measured_constant_the_decision_turns_where_trying_finds_it(end, 
     assert wins == [False, True]
 
 
-def turn(batch, mixed, layered, travels):
+def turn(batch, mixed, layered, travels, constant=1979 / 2 / 4.8):
     """Times the active size from which on a dense model costs more than DeepSeek-V3, by halving an interval."""
     known, experts, kv = RUNNING.symbols(), eq.routed_params(RUNNING), 2 * 61 * 576
     active, rest, stored = known["n_active"], known["n_total"] - experts, known["n_total"]
-    flops, bandwidth, tokens = 8 * 1.979e15, 8 * 4.8e12, batch * (5.5 if mixed else 1)
+    flops, tokens = 8 * 1.979e15, batch * (5.5 if mixed else 1)
+    bandwidth = flops / 2 / constant
     caches = batch * 2_000 * kv / bandwidth
     prompts = 0 if mixed else batch * 4.5 * 2 * active / flops
     travel = batch * 5.5 * 58 * 7 * 7_168 * 3 / (8 * 450e9) if travels else 0
@@ -424,6 +425,9 @@ def test_the_turning_points_are_found_by_trying():
         assert turn(300, True, *counted) < float(told["team_gain"]), "the short answer: from there on DeepSeek-V3"
     assert turn(300, True, False, False) < 2.5 < turn(300, True, True, False), "a tie within the error of the count"
     assert turn(600, False, False, False) < 2.5
+    for end, constant in (("least", 168), ("most", 371)):
+        assert told[f"team_gain_mixed_{end}"] == f"{turn(300, True, False, False, constant):.1f}"
+    assert turn(300, True, True, True, 371) < 5, "the higher gain decides by the worst of everything counted"
 
 
 def test_a_measured_layer_takes_the_time_of_the_experts_that_it_touches():
