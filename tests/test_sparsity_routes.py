@@ -11,6 +11,7 @@ import pytest
 from lessons import run_cell
 
 from blackboard.catalogue import chip, measurement, model, system
+from blackboard.catalogue.gpu_lab import rows
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
 from blackboard.lessons.batching import equations as step
@@ -321,6 +322,7 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
     expected = {
         "team_request_sparse": f"{whole * 1e3:.0f} ms",
         "team_rent_sparse": f"${whole * 1e6 / 3_600 * 16:,.0f}",
+        "team_speed_sparse": f"{400 / (300 * whole):.0f}",
     }
     assert 1.2 < whole / (2_200 * 2.5 * one) < 1.3, "the page says about a quarter longer"
     for name, gain in (("low", 2.5), ("high", 5)):
@@ -332,9 +334,10 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
             f"team_token_{name}": f"{gain * one * 1e6:.1f} µs",
             f"team_request_{name}": f"{2_200 * gain * one * 1e3:.0f} ms",
             f"team_rent_{name}": f"${2_200 * gain * one * 1e6 / 3_600 * 16:,.0f}",
+            f"team_speed_{name}": f"{400 / (300 * 2_200 * gain * one):.0f}",
         }
     expected |= {
-        "team_fits": f"{(8 * 141e9 - stored) // (2_000 * kv * 100) * 100:,.0f}",
+        "team_fits": f"{(8 * 141e9 - stored) // (2_000 * kv * 10) * 10:,.0f}",
         "team_sparse": f"{sparse * 1e3:.1f} ms",
         "attends": f"{attended * 1e6:.2f} µs",
         "even_attended_low": f"{round(stored / 38.4e12 / (2.5 * one + attended - 2_000 * kv / 38.4e12), -2):,.0f}",
@@ -365,8 +368,9 @@ def test_the_pages_own_code_decides_for_the_team():
         assert said in lines
 
 
+@pytest.mark.parametrize("way", ["", "mixed_"])
 @pytest.mark.parametrize("end", ["least", "most"])
-def test_with_a_measured_constant_the_decision_turns_where_trying_finds_it(end):
+def test_with_a_measured_constant_the_decision_turns_where_trying_finds_it(end, way):
     """Memory so much slower that a GPU computes with the measured number of tokens while it loads a weight."""
     known, told, kv = RUNNING.symbols(), numbers.all(), 61 * 576 * 2
     active, stored, rate = known["n_active"], known["n_total"], 15.832e15
@@ -374,30 +378,64 @@ def test_with_a_measured_constant_the_decision_turns_where_trying_finds_it(end):
     assert told[f"knee_{end}"] == f"{rate / 2 / width:.0f}"
 
     def request(active, stored):
-        token = 2 * active / rate
-        return 1_800 * token + 400 * max(300 * token, (stored + 300 * 2_000 * kv) / width) / 300
+        token, shared = 2 * active / rate, 5.5 if way else 1  # tokens in a step for each that it makes
+        prompts = 0 if way else 1_800 * token
+        return prompts + 400 * max(300 * shared * token, (stored + 300 * 2_000 * kv) / width) / 300
 
-    gain = float(told[f"team_gain_{end}"])
+    gain = float(told[f"team_gain_{way}{end}"])
     wins = [request(active, stored) < request(g * active, g * active) for g in (gain - 0.07, gain + 0.07)]
     assert wins == [False, True]
 
 
-def layer_by_layer(batch, parts, context, flops, bandwidth):
-    """Seconds of a step whose parts and KV caches come one after the other."""
-    return simulation.step(batch, parts, flops, bandwidth, 1.0) + batch * context * 61 * 576 * 2 / bandwidth
+def turn(batch, mixed, layered, travels, constant=1979 / 2 / 4.8):
+    """Times the active size from which on a dense model costs more than DeepSeek-V3, by halving an interval."""
+    known, experts, kv = RUNNING.symbols(), eq.routed_params(RUNNING), 2 * 61 * 576
+    active, rest, stored = known["n_active"], known["n_total"] - experts, known["n_total"]
+    flops, tokens = 8 * 1.979e15, batch * (5.5 if mixed else 1)
+    bandwidth = flops / 2 / constant
+    caches = batch * 2_000 * kv / bandwidth
+    prompts = 0 if mixed else batch * 4.5 * 2 * active / flops
+    travel = batch * 5.5 * 58 * 7 * 7_168 * 3 / (8 * 450e9) if travels else 0
+
+    def took(parts):
+        if layered:
+            return simulation.step(tokens, parts, flops, bandwidth, 1.0) + caches
+        computes = 2 * tokens * sum(size * share for size, share in parts) / flops
+        return max(computes, sum(size for size, _ in parts) / bandwidth + caches)
+
+    assert rest + experts == pytest.approx(stored)
+    sparse, low, high = took([(rest, 1.0), (experts, 1 / 32)]) + prompts + travel, 1.0, 50.0
+    for _ in range(60):
+        gain = (low + high) / 2
+        low, high = (low, gain) if took([(gain * active, 1.0)]) + gain * prompts > sparse else (gain, high)
+    return low
 
 
-def test_layer_by_layer_the_team_decides_much_the_same():
-    known, told, experts = RUNNING.symbols(), numbers.team(), eq.routed_params(RUNNING)
-    active, rest = known["n_active"], known["n_total"] - experts
-    rates = 8 * 1.979e15, 8 * 4.8e12
-    sparse, prompts = [(rest, 1.0), (experts, 1 / 32)], 4.5 * 2 * active / rates[0]
-    wins = lambda batch, gain: (
-        layer_by_layer(batch, sparse, 2_000, *rates) / batch + prompts
-        < layer_by_layer(batch, [(gain * active, 1.0)], 2_000, *rates) / batch + gain * prompts
-    )
-    gain = float(told["team_gain_layers"])
-    assert [wins(300, times) for times in (gain - 0.06, gain + 0.06)] == [False, True]
+def test_the_turning_points_are_found_by_trying():
+    """The table of the decision, and what the page says of it: shared steps always help, and twice the traffic does."""
+    told, ways = numbers.team(), ((False, ""), (True, "mixed_"))
+    counts = {"layers": (True, False), "travelled": (False, True), "both": (True, True)}
+    for mixed, way in ways:
+        assert told[f"team_gain_{way}".removesuffix("_")] == f"{turn(300, mixed, False, False):.1f}"
+        for row, counted in counts.items():
+            assert told[f"team_gain_{way}{row}"] == f"{turn(300, mixed, *counted):.1f}"
+    for counted in ((False, False), *counts.values()):
+        assert turn(300, True, *counted) < turn(300, False, *counted) < 5
+        assert turn(600, True, *counted) < 2.5
+        assert turn(300, True, *counted) < float(told["team_gain"]), "the short answer: from there on DeepSeek-V3"
+    assert turn(300, True, False, False) < 2.5 < turn(300, True, True, False), "a tie within the error of the count"
+    assert turn(600, False, False, False) < 2.5
+    for end, constant in (("least", 168), ("most", 371)):
+        assert told[f"team_gain_mixed_{end}"] == f"{turn(300, True, False, False, constant):.1f}"
+    assert turn(300, True, True, True, 371) < 5, "the higher gain decides by the worst of everything counted"
+
+
+def test_a_measured_layer_takes_the_time_of_the_experts_that_it_touches():
+    told = numbers.loaded()
+    few, every = (next(row for row in rows("h200", "experts") if row["tokens"] == tokens) for tokens in (16, 256))
+    assert (few["touched"], every["touched"], told["few"]) == (100, 256, "16")
+    assert told["few_touched"] == f"{100 / 256:.0%}"
+    assert told["few_took"] == f"{few['seconds'] / every['seconds']:.0%}"
 
 
 def test_past_twice_the_balanced_context_no_batch_helps_the_sparse_model():
@@ -497,7 +535,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "free_300": f"{300 / (1979 / 2 / 4.8):.1f}",
         "n_active": f"{active / 1e9:.2f} billion",
         "slow_bytes": f"{touched(4) / 1e9:.1f} GB",
-        "dense_bytes": f"{2.5 * active / 1e9:.1f} GB",
+        "dense_weights_low": f"{2.5 * active / 1e9:.1f} GB",
+        "dense_weights_high": f"{5 * active / 1e9:.0f} GB",
         "touched_1": f"{active / 1e9:.1f} GB",
         "touched_64": f"{(rest + experts * (1 - (31 / 32) ** 64)) / 1e9:.0f} GB",
         "covered_64": f"{1 - (31 / 32) ** 64:.0%}",
@@ -522,6 +561,8 @@ def test_four_times_the_experts_add_one_or_two_sizes():
     told = numbers.worth()
     found = [simulation.dense_as_good(370e6, count, FITS["S-BASE"]) / 370e6 for count in numbers.COUNTED]
     assert [told[f"gain_{count}"] for count in numbers.COUNTED] == [f"{gain:.1f}" for gain in found]
+    some, twice = (simulation.dense_as_good(370e6, count, FITS["S-BASE"]) for count in (64, 128))
+    assert told["gain_doubled"] == f"{twice / some - 1:.0%}"
     assert all(1 < more - gain < 2 for gain, more in zip(found, found[1:]))
 
 

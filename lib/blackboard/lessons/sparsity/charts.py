@@ -109,7 +109,8 @@ def critical_chart() -> InteractiveChart:
         f" {step.critical_batch(TEAM):,.0f} sequences, is at {step.crossing(TEAM):,.0f} for {TEAM.tokens}, and"
         f" rises without end towards the balanced context of {step.balanced_context(TEAM):,.0f} tokens, beyond which"
         " there is none.",
-        "A sparser model needs more sequences at every context, but L* stays where it is. A smaller KV cache, a wider"
-        " format of the weights or a chip that computes less for each byte moves L* to the right.",
+        "A sparser model needs more sequences at every context, but L* stays where it is. Whatever lengthens computing"
+        " or shortens the loading of caches moves L* to the right: a chip with fewer FLOP/s for its bandwidth, weights"
+        " in a wider format, which compute more slowly, or a smaller KV cache.",
         primary=("context", "stored", "model"),
     )

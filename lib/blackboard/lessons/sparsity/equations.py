@@ -336,8 +336,8 @@ break_even = Formula(
     "batch_even",
     together(weight_time.typed / expand((symbol("quality_gain") * compute_time.typed - kv_time.typed) / batch)),
     "sequence",
-    "from this batch on the sparse model is faster; from g times the balanced context on, never, if loading and"
-    " computing overlap fully",
+    "from this batch on the sparse model is faster, if loading and computing overlap fully; from a context of g times"
+    " the balanced one on, no batch makes it faster",
     (
         "all loading happens at the same time as all computing",
         "both models keep the same KV cache",

@@ -245,7 +245,8 @@ def turns() -> Drawing:
     return done(
         fig,
         "fig-turns",
-        "The more sequences share a step, the smaller a dense model must be to cost less than DeepSeek-V3.",
+        "The more sequences share a step, the smaller a dense model must be to cost less than DeepSeek-V3. Prompts are"
+        " read in steps of their own.",
         "Size of the dense model that costs as much as DeepSeek-V3, divided by DeepSeek-V3's active size, from 1 to 5,"
         f" against sequences at a time from 150 to 3,000 (log scale), on eight H200s. The curve falls from"
         f" {significant(gains[0], 2)} to {significant(gains[-1], 2)}; at the team's {team} sequences it is at"

@@ -607,8 +607,8 @@ LAB = Lab(
     (CHOOSE, COUNT, EXPECT, EFFECTIVE, WEIGH),
     finish,
     "Your router's points are on the line of your formula: over many tokens and experts chance averages out. Once a"
-    " batch touches nearly every expert, the weights take the same time at every larger one. The measured time is"
-    " several times as long and goes on rising, because it also includes the cache, what the GPUs send each other, and"
-    " other users' prompts.",
+    " batch touches nearly every expert, loading takes the same time at any larger batch. The points measured with"
+    " SGLang are not those of a single layer but of a whole server. Their time is several times as long and goes on"
+    " rising, because it also includes the cache, what the GPUs send each other, and other users' prompts.",
     {"loss_of": loss_of},
 )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from blackboard.catalogue import Chip, chip, chips, measurement, model, system
+from blackboard.catalogue import Chip, chip, chips, gpu_lab, measurement, model, system
 from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING, Case, plain
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
@@ -32,6 +32,7 @@ COUNTED = (8, 32, 128)  # experts of a layer, of which the page says what they a
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
 TEAM_BATCH = 300  # sequences
+FEW = 16  # tokens of a measured layer of experts
 
 
 # --- chips -----------------------------------------------------------------------------------------------------------
@@ -133,8 +134,8 @@ def contexts() -> dict[str, str]:
 
 
 def held(sequences: float) -> str:
-    """A number of sequences that fit, rounded down to hundreds."""
-    return f"{sequences // 100 * 100:,.0f}"
+    """A number of sequences that fit, rounded down to tens."""
+    return f"{sequences // 10 * 10:,.0f}"
 
 
 def almost() -> int:
@@ -167,11 +168,16 @@ def race(batch, context, case: Case = TEAM, gain: float = LOW) -> Pair:
     return Pair(np.maximum(compute, sparse + kv), np.maximum(gain * compute, gain * alone + kv))
 
 
-def layered_pair(batch: float, context: float, case: Case = TEAM, gain: float = LOW) -> Pair:
-    """Steps of both models layer by layer: no part is loaded while another computes, and KV caches while none does."""
+def layered_pair(
+    batch: float, context: float, case: Case = TEAM, gain: float = LOW, tokens: float | None = None
+) -> Pair:
+    """Steps of both models layer by layer: no part is loaded while another computes, and KV caches while none does. So
+    many tokens are computed, by default one for each sequence.
+    """
     kv, dense = step.kv_time(case._replace(context=1), batch=batch) * context, gain * case.symbols()["n_active"]
-    sparse = eq.layered_time(case, batch=batch, n_routed=eq.routed_params(case))
-    return Pair(sparse + kv, step.step_time(case, batch=batch, n_active=dense, n_total=dense, context=0) + kv)
+    computed = tokens or batch
+    sparse = eq.layered_time(case, batch=computed, n_routed=eq.routed_params(case))
+    return Pair(sparse + kv, step.step_time(case, batch=computed, n_active=dense, n_total=dense, context=0) + kv)
 
 
 def even_layered(gain: float, case: Case = TEAM) -> float:
@@ -229,12 +235,11 @@ def team_steps(batch: float, gain: float, tokens: float | None = None) -> Pair:
 
 
 def token_times(batch: float, gain: float, mixed: bool, layered: bool = False) -> Pair:
-    """Seconds for a token of an answer and the prompt tokens that come with it, read in the same steps or in others;
-    layer by layer, only in others.
-    """
+    """Seconds for a token of an answer and the prompt tokens that come with it, read in the same steps or in others."""
     prompts, one = PROMPT / ANSWER, step.compute_time(TEAM, batch=1)
     computed = batch * (1 + prompts) if mixed else None
-    steps = layered_pair(batch, TEAM.context, gain=gain) if layered else team_steps(batch, gain, computed)
+    alone = lambda: layered_pair(batch, TEAM.context, gain=gain, tokens=computed)
+    steps = alone() if layered else team_steps(batch, gain, computed)
     return Pair(*(time / batch + (0 if mixed else prompts * one * times) for time, times in zip(steps, (1, gain))))
 
 
@@ -257,9 +262,9 @@ def even_attended(gain: float) -> float:
     return step.weight_time(TEAM) / late
 
 
-def gain_travelled() -> float:
+def gain_travelled(mixed: bool, layered: bool = False) -> float:
     """The gain that turns the decision if DeepSeek-V3's tokens travel to their experts while nothing else is done."""
-    return gain_even(TEAM_BATCH, mixed=False, later=-(1 + PROMPT / ANSWER) * travelling())
+    return gain_even(TEAM_BATCH, mixed, layered, later=-(1 + PROMPT / ANSWER) * travelling())
 
 
 def travelling() -> float:
@@ -285,22 +290,23 @@ def gain_cached() -> float:
     return gain_loading(team_steps(TEAM_BATCH, LOW).sparse, load)
 
 
-def gain_loading(sparse: float, load: Callable[[float], float]) -> float:
+def gain_loading(sparse: float, load: Callable[[float], float], mixed: bool = False) -> float:
     """The same for the team if a step of DeepSeek-V3 takes so many seconds, and a dense model of some size has loaded
     after `load` seconds.
     """
     one, active = step.compute_time(TEAM, batch=1), TEAM.symbols()["n_active"]
-    dense = lambda gain: max(TEAM_BATCH * gain * one, load(gain * active))
-    late = lambda gain: ANSWER * (dense(gain) - sparse) / TEAM_BATCH + PROMPT * one * (gain - 1)
+    computed, apart = TEAM_BATCH * (1 + PROMPT / ANSWER if mixed else 1), 0 if mixed else PROMPT
+    dense = lambda gain: max(computed * gain * one, load(gain * active))
+    late = lambda gain: ANSWER * (dense(gain) - sparse) / TEAM_BATCH + apart * one * (gain - 1)
     return find_root(late, 1, 50)
 
 
-def gain_measured(rows: float) -> float:
+def gain_measured(rows: float, mixed: bool = False) -> float:
     """The same for the team if a GPU computes with so many tokens in the time of loading, not with the datasheet's."""
     slower = rows / step.hardware_constant(TEAM)
     width = TEAM.symbols()["bandwidth"] / slower
     load = lambda **size: step.memory_time(TEAM, batch=TEAM_BATCH, bandwidth=width, **size)
-    return gain_loading(load(), lambda size: load(n_total=size))
+    return gain_loading(load(), lambda size: load(n_total=size), mixed)  # DeepSeek-V3 loads for longer than it computes
 
 
 def batch_even() -> float:
@@ -328,11 +334,20 @@ def team() -> dict[str, str]:
         "team_gain": significant(gain_even(batch, mixed=False), 2),
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
         "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
+        "team_gain_mixed_layers": significant(gain_even(batch, mixed=True, layered=True), 2),
         "travels": pretty(travelling(), "s", 2),
         "team_gain_cached": significant(gain_cached(), 2),
-        "team_gain_travelled": significant(gain_travelled(), 2),
+        "team_gain_travelled": significant(gain_travelled(mixed=False), 2),
+        "team_gain_mixed_travelled": significant(gain_travelled(mixed=True), 2),
+        "team_gain_both": significant(gain_travelled(mixed=False, layered=True), 2),
+        "team_gain_mixed_both": significant(gain_travelled(mixed=True, layered=True), 2),
         "team_gain_attended": significant(gain_attended(), 2),
-        **{f"team_gain_{end}": significant(gain_measured(rows), 2) for end, rows in zip(("least", "most"), ends())},
+        **{
+            f"team_gain_{way}{end}": significant(gain_measured(rows, mixed=bool(way)), 2)
+            for end, rows in zip(("least", "most"), ends())
+            for way in ("", "mixed_")
+        },
+        "team_speed_sparse": speed(1),
         **{f"{name}_low": told for name, told in team_beside(LOW).items()},
         **{f"{name}_high": told for name, told in team_beside(HIGH).items()},
     }
@@ -349,6 +364,13 @@ def rented(gain: float) -> str:
     return f"${request(gain) * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
 
 
+def speed(gain: float) -> str:
+    """Answer tokens per second of one of the team's users, the steps that read prompts included: a request is answered
+    in as many sequences' turns as there are.
+    """
+    return f"{ANSWER / (TEAM_BATCH * request(gain)):.0f}"
+
+
 def team_beside(gain: float) -> dict[str, str]:
     """What a dense model of some times DeepSeek-V3's active size takes for the team's tokens and requests."""
     return {
@@ -356,6 +378,8 @@ def team_beside(gain: float) -> dict[str, str]:
         "team_token": pretty(dense / TEAM_BATCH, "s", 3),
         "team_request": pretty(request(gain), "s", 2),
         "team_rent": rented(gain),
+        "team_speed": speed(gain),
+        "dense_weights": pretty(gain * TEAM.symbols()["n_active"] * width(TEAM.precision), "byte", 3),
     }
 
 
@@ -381,6 +405,17 @@ def traffic() -> dict[str, str]:
         "chip_rate": f"{eq.chip_rate(chips=64, **lecture):,.0f}",
         "served_deepseek": f"{served['DeepSeek in production']:,.0f}",
         "served_vllm": f"{served['vLLM']:,.0f}",
+    }
+
+
+def loaded() -> dict[str, str]:
+    """Experts that a measured layer's 16 tokens touched, and the time that they took, beside those of all experts."""
+    rows = {row["tokens"]: row for row in gpu_lab.rows("h200", "experts")}
+    few, every = rows[FEW], rows[256]  # of the measured, the fewest tokens that touch every expert
+    return {
+        "few": f"{FEW}",
+        "few_touched": f"{few['touched'] / every['touched']:.0%}",
+        "few_took": f"{few['seconds'] / every['seconds']:.0%}",
     }
 
 
@@ -439,6 +474,7 @@ def worth() -> dict[str, str]:
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
         "reached": f"{loss(size, experts):.2f}",
         "gain": significant(gained(experts), 3),
+        "gain_doubled": f"{gained(2 * experts) / gained(experts) - 1:.0%}",
         **{f"gain_{count}": significant(gained(count), 2) for count in COUNTED},
         "trained": f"{net.training_tokens / 1e12:.1f} trillion",
         "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
@@ -505,7 +541,6 @@ def price() -> dict[str, str]:
         "free_300": significant(eq.free_sparsity(chip("h200"), precision="fp8", bytes_per_param=1, batch=300), 2),
         "n_active": f"{known['n_active'] / 1e9:.2f} billion",
         "slow_bytes": read(slow_from(LOW)),
-        "dense_bytes": pretty(LOW * read_bytes(1), "byte"),
         "named": plain(NAMED.name),
         "context": TEAM.tokens,
         "covered_team": f"{eq.coverage(TEAM, batch=TEAM_BATCH):.2%}",
@@ -557,5 +592,5 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = (hardware, batches, layers, contexts, as_good, team, traffic, worth, price, measured)
+    parts = (hardware, batches, layers, contexts, as_good, team, traffic, loaded, worth, price, measured)
     return merge(*(part() for part in parts))
