@@ -107,8 +107,8 @@ def boundary_chart() -> InteractiveChart:
     params = _controls()
     share = marks.said(eq.leaving.vega(), ".0%")
     said = f"racks + ' racks: ' + {share} + ' of the routed copies belong in another'"
-    both = f"{_times(each)} + ' or ' + {_times(once)}"
-    costs = f"'ratio ' + {_times('ratio_here')} + ': the bytes take ' + {both} + ' times as long as in one rack'"
+    longer = f"{_times(each)} + ' times as long'"
+    costs = f"'ratio ' + {_times('ratio_here')} + ': if every copy crosses, bytes take ' + {longer}"
     here = {"racks": 2} | COPIES | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
     found = eq.slowdown_each(here), eq.slowdown_once(here, visited_domains=eq.domains_visited(here))
     return InteractiveChart(
@@ -118,7 +118,8 @@ def boundary_chart() -> InteractiveChart:
         " scale-out bandwidth from 0.1 to 100, both on log scales, with controls for system, racks and the rate of the"
         " network card. Two lines are level, then rise with the ratio: the upper if every copy crosses, the lower with"
         f" one crossing. The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
-        f" {here['scale_up'] / here['scale_out']:g} and takes {found[0]:.2g} or {found[1]:.2g} times as long.",
+        f" {here['scale_up'] / here['scale_out']:g} and takes {found[0]:.2g} times as long if every copy crosses, and"
+        f" {found[1]:.2g} times with one crossing.",
         "Try how much faster the network card would have to be. Every GPU keeps its tokens. Each token sends"
         f" {COPIES['copies']:g} copies, of which the one for the shared expert always stays in its rack. Only bytes are"
         " counted, at the datasheets' rates.",

@@ -183,9 +183,9 @@ def step_parts() -> Drawing:
     return done(
         fig,
         "fig-step-parts",
-        f"With {numbers.TOKENS} tokens on every GPU, spreading does not shorten the step. It halves only the loading of"
-        " experts (the darker part) and adds bytes on the network cards. With one crossing it adds fewer bytes, but"
-        " also the wait of a second hop.",
+        f"With {numbers.TOKENS} tokens on every GPU, none of these ways to spread shortens the step. Spreading halves"
+        " only the loading of experts (the darker part) and adds bytes on the network cards. With one crossing it adds"
+        " fewer bytes, but also the wait of a second hop.",
         f"Four stacked bars in milliseconds per step. {'; '.join(phrases)}.",
     )
 

@@ -661,10 +661,11 @@ LAB = Lab(
     " in one rack and over two.",
     (PLACE, DISPATCH, COMBINE, TIME, LAYER),
     finish,
-    "In this chart a node of eight GPUs is what the steps call a rack. Two nodes take several times as long, because"
-    " half of the bytes cross the slower network. With few tokens, the busiest GPU sends more than the average, so"
-    " your points are above the formula. The formula is the lesson's, for tokens that send eight copies each. The"
-    " measured times begin at a latency that neither counts. With many tokens they are still above yours, because"
+    "Once all your functions pass, a chart shows your own times beside the lesson's formula, for eight copies a token,"
+    " and beside measured times. In this chart a node of eight GPUs is what the steps call a rack. Two nodes"
+    " take several times as long as one, because half of the bytes cross the slower network. With few tokens, your"
+    " times are above the formula, because the busiest GPU sends more than the average. The measured times include a"
+    " latency that neither your code nor the formula counts. With many tokens they are still above yours, because"
     " DeepEP reaches only part of the datasheet's rate.",
     {"Network": Network},
 )

@@ -250,6 +250,10 @@ def worked() -> dict[str, str]:
         "memory_one": in_ms(one.work),
         "memory_two": in_ms(two.work),
         "compute_one": in_ms(one.compute),
+        "weights_again": in_ms(one.weights),
+        "exchanges_one": in_ms(one.exchanges),
+        "freed": pretty((one.weights - two.weights) * bandwidth(), "byte", 2),
+        "rack_memory": pretty(chip(RUNNING.system).hbm_bytes, "byte", 3),
         "step_latency": in_ms(one.latency),
         "step_hop": in_ms(once.hop),
         "sending_one": in_ms(one.sending),
@@ -416,6 +420,7 @@ def corrected() -> dict[str, str]:
     return told | {
         "once_longer": f"{found['once'].in_turn / one - 1:.0%}",
         "once_shorter": f"{1 - on(2, once=True, hop=SHORT_HOP).in_turn / one:.0%}",
+        "again_longer": f"{again().in_turn / one - 1:.0%}",
         "full": str(FULL),
         "memory_share": f"{SLOWER:.0%}",
     }
@@ -440,6 +445,8 @@ def measured() -> dict[str, str]:
     return rows | {
         "fitted_64": us(found[64].modelled),
         "took_more": f"{us(found[1_024].measured - found[512].measured)} µs",
+        "lone_bytes": f"{us(size * 7 / 8 / (efficiency * beta))} µs",
+        "intercept": pretty(found[512].measured - (found[512].modelled - latency), "s", 3),
         "latency": pretty(start_time(), "s", 3),
         "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),

@@ -80,7 +80,7 @@ guess = Guess(
         v.scale_up / v.scale_out: "That would be right if everything left the rack. With two racks, half of the experts are still at home.",
         2 * v.scale_up / (v.scale_up + v.scale_out): "You used the average of the two bandwidths. But the slow network has to carry its half alone, and everybody waits for it.",
     },
-    explanation="Half of the bytes leave, so the time is half of the bandwidth ratio. The half that stays is finished long before. (The text works with the ratio of a real rack. There every rack also has an expert for all tokens, to which no copy has to cross, so the factor is a little smaller.)",
+    explanation="Half of the bytes leave, so the time is half of the bandwidth ratio. The half that stays is finished long before. (In the text each token sends one copy more, to an expert that works on all tokens. Every rack has one of these, so this copy never leaves, and the factor is a little smaller.)",
     hints=(
         "What fraction of the bytes has to leave the rack?",
         "Compute the time of the part that stays and of the part that leaves, each on its own network. The layer waits for the slower.",
@@ -701,52 +701,6 @@ deepseek = Choice(
     solution=("In one node, a GPU would hold 32 routed experts of every layer. They alone would fill an H800's 80 GB, and take long to load in each step. On 144 GPUs it holds two. The traffic that this costs travels while the other half of the batch is computed.",),
 )
 
-five_hundred = Choice(
-    "What NVL576 counts",
-    level="medium",
-    objective=BOUND,
-    statement="The rack announced for Rubin Ultra was called NVL576. What are there 576 of?",
-    independent_check=lambda v: "b" if chip("rubin-ultra-kyber").scale_up.domain_chips * 4 == 576 else "",
-    options=[
-        wrong("GPU packages, eight times as many as in an NVL72", "An NVL72 counts packages, this name does not: the counting changed between the two."),
-        right("GPU dies, four in each package", "There are 144 packages. A Blackwell NVL72 has 72 packages of two dies, so dies grow four times and packages twice."),
-        wrong("GPUs of eight NVL72 racks joined together", "The product of 8 and 72 is right by chance: the name means one rack."),
-        wrong("NVLink links in the rack", "A single Blackwell GPU already has 18 links, so a rack has far more than 576."),
-    ],
-    hints=(
-        "A package can hold more than one die.",
-        "Which parts would a vendor count to make the number as large as possible?",
-    ),
-    solution=("144 packages of 4 dies each are 576. Counted like Blackwell's 72 packages, the rack is an NVL144.",),
-)
-
-rack_cables = Estimate(
-    "Cables in a rack",
-    level="medium",
-    objective=BOUND,
-    unit="1",
-    within=1.5,
-    statement="A rack has {chips} GPUs. Each has {links} links, all of them to the switches of the rack. A link is {pairs} pairs of wires (both directions counted), and every pair is a cable of its own. About how many cables does the rack have?",
-    parameters={"chips": (72, 36, 144, 32, 48, 64, 96), "links": (18, 12, 24, 36), "pairs": (4, 8)},
-    units={"chips": "1", "links": "1"},
-    answer=eq.cables,
-    independent_check=lambda v: sum(v["pairs"] for _gpu in range(v["chips"]) for _link in range(v["links"])),
-    misconceptions={
-        eq.cables.at(pairs=1): "That is one cable for each link. A link is several pairs of wires.",
-        eq.cables.at(links=1): "You gave each GPU one link. It has {links}.",
-        v.chips: "That is one cable for each GPU. It has {links} links of {pairs} pairs.",
-    },
-    explanation="All of them go through the back of one cabinet. Space, weight and the bending of cables limit a rack as much as any chip does.",
-    hints=(
-        "How many cables leave one GPU?",
-        "GPUs × links × pairs. The other ends of these cables are at the switches, so do not count them again.",
-    ),
-    solution=(
-        Step("From one GPU:", v.links * v.pairs, "1"),
-        f"${eq.cables.latex}$ =",
-    ),
-)
-
 why_larger = Choice(
     "Why a larger domain",
     level="medium",
@@ -796,7 +750,7 @@ links_in_order = Ordering(
         "its network card, sold as 400 Gb/s",
         "its own memory (HBM)",
         "its NVLink",
-        "reading from one good NVMe drive",
+        "reading from one fast NVMe drive",
     ],
     answer=lambda v: "".join(sorted(rates(v), key=rates(v).get, reverse=True)),
     independent_check=by_rank,
@@ -814,8 +768,54 @@ links_in_order = Ordering(
         Step("Memory:", lambda v: rates(v)["b"], "byte/s"),
         Step("NVLink:", lambda v: rates(v)["c"], "byte/s"),
         Step("Network card:", lambda v: rates(v)["a"], "byte/s"),
-        Step("Drive:", lambda v: rates(v)["d"], "byte/s"),
+        Step(f"Drive (the datasheet of a {tier('ssd-9650-7t').device}, which needs PCIe 6; most are slower):", lambda v: rates(v)["d"], "byte/s"),
     ),
+)
+
+rack_cables = Estimate(
+    "Cables in a rack",
+    level="medium",
+    objective=BOUND,
+    unit="1",
+    within=1.5,
+    statement="A rack has {chips} GPUs. Each has {links} links, all of them to the switches of the rack. A link is {pairs} pairs of wires (both directions counted), and every pair is a cable of its own. About how many cables does the rack have?",
+    parameters={"chips": (72, 36, 144, 32, 48, 64, 96), "links": (18, 12, 24, 36), "pairs": (4, 8)},
+    units={"chips": "1", "links": "1"},
+    answer=eq.cables,
+    independent_check=lambda v: sum(v["pairs"] for _gpu in range(v["chips"]) for _link in range(v["links"])),
+    misconceptions={
+        eq.cables.at(pairs=1): "That is one cable for each link. A link is several pairs of wires.",
+        eq.cables.at(links=1): "You gave each GPU one link. It has {links}.",
+        v.chips: "That is one cable for each GPU. It has {links} links of {pairs} pairs.",
+    },
+    explanation="All of them go through the back of one cabinet. Space, weight and the bending of cables limit a rack as much as any chip does.",
+    hints=(
+        "How many cables leave one GPU?",
+        "GPUs × links × pairs. The other ends of these cables are at the switches, so do not count them again.",
+    ),
+    solution=(
+        Step("From one GPU:", v.links * v.pairs, "1"),
+        f"${eq.cables.latex}$ =",
+    ),
+)
+
+five_hundred = Choice(
+    "What NVL576 counts",
+    level="medium",
+    objective=BOUND,
+    statement="The rack announced for Rubin Ultra was called NVL576. What are there 576 of?",
+    independent_check=lambda v: "b" if chip("rubin-ultra-kyber").scale_up.domain_chips * 4 == 576 else "",
+    options=[
+        wrong("GPU packages, eight times as many as in an NVL72", "An NVL72 counts packages, this name does not: the counting changed between the two."),
+        right("GPU dies, four in each package", "There are 144 packages. A Blackwell NVL72 has 72 packages of two dies, so dies grow four times and packages twice."),
+        wrong("GPUs of eight NVL72 racks joined together", "The product of 8 and 72 is right by chance: the name means one rack."),
+        wrong("NVLink links in the rack", "A single Blackwell GPU already has 18 links, so a rack has far more than 576."),
+    ],
+    hints=(
+        "A package can hold more than one die.",
+        "Which parts would a vendor count to make the number as large as possible?",
+    ),
+    solution=("144 packages of 4 dies each are 576. Counted like Blackwell's 72 packages, the rack is an NVL144.",),
 )
 
 rack_weight = Quantity(
