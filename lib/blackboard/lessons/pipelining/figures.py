@@ -421,8 +421,8 @@ def pays() -> Drawing:
         fig,
         "fig-pays",
         "Which use of two boxes writes most tokens depends on how long a hop or an exchange between them takes. Boxes"
-        f" that share every layer beat a pipeline below {even}, and separate boxes win only at the right end. Contexts"
-        f" of {numbers.CASE['context']:,} tokens.",
+        f" that share every layer beat a pipeline below {even}, and separate boxes win only at the right end. Here each"
+        f" user has {numbers.CASE['context']:,} tokens of context.",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop or an exchange, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )
