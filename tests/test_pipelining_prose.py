@@ -11,7 +11,7 @@ from blackboard.catalogue import model
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
 from blackboard.lessons.pipelining import equations as eq
-from blackboard.lessons.pipelining import lab, numbers, simulation
+from blackboard.lessons.pipelining import figures, lab, numbers, simulation
 
 TOTAL, KV = 671_025_397_760, 61 * 576 * 2
 
@@ -50,7 +50,17 @@ def test_sharing_loses_to_a_pipeline_where_contexts_are_short():
         assert told[f"pipeline_at_{context}"] == f"{1e3 * stage + 2 * 0.046:.1f}"
         assert told[f"shared_at_{context}"] == f"{1e3 * shared:.1f}"
         faster.append(shared < stage + 2 * 46e-6)
+        border = 46 + (stage + 2 * 46e-6 - shared) / 114 * 1e6  # one hop more on the way through takes 114 more
+        assert told[f"even_at_{context}"] == ("never" if border < 0 else f"{border:.0f}")
     assert faster == [True, True, False, False, False]
+
+
+def test_below_which_context_the_pipeline_wins_even_with_short_crossings():
+    """Another way: a user more costs a layout its bytes, and both have room for as many."""
+    spared = TOTAL / 76.8e12 + 116 * 11.9e-6 + 2 * 46e-6 - 116 * 46e-6
+    more = (4 / 50e9 - 9 / 450e9) * 58 * 7168 * 3 / 16  # s that sharing sends longer, for each user
+    context = (2.256e12 - TOTAL) / KV / (spared / more)
+    assert numbers.contexts()["context_even"] == f"{round(context, -3):,.0f} tokens"
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -162,6 +172,15 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "users_stages": f"{joined:,.0f}",
         "rack_gain": f"{joined / apart - 1:.0%}",
         "box_gain": f"{300 / 172 - 1:.0%}",
+        "fall_one": f"{1 - one / (one + 86 * attends):.0%}",
+        "fall_two": f"{1 - two / (two + 150 * attends):.0%}",
+        "fall_spread": f"{1 - shared / (shared + 150 * attends):.0%}",
+        "lead_two": f"{150 / two / (86 / one) - 1:.0%}",
+        "lead_counted": f"{150 / (two + 150 * attends) / (86 / (one + 86 * attends)) - 1:.0%}",
+        "hop_alone": f"{(150 / 86 * one - box_token(100, 1)) / 2 * 1e3:.1f} ms",
+        "uncut": f"{(box_token(300, 1) + 2 * crossing) * 1e3:.1f}",
+        "hop_trained": f"{1024 * 6144 * 2 / 1e6:.1f} MB",
+        "hop_times": f"{1024 * 6144 * 72 / (2_400 * 7168):.0f}",
         "hop_even": f"{(late - early) / 114 * 1e6:.0f} µs",
         "whole_most": f"{-(-61 // 4)}",
         "whole_all": f"{(cached * 64 + stored * 16) / 61 / 1e9:.0f} GB",
@@ -495,9 +514,34 @@ def test_the_shown_runs_rank_as_simulated():
     assert told["zb_no_hops"] == f"{96 / float(told['zb_step'].removesuffix(' s')) / 32:.2f}"
 
 
+def test_what_the_picture_of_orders_frames_and_says():
+    """The framed slots of a rack, and the activations that a sentence names."""
+    runs, framed = simulation.equal_runs(numbers.STAGES, numbers.TRAINED), {}
+    for name, (_, place) in figures.ORDERS.items():
+        if place:
+            rack, start, end = place
+            framed[name] = [box for box in runs[name].rows[rack] if start <= box.start and box.end <= end]
+    assert [box.kind for box in framed["1F1B"]] == ["B"] and framed["1F1B"][0].micro_batch == 0
+    assert (
+        framed["interleaved"] == [] and runs["interleaved"].rows[3][0].start == 1.5 == runs["1F1B"].rows[3][0].start / 2
+    )
+    assert [box.kind for box in framed["ZB-H1"]] == ["W"] * 4 and framed["ZB-H1"][-1].end == runs["ZB-H1"].makespan
+    assert runs["ZB-H1"].most_held == 4 and runs["ZB-H1"].span(0) == 27
+    assert [box.kind for box in framed["ZB-H2"]] == ["F"] * 3 and runs["ZB-H1"].rows[0][4].start == 7
+    assert all(row[-1].end - row[0].start == 24 for row in runs["ZB-H2"].rows)
+    assert {box.micro_batch for box in framed["DualPipe"]} < set(range(4, 8))
+
+
+def test_a_measured_hop_of_training_is_one_for_a_pipeline():
+    """Of 0.41 ms, between two boxes: long for sharing, short for a pipeline."""
+    rates = {name: numbers.box_rate(layout, 0.41e-3) for name, layout in numbers.LAYOUTS.items()}
+    assert max(rates, key=rates.get) == "two" and min(rates, key=rates.get) == "spread"
+
+
 def test_when_two_stages_gain_less_than_an_eighth():
     """A machine whose weights fill a fifth, and the boxes and racks of the page."""
     gain = lambda share, stages: (1 - share / stages) / (1 - share)
+    assert all(gain(0.2, stages) < 1 + 1 / 4 for stages in (2, 4, 16, 1_000)) and gain(0.2, 1e9) > 1.2499
     assert gain(0.2, 2) == pytest.approx(1 + 1 / 8) and gain(0.19, 2) < 1 + 1 / 8
     told = numbers.all()
     assert told["box_more"] == f"{gain(TOTAL / 1.128e12, 2):.1f}" and told["rack_more"] == f"{gain(0.05, 4):.2f}"

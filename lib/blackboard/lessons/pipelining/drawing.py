@@ -97,6 +97,34 @@ def draw_served(axes, run: Timeline, end: float, name: str = "rack") -> None:
     axes.set(xlim=(0, end), xticks=np.arange(0, end + 1, run.devices))
 
 
+def draw_plain(axes, run: Timeline, width: float) -> None:
+    """A run of equal passes on an axis of `width` slots, without numbers: a whole backward pass is B and then W, and
+    what runs side by side shares the height of its box. Idle time is gray.
+    """
+    done = {key for box in run.boxes for key in box.keys}
+    for device, row in enumerate(run.rows):
+        low = device - 0.42
+        # racks that begin the next step one after another do not wait for each other
+        start, end = (row[0].start, row[-1].end) if run.period < run.makespan else (0, run.makespan)
+        axes.add_patch(Rectangle((start, low), end - start, 0.84, fc=COLOURS["muted"], alpha=0.22, lw=0))
+        for box in row:
+            whole = box.end - box.start
+            kinds = [kind for kind, _, _ in box.keys]
+            kinds += ["W"] * ("B" in kinds and ("W", *box.keys[-1][1:]) not in done)
+            part = 1 / len(kinds)
+            axes.add_patch(Rectangle((box.start, low), whole, 0.84, fc="white", lw=0))
+            face: dict[str, Any] = {"alpha": 0.35 if box.stage >= run.devices else 0.7, "lw": 0}
+            for place, kind in enumerate(kinds):
+                aside, up = (0, place * part) if box.beside else (place * part, 0)
+                wide, high = (1, part) if box.beside else (part, 1)
+                corner = box.start + aside * whole, low + 0.84 * up
+                axes.add_patch(Rectangle(corner, wide * whole, 0.84 * high, fc=COLOURS[KINDS[kind]], **face))
+            axes.add_patch(Rectangle((box.start, low), whole, 0.84, fill=False, ec="white", lw=0.5))
+    label_racks(axes, run.devices)
+    axes.set(xlim=(0, width), yticks=[0, run.devices - 1])
+    axes.set_yticklabels([f"rack {device}" for device in (0, run.devices - 1)])
+
+
 def draw_named(axes, run: Timeline) -> None:
     """A run of equal passes, each in a box of its own with its name, and rack 0's idle time in words."""
     split = any(box.kind == "W" for box in run.boxes)

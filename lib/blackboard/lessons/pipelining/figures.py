@@ -19,7 +19,7 @@ from blackboard.charts.drawing import Drawing, arrow, bare, done, percent
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
-from blackboard.lessons.pipelining.drawing import draw_key, draw_named, draw_run, draw_served
+from blackboard.lessons.pipelining.drawing import draw_key, draw_named, draw_plain, draw_run, draw_served
 from blackboard.lessons.pipelining.timeline import Costs, Schedule
 from blackboard.text import listed
 from blackboard.units import pretty, significant
@@ -231,6 +231,70 @@ def training() -> Drawing:
 # --- schedules for training -------------------------------------------------------------------------------------------
 
 
+ORDERS = {  # what each mends, and where that is seen: a rack, its slots from and to
+    "GPipe": ("All forward passes come first. So a rack keeps the activations of all {held} micro-batches.", None),
+    "1F1B": (
+        "As soon as a gradient is back, a rack takes backward and forward passes in turn. So it keeps no more"
+        " than {held}, but it waits as long.",
+        (0, 10, 12),
+    ),
+    "interleaved": (
+        "Each rack has two small pieces of the model (the second is paler). So the first pass gets to rack 3 in half"
+        " the time.",
+        (3, 0, 1.5),
+    ),
+    "ZB-H1": (
+        "No rack waits for another rack's W any more. The later racks put W off, and rack 3 does its last {held} at"
+        " the end.",
+        (3, 23, 27),
+    ),
+    "ZB-H2": (
+        "More forward passes fill the first gap, and more W the others. So no rack waits, but each keeps up to {held}.",
+        (0, 4, 7),
+    ),
+    "DualPipe": (
+        "Half of the micro-batches start at rack 3. A rack can compute for one half while tokens of the other travel to"
+        " experts.",
+        (3, 0, 3),
+    ),
+}
+
+
+def orders() -> Drawing:
+    """Six schedules of the same work, one below the other, with what each mends."""
+    runs = simulation.equal_runs(RACKS, numbers.TRAINED)
+    head, each, bars, foot = 0.34, 1.26, 0.56, 0.02  # inches: the key, a schedule, its racks, and below the last
+    height = head + each * len(ORDERS) + foot
+    fig, axes = drawing.axes(5.0, height, len(ORDERS), 1, sharex=True)
+    fig.set_layout_engine("none")
+    draw_key(fig, 1 - 0.14 / height)
+    width, said = max(run.makespan for run in runs.values()), []
+    for index, (at, (name, (words, new))) in enumerate(zip(axes, ORDERS.items())):
+        run = runs[name]
+        words = words.format(held=f"{run.most_held:g}")
+        top = height - head - each * index - 0.24
+        at.set_position((0.115, (top - bars) / height, 0.875, bars / height))
+        draw_plain(at, run, width)
+        at.spines["bottom"].set_visible(False)
+        at.tick_params(axis="x", length=0, labelbottom=False)
+        at.set_title("Interleaving, two pieces" if run.chunks > 1 else name, loc="left", pad=3, weight="bold")
+        fig.text(0.01, (top - bars - 0.06) / height, drawing.filled(words, 68), va="top")
+        if new:
+            rack, start, end = new
+            looks: dict[str, Any] = {"fill": False, "ec": COLOURS["bound"], "lw": 1.8, "zorder": 5, "clip_on": False}
+            at.add_patch(Rectangle((start, rack - 0.48), end - start, 0.96, **looks))
+        idle = run.span(0) - run.busy(0)
+        said.append(f"{name} takes {float(run.makespan):g} slots, and rack 0 is idle for {float(idle):g}. {words}")
+    return done(
+        fig,
+        "fig-orders",
+        "Six orders of the same work, from left to right on the same scale of time. Idle time is gray, and a frame"
+        " shows what is new.",
+        f"Six schedules below each other: time from 0 to {float(width):g} slots across, racks 0 to {RACKS - 1} down,"
+        f" {numbers.TRAINED} micro-batches, F, B and W of one slot each, idle time gray. {' '.join(said)}",
+    )
+
+
 def split_backward() -> Drawing:
     """Two racks and three micro-batches in 1F1B, in 1F1B with split backward passes, and in ZB-H1."""
     devices, batches = 2, 3
@@ -252,7 +316,7 @@ def split_backward() -> Drawing:
         fig,
         "fig-split-backward",
         "Each move takes one W out of the idle time of rack 0. First, rack 1 passes each gradient B on before it does"
-        " W. Then it puts W0 off, so that all later B come sooner.",
+        " W. Then it puts W0 off, and so it can start B1 and B2 sooner.",
         f"Two racks with three micro-batches, time across in passes of one slot, three times. In 1F1B a rack passes B"
         f" on only after W, and rack 0 waits {waits['1F1B']} slots. In split 1F1B it passes B on at once, and rack 0"
         f" waits {waits['split 1F1B']}. In ZB-H1 rack 1 also does each W one micro-batch later, and rack 0 waits"
@@ -357,7 +421,8 @@ def pays() -> Drawing:
         fig,
         "fig-pays",
         "Which use of two boxes writes most tokens depends on how long a hop or an exchange between them takes. Boxes"
-        f" that share every layer beat a pipeline below {even}, and separate boxes win only at the right end.",
+        f" that share every layer beat a pipeline below {even}, and separate boxes win only at the right end. Here each"
+        f" user has {numbers.CASE['context']:,} tokens of context.",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop or an exchange, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from operator import sub
 from typing import Any, NamedTuple
 
 from blackboard.catalogue import measurement, model, system
@@ -138,13 +139,21 @@ def hops() -> dict[str, str]:
         "alpha_least": pretty(whole - took, "s", 2),
         "hop_bytes": pretty(SENT["micro_batch"] * width * SENT["bytes_per_value"], "byte", 2),
         "lecture_hop": pretty(LECTURE_HOP, "s", 2),
+        "hop_trained": pretty(trained_bytes(), "byte", 3),
+        "hop_times": significant(trained_bytes() / (SENT["micro_batch"] * width * 2 / SENT["expert_parallel"]), 2),
     }
+
+
+def trained_bytes() -> float:
+    """Bytes that a GPU sends in a hop of the measured training runs: a sequence of 1,024 tokens, in BF16."""
+    return 1024 * simulation.SETUPS[SHOWN[0]].width * 2
 
 
 def waits() -> dict[str, str]:
     """What a user waits for: on a full rack, and on two boxes whose hops take as long as the lecture guesses."""
     two = LAYOUTS["two"]
     late, count = best_cut(two, LECTURE_HOP)
+    users = two.boxes * box_users(two)
     step = late - two.boxes * LECTURE_HOP
     return {
         "step_ms": pretty(case_step(), "s", 3),
@@ -152,6 +161,7 @@ def waits() -> dict[str, str]:
         "late_idle": f"{1 - count * step / two.boxes / late:.0%}",
         "hop_third": pretty(find_root(lambda hop: best_cut(two, hop)[1] - count - 0.5, LECTURE_HOP, LONG_HOP), "s", 2),
         "long_hop": pretty(LONG_HOP, "s", 2),
+        "uncut": f"{turn(sum(parts(users, two, box_hop())), 1, two.boxes, box_hop()) / factor('ms'):.1f}",
         "cut_late_2": significant(cut_rate(two, 2, LECTURE_HOP), 3),
         "cut_late_3": significant(cut_rate(two, 3, LECTURE_HOP), 3),
         "cut_long_2": significant(cut_rate(two, 2, LONG_HOP), 3),
@@ -331,6 +341,7 @@ def pays() -> dict[str, str]:
     """Two boxes that the weights nearly fill, used in three ways."""
     rate = lambda name, hop, counted=False: f"{significant(box_rate(LAYOUTS[name], hop, counted), 3)}"
     short, exchanges = box_hop(), 2 * model(RUNNING.model).moe.layers
+    rates = lambda name, counted=False: box_rate(LAYOUTS[name], short, counted)
     ms = lambda time: f"{time / factor('ms'):.1f}"
     at_once = {"one": 1, "two": 1, "spread": 2}  # boxes whose users are in a step
     steps = {name: parts(at_once[name] * box_users(layout), layout, short) for name, layout in LAYOUTS.items()}
@@ -369,23 +380,38 @@ def pays() -> dict[str, str]:
             for name, time in zip(("whole", "passing"), times)
         },
         "hop_even": pretty(even("spread", "two", exchange(), LECTURE_HOP), "s", 2),
-        "hop_alone": pretty(even("two", "one", exchange(), 1), "s", 2),
+        "hop_alone": pretty(even("two", "one", exchange(), 1), "s", 3),
+        **{f"fall_{name}": f"{1 - rates(name, True) / rates(name):.0%}" for name in LAYOUTS},
+        "lead_two": f"{rates('two') / rates('one') - 1:.0%}",
+        "lead_counted": f"{rates('two', True) / rates('one', True) - 1:.0%}",
     }
 
 
 def contexts() -> dict[str, str]:
-    """For some contexts, with the exchanges of `box_hop`: the users that two boxes with one copy have room for, and the
-    time of a token in a pipeline of two micro-batches and with shared layers.
+    """For some contexts, with the exchanges of `box_hop`: the users that two boxes with one copy have room for, the
+    time of a token in a pipeline of two micro-batches and with shared layers, and the wait at which both are even; and
+    the context at which they are with `box_hop`.
     """
-    hop = box_hop()
     found: dict[str, str] = {}
     for context in CONTEXTS:
         users = 2 * box_users(LAYOUTS["two"], context)
-        pipeline = turn(sum(parts(users / 2, LAYOUTS["two"], hop, context)), 2, 2, hop)
-        shared = sum(parts(users, LAYOUTS["spread"], hop, context))
+        pipeline, shared = full_tokens(context, box_hop())
+        behind = lambda hop, context=context: -sub(*full_tokens(context, hop))  # shared layers
+        border = find_root(behind, exchange(), LECTURE_HOP) / factor("us") if behind(exchange()) < 0 else 0
         found |= {f"at_{context}": f"{context:,}", f"users_at_{context}": f"{users:,}"}
+        found |= {f"even_at_{context}": f"{border:.0f}" if border else "never"}
         found |= {f"pipeline_at_{context}": f"{1e3 * pipeline:.1f}", f"shared_at_{context}": f"{1e3 * shared:.1f}"}
-    return found
+    flip = find_root(lambda context: sub(*full_tokens(context, box_hop())), CONTEXTS[3], CONTEXTS[0])
+    return found | {"context_even": f"{float(significant(flip, 2).replace(',', '')):,.0f} tokens"}
+
+
+def full_tokens(context: float, hop: float) -> tuple[float, float]:
+    """Time of a token in a pipeline of two micro-batches, and with shared layers, on two boxes full of users of a
+    context, s.
+    """
+    users = 2 * box_users(LAYOUTS["two"], context)
+    pipeline = turn(sum(parts(users / 2, LAYOUTS["two"], hop, context)), 2, 2, hop)
+    return pipeline, sum(parts(users, LAYOUTS["spread"], hop, context))
 
 
 def copied_boxes() -> dict[str, str]:
