@@ -131,7 +131,7 @@ def touched(case: Case = TEAM) -> Drawing:
         fig,
         "fig-touched",
         "For one user a mixture of experts is a small model. For a hundred it is a large one, because every "
-        "token visits other experts.",
+        "token chooses its own experts.",
         f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
         f" from the active parameters, {significant(least)} GB, for one token, over {significant(read(16))} GB at 16"
         f" and {significant(read(64))} GB at 64, to all weights, {significant(whole)} GB. At the team's {BATCH} it"
