@@ -138,8 +138,9 @@ def fold_problems(app, doctree):
         section.parent.replace(section, fold)
     page = next(doctree.findall(nodes.section))
     first = next(n for n, node in enumerate(page) if isinstance(node, nodes.section | nodes.raw))
-    note = "" if "solutions" in Path(app.env.docname).parts else WHERE
-    page.insert(first, nodes.raw("", note + practice_set(()), format="html"))
+    page.insert(first, nodes.raw("", practice_set(()), format="html"))
+    if "solutions" not in Path(app.env.docname).parts:
+        page.insert(first, nodes.raw("", WHERE, format="html"))
 
 
 def setup(app):

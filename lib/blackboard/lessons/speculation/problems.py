@@ -912,7 +912,10 @@ more_users = Choice(
     options=[
         wrong(f"four guesses for each of the {FEW}", f"That is {times_more(FEW, 4)} times plain decoding of {FEW}. How much do four times as many sequences yield, while a step takes hardly longer?"),
         wrong(f"plain decoding of {MANY:,}", f"That is {times_more(MANY, 0)} times plain decoding of {FEW}, more than guesses bring there. But compute is still idle for most of the step. What do guesses add to it?"),
-        right(f"four guesses for each of {MANY:,}", f"That is {times_more(MANY, 4)} times plain decoding of {FEW}. Checking is not free any more at {MANY:,}, but a round yields more than it costs. (Two guesses for each would yield {times_more(MANY, 2)} times.) Users first ({times_more(MANY, 0)} times), then guesses with the compute that is left."),
+        right(
+            f"four guesses for each of {MANY:,}",
+            f"That is {times_more(MANY, 4)} times plain decoding of {FEW}. Checking is not free any more at {MANY:,}, but a round yields more than it costs. (Two guesses for each would yield {times_more(MANY, 2)} times.) Users first ({times_more(MANY, 0)} times), then guesses with the compute that is left.",
+        ),
         wrong("all the same: a step that waits for memory cannot yield more", "The weights are loaded once in a step. More users, or more tokens of each, share that loading almost for free."),
     ],
     hints=(
