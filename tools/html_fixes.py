@@ -40,6 +40,7 @@ BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTPE]?(?:B|bits?|FLOPs?|Wh?|Hz)|[mµ
 TAGS = re.compile(r"(<script\b.*?</script>|<[^>]+>)", re.S)  # what a script holds may look like a tag
 UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|style|svg|summary|button|select|textarea|practice-box)\b[^>]*(?<!/)>")
 AFTER_FOLD = re.compile(r'(</details>\s*</div>\s*</div>\s*</div>\s*<details class="[^"]*)')  # a cell is three boxes
+OPENS = re.compile(r'(?<=<div class="output text_html)(?=">\s*<details\b)')  # an output that begins with a fold
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -87,7 +88,7 @@ def mend_folds(body):
     """A fold is called what it says: MyST-NB gives every one the same other name. One right after a cell's is marked:
     they share a line.
     """
-    body = AFTER_FOLD.sub(r"\1 after-fold", body)
+    body = OPENS.sub(" opens", AFTER_FOLD.sub(r"\1 after-fold", body))
     return body.replace(' aria-label="Toggle hidden content"', "")
 
 

@@ -96,6 +96,12 @@ queueMicrotask(() => {
     summary.replaceChildren(...text.split(/([\p{L}\p{N}]+)/u).map((part) => (isAsked(part) ? mark(part) : part)));
     return summary;
   };
+  // Of what a page names alike, the first is enough.
+  const perform = Search._performSearch;
+  Search._performSearch = (...query) => {
+    const told = new Set(), isNew = ([page, title]) => !told.has(page + title) && told.add(page + title);
+    return perform(...query).reverse().filter(isNew).reverse();
+  };
   // Words are marked on a page that a result opens, not on whichever page is read next.
   const parse = Search._parseQuery;
   let words = "";
@@ -168,7 +174,7 @@ function preparePanel(field) {
     } else if (event.key === "Escape") {
       close();
       searchedFrom?.focus();
-    } else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey) field.focus(); // one types on
+    } else if ((event.key.length === 1 || event.key === "Backspace") && !event.ctrlKey && !event.metaKey) field.focus(); // one types on
   });
   list.addEventListener("click", close); // also where it leads to a place on this page
   wrapper.addEventListener("focusout", ({ relatedTarget }) => {

@@ -115,9 +115,10 @@ def _told() -> list[str]:
     """Lines of the title: the round, where verifying is free, where it does not pay, and where memory is full. A
     dot is named where it is drawn.
     """
+    both = f"{_within('free')} && {_within('even')}"
     sized, drawn = (
-        lambda value: marks.said(value, ",.2~r"),
-        lambda value, which: f"({_within(value)} ? ' ({which} dot)' : '')",
+        lambda value: marks.said(f"({value} < 10 ? floor({value}) : {value})", ",.2~r"),
+        lambda value, which: f"({_within(value)} ? ({both} ? ' ({which} dot)' : ' (dot)') : '')",
     )
     round_ = f"{marks.said('tokens', '.3r')} + ' tokens per round; ' + {marks.said('context')} + ' tokens of context'"
     free = (
