@@ -56,7 +56,7 @@
         }
         fold.querySelector(".progress-count").textContent = told.join(", ");
       }
-      this.total.textContent = `In all: ${counts.right} right, ${counts.wrong} not yet right, ${counts.untried} not tried.`;
+      this.total.textContent = `Problems and lab steps in all: ${counts.right} right, ${counts.wrong} not yet right, ${counts.untried} not tried.`;
     }
 
     mark(item, lesson) {

@@ -252,7 +252,8 @@
       this.more = make("div", { class: "practice-more" });
       box.append(...(this.problem.kind === "function" ? this.code() : [this.form()]));
       const buttons = make("div", { class: "practice-buttons" });
-      buttons.append(this.button("Hint", () => this.hint()), this.button("Solution", () => this.solve()));
+      this.hinter = this.button("Hint", () => this.hint());
+      buttons.append(this.hinter, this.button("Solution", () => this.solve()));
       if (this.problem.draws.length > 1) buttons.append(this.button("Fresh numbers", () => this.again(), "quiet-button"));
       if (this.editor) buttons.append(this.button("Reset", () => this.editor.replace(this.draw.starter), "quiet-button"));
       (box.querySelector(".practice-buttons") ?? box).append(...(box.querySelector(".practice-buttons") ? buttons.childNodes : [buttons]));
@@ -336,6 +337,7 @@
       const { hints } = this.draw;
       if (this.hints === hints.length) return;
       this.hints += 1;
+      this.hinter.ariaDisabled = this.hints === hints.length;
       const rest = hints.length - this.hints;
       this.show(`<p><strong>Hint ${this.hints} of ${hints.length}:</strong> ${hints[this.hints - 1]}${rest ? "" : " (That was the last.)"}</p>`);
     }
@@ -352,6 +354,7 @@
     }
     fresh() {
       this.hints = 0;
+      this.hinter.ariaDisabled = null;
       this.ask.innerHTML = this.draw.ask;
       this.list();
       this.out.innerHTML = this.more.innerHTML = "";

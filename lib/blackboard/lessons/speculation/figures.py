@@ -90,7 +90,7 @@ def tokens_by_drafted() -> Drawing:
         tokens = eq.tokens_per_round(acceptance=acceptance, drafted=drafted)
         axes.plot(drafted, tokens, color=COLOURS[colour])
         tossed = [simulation.rounds(acceptance, n, 4_000).value for n in range(0, FAR + 1, 2)]
-        axes.plot(drafted[::2], tossed, "o", color=COLOURS[colour], ms=5)
+        axes.plot(drafted[::2], tossed, "o", color=COLOURS[colour], ms=5, clip_on=False)
         names.append((tokens[-1], f"α = {acceptance:g}\n(limit {1 / (1 - acceptance):.3g})", colour))
     axes.plot(drafted, drafted + 1, color=COLOURS["muted"], ls=":", lw=1.5)
     beside(axes, "all accepted: γ + 1", (5.5, 6.5), (-6, 2), "muted", ha="right")
@@ -257,7 +257,7 @@ def _engine(axes, rows: simulation.Rows, share: float, colour: str) -> None:
         axes.plot(batches, values, color=colour, lw=2)
         axes.plot(batches, curve("slower", 1, gpu), color=colour, lw=1.2, ls=(0, (4, 3)))
     axes.fill_between(batches, found[0], found[-1], color=colour, alpha=0.15, lw=0)
-    axes.plot(rows.batches, rows.measured, "o", color=colour, ms=6, zorder=5)
+    axes.plot(rows.batches, rows.measured, "o", color=colour, ms=6, zorder=5, clip_on=False)
 
 
 def _by_batch_say(share: float) -> str:
