@@ -63,7 +63,7 @@ def test_it_says_what_is_right_and_wrong(visited):
     page = visited.page
     assert {name: state for name, state in tried(page).items() if name in RIGHT} == RIGHT
     assert page.evaluate(STATES)["batching/money"] == "untried"
-    assert page.locator("progress-list > p").first.inner_text().startswith("In all: 2 right, ")
+    assert page.locator("progress-list > p").first.inner_text().startswith("Problems and lab steps in all: 2 right, ")
     assert page.locator("[data-lesson=batching] .progress-count").inner_text().startswith("1 of ")
 
 
