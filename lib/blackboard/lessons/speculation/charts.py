@@ -184,9 +184,9 @@ def speedup_chart() -> InteractiveChart:
         "Speed-up against batch",
         _speedup_says(),
         "The curve is flat while the check waits for memory, and falls once every guess costs compute. In a small"
-        " batch, guesses bring experts of their own to load. Longer contexts move the left dot left,"
-        " because on DeepSeek-V3 attention for five tokens costs more compute time than its small cache costs loading"
-        " time. Choose a Llama, and this dot moves right.",
+        " batch, guesses bring experts of their own to load. With longer contexts checking is free"
+        " up to smaller batches only: on DeepSeek-V3, attention for five tokens takes more time to compute than its"
+        " small cache takes to load. On a Llama it is the other way round.",
         primary=("acceptance", "drafted", "context"),
         result=(3,),
     )
