@@ -99,7 +99,8 @@ def critical_chart() -> InteractiveChart:
     counts = f"'C = ' + {marks.said('intensity', ',.4r')} + ', s = ' + {marks.said('sparsity', ',.3r')} + ': '"
     counts += f" + 'B* = ' + {marks.said('level')} + ' without KV'"
     found = f"here ? 'B* = ' + {marks.said('here')} : 'never compute-bound'"
-    where = f"'L* = ' + {marks.said('balanced')} + '; at L = ' + {marks.said('context')} + (here ? ' (dot): ' : ': ') + ({found})"
+    where = f"'L* = ' + {marks.said('balanced')} + '; at L = ' + {marks.said('context')}"
+    where += f" + (here ? ' (dot): ' : ': ') + ({found})"
     spec = {**_approach(), "params": _given(), "layer": _critical_layers(), "title": controls.setting(counts, where)}
     return InteractiveChart(
         spec,
