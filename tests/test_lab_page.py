@@ -200,7 +200,7 @@ def test_a_page_says_what_it_does_while_python_comes(with_python, server, browse
         check(visit.page, STEPS[0], STEPS[0].source)
         said = list(dict.fromkeys(each for each in visit.page.evaluate("window.said") if each.endswith("…")))
         loading = [f"Loading Python: {come} of 15 MB …" for come in range(0, 15, 3)]
-        last = ["Starting Python: about ten seconds, longer on a busy machine …", "Loading the course …", "Checking …"]
+        last = ["Starting Python: about five seconds, longer on a busy machine …", "Loading the course …", "Checking …"]
         assert said == ["Waiting for Python …", *loading, *last]
         assert visit.page.locator(".lab-cost").count() == 0
         reload(visit.page)

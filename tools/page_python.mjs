@@ -19,6 +19,7 @@ import importlib._bootstrap_external as bytecode, pathlib, zipfile
 
 LEFT_OUT = {"tests", "benchmarks", "testsuite", "testing", "_antlr", "autolev", "quantum", "mechanics", "biomechanics",
   "control", "continuum_mechanics", "optics", "hep", "__pycache__"}
+FOR_TERMINALS = {"_pyrepl", "multiprocessing"}  # and processes: a page has neither
 root = pathlib.Path("/from")
 
 def sources(name):
@@ -29,7 +30,7 @@ def sources(name):
 def library():
     with zipfile.ZipFile("/core/python_stdlib.zip") as archive:
         for inside in sorted(archive.namelist()):
-            if not inside.endswith("/"):
+            if not inside.endswith("/") and inside.partition("/")[0] not in FOR_TERMINALS:
                 yield inside, archive.read(inside)
 
 def packages():

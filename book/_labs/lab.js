@@ -170,7 +170,7 @@
       this.kept = new Kept(this.lesson);
       this.classList.add("lab-live");
       this.steps = [...this.querySelectorAll(".lab-step")].map((section, number) => new Step(this, section, number));
-      if (!readKept(COME)) this.querySelector(".lab-intro").after(make("p", "", `The first Check or Run fetches Python, ${SIZE}, and starts it. That takes about ten seconds, longer on a busy machine or a slow connection.`));
+      if (!readKept(COME)) this.querySelector(".lab-intro").after(make("p", "", `The first Check or Run fetches Python, ${SIZE}, and starts it. That takes about five seconds, longer on a busy machine or a slow connection.`));
       this.addEnding();
       this.addTools();
       const again = new MutationObserver(() => { if (this.spec) this.drawSpec(); });

@@ -3,11 +3,11 @@
   "use strict";
   const HERE = document.currentScript.src.replace(/[^/]*$/, "");
   const { COME, SIZE, escape, keep, problem } = window.course;
-  const BYTES = 21_300_000; // that the worker fetches, unpacked
+  const BYTES = 21_000_000; // that the worker fetches, unpacked
   const SAID = 3; // megabytes between two words on how many have come
   const SECONDS = { start: 300, prepare: 60, check: 8, run: 8, function: 8, cell: 8, draw: 9 };
   const DOING = { draw: "Drawing …", cell: "Running …", run: "Running …" };
-  const STARTS = "Starting Python: about ten seconds, longer on a busy machine …";
+  const STARTS = "Starting Python: about five seconds, longer on a busy machine …";
   const FROM_DISK = "Python starts only on pages that a server sends. In the folder of the course run <code>python -m http.server -d _build/html</code> and open <code>http://localhost:8000</code>, or use the exercise notebook.";
 
   // What is said after so many bytes.
