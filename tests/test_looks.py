@@ -255,6 +255,19 @@ def test_paper_is_filled_and_numbered(visit, server):
     assert all(re.search(rf"^{n}$", page.extract_text(), re.M) for n, page in enumerate(pages, 1))
 
 
+CUT = """() => [...document.querySelectorAll("article details > summary")].filter((title) => {
+  for (let box = title.parentElement; title.checkVisibility() && !box.matches("article"); box = box.parentElement)
+    if (getComputedStyle(box).overflowY !== "visible" && box.getBoundingClientRect().top > title.getBoundingClientRect().top + 1) return true;
+  return false;
+}).map((title) => title.textContent)"""
+
+
+@pytest.mark.parametrize("lesson", ["pricing", "sparsity", "speculation"])
+def test_no_title_of_a_fold_is_cut(visit, server, lesson):
+    """A fold that a cell prints below another stands higher than the box around it."""
+    assert visit(f"{server}/book/{lesson}.html").page.evaluate(CUT) == []
+
+
 @cases("name", PAGES)
 def test_no_lead_in_stands_alone(name):
     """Bold words that open a paragraph, such as "Limits.", are followed by a sentence."""
