@@ -256,8 +256,9 @@ def test_paper_is_filled_and_numbered(visit, server):
 
 
 CUT = """() => [...document.querySelectorAll("article details > summary")].filter((title) => {
+  const top = (part) => part.getBoundingClientRect().top, cuts = (box) => getComputedStyle(box).overflowY !== "visible";
   for (let box = title.parentElement; title.checkVisibility() && !box.matches("article"); box = box.parentElement)
-    if (getComputedStyle(box).overflowY !== "visible" && box.getBoundingClientRect().top > title.getBoundingClientRect().top + 1) return true;
+    if (cuts(box) && top(box) > top(title) + 1) return true;
   return false;
 }).map((title) => title.textContent)"""
 
