@@ -140,6 +140,13 @@
       this.paint();
     }
 
+    // The keyboard comes to the first letter, which is in sight.
+    enter() {
+      this.area.setSelectionRange(0, 0);
+      this.area.focus({ preventScroll: true });
+      this.area.parentElement.scrollLeft = 0;
+    }
+
     // The shown text is as large as what is in it, and the area with it; the blank stands in a last line without any.
     paint() {
       const text = this.area.value;

@@ -33,7 +33,7 @@
       this.source = this.previousElementSibling;
       this.original = this.source.querySelector("pre").textContent.trim(); // beside it is a button to copy
       this.row = make("div", "lab-buttons");
-      addButton(this.row, "Edit", () => { this.open(this.original); this.editor.area.focus(); });
+      addButton(this.row, "Edit", () => { this.open(this.original); this.editor.enter(); });
       this.append(this.row);
       const kept = readTexts(this.dataset.lesson)[this.original];
       if (typeof kept === "string") this.reopen(kept);

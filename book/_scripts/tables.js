@@ -92,7 +92,7 @@
     }
   }
 
-  const FEW = 8, SHORT = 25; // rows that one sees at a glance, and on a screen
+  const FEW = 8, SHORT = 12; // rows that one sees at a glance, and on a screen
   for (const box of document.querySelectorAll(".data-table")) {
     const table = box.querySelector("table");
     table.parentElement.classList.toggle("short", table.tBodies[0].rows.length <= SHORT);

@@ -334,8 +334,9 @@ const MEMORY = { "attention and dense": "weights", experts: "experts", embedding
 function showMemory(found, fitting) {
   const { memory } = found.server.layout.chip, used = sum(Object.values(found.memory_per_chip));
   const parts = Object.fromEntries(Object.entries(found.memory_per_chip).map(([name, size]) => [MEMORY[name], size]));
-  const title = `Memory of one chip: ${gigabytes(used)} of ${gigabytes(memory)}`;
-  const left = fitting ? { free: memory - used } : { "too much": used - shareFilled(found.server) * memory };
+  const room = fitting ? memory : shareFilled(found.server) * memory; // of which an engine fills a share
+  const title = `Memory of one chip: ${gigabytes(used)} of ${gigabytes(room)}${fitting ? "" : " that may be filled"}`;
+  const left = fitting ? { free: memory - used } : { "too much": used - room };
   showBars(part("memory"), title, { ...parts, ...left }, gigabytes);
 }
 

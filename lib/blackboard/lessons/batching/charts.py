@@ -196,7 +196,7 @@ def _front_lines(here: str) -> tuple[str, ...]:
     return (
         f"'a token takes ' + {marks.said(here, ',.2r')} + ' ms'",
         f"'a million cost ' + {marks.said('100 * ' + _price('chosen'), ',.2r')} + ' cents'",
-        f"{marks.said('chosen', ',.3r')} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
+        f"{marks.said('chosen')} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
     )
 
 

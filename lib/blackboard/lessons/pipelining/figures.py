@@ -239,7 +239,7 @@ ORDERS = {  # what each mends, and where that is seen: a rack, its slots from an
         (0, 10, 12),
     ),
     "interleaved": (
-        "Each rack has two small pieces of the model (the second is paler). So the first pass gets to rack 3 in half"
+        "Each rack has two small pieces of the model (the second is fainter). So the first pass gets to rack 3 in half"
         " the time.",
         (3, 0, 1.5),
     ),
@@ -400,7 +400,7 @@ def pays() -> Drawing:
     looks = {
         "one": ("separate", "muted", "--"),
         "two": ("pipeline", "first", "-"),
-        "spread": ("share layers", "network", "-"),
+        "spread": ("shared layers", "network", "-"),
     }
     ends, said = [], []
     for key, (name, colour, style) in looks.items():
