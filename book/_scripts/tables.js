@@ -92,10 +92,9 @@
     }
   }
 
-  const FEW = 8, SHORT = 12; // rows that one sees at a glance, and on a screen
+  const FEW = 8; // rows that one sees at a glance
   for (const box of document.querySelectorAll(".data-table")) {
     const table = box.querySelector("table");
-    table.parentElement.classList.toggle("short", table.tBodies[0].rows.length <= SHORT);
     addSorting(table);
     for (const link of table.querySelectorAll(".record")) link.addEventListener("click", openRecord);
     if (table.tBodies[0].rows.length > FEW) addFilter(box, table);
