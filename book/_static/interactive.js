@@ -228,7 +228,7 @@ function tellLines(figure, { result: chosen = [-1] }) {
   tell();
 }
 
-// A line does not end beside a sign, nor between a number and its unit (charts/page_chart.py does the same).
+// A line does not end beside a sign, nor between a number and its unit (charts/page_chart.py and tools/html_fixes.py do the same).
 const keepTogether = (text) => text.replace(/ ([=×÷]) (?=[\d$])/g, "\u00a0$1\u00a0").replace(/(\d) (?=[mµn]?s\b|[GTPkM]?B\b|[×%])/g, "$1\u00a0");
 
 const whole = (text) => text.replace(/[,:]$/, "");

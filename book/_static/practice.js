@@ -337,8 +337,8 @@
       const { hints } = this.draw;
       if (this.hints === hints.length) return;
       this.hints += 1;
-      this.hinter.ariaDisabled = this.hints === hints.length;
       const rest = hints.length - this.hints;
+      this.hinter.ariaDisabled = !rest;
       this.show(`<p><strong>Hint ${this.hints} of ${hints.length}:</strong> ${hints[this.hints - 1]}${rest ? "" : " (That was the last.)"}</p>`);
     }
     solve() { if (!this.more.querySelector(".practice-solution")) this.show(`<p><strong>Solution</strong></p><ol class="practice-solution">${this.draw.solution.map((line) => `<li>${line}</li>`).join("")}</ol>`); }

@@ -43,11 +43,11 @@ _EXPONENT = re.compile(r" = (\d+)\^$")  # beside a slider the page shows the val
 
 
 def keep_together(text: str) -> str:
-    """A text whose lines do not end beside a sign, nor between a number and its unit; book/_static/interactive.js does
-    the same.
+    """A text whose lines do not end beside a sign. Units the build keeps with their numbers, as in all text
+    (tools/html_fixes.py); book/_static/interactive.js does both.
     """
     signs = re.sub(r" ([=×÷]) (?=[\d$])", "\u00a0\\1\u00a0", text)
-    return re.sub(r"(\d) (?=[mµn]?s\b|[GTPkM]?B\b|[×%])", "\\1\u00a0", signs)
+    return re.sub(r"(\d) (?=[×%])", "\\1\u00a0", signs)
 
 
 def page_html(chart: InteractiveChart) -> str:

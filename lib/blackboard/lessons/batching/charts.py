@@ -237,7 +237,7 @@ def tradeoff_chart() -> InteractiveChart:
         _tips(encoding),
     ]
     title = marks.title(
-        f"(chosen > max({_FULL}, 0) ? 'does not fit in memory: ' : '')"
+        f"(chosen > {_FULL} ? 'does not fit in memory: ' : '')"
         f" + ({speed('chosen')} < 10 ? {marks.said(speed('chosen'), ',.1f')} : {marks.said(speed('chosen'))})"
         " + ' tokens/s for each user'",
         f"'$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",

@@ -247,8 +247,7 @@ def repeats() -> Drawing:
     """The loss of published runs above that of one pass, with the law's."""
     fig, axes = drawing.axes(5.0, 3.4)
     phrases = [_published(axes, run) for run in SIZES]
-    early = [each for run in SIZES for each in simulation.published(run) if each.epochs < numbers.PASSES + 0.2]
-    worst = max(abs(each.loss - each.law) for each in early)
+    worst = max(abs(each.loss - each.law) for run in SIZES for each in numbers.early(simulation.published(run)))
     axes.set(xscale="log", yscale="log", xlim=(1, 60), ylim=(4e-4, 1.5))
     axes.set(xlabel="passes (log scale)", ylabel="loss above that of\none pass (nats, log)")
     axes.set_xticks([1, 2, 4, 7, 14, 44], ["1", "2", "4", "7", "14", "44"])

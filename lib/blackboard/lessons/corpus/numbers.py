@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from statistics import linear_regression
 
 from blackboard.catalogue import chip, measurement, model, scaling_law
@@ -106,12 +107,17 @@ def parts() -> dict[str, str]:
     }
 
 
+def early(runs: Iterable[simulation.Run]) -> list[simulation.Run]:
+    """Of published runs those of up to about PASSES."""
+    return [each for each in runs if each.epochs < PASSES + 0.2]
+
+
 def repeated() -> dict[str, str]:
     """What repeated tokens are worth, and what the longest published runs lost by repeating."""
     large = run(LARGE)
     found = [simulation.published(name) for name in ("2.8B", "4.2B", "8.7B")]
     lost, law_says = ([getattr(rest[-1], of) - rest[0].loss for rest in found] for of in ("loss", "law"))
-    small, middle, _ = ([each for each in rest if each.epochs < PASSES + 0.2] for rest in found)
+    small, middle, _ = map(early, found)
     lost_early, law_early = (
         [getattr(min(rest, key=lambda each: abs(each.epochs - PASSES)), of) - rest[0].loss for rest in found]
         for of in ("loss", "law")
@@ -157,7 +163,12 @@ def strictness() -> dict[str, str]:
     [row] = measurement("filtering_kept").records(kept="LLäMmlein")
     tokens, pool, power = run(LARGE)["tokens"], row["pool_tokens"], simulation.power_of(2)
     read = tokens / row["kept_tokens"], PASSES, 2 * PASSES, 4 * PASSES
-    token = lambda times, passes: (times * tokens / passes / pool) ** -power * worth(passes, 1) / passes
+    known = {"pool_tokens": pool, "reuse": reuse(), "quality_power": power}
+
+    def token(times: float, passes: float) -> float:  # worth of one that is read, over an average one of the pool
+        run = times * tokens
+        return eq.filtered_worth(known, pretrain_tokens=run, kept_share=run / passes / pool) / run
+
     told: dict[str, str] = {}
     for n, passes in enumerate(read):
         share = tokens / passes / pool

@@ -172,6 +172,12 @@ class Line(NamedTuple):
         return max(abs(self.time(chips) / time - 1) for chips, time in self.points)
 
 
+def fit_line(model: str, weights: str, counts: dict[int, int], points: tuple[tuple[int, float], ...]) -> Line:
+    """The line nearest to measured times, (chips, s), by least squares; `counts` has the kernels by chips."""
+    shared, each = fit_sum([(1 / chips, counts[chips]) for chips, _ in points], [time for _, time in points])
+    return Line(model, weights, shared, each, counts, points)
+
+
 def left_over() -> list[Line]:
     """gpt-fast, captured, on 1 to 8 A100: step = shared / chips + kernels × each, by least squares, where there are
     three points or more.
@@ -187,9 +193,7 @@ def left_over() -> list[Line]:
         )
         if len(points) > 2:
             counts = {chips: len(kernels.fused(CALLED[model], Plan(chips=chips))) for chips, _ in points}
-            shares = [(1 / chips, counts[chips]) for chips, _ in points]
-            shared, each = fit_sum(shares, [time for _, time in points])
-            lines.append(Line(model, weights, shared, each, counts, points))
+            lines.append(fit_line(model, weights, counts, points))
     return lines
 
 
@@ -205,12 +209,11 @@ def rivals(gap: float) -> Rivals:
     """Other readings of the same four times: all-reduces alone, and gaps of so many s with all-reduces beside them."""
     line = left_over()[0]
     sums = {chips: line.kernels[chips] - line.kernels[1] for chips, _ in line.points}
-    shared, each = fit_sum([(1 / chips, sums[chips]) for chips, _ in line.points], [time for _, time in line.points])
-    off = max(abs((shared / chips + sums[chips] * each) / time - 1) for chips, time in line.points)
+    alone = fit_line(line.model, line.weights, sums, line.points)
     lost, times = line.kernels[1] * gap, dict(line.points)
     loading = times[1] - lost
     left = tuple((time - loading / chips - lost) / sums[chips] for chips, time in line.points if chips > 1)
-    return Rivals(off, loading, left)
+    return Rivals(alone.off, loading, left)
 
 
 def fit_sum(shares: list[tuple[float, int]], times: list[float]) -> tuple[float, float]:

@@ -15,11 +15,20 @@ KINDS = {"F": "first", "B": "second", "W": "third"}
 SMALL = 10  # points: the least that a phone shows well
 
 
-def _parts(box: Box, costs: Costs, split: bool) -> list[tuple[str, float]]:
-    """Kinds of what a box does at once, with their times; a backward that is not split does both gradients."""
-    kinds = [kind for kind, _, _ in box.keys]
-    kinds += ["W"] * (not split and "B" in kinds)
-    times = [(kind, float(costs.of(kind, box.stage))) for kind in kinds]
+def _weights(run: Timeline) -> set[tuple]:
+    """The passes of a run that make gradients of weights alone."""
+    return {key for box in run.boxes for key in box.keys if key[0] == "W"}
+
+
+def _kinds(box: Box, weights: set[tuple]) -> list[str]:
+    """Kinds of what a box does; a backward that is not split does both gradients."""
+    whole = any(kind == "B" and ("W", batch, stage) not in weights for kind, batch, stage in box.keys)
+    return [kind for kind, _, _ in box.keys] + ["W"] * whole
+
+
+def _parts(box: Box, weights: set[tuple], costs: Costs) -> list[tuple[str, float]]:
+    """Kinds of what a box does at once, with their times."""
+    times = [(kind, float(costs.of(kind, box.stage))) for kind in _kinds(box, weights)]
     return [(kind, time) for kind, time in times if time]
 
 
@@ -34,11 +43,10 @@ def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0) -> None:
 
     What a device does at once shares the height of its box by time, so that equal work has equal area.
     """
-    weights = {key for box in run.boxes for key in box.keys if key[0] == "W"}
+    weights = _weights(run)
     for box in run.boxes:
         low, width = box.device - 0.46, float(box.end - box.start)
-        split = all(("W", batch, stage) in weights for kind, batch, stage in box.keys if kind == "B")
-        parts = _parts(box, costs, split)
+        parts = _parts(box, weights, costs)
         whole = sum(time for _, time in parts)
         for kind, time in parts:
             later = run.chunks > 1 and box.stage >= run.devices  # chunks behind the first are lighter
@@ -101,7 +109,7 @@ def draw_plain(axes, run: Timeline, width: float) -> None:
     """A run of equal passes on an axis of `width` slots, without numbers: a whole backward pass is B and then W, and
     what runs side by side shares the height of its box. Idle time is gray.
     """
-    done = {key for box in run.boxes for key in box.keys}
+    weights = _weights(run)
     for device, row in enumerate(run.rows):
         low = device - 0.42
         # racks that begin the next step one after another do not wait for each other
@@ -109,8 +117,7 @@ def draw_plain(axes, run: Timeline, width: float) -> None:
         axes.add_patch(Rectangle((start, low), end - start, 0.84, fc=COLOURS["muted"], alpha=0.22, lw=0))
         for box in row:
             whole = box.end - box.start
-            kinds = [kind for kind, _, _ in box.keys]
-            kinds += ["W"] * ("B" in kinds and ("W", *box.keys[-1][1:]) not in done)
+            kinds = _kinds(box, weights)
             part = 1 / len(kinds)
             axes.add_patch(Rectangle((box.start, low), whole, 0.84, fc="white", lw=0))
             face: dict[str, Any] = {"alpha": 0.35 if box.stage >= run.devices else 0.7, "lw": 0}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from operator import sub
 from typing import Any, NamedTuple
 
 from blackboard.catalogue import measurement, model, system
@@ -161,7 +160,7 @@ def waits() -> dict[str, str]:
         "late_idle": f"{1 - count * step / two.boxes / late:.0%}",
         "hop_third": pretty(find_root(lambda hop: best_cut(two, hop)[1] - count - 0.5, LECTURE_HOP, LONG_HOP), "s", 2),
         "long_hop": pretty(LONG_HOP, "s", 2),
-        "uncut": f"{turn(sum(parts(users, two, box_hop())), 1, two.boxes, box_hop()) / factor('ms'):.1f}",
+        "uncut": f"{cut_token(two, users, 1, box_hop()) / factor('ms'):.1f}",
         "cut_late_2": significant(cut_rate(two, 2, LECTURE_HOP), 3),
         "cut_late_3": significant(cut_rate(two, 3, LECTURE_HOP), 3),
         "cut_long_2": significant(cut_rate(two, 2, LONG_HOP), 3),
@@ -311,11 +310,15 @@ def best_cut(shared: Shared, hop: float, counted: bool = False) -> tuple[float, 
     return min((turn(step(users / count), count, shared.boxes, hop), count) for count in counts)
 
 
+def cut_token(shared: Shared, users: float, count: int, hop: float, context: float = CASE["context"]) -> float:
+    """Time of a token of a pipeline whose users, with a context, are cut into so many micro-batches, s."""
+    return turn(sum(parts(users / count, shared, hop, context)), count, shared.boxes, hop)
+
+
 def cut_rate(shared: Shared, count: int, hop: float) -> float:
-    """Tokens per second of each box of a pipeline whose users are cut into so many micro-batches."""
+    """Tokens per second of each box of a full pipeline whose users are cut into so many micro-batches."""
     users = box_users(shared)
-    step = sum(parts(users * shared.boxes / count, shared, hop))
-    return users / turn(step, count, shared.boxes, hop)
+    return users / cut_token(shared, users * shared.boxes, count, hop)
 
 
 def box_token(shared: Shared, hop: float, counted: bool = False) -> float:
@@ -347,7 +350,7 @@ def pays() -> dict[str, str]:
     steps = {name: parts(at_once[name] * box_users(layout), layout, short) for name, layout in LAYOUTS.items()}
     few = 2 * box_users(LAYOUTS["one"])  # users that separate boxes have room for, in the other layouts
     alike = {
-        "two": turn(sum(parts(few / 2, LAYOUTS["two"], short)), 2, 2, short),
+        "two": cut_token(LAYOUTS["two"], few, 2, short),
         "spread": sum(parts(few, LAYOUTS["spread"], short)),
     }
     box = system(BOX)  # which holds half of the weights, and loads them in
@@ -396,13 +399,13 @@ def contexts() -> dict[str, str]:
     for context in CONTEXTS:
         users = 2 * box_users(LAYOUTS["two"], context)
         pipeline, shared = full_tokens(context, box_hop())
-        behind = lambda hop, context=context: -sub(*full_tokens(context, hop))  # shared layers
-        border = find_root(behind, exchange(), LECTURE_HOP) / factor("us") if behind(exchange()) < 0 else 0
+        sharing_costs = lambda hop, context=context: -saved_by_sharing(context, hop)
+        border = find_root(sharing_costs, exchange(), LECTURE_HOP) if sharing_costs(exchange()) < 0 else None
         found |= {f"at_{context}": f"{context:,}", f"users_at_{context}": f"{users:,}"}
-        found |= {f"even_at_{context}": f"{border:.0f}" if border else "never"}
+        found |= {f"even_at_{context}": f"{border / factor('us'):.0f}" if border else "never"}
         found |= {f"pipeline_at_{context}": f"{1e3 * pipeline:.1f}", f"shared_at_{context}": f"{1e3 * shared:.1f}"}
-    flip = find_root(lambda context: sub(*full_tokens(context, box_hop())), CONTEXTS[3], CONTEXTS[0])
-    return found | {"context_even": f"{float(significant(flip, 2).replace(',', '')):,.0f} tokens"}
+    flip = find_root(lambda context: saved_by_sharing(context, box_hop()), CONTEXTS[3], CONTEXTS[0])
+    return found | {"context_even": f"{significant(flip, 2)} tokens"}
 
 
 def full_tokens(context: float, hop: float) -> tuple[float, float]:
@@ -410,8 +413,13 @@ def full_tokens(context: float, hop: float) -> tuple[float, float]:
     context, s.
     """
     users = 2 * box_users(LAYOUTS["two"], context)
-    pipeline = turn(sum(parts(users / 2, LAYOUTS["two"], hop, context)), 2, 2, hop)
-    return pipeline, sum(parts(users, LAYOUTS["spread"], hop, context))
+    return cut_token(LAYOUTS["two"], users, 2, hop, context), sum(parts(users, LAYOUTS["spread"], hop, context))
+
+
+def saved_by_sharing(context: float, hop: float) -> float:
+    """What a token of such a pipeline takes longer than with shared layers, s."""
+    pipeline, shared = full_tokens(context, hop)
+    return pipeline - shared
 
 
 def copied_boxes() -> dict[str, str]:

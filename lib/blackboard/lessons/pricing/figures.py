@@ -188,9 +188,10 @@ def timeline() -> Drawing:
 def conversation() -> Drawing:
     """What each call of a conversation costs its user: writes and answers stay, hits grow from call to call."""
     fig, axes = drawing.axes(5.0, 3.3)
-    p, calls = catalogue.price(numbers.BILLED).usd_per_Mtok, numbers.PROMPT // numbers.CALL["input"]
-    write, answer = numbers.CALL["input"] * p.cache_write_5min / 1e4, numbers.CALL["output"] * p.output / 1e4  # cents
-    hits = [numbers.CALL["input"] * call * p.cached_read / 1e4 for call in range(calls)]
+    calls = numbers.PROMPT // numbers.CALL["input"]
+    bills = [numbers.charged(n - calls) for n in range(1, calls + 1)]
+    write, answer = 100 * (bills[0]["input"] + bills[0]["write"]), 100 * bills[0]["output"]  # cents
+    hits = [100 * bill["cached_read"] for bill in bills]
     number = range(1, calls + 1)
     axes.bar(number, write, 1, color=COLOURS["compute"])
     axes.bar(number, answer, 1, bottom=write, color=COLOURS["memory"])

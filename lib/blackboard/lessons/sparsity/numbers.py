@@ -238,9 +238,8 @@ def token_times(batch: float, gain: float, mixed: bool, layered: bool = False) -
     """Seconds for a token of an answer and the prompt tokens that come with it, read in the same steps or in others."""
     prompts, one = PROMPT / ANSWER, step.compute_time(TEAM, batch=1)
     computed = batch * (1 + prompts) if mixed else None
-    alone = lambda: layered_pair(batch, TEAM.context, gain=gain, tokens=computed)
-    steps = alone() if layered else team_steps(batch, gain, computed)
-    return Pair(*(time / batch + (0 if mixed else prompts * one * times) for time, times in zip(steps, (1, gain))))
+    pair = layered_pair(batch, TEAM.context, TEAM, gain, computed) if layered else team_steps(batch, gain, computed)
+    return Pair(*(time / batch + (0 if mixed else prompts * one * times) for time, times in zip(pair, (1, gain))))
 
 
 def gain_even(batch: float, mixed: bool, layered: bool = False, later: float = 0.0) -> float:

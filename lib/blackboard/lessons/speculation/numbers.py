@@ -176,25 +176,24 @@ def steps(row: dict[str, float], digits: int = 3) -> str:
 
 def experts() -> dict[str, str]:
     """What the tokens of a round touch at batch 1, and what rounds took there."""
-    touched = eq.touched_ratio(RUNNING, batch=1, drafted=EXAMPLE["drafted"])
+    touched = lambda batch: eq.touched_ratio(RUNNING, batch=batch, drafted=EXAMPLE["drafted"])
     [plain], [four] = (measurement("mtp_by_depth").records(drafted_tokens=n) for n in (0, EXAMPLE["drafted"]))
     chip = RUNNING.symbols()["bandwidth"] / RUNNING.symbols()["chips"]  # a B200's, of which eight were timed
     loads, took = (
         model(RUNNING.model).n_active * RACK["bytes_per_param"] / (8 * chip),
         1 / plain["throughput_token_per_s"],
     )
-    more = (touched - 1) * loads / took  # plain steps
+    more = (touched(1) - 1) * loads / took  # plain steps
     drafting = EXAMPLE["drafted"] * EXAMPLE["draft_ratio"]
     round_ = eq.round_steps(tokens_per_round=four["tokens_per_pass"], spec_speedup=four["speedup"])
     missed = lambda tokens: (1 - RACK["top_k"] / RACK["experts"]) ** tokens
-    loads_more = lambda batch: eq.touched_ratio(RUNNING, batch=batch, drafted=EXAMPLE["drafted"])
-    gains = [eq.tokens_per_round(EXAMPLE) / (drafting + loads_more(batch)) for batch in range(1, FEW + 1)]
+    gains = [eq.tokens_per_round(EXAMPLE) / (drafting + touched(batch)) for batch in range(1, FEW + 1)]
     return {
         "few_least": f"{min(gains):.2f}",
         "few_most": significant(max(gains), 2),
         "few_loaded": f"{1 - missed(FEW):.0%}",
         "chosen_4": significant((1 - missed(5)) / (1 - missed(1)), 2),
-        "touched_v3": significant(touched, 2),
+        "touched_v3": significant(touched(1), 2),
         "r1_loads": f"{1e3 * loads:.1f} ms",
         "check_more": f"{more:.2f}",
         "draft_more": f"{round_ - 1 - more:.2f}",
