@@ -125,7 +125,6 @@ def test_sums_come_out_with_the_numbers_printed():
     assert told["token_1"] / told["token_0"] == pytest.approx(1 + 1 / 6, abs=0.01)
     for n in range(4):
         assert f"{told[f'quality_{n}'] * told[f'left_{n}']:.2f}" == said[f"token_{n}"]
-        assert told[f"twice_token_{n}"] == pytest.approx(told[f"token_{n}"] * 0.81, abs=0.01)
     for n, points in enumerate(("2.3", "2.1", "1.0", "0.0"), 1):  # of the table's own scores
         rise = float(said[f"score_{n}"][:-1]) - float(said[f"score_{n - 1}"][:-1])
         assert f"{rise:.1f}" == points
@@ -151,8 +150,7 @@ def test_four_filters_of_the_pool_are_worth_what_the_table_says():
             told[f"quality_{n}"] == f"{2 ** -np.log10(share):.3f}"
             and told[f"left_{n}"] == f"{worth(count, 1) / count:.3f}"
         )
-        assert told[f"token_{n}"] == f"{token[1][n]:.2f}" and told[f"twice_token_{n}"] == f"{token[2][n]:.2f}"
-        assert told[f"twice_keep_{n}"] == f"{2 * share:.0%}"
+        assert told[f"token_{n}"] == f"{token[1][n]:.2f}"
         assert token[2][n] / token[1][n] == pytest.approx(1 - float(told["twice_costs"][:-1]) / 100, abs=0.005)
     assert token[1][1] / token[1][2] == pytest.approx(1 - float(told["five_costs"][:-1]) / 100, abs=0.005)
     missed = np.log2(token[1][1] / token[1][0])

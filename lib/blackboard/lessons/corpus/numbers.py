@@ -157,17 +157,16 @@ def filtered_german() -> dict[str, str]:
 
 
 def strictness() -> dict[str, str]:
-    """Four filters of LLäMmlein's pool, its own first, for its run and for one twice as long; and what its makers lost
-    by not keeping a fifth of the tokens read.
+    """Four filters of LLäMmlein's pool, its own first, for its run; what keeping twice as much costs; and what its
+    makers lost by not keeping a fifth of the tokens read.
     """
     [row] = measurement("filtering_kept").records(kept="LLäMmlein")
     tokens, pool, power = run(LARGE)["tokens"], row["pool_tokens"], simulation.power_of(2)
     read = tokens / row["kept_tokens"], PASSES, 2 * PASSES, 4 * PASSES
     known = {"pool_tokens": pool, "reuse": reuse(), "quality_power": power}
 
-    def token(times: float, passes: float) -> float:  # worth of one that is read, over an average one of the pool
-        run = times * tokens
-        return eq.filtered_worth(known, pretrain_tokens=run, kept_share=run / passes / pool) / run
+    def token(passes: float) -> float:  # worth of one that is read, over an average one of the pool
+        return eq.filtered_worth(known, pretrain_tokens=tokens, kept_share=tokens / passes / pool) / tokens
 
     told: dict[str, str] = {}
     for n, passes in enumerate(read):
@@ -177,11 +176,9 @@ def strictness() -> dict[str, str]:
             f"times_read_{n}": f"{passes:.2g}",
             f"quality_{n}": f"{share**-power:.3f}",
             f"left_{n}": f"{worth(passes, 1) / passes:.3f}",
-            f"token_{n}": f"{token(1, passes):.2f}",
-            f"twice_keep_{n}": f"{2 * share:.0%}",
-            f"twice_token_{n}": f"{token(2, passes):.2f}",
+            f"token_{n}": f"{token(passes):.2f}",
         }
-    missed = math.log2(token(1, PASSES) / token(1, read[0]))  # doublings
+    missed = math.log2(token(PASSES) / token(read[0]))  # doublings
     return told | {"twice_costs": f"{1 - 2**-power:.0%}", "filter_points": f"{missed * pace(2):.1f}"}
 
 
