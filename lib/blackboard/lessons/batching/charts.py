@@ -249,7 +249,7 @@ def tradeoff_chart() -> InteractiveChart:
         "Price against speed",
         _tradeoff_says(),
         "With a smaller batch each user's text comes faster (to the right), and each token costs more (up). The curve"
-        " starts at a batch of a hundred, which needs nearly all weights.",
+        f" starts at a batch of {LEAST} sequences.",
         primary=("chosen", "context", "model"),
         result=(0, 1),
     )
