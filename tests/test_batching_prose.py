@@ -38,7 +38,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "flops": f"{flops / 1e15:.0f} PFLOP/s",
         "compute_one": f"{2 * active / flops * 1e9:.0f} ns",
         "kv_one": f"{1000 * kv / bandwidth * 1e9:.0f} ns",
-        "kv_ten": f"{10_000 * kv / bandwidth * 1e6:.1f} µs",
+        "kv_ten": f"{10_000 * kv / bandwidth * 1e6:.2f} µs",
         "gap": f"{(2 * active / flops - 1000 * kv / bandwidth) * 1e9:.0f} ns",
         "least": "100",
         "exchange": f"{58 * 32 * 9 * 7000 * 3 / 900e9 * 1e3:.2f} ms",  # 32 tokens to 9 experts, FP8 out, BF16 back

@@ -158,7 +158,7 @@ def trains(interval: float = 0.0) -> Drawing:
     of the running rack.
     """
     interval = interval or eq.drain_time(RUNNING)
-    told = lambda ms: f"{ms:.4g}"
+    told = lambda ms: f"{ms:.0f}"
     fig, axes = drawing.axes(5.0, 3.4)
     slot, worst, mean = (
         t / MS for t in (interval, eq.worst_latency(interval=interval), eq.mean_latency(interval=interval))
@@ -220,7 +220,7 @@ def context(case: Case = RUNNING) -> Drawing:
         fig,
         "fig-context",
         "To the right of the dot at L*, loading a sequence's cache takes longer than computing its token, so no batch "
-        "waits for compute. Attention's arithmetic moves that dot far to the right.",
+        "waits for compute. With attention's arithmetic, this begins at a context more than four times as long.",
         f"Microseconds that a sequence adds to a step, against its context from 0 to {ends[1]:,.0f} tokens, for {case}."
         f" Loading its cache rises from zero to {load(numbers.LONG) / us:.3g} at {numbers.LONG:,} tokens. Computing"
         f" without attention is level at {plain / us:.3g} and meets it at {first:,.0f} tokens. With attention in BF16"

@@ -49,7 +49,7 @@ def hardware() -> dict[str, str]:
         "flops": pretty(known["flops"], "FLOP/s"),
         "compute_one": pretty(each[0], "s"),
         "kv_one": pretty(each[1], "s"),
-        "kv_ten": pretty(eq.kv_time(RUNNING, batch=1, context=LONG), "s", 2),
+        "kv_ten": pretty(eq.kv_time(RUNNING, batch=1, context=LONG), "s"),
         "gap": pretty(each[0] - each[1], "s", 2),
         "intensity": significant(eq.hardware_constant(RUNNING), 2),
         "sparsity": significant(known["n_total"] / known["n_active"], 2),
