@@ -222,23 +222,6 @@ def changed_batches() -> dict[str, str]:
     }
 
 
-def batches_table() -> Page:
-    """Speed and price of four batches."""
-    least = eq.cost_floor(RUNNING, rent=LECTURE_RENT / HOUR)
-    rows = [
-        [
-            f"{batch:,}",
-            pretty(eq.step_time(RUNNING, batch=batch), "s", 2),
-            significant(eq.user_speed(RUNNING, batch=batch), 2),
-            f"${significant(MILLION * _rented(batch), 2)}",
-            significant(_rented(batch) / least, 2),
-        ]
-        for batch in (SLOW, BUSY, 10_000, PAST)
-    ]
-    heads = ("Batch", "Step", "Tokens/s of a user", "A million tokens", "Times the cheapest")
-    return table(f"Speed and price, {RUNNING.tokens}", heads, rows)
-
-
 def _fast_card(later: bool = False) -> Any:
     """Fast mode's price and speed at the lecture's date, or later."""
     return (price(LATER_CARD) if later else price("claude-opus-4.6", on=LECTURE_DAY)).fast
