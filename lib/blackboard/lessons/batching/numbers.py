@@ -127,7 +127,7 @@ class Corrected(NamedTuple):
         return self.before + max(self.token, self.kv)
 
 
-def corrected(context: int) -> dict[str, Corrected]:
+def corrected(context: float) -> dict[str, Corrected]:
     """The text's own case at a context, and with each correction, by what it is called."""
     case = RUNNING._replace(context=context)
     floor, plain, bf16 = eq.latency_floor(case), eq.with_attention(case, 0), eq.with_attention(case, SLOWER[-1])
