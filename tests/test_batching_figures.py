@@ -72,8 +72,8 @@ def test_beyond_the_balanced_context_there_is_no_kink():
 
 
 def test_trains_say_their_times():
-    assert "waits 23.25 ms and rides 23.25 ms, 46.5 ms in all" in picture(figures, "trains").alt
-    assert "the mean is 34.88 ms" in picture(figures, "trains").alt
+    assert "waits 23 ms and rides 23 ms, 46 ms in all" in picture(figures, "trains").alt
+    assert "the mean is 35 ms" in picture(figures, "trains").alt
     assert "30 ms in all" in picture(figures, "trains", (0.015,)).alt
 
 

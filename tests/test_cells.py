@@ -21,6 +21,7 @@ PAGES = sorted((ROOT / "book").glob("*.md"))
         ('p.on_page("guess", "floor")', ["remove-input"]),
         ("import sympy\ncards(eq.mfu)", ["remove-input"]),
         ("(Derivation(t, n * rent)\n    .gives(eq.cost))", ["hide-input"]),
+        ('table("Prices", heads, rows)', ["hide-input"]),
         ("from blackboard import tables", ["remove-cell"]),
         ("eq.step_time", ["remove-input"]),
         ("model.n_active", []),

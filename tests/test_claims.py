@@ -523,8 +523,8 @@ def test_overlap_by_plain_arithmetic():
 SAME = [  # what a lesson prints and the ledger finds: (claim, number of the part, lesson, its name there, digits)
     ("12.1", 1, "sparsity", "sparsity", 3),
     ("12.1", 2, "sparsity", "critical", 4),
-    ("P3", 1, "batching", "balanced", 3),
-    ("N9", 0, "batching", "intensity", 4),
+    ("P3", 1, "batching", "balanced", 2),
+    ("N9", 0, "batching", "intensity", 2),
     ("12.12", 1, "overtraining", "over", 3),
     ("N8", 1, "sparsity", "world_first_racks", 3),
     ("N20", 0, "sparsity", "gain", 3),

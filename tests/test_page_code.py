@@ -30,7 +30,7 @@ RIGHT = f"""def step({", ".join(FUNCTION.names)}):
     return max(compute, memory)
 """
 WEIGHTS_OF_ACTIVE = RIGHT.replace("(n_total *", "(n_active *")
-LOOP = "live-cell[data-cell='9']"  # the plain loop, which prints
+LOOP = "live-cell[data-cell='27']"  # plain sums of a server, which print
 
 
 SAME = "return cell.editor.value === cell.original"
@@ -129,7 +129,7 @@ def test_a_changed_cell_says_what_it_prints_and_returns(page):
 
 def test_a_derivation_comes_back_as_formulas(page):
     """It is the course's own, so it is shown as the book shows it; one that ends elsewhere is refused."""
-    cell = "live-cell[data-cell='12']"
+    cell = "live-cell[data-cell='11']"
     live = page.locator(cell)
     live.get_by_role("button", name="Edit", exact=True).click()
     text = live.locator("textarea").input_value()

@@ -12,7 +12,7 @@ from myst_nb import sphinx_ as myst_nb
 from notebooks import WORK
 
 PREPARING = {"glue_values"}  # what puts numbers into sentences
-FOLDED = {"Derivation"}  # steps that are worth their source, but not at once
+FOLDED = {"Derivation", "table"}  # what is worth its source, but not at once
 FORMULAS = {"eq", "step", "pricing"}  # a lesson's equations, and an earlier one's
 DISPLAYING = {  # problems, figures, charts, tables: whose source tells a reader nothing
     *("p", "figures", "charts", "tables", "summary", "numbers", "cards", "constants"),

@@ -129,6 +129,7 @@ def _hardware_and_batch() -> dict[str, str]:
         "c_b200": f"{catalogue.chip('b200').hardware_constant('fp8'):.0f}",
         "nominal": f"{chip.flops('fp8') / chip.bandwidth:.0f}",
         "critical": significant(step.critical_batch(RUNNING)),
+        "kink": significant(step.crossing(RUNNING), 4),  # as in the figure
         "inverted": f"{sparsity.ABOUT_300 / sparsity_equations.expert_sparsity(**sparsity.BOARD_EXPERTS):g}",
     }
     return found | racks.boundary() | racks.deployed() | sparsity.hardware() | sparsity.batches() | own

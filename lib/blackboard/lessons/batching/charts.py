@@ -128,8 +128,7 @@ def latency_chart() -> InteractiveChart:
         f" {RUNNING.tokens}, with {_CONTROLS}. The bold line is level at the floor of"
         f" {significant(eq.latency_floor(RUNNING) / units.factor('ms'), 4)} ms, then rises; beyond a batch of"
         f" {eq.crossing(RUNNING):,.0f} compute is what it waits for.",
-        "More stored parameters raise the floor and move the kink to a larger batch. A longer context makes the KV line"
-        " steeper, until past the balanced context there is no kink at all.",
+        "More stored parameters raise the floor and move the kink to a larger batch.",
         primary=("context", "stored", "model"),
     )
 
@@ -249,7 +248,7 @@ def tradeoff_chart() -> InteractiveChart:
         "Price against speed",
         _tradeoff_says(),
         "With a smaller batch each user's text comes faster (to the right), and each token costs more (up). The curve"
-        " starts at a batch of a hundred, which needs nearly all weights.",
+        f" starts at a batch of {LEAST} sequences.",
         primary=("chosen", "context", "model"),
         result=(0, 1),
     )

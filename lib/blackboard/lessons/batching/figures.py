@@ -57,8 +57,7 @@ def decode() -> Drawing:
         "fig-decode",
         "A decode step computes only the new token's column, but attention loads what was kept of all earlier ones.",
         f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; down, the"
-        " embedding. Arrows run from the new column back to every earlier one. A decode step makes one column, but"
-        " reads what is kept of all columns before it: the KV cache.",
+        " embedding. Arrows run from the new column back to every earlier one.",
     )
 
 
@@ -158,7 +157,7 @@ def trains(interval: float = 0.0) -> Drawing:
     of the running rack.
     """
     interval = interval or eq.drain_time(RUNNING)
-    told = lambda ms: f"{ms:.4g}"
+    told = lambda ms: f"{ms:.0f}"
     fig, axes = drawing.axes(5.0, 3.4)
     slot, worst, mean = (
         t / MS for t in (interval, eq.worst_latency(interval=interval), eq.mean_latency(interval=interval))
@@ -220,7 +219,7 @@ def context(case: Case = RUNNING) -> Drawing:
         fig,
         "fig-context",
         "To the right of the dot at L*, loading a sequence's cache takes longer than computing its token, so no batch "
-        "waits for compute. Attention's arithmetic moves that dot far to the right.",
+        "waits for compute. With attention's arithmetic, this begins at a context more than four times as long.",
         f"Microseconds that a sequence adds to a step, against its context from 0 to {ends[1]:,.0f} tokens, for {case}."
         f" Loading its cache rises from zero to {load(numbers.LONG) / us:.3g} at {numbers.LONG:,} tokens. Computing"
         f" without attention is level at {plain / us:.3g} and meets it at {first:,.0f} tokens. With attention in BF16"
@@ -260,9 +259,8 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
     return done(
         fig,
         "fig-card",
-        "The two modes of the price card on the curve of the opening chart, at the longer context. The fast mode is "
-        "almost at the wall on the right, and the standard mode costs "
-        f"{significant(price(found.standard) / floor, 2)} times as much as the wall at the bottom.",
+        "At the longer context, the price card's fast mode is almost at the wall on the right, and its standard mode "
+        f"costs {significant(price(found.standard) / floor, 2)} times as much as the wall at the bottom.",
         f"Dollars per million tokens, on a log scale, against tokens per second for each user, along the batch, for"
         f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
         f" wall on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",

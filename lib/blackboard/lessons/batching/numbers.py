@@ -11,13 +11,13 @@ from blackboard.catalogue.architecture import bytes_per_param
 from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.sparsity import equations as sparsity
-from blackboard.page.summary import Page, table
+from blackboard.page.summary import Page, fold, table
 from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
 LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
 SLOW, BUSY = 256, 2_000  # batches: the example of the text, and the lecture's
-PAST = 28_000  # one past the kink, whose row can be redone to the last digit from the rounded inputs
+PAST = 28_000  # one past the kink, and so is half of it
 HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
 LONG = 10_000  # tokens: a context at which memory fills before compute is busy
 ON_LONG = RUNNING._replace(context=LONG)
@@ -40,27 +40,23 @@ def hardware() -> dict[str, str]:
     each = eq.compute_time(RUNNING, batch=1), eq.kv_time(RUNNING, batch=1)
     return {
         "floor": pretty(eq.latency_floor(RUNNING), "s", 4),
-        "fastest": f"{1 / eq.latency_floor(RUNNING):,.0f}",
+        "floor_short": pretty(eq.latency_floor(RUNNING), "s", 2),
+        "fastest": significant(1 / eq.latency_floor(RUNNING), 2),
         "chip_flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
         "chip_bandwidth": pretty(known["bandwidth"] / known["chips"], "byte/s", 1),
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
         "bandwidth": pretty(known["bandwidth"], "byte/s"),
         "flops": pretty(known["flops"], "FLOP/s"),
-        "compute_one": pretty(each[0], "s", 4),
+        "compute_one": pretty(each[0], "s"),
         "kv_one": pretty(each[1], "s"),
         "kv_ten": pretty(eq.kv_time(RUNNING, batch=1, context=LONG), "s"),
-        "gap": pretty(each[0] - each[1], "s"),
-        "intensity": significant(eq.hardware_constant(RUNNING), 4),
-        "sparsity": significant(known["n_total"] / known["n_active"], 3),
+        "gap": pretty(each[0] - each[1], "s", 2),
+        "intensity": significant(eq.hardware_constant(RUNNING), 2),
+        "sparsity": significant(known["n_total"] / known["n_active"], 2),
         "critical": significant(eq.critical_batch(RUNNING), 2),
-        "n_active": f"{known['n_active'] / 1e9:.2f} billion",
+        "n_active": f"{known['n_active'] / 1e9:.1f} billion",
         "n_total": f"{known['n_total'] / 1e9:.0f} billion",
     }
-
-
-def cheapest(moved: eq.WithAttention) -> float:
-    """USD of a token in the largest batch, at the lecture's rent."""
-    return max(moved.token, moved.kv) * RUNNING.symbols()["chips"] * LECTURE_RENT / HOUR
 
 
 def attention() -> dict[str, str]:
@@ -74,8 +70,9 @@ def attention() -> dict[str, str]:
         "attention_long": pretty(far.token - plain.token, "s", 3),
         "attention_share": f"{(bf16.token / plain.token - 1) / SLOWER[-1]:.1%}",
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
-        "attention_ten": significant(far.token / plain.token - 1, 2),
-        "compute_ten": pretty(far.token, "s"),
+        "cached_load": pretty(bf16.kv / RUNNING.context, "s", 2),
+        "cached_half": pretty(bf16.kv / RUNNING.context / 2, "s", 2),
+        "cached_compare": pretty(RUNNING.attention_time(SLOWER[-1]), "s", 2),
         "mfu_long": f"{eq.mfu_limit(ON_LONG):.0%}",
         "busy_long": f"{far.token / far.kv:.0%}",
         "balanced_attention": f"{significant(bf16.balanced, 2)} tokens",
@@ -111,69 +108,101 @@ def layout() -> dict[str, str]:
     }
 
 
-COLUMNS = {  # how much slower attention is, and whether each GPU copies weights
-    "In the text": (SLOWER[0], False),
-    "With attention's arithmetic, in BF16": (SLOWER[-1], False),
-    "With copies of weights": (SLOWER[0], True),
-    "With both": (SLOWER[-1], True),
-}
+class Corrected(NamedTuple):
+    """Seconds of the running case with one thing counted that the roofline leaves out: loading the weights, what a
+    sequence computes and loads, and what it takes in attention where attention and the rest take turns (0 where not).
+    """
+
+    weights: float
+    token: float
+    kv: float
+    before: float = 0.0
+
+    def step(self, batch: float) -> float:
+        return batch * self.before + max(batch * self.token, self.weights + batch * self.kv)
+
+    @property
+    def own(self) -> float:
+        """What no batch shares."""
+        return self.before + max(self.token, self.kv)
+
+
+def corrected(context: float) -> dict[str, Corrected]:
+    """The text's own case at a context, and with each correction, by what it is called."""
+    case = RUNNING._replace(context=context)
+    floor, plain, bf16 = eq.latency_floor(case), eq.with_attention(case, 0), eq.with_attention(case, SLOWER[-1])
+    attend = max(bf16.kv, bf16.token - plain.token)
+    return {
+        "In the text": Corrected(floor, plain.token, plain.kv),
+        "With attention's arithmetic": Corrected(floor, bf16.token, bf16.kv),
+        "Taking turns": Corrected(floor, plain.token, 0, attend),
+        "With copies": Corrected(copied_floor(), plain.token, plain.kv),
+    }
 
 
 def corrections() -> Page:
     """Which correction moves which number of the running case."""
-    floors = [copied_floor() if copied else eq.latency_floor(RUNNING) for _, copied in COLUMNS.values()]
-    cases = [
-        (floor, eq.with_attention(RUNNING, slower), eq.with_attention(ON_LONG, slower))
-        for floor, (slower, _) in zip(floors, COLUMNS.values())
-    ]
+    short, long = corrected(RUNNING.context), corrected(LONG)
     rows = [
-        ["latency floor", *[pretty(floor, "s", 4) for floor in floors]],
-        ["kink, sequences", *[significant(floor / (each.token - each.kv), 4) for floor, each, _ in cases]],
-        ["cost floor, per million tokens", *[f"${significant(cheapest(each) * MILLION, 3)}" for _, each, _ in cases]],
-        [
-            f"cost of a token in a batch of {SLOW}, divided by the cost floor",
-            *[significant(_above(*case[:2]), 2) for case in cases],
-        ],
-        ["balanced context, tokens", *[significant(each.balanced, 3) for _, each, _ in cases]],
-        [f"standard batch of the price card, at {LONG:,} tokens", *[_fitting(floor, far) for floor, _, far in cases]],
+        ["latency floor", *[pretty(each.weights, "s", 2) for each in short.values()]],
+        ["kink, sequences", *[significant(each.weights / (each.token - each.kv), 2) for each in short.values()]],
+        ["cost floor, $ per million", *[significant(_priced(each.own), 2) for each in short.values()]],
+        [f"cost at a batch of {SLOW} / cost floor", *[significant(_above(each), 2) for each in short.values()]],
+        [f"standard batch of the card, {LONG:,} tokens", *[significant(_fitting(each), 3) for each in long.values()]],
+        ["what a larger batch saves on it", *[f"{_saving(each):.0%}" for each in long.values()]],
     ]
-    return table(f"What each correction moves, for {RUNNING}, {RUNNING.tokens}", ("Result", *COLUMNS), rows)
+    caption = f"What each correction moves, for {RUNNING}, {RUNNING.tokens}"
+    return fold("What does each of the three change?", table(caption, ("Result", *short), rows))
 
 
-def _timed(floor: float, each: eq.WithAttention, batch: float) -> float:
-    """Seconds of a step, by the time to load the weights and what a sequence takes."""
-    return max(batch * each.token, floor + batch * each.kv)
+def _priced(seconds: float) -> float:
+    """USD per million tokens that take so much of the rack's time each, at the lecture's rent."""
+    return MILLION * seconds * RUNNING.symbols()["chips"] * LECTURE_RENT / HOUR
 
 
-def _above(floor: float, each: eq.WithAttention) -> float:
+def _above(each: Corrected) -> float:
     """Cost of a token in the example's batch, divided by the cost floor."""
-    return _timed(floor, each, SLOW) / SLOW / max(each.token, each.kv)
+    return each.step(SLOW) / SLOW / each.own
 
 
-def _fitting(floor: float, each: eq.WithAttention) -> str:
+def _fitting(each: Corrected) -> float:
     """The standard batch of the lecture's card."""
     card = _fast_card()
-    ratio = card.price_multiplier * card.speed_multiplier
-    return significant(_standard_batch(lambda batch: _timed(floor, each, batch), card.speed_multiplier, ratio), 3)
+    return _standard_batch(each.step, card.speed_multiplier, card.price_multiplier * card.speed_multiplier)
+
+
+def _saving(each: Corrected) -> float:
+    """The most that a larger batch saves of its cost."""
+    return 1 - each.own * _fitting(each) / each.step(_fitting(each))
+
+
+def turns() -> dict[str, str]:
+    """What changes if attention and the matrix products take turns."""
+    (short, in_turn), (long, far) = (
+        [corrected(context)[name] for name in ("In the text", "Taking turns")] for context in (RUNNING.context, LONG)
+    )
+    return {
+        "turns_floor": f"{in_turn.own / short.own:.1f}",
+        "turns_long": f"{far.own / long.own - 1:.0%}",
+        "turns_saving": f"{_saving(far):.0%}",
+    }
 
 
 def workload() -> dict[str, str]:
     """Context, KV and what a slow mode can save."""
     each = eq.with_attention(RUNNING, 0)
-    floor = eq.cost_floor(RUNNING, rent=LECTURE_RENT / HOUR) * MILLION
     return {
         "kv_bytes": pretty(RUNNING.symbols()["kv_bytes_per_token"], "byte"),
-        "balanced": f"{significant(eq.balanced_context(RUNNING), 3)} tokens",
-        "kink": significant(eq.crossing(RUNNING), 4),
+        "balanced": f"{significant(eq.balanced_context(RUNNING), 2)} tokens",
+        "kink": significant(eq.crossing(RUNNING), 2),
         "slow_batch": str(SLOW),
         "slow_context": f"{RUNNING.context:,} tokens",
-        "slow_step": pretty(eq.step_time(RUNNING, batch=SLOW), "s", 4),
+        "slow_step": pretty(eq.step_time(RUNNING, batch=SLOW), "s", 2),
         "busy": f"{BUSY:,}",
-        "slow_cost": f"${_rented(SLOW) * MILLION:.3f}",
+        "slow_cost": f"${_rented(SLOW) * MILLION:.2f}",
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
         "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
         "tenfold": significant(eq.latency_floor(RUNNING) / (9 * each.token), 2),
-        "cheapest": f"${significant(floor, 3)}",
         "least": str(LEAST),
     }
 
@@ -181,7 +210,12 @@ def workload() -> dict[str, str]:
 def changed_batches() -> dict[str, str]:
     """What another batch does to the time of a step, and to the price of a token."""
     step, paid = (lambda batch: eq.step_time(RUNNING, batch=batch)), _rented
-    return {
+    parts = {
+        f"{name}_{part}": f"{significant(formula(RUNNING, batch=batch) / factor('ms'), 2)} ms"
+        for name, batch in (("busy", BUSY), ("past", PAST))
+        for part, formula in (("loads", eq.memory_time), ("computes", eq.compute_time))
+    }
+    return parts | {
         "past": f"{PAST:,}",
         "busy_halved": f"{1 - step(BUSY / 2) / step(BUSY):.0%}",
         "night": significant(paid(SLOW) / paid(BUSY), 2),
@@ -207,7 +241,6 @@ def fast_mode() -> dict[str, str]:
         "fast_now": price(LATER_CARD).model_name,
         "fast_now_price": significant(later.price_multiplier, 1),
         "fast_now_ratio": significant(ratio(later), 1),
-        "fast_now_long": f"{inferred(LONG, later=True).above - 1:.0%}",
     }
 
 
@@ -238,9 +271,8 @@ def inferred(context: int, later: bool = False) -> Inferred:
 
 def fast_batches() -> dict[str, str]:
     """The lecture's card at a long context: both batches, and what no larger one can save."""
-    found = inferred(LONG)
-    caches = eq.kv_time(ON_LONG, batch=found.standard)
-    share = caches / eq.weight_time(RUNNING)
+    found, then = inferred(LONG), inferred(LONG, later=True)
+    share, later = (eq.kv_time(ON_LONG, batch=each.standard) / eq.weight_time(RUNNING) for each in (found, then))
     return {
         "fast_above": f"{found.above - 1:.0%}",
         "long_standard": significant(found.standard, 3),
@@ -248,7 +280,13 @@ def fast_batches() -> dict[str, str]:
         "card_step": pretty(eq.step_time(ON_LONG, batch=found.standard), "s", 2),
         "card_caches": significant(share, 2),
         "card_saving": f"{1 / (1 + share):.0%}",
+        "later_saving": f"{1 / (1 + later):.0%}",
     }
+
+
+def _room(known: dict[str, float]) -> float:
+    """Sequences of a long context that memory holds beside the weights."""
+    return (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
 
 
 def train() -> dict[str, str]:
@@ -256,17 +294,20 @@ def train() -> dict[str, str]:
     ms = lambda seconds: f"{seconds * 1e3:.0f} ms"
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
     known, drain = RUNNING.symbols(), eq.drain_time(RUNNING)
-    full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (LONG * known["kv_bytes_per_token"])
+    full = _room(known)
+    small = {name: system(name).symbols(RUNNING.precision) for name in ("b200-8", "h200-8")}
     prompts = full / ANSWER * (LONG - ANSWER / 2) * eq.compute_time(RUNNING, batch=1)  # s, of those who take seats
     return {
         "drain_least": ms(drains()[0]),
         "drain_most": ms(drains()[-1]),
-        "drain_rack": pretty(drain, "s", 4),
+        "drain_rack": pretty(drain, "s", 2),
         "chip_hbm": pretty(known["hbm"] / known["chips"], "byte"),
         "long": f"{LONG:,}",
         "long_kv": pretty(LONG * known["kv_bytes_per_token"], "byte"),
-        "full": significant(full, 3),
-        "worst": pretty(eq.worst_latency(interval=drain), "s"),
+        "full": significant(full, 2),
+        "eight_room": significant(_room(known | small["b200-8"]), 2),
+        "small_room": significant(_room(known | small["h200-8"]), 2),
+        "small_critical": significant(eq.critical_batch(known | small["h200-8"]), 2),
         "throughput": f"{significant(eq.throughput(batch=full, interval=drain), 2)} tokens",
         "answer": str(ANSWER),
         "freed": significant(full / ANSWER, 2),
@@ -279,7 +320,9 @@ def train() -> dict[str, str]:
         "queue": f"{QUEUE:,}",
         "queue_trains": significant(QUEUE * ANSWER / full, 1),
         "queue_wait": pretty(QUEUE * ANSWER / full * drain, "s", 2),
+        "rent": f"${LECTURE_RENT:g}",
         "rent_least": f"${min(rents):.2f}",
+        "rent_more": f"{min(rents) / LECTURE_RENT - 1:.0%}",
     }
 
 
@@ -355,7 +398,8 @@ def served_table() -> Page:
     ]
     roofline = ("Loading", "Computing", "Measured step", "Measured / longer of both")
     heads = ("Engine and GPUs", "Batch", "Context, tokens", *roofline)
-    return table("Decode steps of DeepSeek-V3 in real engines", heads, rows)
+    shown = table("Decode steps of DeepSeek-V3 in real engines", heads, rows)
+    return fold("Which engines were these, and what would a roofline allow?", shown)
 
 
 def engines() -> dict[str, str]:
@@ -467,6 +511,6 @@ def _precision(dtype: str) -> str:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    own = (hardware, layout, attention, workload, changed_batches, fast_mode, fast_batches, train)
+    own = (hardware, layout, attention, turns, workload, changed_batches, fast_mode, fast_batches, train)
     parts = (*own, engines, dense_case)
     return merge(*(part() for part in parts))
