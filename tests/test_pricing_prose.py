@@ -299,15 +299,16 @@ def test_the_costs_of_the_figure_go_on_where_the_text_gives_them():
 
 
 def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
-    """Plain Python with typed numbers: the bill and the conversation, also in half as many calls."""
+    """Plain Python with typed numbers: the conversation, also in half as many calls, and a bill's share of hits."""
     told = numbers.all()
     for source in re.findall(r"```\{code-cell\}\n(.*?)```", page("pricing").read_text("utf8"), re.S):
         if "print(" in source:
             exec(source, {})
         if "calls = " in source:
             exec(source.replace("5_000, 1_000, 36", "10_000, 2_000, 18"), {})
-    bill, session, halved = capsys.readouterr().out.splitlines()
-    assert bill == f"{told['bill_paid']} with the cache, {told['bill_fresh'].split()[0]} without"
+    session, halved, past, writing = capsys.readouterr().out.splitlines()
+    assert past == f"hits are {told['bill_history']} of $0.144" and told["bill_paid"] == "14.4 cents"
+    assert writing == f"{175 / 180:.0%} of the input hits, writing pays from {told['share_5']}"
     assert session == f"{told['s_usd']} for a conversation of {told['s_writes']} tokens"
     assert halved == f"{told['s_half']} for a conversation of {told['s_writes']} tokens"
 
