@@ -232,9 +232,9 @@ def hold_chart() -> InteractiveChart:
         "Where a cache is cheapest to keep",
         _hold_says(),
         f"For the chips of a {plain(system(RUNNING.system).name)} that compute in {RUNNING.precision.upper()},"
-        " a short prompt, and HBM at its full share of the rent."
+        " a short prompt (computing a long one again costs more), and HBM at its full share of the rent."
         " Set the time to some 20 seconds, or to 3 hours,"
-        " and another place wins.",
+        " and another place wins. A larger KV cache makes keeping more expensive everywhere.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(2,),
     )
