@@ -6,8 +6,6 @@ from the catalogue. Prices are those of their date, and the figures say which.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.patches import Rectangle
 
@@ -35,20 +33,6 @@ def spent(seconds: float) -> str:
         if seconds >= 1.5 * unit:
             return f"{significant(seconds / unit, 2)} {name}"
     return pretty(seconds, "s", 2)
-
-
-def _listed(axes, rows: list[tuple[str, str]], top: float, pitch: float, **more: Any) -> None:
-    """Lines of text in colours, (text, colour), from a height of the axes downwards."""
-    for n, (text, colour) in enumerate(rows):
-        axes.text(
-            more.get("x", 0.02),
-            top - pitch * n,
-            text,
-            transform=axes.transAxes,
-            color=COLOURS[colour],
-            ha=more.get("ha", "left"),
-            va="center",
-        )
 
 
 # --- one bill ---------------------------------------------------------------------------------------------------------
@@ -354,76 +338,6 @@ def token_times() -> Drawing:
 def _micro(us: float) -> str:
     """Microseconds in few digits."""
     return f"{us:,.0f}" if us >= 20 else f"{us:.1f}"
-
-
-HOSTS = "hosts of open weights"
-GROUPS = {
-    "anthropic": ("Anthropic", "first"),
-    "google": ("Google", "second"),
-    "openai": ("OpenAI", "third"),
-    "deepseek": ("DeepSeek", "fourth"),
-    "mistral": ("Mistral", "fifth"),
-}
-
-
-def ratios() -> Drawing:
-    """Price of output over input of every card by date."""
-    fig, axes = drawing.axes(5.0, 4.3)
-    cards = catalogue.prices()
-    for card in cards:
-        tint = COLOURS[GROUPS.get(card.provider, (HOSTS, "muted"))[1]]
-        axes.plot(
-            _dated(card.valid_from),
-            _ratio(card),
-            "o",
-            color=tint,
-            mfc=tint if card.confirmed else "white",
-            ms=6.5,
-            alpha=0.85,
-        )
-    top, ticks = 11.6, range(1, 9)
-    axes.set(ylim=(0.5, top), yticks=ticks, ylabel="price of output ÷ price of input")
-    axes.set(xlim=(2024.6, 2027), xticks=[2025, 2026, 2027], xlabel="date of the card")
-    key = [*GROUPS.values(), (HOSTS, "muted")]
-    for column in range(2):
-        rows = key[3 * column : 3 * column + 3]
-        _listed(axes, rows, 0.96, 0.065, x=0.06 + 0.4 * column)
-        for row, (_, colour) in enumerate(rows):  # a dot has the color of the marks, not the darker one of words
-            at = (0.03 + 0.4 * column, 0.957 - 0.065 * row)
-            axes.plot(*at, "o", transform=axes.transAxes, color=COLOURS[colour], ms=6.5, alpha=0.85)
-    return done(
-        fig,
-        "fig-ratios",
-        "Price ratios of output to input run from one to eight, and differ even among models of the same"
-        " architecture: a ratio depends on more than hardware. Hollow marks are not confirmed.",
-        _ratios_say(cards),
-    )
-
-
-def _ratio(card: PriceCard) -> float:
-    return card.usd_per_Mtok.output / card.usd_per_Mtok.input
-
-
-def _dated(date: str) -> float:
-    """A date as a year; the middle of what it leaves open."""
-    year, month, day = ([float(part) for part in date.split("-")] + [None, None])[:3]
-    return year + ((month or 6.5) - 1) / 12 + (day or 15) / 365
-
-
-def _ratios_say(cards: tuple[PriceCard, ...]) -> str:
-    spans = []
-    for id, (name, _) in GROUPS.items():
-        mine = sorted(_ratio(card) for card in cards if card.provider == id)
-        spans.append(
-            f"{name} {mine[0]:.2g} to {mine[-1]:.2g}" if mine[-1] - mine[0] > 0.05 else f"{name} {mine[0]:.2g}"
-        )
-    found = sorted(_ratio(card) for card in cards)
-    dates = sorted(card.valid_from for card in cards)
-    return (
-        f"Price of output over price of input on {len(cards)} cards, dated {dates[0][:7]} to {dates[-1][:7]}, by"
-        f" provider; hollow marks are not confirmed. They run from {found[0]:.2g} to"
-        f" {found[-1]:.2g}: {', '.join(spans)}."
-    )
 
 
 # --- long contexts ----------------------------------------------------------------------------------------------------

@@ -216,8 +216,9 @@ def bill() -> dict[str, str]:
 
 
 def session() -> dict[str, str]:
-    """A conversation of calls that add the call's new input each, until the prompt is the call's: its bill, when its
-    hits cost as much as its writes, and what a break of more than five minutes costs beside the hour's cache.
+    """A conversation of calls that add the call's new input each, until the prompt is the call's: its bill, from when
+    on hits cost more than writes, what half as many calls would save, and what a break of more than five minutes costs
+    beside the hour's cache; and what share of their input a week of real agents hit.
     """
     p, new, count = price(BILLED).usd_per_Mtok, CALL["input"], PROMPT // CALL["input"]
     hits, sent = new * count * (count - 1) // 2, new * count * (count + 1) // 2
@@ -225,7 +226,10 @@ def session() -> dict[str, str]:
     total, fresh = sum(usd.values()), sent * p.input + usd["out"]
     again, hour = p.cache_write_5min - p.cached_read, p.cache_write_1h - p.cache_write_5min
     first = sum(charged(1 - count).values())
+    half = hits - 2 * new * (count // 2) * (count // 2 - 1) // 2  # hits fewer, in half as many calls of twice as much
+    [seen] = measurement("copilot_agents_2026").records()
     return {
+        "hits_copilot": f"{seen['cached_tokens'] / seen['input_tokens']:.0%}",
         "s_calls": f"{count}",
         "s_hits": f"{hits:,}",
         "s_writes": f"{PROMPT:,}",
@@ -234,7 +238,7 @@ def session() -> dict[str, str]:
         "s_usd": f"${total / 1e6:.2f}",
         "s_fresh": f"${fresh / 1e6:.2f}",
         "s_even_call": f"{math.floor(p.cache_write_5min / p.cached_read) + 2}",
-        "s_even": f"{1 + 2 * p.cache_write_5min / p.cached_read:g}",
+        "s_half": f"${(total - half * p.cached_read) / 1e6:.2f}",
         "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
         "s_hour": f"${PROMPT * hour / 1e6:.2f}",
         "s_break_after": f"{math.ceil(count * hour / again)}",
@@ -273,11 +277,15 @@ def ratios() -> dict[str, str]:
     found, net = implied(price(OPEN)), model("deepseek-r1")
     others = (one for one in map(implied, prices()) if alike(one.net, net) and one is not found)
     same = sorted(one.out_in for one in others)
+    asked = sorted(card.usd_per_Mtok.output / card.usd_per_Mtok.input for card in prices())
     return {
         "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}",
         **measured(),
         "same_least": f"{same[0]:.1f}",
         "same_most": f"{same[-1]:.1f}",
+        "cards_count": str(len(asked)),
+        "ratio_least": significant(asked[0], 2),
+        "ratio_most": significant(asked[-1], 2),
     }
 
 
@@ -404,6 +412,7 @@ def places() -> dict[str, str]:
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
         "remat_x": significant(price(BILLED).usd_per_Mtok.input * MTOK / eq.remat_cost(known), 2),
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
+        "again_times": significant(prompt_again(call) / eq.remat_cost(known), 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
         "even_call": f"{prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
