@@ -8,7 +8,6 @@ QUOTED = {
     "1": "1F1B, a schedule's name; the bytes of a value of an expert's copy",
     "0": "the number of the first box",
     "2": "pieces of the model in measured runs; the bytes of a value in BF16",
-    "3": "boxes of the loop that trains, numbered from 0",
     "4": "stages of the examples",
     "7": "vectors to add up eight parts",
     "8": "GPUs of a small domain",

@@ -96,13 +96,13 @@ def stack() -> Drawing:
     axes.text(mid, -0.35, "a token", ha="center", va="top")
     axes.add_patch(Circle((mid, top), 0.13, color=COLOURS["bound"]))
     arrow(axes, (mid, top), (mid, top + 0.6), "muted")
-    axes.text(mid + 0.3, top + 0.3, "next box", va="center", color=COLOURS["muted"])
+    axes.text(mid + 0.3, top + 0.3, "next token", va="center", color=COLOURS["muted"])
     bare(axes, (-1.0, EXPERTS + 2.4), (-0.95, top + 0.7))
     ratio = eq.scale_ratio(copies=len(CHOSEN), layers_per_stage=LAYERS, scale_up=1, scale_out=1)
     return done(
         fig,
         "fig-stack",
-        "Layers split into stages. A token is sent many times inside a box, but only once to the next one.",
+        "A token is sent many times inside a box, but only once to the next one.",
         f"A stack of {stages * LAYERS} routed layers, bottom to top, with {EXPERTS} experts each; a dashed line cuts it"
         f" into {stages} boxes of {LAYERS} layers. In every layer the token fans out to {len(CHOSEN)} experts and comes"
         f" back from them: {inside} arrows inside a box. Across the cut goes one arrow, {ratio:g} times less traffic.",
@@ -252,12 +252,11 @@ def orders() -> Drawing:
             looks: dict[str, Any] = {"fill": False, "ec": COLOURS["bound"], "lw": 1.8, "zorder": 5, "clip_on": False}
             at.add_patch(Rectangle((start, box - 0.48), end - start, 0.96, **looks))
         idle = run.span(0) - run.busy(0)
-        said.append(f"{name} takes {float(run.makespan):g} slots, and box 0 is idle for {float(idle):g}. {words}")
+        said.append(f"{name}: {float(run.makespan):g} slots, box 0 idle for {float(idle):g}. {words}")
     return done(
         fig,
         "fig-orders",
-        "Six orders of the same work, from left to right on the same scale of time. Idle time is gray, and a frame"
-        " shows what is new.",
+        "Six orders of the same work, on the same scale of time. Idle time is gray, and a frame shows what is new.",
         f"Six schedules below each other: time from 0 to {float(width):g} slots across, boxes 0 to {BOXES - 1} down,"
         f" {numbers.TRAINED} micro-batches, F, B and W of one slot each, idle time gray. {' '.join(said)}",
     )
@@ -341,7 +340,7 @@ def freed() -> Drawing:
         axes.barh(line, stored, 0.7, color=COLOURS["weights"])
         axes.barh(line, 1 - stored, 0.7, stored, color=COLOURS["kv"], alpha=0.5)
         axes.text(stored + 0.02, line, f"caches {percent(1 - stored)}", va="center")
-        said.append(f"{name}: {percent(stored)} weights and {percent(1 - stored)} caches")
+        said.append(f"{name}, {percent(stored)} weights and {percent(1 - stored)} caches")
     axes.set_yticks(places, [name for name, _, _ in rows])
     axes.text(0, -0.45, "weights", color=COLOURS["weights"], va="bottom")
     axes.set(xlim=(0, 1), ylim=(places[-1] + 0.5, -1.1), xlabel="share of the memory")
@@ -352,7 +351,7 @@ def freed() -> Drawing:
         fig,
         "fig-freed",
         "A pipeline frees a part of what the weights fill. In a box that is much, and in a rack next to nothing.",
-        f"Four bars of a machine's memory, weights first and caches after them. {listed(said)}.",
+        f"Four bars of a machine's memory, weights first and caches after them: {'; '.join(said)}.",
     )
 
 

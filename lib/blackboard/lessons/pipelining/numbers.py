@@ -197,7 +197,7 @@ def orders() -> dict[str, str]:
     for name, run in simulation.equal_runs(TRAINERS, TRAINED).items():
         key = name.lower().replace("-", "_").replace(" ", "_")
         found[f"slots_{key}"] = f"{float(run.span(0) - run.busy(0)):g} of {float(run.span(0)):g}"
-        if name in ("GPipe", "split 1F1B"):
+        if name == "split 1F1B":
             found[f"idle_{key}"] = f"{run.period_bubble:.1%}"
         found[f"held_{key}"] = f"{run.most_held:g}"
     return found
