@@ -143,7 +143,7 @@ def player():
         "name": w.Dropdown(
             options=list(SCHEDULES), value="1F1B", description="schedule", style=looks["style"], layout=looks["layout"]
         ),
-        "stages": count("boxes P", STAGES, 1, 12),
+        "stages": count("racks P", STAGES, 1, 12),
         "batches": count("micro-batches", BATCHES, 1, 32),
         "chunks": count("pieces", 2, 1, 4),
         "forward": time("time of F", 1),

@@ -38,7 +38,7 @@ def _number(box: Box, inches: float) -> str:
     return text if inches >= 0.1 * len(text) + 0.02 else ""
 
 
-def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0) -> None:
+def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0, name: str = "box") -> None:
     """The passes of a run, a row per box, box 0 on top; with `inches` for the whole time, numbers where they fit.
 
     What a device does at once shares the height of its box by time, so that equal work has equal area.
@@ -66,14 +66,14 @@ def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0) -> None:
             axes.text(
                 box.start + width / 2, box.device, text, ha="center", va="center_baseline", fontsize=SMALL, clip_on=True
             )
-    label_boxes(axes, run.devices)
+    label_boxes(axes, run.devices, name)
     axes.set_xlim(0, float(run.makespan))
 
 
-def label_boxes(axes, devices: int) -> None:
-    """Rows for boxes 0, 1, … from top to bottom."""
+def label_boxes(axes, devices: int, name: str = "box") -> None:
+    """Rows for boxes 0, 1, … from top to bottom, or for other machines."""
     axes.set(ylim=(devices - 0.5, -0.5))
-    axes.set_yticks(range(devices), [f"box {d}" for d in range(devices)])
+    axes.set_yticks(range(devices), [f"{name} {d}" for d in range(devices)])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False)

@@ -35,11 +35,11 @@ def _time(cost: Any) -> str:
 
 
 def gantt(schedule: Schedule | None = None, costs: Costs = EQUAL, name: str = "") -> Drawing:
-    """A schedule as it runs: time across, a row per box; by default 1F1B on four boxes with eight micro-batches."""
+    """A schedule as it runs: time across, a row per rack; by default 1F1B on four racks with eight micro-batches."""
     name = name or ("" if schedule else "1F1B")
     run = simulation.simulate(schedule or simulation.one_f_one_b(BOXES, 2 * BOXES), costs)
     fig, axes = drawing.axes(5.0, 1.35 + 0.3 * run.devices)
-    draw_run(axes, run, costs, inches=4.2)
+    draw_run(axes, run, costs, inches=4.2, name="rack")
     times = zip("FBW", (costs.forward, costs.backward, costs.weight))
     axes.set_xlabel(f"time ({', '.join(f'{name} = {_time(cost)}' for name, cost in times)})")
     fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - 0.33 / fig.get_figheight()))
@@ -62,9 +62,9 @@ def gantt(schedule: Schedule | None = None, costs: Costs = EQUAL, name: str = ""
         fig,
         "fig-gantt",
         "A schedule as it runs.",
-        f"{name or 'A schedule'} on {run.devices} boxes with {batches} micro-batches: time from 0 to"
-        f" {float(run.makespan):g} across, a row per box, rectangles for {apart}, numbered where they fit."
-        f" Boxes are idle {percent(run.period_bubble, 1)} of their time{wait}; the one that holds most keeps"
+        f"{name or 'A schedule'} on {run.devices} racks with {batches} micro-batches: time from 0 to"
+        f" {float(run.makespan):g} across, a row per rack, boxes for {apart}, numbered by micro-batch where they fit."
+        f" Racks are idle {percent(run.period_bubble, 1)} of their time{wait}; the rack that holds most keeps"
         f" {run.most_held:g} micro-batches' activations.",
     )
 
@@ -149,8 +149,8 @@ def serving() -> Drawing:
         "With one batch, one of two boxes is idle at any moment. With two micro-batches, each box always has one to"
         " work on.",
         f"Time across, 0 to {end} passes, boxes 0 and 1 down, passes numbered by micro-batch; twice. Above, one batch"
-        f" goes from box 0 to box 1 and back again and again: each box is idle {percent(idle)} of the time. Below,"
-        f" micro-batches 0 and 1 take turns in each box: idle {percent(waits)} from time {boxes - 1} on.",
+        f" goes from box 0 to box 1 and back: each box is idle {percent(idle)} of the time. Below,"
+        f" micro-batches 0 and 1 take turns in each: idle {percent(waits)} from time {boxes - 1} on.",
     )
 
 
@@ -318,7 +318,7 @@ def cut() -> Drawing:
         fig,
         "fig-cut",
         "The KV cache of all users, cut in two ways. Either way, box 0 holds two of four cells.",
-        f"Two squares of {boxes} rows, halves of the layers, and {boxes} columns, halves of the users. Left, separate"
+        f"Two squares of {boxes} rows, halves of the layers, by {boxes} columns, halves of the users. Left, separate"
         " boxes: each holds a column, all layers of its own users. Right, a pipeline: each holds a row, half of the"
         f" layers of all users. Box 0 holds {boxes} of {boxes**2} cells in both.",
     )
