@@ -6,9 +6,8 @@ from blackboard.lessons.pipelining import equations as pipelining
 
 QUOTED = {
     "1": "1F1B, a schedule's name; the bytes of a value of an expert's copy",
-    "0": "the number of the first rack",
+    "0": "the number of the first box",
     "2": "pieces of the model in measured runs; the bytes of a value in BF16",
-    "3": "vectors sent between four stages",
     "4": "stages of the examples",
     "7": "vectors to add up eight parts",
     "8": "GPUs of a small domain",

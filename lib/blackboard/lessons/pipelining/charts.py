@@ -18,7 +18,7 @@ from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import figures, numbers, simulation
 from blackboard.units import significant
 
-STAGES, BATCHES = 4, 8  # where chart and player start
+STAGES, BATCHES = 4, 8  # where the player starts
 START = {**numbers.CASE, "micro_batch": numbers.box_users(numbers.Shared(2))}  # users of a box
 EACH, LONG = "GB/chip", "token/sequence"
 
@@ -44,7 +44,7 @@ def _loaded() -> list[dict]:
         return slider(name, round(start - down, 12), round(start + up, 12), 0.25, start, label, base=2)
 
     return [
-        *slider("stages", 1, 16, 1, STAGES, "stages P"),
+        *slider("stages", 1, 16, 1, numbers.LAYOUTS["two"].boxes, "stages P"),
         *menu("machine", {row.id: domain_name(row) for row in (rack, box)}, box.id, "a stage is one"),
         *around("micro_batch", 4, 5, "micro-batch b (sequences)"),
         *around("n_total", 3, 4, "stored parameters"),

@@ -1,4 +1,4 @@
-"""How a run of a pipeline is drawn: a row per rack, a box per pass, a color per kind of pass, idle time white."""
+"""How a run of a pipeline is drawn: a row per box, a rectangle per pass, a color per kind of pass, idle time white."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def _number(box: Box, inches: float) -> str:
     return text if inches >= 0.1 * len(text) + 0.02 else ""
 
 
-def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0) -> None:
-    """The boxes of a run, a row per rack, rack 0 on top; with `inches` for the whole time, numbers where they fit.
+def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0, name: str = "box") -> None:
+    """The passes of a run, a row per box, box 0 on top; with `inches` for the whole time, numbers where they fit.
 
     What a device does at once shares the height of its box by time, so that equal work has equal area.
     """
@@ -66,12 +66,12 @@ def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0) -> None:
             axes.text(
                 box.start + width / 2, box.device, text, ha="center", va="center_baseline", fontsize=SMALL, clip_on=True
             )
-    label_racks(axes, run.devices)
+    label_boxes(axes, run.devices, name)
     axes.set_xlim(0, float(run.makespan))
 
 
-def label_racks(axes, devices: int, name: str = "rack") -> None:
-    """Rows for racks 0, 1, … from top to bottom, or for other machines."""
+def label_boxes(axes, devices: int, name: str = "box") -> None:
+    """Rows for boxes 0, 1, … from top to bottom, or for other machines."""
     axes.set(ylim=(devices - 0.5, -0.5))
     axes.set_yticks(range(devices), [f"{name} {d}" for d in range(devices)])
     axes.tick_params(axis="y", length=0)
@@ -87,8 +87,8 @@ def draw_key(fig: Drawing, height: float) -> None:
         fig.text(x, height, words[kind], ha="center", va="center", fontsize=SMALL, bbox=face)
 
 
-def draw_served(axes, run: Timeline, end: float, name: str = "rack") -> None:
-    """The boxes of a decoding run up to a time; micro-batch 0 stands out."""
+def draw_served(axes, run: Timeline, end: float) -> None:
+    """The passes of a decoding run up to a time; micro-batch 0 stands out."""
     for box in run.boxes:
         if box.start < 0.98 * end:  # of a later one no more than a splinter is seen
             mine, width = box.micro_batch == 0, box.end - box.start
@@ -101,7 +101,7 @@ def draw_served(axes, run: Timeline, end: float, name: str = "rack") -> None:
             axes.add_patch(Rectangle((box.start, box.device - 0.46), width, 0.92, **looks))
             if (middle := box.start + width / 2) < 0.98 * end:  # else the edge would cut the number
                 axes.text(middle, box.device, str(box.micro_batch), ha="center", va="center_baseline")
-    label_racks(axes, run.devices, name)
+    label_boxes(axes, run.devices)
     axes.set(xlim=(0, end), xticks=np.arange(0, end + 1, run.devices))
 
 
@@ -112,7 +112,7 @@ def draw_plain(axes, run: Timeline, width: float) -> None:
     weights = _weights(run)
     for device, row in enumerate(run.rows):
         low = device - 0.42
-        # racks that begin the next step one after another do not wait for each other
+        # boxes that begin the next step one after another do not wait for each other
         start, end = (row[0].start, row[-1].end) if run.period < run.makespan else (0, run.makespan)
         axes.add_patch(Rectangle((start, low), end - start, 0.84, fc=COLOURS["muted"], alpha=0.22, lw=0))
         for box in row:
@@ -127,13 +127,13 @@ def draw_plain(axes, run: Timeline, width: float) -> None:
                 corner = box.start + aside * whole, low + 0.84 * up
                 axes.add_patch(Rectangle(corner, wide * whole, 0.84 * high, fc=COLOURS[KINDS[kind]], **face))
             axes.add_patch(Rectangle((box.start, low), whole, 0.84, fill=False, ec="white", lw=0.5))
-    label_racks(axes, run.devices)
+    label_boxes(axes, run.devices)
     axes.set(xlim=(0, width), yticks=[0, run.devices - 1])
-    axes.set_yticklabels([f"rack {device}" for device in (0, run.devices - 1)])
+    axes.set_yticklabels([f"box {device}" for device in (0, run.devices - 1)])
 
 
 def draw_named(axes, run: Timeline) -> None:
-    """A run of equal passes, each in a box of its own with its name, and rack 0's idle time in words."""
+    """A run of equal passes, each in a box of its own with its name, and box 0's idle time in words."""
     split = any(box.kind == "W" for box in run.boxes)
     for row in run.rows:
         for box in row:
@@ -146,4 +146,4 @@ def draw_named(axes, run: Timeline) -> None:
         if after.start > before.end:
             middle = (before.end + after.start) / 2
             axes.text(middle, 0, "idle", ha="center", va="center_baseline", color=COLOURS["bound"], style="italic")
-    label_racks(axes, run.devices)
+    label_boxes(axes, run.devices)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Circle, Rectangle
 
-from blackboard import units
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, done, percent
 from blackboard.charts.style import COLOURS
@@ -22,10 +21,9 @@ from blackboard.lessons.pipelining import numbers, simulation
 from blackboard.lessons.pipelining.drawing import draw_key, draw_named, draw_plain, draw_run, draw_served
 from blackboard.lessons.pipelining.timeline import Costs, Schedule
 from blackboard.text import listed
-from blackboard.units import pretty, significant
+from blackboard.units import pretty
 
-MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
-RACKS = numbers.STAGES
+BOXES = numbers.TRAINERS  # boxes of the pipeline that trains
 EQUAL = Costs(1, 1, 1)  # F, B and W take equally long
 
 
@@ -39,9 +37,9 @@ def _time(cost: Any) -> str:
 def gantt(schedule: Schedule | None = None, costs: Costs = EQUAL, name: str = "") -> Drawing:
     """A schedule as it runs: time across, a row per rack; by default 1F1B on four racks with eight micro-batches."""
     name = name or ("" if schedule else "1F1B")
-    run = simulation.simulate(schedule or simulation.one_f_one_b(RACKS, 2 * RACKS), costs)
+    run = simulation.simulate(schedule or simulation.one_f_one_b(BOXES, 2 * BOXES), costs)
     fig, axes = drawing.axes(5.0, 1.35 + 0.3 * run.devices)
-    draw_run(axes, run, costs, inches=4.2)
+    draw_run(axes, run, costs, inches=4.2, name="rack")
     times = zip("FBW", (costs.forward, costs.backward, costs.weight))
     axes.set_xlabel(f"time ({', '.join(f'{name} = {_time(cost)}' for name, cost in times)})")
     fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - 0.33 / fig.get_figheight()))
@@ -73,12 +71,12 @@ def gantt(schedule: Schedule | None = None, costs: Costs = EQUAL, name: str = ""
 
 # --- the board's figures ----------------------------------------------------------------------------------------------
 
-CHOSEN, EXPERTS, LAYERS = (1, 2, 5), 7, 2  # of B8: experts that a token goes to, those drawn, layers on a rack
+CHOSEN, EXPERTS, LAYERS = (1, 2, 5), 7, 2  # of B8: experts that a token goes to, those drawn, layers in a box
 RISE, GAP = 1.75, 0.75  # from layer to layer, and what a cut adds
 
 
 def stack() -> Drawing:
-    """B8: a stack of routed layers, cut by changes of rack: many arrows inside a stage, one across a cut."""
+    """B8: a stack of routed layers, cut by changes of box: many arrows inside a stage, one across a cut."""
     fig, axes = drawing.axes(5.0, 5.3)
     stages, mid = 2, (EXPERTS - 1) / 2
     for layer in range(stages * LAYERS):
@@ -87,27 +85,27 @@ def stack() -> Drawing:
     cut = LAYERS * RISE + GAP / 2
     axes.plot([-0.9, EXPERTS + 2.3], [cut, cut], color=COLOURS["scale_out"], ls="--", lw=1.8)
     arrow(axes, (mid, cut - GAP / 2), (mid, cut + GAP / 2 - 0.14), "scale_out", lw=3, mutation_scale=16)
-    axes.text(-0.8, cut + 0.12, "change rack", color=COLOURS["scale_out"], va="bottom")
+    axes.text(-0.8, cut + 0.12, "change box", color=COLOURS["scale_out"], va="bottom")
     inside = 2 * len(CHOSEN) * LAYERS
     axes.text(EXPERTS + 2.3, cut + 0.12, "1 arrow", color=COLOURS["scale_out"], va="bottom", ha="right")
     for stage in range(stages):
         base = stage * (LAYERS * RISE + GAP) + LAYERS * RISE / 2
         axes.text(
-            EXPERTS + 2.3, base, f"rack {stage}\n{inside} arrows", ha="right", va="center", color=COLOURS["network"]
+            EXPERTS + 2.3, base, f"box {stage}\n{inside} arrows", ha="right", va="center", color=COLOURS["network"]
         )
     axes.text(mid, -0.35, "a token", ha="center", va="top")
     axes.add_patch(Circle((mid, top), 0.13, color=COLOURS["bound"]))
     arrow(axes, (mid, top), (mid, top + 0.6), "muted")
-    axes.text(mid + 0.3, top + 0.3, "next rack", va="center", color=COLOURS["muted"])
+    axes.text(mid + 0.3, top + 0.3, "next token", va="center", color=COLOURS["muted"])
     bare(axes, (-1.0, EXPERTS + 2.4), (-0.95, top + 0.7))
     ratio = eq.scale_ratio(copies=len(CHOSEN), layers_per_stage=LAYERS, scale_up=1, scale_out=1)
     return done(
         fig,
         "fig-stack",
-        "Layers split into stages. A token is sent many times inside a rack, but only once to the next one.",
+        "A token is sent many times inside a box, but only once to the next one.",
         f"A stack of {stages * LAYERS} routed layers, bottom to top, with {EXPERTS} experts each; a dashed line cuts it"
-        f" into {stages} racks of {LAYERS} layers. In every layer the token fans out to {len(CHOSEN)} experts and comes"
-        f" back from them: {inside} arrows inside a rack. Across the cut goes one arrow, {ratio:g} times less traffic.",
+        f" into {stages} boxes of {LAYERS} layers. In every layer the token fans out to {len(CHOSEN)} experts and comes"
+        f" back from them: {inside} arrows inside a box. Across the cut goes one arrow, {ratio:g} times less traffic.",
     )
 
 
@@ -130,73 +128,43 @@ def _layer(axes, base: float, mid: float) -> None:
 
 
 def serving() -> Drawing:
-    """B9: decoding on four racks, with one batch and with as many micro-batches as racks."""
-    fig, axes = drawing.axes(5.0, 4.7, 2, 1, sharex=True)
-    end = 3 * RACKS
-    alone = simulation.simulate(simulation.naive(RACKS, 3), Costs())
-    packed = simulation.simulate(simulation.serve(RACKS, RACKS, 4), Costs())
+    """B9: decoding on two boxes, with one batch and with as many micro-batches as boxes."""
+    boxes = numbers.LAYOUTS["two"].boxes
+    fig, axes = drawing.axes(5.0, 3.2, 2, 1, sharex=True)
+    end = 4 * boxes
+    alone = simulation.simulate(simulation.naive(boxes, 4), Costs())
+    packed = simulation.simulate(simulation.serve(boxes, boxes, 5), Costs())
     for at, run in zip(axes, (alone, packed)):
         draw_served(at, run, end)
-    idle, waits = alone.idle(0, end), packed.idle(RACKS - 1, end)
-    axes[0].set_title(f"one batch: every rack idle {percent(idle)} of the time", loc="left")
-    axes[1].set_title(f"{RACKS} micro-batches: idle {percent(waits)}, once all are under way", loc="left")
-    axes[1].set_xlabel("time (passes through one rack)")
-    for turn in range(RACKS, end, RACKS):  # the decode loop closes: from the last rack back to the first
-        arrow(axes[0], (turn - 0.2, RACKS - 1.5), (turn + 0.2, 0.5), "bound")
-    axes[0].text(RACKS + 0.2, RACKS - 1, "next token", va="center")
+    idle, waits = alone.idle(0, end), packed.idle(boxes - 1, end)
+    axes[0].set_title(f"one batch: each box idle {percent(idle)} of the time", loc="left")
+    axes[1].set_title(f"{boxes} micro-batches: idle {percent(waits)}, once both are under way", loc="left")
+    axes[1].set_xlabel("time (passes through one box)")
+    for turn in range(boxes, end, boxes):  # the decode loop closes: from the last box back to the first
+        arrow(axes[0], (turn - 0.2, boxes - 1.5), (turn + 0.2, 0.5), "bound")
+    axes[0].text(boxes + 0.5, boxes - 1, "next\ntoken", ha="center", va="center")
     return done(
         fig,
         "fig-serving",
-        "With one batch, three of four racks are idle at any moment. With four micro-batches, each rack always has one"
-        " to work on.",
-        f"Time across, 0 to {end} passes, racks 0 to {RACKS - 1} down, boxes numbered by micro-batch; twice. Above, one"
-        f" batch goes down the racks as a staircase and enters rack 0 again right after rack {RACKS - 1}: each rack is"
-        f" idle {percent(idle)} of the time. Below, micro-batches 0 to {RACKS - 1} follow each other without a gap and"
-        f" each enters rack 0 again when it leaves rack {RACKS - 1}: idle {percent(waits)} from time {RACKS - 1} on.",
-    )
-
-
-def waiting() -> Drawing:
-    """Decoding on two boxes with hops as the lecture guesses: the same users in two and in three micro-batches."""
-    hop, two = numbers.LECTURE_HOP, numbers.LAYOUTS["two"]
-    users = two.boxes * numbers.box_users(two)
-    fig, axes = drawing.axes(5.0, 3.4, 2, 1, sharex=True)
-    end, said = 160, []
-    for at, count in zip(axes, (two.boxes, two.boxes + 1)):
-        work = sum(numbers.parts(users / count, two, hop)) / two.boxes / MS  # of a micro-batch in a box
-        run = simulation.simulate(simulation.serve(two.boxes, count, 20), Costs(work, 0, hop=hop / MS))
-        turn = numbers.turn(work * two.boxes * MS, count, two.boxes, hop) / MS
-        idle = percent(abs(run.idle(2 * turn, 12 * turn)))
-        draw_served(at, run, end, "box")
-        at.set(xticks=range(0, end + 1, 20))
-        rate = significant(numbers.cut_rate(two, count, hop), 3)
-        at.set_title(f"{count} micro-batches: boxes idle {idle}, {rate} tokens/s each", loc="left")
-        said.append(
-            f"{count} micro-batches, {work:.1f} ms a box, leave boxes idle {idle} of the time, and a box writes {rate}"
-            " tokens per second"
-        )
-    axes[1].set(xlabel=f"time (ms; a hop takes {hop / MS:g} ms)")
-    return done(
-        fig,
-        "fig-waiting",
-        f"The same {users:,.0f} users in two and in three micro-batches. The third fills all gaps, yet micro-batch 0"
-        " comes back to box 0 later than before.",
-        f"Time across, 0 to {end} ms, boxes 0 and 1 down, passes numbered by micro-batch; twice. From box to box there"
-        f" is a hop of {hop / MS:g} ms. {listed(said)}, once all are under way.",
+        "With one batch, one of two boxes is idle at any moment. With two micro-batches, each box always has one to"
+        " work on.",
+        f"Time across, 0 to {end} passes, boxes 0 and 1 down, passes numbered by micro-batch; twice. Above, one batch"
+        f" goes from box 0 to box 1 and back: each box is idle {percent(idle)} of the time. Below,"
+        f" micro-batches 0 and 1 take turns in each: idle {percent(waits)} from time {boxes - 1} on.",
     )
 
 
 def training() -> Drawing:
-    """B10: GPipe on four racks with four micro-batches: forward, hard stop, backward, and the idle triangles."""
+    """B10: GPipe on four boxes with four micro-batches: forward, hard stop, backward, and the idle triangles."""
     fig, axes = drawing.axes(5.0, 3.1)
     forward, backward = 1, 2  # a backward pass computes two gradients
     costs = Costs(forward, backward)
-    run = simulation.simulate(simulation.gpipe(RACKS, RACKS), costs)
-    stop, end, last = max(box.end for box in run.boxes if box.kind == "F"), run.makespan, RACKS - 1
-    for rack, row in enumerate(run.rows):
-        ends, starts = [0, *(box.end for box in row)], [*(box.start for box in row), end]
+    run = simulation.simulate(simulation.gpipe(BOXES, BOXES), costs)
+    stop, end, last = max(box.end for box in run.boxes if box.kind == "F"), run.makespan, BOXES - 1
+    for box, row in enumerate(run.rows):
+        ends, starts = [0, *(each.end for each in row)], [*(each.start for each in row), end]
         idle = [b - a for a, b in zip(ends, starts)]
-        axes.barh([rack] * len(ends), idle, 0.92, ends, color=COLOURS["muted"], alpha=0.15, lw=0)
+        axes.barh([box] * len(ends), idle, 0.92, ends, color=COLOURS["muted"], alpha=0.15, lw=0)
     draw_run(axes, run, costs, inches=4.2)
     before, after = last * forward, last * backward
     words = (
@@ -212,17 +180,17 @@ def training() -> Drawing:
         axes.text(x, -0.6, word, ha="center", va="bottom")
     axes.text(stop, -0.6, "turn", ha="center", va="bottom", weight="bold")
     axes.set(xlabel="time (slots)", xticks=np.arange(0, end + 1, 3))
-    share = eq.bubble(stages=RACKS, micro_batches=RACKS)
-    top, bottom = RACKS - 1, RACKS + RACKS - 1
+    share = eq.bubble(stages=BOXES, micro_batches=BOXES)
+    top, bottom = BOXES - 1, BOXES + BOXES - 1
     axes.set_title(f"bubble = $(P-1)/(n_{{mb}}+P-1)$ = {top}/{bottom} = {percent(share, 1)}", loc="left", pad=22)
     return done(
         fig,
         "fig-training",
-        "Rack 0 is idle from its last forward pass until a gradient comes back: three slots while micro-batch 3 goes"
-        " forward through the other racks, and six while micro-batch 0 comes back. Rack 3 is idle as long.",
-        f"GPipe on {RACKS} racks with {RACKS} micro-batches: time across in {end} slots, racks 0 to {last} down. A"
+        "Box 0 is idle from its last forward pass until a gradient comes back, for three slots and then six. Box 3 is"
+        " idle as long.",
+        f"GPipe on {BOXES} boxes with {BOXES} micro-batches: time across in {end} slots, boxes 0 to {last} down. A"
         f" slanted block of forward passes of one slot, a hard stop at slot {stop}, a mirrored block of backward passes"
-        f" of two slots. Rack 0 waits {before} slots before the stop and {after} after it, rack {last} at the start"
+        f" of two slots. Box 0 waits {before} slots before the stop and {after} after it, box {last} at the start"
         f" (fill) and at the end (drain): each works {run.busy(0)} of {end} slots. The bubble is {top}/{bottom},"
         f" {percent(run.bubble, 1)}.",
     )
@@ -231,29 +199,29 @@ def training() -> Drawing:
 # --- schedules for training -------------------------------------------------------------------------------------------
 
 
-ORDERS = {  # what each mends, and where that is seen: a rack, its slots from and to
-    "GPipe": ("All forward passes come first. So a rack keeps the activations of all {held} micro-batches.", None),
+ORDERS = {  # what each mends, and where that is seen: a box, its slots from and to
+    "GPipe": ("All forward passes come first. So a box keeps the activations of all {held} micro-batches.", None),
     "1F1B": (
-        "As soon as a gradient is back, a rack takes backward and forward passes in turn. So it keeps no more"
+        "As soon as a gradient is back, a box takes backward and forward passes in turn. So it keeps no more"
         " than {held}, but it waits as long.",
         (0, 10, 12),
     ),
     "interleaved": (
-        "Each rack has two small pieces of the model (the second is fainter). So the first pass gets to rack 3 in half"
+        "Each box has two small pieces of the model (the second is fainter). So the first pass gets to box 3 in half"
         " the time.",
         (3, 0, 1.5),
     ),
     "ZB-H1": (
-        "No rack waits for another rack's W any more. The later racks put W off, and rack 3 does its last {held} at"
+        "No box waits for another box's W any more. The later boxes put W off, and box 3 does its last {held} at"
         " the end.",
         (3, 23, 27),
     ),
     "ZB-H2": (
-        "More forward passes fill the first gap, and more W the others. So no rack waits, but each keeps up to {held}.",
+        "More forward passes fill the first gap, and more W the others. So no box waits, but each keeps up to {held}.",
         (0, 4, 7),
     ),
     "DualPipe": (
-        "Half of the micro-batches start at rack 3. A rack can compute for one half while tokens of the other travel to"
+        "Half of the micro-batches start at box 3. A box can compute for one half while tokens of the other travel to"
         " experts.",
         (3, 0, 3),
     ),
@@ -262,8 +230,8 @@ ORDERS = {  # what each mends, and where that is seen: a rack, its slots from an
 
 def orders() -> Drawing:
     """Six schedules of the same work, one below the other, with what each mends."""
-    runs = simulation.equal_runs(RACKS, numbers.TRAINED)
-    head, each, bars, foot = 0.34, 1.26, 0.56, 0.02  # inches: the key, a schedule, its racks, and below the last
+    runs = simulation.equal_runs(BOXES, numbers.TRAINED)
+    head, each, bars, foot = 0.34, 1.26, 0.56, 0.02  # inches: the key, a schedule, its boxes, and below the last
     height = head + each * len(ORDERS) + foot
     fig, axes = drawing.axes(5.0, height, len(ORDERS), 1, sharex=True)
     fig.set_layout_engine("none")
@@ -280,23 +248,22 @@ def orders() -> Drawing:
         at.set_title("Interleaving, two pieces" if run.chunks > 1 else name, loc="left", pad=3, weight="bold")
         fig.text(0.01, (top - bars - 0.06) / height, drawing.filled(words, 68), va="top")
         if new:
-            rack, start, end = new
+            box, start, end = new
             looks: dict[str, Any] = {"fill": False, "ec": COLOURS["bound"], "lw": 1.8, "zorder": 5, "clip_on": False}
-            at.add_patch(Rectangle((start, rack - 0.48), end - start, 0.96, **looks))
+            at.add_patch(Rectangle((start, box - 0.48), end - start, 0.96, **looks))
         idle = run.span(0) - run.busy(0)
-        said.append(f"{name} takes {float(run.makespan):g} slots, and rack 0 is idle for {float(idle):g}. {words}")
+        said.append(f"{name}: {float(run.makespan):g} slots, box 0 idle for {float(idle):g}. {words}")
     return done(
         fig,
         "fig-orders",
-        "Six orders of the same work, from left to right on the same scale of time. Idle time is gray, and a frame"
-        " shows what is new.",
-        f"Six schedules below each other: time from 0 to {float(width):g} slots across, racks 0 to {RACKS - 1} down,"
+        "Six orders of the same work, on the same scale of time. Idle time is gray, and a frame shows what is new.",
+        f"Six schedules below each other: time from 0 to {float(width):g} slots across, boxes 0 to {BOXES - 1} down,"
         f" {numbers.TRAINED} micro-batches, F, B and W of one slot each, idle time gray. {' '.join(said)}",
     )
 
 
 def split_backward() -> Drawing:
-    """Two racks and three micro-batches in 1F1B, in 1F1B with split backward passes, and in ZB-H1."""
+    """Two boxes and three micro-batches in 1F1B, in 1F1B with split backward passes, and in ZB-H1."""
     devices, batches = 2, 3
     made = {
         "1F1B": simulation.one_f_one_b(devices, batches),
@@ -309,87 +276,82 @@ def split_backward() -> Drawing:
     waits = {name: run.span(0) - run.busy(0) for name, run in runs.items()}
     for at, (name, run) in zip(axes, runs.items()):
         draw_named(at, run)
-        at.set_title(f"{name}: rack 0 is idle for {waits[name]} = {words[name]}", loc="left", pad=3)
+        at.set_title(f"{name}: box 0 is idle for {waits[name]} = {words[name]}", loc="left", pad=3)
     last = max(run.makespan for run in runs.values())
     axes[-1].set(xlabel="time (F = B = W = 1)", xlim=(0, last), xticks=np.arange(0, last + 1))
     return done(
         fig,
         "fig-split-backward",
-        "Each move takes one W out of the idle time of rack 0. First, rack 1 passes each gradient B on before it does"
+        "Each move takes one W out of the idle time of box 0. First, box 1 passes each gradient B on before it does"
         " W. Then it puts W0 off, and so it can start B1 and B2 sooner.",
-        f"Two racks with three micro-batches, time across in passes of one slot, three times. In 1F1B a rack passes B"
-        f" on only after W, and rack 0 waits {waits['1F1B']} slots. In split 1F1B it passes B on at once, and rack 0"
-        f" waits {waits['split 1F1B']}. In ZB-H1 rack 1 also does each W one micro-batch later, and rack 0 waits"
+        f"Two boxes with three micro-batches, time across in passes of one slot, three times. In 1F1B a box passes B"
+        f" on only after W, and box 0 waits {waits['1F1B']} slots. In split 1F1B it passes B on at once, and box 0"
+        f" waits {waits['split 1F1B']}. In ZB-H1 box 1 also does each W one micro-batch later, and box 0 waits"
         f" {waits['ZB-H1']} and is done at {runs['ZB-H1'].makespan} instead of {runs['1F1B'].makespan}.",
     )
 
 
-def hoped() -> Drawing:
-    """Memory of a GPU on one rack, in a pipeline as one would hope for it, and as it is."""
-    held = lambda **more: (numbers.case(eq.chip_kv, **more) / GB, numbers.case(eq.chip_weights, **more) / GB)
-    kv, weights = held(stages=1)
-    rows = [
-        ("one rack", kv, weights),
-        ("four stages,\nhoped for", kv / RACKS, weights / RACKS),
-        ("four stages,\nin fact", *held(stages=RACKS)),
-    ]
-    most = numbers.CASE["chip_hbm"] / GB
-    fig, axes = drawing.axes(5.0, 2.5)
-    for line, (_, cached, stored) in enumerate(rows):
-        axes.barh(line, cached, 0.62, color=COLOURS["kv"], alpha=0.5)
-        axes.barh(line, stored, 0.62, cached, color=COLOURS["weights"])
-        inside = cached > most / 2
-        text = f"KV cache {cached:.1f} + weights {stored:.1f} = {cached + stored:.0f}"
-        axes.text(
-            cached - 3 if inside else cached + stored + 3, line, text, ha="right" if inside else "left", va="center"
-        )
-    axes.plot([most, most], [-0.5, len(rows) - 0.5], color=COLOURS["bound"], lw=1.5, ls="--")
-    axes.text(most, -0.55, f"a GPU has {most:.0f} GB", ha="right", va="bottom", color=COLOURS["bound"])
-    axes.set_yticks(range(len(rows)), [name for name, _, _ in rows])
-    axes.set(xlim=(0, 1.03 * most), ylim=(len(rows) - 0.5, -1.1), xlabel="GB on each GPU")
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=False)
-    said = "; ".join(
-        f"{name}: {cached:.1f} GB of KV cache and {stored:.1f} GB of weights".replace("\n", " ")
-        for name, cached, stored in rows
-    )
-    return done(
-        fig,
-        "fig-hoped",
-        "Four stages take three quarters of the weights off a GPU, and none of the KV cache.",
-        f"Three bars of the memory of a GPU, from 0, with a dashed line at the {most:.0f} GB that it has. {said}.",
-    )
-
-
 def cut() -> Drawing:
-    """The KV cache as a square of layers and users, cut by users among separate racks, and by layers in a pipeline."""
-    fig, axes = drawing.axes(5.0, 3.3, 1, 2)
-    names = f"{RACKS} separate racks:\ncut by users", f"a pipeline of {RACKS} racks:\ncut by layers"
+    """The KV cache as a square of layers and users, cut by users among separate boxes, and by layers in a pipeline."""
+    boxes = numbers.LAYOUTS["two"].boxes
+    fig, axes = drawing.axes(5.0, 2.6, 1, 2)
+    names = "separate boxes:\ncut by users", "a pipeline:\ncut by layers"
     for at, name, by_users in zip(axes, names, (True, False)):
-        for layer in range(RACKS):
-            for group in range(RACKS):
-                rack = group if by_users else layer
+        for layers in range(boxes):
+            for group in range(boxes):
+                box = group if by_users else layers
                 looks: dict[str, Any] = {
-                    "fc": COLOURS["kv" if rack == 0 else "muted"],
-                    "alpha": 0.65 if rack == 0 else 0.2,
+                    "fc": COLOURS["kv" if box == 0 else "muted"],
+                    "alpha": 0.65 if box == 0 else 0.2,
                 }
-                at.add_patch(Rectangle((group + 0.03, layer + 0.03), 0.94, 0.94, lw=0, **looks))
-                at.text(group + 0.5, layer + 0.5, f"{rack}", ha="center", va="center")
+                at.add_patch(Rectangle((group + 0.02, layers + 0.02), 0.96, 0.96, lw=0, **looks))
+                at.text(group + 0.5, layers + 0.5, f"in box {box}", ha="center", va="center")
         at.set_title(name)
-        at.set(xlim=(0, RACKS), ylim=(RACKS, 0), aspect="equal", xticks=[], yticks=[])
-        at.set_xlabel(f"users: P × b = {RACKS} × {numbers.CASE['micro_batch']:,}")
+        at.set(xlim=(0, boxes), ylim=(boxes, 0), xticks=(0.5, 1.5), yticks=(0.5, 1.5))
+        at.set_xticklabels(["half of\nthe users", "the other\nhalf"])
+        at.set_yticklabels(["first\nlayers", "last\nlayers"] if by_users else [])
+        at.tick_params(length=0)
+        at.grid(visible=False)
         for spine in at.spines.values():
             spine.set_visible(False)
-    axes[0].set_ylabel(f"layers: P = {RACKS} parts")
     return done(
         fig,
         "fig-cut",
-        f"The KV cache of all users, cut in two ways. The number in a cell is the rack that holds it. Either way rack 0"
-        f" holds {RACKS} of {RACKS**2} cells.",
-        f"Two squares of {RACKS} rows, quarters of the layers, and {RACKS} columns, groups of"
-        f" {numbers.CASE['micro_batch']:,} users. Left, separate racks: each rack holds a column, all layers of its"
-        f" users. Right, a pipeline: each rack holds a row, a quarter of the layers of all users. Rack 0 holds {RACKS}"
-        f" of {RACKS**2} cells in both.",
+        "The KV cache of all users, cut in two ways. Either way, box 0 holds two of four cells.",
+        f"Two squares of {boxes} rows, halves of the layers, by {boxes} columns, halves of the users. Left, separate"
+        " boxes: each holds a column, all layers of its own users. Right, a pipeline: each holds a row, half of the"
+        f" layers of all users. Box 0 holds {boxes} of {boxes**2} cells in both.",
+    )
+
+
+def freed() -> Drawing:
+    """What fills the memory of a box and of a rack, alone and as a stage of a pipeline, in shares."""
+    box, rack = (numbers.weights_share(machine) for machine in (numbers.BOX, numbers.RACK))
+    rows = [
+        ("a box alone", box, 1),
+        ("one of 2 boxes", box, numbers.LAYOUTS["two"].boxes),
+        ("a rack alone", rack, 1),
+        ("one of 4 racks", rack, numbers.STAGES),
+    ]
+    fig, axes = drawing.axes(5.0, 2.5)
+    places, said = (0, 1, 2.4, 3.4), []
+    for line, (name, share, stages) in zip(places, rows):
+        stored = share / stages
+        axes.barh(line, stored, 0.7, color=COLOURS["weights"])
+        axes.barh(line, 1 - stored, 0.7, stored, color=COLOURS["kv"], alpha=0.5)
+        axes.text(stored + 0.02, line, f"caches {percent(1 - stored)}", va="center")
+        said.append(f"{name}, {percent(stored)} weights and {percent(1 - stored)} caches")
+    axes.set_yticks(places, [name for name, _, _ in rows])
+    axes.text(0, -0.45, "weights", color=COLOURS["weights"], va="bottom")
+    axes.set(xlim=(0, 1), ylim=(places[-1] + 0.5, -1.1), xlabel="share of the memory")
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False)
+    return done(
+        fig,
+        "fig-freed",
+        "A pipeline frees a part of what the weights fill. In a box that is much, and in a rack next to nothing.",
+        f"Four bars of a machine's memory, weights first and caches after them: {'; '.join(said)}.",
     )
 
 
@@ -420,9 +382,8 @@ def pays() -> Drawing:
     return done(
         fig,
         "fig-pays",
-        "Which use of two boxes writes most tokens depends on how long a hop or an exchange between them takes. Boxes"
-        f" that share every layer beat a pipeline below {even}, and separate boxes win only at the right end. Here each"
-        f" user has {numbers.CASE['context']:,} tokens of context.",
+        f"With {numbers.CASE['context']:,} tokens of context, boxes that share every layer write most tokens if a hop"
+        f" or an exchange takes less than {even}. Beyond that, a pipeline does, and at the right end separate boxes.",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop or an exchange, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )

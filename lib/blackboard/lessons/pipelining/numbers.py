@@ -25,7 +25,7 @@ BOARD = {
     "context": 200_000,
     "kv_bytes_per_token": 2_000,
 }
-# the page's own case: the running model on one rack a stage, at a context that nearly fills its memory
+# the running model on one rack a stage, at a context that nearly fills its memory
 _KNOWN = RUNNING.symbols()
 CASE = {
     **{name: _KNOWN[name] for name in ("n_total", "bytes_per_param", "kv_bytes_per_token", "chip_bandwidth")},
@@ -34,7 +34,8 @@ CASE = {
     "micro_batch": 2_400,
     "context": 75_000,
 }
-STAGES, TRAINED = 4, 8  # racks of the pipeline, and micro-batches of its schedules
+STAGES = 4  # racks of the pipeline
+TRAINERS, TRAINED = 4, 8  # boxes of the pipeline that trains, and micro-batches of its schedules
 LECTURE_HOP = 0.0025  # s, "a few ms" a hop, 1:15:28
 LONG_HOP = 0.010  # s, for which a third micro-batch pays
 SENT = {
@@ -88,9 +89,15 @@ def rest_bytes() -> float:
     return CASE["n_total"] * CASE["bytes_per_param"] - experts_bytes(moe.experts + moe.shared)
 
 
+def whole_part(stages: int) -> float:
+    """The part of the layers on the fullest of so many stages, if layers stay whole."""
+    layers = model(RUNNING.model).layers
+    return math.ceil(layers / stages) / layers
+
+
 def whole_layers() -> dict[str, float]:
     """The fullest rack of the pipeline, if layers stay whole: as if there were fewer stages, and more users on each."""
-    part = math.ceil(model(RUNNING.model).layers / STAGES) / model(RUNNING.model).layers
+    part = whole_part(STAGES)
     return {"stages": 1 / part, "micro_batch": part * case(eq.whole_batch, stages=STAGES)}
 
 
@@ -116,30 +123,37 @@ def sent() -> dict[str, str]:
         "vector": pretty(vector, "byte", 3),
         "sent_tensor": pretty(vectors * vector, "byte", 3),
         "sent_expert": pretty(token_bytes(), "byte", 3),
-        "sent_stages": pretty((STAGES - 1) * vector, "byte", 2),
-        "sent_ratio": significant(token_bytes() / STAGES / vector, 2),
+        "sent_ratio": significant(token_bytes() / LAYOUTS["two"].boxes / vector, 2),
     }
 
 
+def least_latency() -> float:
+    """The shortest latency of a small message that was measured, s."""
+    return min(measurement("deepseek_isca25_link_latency").column("latency_us")) * factor("us")
+
+
 def hop_time() -> float:
-    """Sending, and the shortest latency that was measured."""
-    latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
-    return eq.hop(width=model(RUNNING.model).d_model, **SENT) + min(latencies) * factor("us")
+    """From rack to rack: sending, and the shortest latency that was measured."""
+    return eq.hop(width=model(RUNNING.model).d_model, **SENT) + least_latency()
 
 
 def hops() -> dict[str, str]:
     """How long a hop takes, at least."""
-    width = model(RUNNING.model).d_model
-    took, whole = eq.hop(width=width, **SENT), hop_time()
+    box, two = system(BOX).symbols(), LAYOUTS["two"]
+    sent = {**SENT, "micro_batch": box_users(two), "expert_parallel": box["chips"], "scale_out": box["scale_out"]}
+    moved = sent["micro_batch"] * model(RUNNING.model).d_model * sent["bytes_per_value"]
+    took = eq.hop(width=model(RUNNING.model).d_model, **sent)
     return {
-        "ratio_here": f"{_KNOWN['scale_up'] / _KNOWN['scale_out']:g}",
+        "ratio_here": f"{box['scale_up'] / box['scale_out']:g}",
         "hop_us": pretty(took, "s", 2),
-        "hop_whole": pretty(whole, "s", 2),
-        "alpha_least": pretty(whole - took, "s", 2),
-        "hop_bytes": pretty(SENT["micro_batch"] * width * SENT["bytes_per_value"], "byte", 2),
+        "hop_whole": pretty(took + least_latency(), "s", 2),
+        "hop_racks": pretty(hop_time(), "s", 2),
+        "users_group": str(box_users(two)),
+        "alpha_least": pretty(least_latency(), "s", 2),
+        "hop_bytes": pretty(moved, "byte", 2),
         "lecture_hop": pretty(LECTURE_HOP, "s", 2),
         "hop_trained": pretty(trained_bytes(), "byte", 3),
-        "hop_times": significant(trained_bytes() / (SENT["micro_batch"] * width * 2 / SENT["expert_parallel"]), 2),
+        "hop_times": significant(trained_bytes() / (moved / sent["expert_parallel"]), 2),
     }
 
 
@@ -172,7 +186,6 @@ def idling() -> dict[str, str]:
     """Bubbles."""
     bubble = lambda stages, batches: f"{eq.bubble(stages=stages, micro_batches=batches):.1%}"
     return {
-        "idle_4": f"{1 - eq.naive_utilisation(stages=4):.0%}",
         "bubble_4_4": bubble(4, 4),
         "tenth": f"{eq.bubble.solve('micro_batches')(stages=4, bubble=0.1):.0f}",
     }
@@ -181,10 +194,11 @@ def idling() -> dict[str, str]:
 def orders() -> dict[str, str]:
     """What rack 0 waits, the bubble and the held micro-batches of each schedule, with F, B and W equally long."""
     found = {}
-    for name, run in simulation.equal_runs(STAGES, TRAINED).items():
+    for name, run in simulation.equal_runs(TRAINERS, TRAINED).items():
         key = name.lower().replace("-", "_").replace(" ", "_")
         found[f"slots_{key}"] = f"{float(run.span(0) - run.busy(0)):g} of {float(run.span(0)):g}"
-        found[f"idle_{key}"] = f"{run.period_bubble:.1%}" if run.period_bubble else "0%"
+        if name == "split 1F1B":
+            found[f"idle_{key}"] = f"{run.period_bubble:.1%}"
         found[f"held_{key}"] = f"{run.most_held:g}"
     return found
 
@@ -201,8 +215,15 @@ def board_memory() -> dict[str, str]:
     }
 
 
+def boxed(formula, **more) -> Any:
+    """A formula with the page's two boxes, each a stage."""
+    box = system(BOX)
+    held = {"expert_parallel": box.chips, "micro_batch": box_users(LAYOUTS["two"]), "stages": LAYOUTS["two"].boxes}
+    return case(formula, **(held | more))
+
+
 def memory() -> dict[str, str]:
-    """Memory of a chip in the page's own case."""
+    """Memory of a chip: of the two boxes, and of racks."""
     gb = lambda formula, **more: f"{case(formula, **more) / 1e9:.1f} GB"
     whole = whole_layers()
     held = rest_bytes() + experts_bytes(model(RUNNING.model).moe.experts / USED)  # as the lesson on racks counts
@@ -213,17 +234,31 @@ def memory() -> dict[str, str]:
     return {
         "context": f"{CASE['context']:,} tokens",
         "gpu_weights_1": gb(eq.chip_weights, stages=1),
-        "gpu_kv": gb(eq.chip_kv),
-        "gpu_memory": pretty(CASE["chip_hbm"], "byte", 3),
-        "kv_token": pretty(CASE["kv_bytes_per_token"], "byte", 4),
-        "weights_share": f"{case(eq.chip_weights, stages=1) / CASE['chip_hbm']:.0%}",
+        "gpu_weights": f"{boxed(eq.chip_weights) / 1e9:.1f} GB",
+        "gpu_kv": f"{boxed(eq.chip_kv) / 1e9:.1f} GB",
+        "gpu_memory": pretty(system(BOX).chip.hbm_bytes, "byte", 3),
+        "gpu_rack": pretty(CASE["chip_hbm"], "byte", 3),
+        "weights_share": f"{weights_share(RACK):.0%}",
         "whole_most": f"{model(RUNNING.model).layers / whole['stages']:.0f}",
         "whole_all": pretty(case(eq.stage_memory, **whole), "byte", 3),
         "whole_fits": significant(whole_fits, 3),
+        "whole_half": f"{whole_part(LAYOUTS['two'].boxes) * model(RUNNING.model).layers:.0f}",
+        "whole_boxes": str(math.floor(whole_users(BOX, LAYOUTS["two"].boxes))),
         "gpu_copied": pretty(held, "byte", 3),
         "copied_1": significant(copied(1), 3),
         "copied_4": significant(copied(STAGES), 3),
     }
+
+
+def weights_share(machine: str) -> float:
+    """The part of a machine's memory that all weights fill."""
+    return CASE["n_total"] * CASE["bytes_per_param"] / system(machine).hbm_bytes
+
+
+def whole_users(machine: str, stages: int) -> float:
+    """Users for whom the fullest of so many machines has room, if layers stay whole."""
+    part, user = whole_part(stages), CASE["context"] * CASE["kv_bytes_per_token"]
+    return (system(machine).hbm_bytes - part * CASE["n_total"] * CASE["bytes_per_param"]) / (part * user)
 
 
 # --- boxes, which the weights nearly fill -----------------------------------------------------------------------------
@@ -366,9 +401,10 @@ def pays() -> dict[str, str]:
         **{f"attend_{name}": ms(attended(box_users(LAYOUTS[name]), LAYOUTS[name])) for name in ("one", "two")},
         "box_one": str(box_users(LAYOUTS["one"])),
         **{f"alike_{name}": ms(token) for name, token in alike.items()},
-        **{f"alike_rate_{name}": significant(few / 2 / token, 3) for name, token in alike.items()},
         "bytes_spread": ms(steps["spread"].send),
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
+        "half_cache": f"{CASE['context'] * CASE['kv_bytes_per_token'] / 2e9:.2f}",
+        "whole_cache": f"{CASE['context'] * CASE['kv_bytes_per_token'] / 1e9:.2f}",
         "box_hop": pretty(short, "s", 2),
         "all_load": pretty(2 * half, "s", 3),
         "half_load": pretty(half, "s", 2),
@@ -384,7 +420,6 @@ def pays() -> dict[str, str]:
         },
         "hop_even": pretty(even("spread", "two", exchange(), LECTURE_HOP), "s", 2),
         "hop_alone": pretty(even("two", "one", exchange(), 1), "s", 3),
-        **{f"fall_{name}": f"{1 - rates(name, True) / rates(name):.0%}" for name in LAYOUTS},
         "lead_two": f"{rates('two') / rates('one') - 1:.0%}",
         "lead_counted": f"{rates('two', True) / rates('one', True) - 1:.0%}",
     }
@@ -450,7 +485,7 @@ def boxes() -> dict[str, str]:
     return {
         "box": pretty(box, "byte", 4),
         "box_rate": pretty(system(BOX).bandwidth, "byte/s", 3),
-        "box_share": f"{weights / box:.0%}",
+        "box_share": f"{weights_share(BOX):.0%}",
         "box_more": significant(more(box, 2), 2),
         "reserve_gain": significant(more(0.9 * box, 2), 2),  # a tenth of the memory kept back
         "rack_more": significant(more(rack, STAGES), 3),
@@ -460,31 +495,21 @@ def boxes() -> dict[str, str]:
 
 
 def rooms() -> dict[str, str]:
-    """Who fits into boxes and racks that store a copy each, or share one, in GB."""
-    weights, gb = CASE["n_total"] * CASE["bytes_per_param"], lambda size: f"{size / 1e9:,.0f}"
-    told: dict[str, str] = {}
-    users: dict[str, int] = {}
-    table = {
-        "single": (BOX, 1, 1),
-        "apart": (BOX, 2, 2),
-        "joint": (BOX, 2, 1),
-        "rack": (RACK, 1, 1),
-        "racks": (RACK, STAGES, STAGES),
-        "stages": (RACK, STAGES, 1),
-    }
-    for name, (machine, count, copies) in table.items():
-        left, users[name] = room(machine, count, copies)
-        if name != "stages":
-            told |= {
-                f"memory_{name}": gb(count * system(machine).hbm_bytes),
-                f"stored_{name}": gb(copies * weights),
-                f"left_{name}": gb(left),
-            }
+    """What one box and one stage of two hold, in GB, and who fits into boxes and racks with a copy each or one copy."""
+    weights, memory = CASE["n_total"] * CASE["bytes_per_param"], system(BOX).hbm_bytes
+    gb = lambda size: f"{size / 1e9:,.0f}"
+    apart, joint = (room(BOX, 2, copies)[1] for copies in (2, 1))
+    racks, stages = (room(RACK, STAGES, copies)[1] for copies in (STAGES, 1))
     return {
-        **told,
-        **{f"users_{name}": f"{users[name]:,}" for name in ("rack", "racks", "stages")},
-        "rack_gain": f"{users['stages'] / users['racks'] - 1:.0%}",
-        "box_gain": f"{users['joint'] / users['apart'] - 1:.0%}",
+        "memory_box": gb(memory),
+        "stored_box": gb(weights),
+        "left_box": gb(memory - weights),
+        "stored_half": gb(weights / 2),
+        "left_half": gb(memory - weights / 2),
+        "users_racks": f"{racks:,}",
+        "users_stages": f"{stages:,}",
+        "rack_gain": f"{stages / racks - 1:.0%}",
+        "box_gain": f"{joint / apart - 1:.0%}",
     }
 
 
