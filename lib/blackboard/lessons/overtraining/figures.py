@@ -99,7 +99,7 @@ def valleys() -> Drawing:
     return done(
         fig,
         "fig-valleys",
-        "For each budget one size is best, and there the model reads about 20 tokens for each parameter.",
+        "For each budget one size is best. Larger models read too little, and smaller ones have too little room.",
         "Loss against parameters, from 1 billion to 2 trillion (log scale), for three budgets of training, by the"
         f" repaired fit: three valleys. The lowest points have these tokens per parameter: {listed(each)}. Sizes above"
         f" {_counted(LARGEST_RUN)} are shaded: no run behind the fit was larger.",
@@ -123,16 +123,15 @@ def smaller() -> Drawing:
         axes.plot(size, times(size), "o", color=COLOURS[colour], ms=7, zorder=4)
         beside(axes, name, (size, times(size)), shift, colour, ha="center" if size == 1 else "left")
     axes.text(wall + 0.06, 40, "to the left, no amount\nof text is enough", color=COLOURS["muted"], va="center")
-    axes.set(yscale="log", xlim=(0, 1.15), ylim=(0.7, 100))
-    axes.set(xlabel="size (1: best-trained)", ylabel="training (log scale)")
+    axes.set(yscale="log", xlim=(0, 1.2), ylim=(0.7, 100))
+    axes.set(xlabel="size (1: by the rule)", ylabel="training (log scale)")
     thousands(axes, "y")
     return done(
         fig,
         "fig-smaller",
-        "An equally good model of half the size takes little more training. Much smaller ones take many times as much,"
-        " and the smallest cannot get there.",
-        "Training compute against size at equal quality, in units of the best-trained model's, from 0.7 to 100 on a log"
-        f" scale: level near the best-trained size, {times(0.5):.2f} times at half of it, {times(share):.1f} times at"
+        "Half the size takes little more training for the same quality. Much smaller models take many times as much.",
+        "Training compute against size at equal quality, in units of the rule's model, from 0.7 to 100 on a log"
+        f" scale: level near the rule's size, {times(0.5):.2f} times at half of it, {times(share):.1f} times at"
         f" Llama's {percent(share)}, and without end at {percent(wall)}. Smaller sizes are shaded.",
     )
 
@@ -168,8 +167,7 @@ def meta() -> Drawing:
     return done(
         fig,
         "fig-meta",
-        "Llama starts with the larger bill, but each of its tokens is cheaper than its twin's. After"
-        f" {_counted(even)} written tokens it has made up for its longer training.",
+        "Llama starts with the larger bill and catches up, because each of its tokens is cheaper than its twin's.",
         "Both bills together against tokens written, from 0 to 10 trillion: two straight lines, for Llama 3.1 8B and"
         f" for its twin, the best-trained model of {_counted(large.n_active)} that is as good by our fit. They start at"
         f" what training costs, {listed(starts)}. Llama's line rises more slowly, and they cross at {_counted(even)}"
@@ -180,7 +178,6 @@ def meta() -> Drawing:
 # --- public models ----------------------------------------------------------------------------------------------------
 
 
-SMALL_MODEL = 10e9  # active parameters
 FAMILIES = {"Llama 3.1": "second", "Qwen3": "third"}  # named in the figure
 
 
@@ -218,14 +215,10 @@ def overtrained() -> Drawing:
     axes.set_yticks([1e11, 1e12, 1e13, 1e14], ["0.1 T", "1 T", "10 T", "100 T"])
     axes.yaxis.set_minor_formatter("")
     axes.set_title("lines: tokens per active parameter;\nhollow: tokens not exact at their source", loc="left")
-    small = [p for p in rows if p.n_active < SMALL_MODEL]
-    passed, beyond = (sum(p.per_active > past for p in of) for of in (small, rows))
     return done(
         fig,
         "fig-overtrained",
-        f"The sizes of a family read one text, so its smallest model goes furthest past the rule. Of {len(small)}"
-        f" models with fewer than {_counted(SMALL_MODEL)} active parameters, {passed} are past a hundred times the rule"
-        f" ({past:,.0f} tokens per parameter), and of {len(rows) - len(small)} larger ones {beyond - passed}.",
+        "The sizes of a family read one text, so its smallest model goes furthest past the rule.",
         f"{len(rows)} public models by active parameters, from 0.3 billion to a trillion, and tokens of training, from"
         f" 0.1 to 100 trillion, both on log scales, with lines at {PRESCRIBED} and {past:,.0f} tokens per parameter."
         f" They go from {rows[0].name} with {significant(rows[0].per_active, 2)} tokens per parameter to"
