@@ -164,11 +164,6 @@ def test_the_running_case_agrees_with_a_search():
     )
     assert large / 8 < (482.01 / sum(part(own, seen))) ** (1 / 0.3478), "an eighth is too small"
     assert told["least_size"] == f"{(482.01 / sum(part(own, seen))) ** (1 / 0.3478) / 1e9:.1f} billion"
-    shown = re.sub("<[^>]+>", " ", numbers.sizes_table()._repr_html_())
-    tokens = (2085.43 / (sum(part(own, seen)) - 482.01 / (large / 2) ** 0.3478)) ** (1 / 0.3658)
-    half = [6 * large / 2 * read * PER_FLOP / 1e6 for read in (tokens, WRITTEN, tokens + WRITTEN)]
-    row = [f"{large / 2e9:.0f} B (half)", f"{sig(tokens / 1e12)} T", f"{half[0]:.2f}", *(f"{x:.1f}" for x in half[1:])]
-    assert "  ".join(row) in shown and "4.2 B (an eighth)  none suffices" in shown
 
 
 PER_FLOP = 5_328_000 / (6 * 37_551_276_032 * 14.8e12)  # dollars, by DeepSeek's run
@@ -178,6 +173,23 @@ def paid(text):
     """Dollars as the page prints them."""
     assert text.startswith("$") and text.endswith(" million")
     return float(text.removeprefix("$").removesuffix(" million")) * 1e6
+
+
+def test_the_cell_of_equally_good_sizes():
+    """Its loss is Llama's, and its bills are those of the page's first table; half, and a smaller one, cost more."""
+    said, space = run_cell("overtraining", "written, price")
+    rows = [[float(number) for number in line.split()] for line in said.splitlines()[2:]]
+    told, total = values("overtraining"), {}
+    assert space["loss"] == pytest.approx(good(BESIROGLU) + 1.8172, abs=5e-6)
+    for size, tokens, *bills in rows:
+        read = (2085.43 / (good(BESIROGLU) - 482.01 / (size * 1e9) ** 0.3478)) ** (1 / 0.3658)
+        assert tokens * 1e12 == pytest.approx(read, rel=0.04)
+        own = [6e9 * size * each * PER_FLOP / 1e6 for each in (read, WRITTEN, read + WRITTEN)]
+        assert bills == pytest.approx(own, rel=0.02)
+        total[size] = bills[2]
+    first = lambda key: [paid(told[f"{key}_{name}"]) / 1e6 for name in ("training", "serving", "both")]
+    assert rows[0][2:] == first("large") and rows[2][2:] == first("small")
+    assert min(total.values()) == total[8.03] and total[17] > 10
 
 
 def test_at_the_full_rate_of_training_a_larger_model_is_cheapest():
@@ -339,10 +351,11 @@ def test_what_a_cache_leaves_of_the_saving(key, cache):
     loading, compute = 16_384 * cache / (0.5 * 3.35e12), 2 * size / (rate / 3)
     bill = lambda seconds: seconds * 2 / 3600 * WRITTEN
     training = 6 * size * seen * PER_FLOP
-    assert loading > compute and told[f"kv_load_{key}"] == f"{1e3 * loading:.2f} ms"
-    assert paid(told[f"kv_both_{key}"]) == pytest.approx(bill(loading) + training, rel=0.01)
+    said, _ = run_cell("overtraining", "context = 116e12")
+    row = said.splitlines()[{"34": 1, "8": 2, "same": 3}[key]]
+    assert loading > compute and row.endswith(f"{bill(loading) / 1e6:.1f}")
+    assert f"{1e3 * compute:.2f} ms {1e3 * loading:.2f} ms" in row
     if key != "same":
-        assert told[f"kv_compute_{key}"] == f"{1e3 * compute:.2f} ms"
         first = {"8": "small", "34": "large"}[key]  # in short contexts the page's first table
         assert paid(told[f"{first}_serving"]) == pytest.approx(bill(compute), rel=0.01)
         assert paid(told[f"{first}_both"]) == pytest.approx(bill(compute) + training, rel=0.01)
@@ -358,14 +371,17 @@ def test_half_and_a_quarter_and_a_third():
     told = values("overtraining")
     bills = {name: paid(told[name]) for name in told if told[name].startswith("$") and told[name].endswith("million")}
     assert bills["small_serving"] / bills["large_serving"] == pytest.approx(0.25, abs=0.02)
-    assert bills["kv_both_same"] < bills["kv_both_8"], "Llama's longer training is wasted"
-    ms = {name: float(told[name].removesuffix(" ms")) for name in told if told[name].endswith(" ms")}
-    turns = (ms["kv_compute_8"] + ms["kv_load_8"]) / (ms["kv_compute_34"] + ms["kv_load_same"])
+    said, _ = run_cell("overtraining", "context = 116e12")
+    rows = [re.findall(r"[\d.]+", line) for line in said.splitlines()[1:]]
+    (twin, load, bill), (llama, half, less), (_, same, wasted) = ([float(each) for each in row] for row in rows)
+    assert half == same == pytest.approx(load / 2) and less == wasted == pytest.approx(bill / 2, abs=0.06)
+    assert half > twin, "loading sets every bill"
+    turns = (llama + half) / (twin + same)
     assert float(told["kv_added"].rstrip("%")) / 100 == pytest.approx(1 - turns, abs=0.01)
-    assert ms["kv_load_8"] == ms["kv_load_same"] == pytest.approx(ms["kv_load_34"] / 2) and ms["kv_load_8"] > 0.58
-    serving = bills["kv_both_34"] - bills["large_training"]
-    assert told["kv_ratio"] == sig(serving / bills["large_training"], 1) == "200", "of the search by powers"
-    loaded = [(1 + float(told[f"kv_weights_{key}"].rstrip("%")) / 100) * ms[f"kv_load_{key}"] for key in ("8", "34")]
+    assert told["kv_ratio"] == sig(bill * 1e6 / bills["large_training"], 1) == "200", "of the search by powers"
+    loaded = [
+        (1 + float(told[f"kv_weights_{key}"].rstrip("%")) / 100) * each for key, each in (("8", half), ("34", load))
+    ]
     assert float(told["kv_alone"].rstrip("%")) / 100 == pytest.approx(loaded[0] / loaded[1], abs=0.01)
     assert loaded[0] / loaded[1] < 1 / 3, "less than a third"
 

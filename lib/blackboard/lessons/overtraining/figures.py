@@ -221,9 +221,7 @@ def overtrained() -> Drawing:
         "The sizes of a family read one text, so its smallest model goes furthest past the rule.",
         f"{len(rows)} public models by active parameters, from 0.3 billion to a trillion, and tokens of training, from"
         f" 0.1 to 100 trillion, both on log scales, with lines at {PRESCRIBED} and {past:,.0f} tokens per parameter."
-        f" They go from {rows[0].name} with {significant(rows[0].per_active, 2)} tokens per parameter to"
-        f" {rows[-1].name} with {significant(rows[-1].per_active, 2)}. The models of Llama 3.1 lie on nearly one level,"
-        " those of Qwen3 on another.",
+        " The models of Llama 3.1 lie on nearly one level, those of Qwen3 on another.",
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ from blackboard.catalogue import chip, measurement, model, models, scaling_law
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
-from blackboard.page.summary import Page, table
+from blackboard.page.summary import Page
 from blackboard.search import find_root
 from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
@@ -352,33 +351,6 @@ def parts() -> dict[str, str]:
     }
 
 
-def sizes_table() -> Page:
-    """Models that are equally good, from the best for its training to one that is too small."""
-    small, large = llama(SERVED)
-    models = {
-        " (the twin)": large,
-        " (half)": sized(large.n_active / 2),
-        " (Llama)": small,
-        " (an eighth)": sized(large.n_active / 8),
-    }
-    bill = lambda flop: millions(dollars(flop)).removeprefix("$").removesuffix(" million")
-    bills = lambda row: [bill(flop) for flop in (row.training, row.inference, row.total)]
-    rows = [
-        [
-            f"{significant(row.n_active / 1e9, 2)} B{word}",
-            *(
-                [f"{significant(row.tokens / 1e12, 2)} T", *bills(row)]
-                if math.isfinite(row.tokens)
-                else ["none suffices", *3 * ["–"]]
-            ),
-        ]
-        for word, row in models.items()
-    ]
-    caption = f"Equally good models, and what they cost if they write {SERVED / 1e12:.0f} trillion tokens"
-    columns = ("Size", "Tokens of training", "Training, $ million", "Serving, $ million", "Both bills, $ million")
-    return table(caption, columns, rows)
-
-
 def meta() -> dict[str, str]:
     """Llama 3.1 8B, and the model that reaches the same loss with the least training: what they take and cost."""
     small, large = llama(SERVED)
@@ -551,8 +523,8 @@ def cache_seconds(cache: dict) -> float:
 
 
 def with_kv() -> dict[str, str]:
-    """The two models with their caches: where short contexts end, and what a long one makes of both bills."""
-    (small_cache, large_cache), (small, large) = caches(), llama(SERVED)
+    """The two models with their caches: where short contexts end, and what a long one leaves of the saving."""
+    small_cache, (small, large) = caches()[0], llama(SERVED)
     own = write_rate(), loading_rate()
     out = {
         "kv_context": f"{LONG['context']:,}",
@@ -565,14 +537,6 @@ def with_kv() -> dict[str, str]:
     }
     taking_turns = [2 * row.n_active / own[0] + cache_seconds(small_cache) for row in (small, large)]
     out["kv_added"] = f"{1 - taking_turns[0] / taking_turns[1]:.0%}"
-    for key, row in (("8", small), ("34", large)):
-        out[f"kv_compute_{key}"] = f"{1e3 * 2 * row.n_active / own[0]:.2f} ms"
-    for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
-        serving = SERVED * token_seconds(row, kv) * rent()
-        out |= {
-            f"kv_load_{key}": f"{1e3 * cache_seconds(kv):.2f} ms",
-            f"kv_both_{key}": millions(serving + dollars(row.training)),
-        }
     return merge(out, alone(), long())
 
 
