@@ -168,10 +168,9 @@ def meta() -> Drawing:
         fig,
         "fig-meta",
         "Llama starts with the larger bill and catches up, because each of its tokens is cheaper than its twin's.",
-        "Both bills together against tokens written, from 0 to 10 trillion: two straight lines, for Llama 3.1 8B and"
-        f" for its twin, the best-trained model of {_counted(large.n_active)} that is as good by our fit. They start at"
-        f" what training costs, {listed(starts)}. Llama's line rises more slowly, and they cross at {_counted(even)}"
-        " tokens.",
+        "Both bills together against tokens written, from 0 to 10 trillion: two straight lines, for Llama and for its"
+        f" twin. They start at what training costs, {listed(starts)}. Llama's line rises more slowly, and they cross at"
+        f" {_counted(even)} tokens.",
     )
 
 
@@ -257,8 +256,8 @@ def with_kv() -> Drawing:
     return done(
         fig,
         "fig-with-kv",
-        "A token costs no more than its compute up to a few thousand tokens of context. Beyond that the KV cache sets"
-        " the cost, and it does so in the smaller model first.",
+        "Beyond a few thousand tokens of context the KV cache sets the cost of a token, and it does so in the smaller"
+        " model first.",
         "Cost of a written token over that of its compute alone, from 0.6 to 200, against context from 100 to 131,072"
         f" tokens, both on log scales. Both curves are level at 1, {listed(ended)}, and then rise with context. At"
         f" {here:,} tokens they are at {listed([f'{of} for {name}' for name, of in times.items()])}.",

@@ -342,7 +342,6 @@ def parts() -> dict[str, str]:
         "part_loss": f"{as_good(FIT):.3f}",
         "part_size": significant(of_size(large)),
         "part_data": significant(of_data(large)),
-        "part_floor": f"{known['loss_floor']:.3f}",
         "cheap_size": significant(of_size(small)),
         "cheap_data": significant(of_data(small)),
         "cheap_r": f"{balance() + 1:.1f}",
