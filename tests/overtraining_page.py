@@ -25,7 +25,9 @@ QUOTED = {
     "2025": "the year of DeepSeek's day",
     "16": "billions of parameters of the fit's largest model",
     "10,000": "tokens a parameter of Sardana's longest run",
-    "70": "the open question's model",
+    "70": "the open question's model; billions of parameters of Chinchilla",
+    "67.5": "percent of MMLU's questions, Chinchilla, by its paper's abstract (five examples)",
+    "66.7": "percent of MMLU's questions, the base model of Llama 3.1 8B, by its card (five examples)",
 }
 
 CHARTS = {

@@ -13,7 +13,7 @@ from test_interactive import signals
 
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import FormulaError
-from blackboard.lessons.overtraining import charts, figures, numbers, simulation
+from blackboard.lessons.overtraining import charts, numbers, simulation
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.page import practice
 
@@ -177,15 +177,6 @@ def test_the_least_sum_is_found_by_search():
         assert eq.rising_share(rise_power=p, fall_power=q) == pytest.approx(a * best**p / cost(best), rel=1e-4)
         penalty = cost((b / a) ** (1 / (p + q))) / cost(best)  # where both are equal
         assert eq.equal_penalty(rise_power=p, fall_power=q) == pytest.approx(penalty, rel=1e-6) and 1 <= penalty < 2
-
-
-def test_of_the_costs_drawn_the_steeper_is_half_of_the_other():
-    x = np.linspace(0.01, 5, 500_000)
-    rising, falling = figures._drawn(x)
-    best = np.argmin(rising + falling)
-    assert rising[best] / falling[best] == pytest.approx(2, abs=1e-4) and x[best] == pytest.approx(
-        2 ** (1 / 3), abs=1e-5
-    )
 
 
 def test_shares_of_that_sum_are_told_from_its_price():

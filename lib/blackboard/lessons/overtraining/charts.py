@@ -270,13 +270,12 @@ def size_chart() -> InteractiveChart:
         {**base, "params": _wished(), "layer": layers, "title": marks.title(*_size_lines())},
         "Lifetime cost at equal loss against size",
         f"Lifetime compute at equal loss against size from a billion to {END / TRILLION:.0f} trillion parameters, both"
-        " on log scales, in units of the training that is cheapest, with controls for fit, loss, tokens served and"
-        f" efficiency of generating. By Besiroglu’s fit, at the quality of a best-trained {size / BILLION:.0f} billion,"
-        f" with {WRITTEN / TRILLION:.0f} trillion tokens served, the least is at {best.n_active / BILLION:.0f} billion"
-        f" parameters on {best.tokens / TRILLION:.0f} trillion tokens, {significant(best.tokens_per_param, 2)} for each"
-        f" parameter, and saves {100 * saved:.0f}%.",
-        "Diamonds: the model that is best for training alone. Dot: the least sum. Ring: both costs are equal. The more"
-        " tokens you serve, the further left the least sum lies, towards the wall where no data suffices.",
+        " on log scales, in units of the training that is cheapest, with controls. By Besiroglu’s fit, at the quality"
+        f" of a best-trained {size / BILLION:.0f} billion, with {WRITTEN / TRILLION:.0f} trillion tokens served, the"
+        f" least is at {best.n_active / BILLION:.0f} billion parameters on {best.tokens / TRILLION:.0f} trillion"
+        f" tokens, {significant(best.tokens_per_param, 2)} for each parameter, and saves {100 * saved:.0f}%.",
+        "The more tokens you serve, the further left the least sum (dot) lies, towards the wall. Diamonds: the model"
+        " that is best for training alone. Ring: both costs are equal.",
         primary=("inference_tokens", "optimal", "law"),
         result=(1,),
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import sympy
 
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
@@ -75,9 +74,7 @@ LARGEST_RUN = 16e9  # parameters of the largest model behind the fit
 
 
 def valleys() -> Drawing:
-    """Loss against size at three budgets of training, by the repaired fit: too small, just right, too large; and how
-    much more a model of a quarter of the best size needs for the same loss.
-    """
+    """Loss against size at three budgets of training, by the repaired fit: too small, just right, too large."""
     fig, axes = drawing.axes(5.4, 3.9)
     known = numbers.law(FIT)
     sizes, each = np.geomspace(1e9, 2e12, 301), []
@@ -95,7 +92,6 @@ def valleys() -> Drawing:
         axes.plot(best, at_size(best, budget), "o", color=COLOURS[colour], ms=8)
         beside(axes, f"{ratio} each", (best, at_size(best, budget)), (0, -18 if times > 1 else 8), colour, ha="center")
         beside(axes, name, (sizes[-1], at_size(sizes[-1], budget)), (4, 0), colour, va="center")
-    more, best = _sideways(axes, at_size)
     axes.set(xscale="log", xlim=(1e9, 2e12), xlabel="parameters (log scale)", ylabel="loss")
     axes.set_ylim(axes.get_ylim()[0] - 0.05, None)
     axes.set_xticks([1e9, 1e10, 1e11, 1e12], ["1 B", "10 B", "100 B", "1,000 B"])
@@ -103,74 +99,40 @@ def valleys() -> Drawing:
     return done(
         fig,
         "fig-valleys",
-        f"For each budget one size is best. The valley's bottom is flat: with {more} times the money (dotted curve), a"
-        " quarter of the best size reaches the same loss (ring).",
+        "For each budget one size is best. Larger models read too little, and smaller ones have too little room.",
         "Loss against parameters, from 1 billion to 2 trillion (log scale), for three budgets of training, by the"
         f" repaired fit: three valleys. The lowest points have these tokens per parameter: {listed(each)}. Sizes above"
-        f" {_counted(LARGEST_RUN)} are shaded: no run behind the fit was larger. A dotted curve for ${more} million"
-        f" passes through the loss of the million-dollar model at {_counted(best / 4)}, a quarter of its size.",
+        f" {_counted(LARGEST_RUN)} are shaded: no run behind the fit was larger.",
     )
 
 
-def _sideways(axes, at_size) -> tuple[str, float]:
-    """From the best size of the page's budget to a quarter of it at the same loss, and the curve of the budget that
-    this takes; how many times as large it is, and the best size.
-    """
-    known, own = numbers.law(FIT), numbers.budget()
-    best = eq.best_size(known, compute_budget=own)
-    loss = at_size(best, own)
-    tokens = eq.tokens_for_loss(known, n_active=best / 4, loss=loss)
-    spent = eq.pretrain_compute(n_active=best / 4, pretrain_tokens=tokens)
-    near = np.geomspace(3e9, 1e11, 101)
-    axes.plot(near, at_size(near, spent), color=COLOURS["bound"], ls=":", lw=1.5)
-    axes.plot([best / 4, best], [loss, loss], color=COLOURS["bound"], lw=1.2)
-    axes.plot(best / 4, loss, "o", color=COLOURS["bound"], mfc="none", ms=9, mew=1.5)
-    return significant(spent / own, 2), best
-
-
-# --- where costs balance ----------------------------------------------------------------------------------------------
-
-POWERS = {"rise_power": 1, "fall_power": 2}  # of the costs drawn: serving is proportional to the size
-
-
-def _drawn(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rising and the falling cost of the formulas at x, both one where x is one."""
-    known = {eq.rise_level: 1, eq.fall_level: 1}
-    known |= {eq.rise_power: POWERS["rise_power"], eq.fall_power: POWERS["fall_power"]}
-    return tuple(sympy.lambdify(eq.scale, cost.subs(known))(x) for cost in (eq.rising, eq.falling))
-
-
-def balance() -> Drawing:
-    """A rising bill and a steeper falling one, and their sum: where they cross, the sum is a little above its least."""
-    fig, axes = drawing.axes(5.0, 3.9)
-    x = np.linspace(0.4, 2.5, 300)
-    rising, falling = _drawn(x)
-    for y, colour, width in ((rising, "second", 1.8), (falling, "first", 1.8), (rising + falling, "total", 3)):
-        axes.plot(x, y, color=COLOURS[colour], lw=width)
-    best, penalty = eq.scale_best(rise_level=1, fall_level=1, **POWERS), eq.equal_penalty(**POWERS) - 1
-    up, down = (float(y[0]) for y in _drawn(np.array([best])))
-    for colour, height in (("second", up), ("first", down), ("total", up + down)):
-        axes.plot(best, height, "o", color=COLOURS[colour], ms=7, zorder=4)
-    axes.plot([best, best], [0, up + down], color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    axes.plot([1, 1], [1, 2], "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5, zorder=5)
-    for text, colour, place, side in (
-        ("serving", "second", (2.0, 1.65), "left"),
-        ("training", "first", (0.6, 1.9), "right"),
-        ("both bills", "total", (0.78, 2.8), "left"),
+def smaller() -> Drawing:
+    """Training against size at equal quality, both in units of the best-trained model's: flat, then a wall."""
+    fig, axes = drawing.axes(5.0, 3.6)
+    wall, (small, large) = numbers.wall(), numbers.llama()
+    times = lambda size: size * numbers.needed(size)
+    sizes = wall + np.geomspace(1e-4, 1.1 - wall, 400)
+    axes.axvspan(0, wall, color=COLOURS["muted"], alpha=0.12, lw=0, zorder=0)
+    axes.plot(sizes, times(sizes), color=COLOURS["first"], lw=2.5)
+    share = small.n_active / large.n_active
+    for size, name, colour, shift in (
+        (1, "Chinchilla's rule", "bound", (0, 10)),
+        (0.5, f"half: {times(0.5):.2f} times", "bound", (8, 10)),
+        (share, f"Llama: {times(share):.1f} times", "first", (10, 4)),
     ):
-        axes.text(*place, text, color=COLOURS[colour], ha=side)
-    for text, height in (("$h$", 1), ("$2h$", 2)):
-        beside(axes, text, (1, height), (0, -11), ha="center", va="top")
-    axes.set(xlim=(0, 2.5), ylim=(0, 4.5), xticks=[], yticks=[], xlabel="size", ylabel="cost")
-    above, share = f"{100 * penalty:.1f}%", percent(down / (up + down))
+        axes.plot(size, times(size), "o", color=COLOURS[colour], ms=7, zorder=4)
+        beside(axes, name, (size, times(size)), shift, colour, ha="center" if size == 1 else "left")
+    axes.text(wall + 0.06, 40, "to the left, no amount\nof text is enough", color=COLOURS["muted"], va="center")
+    axes.set(yscale="log", xlim=(0, 1.2), ylim=(0.7, 100))
+    axes.set(xlabel="size (1: by the rule)", ylabel="training (log scale)")
+    thousands(axes, "y")
     return done(
         fig,
-        "fig-balance",
-        f"Where the bills are equal (rings), their sum is not far above its minimum (dots), in this sketch {above}. At"
-        " the minimum the steeper bill, here training, is the smaller one.",
-        "A sketch of a serving bill that rises with size, a training bill that falls more steeply, and their sum. Rings"
-        " mark where the two bills cross, both at h, and their sum 2h. Dots mark the least sum, a little to the right,"
-        f" where training is {share} of the sum. At the crossing the sum is {above} above the least.",
+        "fig-smaller",
+        "Half the size takes little more training for the same quality. Much smaller models take many times as much.",
+        "Training compute against size at equal quality, in units of the rule's model, from 0.7 to 100 on a log"
+        f" scale: level near the rule's size, {times(0.5):.2f} times at half of it, {times(share):.1f} times at"
+        f" Llama's {percent(share)}, and without end at {percent(wall)}. Smaller sizes are shaded.",
     )
 
 
@@ -205,19 +167,16 @@ def meta() -> Drawing:
     return done(
         fig,
         "fig-meta",
-        "Llama starts with the larger bill, but each of its tokens is cheaper than its twin's. After"
-        f" {_counted(even)} written tokens it has made up for its longer training.",
-        "Both bills together against tokens written, from 0 to 10 trillion: two straight lines, for Llama 3.1 8B and"
-        f" for its twin, the best-trained model of {_counted(large.n_active)} that is as good by our fit. They start at"
-        f" what training costs, {listed(starts)}. Llama's line rises more slowly, and they cross at {_counted(even)}"
-        " tokens.",
+        "Llama starts with the larger bill and catches up, because each of its tokens is cheaper than its twin's.",
+        "Both bills together against tokens written, from 0 to 10 trillion: two straight lines, for Llama and for its"
+        f" twin. They start at what training costs, {listed(starts)}. Llama's line rises more slowly, and they cross at"
+        f" {_counted(even)} tokens.",
     )
 
 
 # --- public models ----------------------------------------------------------------------------------------------------
 
 
-SMALL_MODEL = 10e9  # active parameters
 FAMILIES = {"Llama 3.1": "second", "Qwen3": "third"}  # named in the figure
 
 
@@ -255,19 +214,13 @@ def overtrained() -> Drawing:
     axes.set_yticks([1e11, 1e12, 1e13, 1e14], ["0.1 T", "1 T", "10 T", "100 T"])
     axes.yaxis.set_minor_formatter("")
     axes.set_title("lines: tokens per active parameter;\nhollow: tokens not exact at their source", loc="left")
-    small = [p for p in rows if p.n_active < SMALL_MODEL]
-    passed, beyond = (sum(p.per_active > past for p in of) for of in (small, rows))
     return done(
         fig,
         "fig-overtrained",
-        f"The sizes of a family read one text, so its smallest model goes furthest past the rule. Of {len(small)}"
-        f" models with fewer than {_counted(SMALL_MODEL)} active parameters, {passed} are past a hundred times the rule"
-        f" ({past:,.0f} tokens per parameter), and of {len(rows) - len(small)} larger ones {beyond - passed}.",
+        "The sizes of a family read one text, so its smallest model goes furthest past the rule.",
         f"{len(rows)} public models by active parameters, from 0.3 billion to a trillion, and tokens of training, from"
         f" 0.1 to 100 trillion, both on log scales, with lines at {PRESCRIBED} and {past:,.0f} tokens per parameter."
-        f" They go from {rows[0].name} with {significant(rows[0].per_active, 2)} tokens per parameter to"
-        f" {rows[-1].name} with {significant(rows[-1].per_active, 2)}. The models of Llama 3.1 lie on nearly one level,"
-        " those of Qwen3 on another.",
+        " The models of Llama 3.1 lie on nearly one level, those of Qwen3 on another.",
     )
 
 
@@ -303,8 +256,8 @@ def with_kv() -> Drawing:
     return done(
         fig,
         "fig-with-kv",
-        "A token costs no more than its compute up to a few thousand tokens of context. Beyond that the KV cache sets"
-        " the cost, and it does so in the smaller model first.",
+        "Beyond a few thousand tokens of context the KV cache sets the cost of a token, and it does so in the smaller"
+        " model first.",
         "Cost of a written token over that of its compute alone, from 0.6 to 200, against context from 100 to 131,072"
         f" tokens, both on log scales. Both curves are level at 1, {listed(ended)}, and then rise with context. At"
         f" {here:,} tokens they are at {listed([f'{of} for {name}' for name, of in times.items()])}.",

@@ -9,7 +9,7 @@ from blackboard.catalogue import chip, measurement, model, models, scaling_law
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
-from blackboard.page.summary import Page, table
+from blackboard.page.summary import Page
 from blackboard.search import find_root
 from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
@@ -37,13 +37,9 @@ ETA = CARD["decode_efficiency"]  # the page's; the lecture says 0.3
 NET = model("llama-3.1-8b")  # whose quality the page's running case keeps
 CASE = {"world_rate": 2e6, "lifetime": 365 * DAY, "family": 1}  # the running case: its cheapest model has Llama's size
 SERVED = eq.tokens_served(CASE)
-SIZES = (
-    20e9,
-    13e9,
-)  # parameters of the page's table, beside the best-trained, the cheapest and the one with equal costs
 META_LAW = 402e9, 16.55e12  # parameters and tokens, by section 3.2.1 of the Llama 3 paper, seen in copies
 BUDGET = 1e6  # dollars of the page's example of one training run
-DOWNLOAD, OWN_TRAFFIC = "qwen3-8b", 1e9 * 2 * 365  # an open model, and the tokens that the page's small service writes
+OWN_DAY = 900e6  # tokens that the page's small service writes in a day, for two years
 PLAN = 10e9, 6e12  # parameters by Chinchilla's rule, and tokens written, of the page's recipe
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
@@ -55,6 +51,7 @@ SMALL = (
 )  # made to be trained long: the corpus lesson is about them
 GPU = "h100-sxm"
 LONG: dict[str, Any] = {"context": 16_384}  # a context in which loading the cache sets every bill
+FILLED = 0.9  # share of a GPU's memory that weights and caches may fill
 LOADING = 0.5  # share of the bandwidth at which the running case loads a cache, an assumption
 
 
@@ -123,7 +120,6 @@ def rl_price(flop: float, efficiency: float = ETA) -> float:
 def costs() -> dict[str, str]:
     """What tokens cost at the page's efficiency."""
     return {
-        "beta_card": f"{eq.inference_coefficient(decode_efficiency=ETA):g}",
         "rl_2": f"{rl_price(2):g}",
         "rl_3": significant(rl_price(3), 2),
         "rl_8": f"{rl_price(8):g}",
@@ -231,6 +227,43 @@ def even_served(fit: str = FIT) -> float:
     return find_root(lambda served: served - best(fit, served=served).tokens, SERVED / 1000, SERVED)
 
 
+def balance(fit: str = FIT) -> float:
+    """Serving divided by training for which Llama 3.1 8B is the cheapest of all models that are as good, by a fit."""
+    return eq.inference_over_training(law(fit), n_active=NET.n_active, pretrain_tokens=NET.training_tokens)
+
+
+def saved(fit: str = FIT) -> float:
+    """Share of both bills of its twin that Llama 3.1 8B saves in the running case, by a published fit."""
+    return 1 - sized(NET.n_active, fit).total / sized(best(fit, served=0).n_active, fit).total
+
+
+def safe_twin() -> float:
+    """The size whose bills, if it is trained by Chinchilla's rule, are those of Llama 3.1 8B in the running case."""
+    cost = lambda n: 6 * n * (PRESCRIBED * n + SERVED / (3 * ETA))
+    return find_root(lambda n: cost(n) - sized(NET.n_active).total, NET.n_active / 10, NET.n_active * 10)
+
+
+def needed(size: float) -> float:
+    """Tokens that a size needs to be as good, both in units of the best-trained model's: the page's program."""
+    known = law()
+    size_power, data_power = known["size_power"], known["data_power"]
+    return ((size_power + data_power - data_power * size**-size_power) / size_power) ** (-1 / data_power)
+
+
+def wall() -> float:
+    """The size that no data makes as good, in units of the best-trained model's."""
+    return smallest() / best(served=0).n_active
+
+
+def by_power(power: float, ratio: float) -> tuple[float, float]:
+    """The cheapest size in units of the best-trained model's, and the share of both bills that it saves, if a token
+    costs as some power of the size; the ratio is that of the best-trained model's serving to its training.
+    """
+    cost = lambda size: size * needed(size) + ratio * size**power
+    size = simulation.lowest(cost, wall() * (1 + 1e-6), 1)
+    return size, 1 - cost(size) / (1 + ratio)
+
+
 def mistaken(times: float) -> float:
     """How much too much a model costs that was chosen for so many times the running case's traffic."""
     return sized(best(served=times * SERVED).n_active).total / best().total - 1
@@ -247,7 +280,8 @@ def other_fits() -> dict[str, str]:
             f"size_{key}": f"{row.n_active / 1e9:.1f} billion",
             f"data_{key}": f"{row.tokens / 1e12:.0f} trillion",
             f"lost_{key}": f"{equal_over(fit) - 1:.0%}",
-            f"even_{key}": f"{significant(even_served(fit) / 1e12, 2)} trillion",
+            f"balance_{key}": f"{balance(fit):.1f}",
+            f"saved_{key}": f"{saved(fit):.0%}",
         }
     return found
 
@@ -265,6 +299,7 @@ def optimum() -> dict[str, str]:
         "case_ratio": significant(SERVED / best(served=0).tokens, 1),
         "equal_lost": f"{equal_over() - 1:.0%}",
         "least_size": f"{smallest() / 1e9:.1f} billion",
+        "safe_twin": f"{safe_twin() / 1e9:.0f} billion",
         "off_most": f"{max(mistaken(2), mistaken(1 / 2)):.0%}",
         "even_ratio": f"{even_served() / best(served=0).tokens:.0f}",
         "table_least": f"{min(paper):.0f}",
@@ -284,6 +319,7 @@ def plan() -> dict[str, str]:
     [pool, *_] = measurement("filtering_kept").records(pool="FineWeb")
     trillions = lambda tokens, digits=1: f"{significant(tokens / 1e12, digits)} trillion"
     return {
+        "plan_budget": f"${round(dollars(eq.pretrain_compute(n_active=size, pretrain_tokens=rule)), -3):,.0f}",
         "plan_size": f"{size / 1e9:.0f} billion parameters",
         "plan_rule": trillions(rule),
         "plan_written": trillions(written),
@@ -302,44 +338,16 @@ def parts() -> dict[str, str]:
     known, (small, large) = law(FIT), llama()
     of_size = lambda row: known["loss_size"] / row.n_active ** known["size_power"]
     of_data = lambda row: known["loss_data"] / row.tokens ** known["data_power"]
-    ratio = eq.inference_over_training(known, n_active=small.n_active, pretrain_tokens=small.tokens)
     return {
-        "part_loss": f"{as_good(FIT):.4f}",
-        "part_size": f"{of_size(large):.4f}",
-        "part_data": f"{of_data(large):.4f}",
-        "part_floor": f"{known['loss_floor']:.4f}",
-        "cheap_size": f"{of_size(small):.4f}",
-        "cheap_data": f"{of_data(small):.4f}",
-        "cheap_r": f"{ratio + 1:.1f}",
-        "cheap_ratio": f"{ratio:.1f}",
+        "part_loss": f"{as_good(FIT):.3f}",
+        "part_size": significant(of_size(large)),
+        "part_data": significant(of_data(large)),
+        "cheap_size": significant(of_size(small)),
+        "cheap_data": significant(of_data(small)),
+        "cheap_r": f"{balance() + 1:.1f}",
+        "cheap_ratio": f"{balance():.1f}",
+        "twin_each": f"{large.tokens_per_param:.0f}",
     }
-
-
-def sizes_table() -> Page:
-    """Models that are equally good, from the best for its training to the one whose costs are equal."""
-    small, large = llama(SERVED)
-    models = {
-        " (best-trained)": [large],
-        "": map(sized, SIZES),
-        " (Llama)": [small],
-        " (equal bills)": [equal()],
-    }
-    rows = [
-        [
-            f"{row.n_active / 1e9:.3g} B{word}",
-            f"{significant(row.tokens / 1e12, 2)} T",
-            *(significant(dollars(flop) / 1e6, 3) for flop in (row.training, row.inference, row.total)),
-        ]
-        for word, of in models.items()
-        for row in of
-    ]
-    caption = f"Five equally good models, and what they cost if they write {SERVED / 1e12:.0f} trillion tokens"
-    columns = ("Size", "Tokens of training", "Training, $ million", "Serving, $ million", "Both bills, $ million")
-    return table(caption, columns, rows)
-
-
-COUNTS, BILLS = ("fewer", "as many"), ("less to pay", "as much to pay")  # the words for less, and for more
-COMPARED = {"n_active": COUNTS, "tokens": COUNTS, "training": BILLS, "inference": BILLS, "total": BILLS}
 
 
 def meta() -> dict[str, str]:
@@ -347,7 +355,7 @@ def meta() -> dict[str, str]:
     small, large = llama(SERVED)
     [run] = measurement("training_gpu_hours").records(model="Llama 3.1 8B")
     even, hour = breaks_even(small, large), factor("h")
-    slow, saved = run["training_GPU_hours"] * hour * rent(), dollars((large.inference - small.inference) / SERVED)
+    slow, each = run["training_GPU_hours"] * hour * rent(), dollars((large.inference - small.inference) / SERVED)
     told = {
         "meta_size": f"{large.n_active / 1e9:.0f} billion",
         "meta_tokens": f"{significant(large.tokens / 1e12, 2)} trillion",
@@ -359,16 +367,19 @@ def meta() -> dict[str, str]:
         "small_reported": f"{run['training_GPU_hours'] / 1e6:.2f} million",
         "small_mfu": f"{small.training / (run['training_GPU_hours'] * hour) / chip(GPU).flops('bf16'):.0%}",
         "slow_cost": millions(slow),
-        "slow_even": f"{significant(slow * (1 - large.training / small.training) / saved / 1e12, 2)} trillion",
+        "slow_even": f"{significant(slow * (1 - large.training / small.training) / each / 1e12, 2)} trillion",
+        "slow_days": f"{slow * (1 - large.training / small.training) / each / CASE['world_rate'] / DAY:.0f}",
         "law_each": f"{META_LAW[1] / META_LAW[0]:.0f}",
         "flop_dollars": f"${dollars(1e24) / 1e6:.1f} million",
     }
-    for name, (less, more) in COMPARED.items():
-        times = getattr(small, name) / getattr(large, name)
-        told[f"less_{name}"] = f"{significant(max(times, 1 / times), 2)} times {more if times > 1 else less}"
     for key, row in (("small", small), ("large", large)):
         bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
         told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}
+        gpus = row.inference / CASE["lifetime"] / train_rate()
+        told |= {
+            f"{key}_each": f"${dollars(row.inference) / SERVED * 1e6:.2f}",
+            f"{key}_gpus": f"{int(round(gpus, -1 if gpus < 1000 else -2)):,}",
+        }
     return told
 
 
@@ -396,13 +407,17 @@ def valley() -> dict[str, str]:
     known, own = law(FIT), budget()
     size = eq.best_size(known, compute_budget=own)
     loss = eq.law_loss(known, n_active=size, pretrain_tokens=tokens_of(c_pretrain=own, n_active=size))
-    trained = lambda n: eq.pretrain_compute(
-        n_active=n, pretrain_tokens=eq.tokens_for_loss(known, n_active=n, loss=loss)
+    half = eq.pretrain_compute(
+        n_active=size / 2, pretrain_tokens=eq.tokens_for_loss(known, n_active=size / 2, loss=loss)
     )
-    times = lambda share: trained(share * size) / own
+    small, large = llama()
     return {
-        "half_more": f"{times(1 / 2) - 1:.0%}",
-        "quarter_times": significant(times(1 / 4), 2),
+        "million_each": f"{tokens_of(c_pretrain=own, n_active=size) / size:.0f}",
+        "million_size": f"{size / 1e9:.0f} billion",
+        "half_more": f"{half / own - 1:.0%}",
+        "small_share": f"{small.n_active / large.n_active:.0%}",
+        "small_times": significant(small.training / large.training, 2),
+        "wall_share": f"{wall():.0%}",
     }
 
 
@@ -457,8 +472,6 @@ def deepseek() -> dict[str, str]:
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
         "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.3f} million",
         "ds_mfu": f"{train_rate() / h800.flops('bf16'):.0%}",
-        "ds_rate": pretty(train_rate(), "FLOP/s"),
-        "ds_peak": pretty(h800.flops("bf16"), "FLOP/s", exact=True),
         "ds_cost": f"${cost['cost_USD'] / 1e6:.2f} million",
         "ds_day": f"${day['cost_USD_per_day']:,.0f}",
         "ds_days": f"{days:.0f}",
@@ -509,8 +522,8 @@ def cache_seconds(cache: dict) -> float:
 
 
 def with_kv() -> dict[str, str]:
-    """The two models with their caches: where short contexts end, and what a long one makes of both bills."""
-    (small_cache, large_cache), (small, large) = caches(), llama(SERVED)
+    """The two models with their caches: where short contexts end, and what a long one leaves of the saving."""
+    small_cache, (small, large) = caches()[0], llama(SERVED)
     own = write_rate(), loading_rate()
     out = {
         "kv_context": f"{LONG['context']:,}",
@@ -519,20 +532,39 @@ def with_kv() -> dict[str, str]:
         "kv_bend_8": f"{round(bend(small, small_cache, *own), -2):,.0f}",
         "kv_bend_full": f"{round(bend(small, small_cache, train_rate(), own[1]), -2):,.0f}",
         "kv_bytes_8": f"{small_cache['kv_bytes_per_token']:,.0f}",
-        "kv_ratio": significant(SERVED * token_seconds(large, large_cache) * rent() / dollars(large.training), 1),
+        "kv_ratio": significant(long_ratio(), 1),
     }
     taking_turns = [2 * row.n_active / own[0] + cache_seconds(small_cache) for row in (small, large)]
     out["kv_added"] = f"{1 - taking_turns[0] / taking_turns[1]:.0%}"
-    for key, row in (("8", small), ("34", large)):
-        out[f"kv_compute_{key}"] = f"{1e3 * 2 * row.n_active / own[0]:.2f} ms"
-    for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
-        serving = SERVED * token_seconds(row, kv) * rent()
-        out |= {
-            f"kv_load_{key}": f"{1e3 * cache_seconds(kv):.2f} ms",
-            f"kv_serving_{key}": millions(serving),
-            f"kv_both_{key}": millions(serving + dollars(row.training)),
-        }
-    return out
+    return merge(out, alone(), long())
+
+
+def long_ratio() -> float:
+    """Serving divided by training of the larger model in the long context."""
+    large = llama(SERVED)[1]
+    return SERVED * token_seconds(large, caches()[1]) * rent() / dollars(large.training)
+
+
+def long() -> dict[str, str]:
+    """The best size in the long context, and what it saves, if a token costs as the size itself, or as its root."""
+    ratio = float(significant(long_ratio(), 1))
+    (size, full), (same, root) = by_power(1, ratio), by_power(0.5, ratio)
+    if f"{size:.0%}" != f"{same:.0%}":
+        raise ValueError("the page says that the best size is the same")
+    return {"long_size": f"{size:.0%}", "long_full": f"{full:.0%}", "long_root": f"{root:.0%}"}
+
+
+def alone() -> dict[str, str]:
+    """The two models on one GPU each, with weights of a byte: how many sequences of the long context it has room for,
+    and what loading the weights adds to loading a cache.
+    """
+    loaded, out = [], {}
+    for key, row, kv in zip(("8", "34"), llama(), caches()):
+        own = LONG["context"] * kv["kv_bytes_per_token"]
+        room = (FILLED * chip(GPU).hbm_bytes - row.n_active) // own
+        loaded.append(own + row.n_active / room)
+        out |= {f"kv_room_{key}": f"{room:.0f}", f"kv_weights_{key}": f"{loaded[-1] / own - 1:.0%}"}
+    return {**out, "kv_alone": f"{loaded[0] / loaded[1]:.0%}"}
 
 
 def bend(row: simulation.Trained, cache: dict[str, Any], flops: float, bandwidth: float) -> float:
@@ -550,17 +582,13 @@ def token_seconds(row: simulation.Trained, cache: dict[str, Any]) -> float:
 
 
 def download() -> dict[str, str]:
-    """An open model, its twin, and the model that a small service would train instead: what each would cost it."""
-    net, known = model(DOWNLOAD), law(FIT)
-    loss = simulation.loss_of(net.n_active, net.training_tokens, known)
-    twin, own = (simulation.best(loss, served, known, ETA) for served in (0, OWN_TRAFFIC))
-    free = eq.inference_compute(n_active=net.n_active, inference_tokens=OWN_TRAFFIC, decode_efficiency=ETA)
+    """What a small service would pay for a model of its own, and what for Llama 3.1 8B, whose training is paid."""
+    written = OWN_DAY * 365 * 2
+    own = simulation.best(as_good(), written, law(), ETA)
+    free = eq.inference_compute(n_active=NET.n_active, inference_tokens=written, decode_efficiency=ETA)
     return {
-        "free_size": f"{net.n_active / 1e9:.2f} billion",
-        "free_tokens": f"{net.training_tokens / 1e12:.0f} trillion",
-        "free_twin": f"{twin.n_active / 1e9:.0f} billion",
-        "free_twin_tokens": f"{twin.tokens / 1e12:.2f} trillion",
-        "free_share": f"{own.n_active / twin.n_active:.0%}",
+        "free_daily": f"{OWN_DAY / 1e6:.0f} million",
+        "free_share": f"{own.n_active / best(served=0).n_active:.0%}",
         "free_own": f"${round(dollars(own.total), -4):,.0f}",
         "free_serving": f"${round(dollars(free), -3):,.0f}",
     }
