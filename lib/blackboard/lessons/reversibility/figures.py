@@ -262,7 +262,7 @@ def slices() -> Drawing:
         fig,
         "fig-slices",
         f"A copy of Llama on {GROUPS * SHARED} GPUs. Each GPU (one is filled) holds one slice of every token's"
-        " activations, and none holds a whole token.",
+        " activations.",
         f"A grid of boxes, {GROUPS} columns of {SHARED}, each box a GPU. The columns are groups that share the layers,"
         " and the GPUs of a column share each of its layers. One box is filled: it holds its slice of every token.",
     )
