@@ -255,16 +255,19 @@ def slices() -> Drawing:
         for gpu in range(SHARED):
             mine = (group, gpu) == (5, 4)
             _box(axes, group, gpu, "", INKS["stored"] if mine else "bound", 0.8, 0.8, 0.6 if mine else 0.08)
+    for group, words in ((1, "bottom layers"), (GROUPS - 2, "top layers")):
+        axes.text(group, SHARED - 0.4, words, ha="center", va="bottom", fontsize=10)
     axes.text((GROUPS - 1) / 2, -0.75, f"{GROUPS} groups share the layers", ha="center", va="top")
     axes.text(-0.75, (SHARED - 1) / 2, f"{SHARED} GPUs share each layer", rotation=90, ha="right", va="center")
-    bare(axes, (-2.2, GROUPS - 0.4), (-2.1, SHARED - 0.4))
+    bare(axes, (-2.2, GROUPS - 0.4), (-2.1, SHARED + 0.5))
     return done(
         fig,
         "fig-slices",
         f"A copy of Llama on {GROUPS * SHARED} GPUs. Each GPU (one is filled) holds one slice of every token's"
         " activations.",
         f"A grid of boxes, {GROUPS} columns of {SHARED}, each box a GPU. The columns are groups that share the layers,"
-        " and the GPUs of a column share each of its layers. One box is filled: it holds its slice of every token.",
+        " from the bottom layers on the left to the top ones on the right, and the GPUs of a column share each of its"
+        " layers. One box is filled: it holds its slice of every token.",
     )
 
 
