@@ -5,6 +5,7 @@ QUOTED = {
     "1": "the compute of a training step, in such steps",
     "2": "bytes of a number in BF16",
     "128": "heads of Llama 3.1 405B",
+    "16": "groups that share its layers, and sequences in flight",
     "516,096": "bytes that it caches per token",
     "8": "8ND, its name with a pass more; GPUs of a node",
     "4": "of four thirds",

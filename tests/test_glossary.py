@@ -22,7 +22,6 @@ EMPHASIS = {  # bold that defines no term, and why
     "You need": "heads a paragraph",
     "The source": "heads a paragraph",
     "Two conventions": "heads a paragraph",
-    "reversible": "the line of a table that the text is about",
 }
 
 

@@ -1,4 +1,4 @@
-"""Formulas of the reversibility lesson: what training keeps in memory, what computing it again costs, and what spreads.
+"""Formulas of the reversibility lesson: what training keeps in memory, what recomputing it costs, and what spreads.
 
 The exact inverse itself is no formula but a program: see `simulation` and `network` of this lesson.
 """
@@ -18,18 +18,21 @@ from blackboard.notation import declare, result
 
 depth = declare("depth", r"n_\mathrm{depth}", "1", "layers that run one after the other")
 layer_bytes = declare(
-    "layer_bytes", r"V_\mathrm{layer}", "byte", "activations that one layer keeps for its backward pass"
+    "layer_bytes",
+    r"V_\mathrm{layer}",
+    "byte",
+    "activations that one layer keeps for its backward pass; in a reversible network, one step",
 )
 stream_bytes = declare(
     "stream_bytes", r"V_\mathrm{stream}", "byte", "one stream between two layers, in the format in which it is kept"
 )
 exact_stream = declare(
-    "exact_stream", r"V_\mathrm{exact}", "byte", "one stream, in a number format that survives the way back"
+    "exact_stream", r"V_\mathrm{wide}", "byte", "one stream, in a number format that is wide enough for the way back"
 )
 segment = declare("segment", r"n_\mathrm{seg}", "1", "layers from one kept stream to the next")
 recomputed = declare(
     "recomputed",
-    r"x_\mathrm{again}",
+    r"x_\mathrm{rerun}",
     "1",
     "share of the forward pass that training runs a second time",
     zero=True,
@@ -43,9 +46,7 @@ rounding = declare("rounding", r"\epsilon", "1", "relative error of one rounding
 kept_per_value = declare(
     "kept_per_value", r"b_\mathrm{kept}", "byte/token", "bytes that a layer keeps for each number of a token's vector"
 )
-flop_spent = declare(
-    "flop_spent", r"c_\mathrm{again}", "FLOP/byte", "FLOPs that it takes to compute one kept byte again"
-)
+flop_spent = declare("flop_spent", r"c_\mathrm{redo}", "FLOP/byte", "FLOPs that it takes to recompute one kept byte")
 half_bits = declare("half_bits", r"n_\mathrm{half}", "1", "bits of half a cipher's block")
 left_half = declare("left", "u", "1", "half of a block after a round: the one to which the round function was added")
 right_half = declare("right", "v", "1", "half of a block after a round: the one that went into the round function")
@@ -82,7 +83,7 @@ layer_kept = Formula(
     kept_per_value * width * rows,
     "byte",
     f"a transformer layer keeps {KEPT} bytes for each number of a token's vector in 16-bit training, if attention's"
-    " scores are computed again",
+    " scores are recomputed",
     ("blocks of attention and a feed-forward part four times as wide, with dropout",),
     KORTHIKANTI,
     typeset=Mul(kept_per_value, width, rows, evaluate=False),
@@ -92,8 +93,8 @@ reversible = Formula(
     "activations",
     2 * exact_stream + layer_bytes,
     "byte",
-    "a reversible network keeps two streams and computes one layer at a time again, so depth drops out",
-    ("all layers keep the same", "the streams' format has digits enough for the way back"),
+    "a reversible network keeps two streams and recomputes one step at a time, so depth drops out",
+    ("no step keeps more", "the streams' format has digits enough for the way back"),
     lecture("2:12:00"),
 )
 checkpointed = Formula(
@@ -101,7 +102,7 @@ checkpointed = Formula(
     "activations",
     depth / segment * stream_bytes + segment * layer_bytes,
     "byte",
-    "only some streams are kept, and one segment between two of them is computed again at a time",
+    "only some streams are kept, and one segment between two of them is recomputed at a time",
     ("all layers keep the same",),
     DERIVED,
     conditions=(Le(1, segment), Le(segment, depth)),
@@ -131,7 +132,7 @@ work_ratio = Formula(
     "work_ratio",
     (flop_trained + recomputed * flop_per_param) / flop_trained,
     "1",
-    "running part or all of the forward pass a second time adds up to a third to the compute of training",
+    "rerunning part or all of the forward pass adds up to a third to the compute of training",
     ("the backward pass costs two forward passes",),
     REVNET,
 )
@@ -143,7 +144,7 @@ kv_flop_spent = Formula(
     "flop_spent",
     flop_per_param * n_active / kv,
     "FLOP/byte",
-    "computing KV cache again takes a whole forward pass for the bytes of one token",
+    "recomputing KV cache takes a whole forward pass for the bytes of one token",
     ("attention's own FLOPs are left out",),
     DERIVED,
 )
@@ -152,7 +153,7 @@ activation_flop_spent = Formula(
     "flop_spent",
     flop_per_param * n_active / (layers * width * kept_per_value),
     "FLOP/byte",
-    "computing a byte of activations again takes only the layer that made it",
+    "recomputing a byte of activations takes only the layer that made it",
     ("all layers are alike", "attention's own FLOPs are left out"),
     DERIVED,
 )
@@ -161,12 +162,12 @@ keep_even = Formula(
     "hold_even",
     flop_spent * hbm / flops,
     "s",
-    "up to this time, keeping a byte takes a smaller share of the machine's memory than computing it again takes of"
-    " its compute",
+    "up to this time, keeping a byte takes a smaller share of the machine's memory than recomputing it takes of its"
+    " compute",
     (
         "memory and compute are both fully used",
         "rent is for the whole machine",
-        "F is the rate that is reached; at the peak a byte would be worth keeping for a shorter time",
+        "the machine reaches its peak F; if it reaches less, put that rate for F",
     ),
     DERIVED,
     typeset=Mul(flop_spent, hbm / flops, evaluate=False),

@@ -110,7 +110,7 @@ def blocks() -> Drawing:
     return done(
         fig,
         "fig-blocks",
-        "A residual block overwrites its input. A block of two streams keeps enough to compute its input again.",
+        "A residual block overwrites its input. A block of two streams keeps enough to recompute its input.",
         "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the"
         " two are added to x + f(x); x itself is gone. Right, a block of two streams x and y: a branch of x goes"
         " through f and is added to y. Then the streams cross: y + f(x) becomes the new x, the old x becomes the new y,"
@@ -164,11 +164,11 @@ def layers() -> Drawing:
         fig,
         "fig-layers",
         "An ordinary network keeps every layer's activations until the backward pass returns. A reversible one"
-        " keeps two streams at the top and computes the rest again.",
+        " keeps two streams at the top and recomputes the rest.",
         f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the"
         " backward pass, top to bottom. Left, as usual: on the way up every layer writes its activations to memory,"
         f" {LAYERS} cells, and on the way down they are read in reverse, the last first. Right, a reversible network:"
-        " no cell. Two streams at the top are all that is kept; on the way down each layer's inputs are worked out"
+        " no cell. Two streams at the top are all that is kept; on the way down each layer's inputs are recomputed"
         " from its outputs, in lock-step with the gradients.",
     )
 
@@ -196,7 +196,7 @@ def _turn(axes, stores: bool) -> None:
     )
     for x, word, tint in ((UP, "forward", X), (DOWN, "backward", "bound")):
         axes.text(x, -0.55, word, ha="center", va="top", color=COLOURS[tint], fontsize=10)
-    words = ("memory:\nwrite, read", INKS["stored"]) if stores else ("worked out\nagain", INKS["reversible"])
+    words = ("memory:\nwrite, read", INKS["stored"]) if stores else ("recomputed", INKS["reversible"])
     axes.text(
         HELD,
         -0.45 if stores else 1.5,
@@ -211,11 +211,11 @@ def _turn(axes, stores: bool) -> None:
 
 # --- training ---------------------------------------------------------------------------------------------------------
 
-ROW, SEGMENT, AGAIN = 12, numbers.SEGMENT, 2  # layers drawn; layers of a segment; the segment that is run again
+ROW, SEGMENT, AGAIN = 12, numbers.SEGMENT, 2  # layers drawn; layers of a segment; the segment that is rerun
 
 
 def segments() -> Drawing:
-    """Checkpointing: on the way forward a stream is kept before each segment; on the way back one segment is run again
+    """Checkpointing: on the way forward a stream is kept before each segment; on the way back one segment is rerun
     and held.
     """
     fig, panels = drawing.axes(5.0, 2.7, 2, 1)
@@ -229,16 +229,45 @@ def segments() -> Drawing:
         at.plot([n - 0.5 for n in starts], [0] * len(starts), "o", color=COLOURS[INKS["checkpointed"]], ms=7)
         bare(at, (-0.9, ROW - 0.5), (-0.6, 0.6))
     panels[0].set_title(f"forward: keep the stream (●) once in {SEGMENT} layers", loc="left", fontsize=11)
-    panels[1].set_title("backward: run one segment again, and hold it (filled)", loc="left", fontsize=11)
+    panels[1].set_title("backward: rerun one segment, and hold it (filled)", loc="left", fontsize=11)
     return done(
         fig,
         "fig-segments",
         "Checkpointing keeps a few streams and, at any time, the activations of only one segment.",
         f"{ROW} layers in a row, twice. Above, on the way forward, a dot before every {SEGMENT}rd layer marks a stream"
         f" that is kept; the layers keep nothing. Below, on the way back, layers {first + SEGMENT + 1} to {ROW} are"
-        f" done and their stream is gone. Layers {first + 1} to {first + SEGMENT} have been run again from the stream"
+        f" done and their stream is gone. Layers {first + 1} to {first + SEGMENT} have been rerun from the stream"
         " before them, and are filled: their activations are held until the backward pass has gone through them. The"
         " segments before them still wait as dots.",
+    )
+
+
+SHARED, GROUPS = (
+    numbers.DIVIDED,
+    numbers.groups(),
+)  # GPUs of a group that share each layer, and groups that share the layers
+
+
+def slices() -> Drawing:
+    """A copy of the dense model in training: groups of GPUs share the layers, and those of a group each layer."""
+    fig, axes = drawing.axes(5.0, 2.9)
+    for group in range(GROUPS):
+        for gpu in range(SHARED):
+            mine = (group, gpu) == (5, 4)
+            _box(axes, group, gpu, "", INKS["stored"] if mine else "bound", 0.8, 0.8, 0.6 if mine else 0.08)
+    for group, words in ((1, "bottom layers"), (GROUPS - 2, "top layers")):
+        axes.text(group, SHARED - 0.4, words, ha="center", va="bottom", fontsize=10)
+    axes.text((GROUPS - 1) / 2, -0.75, f"{GROUPS} groups share the layers", ha="center", va="top")
+    axes.text(-0.75, (SHARED - 1) / 2, f"{SHARED} GPUs share each layer", rotation=90, ha="right", va="center")
+    bare(axes, (-2.2, GROUPS - 0.4), (-2.1, SHARED + 0.5))
+    return done(
+        fig,
+        "fig-slices",
+        f"A copy of Llama on {GROUPS * SHARED} GPUs. Each GPU (one is filled) holds one slice of every token's"
+        " activations.",
+        f"A grid of boxes, {GROUPS} columns of {SHARED}, each box a GPU. The columns are groups that share the layers,"
+        " from the bottom layers on the left to the top ones on the right, and the GPUs of a column share each of its"
+        " layers. One box is filled: it holds its slice of every token.",
     )
 
 
@@ -269,8 +298,8 @@ def roundtrip() -> Drawing:
     return done(
         fig,
         "fig-roundtrip",
-        "Errors grow slowly on most of the way down. They grow fast only in the last steps, where the streams are"
-        " small, and in BF16 nothing is left there.",
+        "In a small untrained network, errors grow fast only in the last steps of the way back, where the streams are"
+        " small. In BF16 nothing is left there.",
         "Relative error of the streams that are rebuilt from the top, 1e-18 to 1,000 (log scale), against steps run"
         f" back, 0 to {depth}, in four number formats. Each curve is nearly flat and bends up near its end. At the"
         f" bottom: {', '.join(told)}. Above 1 nothing is left.",
@@ -293,9 +322,9 @@ def worth() -> Drawing:
         axes.plot([one.flop_spent], [one.wait], marker, color=COLOURS[ink], ms=9)
         beside(axes, name, (one.flop_spent, one.wait), (right, up), ink, ha=ha, va=va)
     axes.set(xscale="log", yscale="log", xlim=(10, 1e7), ylim=(1e-3, 1e3))
-    axes.set(xlabel="FLOPs to compute a byte again (log scale)", ylabel="longest wait in seconds (log scale)")
+    axes.set(xlabel="FLOPs to recompute a byte (log scale)", ylabel="longest wait in seconds (log scale)")
     axes.yaxis.set_major_formatter("{x:g}")
-    note(axes, 0.03, 0.96, "above the line: compute again", va="top", weight="bold")
+    note(axes, 0.03, 0.96, "above the line: recompute", va="top", weight="bold")
     note(axes, 0.97, 0.04, "below: keep", ha="right", weight="bold", va="baseline")
     told = "; ".join(
         f"{name.replace(chr(10), ' ')}: {significant(one.flop_spent, 3)} FLOPs, {pretty(one.wait, 's', 2)}"
@@ -306,8 +335,8 @@ def worth() -> Drawing:
         "fig-worth",
         "The KV cache waits far less than it is worth keeping, attention's scores wait far longer, and a layer's"
         " activations are close to the line.",
-        "Seconds for which a kept byte waits at most, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10"
-        " million, both log, with a rising line of break-even: above it computing again is cheaper, below it keeping."
+        "Seconds for which a kept byte waits at most, 0.001 to 1,000, against FLOPs to recompute it, 10 to 10"
+        " million, both log, with a rising line of break-even: above it recomputing is cheaper, below it keeping."
         f" Three bytes of Llama on H100s. {told}. The first is far below the line, the last far above, the second a"
         " little above.",
     )

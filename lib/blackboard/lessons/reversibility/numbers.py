@@ -18,7 +18,11 @@ VALUE = 2  # bytes of a number in 16 bits
 GPU = "h100-sxm"  # on which it was trained
 DIVIDED = 8  # GPUs that share a layer there
 MILLION = 1_000_000  # tokens of a long sequence
+LONG = 131_072  # tokens of the longest sequences on which it was trained
 STATE = 18  # bytes of a parameter in training: its weight, a gradient in 4 bytes, and the optimizer's three numbers
+GRADIENT = 4  # bytes of a parameter's gradient, before the copies of the model divide it among them
+SMALL, NODE = "llama-3.1-8b", 8  # a model that trains alone on a machine of so many GPUs
+TWO_LEVELS = 11  # layers of a segment whose own streams are kept when it is rerun: √126
 SEGMENT = 3  # layers from one kept stream to the next: the whole number next to the best
 SAMPLES = 64  # digits in a batch of a network that is measured
 WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a whole number
@@ -60,13 +64,10 @@ def spreading() -> dict[str, str]:
 
 
 def keeping() -> dict[str, str]:
-    """Training with activations worked out anew, measured."""
+    """How far rounding errors grow on the way back, measured."""
     network, _ = _network()
-    anew = network.trained("reversible")
     compounded = eq.difference(rounding=1, gain_per_step=COMPOUND, steps_back=steps())
     return {
-        "learnt": f"{anew.accuracy[-1]:.1%}",
-        "layers": str(len(anew.network.layers)),
         "far": str(steps()),
         "shallow": str(SHALLOW),
         "net_width": str(network.Network.random("reversible", 1).layers[0].inner.shape[0]),
@@ -105,22 +106,23 @@ def _dense() -> dict[str, float]:
     return {"n_active": net.n_active, "layers": net.layers, "width": net.d_model, "kept_per_value": _kept_per_value()}
 
 
-def _kept_per_value() -> float:
-    """Bytes that one of its layers keeps for each number of a token's vector, part by part, without scores."""
-    net = model(DENSE)
-    [attention], [ffn] = net.attention, net.ffn
-    norms = 2 * 2  # two, each with its input and its output
-    vectors = 1 + 2 * attention.kv_heads / attention.heads + 1  # queries; keys and values; attention's output
-    hidden = 3 * ffn.d_ff / net.d_model  # gate, up, and their product
-    return VALUE * (norms + vectors + hidden)
-
-
-def _cheap() -> float:
-    """Share of these bytes that follows from the others at next to no cost: both norms' outputs, and the product of
-    gate and up projection.
+def _kept_per_value(name: str = DENSE) -> float:
+    """Bytes that one of a model's layers keeps for each number of a token's vector, part by part, without what is
+    recomputed at next to no cost: scores, the norms' outputs, and the product of gate and up projection.
     """
-    net = model(DENSE)
-    return VALUE * (2 + net.ffn[0].d_ff / net.d_model) / _kept_per_value()
+    net = model(name)
+    [attention] = net.attention
+    norms = 2  # two, each with its input
+    vectors = 1 + 2 * attention.kv_heads / attention.heads + 1  # queries; keys and values; attention's output
+    return VALUE * (norms + vectors + _gated(name))
+
+
+def _gated(name: str = DENSE) -> float:
+    """Vectors that a feed-forward block keeps beside its input: gate and up projection. Of the two steps that a layer
+    is in a reversible network, this is the one that keeps more.
+    """
+    net = model(name)
+    return 2 * net.ffn[0].d_ff / net.d_model
 
 
 def _again() -> float:
@@ -132,63 +134,88 @@ def _again() -> float:
 
 def activations() -> dict[str, str]:
     """What a training step of the dense model keeps, in several ways, and the compute of each."""
-    net, layer = model(DENSE), eq.layer_kept(_dense(), rows=TOKENS)
-    stream = VALUE * TOKENS * net.d_model
-    exact = WHOLE / VALUE * stream
-    sizes = {"depth": net.layers, "stream_bytes": stream, "exact_stream": exact, "layer_bytes": layer}
+    net, sizes = model(DENSE), _sizes()
+    layer, depth = sizes["layer_bytes"], sizes["depth"]
     scores = VALUE * net.attention[0].heads * TOKENS**2
-    kept = eq.stored(sizes)
-    lean = sizes | {"layer_bytes": layer * (1 - _cheap())}  # without what is computed again at next to no cost
-    selective, whole = (eq.work_ratio(recomputed=share) for share in (_again(), 1))
+    kept, mixed = eq.stored(sizes), eq.checkpointed(sizes, segment=SEGMENT)
+    shown = lambda amount: pretty(amount, "byte", 2)
     return {
-        "act_everything": pretty(net.layers * (layer + scores), "byte", 3),
-        "act_scores": f"{scores / (layer + scores):.0%}",
-        "selective_more": f"{selective - 1:.1%}",
-        "again_counted": f"{(whole + selective - 1) / selective:.2f}",
-        "act_layer": pretty(layer, "byte", 3),
-        "act_all": pretty(kept, "byte", 3),
+        "act_everything": pretty(net.layers * (layer + scores), "byte", 2),
+        "act_scores": significant(scores / layer, 1),
+        "selective_more": f"{eq.work_ratio(recomputed=_again()) - 1:.1%}",
+        "act_all": shown(kept),
         "act_gpus": significant(kept / chip(GPU).hbm_bytes, 2),
         "act_tokens": f"{TOKENS:,}",
-        "act_reversible": pretty(eq.reversible(sizes), "byte", 2),
-        "act_checkpointed": pretty(eq.checkpointed(sizes, segment=1), "byte", 2),
-        "act_segment": pretty(eq.checkpointed(sizes, segment=SEGMENT), "byte", 2),
-        "act_streams": pretty(2 * exact, "byte", 3),
-        "lean_all": significant(_fitting(eq.stored(lean)), 2),
-        "lean_checkpointed": significant(_fitting(eq.checkpointed(lean, segment=SEGMENT)), 2),
+        "act_checkpointed": shown(eq.checkpointed(sizes, segment=1)),
+        "act_segment": shown(mixed),
+        "act_reversible": shown(_reversible()),
+        "keep_layers": shown(depth * sizes["stream_bytes"]),
+        "keep_thirds": shown(depth / SEGMENT * sizes["stream_bytes"]),
+        "keep_streams": shown(2 * sizes["exact_stream"]),
+        "work_layer": shown(layer),
+        "work_thirds": shown(SEGMENT * layer),
+        "work_step": shown(_reversible() - 2 * sizes["exact_stream"]),
+        "act_shrunk": significant(kept / mixed, 2),
         "act_stretch": significant(eq.segment_best(sizes), 2),
-    } | _million(all=kept, checkpointed=eq.checkpointed(sizes, segment=SEGMENT), reversible=eq.reversible(sizes))
+    } | _fitting(all=kept, checkpointed=mixed, two_levels=_two_levels(), reversible=_reversible())
 
 
-def _fitting(kept: float) -> float:
-    """Tokens that fit on a GPU beside its weights, if a sequence keeps so many bytes."""
-    return TOKENS * (chip(GPU).hbm_bytes - _weights()) / kept
+def _sizes() -> dict[str, float]:
+    """Depth of the dense model, and bytes of a sequence that a layer keeps, and of its streams, by notation name."""
+    net, layer = model(DENSE), eq.layer_kept(_dense(), rows=TOKENS)
+    stream = VALUE * TOKENS * net.d_model
+    return {"depth": net.layers, "stream_bytes": stream, "exact_stream": WHOLE / VALUE * stream, "layer_bytes": layer}
 
 
-def _million(**kept: float) -> dict[str, str]:
-    """What each way keeps of a token, given what it keeps of a sequence; tokens that fit on a GPU beside its weights,
-    GPUs for a million, how many such millions a copy's GPUs hold, and the GPUs of a copy that holds one.
+def _reversible() -> float:
+    """Bytes of a sequence if the dense model were reversible: the larger step is the feed-forward block's."""
+    sizes = _sizes()
+    return eq.reversible(sizes, layer_bytes=_gated() * sizes["stream_bytes"])
+
+
+def _two_levels() -> float:
+    """Bytes of a sequence with checkpoints in two levels: before each segment, in the segment that is being worked on
+    before each layer, and one layer's activations.
     """
-    gpu = chip(GPU).hbm_bytes
-    net = model(DENSE)
-    looking = net.attention_flop(MILLION / 2)  # of a token after half of the others
-    fit = {name: _fitting(size) for name, size in kept.items()}
-    gpus = {name: math.ceil(MILLION / tokens) for name, tokens in fit.items()}
+    sizes = _sizes()
+    return (model(DENSE).layers / TWO_LEVELS + TWO_LEVELS) * sizes["stream_bytes"] + sizes["layer_bytes"]
+
+
+def _fitting(**kept: float) -> dict[str, str]:
+    """Given what each way keeps of a sequence: tokens that fit on a GPU beside its weights and their gradients, GPUs of
+    a copy that trains alone on a sequence of a million tokens, and how long training would take on so few.
+    """
+    gpu, net = chip(GPU).hbm_bytes, model(DENSE)
+    room = gpu - _weights() - _gradients()
+    alone = {name: math.ceil((MILLION * size / TOKENS + STATE * net.n_active) / gpu) for name, size in kept.items()}
+    trained = pretrain_compute(n_active=net.n_active, pretrain_tokens=net.training_tokens)
     return {
-        **{f"token_{name}": f"{size / TOKENS / 1e6:.{1 if size > 1e11 else 2}f} MB" for name, size in kept.items()},
-        **{f"fit_{name}": significant(tokens, 4) for name, tokens in fit.items()},
-        **{f"million_{name}": f"{count:,}" for name, count in gpus.items()},
-        "fit_about": significant(fit["checkpointed"], 2),
-        **{
-            name: str(each)
-            for way in ("checkpointed", "reversible")
-            for name, each in (
-                (f"copy_{way}", math.floor(_share() * fit[way] / MILLION)),
-                (f"alone_{way}", math.ceil((MILLION * kept[way] / TOKENS + STATE * net.n_active) / gpu)),
-            )
-        },
+        **{f"fit_{name}": significant(TOKENS * room / size, 2) for name, size in kept.items()},
+        **{f"alone_{name}": f"{alone[name]:,}" for name in ("checkpointed", "two_levels", "reversible")},
+        "million_share": significant(MILLION / _share(), 2),
+        "million_long": significant(MILLION / (_share() * _long()["context_parallel"]), 2),
         "state_bytes": str(STATE),
-        "attention_times": significant(looking / (2 * net.n_active), 2),
-        "million_run": significant(MILLION / (_run()["batch_per_replica"] * TOKENS / _share()), 3),
+        "attention_times": significant(net.attention_flop(MILLION / 2) / (2 * net.n_active), 1),
+        "few_years": significant(trained / (alone["checkpointed"] * rate()) / factor("day") / 365, 2),
+    }
+
+
+def node() -> dict[str, str]:
+    """Tokens of one sequence that a small model's training has room for on a machine of a few GPUs, all alone."""
+    net = model(SMALL)
+    room = NODE * chip(GPU).hbm_bytes - STATE * net.n_active
+    sizes = {
+        "depth": net.layers,
+        "stream_bytes": VALUE * net.d_model,
+        "layer_bytes": _kept_per_value(SMALL) * net.d_model,
+    }
+    best = round(eq.segment_best(sizes))
+    looking = net.attention_flop(MILLION / 2)  # of a token after half of the others
+    step = MILLION * 4 * (2 * net.n_active + looking) / (NODE * rate())  # forward twice, and back
+    return {
+        "node_all": significant(room / eq.stored(sizes), 2),
+        "node_checkpointed": f"{room / eq.checkpointed(sizes, segment=best) / 1e6:.1f} million",
+        "node_step": f"{step / 60:.0f} minutes",
     }
 
 
@@ -198,9 +225,10 @@ def worth() -> dict[str, str]:
     share = _share()
     shown = {"rate": pretty(rate(), "FLOP/s"), "hbm": pretty(gpu.hbm_bytes, "byte", 2)}
     kv, layers, scores = kept_bytes()
+    held = run["batch_per_replica"] / share
     return shown | {
-        "spent_kv": f"{kv.flop_spent / 1e6:.2f} million",
-        "spent_layers": significant(layers.flop_spent, 3),
+        "spent_kv": f"{kv.flop_spent / 1e6:.1f} million",
+        "spent_layers": significant(layers.flop_spent, 2),
         "spent_scores": significant(scores.flop_spent, 3),
         "lasts_kv": f"{kv.even:.0f} s",
         "even_layers": pretty(layers.even, "s", 2),
@@ -208,14 +236,15 @@ def worth() -> dict[str, str]:
         "drain": pretty(kv.wait, "s", 2),
         "hold": pretty(layers.wait, "s", 2),
         "scores_over": significant(scores.wait / scores.even, 2),
-        "layers_over": significant(layers.wait / layers.even, 2),
+        "layers_low": f"{significant(100 * (1 - layers.even / layers.wait), 1)}%",
         "run_waits": str(run["batch_per_replica"]),
         "run_share": str(share),
         "run_weights": pretty(_weights(), "byte", 2),
+        "run_gradients": pretty(_gradients(), "byte", 2),
         "run_tokens": f"{run['batch_per_replica'] * TOKENS // share:,}",
-        "run_activations": pretty(
-            run["batch_per_replica"] / share * model(DENSE).layers * eq.layer_kept(_dense(), rows=TOKENS), "byte", 2
-        ),
+        "run_activations": pretty(held * model(DENSE).layers * eq.layer_kept(_dense(), rows=TOKENS), "byte", 2),
+        "long_tokens": f"{LONG:,}",
+        "long_share": f"{share * _long()['context_parallel']:,}",
         "peak_over": significant(gpu.flops("bf16") / rate(), 2),
     }
 
@@ -238,6 +267,17 @@ def _run() -> Any:
     return run
 
 
+def _long() -> Any:
+    """Its later run, at sequences of LONG tokens."""
+    [run] = measurement("llama3_405b_parallelism").records(sequence_tokens=LONG)
+    return run
+
+
+def groups() -> int:
+    """GPUs of a copy come in so many groups, one after the other."""
+    return _run()["pipeline_parallel"]
+
+
 def _share() -> int:
     """GPUs of a copy of the model in that run."""
     run = _run()
@@ -249,13 +289,18 @@ def _weights() -> float:
     return VALUE * model(DENSE).n_active / _share()
 
 
+def _gradients() -> float:
+    """Bytes of the gradients of these weights on the same GPU, before other copies take their shares of them."""
+    return GRADIENT * model(DENSE).n_active / _share()
+
+
 def rate() -> float:
     """FLOP/s that a GPU of it reached."""
     return _run()["compute_TFLOP_per_GPU_per_s"] * factor("TFLOP/s")
 
 
 class Kept(NamedTuple):
-    """A byte of the dense model: FLOPs to compute it again, seconds for which it is worth its place, and for which it
+    """A byte of the dense model: FLOPs to recompute it, seconds for which it is worth its place, and for which it
     waits at most.
     """
 
@@ -312,6 +357,8 @@ def measured() -> dict[str, str]:
         "rev_164": f"{memory['revnet-164']:,} MB",
         "own_least": f"{min(gpu_lab.slowdowns('reversible')):.2f}",
         "own_most": f"{max(gpu_lab.slowdowns('reversible')):.2f}",
+        "res_error": f"{paper['ordinary_error']:.1%}",
+        "rev_error": f"{paper['reversible_error']:.1%}",
         "paper_low": f"{paper['low_slowdown']:g}",
         "paper_high": f"{paper['high_slowdown']:g}",
         "again_least": f"{again[0]:.2f}",
@@ -321,4 +368,4 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return merge(spreading(), keeping(), activations(), worth(), dividing(), measured())
+    return merge(spreading(), keeping(), activations(), node(), worth(), dividing(), measured())
