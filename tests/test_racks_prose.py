@@ -71,7 +71,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "experts_two": ms(2 * 58 * EXPERT / 8e12),
         "rest_time": ms(REST / 8e12),
         "kv_time": ms(32 * 1000 * 61 * 576 * 2 / 8e12),
-        "expert_share": f"{4 * 58 * EXPERT / (4 * 58 * EXPERT + REST + 32 * 1000 * 61 * 576 * 2):.0%}",
+        **{f"experts_{gpus}": ms(288 / gpus * 58 * EXPERT / 8e12) for gpus in (9, 18, 36)},
+        "other_time": ms((REST + 32 * 1000 * 61 * 576 * 2) / 8e12),
+        "step_nine": ms(28 * 58 * EXPERT / 8e12 + one[2]),
+        "half_bytes": f"{PER_TOKEN / 2e6:.1f} MB",
+        "hop_bytes": f"{7168 * 2 / 1e3:.1f} kB",
+        "hop_fewer": f"{round(PER_TOKEN / 2 / 7168 / 2, -1):.0f}",
         "saved": ms(gain),
         "even_every": f"{gain / (58 * 7168 * 3 * (4 / CARD - 9 / INSIDE)):.0f}",
         "even_hop": f"{(gain - hop) / slope:.0f}",
@@ -126,6 +131,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "once_shorter": f"{1 - (once[2] - hop + 116e-6) / one[2]:.0%}",
         "halves_two": ms(2 * once[0] - 32 * 1000 * 61 * 576 * 2 / 8e12),
         "halves_one": ms(2 * one[0] - 32 * 1000 * 61 * 576 * 2 / 8e12),
+        "halves_full": f"{(step_by_hand(1, 256)[0] + step_by_hand(1, 0)[0]) / step_by_hand(1, 256)[2]:.2f}",
         "slower": "4",
         "slower_every_2": f"{18 * 4 / 9:g}",
         "slower_once_2": f"{18 * CROSSINGS / 9:.0f}",
@@ -156,14 +162,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "took_boxes": tenth(sum(box[1])),
         "box_even": f"{30 * 58 * EXPERT / 4.8e12 / (box[1][2] - box[0][2]) * 32:.0f}",
         "box_even_waits": f"{(30 * 58 * EXPERT / 4.8e12 - WAITING) / (box[1][2] - box[0][2]) * 32:.0f}",
+        "saved_boxes": f"{30 * 58 * EXPERT / 4.8e9:.1f} ms",
+        "added_boxes": f"{(box[1][2] - box[0][2]) * 1e3:.1f} ms",
         "spare_experts": f"{144 * 2 - 256}",
     }
     assert {name: told[name] for name in expected} == expected
-
-
-def bars():
-    """The steps that the figure draws."""
-    return *numbers.parts().values(), numbers.again()
 
 
 def two_digits(seconds: float) -> float:
@@ -178,8 +181,11 @@ def test_what_a_step_says_of_itself_adds_up_as_it_is_printed():
         parts = read(f"memory_{case}"), read("step_latency"), read(f"sending_{case}")
         assert read(f"step_{case}") == pytest.approx(sum(parts), abs=1e-9) and read("compute_one") < parts[0]
     assert read("every_added") == pytest.approx(read("sending_two") - read("sending_one"), abs=1e-9)
-    drawn = [[*map(two_digits, (each.work, each.latency, each.hop, each.sending))] for each in bars()]
-    assert [*map(two_digits, (each.in_turn for each in bars()))] == pytest.approx([*map(sum, drawn)], abs=1e-9)
+    drawn = numbers.doublings().values()
+    loads = [numbers.expert_time(each) for each in drawn]
+    terms = [(load, each.work - load, each.latency, each.sending) for load, each in zip(loads, drawn)]
+    sums = [sum(map(two_digits, each)) for each in terms]
+    assert [two_digits(each.in_turn) for each in drawn] == pytest.approx(sums, abs=1e-9)
     boxes = numbers.deployed()
     for where in ("box", "boxes"):
         names = f"load_{where}", "wait_box", f"carry_{where}", f"took_{where}"
@@ -190,6 +196,31 @@ def test_what_a_step_says_of_itself_adds_up_as_it_is_printed():
         assert read(f"memory_{case}") == pytest.approx(sum(loaded), abs=1e-9)
     assert read("saved") == pytest.approx(read("memory_one") - read("memory_two"), abs=1e-9)
     assert read("rest_time") == pytest.approx(read("rest_bytes") / 8, abs=0.01)
+
+
+def test_each_doubling_in_the_rack_shortens_the_step_and_the_next_one_does_not():
+    """Second route: by hand. And nine GPUs can hold the model."""
+    known = numbers.doublings()
+    assert [*known] == [9, 18, 36, 72, 144]
+    for gpus, part in known.items():
+        experts = 288 / gpus
+        sent = 4 / CARD if gpus > 72 else 9 / INSIDE
+        by_hand = (experts * 58 * EXPERT + REST + 32 * 1000 * 61 * 576 * 2) / 8e12, WAITING, 32 * 58 * 7168 * 3 * sent
+        assert (part.work, part.latency, part.sending) == pytest.approx(by_hand, rel=1e-3)
+        assert part.compute < part.work and part.hop == 0
+    times = [part.in_turn for part in known.values()]
+    assert times[:4] == sorted(times[:4], reverse=True) and times[4] > times[3]
+    assert chip("gb200-nvl72").hbm_bytes > 32 * 58 * EXPERT + REST
+    assert (1 - 8 / 256) ** (9 * 32) < 1e-3, "nearly every expert is needed, even among nine GPUs' tokens"
+
+
+def test_the_boxes_of_the_figure_are_those_of_the_table():
+    told, drawn = numbers.deployed(), numbers.box_doublings()
+    assert [*drawn] == [8, 16, 32, 144]
+    names = "took_box", "spread_2", "spread_4", "took_boxes"
+    assert [f"{part.in_turn * 1e3:.1f}" for part in drawn.values()] == [told[name] for name in names]
+    held = [numbers.box_expert_time(part) * 4.8e12 / 58 / EXPERT for part in drawn.values()]
+    assert held == pytest.approx([32, 16, 8, 2])
 
 
 def test_what_every_gpu_holds_is_all_but_the_experts():
@@ -307,7 +338,8 @@ def test_traffic_takes_longer_either_way_at_the_rack_s_ratio():
 def test_the_pages_own_step_is_that_of_the_table():
     said, _ = run_cell("racks", "def step(")
     found = [float(line.split()[-2]) for line in said.splitlines()]
-    assert found == pytest.approx([part.in_turn * 1e3 for part in numbers.parts().values()], abs=0.015)
+    steps = *numbers.doublings().values(), numbers.parts()["once"]
+    assert found == pytest.approx([part.in_turn * 1e3 for part in steps], abs=0.015)
     assert "hop = 32, 11.9e-6, 3.3e-6 " in "".join(read_cells("racks"))
 
 

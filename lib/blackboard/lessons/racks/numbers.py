@@ -26,7 +26,7 @@ TOKENS = 32  # of a GPU in a step of the running case: its sequences, as in Deep
 SHORT_HOP = 1e-6  # s, a second hop as short as a store into another GPU's memory might be
 FULL = 256  # of a GPU in a large batch
 SLOWER = 0.85  # share of its datasheet's rate that memory is assumed to reach, where the page asks what if
-FEW = 4  # of a GPU in the smallest batch that the page's figure shows
+FEW = 4  # of a GPU in a very small batch
 COPY = {"dispatch": 7_408, "combine": 14_336}  # bytes of one copy in DeepEP: FP8 with its scales, BF16
 
 
@@ -74,7 +74,11 @@ def running() -> dict[str, str]:
     here, known = FP8_OUT | {"routed_layers": moe_layers()}, RUNNING.symbols()
     card = here | {"scale_up": known["scale_out"]}
     needed, has = link_rates("h800")
+    half = token_bytes() / 2  # of the layers
     return {
+        "half_bytes": pretty(half, "byte", 2),
+        "hop_bytes": pretty(hop_bytes(), "byte", 3),
+        "hop_fewer": significant(half / hop_bytes(), 2),
         "token_bytes": pretty(token_bytes(), "byte"),
         "moe_layers": str(moe_layers()),
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
@@ -162,15 +166,26 @@ def rest_bytes() -> float:
     return known["n_total"] * known["bytes_per_param"] - moe.layers * (moe.experts + moe.shared) * expert_bytes()
 
 
+SHARES = (1 / 8, 1 / 4, 1 / 2, 1, 2)  # of a rack, the GPUs that share each layer in the page's first step
+
+
+def doublings() -> dict[int, Parts]:
+    """A step of the running case by the GPUs that share each layer: doubled up to two racks, to which every copy
+    crosses.
+    """
+    return {round(share * RUNNING.symbols()["chips"]): on(share) for share in SHARES}
+
+
 def parts() -> dict[str, Parts]:
     """A step of the running case on one rack; on two to which every copy crosses, or each token once."""
     return {"one": on(1), "two": on(2), "once": on(2, once=True, hop=bare_hop())}
 
 
 def on(
-    racks: int, tokens: float = TOKENS, once: bool = False, hop: float = 0.0, shares: dict[str, float] | None = None
+    racks: float, tokens: float = TOKENS, once: bool = False, hop: float = 0.0, shares: dict[str, float] | None = None
 ) -> Parts:
-    """The step's parts on a GPU with so many sequences, when so many racks share each layer's routed experts.
+    """The step's parts on a GPU with so many sequences, when so many racks, or a part of one, share each layer's routed
+    experts: of nine GPUs eight, and the ninth has the shared expert.
 
     Each rack has copies of the shared expert. A routed copy crosses on its own, or each token crosses `once` to a rack
     and is passed on inside, which takes the links inside as long as one rack's traffic. Each exchange also waits for
@@ -179,7 +194,7 @@ def on(
     known, here = RUNNING.symbols(), FP8_OUT | {"tokens_per_chip": tokens}
     held = eq.experts_per_chip(experts=known["experts"], expert_parallel=racks * USED)
     bandwidth, flops = (known[name] / known["chips"] for name in ("bandwidth", "flops"))
-    away = known["top_k"] * eq.leaving(racks=racks)
+    away = known["top_k"] * eq.leaving(racks=max(racks, 1))
     outside = eq.domains_visited(racks=racks, top_k=known["top_k"]) if once else away
     inside = known["copies"] - (0 if once else away)
     shares = shares or reached()
@@ -239,9 +254,11 @@ def worked() -> dict[str, str]:
         "rest_bytes": pretty(rest_bytes(), "byte", 4),
         "rest_time": in_ms(one.weights - expert_time(one)),
         "kv_time": in_ms(one.kv),
+        "other_time": in_ms(one.work - expert_time(one)),
+        **{f"experts_{gpus}": in_ms(expert_time(part)) for gpus, part in doublings().items() if gpus < known["chips"]},
+        "step_nine": in_ms(doublings()[9].in_turn),
         "experts_one": in_ms(expert_time(one)),
         "experts_two": in_ms(expert_time(two)),
-        "expert_share": f"{expert_time(one) / one.work:.0%}",
         "each_two": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=2 * USED):g}",
         "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
         "active": f"{known['n_active'] / 1e9:.2f} billion",
@@ -281,6 +298,7 @@ def spread_or_stop() -> dict[str, str]:
         "even_hop": f"{break_even(True, bare_hop()):.0f}",
         "few": str(FEW),
         "few_gain": f"{1 - on(2, FEW, once=True, hop=bare_hop()).in_turn / on(1, FEW).in_turn:.0%}",
+        "halves_full": f"{on(1, FULL).overlapped / on(1, FULL).in_turn:.2f}",
         "hop_limit": pretty((one.weights - two.weights) / (2 * moe_layers()), "s", 2),
         "halves_one": in_ms(one.overlapped),
         "halves_two": in_ms(once.overlapped),
@@ -509,7 +527,19 @@ def box_even(waits: float = 1.0) -> float:
     return TOKENS * (one.weights - many.weights - later) / (many.sending - one.sending)
 
 
-SPREAD = (2, 4)  # boxes, of the rows of the table between one and as many as at DeepSeek
+SPREAD = (2, 4)  # boxes, between one and as many as at DeepSeek
+
+
+def box_doublings() -> dict[int, Parts]:
+    """A step of boxes of H200s by the GPUs that share each layer."""
+    steps, gpus = box_steps(), chip("h200").scale_up.domain_chips
+    between = {count * gpus: on_boxes(count) for count in SPREAD}
+    return {gpus: steps["box"]} | between | {int(deployment()["gpus"]): steps["boxes"]}
+
+
+def box_expert_time(part: Parts) -> float:
+    """Time in which a GPU of these boxes loads its routed experts, s."""
+    return part.weights - box_weights(0) / chip("h200").hbm_bytes_per_s
 
 
 def deployment() -> dict[str, float]:
@@ -532,6 +562,7 @@ def deployed() -> dict[str, str]:
         for what, value in {"loads": part.work, "sends": part.sending, "spread": part.in_turn}.items()
     }
     found = box_steps()
+    one, many = found.values()
     boxes = {
         f"{what}_{name}": f"{value * 1e3:.1f}"
         for name, part in found.items()
@@ -548,6 +579,8 @@ def deployed() -> dict[str, str]:
         "h100_memory": pretty(chip("h100-sxm").hbm_bytes, "byte", 2),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
         **boxes,
+        "saved_boxes": f"{(one.weights - many.weights) * 1e3:.1f} ms",
+        "added_boxes": f"{(many.sending - one.sending) * 1e3:.1f} ms",
         "wait_box": f"{found['box'].latency * 1e3:.1f}",
         "box_even": f"{box_even():.0f}",
         **spread,
