@@ -102,8 +102,8 @@ def rack() -> Drawing:
     return done(
         fig,
         "fig-rack",
-        "Inside a rack, every GPU reaches every other through fast switches. To leave the rack it has only a network"
-        f" card, which is {fast / slow:g} times slower.",
+        "Inside a rack, every GPU reaches every other through fast switches (scale-up). To leave the rack it has only a"
+        f" network card (scale-out), which is {fast / slow:g} times slower.",
         "Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack,"
         f" lines run from every tray to every switch: the scale-up network, {_rate(fast)} per GPU and direction. From"
         " each tray one thin line runs up to a data-center switch that joins the racks: the scale-out network,"
@@ -165,8 +165,8 @@ def step_parts() -> Drawing:
     return done(
         fig,
         "fig-step-parts",
-        "Inside the rack, each doubling of the GPUs that share a layer halves the loading of experts and leaves the"
-        " rest as it is. Beyond the rack there is little left to halve, and the bytes take several times as long. So"
+        "Inside the rack, each doubling of the GPUs that share a layer halves the loading of experts. Beyond"
+        " the rack there is little left to halve, and sending takes several times as long. So"
         f" with {numbers.TOKENS} tokens on every GPU, the step is shortest on one whole rack.",
         f"Five stacked bars in milliseconds per step, by how many GPUs share each layer. {'; '.join(phrases)}. A line"
         " before the last bar marks the end of the rack.",
@@ -188,7 +188,8 @@ def box_parts() -> Drawing:
         fig,
         "fig-box-parts",
         f"Where a box ends, each GPU still has {numbers.box_experts():g} experts of a layer to load. So spreading over"
-        " more boxes shortens the step, although most bytes then have to cross network cards.",
+        " more boxes shortens the step, although most bytes then have to cross network cards. (Other memory includes"
+        " the shared expert, which every GPU has here.)",
         "Four stacked bars in milliseconds per step, by how many GPUs share each layer, on boxes of eight H200s."
         f" {'; '.join(phrases)}. A line after the first bar marks the end of the box.",
     )

@@ -282,7 +282,14 @@ def worked() -> dict[str, str]:
         "user_rate_two": significant(1 / two.in_turn, 3),
         "saved": in_ms(one.weights - two.weights),
         "every_added": in_ms(two.sending - one.sending),
+        "ceiling": f"{(one.weights - two.weights) / one.in_turn:.0%}",
+        "wait_margin": f"{(doublings()[36].in_turn - one.in_turn) / exchanges() * 1e6:.0f} µs",
     }
+
+
+def exchanges() -> int:
+    """Exchanges of a step, dispatch and combine in each layer with experts."""
+    return 2 * moe_layers()
 
 
 def again() -> Parts:
@@ -293,7 +300,11 @@ def again() -> Parts:
 def spread_or_stop() -> dict[str, str]:
     """Up to where a second rack pays, and what overlap would do in one."""
     one, two, once = parts().values()
+    ahead = one.weights - two.weights - (once.sending - one.sending)
     return {
+        "once_added": in_ms(once.sending - one.sending),
+        "once_ahead": in_ms(ahead),
+        "hop_tie": pretty(ahead / exchanges(), "s", 2),
         "even_every": f"{break_even(False):.0f}",
         "even_hop": f"{break_even(True, bare_hop()):.0f}",
         "few": str(FEW),
@@ -435,7 +446,9 @@ def corrected() -> dict[str, str]:
         "shared_once": on(2, TOKENS / 2, once=True, hop=bare_hop()).in_turn / on(1, TOKENS / 2).in_turn,
     }
     told = {f"as_{name}": f"{value:.2f}" for name, value in ratios.items()}
+    slow, short = changes["memory"], on(2, once=True, hop=SHORT_HOP)
     return told | {
+        "memory_shorter": f"{1 - slow(short).in_turn / slow(found['one']).in_turn:.0%}",
         "once_longer": f"{found['once'].in_turn / one - 1:.0%}",
         "once_shorter": f"{1 - on(2, once=True, hop=SHORT_HOP).in_turn / one:.0%}",
         "again_longer": f"{again().in_turn / one - 1:.0%}",
@@ -464,7 +477,7 @@ def measured() -> dict[str, str]:
         "fitted_64": us(found[64].modelled),
         "took_more": f"{us(found[1_024].measured - found[512].measured)} µs",
         "lone_bytes": f"{us(size * 7 / 8 / (efficiency * beta))} µs",
-        "intercept": pretty(found[512].measured - (found[512].modelled - latency), "s", 3),
+        "intercept": pretty(found[512].measured - (found[512].modelled - latency), "s", 2),
         "latency": pretty(start_time(), "s", 3),
         "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),
@@ -498,19 +511,56 @@ def box_steps() -> dict[str, Parts]:
     return {"box": on_boxes(1), "boxes": on_boxes(deployment()["nodes"], deployment()["routed_experts_per_gpu"])}
 
 
-def on_boxes(boxes: float, held: float | None = None) -> Parts:
+def on_boxes(
+    boxes: float, held: float | None = None, id: str = "h200", tokens: float = TOKENS, context: float | None = None
+) -> Parts:
     """A step where so many boxes share each layer, and a GPU holds so many routed experts of it, by default its share
     of all. Over cards every copy crosses on its own.
     """
-    known, part, shares = RUNNING.symbols(), chip("h200"), reached()
+    known, part, shares = RUNNING.symbols(), chip(id), reached()
     held = held or box_experts() / boxes
-    kv = TOKENS * known["context"] * known["kv_bytes_per_token"] / part.hbm_bytes_per_s
+    kv = tokens * (context or known["context"]) * known["kv_bytes_per_token"] / part.hbm_bytes_per_s
     load = box_weights(held) / part.hbm_bytes_per_s
-    send = lambda link, leave: TOKENS * routed_bytes() * leave / shares[link] / getattr(part, link).bytes_per_s
-    compute = TOKENS * 2 * known["n_active"] / part.flops("fp8")
-    wait, gpus = 2 * moe_layers() * start_time(), part.scale_up.domain_chips
+    send = lambda link, leave: tokens * routed_bytes() * leave / shares[link] / getattr(part, link).bytes_per_s
+    compute = tokens * 2 * known["n_active"] / part.flops("fp8")
+    wait, gpus = exchanges() * start_time(), part.scale_up.domain_chips
     inside, outside = send("scale_up", 1 / boxes - 1 / (boxes * gpus)), send("scale_out", 1 - 1 / boxes)
     return Parts(load, kv, compute, max(inside, outside), wait)
+
+
+def day() -> dict[str, float]:
+    """A day of DeepSeek's service."""
+    [found] = measurement("deepseek_day6_production").records()
+    return found
+
+
+def day_users() -> int:
+    """Users of a GPU that decodes on that day: its tokens per second divided by those of a user."""
+    speed = (day()["low_speed_token_per_s"] + day()["high_speed_token_per_s"]) / 2
+    return round(day()["node_decode_token_per_s"] / day()["gpus_per_node"] / speed)
+
+
+def crowded() -> dict[str, str]:
+    """The users of that day on boxes of H800s: room for their caches, and a step without and with overlap."""
+    context, held = day()["context_tokens"], deployment()["routed_experts_per_gpu"]
+    counts = {2: box_experts() / 2, 4: box_experts() / 4, int(deployment()["nodes"]): held}
+    cache, told = context * RUNNING.symbols()["kv_bytes_per_token"], {}
+    for boxes, each in counts.items():
+        step = on_boxes(boxes, each, "h800", day_users(), context)
+        told |= {
+            f"room_{boxes}": f"{(chip('h800').hbm_bytes - box_weights(each)) / cache:.0f}",
+            f"plain_{boxes}": f"{step.in_turn * 1e3:.1f}",
+            f"lapped_{boxes}": f"{step.overlapped * 1e3:.1f}",
+        }
+    [unit] = measurement("sglang_large_ep_decode").records(system="DeepSeek production")
+    return told | {
+        "users": str(day_users()),
+        "day_box": f"{day()['node_decode_token_per_s']:,}",
+        "day_slow": str(day()["low_speed_token_per_s"]),
+        "day_fast": str(day()["high_speed_token_per_s"]),
+        "day_context": f"{context:,}",
+        "day_batch": str(unit["batch_per_gpu"]),
+    }
 
 
 def box_weights(held: float) -> float:
@@ -518,13 +568,14 @@ def box_weights(held: float) -> float:
     return (held + 1) * moe_layers() * expert_bytes() + rest_bytes()
 
 
-def box_even(waits: float = 1.0) -> float:
-    """Tokens per GPU below which a step on many boxes is shorter than on one, if an exchange over cards waits so many
-    times as long as one in a box.
+def box_even(waits: float = 1.0, few: Parts | None = None) -> float:
+    """Tokens per GPU below which a step on many boxes is shorter than on one or a `few`, if an exchange over cards
+    waits so many times as long as one in a box.
     """
     one, many = box_steps().values()
-    later = waits * many.latency - one.latency
-    return TOKENS * (one.weights - many.weights - later) / (many.sending - one.sending)
+    few = few or one
+    later = waits * many.latency - few.latency
+    return TOKENS * (few.weights - many.weights - later) / (many.sending - few.sending)
 
 
 SPREAD = (2, 4)  # boxes, between one and as many as at DeepSeek
@@ -579,7 +630,9 @@ def deployed() -> dict[str, str]:
         "h100_memory": pretty(chip("h100-sxm").hbm_bytes, "byte", 2),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
         **boxes,
-        "saved_boxes": f"{(one.weights - many.weights) * 1e3:.1f} ms",
+        "saved_boxes": pretty(one.weights - many.weights, "s", 2),
+        "ceiling_boxes": f"{(one.weights - many.weights) / one.in_turn:.0%}",
+        "box_even_four": f"{box_even(few=on_boxes(4)):.0f}",
         "added_boxes": f"{(many.sending - one.sending) * 1e3:.1f} ms",
         "wait_box": f"{found['box'].latency * 1e3:.1f}",
         "box_even": f"{box_even():.0f}",
@@ -616,5 +669,5 @@ def counted() -> moe.Traffic:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     counts = merge(placing(), layer(), running(), worked(), spread_or_stop(), boundary(), rack())
-    against = merge(measured(), corrected(), deployed())
+    against = merge(measured(), corrected(), deployed(), crowded())
     return merge(counts, against, {"fullest": f"{counted().fullest - 1:.0%}"})
