@@ -188,8 +188,8 @@ def box_parts() -> Drawing:
         fig,
         "fig-box-parts",
         f"Where a box ends, each GPU still has {numbers.box_experts():g} experts of a layer to load. So spreading over"
-        " more boxes shortens the step, although most bytes then have to cross network cards. (Other memory includes"
-        " the shared expert, which every GPU has here.)",
+        " more boxes shortens the step, although most bytes then have to cross network cards. (Other memory here"
+        " includes the shared expert.)",
         "Four stacked bars in milliseconds per step, by how many GPUs share each layer, on boxes of eight H200s."
         f" {'; '.join(phrases)}. A line after the first bar marks the end of the box.",
     )
