@@ -5,6 +5,7 @@ from chart_checks import ChartCheck
 from blackboard.lessons.racks import equations as racks
 
 QUOTED = {
+    "1": "in two displayed formulas",
     "72": "GPUs of an NVL72, its name",
     "71": "all of them but one",
     "576": "the name of NVL576",

@@ -12,13 +12,12 @@ from matplotlib.patches import Arc, Circle
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, name_ends
+from blackboard.charts.drawing import Drawing, arrow, bare, done
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.racks import numbers
-from blackboard.lessons.racks.drawing import box, half_of_layers
-from blackboard.units import significant
+from blackboard.lessons.racks.drawing import box
 
-US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
+GBS = units.factor("GB/s")
 UP, OUT = "network", "scale_out"  # colours of the two networks
 
 
@@ -103,8 +102,8 @@ def rack() -> Drawing:
     return done(
         fig,
         "fig-rack",
-        "Inside a rack, every GPU reaches every other through fast switches. To leave the rack it has only a network"
-        f" card, which is {fast / slow:g} times slower.",
+        "Inside a rack, every GPU reaches every other through fast switches (scale-up). To leave the rack it has only a"
+        f" network card (scale-out), which is {fast / slow:g} times slower.",
         "Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack,"
         f" lines run from every tray to every switch: the scale-up network, {_rate(fast)} per GPU and direction. From"
         " each tray one thin line runs up to a data-center switch that joins the racks: the scale-out network,"
@@ -146,93 +145,86 @@ def _cabinet(axes, side: int) -> None:
 
 
 MS = units.factor("ms")
-PARTS = {"memory": "memory", "latency": "launch", "bytes": "network"}  # of a step, and their colours
+KEYS = (  # of a step's parts, in rows: what it is, its colour and how dark it is
+    (("experts", "memory", 0.85), ("other memory", "memory", 0.3), ("latency", "launch", 0.5)),
+    (("bytes over NVLink", UP, 0.45), ("bytes over network cards", OUT, 0.75)),
+)
 
 
 def step_parts() -> Drawing:
-    """What a step of the running case is made of, with two replicas and with experts spread over both racks."""
-    fig, axes = drawing.axes(5.0, 4.6)
-    once = lambda hop: f"spread, one crossing, second hop of {hop / US:.1f} µs"
-    names = {
-        "one": "two replicas, one in each rack",
-        "two": "experts spread over both racks, every copy crosses",
-        "once": once(numbers.bare_hop()),
-        "again": once(numbers.start_time()),
-    }
-    phrases = []
-    for row, (key, part) in enumerate((numbers.parts() | {"again": numbers.again()}).items()):
-        sizes = dict(zip(PARTS, (part.work / MS, (part.latency + part.hop) / MS, part.sending / MS)))
-        inside = {name: f"{size:.2f}" for name, size in sizes.items()}
-        if part.hop:
-            inside["latency"] = f"{part.latency / MS:.2f} + {part.hop / MS:.2f}"
-        start, whole, experts = 0.0, sum(sizes.values()), numbers.expert_time(part) / MS
-        axes.barh(row, whole, 0.5, color="white")  # hides the grid
-        axes.barh(row, experts, 0.5, color=COLOURS[PARTS["memory"]], alpha=0.4)
-        axes.text(0, row - 0.44, f"{names[key]}: {whole:.2f} ms", va="center")
-        for name, size in sizes.items():
-            axes.barh(row, size, 0.5, start, color=COLOURS[PARTS[name]], alpha=0.45)
-            least = experts if name == "memory" else start  # beside the darker part
-            middle, side = ((least + start + size) / 2, "center") if size > 1 else (start + size + 0.1, "left")
-            axes.text(middle, row, f"{name}\n{inside[name]}", color=COLOURS["bound"], ha=side, va="center", fontsize=10)
-            start += size
-        each = ", ".join(f"{name} {size}" for name, size in inside.items()) + f"; experts {experts:.2f} of the memory"
-        phrases.append(f"{names[key]}, {whole:.2f} in all: {each}")
-    axes.set(xlim=(0, 8.6), ylim=(3.5, -0.7), xlabel="ms per step", yticks=[])
-    axes.spines["left"].set_visible(False)
-    axes.grid(visible=False, axis="y")
+    """What a step of the running case is made of, the more GPUs share each layer: up to a rack, and on two racks."""
+    fig, axes = drawing.axes(5.0, 5.4)
+    size, known = catalogue.system(RUNNING.system).chip.scale_up.domain_chips, numbers.doublings()
+    place = {size: " (one rack)", 2 * size: " (two racks)"}
+    experts = {gpus: RUNNING.symbols()["experts"] * size / numbers.USED / gpus for gpus in known}
+    bars = [
+        (f"{gpus} GPUs{place.get(gpus, '')}, {experts[gpus]:g} experts on each", part, numbers.expert_time(part))
+        for gpus, part in known.items()
+    ]
+    phrases = _bars(axes, bars, [*known].index(size), "the rack ends here", 2)
     return done(
         fig,
         "fig-step-parts",
-        f"With {numbers.TOKENS} tokens on every GPU, none of these ways to spread shortens the step. Spreading halves"
-        " only the loading of experts (the darker part) and adds bytes on the network cards. With one crossing it adds"
-        " fewer bytes, but also the wait of a second hop.",
-        f"Four stacked bars in milliseconds per step. {'; '.join(phrases)}.",
+        "Inside the rack, each doubling of the GPUs that share a layer halves the loading of experts. Beyond"
+        " the rack there is little left to halve, and sending takes several times as long. So"
+        f" with {numbers.TOKENS} tokens on every GPU, the step is shortest on one whole rack.",
+        f"Five stacked bars in milliseconds per step, by how many GPUs share each layer. {'; '.join(phrases)}. A line"
+        " before the last bar marks the end of the rack.",
     )
 
 
-FEW, MANY = numbers.FEW, numbers.FULL  # tokens per GPU, the ends of the figure
-
-
-def steps() -> Drawing:
-    """A step with experts spread over two racks, divided by a replica's, against tokens per GPU."""
-    fig, axes = drawing.axes(5.0, 3.8)
-    count = np.geomspace(FEW, MANY, 60)
-    least, most = numbers.bare_hop(), numbers.start_time()
-    curves = {  # whether each token crosses once, the latency of a second hop, colour
-        "every copy\ncrosses": (False, 0.0, OUT),
-        f"one crossing,\nhop of {most / US:.1f} µs": (True, most, "third"),
-        f"one crossing,\nhop of {least / US:.1f} µs": (True, least, "second"),
-    }
-    phrases, names = [], []
-    for name, (once, hop, colour) in curves.items():
-        longer = lambda n, once=once, hop=hop: numbers.on(2, n, once, hop).in_turn / numbers.on(1, n).in_turn
-        axes.plot(count, [longer(n) for n in count], color=COLOURS[colour])
-        names.append((longer(MANY), name, colour))
-        phrases.append(f"{' '.join(name.split())} {longer(FEW):.2f} to {longer(MANY):.2f}")
-    axes.axhline(1, color=COLOURS[UP], lw=1.5)
-    beside(axes, "two replicas", (MANY, 1), (0, -6), UP, ha="right", va="top")
-    even = [numbers.break_even(False), numbers.break_even(True, least)]
-    for tokens in even:
-        axes.plot(tokens, 1, "o", color=COLOURS["bound"], zorder=4)
-        beside(axes, f"{tokens:.0f}", (tokens, 1), (0, -6), ha="center", va="top")
-    axes.set(xscale="log", xlim=(FEW, MANY), ylim=(0.5, 3.4))
-    axes.set(xlabel="tokens per GPU (log scale)", ylabel="step ÷ a replica's step")
-    axes.set_xticks([4, 16, 64, 256], ["4", "16", "64", "256"])
-    axes.minorticks_off()
-    name_ends(axes, names, 0.14)
+def box_parts() -> Drawing:
+    """The same on boxes of eight H200: one, two, four, and as many as at DeepSeek."""
+    fig, axes = drawing.axes(5.0, 4.7)
+    size, unit = catalogue.chip("h200").scale_up.domain_chips, numbers.deployment()
+    place = lambda gpus: "one box" if gpus == size else f"{gpus // size} boxes"
+    held = lambda gpus: unit["routed_experts_per_gpu"] if gpus == unit["gpus"] else numbers.box_experts() * size / gpus
+    bars = [
+        (f"{gpus} GPUs ({place(gpus)}), {held(gpus):g} experts on each", part, numbers.box_expert_time(part))
+        for gpus, part in numbers.box_doublings().items()
+    ]
+    phrases = _bars(axes, bars, 0, "the box ends here", 1)
     return done(
         fig,
-        "fig-steps",
-        "Spreading shortens the step only to the left of a dot, in small batches. With one crossing the border depends"
-        f" on the wait of the second hop: spreading pays below {even[1]:.0f} tokens per GPU if the hop takes"
-        f" {least / US:.1f} µs, and never if it takes {most / US:.1f} µs.",
-        "Time of a step with experts spread over two racks, divided by a replica's, 0.5 to 3.4, against"
-        f" {FEW} to {MANY} tokens per GPU (log scale). {'; '.join(phrases)}. With every copy crossing it passes 1 just"
-        f" below {even[0]:.0f} tokens, with one crossing and the shorter second hop just below {even[1]:.0f}.",
+        "fig-box-parts",
+        f"Where a box ends, each GPU still has {numbers.box_experts():g} experts of a layer to load. So spreading over"
+        " more boxes shortens the step, although most bytes then have to cross network cards. (Other memory here"
+        " includes the shared expert.)",
+        "Four stacked bars in milliseconds per step, by how many GPUs share each layer, on boxes of eight H200s."
+        f" {'; '.join(phrases)}. A line after the first bar marks the end of the box.",
     )
 
 
-# --- one token, and what its GPU does meanwhile -----------------------------------------------------------------------
+def _bars(axes, bars: list[tuple[str, numbers.Parts, float]], last: int, edge: str, digits: int) -> list[str]:
+    """Bars of steps, each with its name and the experts' share of its time; a line after the `last` one that uses the
+    fast network alone. What each says, in words.
+    """
+    longest, phrases = 1.02 * max(part.in_turn for _, part, _ in bars) / MS, []
+    for y, keys in zip((-1.6, -1.15), KEYS):
+        for n, (word, colour, dark) in enumerate(keys):
+            x = n * longest * (0.33 if len(keys) > 2 else 0.45)
+            axes.barh(y, 0.035 * longest, 0.3, x, color=COLOURS[colour], alpha=dark)
+            axes.text(x + 0.05 * longest, y, word, va="center", fontsize=10)
+    for row, (name, part, load) in enumerate(bars):
+        y, start = row + 0.45 * (row > last), 0.0
+        sizes = [time / MS for time in (load, part.work - load, part.latency, part.sending)]
+        keys = [*KEYS[0], KEYS[1][row > last]]
+        axes.barh(y, sum(sizes), 0.4, color="white")  # hides the grid
+        for (_, colour, dark), size in zip(keys, sizes):
+            axes.barh(y, size, 0.4, start, color=COLOURS[colour], alpha=dark)
+            start += size
+        axes.text(0, y - 0.4, f"{name}: {start:.{digits}f} ms", va="center", fontsize=10.5)
+        told = ", ".join(f"{key} {size:.{digits}f}" for (key, *_), size in zip(keys, sizes))
+        phrases.append(f"{name}, {start:.{digits}f} in all: {told}")
+    axes.axhline(last + 0.45, color=COLOURS["bound"], lw=1.2, ls=(0, (4, 3)))
+    axes.text(longest, last + 0.62, edge, color=COLOURS["muted"], ha="right", va="center", fontsize=10)
+    axes.set(xlim=(0, longest), ylim=(len(bars) - 0.2, -1.85), xlabel="ms per step", yticks=[])
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False, axis="y")
+    return phrases
+
+
+# --- one token -----------------------------------------------------------------------------------------------------
 
 PANEL, ROWS = 6.0, (1.2, 0.4, -0.4, -1.2)  # height of a panel, and where its experts are above and below its middle
 
@@ -278,92 +270,3 @@ def _racks(axes, y: float, once: bool) -> None:
         box(axes, 1.95, y, 1.5, 0.9, "bound", "GPU", 0.08)
         arrow(axes, (-1.05, y), (1.15, y), OUT, lw=2.4)
     axes.text(0, y + 1.0, "1 copy" if once else "4 copies", color=COLOURS[OUT], ha="center", va="center", fontsize=10)
-
-
-LONG, DOWN = 2.15, 3.9  # layers that a panel of the whole batch shows, and how far below it the two halves are
-
-
-def overlap() -> Drawing:
-    """What a GPU and its links do in a layer: a whole batch at once, and two halves in turn."""
-    fig, panels = drawing.axes(5.0, 6.4, rows=2)
-    phrases = []
-    for axes, tokens, size in zip(panels, (MANY, numbers.TOKENS), ("large", "small")):
-        whole = numbers.on(1, tokens)
-        end = LONG * whole.in_turn
-        axes.set(xlim=(0, end), ylim=(DOWN + 2.5, -1.2), xticks=[], title=f"{size} batch")
-        took = [_turns(axes, 0, {"": whole}), _turns(axes, DOWN, dict.fromkeys("AB", whole.half()))]
-        for y, words in ((0, "the whole batch at once"), (DOWN, "two halves, A and B, in turn")):
-            axes.text(0, y - 0.72, words, va="center", fontsize=10)
-        places = [y + row for y in (0, DOWN) for row in (0, 1)]
-        axes.set_yticks(places, ["GPU", "links"] * 2)
-        axes.tick_params(length=0)
-        axes.grid(visible=False)
-        axes.spines[:].set_visible(False)
-        phrases.append(f"in a {size} batch of {tokens} tokens per GPU, {took[1] / took[0]:.2f} of the time")
-    return done(
-        fig,
-        "fig-halves",
-        "If two halves of the batch take turns, the GPU works on one while the copies of the other travel, but it loads"
-        f" the weights twice. With {MANY} tokens per GPU (above) a layer gets shorter, with {numbers.TOKENS} (below)"
-        " longer. Dispatch and combine are drawn as one block.",
-        "Two panels of timelines for a GPU and its links, on one rack. With the whole batch at once, the GPU waits"
-        " while the copies travel, and the links wait while the GPU works. With two halves in turn, the GPU works all"
-        f" the time. A layer then takes, {'; '.join(phrases)}.",
-    )
-
-
-def _turns(axes, y: float, parts: dict[str, numbers.Parts]) -> float:
-    """Timelines of a GPU (at height y) and its links (below) as far as the axes reach, for parts of a batch that take
-    turns; the time of a layer.
-    """
-    worker = link = 0.0
-    back, began = dict.fromkeys(parts, 0.0), []  # when each part's last results were there; when the first part began
-    for _ in range(4):
-        for n, (name, part) in enumerate(parts.items()):
-            start = max(worker, back[name])
-            worker, sent = start + part.work, max(link, start + part.work)
-            link = back[name] = sent + part.exchanges
-            began += [start] * (n == 0)
-            for row, left, right, colour in ((0, start, worker, "memory"), (1, sent, link, UP)):
-                axes.barh(y + row, right - left, 0.8, left, color=COLOURS[colour], alpha=0.25 if n else 0.45)
-                if right < axes.get_xlim()[1]:
-                    axes.text((left + right) / 2, y + row, name, ha="center", va="center", fontsize=10)
-    arrow(axes, (0, y + 1.75), (began[1], y + 1.75), "bound", "<->")
-    axes.text(began[1] / 2, y + 2.15, "one layer", ha="center", va="center", fontsize=10)
-    return began[1]
-
-
-# --- which links carry what -------------------------------------------------------------------------------------------
-
-
-def links() -> Drawing:
-    """Two racks with half of the layers each: experts' traffic inside, one vector per token between them."""
-    fig, axes = drawing.axes(5.0, 4.6)
-    sent, hop = numbers.token_bytes() / 2, numbers.hop_bytes()
-    deep, speeds = numbers.moe_layers() // 2, catalogue.system(RUNNING.system).chip
-    copies = RUNNING.symbols()["copies"]
-    up, out = speeds.scale_up.bytes_per_s, speeds.scale_out.bytes_per_s
-    inside = (
-        f"{copies:g} copies and results\nin each of {deep} layers:\n{sent / units.factor('MB'):.1f} MB a token,"
-        f"\nat {_rate(up)}"
-    )
-    for side, half in ((-1, "first"), (1, "second")):
-        half_of_layers(axes, 3.1 * side, half)
-        axes.text(3.1 * side, -0.4, inside, color=COLOURS[UP], ha="center", va="top")
-    arrow(axes, (-1.15, 2.3), (1.15, 2.3), OUT, lw=2.4, mutation_scale=16)
-    axes.text(0, 2.5, f"1 vector:\n{hop / KB:.1f} kB\na token,", color=COLOURS[OUT], ha="center", va="bottom")
-    axes.text(0, 2.05, f"at {_rate(out)}", color=COLOURS[OUT], ha="center", va="top")
-    stays = "weights and KV cache never leave their GPU"
-    axes.text(0, -3.35, stays, color=COLOURS["memory"], ha="center", va="center")
-    bare(axes, (-5.4, 5.4), (-3.7, 5.85))
-    return done(
-        fig,
-        "fig-links",
-        f"If each rack has half of the layers, the network between the racks is {up / out:g} times slower but has to"
-        f" carry {significant(sent / hop, 2)} times fewer bytes than the one inside.",
-        f"Two racks of four drawn GPUs each, one with the first half of the layers, one with the second. Inside a rack,"
-        f" lines join every GPU to every other: the scale-up network, {_rate(up)}, carries {copies:g} copies and"
-        f" results in each of {deep} layers, {sent / units.factor('MB'):.1f} MB for each token. One arrow leads from"
-        f" the first rack to the second: the scale-out network, {_rate(out)}, carries one vector of {hop / KB:.1f} kB"
-        " for each token. Weights and KV cache stay in the memory of their GPU.",
-    )

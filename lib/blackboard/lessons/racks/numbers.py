@@ -26,7 +26,7 @@ TOKENS = 32  # of a GPU in a step of the running case: its sequences, as in Deep
 SHORT_HOP = 1e-6  # s, a second hop as short as a store into another GPU's memory might be
 FULL = 256  # of a GPU in a large batch
 SLOWER = 0.85  # share of its datasheet's rate that memory is assumed to reach, where the page asks what if
-FEW = 4  # of a GPU in the smallest batch that the page's figure shows
+FEW = 4  # of a GPU in a very small batch
 COPY = {"dispatch": 7_408, "combine": 14_336}  # bytes of one copy in DeepEP: FP8 with its scales, BF16
 
 
@@ -74,7 +74,11 @@ def running() -> dict[str, str]:
     here, known = FP8_OUT | {"routed_layers": moe_layers()}, RUNNING.symbols()
     card = here | {"scale_up": known["scale_out"]}
     needed, has = link_rates("h800")
+    half = token_bytes() / 2  # of the layers
     return {
+        "half_bytes": pretty(half, "byte", 2),
+        "hop_bytes": pretty(hop_bytes(), "byte", 3),
+        "hop_fewer": significant(half / hop_bytes(), 2),
         "token_bytes": pretty(token_bytes(), "byte"),
         "moe_layers": str(moe_layers()),
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
@@ -162,15 +166,26 @@ def rest_bytes() -> float:
     return known["n_total"] * known["bytes_per_param"] - moe.layers * (moe.experts + moe.shared) * expert_bytes()
 
 
+SHARES = (1 / 8, 1 / 4, 1 / 2, 1, 2)  # of a rack, the GPUs that share each layer in the page's first step
+
+
+def doublings() -> dict[int, Parts]:
+    """A step of the running case by the GPUs that share each layer: doubled up to two racks, to which every copy
+    crosses.
+    """
+    return {round(share * RUNNING.symbols()["chips"]): on(share) for share in SHARES}
+
+
 def parts() -> dict[str, Parts]:
     """A step of the running case on one rack; on two to which every copy crosses, or each token once."""
     return {"one": on(1), "two": on(2), "once": on(2, once=True, hop=bare_hop())}
 
 
 def on(
-    racks: int, tokens: float = TOKENS, once: bool = False, hop: float = 0.0, shares: dict[str, float] | None = None
+    racks: float, tokens: float = TOKENS, once: bool = False, hop: float = 0.0, shares: dict[str, float] | None = None
 ) -> Parts:
-    """The step's parts on a GPU with so many sequences, when so many racks share each layer's routed experts.
+    """The step's parts on a GPU with so many sequences, when so many racks, or a part of one, share each layer's routed
+    experts: of nine GPUs eight, and the ninth has the shared expert.
 
     Each rack has copies of the shared expert. A routed copy crosses on its own, or each token crosses `once` to a rack
     and is passed on inside, which takes the links inside as long as one rack's traffic. Each exchange also waits for
@@ -179,7 +194,7 @@ def on(
     known, here = RUNNING.symbols(), FP8_OUT | {"tokens_per_chip": tokens}
     held = eq.experts_per_chip(experts=known["experts"], expert_parallel=racks * USED)
     bandwidth, flops = (known[name] / known["chips"] for name in ("bandwidth", "flops"))
-    away = known["top_k"] * eq.leaving(racks=racks)
+    away = known["top_k"] * eq.leaving(racks=max(racks, 1))
     outside = eq.domains_visited(racks=racks, top_k=known["top_k"]) if once else away
     inside = known["copies"] - (0 if once else away)
     shares = shares or reached()
@@ -239,9 +254,11 @@ def worked() -> dict[str, str]:
         "rest_bytes": pretty(rest_bytes(), "byte", 4),
         "rest_time": in_ms(one.weights - expert_time(one)),
         "kv_time": in_ms(one.kv),
+        "other_time": in_ms(one.work - expert_time(one)),
+        **{f"experts_{gpus}": in_ms(expert_time(part)) for gpus, part in doublings().items() if gpus < known["chips"]},
+        "step_nine": in_ms(doublings()[9].in_turn),
         "experts_one": in_ms(expert_time(one)),
         "experts_two": in_ms(expert_time(two)),
-        "expert_share": f"{expert_time(one) / one.work:.0%}",
         "each_two": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=2 * USED):g}",
         "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
         "active": f"{known['n_active'] / 1e9:.2f} billion",
@@ -265,7 +282,14 @@ def worked() -> dict[str, str]:
         "user_rate_two": significant(1 / two.in_turn, 3),
         "saved": in_ms(one.weights - two.weights),
         "every_added": in_ms(two.sending - one.sending),
+        "ceiling": f"{(one.weights - two.weights) / one.in_turn:.0%}",
+        "wait_margin": f"{(doublings()[36].in_turn - one.in_turn) / exchanges() * 1e6:.0f} µs",
     }
+
+
+def exchanges() -> int:
+    """Exchanges of a step, dispatch and combine in each layer with experts."""
+    return 2 * moe_layers()
 
 
 def again() -> Parts:
@@ -276,11 +300,16 @@ def again() -> Parts:
 def spread_or_stop() -> dict[str, str]:
     """Up to where a second rack pays, and what overlap would do in one."""
     one, two, once = parts().values()
+    ahead = one.weights - two.weights - (once.sending - one.sending)
     return {
+        "once_added": in_ms(once.sending - one.sending),
+        "once_ahead": in_ms(ahead),
+        "hop_tie": pretty(ahead / exchanges(), "s", 2),
         "even_every": f"{break_even(False):.0f}",
         "even_hop": f"{break_even(True, bare_hop()):.0f}",
         "few": str(FEW),
         "few_gain": f"{1 - on(2, FEW, once=True, hop=bare_hop()).in_turn / on(1, FEW).in_turn:.0%}",
+        "halves_full": f"{on(1, FULL).overlapped / on(1, FULL).in_turn:.2f}",
         "hop_limit": pretty((one.weights - two.weights) / (2 * moe_layers()), "s", 2),
         "halves_one": in_ms(one.overlapped),
         "halves_two": in_ms(once.overlapped),
@@ -417,7 +446,9 @@ def corrected() -> dict[str, str]:
         "shared_once": on(2, TOKENS / 2, once=True, hop=bare_hop()).in_turn / on(1, TOKENS / 2).in_turn,
     }
     told = {f"as_{name}": f"{value:.2f}" for name, value in ratios.items()}
+    slow, short = changes["memory"], on(2, once=True, hop=SHORT_HOP)
     return told | {
+        "memory_shorter": f"{1 - slow(short).in_turn / slow(found['one']).in_turn:.0%}",
         "once_longer": f"{found['once'].in_turn / one - 1:.0%}",
         "once_shorter": f"{1 - on(2, once=True, hop=SHORT_HOP).in_turn / one:.0%}",
         "again_longer": f"{again().in_turn / one - 1:.0%}",
@@ -446,7 +477,7 @@ def measured() -> dict[str, str]:
         "fitted_64": us(found[64].modelled),
         "took_more": f"{us(found[1_024].measured - found[512].measured)} µs",
         "lone_bytes": f"{us(size * 7 / 8 / (efficiency * beta))} µs",
-        "intercept": pretty(found[512].measured - (found[512].modelled - latency), "s", 3),
+        "intercept": pretty(found[512].measured - (found[512].modelled - latency), "s", 2),
         "latency": pretty(start_time(), "s", 3),
         "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),
@@ -480,19 +511,56 @@ def box_steps() -> dict[str, Parts]:
     return {"box": on_boxes(1), "boxes": on_boxes(deployment()["nodes"], deployment()["routed_experts_per_gpu"])}
 
 
-def on_boxes(boxes: float, held: float | None = None) -> Parts:
+def on_boxes(
+    boxes: float, held: float | None = None, id: str = "h200", tokens: float = TOKENS, context: float | None = None
+) -> Parts:
     """A step where so many boxes share each layer, and a GPU holds so many routed experts of it, by default its share
     of all. Over cards every copy crosses on its own.
     """
-    known, part, shares = RUNNING.symbols(), chip("h200"), reached()
+    known, part, shares = RUNNING.symbols(), chip(id), reached()
     held = held or box_experts() / boxes
-    kv = TOKENS * known["context"] * known["kv_bytes_per_token"] / part.hbm_bytes_per_s
+    kv = tokens * (context or known["context"]) * known["kv_bytes_per_token"] / part.hbm_bytes_per_s
     load = box_weights(held) / part.hbm_bytes_per_s
-    send = lambda link, leave: TOKENS * routed_bytes() * leave / shares[link] / getattr(part, link).bytes_per_s
-    compute = TOKENS * 2 * known["n_active"] / part.flops("fp8")
-    wait, gpus = 2 * moe_layers() * start_time(), part.scale_up.domain_chips
+    send = lambda link, leave: tokens * routed_bytes() * leave / shares[link] / getattr(part, link).bytes_per_s
+    compute = tokens * 2 * known["n_active"] / part.flops("fp8")
+    wait, gpus = exchanges() * start_time(), part.scale_up.domain_chips
     inside, outside = send("scale_up", 1 / boxes - 1 / (boxes * gpus)), send("scale_out", 1 - 1 / boxes)
     return Parts(load, kv, compute, max(inside, outside), wait)
+
+
+def day() -> dict[str, float]:
+    """A day of DeepSeek's service."""
+    [found] = measurement("deepseek_day6_production").records()
+    return found
+
+
+def day_users() -> int:
+    """Users of a GPU that decodes on that day: its tokens per second divided by those of a user."""
+    speed = (day()["low_speed_token_per_s"] + day()["high_speed_token_per_s"]) / 2
+    return round(day()["node_decode_token_per_s"] / day()["gpus_per_node"] / speed)
+
+
+def crowded() -> dict[str, str]:
+    """The users of that day on boxes of H800s: room for their caches, and a step without and with overlap."""
+    context, held = day()["context_tokens"], deployment()["routed_experts_per_gpu"]
+    counts = {2: box_experts() / 2, 4: box_experts() / 4, int(deployment()["nodes"]): held}
+    cache, told = context * RUNNING.symbols()["kv_bytes_per_token"], {}
+    for boxes, each in counts.items():
+        step = on_boxes(boxes, each, "h800", day_users(), context)
+        told |= {
+            f"room_{boxes}": f"{(chip('h800').hbm_bytes - box_weights(each)) / cache:.0f}",
+            f"plain_{boxes}": f"{step.in_turn * 1e3:.1f}",
+            f"lapped_{boxes}": f"{step.overlapped * 1e3:.1f}",
+        }
+    [unit] = measurement("sglang_large_ep_decode").records(system="DeepSeek production")
+    return told | {
+        "users": str(day_users()),
+        "day_box": f"{day()['node_decode_token_per_s']:,}",
+        "day_slow": str(day()["low_speed_token_per_s"]),
+        "day_fast": str(day()["high_speed_token_per_s"]),
+        "day_context": f"{context:,}",
+        "day_batch": str(unit["batch_per_gpu"]),
+    }
 
 
 def box_weights(held: float) -> float:
@@ -500,16 +568,29 @@ def box_weights(held: float) -> float:
     return (held + 1) * moe_layers() * expert_bytes() + rest_bytes()
 
 
-def box_even(waits: float = 1.0) -> float:
-    """Tokens per GPU below which a step on many boxes is shorter than on one, if an exchange over cards waits so many
-    times as long as one in a box.
+def box_even(waits: float = 1.0, few: Parts | None = None) -> float:
+    """Tokens per GPU below which a step on many boxes is shorter than on one or a `few`, if an exchange over cards
+    waits so many times as long as one in a box.
     """
     one, many = box_steps().values()
-    later = waits * many.latency - one.latency
-    return TOKENS * (one.weights - many.weights - later) / (many.sending - one.sending)
+    few = few or one
+    later = waits * many.latency - few.latency
+    return TOKENS * (few.weights - many.weights - later) / (many.sending - few.sending)
 
 
-SPREAD = (2, 4)  # boxes, of the rows of the table between one and as many as at DeepSeek
+SPREAD = (2, 4)  # boxes, between one and as many as at DeepSeek
+
+
+def box_doublings() -> dict[int, Parts]:
+    """A step of boxes of H200s by the GPUs that share each layer."""
+    steps, gpus = box_steps(), chip("h200").scale_up.domain_chips
+    between = {count * gpus: on_boxes(count) for count in SPREAD}
+    return {gpus: steps["box"]} | between | {int(deployment()["gpus"]): steps["boxes"]}
+
+
+def box_expert_time(part: Parts) -> float:
+    """Time in which a GPU of these boxes loads its routed experts, s."""
+    return part.weights - box_weights(0) / chip("h200").hbm_bytes_per_s
 
 
 def deployment() -> dict[str, float]:
@@ -532,6 +613,7 @@ def deployed() -> dict[str, str]:
         for what, value in {"loads": part.work, "sends": part.sending, "spread": part.in_turn}.items()
     }
     found = box_steps()
+    one, many = found.values()
     boxes = {
         f"{what}_{name}": f"{value * 1e3:.1f}"
         for name, part in found.items()
@@ -548,6 +630,10 @@ def deployed() -> dict[str, str]:
         "h100_memory": pretty(chip("h100-sxm").hbm_bytes, "byte", 2),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
         **boxes,
+        "saved_boxes": pretty(one.weights - many.weights, "s", 2),
+        "ceiling_boxes": f"{(one.weights - many.weights) / one.in_turn:.0%}",
+        "box_even_four": f"{box_even(few=on_boxes(4)):.0f}",
+        "added_boxes": f"{(many.sending - one.sending) * 1e3:.1f} ms",
         "wait_box": f"{found['box'].latency * 1e3:.1f}",
         "box_even": f"{box_even():.0f}",
         **spread,
@@ -583,5 +669,5 @@ def counted() -> moe.Traffic:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     counts = merge(placing(), layer(), running(), worked(), spread_or_stop(), boundary(), rack())
-    against = merge(measured(), corrected(), deployed())
+    against = merge(measured(), corrected(), deployed(), crowded())
     return merge(counts, against, {"fullest": f"{counted().fullest - 1:.0%}"})

@@ -70,7 +70,7 @@ guess = Guess(
     objective=LEAVE,
     unit="1",
     within=1.2,
-    statement="All experts of a layer are spread evenly over two racks instead of one. Every GPU sends as many bytes as before, and can use both networks at the same time. Suppose that the network between racks is {ratio} times slower than the one inside. How many times as long do the layer's bytes take?",
+    statement="All experts of a layer are spread evenly over two racks instead of one. Every GPU sends as many bytes as before, and can use both networks at the same time. Suppose that the network between racks is {ratio} times slower than the one inside. How many times as long does the layer's traffic take?",
     parameters={"ratio": (18.0, *(float(each) for each in range(8, 42) if each != 18)), "racks": (2,)},
     derived={"scale_up": v.ratio, "scale_out": 1.0},
     units={"ratio": "1"},
@@ -145,7 +145,7 @@ per_gpu = Quantity(
     },
     explanation="It is the same whole number on every GPU, which is why the other GPUs of the rack are left out.",
     hints=("Deal the experts out like cards, the same number to each GPU.",),
-    solution=(f"${eq.experts_per_chip.latex}$ =",),
+    solution=(f"Experts divided by the {{expert_parallel}} GPUs, ${eq.experts_per_chip.latex}$ =",),
 )
 
 broadcast = Quantity(
@@ -218,7 +218,7 @@ distinct = Quantity(
         Step("A GPU is spared with probability", (1 - v.top_k / v.experts) ** eq.experts_per_chip, "1"),
         Step("or, by counting the choices of {top_k} that miss it,", spared, "1"),
         Step("which would make, in GPUs reached,", lambda v: v["expert_parallel"] * (1 - spared(v)), "1"),
-        f"${eq.distinct_chips.latex}$ =",
+        f"With $E$ GPUs, ${eq.distinct_chips.latex}$ =",
     ),
 )
 
@@ -382,7 +382,7 @@ WIRES = {  # name in the text, bytes/s for each GPU in one direction
     "infiniband": ("a network card of 400 Gb/s (InfiniBand)", 50e9),
     "nvl72": ("NVLink in an NVL72", 900e9),
     "h200": ("the NVLink of an H200", 450e9),
-    "h800": ("the NVLink of an H800, at the rate reached in practice", 160e9),
+    "h800": ("the NVLink of an H800, at the rate that DeepSeek reached", 160e9),
 }
 
 
@@ -686,7 +686,7 @@ deepseek = Choice(
     "Forty nodes all the same",
     level="hard",
     objective=LEAVE,
-    statement="On racks of 72 GPUs, this lesson keeps each layer of experts in one rack. Yet DeepSeek spreads V3's experts over 18 nodes in production, and over 40 in its report. Each node has 8 H800 GPUs, and InfiniBand joins the nodes. Why does that not contradict the lesson?",
+    statement="On racks of 72 GPUs, this lesson keeps each layer of experts in one rack. Yet DeepSeek spreads V3's experts over 18 nodes in production, and over 40 in its report. Each node is a box of 8 H800 GPUs, and InfiniBand joins the nodes. Why does that not contradict the lesson?",
     independent_check=lambda v: "a" if chip("h800").scale_up.domain_chips == 8 < 18 * 8 else "",
     options=[
         right("in a node of 8 GPUs, each GPU would have to hold and load far more experts, which costs more than the traffic", "Spreading saves the loading of experts and costs traffic. With 8 GPUs there is far more loading to save than with 72."),
@@ -698,7 +698,7 @@ deepseek = Choice(
         "How many experts of each layer would a GPU hold if a node held them all?",
         "What does spreading save, and what does it cost?",
     ),
-    solution=("In one node, a GPU would hold 32 routed experts of every layer. They alone would fill an H800's 80 GB, and take long to load in each step. On 144 GPUs it holds two. The traffic that this costs travels while the other half of the batch is computed.",),
+    solution=("In one node, a GPU would hold 32 routed experts of every layer. They alone would fill an H800's 80 GB, and take long to load in each step. On 144 GPUs it holds two. In a small batch the traffic that this costs takes less time than the loading that it saves. In a large one DeepSeek lets it travel while the other half of the batch is computed.",),
 )
 
 why_larger = Choice(
