@@ -28,12 +28,12 @@ def opening() -> dict[str, str]:
         "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 4),
         "llama_floor": pretty(found.floor, "s", 2),
         "eager_ms": pretty(found.eager, "s", 3),
-        "load_1": in_ms(LOST.shared),
+        "missing": in_ms(found.eager - found.floor),
+        "short_rate": in_ms(LOST.shared - found.floor),
         "gaps_1": in_ms(found.kernels * LOST.each),
         "waited_each": in_ms(each),
         "removed": f"{found.kernels - found.fused:,}",
         "removed_gaps": in_ms((found.kernels - found.fused) * LOST.each),
-        "graph_gain": f"{significant(found.eager / found.graph, 2)} times",
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
         "fused_kernels": f"{found.fused:,}",
@@ -118,7 +118,10 @@ def fusing() -> dict[str, str]:
     """How long a vector must be for its bytes to count."""
     vector, rate = 2 * model("llama-2-7b").d_model, chip("a100-80gb").bandwidth
     even = eq.vector_even(kernel_gap=LOST.each, chip_bandwidth=rate)
+    before, after = (read("llama-2-7b", implied.GPT_FAST) for read in (kernels.eager, kernels.fused))
+    saved = kernels.counted(before).moved - kernels.counted(after).moved
     return {
+        "trips_saved": pretty(saved / rate, "s", 2),
         "vector_7": f"{vector:,} bytes",
         "vector_time": pretty(2 * vector / rate, "s", 2),
         "vector_even": pretty(even, "byte/chip", 2).replace("/chip", ""),
@@ -141,6 +144,7 @@ def borders() -> dict[str, str]:
         "ib_rate": pretty(case["bandwidth"] / case["chips"], "byte/s", 3),
         "ib_load": pretty(step.weight_time(case), "s", 3),
         "ib_cache": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 4),
+        "ib_reads": pretty(step.kv_time(case, batch=case["chips"]), "s", 2),
         "ib_sent": pretty(send * case["scale_up"], "byte", 3),
         "ib_link": pretty(case["scale_up"], "byte/s", 3),
         "ib_send": pretty(send, "s", 3),
@@ -149,6 +153,17 @@ def borders() -> dict[str, str]:
         "overlap_ib_chip": significant(border, 2),
         "turn_times": f"{turn['low_tokens'] / border:.1f} and {turn['high_tokens'] / border:.1f}",
     }
+
+
+def computed_halves() -> dict[str, str]:
+    """A step in one piece and in halves on SGLang's machine, by tokens per GPU."""
+    told = {}
+    for tokens in (32, 64, 128, 256):
+        case = implied.with_tokens(tokens)
+        whole, halves = eq.serial_time(case), eq.overlap_time(case)
+        told |= {f"whole_{tokens}": in_ms(whole), f"halves_{tokens}": in_ms(halves)}
+        told[f"gain_{tokens}"] = f"{100 * (whole / halves - 1):+.0f}%".replace("-", "−")
+    return told
 
 
 def measured_halves() -> dict[str, str]:
@@ -176,6 +191,7 @@ def overlapping() -> dict[str, str]:
     """Halves of a batch on SGLang's machine, with and without losses."""
     return {
         **borders(),
+        **computed_halves(),
         **measured_halves(),
         **with_losses(),
         "rack_kernels": f"{implied.sglang_rack()['kernels']:,}",
