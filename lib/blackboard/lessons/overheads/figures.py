@@ -204,8 +204,8 @@ def overlap_gain() -> Drawing:
     return done(
         fig,
         "fig-overlap-gain",
-        "In small batches two halves lose, in large ones they win. Past the peak sending takes longest, and halves can"
-        " hide only the rest. The server needed a larger batch to win than the formula says.",
+        "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the"
+        " formula says. Past the peak, sending takes longest, and halves can hide only the rest.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 512 on a log scale; memory is full at {full:.0f}, where the line ends. By the formula 72 H100 in nine"
         f" machines gain from {turn:.0f} tokens a GPU on, at most {max(curve):.2f} times. SGLang measured"
