@@ -33,7 +33,7 @@ def _ms(seconds: float, digits: int = 3) -> str:
 
 # --- timelines --------------------------------------------------------------------------------------------------------
 
-LAUNCH, GAP = 25.0, 2.5  # µs of a launch, and of the gap before each kernel, from a stream and in a graph
+LAUNCH, GAP, REPLAY = 25.0, 5.0, 5.0  # µs of a launch, of the gap before each kernel, and of starting a graph
 KERNELS = (6.0, 16.0, 5.0, 4.0, 20.0, 5.0, 4.0, 10.0)  # µs of a step's kernels: an example
 LARGER = 5  # the same kernels with more to do
 
@@ -73,7 +73,7 @@ def launch_timeline() -> Drawing:
     larger = [LARGER * time for time in KERNELS]
     runs = {
         "small kernels": _with_gaps(list(KERNELS)),
-        "the same, as one graph": simulation.replayed(KERNELS, LAUNCH, GAP),
+        "the same, as one graph": simulation.replayed(KERNELS, REPLAY, GAP),
         f"kernels {LARGER:g} times as long": _with_gaps(larger),
     }
     fig, axes = drawing.axes(5.0, 4.6, len(runs), 1, sharex=True)
@@ -93,12 +93,12 @@ def launch_timeline() -> Drawing:
     return done(
         fig,
         "fig-launch-timeline",
-        "Short kernels finish before the next launch arrives, so the chip waits. A graph needs a single launch, so only"
-        " the gaps are left. Long kernels hide all launches but the first.",
+        "Short kernels finish before the next launch arrives, so the chip waits. A graph needs a single start, so only"
+        " the gaps are left. Long kernels hide all launches but the first. (The times are made up.)",
         f"Three timelines of {len(KERNELS)} uneven kernels, each with a row for the host and one for the chip, over 0"
         f" to {max(run.time for run in runs.values()):.0f} µs. A launch takes {LAUNCH:g} µs. {listed(said)}. Where"
-        " kernels are shorter than launches the chip waits; where they are longer the host runs ahead and does not"
-        " show. A gap stands before every kernel, in a graph too.",
+        " kernels are shorter than launches the chip waits; where they are longer the host runs ahead and costs no"
+        " time. A gap stands before every kernel, in a graph too.",
     )
 
 
@@ -175,8 +175,8 @@ def overlap_timeline() -> Drawing:
     return done(
         fig,
         "fig-overlap-timeline",
-        "Two layers, each attention, sending, experts and sending back. While one half computes, the other sends. But"
-        " where memory is the bottleneck, a half's blocks are as long as the batch's: each loads all the weights.",
+        "While one half computes, the other sends. But where memory is the bottleneck, each block of a half takes as long"
+        " as a block of the whole batch. (Two layers, each attention, sending, experts and sending back.)",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
         " other's gaps. Where memory is the bottleneck a half takes as long as the whole batch, because it loads as"
@@ -204,13 +204,13 @@ def overlap_gain() -> Drawing:
     return done(
         fig,
         "fig-overlap-gain",
-        "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the"
-        " formula says. Past the peak, sending takes longest, and halves can hide only the rest.",
+        "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the rule"
+        " says.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 512 on a log scale; memory is full at {full:.0f}, where the line ends. By the formula 72 H100 in nine"
         f" machines gain from {turn:.0f} tokens a GPU on, at most {max(curve):.2f} times. SGLang measured"
-        f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn between {low} and"
-        f" {high}.",
+        f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])} and saw halves begin to win between {low}"
+        f" and {high}.",
     )
 
 
@@ -219,7 +219,7 @@ def _draw_measured(axes, measured: dict[int, float], low: int, high: int) -> Non
     from loss.
     """
     axes.fill_between([low, high], 0.5, 2.05, color=COLOURS["measured"], alpha=0.12, lw=0)
-    axes.text(np.sqrt(low * high), 2.03, "measured\nturn", ha="center", va="top", color=COLOURS["measured"])
+    axes.text(np.sqrt(low * high), 2.03, "measured\nborder", ha="center", va="top", color=COLOURS["measured"])
     axes.plot(
         list(measured), list(measured.values()), "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8, zorder=5
     )

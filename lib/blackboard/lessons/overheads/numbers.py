@@ -25,7 +25,7 @@ def opening() -> dict[str, str]:
     each = found.eager - LOST.shared - found.kernels * LOST.each
     return {
         "llama_bytes": pretty(found.weights, "byte", 3),
-        "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 4),
+        "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 3),
         "llama_floor": pretty(found.floor, "s", 2),
         "eager_ms": pretty(found.eager, "s", 3),
         "missing": in_ms(found.eager - found.floor),
@@ -76,6 +76,7 @@ def graphs() -> dict[str, str]:
     lost = measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
     times = dict(LOST.points)
     room = sorted(row["kv_tokens"] for row in lost)
+    posted = measurement("gpt_fast_steps").records(weights="float16")[1]  # compiled, from a graph
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
     return {
@@ -84,6 +85,7 @@ def graphs() -> dict[str, str]:
         "cache_lost": f"{1 - room[0] / room[1]:.0%}",
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
         "graph_1": pretty(times[1], "s", 3),
+        "post_ms": pretty(1 / posted["throughput_token_per_s"], "s", 3),
         "graph_8": pretty(times[8], "s", 3),
         "shared_7": pretty(LOST.shared, "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
@@ -147,11 +149,11 @@ def borders() -> dict[str, str]:
         "ib_reads": pretty(step.kv_time(case, batch=case["chips"]), "s", 2),
         "ib_sent": pretty(send * case["scale_up"], "byte", 3),
         "ib_link": pretty(case["scale_up"], "byte/s", 3),
-        "ib_send": pretty(send, "s", 3),
+        "ib_send": f"{send / MS:.1f} ms",
         "ib_layers": f"{case['layers']:g}",
         "ib_copies": f"{case['copies']:g}",
         "overlap_ib_chip": significant(border, 2),
-        "turn_times": f"{turn['low_tokens'] / border:.1f} and {turn['high_tokens'] / border:.1f}",
+        "turn_times": f"{turn['low_tokens'] / border:.1f} to {turn['high_tokens'] / border:.1f}",
     }
 
 
@@ -232,6 +234,7 @@ def one_token() -> dict[str, str]:
     return {
         "sums_off": f"{rivals.alone_off:.0%}",
         "fit_off": f"{LOST.off:.1%}",
+        "gap_head": pretty(implied.whole_output().each, "s", 2),
         "rival_load": in_ms(rivals.shared),
         "rival_sums": f"{least:.0f} to {most:.0f} µs",
         "launch_most": pretty(found.graph / found.fused, "s", 3),
@@ -247,6 +250,7 @@ def one_token() -> dict[str, str]:
         "saved_h200": in_ms(captured["seconds"] - fused["seconds"]),
         "gap_h200": pretty(gap, "s", 2),
         "python_each": pretty(pace, "s", 3),
+        "fused_each": pretty(fused["seconds"] / fused["kernels"], "s", 3),
         "python_h200": in_ms(fused["kernels"] * pace),
     }
 
