@@ -175,8 +175,8 @@ def overlap_timeline() -> Drawing:
     return done(
         fig,
         "fig-overlap-timeline",
-        "While one half computes, the other sends. But where memory is the bottleneck, each block of a half takes as long"
-        " as a block of the whole batch. (Two layers, each attention, sending, experts and sending back.)",
+        "While one half computes, the other sends. But where memory is the bottleneck, each block of a half takes as"
+        " long as a block of the whole batch. (Two layers, each attention, sending, experts and sending back.)",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
         " other's gaps. Where memory is the bottleneck a half takes as long as the whole batch, because it loads as"
@@ -204,13 +204,13 @@ def overlap_gain() -> Drawing:
     return done(
         fig,
         "fig-overlap-gain",
-        "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the rule"
-        " says.",
+        "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the"
+        " rule says.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 512 on a log scale; memory is full at {full:.0f}, where the line ends. By the formula 72 H100 in nine"
         f" machines gain from {turn:.0f} tokens a GPU on, at most {max(curve):.2f} times. SGLang measured"
-        f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])} and saw halves begin to win between {low}"
-        f" and {high}.",
+        f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])} and saw halves begin to win"
+        f" between {low} and {high}.",
     )
 
 
