@@ -94,7 +94,7 @@ def launch_timeline() -> Drawing:
         fig,
         "fig-launch-timeline",
         "Short kernels finish before the next launch arrives, so the chip waits. A graph needs a single start, so only"
-        " the gaps are left. Long kernels hide all launches but the first. (The times are made up.)",
+        " the gaps are left. Long kernels hide all launches but the first. (Made-up times.)",
         f"Three timelines of {len(KERNELS)} uneven kernels, each with a row for the host and one for the chip, over 0"
         f" to {max(run.time for run in runs.values()):.0f} µs. A launch takes {LAUNCH:g} µs. {listed(said)}. Where"
         " kernels are shorter than launches the chip waits; where they are longer the host runs ahead and costs no"
