@@ -99,7 +99,7 @@ def _launch_title() -> dict:
         " launch'"
     )
     shows = (
-        f"'launches show ' + (hides < fits ? 'up to batch ' + {marks.said('hides', ROUND)} : 'at every batch that"
+        f"'waits for launches ' + (hides < fits ? 'up to batch ' + {marks.said('hides', ROUND)} : 'at every batch that"
         " fits')"
     )
     waits = f"fits < 1 ? 'no room for a sequence' : (hides <= 1 ? 'memory traffic hides all launches' : {shows})"
@@ -209,9 +209,8 @@ def launch_chart() -> InteractiveChart:
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
-        "The compiled program on eight A100, without a graph: 12 kernels in each of 32 layers, two all-reduces among"
-        " them, and four more outside the layers. The chart assumes the memory's full rate, so with a graph it shows a"
-        " little less than was measured. Make a launch 2 µs, and a graph gains nothing.",
+        "The compiled program on eight A100, with the memory at its full rate. Make a launch 2 µs, and a graph gains"
+        " nothing.",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )
@@ -234,7 +233,7 @@ def _host_says() -> str:
         " a CUDA graph, and by the roofline alone, with controls for system, model, precision, kernels of a layer,"
         f" launch time, gap and context. For {plain(model(NODE.model).name)} on {plain(system(NODE.system).name)},"
         f" {at['kernels']:,} kernels of {at['launch']} µs take {alone} ms at batch 1, from a graph {captured} ms;"
-        f" launches show {until}. Memory is full at {int(fits):,}, where the lines end."
+        f" the step waits for launches {until}. Memory is full at {int(fits):,}, where the lines end."
     )
 
 

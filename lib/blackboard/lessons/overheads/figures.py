@@ -33,7 +33,7 @@ def _ms(seconds: float, digits: int = 3) -> str:
 
 # --- timelines --------------------------------------------------------------------------------------------------------
 
-LAUNCH, GAP = 25.0, 2.5  # µs of a launch, and of the gap before each kernel, from a stream and in a graph
+LAUNCH, GAP, REPLAY = 25.0, 5.0, 5.0  # µs of a launch, of the gap before each kernel, and of starting a graph
 KERNELS = (6.0, 16.0, 5.0, 4.0, 20.0, 5.0, 4.0, 10.0)  # µs of a step's kernels: an example
 LARGER = 5  # the same kernels with more to do
 
@@ -73,7 +73,7 @@ def launch_timeline() -> Drawing:
     larger = [LARGER * time for time in KERNELS]
     runs = {
         "small kernels": _with_gaps(list(KERNELS)),
-        "the same, as one graph": simulation.replayed(KERNELS, LAUNCH, GAP),
+        "the same, as one graph": simulation.replayed(KERNELS, REPLAY, GAP),
         f"kernels {LARGER:g} times as long": _with_gaps(larger),
     }
     fig, axes = drawing.axes(5.0, 4.6, len(runs), 1, sharex=True)
@@ -83,16 +83,22 @@ def launch_timeline() -> Drawing:
         at.axvline(run.time, color=COLOURS["total"], lw=1.2, ls=":")
         at.set_title(f"{name}: {run.time:.0f} µs, chip busy {run.busy('device'):.0%}", loc="left")
         said.append(f"{name} take {run.time:.0f} µs, with the chip busy {run.busy('device'):.0%} of the time")
+    rows = ("device", "device", "host")
+    for at, run, row, words in zip(
+        axes, runs.values(), rows, ("pauses: waits for the host", "pauses: only gaps", "runs ahead")
+    ):
+        end = max(box.end for box in run.of(row))
+        at.text(end + 6, row == "device", words, va="center", fontsize=SMALL)
     axes[-1].set(xlabel="time (µs)", xlim=(0, max(run.time for run in runs.values()) + 5))
     return done(
         fig,
         "fig-launch-timeline",
-        "Short kernels finish before the next launch arrives, so the chip waits. A graph needs a single launch, and"
-        " long kernels hide all launches but the first.",
+        "Short kernels finish before the next launch arrives, so the chip waits. A graph needs a single start, so only"
+        " the gaps are left. Long kernels hide all launches but the first. (Made-up times.)",
         f"Three timelines of {len(KERNELS)} uneven kernels, each with a row for the host and one for the chip, over 0"
         f" to {max(run.time for run in runs.values()):.0f} µs. A launch takes {LAUNCH:g} µs. {listed(said)}. Where"
-        " kernels are shorter than launches the chip waits; where they are longer the host runs ahead and does not"
-        " show. A gap stands before every kernel, in a graph too.",
+        " kernels are shorter than launches the chip waits; where they are longer the host runs ahead and costs no"
+        " time. A gap stands before every kernel, in a graph too.",
     )
 
 
@@ -169,8 +175,8 @@ def overlap_timeline() -> Drawing:
     return done(
         fig,
         "fig-overlap-timeline",
-        "Two layers, each attention, sending, experts and sending back. While one half computes, the other sends. But"
-        " where memory is the bottleneck, a half's blocks are as long as the batch's: each loads all the weights.",
+        "While one half computes, the other sends. But where memory is the bottleneck, each block of a half takes as"
+        " long as a block of the whole batch. (Two layers, each attention, sending, experts and sending back.)",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
         " other's gaps. Where memory is the bottleneck a half takes as long as the whole batch, because it loads as"
@@ -198,13 +204,13 @@ def overlap_gain() -> Drawing:
     return done(
         fig,
         "fig-overlap-gain",
-        "In small batches two halves lose, in large ones they win. Past the peak sending takes longest, and halves can"
-        " hide only the rest. The server needed a larger batch to win than the formula says.",
+        "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the"
+        " rule says.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 512 on a log scale; memory is full at {full:.0f}, where the line ends. By the formula 72 H100 in nine"
         f" machines gain from {turn:.0f} tokens a GPU on, at most {max(curve):.2f} times. SGLang measured"
-        f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn between {low} and"
-        f" {high}.",
+        f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])} and saw halves begin to win"
+        f" between {low} and {high}.",
     )
 
 
@@ -213,7 +219,7 @@ def _draw_measured(axes, measured: dict[int, float], low: int, high: int) -> Non
     from loss.
     """
     axes.fill_between([low, high], 0.5, 2.05, color=COLOURS["measured"], alpha=0.12, lw=0)
-    axes.text(np.sqrt(low * high), 2.03, "measured\nturn", ha="center", va="top", color=COLOURS["measured"])
+    axes.text(np.sqrt(low * high), 2.03, "measured\nborder", ha="center", va="top", color=COLOURS["measured"])
     axes.plot(
         list(measured), list(measured.values()), "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8, zorder=5
     )
@@ -233,38 +239,39 @@ def _turned() -> tuple[int, int]:
 
 
 def two_sides() -> Drawing:
-    """The host's and the chip's time of one model in four systems, with the measured times."""
-    rows = implied.stages()
-    fig, axes = drawing.axes(5.0, 4.4)
-    top = 0.0
+    """Where a step's time goes in three systems: gaps, loading, and on the first waiting for the host."""
+    rows = [row for row in implied.stages() if "8 bits" not in row.name]
+    fig, axes = drawing.axes(5.0, 3.7)
+    top, said = 0.0, []
     for row in rows:
         load, lost, measured = (seconds / MS for seconds in (row.loading, row.lost, row.measured))
-        axes.text(0, top, f"{row.name}: measured {measured:.1f} ms", va="center")
+        parts = [("gaps", lost, "launch", 0.75), ("loading", load, "weights", 0.75)]
         if row.host:
-            top += 0.9
-            axes.barh(top, row.host / MS, 0.75, color=COLOURS["launch"], alpha=0.35)
-            axes.text(0.4, top, f"host: {row.kernels:,} launches", va="center", color=COLOURS["launch"])
-        top += 0.9
-        axes.barh(top, lost, 0.75, color=COLOURS["launch"], alpha=0.75)
-        axes.barh(top, load, 0.75, lost, color=COLOURS["weights"], alpha=0.75)
-        axes.plot(measured, top - 0.9 * bool(row.host), "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8)
-        end = lost + load if row.host else max(measured, lost + load)
-        beside(axes, f"chip: gaps {lost:.1f} + loading {load:.1f}", (end, top), (9, 0), "weights", va="center")
-        top += 1.3
-    axes.text(41, top - 1.6, "◇ measured", ha="right", color=COLOURS["measured"])
-    axes.set(ylim=(top - 0.6, -0.7), xlim=(0, 41.5), xlabel="ms a step")
+            parts.append(("waiting for the host", measured - lost - load, "launch", 0.35))
+        axes.text(0, top, f"{row.name}: measured {measured:.1f} ms", va="center")
+        end = 0.0
+        for name, time, colour, alpha in parts:
+            axes.barh(top + 0.9, time, 0.75, end, color=COLOURS[colour], alpha=alpha)
+            if row.host:
+                axes.text(end + time / 2, top + 0.9, f"{name}\n{time:.1f}", ha="center", va="center", fontsize=SMALL)
+            end += time
+        axes.plot(measured, top + 0.9, "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8)
+        if not row.host:
+            words = f"gaps {lost:.1f} + loading {load:.1f}"
+            beside(axes, words, (max(measured, end), top + 0.9), (9, 0), "weights", va="center")
+        listing = listed([f"{name} {_ms(time / 1e3)}" for name, time, *_ in parts])
+        said.append(f"{row.name}, {row.kernels:,} kernels: {listing}, measured {_ms(row.measured)}")
+        top += 2.2
+    axes.text(41, top - 1.3, "◇ measured", ha="right", color=COLOURS["measured"])
+    axes.set(ylim=(top - 0.5, -0.7), xlim=(0, 41.5), xlabel="ms a step")
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False, axis="y")
-    said = [
-        f"{row.name}: host {_ms(row.host)}, chip {_ms(row.lost)} of gaps at {row.kernels:,} kernels and"
-        f" {_ms(row.loading)} of loading, measured {_ms(row.measured)}"
-        for row in rows
-    ]
     return done(
         fig,
         "fig-two-sides",
-        "From Python the launches take longest, on one chip with a graph the loading, and on eight chips the gaps.",
-        "Pairs of bars, the host's time above the chip's, in milliseconds a step from 0 to 41, for Llama 2 7B in four"
-        f" systems. {'; '.join(said)}.",
+        "The account of a token. From Python it is mostly waiting for the host, on one chip with a graph mostly"
+        " loading, and on eight chips mostly gaps.",
+        "Stacked bars of where the time goes, in milliseconds a step from 0 to 41, for Llama 2 7B in three systems."
+        f" {'; '.join(said)}.",
     )

@@ -197,6 +197,15 @@ def left_over() -> list[Line]:
     return lines
 
 
+def whole_output() -> Line:
+    """The fit for Llama 2 7B if each chip loads the whole output matrix, as gpt-fast's code has it."""
+    line, net = left_over()[0], catalogue.model("llama-2-7b")
+    head = bytes_per_param("bf16") * net.vocab * net.d_model / gpt_fast().weights
+    shares = [((1 - head) / chips + head, line.kernels[chips]) for chips, _ in line.points]
+    shared, each = fit_sum(shares, [time for _, time in line.points])
+    return line._replace(shared=shared, each=each)
+
+
 class Rivals(NamedTuple):
     """What else fits the captured steps of Llama 2 7B: all-reduces, alone or beside gaps of another length."""
 

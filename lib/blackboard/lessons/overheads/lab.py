@@ -405,5 +405,5 @@ LAB = Lab(
     "At small batches a step is as long as its launches, whatever the device could do: fewer kernels help at once. At"
     " large batches the device sets the pace, and launching hides behind it. Two halves are the other way round: with"
     " few sequences they load the weights twice for little, and with many they hide the sending. SGLang measured the"
-    " same turn, with smaller gains.",
+    " same change, with smaller gains.",
 )

@@ -25,15 +25,15 @@ def opening() -> dict[str, str]:
     each = found.eager - LOST.shared - found.kernels * LOST.each
     return {
         "llama_bytes": pretty(found.weights, "byte", 3),
-        "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 4),
+        "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 3),
         "llama_floor": pretty(found.floor, "s", 2),
         "eager_ms": pretty(found.eager, "s", 3),
-        "load_1": in_ms(LOST.shared),
+        "missing": in_ms(found.eager - found.floor),
+        "short_rate": in_ms(LOST.shared - found.floor),
         "gaps_1": in_ms(found.kernels * LOST.each),
         "waited_each": in_ms(each),
         "removed": f"{found.kernels - found.fused:,}",
         "removed_gaps": in_ms((found.kernels - found.fused) * LOST.each),
-        "graph_gain": f"{significant(found.eager / found.graph, 2)} times",
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
         "fused_kernels": f"{found.fused:,}",
@@ -76,6 +76,7 @@ def graphs() -> dict[str, str]:
     lost = measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
     times = dict(LOST.points)
     room = sorted(row["kv_tokens"] for row in lost)
+    posted = measurement("gpt_fast_steps").records(weights="float16")[1]  # compiled, from a graph
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
     return {
@@ -84,6 +85,7 @@ def graphs() -> dict[str, str]:
         "cache_lost": f"{1 - room[0] / room[1]:.0%}",
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
         "graph_1": pretty(times[1], "s", 3),
+        "post_ms": pretty(1 / posted["throughput_token_per_s"], "s", 3),
         "graph_8": pretty(times[8], "s", 3),
         "shared_7": pretty(LOST.shared, "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
@@ -118,7 +120,10 @@ def fusing() -> dict[str, str]:
     """How long a vector must be for its bytes to count."""
     vector, rate = 2 * model("llama-2-7b").d_model, chip("a100-80gb").bandwidth
     even = eq.vector_even(kernel_gap=LOST.each, chip_bandwidth=rate)
+    before, after = (read("llama-2-7b", implied.GPT_FAST) for read in (kernels.eager, kernels.fused))
+    saved = kernels.counted(before).moved - kernels.counted(after).moved
     return {
+        "trips_saved": pretty(saved / rate, "s", 2),
         "vector_7": f"{vector:,} bytes",
         "vector_time": pretty(2 * vector / rate, "s", 2),
         "vector_even": pretty(even, "byte/chip", 2).replace("/chip", ""),
@@ -141,14 +146,26 @@ def borders() -> dict[str, str]:
         "ib_rate": pretty(case["bandwidth"] / case["chips"], "byte/s", 3),
         "ib_load": pretty(step.weight_time(case), "s", 3),
         "ib_cache": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 4),
+        "ib_reads": pretty(step.kv_time(case, batch=case["chips"]), "s", 2),
         "ib_sent": pretty(send * case["scale_up"], "byte", 3),
         "ib_link": pretty(case["scale_up"], "byte/s", 3),
-        "ib_send": pretty(send, "s", 3),
+        "ib_send": f"{send / MS:.1f} ms",
         "ib_layers": f"{case['layers']:g}",
         "ib_copies": f"{case['copies']:g}",
         "overlap_ib_chip": significant(border, 2),
-        "turn_times": f"{turn['low_tokens'] / border:.1f} and {turn['high_tokens'] / border:.1f}",
+        "turn_times": f"{turn['low_tokens'] / border:.1f} to {turn['high_tokens'] / border:.1f}",
     }
+
+
+def computed_halves() -> dict[str, str]:
+    """A step in one piece and in halves on SGLang's machine, by tokens per GPU."""
+    told = {}
+    for tokens in (32, 64, 128, 256):
+        case = implied.with_tokens(tokens)
+        whole, halves = eq.serial_time(case), eq.overlap_time(case)
+        told |= {f"whole_{tokens}": in_ms(whole), f"halves_{tokens}": in_ms(halves)}
+        told[f"gain_{tokens}"] = f"{100 * (whole / halves - 1):+.0f}%".replace("-", "−")
+    return told
 
 
 def measured_halves() -> dict[str, str]:
@@ -176,6 +193,7 @@ def overlapping() -> dict[str, str]:
     """Halves of a batch on SGLang's machine, with and without losses."""
     return {
         **borders(),
+        **computed_halves(),
         **measured_halves(),
         **with_losses(),
         "rack_kernels": f"{implied.sglang_rack()['kernels']:,}",
@@ -216,6 +234,7 @@ def one_token() -> dict[str, str]:
     return {
         "sums_off": f"{rivals.alone_off:.0%}",
         "fit_off": f"{LOST.off:.1%}",
+        "gap_head": pretty(implied.whole_output().each, "s", 2),
         "rival_load": in_ms(rivals.shared),
         "rival_sums": f"{least:.0f} to {most:.0f} µs",
         "launch_most": pretty(found.graph / found.fused, "s", 3),
@@ -231,6 +250,7 @@ def one_token() -> dict[str, str]:
         "saved_h200": in_ms(captured["seconds"] - fused["seconds"]),
         "gap_h200": pretty(gap, "s", 2),
         "python_each": pretty(pace, "s", 3),
+        "fused_each": pretty(fused["seconds"] / fused["kernels"], "s", 3),
         "python_h200": in_ms(fused["kernels"] * pace),
     }
 

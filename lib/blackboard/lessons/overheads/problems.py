@@ -94,7 +94,9 @@ def opening(values: Values) -> Values:
         "eager_ms": pretty(found.eager, "s", 3),
         "floor_ms": pretty(found.floor, "s", 2),
         "about": significant(found.kernels, 2),
-        "gap": pretty(LOST.each, "s", 1),
+        "missing": pretty(found.eager - found.floor, "s", 3),
+        "loading_ms": pretty(LOST.shared * size, "s", 2),
+        "gaps_ms": pretty(found.kernels * LOST.each, "s", 2),
     }
     times = {
         "step": found.eager,
@@ -124,7 +126,7 @@ guess = Guess(
     unit="s",
     display_unit="ms",
     within=1.45,
-    statement="{who} {eager_ms} for a token of {what} at batch 1. {whose} could load all weights in {floor_ms}. But Python launched about {about} kernels for the token, one by one. Each cost the chip about {gap} on top of its work. For how long did the chip wait for its host? A guess within a factor of 1.45 of our estimate counts.",
+    statement="{who} {eager_ms} for a token of {what} at batch 1. {whose} could load all weights in {floor_ms}. But Python launched about {about} kernels for the token, one by one. Of the missing {missing}, for how long did the chip wait for its host? A guess within a factor of 1.45 of our estimate counts.",
     parameters={"size": (1, 0.5, 0.75, 1.5, 2, 3), "slow": (1, 0.9, 1.1, 1.2, 1.3, 1.4)},
     derived=opening,
     answer=v.step - v.loading - v.gaps,
@@ -133,16 +135,15 @@ guess = Guess(
         v.graph: "That is about how long the chip would work with fewer kernels. What does it do for the rest?",
         v.kernels * implied.period("Hazy Research", False): "That is what bare launches would take. From Python each kernel goes through the interpreter and PyTorch's dispatcher first.",
     },
-    above="That is nearly the whole token, or more. For part of it the chip worked: it had to load all weights.",
+    above="That leaves the chip too little time of its own. It had to load all weights, and at each kernel it needed a few microseconds more.",
     explanation="By our estimate it is {waited}, more than half of the token. The estimate takes from the token what the chip itself needed: the loading, at the rate that memory really reaches, and a few microseconds at each kernel.",
     hints=(
         "Loading the weights takes {floor_ms}, and compute hides behind it. What is left of {eager_ms}?",
         "Memory does not reach its full rate, and at each kernel the chip needs a few microseconds more.",
     ),
     solution=(
-        Step("One by one a token took", v.step, "s"),
-        Step("Loading takes, as compiled steps show,", v.loading, "s"),
-        Step("and the gaps at the kernels, if each is as long as in compiled steps,", v.gaps, "s"),
+        "One by one a token took {eager_ms}.",
+        "Loading takes {loading_ms}, as compiled steps show. The gaps at the kernels take {gaps_ms}, if each is as long as in compiled steps.",
         "The rest is waiting:",
     ),
 )
@@ -324,10 +325,10 @@ faster_chip = Choice(
         right("on the H100", f"A study of 2026 has {GRAPHS['H100']:.2f} times on the H100 and {GRAPHS['L4']:.2f} on the L4. Where a kernel takes longer than its launch there is little to remove."),
         wrong("on the L4", "Its kernels take eleven times as long. What does its host do meanwhile?"),
         wrong("the same on both: as many launches are saved", "The same number is removed. But on one of the two they were hidden behind longer kernels."),
-        wrong("nothing on either: at batch 1 only memory counts", "At batch 1 a step loads the fewest bytes, so its kernels are shortest. That is where launches show most."),
+        wrong("nothing on either: at batch 1 only memory counts", "At batch 1 a step loads the fewest bytes, so its kernels are shortest. That is where launches cost most."),
     ],
     hints=("On which chip is a kernel more likely to be shorter than its launch?",),
-    solution=("Launches show where kernels are shorter than they are. A fast memory makes kernels short.",),
+    solution=("Launches cost time where kernels are shorter than they are. A fast memory makes kernels short.",),
 )
 
 
