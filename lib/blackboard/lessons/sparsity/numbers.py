@@ -30,6 +30,7 @@ GAINS = tuple(float(significant(1 / row["share"], 2)) for row in measurement("sp
 LOW, HIGH, FAR = sorted(GAINS)
 COUNTED = (8, 32, 128)  # experts of a layer, of which the page says what they are worth
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
+PROMPTS = 4  # read in one step
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
 TEAM_BATCH = 300  # sequences
 FEW = 16  # tokens of a measured layer of experts
@@ -89,6 +90,8 @@ def batches() -> dict[str, str]:
         "critical": f"{step.critical_batch(RUNNING):,.0f}",
         "team_critical": significant(step.critical_batch(TEAM), 2),
         "team_experts": significant(eq.expert_batch(TEAM), 2),
+        "expert_generates": f"{eq.tokens_per_expert(TEAM, batch=TEAM_BATCH):.0f}",
+        "expert_reads": f"{eq.tokens_per_expert(TEAM, batch=PROMPTS * PROMPT):.0f}",
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
     }
@@ -220,6 +223,28 @@ def beside(gain: float) -> dict[str, str]:
     }
 
 
+def tie_in_letters() -> Page:
+    """The break-even batch step by step, behind one line."""
+    batch, gain, context = symbol("batch"), symbol("quality_gain"), significant(TEAM.context, 4)
+    tie = Derivation(
+        step.memory_time.expr,
+        gain * step.compute_time.expr,
+        "The sparse model's loading of weights and KV, $\\kappa$ bytes for each token of context, takes as long as"
+        " computing with $g$ times its active parameters:",
+    )
+    tie.solve(batch, symbol("batch_even"), "Solve for the batch, and write it with $C$, $s$ and $L^*$:")
+    critical, balanced = significant(step.critical_batch(TEAM), 2), significant(step.balanced_context(TEAM), 3)
+    say = (
+        "Here $L^*$ is the balanced context of the batching lesson, at which a KV cache takes as long to load as a"
+        f" token takes to compute, {balanced} tokens. At $g$ = {LOW:g} the batch is {critical} / ({LOW:g} −"
+        f" {context} / {balanced}) ≈ {significant(eq.break_even(TEAM, quality_gain=LOW), 2)}. The formula holds while"
+        " the dense model waits for compute. It leaves out attention's arithmetic, which makes the batch smaller."
+    )
+    return fold(
+        "What is the break-even batch in letters?", tie.gives(eq.break_even)._repr_html_() + f"<p>{markup(say)}</p>"
+    )
+
+
 # --- one decision ----------------------------------------------------------------------------------------------------
 
 
@@ -329,6 +354,7 @@ def team() -> dict[str, str]:
         "team_answer_sparse": pretty(sparse / batch, "s", 3),
         "team_prompt_sparse": pretty(one, "s", 3),
         "team_request_sparse": pretty(request(1), "s", 2),
+        "team_average": pretty(request(1) / (PROMPT + ANSWER), "s", 3),
         "team_rent_sparse": rented(1),
         "team_gain": significant(gain_even(batch, mixed=False), 2),
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
