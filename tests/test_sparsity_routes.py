@@ -348,6 +348,9 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
         "team_gain_travelled": f"{(400 * sparse / 300 + 1_800 * one + 2_200 * travelled) / (2_200 * one):.1f}",
         "team_gain_attended": f"{(400 * (sparse / 300 - attended) + 1_800 * one) / (2_200 * one):.1f}",
         "team_answer_sparse": f"{sparse / 300 * 1e6:.1f} µs",
+        "team_average": f"{whole / 2_200 * 1e6:.1f} µs",
+        "expert_generates": f"{300 * 8 / 256:.0f}",
+        "expert_reads": f"{4 * 1_800 * 8 / 256:.0f}",
         "team_prompt_sparse": f"{one * 1e6:.2f} µs",
     }
     assert {name: told[name] for name in expected} == expected
@@ -356,6 +359,11 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
         dense = max(300 * gain * one, (gain * active + 300 * 2_000 * 80 * 2 * 8 * 128 * 2) / 38.4e12) / 300
         assert (400 * dense + 1_800 * gain * one < 400 * sparse / 300 + 1_800 * one) == sooner
     assert 4 * 1_800 > 1979 / 2 / 4.8 * 32, "four prompts have more tokens than the experts' batch"
+    assert significant(whole / 2_200 / one, 2) == told["team_gain"], "an average token, in times of computing it"
+    lost, won = 400 * (sparse / 300 - 2.5 * one), 1_800 * 1.5 * one
+    assert 0.5 < won / lost < 1, "reading wins back most of what generating loses"
+    even = stored / 38.4e12 / (2.5 * one - 2_000 * kv / 38.4e12)
+    assert round(even / 300) == 7, "seven times the traffic for a tie"
     assert round(sparse / (750 * one)) == 5, "the opening question says about five times"
 
 

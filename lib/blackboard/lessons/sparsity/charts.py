@@ -111,8 +111,8 @@ def even_chart() -> InteractiveChart:
         f" for g, context, model, system, precision and sparsity. At g = {LOW:g} the curve is level near {level:,.0f}"
         f" sequences, is at {eq.break_even(TEAM, quality_gain=LOW):,.0f} for {TEAM.tokens}, and rises without end"
         f" towards {longest:,.0f} tokens, beyond which there is none.",
-        "The larger g is and the shorter the contexts are, the fewer sequences the sparse model needs to be as fast as"
-        " the dense one. From g times the balanced context L* on, no number is enough. At g = 1 this is the critical"
-        " batch with KV caches. The formula holds while the dense model waits for compute.",
+        "The longer the contexts, the more sequences the sparse model needs, and from g times the balanced context L*"
+        " on no number is enough. At g = 1 this is the critical batch with KV caches. The formula holds while the dense"
+        " model waits for compute.",
         primary=("quality_gain", "context", "model"),
     )

@@ -190,15 +190,15 @@ def turns() -> Drawing:
     axes.text(196, 2.5, "dense\nmodel\ncosts less", ha="center", va="center")
     axes.set(xscale="log", xlim=(150, 3_000), ylim=(1, 5), xlabel="sequences at a time (log scale)")
     axes.set_xticks([200, 300, 500, 1_000, 2_000])
-    axes.set_ylabel("size of the dense model\n÷ active size of DeepSeek-V3")
+    axes.set_ylabel("g at which both cost the same")
     axes.minorticks_off()
     thousands(axes, "x")
     axes.set_title(filled(numbers.TEAM), loc="left")
     return done(
         fig,
         "fig-turns",
-        "The more sequences share a step, the smaller a dense model must be to cost less than DeepSeek-V3. Prompts are"
-        " read in steps of their own.",
+        "The more sequences share a step, the smaller is the g at which DeepSeek-V3 costs less. Prompts are read in"
+        " steps of their own.",
         "Size of the dense model that costs as much as DeepSeek-V3, divided by DeepSeek-V3's active size, from 1 to 5,"
         f" against sequences at a time from 150 to 3,000 (log scale), on eight H200s. The curve falls from"
         f" {significant(gains[0], 2)} to {significant(gains[-1], 2)}; at the team's {team} sequences it is at"
