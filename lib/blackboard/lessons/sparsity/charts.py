@@ -100,7 +100,7 @@ def even_chart() -> InteractiveChart:
     counts = f"'C = ' + {marks.said('intensity', ',.4r')} + ', s = ' + {marks.said('sparsity', ',.3r')}"
     counts += f" + ': C·s/g = ' + {marks.said('level')} + ' without KV'"
     found = f"here ? {marks.said('here')} + ' sequences tie' : 'no batch ties'"
-    where = f"'g = ' + {marks.said('quality_gain', '.3~f')} + ', L = ' + {marks.said('context')}"
+    where = f"'At g = ' + {marks.said('quality_gain', '.3~f')} + ', L = ' + {marks.said('context')}"
     where += f" + (here ? ' (dot): ' : ': ') + ({found})"
     spec = {**_approach(), "params": _given(), "layer": _even_layers(), "title": controls.setting(counts, where)}
     level, longest = step.critical_batch(TEAM) / LOW, LOW * step.balanced_context(TEAM)
