@@ -5,13 +5,12 @@ A chart's signals bear the names of the notation, so that every formula is print
 
 from __future__ import annotations
 
-import math
-
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import InteractiveChart, curve, inside, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, decades, inside, slider, sweep
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.lessons.sparsity.numbers import LOW, TEAM
+from blackboard.units import significant
 
 SYSTEMS = (
     "gb200-nvl72",
@@ -43,7 +42,7 @@ def _given() -> list[dict]:
     longest context, the batch at the context or 0.
     """
     gain = slider("quality_gain", 1, 8, 0.25, LOW, "size g of the dense model")
-    context = slider("context", 2, 6, 0.1, round(math.log10(TEAM.context), 1), "context L (tokens)", base=10)
+    context = decades("context", TEAM.context, 1.3, 2.6, "context L (tokens)")
     sparsity = slider("stored", -4, 2, 0.25, 0, "stored parameters ×", base=2)
     follows = {
         "n_total": "max(n_active, models[model].n_total * stored)",
@@ -108,11 +107,11 @@ def even_chart() -> InteractiveChart:
         spec,
         "Break-even batch against context",
         f"Break-even batch against context from 100 to a million tokens, both on log scales, for {TEAM}, with controls"
-        f" for g, context, model, system, precision and sparsity. At g = {LOW:g} the curve is level near {level:,.0f}"
-        f" sequences, is at {eq.break_even(TEAM, quality_gain=LOW):,.0f} for {TEAM.tokens}, and rises without end"
-        f" towards {longest:,.0f} tokens, beyond which there is none.",
-        "The longer the contexts, the more sequences the sparse model needs, and from g times the balanced context L*"
-        " on no number is enough. At g = 1 this is the critical batch with KV caches. The formula holds while the dense"
-        " model waits for compute.",
+        f" for g, context, model, system, precision and sparsity. At g = {LOW:g} the curve is level near"
+        f" {significant(level, 2)} sequences, is at {significant(eq.break_even(TEAM, quality_gain=LOW), 2)} for"
+        f" {TEAM.tokens}, and rises without end towards {significant(longest, 2)} tokens, beyond which there is none.",
+        f"The longer the contexts, the more sequences DeepSeek-V3 needs. Past {significant(longest, 2)} tokens (at g ="
+        f" {LOW:g}) it never catches up, because each cache then takes longer to load than the dense model needs for a"
+        " token. The formula holds while the dense model waits for compute.",
         primary=("quality_gain", "context", "model"),
     )

@@ -156,7 +156,7 @@ def bill() -> Drawing:
     axes.plot([0, ends[1]], [dense, dense], color=COLOURS["second"], lw=2.5)
     axes.plot([0, ends[1]], [mean, mean], color=COLOURS["bound"], ls="--", lw=1.5)
     beside(axes, f"DeepSeek-V3 spread evenly: {mean:.3g} µs", (30, mean), (0, 4))
-    beside(axes, f"dense, g = {low:g}: {dense:.3g} µs for every token", (30, dense), (0, -4), "second", va="top")
+    beside(axes, f"{numbers.DENSE}: {dense:.3g} µs for every token", (30, dense), (0, -4), "second", va="top")
     beside(axes, f"DeepSeek-V3 reads: {ms(prompt, read)}", (30, 0), (0, 3), "weights")
     beside(axes, f"DeepSeek-V3\ngenerates: {ms(answer, made)}", (prompt, 0.8 * made), (-16, 0), "weights", ha="right")
     axes.set(xlim=(0, ends[1]), ylim=(0, 68), xlabel="tokens of a request", ylabel="µs of the eight GPUs per token")
@@ -168,39 +168,49 @@ def bill() -> Drawing:
         fig,
         "fig-bill",
         "An area is time on the GPUs. DeepSeek-V3 is cheap for a prompt's many tokens and expensive for an answer's"
-        f" few. Spread evenly, it costs as much as a dense model of g = {significant(mean / read, 2)}.",
+        f" few. Spread evenly (dashed), it costs as much as a dense model of g = {significant(mean / read, 2)}.",
         f"Microseconds of the eight GPUs per token, from 0 to 68, against the {ends[1]:,} tokens of a request,"
         f" for {TEAM._replace(context=0)} with {BATCH} sequences. DeepSeek-V3 takes {read:.3g} for each of {prompt:,}"
         f" prompt tokens, an area of {ms(prompt, read)}, and {made:.3g} for each of {answer} answer tokens, an area of"
-        f" {ms(answer, made)}. A dense model of {low:g} times its active size takes {dense:.3g} for every token,"
+        f" {ms(answer, made)}. {numbers.DENSE} takes {dense:.3g} for every token,"
         f" {ms(ends[1], dense)} in all. A dashed line at {mean:.3g} has the same area as DeepSeek-V3.",
     )
 
 
 def turns() -> Drawing:
-    """How large the dense model may be, by active sizes of DeepSeek-V3, to cost the team less, against its traffic."""
+    """How large the dense model may be, by active sizes of DeepSeek-V3, to cost the team less in shared steps, against
+    its traffic: between the best machine and the worst.
+    """
     fig, axes = drawing.axes(5.0, 3.8)
-    batch, team = np.geomspace(150, 3_000, 60), numbers.TEAM_BATCH
-    gains, here = [numbers.gain_even(each, mixed=False) for each in batch], numbers.gain_even(team, mixed=False)
-    axes.plot(batch, gains, color=COLOURS["total"], lw=2.5)
-    axes.plot(team, here, "o", color=COLOURS["total"], ms=8)
-    beside(axes, f"the team: {significant(here, 2)}", (team, here), (8, 4))
-    axes.axvline(team, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    axes.text(900, 4.2, "DeepSeek-V3\ncosts less", ha="center", va="center")
-    axes.text(196, 2.5, "dense\nmodel\ncosts less", ha="center", va="center")
-    axes.set(xscale="log", xlim=(150, 3_000), ylim=(1, 5), xlabel="sequences at a time (log scale)")
+    batch, team, (least, most) = np.geomspace(150, 3_000, 40), BATCH, numbers.ends()
+    best = np.array([numbers.gain_measured(least, each) for each in batch])
+    worst = np.array([numbers.gain_measured(most, each, overlap=False) for each in batch])
+    here = numbers.gain_measured(least, team), numbers.gain_measured(most, team, overlap=False)
+    axes.fill_between(batch, best, worst, color=COLOURS["total"], alpha=0.25, lw=0)
+    axes.plot([team, team], here, "o-", color=COLOURS["total"], lw=2.5, ms=8)
+    words = f"the team:\n{significant(here[0], 2)} to {significant(here[1], 2)}"
+    beside(axes, words, (team, sum(here) / 2), (8, 0), va="center")
+    for gain in sorted(numbers.GAINS):
+        axes.axhline(gain, color=COLOURS["second"], ls="--", lw=1.5, zorder=1)
+        beside(axes, f"g = {gain:g}", (2_950, gain), (0, 3), "second", ha="right")
+    axes.text(1_000, 3.7, "DeepSeek-V3\ncosts less", ha="center", va="center")
+    axes.text(155, 1.35, "dense costs less", ha="left", va="center")
+    axes.set(xscale="log", xlim=(150, 3_000), ylim=(0.8, 9), xlabel="sequences at a time (log scale)")
     axes.set_xticks([200, 300, 500, 1_000, 2_000])
     axes.set_ylabel("g at which both cost the same")
     axes.minorticks_off()
     thousands(axes, "x")
     axes.set_title(filled(numbers.TEAM), loc="left")
+    ends = [significant(each, 2) for each in (best[0], worst[0], best[-1], worst[-1])]
     return done(
         fig,
         "fig-turns",
-        "The more sequences share a step, the smaller is the g at which DeepSeek-V3 costs less. Prompts are read in"
-        " steps of their own.",
-        "Size of the dense model that costs as much as DeepSeek-V3, divided by DeepSeek-V3's active size, from 1 to 5,"
-        f" against sequences at a time from 150 to 3,000 (log scale), on eight H200s. The curve falls from"
-        f" {significant(gains[0], 2)} to {significant(gains[-1], 2)}; at the team's {team} sequences it is at"
-        f" {significant(here, 2)}. Above it DeepSeek-V3 costs less, below the dense model.",
+        "In shared steps the bill turns somewhere in the band, and the more sequences share a step, the lower the band"
+        " is. Dashed: the three published values of g.",
+        "The g at which both models cost the same, against sequences at a time from 150 to 3,000 (log scale): a falling"
+        f" band, from"
+        f" {ends[0]} to {ends[1]} at the left and from {ends[2]} to {ends[3]} at the right. At the team's {team}"
+        f" sequences it is from {significant(here[0], 2)} to {significant(here[1], 2)}. Level lines at"
+        f" {', '.join(f'{gain:g}' for gain in sorted(numbers.GAINS))}. Above the band DeepSeek-V3 costs less, below it"
+        " the dense model.",
     )
