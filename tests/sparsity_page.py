@@ -2,7 +2,7 @@
 
 from chart_checks import ChartCheck
 
-from blackboard.lessons.batching import equations as batching
+from blackboard.lessons.sparsity import equations as sparsity
 
 QUOTED = {
     "3.1": "a name of Llama",
@@ -26,12 +26,13 @@ QUOTED = {
 }
 
 CHARTS = {
-    "critical_chart": ChartCheck(
+    "even_chart": ChartCheck(
         "sequence",
         "context",
-        {"batch_critical": batching.crossing},
+        {"batch_even": sparsity.break_even},
         (
             {"context_exponent": 2.5},
+            {"quality_gain": 1},
             {"stored_exponent": -2},
             {"system": "h200-8", "model": "lecture-moe"},
             {"system": "tpu-v6e-256", "precision": "fp4"},

@@ -527,7 +527,7 @@ SAME = [  # what a lesson prints and the ledger finds: (claim, number of the par
     ("N9", 0, "batching", "intensity", 2),
     ("12.12", 1, "overtraining", "over", 3),
     ("N8", 1, "sparsity", "world_first_racks", 3),
-    ("N20", 0, "sparsity", "gain", 3),
+    ("N20", 0, "sparsity", "gain", 2),
     ("12.6", 0, "sparsity", "c_least", 3),
     ("T13", 0, "corpus", "over_120", 3),
     ("T13", 1, "corpus", "over_1b", 3),

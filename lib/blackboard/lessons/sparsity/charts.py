@@ -1,17 +1,16 @@
-"""The sparsity lesson's charts: the batch that a sparse model needs at a context, and what experts are worth.
+"""The sparsity lesson's chart: the batch that a sparse model needs at a context.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
 
 from __future__ import annotations
 
-import math
-
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import InteractiveChart, curve, inside, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, decades, inside, slider, sweep
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
-from blackboard.lessons.sparsity.numbers import TEAM
+from blackboard.lessons.sparsity.numbers import LOW, TEAM
+from blackboard.units import significant
 
 SYSTEMS = (
     "gb200-nvl72",
@@ -39,79 +38,80 @@ MODELS = (
 
 
 def _given() -> list[dict]:
-    """The catalogue's menus, sliders for sparsity and context, and what follows: C, s, the batch without KV, L*, the
-    batch at the context or 0.
+    """The catalogue's menus, sliders for g, context and sparsity, and what follows: C, s, the batch without KV, the
+    longest context, the batch at the context or 0.
     """
+    gain = slider("quality_gain", 1, 8, 0.25, LOW, "size g of the dense model")
+    context = decades("context", TEAM.context, 1.3, 2.6, "context L (tokens)")
     sparsity = slider("stored", -4, 2, 0.25, 0, "stored parameters ×", base=2)
-    context = slider("context", 2, 6, 0.1, round(math.log10(TEAM.context), 1), "context L (tokens)", base=10)
     follows = {
         "n_total": "max(n_active, models[model].n_total * stored)",
         "intensity": inside(step.hardware_constant, "token"),
         "sparsity": inside(eq.sparsity, "1"),
-        "level": inside(step.critical_batch, "sequence"),
-        "balanced": inside(step.balanced_context, "token/sequence"),
-        "here": f"context < balanced ? {inside(step.crossing, 'sequence')} : 0",
+        "level": f"({inside(step.critical_batch, 'sequence')}) / quality_gain",
+        "limit": f"quality_gain * ({inside(step.balanced_context, 'token/sequence')})",
+        "here": f"context < limit ? {inside(eq.break_even, 'sequence')} : 0",
     }
-    return controls.given(TEAM, SYSTEMS, MODELS, sliders=[*sparsity, *context], **follows)
+    return controls.given(TEAM, SYSTEMS, MODELS, sliders=[*gain, *context, *sparsity], **follows)
 
 
 def _approach() -> dict:
-    """Contexts from 100 to the balanced one, dense near it: equal steps of L / (L* − L), so that the curve's rise is
+    """Contexts from 100 to the longest one, dense near it: equal steps of L / (gL* − L), so that the curve's rise is
     drawn whole.
     """
     base = sweep("odds", -5, 5, points=201)
-    base["transform"] += [{"calculate": "balanced * datum.odds / (1 + datum.odds)", "as": "context"}]
+    base["transform"] += [{"calculate": "limit * datum.odds / (1 + datum.odds)", "as": "context"}]
     base["transform"] += [
-        curve(step.crossing, "context", "batch_critical", "sequence"),
+        curve(eq.break_even, "context", "batch_even", "sequence"),
         {"filter": "datum.context >= 100"},
     ]
     return base
 
 
-def _critical_layers() -> list[dict]:
+def _even_layers() -> list[dict]:
     """The curve, its level at the left, and the context beyond which there is none."""
-    batch = marks.log_axis("batch_critical", "critical batch (sequences)", 100, 1e6, "~s")
+    batch = marks.log_axis("batch_even", "break-even batch (sequences)", 100, 1e6, "~s")
     encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": batch}
     beyond = {"type": "rect", "color": marks.PAINTS["muted"], "opacity": 0.15, "x2": "width"}
     return [
-        marks.at(encoding, beyond, x="max(100, balanced)"),
+        marks.at(encoding, beyond, x="max(100, limit)"),
         marks.rule(encoding, "muted", y="level"),
-        marks.rule(encoding, "muted", x="balanced"),
-        marks.line("batch_critical", "total", encoding, strokeWidth=4),
+        marks.rule(encoding, "muted", x="limit"),
+        marks.line("batch_even", "total", encoding, strokeWidth=4),
         marks.rule(encoding, "chosen", x="context"),
         marks.at(
             encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="here ? context : null", y="here ? here : null"
         ),
-        marks.text(encoding, f"'C·s = ' + {marks.said('level')}", "100", "level", align="left", dx=6, dy=11),
+        marks.text(encoding, f"'C·s/g = ' + {marks.said('level')}", "100", "level", align="left", dx=6, dy=11),
         marks.text(
             encoding,
-            f"'L* = ' + {marks.said('balanced')} + ': none beyond'",
-            "max(100, balanced)",
+            f"'g·L* = ' + {marks.said('limit')} + ': none beyond'",
+            "max(100, limit)",
             "150",
-            **marks.side("balanced > 10000"),
+            **marks.side("limit > 10000"),
         ),
-        marks.hover(encoding, "batch_critical", {"batch_critical": "critical batch"}, ",.0f"),
+        marks.hover(encoding, "batch_even", {"batch_even": "break-even batch"}, ",.0f"),
     ]
 
 
-def critical_chart() -> InteractiveChart:
-    """Critical batch against context, with machine, model, precision, sparsity and context to choose."""
-    counts = f"'C = ' + {marks.said('intensity', ',.4r')} + ', s = ' + {marks.said('sparsity', ',.3r')} + ': '"
-    counts += f" + 'B* = ' + {marks.said('level')} + ' without KV'"
-    found = f"here ? 'B* = ' + {marks.said('here')} : 'never compute-bound'"
-    where = f"'L* = ' + {marks.said('balanced')} + '; at L = ' + {marks.said('context')}"
+def even_chart() -> InteractiveChart:
+    """Break-even batch against context, with machine, model, precision, sparsity, context and g to choose."""
+    counts = f"'C = ' + {marks.said('intensity', ',.4r')} + ', s = ' + {marks.said('sparsity', ',.3r')}"
+    counts += f" + ': C·s/g = ' + {marks.said('level')} + ' without KV'"
+    found = f"here ? {marks.said('here')} + ' sequences tie' : 'no batch ties'"
+    where = f"'At g = ' + {marks.said('quality_gain', '.3~f')} + ', L = ' + {marks.said('context')}"
     where += f" + (here ? ' (dot): ' : ': ') + ({found})"
-    spec = {**_approach(), "params": _given(), "layer": _critical_layers(), "title": controls.setting(counts, where)}
+    spec = {**_approach(), "params": _given(), "layer": _even_layers(), "title": controls.setting(counts, where)}
+    level, longest = step.critical_batch(TEAM) / LOW, LOW * step.balanced_context(TEAM)
     return InteractiveChart(
         spec,
-        "Critical batch against context",
-        f"Critical batch against context from 100 to a million tokens, both on log scales, for {TEAM}, with controls"
-        " for system, model, precision, sparsity and context. The curve is level near C·s ="
-        f" {step.critical_batch(TEAM):,.0f} sequences, is at {step.crossing(TEAM):,.0f} for {TEAM.tokens}, and"
-        f" rises without end towards the balanced context of {step.balanced_context(TEAM):,.0f} tokens, beyond which"
-        " there is none.",
-        "A sparser model needs more sequences at every context, but L* stays where it is. Whatever lengthens computing"
-        " or shortens the loading of caches moves L* to the right: a chip with fewer FLOP/s for its bandwidth, weights"
-        " in a wider format, which compute more slowly, or a smaller KV cache.",
-        primary=("context", "stored", "model"),
+        "Break-even batch against context",
+        f"Break-even batch against context from 100 to a million tokens, both on log scales, for {TEAM}, with controls"
+        f" for g, context, model, system, precision and sparsity. At g = {LOW:g} the curve is level near"
+        f" {significant(level, 2)} sequences, is at {significant(eq.break_even(TEAM, quality_gain=LOW), 2)} for"
+        f" {TEAM.tokens}, and rises without end towards {significant(longest, 2)} tokens, beyond which there is none.",
+        f"The longer the contexts, the more sequences DeepSeek-V3 needs. Past {significant(longest, 2)} tokens (at g ="
+        f" {LOW:g}) it never catches up, because each cache then takes longer to load than the dense model needs for a"
+        " token. The formula holds while the dense model waits for compute.",
+        primary=("quality_gain", "context", "model"),
     )

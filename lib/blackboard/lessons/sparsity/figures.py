@@ -7,7 +7,6 @@ or from the catalogue.
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
@@ -24,7 +23,6 @@ US, GB = units.factor("us"), units.factor("GB")
 BASE, EXPERTS = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]  # what the lecture reads off B4
 SIZES = (15e6, 55e6, 130e6, BASE, 870e6, numbers.LARGEST_DENSE)  # dense models of the paper's figure
 TEAM, BATCH = numbers.TEAM, numbers.TEAM_BATCH
-COMPARED = 1, numbers.LOW, numbers.HIGH  # gains, DeepSeek-V3 itself first
 ROUTED = 3  # seed of the drawn tokens
 
 
@@ -139,116 +137,80 @@ def touched(case: Case = TEAM) -> Drawing:
     )
 
 
-# --- when it stops being free -----------------------------------------------------------------------------------------
+# --- what a request costs ---------------------------------------------------------------------------------------------
 
 
-def split(case: Case = TEAM) -> Drawing:
-    """What DeepSeek-V3 loads while it computes a token, or while a dense model that is as good does: the sequence's KV
-    cache, and weights with what is left.
+def bill() -> Drawing:
+    """Microseconds of the machine for each token of a request, against its tokens, so that areas are time: DeepSeek-V3,
+    and the dense model at the low gain.
     """
-    fig, axes = drawing.axes(5.0, 2.6)
-    cache, token, names = step.kv_time(case, batch=1) / US, step.compute_time(case, batch=1) / US, []
-    batches = [significant(eq.break_even(case, quality_gain=gain), 2) for gain in COMPARED]
-    for y, (gain, batch) in enumerate(zip(COMPARED, batches)):
-        axes.barh(y, cache, height=0.6, color=COLOURS["kv"], alpha=0.35)
-        axes.barh(y, gain * token - cache, left=cache, height=0.6, color=COLOURS["weights"])
-        beside(axes, f"{batch} sequences", (gain * token, y), (5, 0), va="center")
-        names.append(f"dense,\ng = {gain:g}" if gain > 1 else "DeepSeek-\nV3 itself")
-    axes.set(xlim=(0, 33), xlabel="µs in which a token is computed")
-    axes.set_yticks(range(len(COMPARED)), names)
-    axes.invert_yaxis()
+    fig, axes = drawing.axes(5.0, 3.8)
+    prompt, answer, low = numbers.PROMPT, numbers.ANSWER, numbers.LOW
+    pair = numbers.team_steps(BATCH, low)
+    read, made, dense = step.compute_time(TEAM, batch=1) / US, pair.sparse / BATCH / US, pair.dense / BATCH / US
+    ends, ms = (prompt, prompt + answer), lambda tokens, each: f"{tokens * each / 1e3:.1f} ms"
+    mean = (prompt * read + answer * made) / ends[1]
+    for start, width, height in ((0, prompt, read), (prompt, answer, made)):
+        axes.add_patch(Rectangle((start, 0), width, height, fc=COLOURS["weights"], alpha=0.35, lw=0))
+    axes.plot([0, prompt, prompt, ends[1]], [read, read, made, made], color=COLOURS["weights"], lw=2.5)
+    axes.plot([0, ends[1]], [dense, dense], color=COLOURS["second"], lw=2.5)
+    axes.plot([0, ends[1]], [mean, mean], color=COLOURS["bound"], ls="--", lw=1.5)
+    beside(axes, f"DeepSeek-V3 spread evenly: {mean:.3g} µs", (30, mean), (0, 4))
+    beside(axes, f"{numbers.DENSE}: {dense:.3g} µs for every token", (30, dense), (0, -4), "second", va="top")
+    beside(axes, f"DeepSeek-V3 reads: {ms(prompt, read)}", (30, 0), (0, 3), "weights")
+    beside(axes, f"DeepSeek-V3\ngenerates: {ms(answer, made)}", (prompt, 0.8 * made), (-16, 0), "weights", ha="right")
+    axes.set(xlim=(0, ends[1]), ylim=(0, 68), xlabel="tokens of a request", ylabel="µs of the eight GPUs per token")
+    axes.set_xticks([0, prompt, ends[1]])
+    thousands(axes, "x")
+    axes.set_title(f"{prompt:,} tokens are read, {answer} generated", loc="left")
     axes.grid(visible=False)
-    axes.set_title("pale: DeepSeek-V3 loads a KV cache; filled: weights", loc="left")
-    phrases = [f"{gain * token - cache:.3g} µs at g = {gain:g}, {batch}" for gain, batch in zip(COMPARED, batches)]
     return done(
         fig,
-        "fig-split",
-        "While a dense model computes a token, DeepSeek-V3 can load more of its weights than while it computes one"
-        " itself. So fewer sequences must share the loading.",
-        f"Bars of the time in which a token is computed, for {case}, at {case.tokens}: by DeepSeek-V3 itself, and by"
-        f" dense models of {numbers.LOW:g} and {numbers.HIGH:g} times its active size. DeepSeek-V3 first loads the"
-        f" sequence's KV cache, {cache:.3g} µs. Left for its weights, and sequences that must share them:"
-        f" {'; '.join(phrases)}.",
-    )
-
-
-AREAS = {  # what each area of the map says, its colour and how strong, and where its name stands
-    "sparse faster": ("first", 0.3, (330, 6e3)),
-    "dense faster": ("second", 0.3, (1.2e4, 40)),
-}
-
-
-def _sorted(case: Case, context: np.ndarray, batch: np.ndarray) -> np.ndarray:
-    """Which area of the map each point belongs to: its place in `AREAS`, or beyond them where memory is too small."""
-    ratio = numbers.race(batch, context, case).ratio
-    kind = np.where(ratio < 1, 0, 1)
-    return np.where(batch * context > eq.batch_fits(case._replace(context=1)), len(AREAS), kind)
-
-
-def areas(case: Case = TEAM) -> Drawing:
-    """Who is faster at a context and a batch: the sparse model, or a dense one that is supposed to be as good."""
-    fig, axes = drawing.axes(5.0, 4.4)
-    context, batch = np.meshgrid(np.geomspace(100, 1e5, 301), np.geomspace(1, 1e5, 301))
-    kind = _sorted(case, context, batch)
-    for n, (text, (colour, strong, place)) in enumerate(AREAS.items()):
-        axes.contourf(context, batch, kind == n, [0.5, 1.5], colors=[to_rgba(COLOURS[colour], strong)])
-        axes.text(*place, text, ha="center", va="center")
-    axes.text(2e4, 1e4, "DeepSeek-V3\nfills the memory", ha="center", va="center")
-    axes.text(3e3, 1.4, "sparse faster", ha="center", va="center")
-    borders = np.where(kind < len(AREAS), numbers.race(batch, context, case, numbers.HIGH).ratio, np.nan)
-    axes.contour(context, batch, borders, [1], colors=COLOURS["bound"], linestyles="--", linewidths=1.5)
-    even = eq.break_even(case, quality_gain=numbers.LOW)
-    closer = eq.break_even(case, quality_gain=numbers.HIGH)
-    axes.plot([case.context] * 2, [even, BATCH], "o", color=COLOURS["bound"], ms=7)
-    beside(axes, f"{significant(even, 2)}", (case.context, even), (-6, 2), ha="right")
-    beside(axes, f"the team: {BATCH}", (case.context, BATCH), (8, -3), va="center")
-    point(axes, (case.context, closer), f"dashed: g = {numbers.HIGH:g},\n{significant(closer, 2)}", (0.2, 0.42))
-    axes.set(xscale="log", yscale="log", xlim=(100, 1e5), ylim=(1, 1e5))
-    axes.set(xlabel="context L (tokens, log scale)", ylabel="batch B (sequences, log scale)")
-    thousands(axes, "x", "y")
-    axes.set_title(
-        filled(f"{case._replace(context=0)}, against a dense model of {numbers.LOW:g} times its active size"),
-        loc="left",
-    )
-    return done(
-        fig,
-        "fig-areas",
-        f"The faster model at generating, if a dense model of g = {numbers.LOW:g} times the active size is as good."
-        " DeepSeek-V3 is faster with very few sequences, or with thousands of short ones. Dashed: the"
-        f" borders if g = {numbers.HIGH:g}.",
-        "Map of context, 100 to 100,000 tokens, and batch, 1 to 100,000, both on log scales, for"
-        f" {case._replace(context=0)}, beside a dense model of {numbers.LOW:g} times its active size. The"
-        f" sparse model is faster with very few sequences, and at the upper left: at {case.tokens} from"
-        f" {significant(even, 2)} sequences on, until they fill the memory."
-        f" Everywhere else the dense one is faster, and so it is at the team's {BATCH} sequences. Dashed borders for"
-        f" {numbers.HIGH:g} times the size: at {case.tokens}, {significant(closer, 2)} sequences.",
+        "fig-bill",
+        "An area is time on the GPUs. DeepSeek-V3 is cheap for a prompt's many tokens and expensive for an answer's"
+        f" few. Spread evenly (dashed), it costs as much as a dense model of g = {significant(mean / read, 2)}.",
+        f"Microseconds of the eight GPUs per token, from 0 to 68, against the {ends[1]:,} tokens of a request,"
+        f" for {TEAM._replace(context=0)} with {BATCH} sequences. DeepSeek-V3 takes {read:.3g} for each of {prompt:,}"
+        f" prompt tokens, an area of {ms(prompt, read)}, and {made:.3g} for each of {answer} answer tokens, an area of"
+        f" {ms(answer, made)}. {numbers.DENSE} takes {dense:.3g} for every token,"
+        f" {ms(ends[1], dense)} in all. A dashed line at {mean:.3g} has the same area as DeepSeek-V3.",
     )
 
 
 def turns() -> Drawing:
-    """How large the dense model may be, by active sizes of DeepSeek-V3, to cost the team less, against its traffic."""
+    """How large the dense model may be, by active sizes of DeepSeek-V3, to cost the team less in shared steps, against
+    its traffic: between the best machine and the worst.
+    """
     fig, axes = drawing.axes(5.0, 3.8)
-    batch, team = np.geomspace(150, 3_000, 60), numbers.TEAM_BATCH
-    gains, here = [numbers.gain_even(each, mixed=False) for each in batch], numbers.gain_even(team, mixed=False)
-    axes.plot(batch, gains, color=COLOURS["total"], lw=2.5)
-    axes.plot(team, here, "o", color=COLOURS["total"], ms=8)
-    beside(axes, f"the team: {significant(here, 2)}", (team, here), (8, 4))
-    axes.axvline(team, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    axes.text(900, 4.2, "DeepSeek-V3\ncosts less", ha="center", va="center")
-    axes.text(196, 2.5, "dense\nmodel\ncosts less", ha="center", va="center")
-    axes.set(xscale="log", xlim=(150, 3_000), ylim=(1, 5), xlabel="sequences at a time (log scale)")
+    batch, team, (least, most) = np.geomspace(150, 3_000, 40), BATCH, numbers.ends()
+    best = np.array([numbers.gain_measured(least, each) for each in batch])
+    worst = np.array([numbers.gain_measured(most, each, overlap=False) for each in batch])
+    here = numbers.gain_measured(least, team), numbers.gain_measured(most, team, overlap=False)
+    axes.fill_between(batch, best, worst, color=COLOURS["total"], alpha=0.25, lw=0)
+    axes.plot([team, team], here, "o-", color=COLOURS["total"], lw=2.5, ms=8)
+    words = f"the team:\n{significant(here[0], 2)} to {significant(here[1], 2)}"
+    beside(axes, words, (team, sum(here) / 2), (8, 0), va="center")
+    for gain in sorted(numbers.GAINS):
+        axes.axhline(gain, color=COLOURS["second"], ls="--", lw=1.5, zorder=1)
+        beside(axes, f"g = {gain:g}", (2_950, gain), (0, 3), "second", ha="right")
+    axes.text(1_000, 3.7, "DeepSeek-V3\ncosts less", ha="center", va="center")
+    axes.text(155, 1.35, "dense costs less", ha="left", va="center")
+    axes.set(xscale="log", xlim=(150, 3_000), ylim=(0.8, 9), xlabel="sequences at a time (log scale)")
     axes.set_xticks([200, 300, 500, 1_000, 2_000])
-    axes.set_ylabel("size of the dense model\n÷ active size of DeepSeek-V3")
+    axes.set_ylabel("g at which both cost the same")
     axes.minorticks_off()
     thousands(axes, "x")
     axes.set_title(filled(numbers.TEAM), loc="left")
+    ends = [significant(each, 2) for each in (best[0], worst[0], best[-1], worst[-1])]
     return done(
         fig,
         "fig-turns",
-        "The more sequences share a step, the smaller a dense model must be to cost less than DeepSeek-V3. Prompts are"
-        " read in steps of their own.",
-        "Size of the dense model that costs as much as DeepSeek-V3, divided by DeepSeek-V3's active size, from 1 to 5,"
-        f" against sequences at a time from 150 to 3,000 (log scale), on eight H200s. The curve falls from"
-        f" {significant(gains[0], 2)} to {significant(gains[-1], 2)}; at the team's {team} sequences it is at"
-        f" {significant(here, 2)}. Above it DeepSeek-V3 costs less, below the dense model.",
+        "In shared steps the bill turns somewhere in the band, and the more sequences share a step, the lower the band"
+        " is. Dashed: the three published values of g.",
+        "The g at which both models cost the same, against sequences at a time from 150 to 3,000 (log scale): a falling"
+        f" band, from"
+        f" {ends[0]} to {ends[1]} at the left and from {ends[2]} to {ends[3]} at the right. At the team's {team}"
+        f" sequences it is from {significant(here[0], 2)} to {significant(here[1], 2)}. Level lines at"
+        f" {', '.join(f'{gain:g}' for gain in sorted(numbers.GAINS))}. Above the band DeepSeek-V3 costs less, below it"
+        " the dense model.",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from blackboard.catalogue import Chip, chip, chips, gpu_lab, measurement, model, system
@@ -30,8 +30,10 @@ GAINS = tuple(float(significant(1 / row["share"], 2)) for row in measurement("sp
 LOW, HIGH, FAR = sorted(GAINS)
 COUNTED = (8, 32, 128)  # experts of a layer, of which the page says what they are worth
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
+PROMPTS = 4  # read in one step
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
 TEAM_BATCH = 300  # sequences
+DENSE = "Dense-94B"  # what the page calls the dense model of the low gain
 FEW = 16  # tokens of a measured layer of experts
 
 
@@ -85,10 +87,11 @@ def batches() -> dict[str, str]:
         "board_sparsity": f"{board:g}",
         "board_batch": f"{ABOUT_300 * board:,.0f}",
         "sparsity": significant(eq.sparsity(TEAM), 3),
-        "sparsity_exact": significant(eq.sparsity(TEAM), 4),
         "critical": f"{step.critical_batch(RUNNING):,.0f}",
         "team_critical": significant(step.critical_batch(TEAM), 2),
         "team_experts": significant(eq.expert_batch(TEAM), 2),
+        "expert_generates": f"{eq.tokens_per_expert(TEAM, batch=TEAM_BATCH):.0f}",
+        "expert_reads": f"{eq.tokens_per_expert(TEAM, batch=PROMPTS * PROMPT):.0f}",
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
     }
@@ -96,7 +99,7 @@ def batches() -> dict[str, str]:
 
 def layers() -> dict[str, str]:
     """Computing and loading of dense parts and experts at the critical batch, one after the other."""
-    known, critical, told = TEAM.symbols(), step.critical_batch(TEAM), lambda value: f"{value * 1e3:.2f} ms"
+    known, critical, told = TEAM.symbols(), step.critical_batch(TEAM), lambda value: f"{value * 1e3:.1f} ms"
     parts = {"batch": critical, "n_routed": eq.routed_params(TEAM)}
     rest, load = known["n_total"] - parts["n_routed"], known["bytes_per_param"] / known["bandwidth"]
     whole, dense = step.compute_time(TEAM, batch=critical), eq.dense_time(TEAM, **parts)
@@ -169,15 +172,16 @@ def race(batch, context, case: Case = TEAM, gain: float = LOW) -> Pair:
 
 
 def layered_pair(
-    batch: float, context: float, case: Case = TEAM, gain: float = LOW, tokens: float | None = None
+    batch: float, context: float, case: Case = TEAM, gain: float = LOW, tokens: float | None = None, **rates: float
 ) -> Pair:
     """Steps of both models layer by layer: no part is loaded while another computes, and KV caches while none does. So
     many tokens are computed, by default one for each sequence.
     """
-    kv, dense = step.kv_time(case._replace(context=1), batch=batch) * context, gain * case.symbols()["n_active"]
-    computed = tokens or batch
-    sparse = eq.layered_time(case, batch=computed, n_routed=eq.routed_params(case))
-    return Pair(sparse + kv, step.step_time(case, batch=computed, n_active=dense, n_total=dense, context=0) + kv)
+    kv = step.kv_time(case._replace(context=1), batch=batch, **rates) * context
+    computed, dense = tokens or batch, gain * case.symbols()["n_active"]
+    sparse = eq.layered_time(case, batch=computed, n_routed=eq.routed_params(case), **rates)
+    alone = step.step_time(case, batch=computed, n_active=dense, n_total=dense, context=0, **rates)
+    return Pair(sparse + kv, alone + kv)
 
 
 def even_layered(gain: float, case: Case = TEAM) -> float:
@@ -220,34 +224,80 @@ def beside(gain: float) -> dict[str, str]:
     }
 
 
+def critical_in_letters() -> Page:
+    """The critical batch step by step, behind one line, and the team's constant."""
+    batch, card = symbol("batch"), chip("h200")
+    both = Derivation(
+        step.weight_time.expr,
+        step.compute_time.expr,
+        "Loading $N_\\mathrm{tot}$ parameters of $b_w$ bytes, at $W$ bytes per second, takes as long as computing with"
+        " $N_\\mathrm{act}$ for $B$ tokens, at $F$ FLOP per second:",
+    )
+    both.solve(batch, symbol("batch_critical"), "Solve for the batch. One factor is the hardware's, one the model's:")
+    say = (
+        f"On an H200, $C$ is {pretty(card.flops('fp8'), 'FLOP/s', 4)} × 1 byte ÷ (2 ×"
+        f" {pretty(card.bandwidth, 'byte/s', 2)}) = {step.hardware_constant(TEAM):.0f}. The batch does not depend on"
+        " the model's size, because a model twice as large takes twice as long to load and to compute. Nor does it"
+        " depend on the number of GPUs, because more of them are faster at both. So the sequences are those of all"
+        " eight together."
+    )
+    shown = both.gives(step.critical_batch)._repr_html_() + f"<p>{markup(say)}</p>"
+    return fold("What is the critical batch in letters?", shown)
+
+
+def tie_in_letters() -> Page:
+    """The break-even batch step by step, behind one line."""
+    batch, gain, context = symbol("batch"), symbol("quality_gain"), significant(TEAM.context, 4)
+    tie = Derivation(
+        step.memory_time.expr,
+        gain * step.compute_time.expr,
+        "The sparse model's loading of weights and KV, $\\kappa$ bytes for each token of context, takes as long as"
+        " computing with $g$ times its active parameters:",
+    )
+    tie.solve(batch, symbol("batch_even"), "Solve for the batch, and write it with $C$, $s$ and $L^*$:")
+    critical, balanced = significant(step.critical_batch(TEAM), 2), significant(step.balanced_context(TEAM), 3)
+    say = (
+        "Here $L^*$ is the balanced context of the batching lesson, at which a KV cache takes as long to load as a"
+        f" token takes to compute, {balanced} tokens. At $g$ = {LOW:g} the batch is {critical} / ({LOW:g} −"
+        f" {context} / {balanced}) ≈ {significant(eq.break_even(TEAM, quality_gain=LOW), 2)}. The formula holds while"
+        " the dense model waits for compute. It leaves out attention's arithmetic, which makes the batch smaller."
+    )
+    return fold(
+        "What is the break-even batch in letters?", tie.gives(eq.break_even)._repr_html_() + f"<p>{markup(say)}</p>"
+    )
+
+
 # --- one decision ----------------------------------------------------------------------------------------------------
 
 
-def team_steps(batch: float, gain: float, tokens: float | None = None) -> Pair:
+def team_steps(batch: float, gain: float, tokens: float | None = None, **rates: float) -> Pair:
     """Steps of both models by the roofline, in which as many tokens are computed: by default one for each sequence."""
     dense = gain * TEAM.symbols()["n_active"]
     return Pair(
         *(
             max(step.compute_time(TEAM, batch=tokens or batch, **size), step.memory_time(TEAM, batch=batch, **size))
-            for size in ({}, {"n_active": dense, "n_total": dense})
+            for size in (rates, rates | {"n_active": dense, "n_total": dense})
         )
     )
 
 
-def token_times(batch: float, gain: float, mixed: bool, layered: bool = False) -> Pair:
+def token_times(batch: float, gain: float, mixed: bool, layered: bool = False, **rates: float) -> Pair:
     """Seconds for a token of an answer and the prompt tokens that come with it, read in the same steps or in others."""
     prompts, one = PROMPT / ANSWER, step.compute_time(TEAM, batch=1)
     computed = batch * (1 + prompts) if mixed else None
-    pair = layered_pair(batch, TEAM.context, TEAM, gain, computed) if layered else team_steps(batch, gain, computed)
+    if layered:
+        pair = layered_pair(batch, TEAM.context, TEAM, gain, computed, **rates)
+    else:
+        pair = team_steps(batch, gain, computed, **rates)
     return Pair(*(time / batch + (0 if mixed else prompts * one * times) for time, times in zip(pair, (1, gain))))
 
 
-def gain_even(batch: float, mixed: bool, layered: bool = False, later: float = 0.0) -> float:
+def gain_even(batch: float, mixed: bool, layered: bool = False, later: float = 0.0, **rates: float) -> float:
     """Times DeepSeek-V3's active size from which on the dense model costs the team more; it is later by so many seconds
     for a token of an answer and the prompt tokens that come with it.
     """
-    late = lambda gain: (pair := token_times(batch, gain, mixed, layered)).dense + later - pair.sparse
-    return find_root(late, 1, 50)
+    late = lambda gain: (pair := token_times(batch, gain, mixed, layered, **rates)).dense + later - pair.sparse
+    return find_root(late, 0.5, 50)
 
 
 def attending() -> float:
@@ -261,9 +311,19 @@ def even_attended(gain: float) -> float:
     return step.weight_time(TEAM) / late
 
 
-def gain_travelled(mixed: bool, layered: bool = False) -> float:
+def gain_travelled(mixed: bool, layered: bool = False, batch: float = TEAM_BATCH, **rates: float) -> float:
     """The gain that turns the decision if DeepSeek-V3's tokens travel to their experts while nothing else is done."""
-    return gain_even(TEAM_BATCH, mixed, layered, later=-(1 + PROMPT / ANSWER) * travelling())
+    return gain_even(batch, mixed, layered, later=-(1 + PROMPT / ANSWER) * travelling(), **rates)
+
+
+def gain_measured(rows: float, batch: float = TEAM_BATCH, overlap: bool = True) -> float:
+    """The gain that turns the decision with shared steps, if a GPU computes with so many tokens in the time of loading,
+    not with the datasheet's. Without overlap, parts of a layer and travel wait for each other.
+    """
+    width = TEAM.symbols()["bandwidth"] * step.hardware_constant(TEAM) / rows
+    if overlap:
+        return gain_even(batch, mixed=True, bandwidth=width)
+    return gain_travelled(mixed=True, layered=True, batch=batch, bandwidth=width)
 
 
 def travelling() -> float:
@@ -284,52 +344,36 @@ def gain_attended() -> float:
 
 def gain_cached() -> float:
     """The same for the team if the dense model keeps as large a cache as Llama 3.1 70B, in BF16."""
-    kept = model("llama-3.1-70b").kv_bytes_per_token()
+    kept, one = model("llama-3.1-70b").kv_bytes_per_token(), step.compute_time(TEAM, batch=1)
+    sparse, active = team_steps(TEAM_BATCH, LOW).sparse, TEAM.symbols()["n_active"]
     load = lambda size: step.memory_time(TEAM, batch=TEAM_BATCH, n_total=size, kv_bytes_per_token=kept)
-    return gain_loading(team_steps(TEAM_BATCH, LOW).sparse, load)
-
-
-def gain_loading(sparse: float, load: Callable[[float], float], mixed: bool = False) -> float:
-    """The same for the team if a step of DeepSeek-V3 takes so many seconds, and a dense model of some size has loaded
-    after `load` seconds.
-    """
-    one, active = step.compute_time(TEAM, batch=1), TEAM.symbols()["n_active"]
-    computed, apart = TEAM_BATCH * (1 + PROMPT / ANSWER if mixed else 1), 0 if mixed else PROMPT
-    dense = lambda gain: max(computed * gain * one, load(gain * active))
-    late = lambda gain: ANSWER * (dense(gain) - sparse) / TEAM_BATCH + apart * one * (gain - 1)
+    dense = lambda gain: max(TEAM_BATCH * gain * one, load(gain * active))
+    late = lambda gain: ANSWER * (dense(gain) - sparse) / TEAM_BATCH + PROMPT * one * (gain - 1)
     return find_root(late, 1, 50)
-
-
-def gain_measured(rows: float, mixed: bool = False) -> float:
-    """The same for the team if a GPU computes with so many tokens in the time of loading, not with the datasheet's."""
-    slower = rows / step.hardware_constant(TEAM)
-    width = TEAM.symbols()["bandwidth"] / slower
-    load = lambda **size: step.memory_time(TEAM, batch=TEAM_BATCH, bandwidth=width, **size)
-    return gain_loading(load(), lambda size: load(n_total=size), mixed)  # DeepSeek-V3 loads for longer than it computes
-
-
-def batch_even() -> float:
-    """Sequences from which on DeepSeek-V3 costs the team less at the low gain, with prompts read in other steps."""
-    return find_root(lambda b: (pair := token_times(b, LOW, mixed=False)).dense - pair.sparse, TEAM_BATCH, 1e4)
 
 
 def team() -> dict[str, str]:
     """The worked decision: what each token and each request costs the team, and what turns the decision."""
-    batch, card = TEAM_BATCH, chip("h200")
+    batch, tokens, least, most = TEAM_BATCH, shared_tokens(), *ends()
     sparse, one = team_steps(batch, LOW).sparse, step.compute_time(TEAM, batch=1)
+    told = lambda seconds: f"{seconds * 1e3:.1f} ms"
     return {
-        "team_bandwidth": pretty(card.bandwidth, "byte/s", 2),
-        "team_flops": pretty(card.flops("fp8"), "FLOP/s", 4),
         "team_batch": f"{batch}",
         "team_prompt": f"{PROMPT:,}",
         "team_answer": f"{ANSWER}",
         "team_context": f"{TEAM.context:,.0f}",
         "team_fits": held(eq.batch_fits(TEAM)),
-        "team_sparse": f"{sparse * 1e3:.1f} ms",
+        "team_sparse": told(sparse),
+        "team_computes": told(batch * one),
+        "team_shared_prompts": f"{tokens - batch:,.0f}",
+        "team_shared_computes": told(tokens * one),
         "team_answer_sparse": pretty(sparse / batch, "s", 3),
         "team_prompt_sparse": pretty(one, "s", 3),
+        "team_prompt_travels": pretty(one + travelling(), "s", 2),
         "team_request_sparse": pretty(request(1), "s", 2),
+        "team_shared_request_sparse": pretty(request(1, mixed=True), "s", 2),
         "team_rent_sparse": rented(1),
+        "team_shared_rent_sparse": rented(1, mixed=True),
         "team_gain": significant(gain_even(batch, mixed=False), 2),
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
         "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
@@ -341,42 +385,69 @@ def team() -> dict[str, str]:
         "team_gain_both": significant(gain_travelled(mixed=False, layered=True), 2),
         "team_gain_mixed_both": significant(gain_travelled(mixed=True, layered=True), 2),
         "team_gain_attended": significant(gain_attended(), 2),
-        **{
-            f"team_gain_{way}{end}": significant(gain_measured(rows, mixed=bool(way)), 2)
-            for end, rows in zip(("least", "most"), ends())
-            for way in ("", "mixed_")
-        },
+        "team_gain_mixed_least": significant(gain_measured(least), 2),
+        "team_gain_mixed_most": significant(gain_measured(most), 2),
+        "team_gain_real_least": significant(gain_measured(least, overlap=False), 2),
+        "team_gain_real_most": significant(gain_measured(most, overlap=False), 2),
+        "team_real": told(real_step(batch)),
+        "twice": told(team_steps(2 * batch, LOW, 2 * tokens).sparse),
+        "twice_real": told(real_step(2 * batch)),
+        "twice_least": f"{gain_measured(least, 2 * batch):.1f}",
+        "twice_most": f"{gain_measured(most, 2 * batch, overlap=False):.1f}",
         "team_speed_sparse": speed(1),
         **{f"{name}_low": told for name, told in team_beside(LOW).items()},
         **{f"{name}_high": told for name, told in team_beside(HIGH).items()},
+    } | dense_answers()
+
+
+def shared_tokens(batch: float = TEAM_BATCH) -> float:
+    """Tokens of a step that makes an answer token for each sequence and reads the prompt tokens that come with them."""
+    return batch * (1 + PROMPT / ANSWER)
+
+
+def real_step(batch: float) -> float:
+    """Seconds of a shared step of DeepSeek-V3 if parts of a layer and travel wait for each other."""
+    tokens = shared_tokens(batch)
+    return layered_pair(batch, TEAM.context, tokens=tokens).sparse + tokens * travelling()
+
+
+def dense_answers() -> dict[str, str]:
+    """Loading and computing of the dense model of the low gain in steps that generate, and its bills."""
+    size = LOW * TEAM.symbols()["n_active"]
+    return {
+        "dense_size": f"{size / 1e9:.0f} billion",
+        "team_dense": f"{team_steps(TEAM_BATCH, LOW).dense * 1e3:.1f} ms",
+        "team_dense_loads": f"{step.memory_time(TEAM, batch=TEAM_BATCH, n_total=size) * 1e3:.1f} ms",
+        "team_token_low": pretty(LOW * step.compute_time(TEAM, batch=1), "s", 3),
     }
 
 
-def request(gain: float) -> float:
+def request(gain: float, mixed: bool = False) -> float:
     """Seconds of the team's machine for a request, by the dense model; by DeepSeek-V3 at a gain of 1."""
-    sparse, dense = token_times(TEAM_BATCH, gain, mixed=False)
+    sparse, dense = token_times(TEAM_BATCH, gain, mixed)
     return ANSWER * (sparse if gain == 1 else dense)
 
 
-def rented(gain: float) -> str:
+def rented(gain: float, mixed: bool = False) -> str:
     """USD for the team's machine during a million requests, by the dense model; by DeepSeek-V3 at a gain of 1."""
-    return f"${request(gain) * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
+    return f"${request(gain, mixed) * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
 
 
 def speed(gain: float) -> str:
-    """Answer tokens per second of one of the team's users, the steps that read prompts included: a request is answered
-    in as many sequences' turns as there are.
+    """Answer tokens per second of one of the team's users in shared steps: a request is answered in as many sequences'
+    turns as there are.
     """
-    return f"{ANSWER / (TEAM_BATCH * request(gain)):.0f}"
+    return f"{ANSWER / (TEAM_BATCH * request(gain, mixed=True)):.0f}"
 
 
 def team_beside(gain: float) -> dict[str, str]:
-    """What a dense model of some times DeepSeek-V3's active size takes for the team's tokens and requests."""
+    """What a dense model of some times DeepSeek-V3's active size takes for the team's shared steps and requests; its
+    requests take as long in any steps, because it always computes.
+    """
     return {
-        "team_dense": f"{(dense := team_steps(TEAM_BATCH, gain).dense) * 1e3:.1f} ms",
-        "team_token": pretty(dense / TEAM_BATCH, "s", 3),
-        "team_request": pretty(request(gain), "s", 2),
-        "team_rent": rented(gain),
+        "team_shared": f"{team_steps(TEAM_BATCH, gain, shared_tokens()).dense * 1e3:.1f} ms",
+        "team_request": pretty(request(gain, mixed=True), "s", 2),
+        "team_rent": rented(gain, mixed=True),
         "team_speed": speed(gain),
         "dense_weights": pretty(gain * TEAM.symbols()["n_active"] * width(TEAM.precision), "byte", 3),
     }
@@ -472,7 +543,7 @@ def worth() -> dict[str, str]:
     return {
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
         "reached": f"{loss(size, experts):.2f}",
-        "gain": significant(gained(experts), 3),
+        "gain": significant(gained(experts), 2),
         "gain_doubled": f"{gained(2 * experts) / gained(experts) - 1:.0%}",
         **{f"gain_{count}": significant(gained(count), 2) for count in COUNTED},
         "trained": f"{net.training_tokens / 1e12:.1f} trillion",
@@ -538,11 +609,10 @@ def price() -> dict[str, str]:
     others = known["n_total"] - known["n_active"]
     return {
         "free_300": significant(eq.free_sparsity(chip("h200"), precision="fp8", bytes_per_param=1, batch=300), 2),
-        "n_active": f"{known['n_active'] / 1e9:.2f} billion",
+        "n_active": f"{known['n_active'] / 1e9:.1f} billion",
         "slow_bytes": read(slow_from(LOW)),
         "named": plain(NAMED.name),
         "context": TEAM.tokens,
-        "covered_team": f"{eq.coverage(TEAM, batch=TEAM_BATCH):.2%}",
         "n_total": f"{TEAM.symbols()['n_total'] / 1e9:.0f} billion",
         "touched_1": read(1),
         "touched_64": read(64),

@@ -91,7 +91,7 @@ opening = Choice(
     "Which step is shorter?",
     level="easy",
     objective=FREE,
-    statement="Eight H200s generate 300 texts at a time. DeepSeek-V3 stores 671 billion parameters and uses 37.55 billion for a token. Suppose that a dense model with 2.5 times 37.55 billion parameters is just as good. With which model does a step, one token for each text, take less time?",
+    statement="Eight H200s generate 300 texts at a time. DeepSeek-V3 stores 671 billion parameters and uses 37.6 billion for a token. Suppose that a dense model with 94 billion parameters, 2.5 times as many, is just as good. With which model does a step, one token for each text, take less time?",
     independent_check=lambda v: shorter(2.5),
     options=[
         wrong("with DeepSeek-V3, which computes 2.5 times less", "It does compute less. But 300 tokens visit nearly all experts, so the step loads all 671 billion parameters. It waits for memory and takes about five times as long."),
