@@ -27,11 +27,7 @@ def rack(values: Values) -> Values:
     }
 
 
-STEP, LIMITS, COSTS = (
-    "predict the time of a decode step",
-    "find the latency floor and the critical batch",
-    "price a token",
-)
+STEP, LIMITS, COSTS = "predict the time of a decode step", "find the latency floor and the critical batch", "price a token"
 CONTEXT, PRICES, TRAIN = "find the balanced context", "read a batch out of a price", "work with a departure schedule"
 
 
@@ -67,9 +63,7 @@ guess = Guess(
         "Each step costs rent for as long as it takes, and its users share that rent.",
         "The step is {speed_ratio} times shorter, so its rent is {speed_ratio} times lower. Yet each user pays {price_ratio} times as much.",
     ),
-    solution=(
-        "Cost per token = rent × step time / batch. So batch = rent × step time / cost. The rent is the same. Fast mode divides the step time by the speed and multiplies the cost by the price:",
-    ),
+    solution=("Cost per token = rent × step time / batch. So batch = rent × step time / cost. The rent is the same. Fast mode divides the step time by the speed and multiplies the cost by the price:",),
 )
 
 roofline = Choice(
@@ -78,14 +72,9 @@ roofline = Choice(
     objective=STEP,
     statement="In one step the chips compute for $t_\\mathrm{compute}$ and load data from memory for $t_\\mathrm{memory}$. They do both at the same time. How long does the step take at least?",
     options=[
-        wrong(
-            "the sum of both",
-            "The sum holds only if the two take turns. Chips load the next weights while they compute with the last ones, so the sum is an upper bound.",
-        ),
+        wrong("the sum of both", "The sum holds only if the two take turns. Chips load the next weights while they compute with the last ones, so the sum is an upper bound."),
         right("the longer of the two", "The slower job sets the pace, and the other one hides behind it."),
-        wrong(
-            "the shorter of the two", "The step is over when both jobs are done, so the faster one cannot set the pace."
-        ),
+        wrong("the shorter of the two", "The step is over when both jobs are done, so the faster one cannot set the pace."),
         wrong("their average", "Nothing averages here. The step ends when the slower job ends."),
     ],
     hints=("Two people work side by side. When are both done?",),
@@ -100,18 +89,9 @@ compute = Expression(
     formula=eq.compute_time,
     independent_check=2 * eq.batch * eq.n_active / eq.flops,
     misconceptions={
-        eq.batch
-        * eq.n_active
-        / eq.flops: "The 2 is missing. A datasheet's F counts the multiply and the add separately. (The lecture counts the pair as one.)",
-        2
-        * eq.batch
-        * eq.n_total
-        / eq.flops: "A token is computed with the parameters it is routed to, not with all of them.",
-        2
-        * eq.batch
-        * eq.context
-        * eq.n_active
-        / eq.flops: "A decode step computes only the one new token of each sequence. The earlier tokens are in the KV cache.",
+        eq.batch * eq.n_active / eq.flops: "The 2 is missing. A datasheet's F counts the multiply and the add separately. (The lecture counts the pair as one.)",
+        2 * eq.batch * eq.n_total / eq.flops: "A token is computed with the parameters it is routed to, not with all of them.",
+        2 * eq.batch * eq.context * eq.n_active / eq.flops: "A decode step computes only the one new token of each sequence. The earlier tokens are in the KV cache.",
         2 * eq.n_active / eq.flops: "That is the time for one sequence. The batch has B of them.",
         eq.flops / (2 * eq.batch * eq.n_active): "Upside down: more work takes longer.",
     },
@@ -134,17 +114,11 @@ memory = Expression(
     formula=eq.memory_time,
     independent_check=(eq.n_total * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth,
     misconceptions={
-        (eq.n_active * eq.bytes_per_param + eq.batch * eq.context * eq.kv)
-        / eq.bandwidth: "One token needs only the active parameters. But each token of the batch chooses experts of its own, and together they touch nearly all.",
-        (eq.n_total + eq.batch * eq.context * eq.kv)
-        / eq.bandwidth: "Parameters are not bytes: each weight takes b_w bytes. (The lecture takes a parameter for a byte, which is right in FP8.)",
-        eq.batch
-        * (eq.n_total * eq.bytes_per_param + eq.context * eq.kv)
-        / eq.bandwidth: "The weights are loaded once per step and shared by the whole batch. That sharing is the point of batching.",
-        (eq.n_total * eq.bytes_per_param + eq.batch * eq.kv)
-        / eq.bandwidth: "A new token attends to the whole context, so each sequence loads L tokens of KV, not one.",
-        Max(eq.n_total * eq.bytes_per_param, eq.batch * eq.context * eq.kv)
-        / eq.bandwidth: "Weights and KV caches come from the same memory, one after the other. Their times add.",
+        (eq.n_active * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth: "One token needs only the active parameters. But each token of the batch chooses experts of its own, and together they touch nearly all.",
+        (eq.n_total + eq.batch * eq.context * eq.kv) / eq.bandwidth: "Parameters are not bytes: each weight takes b_w bytes. (The lecture takes a parameter for a byte, which is right in FP8.)",
+        eq.batch * (eq.n_total * eq.bytes_per_param + eq.context * eq.kv) / eq.bandwidth: "The weights are loaded once per step and shared by the whole batch. That sharing is the point of batching.",
+        (eq.n_total * eq.bytes_per_param + eq.batch * eq.kv) / eq.bandwidth: "A new token attends to the whole context, so each sequence loads L tokens of KV, not one.",
+        Max(eq.n_total * eq.bytes_per_param, eq.batch * eq.context * eq.kv) / eq.bandwidth: "Weights and KV caches come from the same memory, one after the other. Their times add.",
         eq.n_total * eq.bytes_per_param / eq.bandwidth: "The KV cache is missing. Each sequence loads its own.",
     },
     explanation="The weights once per step for everybody, the KV cache once per sequence.",
@@ -164,19 +138,10 @@ batch_of = Choice(
     objective=STEP,
     statement="A server decodes with a batch of 2,000. Two thousand what?",
     options=[
-        wrong(
-            "tokens of context",
-            "That would be less than one long conversation. (The question came up in the lecture too, at 0:20:19.)",
-        ),
+        wrong("tokens of context", "That would be less than one long conversation. (The question came up in the lecture too, at 0:20:19.)"),
         right("sequences, each getting one new token", "One decode step makes one new token for each of them."),
-        wrong(
-            "requests per second",
-            "A batch is a number, not a rate. Requests per second follow from how often a step runs.",
-        ),
-        wrong(
-            "people with a window open",
-            "Most of them are reading or typing. Only sequences that are being generated right now are in the batch.",
-        ),
+        wrong("requests per second", "A batch is a number, not a rate. Requests per second follow from how often a step runs."),
+        wrong("people with a window open", "Most of them are reading or typing. Only sequences that are being generated right now are in the batch."),
     ],
     hints=("What does one step of decoding produce?",),
     solution=("One step gives every sequence in the batch one new token.",),
@@ -188,10 +153,7 @@ floor_why = Choice(
     objective=LIMITS,
     statement="A mixture of experts serves fewer and fewer users: 4,000, then 1,000, then 250. The step time falls at first and then hardly moves. What sets the time at which it stops?",
     options=[
-        wrong(
-            "loading the active weights",
-            "One token needs only those. But 250 sequences together still touch nearly every expert, so nearly all weights are loaded.",
-        ),
+        wrong("loading the active weights", "One token needs only those. But 250 sequences together still touch nearly every expert, so nearly all weights are loaded."),
         right("loading all the weights", "They are loaded once per step, however many sequences share them."),
         wrong("loading the KV caches", "Each sequence has its own, so this time shrinks with the batch."),
         wrong("computing with the weights", "Compute is per sequence as well: half the batch, half the time."),
@@ -215,9 +177,7 @@ floor = Quantity(
     independent_check=lambda v: sum([v["n_total"] / 1000 * v["bytes_per_param"] / v["bandwidth"]] * 1000),
     misconceptions={
         eq.first_floor: "You loaded only the active parameters. A batch that touches every expert loads all of them.",
-        eq.latency_floor.at(
-            bandwidth=v.chip_bandwidth
-        ): "That is one chip's bandwidth. The weights are spread across all chips, which load at the same time.",
+        eq.latency_floor.at(bandwidth=v.chip_bandwidth): "That is one chip's bandwidth. The weights are spread across all chips, which load at the same time.",
         eq.latency_floor * 8: "Off by 8: bits where bytes are meant.",
         eq.latency_floor / 1000: "The digits are right, but that is in seconds. A millisecond is a thousandth of one.",
     },
@@ -250,9 +210,7 @@ curve = Ordering(
         "How long does a step take when the batch is almost empty?",
         "When the context is short, the KV line is less steep than the compute line.",
     ),
-    solution=(
-        "The curve starts at the time to load the weights, rises as KV caches add up, bends where compute becomes slower, and then follows the compute line:",
-    ),
+    solution=("The curve starts at the time to load the weights, rises as KV caches add up, bends where compute becomes slower, and then follows the compute line:",),
 )
 
 hyperbola = Choice(
@@ -262,19 +220,12 @@ hyperbola = Choice(
     statement="Draw the cost of a token against the batch. Which of its parts is a hyperbola?",
     options=[
         wrong("compute", "Each token needs its own compute, so its cost does not depend on the batch: a level line."),
-        right(
-            "loading the weights", "A fixed cost divided by $B$: every doubling of the batch halves each token's share."
-        ),
-        wrong(
-            "loading the KV cache",
-            "Each sequence loads its own cache, so this cost per token does not depend on the batch: a level line.",
-        ),
+        right("loading the weights", "A fixed cost divided by $B$: every doubling of the batch halves each token's share."),
+        wrong("loading the KV cache", "Each sequence loads its own cache, so this cost per token does not depend on the batch: a level line."),
         wrong("all three", "Only what the batch shares is divided by $B$. Two of the three are not shared."),
     ],
     hints=("Divide each of the three times by $B$. Which one still has a $B$ in it?",),
-    solution=(
-        "The time to load the weights has no $B$ in it. Divided by $B$ it is a hyperbola; the other two become constants.",
-    ),
+    solution=("The time to load the weights has no $B$ in it. Divided by $B$ it is a hyperbola; the other two become constants.",),
 )
 
 amortise = Choice(
@@ -283,19 +234,10 @@ amortise = Choice(
     objective=COSTS,
     statement="A provider doubles its batch, again and again. Which part of the cost of a token does not shrink?",
     options=[
-        wrong(
-            "loading the weights",
-            "The weights are the one thing that the whole batch shares, so this part halves each time.",
-        ),
+        wrong("loading the weights", "The weights are the one thing that the whole batch shares, so this part halves each time."),
         wrong("compute alone", "Compute stays, but so does loading the KV cache, which each sequence has to itself."),
-        right(
-            "compute and loading the KV cache",
-            "Both are done separately for each sequence. The larger of the two is the cost floor.",
-        ),
-        wrong(
-            "none: the batch shares everything",
-            "If it did, enough waiting would make tokens free. Only the weights are shared.",
-        ),
+        right("compute and loading the KV cache", "Both are done separately for each sequence. The larger of the two is the cost floor."),
+        wrong("none: the batch shares everything", "If it did, enough waiting would make tokens free. Only the weights are shared."),
     ],
     hints=("Which of the three times grow with the batch? Per token, those stay.",),
     solution=(f"Divided by $B$, the weights' part falls as $1/B$ and the other two stay: ${eq.cost_floor.latex}$.",),
@@ -307,22 +249,12 @@ step = Function(
     objective=STEP,
     statement="Write a Python function of the eight symbols that returns the time of one decode step in seconds. It will be called with numbers, by name.",
     formula=eq.step_time,
-    independent_check=Max(
-        2 * eq.batch * eq.n_active / eq.flops,
-        (eq.n_total * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth,
-    ),
+    independent_check=Max(2 * eq.batch * eq.n_active / eq.flops, (eq.n_total * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth),
     misconceptions={
-        eq.compute_time.expr
-        + eq.memory_time.expr: "You added the two times. They overlap, so only the longer one counts.",
-        Max(
-            eq.batch * eq.n_active / eq.flops, eq.memory_time.expr
-        ): "The 2 is missing. A datasheet counts the multiply and the add, so each active parameter costs 2 FLOPs per token.",
-        Max(
-            eq.compute_time.expr, (eq.n_active * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth
-        ): "You loaded only the active parameters. A batch touches nearly all of them.",
-        Max(
-            eq.compute_time.expr, eq.weight_time.expr, eq.kv_time.expr
-        ): "Weights and KV caches come from the same memory, one after the other. Add their times before you take the maximum.",
+        eq.compute_time.expr + eq.memory_time.expr: "You added the two times. They overlap, so only the longer one counts.",
+        Max(eq.batch * eq.n_active / eq.flops, eq.memory_time.expr): "The 2 is missing. A datasheet counts the multiply and the add, so each active parameter costs 2 FLOPs per token.",
+        Max(eq.compute_time.expr, (eq.n_active * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth): "You loaded only the active parameters. A batch touches nearly all of them.",
+        Max(eq.compute_time.expr, eq.weight_time.expr, eq.kv_time.expr): "Weights and KV caches come from the same memory, one after the other. Add their times before you take the maximum.",
         eq.memory_time.expr: "That is the memory time alone. At a large batch, compute takes longer.",
     },
     explanation="Every other number in this lesson follows from this one line.",
@@ -385,15 +317,11 @@ cost = Quantity(
     condition=fits,
     units=PLAIN | {"hourly": "USD", "context": "token"},
     answer=eq.cost_per_token,
-    independent_check=v.rent
-    * v.chips
-    * Max(2 * v.n_active / v.flops, v.n_total / v.bandwidth / v.batch + v.context * v.kv_bytes_per_token / v.bandwidth),
+    independent_check=v.rent * v.chips * Max(2 * v.n_active / v.flops, v.n_total / v.bandwidth / v.batch + v.context * v.kv_bytes_per_token / v.bandwidth),
     misconceptions={
         eq.cost_per_token.at(chips=1): "That is the rent of one GPU. The whole machine works on the step.",
         eq.cost_per_token.at(batch=1): "That is a token served alone. The users of a batch share the weights.",
-        eq.cost_per_token.at(
-            kv_bytes_per_token=0
-        ): "The KV cache is missing: every sequence loads its own in every step.",
+        eq.cost_per_token.at(kv_bytes_per_token=0): "The KV cache is missing: every sequence loads its own in every step.",
         eq.cost_floor: "That is the floor for an unlimited batch. This batch still pays for its share of the weights.",
         eq.cost_per_token * HOUR: "Off by 3,600: the rent is per hour, the step is in seconds.",
         eq.cost_per_token / 1e6: "That is dollars for one token. The question is about a million.",
@@ -421,23 +349,15 @@ critical = Quantity(
         "net": RACKS["net"],
         "precision": ("fp8", "bf16"),
     },
-    derived=lambda v: (
-        model(v["net"]).symbols(v["precision"])
-        | chip(v["kind"]).symbols(v["precision"])
-        | {"format": v["precision"].upper()}
-    ),
+    derived=lambda v: model(v["net"]).symbols(v["precision"]) | chip(v["kind"]).symbols(v["precision"]) | {"format": v["precision"].upper()},
     answer=eq.critical_batch,
     independent_check=v.n_total * v.bytes_per_param / v.bandwidth / (2 * v.n_active / v.flops),
     misconceptions={
-        eq.critical_batch
-        * 2: "Twice too large: a datasheet's FLOP/s counts the multiply and the add, so a multiply-add takes two.",
+        eq.critical_batch * 2: "Twice too large: a datasheet's FLOP/s counts the multiply and the add, so a multiply-add takes two.",
         eq.hardware_constant: "That is the hardware's part, right for a dense model. Here more parameters are loaded than each token uses.",
         eq.hardware_constant * v.n_active / v.n_total: "Sparsity is upside down: a sparser model needs a larger batch.",
-        eq.critical_batch.at(
-            bytes_per_param=v.bytes_per_param * 4
-        ): "Check the bytes per parameter: two in BF16, one in FP8.",
-        eq.critical_batch
-        * 64: "The number of chips cancels, because it raises compute and bandwidth by the same factor.",
+        eq.critical_batch.at(bytes_per_param=v.bytes_per_param * 4): "Check the bytes per parameter: two in BF16, one in FP8.",
+        eq.critical_batch * 64: "The number of chips cancels, because it raises compute and bandwidth by the same factor.",
     },
     explanation="You did not need the number of chips. More chips raise compute and bandwidth alike.",
     hints=(
@@ -468,8 +388,7 @@ balanced = Quantity(
     independent_check=2 * v.n_active / v.flops / (v.kv_bytes_per_token / v.bandwidth),
     misconceptions={
         eq.balanced_context / 2: "Half of it: each multiply-add is two FLOPs on a datasheet.",
-        v.n_active
-        / v.kv_bytes_per_token: "The machine is missing: loading a byte and computing a FLOP do not take the same time.",
+        v.n_active / v.kv_bytes_per_token: "The machine is missing: loading a byte and computing a FLOP do not take the same time.",
         v.flops / v.bandwidth: "That is the machine alone. The model's compute and its KV bytes matter too.",
     },
     explanation="Past this context a larger batch no longer fills the arithmetic units: every sequence adds more memory time than compute time.",
@@ -490,30 +409,22 @@ mfu = Quantity(
     unit="1",
     display_unit="%",
     statement="A server's balanced context is {context_balanced}. Its users now send {context} each, to a model with dense attention. What is its MFU at best, in percent? (MFU is the parameters' compute time divided by the step time; attention's own FLOPs do not count.)",
-    parameters={
-        "context_balanced": (1e5, 32000.0, 5e4, 16000.0, 2e4, 4e4, 64000.0, 8e4),
-        "times": (2.0, 2.5, 4.0, 5.0, 8.0, 1.25, 1.6, 10.0),
-    },
+    parameters={"context_balanced": (1e5, 32000.0, 5e4, 16000.0, 2e4, 4e4, 64000.0, 8e4), "times": (2.0, 2.5, 4.0, 5.0, 8.0, 1.25, 1.6, 10.0)},
     derived={"context": v.times * v.context_balanced},
     units={"context_balanced": "token", "context": "token"},
-    answer=eq.mfu_limit.at(
-        n_active=1.0, bandwidth=1.0, flops=2.0, kv_bytes_per_token=1 / v.context_balanced, context=v.context
-    ),
+    answer=eq.mfu_limit.at(n_active=1.0, bandwidth=1.0, flops=2.0, kv_bytes_per_token=1 / v.context_balanced, context=v.context),
     independent_check=v.context_balanced / v.context,
     misconceptions={
         v.context_balanced / v.context / 100: "That is the fraction. The percentage is a hundred times as large.",
         1.0: "Only up to the balanced context. Past it the arithmetic units wait for KV caches.",
-        (v.context_balanced / v.context)
-        ** 2: "A decode step loads each earlier token once, so memory time grows in proportion to the context, not with its square.",
+        (v.context_balanced / v.context) ** 2: "A decode step loads each earlier token once, so memory time grows in proportion to the context, not with its square.",
     },
     explanation="Loading takes that much longer than computing, and the arithmetic units idle for the rest of the step.",
     hints=(
         "At the balanced context, loading and computing take equally long.",
         "Memory time grows with the context. Compute time does not.",
     ),
-    solution=(
-        "In a very large batch only the KV caches count. Memory time is then {context} / {context_balanced} of the compute time, and the share is the inverse:",
-    ),
+    solution=("In a very large batch only the KV caches count. Memory time is then {context} / {context_balanced} of the compute time, and the share is the inverse:",),
 )
 
 fast = Quantity(
@@ -526,8 +437,7 @@ fast = Quantity(
     answer=eq.fast_mode_batch_ratio,
     independent_check=1.0 / 1.0 / (1.0 / v.speed_ratio / v.price_ratio),
     misconceptions={
-        v.price_ratio
-        / v.speed_ratio: "A shorter step makes tokens cheaper. To be dearer all the same, the batch must have shrunk by more than the price rose.",
+        v.price_ratio / v.speed_ratio: "A shorter step makes tokens cheaper. To be dearer all the same, the batch must have shrunk by more than the price rose.",
         1 / (v.price_ratio * v.speed_ratio): "Upside down: fast mode runs a smaller batch, not a larger one.",
         v.price_ratio + v.speed_ratio: "Ratios multiply.",
     },
@@ -536,9 +446,7 @@ fast = Quantity(
         "Cost per token is rent × step time / batch.",
         "Write it for both modes, and divide one by the other.",
     ),
-    solution=(
-        "From $c = n \\, p_\\mathrm{chip} \\, t/B$ for both modes, $B_0/B_1 = (c_1/c_0)(t_0/t_1)$, price times speed:",
-    ),
+    solution=("From $c = n \\, p_\\mathrm{chip} \\, t/B$ for both modes, $B_0/B_1 = (c_1/c_0)(t_0/t_1)$, price times speed:",),
 )
 
 money = Choice(
@@ -547,24 +455,13 @@ money = Choice(
     objective=LIMITS,
     statement="A dense model, which loads all its weights in every step, already runs in a fast mode. Somebody pays a hundred times that price. What is the most that this buys on the same machine?",
     options=[
-        wrong(
-            "a hundred times the speed",
-            "Speed stops at the latency floor. Loading the weights of a dense model takes as long for one user as for a thousand.",
-        ),
-        wrong(
-            "any speed, if the price is right",
-            "Not on this machine. It takes more bandwidth or fewer bytes of weights, which is another machine or another model.",
-        ),
-        right(
-            "the latency floor, with the machine to oneself",
-            "Even when nobody shares the batch, the weights must be loaded for each token.",
-        ),
+        wrong("a hundred times the speed", "Speed stops at the latency floor. Loading the weights of a dense model takes as long for one user as for a thousand."),
+        wrong("any speed, if the price is right", "Not on this machine. It takes more bandwidth or fewer bytes of weights, which is another machine or another model."),
+        right("the latency floor, with the machine to oneself", "Even when nobody shares the batch, the weights must be loaded for each token."),
         wrong("a larger batch", "A larger batch makes tokens cheaper and slower. Paying for speed buys a smaller one."),
     ],
     hints=("What is left of the step time when nobody else is in the batch?",),
-    solution=(
-        f"A smaller batch moves left on the latency curve, until it meets ${eq.latency_floor.latex}$. (A mixture of experts has the same floor while its users are enough to use every expert. Fewer users load fewer experts.)",
-    ),
+    solution=(f"A smaller batch moves left on the latency curve, until it meets ${eq.latency_floor.latex}$. (A mixture of experts has the same floor while its users are enough to use every expert. Fewer users load fewer experts.)",),
 )
 
 slow = Quantity(
@@ -586,8 +483,7 @@ slow = Quantity(
     independent_check=eq.cost_per_token.at(rent=1, chips=1) / eq.cost_per_token.at(rent=1, chips=1, batch=1e12),
     misconceptions={
         eq.batching_gain: "That compares with a batch of one, without KV. This batch already shares most of the weights.",
-        eq.step_time
-        / eq.compute_time: "You took compute for the floor. At this context, loading one sequence's KV cache takes longer, so that is the floor.",
+        eq.step_time / eq.compute_time: "You took compute for the floor. At this context, loading one sequence's KV cache takes longer, so that is the floor.",
         1 / eq.slow_mode_limit: "Upside down: the floor is below today's cost, so the factor is above one.",
         eq.weight_time / eq.compute_time: "KV is missing: each sequence loads its own cache, which no batch shares.",
     },
@@ -620,9 +516,7 @@ train = Quantity(
     independent_check=v.hbm / v.bandwidth + v.hbm / v.bandwidth,
     misconceptions={
         eq.drain_time: "That is the ride alone. A request that just missed the departure waits one interval first.",
-        eq.mean_latency.at(
-            interval=eq.drain_time
-        ): "That is the average over random arrivals. The question is about the worst case.",
+        eq.mean_latency.at(interval=eq.drain_time): "That is the average over random arrivals. The question is about the worst case.",
         3 * eq.drain_time: "There is a seat on the next train: one wait and one ride.",
     },
     explanation="One interval on the platform, one on the train.",
@@ -642,18 +536,9 @@ train_why = Choice(
     objective=TRAIN,
     statement="Weights and KV caches fill the memory of a server, and its steps wait for memory rather than for compute. Why does a batch then leave about every 20 ms, rather than every 5 or every 100?",
     options=[
-        wrong(
-            "Networks add about that much latency.",
-            "The network is not in this number. It is the capacity of the memory divided by its bandwidth.",
-        ),
-        right(
-            "Loading the whole memory once takes that long.",
-            "A step needs every byte, so it cannot be shorter. Departures further apart would leave the memory idle in between.",
-        ),
-        wrong(
-            "Users cannot read faster.",
-            "Fifty tokens a second is faster than anyone reads. The number comes from the memory.",
-        ),
+        wrong("Networks add about that much latency.", "The network is not in this number. It is the capacity of the memory divided by its bandwidth."),
+        right("Loading the whole memory once takes that long.", "A step needs every byte, so it cannot be shorter. Departures further apart would leave the memory idle in between."),
+        wrong("Users cannot read faster.", "Fifty tokens a second is faster than anyone reads. The number comes from the memory."),
         wrong("Computing one token takes 20 ms.", "One token takes well under a microsecond of a rack's compute."),
     ],
     hints=("Divide the capacity of a chip's memory by its bandwidth.",),
@@ -666,10 +551,7 @@ tokens = Quantity(
     objective=TRAIN,
     unit="token/s",
     statement="A rack starts a full batch of {batch} every {interval}. How many tokens per second does it generate?",
-    parameters={
-        "batch": (2000, 2400, 5000, 500, 800, 1200, 1600, 3000),
-        "interval": (1 / 64, 0.02, 0.015, 0.01, 0.0125, 0.025, 0.04),
-    },
+    parameters={"batch": (2000, 2400, 5000, 500, 800, 1200, 1600, 3000), "interval": (1 / 64, 0.02, 0.015, 0.01, 0.0125, 0.025, 0.04)},
     answer=eq.throughput,
     independent_check=lambda v: sum(v["batch"] for _ in range(3000)) / (3000 * v["interval"]),
     misconceptions={
@@ -700,24 +582,11 @@ target = Quantity(
     derived=promised,
     condition=feasible,
     units=PLAIN | {"context": "token", "speed": ""},
-    answer=floor_of(
-        Min(
-            (v.deadline * v.bandwidth - v.n_total * v.bytes_per_param) / (v.context * v.kv_bytes_per_token),
-            v.deadline * v.flops / (2 * v.n_active),
-        )
-    ),
+    answer=floor_of(Min((v.deadline * v.bandwidth - v.n_total * v.bytes_per_param) / (v.context * v.kv_bytes_per_token), v.deadline * v.flops / (2 * v.n_active))),
     independent_check=lambda v: search_largest(v),
     misconceptions={
-        v.deadline
-        * v.flops
-        / (
-            2 * v.n_active
-        ): "That is the limit of compute. At this context, memory traffic reaches the deadline sooner.",
-        v.deadline
-        * v.bandwidth
-        / (
-            v.context * v.kv_bytes_per_token
-        ): "The weights are missing: they are loaded first, in every step, and use up part of the deadline.",
+        v.deadline * v.flops / (2 * v.n_active): "That is the limit of compute. At this context, memory traffic reaches the deadline sooner.",
+        v.deadline * v.bandwidth / (v.context * v.kv_bytes_per_token): "The weights are missing: they are loaded first, in every step, and use up part of the deadline.",
     },
     explanation="Two limits, and the smaller one counts: what can be loaded in time, and what can be computed in time. Memory is no third one here: in so short a step, less than the whole memory can be loaded.",
     hints=(
@@ -737,25 +606,11 @@ more_chips = Choice(
     objective=LIMITS,
     statement="A colleague says: “With twice as many GPUs for one copy of the model, each GPU has half the weights to load. So half the batch is enough to keep them busy.” What is wrong with that?",
     options=[
-        wrong(
-            "Nothing.",
-            "Half the weights per GPU are loaded in half the time. But each GPU also has half the computing to do per sequence.",
-        ),
-        right(
-            "Each GPU also has half the compute to do per sequence, so the same batch is needed.",
-            "Compute time and memory time shrink by the same factor, and their ratio stays.",
-        ),
-        wrong(
-            "Twice the batch is needed.",
-            "The same sequences are computed on all GPUs together, so the batch does not have to grow with their number.",
-        ),
-        wrong(
-            "Half the weights per GPU do not load in half the time.",
-            "They do: every GPU loads its own part from its own memory.",
-        ),
+        wrong("Nothing.", "Half the weights per GPU are loaded in half the time. But each GPU also has half the computing to do per sequence."),
+        right("Each GPU also has half the compute to do per sequence, so the same batch is needed.", "Compute time and memory time shrink by the same factor, and their ratio stays."),
+        wrong("Twice the batch is needed.", "The same sequences are computed on all GPUs together, so the batch does not have to grow with their number."),
+        wrong("Half the weights per GPU do not load in half the time.", "They do: every GPU loads its own part from its own memory."),
     ],
     hints=("Which of the two times shrinks when chips are added?",),
-    solution=(
-        f"Both times shrink with the number of chips: ${eq.critical_batch.latex}$ contains only the ratio of $F$ to $W$.",
-    ),
+    solution=(f"Both times shrink with the number of chips: ${eq.critical_batch.latex}$ contains only the ratio of $F$ to $W$.",),
 )
