@@ -219,7 +219,7 @@ def context(case: Case = RUNNING) -> Drawing:
         fig,
         "fig-context",
         "To the right of the dot at L*, loading a sequence's cache takes longer than computing its token, so no batch "
-        "waits for compute. With attention's arithmetic, this begins at a context more than four times as long.",
+        "waits for compute. With attention's arithmetic, this begins at a longer context.",
         f"Microseconds that a sequence adds to a step, against its context from 0 to {ends[1]:,.0f} tokens, for {case}."
         f" Loading its cache rises from zero to {load(numbers.LONG) / us:.3g} at {numbers.LONG:,} tokens. Computing"
         f" without attention is level at {plain / us:.3g} and meets it at {first:,.0f} tokens. With attention in BF16"
@@ -259,8 +259,8 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
     return done(
         fig,
         "fig-card",
-        "At the longer context, the price card's fast mode is almost at the wall on the right, and its standard mode "
-        f"costs {significant(price(found.standard) / floor, 2)} times as much as the wall at the bottom.",
+        f"No batch is faster than {significant(wall / speed(found.standard), 2)} times the standard mode, and fast "
+        f"mode is almost there. None costs less than {significant(floor / price(found.standard), 2)} times as much.",
         f"Dollars per million tokens, on a log scale, against tokens per second for each user, along the batch, for"
         f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
         f" wall on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",
@@ -270,40 +270,33 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
 # --- against reality --------------------------------------------------------------------------------------------------
 
 
-def engines() -> Drawing:
-    """Measured time per token of a dense model against requests in flight, on one GPU and on eight, over the bound."""
-    fig, axes = drawing.axes(5.0, 4.2)
-    phrases = [_engine(axes, 1, "first", "s"), _engine(axes, 8, "second", "o")]
-    batches = [row.batch for row in numbers.loaded(8)]
-    axes.set(xscale="log", yscale="log", xlim=(batches[0] / 1.3, batches[-1] * 1.3), ylim=(1, 80))
-    axes.set_xticks(batches, [f"{batch}" for batch in batches])
-    axes.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
-    axes.minorticks_off()
-    axes.set(xlabel="requests in flight (log scale)", ylabel="ms per token (log scale)")
-    axes.set_title("Llama 70B, FP8, H200, TensorRT-LLM", loc="left")
+def gap(which: int = 0) -> Drawing:
+    """What one measured step of an engine is made of: the simple roofline, its parts in turn, and the measured time."""
+    step = numbers.served()[which]
+    simple, computes = eq.step_time(step.load) / MS, numbers.computing(step.load) / MS
+    loads, sends, measured = step.loads / MS, step.sends / MS, step.measured / MS
+    fig, axes = drawing.axes(5.0, 3.0)
+    bars = {2: [(simple, "weights")], 1: [(loads, "weights"), (computes, "compute"), (sends, "network")]}
+    for row, parts in (bars | {0: [(measured, "total")]}).items():
+        start = 0.0
+        for length, colour in parts:
+            axes.barh(row, length, 0.5, start, color=COLOURS[colour], alpha=0.75, lw=0)
+            start += length
+        axes.text(start + 0.8, row, f"{start:.0f}", va="center")
+    start = 0.0
+    for length, text, colour in [(loads, "loading,\nwith copies", "weights"), (computes, "computing", "compute")]:
+        axes.text(start + length / 2, 0.7, text, ha="center", va="top", color=COLOURS[colour], linespacing=0.95)
+        start += length
+    axes.text(start + sends / 2, 0.7, "messages", ha="center", va="top", color=COLOURS["network"])
+    axes.set_yticks([2, 1, 0], ["our\nroofline", "all parts\nin turn", "measured"])
+    axes.tick_params(axis="y", length=0)
+    axes.set(xlim=(0, 1.13 * step.added / MS), ylim=(-0.45, 2.4), xlabel="ms per step")
+    axes.set_title(step.name, loc="left")
     return done(
         fig,
-        "fig-engines",
-        "No measured time (points) is below the roofline (lines). With more GPUs the roofline falls faster than the "
-        "measured time, so the gap widens.",
-        "Time per token against requests in flight, 4 to 128, both on log scales, for a dense model of 70 billion"
-        f" parameters in TensorRT-LLM on H200, with the roofline of the decode step. {'; '.join(phrases)}.",
-    )
-
-
-def _engine(axes, gpus: int, colour: str, marker: str) -> str:
-    """Draw the runs on so many GPUs and their roofline; what they show, in words."""
-    rows = numbers.loaded(gpus)
-    batch, label = [row.batch for row in rows], f"{gpus} GPU{'s' * (gpus > 1)}"
-    measured, ideal = [row.measured / MS for row in rows], [row.ideal / MS for row in rows]
-    axes.plot(batch, ideal, color=COLOURS[colour])
-    axes.plot(batch, measured, marker, color=COLOURS[colour], ms=7)
-    axes.annotate(
-        f"{label}, measured", (batch[0], measured[0]), (0, 13), textcoords="offset points", color=COLOURS[colour]
-    )
-    axes.annotate("roofline", (batch[0], ideal[0]), (0, -13), textcoords="offset points", color=COLOURS[colour])
-    ends = [f"{row.measured / row.ideal:.1f}" for row in (rows[0], rows[-1])]
-    return (
-        f"On {label} it rises from {measured[0]:.1f} to {measured[-1]:.1f} ms,"
-        f" {ends[0]} to {ends[1]} times the roofline"
+        "fig-gap",
+        "A measured step takes nearly as long as all its parts one after the other, far longer than our roofline.",
+        f"Three bars in milliseconds, for a step of {step.name}. Our roofline: {simple:.1f}. All parts in turn:"
+        f" loading with copies {loads:.1f}, computing with attention {computes:.1f} and messages {sends:.1f}, together"
+        f" {step.added / MS:.1f}. Measured: {measured:.1f}.",
     )

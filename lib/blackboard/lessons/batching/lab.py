@@ -499,9 +499,10 @@ LAB = Lab(
     " batches behind the price card of a fast mode.",
     (STEP, BATCH, COST, CARD),
     finish,
-    "Everything that you computed is on one curve. At the same batch, a measured step takes several times as long as"
-    " the roofline's, because prefill, communication and scheduling come on top. Compared at the same speed, the costs"
-    " differ even more than these times, because the roofline then allows a far larger batch, which shares the rent."
+    "All that you computed follows from one function, the time of a step. At the same batch, a measured step takes"
+    " several times as long, because prefill, communication and scheduling come on top. If a real server has to give"
+    " its users the speed that the roofline promises, its tokens cost even more than those several times, because only"
+    " a far smaller batch is that fast, and fewer users share the rent."
     " The batch behind standard mode would not even fit into the memory of"
     " eight B200, so this provider has other machines, or prices that do not simply follow cost.",
     {"Server": Server},

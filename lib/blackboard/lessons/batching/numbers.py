@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ ON_LONG = RUNNING._replace(context=LONG)
 SLOWER = (0, 2)  # attention left out, and at the rate of BF16, half of that of FP8
 ANSWER, CROWDED, QUEUE = 600, 0.95, 3_000  # tokens, share of the seats taken, and requests without one: examples
 MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
+SENT, SLOWER_NETWORK = 32, "InfiniBand 400 Gb/s"  # sequences on a GPU in the estimate of an exchange, and its network
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
 RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
 LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-4.8@2026-05-28"
@@ -40,8 +42,7 @@ def hardware() -> dict[str, str]:
     each = eq.compute_time(RUNNING, batch=1), eq.kv_time(RUNNING, batch=1)
     return {
         "floor": pretty(eq.latency_floor(RUNNING), "s", 4),
-        "floor_short": pretty(eq.latency_floor(RUNNING), "s", 2),
-        "fastest": significant(1 / eq.latency_floor(RUNNING), 2),
+        "fastest": significant(1 / eq.latency_floor(RUNNING), 3),
         "chip_flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
         "chip_bandwidth": pretty(known["bandwidth"] / known["chips"], "byte/s", 1),
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
@@ -71,7 +72,6 @@ def attention() -> dict[str, str]:
         "attention_share": f"{(bf16.token / plain.token - 1) / SLOWER[-1]:.1%}",
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
         "cached_load": pretty(bf16.kv / RUNNING.context, "s", 2),
-        "cached_half": pretty(bf16.kv / RUNNING.context / 2, "s", 2),
         "cached_compare": pretty(RUNNING.attention_time(SLOWER[-1]), "s", 2),
         "mfu_long": f"{eq.mfu_limit(ON_LONG):.0%}",
         "busy_long": f"{far.token / far.kv:.0%}",
@@ -110,7 +110,7 @@ def layout() -> dict[str, str]:
 
 class Corrected(NamedTuple):
     """Seconds of the running case with one thing counted that the roofline leaves out: loading the weights, what a
-    sequence computes and loads, and what it takes in attention where attention and the rest take turns (0 where not).
+    sequence computes and loads, and what it takes on its own before the rest of the step (0 where nothing does).
     """
 
     weights: float
@@ -136,8 +136,20 @@ def corrected(context: float) -> dict[str, Corrected]:
         "In the text": Corrected(floor, plain.token, plain.kv),
         "With attention's arithmetic": Corrected(floor, bf16.token, bf16.kv),
         "Taking turns": Corrected(floor, plain.token, 0, attend),
+        "Messages in turn": Corrected(floor, plain.token, plain.kv, exchanged()),
         "With copies": Corrected(copied_floor(), plain.token, plain.kv),
     }
+
+
+def exchange(network: str) -> float:
+    """Seconds in which the bytes of all layers travel to the experts and back, for 32 sequences on a GPU."""
+    (row,) = measurement("deepseek_isca25_ep_latency").records(network=network)
+    return model(RUNNING.model).moe.layers * row["exchange_us"] / 1e6
+
+
+def exchanged() -> float:
+    """Seconds of it for each sequence of the running rack."""
+    return exchange("GB200 NVL72") / (SENT * RUNNING.symbols()["chips"])
 
 
 def corrections() -> Page:
@@ -152,7 +164,7 @@ def corrections() -> Page:
         ["what a larger batch saves on it", *[f"{_saving(each):.0%}" for each in long.values()]],
     ]
     caption = f"What each correction moves, for {RUNNING}, {RUNNING.tokens}"
-    return fold("What does each of the three change?", table(caption, ("Result", *short), rows))
+    return fold("What does each of the four change?", table(caption, ("Result", *short), rows))
 
 
 def _priced(seconds: float) -> float:
@@ -184,7 +196,6 @@ def turns() -> dict[str, str]:
     return {
         "turns_floor": f"{in_turn.own / short.own:.1f}",
         "turns_long": f"{far.own / long.own - 1:.0%}",
-        "turns_saving": f"{_saving(far):.0%}",
     }
 
 
@@ -203,6 +214,7 @@ def workload() -> dict[str, str]:
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
         "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
         "tenfold": significant(eq.latency_floor(RUNNING) / (9 * each.token), 2),
+        "tenfold_long": significant(eq.latency_floor(RUNNING) / (9 * eq.kv_time(ON_LONG, batch=1)), 3),
         "least": str(LEAST),
     }
 
@@ -227,6 +239,11 @@ def _fast_card(later: bool = False) -> Any:
     return (price(LATER_CARD) if later else price("claude-opus-4.6", on=LECTURE_DAY)).fast
 
 
+def _month(day: str) -> str:
+    """Month and year of a day."""
+    return f"{date.fromisoformat(day):%B %Y}"
+
+
 def fast_mode() -> dict[str, str]:
     """Fast mode at the lecture's date and later, inverted to a batch."""
     then, later = _fast_card(), _fast_card(later=True)
@@ -238,7 +255,10 @@ def fast_mode() -> dict[str, str]:
         "batch_price": " or ".join(
             sorted({f"{card.batch_multiplier:.0%}" for card in prices() if card.confirmed and card.batch_multiplier})
         ),
+        "fast_then": price("claude-opus-4.6", on=LECTURE_DAY).model_name,
+        "fast_then_when": _month(LECTURE_DAY),
         "fast_now": price(LATER_CARD).model_name,
+        "fast_now_when": _month(price(LATER_CARD).valid_from),
         "fast_now_price": significant(later.price_multiplier, 1),
         "fast_now_ratio": significant(ratio(later), 1),
     }
@@ -271,16 +291,14 @@ def inferred(context: int, later: bool = False) -> Inferred:
 
 def fast_batches() -> dict[str, str]:
     """The lecture's card at a long context: both batches, and what no larger one can save."""
-    found, then = inferred(LONG), inferred(LONG, later=True)
-    share, later = (eq.kv_time(ON_LONG, batch=each.standard) / eq.weight_time(RUNNING) for each in (found, then))
+    found = inferred(LONG)
+    share = eq.kv_time(ON_LONG, batch=found.standard) / eq.weight_time(RUNNING)
     return {
-        "fast_above": f"{found.above - 1:.0%}",
         "long_standard": significant(found.standard, 3),
         "long_fast": significant(found.fast, 3),
-        "card_step": pretty(eq.step_time(ON_LONG, batch=found.standard), "s", 2),
         "card_caches": significant(share, 2),
         "card_saving": f"{1 / (1 + share):.0%}",
-        "later_saving": f"{1 / (1 + later):.0%}",
+        "card_speedup": significant(1 + share, 2),
     }
 
 
@@ -292,14 +310,11 @@ def _room(known: dict[str, float]) -> float:
 def train() -> dict[str, str]:
     """The departure schedule."""
     ms = lambda seconds: f"{seconds * 1e3:.0f} ms"
-    rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
     known, drain = RUNNING.symbols(), eq.drain_time(RUNNING)
-    full = _room(known)
+    full, stored = _room(known), known["n_total"] * known["bytes_per_param"]
     small = {name: system(name).symbols(RUNNING.precision) for name in ("b200-8", "h200-8")}
     prompts = full / ANSWER * (LONG - ANSWER / 2) * eq.compute_time(RUNNING, batch=1)  # s, of those who take seats
     return {
-        "drain_least": ms(drains()[0]),
-        "drain_most": ms(drains()[-1]),
         "drain_rack": pretty(drain, "s", 2),
         "chip_hbm": pretty(known["hbm"] / known["chips"], "byte"),
         "long": f"{LONG:,}",
@@ -307,7 +322,8 @@ def train() -> dict[str, str]:
         "full": significant(full, 2),
         "eight_room": significant(_room(known | small["b200-8"]), 2),
         "small_room": significant(_room(known | small["h200-8"]), 2),
-        "small_critical": significant(eq.critical_batch(known | small["h200-8"]), 2),
+        "weights_full": f"{stored / known['hbm']:.0%}",
+        "small_weights": f"{stored / small['h200-8']['hbm']:.0%}",
         "throughput": f"{significant(eq.throughput(batch=full, interval=drain), 2)} tokens",
         "answer": str(ANSWER),
         "freed": significant(full / ANSWER, 2),
@@ -321,8 +337,6 @@ def train() -> dict[str, str]:
         "queue_trains": significant(QUEUE * ANSWER / full, 1),
         "queue_wait": pretty(QUEUE * ANSWER / full * drain, "s", 2),
         "rent": f"${LECTURE_RENT:g}",
-        "rent_least": f"${min(rents):.2f}",
-        "rent_more": f"{min(rents) / LECTURE_RENT - 1:.0%}",
     }
 
 
@@ -351,9 +365,14 @@ class Step(NamedTuple):
         return eq.memory_time(self.load) + (self.gpus - 1) * others / self.load["bandwidth"]
 
     @property
-    def above(self) -> float:
-        """The measured time divided by that of the slower job, attention's arithmetic counted."""
-        return self.measured / max(self.loads, _computing(self.load))
+    def sends(self) -> float:
+        """Seconds in which the bytes of its messages travel, on the network of the estimate."""
+        return exchange(SLOWER_NETWORK) * self.load["batch"] / self.gpus / SENT
+
+    @property
+    def added(self) -> float:
+        """Seconds of loading, of computing with attention, and of these messages, one after the other."""
+        return self.loads + computing(self.load) + self.sends
 
 
 @cache
@@ -369,7 +388,7 @@ def served() -> list[Step]:
     return rows
 
 
-def _computing(load: dict[str, float]) -> float:
+def computing(load: dict[str, float]) -> float:
     """Compute time of a decode step of the running model with attention's, at the BF16 rate of Hopper."""
     attend = load["batch"] * load["context"] * model(RUNNING.model).attention_flop(1) / (load["flops"] / 2)
     return eq.compute_time(load) + attend
@@ -390,37 +409,48 @@ def served_table() -> Page:
             f"{row.load['batch']:,}",
             f"{row.load['context']:,}",
             pretty(row.loads, "s", 3),
-            pretty(_computing(row.load), "s", 3),
+            pretty(computing(row.load), "s", 3),
+            pretty(row.sends, "s", 3),
+            pretty(row.added, "s", 3),
             pretty(row.measured, "s", 3),
-            f"{row.above:.1f}",
         ]
         for row in served()
     ]
-    roofline = ("Loading", "Computing", "Measured step", "Measured / longer of both")
-    heads = ("Engine and GPUs", "Batch", "Context, tokens", *roofline)
+    parts = ("Loading", "Computing", "Messages", "All three", "Measured step")
+    heads = ("Engine and GPUs", "Batch", "Context, tokens", *parts)
     shown = table("Decode steps of DeepSeek-V3 in real engines", heads, rows)
-    return fold("Which engines were these, and what would a roofline allow?", shown)
+    return fold("What are the parts of this step, and of a second engine's?", shown)
 
 
 def engines() -> dict[str, str]:
     """What whole engines and exchanges between GPUs add."""
-    slower = [row.above for row in served()]
-    simple = [row.measured / eq.step_time(row.load) for row in served()]
-    profile = served()[0].load
+    ms, (step, *_) = (lambda seconds: f"{seconds * 1e3:.0f} ms"), served()
+    profile = step.load
     loaded_each = f"{profile['context']:,} × {pretty(profile['kv_bytes_per_token'], 'byte')}"
-    (rack,) = measurement("deepseek_isca25_ep_latency").records(network="GB200 NVL72")
+    rows = [*measurement("deepseek_isca25_ep_latency").records()]
+    slow, rack = (next(row for row in rows if row["network"] == name) for name in (SLOWER_NETWORK, "GB200 NVL72"))
+    told = lambda row, digits: (
+        f"{SENT} × 9 experts × 7,000 values × 3 bytes / {row['link_GB_per_s']} GB/s"
+        f" = {row['exchange_us']:.{digits}f} µs"
+    )
     lone = measurement("trtllm_r1_latency_steps").records()[4]  # the last one before drafting
     alone, moe = eq.first_floor(_replica("b200", 8)), model(RUNNING.model).moe
     known = RUNNING.symbols()
     stored, touched = known["n_total"] * known["bytes_per_param"], sparsity.bytes_touched(RUNNING, batch=LEAST)
     return {
-        "engine_least": f"{min(slower):.1f}",
-        "engine_most": f"{max(slower):.1f}",
-        "simple_least": f"{min(simple):.1f}",
-        "simple_most": f"{max(simple):.1f}",
-        "exchange": f"{moe.layers * rack['exchange_us'] / 1e3:.2f} ms",
-        "exchange_one": "32 × 9 experts × 7,000 values × 3 bytes / "
-        f"{rack['link_GB_per_s']} GB/s = {rack['exchange_us']:.2f} µs",
+        "profile_gpus": str(step.gpus),
+        "profile_batch": f"{profile['batch']:,}",
+        "profile_context": f"{profile['context']:,}",
+        "profile_measured": ms(step.measured),
+        "profile_simple": ms(eq.step_time(profile)),
+        "profile_loads": ms(step.loads),
+        "profile_computes": ms(computing(profile)),
+        "profile_sends": ms(step.sends),
+        "profile_sum": ms(step.added),
+        "exchange": f"{exchange('GB200 NVL72') * 1e3:.2f} ms",
+        "exchange_each": pretty(exchanged(), "s", 3),
+        "exchange_one": told(rack, 2),
+        "exchange_slow": told(slow, 0),
         "exchange_layers": str(moe.layers),
         "covered": f"{sparsity.coverage(RUNNING, batch=LEAST):.0%}",
         "overstated": f"{stored / touched - 1:.0%}",
@@ -461,13 +491,12 @@ def loaded(gpus: int) -> list[Served]:
 def dense_case() -> dict[str, str]:
     """A dense model on eight GPUs, and how far a real engine is from its roofline."""
     eight, most = dense(8), lambda gpus: f"{max(row.measured / row.ideal for row in loaded(gpus)):.1f}"
+    ms, last = (lambda seconds: f"{seconds * 1e3:.0f} ms"), loaded(1)[-1]
     return {
         "dense_context": f"{MEAN_LENGTH} × (1,024 + 1,024 / 2) = {eight['context']:,.0f} tokens",
         "dense_kv": pretty(eight["kv_bytes_per_token"], "byte", 3),
-        "dense_floor": pretty(eq.latency_floor(eight), "s", 3),
-        "dense_weights": pretty(eight["n_total"], "byte", 3),
-        "dense_bandwidth": pretty(eight["bandwidth"], "byte/s", 3),
-        "dense_critical": significant(eq.critical_batch(eight), 3),
+        "dense_prompts": ms(eq.compute_time(dense(1), batch=last.batch)),  # a prompt is as long as an answer
+        "dense_gap": ms(last.measured - last.ideal),
         "one_many": most(1),
         "eight_many": most(8),
     }

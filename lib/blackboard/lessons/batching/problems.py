@@ -272,14 +272,20 @@ step = Function(
 )
 
 
+def printed(values: Values) -> Values:
+    """A rack with the model's numbers as a statement prints them, so that they lead to the answer digit by digit."""
+    bound = rack(values)
+    return bound | {name: float(f"{bound[name]:.4g}") for name in ("n_total", "n_active", "kv_bytes_per_token")}
+
+
 def priced(values: Values) -> Values:
-    """A rack with its rent per chip and hour turned into the notation's unit."""
-    return rack(values) | {"rent": values["hourly"] / HOUR}
+    """Such a rack with its rent per chip and hour turned into the notation's unit."""
+    return printed(values) | {"rent": values["hourly"] / HOUR}
 
 
 def promised(values: Values) -> Values:
-    """A rack, and the longest step that keeps a promise of tokens per second."""
-    return rack(values) | {"deadline": 1 / values["speed"]}
+    """Such a rack, and the longest step that keeps a promise of tokens per second."""
+    return printed(values) | {"deadline": 1 / values["speed"]}
 
 
 def feasible(values: Values) -> bool:
@@ -402,7 +408,7 @@ mfu = Quantity(
     objective=CONTEXT,
     unit="1",
     display_unit="%",
-    statement="A server's balanced context is {context_balanced}. Its users now send {context} each, to a model with dense attention. Which share of its peak FLOP/s can it use at best, in percent?",
+    statement="A server's balanced context is {context_balanced}. Its users now send {context} each, to a model with dense attention. What is its MFU at best, in percent? (MFU is the parameters' compute time divided by the step time; attention's own FLOPs do not count.)",
     parameters={"context_balanced": (1e5, 32000.0, 5e4, 16000.0, 2e4, 4e4, 64000.0, 8e4), "times": (2.0, 2.5, 4.0, 5.0, 8.0, 1.25, 1.6, 10.0)},
     derived={"context": v.times * v.context_balanced},
     units={"context_balanced": "token", "context": "token"},
