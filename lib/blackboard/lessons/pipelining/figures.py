@@ -238,8 +238,8 @@ def orders() -> Drawing:
     return done(
         fig,
         "fig-orders",
-        "The same work in four orders. Three moves take the idle time of box 0 from nine slots to none, and only the"
-        " last one takes memory. Idle time is gray, and a frame shows what is new.",
+        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last one makes the"
+        " fullest box keep more. A frame shows what is new.",
         f"Four schedules below each other: time from 0 to {float(width):g} slots across, boxes 0 to {BOXES - 1} down,"
         f" {numbers.TRAINED} micro-batches, F, B and W of one slot each, idle time gray. {' '.join(said)}",
     )
