@@ -56,12 +56,34 @@ def test_sharing_loses_to_a_pipeline_where_contexts_are_short():
     assert faster == [True, True, False, False, False]
 
 
-def test_below_which_context_the_pipeline_wins_even_with_short_crossings():
-    """Another way: a user more costs a layout its bytes, and both have room for as many."""
-    spared = TOTAL / 76.8e12 + 116 * 11.9e-6 + 2 * 46e-6 - 116 * 46e-6
-    more = (4 / 50e9 - 9 / 450e9) * 58 * 7168 * 3 / 16  # s that sharing sends longer, for each user
-    context = (2.256e12 - TOTAL) / KV / (spared / more)
-    assert numbers.contexts()["context_even"] == f"{round(context, -3):,.0f} tokens"
+@pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize("once", [False, True])
+def test_where_sharing_begins_to_win_in_each_variant(copied, once):
+    """All four rows of the page's table by plain arithmetic: on either side of each border another layout wins."""
+    expert = 58 * 3 * 7168 * 2048
+    rest = TOTAL - 257 * expert
+    stored = (8 * (rest + 33 * expert), 16 * (rest + 17 * expert)) if copied else (TOTAL, TOTAL)
+    vector = 58 * 7168 * 3  # bytes of a token that goes out and comes back once, in all layers
+
+    def sharing_wins(context: float, wait: float) -> bool:
+        piped, spread = ((2.256e12 - weights) / (context * KV) for weights in stored)
+        inside = lambda users: 116 * 11.9e-6 + users / 16 * 9 * vector / 450e9
+        token = (stored[0] + piped / 2 * context * KV) / 38.4e12 + inside(piped) + 2 * wait
+        one = spread / 16 * vector / 50e9
+        across = one + inside(spread) if once else 4 * one
+        shared = (stored[1] + spread * context * KV) / 76.8e12 + 116 * wait + across
+        return spread / shared > piped / token
+
+    told, name = numbers.variants(), {(0, 0): "plain", (1, 0): "copied", (0, 1): "once", (1, 1): "both"}[copied, once]
+    wait, context = int(told[f"wait_{name}"]) * 1e-6, int(told[f"context_{name}"].replace(",", ""))
+    assert sharing_wins(75_000, wait - 0.6e-6) and not sharing_wins(75_000, wait + 0.6e-6)
+    assert sharing_wins(1.03 * context, 46e-6) and not sharing_wins(0.97 * context, 46e-6)
+
+
+def test_what_the_fold_prints_of_copies_of_attention():
+    assert [round(numbers.copied_weights(gpus) / 1e9) for gpus in (8, 16)] == [791, 928]
+    assert f"{TOTAL / 76.8e9:.2f}" == "8.74" and f"{300 / 16 * 58 * 7168 * 3 / 50e6:.2f}" == "0.47"
+    assert numbers.variants()["wait_once"] == f"{(8.74 - 0.47) / 114 * 1e3:.0f}"
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -108,7 +130,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "hop_whole": f"{5.4 + 2.8:.1f} µs",
         "hop_racks": f"{(hop + 2.8e-6) * 1e6:.0f} µs",
         "alpha_least": "2.8 µs",
-        "box_share": f"{TOTAL / 1.128e12:.0%}",
         "box_more": f"{(1.128e12 - TOTAL / 2) / (1.128e12 - TOTAL):.1f}",
         "boxes": "3",
         "boxes_left": f"{3 * 1_128 - 3_000} GB",
@@ -153,7 +174,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "all_load": f"{671 / 38.4:.1f} ms",
         "half_load": f"{671 / 38.4 / 2:.1f} ms",
         "half_starts": f"{58 * 11.9e-3:.1f} ms",
-        "late_two": f"{late * 1e3 + 2 * 2.5:.1f}",
         "late_idle": f"{5 / (late * 1e3 + 5):.0%}",
         "hop_third": f"{(third - late) / 2 * 1e3:.1f} ms",
         "memory_box": "1,128",
@@ -164,7 +184,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "users_racks": f"{apart:,.0f}",
         "users_stages": f"{joined:,.0f}",
         "rack_gain": f"{joined / apart - 1:.0%}",
-        "box_gain": f"{300 / 172 - 1:.0%}",
         "lead_two": f"{150 / two / (86 / one) - 1:.0%}",
         "lead_counted": f"{150 / (two + 150 * attends) / (86 / (one + 86 * attends)) - 1:.0%}",
         "hop_alone": f"{(150 / 86 * one - box_token(100, 1)) / 2 * 1e3:.1f} ms",
@@ -186,9 +205,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "reserve_gain": f"{(0.9 * 1.128e12 - TOTAL / 2) / (0.9 * 1.128e12 - TOTAL):.1f}",
         "zb_step": f"{127 * whole / 1e3:.1f} s",
         "zb_no_hops": f"{96 / 127 / whole * 1e3 / 32:.2f}",
-        "rack_more": f"{(13.392e12 - TOTAL / 4) / (13.392e12 - TOTAL):.2f}",
         "full_eight": f"{(TOTAL + 2_400 / 9 * cache) / 64e9:.1f} ms",
-        "weights_share": f"{TOTAL / 13.392e12:.0%}",
         "eight": f"{TOTAL / 8 / 8e12 * 1e3:.1f} ms",
         "rack": f"{TOTAL / 72 / 8e12 * 1e3:.2f} ms",
         "zb_rows": "48",
@@ -340,11 +357,38 @@ def test_a_hop_is_a_small_part_of_the_traffic_of_a_stage():
     assert 1 / 45 < hop / inside < 1 / 40
 
 
-def test_the_loop_of_the_page_agrees_with_its_formula_and_its_table(capsys):
-    text = page("pipelining").read_text("utf8")
-    exec(re.search(r"^```\{code-cell\}\n(free = .*?)^```$", text, re.M | re.S)[1], {})
-    assert capsys.readouterr().out.strip() == f"box 0 is idle for {numbers.all()['slots_gpipe']} slots"
+def printed(start: str, capsys, instead: str = "") -> str:
+    """What the page's cell prints that begins like this, or like something else instead."""
+    found = rf"^```\{{code-cell\}}\n({re.escape(start)}.*?)^```$"
+    [source] = re.findall(found, page("pipelining").read_text("utf8"), re.M | re.S)
+    exec(source.replace(start, instead or start, 1), {})
+    return capsys.readouterr().out.strip()
+
+
+def test_the_loop_of_training_agrees_with_the_formula_and_the_table(capsys):
+    said = printed("micro_batches, free", capsys)
+    assert said == f"box 0 is idle for {numbers.all()['slots_gpipe']} slots"
     assert eq.bubble(stages=4, micro_batches=8) == pytest.approx(3 / 11) == pytest.approx(9 / 33)
+
+
+def test_the_loop_of_decoding_leaves_no_bubble_with_two_micro_batches(capsys):
+    begins = "micro_batches, laps = "
+    assert printed(f"{begins}2", capsys) == "box 0 works for 200 of 200 passes"
+    assert printed(f"{begins}2", capsys, f"{begins}1") == "box 0 works for 100 of 199 passes"
+    assert printed(f"{begins}2", capsys, f"{begins}3") == "box 0 works for 300 of 300 passes"
+
+
+def test_the_loop_of_memory_prints_the_gain(capsys):
+    boxes, racks = printed("for name, memory", capsys).splitlines()
+    gain = lambda memory, stages: (memory - TOTAL / stages) / (memory - TOTAL)
+    assert boxes == f"2 boxes: x = {TOTAL / 1.128e12:.1%}, {gain(1.128e12, 2):.2f} times the users"
+    assert racks == f"4 racks: x = {TOTAL / 13.392e12:.1%}, {gain(13.392e12, 4):.2f} times the users"
+
+
+def test_the_cell_of_both_layouts_prints_the_table(capsys):
+    told = numbers.all()
+    said = printed("wait, context", capsys)
+    assert said == f"pipeline {told['token_two']} ms, shared layers {told['token_spread']} ms"
 
 
 def test_chunks_of_a_prompt_bring_its_first_token_sooner():
@@ -537,15 +581,15 @@ def test_what_the_picture_of_orders_frames_and_says():
         if place:
             rack, start, end = place
             framed[name] = [box for box in runs[name].rows[rack] if start <= box.start and box.end <= end]
-    assert [box.kind for box in framed["1F1B"]] == ["B"] and framed["1F1B"][0].micro_batch == 0
-    assert (
-        framed["interleaved"] == [] and runs["interleaved"].rows[3][0].start == 1.5 == runs["1F1B"].rows[3][0].start / 2
-    )
+    assert framed["1F1B"] == [] and [box.start for box in runs["1F1B"].rows[0]][3:5] == [3, 10]
+    assert [(box.kind, box.micro_batch) for box in framed["split 1F1B"]] == [("B", 0)]
     assert [box.kind for box in framed["ZB-H1"]] == ["W"] * 4 and framed["ZB-H1"][-1].end == runs["ZB-H1"].makespan
     assert runs["ZB-H1"].most_held == 4 and runs["ZB-H1"].span(0) == 27
     assert [box.kind for box in framed["ZB-H2"]] == ["F"] * 3 and runs["ZB-H1"].rows[0][4].start == 7
     assert all(row[-1].end - row[0].start == 24 for row in runs["ZB-H2"].rows)
-    assert {box.micro_batch for box in framed["DualPipe"]} < set(range(4, 8))
+    assert (runs["ZB-H2"].rows[0][-1].end, runs["ZB-H2"].rows[3][-1].end) == (24, 27)
+    idle = [runs[name].span(0) - runs[name].busy(0) for name in figures.ORDERS]
+    assert idle == [9, 6, 3, 0] and [runs[name].most_held for name in figures.ORDERS] == [4, 4, 4, 7]
 
 
 def test_a_measured_hop_of_training_is_one_for_a_pipeline():
@@ -560,5 +604,5 @@ def test_when_two_stages_gain_less_than_an_eighth():
     assert all(gain(0.2, stages) < 1 + 1 / 4 for stages in (2, 4, 16, 1_000)) and gain(0.2, 1e9) > 1.2499
     assert gain(0.2, 2) == pytest.approx(1 + 1 / 8) and gain(0.19, 2) < 1 + 1 / 8
     told = numbers.all()
-    assert told["box_more"] == f"{gain(TOTAL / 1.128e12, 2):.1f}" and told["rack_more"] == f"{gain(0.05, 4):.2f}"
+    assert told["box_more"] == f"{gain(TOTAL / 1.128e12, 2):.1f}"
     assert eq.bubble(stages=5, micro_batches=9 * 4) == pytest.approx(0.1)

@@ -130,20 +130,3 @@ def draw_plain(axes, run: Timeline, width: float) -> None:
     label_boxes(axes, run.devices)
     axes.set(xlim=(0, width), yticks=[0, run.devices - 1])
     axes.set_yticklabels([f"box {device}" for device in (0, run.devices - 1)])
-
-
-def draw_named(axes, run: Timeline) -> None:
-    """A run of equal passes, each in a box of its own with its name, and box 0's idle time in words."""
-    split = any(box.kind == "W" for box in run.boxes)
-    for row in run.rows:
-        for box in row:
-            for place, kind in enumerate(box.kind if split or box.kind == "F" else "BW"):
-                face: dict[str, Any] = {"color": COLOURS[KINDS[kind]], "alpha": 0.6, "lw": 0}
-                axes.add_patch(Rectangle((box.start + place + 0.02, box.device - 0.44), 0.96, 0.88, **face))
-                name = f"{kind}{box.micro_batch}"
-                axes.text(box.start + place + 0.5, box.device, name, ha="center", va="center_baseline")
-    for before, after in zip(run.rows[0], run.rows[0][1:]):
-        if after.start > before.end:
-            middle = (before.end + after.start) / 2
-            axes.text(middle, 0, "idle", ha="center", va="center_baseline", color=COLOURS["bound"], style="italic")
-    label_boxes(axes, run.devices)

@@ -18,7 +18,7 @@ from blackboard.charts.drawing import Drawing, arrow, bare, done, percent
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
-from blackboard.lessons.pipelining.drawing import draw_key, draw_named, draw_plain, draw_run, draw_served
+from blackboard.lessons.pipelining.drawing import draw_key, draw_plain, draw_run, draw_served
 from blackboard.lessons.pipelining.timeline import Costs, Schedule
 from blackboard.text import listed
 from blackboard.units import pretty
@@ -199,95 +199,49 @@ def training() -> Drawing:
 # --- schedules for training -------------------------------------------------------------------------------------------
 
 
-ORDERS = {  # what each mends, and where that is seen: a box, its slots from and to
-    "GPipe": ("All forward passes come first. So a box keeps the activations of all {held} micro-batches.", None),
-    "1F1B": (
-        "As soon as a gradient is back, a box takes backward and forward passes in turn. So it keeps no more"
-        " than {held}, but it waits as long.",
-        (0, 10, 12),
-    ),
-    "interleaved": (
-        "Each box has two small pieces of the model (the second is fainter). So the first pass gets to box 3 in half"
-        " the time.",
-        (3, 0, 1.5),
-    ),
-    "ZB-H1": (
-        "No box waits for another box's W any more. The later boxes put W off, and box 3 does its last {held} at"
-        " the end.",
-        (3, 23, 27),
-    ),
+ORDERS = {  # what each moves, and where that is seen: a box, its slots from and to
+    "1F1B": ("Box 0 waits until its first gradient has come back through the three other boxes.", (0, 4, 10)),
+    "split 1F1B": ("Each box passes B on before it does W. So the first gradient comes back sooner.", (0, 7, 8)),
+    "ZB-H1": ("The later boxes put W off, so that later gradients come back sooner too.", (3, 23, 27)),
     "ZB-H2": (
-        "More forward passes fill the first gap, and more W the others. So no box waits, but each keeps up to {held}.",
+        "More F and W fill what is left. Box 0 is done at slot {first}, when box 3 still has three slots to do.",
         (0, 4, 7),
-    ),
-    "DualPipe": (
-        "Half of the micro-batches start at box 3. A box can compute for one half while tokens of the other travel to"
-        " experts.",
-        (3, 0, 3),
     ),
 }
 
 
 def orders() -> Drawing:
-    """Six schedules of the same work, one below the other, with what each mends."""
+    """Four schedules of the same work, one below the other, with what each moves."""
     runs = simulation.equal_runs(BOXES, numbers.TRAINED)
     head, each, bars, foot = 0.34, 1.26, 0.56, 0.02  # inches: the key, a schedule, its boxes, and below the last
     height = head + each * len(ORDERS) + foot
     fig, axes = drawing.axes(5.0, height, len(ORDERS), 1, sharex=True)
     fig.set_layout_engine("none")
     draw_key(fig, 1 - 0.14 / height)
-    width, said = max(run.makespan for run in runs.values()), []
+    width, said = max(runs[name].makespan for name in ORDERS), []
     for index, (at, (name, (words, new))) in enumerate(zip(axes, ORDERS.items())):
         run = runs[name]
-        words = words.format(held=f"{run.most_held:g}")
+        words = words.format(first=f"{float(run.span(0)):g}")
+        idle = f"box 0 is idle for {float(run.span(0) - run.busy(0)):g} slots"
+        held = f"a box keeps up to {run.most_held:g} micro-batches"
         top = height - head - each * index - 0.24
         at.set_position((0.115, (top - bars) / height, 0.875, bars / height))
         draw_plain(at, run, width)
         at.spines["bottom"].set_visible(False)
         at.tick_params(axis="x", length=0, labelbottom=False)
-        at.set_title("Interleaving, two pieces" if run.chunks > 1 else name, loc="left", pad=3, weight="bold")
-        fig.text(0.01, (top - bars - 0.06) / height, drawing.filled(words, 68), va="top")
-        if new:
-            box, start, end = new
-            looks: dict[str, Any] = {"fill": False, "ec": COLOURS["bound"], "lw": 1.8, "zorder": 5, "clip_on": False}
-            at.add_patch(Rectangle((start, box - 0.48), end - start, 0.96, **looks))
-        idle = run.span(0) - run.busy(0)
-        said.append(f"{name}: {float(run.makespan):g} slots, box 0 idle for {float(idle):g}. {words}")
+        at.set_title(f"{name}: {idle}", loc="left", pad=3, weight="bold")
+        fig.text(0.01, (top - bars - 0.06) / height, drawing.filled(f"{words} {held.capitalize()}.", 68), va="top")
+        box, start, end = new
+        looks: dict[str, Any] = {"fill": False, "ec": COLOURS["bound"], "lw": 1.8, "zorder": 5, "clip_on": False}
+        at.add_patch(Rectangle((start, box - 0.48), end - start, 0.96, **looks))
+        said.append(f"{name}: {idle}, and {held}. {words}")
     return done(
         fig,
         "fig-orders",
-        "Six orders of the same work, on the same scale of time. Idle time is gray, and a frame shows what is new.",
-        f"Six schedules below each other: time from 0 to {float(width):g} slots across, boxes 0 to {BOXES - 1} down,"
+        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last one makes the"
+        " fullest box keep more. A frame shows what is new.",
+        f"Four schedules below each other: time from 0 to {float(width):g} slots across, boxes 0 to {BOXES - 1} down,"
         f" {numbers.TRAINED} micro-batches, F, B and W of one slot each, idle time gray. {' '.join(said)}",
-    )
-
-
-def split_backward() -> Drawing:
-    """Two boxes and three micro-batches in 1F1B, in 1F1B with split backward passes, and in ZB-H1."""
-    devices, batches = 2, 3
-    made = {
-        "1F1B": simulation.one_f_one_b(devices, batches),
-        "split 1F1B": simulation.split_1f1b(devices, batches),
-        "ZB-H1": simulation.zero_bubble_h1(devices, batches),
-    }
-    runs = {name: simulation.simulate(schedule, EQUAL) for name, schedule in made.items()}
-    words = {"1F1B": "F + B + W", "split 1F1B": "F + B", "ZB-H1": "F + B − W"}
-    fig, axes = drawing.axes(5.0, 4.9, 3, 1, sharex=True)
-    waits = {name: run.span(0) - run.busy(0) for name, run in runs.items()}
-    for at, (name, run) in zip(axes, runs.items()):
-        draw_named(at, run)
-        at.set_title(f"{name}: box 0 is idle for {waits[name]} = {words[name]}", loc="left", pad=3)
-    last = max(run.makespan for run in runs.values())
-    axes[-1].set(xlabel="time (F = B = W = 1)", xlim=(0, last), xticks=np.arange(0, last + 1))
-    return done(
-        fig,
-        "fig-split-backward",
-        "Each move takes one W out of the idle time of box 0. First, box 1 passes each gradient B on before it does"
-        " W. Then it puts W0 off, and so it can start B1 and B2 sooner.",
-        f"Two boxes with three micro-batches, time across in passes of one slot, three times. In 1F1B a box passes B"
-        f" on only after W, and box 0 waits {waits['1F1B']} slots. In split 1F1B it passes B on at once, and box 0"
-        f" waits {waits['split 1F1B']}. In ZB-H1 box 1 also does each W one micro-batch later, and box 0 waits"
-        f" {waits['ZB-H1']} and is done at {runs['ZB-H1'].makespan} instead of {runs['1F1B'].makespan}.",
     )
 
 
@@ -378,12 +332,14 @@ def pays() -> Drawing:
     axes.set_xticks(10.0 ** np.arange(-5, -1), [pretty(10.0**n, "s", 1) for n in range(-5, -1)])
     drawing.thousands(axes, "y")
     drawing.name_ends(axes, ends)
-    even = numbers.pays()["hop_even"]
+    told = numbers.pays()
+    even, alone = told["hop_even"], told["hop_alone"]
     return done(
         fig,
         "fig-pays",
-        f"With {numbers.CASE['context']:,} tokens of context, boxes that share every layer write most tokens if a hop"
-        f" or an exchange takes less than {even}. Beyond that, a pipeline does, and at the right end separate boxes.",
+        f"With {numbers.CASE['context']:,} tokens of context, shared layers write most tokens if a hop or an exchange"
+        f" takes less than {even}. Beyond {even} a pipeline does, and beyond {alone} separate boxes. (The pipeline has"
+        " as many micro-batches as are best.)",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop or an exchange, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )

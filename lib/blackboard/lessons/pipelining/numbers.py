@@ -170,7 +170,6 @@ def waits() -> dict[str, str]:
     step = late - two.boxes * LECTURE_HOP
     return {
         "step_ms": pretty(case_step(), "s", 3),
-        "late_two": f"{late / factor('ms'):.1f}",
         "late_idle": f"{1 - count * step / two.boxes / late:.0%}",
         "hop_third": pretty(find_root(lambda hop: best_cut(two, hop)[1] - count - 0.5, LECTURE_HOP, LONG_HOP), "s", 2),
         "long_hop": pretty(LONG_HOP, "s", 2),
@@ -238,7 +237,6 @@ def memory() -> dict[str, str]:
         "gpu_kv": f"{boxed(eq.chip_kv) / 1e9:.1f} GB",
         "gpu_memory": pretty(system(BOX).chip.hbm_bytes, "byte", 3),
         "gpu_rack": pretty(CASE["chip_hbm"], "byte", 3),
-        "weights_share": f"{weights_share(RACK):.0%}",
         "whole_most": f"{model(RUNNING.model).layers / whole['stages']:.0f}",
         "whole_all": pretty(case(eq.stage_memory, **whole), "byte", 3),
         "whole_fits": significant(whole_fits, 3),
@@ -427,8 +425,7 @@ def pays() -> dict[str, str]:
 
 def contexts() -> dict[str, str]:
     """For some contexts, with the exchanges of `box_hop`: the users that two boxes with one copy have room for, the
-    time of a token in a pipeline of two micro-batches and with shared layers, and the wait at which both are even; and
-    the context at which they are with `box_hop`.
+    time of a token in a pipeline of two micro-batches and with shared layers, and the wait at which both are even.
     """
     found: dict[str, str] = {}
     for context in CONTEXTS:
@@ -439,8 +436,7 @@ def contexts() -> dict[str, str]:
         found |= {f"at_{context}": f"{context:,}", f"users_at_{context}": f"{users:,}"}
         found |= {f"even_at_{context}": f"{border / factor('us'):.0f}" if border else "never"}
         found |= {f"pipeline_at_{context}": f"{1e3 * pipeline:.1f}", f"shared_at_{context}": f"{1e3 * shared:.1f}"}
-    flip = find_root(lambda context: saved_by_sharing(context, box_hop()), CONTEXTS[3], CONTEXTS[0])
-    return found | {"context_even": f"{significant(flip, 2)} tokens"}
+    return found
 
 
 def full_tokens(context: float, hop: float) -> tuple[float, float]:
@@ -457,21 +453,72 @@ def saved_by_sharing(context: float, hop: float) -> float:
     return pipeline - shared
 
 
+def copied_weights(gpus: int) -> float:
+    """Bytes on all of so many GPUs that deal out the routed experts and have a copy each of everything else."""
+    moe = model(RUNNING.model).moe
+    return gpus * (rest_bytes() + experts_bytes(moe.shared + moe.experts / gpus))
+
+
 def copied_boxes() -> dict[str, str]:
     """Users on two boxes where every GPU has its own copy of all but the routed experts."""
-    moe = model(RUNNING.model).moe
     chips, memory, cache = system(BOX).chips, system(BOX).hbm_bytes, CASE["context"] * CASE["kv_bytes_per_token"]
-    whole = rest_bytes() + experts_bytes(moe.shared)
-    spread = lambda gpus: experts_bytes(moe.experts / gpus)
-    fits = lambda held: math.floor(2 * (memory - chips * held) / cache)
-    alone = 2 * math.floor((memory - chips * (whole + spread(chips))) / cache)
-    stages = fits((whole + spread(chips)) / 2)
+    fits = lambda stored: math.floor((2 * memory - stored) / cache)
+    alone = 2 * math.floor((memory - copied_weights(chips)) / cache)
+    stages = fits(copied_weights(chips))
     return {
         "copied_alone": str(alone),
         "copied_stages": str(stages),
-        "copied_shared": str(fits(whole + spread(2 * chips))),
+        "copied_shared": str(fits(copied_weights(2 * chips))),
         "copied_gain": significant(stages / alone, 2),
     }
+
+
+def shared_lead(context: float, hop: float, copied: bool, once: bool) -> float:
+    """How many tokens per second more two full boxes write that share layers than a pipeline of two micro-batches:
+    with a copy of all but the routed experts on every GPU, or with weights spread evenly; and if one copy of a token
+    crosses and is passed on inside the other box, or one for each expert.
+    """
+    box, net, rates = system(BOX), model(RUNNING.model), []
+    known, evenly = box.symbols(), CASE["n_total"] * CASE["bytes_per_param"]
+    for layout in (LAYOUTS["two"], LAYOUTS["spread"]):
+        together = layout.boxes if layout.spread else 1  # boxes that work on a layer
+        stored = copied_weights(together * box.chips) if copied else evenly
+        users = (layout.boxes * box.hbm_bytes - stored) / (context * CASE["kv_bytes_per_token"])
+        batch = users if layout.spread else users / layout.boxes
+        step = sum(parts(batch, layout, hop, context)) + (stored - evenly) / (together * box.bandwidth)
+        if layout.spread and once:
+            here = {**APART, "tokens_per_chip": batch / together / box.chips, "width": net.d_model}
+            leave = net.moe.active * racks.leaving(racks=layout.boxes)
+            spared = racks.ep_time(here, copies=leave - 1, scale_up=known["scale_out"])
+            passed = racks.ep_time(here, copies=_KNOWN["copies"], scale_up=known["scale_up"])
+            step += net.moe.layers * (2 * exchange() + passed - spared)
+        rates.append(users / (step if layout.spread else step + layout.boxes * hop))
+    return rates[1] - rates[0]
+
+
+def variants() -> dict[str, str]:
+    """Below which wait and above which context sharing wins, with and without what the page's layouts leave out."""
+    found: dict[str, str] = {}
+    for name, copied, once in (
+        ("plain", False, False),
+        ("copied", True, False),
+        ("once", False, True),
+        ("both", True, True),
+    ):
+        wait = find_root(
+            lambda hop, of=(copied, once): -shared_lead(CASE["context"], hop, *of), exchange(), LECTURE_HOP
+        )
+        context = find_root(
+            lambda tokens, of=(copied, once): shared_lead(tokens, box_hop(), *of), CONTEXTS[-1], CASE["context"]
+        )
+        found |= {f"wait_{name}": f"{wait / factor('us'):.0f}", f"context_{name}": significant(context, 2)}
+    return found
+
+
+def fetching() -> dict[str, str]:
+    """Tokens of a box for which computing a pass of a dense layer takes as long as fetching its weights, in BF16."""
+    box = system(BOX).symbols("bf16")
+    return {"fetch_tokens": significant(2 * box["flops"] / 2 / (box["chips"] * box["scale_out"]), 2)}
 
 
 def boxes() -> dict[str, str]:
@@ -480,15 +527,13 @@ def boxes() -> dict[str, str]:
     """
     weights = CASE["n_total"] * CASE["bytes_per_param"]
     more = lambda memory, stages: (memory - weights / stages) / (memory - weights)
-    box, rack = (system(id).hbm_bytes for id in (BOX, RACK))
+    box = system(BOX).hbm_bytes
     count = math.ceil(3e12 / box)
     return {
         "box": pretty(box, "byte", 4),
         "box_rate": pretty(system(BOX).bandwidth, "byte/s", 3),
-        "box_share": f"{weights_share(BOX):.0%}",
         "box_more": significant(more(box, 2), 2),
         "reserve_gain": significant(more(0.9 * box, 2), 2),  # a tenth of the memory kept back
-        "rack_more": significant(more(rack, STAGES), 3),
         "boxes": str(count),
         "boxes_left": pretty(count * box - 3e12, "byte", 3),
     }
@@ -498,7 +543,6 @@ def rooms() -> dict[str, str]:
     """What one box and one stage of two hold, in GB, and who fits into boxes and racks with a copy each or one copy."""
     weights, memory = CASE["n_total"] * CASE["bytes_per_param"], system(BOX).hbm_bytes
     gb = lambda size: f"{size / 1e9:,.0f}"
-    apart, joint = (room(BOX, 2, copies)[1] for copies in (2, 1))
     racks, stages = (room(RACK, STAGES, copies)[1] for copies in (STAGES, 1))
     return {
         "memory_box": gb(memory),
@@ -509,7 +553,6 @@ def rooms() -> dict[str, str]:
         "users_racks": f"{racks:,}",
         "users_stages": f"{stages:,}",
         "rack_gain": f"{stages / racks - 1:.0%}",
-        "box_gain": f"{joint / apart - 1:.0%}",
     }
 
 
@@ -578,5 +621,6 @@ def schedules() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = sent, hops, waits, idling, orders, memory, pays, contexts, copied_boxes, boxes, rooms, scale_up, schedules
+    parts = sent, hops, waits, idling, orders, memory, pays, contexts, copied_boxes, boxes, rooms
+    parts += variants, fetching, scale_up, schedules
     return merge(*(part() for part in parts))
