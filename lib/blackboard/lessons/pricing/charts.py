@@ -22,15 +22,6 @@ from blackboard.units import significant
 CHEAP, HOUR, YEAR = units.factor("USD/megatoken"), units.factor("hour"), 365 * units.factor("day")
 
 
-def _bytes(value: str) -> str:
-    """The browser expression of bytes in words: 1.7 kB, 70 kB."""
-    scaled = lambda unit, name: f"{marks.said(f'{value} / {units.factor(unit)!r}', ',.3~r')} + ' {name}'"
-    return (
-        f"({value} < 999.5 ? {marks.said(value)} + ' B' : {value} < 999500 ? {scaled('kB', 'kB')} :"
-        f" {scaled('MB', 'MB')})"
-    )
-
-
 def _time(value: str) -> str:
     """The browser expression of seconds in words: 110 ms, 18 min, 9 days."""
     said = marks.said(f"{value} * 1000", ",.2~r") + " + ' ms'"
@@ -192,16 +183,12 @@ def _named(encoding: dict, name: str) -> dict:
 
 def _hold_lines() -> tuple[str, ...]:
     """What the settings mean, in lines above the chart."""
-    model = f"{_bytes('kv_bytes_per_token')} + ' a token, GPU at $' + format(rent_per_hour, '.2f') + '/h'"
-    paid = " + ', ' + ".join(
-        f"'{name} ' + format(devices['{name}'].price[year] * {units.factor('GB')!r}, '.3~g')" for name in TIERS
-    )
     where = "(cheapest == 'compute again' ? 'is to ' : cheapest == 'disk' ? 'on ' : 'in ') + cheapest"
     cost = f"(least < {LOW!r} ? ' for less than the chart shows' : ', $' + format(least, '.2~g') + '/Mtok')"
     found = f"{_time('marked')} + ': cheapest ' + {where} + {cost}"
     until = f"'keeping beats computing again up to: HBM ' + {_time('hbm_until')} + ','"
     rest = " + ', ' + ".join(f"'{name} ' + ({name}_until > 0 ? {_time(f'{name}_until')} : 'never')" for name in TIERS)
-    return model, f"'$/GB (' + year + '): ' + {paid}", found, until, rest
+    return found, until, rest
 
 
 def hold_chart() -> InteractiveChart:
@@ -235,12 +222,11 @@ def hold_chart() -> InteractiveChart:
         spec,
         "Where a cache is cheapest to keep",
         _hold_says(),
-        f"For the chips of a {plain(system(RUNNING.system).name)} that compute in {RUNNING.precision.upper()},"
-        f" a history of {numbers.CALL['cached_read']:,} tokens like ours, looking back included, and HBM at its full"
-        " rent. Set the time to some 20 seconds, or to 3 hours, and another place wins. A larger KV cache makes keeping"
-        " more expensive everywhere.",
+        f"A million tokens of a history like ours, on the chips of a {plain(system(RUNNING.system).name)}, HBM at its"
+        " full rent, other memory at its bare price. Set the time to some 20 seconds, or to 3 hours, and another place"
+        " wins.",
         primary=("marked", "kv_bytes_per_token", "year"),
-        result=(2,),
+        result=(0,),
     )
 
 
