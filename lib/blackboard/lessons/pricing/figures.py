@@ -291,7 +291,7 @@ def passes() -> Drawing:
         " conversation loaded for itself.",
         "Two passes. Prefill: a bar for the weights and one for the KV cache of the history, loaded once, and beside"
         " them many small squares, thousands of tokens of a prompt. Decode: the same bar for the weights, and below it"
-        " one long bar for each of three conversations, its KV cache, each beside a single small square, its next token.",
+        " one long bar for each of three conversations, its KV cache, beside a single small square, its next token.",
     )
 
 
@@ -343,7 +343,7 @@ def token_times() -> Drawing:
         fig,
         "fig-token-times",
         "GPU time of one token of our call. The longer of its two bars is what it costs: input waits for compute,"
-        " output for memory. But output's compute bar, too, is longer than input's.",
+        " output for memory.",
         f"Stacked bars of the GPU time of one token of a call with {prompt:,} tokens in its prompt, in microseconds,"
         f" each of the weights' part and that of looking back: {listed(said)}. A dotted line goes down from the end of"
         " input's compute bar to output's, which goes on beyond it in a paler shade.",
