@@ -61,6 +61,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "bill_far_later": f"{(200_000 * 0.5 + 5_000 * 6.25 + 1_000 * 25) / 1e4:.1f} cents",
         "bill_rewritten": f"{(180_000 * 6.25 + 1_000 * 25) / 1e4:.0f} cents",
         **{f"cost_{name}": f"{sig(cost[name])} ¢" for name in ("input", "output")},
+        **{f"cost_{name}_3": f"{cost[name]:.3f} ¢" for name in ("input", "output")},
         "paid_cached_read": "8.75 ¢",
         "paid_all": f"{paid:.1f} ¢",
         "paid_input": "3.125 ¢",

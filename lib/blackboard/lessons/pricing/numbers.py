@@ -135,7 +135,8 @@ def added_up() -> dict[str, str]:
         said[f"paid_{line}"] = f"{100 * value:.4g} ¢"
     for line in ("input", "output"):
         least = least_lines("hbm")[line]
-        said |= {f"cost_{line}": cents(least), f"x_{line}": significant(paid[line] / least, 2)}
+        said |= {f"cost_{line}": cents(least), f"cost_{line}_3": cents(least, 3)}
+        said |= {f"x_{line}": significant(paid[line] / least, 2)}
     for place, hits in hits_in().items():
         said[f"hits_{place}"] = cents(hits)
     for place in ("hbm", "ddr"):
