@@ -22,20 +22,6 @@ from blackboard.units import significant
 CHEAP, HOUR, YEAR = units.factor("USD/megatoken"), units.factor("hour"), 365 * units.factor("day")
 
 
-def _bytes(value: str) -> str:
-    """The browser expression of bytes in words: 1.7 kB, 70 kB."""
-    scaled = lambda unit, name: f"{marks.said(f'{value} / {units.factor(unit)!r}', ',.3~r')} + ' {name}'"
-    return (
-        f"({value} < 999.5 ? {marks.said(value)} + ' B' : {value} < 999500 ? {scaled('kB', 'kB')} :"
-        f" {scaled('MB', 'MB')})"
-    )
-
-
-def _count(value: str) -> str:
-    """The browser expression of parameters in few letters: 37.6 B, 1.2 T."""
-    return f"replace(replace(replace(format({value}, '.3~s'), 'M', ' M'), 'G', ' B'), 'T', ' T')"
-
-
 def _time(value: str) -> str:
     """The browser expression of seconds in words: 110 ms, 18 min, 9 days."""
     said = marks.said(f"{value} * 1000", ",.2~r") + " + ' ms'"
@@ -59,13 +45,15 @@ WHEN = {"2025": "the end of 2025", "2026": "early 2026"}  # by then: the newest 
 NAMES = {"tier_capacity": "capacity", "tier_bandwidth": "reads", "tier_rent": "rent"}
 
 
-def _between(name: str, value: float, other: float, stops: int, below: int, above: int, label: str) -> list[dict]:
-    """A slider that starts at a value and is at another after so many stops; of so many stops below and above the
-    start.
+def _between(
+    name: str, value: float, other: float, stops: int, below: int, above: int, first: int, label: str
+) -> list[dict]:
+    """A slider with stops at a value and, so many stops later, at another; of so many stops below and above the value,
+    at first so many before it.
     """
     start, pitch = round(math.log10(value), 6), round(math.log10(other / value) / stops, 6)
     low, high = round(start - below * pitch, 6), round(start + above * pitch, 6)
-    return slider(name, low, high, pitch, start, label, base=10)
+    return slider(name, low, high, pitch, round(start - first * pitch, 6), label, base=10)
 
 
 def _devices() -> dict[str, Any]:
@@ -83,15 +71,24 @@ def _on(name: str) -> dict[str, str]:
     return {} if name == "flash" else {field: f"{name}_{short}" for field, short in NAMES.items()}
 
 
+def history() -> dict[str, float]:
+    """The running case at the rate at which it computes our history again: looking back takes time that the formula of
+    a short prompt leaves out, as if the chips were so much slower.
+    """
+    case = numbers.rack()
+    slower = numbers.prompt_again(numbers.CALL["cached_read"]) / eq.remat_cost(case)
+    return RUNNING.symbols() | {"flops": case["flops"] / slower}
+
+
 def _hold() -> list[dict]:
     """Sliders for the model, the time and what is paid, the devices, and what follows."""
     rows = _devices()
-    case = RUNNING.symbols()
+    case = history()
     sliders = [
         *menu("year", WHEN, "2026", "byte prices known by"),
         *decades("kv_bytes_per_token", case["kv_bytes_per_token"], 2.3, 1, "bytes of KV per token"),
         *slider("rent_per_hour", 0.5, 12, 0.1, rent().usd_per_chip_hour, "rent: $ per GPU-hour"),
-        *_between("marked", KEPT["5 min"], KEPT["1 h"], 9, BELOW, ABOVE, "time kept (s)"),
+        *_between("marked", KEPT["5 min"], KEPT["1 h"], STOPS, BELOW, ABOVE, PAUSE, "time kept (s)"),
     ]
     machine = {name: repr(case[name]) for name in ("flops", "hbm", "chips", "n_active")}
     follows = machine | {"rent": f"rent_per_hour / {HOUR!r}", "service_life": repr(numbers.LIFE)}
@@ -142,10 +139,11 @@ LINES: dict[str, tuple[Any, dict[str, str]]] = {
     **{name: (eq.tier_cost, _on(name)) for name in TIERS},
     "compute again": (eq.remat_cost, {}),
 }
-BELOW, ABOVE = 29, 39  # the slider's stops to either side of its start
+STOPS = 27  # of the slider from five minutes to an hour
+BELOW, ABOVE, PAUSE = 87, 117, 10  # its stops to either side of five minutes, and from there down to our two minutes
 # The time axis has the slider's ends, exponents, and ticks in s.
 FIRST, LAST = (
-    math.log10(KEPT["5 min"]) + stops / 9 * math.log10(KEPT["1 h"] / KEPT["5 min"])
+    math.log10(KEPT["5 min"]) + stops / STOPS * math.log10(KEPT["1 h"] / KEPT["5 min"])
     for stops in (-BELOW - 0.01, ABOVE + 0.01)
 )
 START = repr(10**FIRST)
@@ -185,19 +183,12 @@ def _named(encoding: dict, name: str) -> dict:
 
 def _hold_lines() -> tuple[str, ...]:
     """What the settings mean, in lines above the chart."""
-    model = (
-        f"{_bytes('kv_bytes_per_token')} + ' a token, ' + {_count('n_active')} + ' active, GPU at $' +"
-        " format(rent_per_hour, '.2f') + '/h'"
-    )
-    paid = " + ', ' + ".join(
-        f"'{name} ' + format(devices['{name}'].price[year] * {units.factor('GB')!r}, '.3~g')" for name in TIERS
-    )
     where = "(cheapest == 'compute again' ? 'is to ' : cheapest == 'disk' ? 'on ' : 'in ') + cheapest"
     cost = f"(least < {LOW!r} ? ' for less than the chart shows' : ', $' + format(least, '.2~g') + '/Mtok')"
     found = f"{_time('marked')} + ': cheapest ' + {where} + {cost}"
     until = f"'keeping beats computing again up to: HBM ' + {_time('hbm_until')} + ','"
     rest = " + ', ' + ".join(f"'{name} ' + ({name}_until > 0 ? {_time(f'{name}_until')} : 'never')" for name in TIERS)
-    return model, f"'$/GB (' + year + '): ' + {paid}", found, until, rest
+    return found, until, rest
 
 
 def hold_chart() -> InteractiveChart:
@@ -231,17 +222,16 @@ def hold_chart() -> InteractiveChart:
         spec,
         "Where a cache is cheapest to keep",
         _hold_says(),
-        f"For the chips of a {plain(system(RUNNING.system).name)} that compute in {RUNNING.precision.upper()},"
-        " a short prompt (computing a long one again costs more), and HBM at its full share of the rent."
-        " Set the time to some 20 seconds, or to 3 hours,"
-        " and another place wins. A larger KV cache makes keeping more expensive everywhere.",
+        f"A million tokens of a history like ours, on the chips of a {plain(system(RUNNING.system).name)}, HBM at its"
+        " full rent, other memory at its bare price. Set the time to some 20 seconds, or to 3 hours, and another place"
+        " wins.",
         primary=("marked", "kv_bytes_per_token", "year"),
-        result=(2,),
+        result=(0,),
     )
 
 
 def _hold_says() -> str:
-    known = numbers.rack()
+    known = numbers.rack() | history()
     again = eq.remat_cost(known)
     even = {name: HOLD_UNTIL(known | numbers.rented(tier(id)), c_cached=again) for name, id in TIERS.items()}
     until = [f"{'on' if name == 'disk' else 'in'} {name} for {spent(time)}" for name, time in even.items()]
@@ -251,7 +241,8 @@ def _hold_says() -> str:
         " tenth of a second to half a year, both on log scales, in HBM, DDR5, flash and on disk, and a level line for"
         " computing it again, with controls for the year of the byte prices, KV bytes per token, rent and a marked"
         " time. Each device's line is level, then"
-        f" rises; the slower the device, the later. For {RUNNING}, computing again costs"
+        f" rises; the slower the device, the later. For {RUNNING}, computing a history of"
+        f" {numbers.CALL['cached_read']:,} tokens again costs"
         f" ${significant(again / CHEAP, 2)}; keeping is cheaper in HBM for {spent(eq.hbm_even(known))},"
         f" {', '.join(until)}."
     )

@@ -67,7 +67,7 @@ def bill() -> Drawing:
         fig,
         "fig-bill",
         f"One call, four lines: {paid['cached_read'] / total:.0%} of the bill is for tokens that were sent before."
-        " Prices are per million tokens.",
+        " Prices are per million tokens; those of the new tokens are split into plain input and what keeping adds.",
         f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in cents: "
         + listed([f"{name} {cents[line]:.3g}" for line, (name, _) in LINES.items()])
         + f"; in all {100 * total:.1f}.",
@@ -89,8 +89,8 @@ def bill_and_cost() -> Drawing:
     }
     rows = (
         ("the bill", numbers.charged(), by_line | {"write": ("writing", "kv")}),
-        ("the cost, caches in HBM at its full rent", numbers.causes("hbm"), by_cause),
-        ("the cost, caches in DDR5 at its bare price", numbers.causes("ddr"), by_cause),
+        ("cost, caches in HBM at full rent", numbers.causes("hbm"), by_cause),
+        ("cost, caches in DDR5 at bare price", numbers.causes("ddr"), by_cause),
     )
     said = [_shared(axes, 0.25 - (0, 1.5, 3.3)[row], *parts) for row, parts in enumerate(rows)]
     axes.set(xlim=(0, 108), ylim=(-4.35, 0.9))
@@ -98,7 +98,8 @@ def bill_and_cost() -> Drawing:
     return done(
         fig,
         "fig-bill-and-cost",
-        "In either memory nearly all of the cost is caused by the history: by keeping it, or by looking back at it.",
+        "In either memory nearly all of the cost is caused by the history: by keeping it, or by looking back at it."
+        " Shares are rounded.",
         f"Three bars of shares. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72.",
     )
 
@@ -162,7 +163,7 @@ def timeline() -> Drawing:
     return done(
         fig,
         "fig-timeline",
-        "You pay to keep a token once, when it is new. After that each hit renews the five minutes.",
+        "You pay to keep a token once, when it is new. After that each hit in time renews the five minutes.",
         f"A line of minutes. At 0, call 1 sends {new} new tokens, at {p.cache_write_5min:g} dollars per million. Their"
         f" cache is kept. At {pause:g}, call 2 sends them again, as hits for {p.cached_read:.2f}; the cache"
         f" comes back, and GPUs look back at it. They are kept until {pause + kept:g}, not {kept:g}.",
@@ -278,19 +279,19 @@ def passes() -> Drawing:
     _loaded(panels[0], (0, -1.3), 7.2, "KV cache of the history", "kv")
     for row in range(3):
         low = -0.8 - 0.8 * row
-        _loaded(panels[1], (0, low), 7.2, f"KV cache of sequence {row + 1}", "kv")
+        _loaded(panels[1], (0, low), 7.2, f"KV cache of conversation {row + 1}", "kv")
         panels[1].add_patch(Rectangle((7.8, low + 0.13), 0.3, 0.3, color=made))
-    panels[1].text(8.4, 0.35, "one token of\neach sequence", color=made, ha="right", va="center")
+    panels[1].text(8.4, 0.35, "one token of each\nconversation", color=made, ha="right", va="center")
     bare(panels[0], (-0.1, 8.6), (-1.6, 1))
     bare(panels[1], (-0.1, 8.6), (-2.6, 0.9))
     return done(
         fig,
         "fig-passes",
         "In prefill thousands of tokens share one trip to memory. In decode every token has the whole cache of its"
-        " sequence loaded for itself.",
+        " conversation loaded for itself.",
         "Two passes. Prefill: a bar for the weights and one for the KV cache of the history, loaded once, and beside"
         " them many small squares, thousands of tokens of a prompt. Decode: the same bar for the weights, and below it"
-        " one long bar for each of three sequences, its KV cache, each beside a single small square, its next token.",
+        " one long bar for each of three conversations, its KV cache, beside a single small square, its next token.",
     )
 
 
@@ -306,7 +307,7 @@ def token_times() -> Drawing:
     fig, axes = drawing.axes(5.0, 3.9)
     prompt, new = numbers.PROMPT, numbers.CALL["input"]
     given, made = numbers.input_time(prompt), numbers.output_time(prompt, numbers.fitting(prompt))
-    back = given["expand"] + given["attend"]
+    back, equal = given["expand"] + given["attend"], sum(given.values())
     loads = catalogue.model(RUNNING.model).n_total / catalogue.system(RUNNING.system).chip.bandwidth
     rows = {  # parts in s: weights, then what looks back
         "input: compute": (given["weights"], back),
@@ -319,9 +320,22 @@ def token_times() -> Drawing:
         what, colour = ("looking back", "compute") if "compute" in name else ("KV cache", "kv")
         axes.barh(-row, weights, 0.36, color=COLOURS["weights"])
         axes.barh(-row, other, 0.36, left=weights, color=COLOURS[colour])
+        if name == "output: compute":  # beyond what a token of input computes, another shade
+            axes.barh(-row, (made["compute"] - equal) * 1e6, 0.36, left=1e6 * equal, color="white", alpha=0.55)
         text = f"{name.replace(':', ',')}: weights {_micro(weights)}, {what} {_micro(other)}"
         axes.text(0, 0.37 - row, text, color=COLOURS["bound"], va="center")
         beside(axes, f"{_micro(weights + other)} µs", (weights + other, -row), (5, 0), colour, va="center")
+    for ends in ((-0.2, -0.5), (-0.77, -1.5), (-1.77, -2.22)):  # between the names of the bars
+        axes.plot([1e6 * equal] * 2, ends, color=COLOURS["bound"], ls=":", lw=1.6)
+    axes.annotate(
+        "as much as\ninput computes",
+        (1e6 * equal, -1.05),
+        (7, 0),
+        textcoords="offset points",
+        color=COLOURS["bound"],
+        va="center",
+        linespacing=1.1,
+    )
     axes.set(xlim=(0, 2000), ylim=(-len(rows) + 0.5, 0.65))
     axes.axis("off")
     said = [f"{name.replace(':', '')} {_micro(1e6 * sum(parts))}" for name, parts in rows.items()]
@@ -331,7 +345,8 @@ def token_times() -> Drawing:
         "GPU time of one token of our call. The longer of its two bars is what it costs: input waits for compute,"
         " output for memory.",
         f"Stacked bars of the GPU time of one token of a call with {prompt:,} tokens in its prompt, in microseconds,"
-        f" each of the weights' part and that of looking back: {listed(said)}.",
+        f" each of the weights' part and that of looking back: {listed(said)}. A dotted line goes down from the end of"
+        " input's compute bar to output's, which goes on beyond it in a paler shade.",
     )
 
 

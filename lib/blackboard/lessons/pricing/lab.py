@@ -102,8 +102,6 @@ PAY = Step(
 def implied_kv(n_active, flops, bandwidth, step_context):
     """Bytes of KV cache per token, if a price stepped up where loading the cache begins to take longer than compute.
 
-    The last chart tests this on a model whose cache is known.
-
     n_active      active parameters; a token takes 2 FLOPs for each
     flops         FLOP/s of the machine
     bandwidth     byte/s of its memory
@@ -381,7 +379,7 @@ def _lowest_rent(kv, hold_time, devices, again):
 
 CHEAPEST = Step(
     "The cheapest place for a cache",
-    "Choose between several devices and computing the cache again, as the price of time changes.",
+    "Choose between several devices and computing the cache again.",
     cheapest,
     'disk = {"rent": 5e-7, "capacity": 3e13, "bandwidth": 2e8};'
     ' dram = {"rent": 2e-6, "capacity": 3e12, "bandwidth": 2e11};'

@@ -135,7 +135,8 @@ def added_up() -> dict[str, str]:
         said[f"paid_{line}"] = f"{100 * value:.4g} ¢"
     for line in ("input", "output"):
         least = least_lines("hbm")[line]
-        said |= {f"cost_{line}": cents(least, 3), f"x_{line}": significant(paid[line] / least, 2)}
+        said |= {f"cost_{line}": cents(least), f"cost_{line}_3": cents(least, 3)}
+        said |= {f"x_{line}": significant(paid[line] / least, 2)}
     for place, hits in hits_in().items():
         said[f"hits_{place}"] = cents(hits)
     for place in ("hbm", "ddr"):
@@ -145,7 +146,7 @@ def added_up() -> dict[str, str]:
             f"cost_all_{place}": whole(sum(cost.values())),
             f"x_all_{place}": significant(total / sum(cost.values()), 2),
         }
-    parts = [causes(place) for place in hits_in()]
+    parts = [causes(place) for place in ("hbm", "ddr")]
     least = min(1 - part["alone"] / sum(part.values()) for part in parts)
     again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
     return (
@@ -154,7 +155,7 @@ def added_up() -> dict[str, str]:
         | {
             "paid_all": whole(total),
             "history_least": f"{math.floor(100 * least)}%",
-            "hits_again": cents(again, 3),
+            "hits_again": cents(again),
             **out_hit(),
             "x_all_dear": significant(total / (sum(least_lines("ddr").values()) + (DEAR - 1) * hits_in()["ddr"]), 2),
             "bill_history": f"{paid['cached_read'] / total:.0%}",
@@ -237,14 +238,22 @@ def session() -> dict[str, str]:
         **{f"s_usd_{kind}": f"${value / 1e6:.3f}" for kind, value in usd.items()},
         "s_usd": f"${total / 1e6:.2f}",
         "s_fresh": f"${fresh / 1e6:.2f}",
-        "s_even_call": f"{math.floor(p.cache_write_5min / p.cached_read) + 2}",
         "s_half": f"${(total - half * p.cached_read) / 1e6:.2f}",
+        "s_past": f"{usd['hit'] / total:.0%}",
+        "s_half_past": f"{(hits - half) * p.cached_read / (total - half * p.cached_read):.0%}",
         "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
         "s_hour": f"${PROMPT * hour / 1e6:.2f}",
         "s_break_after": f"{math.ceil(count * hour / again)}",
         "first_paid": f"{100 * first:.1f} cents",
         "first_paid_times": significant(sum(charged().values()) / first, 2),
     }
+
+
+def listed(name: str, p: TokenPrices) -> dict[str, str]:
+    """The columns of the price list, USD per million tokens."""
+    kinds = {"hit": p.cached_read, "in": p.input, "write": p.cache_write_5min, "hour": p.cache_write_1h}
+    shown = (kinds | {"out": p.output}).items()
+    return {name.format(kind): f"${value:g}" if value % 1 == 0 else f"${value:.2f}" for kind, value in shown}
 
 
 def cards() -> dict[str, str]:
@@ -258,10 +267,9 @@ def cards() -> dict[str, str]:
         "g_in_far": usd(beyond.input),
         "g_out_far": usd(beyond.output),
         "g_seen": stepped.valid_from,
-        "c_in": usd(c.input),
-        "c_write": f"${c.cache_write_5min:.2f}",
-        "c_hit": f"${c.cached_read:.2f}",
-        "c_ratio": f"{c.output / c.input:g}",
+        **listed("c_{}", c),
+        **listed("c_{}_far", kept.rates(1e6)),
+        "out_written": f"{c.output / c.cache_write_5min:g}",
         "c_old": kept.valid_from,
         "c_new": card.valid_from,
         "dropped_days": str((date.fromisoformat(card.valid_from) - date.fromisoformat(kept.valid_from)).days),
@@ -412,7 +420,6 @@ def places() -> dict[str, str]:
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
         "remat_x": significant(price(BILLED).usd_per_Mtok.input * MTOK / eq.remat_cost(known), 2),
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
-        "again_times": significant(prompt_again(call) / eq.remat_cost(known), 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
         "even_call": f"{prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
@@ -420,6 +427,9 @@ def places() -> dict[str, str]:
         "ddr_sum": f"({pretty(held, 'byte')} ÷ {pretty(host['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
         f" {pretty(held / host['tier_bandwidth'], 's', 2)}) × {significant(100 * host['tier_rent'], 3)} ¢/s",
         "cache_size": pretty(held, "byte"),
+        "load_once": pretty(held / chip.bandwidth, "s", 2),
+        "load_rate": f"{chip.bandwidth / 1e12:g} TB",
+        "flop_rate": f"{chip.flops(RUNNING.precision) / 1e15:g} PFLOP/s",
         "dev_hbm": f"{pretty(chip.hbm_bytes, 'byte')}, {pretty(chip.bandwidth, 'byte/s')}",
         **{f"dev_{name}": device(tier(id)) for name, id in KINDS.items()},
     }
@@ -550,7 +560,7 @@ def input_times() -> dict[str, str]:
         "att_wide": f"{decompressed():g}",
         "att_even": significant(new["weights"] / new["attend"] * before, 2),
         "t_back": us(new["expand"] + new["attend"]),
-        "t_in": f"{sum(new.values()) * 1e6:.1f} µs",
+        "t_in": us(sum(new.values())),
     }
 
 
@@ -592,6 +602,10 @@ def output_times() -> dict[str, str]:
         "t_compute": us(compute),
         "t_out": us(memory),
         "out_in": significant(memory / new, 2),
+        "out_in_3": significant(memory / new, 3),
+        "compute_out_in": significant(compute / new, 2),
+        "compute_out_in_3": significant(compute / new, 3),
+        "load_compute": significant(memory / compute, 3),
         "out_in_alone": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 3),
         "out_in_alone_sum": alone_sum(),
         "alone_load_out": us(alone["weights"] + alone["cache"]),
