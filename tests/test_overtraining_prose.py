@@ -11,7 +11,7 @@ import pytest
 from lessons import run_cell, sig, values
 from live_cells import read_cells
 
-from blackboard.catalogue import chip, measurement, model
+from blackboard.catalogue import measurement, model
 from blackboard.formula import FormulaError
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers
@@ -161,12 +161,12 @@ def test_the_running_case_agrees_with_a_search():
     assert plain / large == pytest.approx(20, abs=1), "nearly the rule's"
     even = (own * seen - large * plain) / (large - own)
     assert told["meta_even"] == f"{sig(even / 1e12)} trillion" and told["meta_days"] == f"{even / 2e6 / DAY:.0f} days"
-    [(more, same), (_, less)] = part(own * 0.99, seen), part(own, seen * 1.01)
-    assert float(told["cheap_more"]) == pytest.approx(more - part(own, seen)[0], rel=0.01)
-    assert float(told["cheap_less"]) == pytest.approx(same - less, rel=0.01)
+    [(more, same), (_, less)] = part(own * 0.9999, seen), part(own, seen * 1.0001)
+    assert float(told["cheap_more"]) == pytest.approx(100 * (more - part(own, seen)[0]), rel=0.01)
+    assert float(told["cheap_less"]) == pytest.approx(100 * (same - less), rel=0.01)
     assert float(told["cheap_more"]) / float(told["cheap_less"]) == pytest.approx(float(told["cheap_r"]), abs=0.05)
-    for row, (size, seen) in zip(numbers.llama(), ((own, seen), (large, plain))):
-        assert numbers.parts_of(row) == pytest.approx(part(size, seen), rel=1e-4)
+    for row, each in zip(numbers.llama(), ((own, seen), (large, plain))):
+        assert numbers.parts_of(row) == pytest.approx(part(*each), rel=1e-4)
     assert (
         float(told["cheap_ratio"])
         == pytest.approx(WRITTEN / net.training_tokens, rel=0.01)
@@ -237,9 +237,6 @@ def test_both_bills_of_the_pair():
     assert told["extra_slow"] == f"${slow / 1e6:.1f} million"
     days = slow / (6 * (large - 8.03e9) * PER_FLOP) / 2e6 / DAY
     assert told["slow_days"] == f"{days:.0f}"
-    for key, size in (("small", 8.03e9), ("large", large)):
-        hours = 6 * size * WRITTEN * PER_FLOP / 2  # at two dollars each
-        assert float(told[f"{key}_gpus"].replace(",", "")) == pytest.approx(hours / (365 * 24), rel=0.03)
     assert told["slow_even"] == f"{sig(slow / (6 * (large - 8.03e9) * PER_FLOP) / 1e12)} trillion"
     assert 0.0095 < paid(told["large_training"]) / paid(told["large_both"]) < 0.0105, "one percent"
 
@@ -440,7 +437,7 @@ def test_who_writes_enough_to_beat_a_llama_that_is_free():
     assert 3.7 < written / WRITTEN < 3.9, "nearly four years"
     low, high = sorted(after for _, _, after in others)
     assert (told["beat_low"], told["beat_mid"]) == tuple(f"{sig(each / 1e12)} trillion" for each in (low, high))
-    assert 1 < low / WRITTEN and high / WRITTEN < 2, "less than two years"
+    assert low > WRITTEN and high < 2 * WRITTEN, "less than two years"
 
 
 def test_the_figure_has_every_model_whose_tokens_the_catalogue_knows():

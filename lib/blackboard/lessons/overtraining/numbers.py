@@ -415,10 +415,6 @@ def meta() -> dict[str, str]:
     for key, row in (("small", small), ("large", large)):
         bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
         told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}
-        gpus = row.inference / CASE["lifetime"] / train_rate()
-        told |= {
-            f"{key}_gpus": f"{int(round(gpus, -1 if gpus < 1000 else -2)):,}",
-        }
     return told
 
 
