@@ -52,7 +52,7 @@ def opening() -> Drawing:
         shift, side = ((8, 0), "left") if right else ((-8, 0), "right")
         beside(axes, significant(p.per_active, 2), (p.per_active, row), shift, ha=side, va="center")
     axes.set(xscale="log", xlim=(0.3, 1e5), ylim=(-0.7, len(rows) - 0.3))
-    axes.set_xlabel("tokens of training per parameter (log scale)")
+    axes.set_xlabel("tokens of training per parameter in use (log scale)")
     axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows])
     axes.grid(visible=False, axis="y")
     axes.set_xticks([1, 10, 100, 1_000, 10_000])
@@ -61,8 +61,7 @@ def opening() -> Drawing:
     return done(
         fig,
         "fig-overtraining-opening",
-        "Six of these ten models were trained on over ten times the rule's tokens, the smallest on the most. (Of"
-        " DeepSeek-V3, only the parameters that work on each token count.)",
+        "Six of these ten models were trained on over ten times the rule's tokens, the smallest on the most.",
         f"Ten well-known models by tokens of training per active parameter, from 0.3 to 100,000 on a log scale: {each}."
         f" A line marks Chinchilla's {PRESCRIBED}.",
     )

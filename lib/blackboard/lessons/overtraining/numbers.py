@@ -29,7 +29,6 @@ GENEROUS, ROUNDED, RUMOUR = (
     200e12,
     150e12,
 )  # tokens/s before dividing; tokens served as rounded; rumoured tokens of training, 1:31:01
-FACTOR = ROUNDED / (PRESCRIBED * BOARD["n_active"])  # the lecture's over-training, 1:31:43
 CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashcards
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 FIT = FITS["besiroglu"]  # the page's
@@ -613,14 +612,11 @@ def token_seconds(row: simulation.Trained, cache: dict[str, Any]) -> float:
 
 def download() -> dict[str, str]:
     """How much one has to write before a smaller model of one's own costs less than Llama 3.1 8B, which is free."""
-    (own, written), trillions = beats_free(), lambda tokens: f"{significant(tokens / 1e12, 2)} trillion"
     others = sorted(beats_free(fit)[1] for fit in (FITS["hoffmann"], "Hoffmann, TeX source"))
     return {
-        "beat_tokens": trillions(written),
-        "beat_size": f"{own.n_active / 1e9:.1f} billion",
-        "beat_data": trillions(own.tokens),
-        "beat_low": trillions(others[0]),
-        "beat_mid": trillions(others[1]),
+        "beat_tokens": f"{significant(beats_free()[1] / 1e12, 2)} trillion",
+        "beat_low": significant(others[0] / 1e12, 2),
+        "beat_mid": significant(others[1] / 1e12, 2),
     }
 
 
