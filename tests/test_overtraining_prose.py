@@ -433,7 +433,7 @@ def test_who_writes_enough_to_beat_a_llama_that_is_free():
         size = min(sizes, key=paid_after)
         found.append((size, tokens(size), paid_after(size)))
     (size, read, written), *others = found
-    said, _ = run_cell("overtraining", "pays after")
+    said, _ = run_cell("overtraining", "llama = 2.02184")
     rows = [[float(number) for number in line.split()] for line in said.splitlines()[2:]]
     least = min(rows, key=lambda row: row[2])
     assert least[0] == pytest.approx(size / 1e9, abs=0.05) and rows[0] != least != rows[-1]
