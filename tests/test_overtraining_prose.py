@@ -437,7 +437,7 @@ def test_who_writes_enough_to_beat_a_llama_that_is_free():
     rows = [[float(number) for number in line.split()] for line in said.splitlines()[2:]]
     least = min(rows, key=lambda row: row[2])
     assert least[0] == pytest.approx(size / 1e9, abs=0.05) and rows[0] != least != rows[-1]
-    assert least[1:] == pytest.approx([read / 1e12, written / 1e12], rel=0.03)
+    assert least[1:] == pytest.approx([read / 1e12, written / 1e12], rel=0.05)
     numbered, after = numbers.beats_free()
     assert (numbered.n_active, after) == pytest.approx((size, written), rel=1e-3), "by the first-order condition"
     assert told["beat_tokens"] == f"{sig(written / 1e12)} trillion"
