@@ -11,7 +11,7 @@ import pytest
 from lessons import run_cell, sig, values
 from live_cells import read_cells
 
-from blackboard.catalogue import chip, measurement, model
+from blackboard.catalogue import measurement, model
 from blackboard.formula import FormulaError
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers
@@ -100,7 +100,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ds_cost": "$5.33 million",
         "ds_day": "$87,072",
         "ds_rent": "$2",
-        "least_times": f"{0.78e12 / 540e9 / 20:.2f}",
+        "ds_total": "671 billion",
+        "peak": "989 TFLOP/s",
+        "slow_times": sig(2 * 1.46e6 / (6 * 8.03e9 * 15e12 * PER_FLOP)),
+        "riddle_size": f"{(8.03e9 * 15e12 / 20) ** 0.5 / 1e9:.0f} billion",
+        "written_daily": f"{2e6 * DAY / 1e9:.0f} billion",
+        "kv_bandwidth": "3.35 TB/s",
         "rate": "2 million",
         "small_work": f"{6 * 8.03 * 15 / 100:.2f}·10²³",
         "small_reported": "1.46 million",
@@ -153,17 +158,37 @@ def test_the_running_case_agrees_with_a_search():
     assert large / 16e9 == pytest.approx(2, abs=0.2), "the twin is twice as large as any model behind the fit"
     assert told["case_ratio"] == sig(WRITTEN / plain, 1)
     assert told["small_share"] == f"{own / large:.0%}" and told["small_times"] == sig(own * seen / (large * plain))
-    assert told["twin_each"] == f"{plain / large:.0f}"
+    assert plain / large == pytest.approx(20, abs=1), "nearly the rule's"
     even = (own * seen - large * plain) / (large - own)
     assert told["meta_even"] == f"{sig(even / 1e12)} trillion" and told["meta_days"] == f"{even / 2e6 / DAY:.0f} days"
-    assert (told["cheap_size"], told["cheap_data"]) == tuple(sig(each, 3) for each in part(own, seen))
-    assert (told["part_size"], told["part_data"]) == tuple(sig(each, 3) for each in part(large, plain))
-    assert float(told["part_loss"]) == pytest.approx(1.8172 + sum(part(own, seen)), abs=1e-3)
+    [(more, same), (_, less)] = part(own * 0.9999, seen), part(own, seen * 1.0001)
+    assert float(told["cheap_more"]) == pytest.approx(100 * (more - part(own, seen)[0]), rel=0.01)
+    assert float(told["cheap_less"]) == pytest.approx(100 * (same - less), rel=0.01)
+    assert float(told["cheap_more"]) / float(told["cheap_less"]) == pytest.approx(float(told["cheap_r"]), abs=0.05)
+    for row, each in zip(numbers.llama(), ((own, seen), (large, plain))):
+        assert numbers.parts_of(row) == pytest.approx(part(*each), rel=1e-4)
     assert (
-        float(told["cheap_ratio"]) == pytest.approx(WRITTEN / seen, rel=0.01) == pytest.approx(1 / share - 1, rel=0.01)
+        float(told["cheap_ratio"])
+        == pytest.approx(WRITTEN / net.training_tokens, rel=0.01)
+        == pytest.approx(1 / share - 1, rel=0.01)
     )
-    assert large / 8 < (482.01 / sum(part(own, seen))) ** (1 / 0.3478), "an eighth is too small"
-    assert told["least_size"] == f"{(482.01 / sum(part(own, seen))) ** (1 / 0.3478) / 1e9:.1f} billion"
+    assert large / 8 < (482.01 / good(BESIROGLU)) ** (1 / 0.3478), "an eighth is too small"
+    assert told["least_size"] == f"{(482.01 / good(BESIROGLU)) ** (1 / 0.3478) / 1e9:.1f} billion"
+
+
+@pytest.mark.parametrize("fit", [HOFFMANN, TEX])
+def test_the_wall_by_other_fits(fit):
+    """An eighth of the twin is in front of it, but would take over a thousand trillion tokens, and cost far more; half
+    of the twin costs more than Llama.
+    """
+    _, a, b, alpha, beta = fit
+    loss, (plain, own, _) = good(fit), optimum(fit, served=0)
+    tokens = lambda n: (b / (loss - a / n**alpha)) ** (1 / beta)
+    assert values("overtraining")["wall_other"] == f"{(a / loss) ** (1 / alpha) / plain:.0%}" == "10%"
+    assert own / plain > 50, "far more than 20 tokens for each parameter"
+    assert tokens(plain / 8) > 1e15
+    assert plain / 8 * (tokens(plain / 8) + WRITTEN) > 3 * plain * (own + WRITTEN)
+    assert plain / 2 * (tokens(plain / 2) + WRITTEN) > 8.03e9 * (15e12 + WRITTEN)
 
 
 PER_FLOP = 5_328_000 / (6 * 37_551_276_032 * 14.8e12)  # dollars, by DeepSeek's run
@@ -208,15 +233,11 @@ def test_both_bills_of_the_pair():
     assert paid(told["small_training"]) / paid(told["large_training"]) == pytest.approx(5.5, abs=0.1), "five times"
     assert paid(told["large_both"]) - paid(told["small_both"]) == pytest.approx(14.5e6, abs=0.5e6), "over fourteen"
     assert paid(told["small_training"]) - paid(told["large_training"]) < 1e6, "less than a million"
-    hours = float(told["small_hours"].replace(",", ""))
-    assert 2 * hours == pytest.approx(paid(told["small_training"]), rel=0.01)
+    assert told["extra_fast"] == f"${(6 * (8.03e9 * 15e12 - large * plain) * PER_FLOP) / 1e6:.2f} million"
     slow = 1.46e6 * 2 * (1 - large * plain / (8.03e9 * 15e12))  # both at Meta's pace
+    assert told["extra_slow"] == f"${slow / 1e6:.1f} million"
     days = slow / (6 * (large - 8.03e9) * PER_FLOP) / 2e6 / DAY
     assert told["slow_days"] == f"{days:.0f}"
-    for key, size in (("small", 8.03e9), ("large", large)):
-        assert told[f"{key}_each"] == f"${6 * size * PER_FLOP * 1e6:.2f}"
-        hours = 6 * size * WRITTEN * PER_FLOP / 2  # at two dollars each
-        assert float(told[f"{key}_gpus"].replace(",", "")) == pytest.approx(hours / (365 * 24), rel=0.03)
     assert told["slow_even"] == f"{sig(slow / (6 * (large - 8.03e9) * PER_FLOP) / 1e12)} trillion"
     assert 0.0095 < paid(told["large_training"]) / paid(told["large_both"]) < 0.0105, "one percent"
 
@@ -267,7 +288,8 @@ def test_the_pages_searches_print_the_rule(ratio):
         assert float(short[1]) / 100 == pytest.approx(size, abs=0.0075)
         assert float(short[2]) == pytest.approx(data, rel=0.03, abs=0.51)
     size, data = tried(ratio)
-    assert float(short[3]) / 100 == pytest.approx(1 - size * (data + ratio) / (1 + ratio), abs=0.006)
+    assert float(short[3]) == pytest.approx(size * data, rel=0.02, abs=0.06)
+    assert float(short[4]) / 100 == pytest.approx(1 - size * (data + ratio) / (1 + ratio), abs=0.006)
 
 
 def test_the_best_size_in_a_long_context():
@@ -282,15 +304,33 @@ def test_the_best_size_in_a_long_context():
 def test_the_recipe_for_other_traffic():
     """By the table of ratios, tried; and equal bills' text, in that of FineWeb's card."""
     told, (size, data) = values("overtraining"), tried(30)
-    assert (told["plan_size"], told["plan_rule"]) == ("10 billion parameters", "0.2 trillion")
+    assert (told["plan_size"], told["plan_rule"]) == ("10 billion", "0.2 trillion")
     assert (told["plan_written"], told["plan_ratio"]) == ("6 trillion", f"{6e12 / (20 * 10e9):.0f}")
-    assert float(told["plan_share"].rstrip("%")) / 100 == pytest.approx(size, abs=0.0075)
-    assert told["plan_own"] == f"{size * 10:.1f} billion" and told["plan_times"] == f"{data:.0f}"
+    assert told["plan_own"] == f"{size * 10:.1f} billion"
     assert float(told["plan_tokens"].split()[0]) == pytest.approx(data * 0.2, abs=0.06)
     assert told["plan_saved"] == f"{1 - size * (data + 30) / 31:.0%}"
-    assert told["plan_budget"] == f"${round(120 * 10e9**2 * PER_FLOP, -3):,.0f}"
+    amount = lambda name: float(told[name].replace("$", "").replace(",", ""))
+    budget = 120 * 10e9**2 * PER_FLOP
+    for name, bill in (
+        *(("plan_budget", 1), ("plan_training", size * data), ("plan_serve", 30), ("plan_serving", 30 * size)),
+        *(("plan_both", 31), ("plan_total", size * (data + 30))),
+    ):
+        assert amount(name) == pytest.approx(bill * budget, rel=0.01)
+    assert amount("plan_training") / amount("plan_budget") == pytest.approx(3, abs=0.15), "three times"
+    assert amount("plan_budget") + amount("plan_serve") == amount("plan_both")
+    assert amount("plan_training") + amount("plan_serving") == amount("plan_total")
     assert told["text_times"] == sig(WRITTEN / 15e12, 1)
-    assert (told["least_name"], told["most_name"]) == ("PaLM 540B", "Qwen3-0.6B")
+
+
+def test_equal_bills_below_a_ratio_of_one_are_no_help():
+    """They are at a size above the rule's, found by trying sizes, and cost more than the rule's model does."""
+    told, (_, _, _, a, b) = values("overtraining"), BESIROGLU
+    tokens = lambda n: ((a + b - b * n**-a) / a) ** (-1 / b)
+    sizes = [1 + n / 1000 for n in range(10_000)]
+    half, third = (min(sizes, key=lambda n: abs(tokens(n) - ratio)) for ratio in (0.5, 0.3))
+    assert told["low_size"] == f"{half:.1f}" and told["low_third"] == f"{third * 2 * 0.3 / 1.3:.0f}"
+    assert told["low_half"] == f"{half * 2 * 0.5 / 1.5 - 1:.0%}"
+    assert tokens(1e15) == pytest.approx(0.14, abs=0.005), "and below this they never meet"
 
 
 def test_how_caches_grow_with_size():
@@ -316,23 +356,15 @@ def test_what_smaller_models_take():
         )
 
 
-def test_the_valley_of_a_million_dollars():
+def test_what_a_million_dollars_buy():
     told, work = values("overtraining"), 1e6 / PER_FLOP
-    loss = lambda n: 482.01 / n**0.3478 + 2085.43 / (work / (6 * n)) ** 0.3658
-    size = min((n * 1e8 for n in range(100, 3_000)), key=loss)
-    assert told["million_size"] == f"{size / 1e9:.0f} billion"
-    assert told["million_each"] == f"{work / (6 * size) / size:.0f}"
+    assert told["million_flop"] == f"{work / 1e23:.1f}·10²³"
+    assert told["million_size"] == f"{(work / 120) ** 0.5 / 1e9:.0f} billion"
 
 
 def test_the_twin_that_would_cost_as_much_as_llama():
     size = float(values("overtraining")["safe_twin"].split()[0]) * 1e9
     assert size * (20 * size + WRITTEN) == pytest.approx(8.03e9 * (15e12 + WRITTEN), rel=0.05)
-
-
-def test_the_cell_of_your_own_budget():
-    _, space = run_cell("overtraining", "dollars, hour")
-    work = 1e6 / 2 * 3600 * chip("h100-sxm").flops("bf16") * 0.35
-    assert 6 * 20 * space["size"] ** 2 == pytest.approx(work, rel=1e-3)
 
 
 def test_sardanas_example():
@@ -355,6 +387,10 @@ def test_what_a_cache_leaves_of_the_saving(key, cache):
     row = said.splitlines()[{"34": 1, "8": 2, "same": 3}[key]]
     assert loading > compute and row.endswith(f"{bill(loading) / 1e6:.1f}")
     assert f"{1e3 * compute:.2f} ms {1e3 * loading:.2f} ms" in row
+    if key == "34":
+        twin = bill(loading) + training
+        llama = bill(loading / 2) + 6 * 8.03e9 * 15e12 * PER_FLOP
+        assert told["kv_saved"] == f"${(twin - llama) / 1e6:.1f} million"
     if key != "same":
         first = {"8": "small", "34": "large"}[key]  # in short contexts the page's first table
         assert paid(told[f"{first}_serving"]) == pytest.approx(bill(compute), rel=0.01)
@@ -386,17 +422,29 @@ def test_half_and_a_quarter_and_a_third():
     assert loaded[0] / loaded[1] < 1 / 3, "less than a third"
 
 
-def test_llama_and_the_model_that_a_small_service_would_train():
-    """By the table of ratios: at a ratio of one, the size and tokens that were tried, in units of the twin's."""
-    told, written = values("overtraining"), 900e6 * 730
-    large, plain, _ = optimum(BESIROGLU, served=0)
-    assert told["free_daily"] == "900 million" and written / plain == pytest.approx(1, abs=0.02), "about as many"
-    size, tokens = tried(1)
-    assert told["free_share"] == f"{size:.0%}"
-    cost = lambda n, d: 6 * n * (d + written) * PER_FLOP
-    amount = lambda text: float(text.replace("$", "").replace(",", ""))
-    assert amount(told["free_own"]) == pytest.approx(cost(size * large, tokens * plain), rel=0.02)
-    assert amount(told["free_serving"]) == pytest.approx(cost(8.03e9, 0), rel=0.01)
+def test_who_writes_enough_to_beat_a_llama_that_is_free():
+    """By trying sizes: the fewest tokens after which a smaller model has paid for its training, by all three fits."""
+    told, found = values("overtraining"), []
+    for _, a, b, alpha, beta in (BESIROGLU, HOFFMANN, TEX):
+        loss = a / 8.03e9**alpha + b / 15e12**beta
+        tokens = lambda n: (b / (loss - a / n**alpha)) ** (1 / beta)
+        sizes = [n * 1e6 for n in range(5_000, 8_030) if loss > a / (n * 1e6) ** alpha]
+        paid_after = lambda n: n * tokens(n) / (8.03e9 - n)
+        size = min(sizes, key=paid_after)
+        found.append((size, tokens(size), paid_after(size)))
+    (size, read, written), *others = found
+    said, _ = run_cell("overtraining", "llama = 2.02184")
+    rows = [[float(number) for number in line.split()] for line in said.splitlines()[2:]]
+    least = min(rows, key=lambda row: row[2])
+    assert least[0] == pytest.approx(size / 1e9, abs=0.05) and rows[0] != least != rows[-1]
+    assert least[1:] == pytest.approx([read / 1e12, written / 1e12], rel=0.05)
+    numbered, after = numbers.beats_free()
+    assert (numbered.n_active, after) == pytest.approx((size, written), rel=1e-3), "by the first-order condition"
+    assert told["beat_tokens"] == f"{sig(written / 1e12)} trillion"
+    assert 3.7 < written / WRITTEN < 3.9, "nearly four years"
+    low, high = sorted(after for _, _, after in others)
+    assert (told["beat_low"], told["beat_mid"]) == tuple(sig(each / 1e12) for each in (low, high))
+    assert low > WRITTEN and high < 2 * WRITTEN, "less than two years"
 
 
 def test_the_figure_has_every_model_whose_tokens_the_catalogue_knows():

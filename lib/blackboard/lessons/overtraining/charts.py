@@ -137,7 +137,7 @@ def _wished() -> list[dict]:
     return [
         {"name": "laws", "value": table},
         *menu("law", LAWS, numbers.FIT, "fit"),
-        *_around("optimal", numbers.best(served=0).n_active, 1, 1.5, "quality of a best-trained model of this size"),
+        *_around("optimal", numbers.best(served=0).n_active, 1, 1.5, "quality of the rule’s model of this size"),
         *_around("inference_tokens", WRITTEN, 2.8, 2.2, "tokens served"),
         *EFFICIENCY,
         *(row for name in LETTERS for row in derived(name, f"laws[law].{name}")),
@@ -229,7 +229,7 @@ def _size_lines() -> tuple[str, ...]:
     found += f" {marks.said('100 * (1 - best_sum / plain_sum)', '.0f')} + '%'"
     what = f"{marks.said('best_tokens / best', ',.2r')} + ' tokens per parameter'"
     above = f"{marks.said('max(0, 100 * (2 * equal_training / best_sum - 1))', '.1f')}"
-    rule = f"equal ? {marks.counted('equal')} + ' (ring) costs ' + {above} + '% more' : ''"
+    rule = f"equal ? {marks.counted('equal')} + ' (ring: equal bills) costs ' + {above} + '% more' : ''"
     return asked, found, what, rule
 
 
@@ -271,11 +271,11 @@ def size_chart() -> InteractiveChart:
         "Lifetime cost at equal loss against size",
         f"Lifetime compute at equal loss against size from a billion to {END / TRILLION:.0f} trillion parameters, both"
         " on log scales, in units of the training that is cheapest, with controls. By Besiroglu’s fit, at the quality"
-        f" of a best-trained {size / BILLION:.0f} billion, with {WRITTEN / TRILLION:.0f} trillion tokens served, the"
+        f" of {size / BILLION:.0f} billion by the rule, with {WRITTEN / TRILLION:.0f} trillion tokens served, the"
         f" least is at {best.n_active / BILLION:.0f} billion parameters on {best.tokens / TRILLION:.0f} trillion"
         f" tokens, {significant(best.tokens_per_param, 2)} for each parameter, and saves {100 * saved:.0f}%.",
-        "The more tokens you serve, the further left the least sum (dot) lies, towards the wall. Diamonds: the model"
-        " that is best for training alone. Ring: both costs are equal.",
+        "The more tokens you serve, the further left the cheapest size (dot) is, towards the wall. Diamonds: the rule’s"
+        " model. Ring: training and serving cost the same.",
         primary=("inference_tokens", "optimal", "law"),
         result=(1,),
     )

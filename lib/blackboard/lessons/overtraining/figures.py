@@ -17,7 +17,7 @@ from blackboard.charts.drawing import Drawing, beside, done, name_ends, percent,
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers
-from blackboard.lessons.overtraining.numbers import FACTOR, FIT, PRESCRIBED
+from blackboard.lessons.overtraining.numbers import FIT, PRESCRIBED
 from blackboard.text import listed
 from blackboard.units import significant
 
@@ -52,7 +52,7 @@ def opening() -> Drawing:
         shift, side = ((8, 0), "left") if right else ((-8, 0), "right")
         beside(axes, significant(p.per_active, 2), (p.per_active, row), shift, ha=side, va="center")
     axes.set(xscale="log", xlim=(0.3, 1e5), ylim=(-0.7, len(rows) - 0.3))
-    axes.set_xlabel("tokens of training per active parameter (log scale)")
+    axes.set_xlabel("tokens of training per parameter in use (log scale)")
     axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows])
     axes.grid(visible=False, axis="y")
     axes.set_xticks([1, 10, 100, 1_000, 10_000])
@@ -61,7 +61,7 @@ def opening() -> Drawing:
     return done(
         fig,
         "fig-overtraining-opening",
-        "Most models are trained on far more tokens than Chinchilla's rule gives them, and the smallest go furthest.",
+        "Six of these ten models were trained on over ten times the rule's tokens, the smallest on the most.",
         f"Ten well-known models by tokens of training per active parameter, from 0.3 to 100,000 on a log scale: {each}."
         f" A line marks Chinchilla's {PRESCRIBED}.",
     )
@@ -103,6 +103,48 @@ def valleys() -> Drawing:
         "Loss against parameters, from 1 billion to 2 trillion (log scale), for three budgets of training, by the"
         f" repaired fit: three valleys. The lowest points have these tokens per parameter: {listed(each)}. Sizes above"
         f" {_counted(LARGEST_RUN)} are shaded: no run behind the fit was larger.",
+    )
+
+
+def parts() -> Drawing:
+    """The size part and the data part of three equally good models, as stacked bars: the twin, Llama, and the wall."""
+    fig, axes = drawing.axes(5.0, 3.2)
+    small, large = numbers.llama()
+    whole, least = sum(numbers.parts_of(large)), numbers.smallest()
+    named = {
+        f"the wall\n{_counted(least)}": (whole, 0.0),
+        f"Llama\n{_counted(small.n_active)}": numbers.parts_of(small),
+        f"the twin\n{_counted(large.n_active)}": numbers.parts_of(large),
+    }
+    for row, (of_size, of_data) in enumerate(named.values()):
+        axes.barh(row, of_size, 0.6, color=COLOURS["first"], alpha=0.9)
+        axes.barh(row, of_data, 0.6, left=of_size, color=COLOURS["third"], alpha=0.9)
+        axes.text(of_size / 2, row, f"size {of_size:.3f}", color="white", ha="center", va="center")
+        if of_data:
+            inside = of_data > 0.05
+            place = of_size + of_data / 2 if inside else whole + 0.003
+            words = f"data {of_data:.3f}" if inside else f"data\n{of_data:.3f}"
+            axes.text(
+                place,
+                row,
+                words,
+                color="white" if inside else COLOURS["third"],
+                va="center",
+                ha="center" if inside else "left",
+            )
+    axes.text(whole + 0.003, 0, "nothing\nis left", color=COLOURS["third"], va="center")
+    axes.axvline(whole, color=COLOURS["muted"], ls=":", lw=1.5)
+    axes.set(xlim=(0, 1.25 * whole), xlabel=f"loss above the floor of {numbers.law(FIT)['loss_floor']:.2f}")
+    axes.set_yticks(range(len(named)), list(named))
+    axes.grid(visible=False, axis="y")
+    (twin_size, twin_data), (own_size, own_data) = numbers.parts_of(large), numbers.parts_of(small)
+    return done(
+        fig,
+        "fig-parts",
+        "Equally good models have bars of the same length. The smaller the model, the less is left for the data part.",
+        f"Three stacked bars of the same length, {whole:.3f}: the loss above its floor, by the repaired fit. The twin's"
+        f" is {twin_size:.3f} for size and {twin_data:.3f} for data, Llama's {own_size:.3f} for size and"
+        f" {own_data:.3f} for data. At the wall, {_counted(least)} parameters, size takes up the whole bar.",
     )
 
 
@@ -171,56 +213,6 @@ def meta() -> Drawing:
         "Both bills together against tokens written, from 0 to 10 trillion: two straight lines, for Llama and for its"
         f" twin. They start at what training costs, {listed(starts)}. Llama's line rises more slowly, and they cross at"
         f" {_counted(even)} tokens.",
-    )
-
-
-# --- public models ----------------------------------------------------------------------------------------------------
-
-
-FAMILIES = {"Llama 3.1": "second", "Qwen3": "third"}  # named in the figure
-
-
-def overtrained() -> Drawing:
-    """Public models by active parameters and tokens of training, against Chinchilla's 20 per parameter and a hundred
-    times as many: a family lies on one level.
-    """
-    rows, past = numbers.placed(), PRESCRIBED * FACTOR
-    fig, axes = drawing.axes(5.0, 4.0)
-    sizes = np.array([3e8, 1e12])
-    axes.set(xscale="log", yscale="log", xlim=sizes, ylim=(1e11, 1e14))
-    for each, text, colour, at in (
-        (PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted", 2.2e11),
-        (past, f"{past:,.0f}, a hundred times", "claimed", 1.4e9),
-    ):
-        axes.plot(sizes, each * sizes, color=COLOURS[colour], lw=1.5, zorder=0)
-        along = {"rotation": 42, "rotation_mode": "anchor"}  # one power of ten up on one across
-        axes.text(at, 1.15 * each * at, text, color=COLOURS[colour], ha="center", **along)
-    for p in rows:
-        colour = next((colour for family, colour in FAMILIES.items() if p.name.startswith(family)), "first")
-        axes.plot(p.n_active, p.tokens, "o", color=COLOURS[colour], ms=6.5, mfc=None if p.confirmed else "white")
-    for family, colour in FAMILIES.items():
-        own = [p for p in rows if p.name.startswith(family)]
-        least = min(own, key=lambda p: p.n_active)
-        axes.plot([p.n_active for p in own], [p.tokens for p in own], color=COLOURS[colour], lw=1, zorder=0)
-        beside(
-            axes, family, (least.n_active, least.tokens), (0, 8), colour, ha="center" if family == "Qwen3" else "right"
-        )
-    for p in rows:
-        if p.name in ("GPT-3 175B", "Chinchilla 70B"):
-            shift, side = (-8, "right") if p.name == "GPT-3 175B" else (8, "left")  # away from the frame
-            beside(axes, plain(p.name), (p.n_active, p.tokens), (shift, 0), ha=side, va="center", fontsize=SMALL)
-    axes.set(xlabel="active parameters (log scale)", ylabel="tokens of training (log scale)")
-    axes.set_xticks([1e9, 1e10, 1e11, 1e12], ["1 B", "10 B", "100 B", "1,000 B"])
-    axes.set_yticks([1e11, 1e12, 1e13, 1e14], ["0.1 T", "1 T", "10 T", "100 T"])
-    axes.yaxis.set_minor_formatter("")
-    axes.set_title("lines: tokens per active parameter;\nhollow: tokens not exact at their source", loc="left")
-    return done(
-        fig,
-        "fig-overtrained",
-        "The sizes of a family read one text, so its smallest model goes furthest past the rule.",
-        f"{len(rows)} public models by active parameters, from 0.3 billion to a trillion, and tokens of training, from"
-        f" 0.1 to 100 trillion, both on log scales, with lines at {PRESCRIBED} and {past:,.0f} tokens per parameter."
-        " The models of Llama 3.1 lie on nearly one level, those of Qwen3 on another.",
     )
 
 

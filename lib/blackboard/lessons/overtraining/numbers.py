@@ -29,7 +29,6 @@ GENEROUS, ROUNDED, RUMOUR = (
     200e12,
     150e12,
 )  # tokens/s before dividing; tokens served as rounded; rumoured tokens of training, 1:31:01
-FACTOR = ROUNDED / (PRESCRIBED * BOARD["n_active"])  # the lecture's over-training, 1:31:43
 CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashcards
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 FIT = FITS["besiroglu"]  # the page's
@@ -39,7 +38,6 @@ CASE = {"world_rate": 2e6, "lifetime": 365 * DAY, "family": 1}  # the running ca
 SERVED = eq.tokens_served(CASE)
 META_LAW = 402e9, 16.55e12  # parameters and tokens, by section 3.2.1 of the Llama 3 paper, seen in copies
 BUDGET = 1e6  # dollars of the page's example of one training run
-OWN_DAY = 900e6  # tokens that the page's small service writes in a day, for two years
 PLAN = 10e9, 6e12  # parameters by Chinchilla's rule, and tokens written, of the page's recipe
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
@@ -210,9 +208,7 @@ def smallest(fit: str = FIT) -> float:
 
 
 def equal(fit: str = FIT) -> simulation.Trained:
-    """The model whose serving costs what its training costs, as good as the others; the smaller of two such sizes, by
-    bisection.
-    """
+    """The model whose serving costs what its training costs, as good as the others, by bisection."""
     rises = lambda size: sized(size, fit).inference - sized(size, fit).training
     return sized(find_root(rises, smallest(fit) * 1.001, best(fit, served=0).n_active), fit)
 
@@ -250,9 +246,32 @@ def needed(size: float) -> float:
     return ((size_power + data_power - data_power * size**-size_power) / size_power) ** (-1 / data_power)
 
 
-def wall() -> float:
-    """The size that no data makes as good, in units of the best-trained model's."""
-    return smallest() / best(served=0).n_active
+def wall(fit: str = FIT) -> float:
+    """The size that no data makes as good, in units of the best-trained model's, by a published fit."""
+    return smallest(fit) / best(fit, served=0).n_active
+
+
+def even_below(ratio: float) -> tuple[float, float]:
+    """Where serving divided by training of the rule's model is below one: the size at which both bills are equal, in
+    units of that model's, and what they cost together, divided by that model's bills.
+    """
+    size = find_root(lambda n: ratio - needed(n), 1, 1e4)
+    return size, 2 * ratio * size / (1 + ratio)
+
+
+def beats_free(fit: str = FIT) -> tuple[simulation.Trained, float]:
+    """The smaller model, as good as Llama 3.1 8B, that pays for its training soonest beside a Llama that is free, and
+    the tokens written until then, N D / (N_Llama - N).
+
+    Where they are fewest, N / (N_Llama - N) is what serving divided by training should be at the least cost.
+    """
+
+    def short(n: float) -> float:
+        own = sized(n, fit).tokens
+        return n / (NET.n_active - n) - eq.inference_over_training(law(fit), n_active=n, pretrain_tokens=own)
+
+    row = sized(find_root(short, smallest(fit) * (1 + 1e-6), NET.n_active * (1 - 1e-6)), fit)
+    return row, row.n_active * row.tokens / (NET.n_active - row.n_active)
 
 
 def by_power(power: float, ratio: float) -> tuple[float, float]:
@@ -283,7 +302,10 @@ def other_fits() -> dict[str, str]:
             f"balance_{key}": f"{balance(fit):.1f}",
             f"saved_{key}": f"{saved(fit):.0%}",
         }
-    return found
+    walls = {f"{wall(fit):.0%}" for fit in (FITS["hoffmann"], "Hoffmann, TeX source")}
+    if len(walls) > 1:
+        raise ValueError("the page says that the wall is the same by both")
+    return found | {"wall_other": walls.pop()}
 
 
 def optimum() -> dict[str, str]:
@@ -295,6 +317,7 @@ def optimum() -> dict[str, str]:
         "work_unit": "10²⁴",
         "own_law": law_words(FIT),
         "written": f"{SERVED / 1e12:.0f} trillion",
+        "written_daily": f"{CASE['world_rate'] * DAY / 1e9:.0f} billion",
         "rate": f"{CASE['world_rate'] / 1e6:g} million",
         "case_ratio": significant(SERVED / best(served=0).tokens, 1),
         "equal_lost": f"{equal_over() - 1:.0%}",
@@ -311,42 +334,56 @@ def optimum() -> dict[str, str]:
 
 
 def plan() -> dict[str, str]:
-    """The recipe for other traffic worked: the page's table of ratios, in units of a model trained by the rule."""
+    """The recipe for other traffic worked: the page's table of ratios, in units of a model trained by the rule; and
+    equal bills where they are no help.
+    """
     size, written = PLAN
     rule, twin = PRESCRIBED * size, eq.best_tokens(law(), n_active=size)
     loss, served = as_good(n_active=size), twin * written / rule
     own = simulation.best(loss, served, law(), ETA)
     [pool, *_] = measurement("filtering_kept").records(pool="FineWeb")
     trillions = lambda tokens, digits=1: f"{significant(tokens / 1e12, digits)} trillion"
+    training = [eq.pretrain_compute(n_active=size, pretrain_tokens=rule)]
+    training.append(training[0] * own.training / (6 * size * twin))
+    serving = [
+        eq.inference_compute(n_active=n, inference_tokens=written, decode_efficiency=ETA) for n in (size, own[0])
+    ]
+    bills = dict(zip(("budget", "training", "serve", "serving"), training + serving))
+    bills |= {"both": training[0] + serving[0], "total": training[1] + serving[1]}
+    (half, half_cost), (_, third_cost) = even_below(1 / 2), even_below(3 / 10)
     return {
-        "plan_budget": f"${round(dollars(eq.pretrain_compute(n_active=size, pretrain_tokens=rule)), -3):,.0f}",
-        "plan_size": f"{size / 1e9:.0f} billion parameters",
+        **{f"plan_{name}": f"${round(dollars(flop), -3):,.0f}" for name, flop in bills.items()},
+        "plan_size": f"{size / 1e9:.0f} billion",
         "plan_rule": trillions(rule),
         "plan_written": trillions(written),
         "plan_ratio": f"{written / rule:.0f}",
-        "plan_share": f"{own.n_active / size:.0%}",
         "plan_own": f"{own.n_active / 1e9:.1f} billion",
-        "plan_times": f"{own.tokens / twin:.0f}",
         "plan_tokens": trillions(own.tokens / twin * rule, 2),
         "plan_saved": f"{simulation.saving(loss, served, law(), ETA):.0%}",
         "text_times": significant(equal().tokens / pool["pool_tokens"], 1),
+        "low_size": f"{half:.1f}",
+        "low_half": f"{half_cost - 1:.0%}",
+        "low_third": f"{third_cost:.0f}",
     }
 
 
+def parts_of(row: simulation.Trained) -> tuple[float, float]:
+    """The size part and the data part of a model's loss."""
+    known = law(FIT)
+    return (
+        known["loss_size"] / row.n_active ** known["size_power"],
+        known["loss_data"] / row.tokens ** known["data_power"],
+    )
+
+
 def parts() -> dict[str, str]:
-    """The parts of the loss, worked for the best-trained model and for Llama 3.1 8B, the cheapest."""
-    known, (small, large) = law(FIT), llama()
-    of_size = lambda row: known["loss_size"] / row.n_active ** known["size_power"]
-    of_data = lambda row: known["loss_data"] / row.tokens ** known["data_power"]
+    """What a percent of size and a percent of text do to the loss of Llama 3.1 8B, the cheapest."""
+    known, (size, data) = law(FIT), parts_of(llama()[0])
     return {
-        "part_loss": f"{as_good(FIT):.3f}",
-        "part_size": significant(of_size(large)),
-        "part_data": significant(of_data(large)),
-        "cheap_size": significant(of_size(small)),
-        "cheap_data": significant(of_data(small)),
+        "cheap_more": f"{known['size_power'] / 100 * size:.6f}",
+        "cheap_less": f"{known['data_power'] / 100 * data:.6f}",
         "cheap_r": f"{balance() + 1:.1f}",
         "cheap_ratio": f"{balance():.1f}",
-        "twin_each": f"{large.tokens_per_param:.0f}",
     }
 
 
@@ -363,10 +400,12 @@ def meta() -> dict[str, str]:
         "meta_days": f"{even / CASE['world_rate'] / DAY:.0f} days",
         "small_size": f"{small.n_active / 1e9:.2f} billion",
         "small_work": f"{small.training / 1e23:.2f}·10²³",
-        "small_hours": f"{round(small.training / (train_rate() * hour), -3):,.0f}",
         "small_reported": f"{run['training_GPU_hours'] / 1e6:.2f} million",
         "small_mfu": f"{small.training / (run['training_GPU_hours'] * hour) / chip(GPU).flops('bf16'):.0%}",
         "slow_cost": millions(slow),
+        "slow_times": significant(slow / dollars(small.training), 2),
+        "extra_fast": millions(dollars(small.training - large.training)),
+        "extra_slow": millions(slow * (1 - large.training / small.training)),
         "slow_even": f"{significant(slow * (1 - large.training / small.training) / each / 1e12, 2)} trillion",
         "slow_days": f"{slow * (1 - large.training / small.training) / each / CASE['world_rate'] / DAY:.0f}",
         "law_each": f"{META_LAW[1] / META_LAW[0]:.0f}",
@@ -375,11 +414,6 @@ def meta() -> dict[str, str]:
     for key, row in (("small", small), ("large", large)):
         bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
         told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}
-        gpus = row.inference / CASE["lifetime"] / train_rate()
-        told |= {
-            f"{key}_each": f"${dollars(row.inference) / SERVED * 1e6:.2f}",
-            f"{key}_gpus": f"{int(round(gpus, -1 if gpus < 1000 else -2)):,}",
-        }
     return told
 
 
@@ -403,18 +437,12 @@ tokens_of = eq.pretrain_compute.solve("pretrain_tokens")  # what a budget leaves
 
 
 def valley() -> dict[str, str]:
-    """Where the rule of 20 comes from, and how flat the valley is around it."""
-    known, own = law(FIT), budget()
-    size = eq.best_size(known, compute_budget=own)
-    loss = eq.law_loss(known, n_active=size, pretrain_tokens=tokens_of(c_pretrain=own, n_active=size))
-    half = eq.pretrain_compute(
-        n_active=size / 2, pretrain_tokens=eq.tokens_for_loss(known, n_active=size / 2, loss=loss)
-    )
+    """What a million dollars buys by the rule, and what a smaller model takes that is as good."""
     small, large = llama()
     return {
-        "million_each": f"{tokens_of(c_pretrain=own, n_active=size) / size:.0f}",
-        "million_size": f"{size / 1e9:.0f} billion",
-        "half_more": f"{half / own - 1:.0%}",
+        "million_flop": f"{budget() / 1e23:.1f}·10²³",
+        "million_size": f"{(budget() / (6 * PRESCRIBED)) ** 0.5 / 1e9:.0f} billion",
+        "half_more": f"{needed(1 / 2) / 2 - 1:.0%}",
         "small_share": f"{small.n_active / large.n_active:.0%}",
         "small_times": significant(small.training / large.training, 2),
         "wall_share": f"{wall():.0%}",
@@ -468,6 +496,8 @@ def deepseek() -> dict[str, str]:
         "ds_most": significant(alone / each, 2),
         "ds_least": significant(beside / each, 2),
         "ds_active": f"{net.n_active / 1e9:.2f} billion",
+        "ds_total": f"{net.n_total / 1e9:.0f} billion",
+        "peak": pretty(h800.flops("bf16"), "FLOP/s", 3),
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
         "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.3f} million",
@@ -482,17 +512,14 @@ def deepseek() -> dict[str, str]:
 
 
 def models_placed() -> dict[str, str]:
-    """How far public models are trained past the rule."""
-    known = {p.name: p for p in placed()}
-    least, most, small = placed()[0], placed()[-1], known["Llama 3.1 8B"]
+    """How far Llama 3.1 8B is trained past the rule, and the size for which the rule takes as much training."""
+    [small] = [p for p in placed() if p.name == "Llama 3.1 8B"]
+    larger = (small.n_active * small.tokens / PRESCRIBED) ** 0.5
     return {
         "rule_8": f"{eq.chinchilla_tokens(n_active=small.n_active, prescribed=PRESCRIBED) / 1e9:.0f} billion",
         "tokens_8": f"{small.tokens / 1e12:.0f} trillion",
         "times_8": significant(small.per_active / PRESCRIBED, 2),
-        "least_name": least.name,
-        "most_name": most.name,
-        "most_times": significant(most.per_active / PRESCRIBED, 2),
-        "least_times": significant(least.per_active / PRESCRIBED, 1),
+        "riddle_size": f"{larger / 1e9:.0f} billion",
     }
 
 
@@ -523,11 +550,13 @@ def cache_seconds(cache: dict) -> float:
 
 def with_kv() -> dict[str, str]:
     """The two models with their caches: where short contexts end, and what a long one leaves of the saving."""
-    small_cache, (small, large) = caches()[0], llama(SERVED)
+    (small_cache, large_cache), (small, large) = caches(), llama(SERVED)
+    bill = lambda row, cache: dollars(row.training) + SERVED * token_seconds(row, cache) * rent()
     own = write_rate(), loading_rate()
     out = {
         "kv_context": f"{LONG['context']:,}",
-        "kv_loading": f"{LOADING:.0%}",
+        "kv_bandwidth": pretty(chip(GPU).bandwidth, "byte/s", 3),
+        "kv_saved": millions(bill(large, large_cache) - bill(small, small_cache)),
         "kv_write_rate": pretty(own[0], "FLOP/s", 3),
         "kv_bend_8": f"{round(bend(small, small_cache, *own), -2):,.0f}",
         "kv_bend_full": f"{round(bend(small, small_cache, train_rate(), own[1]), -2):,.0f}",
@@ -582,15 +611,12 @@ def token_seconds(row: simulation.Trained, cache: dict[str, Any]) -> float:
 
 
 def download() -> dict[str, str]:
-    """What a small service would pay for a model of its own, and what for Llama 3.1 8B, whose training is paid."""
-    written = OWN_DAY * 365 * 2
-    own = simulation.best(as_good(), written, law(), ETA)
-    free = eq.inference_compute(n_active=NET.n_active, inference_tokens=written, decode_efficiency=ETA)
+    """How much one has to write before a smaller model of one's own costs less than Llama 3.1 8B, which is free."""
+    others = sorted(beats_free(fit)[1] for fit in (FITS["hoffmann"], "Hoffmann, TeX source"))
     return {
-        "free_daily": f"{OWN_DAY / 1e6:.0f} million",
-        "free_share": f"{own.n_active / best(served=0).n_active:.0%}",
-        "free_own": f"${round(dollars(own.total), -4):,.0f}",
-        "free_serving": f"${round(dollars(free), -3):,.0f}",
+        "beat_tokens": f"{significant(beats_free()[1] / 1e12, 2)} trillion",
+        "beat_low": significant(others[0] / 1e12, 2),
+        "beat_mid": significant(others[1] / 1e12, 2),
     }
 
 
