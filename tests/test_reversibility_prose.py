@@ -88,26 +88,33 @@ def test_tokens_per_gpu_are_those_that_fit_beside_weights_and_gradients():
         "all": 126 * 10.625,
         "checkpointed": 42 + 3 * 10.625,
         "two_levels": 126 / 11 + 11 + 10.625,
+        "tapered": 57.5,  # as the segments below are counted
         "reversible": 2 * 2 + 6.5,
     }
     state = 405.85e9 * (2 + 4 + 3 * 4)  # Adam keeps a copy of the weight and two means, each in 4 bytes
     for name, each in vectors.items():
         assert amount(f"fit_{name}") == pytest.approx(room / (each * vector), rel=0.05)
-        if name != "all":
+        if name not in ("all", "tapered"):
             alone = int(told[f"alone_{name}"])
             assert (alone - 1) * 80e9 < 1e6 * each * vector + state <= alone * 80e9
     assert amount("alone_reversible") < 100 < amount("alone_two_levels") < amount("alone_checkpointed")
     assert told["fit_checkpointed"] == "25,000" and amount("run_tokens") < amount("fit_all")
-    assert amount("million_long") < amount("fit_all") < amount("million_share") < amount("fit_checkpointed")
-    assert amount("million_share") == pytest.approx(1e6 / 128, rel=0.01)
-    assert amount("million_long") == pytest.approx(1e6 / 2048, rel=0.01)
+    assert 0.5 * amount("fit_two_levels") > 0.9 * amount("fit_checkpointed")
+    many, some, few = numbers.alone()
+    for case, gpus, suits in ((many, 2048, "all"), (some, 128, "checkpointed"), (few, 100, "reversible")):
+        free = 80e9 - state / gpus
+        assert (case.gpus, case.tokens) == (gpus, 1e6 / gpus) and case.free == pytest.approx(free, rel=1e-3)
+        fits = {name: free / (vectors[name] * vector) for name in ("all", "checkpointed", "reversible")}
+        assert next(name for name, most in fits.items() if case.tokens < most) == suits
+    assert told["alone_free"] == "7 GB" and numbers.trained().tokens == 1024
+    assert numbers.trained().free == pytest.approx(room)
     [row] = measurement("korthikanti_activation_formula").records(model="530B")
     [gpus] = [each["gpus"] for each in measurement("korthikanti_iteration_times").records() if each["model"] == "530B"]
     assert row["state_GiB"] * 2**30 * gpus / 529.6e9 == pytest.approx(float(told["state_bytes"]), rel=0.005)
     attention = 2 * 2 * 128 * 128 * 126 * 500_000  # two products of 128 heads, 128 numbers each, in 126 layers
     assert float(told["attention_times"]) == round(attention / (2 * 405.85e9))
-    years = 6 * 405.85e9 * 15.6e12 / (amount("alone_checkpointed") * 400e12) / (365 * 86_400)
-    assert float(told["few_years"]) == round(years)
+    years = 8 * 405.85e9 * 15.6e12 / (100 * 400e12) / (365 * 86_400)
+    assert told["few_years"] == f"{years:.0f}" and told["trained_tokens"] == "15.6 trillion"
 
 
 def test_a_machine_of_eight_gpus_has_room_for_a_million_tokens_of_a_small_model():
@@ -139,8 +146,10 @@ def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
 def test_segments_that_get_shorter_toward_the_top_need_less_than_equal_ones():
     """Streams above the current segment are gone: both splits of 126 layers, counted segment by segment."""
     peak = lambda lengths: max(at + length * 10.625 for at, length in enumerate(lengths, 1))
-    tapered = [5] * 2 + [4] * 16 + [3] * 16 + [2] * 2
-    assert sum(tapered) == 126 == sum([3] * 42) and 0.88 * peak([3] * 42) < peak(tapered) < 0.92 * peak([3] * 42)
+    tapered = [5] * 4 + [4] * 11 + [3] * 10 + [2] * 11 + [1] * 10
+    assert sum(tapered) == 126 == sum([3] * 42) and peak(tapered) == 57.5
+    assert 0.75 * peak([3] * 42) < peak(tapered) < 0.8 * peak([3] * 42)
+    assert numbers._tapered() == pytest.approx(57.5 * 2 * 16_384 * 8_192)
 
 
 def test_what_was_run_says_what_the_prose_says():
