@@ -386,11 +386,10 @@ def line() -> Drawing:
     return done(
         fig,
         "fig-line",
-        f"With {free} free on a GPU, keep everything up to {everything} tokens per GPU, and use checkpoints up to"
-        f" {checkpointed}. Only beyond can a reversible network pay. With less memory free, all limits move left.",
-        f"A line of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale), in four parts: keep everything up to"
-        f" {everything}, checkpoints up to {checkpointed}, two streams up to {reversible}, then too many. Meta's"
-        f" {case.tokens:,.0f} are in the first part.",
+        f"With {free} free on a GPU, checkpoints are enough up to {checkpointed} tokens per GPU. With less memory free,"
+        " all limits move left.",
+        f"A line of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale): keep everything up to {everything} (Meta"
+        f" has {case.tokens:,.0f}); checkpoints up to {checkpointed}; two streams up to {reversible}; too many.",
     )
 
 
@@ -405,18 +404,16 @@ def cases() -> Drawing:
         words = f"{case.gpus:,} GPUs, {free} free: {tokens} tokens each"
         axes.text(LEAST, y + 0.24, words, ha="left", va="bottom", fontsize=10)
         suits = next(name for name, most in case.limits.items() if case.tokens <= most)
-        told.append(f"{words}, in the part of “{WAYS[suits]}”")
+        told.append(f"{words}, {WAYS[suits]}")
     _count_tokens(axes, len(rows))
     for x, name in zip((0.02, 0.41, 0.72), WAYS):
         ink = COLOURS[INKS[name if name != "all" else "stored"]]
         axes.text(x, 1.02, f"■ {WAYS[name]}", transform=axes.transAxes, color=ink, fontsize=10, va="bottom")
-    many, some, few = (f"{case.gpus:,}" for case in rows)
     return done(
         fig,
         "fig-cases",
-        f"A lone copy of Llama with a million tokens. From {many} to {few} GPUs, the tokens per GPU (the dot) move"
-        " right and the limits left, until only two streams fit.",
-        f"Three lines of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale), each with a dot and parts in which"
-        f" everything, checkpoints or two streams fit. {'; '.join(told)}. The fewer the GPUs, the farther right the dot"
-        " is, and the farther left the limits are.",
+        "A lone copy of Llama with a million tokens. With fewer GPUs, the tokens per GPU (the dot) move right and the"
+        " limits left, until only two streams fit.",
+        f"Three lines of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale), where everything, checkpoints or"
+        f" two streams fit. {'; '.join(told)}.",
     )

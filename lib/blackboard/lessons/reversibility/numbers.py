@@ -147,18 +147,15 @@ def activations() -> dict[str, str]:
         "act_all": shown(kept),
         "act_gpus": significant(kept / chip(GPU).hbm_bytes, 2),
         "act_tokens": f"{TOKENS:,}",
-        "act_checkpointed": shown(eq.checkpointed(sizes, segment=1)),
         "act_segment": shown(mixed),
         "act_reversible": shown(_reversible()),
-        "keep_layers": shown(depth * sizes["stream_bytes"]),
         "keep_thirds": shown(depth / SEGMENT * sizes["stream_bytes"]),
         "keep_streams": shown(2 * sizes["exact_stream"]),
-        "work_layer": shown(layer),
         "work_thirds": shown(SEGMENT * layer),
         "work_step": shown(_reversible() - 2 * sizes["exact_stream"]),
         "act_shrunk": significant(kept / mixed, 2),
         "act_stretch": significant(eq.segment_best(sizes), 2),
-    } | _fitting(all=kept, checkpointed=mixed, two_levels=_two_levels(), tapered=_tapered(), reversible=_reversible())
+    } | _fitting(checkpointed=mixed, two_levels=_two_levels(), tapered=_tapered(), reversible=_reversible())
 
 
 def _sizes() -> dict[str, float]:
@@ -242,7 +239,11 @@ def _fitting(**kept: float) -> dict[str, str]:
     least = {name: math.ceil((MILLION * size / TOKENS + STATE * net.n_active) / gpu) for name, size in kept.items()}
     work = eq.work_ratio(recomputed=1) * pretrain_compute(n_active=net.n_active, pretrain_tokens=net.training_tokens)
     return {
-        **{f"fit_{name}": significant(TOKENS * trained().free / size, 2) for name, size in kept.items()},
+        **{
+            f"fit_{name}": significant(TOKENS * trained().free / size, 2)
+            for name, size in kept.items()
+            if name != "reversible"
+        },
         **{f"alone_{name}": f"{least[name]:,}" for name in ("checkpointed", "two_levels", "reversible")},
         "alone_free": pretty(alone()[-1].free, "byte", 1),
         "state_bytes": str(STATE),
@@ -295,7 +296,6 @@ def worth() -> dict[str, str]:
         "run_gradients": pretty(_gradients(), "byte", 2),
         "run_tokens": f"{run['batch_per_replica'] * TOKENS // share:,}",
         "run_activations": pretty(held * model(DENSE).layers * eq.layer_kept(_dense(), rows=TOKENS), "byte", 2),
-        "long_tokens": f"{LONG:,}",
         "long_share": f"{share * _long()['context_parallel']:,}",
         "peak_over": significant(gpu.flops("bf16") / rate(), 2),
     }
