@@ -164,7 +164,7 @@ def layers() -> Drawing:
         fig,
         "fig-layers",
         "An ordinary network keeps every layer's activations until the backward pass returns. A reversible one"
-        " keeps only what leaves the top layer, two streams of numbers, and recomputes the rest.",
+        " keeps only two streams of numbers at the top and recomputes the rest.",
         f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the"
         " backward pass, top to bottom. Left, as usual: on the way up every layer writes its activations to memory,"
         f" {LAYERS} cells, and on the way down they are read in reverse, the last first. Right, a reversible network:"
@@ -333,7 +333,7 @@ def worth() -> Drawing:
     return done(
         fig,
         "fig-worth",
-        "The KV cache waits far less than it is worth keeping, attention's scores wait far longer, and a layer's"
+        "The KV cache waits far less than it is worth keeping, attention's scores far longer, and a layer's"
         " activations are close to the line.",
         "Seconds for which a kept byte waits at most, 0.001 to 1,000, against FLOPs to recompute it, 10 to 10"
         " million, both log, with a rising line of break-even: above it recomputing is cheaper, below it keeping."
