@@ -299,7 +299,7 @@ def roundtrip() -> Drawing:
         fig,
         "fig-roundtrip",
         "In a small untrained network, errors grow fast only in the last steps of the way back, where the streams are"
-        " small. In BF16 nothing is left there.",
+        " small.",
         "Relative error of the streams that are rebuilt from the top, 1e-18 to 1,000 (log scale), against steps run"
         f" back, 0 to {depth}, in four number formats. Each curve is nearly flat and bends up near its end. At the"
         f" bottom: {', '.join(told)}. Above 1 nothing is left.",

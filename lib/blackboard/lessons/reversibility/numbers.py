@@ -283,7 +283,6 @@ def worth() -> dict[str, str]:
         "spent_kv": f"{kv.flop_spent / 1e6:.1f} million",
         "spent_layers": significant(layers.flop_spent, 2),
         "spent_scores": significant(scores.flop_spent, 3),
-        "lasts_kv": f"{kv.even:.0f} s",
         "even_layers": pretty(layers.even, "s", 2),
         "even_scores": pretty(scores.even, "s", 2),
         "drain": pretty(kv.wait, "s", 2),
