@@ -352,9 +352,9 @@ def _number_line(axes, case: numbers.Case, y: float) -> None:
     """What suffices for so many tokens per GPU, on a line from few to many, and the case's own tokens."""
     start = LEAST
     for name, most in case.limits.items():
-        axes.barh(y, most - start, left=start, height=0.34, color=COLOURS[INKS[name if name != "all" else "stored"]])
+        axes.hlines(y, start, most, lw=20, color=COLOURS[INKS[name if name != "all" else "stored"]])
         start = most
-    axes.barh(y, MOST - start, left=start, height=0.34, color=COLOURS["muted"], alpha=0.25)
+    axes.hlines(y, start, MOST, lw=20, color=COLOURS["muted"], alpha=0.25)
     axes.plot([case.tokens], [y], "o", color="white", mec=COLOURS["bound"], mew=2, ms=10, zorder=4)
 
 
