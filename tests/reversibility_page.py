@@ -3,7 +3,6 @@
 QUOTED = {
     "6": "6ND, its name",
     "1": "the compute of a training step, in such steps",
-    "2": "bytes of a number in BF16",
     "128": "heads of Llama 3.1 405B",
     "16": "groups that share its layers, and sequences in flight",
     "516,096": "bytes that it caches per token",

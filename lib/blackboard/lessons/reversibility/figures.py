@@ -164,7 +164,7 @@ def layers() -> Drawing:
         fig,
         "fig-layers",
         "An ordinary network keeps every layer's activations until the backward pass returns. A reversible one"
-        " keeps two streams at the top and recomputes the rest.",
+        " keeps only two streams of numbers at the top and recomputes the rest.",
         f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the"
         " backward pass, top to bottom. Left, as usual: on the way up every layer writes its activations to memory,"
         f" {LAYERS} cells, and on the way down they are read in reverse, the last first. Right, a reversible network:"
@@ -299,7 +299,7 @@ def roundtrip() -> Drawing:
         fig,
         "fig-roundtrip",
         "In a small untrained network, errors grow fast only in the last steps of the way back, where the streams are"
-        " small. In BF16 nothing is left there.",
+        " small.",
         "Relative error of the streams that are rebuilt from the top, 1e-18 to 1,000 (log scale), against steps run"
         f" back, 0 to {depth}, in four number formats. Each curve is nearly flat and bends up near its end. At the"
         f" bottom: {', '.join(told)}. Above 1 nothing is left.",
@@ -333,10 +333,87 @@ def worth() -> Drawing:
     return done(
         fig,
         "fig-worth",
-        "The KV cache waits far less than it is worth keeping, attention's scores wait far longer, and a layer's"
+        "The KV cache waits far less than it is worth keeping, attention's scores far longer, and a layer's"
         " activations are close to the line.",
         "Seconds for which a kept byte waits at most, 0.001 to 1,000, against FLOPs to recompute it, 10 to 10"
         " million, both log, with a rising line of break-even: above it recomputing is cheaper, below it keeping."
         f" Three bytes of Llama on H100s. {told}. The first is far below the line, the last far above, the second a"
         " little above.",
+    )
+
+
+# --- tokens per GPU ---------------------------------------------------------------------------------------------------
+
+WAYS = {"all": "keep everything", "checkpointed": "checkpoints", "reversible": "two streams"}
+LEAST, MOST = 100, 1e6  # tokens per GPU, the ends of the line
+
+
+def _number_line(axes, case: numbers.Case, y: float) -> None:
+    """What suffices for so many tokens per GPU, on a line from few to many, and the case's own tokens."""
+    start = LEAST
+    for name, most in case.limits.items():
+        axes.hlines(y, start, most, lw=20, color=COLOURS[INKS[name if name != "all" else "stored"]])
+        start = most
+    axes.hlines(y, start, MOST, lw=20, color=COLOURS["muted"], alpha=0.25)
+    axes.plot([case.tokens], [y], "o", color="white", mec=COLOURS["bound"], mew=2, ms=10, zorder=4)
+
+
+def _count_tokens(axes, rows: int) -> None:
+    """The axis that all number lines share."""
+    axes.set(xscale="log", xlim=(LEAST, MOST), ylim=(-0.5, rows - 0.3), yticks=[])
+    axes.set(xlabel="tokens per GPU (log scale)")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.grid(False)
+    axes.spines[["left", "right", "top"]].set_visible(False)
+
+
+def line() -> Drawing:
+    """The number line of tokens per GPU, with the memory that was free in the largest training run."""
+    case = numbers.trained()
+    fig, axes = drawing.axes(5.0, 1.9)
+    _number_line(axes, case, 0)
+    _count_tokens(axes, 1)
+    start = LEAST
+    for name, most in case.limits.items():
+        axes.text(most, -0.22, significant(most, 2), ha="center", va="top", fontsize=10)
+        ink = INKS[name if name != "all" else "stored"]
+        axes.text((start * most) ** 0.5, 0.48, WAYS[name], ha="center", va="center", color=COLOURS[ink], fontsize=10)
+        start = most
+    axes.text((start * MOST) ** 0.5, 0.48, "too many", ha="center", va="center", color=COLOURS["bound"], fontsize=10)
+    axes.text(case.tokens, 0.23, "Meta", ha="right", va="bottom", fontsize=10)
+    everything, checkpointed, reversible = (significant(most, 2) for most in case.limits.values())
+    free = pretty(case.free, "byte", 2)
+    return done(
+        fig,
+        "fig-line",
+        f"With {free} free on a GPU, checkpoints are enough up to {checkpointed} tokens per GPU. With less memory free,"
+        " all limits move left.",
+        f"A line of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale): keep everything up to {everything} (Meta"
+        f" has {case.tokens:,.0f}); checkpoints up to {checkpointed}; two streams up to {reversible}; too many.",
+    )
+
+
+def cases() -> Drawing:
+    """A copy of the dense model alone with a million tokens, on fewer and fewer GPUs, on the number line."""
+    fig, axes = drawing.axes(5.0, 3.5)
+    rows = numbers.alone()
+    told = []
+    for y, case in zip(reversed(range(len(rows))), rows):
+        _number_line(axes, case, y)
+        free, tokens = f"{case.free / 1e9:.0f} GB", significant(case.tokens, 2)
+        words = f"{case.gpus:,} GPUs, {free} free: {tokens} tokens each"
+        axes.text(LEAST, y + 0.24, words, ha="left", va="bottom", fontsize=10)
+        suits = next(name for name, most in case.limits.items() if case.tokens <= most)
+        told.append(f"{words}, {WAYS[suits]}")
+    _count_tokens(axes, len(rows))
+    for x, name in zip((0.02, 0.41, 0.72), WAYS):
+        ink = COLOURS[INKS[name if name != "all" else "stored"]]
+        axes.text(x, 1.02, f"■ {WAYS[name]}", transform=axes.transAxes, color=ink, fontsize=10, va="bottom")
+    return done(
+        fig,
+        "fig-cases",
+        "A lone copy of Llama with a million tokens. With fewer GPUs, the tokens per GPU (the dot) move right and the"
+        " limits left, until only two streams fit.",
+        f"Three lines of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale), where everything, checkpoints or"
+        f" two streams fit. {'; '.join(told)}.",
     )

@@ -23,6 +23,7 @@ STATE = 18  # bytes of a parameter in training: its weight, a gradient in 4 byte
 GRADIENT = 4  # bytes of a parameter's gradient, before the copies of the model divide it among them
 SMALL, NODE = "llama-3.1-8b", 8  # a model that trains alone on a machine of so many GPUs
 TWO_LEVELS = 11  # layers of a segment whose own streams are kept when it is rerun: √126
+FEW = 100  # GPUs on which a copy trains alone
 SEGMENT = 3  # layers from one kept stream to the next: the whole number next to the best
 SAMPLES = 64  # digits in a batch of a network that is measured
 WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a whole number
@@ -146,18 +147,15 @@ def activations() -> dict[str, str]:
         "act_all": shown(kept),
         "act_gpus": significant(kept / chip(GPU).hbm_bytes, 2),
         "act_tokens": f"{TOKENS:,}",
-        "act_checkpointed": shown(eq.checkpointed(sizes, segment=1)),
         "act_segment": shown(mixed),
         "act_reversible": shown(_reversible()),
-        "keep_layers": shown(depth * sizes["stream_bytes"]),
         "keep_thirds": shown(depth / SEGMENT * sizes["stream_bytes"]),
         "keep_streams": shown(2 * sizes["exact_stream"]),
-        "work_layer": shown(layer),
         "work_thirds": shown(SEGMENT * layer),
         "work_step": shown(_reversible() - 2 * sizes["exact_stream"]),
         "act_shrunk": significant(kept / mixed, 2),
         "act_stretch": significant(eq.segment_best(sizes), 2),
-    } | _fitting(all=kept, checkpointed=mixed, two_levels=_two_levels(), reversible=_reversible())
+    } | _fitting(checkpointed=mixed, two_levels=_two_levels(), tapered=_tapered(), reversible=_reversible())
 
 
 def _sizes() -> dict[str, float]:
@@ -181,22 +179,77 @@ def _two_levels() -> float:
     return (model(DENSE).layers / TWO_LEVELS + TWO_LEVELS) * sizes["stream_bytes"] + sizes["layer_bytes"]
 
 
+def _tapered() -> float:
+    """Bytes of a sequence with segments that get shorter toward the top: while one is worked on, the streams below it
+    and its own are kept, so each has as many whole layers as then fit.
+    """
+    sizes = _sizes()
+    stream, ratio = sizes["stream_bytes"], sizes["layer_bytes"] / sizes["stream_bytes"]
+    layers = lambda most: sum(max(0, int((most - at) / ratio)) for at in range(1, int(most) + 1))
+    peaks = sorted({at + n * ratio for at in range(1, sizes["depth"] + 1) for n in range(1, 9)})
+    return stream * next(most for most in peaks if layers(most) >= sizes["depth"])
+
+
+def per_token() -> dict[str, float]:
+    """Bytes of a token by what is kept of it, from the most to the fewest."""
+    sizes = _sizes()
+    ways = {
+        "all": eq.stored(sizes),
+        "checkpointed": eq.checkpointed(sizes, segment=SEGMENT),
+        "reversible": _reversible(),
+    }
+    return {name: size / TOKENS for name, size in ways.items()}
+
+
+class Case(NamedTuple):
+    """GPUs of a copy of the dense model, the bytes that each has free for activations, and its tokens at the most."""
+
+    gpus: int
+    free: float
+    tokens: float
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Tokens that fit, by what is kept of them."""
+        return {name: self.free / size for name, size in per_token().items()}
+
+
+def trained() -> Case:
+    """The largest training run: its many copies divide the optimizer state."""
+    return Case(
+        _share(), chip(GPU).hbm_bytes - _weights() - _gradients(), _run()["batch_per_replica"] * TOKENS / _share()
+    )
+
+
+def alone() -> tuple[Case, Case, Case]:
+    """A copy that trains alone, with its optimizer state, on one sequence of a million tokens."""
+    state = STATE * model(DENSE).n_active
+    many, some, few = (
+        Case(gpus, chip(GPU).hbm_bytes - state / gpus, MILLION / gpus)
+        for gpus in (_share() * _long()["context_parallel"], _share(), FEW)
+    )
+    return many, some, few
+
+
 def _fitting(**kept: float) -> dict[str, str]:
     """Given what each way keeps of a sequence: tokens that fit on a GPU beside its weights and their gradients, GPUs of
-    a copy that trains alone on a sequence of a million tokens, and how long training would take on so few.
+    a copy that trains alone on a sequence of a million tokens, and how long training would take on a few.
     """
     gpu, net = chip(GPU).hbm_bytes, model(DENSE)
-    room = gpu - _weights() - _gradients()
-    alone = {name: math.ceil((MILLION * size / TOKENS + STATE * net.n_active) / gpu) for name, size in kept.items()}
-    trained = pretrain_compute(n_active=net.n_active, pretrain_tokens=net.training_tokens)
+    least = {name: math.ceil((MILLION * size / TOKENS + STATE * net.n_active) / gpu) for name, size in kept.items()}
+    work = eq.work_ratio(recomputed=1) * pretrain_compute(n_active=net.n_active, pretrain_tokens=net.training_tokens)
     return {
-        **{f"fit_{name}": significant(TOKENS * room / size, 2) for name, size in kept.items()},
-        **{f"alone_{name}": f"{alone[name]:,}" for name in ("checkpointed", "two_levels", "reversible")},
-        "million_share": significant(MILLION / _share(), 2),
-        "million_long": significant(MILLION / (_share() * _long()["context_parallel"]), 2),
+        **{
+            f"fit_{name}": significant(TOKENS * trained().free / size, 2)
+            for name, size in kept.items()
+            if name != "reversible"
+        },
+        **{f"alone_{name}": f"{least[name]:,}" for name in ("checkpointed", "two_levels", "reversible")},
+        "alone_free": pretty(alone()[-1].free, "byte", 1),
         "state_bytes": str(STATE),
         "attention_times": significant(net.attention_flop(MILLION / 2) / (2 * net.n_active), 1),
-        "few_years": significant(trained / (alone["checkpointed"] * rate()) / factor("day") / 365, 2),
+        "trained_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
+        "few_years": significant(work / (FEW * rate()) / factor("day") / 365, 2),
     }
 
 
@@ -230,7 +283,6 @@ def worth() -> dict[str, str]:
         "spent_kv": f"{kv.flop_spent / 1e6:.1f} million",
         "spent_layers": significant(layers.flop_spent, 2),
         "spent_scores": significant(scores.flop_spent, 3),
-        "lasts_kv": f"{kv.even:.0f} s",
         "even_layers": pretty(layers.even, "s", 2),
         "even_scores": pretty(scores.even, "s", 2),
         "drain": pretty(kv.wait, "s", 2),
@@ -243,7 +295,6 @@ def worth() -> dict[str, str]:
         "run_gradients": pretty(_gradients(), "byte", 2),
         "run_tokens": f"{run['batch_per_replica'] * TOKENS // share:,}",
         "run_activations": pretty(held * model(DENSE).layers * eq.layer_kept(_dense(), rows=TOKENS), "byte", 2),
-        "long_tokens": f"{LONG:,}",
         "long_share": f"{share * _long()['context_parallel']:,}",
         "peak_over": significant(gpu.flops("bf16") / rate(), 2),
     }

@@ -68,6 +68,7 @@ def trained(values: Values) -> Values:
     else:
         name, (depth, width) = "A GPT", values["net"]
         stored = 12 * depth * width**2
+    stored = float(f"{stored:.4g}")  # as it is printed
     shape = {"width": width, "depth": depth, "tokens": 1, "kept": KEPT, "weights": BF16 * stored}
     found = shaped(shape) | {"net_name": name, "n_total": stored}
     return found | {"even_tokens": found["weights"] / eq.stored(found)}
@@ -110,7 +111,8 @@ guess = Guess(
         "For such a layer {kept} bytes were counted for each number of the vector.",
     ),
     solution=(
-        Step("A layer keeps {kept} bytes for each number of a token's vector:", v.layer_bytes, "byte"),
+        "Llama's layers keep 21 bytes for each number of a token's vector, by our count. A layer of an older GPT, with dropout and no gate, keeps {kept}.",
+        Step("For a token it keeps", v.layer_bytes, "byte"),
         Step(f"All layers, ${eq.stored.latex}$ =", eq.stored, "byte"),
         Step("The weights are", v.weights, "byte"),
         "Divide:",
@@ -536,7 +538,7 @@ rounds = Whole(
         "A part becomes mixed when the input of f differs. From then on, each round mixes one more.",
     ),
     solution=(
-        "A bit of x goes into f in the first round and mixes the new x. A bit of y only moves into x and is one round late; a bit farther to the right is later still.",
+        "The flipped bit is in {place}. From x, it goes into f in the first round; from any other part, it first has to move into x, one part in each round.",
         Step("In each further round the mixed part goes through f and mixes one more, until all are. Rounds in all:", followed),
     ),
 )
