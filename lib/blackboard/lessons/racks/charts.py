@@ -108,7 +108,7 @@ def boundary_chart() -> InteractiveChart:
     share = marks.said(eq.leaving.vega(), ".0%")
     said = f"racks + ' racks: ' + {share} + ' of the routed copies belong in another'"
     longer = f"{_times(each)} + ' times as long'"
-    costs = f"'ratio ' + {_times('ratio_here')} + ': if every copy crosses, traffic takes ' + {longer}"
+    costs = f"'ratio ' + {_times('ratio_here')} + ': if every copy crosses, bytes take ' + {longer}"
     here = {"racks": 2} | COPIES | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
     found = eq.slowdown_each(here), eq.slowdown_once(here, visited_domains=eq.domains_visited(here))
     return InteractiveChart(

@@ -224,6 +224,49 @@ def _bars(axes, bars: list[tuple[str, numbers.Parts, float]], last: int, edge: s
     return phrases
 
 
+MOST = 128  # tokens per GPU; from as few as use all experts
+
+
+def pays() -> Drawing:
+    """A step with experts spread over two racks, divided by one with two replicas, against tokens per GPU."""
+    fig, axes = drawing.axes(5.0, 3.7)
+    tokens, at = np.geomspace(numbers.FEW, MOST, 81), numbers.TOKENS
+    waits = numbers.SHORT_HOP, numbers.start_time()
+    ratio = lambda count, **way: numbers.on(2, count, **way).in_turn / numbers.on(1, count).in_turn
+    every = [ratio(count) for count in tokens]
+    low, high = ([ratio(count, once=True, hop=wait) for count in tokens] for wait in waits)
+    axes.axhline(1, color=COLOURS["muted"], lw=1.2)
+    axes.axvline(at, color=COLOURS["muted"], lw=1.2, ls=(0, (4, 3)))
+    axes.fill_between(tokens, low, high, color=COLOURS["second"], alpha=0.35, lw=0)
+    axes.plot(tokens, every, color=COLOURS["total"], lw=2.4)
+    shortest, longest = (f"{wait * 1e6:.3g}" for wait in waits)
+    axes.text(at * 0.86, 1.85, "every copy\ncrosses", color=COLOURS["total"], ha="right", va="center")
+    axes.text(
+        4.2, 1.36, f"one crossing: second hop\nwaits {shortest} to {longest} µs", color=COLOURS["second"], va="center"
+    )
+    axes.text(MOST * 0.96, 0.87, "two replicas", color=COLOURS["muted"], ha="right", va="center")
+    axes.text(at * 1.06, 2.62, "our case", color=COLOURS["muted"], va="center")
+    ticks = [numbers.FEW * 2**n for n in range(6)]
+    axes.set(xscale="log", xlim=(ticks[0], MOST), ylim=(0.8, 2.75), xlabel="tokens per GPU (log scale)")
+    axes.set(ylabel="spread over two racks ÷ two replicas")
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.minorticks_off()
+    said = lambda name, **way: (
+        f"{name} {ratio(ticks[0], **way):.2f}, {ratio(at, **way):.2f} and {ratio(MOST, **way):.2f}"
+    )
+    return done(
+        fig,
+        "fig-pays",
+        "If every copy crosses, spreading over two racks pays only in tiny batches. With one crossing, it"
+        " gains a few percent or loses up to a fifth in our case, depending on the wait of the second hop.",
+        f"A step with experts spread over two racks, divided by a step with two replicas, against {ticks[0]} to {MOST}"
+        f" tokens per GPU on a log scale. At {ticks[0]}, {at} and {MOST} tokens,"
+        f" {said('the line for every copy is at')}. The band for one crossing reaches from a hop of {shortest} µs,"
+        f" {said('at', once=True, hop=waits[0])}, to one of {longest} µs, {said('at', once=True, hop=waits[1])}."
+        " A level line at one marks two replicas.",
+    )
+
+
 # --- one token -----------------------------------------------------------------------------------------------------
 
 PANEL, ROWS = 6.0, (1.2, 0.4, -0.4, -1.2)  # height of a panel, and where its experts are above and below its middle

@@ -112,6 +112,7 @@ def reached() -> dict[str, float]:
 
 
 IDEAL = {"scale_up": 1.0, "scale_out": 1.0}  # the datasheet's rates
+HALF_RACK = 489 * factor("GB/s")  # of a GPU's NVLink, in a dispatch among 36 GB200s: DeepEP's document on Hybrid-EP
 
 
 def start_time() -> float:
@@ -302,7 +303,6 @@ def spread_or_stop() -> dict[str, str]:
     one, two, once = parts().values()
     ahead = one.weights - two.weights - (once.sending - one.sending)
     return {
-        "once_added": in_ms(once.sending - one.sending),
         "once_ahead": in_ms(ahead),
         "hop_tie": pretty(ahead / exchanges(), "s", 2),
         "even_every": f"{break_even(False):.0f}",
@@ -431,6 +431,8 @@ def corrected() -> dict[str, str]:
         "memory": lambda part: part._replace(weights=part.weights / SLOWER, kv=part.kv / SLOWER),
     }
     ideal = on(1, shares=IDEAL).in_turn
+    half = reached() | {"scale_up": HALF_RACK / RUNNING.symbols()["scale_up"]}
+    half_one = on(1, shares=half).in_turn
     found = parts()
     one = found["one"].in_turn
     ratios = {
@@ -440,6 +442,8 @@ def corrected() -> dict[str, str]:
     } | {
         "ideal_two": on(2, shares=IDEAL).in_turn / ideal,
         "ideal_once": on(2, once=True, hop=bare_hop(), shares=IDEAL).in_turn / ideal,
+        "half_two": on(2, shares=half).in_turn / half_one,
+        "half_once": on(2, once=True, hop=bare_hop(), shares=half).in_turn / half_one,
         "full_two": on(2, FULL).in_turn / on(1, FULL).in_turn,
         "full_once": on(2, FULL, once=True, hop=bare_hop()).in_turn / on(1, FULL).in_turn,
         "shared_two": on(2, TOKENS / 2).in_turn / on(1, TOKENS / 2).in_turn,
@@ -549,11 +553,24 @@ def crowded() -> dict[str, str]:
         step = on_boxes(boxes, each, "h800", day_users(), context)
         told |= {
             f"room_{boxes}": f"{(chip('h800').hbm_bytes - box_weights(each)) / cache:.0f}",
-            f"plain_{boxes}": f"{step.in_turn * 1e3:.1f}",
-            f"lapped_{boxes}": f"{step.overlapped * 1e3:.1f}",
+            f"plain_{boxes}": in_whole_ms(step.in_turn),
+            f"lapped_{boxes}": in_whole_ms(step.overlapped),
         }
     [unit] = measurement("sglang_large_ep_decode").records(system="DeepSeek production")
+    most = int(deployment()["nodes"])
+    here = lambda boxes, each: on_boxes(boxes, each, tokens=day_users())  # H200s, contexts of the running case
+    then = lambda boxes, each: on_boxes(boxes, each, tokens=day_users(), context=context)
+    gains = measurement("two_batch_overlap").records(phase="decode", setting="plain")
+    gain = {row["tokens_per_gpu"]: row["low_gain"] for row in gains}
     return told | {
+        "day_one": in_whole_ms(here(1, box_experts()).in_turn),
+        "day_many": in_whole_ms(here(most, held).in_turn),
+        "plain_h200_1": in_whole_ms(then(1, box_experts()).in_turn),
+        "lapped_h200_4": in_whole_ms(then(4, box_experts() / 4).overlapped),
+        f"lapped_h200_{most}": in_whole_ms(then(most, held).overlapped),
+        "lap_more": f"{gain[FULL]:.1%}",
+        "lap_less": f"{-gain[TOKENS]:.0%}",
+        "overlap_gain": overlap_gain(),
         "users": str(day_users()),
         "day_box": f"{day()['node_decode_token_per_s']:,}",
         "day_slow": str(day()["low_speed_token_per_s"]),
@@ -561,6 +578,19 @@ def crowded() -> dict[str, str]:
         "day_context": f"{context:,}",
         "day_batch": str(unit["batch_per_gpu"]),
     }
+
+
+def in_whole_ms(seconds: float) -> str:
+    """A time in whole milliseconds, without its unit."""
+    return f"{seconds * 1e3:.0f}"
+
+
+def overlap_gain() -> str:
+    """How much shorter a step with that day's users is on two racks with one crossing and perfect overlap than on one,
+    with or without it.
+    """
+    one, once = on(1, day_users()), on(2, day_users(), once=True, hop=bare_hop())
+    return f"{1 - once.overlapped / min(one.in_turn, one.overlapped):.0%}"
 
 
 def box_weights(held: float) -> float:
@@ -613,7 +643,7 @@ def deployed() -> dict[str, str]:
         for what, value in {"loads": part.work, "sends": part.sending, "spread": part.in_turn}.items()
     }
     found = box_steps()
-    one, many = found.values()
+    one, pair = found["box"], on_boxes(2)
     boxes = {
         f"{what}_{name}": f"{value * 1e3:.1f}"
         for name, part in found.items()
@@ -630,10 +660,11 @@ def deployed() -> dict[str, str]:
         "h100_memory": pretty(chip("h100-sxm").hbm_bytes, "byte", 2),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
         **boxes,
-        "saved_boxes": pretty(one.weights - many.weights, "s", 2),
-        "ceiling_boxes": f"{(one.weights - many.weights) / one.in_turn:.0%}",
+        "saved_pair": pretty(one.weights - pair.weights, "s", 2),
+        "ceiling_pair": f"{(one.weights - pair.weights) / one.in_turn:.0%}",
+        "even_pair": f"{TOKENS * (one.weights - pair.weights) / (pair.sending - one.sending):.0f}",
+        "added_pair": pretty(pair.sending - one.sending, "s", 2),
         "box_even_four": f"{box_even(few=on_boxes(4)):.0f}",
-        "added_boxes": f"{(many.sending - one.sending) * 1e3:.1f} ms",
         "wait_box": f"{found['box'].latency * 1e3:.1f}",
         "box_even": f"{box_even():.0f}",
         **spread,

@@ -557,8 +557,8 @@ LATENT = {  # name, latency of a message of 64 bytes in seconds (insights2025), 
     "infiniband": ("InfiniBand, through several switches", 3.7e-6, 50e9),
     "nvlink": ("the NVLink of an H800", 3.33e-6, 200e9),
     "roce": ("Ethernet (RoCE), through several switches", 5.6e-6, 50e9),
-    "near": ("InfiniBand, with both cards on one switch", 2.8e-6, 50e9),
-    "roce_near": ("Ethernet (RoCE), with both cards on one switch", 3.6e-6, 50e9),
+    "near": ("InfiniBand, with all cards on one switch", 2.8e-6, 50e9),
+    "roce_near": ("Ethernet (RoCE), with all cards on one switch", 3.6e-6, 50e9),
 }
 
 
