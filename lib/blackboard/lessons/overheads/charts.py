@@ -230,8 +230,8 @@ def _host_says() -> str:
     until = f"up to batch {hides:,.0f}" if hides < fits else "at every batch that fits"
     return (
         "Step time in milliseconds against batch from 1 to 10,000, both on log scales, launched kernel by kernel, from"
-        " a CUDA graph, and by the roofline alone, with controls for system, model, precision, kernels of a layer,"
-        f" launch time, gap and context. For {plain(model(NODE.model).name)} on {plain(system(NODE.system).name)},"
+        " a CUDA graph, and by the roofline alone."
+        f" For {plain(model(NODE.model).name)} on {plain(system(NODE.system).name)},"
         f" {at['kernels']:,} kernels of {at['launch']} µs take {alone} ms at batch 1, from a graph {captured} ms;"
         f" the step waits for launches {until}. Memory is full at {int(fits):,}, where the lines end."
     )

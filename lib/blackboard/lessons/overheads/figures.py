@@ -204,7 +204,7 @@ def overlap_gain() -> Drawing:
         "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the"
         " rule says.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
-        f" to 512 on a log scale; memory is full at {full:.0f}, where the line ends. By the formula 72 H100 in nine"
+        f" to 512 on a log scale. By the formula 72 H100 in nine"
         f" machines gain from {turn:.0f} tokens a GPU on, at most {max(curve):.2f} times. SGLang measured"
         f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])} and saw halves begin to win"
         f" between {low} and {high}.",
