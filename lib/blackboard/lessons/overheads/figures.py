@@ -96,9 +96,8 @@ def launch_timeline() -> Drawing:
         "Short kernels finish before the next launch arrives, so the chip waits. A graph needs a single start, so only"
         " the gaps are left. Long kernels hide all launches but the first. (Made-up times.)",
         f"Three timelines of {len(KERNELS)} uneven kernels, each with a row for the host and one for the chip, over 0"
-        f" to {max(run.time for run in runs.values()):.0f} µs. A launch takes {LAUNCH:g} µs. {listed(said)}. Where"
-        " kernels are shorter than launches the chip waits; where they are longer the host runs ahead and costs no"
-        " time. A gap stands before every kernel, in a graph too.",
+        f" to {max(run.time for run in runs.values()):.0f} µs. A launch takes {LAUNCH:g} µs. {listed(said)}. A gap"
+        " stands before every kernel, in a graph too.",
     )
 
 
@@ -126,9 +125,8 @@ def what_is_left() -> Drawing:
     axes.grid(visible=False, axis="x")
     axes.set_title(f"{plain(catalogue.model('llama-2-7b').name)}, 16 bits, from a graph", loc="left")
     said = [
-        f"{chips} A100: {_ms(line.shared / chips)} of loading and {_ms(line.left(chips))} of gaps at"
-        f" {line.kernels[chips]} kernels, measured {_ms(measured)} in all"
-        for chips, measured in line.points
+        f"{chips} A100: loading {_ms(line.shared / chips, 2)}, gaps {_ms(line.left(chips), 2)}"
+        for chips, _ in line.points
     ]
     return done(
         fig,
@@ -136,8 +134,7 @@ def what_is_left() -> Drawing:
         "More chips shorten only the loading. The gaps at the kernels stay, and on eight chips they are most of the"
         " step.",
         "Stacked bars of the time per step of gpt-fast, captured as a graph, at batch 1, with the measured times as"
-        f" diamonds at their tops. {'; '.join(said)}. The loading falls with the number of chips; the gaps at the"
-        " kernels do not.",
+        f" diamonds at their tops. {'; '.join(said)}.",
     )
 
 
@@ -176,11 +173,11 @@ def overlap_timeline() -> Drawing:
         fig,
         "fig-overlap-timeline",
         "While one half computes, the other sends. But where memory is the bottleneck, each block of a half takes as"
-        " long as a block of the whole batch. (Two layers, each attention, sending, experts and sending back.)",
+        " long as a block of the whole batch. (Two layers, each attention, sending, experts and sending back, without"
+        " caches.)",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
-        " other's gaps. Where memory is the bottleneck a half takes as long as the whole batch, because it loads as"
-        " many weights; then the chip is busy nearly all the time, and yet the step takes longer.",
+        " other's pauses.",
     )
 
 
@@ -207,7 +204,7 @@ def overlap_gain() -> Drawing:
         "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the"
         " rule says.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
-        f" to 512 on a log scale; memory is full at {full:.0f}, where the line ends. By the formula 72 H100 in nine"
+        f" to 512 on a log scale. By the formula 72 H100 in nine"
         f" machines gain from {turn:.0f} tokens a GPU on, at most {max(curve):.2f} times. SGLang measured"
         f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])} and saw halves begin to win"
         f" between {low} and {high}.",
@@ -253,13 +250,13 @@ def two_sides() -> Drawing:
         for name, time, colour, alpha in parts:
             axes.barh(top + 0.9, time, 0.75, end, color=COLOURS[colour], alpha=alpha)
             if row.host:
-                axes.text(end + time / 2, top + 0.9, f"{name}\n{time:.1f}", ha="center", va="center", fontsize=SMALL)
+                axes.text(end + time / 2, top + 0.9, f"{name}\n{time:.0f}", ha="center", va="center", fontsize=SMALL)
             end += time
         axes.plot(measured, top + 0.9, "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8)
         if not row.host:
             words = f"gaps {lost:.1f} + loading {load:.1f}"
             beside(axes, words, (max(measured, end), top + 0.9), (9, 0), "weights", va="center")
-        listing = listed([f"{name} {_ms(time / 1e3)}" for name, time, *_ in parts])
+        listing = listed([f"{name} {_ms(time / 1e3, 2)}" for name, time, *_ in parts])
         said.append(f"{row.name}, {row.kernels:,} kernels: {listing}, measured {_ms(row.measured)}")
         top += 2.2
     axes.text(41, top - 1.3, "◇ measured", ha="right", color=COLOURS["measured"])

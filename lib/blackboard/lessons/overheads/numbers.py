@@ -12,6 +12,7 @@ from blackboard.units import factor, pretty, significant
 
 MS, US = factor("ms"), factor("us")
 LOST = implied.left_over()[0]  # Llama 2 7B in 16 bits
+SLOW = 9 * MS  # a longer loading of uncompiled code, an example
 
 
 def in_ms(seconds: float) -> str:
@@ -30,14 +31,16 @@ def opening() -> dict[str, str]:
         "eager_ms": pretty(found.eager, "s", 3),
         "missing": in_ms(found.eager - found.floor),
         "short_rate": in_ms(LOST.shared - found.floor),
-        "gaps_1": in_ms(found.kernels * LOST.each),
-        "waited_each": in_ms(each),
+        "gaps_1": pretty(found.kernels * LOST.each, "s", 1),
+        "waited_each": pretty(each, "s", 2),
+        "fit_share": f"{found.floor / LOST.shared:.0%}",
+        "slow_load": pretty(SLOW, "s", 1),
+        "slow_waited": pretty(each + LOST.shared - SLOW, "s", 2),
         "removed": f"{found.kernels - found.fused:,}",
         "removed_gaps": in_ms((found.kernels - found.fused) * LOST.each),
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
         "fused_kernels": f"{found.fused:,}",
-        "compiled_launch": pretty(found.fused * found.each, "s", 2),
     }
 
 
@@ -76,7 +79,6 @@ def graphs() -> dict[str, str]:
     lost = measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
     times = dict(LOST.points)
     room = sorted(row["kv_tokens"] for row in lost)
-    posted = measurement("gpt_fast_steps").records(weights="float16")[1]  # compiled, from a graph
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
     return {
@@ -85,7 +87,6 @@ def graphs() -> dict[str, str]:
         "cache_lost": f"{1 - room[0] / room[1]:.0%}",
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
         "graph_1": pretty(times[1], "s", 3),
-        "post_ms": pretty(1 / posted["throughput_token_per_s"], "s", 3),
         "graph_8": pretty(times[8], "s", 3),
         "shared_7": pretty(LOST.shared, "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
@@ -238,6 +239,8 @@ def one_token() -> dict[str, str]:
         "rival_load": in_ms(rivals.shared),
         "rival_sums": f"{least:.0f} to {most:.0f} µs",
         "launch_most": pretty(found.graph / found.fused, "s", 3),
+        "turn_a100": pretty((LOST.shared + found.kernels * LOST.each) / found.fused, "s", 2),
+        "turn_h200": pretty(captured["seconds"] / fused["kernels"], "s", 2),
         "short_graph": in_ms(found.graph + short),
         "short_waited": in_ms(found.eager - found.graph - short),
         **{

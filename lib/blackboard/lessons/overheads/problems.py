@@ -96,7 +96,7 @@ def opening(values: Values) -> Values:
         "about": significant(found.kernels, 2),
         "missing": pretty(found.eager - found.floor, "s", 3),
         "loading_ms": pretty(LOST.shared * size, "s", 2),
-        "gaps_ms": pretty(found.kernels * LOST.each, "s", 2),
+        "gaps_ms": pretty(found.kernels * LOST.each, "s", 1),
     }
     times = {
         "step": found.eager,
@@ -125,8 +125,8 @@ guess = Guess(
     objective=LAUNCH,
     unit="s",
     display_unit="ms",
-    within=1.45,
-    statement="{who} {eager_ms} for a token of {what} at batch 1. {whose} could load all weights in {floor_ms}. But Python launched about {about} kernels for the token, one by one. Of the missing {missing}, for how long did the chip wait for its host? A guess within a factor of 1.45 of our estimate counts.",
+    within=1.3,
+    statement="{who} {eager_ms} for a token of {what} at batch 1. {whose} could load all weights in {floor_ms}. But Python launched about {about} kernels for the token, one by one. Of the missing {missing}, for how long did the chip wait for its host, and not for anything else?",
     parameters={"size": (1, 0.5, 0.75, 1.5, 2, 3), "slow": (1, 0.9, 1.1, 1.2, 1.3, 1.4)},
     derived=opening,
     answer=v.step - v.loading - v.gaps,
