@@ -205,7 +205,7 @@ def turns() -> Drawing:
     return done(
         fig,
         "fig-turns",
-        "In shared steps the bill turns somewhere in the band, and the more sequences share a step, the lower the band"
+        "In shared steps the turning point is somewhere in the band. The more sequences share a step, the lower it"
         " is. Dashed: the three published values of g.",
         "The g at which both models cost the same, against sequences at a time from 150 to 3,000 (log scale): a falling"
         f" band, from"
