@@ -12,6 +12,7 @@ QUOTED = {
     "31": "experts of 32 that a token leaves alone, DeepSeek-V3's configuration",
     "72": "GPUs of the rack, in the fold on the lecture",
     "128": "experts of a layer, in what they are worth",
+    "0": "a name, Ling-mini-2.0",
     "1": "the numerator of the share of compute left",
     "2": "FLOP of a multiply and an add, in the formula of the balanced context",
     "8": "experts of a token in DeepSeek-V3's configuration",

@@ -128,7 +128,7 @@ def bill() -> Drawing:
     axes.grid(visible=False)
     return done(
         fig,
-        "fig-bill",
+        "fig-bill-areas",
         "An area is time on the GPUs. DeepSeek-V3 is cheap for a prompt's many tokens and expensive for an answer's"
         f" few. Spread evenly (dashed), it costs as much as a dense model of g = {significant(mean / read, 2)}.",
         f"Microseconds of the eight GPUs per token, from 0 to 68, against the {ends[1]:,} tokens of a request,"
