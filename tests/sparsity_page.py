@@ -2,6 +2,7 @@
 
 from chart_checks import ChartCheck
 
+from blackboard.lessons.batching import equations as batching
 from blackboard.lessons.sparsity import equations as sparsity
 
 QUOTED = {
@@ -11,6 +12,7 @@ QUOTED = {
     "31": "experts of 32 that a token leaves alone, DeepSeek-V3's configuration",
     "72": "GPUs of the rack, in the fold on the lecture",
     "128": "experts of a layer, in what they are worth",
+    "0": "a name, Ling-mini-2.0",
     "1": "the numerator of the share of compute left",
     "2": "FLOP of a multiply and an add, in the formula of the balanced context",
     "8": "experts of a token in DeepSeek-V3's configuration",
@@ -26,16 +28,16 @@ QUOTED = {
 }
 
 CHARTS = {
-    "even_chart": ChartCheck(
-        "sequence",
-        "context",
-        {"batch_even": sparsity.break_even},
+    "steps_chart": ChartCheck(
+        "ms",
+        "batch",
+        {"compute": batching.compute_time, "touched": sparsity.touched_time, "kv": batching.kv_time},
         (
-            {"context_exponent": 2.5},
+            {"chosen_exponent": 3.577121},
             {"quality_gain": 1},
-            {"stored_exponent": -2},
-            {"system": "h200-8", "model": "lecture-moe"},
-            {"system": "tpu-v6e-256", "precision": "fp4"},
+            {"context": 4_000},
+            {"system": "h100-8", "model": "gpt-oss-120b"},
+            {"system": "tpu-v6e-256", "precision": "fp4", "context": 10_000},
         ),
     ),
 }

@@ -374,7 +374,37 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
     assert 1.5 < 2.5 * one / (one + travelled) < 2, "where nothing hides travel, less than twice as fast"
     even = stored / 38.4e12 / (2.5 * one - 2_000 * kv / 38.4e12)
     assert round(even / 300) == 7, "seven times the traffic for a tie"
+    assert 4.5 < 300**-1 * stored / 38.4e12 / (2.5 * one + attended - 2_000 * kv / 38.4e12) < 5, "nearly five"
+    assert told["even_bare"] == f"{round(stored / 38.4e12 / (2.5 * one), -2):,.0f}"
     assert round(sparse / (750 * one)) == 5, "the opening question says about five times"
+
+
+def test_what_favors_the_dense_model_changes_no_winner():
+    """Attention's arithmetic, or a cache of 80 layers of 8 heads of 128: in steps of their own and in shared steps."""
+    told, active, stored = numbers.team(), RUNNING.symbols()["n_active"], RUNNING.symbols()["n_total"]
+    one, small, large = 2 * active / 15.832e15, 61 * 576 * 2, 80 * 2 * 8 * 128 * 2
+    load = lambda size, kv: (size + 300 * 2_000 * kv) / 38.4e12
+    attends, reads = 61 * 128 * 1_088 * 2 * 2_000 / 7.916e15, 61 * 128 * 320 * 2 * 900 / 7.916e15
+    own = lambda g, size, kv, a, r: 400 * max(g * one + a, load(size, kv) / 300) + 1_800 * (g * one + r)
+    shared = lambda g, size, kv, a, r: 400 * max(5.5 * g * one + a + 4.5 * r, load(size, kv) / 300)
+    for kv, a, r in ((small, 0, 0), (small, attends, reads), (large, 0, 0)):
+        assert own(2.5, 2.5 * active, kv, a, r) < own(1, stored, small, a, r)
+        assert shared(2.5, 2.5 * active, kv, a, r) > shared(1, stored, small, a, r)
+    sparse = load(stored, small)
+    assert told["ratio_attended"] == f"{sparse / (300 * (2.5 * one + attends)):.1f}"
+    assert told["ratio_cached"] == f"{sparse / load(2.5 * active, large):.1f}"
+    assert float(told["team_rent_low"][1:]) - float(told["team_shared_rent_sparse"][1:]) == 6, "six dollars"
+
+
+def test_from_which_context_on_memory_is_full_before_the_tie():
+    """Tie and room, with attention's arithmetic, on both sides of the context told."""
+    known, told = RUNNING.symbols(), float(numbers.all()["full_from"].replace(",", ""))
+    one, kv = 2 * 2.5 * known["n_active"] / 15.832e15, 61 * 576 * 2
+    for context, fits in ((0.9 * told, True), (1.1 * told, False)):
+        attends = 61 * 128 * 1_088 * 2 * context / 7.916e15
+        tie = known["n_total"] / 38.4e12 / (one + attends - context * kv / 38.4e12)
+        assert (tie < (8 * 141e9 - known["n_total"]) / (context * kv)) == fits
+        assert 1_200 < tie < 1_400
 
 
 def test_the_pages_own_code_decides_for_the_team():
@@ -389,7 +419,7 @@ def test_the_pages_own_code_decides_for_the_team():
     assert lines[0].startswith("g = 2:") and lines[0].endswith("dense")
 
 
-def turn(batch, mixed, layered, travels, constant=1979 / 2 / 4.8):
+def turn(batch, mixed, layered, travels, constant=1979 / 2 / 4.8, attends=False):
     """Times the active size from which on a dense model costs more than DeepSeek-V3, by halving an interval."""
     known, experts, kv = RUNNING.symbols(), eq.routed_params(RUNNING), 2 * 61 * 576
     active, rest, stored = known["n_active"], known["n_total"] - experts, known["n_total"]
@@ -397,12 +427,14 @@ def turn(batch, mixed, layered, travels, constant=1979 / 2 / 4.8):
     bandwidth = flops / 2 / constant
     caches = batch * 2_000 * kv / bandwidth
     prompts = 0 if mixed else batch * 4.5 * 2 * active / flops
+    prompt = 4.5 * 61 * 128 * (128 + 64 + 128) * 2 * 900 if mixed else 0  # read with unpacked keys and values
+    attention = batch * (61 * 128 * (576 + 512) * 2 * 2_000 + prompt) / (flops / 2) if attends else 0
     travel = batch * 5.5 * 58 * 7 * 7_168 * 3 / (8 * 450e9) if travels else 0
 
     def took(parts):
         if layered:
             return simulation.step(tokens, parts, flops, bandwidth, 1.0) + caches
-        computes = 2 * tokens * sum(size * share for size, share in parts) / flops
+        computes = 2 * tokens * sum(size * share for size, share in parts) / flops + attention
         return max(computes, sum(size for size, _ in parts) / bandwidth + caches)
 
     assert rest + experts == pytest.approx(stored)
@@ -428,10 +460,11 @@ def test_the_turning_points_are_found_by_trying():
     assert turn(300, True, False, False) < 2.5 < turn(300, True, True, False), "a tie within the error of the count"
     for end, constant in (("least", 168), ("most", 371)):
         assert numbers.measured()[f"knee_{end}"] == f"{constant}"
-        assert told[f"team_gain_mixed_{end}"] == f"{turn(300, True, False, False, constant):.1f}"
+        assert told[f"team_gain_mixed_{end}"] == f"{turn(300, True, False, False, constant, attends=True):.1f}"
         assert told[f"team_gain_real_{end}"] == f"{turn(300, True, True, True, constant):.1f}"
-    assert told["twice_least"] == f"{turn(600, True, False, False, 168):.1f}"
+    assert told["twice_least"] == f"{turn(600, True, False, False, 168, attends=True):.1f}"
     assert told["twice_most"] == f"{turn(600, True, True, True, 371):.1f}"
+    assert told["team_gain_mixed_attended"] == f"{turn(300, True, False, False, attends=True):.1f}"
     assert turn(300, True, True, True, 371) < 5, "the higher gain decides by the worst of everything counted"
     assert float(told["team_gain_mixed_least"]) < 2.5 < float(told["team_gain_real_most"]), "the range holds the lower"
 

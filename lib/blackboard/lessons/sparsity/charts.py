@@ -1,4 +1,4 @@
-"""The sparsity lesson's chart: the batch that a sparse model needs at a context.
+"""The sparsity lesson's chart: how long a step takes with so many tokens, for a sparse model and a dense one as good.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -6,10 +6,10 @@ A chart's signals bear the names of the notation, so that every formula is print
 from __future__ import annotations
 
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import InteractiveChart, curve, decades, inside, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, decades, derived, inside, slider, sweep
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
-from blackboard.lessons.sparsity.numbers import LOW, TEAM
+from blackboard.lessons.sparsity.numbers import LOW, PROMPT, PROMPTS, TEAM, TEAM_BATCH, race
 from blackboard.units import significant
 
 SYSTEMS = (
@@ -24,94 +24,133 @@ SYSTEMS = (
     "tpu7x-64",
     "tpu-v6e-256",
 )
-MODELS = (
-    "deepseek-v3",
-    "lecture-moe",
-    "kimi-k2",
-    "qwen3-235b-a22b",
-    "gpt-oss-120b",
-    "llama-4-maverick",
-    "llama-3.1-70b",
-)  # the last one dense
+MODELS = ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "gpt-oss-120b", "llama-4-maverick")
+MOST = 4  # the exponent of the most tokens of a step
+TERMS = {"compute": step.compute_time, "touched": eq.touched_time, "kv": step.kv_time}
 
-# --- the batch at a context -------------------------------------------------------------------------------------------
+# --- the time of a step -----------------------------------------------------------------------------------------------
+
+
+def _at(batch: str) -> tuple[str, str]:
+    """Browser expressions of both models' steps, in milliseconds, with so many tokens."""
+    compute, touched, kv = (inside(term, "ms", batch=batch) for term in TERMS.values())
+    dense = f"max(quality_gain * ({compute}), quality_gain * first + ({kv}))"
+    return f"max({compute}, ({touched}) + ({kv}))", dense
 
 
 def _given() -> list[dict]:
-    """The catalogue's menus, sliders for g, context and sparsity, and what follows: C, s, the batch without KV, the
-    longest context, the batch at the context or 0.
+    """The catalogue's menus, sliders for tokens, g and context, and what follows: the dense model's loading for each of
+    its g, the longest context with a tie, the tokens of the tie or 0.
     """
+    tokens = decades("chosen", TEAM_BATCH, 2.4, 1.5, "tokens in a step B")
     gain = slider("quality_gain", 1, 8, 0.25, LOW, "size g of the dense model")
-    context = decades("context", TEAM.context, 1.3, 2.6, "context L (tokens)")
-    sparsity = slider("stored", -4, 2, 0.25, 0, "stored parameters ×", base=2)
+    context = slider("context", 0, 10_000, 500, 0, "context L of each token")
+    of_model = ("n_active", "n_total", "kv_bytes_per_token", "experts", "top_k")
     follows = {
-        "n_total": "max(n_active, models[model].n_total * stored)",
-        "intensity": inside(step.hardware_constant, "token"),
-        "sparsity": inside(eq.sparsity, "1"),
-        "level": f"({inside(step.critical_batch, 'sequence')}) / quality_gain",
+        "first": inside(step.first_floor, "ms"),
         "limit": f"quality_gain * ({inside(step.balanced_context, 'token/sequence')})",
-        "here": f"context < limit ? {inside(eq.break_even, 'sequence')} : 0",
+        "tie": f"context < limit ? {inside(eq.break_even, 'sequence')} : 0",
     }
-    return controls.given(TEAM, SYSTEMS, MODELS, sliders=[*gain, *context, *sparsity], **follows)
+    params = controls.given(TEAM, SYSTEMS, MODELS, of_model=of_model, sliders=[*tokens, *gain, *context], **follows)
+    return [
+        *params,
+        *(row for name, said in zip(("sparse_here", "dense_here"), _at("chosen")) for row in derived(name, said)),
+    ]
 
 
-def _approach() -> dict:
-    """Contexts from 100 to the longest one, dense near it: equal steps of L / (gL* − L), so that the curve's rise is
-    drawn whole.
-    """
-    base = sweep("odds", -5, 5, points=201)
-    base["transform"] += [{"calculate": "limit * datum.odds / (1 + datum.odds)", "as": "context"}]
+def _lines() -> dict:
+    """Both steps along the tokens."""
+    base = sweep("batch", 0, MOST, points=81)
+    base["transform"] += [curve(term, "batch", field, "ms") for field, term in TERMS.items()]
     base["transform"] += [
-        curve(eq.break_even, "context", "batch_even", "sequence"),
-        {"filter": "datum.context >= 100"},
+        {"calculate": "max(datum.compute, datum.touched + datum.kv)", "as": "sparse"},
+        {"calculate": "max(quality_gain * datum.compute, quality_gain * first + datum.kv)", "as": "dense"},
     ]
     return base
 
 
-def _even_layers() -> list[dict]:
-    """The curve, its level at the left, and the context beyond which there is none."""
-    batch = marks.log_axis("batch_even", "break-even batch (sequences)", 100, 1e6, "~s")
-    encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": batch}
-    beyond = {"type": "rect", "color": marks.PAINTS["muted"], "opacity": 0.15, "x2": "width"}
+def _step_axis() -> dict:
+    """Milliseconds of a step, from one token's to the longest shown."""
+    axis = marks.log_axis("sparse", "ms per step", 0.01, 1e4, "~r")
+    longest = " , ".join(_at(f"{10.0**MOST!r}"))
+    return {
+        **axis,
+        "scale": {"type": "log", "domain": [{"expr": "first / 2"}, {"expr": f"1.6 * max({longest})"}], "nice": False},
+    }
+
+
+def _layers() -> list[dict]:
+    """The two lines, the tokens chosen with both steps, the tie, and the team's prompts."""
+    encoding = {"x": marks.log_axis("batch", "tokens in a step B", 1, 10**MOST, "~s"), "y": _step_axis()}
+    dense = _at("8")[1]
+    prompts = float(PROMPTS * PROMPT)
+    read_sparse, read_dense = _at(repr(prompts))
+    slower = "max(sparse_here, dense_here) / min(sparse_here, dense_here)"
+    won = "(sparse_here > dense_here ? 'dense ' : 'sparse ')"
+    dot = {**marks.DOT, "color": marks.PAINTS["chosen"]}
     return [
-        marks.at(encoding, beyond, x="max(100, limit)"),
-        marks.rule(encoding, "muted", y="level"),
-        marks.rule(encoding, "muted", x="limit"),
-        marks.line("batch_even", "total", encoding, strokeWidth=4),
-        marks.rule(encoding, "chosen", x="context"),
-        marks.at(
-            encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="here ? context : null", y="here ? here : null"
-        ),
-        marks.text(encoding, f"'C·s/g = ' + {marks.said('level')}", "100", "level", align="left", dx=6, dy=11),
+        marks.rule(encoding, "chosen", x="chosen"),
+        marks.rule(encoding, "muted", x=f"context ? null : {prompts!r}"),
+        marks.line("sparse", "weights", encoding, strokeWidth=4),
+        marks.line("dense", "second", encoding, strokeWidth=4),
+        *(marks.at(encoding, dot, x="chosen", y=y) for y in ("sparse_here", "dense_here")),
         marks.text(
             encoding,
-            f"'g·L* = ' + {marks.said('limit')} + ': none beyond'",
-            "max(100, limit)",
-            "150",
-            **marks.side("limit > 10000"),
+            f"{won} + {marks.said(slower, '.2~r')} + '× faster'",
+            "chosen",
+            "sqrt(sparse_here * dense_here)",
+            **marks.side("chosen > 30"),
         ),
-        marks.hover(encoding, "batch_even", {"batch_even": "break-even batch"}, ",.0f"),
+        marks.at(
+            encoding, {**marks.DOT, "color": marks.INK}, x="tie ? tie : null", y=f"tie ? {_at('max(1, tie)')[1]} : null"
+        ),
+        marks.text(
+            encoding,
+            f"tie ? 'tie: ' + {marks.said('tie', ',.2r')} : ''",
+            "max(1, tie)",
+            _at("max(1, tie)")[1],
+            align="right",
+            dx=-4,
+            dy=-12,
+        ),
+        marks.text(
+            encoding,
+            f"context ? '' : '{PROMPTS} prompts: sparse ' + {marks.said(f'({read_dense}) / ({read_sparse})', '.2~r')}"
+            " + '× faster'",
+            repr(prompts),
+            f"1.4 * ({read_dense})",
+            align="right",
+            dx=-8,
+        ),
+        *marks.name(encoding, "models[model].name", "weights", "2", inside(step.weight_time, "ms"), dy=0),
+        *marks.name(
+            encoding, "'dense, ' + format(quality_gain * n_active / 1e9, '.2~r') + 'B'", "second", "8", dense, dy=14
+        ),
+        marks.hover(encoding, "sparse", {"sparse": "sparse (ms)", "dense": "dense (ms)"}, ",.3r"),
     ]
 
 
-def even_chart() -> InteractiveChart:
-    """Break-even batch against context, with machine, model, precision, sparsity, context and g to choose."""
-    counts = f"'C = ' + {marks.said('intensity', ',.4r')} + ', s = ' + {marks.said('sparsity', ',.3r')}"
-    counts += f" + ': C·s/g = ' + {marks.said('level')} + ' without KV'"
-    found = f"here ? {marks.said('here')} + ' sequences tie' : 'no batch ties'"
-    where = f"'At g = ' + {marks.said('quality_gain', '.3~f')} + ', L = ' + {marks.said('context')}"
-    where += f" + (here ? ' (dot): ' : ': ') + ({found})"
-    spec = {**_approach(), "params": _given(), "layer": _even_layers(), "title": controls.setting(counts, where)}
-    level, longest = step.critical_batch(TEAM) / LOW, LOW * step.balanced_context(TEAM)
+def steps_chart() -> InteractiveChart:
+    """Time of a step against its tokens for a sparse model and a dense one as good, with tokens, g and context to
+    choose.
+    """
+    found = f"tie ? 'they tie at ' + {marks.said('tie', ',.2r')} + ' tokens' : 'they never tie'"
+    where = f"'g = ' + {marks.said('quality_gain', '.3~f')} + ', ' + (context ? 'L = ' + {marks.said('context')} : 'no"
+    where += f" KV caches') + ': ' + ({found})"
+    here = f"{marks.said('chosen')} + ' tokens: sparse ' + {marks.said('sparse_here', ',.3r')} + ' ms, dense ' + "
+    here += f"{marks.said('dense_here', ',.3r')} + ' ms'"
+    spec = {**_lines(), "params": _given(), "layer": _layers(), "title": controls.setting(where, here)}
+    tie, pair = eq.break_even(TEAM, context=0, quality_gain=LOW), race(TEAM_BATCH, 0)
     return InteractiveChart(
         spec,
-        "Break-even batch against context",
-        f"Break-even batch against context from 100 to a million tokens, both on log scales, for {TEAM}, with controls"
-        f" for g, context, model, system, precision and sparsity. At g = {LOW:g} the curve is level near"
-        f" {significant(level, 2)} sequences, is at {significant(eq.break_even(TEAM, quality_gain=LOW), 2)} for"
-        f" {TEAM.tokens}, and rises without end towards {significant(longest, 2)} tokens, beyond which there is none.",
-        f"The longer the contexts, the more sequences DeepSeek-V3 needs. Past {significant(longest, 2)} tokens (at g ="
-        f" {LOW:g}) it never catches up, because each cache then takes longer to load than the dense model needs for a"
-        " token. The formula holds while the dense model waits for compute.",
-        primary=("quality_gain", "context", "model"),
+        "Time of a step against its tokens",
+        f"Time of a step against its tokens from 1 to 10,000, both on log scales, for {TEAM._replace(context=0)}"
+        f" and for a dense model of g = {LOW:g}, without KV caches. The dense model's line is level up to about 200"
+        " tokens and then rises. DeepSeek-V3's rises first, is level from about 100 tokens to"
+        f" {significant(step.critical_batch(TEAM), 2)}, and then rises as well. At {TEAM_BATCH} tokens the dense model"
+        f" is {significant(pair.ratio, 2)} times faster. The lines cross at {significant(tie, 2)} tokens. At"
+        f" {PROMPTS * PROMPT:,}, which are {PROMPTS} prompts, DeepSeek-V3 is {LOW:g} times faster.",
+        "Between the two crossings the dense model has the shorter steps, outside them the sparse one. KV caches are"
+        " loaded too if a context L is set. Attention's own arithmetic is left out.",
+        primary=("chosen", "quality_gain", "context"),
     )

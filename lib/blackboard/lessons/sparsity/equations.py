@@ -336,13 +336,13 @@ break_even = Formula(
     "batch_even",
     together(weight_time.typed / expand((symbol("quality_gain") * compute_time.typed - kv_time.typed) / batch)),
     "sequence",
-    "from this batch on the sparse model is faster, if loading and computing overlap fully; from a context of g times"
-    " the balanced one on, no batch makes it faster",
+    "from this batch on the sparse model is faster, if loading and computing overlap fully and attention's own"
+    " arithmetic is left out",
     (
         "all loading happens at the same time as all computing",
         "both models keep the same KV cache",
         "all weights are loaded",
-        "the dense model waits for compute",
+        "the dense model is limited by computing",
     ),
     DERIVED,
     conditions=(Le(context / balanced_context.typed, symbol("quality_gain")),),

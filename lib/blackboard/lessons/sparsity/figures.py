@@ -10,12 +10,10 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
-from blackboard.catalogue.running_case import Case
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point, thousands
+from blackboard.charts.drawing import Drawing, beside, done, name_ends, point, thousands
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
-from blackboard.lessons.sparsity import equations as eq
 from blackboard.lessons.sparsity import numbers, simulation
 from blackboard.units import significant
 
@@ -101,42 +99,6 @@ def routing() -> Drawing:
     )
 
 
-def touched(case: Case = TEAM) -> Drawing:
-    """Gigabytes of weights that a step reads against batch: from the active parameters to all of them."""
-    fig, axes = drawing.axes(5.0, 3.8)
-    batch, read = np.geomspace(1, 1000, 301), lambda b: eq.bytes_touched(case, batch=b) / GB
-    known = case.symbols()
-    least, whole = (known[name] * known["bytes_per_param"] / GB for name in ("n_active", "n_total"))
-    axes.plot(batch, read(batch), color=COLOURS["weights"], lw=3)
-    for level in (least, whole):
-        axes.axhline(level, color=COLOURS["muted"], ls="--", lw=1.5, zorder=1)
-    axes.set(xscale="log", xlim=(1, 1000), ylim=(0, whole * 1.15))
-    axes.set(xlabel="batch B (sequences, log scale)", ylabel="GB of weights per step")
-    axes.plot(1, least, "o", color=COLOURS["weights"], ms=8, clip_on=False)
-    for b, text in [
-        (16, f"B = 16: {significant(read(16))} GB"),
-        (64, f"B = 64: {significant(read(64))} GB"),
-    ]:
-        axes.plot(b, read(b), "o", color=COLOURS["weights"], ms=8)
-        beside(axes, text, (b, read(b)), (9, -5), "weights", va="top")
-    axes.plot(BATCH, read(BATCH), "o", color=COLOURS["weights"], ms=8)
-    beside(axes, f"the team's {BATCH}", (BATCH, read(BATCH)), (0, -9), "weights", ha="center", va="top")
-    beside(axes, f"all weights: {significant(whole)} GB", (1.1, whole), (0, 4))
-    beside(axes, f"active parameters: {significant(least)} GB", (990, least), (0, 4), ha="right")
-    thousands(axes, "x")
-    axes.set_title(filled(case._replace(context=0)), loc="left")
-    return done(
-        fig,
-        "fig-touched",
-        "For one user a mixture of experts is a small model. For a hundred it is a large one, because every "
-        "token chooses its own experts.",
-        f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
-        f" from the active parameters, {significant(least)} GB, for one token, over {significant(read(16))} GB at 16"
-        f" and {significant(read(64))} GB at 64, to all weights, {significant(whole)} GB. At the team's {BATCH} it"
-        " loads nearly all weights.",
-    )
-
-
 # --- what a request costs ---------------------------------------------------------------------------------------------
 
 
@@ -166,7 +128,7 @@ def bill() -> Drawing:
     axes.grid(visible=False)
     return done(
         fig,
-        "fig-bill",
+        "fig-bill-areas",
         "An area is time on the GPUs. DeepSeek-V3 is cheap for a prompt's many tokens and expensive for an answer's"
         f" few. Spread evenly (dashed), it costs as much as a dense model of g = {significant(mean / read, 2)}.",
         f"Microseconds of the eight GPUs per token, from 0 to 68, against the {ends[1]:,} tokens of a request,"
@@ -174,43 +136,4 @@ def bill() -> Drawing:
         f" prompt tokens, an area of {ms(prompt, read)}, and {made:.3g} for each of {answer} answer tokens, an area of"
         f" {ms(answer, made)}. {numbers.DENSE} takes {dense:.3g} for every token,"
         f" {ms(ends[1], dense)} in all. A dashed line at {mean:.3g} has the same area as DeepSeek-V3.",
-    )
-
-
-def turns() -> Drawing:
-    """How large the dense model may be, by active sizes of DeepSeek-V3, to cost the team less in shared steps, against
-    its traffic: between the best machine and the worst.
-    """
-    fig, axes = drawing.axes(5.0, 3.8)
-    batch, team, (least, most) = np.geomspace(150, 3_000, 40), BATCH, numbers.ends()
-    best = np.array([numbers.gain_measured(least, each) for each in batch])
-    worst = np.array([numbers.gain_measured(most, each, overlap=False) for each in batch])
-    here = numbers.gain_measured(least, team), numbers.gain_measured(most, team, overlap=False)
-    axes.fill_between(batch, best, worst, color=COLOURS["total"], alpha=0.25, lw=0)
-    axes.plot([team, team], here, "o-", color=COLOURS["total"], lw=2.5, ms=8)
-    words = f"the team:\n{significant(here[0], 2)} to {significant(here[1], 2)}"
-    beside(axes, words, (team, sum(here) / 2), (8, 0), va="center")
-    for gain in sorted(numbers.GAINS):
-        axes.axhline(gain, color=COLOURS["second"], ls="--", lw=1.5, zorder=1)
-        beside(axes, f"g = {gain:g}", (2_950, gain), (0, 3), "second", ha="right")
-    axes.text(1_000, 3.7, "DeepSeek-V3\ncosts less", ha="center", va="center")
-    axes.text(155, 1.35, "dense costs less", ha="left", va="center")
-    axes.set(xscale="log", xlim=(150, 3_000), ylim=(0.8, 9), xlabel="sequences at a time (log scale)")
-    axes.set_xticks([200, 300, 500, 1_000, 2_000])
-    axes.set_ylabel("g at which both cost the same")
-    axes.minorticks_off()
-    thousands(axes, "x")
-    axes.set_title(filled(numbers.TEAM), loc="left")
-    ends = [significant(each, 2) for each in (best[0], worst[0], best[-1], worst[-1])]
-    return done(
-        fig,
-        "fig-turns",
-        "In shared steps the bill turns somewhere in the band, and the more sequences share a step, the lower the band"
-        " is. Dashed: the three published values of g.",
-        "The g at which both models cost the same, against sequences at a time from 150 to 3,000 (log scale): a falling"
-        f" band, from"
-        f" {ends[0]} to {ends[1]} at the left and from {ends[2]} to {ends[3]} at the right. At the team's {team}"
-        f" sequences it is from {significant(here[0], 2)} to {significant(here[1], 2)}. Level lines at"
-        f" {', '.join(f'{gain:g}' for gain in sorted(numbers.GAINS))}. Above the band DeepSeek-V3 costs less, below it"
-        " the dense model.",
     )

@@ -195,6 +195,8 @@ def as_good() -> dict[str, str]:
     known = TEAM.symbols()
     return {
         "g_far": f"{FAR:g}",
+        "even_bare": significant(eq.break_even(TEAM, quality_gain=LOW, context=0), 2),
+        "full_from": significant(full_from(), 1),
         **{
             f"even_attended_{name}": significant(even_attended(gain), 2)
             for name, gain in (("low", LOW), ("high", HIGH))
@@ -256,11 +258,16 @@ def tie_in_letters() -> Page:
     )
     tie.solve(batch, symbol("batch_even"), "Solve for the batch, and write it with $C$, $s$ and $L^*$:")
     critical, balanced = significant(step.critical_batch(TEAM), 2), significant(step.balanced_context(TEAM), 3)
+    one, loads = (told * 1e6 for told in (LOW * step.compute_time(TEAM, batch=1), step.kv_time(TEAM, batch=1)))
     say = (
-        "Here $L^*$ is the balanced context of the batching lesson, at which a KV cache takes as long to load as a"
-        f" token takes to compute, {balanced} tokens. At $g$ = {LOW:g} the batch is {critical} / ({LOW:g} −"
+        f"For one sequence, {DENSE} computes for {one:.1f} µs. In the same time, DeepSeek-V3 loads the sequence's KV"
+        f" cache, {loads:.2f} µs, and {one - loads:.1f} µs are left for its weights. They take"
+        f" {step.weight_time(TEAM) * 1e3:.1f} ms, so"
+        f" {significant(eq.break_even(TEAM, quality_gain=LOW), 2)} sequences tie. In letters, $L^*$ is"
+        " the balanced context of the batching lesson, at which a KV cache takes as long to load as a token takes to"
+        f" compute, {balanced} tokens. At $g$ = {LOW:g} the batch is {critical} / ({LOW:g} −"
         f" {context} / {balanced}) ≈ {significant(eq.break_even(TEAM, quality_gain=LOW), 2)}. The formula holds while"
-        " the dense model waits for compute. It leaves out attention's arithmetic, which makes the batch smaller."
+        " the dense model is limited by computing. It leaves out attention's arithmetic, which makes the batch smaller."
     )
     return fold(
         "What is the break-even batch in letters?", tie.gives(eq.break_even)._repr_html_() + f"<p>{markup(say)}</p>"
@@ -270,39 +277,76 @@ def tie_in_letters() -> Page:
 # --- one decision ----------------------------------------------------------------------------------------------------
 
 
-def team_steps(batch: float, gain: float, tokens: float | None = None, **rates: float) -> Pair:
-    """Steps of both models by the roofline, in which as many tokens are computed: by default one for each sequence."""
+def team_steps(batch: float, gain: float, tokens: float | None = None, attention: float = 0.0, **rates: float) -> Pair:
+    """Steps of both models by the roofline, in which as many tokens are computed: by default one for each sequence.
+    Computing takes so many seconds more for attention.
+    """
     dense = gain * TEAM.symbols()["n_active"]
     return Pair(
         *(
-            max(step.compute_time(TEAM, batch=tokens or batch, **size), step.memory_time(TEAM, batch=batch, **size))
+            max(
+                step.compute_time(TEAM, batch=tokens or batch, **size) + attention,
+                step.memory_time(TEAM, batch=batch, **size),
+            )
             for size in (rates, rates | {"n_active": dense, "n_total": dense})
         )
     )
 
 
-def token_times(batch: float, gain: float, mixed: bool, layered: bool = False, **rates: float) -> Pair:
-    """Seconds for a token of an answer and the prompt tokens that come with it, read in the same steps or in others."""
+def token_times(
+    batch: float, gain: float, mixed: bool, layered: bool = False, attends: bool = False, **rates: float
+) -> Pair:
+    """Seconds for a token of an answer and the prompt tokens that come with it, read in the same steps or in others; by
+    the roofline, attention's arithmetic can count.
+    """
     prompts, one = PROMPT / ANSWER, step.compute_time(TEAM, batch=1)
     computed = batch * (1 + prompts) if mixed else None
     if layered:
         pair = layered_pair(batch, TEAM.context, TEAM, gain, computed, **rates)
     else:
-        pair = team_steps(batch, gain, computed, **rates)
+        pair = team_steps(batch, gain, computed, attention=batch * attention(mixed) if attends else 0.0, **rates)
     return Pair(*(time / batch + (0 if mixed else prompts * one * times) for time, times in zip(pair, (1, gain))))
 
 
-def gain_even(batch: float, mixed: bool, layered: bool = False, later: float = 0.0, **rates: float) -> float:
+def gain_even(
+    batch: float, mixed: bool, layered: bool = False, later: float = 0.0, attends: bool = False, **rates: float
+) -> float:
     """Times DeepSeek-V3's active size from which on the dense model costs the team more; it is later by so many seconds
     for a token of an answer and the prompt tokens that come with it.
     """
-    late = lambda gain: (pair := token_times(batch, gain, mixed, layered, **rates)).dense + later - pair.sparse
+    late = lambda gain: (pair := token_times(batch, gain, mixed, layered, attends, **rates)).dense + later - pair.sparse
     return find_root(late, 0.5, 50)
 
 
 def attending() -> float:
     """Seconds in which the team's GPUs attend to one sequence's context, in BF16."""
     return model(RUNNING.model).attention_flop(TEAM.context) / system("h200-8").symbols("bf16")["flops"]
+
+
+def reads() -> float:
+    """Seconds in which the team's GPUs attend, in BF16, to what is before a prompt's token, half the prompt on average.
+    A prompt's keys and values are unpacked first, so a head works with fewer values than an answer's does.
+    """
+    net = model(RUNNING.model)
+    [group] = net.attention
+    values = group.nope_dim + group.rope_dim + group.v_dim
+    flop = 2 * group.layers * group.heads * values * PROMPT / 2
+    return flop / system("h200-8").symbols("bf16")["flops"]
+
+
+def attention(mixed: bool) -> float:
+    """Seconds of attention's arithmetic for an answer's token and, in shared steps, the prompt tokens that come with
+    it.
+    """
+    return attending() + (PROMPT / ANSWER * reads() if mixed else 0.0)
+
+
+def full_from() -> float:
+    """The context at which as many KV caches of DeepSeek-V3 fit as tie if attention's arithmetic counts."""
+    at, one = (lambda context: TEAM._replace(context=context)), LOW * step.compute_time(TEAM, batch=1)
+    rate = attending() / TEAM.context
+    tie = lambda context: step.weight_time(TEAM) / (one + rate * context - step.kv_time(at(context), batch=1))
+    return find_root(lambda context: tie(context) - eq.batch_fits(at(context)), 500, 50_000)
 
 
 def even_attended(gain: float) -> float:
@@ -318,11 +362,12 @@ def gain_travelled(mixed: bool, layered: bool = False, batch: float = TEAM_BATCH
 
 def gain_measured(rows: float, batch: float = TEAM_BATCH, overlap: bool = True) -> float:
     """The gain that turns the decision with shared steps, if a GPU computes with so many tokens in the time of loading,
-    not with the datasheet's. Without overlap, parts of a layer and travel wait for each other.
+    not with the datasheet's. Attention's arithmetic counts; without overlap it delays both models alike, and parts of
+    a layer and travel wait for each other.
     """
     width = TEAM.symbols()["bandwidth"] * step.hardware_constant(TEAM) / rows
     if overlap:
-        return gain_even(batch, mixed=True, bandwidth=width)
+        return gain_even(batch, mixed=True, attends=True, bandwidth=width)
     return gain_travelled(mixed=True, layered=True, batch=batch, bandwidth=width)
 
 
@@ -339,7 +384,7 @@ def gain_attended() -> float:
     """The same for the team if attention's arithmetic, in BF16, delays the dense model's answers. Those of DeepSeek-V3
     wait for memory meanwhile, and prompts cost both models as much more.
     """
-    return gain_even(TEAM_BATCH, mixed=False, later=attending())
+    return gain_even(TEAM_BATCH, mixed=False, attends=True)
 
 
 def gain_cached() -> float:
@@ -385,6 +430,7 @@ def team() -> dict[str, str]:
         "team_gain_both": significant(gain_travelled(mixed=False, layered=True), 2),
         "team_gain_mixed_both": significant(gain_travelled(mixed=True, layered=True), 2),
         "team_gain_attended": significant(gain_attended(), 2),
+        "team_gain_mixed_attended": significant(gain_even(batch, mixed=True, attends=True), 2),
         "team_gain_mixed_least": significant(gain_measured(least), 2),
         "team_gain_mixed_most": significant(gain_measured(most), 2),
         "team_gain_real_least": significant(gain_measured(least, overlap=False), 2),
@@ -413,9 +459,14 @@ def real_step(batch: float) -> float:
 
 def dense_answers() -> dict[str, str]:
     """Loading and computing of the dense model of the low gain in steps that generate, and its bills."""
-    size = LOW * TEAM.symbols()["n_active"]
+    size, sparse = LOW * TEAM.symbols()["n_active"], team_steps(TEAM_BATCH, LOW).sparse
+    cached = {"batch": TEAM_BATCH, "kv_bytes_per_token": model("llama-3.1-70b").kv_bytes_per_token()}
     return {
         "dense_size": f"{size / 1e9:.0f} billion",
+        "ratio_attended": significant(
+            sparse / team_steps(TEAM_BATCH, LOW, attention=TEAM_BATCH * attending()).dense, 2
+        ),
+        "ratio_cached": significant(sparse / step.memory_time(TEAM, n_total=size, **cached), 2),
         "team_dense": f"{team_steps(TEAM_BATCH, LOW).dense * 1e3:.1f} ms",
         "team_dense_loads": f"{step.memory_time(TEAM, batch=TEAM_BATCH, n_total=size) * 1e3:.1f} ms",
         "team_token_low": pretty(LOW * step.compute_time(TEAM, batch=1), "s", 3),
