@@ -200,8 +200,8 @@ def conversation() -> Drawing:
     return done(
         fig,
         "fig-conversation",
-        "Hits make a triangle, because every call sends all of the past. In steps a tenth as large, the triangle is as"
-        " high and ten times as wide.",
+        "Hits make a triangle, because every call sends all of the past. In steps a tenth as large, the triangle is"
+        " about as high and ten times as wide.",
         f"Bars for the calls of two conversations, in cents. Above, {said[0]}, rising in a straight line. Below,"
         f" {said[1]}.",
     )

@@ -208,7 +208,6 @@ def bill() -> dict[str, str]:
         "bill_paid": f"{100 * paid:.1f} cents",
         "bill_fresh": f"{100 * fresh:.1f} cents",
         "bill_rewritten": f"{100 * rewritten:.0f} cents",
-        "stamp_day": f"${100 * (rewritten - paid):.0f}",
         "bill_times": significant(fresh / paid, 2),
         "dearest": f"{p.output / p.cached_read:g}",
         "bill_last": f"{100 * sum(charged(LATER - 1).values()):.1f} cents",
@@ -239,6 +238,8 @@ def session() -> dict[str, str]:
         "s_usd": f"${total / 1e6:.2f}",
         "s_half": f"${(total - half * p.cached_read) / 1e6:.2f}",
         "s_past": f"{usd['hit'] / total:.0%}",
+        "t_calls": f"{count * SMALLER}",
+        "t_step": f"{new // SMALLER}",
         "t_usd_hit": f"${tiny / 1e6:.3f}",
         "t_usd": f"${small / 1e6:.2f}",
         "t_past": f"{tiny / small:.0%}",
@@ -332,12 +333,6 @@ def day_costs() -> dict[str, tuple[float, float]]:
     }
 
 
-def day_slower() -> float:
-    """How many times its floor input took on DeepSeek's own day."""
-    day = day_costs()
-    return day["real"][0] / day["floor"][0]
-
-
 def measured() -> dict[str, str]:
     """USD of a million tokens on DeepSeek's own day, as costs and as R1's list price."""
     [day], time, cost = measurement("deepseek_day6_production").records(), day_times(), day_costs()
@@ -418,7 +413,6 @@ def places() -> dict[str, str]:
     known, chip, call = rack(), system(RUNNING.system).chip, CALL["cached_read"]
     kept = memories()
     held, host = call * known["kv_bytes_per_token"], kept["ddr"]
-    even = prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60  # minutes
     return {
         **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(call)).items()},
         **{f"with_room_{name}": long_time(cheapest(prompt_again(call), call)[name]) for name in ("ddr", "ssd")},
@@ -426,17 +420,14 @@ def places() -> dict[str, str]:
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
-        "remat_x": significant(price(BILLED).usd_per_Mtok.input * MTOK / eq.remat_cost(known), 2),
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
-        "even_call": f"{even:.1f} minutes",
-        "even_day": f"{significant(day_slower() * even, 1)} minutes",
+        "even_call": f"{prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
         "cache_sum": f"{call:,} × {known['kv_bytes_per_token']:,.0f} B",
         "ddr_sum": f"({pretty(held, 'byte')} ÷ {pretty(host['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
         f" {pretty(held / host['tier_bandwidth'], 's', 2)}) × {significant(100 * host['tier_rent'], 3)} ¢/s",
         "cache_size": pretty(held, "byte"),
-        "load_once": pretty(held / chip.bandwidth, "s", 2),
         "load_rate": f"{chip.bandwidth / 1e12:g} TB",
         "flop_rate": f"{chip.flops(RUNNING.precision) / 1e15:g} PFLOP/s",
         "dev_hbm": f"{pretty(chip.hbm_bytes, 'byte')}, {pretty(chip.bandwidth, 'byte/s')}",
