@@ -32,33 +32,9 @@ KEPT = {300.0: "5 minutes", HOUR: "an hour", 24 * HOUR: "a day"}
 BYTES = "bytes/token"
 
 # Made-up price lists: USD for a million tokens of input and of output, and then a hit, or a context step and by how much input and output rise.
-RATIOS = (
-    (1.2, 5.4),
-    (0.8, 2.8),
-    (3.0, 21.0),
-    (0.4, 2.6),
-    (2.0, 15.0),
-    (0.9, 2.25),
-    (1.6, 5.2),
-    (2.4, 13.2),
-    (0.6, 5.1),
-    (1.0, 9.0),
-    (0.5, 4.6),
-    (4.0, 38.0),
-    (0.3, 1.3),
-    (0.7, 3.22),
-    (1.5, 5.7),
-    (2.0, 11.2),
-    (0.2, 1.36),
-    (2.5, 17.5),
-)
+RATIOS = ((1.2, 5.4), (0.8, 2.8), (3.0, 21.0), (0.4, 2.6), (2.0, 15.0), (0.9, 2.25), (1.6, 5.2), (2.4, 13.2), (0.6, 5.1), (1.0, 9.0), (0.5, 4.6), (4.0, 38.0), (0.3, 1.3), (0.7, 3.22), (1.5, 5.7), (2.0, 11.2), (0.2, 1.36), (2.5, 17.5))
 HITS = ((1.0, 5.0, 0.25), (0.8, 4.0, 0.2), (2.0, 10.0, 0.4), (1.2, 6.0, 0.36))
-STEPS = tuple(
-    (*usd, tokens, 2.0, more)
-    for usd, tokens, more in product(
-        ((1.5, 6.0), (4.0, 20.0), (2.0, 12.0)), (100_000, 160_000, 240_000), (1.25, 1.5, 1.75)
-    )
-)
+STEPS = tuple((*usd, tokens, 2.0, more) for usd, tokens, more in product(((1.5, 6.0), (4.0, 20.0), (2.0, 12.0)), (100_000, 160_000, 240_000), (1.25, 1.5, 1.75)))
 
 
 def card_of(sheet: Any) -> PriceCard:
@@ -69,17 +45,7 @@ def card_of(sheet: Any) -> PriceCard:
     hit = more[0] if len(more) == 1 else None
     asked = TokenPrices(usd, out, hit, 1.25 * usd, 2 * usd)
     step = Above(*more) if len(more) == 3 else None
-    return PriceCard(
-        id="",
-        confirmed=True,
-        sources=(),
-        provider="",
-        model="",
-        tier="",
-        usd_per_Mtok=asked,
-        above=step,
-        valid_from="a provider",
-    )
+    return PriceCard(id="", confirmed=True, sources=(), provider="", model="", tier="", usd_per_Mtok=asked, above=step, valid_from="a provider")
 
 
 def named(card) -> str:
@@ -93,12 +59,7 @@ def priced(values: Values) -> Values:
     card = card_of(values["sheet"])
     p, step = card.usd_per_Mtok, card.above
     by_day = " by day" if card.tier.startswith("day") else ""
-    bound = {
-        "card_name": named(card) + by_day if card.id else "a model",
-        "date": card.valid_from,
-        "in_usd": p.input,
-        "out_usd": p.output,
-    }
+    bound = {"card_name": named(card) + by_day if card.id else "a model", "date": card.valid_from, "in_usd": p.input, "out_usd": p.output}
     bound |= {"input_price": p.input / MILLION, "output_price": p.output / MILLION, "ratio": p.output / p.input}
     if step:
         long = card.rates(step.tokens + 1)
@@ -130,11 +91,7 @@ def rented(values: Values) -> Values:
     """One drawn GPU at a drawn rent, multiplying in FP8."""
     gpu = chip(values["gpu"])
     lecture = {"lecture_usd": price(CLAUDE).usd_per_Mtok.input}
-    return (
-        gpu.symbols("fp8")
-        | {"gpu_name": values["gpu"].split("-")[0].upper(), "rent": values["hourly"] / HOUR}
-        | lecture
-    )
+    return gpu.symbols("fp8") | {"gpu_name": values["gpu"].split("-")[0].upper(), "rent": values["hourly"] / HOUR} | lecture
 
 
 CARD = {
@@ -179,17 +136,13 @@ guess = Guess(
     unit="USD/token",
     display_unit="$/Mtok",
     statement="On the price list of {date}, the price of {card_name} is {in_usd} per million tokens of input. Its size is not public. Suppose that it were as large as {net_name}, which stores {n_total} and activates {n_active} per token. It runs on {gpu_name} GPUs that rent at {hourly} per hour, and each does {flops} in FP8 (a multiply-add counts as two FLOPs), all the time. How many dollars of rent do a million tokens of short prompts take? A guess within a factor of three counts.",
-    parameters={
-        "net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5", "mistral-large-3"),
-        "hourly": (3.3, 2.2, 2.6, 3.0, 3.6, 4.0, 4.5, 5.0),
-    },
+    parameters={"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5", "mistral-large-3"), "hourly": (3.3, 2.2, 2.6, 3.0, 3.6, 4.0, 4.5, 5.0)},
     derived=bare,
     units=TEXT | {"cost_usd": "USD", "over": "1"},
     answer=eq.remat_cost,
     independent_check=lambda v: v["hourly"] / (v["flops"] * 3600 / sum([v["n_active"]] * 2)),
     misconceptions={
-        v.in_usd
-        / MILLION: "Then the provider would have nothing left for idle hours, research and profit. Count the FLOPs.",
+        v.in_usd / MILLION: "Then the provider would have nothing left for idle hours, research and profit. Count the FLOPs.",
         eq.remat_cost.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
         eq.remat_cost.at(rent=v.hourly): "The rent is per hour, and FLOP/s are per second: seconds for hours.",
     },
@@ -227,17 +180,10 @@ implied = Quantity(
     answer=v.kv_bytes_per_token / eq.kv_implied,
     independent_check=lambda v: v["step_context"] / roofline.balanced_context(v),
     misconceptions={
-        v.kv_bytes_per_token
-        / eq.kv_implied.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
-        2
-        * v.kv_bytes_per_token
-        / eq.kv_implied: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
-        eq.kv_implied
-        / v.kv_bytes_per_token: "Upside down: that is the implied cache divided by the one that it keeps.",
-        v.kv_bytes_per_token
-        / (
-            eq.kv_implied * v.step_context
-        ): "You divided by the cache of the whole sequence. The question is about one token.",
+        v.kv_bytes_per_token / eq.kv_implied.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
+        2 * v.kv_bytes_per_token / eq.kv_implied: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
+        eq.kv_implied / v.kv_bytes_per_token: "Upside down: that is the implied cache divided by the one that it keeps.",
+        v.kv_bytes_per_token / (eq.kv_implied * v.step_context): "You divided by the cache of the whole sequence. The question is about one token.",
     },
     explanation="Far off: in this model, loading overtakes compute after a few hundred or thousand tokens. A step at 200,000 or more says nothing about its cache, so it would say nothing about that of a model that you do not know.",
     hints=(
@@ -256,13 +202,7 @@ implied = Quantity(
 
 
 MODELS = ("qwen3-32b", "qwen3-14b", "qwen3-8b", "qwen2.5-72b", "llama-3.1-8b", "llama-3.1-405b", "mixtral-8x22b")
-MADE_UP = tuple(
-    (*size, *heads)
-    for size, heads in product(
-        ((20e9, 40), (30e9, 50), (40e9, 60), (60e9, 72)),
-        ((64, 8, 128), (96, 16, 128), (48, 6, 128), (80, 8, 64), (40, 8, 96)),
-    )
-)
+MADE_UP = tuple((*size, *heads) for size, heads in product(((20e9, 40), (30e9, 50), (40e9, 60), (60e9, 72)), ((64, 8, 128), (96, 16, 128), (48, 6, 128), (80, 8, 64), (40, 8, 96))))
 
 
 def shape_of(net: Any) -> tuple[str, float, Heads]:
@@ -303,19 +243,13 @@ heads = Quantity(
     derived=grouped,
     units={"origin": "", "kv_layers": "1"},
     answer=eq.kv_of_heads,
-    independent_check=lambda v: sum(
-        v["head_dim"] * 2 for _ in product(range(v["kv_layers"]), range(v["kv_heads"]), ("key", "value"))
-    ),
+    independent_check=lambda v: sum(v["head_dim"] * 2 for _ in product(range(v["kv_layers"]), range(v["kv_heads"]), ("key", "value"))),
     misconceptions={
-        eq.kv_of_heads
-        / 2: "A factor of two is missing. Each head keeps a key *and* a value, and in BF16 each of their numbers takes two bytes.",
-        eq.kv_of_heads
-        / 4: "Two factors of two are missing: a head keeps a key and a value, and each of their numbers takes two bytes.",
+        eq.kv_of_heads / 2: "A factor of two is missing. Each head keeps a key *and* a value, and in BF16 each of their numbers takes two bytes.",
+        eq.kv_of_heads / 4: "Two factors of two are missing: a head keeps a key and a value, and each of their numbers takes two bytes.",
         eq.kv_of_heads / v.kv_heads: "That is one KV head. Each of them keeps its own key and value.",
         eq.kv_of_heads / v.kv_layers: "That is per layer. Every layer keeps its own cache.",
-        eq.kv_of_heads.at(
-            kv_heads=v.query_heads
-        ): "You counted query heads. Queries belong to the token that attends and are not kept; only KV heads are.",
+        eq.kv_of_heads.at(kv_heads=v.query_heads): "You counted query heads. Queries belong to the token that attends and are not kept; only KV heads are.",
     },
     explanation="Tens or hundreds of kilobytes, because published models have dozens of layers with a cache of their own.",
     hints=(
@@ -323,10 +257,7 @@ heads = Quantity(
         "Layers × KV heads × (key and value) × values × bytes.",
     ),
     solution=(
-        Step(
-            "Numbers per token: layers × 2 × KV heads × head size =",
-            lambda v: f"{2 * v['kv_layers'] * v['kv_heads'] * v['head_dim']:,}",
-        ),
+        Step("Numbers per token: layers × 2 × KV heads × head size =", lambda v: f"{2 * v['kv_layers'] * v['kv_heads'] * v['head_dim']:,}"),
         f"At two bytes each, ${eq.kv_of_heads.latex}$ =",
     ),
 )
@@ -382,9 +313,7 @@ sizes = Ordering(
         "Values of one layer: 2 × KV heads × head size, or the latent and its key. Then times layers.",
         "How many KV heads has the oldest of these models?",
     ),
-    solution=lambda v: [
-        Step(f"{model(id).name}:", model(id).kv_bytes_per_token(), "byte/token") for id in SIZES.values()
-    ],
+    solution=lambda v: [Step(f"{model(id).name}:", model(id).kv_bytes_per_token(), "byte/token") for id in SIZES.values()],
 )
 
 # --- output against input --------------------------------------------------------------------------------------------
@@ -395,27 +324,13 @@ waits = Choice(
     objective=STEP,
     statement="A colleague reads on a price list that the price of output is five times that of input. She argues: input costs its compute, output costs its memory traffic, and both tokens need the same compute. So decode keeps the compute units busy for a fifth of the time. Take DeepSeek-V3 after a long prompt, at full speed, as in this lesson. Where does her argument fail?",
     options=[
-        wrong(
-            "Output does not wait for memory: its compute takes longer than its loading.",
-            "After a long prompt loading takes longer, as she says. At short contexts the two are about equal.",
-        ),
-        wrong(
-            "Decode loads the weights once for each token, and the ratio leaves them out.",
-            "All sequences of the batch share the weights, and the memory traffic that she speaks of includes their share.",
-        ),
-        wrong(
-            "Input waits for memory, too, because its prompt is long.",
-            "A pass of prefill shares what it loads among thousands of tokens. Compute takes much longer.",
-        ),
-        right(
-            "The two tokens do not need the same compute: attention takes several times as many FLOPs in decode.",
-            "Decode works on the cached latent, which is wider than the keys and values that prefill expands. Even if prices were costs, the ratio of two times would not be the share of one.",
-        ),
+        wrong("Output does not wait for memory: its compute takes longer than its loading.", "After a long prompt loading takes longer, as she says. At short contexts the two are about equal."),
+        wrong("Decode loads the weights once for each token, and the ratio leaves them out.", "All sequences of the batch share the weights, and the memory traffic that she speaks of includes their share."),
+        wrong("Input waits for memory, too, because its prompt is long.", "A pass of prefill shares what it loads among thousands of tokens. Compute takes much longer."),
+        right("The two tokens do not need the same compute: attention takes several times as many FLOPs in decode.", "Decode works on the cached latent, which is wider than the keys and values that prefill expands. Even if prices were costs, the ratio of two times would not be the share of one."),
     ],
     hints=("Check her three assumptions one by one against the four bars of the figure.",),
-    solution=(
-        "Her first two assumptions hold after a long prompt. The third does not: prefill works on expanded keys and values, decode on the wider latent. So compute fills far more than a fifth of the time of output.",
-    ),
+    solution=("Her first two assumptions hold after a long prompt. The third does not: prefill works on expanded keys and values, decode on the wider latent. So compute fills far more than a fifth of the time of output.",),
 )
 
 # --- long contexts ---------------------------------------------------------------------------------------------------
@@ -440,9 +355,7 @@ attention = Quantity(
     answer=eq.context_flop,
     independent_check=lambda v: find_root(lambda L: shape_of(v["net"])[2].attends(L) - 2 * v["n_active"], 1.0, 1e9),
     misconceptions={
-        eq.context_flop
-        * v.query_heads
-        / v.kv_heads: "You counted KV heads, which determine what is stored. Every query head computes its own scores.",
+        eq.context_flop * v.query_heads / v.kv_heads: "You counted KV heads, which determine what is stored. Every query head computes its own scores.",
         2 * eq.context_flop: "Half is missing: attention multiplies queries with keys and then weights with values.",
         eq.context_flop / 2: "Each active parameter is two FLOPs: a multiply and an add.",
         eq.context_flop * v.layers: "That is attention in one layer. Every layer attends.",
@@ -482,20 +395,12 @@ sparse = Quantity(
     derived=indexed,
     units=LAYOUT,
     answer=eq.sparse_saving,
-    independent_check=lambda v: (
-        sum(v["entry_bytes"] for _ in range(v["context"]))
-        / sum(v["index_bytes"] + (v["entry_bytes"] if token < v["selected"] else 0) for token in range(v["context"]))
-    ),
+    independent_check=lambda v: sum(v["entry_bytes"] for _ in range(v["context"])) / sum(v["index_bytes"] + (v["entry_bytes"] if token < v["selected"] else 0) for token in range(v["context"])),
     misconceptions={
         v.context / v.selected: "The index is missing. To find the best entries, a key of every token is loaded.",
         1 / eq.sparse_saving: "Upside down: that is the share that is still loaded.",
         v.entry_bytes / v.index_bytes: "The selected entries are missing: they are loaded on top of the index.",
-        v.context
-        / v.selected
-        * v.entry_bytes
-        / (
-            v.entry_bytes + v.index_bytes
-        ): "Index keys are loaded for all tokens of the context, not only for those that are selected.",
+        v.context / v.selected * v.entry_bytes / (v.entry_bytes + v.index_bytes): "Index keys are loaded for all tokens of the context, not only for those that are selected.",
     },
     explanation="A few times, not orders of magnitude. At long contexts the selected entries hardly count: most of the traffic is the index.",
     hints=(
@@ -530,21 +435,12 @@ loads = Function(
     ),
     independent_check=token_by_token,
     misconceptions={
-        eq.context * eq.index_bytes
-        + eq.selected
-        * eq.entry_bytes: "Right for long contexts. A context that is shorter than the selection has fewer entries to load.",
-        Min(eq.selected, eq.context)
-        * eq.entry_bytes: "The index is missing. To find the best entries, a key of every token is loaded.",
-        Min(eq.selected, eq.context)
-        * (
-            eq.entry_bytes + eq.index_bytes
-        ): "Index keys are loaded for all tokens of the context, not only for those that are selected.",
-        eq.context
-        * (eq.entry_bytes + eq.index_bytes): "That loads every entry, as dense attention does, and the index on top.",
+        eq.context * eq.index_bytes + eq.selected * eq.entry_bytes: "Right for long contexts. A context that is shorter than the selection has fewer entries to load.",
+        Min(eq.selected, eq.context) * eq.entry_bytes: "The index is missing. To find the best entries, a key of every token is loaded.",
+        Min(eq.selected, eq.context) * (eq.entry_bytes + eq.index_bytes): "Index keys are loaded for all tokens of the context, not only for those that are selected.",
+        eq.context * (eq.entry_bytes + eq.index_bytes): "That loads every entry, as dense attention does, and the index on top.",
         eq.context * eq.entry_bytes: "That is dense attention: every entry, and no index.",
-        Min(
-            eq.context * eq.entry_bytes, eq.context * eq.index_bytes + eq.selected * eq.entry_bytes
-        ): "For short contexts you leave the index out. The rule does not: its keys are loaded at every context.",
+        Min(eq.context * eq.entry_bytes, eq.context * eq.index_bytes + eq.selected * eq.entry_bytes): "For short contexts you leave the index out. The rule does not: its keys are loaded at every context.",
     },
     explanation="Up to the size of the selection, sparse attention loads more than dense attention: every entry, and the index on top. It saves only beyond that.",
     hints=(
@@ -565,11 +461,8 @@ block = Expression(
     formula=eq.block_best,
     independent_check=lambda v: solve(diff(eq.block_read.expr, eq.block), eq.block)[0],
     misconceptions={
-        eq.context
-        / eq.blocks_read: "Then the selected blocks would be the whole context. Write down the traffic and find where it is least.",
-        root_of(
-            eq.context
-        ): "The number of selected blocks is missing. The more are selected, the shorter they should be.",
+        eq.context / eq.blocks_read: "Then the selected blocks would be the whole context. Write down the traffic and find where it is least.",
+        root_of(eq.context): "The number of selected blocks is missing. The more are selected, the shorter they should be.",
         root_of(eq.context * eq.blocks_read): "That is the number of blocks. The question is about the length of one.",
         2 * root_of(eq.context * eq.blocks_read): "That is the traffic. The question is about the length of a block.",
         root_of(eq.blocks_read / eq.context): "Upside down: a longer context calls for longer blocks.",
@@ -612,19 +505,14 @@ even = Quantity(
     objective=TIERS,
     unit="s",
     statement="{net_name} stores {n_total}, activates {n_active} per token and keeps {kv_bytes_per_token} of KV cache over all layers. It runs on {gpu_name} GPUs with {hbm} of memory and {flops} in FP8 each (a multiply-add counts as two FLOPs). A GPU rents at {hourly} per hour. Holding a share of the memory costs that share of the rent. Computing a token again costs the rent for the time it takes at the full rate, attention's own FLOPs left out. For how many seconds can a token's cache be held before computing it again would be cheaper?",
-    parameters={
-        "net": ("qwen3-235b-a22b", "glm-4.5", "llama-3.1-405b", "kimi-k2", "mistral-large-3", "mixtral-8x22b"),
-        "gpu": ("b200", "h200", "gb200-nvl72"),
-        "hourly": (2.0, 3.0, 4.0),
-    },
+    parameters={"net": ("qwen3-235b-a22b", "glm-4.5", "llama-3.1-405b", "kimi-k2", "mistral-large-3", "mixtral-8x22b"), "gpu": ("b200", "h200", "gb200-nvl72"), "hourly": (2.0, 3.0, 4.0)},
     derived=held,
     units=TEXT | {"kv_bytes_per_token": "byte/token"},
     answer=eq.hbm_even,
     independent_check=lambda v: find_root(lambda T: eq.hbm_hold(v, hold_time=T) - eq.remat_cost(v), 1e-6, 1e12),
     misconceptions={
         eq.hbm_even / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
-        v.hbm
-        / v.bandwidth: "That is the drain time of the HBM. It compares holding with loading back, not with computing again.",
+        v.hbm / v.bandwidth: "That is the drain time of the HBM. It compares holding with loading back, not with computing again.",
         eq.hbm_even / 60: "That is in minutes. The question asks for seconds.",
         eq.hbm_even * v.hourly: "The rent is paid in both cases. It cancels.",
     },
@@ -658,9 +546,7 @@ def on_device(values: Values) -> Values:
     row = tier(values["shelf"])
     found = {"device": WORDS[row.id], "tier_capacity": row.capacity_bytes, "tier_bandwidth": row.read_bytes_per_s}
     paid = max((p for p in row.prices if p.confirmed), key=lambda p: p.date, default=None)
-    return found | (
-        {"gb_usd": paid.usd_per_GB, "byte_price": paid.usd_per_GB / GB, "bought": paid.date} if paid else {}
-    )
+    return found | ({"gb_usd": paid.usd_per_GB, "byte_price": paid.usd_per_GB / GB, "bought": paid.date} if paid else {})
 
 
 DEVICE = {"tier_capacity": "byte", "tier_bandwidth": "byte/s", "gb_usd": "USD", "bought": ""}
@@ -694,16 +580,11 @@ kept = Quantity(
     derived=stored,
     units=TEXT | DEVICE | {"kv_bytes_per_token": "byte/token"},
     answer=eq.tier_cost * BILLION,
-    independent_check=v.gb_usd
-    * v.kv_bytes_per_token
-    * (v.hold_time + v.tier_capacity / v.tier_bandwidth)
-    / (v.years * 365 * 86400),
+    independent_check=v.gb_usd * v.kv_bytes_per_token * (v.hold_time + v.tier_capacity / v.tier_bandwidth) / (v.years * 365 * 86400),
     misconceptions={
         eq.tier_hold * BILLION: "That is holding alone. The device is also busy during the transfer.",
         eq.tier_retrieve * BILLION: "That is loading alone. The space is taken for as long as the cache is held.",
-        v.byte_price
-        * v.kv_bytes_per_token
-        * BILLION: "That buys the space for the device's whole life. It is needed for a small part of that.",
+        v.byte_price * v.kv_bytes_per_token * BILLION: "That buys the space for the device's whole life. It is needed for a small part of that.",
     },
     explanation="A tiny part of what providers charge for a cache. Loading back costs as much as holding for one more drain time.",
     hints=(
@@ -724,27 +605,13 @@ hits = Choice(
     objective=BILL,
     statement="A request finds the KV cache of its prompt in the provider's flash memory. What do these cached tokens still cost the provider, from the hit to the end of the answer?",
     options=[
-        wrong(
-            "nothing: their work was done and paid for when the cache was written",
-            "Only the compute was paid for. The cache must still be loaded, and then it takes memory and bandwidth like any other context.",
-        ),
-        wrong(
-            "moving them from HBM to the compute units, and nothing else",
-            "They must first be brought from flash into HBM. The way from there is part of every decode step, cached or not.",
-        ),
-        right(
-            "bringing them into HBM, memory there while the answer is generated, and loading them in each decode step",
-            "Only prefill is saved. So a hit has a cost, though a low one, and output after a cached prompt costs as much as ever.",
-        ),
-        wrong(
-            "as much as a miss: the saving is in time only",
-            "A miss computes all the tokens again. A hit only moves bytes, which is far cheaper.",
-        ),
+        wrong("nothing: their work was done and paid for when the cache was written", "Only the compute was paid for. The cache must still be loaded, and then it takes memory and bandwidth like any other context."),
+        wrong("moving them from HBM to the compute units, and nothing else", "They must first be brought from flash into HBM. The way from there is part of every decode step, cached or not."),
+        right("bringing them into HBM, memory there while the answer is generated, and loading them in each decode step", "Only prefill is saved. So a hit has a cost, though a low one, and output after a cached prompt costs as much as ever."),
+        wrong("as much as a miss: the saving is in time only", "A miss computes all the tokens again. A hit only moves bytes, which is far cheaper."),
     ],
     hints=("Follow the bytes: where are they now, where must they be to be attended to, and for how long?",),
-    solution=(
-        "A hit saves prefill. It needs the transfer into HBM, and from then on the tokens are context like any other.",
-    ),
+    solution=("A hit saves prefill. It needs the transfer into HBM, and from then on the tokens are context like any other.",),
 )
 
 # --- cache prices ----------------------------------------------------------------------------------------------------
@@ -779,33 +646,16 @@ one_bill = Quantity(
     objective=BILL,
     unit="USD",
     statement="An agent calls {card_name} at the prices of {date}. Of its prompt, {hit_tokens} are found in the cache at {hit_usd} per million. The other {new_tokens} are written to the cache for {kept_for}, at {write_usd} per million; the price of ordinary input is {in_usd}. The answer has {answer_tokens} at {out_usd} per million. How many dollars does the agent pay for the call?",
-    parameters={
-        "sheet": WRITES,
-        "hold_time": (HOUR, 300.0),
-        "hit_tokens": (120_000, 30_000, 80_000),
-        "new_tokens": (8_000, 2_000, 20_000),
-        "answer_tokens": (600, 2_500),
-    },
+    parameters={"sheet": WRITES, "hold_time": (HOUR, 300.0), "hit_tokens": (120_000, 30_000, 80_000), "new_tokens": (8_000, 2_000, 20_000), "answer_tokens": (600, 2_500)},
     derived=cached,
     units=TEXT | {"hit_tokens": "token", "new_tokens": "token", "answer_tokens": "token"},
     answer=(v.hit_tokens * v.hit_usd + v.new_tokens * v.write_usd + v.answer_tokens * v.out_usd) / MILLION,
-    independent_check=lambda v: sum(
-        [
-            v["hit_tokens"] * v["read_ratio"] * v["input_price"],
-            v["new_tokens"] * v["write_ratio"] * v["input_price"],
-            v["answer_tokens"] * v["output_price"],
-        ]
-    ),
+    independent_check=lambda v: sum([v["hit_tokens"] * v["read_ratio"] * v["input_price"], v["new_tokens"] * v["write_ratio"] * v["input_price"], v["answer_tokens"] * v["output_price"]]),
     misconceptions={
-        (v.hit_tokens * v.hit_usd + v.new_tokens * (v.write_usd + v.in_usd) + v.answer_tokens * v.out_usd)
-        / MILLION: "You paid input and write for the new tokens. The write price replaces the input price.",
-        ((v.hit_tokens + v.new_tokens) * v.in_usd + v.answer_tokens * v.out_usd)
-        / MILLION: "That is the bill without a cache.",
-        v.hit_tokens * v.hit_usd
-        + v.new_tokens * v.write_usd
-        + v.answer_tokens * v.out_usd: "Prices are per million tokens: divide by a million.",
-        (v.hit_tokens * v.hit_usd + v.new_tokens * v.in_usd + v.answer_tokens * v.out_usd)
-        / MILLION: "You charged the new tokens as ordinary input. They are written to the cache, at the write price.",
+        (v.hit_tokens * v.hit_usd + v.new_tokens * (v.write_usd + v.in_usd) + v.answer_tokens * v.out_usd) / MILLION: "You paid input and write for the new tokens. The write price replaces the input price.",
+        ((v.hit_tokens + v.new_tokens) * v.in_usd + v.answer_tokens * v.out_usd) / MILLION: "That is the bill without a cache.",
+        v.hit_tokens * v.hit_usd + v.new_tokens * v.write_usd + v.answer_tokens * v.out_usd: "Prices are per million tokens: divide by a million.",
+        (v.hit_tokens * v.hit_usd + v.new_tokens * v.in_usd + v.answer_tokens * v.out_usd) / MILLION: "You charged the new tokens as ordinary input. They are written to the cache, at the write price.",
     },
     explanation="A hit is charged a small part of the price of input. A long history can still be most of the bill.",
     hints=("Each token is billed once, at the price of its kind.", "Three products, then divide by a million."),
@@ -824,34 +674,16 @@ break_even = Quantity(
     unit="1",
     display_unit="%",
     statement="On the price list of {date}, the price of {card_name} is {in_usd} per million tokens of input, {write_usd} for writing them into a cache that keeps them for {kept_for} after each use, and {hit_usd} for a hit. Each hit renews the cache at no charge. The same prompt is used {times} times, the first use included, always in time. What share of the price of all these prompts does the cache save, in percent?",
-    parameters={
-        "sheet": (
-            *WRITES,
-            "claude-sonnet-4.5@2025-09-29",
-            "claude-fable-5@2026-06-09",
-            "claude-opus-5@2026-07-24",
-            "claude-sonnet-5.5@2026-09-29",
-            *HITS,
-        ),
-        "hold_time": (HOUR, 300.0),
-        "times": (4, 10, 25, 3, 5, 6, 8),
-    },
+    parameters={"sheet": (*WRITES, "claude-sonnet-4.5@2025-09-29", "claude-fable-5@2026-06-09", "claude-opus-5@2026-07-24", "claude-sonnet-5.5@2026-09-29", *HITS), "hold_time": (HOUR, 300.0), "times": (4, 10, 25, 3, 5, 6, 8)},
     derived=cached,
     units=TEXT | {"times": "1"},
     answer=1 - (v.write_ratio + v.read_ratio * (v.times - 1)) / v.times,
-    independent_check=lambda v: (
-        1
-        - sum(v["write_usd"] if use == 0 else v["hit_usd"] for use in range(v["times"]))
-        / sum(v["in_usd"] for _ in range(v["times"]))
-    ),
+    independent_check=lambda v: 1 - sum(v["write_usd"] if use == 0 else v["hit_usd"] for use in range(v["times"])) / sum(v["in_usd"] for _ in range(v["times"])),
     misconceptions={
         (v.write_ratio + v.read_ratio * (v.times - 1)) / v.times: "That is the share that is still paid.",
-        1
-        - (v.write_ratio + v.read_ratio * v.times)
-        / v.times: "The use that writes is the first one. Only the others are hits.",
+        1 - (v.write_ratio + v.read_ratio * v.times) / v.times: "The use that writes is the first one. Only the others are hits.",
         1 - v.read_ratio: "That is the saving of a hit. The first use is a write, at more than the price of input.",
-        (1 - (v.write_ratio + v.read_ratio * (v.times - 1)) / v.times)
-        / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
+        (1 - (v.write_ratio + v.read_ratio * (v.times - 1)) / v.times) / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
     },
     explanation="The write is soon forgotten: with more uses the saving approaches one minus the price of a hit.",
     hints=("One write and hits for all other uses.", "Divide by the price of all uses as ordinary input."),
@@ -863,10 +695,7 @@ break_even = Quantity(
 )
 
 
-CHARGES = tuple(
-    (usd, round(usd * write, 2), round(usd * hit, 2))
-    for usd, write, hit in product((2.0, 4.0, 0.8, 5.0, 10.0), (1.5, 1.25, 1.75), (0.25, 0.2, 0.4))
-)  # made-up prices of input, a write and a hit
+CHARGES = tuple((usd, round(usd * write, 2), round(usd * hit, 2)) for usd, write, hit in product((2.0, 4.0, 0.8, 5.0, 10.0), (1.5, 1.25, 1.75), (0.25, 0.2, 0.4)))  # made-up prices of input, a write and a hit
 
 
 def charged(values: Values) -> Values:
@@ -886,15 +715,11 @@ come_back = Quantity(
     derived=charged,
     units=TEXT,
     answer=eq.hit_rate_even,
-    independent_check=lambda v: find_root(
-        lambda h: v["in_usd"] - h * v["hit_usd"] - (1 - h) * v["write_usd"], 1e-6, 1.0
-    ),
+    independent_check=lambda v: find_root(lambda h: v["in_usd"] - h * v["hit_usd"] - (1 - h) * v["write_usd"], 1e-6, 1.0),
     misconceptions={
-        (v.write_ratio - 1)
-        / (1 - v.read_ratio): "Those are hits for each write. The question is about their share of all tokens.",
+        (v.write_ratio - 1) / (1 - v.read_ratio): "Those are hits for each write. The question is about their share of all tokens.",
         (v.write_ratio - 1) / v.write_ratio: "A hit is not free. Subtract its price from what it saves.",
-        (1 - v.read_ratio)
-        / (v.write_ratio - v.read_ratio): "That is the share that may be written. The rest must be hits.",
+        (1 - v.read_ratio) / (v.write_ratio - v.read_ratio): "That is the share that may be written. The rest must be hits.",
     },
     explanation="A small share. A hit saves much more than a write adds, so a cache pays unless most prompts are sent only once.",
     hints=(
@@ -916,9 +741,7 @@ def kept_longer(values: Values) -> Values:
     return found | {"hour_usd": hour, "hour_ratio": hour / found["in_usd"], "short_hits": values["short_percent"] / 100}
 
 
-PER_MISS = (v.write_ratio - v.read_ratio) / (
-    v.hour_ratio - v.read_ratio
-)  # what a miss adds to a hit: five minutes' over the hour's
+PER_MISS = (v.write_ratio - v.read_ratio) / (v.hour_ratio - v.read_ratio)  # what a miss adds to a hit: five minutes' over the hour's
 
 returns = Quantity(
     "Five minutes or an hour",
@@ -927,28 +750,15 @@ returns = Quantity(
     unit="1",
     display_unit="%",
     statement="On the price list of {date}, the price of {card_name} is {in_usd} per million tokens of input. For tokens written into a cache that keeps them for five minutes it is {write_usd}, for an hour {hour_usd}, and for hits {hit_usd}. Each hit renews the cache at no charge. With the cache of five minutes, {short_percent} percent of the tokens that you send are hits, and all others are written. From which share of hits on, in percent, would the cache of an hour be cheaper?",
-    parameters={
-        "sheet": (*HITS, *WRITES, "claude-sonnet-4.5@2025-09-29", "claude-opus-5@2026-07-24"),
-        "short_percent": (40, 60, 70, 50, 80, 30, 20),
-    },
+    parameters={"sheet": (*HITS, *WRITES, "claude-sonnet-4.5@2025-09-29", "claude-opus-5@2026-07-24"), "short_percent": (40, 60, 70, 50, 80, 30, 20)},
     derived=kept_longer,
     units=TEXT | {"short_percent": "1", "hour_usd": "USD"},
     answer=1 - (1 - v.short_hits) * PER_MISS,
-    independent_check=lambda v: find_root(
-        lambda h: (
-            v["short_hits"] * v["hit_usd"]
-            + (1 - v["short_hits"]) * v["write_usd"]
-            - h * v["hit_usd"]
-            - (1 - h) * v["hour_usd"]
-        ),
-        1e-6,
-        1.0,
-    ),
+    independent_check=lambda v: find_root(lambda h: v["short_hits"] * v["hit_usd"] + (1 - v["short_hits"]) * v["write_usd"] - h * v["hit_usd"] - (1 - h) * v["hour_usd"], 1e-6, 1.0),
     misconceptions={
         v.short_hits: "With as many hits you would pay the same only if the price of a miss were the same. Writing for an hour is dearer.",
         (1 - v.short_hits) * PER_MISS: "Those are the misses that the hour may have. The question is about hits.",
-        (v.hour_ratio - 1)
-        / (v.hour_ratio - v.read_ratio): "There the hour is no cheaper than no cache. Compare it with five minutes.",
+        (v.hour_ratio - 1) / (v.hour_ratio - v.read_ratio): "There the hour is no cheaper than no cache. Compare it with five minutes.",
     },
     explanation="Whatever the share was, the hour must turn the same part of the misses into hits. For writes at 1.25 and 2 times input and hits at a tenth, it is 39.5 percent.",
     hints=(
@@ -1008,11 +818,7 @@ pay_off = Quantity(
     solution=(
         Step("A million tokens take", v.kv_bytes_per_token * MILLION, "byte"),
         Step("That much memory costs", v.gb_usd * v.kv_bytes_per_token * MILLION / GB, "USD"),
-        Step(
-            f"The price of a byte divided by its rent, ${eq.byte_rent.latex}$, in hours",
-            v.byte_price / eq.byte_rent / HOUR,
-            "h",
-        ),
+        Step(f"The price of a byte divided by its rent, ${eq.byte_rent.latex}$, in hours", v.byte_price / eq.byte_rent / HOUR, "h"),
         "which is, in seconds,",
     ),
 )
@@ -1030,11 +836,7 @@ SOLD = {  # a card, the public model behind it or one to stand for it, and a GPU
 def sold(values: Values) -> Values:
     """A drawn card against the GPU that its model might run on; where no size is published, DeepSeek-V3's."""
     id, gpu = SOLD[values["sheet"]]
-    words = (
-        "Its size is not published; suppose that it is that of DeepSeek-V3:"
-        if values["sheet"] == CLAUDE
-        else "Its size is published:"
-    )
+    words = "Its size is not published; suppose that it is that of DeepSeek-V3:" if values["sheet"] == CLAUDE else "Its size is published:"
     return priced(values) | served({"net": id}) | rented(values | {"gpu": gpu}) | {"size_words": words}
 
 
@@ -1077,22 +879,11 @@ no_step = Choice(
     statement=f"On {BEFORE.valid_from} {named(BEFORE)} charged {BEFORE.above.input_multiplier:g} times as much for input and {BEFORE.above.output_multiplier:g} times as much for output in requests longer than {BEFORE.above.tokens:,} tokens. On {AFTER.valid_from} the same model at the same prices had no such step, up to a million tokens. What can be concluded?",
     independent_check=lambda v: "b" if AFTER.above is None and BEFORE.usd_per_Mtok == AFTER.usd_per_Mtok else "a",
     options=[
-        wrong(
-            "A token's KV cache had become five times smaller.",
-            "That would be one explanation, but nothing confirms it, and the model kept its name and its prices.",
-        ),
-        right(
-            "A step is also a pricing decision, not a measurement of where KV loading overtakes compute.",
-            "Other price lists kept their steps, on similar hardware.",
-        ),
-        wrong(
-            "A token at a million tokens of context costs the provider no more to generate than one at 200,000.",
-            "With dense attention such a token loads five times the cache. Selling it at the same price is a decision, not a cost.",
-        ),
+        wrong("A token's KV cache had become five times smaller.", "That would be one explanation, but nothing confirms it, and the model kept its name and its prices."),
+        right("A step is also a pricing decision, not a measurement of where KV loading overtakes compute.", "Other price lists kept their steps, on similar hardware."),
+        wrong("A token at a million tokens of context costs the provider no more to generate than one at 200,000.", "With dense attention such a token loads five times the cache. Selling it at the same price is a decision, not a cost."),
         wrong("Contexts beyond 200,000 tokens are not sold.", "They are: both price lists have prices for them."),
     ],
     hints=("What changed between the two price lists, and what did not?",),
-    solution=(
-        "The model and its prices stayed the same, and the step went away. If it had marked the balanced context, the machine would have had to change on that day.",
-    ),
+    solution=("The model and its prices stayed the same, and the step went away. If it had marked the balanced context, the machine would have had to change on that day.",),
 )
