@@ -402,7 +402,7 @@ def parts() -> dict[str, str]:
         told[f"{key}_data"] = f"{known['loss_data'] / row.tokens ** known['data_power']:.2f}"
         if key != "llama":  # whose size and tokens have names
             told[f"{key}_n"] = f"{row.n_active / 1e9:.0f} billion"
-            told[f"{key}_d"] = f"{significant(row.tokens / 1e12, 2)} trillion"
+            told[f"{key}_d"] = f"{row.tokens / 1e12:g} trillion"
     return told
 
 
