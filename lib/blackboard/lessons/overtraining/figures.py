@@ -216,6 +216,44 @@ def meta() -> Drawing:
     )
 
 
+# --- any traffic ------------------------------------------------------------------------------------------------------
+
+RATIOS = (1, 3, 10, 30, 100)
+
+
+def ratios() -> Drawing:
+    """The cheapest size, its tokens and what it saves, against the rule's ratio, in units of the rule's model."""
+    fig, axes = drawing.axes(5.0, 3.9)
+    along = np.geomspace(1, 100, 61)
+    found = np.array([numbers.by_power(1, ratio) for ratio in along])
+    for column, colour in ((0, "first"), (1, "second")):
+        axes.plot(along, 100 * found[:, column], color=COLOURS[colour], lw=2.5)
+    said = []
+    for ratio in RATIOS:
+        size, saved = numbers.by_power(1, ratio)
+        times = f"{significant(numbers.needed(size), 2)}×"
+        for value, colour, words, below in (
+            (size, "first", f"{percent(size)}\n{times}", size < saved),
+            (saved, "second", percent(saved), saved < size),
+        ):
+            axes.plot(ratio, 100 * value, "o", color=COLOURS[colour], ms=7, zorder=4)
+            shift, side = ((0, -9), "top") if below else ((0, 8), "bottom")
+            beside(axes, words, (ratio, 100 * value), shift, colour, ha="center", va=side)
+        said.append(f"{ratio}: size {percent(size)}, {times} the tokens, {percent(saved)} saved")
+    axes.set(xscale="log", xlim=(0.7, 150), ylim=(0, 100), ylabel="percent of the rule's model")
+    axes.set_xlabel("rule's ratio: serving bill ÷ training bill (log scale)")
+    axes.set_xticks(RATIOS, [f"{ratio}" for ratio in RATIOS])
+    axes.text(0.8, 88, "size (and ×: tokens of training)", color=COLOURS["first"])
+    axes.text(145, 88, "saved", color=COLOURS["second"], ha="right")
+    return done(
+        fig,
+        "fig-ratios",
+        "The more you serve, the smaller the cheapest model, the more text it reads, and the more it saves.",
+        "The cheapest size and the share of both bills that it saves, in percent of the rule's model, against the"
+        f" rule's ratio from 1 to 100 on a log scale. Size falls and saving rises. At a ratio of {'; of '.join(said)}.",
+    )
+
+
 # --- with the KV cache ------------------------------------------------------------------------------------------------
 
 

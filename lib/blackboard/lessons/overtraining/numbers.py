@@ -233,6 +233,17 @@ def saved(fit: str = FIT) -> float:
     return 1 - sized(NET.n_active, fit).total / sized(best(fit, served=0).n_active, fit).total
 
 
+def kept(fit: str = FIT) -> float:
+    """The size that is as good as Llama 3.1 8B if it keeps to Chinchilla's 20 tokens per parameter, by a fit."""
+    return find_root(lambda n: as_good(fit) - simulation.loss_of(n, PRESCRIBED * n, law(fit)), NET.n_active, 1e12)
+
+
+def kept_saved(fit: str = FIT) -> float:
+    """Share of both bills of that model that Llama 3.1 8B saves in the running case."""
+    size = kept(fit)
+    return 1 - sized(NET.n_active, fit).total / (6 * size * (PRESCRIBED * size + SERVED / (3 * ETA)))
+
+
 def safe_twin() -> float:
     """The size whose bills, if it is trained by Chinchilla's rule, are those of Llama 3.1 8B in the running case."""
     cost = lambda n: 6 * n * (PRESCRIBED * n + SERVED / (3 * ETA))
@@ -300,12 +311,15 @@ def other_fits() -> dict[str, str]:
             f"data_{key}": f"{row.tokens / 1e12:.0f} trillion",
             f"lost_{key}": f"{equal_over(fit) - 1:.0%}",
             f"balance_{key}": f"{balance(fit):.1f}",
+            f"kept_{key}": f"{kept(fit) / 1e9:.0f} billion",
             f"saved_{key}": f"{saved(fit):.0%}",
         }
     walls = {f"{wall(fit):.0%}" for fit in (FITS["hoffmann"], "Hoffmann, TeX source")}
     if len(walls) > 1:
         raise ValueError("the page says that the wall is the same by both")
-    return found | {"wall_other": walls.pop()}
+    shares = sorted(kept_saved(fit) for fit in (*FITS.values(), "Hoffmann, TeX source"))
+    ends = {"kept_least": f"{shares[0]:.0%}", "kept_most": f"{shares[-1]:.0%}"}
+    return found | ends | {"wall_other": walls.pop()}
 
 
 def optimum() -> dict[str, str]:
@@ -317,7 +331,6 @@ def optimum() -> dict[str, str]:
         "work_unit": "10²⁴",
         "own_law": law_words(FIT),
         "written": f"{SERVED / 1e12:.0f} trillion",
-        "written_daily": f"{CASE['world_rate'] * DAY / 1e9:.0f} billion",
         "rate": f"{CASE['world_rate'] / 1e6:g} million",
         "case_ratio": significant(SERVED / best(served=0).tokens, 1),
         "equal_lost": f"{equal_over() - 1:.0%}",
@@ -360,6 +373,7 @@ def plan() -> dict[str, str]:
         "plan_own": f"{own.n_active / 1e9:.1f} billion",
         "plan_tokens": trillions(own.tokens / twin * rule, 2),
         "plan_saved": f"{simulation.saving(loss, served, law(), ETA):.0%}",
+        "web_tokens": trillions(pool["pool_tokens"], 2),
         "text_times": significant(equal().tokens / pool["pool_tokens"], 1),
         "low_size": f"{half:.1f}",
         "low_half": f"{half_cost - 1:.0%}",
@@ -376,15 +390,20 @@ def parts_of(row: simulation.Trained) -> tuple[float, float]:
     )
 
 
+NAMED = {"gpt": "GPT-3 175B", "chin": "Chinchilla 70B", "llama": "Llama 3.1 8B"}
+
+
 def parts() -> dict[str, str]:
-    """What a percent of size and a percent of text do to the loss of Llama 3.1 8B, the cheapest."""
-    known, (size, data) = law(FIT), parts_of(llama()[0])
-    return {
-        "cheap_more": f"{known['size_power'] / 100 * size:.6f}",
-        "cheap_less": f"{known['data_power'] / 100 * data:.6f}",
-        "cheap_r": f"{balance() + 1:.1f}",
-        "cheap_ratio": f"{balance():.1f}",
-    }
+    """The parts of some real models' losses, and what Llama 3.1 8B, the cheapest, makes of them."""
+    known, told = law(FIT), {"cheap_r": f"{balance() + 1:.1f}", "cheap_ratio": f"{balance():.1f}"}
+    for key, name in NAMED.items():
+        [row] = [p for p in placed() if p.name == name]
+        told[f"{key}_size"] = f"{known['loss_size'] / row.n_active ** known['size_power']:.2f}"
+        told[f"{key}_data"] = f"{known['loss_data'] / row.tokens ** known['data_power']:.2f}"
+        if key != "llama":  # whose size and tokens have names
+            told[f"{key}_n"] = f"{row.n_active / 1e9:.0f} billion"
+            told[f"{key}_d"] = f"{row.tokens / 1e12:g} trillion"
+    return told
 
 
 def meta() -> dict[str, str]:
@@ -399,10 +418,8 @@ def meta() -> dict[str, str]:
         "meta_even": f"{significant(even / 1e12, 2)} trillion",
         "meta_days": f"{even / CASE['world_rate'] / DAY:.0f} days",
         "small_size": f"{small.n_active / 1e9:.2f} billion",
-        "small_work": f"{small.training / 1e23:.2f}·10²³",
         "small_reported": f"{run['training_GPU_hours'] / 1e6:.2f} million",
-        "small_mfu": f"{small.training / (run['training_GPU_hours'] * hour) / chip(GPU).flops('bf16'):.0%}",
-        "slow_cost": millions(slow),
+        "slow_unit": f"${slow / small.training * 1e24 / 1e6:.1f} million",
         "slow_times": significant(slow / dollars(small.training), 2),
         "extra_fast": millions(dollars(small.training - large.training)),
         "extra_slow": millions(slow * (1 - large.training / small.training)),
@@ -476,7 +493,6 @@ def deepseek() -> dict[str, str]:
     [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
     [day] = measurement("deepseek_day6_production").records()
     net, h800 = model("deepseek-v3"), chip("h800")
-    work = eq.pretrain_compute({"n_active": net.n_active, "pretrain_tokens": net.training_tokens})
     days = cost["cost_USD"] / day["cost_USD_per_day"]
     prompts = day["input_token_per_day"] - day["cached_input_token_per_day"]  # those that were prefilled
     each = cost["cost_USD"] / net.training_tokens  # $ for a token of training
@@ -499,7 +515,6 @@ def deepseek() -> dict[str, str]:
         "ds_total": f"{net.n_total / 1e9:.0f} billion",
         "peak": pretty(h800.flops("bf16"), "FLOP/s", 3),
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
-        "ds_work": f"{work / 1e24:.2f}·10²⁴",
         "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.3f} million",
         "ds_mfu": f"{train_rate() / h800.flops('bf16'):.0%}",
         "ds_cost": f"${cost['cost_USD'] / 1e6:.2f} million",
@@ -556,6 +571,8 @@ def with_kv() -> dict[str, str]:
     out = {
         "kv_context": f"{LONG['context']:,}",
         "kv_bandwidth": pretty(chip(GPU).bandwidth, "byte/s", 3),
+        "kv_bill_8": millions(SERVED * token_seconds(small, small_cache) * rent()),
+        "kv_bill_34": millions(SERVED * token_seconds(large, large_cache) * rent()),
         "kv_saved": millions(bill(large, large_cache) - bill(small, small_cache)),
         "kv_write_rate": pretty(own[0], "FLOP/s", 3),
         "kv_bend_8": f"{round(bend(small, small_cache, *own), -2):,.0f}",
@@ -587,13 +604,16 @@ def alone() -> dict[str, str]:
     """The two models on one GPU each, with weights of a byte: how many sequences of the long context it has room for,
     and what loading the weights adds to loading a cache.
     """
-    loaded, out = [], {}
-    for key, row, kv in zip(("8", "34"), llama(), caches()):
+    loaded, out = {}, {}
+    (small, large), (small_cache, large_cache) = llama(), caches()
+    for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
         own = LONG["context"] * kv["kv_bytes_per_token"]
         room = (FILLED * chip(GPU).hbm_bytes - row.n_active) // own
-        loaded.append(own + row.n_active / room)
-        out |= {f"kv_room_{key}": f"{room:.0f}", f"kv_weights_{key}": f"{loaded[-1] / own - 1:.0%}"}
-    return {**out, "kv_alone": f"{loaded[0] / loaded[1]:.0%}"}
+        loaded[key] = own + row.n_active / room
+        out |= {f"kv_room_{key}": f"{room:.0f}", f"kv_weights_{key}": f"{loaded[key] / own - 1:.0%}"}
+    same = loaded["8"] / loaded["same"]
+    out |= {"kv_same": f"{same:.0%}", "kv_same_saved": f"{significant(100 * (1 - same), 1)}%"}
+    return {**out, "kv_alone": f"{loaded['8'] / loaded['34']:.0%}"}
 
 
 def bend(row: simulation.Trained, cache: dict[str, Any], flops: float, bandwidth: float) -> float:
@@ -615,6 +635,8 @@ def download() -> dict[str, str]:
     others = sorted(beats_free(fit)[1] for fit in (FITS["hoffmann"], "Hoffmann, TeX source"))
     return {
         "beat_tokens": f"{significant(beats_free()[1] / 1e12, 2)} trillion",
+        "beat_size": f"{beats_free()[0].n_active / 1e9:.1f} billion",
+        "beat_read": f"{significant(beats_free()[0].tokens / 1e12, 2)} trillion",
         "beat_low": significant(others[0] / 1e12, 2),
         "beat_mid": significant(others[1] / 1e12, 2),
     }
