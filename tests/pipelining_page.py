@@ -27,7 +27,7 @@ QUOTED = {
     "128,000": "tokens of a prompt in SGLang's measurement",
     "15.5": "s to its first token on four boxes",
     "48.5": "s to its first token on one box",
-    "18%": "SGLang's slowest pipeline above its best shared layers, 18.4%",
+    "18": "% that SGLang's slowest pipeline above its best shared layers, 18.4%",
 }
 
 CHARTS = {

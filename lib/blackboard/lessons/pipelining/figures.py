@@ -191,8 +191,7 @@ def training() -> Drawing:
         f"GPipe on {BOXES} boxes with {BOXES} micro-batches: time across in {end} slots, boxes 0 to {last} down. A"
         f" slanted block of forward passes of one slot, a hard stop at slot {stop}, a mirrored block of backward passes"
         f" of two slots. Box 0 waits {before} slots before the stop and {after} after it, box {last} at the start"
-        f" (fill) and at the end (drain): each works {run.busy(0)} of {end} slots. The bubble is {top}/{bottom},"
-        f" {percent(run.bubble, 1)}.",
+        f" (fill) and at the end (drain): each works {run.busy(0)} of {end} slots.",
     )
 
 

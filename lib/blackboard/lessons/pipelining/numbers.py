@@ -424,7 +424,7 @@ def pays() -> dict[str, str]:
         "lead_spread": f"{rates('spread') / rates('two') - 1:.0%}",
         "lead_spread_counted": f"{rates('spread', True) / rates('two', True) - 1:.0%}",
         "lead_ms": pretty(box_token(LAYOUTS["two"], short) - box_token(LAYOUTS["spread"], short), "s", 2),
-        **{f"uneven_{name}": pretty(UNEVEN * steps[name].send, "s", 1) for name in ("two", "spread")},
+        **{f"uneven_{name}": f"{ms(UNEVEN * steps[name].send)} ms" for name in ("two", "spread")},
     }
 
 
