@@ -65,19 +65,30 @@ def test_where_sharing_begins_to_win_in_each_variant(copied, once):
     stored = (8 * (rest + 33 * expert), 16 * (rest + 17 * expert)) if copied else (TOTAL, TOTAL)
     vector = 58 * 7168 * 3  # bytes of a token that goes out and comes back once, in all layers
 
-    def sharing_wins(context: float, wait: float) -> bool:
+    def lead(context: float, wait: float) -> float:
         piped, spread = ((2.256e12 - weights) / (context * KV) for weights in stored)
         inside = lambda users: 116 * 11.9e-6 + users / 16 * 9 * vector / 450e9
         token = (stored[0] + piped / 2 * context * KV) / 38.4e12 + inside(piped) + 2 * wait
         one = spread / 16 * vector / 50e9
         across = one + inside(spread) if once else 4 * one
         shared = (stored[1] + spread * context * KV) / 76.8e12 + 116 * wait + across
-        return spread / shared > piped / token
+        return spread / shared / (piped / token)
 
     told, name = numbers.variants(), {(0, 0): "plain", (1, 0): "copied", (0, 1): "once", (1, 1): "both"}[copied, once]
     wait, context = int(told[f"wait_{name}"]) * 1e-6, int(told[f"context_{name}"].replace(",", ""))
-    assert sharing_wins(75_000, wait - 0.6e-6) and not sharing_wins(75_000, wait + 0.6e-6)
-    assert sharing_wins(1.03 * context, 46e-6) and not sharing_wins(0.97 * context, 46e-6)
+    assert lead(75_000, wait - 0.6e-6) > 1 > lead(75_000, wait + 0.6e-6)
+    assert lead(1.03 * context, 46e-6) > 1 > lead(0.97 * context, 46e-6)
+    assert 1 < lead(75_000, 46e-6) < 1.1
+
+
+def test_a_pipelines_token_is_never_sooner_than_a_separate_boxs_but_may_be_sooner_than_with_shared_layers():
+    two, spread = numbers.LAYOUTS["two"], numbers.LAYOUTS["spread"]
+    for users in (2, 172, 300):
+        alone = sum(numbers.parts(users / 2, numbers.LAYOUTS["one"], 0))
+        for hop in (0, 46e-6, 2.5e-3):
+            assert all(numbers.cut_token(two, users, count, hop) >= alone - 1e-12 for count in range(2, 12))
+    for hop, sooner in ((46e-6, False), (100e-6, True)):
+        assert (numbers.cut_token(two, 300, 2, hop) < sum(numbers.parts(300, spread, hop))) is sooner
 
 
 def test_what_the_fold_prints_of_copies_of_attention():
@@ -186,6 +197,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "rack_gain": f"{joined / apart - 1:.0%}",
         "lead_two": f"{150 / two / (86 / one) - 1:.0%}",
         "lead_counted": f"{150 / (two + 150 * attends) / (86 / (one + 86 * attends)) - 1:.0%}",
+        "lead_spread": f"{two / shared - 1:.0%}",
+        "lead_spread_counted": f"{(two + 150 * attends) / (shared + 150 * attends) - 1:.0%}",
+        "lead_ms": f"{(two - shared) * 1e3:.1f} ms",
+        "uneven_two": f"{150 / 8 * 11.2 / 450 / 2:.1f} ms",
+        "uneven_spread": f"{300 / 16 * 4 / 9 * 11.2 / 50 / 2:.1f} ms",
         "hop_alone": f"{(150 / 86 * one - box_token(100, 1)) / 2 * 1e3:.1f} ms",
         "uncut": f"{(box_token(300, 1) + 2 * crossing) * 1e3:.1f}",
         "hop_trained": f"{1024 * 6144 * 2 / 1e6:.1f} MB",
@@ -378,17 +394,13 @@ def test_the_loop_of_decoding_leaves_no_bubble_with_two_micro_batches(capsys):
     assert printed(f"{begins}2", capsys, f"{begins}3") == "box 0 works for 300 of 300 passes"
 
 
-def test_the_loop_of_memory_prints_the_gain(capsys):
-    boxes, racks = printed("for name, memory", capsys).splitlines()
-    gain = lambda memory, stages: (memory - TOTAL / stages) / (memory - TOTAL)
-    assert boxes == f"2 boxes: x = {TOTAL / 1.128e12:.1%}, {gain(1.128e12, 2):.2f} times the users"
-    assert racks == f"4 racks: x = {TOTAL / 13.392e12:.1%}, {gain(13.392e12, 4):.2f} times the users"
-
-
-def test_the_cell_of_both_layouts_prints_the_table(capsys):
-    told = numbers.all()
-    said = printed("wait, context", capsys)
-    assert said == f"pipeline {told['token_two']} ms, shared layers {told['token_spread']} ms"
+@pytest.mark.parametrize("memory, stages", [(1.128e12, 2), (13.392e12, 4)])
+def test_the_gains_of_boxes_and_racks_can_be_redone_from_what_is_printed(memory, stages):
+    share, gain = f"{TOTAL / memory:.3f}", (memory - TOTAL / stages) / (memory - TOTAL)
+    text = page("pipelining").read_text("utf8")
+    said = re.search(rf"\(1 - {share}/{stages}\) \\div \(1 - {share}\) = ([\d.]+)\$", text)
+    assert said and said[1] == f"{gain:.2f}" == f"{(1 - float(share) / stages) / (1 - float(share)):.2f}"
+    assert rf"$x = {float(share):.1%}".replace("%", r"\%") in text
 
 
 def test_chunks_of_a_prompt_bring_its_first_token_sooner():

@@ -103,13 +103,11 @@ def context_chart() -> InteractiveChart:
         {**base, "params": _loaded(), "layer": layers, "title": marks.title(*_context_lines())},
         "Context that fits against stages",
         f"The context that fits, in tokens (log scale), against 1 to 16 pipeline stages, for"
-        f" {plain(catalogue.model(RUNNING.model).name)} in {RUNNING.precision.upper()}, with a choice of the machine"
-        " and sliders for stages, micro-batch, parameters and KV bytes per token. With"
+        f" {plain(catalogue.model(RUNNING.model).name)} in {RUNNING.precision.upper()}. With"
         f" {START['micro_batch']} sequences it grows on eight H200s from {fits(box, 1)} tokens at one stage to"
         f" {fits(box, 16)} at 16, on the rack from"
         f" {fits(rack, 1)} to {fits(rack, 16)}.",
-        "On a box, weights fill most of the memory, so four stages fit twice the context of one. Choose the rack, and"
-        " the line is nearly flat.",
+        "On a box, four stages fit twice the context of one. Choose the rack, and the line is nearly flat.",
         primary=("stages", "machine", "micro_batch"),
         result=(2,),
     )

@@ -191,8 +191,7 @@ def training() -> Drawing:
         f"GPipe on {BOXES} boxes with {BOXES} micro-batches: time across in {end} slots, boxes 0 to {last} down. A"
         f" slanted block of forward passes of one slot, a hard stop at slot {stop}, a mirrored block of backward passes"
         f" of two slots. Box 0 waits {before} slots before the stop and {after} after it, box {last} at the start"
-        f" (fill) and at the end (drain): each works {run.busy(0)} of {end} slots. The bubble is {top}/{bottom},"
-        f" {percent(run.bubble, 1)}.",
+        f" (fill) and at the end (drain): each works {run.busy(0)} of {end} slots.",
     )
 
 
@@ -223,18 +222,17 @@ def orders() -> Drawing:
         run = runs[name]
         words = words.format(first=f"{float(run.span(0)):g}")
         idle = f"box 0 is idle for {float(run.span(0) - run.busy(0)):g} slots"
-        held = f"a box keeps up to {run.most_held:g} micro-batches"
         top = height - head - each * index - 0.24
         at.set_position((0.115, (top - bars) / height, 0.875, bars / height))
         draw_plain(at, run, width)
         at.spines["bottom"].set_visible(False)
         at.tick_params(axis="x", length=0, labelbottom=False)
         at.set_title(f"{name}: {idle}", loc="left", pad=3, weight="bold")
-        fig.text(0.01, (top - bars - 0.06) / height, drawing.filled(f"{words} {held.capitalize()}.", 68), va="top")
+        fig.text(0.01, (top - bars - 0.06) / height, drawing.filled(words, 68), va="top")
         box, start, end = new
         looks: dict[str, Any] = {"fill": False, "ec": COLOURS["bound"], "lw": 1.8, "zorder": 5, "clip_on": False}
         at.add_patch(Rectangle((start, box - 0.48), end - start, 0.96, **looks))
-        said.append(f"{name}: {idle}, and {held}. {words}")
+        said.append(f"{name}: {idle}. {words}")
     return done(
         fig,
         "fig-orders",
@@ -338,8 +336,7 @@ def pays() -> Drawing:
         fig,
         "fig-pays",
         f"With {numbers.CASE['context']:,} tokens of context, shared layers write most tokens if a hop or an exchange"
-        f" takes less than {even}. Beyond {even} a pipeline does, and beyond {alone} separate boxes. (The pipeline has"
-        " as many micro-batches as are best.)",
+        f" takes less than {even}. Beyond {even} a pipeline does, and beyond {alone} separate boxes.",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop or an exchange, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )

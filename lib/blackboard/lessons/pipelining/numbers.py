@@ -49,6 +49,7 @@ RACK, BOX = RUNNING.system, "h200-8"
 APART = {"dispatch_bytes": 1, "combine_bytes": 2}  # of a value on its way to an expert, FP8, and back, BF16
 MEASURED_TOKENS = 128  # on each GPU in DeepEP's measurement between boxes
 USED = 64  # GPUs of the rack among which the lesson on racks deals the experts
+UNEVEN = 0.5  # how many more copies than the mean the fullest GPU gets, for comparison
 PARTS = 9  # domains into which the rack is cut, for comparison
 TENSOR = 8  # GPUs that share each matrix, for comparison
 SHOWN = ("28.3B", 96)  # model and micro-batches of the measured runs that the page prints
@@ -420,6 +421,10 @@ def pays() -> dict[str, str]:
         "hop_alone": pretty(even("two", "one", exchange(), 1), "s", 3),
         "lead_two": f"{rates('two') / rates('one') - 1:.0%}",
         "lead_counted": f"{rates('two', True) / rates('one', True) - 1:.0%}",
+        "lead_spread": f"{rates('spread') / rates('two') - 1:.0%}",
+        "lead_spread_counted": f"{rates('spread', True) / rates('two', True) - 1:.0%}",
+        "lead_ms": pretty(box_token(LAYOUTS["two"], short) - box_token(LAYOUTS["spread"], short), "s", 2),
+        **{f"uneven_{name}": f"{ms(UNEVEN * steps[name].send)} ms" for name in ("two", "spread")},
     }
 
 
