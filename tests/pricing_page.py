@@ -14,6 +14,7 @@ QUOTED = {
     "3.1": "a name of Gemini",
     "4.6": "a name of Claude",
     "72": "GPUs of the rack",
+    "18": "calls of half the example conversation",
     "100": "active parameters in billions, 1:38:22",
     "2": "a name of DeepSeek-V3.2; plain input of two prompts",
     "1,000": "tokens of the answer of the example call",

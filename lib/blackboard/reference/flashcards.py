@@ -123,9 +123,12 @@ class Asked(Struct, frozen=True, kw_only=True, eq=False, forbid_unknown_fields=T
 def _hardware_and_batch() -> dict[str, str]:
     """Numbers of the lecture's first two parts and of the racks."""
     chip, found = catalogue.chip("h100-sxm"), {**batching.hardware(), **batching.workload(), **batching.train()}
+    drains = [step.drain_time(row) for row in catalogue.chips() if row.confirmed]
     own = {
         "flop": str(notation.lookup("flop_per_param").value),
         "rubin": pretty(step.drain_time(**batching.RUBIN), "s"),
+        "drain_least": pretty(min(drains), "s", 2),
+        "drain_most": pretty(max(drains), "s", 2),
         "c_b200": f"{catalogue.chip('b200').hardware_constant('fp8'):.0f}",
         "nominal": f"{chip.flops('fp8') / chip.bandwidth:.0f}",
         "critical": significant(step.critical_batch(RUNNING)),

@@ -7,7 +7,7 @@ from datetime import date
 from functools import cache
 from typing import Any, NamedTuple
 
-from blackboard.catalogue import Chip, chip, chips, measurement, model, price, prices, system
+from blackboard.catalogue import Chip, chip, measurement, model, price, prices, system
 from blackboard.catalogue.architecture import bytes_per_param
 from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING
 from blackboard.lessons.batching import equations as eq
@@ -29,11 +29,6 @@ SENT, SLOWER_NETWORK = 32, "InfiniBand 400 Gb/s"  # sequences on a GPU in the es
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
 RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
 LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-4.8@2026-05-28"
-
-
-def drains() -> list[float]:
-    """Drain times of the catalogue's confirmed chips, ascending."""
-    return sorted(row.drain_time() for row in chips() if row.confirmed)
 
 
 def hardware() -> dict[str, str]:

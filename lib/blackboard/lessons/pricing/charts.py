@@ -119,17 +119,12 @@ def _cost(name: str, **fields: str) -> str:
 
 
 def _verdict() -> list[dict]:
-    """Signals: the cost of each place at the marked time, the cheapest, and until when keeping there beats computing
-    again.
-    """
+    """Signals: the cost of each place at the marked time, and the cheapest."""
     at = {name: _cost(name, hold_time="marked") for name in LINES}
-    even = {name: inside(HOLD_UNTIL, "s", c_cached=f"({eq.remat_cost.vega()})", **_on(name)) for name in TIERS}
     return [
         *derived("costs", f"[{', '.join(at.values())}]"),
         *derived("least", "min(costs[0], costs[1], costs[2], costs[3], costs[4])"),
         *derived("cheapest", f"{list(LINES)!r}[indexof(costs, least)]"),
-        *derived("hbm_until", inside(eq.hbm_even, "s")),
-        *(row for name, value in even.items() for row in derived(f"{name}_until", f"max(0, {value})")),
     ]
 
 
@@ -181,14 +176,11 @@ def _named(encoding: dict, name: str) -> dict:
     )
 
 
-def _hold_lines() -> tuple[str, ...]:
-    """What the settings mean, in lines above the chart."""
+def _hold_line() -> str:
+    """What the settings mean, in a line above the chart."""
     where = "(cheapest == 'compute again' ? 'is to ' : cheapest == 'disk' ? 'on ' : 'in ') + cheapest"
     cost = f"(least < {LOW!r} ? ' for less than the chart shows' : ', $' + format(least, '.2~g') + '/Mtok')"
-    found = f"{_time('marked')} + ': cheapest ' + {where} + {cost}"
-    until = f"'keeping beats computing again up to: HBM ' + {_time('hbm_until')} + ','"
-    rest = " + ', ' + ".join(f"'{name} ' + ({name}_until > 0 ? {_time(f'{name}_until')} : 'never')" for name in TIERS)
-    return found, until, rest
+    return f"{_time('marked')} + ': cheapest ' + {where} + {cost}"
 
 
 def hold_chart() -> InteractiveChart:
@@ -216,7 +208,7 @@ def hold_chart() -> InteractiveChart:
         **base,
         "params": _hold(),
         "layer": layers,
-        "title": marks.title(*_hold_lines()),
+        "title": marks.title(_hold_line()),
     }
     return InteractiveChart(
         spec,

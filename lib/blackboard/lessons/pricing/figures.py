@@ -67,7 +67,8 @@ def bill() -> Drawing:
         fig,
         "fig-bill",
         f"One call, four lines: {paid['cached_read'] / total:.0%} of the bill is for tokens that were sent before."
-        " Prices are per million tokens; those of the new tokens are split into plain input and what keeping adds.",
+        f" Prices are per million tokens. New tokens cost \\${p.cache_write_5min:g}: \\${p.input:g} for input and"
+        f" \\${p.cache_write_5min - p.input:g} more for keeping them.",
         f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in cents: "
         + listed([f"{name} {cents[line]:.3g}" for line, (name, _) in LINES.items()])
         + f"; in all {100 * total:.1f}.",
@@ -78,8 +79,8 @@ WIDE = 8  # percent of a bar: a part that is at least so wide has its name in it
 
 
 def bill_and_cost() -> Drawing:
-    """The bill beside the cost of the same call by what causes it, in shares, caches in HBM and in DDR5."""
-    fig, axes = drawing.axes(5.0, 4.9)
+    """The bill beside the cost of the same call by what causes it, in shares, caches in HBM."""
+    fig, axes = drawing.axes(5.0, 3.3)
     by_line = {"cached_read": ("hits", "kv"), "input": ("input", "compute"), "output": ("output", "memory")}
     by_cause = {
         "cached_read": ("keeping", "kv"),
@@ -89,18 +90,17 @@ def bill_and_cost() -> Drawing:
     }
     rows = (
         ("the bill", numbers.charged(), by_line | {"write": ("writing", "kv")}),
-        ("cost, caches in HBM at full rent", numbers.causes("hbm"), by_cause),
-        ("cost, caches in DDR5 at bare price", numbers.causes("ddr"), by_cause),
+        ("its cost at most, caches in HBM", numbers.causes("hbm"), by_cause),
     )
-    said = [_shared(axes, 0.25 - (0, 1.5, 3.3)[row], *parts) for row, parts in enumerate(rows)]
-    axes.set(xlim=(0, 108), ylim=(-4.35, 0.9))
+    said = [_shared(axes, 0.25 - (0, 1.5)[row], *parts) for row, parts in enumerate(rows)]
+    axes.set(xlim=(0, 108), ylim=(-2.55, 0.9))
     axes.axis("off")
     return done(
         fig,
         "fig-bill-and-cost",
-        "In either memory nearly all of the cost is caused by the history: by keeping it, or by looking back at it."
-        " Shares are rounded.",
-        f"Three bars of shares. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72.",
+        "Nearly all of the cost is caused by the history: by keeping it, or by looking back at it. The"
+        " bill shows only hits. Shares are rounded.",
+        f"Two bars of shares. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72.",
     )
 
 
@@ -171,30 +171,39 @@ def timeline() -> Drawing:
 
 
 def conversation() -> Drawing:
-    """What each call of a conversation costs its user: writes and answers stay, hits grow from call to call."""
-    fig, axes = drawing.axes(5.0, 3.3)
-    calls = numbers.PROMPT // numbers.CALL["input"]
-    bills = [numbers.charged(n - calls) for n in range(1, calls + 1)]
-    write, answer = 100 * (bills[0]["input"] + bills[0]["write"]), 100 * bills[0]["output"]  # cents
-    hits = [100 * bill["cached_read"] for bill in bills]
-    number = range(1, calls + 1)
-    axes.bar(number, write, 1, color=COLOURS["compute"])
-    axes.bar(number, answer, 1, bottom=write, color=COLOURS["memory"])
-    axes.bar(number, hits, 1, bottom=write + answer, color=COLOURS["kv"])
-    height = write + answer + hits[-1]
-    axes.set(xlim=(0.5, calls + 0.5), ylim=(0, 1.06 * height), xlabel="call", ylabel="cents")
-    axes.set_xticks([1, *range(6, calls + 1, 6)])
-    middles = (write / 2, write + answer / 2, write + answer + hits[-1] / 2)
-    name_ends(
-        axes, list(zip(middles, ("written", "answers", "hits: the past,\nsent again"), ("compute", "memory", "kv")))
-    )
+    """What each call of a conversation costs its user, in large steps and in small ones: writes and answers stay, hits
+    grow from call to call.
+    """
+    fig, panels = drawing.axes(5.0, 5.4, 2, 1)
+    said = []
+    for at, parts in zip(panels, (1, numbers.SMALLER)):
+        calls = parts * (numbers.PROMPT // numbers.CALL["input"])
+        step, bills = numbers.CALL["input"] // parts, numbers.charged(0)
+        write, answer = 100 * (bills["input"] + bills["write"]) / parts, 100 * bills["output"] / parts  # cents
+        dollars = catalogue.price(numbers.BILLED).usd_per_Mtok.cached_read / 1e6
+        hits = [100 * step * n * dollars for n in range(calls)]
+        number = np.arange(1, calls + 1)
+        at.bar(number, write, 1, color=COLOURS["compute"])
+        at.bar(number, answer, 1, bottom=write, color=COLOURS["memory"])
+        at.bar(number, hits, 1, bottom=write + answer, color=COLOURS["kv"])
+        at.set(xlim=(0.5, calls + 0.5), ylim=(0, 15.5), ylabel="cents")
+        at.set_xticks([1, *range(6 * parts, calls + 1, 6 * parts)])
+        at.set_title(f"{calls} calls of {step:,} new tokens", loc="left")
+        middle = write + answer + hits[-1] / 2
+        below = [(write / 2, "written", "compute"), (write + answer / 2, "answers", "memory")]
+        name_ends(at, [*(below if parts == 1 else []), (middle, "hits: the past,\nsent again", "kv")])
+        said.append(
+            f"{calls} calls, each with {write:.4g} for what is written and {answer:.2g} for the answer, and on top"
+            f" hits, from none in the first call to {hits[-1]:.3g} in the last"
+        )
+    panels[1].set_xlabel("call")
     return done(
         fig,
         "fig-conversation",
-        "Hits make a triangle: the past grows by the same amount with every call, and every call sends all of it.",
-        f"Bars for the {calls} calls of a conversation, in cents. In each, {write:.4g} are for what is written and"
-        f" {answer:.2g} for the answer. On top stand the hits, from none in the first call to {hits[-1]:.3g} in the"
-        " last, rising in a straight line.",
+        "Hits make a triangle, because every call sends all of the past. In steps a tenth as large, the triangle is"
+        " about as high and ten times as wide.",
+        f"Bars for the calls of two conversations, in cents. Above, {said[0]}, rising in a straight line. Below,"
+        f" {said[1]}.",
     )
 
 

@@ -43,6 +43,7 @@ VERY_LONG = 1e6  # tokens of a prompt
 LATER = 5  # calls later the prompt is beyond the step; each call adds the new input of the first
 DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
 WRITTEN = 100_000  # tokens that an agent writes with the five minutes' cache, an example
+SMALLER = 10  # an agent of steps so many times smaller, in so many more calls, an example
 PAUSE = 2 * factor("min")  # since the call before, an example
 DEAR = 10  # times its bare price, if DDR5 is charged with all around it
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
@@ -144,7 +145,7 @@ def added_up() -> dict[str, str]:
         said |= {
             f"x_{place}": significant(paid["cached_read"] / cost["cached_read"], 1 if place == "ddr" else 2),
             f"cost_all_{place}": whole(sum(cost.values())),
-            f"x_all_{place}": significant(total / sum(cost.values()), 2),
+            f"x_all_{place}": f"{math.floor(total / sum(cost.values()))}",
         }
     parts = [causes(place) for place in ("hbm", "ddr")]
     least = min(1 - part["alone"] / sum(part.values()) for part in parts)
@@ -207,7 +208,6 @@ def bill() -> dict[str, str]:
         "bill_paid": f"{100 * paid:.1f} cents",
         "bill_fresh": f"{100 * fresh:.1f} cents",
         "bill_rewritten": f"{100 * rewritten:.0f} cents",
-        "stamp_day": f"${100 * (rewritten - paid):.0f}",
         "bill_times": significant(fresh / paid, 2),
         "dearest": f"{p.output / p.cached_read:g}",
         "bill_last": f"{100 * sum(charged(LATER - 1).values()):.1f} cents",
@@ -222,9 +222,11 @@ def session() -> dict[str, str]:
     beside the hour's cache; and what share of their input a week of real agents hit.
     """
     p, new, count = price(BILLED).usd_per_Mtok, CALL["input"], PROMPT // CALL["input"]
-    hits, sent = new * count * (count - 1) // 2, new * count * (count + 1) // 2
+    hits = new * count * (count - 1) // 2
     usd = {"hit": hits * p.cached_read, "write": PROMPT * p.cache_write_5min, "out": count * CALL["output"] * p.output}
-    total, fresh = sum(usd.values()), sent * p.input + usd["out"]
+    total = sum(usd.values())
+    tiny = PROMPT * (count * SMALLER - 1) / 2 * p.cached_read  # of steps so much smaller
+    small = total - usd["hit"] + tiny
     again, hour = p.cache_write_5min - p.cached_read, p.cache_write_1h - p.cache_write_5min
     first = sum(charged(1 - count).values())
     half = hits - 2 * new * (count // 2) * (count // 2 - 1) // 2  # hits fewer, in half as many calls of twice as much
@@ -232,15 +234,15 @@ def session() -> dict[str, str]:
     return {
         "hits_copilot": f"{seen['cached_tokens'] / seen['input_tokens']:.0%}",
         "s_calls": f"{count}",
-        "s_hits": f"{hits:,}",
-        "s_writes": f"{PROMPT:,}",
-        "s_answers": f"{count * CALL['output']:,}",
         **{f"s_usd_{kind}": f"${value / 1e6:.3f}" for kind, value in usd.items()},
         "s_usd": f"${total / 1e6:.2f}",
-        "s_fresh": f"${fresh / 1e6:.2f}",
         "s_half": f"${(total - half * p.cached_read) / 1e6:.2f}",
         "s_past": f"{usd['hit'] / total:.0%}",
-        "s_half_past": f"{(hits - half) * p.cached_read / (total - half * p.cached_read):.0%}",
+        "t_calls": f"{count * SMALLER}",
+        "t_step": f"{new // SMALLER}",
+        "t_usd_hit": f"${tiny / 1e6:.3f}",
+        "t_usd": f"${small / 1e6:.2f}",
+        "t_past": f"{tiny / small:.0%}",
         "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
         "s_hour": f"${PROMPT * hour / 1e6:.2f}",
         "s_break_after": f"{math.ceil(count * hour / again)}",
@@ -418,7 +420,6 @@ def places() -> dict[str, str]:
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
-        "remat_x": significant(price(BILLED).usd_per_Mtok.input * MTOK / eq.remat_cost(known), 2),
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
@@ -427,7 +428,6 @@ def places() -> dict[str, str]:
         "ddr_sum": f"({pretty(held, 'byte')} ÷ {pretty(host['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
         f" {pretty(held / host['tier_bandwidth'], 's', 2)}) × {significant(100 * host['tier_rent'], 3)} ¢/s",
         "cache_size": pretty(held, "byte"),
-        "load_once": pretty(held / chip.bandwidth, "s", 2),
         "load_rate": f"{chip.bandwidth / 1e12:g} TB",
         "flop_rate": f"{chip.flops(RUNNING.precision) / 1e15:g} PFLOP/s",
         "dev_hbm": f"{pretty(chip.hbm_bytes, 'byte')}, {pretty(chip.bandwidth, 'byte/s')}",
