@@ -165,7 +165,8 @@ def test_what_was_run_says_what_the_prose_says():
         and share("cipher_matched") == 0
     )
     assert told["error_single"] == "10⁻⁴" and numbers.error("bfloat16") > 1 and told["widened_far"] == "400"
-    assert told["widened_bare"] == "20,000" and told["small_normed"] == told["small_bare"] == "10"
+    assert told["widened_bare"] == "20,000" and told["widened_small"] == "10"
+    assert numbers.widened(252, normed=False, scale=0.2) == pytest.approx(12, rel=0.2), "as small without the norm"
     assert float(told["paper_low"]) > 4 / 3
     assert (told["own_least"], told["own_most"]) == ("1.30", "1.36")
 

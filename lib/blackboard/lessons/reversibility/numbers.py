@@ -78,8 +78,7 @@ def keeping() -> dict[str, str]:
         "compounded": f"{compounded / 1e9:.0f} billion",
         "widened_far": significant(widened(steps()), 1),
         "widened_bare": significant(widened(steps(), normed=False), 1),
-        "small_normed": significant(widened(steps(), scale=SMALL_STEP), 1),
-        "small_bare": significant(widened(steps(), normed=False, scale=SMALL_STEP), 1),
+        "widened_small": significant(widened(steps(), scale=SMALL_STEP), 1),
         "error_single": power(error("float32")),
     }
 
