@@ -15,6 +15,7 @@ QUOTED = {
     "164": "layers of a measured network, its name",
     "22": "billions of parameters of the smallest measured model",
     "1,000": "and of the largest",
+    "0.11": "bits per character, by the fast.ai community's report",
     "30": "the open question's model",
     "80": "the open question's memory",
 }

@@ -97,7 +97,7 @@ def test_tokens_per_gpu_are_those_that_fit_beside_weights_and_gradients():
             alone = int(told[f"alone_{name}"])
             assert (alone - 1) * 80e9 < 1e6 * each * vector + state <= alone * 80e9
     assert amount("alone_reversible") < 100 < amount("alone_two_levels") < amount("alone_checkpointed")
-    assert told["fit_checkpointed"] == "25,000" and amount("run_tokens") < limits["all"]
+    assert told["fit_all"] == "1,400" and told["fit_checkpointed"] == "25,000" and amount("run_tokens") < limits["all"]
     assert 0.5 * amount("fit_two_levels") > 0.9 * amount("fit_checkpointed")
     many, some, few = numbers.alone()
     for case, gpus, suits in ((many, 2048, "all"), (some, 128, "checkpointed"), (few, 100, "reversible")):
@@ -165,6 +165,8 @@ def test_what_was_run_says_what_the_prose_says():
         and share("cipher_matched") == 0
     )
     assert told["error_single"] == "10⁻⁴" and numbers.error("bfloat16") > 1 and told["widened_far"] == "400"
+    assert told["widened_bare"] == "20,000" and told["widened_small"] == "10"
+    assert numbers.widened(252, normed=False, scale=0.2) == pytest.approx(12, rel=0.2), "as small without the norm"
     assert float(told["paper_low"]) > 4 / 3
     assert (told["own_least"], told["own_most"]) == ("1.30", "1.36")
 

@@ -288,7 +288,9 @@ SIZES = dict(zip(("stream_bytes", "layer_bytes"), network.layer_bytes(Network.ra
 @pytest.mark.parametrize("depth", [1, 8, 32])
 def test_bytes_kept_are_the_formulas(depth):
     assert taken("stored", depth).kept == eq.stored(depth=depth, layer_bytes=SIZES["layer_bytes"])
-    assert taken("reversible", depth).kept == eq.reversible(SIZES, exact_stream=SIZES["stream_bytes"])
+    assert taken("reversible", depth).kept == eq.reversible(
+        exact_stream=SIZES["stream_bytes"], step_bytes=SIZES["layer_bytes"]
+    )
     for segment in {1, math.ceil(depth / 4), depth}:
         assert taken("checkpointed", depth, segment).kept == eq.checkpointed(depth=depth, segment=segment, **SIZES)
 

@@ -21,7 +21,10 @@ layer_bytes = declare(
     "layer_bytes",
     r"V_\mathrm{layer}",
     "byte",
-    "activations that one layer keeps for its backward pass; in a reversible network, one step",
+    "activations that one layer keeps for its backward pass",
+)
+step_bytes = declare(
+    "step_bytes", r"V_\mathrm{step}", "byte", "activations that one step of a reversible network needs to be undone"
 )
 stream_bytes = declare(
     "stream_bytes", r"V_\mathrm{stream}", "byte", "one stream between two layers, in the format in which it is kept"
@@ -91,7 +94,7 @@ layer_kept = Formula(
 reversible = Formula(
     "reversibility.reversible",
     "activations",
-    2 * exact_stream + layer_bytes,
+    2 * exact_stream + step_bytes,
     "byte",
     "a reversible network keeps two streams and recomputes one step at a time, so depth drops out",
     ("no step keeps more", "the streams' format has digits enough for the way back"),

@@ -552,7 +552,7 @@ def finish(own: Any) -> dict[str, Any]:
     them, the lesson's formulas, and reversible networks as they were measured. The title counts round trips.
     """
     all_kept = eq.stored(depth=DEPTH, layer_bytes=LAYER)
-    of = {"stream_bytes": STREAM, "exact_stream": STREAM, "layer_bytes": LAYER, "depth": DEPTH}
+    of = {"stream_bytes": STREAM, "exact_stream": STREAM, "layer_bytes": LAYER, "step_bytes": LAYER, "depth": DEPTH}
 
     def at(segment: int) -> tuple[float, float]:
         kept, again = own.checkpoint(DEPTH, segment, STREAM, LAYER)

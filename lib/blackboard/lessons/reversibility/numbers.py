@@ -28,6 +28,7 @@ SEGMENT = 3  # layers from one kept stream to the next: the whole number next to
 SAMPLES = 64  # digits in a batch of a network that is measured
 WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a whole number
 SHALLOW = 48  # steps of a network that is not as deep
+SMALL_STEP = 0.2  # a factor that makes all that steps add small
 COMPOUND = 1.1  # a factor per step that looks harmless
 
 
@@ -76,6 +77,8 @@ def keeping() -> dict[str, str]:
         "compound": f"{COMPOUND:g}",
         "compounded": f"{compounded / 1e9:.0f} billion",
         "widened_far": significant(widened(steps()), 1),
+        "widened_bare": significant(widened(steps(), normed=False), 1),
+        "widened_small": significant(widened(steps(), scale=SMALL_STEP), 1),
         "error_single": power(error("float32")),
     }
 
@@ -94,10 +97,13 @@ def error(kind: str) -> float:
 
 
 @cache
-def widened(depth: int) -> float:
-    """Factor by which all steps of such a network together widen a small difference on the way back."""
+def widened(depth: int, *, normed: bool = True, scale: float = 1) -> float:
+    """Factor by which all steps of such a network together widen a small difference on the way back, with or without
+    its norms, and with all that steps add scaled.
+    """
     network, _ = _network()
-    net = network.Network.random("reversible", depth)
+    net = network.Network.random("reversible", depth, normed=normed)
+    net.layers = [layer._replace(outer=scale * layer.outer) for layer in net.layers]
     return float(network.growth_back(net, net.start(network.digits().test[:SAMPLES], network.Ledger()))[-1])
 
 
@@ -155,7 +161,7 @@ def activations() -> dict[str, str]:
         "work_step": shown(_reversible() - 2 * sizes["exact_stream"]),
         "act_shrunk": significant(kept / mixed, 2),
         "act_stretch": significant(eq.segment_best(sizes), 2),
-    } | _fitting(checkpointed=mixed, two_levels=_two_levels(), tapered=_tapered(), reversible=_reversible())
+    } | _fitting(all=kept, checkpointed=mixed, two_levels=_two_levels(), tapered=_tapered(), reversible=_reversible())
 
 
 def _sizes() -> dict[str, float]:
@@ -168,7 +174,7 @@ def _sizes() -> dict[str, float]:
 def _reversible() -> float:
     """Bytes of a sequence if the dense model were reversible: the larger step is the feed-forward block's."""
     sizes = _sizes()
-    return eq.reversible(sizes, layer_bytes=_gated() * sizes["stream_bytes"])
+    return eq.reversible(sizes, step_bytes=_gated() * sizes["stream_bytes"])
 
 
 def _two_levels() -> float:

@@ -52,7 +52,8 @@ def shaped(values: Values) -> Values:
     """
     keeps = lambda bytes_per_value: eq.layer_kept(values, kept_per_value=bytes_per_value, rows=values["tokens"])
     wide = f"{values['width']:,}"  # as it is, not to four digits
-    return values | {"layer_bytes": keeps(KEPT), "stream_bytes": keeps(BF16), "exact_stream": keeps(BF16), "wide": wide}
+    layer, stream = keeps(KEPT), keeps(BF16)  # a step of a reversible network is a whole layer here
+    return values | {"layer_bytes": layer, "step_bytes": layer, "stream_bytes": stream, "exact_stream": stream, "wide": wide}
 
 
 # --- a guess ---------------------------------------------------------------------------------------------------------
@@ -803,7 +804,7 @@ def layer_of(values: Values) -> Values:
     """A layer that keeps `times` as much as passes on from it, and what a reversible network of such layers takes,
     times the drawn factor.
     """
-    layer = {"stream_bytes": 1.0, "exact_stream": 1.0, "layer_bytes": float(values["times"])}
+    layer = {"stream_bytes": 1.0, "exact_stream": 1.0, "layer_bytes": float(values["times"]), "step_bytes": float(values["times"])}
     return layer | {"activations_least": values["factor"] * eq.reversible(layer)}
 
 
@@ -842,7 +843,7 @@ deep_enough = Quantity(
         "The ordinary one needs, at best, 2 √(depth × {times}). Set them equal and square.",
     ),
     solution=(
-        Step(f"With one byte for a stream, ${eq.reversible.latex}$ =", eq.reversible),
+        Step(f"With one byte for a stream, and a whole layer for a step, ${eq.reversible.latex}$ =", eq.reversible),
         Step("times {factor}:", v.activations_least),
         Step(f"${eq.checkpointed_least.latex}$, solved for the depth:", DEPTH_FOR),
     ),
@@ -981,7 +982,7 @@ remains = Quantity(
     ),
     solution=(
         Step("One layer keeps", v.layer_bytes, "byte"),
-        Step(f"${eq.reversible.latex}$ =", eq.reversible, "byte"),
+        Step(f"With a whole layer for a step, ${eq.reversible.latex}$ =", eq.reversible, "byte"),
         Step("Before, in all:", v.state + v.stored, "byte"),
         Step("after:", v.state + eq.reversible, "byte"),
         Step("The first divided by the second:", (v.state + v.stored) / (v.state + eq.reversible)),
