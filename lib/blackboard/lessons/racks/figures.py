@@ -256,7 +256,7 @@ def pays() -> Drawing:
     )
     return done(
         fig,
-        "fig-pays",
+        "fig-spread-pays",
         "If every copy crosses, spreading over two racks pays only in tiny batches. With one crossing, it"
         " gains a few percent or loses up to a fifth in our case, depending on the wait of the second hop.",
         f"A step with experts spread over two racks, divided by a step with two replicas, against {ticks[0]} to {MOST}"
