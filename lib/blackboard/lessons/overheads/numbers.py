@@ -160,7 +160,7 @@ def borders() -> dict[str, str]:
 
 def computed_halves() -> dict[str, str]:
     """A step in one piece and in halves on SGLang's machine, by tokens per GPU."""
-    told = {}
+    told: dict[str, str] = {}
     for tokens in (32, 64, 128, 256):
         case = implied.with_tokens(tokens)
         whole, halves = eq.serial_time(case), eq.overlap_time(case)

@@ -604,7 +604,8 @@ def alone() -> dict[str, str]:
     """The two models on one GPU each, with weights of a byte: how many sequences of the long context it has room for,
     and what loading the weights adds to loading a cache.
     """
-    loaded, out = {}, {}
+    loaded: dict[str, float] = {}
+    out: dict[str, str] = {}
     (small, large), (small_cache, large_cache) = llama(), caches()
     for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
         own = LONG["context"] * kv["kv_bytes_per_token"]

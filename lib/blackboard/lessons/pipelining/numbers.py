@@ -501,6 +501,13 @@ def shared_lead(context: float, hop: float, copied: bool, once: bool) -> float:
     return rates[1] - rates[0]
 
 
+def borders(copied: bool, once: bool) -> tuple[float, float]:
+    """Where shared layers and a pipeline write alike: a wait at the long context, a context at the measured wait."""
+    wait = find_root(lambda hop: -shared_lead(CASE["context"], hop, copied, once), exchange(), LECTURE_HOP)
+    context = find_root(lambda tokens: shared_lead(tokens, box_hop(), copied, once), CONTEXTS[-1], CASE["context"])
+    return wait, context
+
+
 def variants() -> dict[str, str]:
     """Below which wait and above which context sharing wins, with and without what the page's layouts leave out."""
     found: dict[str, str] = {}
@@ -510,12 +517,7 @@ def variants() -> dict[str, str]:
         ("once", False, True),
         ("both", True, True),
     ):
-        wait = find_root(
-            lambda hop, of=(copied, once): -shared_lead(CASE["context"], hop, *of), exchange(), LECTURE_HOP
-        )
-        context = find_root(
-            lambda tokens, of=(copied, once): shared_lead(tokens, box_hop(), *of), CONTEXTS[-1], CASE["context"]
-        )
+        wait, context = borders(copied, once)
         found |= {f"wait_{name}": f"{wait / factor('us'):.0f}", f"context_{name}": significant(context, 2)}
     return found
 
@@ -626,6 +628,6 @@ def schedules() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = sent, hops, waits, idling, orders, memory, pays, contexts, copied_boxes, boxes, rooms
-    parts += variants, fetching, scale_up, schedules
-    return merge(*(part() for part in parts))
+    memories = sent, hops, waits, idling, orders, memory, pays, contexts, copied_boxes, boxes, rooms
+    others = variants, fetching, scale_up, schedules
+    return merge(*(part() for part in (*memories, *others)))

@@ -208,9 +208,9 @@ def _bars(axes, bars: list[tuple[str, numbers.Parts, float]], last: int, edge: s
     for row, (name, part, load) in enumerate(bars):
         y, start = row + 0.45 * (row > last), 0.0
         sizes = [time / MS for time in (load, part.work - load, part.latency, part.sending)]
-        keys = [*KEYS[0], KEYS[1][row > last]]
+        own = [*KEYS[0], KEYS[1][row > last]]
         axes.barh(y, sum(sizes), 0.4, color="white")  # hides the grid
-        for (_, colour, dark), size in zip(keys, sizes):
+        for (_, colour, dark), size in zip(own, sizes):
             axes.barh(y, size, 0.4, start, color=COLOURS[colour], alpha=dark)
             start += size
         axes.text(0, y - 0.4, f"{name}: {start:.{digits}f} ms", va="center", fontsize=10.5)

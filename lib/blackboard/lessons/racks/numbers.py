@@ -548,7 +548,7 @@ def crowded() -> dict[str, str]:
     """The users of that day on boxes of H800s: room for their caches, and a step without and with overlap."""
     context, held = day()["context_tokens"], deployment()["routed_experts_per_gpu"]
     counts = {2: box_experts() / 2, 4: box_experts() / 4, int(deployment()["nodes"]): held}
-    cache, told = context * RUNNING.symbols()["kv_bytes_per_token"], {}
+    cache, told = context * RUNNING.symbols()["kv_bytes_per_token"], dict[str, str]()
     for boxes, each in counts.items():
         step = on_boxes(boxes, each, "h800", day_users(), context)
         told |= {

@@ -350,7 +350,7 @@ LEAST, MOST = 100, 1e6  # tokens per GPU, the ends of the line
 
 def _number_line(axes, case: numbers.Case, y: float) -> None:
     """What suffices for so many tokens per GPU, on a line from few to many, and the case's own tokens."""
-    start = LEAST
+    start: float = LEAST
     for name, most in case.limits.items():
         axes.hlines(y, start, most, lw=20, color=COLOURS[INKS[name if name != "all" else "stored"]])
         start = most
@@ -373,7 +373,7 @@ def line() -> Drawing:
     fig, axes = drawing.axes(5.0, 1.9)
     _number_line(axes, case, 0)
     _count_tokens(axes, 1)
-    start = LEAST
+    start: float = LEAST
     for name, most in case.limits.items():
         axes.text(most, -0.22, significant(most, 2), ha="center", va="top", fontsize=10)
         ink = INKS[name if name != "all" else "stored"]

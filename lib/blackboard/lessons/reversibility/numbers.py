@@ -192,7 +192,7 @@ def _tapered() -> float:
     sizes = _sizes()
     stream, ratio = sizes["stream_bytes"], sizes["layer_bytes"] / sizes["stream_bytes"]
     layers = lambda most: sum(max(0, int((most - at) / ratio)) for at in range(1, int(most) + 1))
-    peaks = sorted({at + n * ratio for at in range(1, sizes["depth"] + 1) for n in range(1, 9)})
+    peaks = sorted({at + n * ratio for at in range(1, int(sizes["depth"]) + 1) for n in range(1, 9)})
     return stream * next(most for most in peaks if layers(most) >= sizes["depth"])
 
 

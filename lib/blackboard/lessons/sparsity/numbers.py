@@ -358,7 +358,7 @@ def even_attended(gain: float) -> float:
 
 def gain_travelled(mixed: bool, layered: bool = False, batch: float = TEAM_BATCH, **rates: float) -> float:
     """The gain that turns the decision if DeepSeek-V3's tokens travel to their experts while nothing else is done."""
-    return gain_even(batch, mixed, layered, later=-(1 + PROMPT / ANSWER) * travelling(), **rates)
+    return gain_even(batch, mixed, layered, -(1 + PROMPT / ANSWER) * travelling(), False, **rates)
 
 
 def gain_measured(rows: float, batch: float = TEAM_BATCH, overlap: bool = True) -> float:
