@@ -392,8 +392,40 @@ def test_what_favors_the_dense_model_changes_no_winner():
         assert shared(2.5, 2.5 * active, kv, a, r) > shared(1, stored, small, a, r)
     sparse = load(stored, small)
     assert told["ratio_attended"] == f"{sparse / (300 * (2.5 * one + attends)):.1f}"
-    assert told["ratio_cached"] == f"{sparse / load(2.5 * active, large):.1f}"
+    assert 2 < sparse / load(2.5 * active, large) < 3, "about half of five"
     assert float(told["team_rent_low"][1:]) - float(told["team_shared_rent_sparse"][1:]) == 6, "six dollars"
+
+
+def test_pooling_and_traffic_move_the_bill():
+    """Two teams on one copy, other lengths of requests, and the closing rule on traffic of many kinds."""
+    known, told = RUNNING.symbols(), numbers.all()
+    active, stored, kv = known["n_active"], known["n_total"], 61 * 576 * 2
+    one = 2 * active / 15.832e15
+
+    def turns(prompt, answer, batch=300):
+        loads = (stored + batch * (prompt + answer / 2) * kv) / 38.4e12
+        computes = batch * (1 + prompt / answer) * one
+        return max(1, loads / computes)
+
+    pooled = 400 * (stored + 600 * 2_000 * kv) / 38.4e12 / 600
+    assert told["pooled_rent"] == f"${pooled * 1e6 / 3_600 * 16:,.0f}"
+    assert 600 * 5.5 * one < (stored + 600 * 2_000 * kv) / 38.4e12, "two teams' step still takes as long as its loading"
+    assert told["gain_level"] == f"{turns(1_100, 1_100):.1f}" and told["gain_reasoning"] == f"{turns(400, 1_800):.0f}"
+    assert turns(400, 1_800) > numbers.FAR, "for reasoning, none of the published values is enough"
+    even = float(told["even_answer"])
+    assert turns(1_800, even - 6) < 2.5 < turns(1_800, even + 6)
+    assert turns(1_800, 400) < min(turns(900, 400), turns(1_800, 800), turns(1_800, 400, 150)), "whom the rule favors"
+
+
+@pytest.mark.parametrize("prompt, answer", [(200, 100), (400, 1_800), (1_100, 1_100), (1_800, 50), (8_000, 400)])
+def test_three_times_the_turning_point_decides_by_the_worst_count(prompt, answer, monkeypatch):
+    """The closing rule: least overlap, travel and the largest measured constant move the turning point by less."""
+    for name, value in (("PROMPT", prompt), ("ANSWER", answer)):
+        monkeypatch.setattr(numbers, name, value)
+    plain = {batch: numbers.turning(prompt, answer, batch) for batch in (100, 300, 600)}
+    monkeypatch.setattr(numbers, "TEAM", numbers.TEAM._replace(context=prompt + answer / 2))
+    for batch, by_datasheet in plain.items():
+        assert numbers.gain_measured(371, batch, overlap=False) < 3 * by_datasheet
 
 
 def test_from_which_context_on_memory_is_full_before_the_tie():

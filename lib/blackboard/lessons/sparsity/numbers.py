@@ -31,6 +31,7 @@ LOW, HIGH, FAR = sorted(GAINS)
 COUNTED = (8, 32, 128)  # experts of a layer, of which the page says what they are worth
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 PROMPTS = 4  # read in one step
+LEVEL = (PROMPT + ANSWER) // 2  # tokens of a prompt, and of an answer as long
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
 TEAM_BATCH = 300  # sequences
 DENSE = "Dense-94B"  # what the page calls the dense model of the low gain
@@ -371,6 +372,19 @@ def gain_measured(rows: float, batch: float = TEAM_BATCH, overlap: bool = True) 
     return gain_travelled(mixed=True, layered=True, batch=batch, bandwidth=width)
 
 
+def turning(prompt: float, answer: float, batch: float = TEAM_BATCH) -> float:
+    """The gain that turns the decision in shared steps by the datasheet, with requests of other lengths: the time of
+    DeepSeek-V3's step over the time that it computes.
+    """
+    case = TEAM._replace(context=prompt + answer / 2)
+    return max(1, step.memory_time(case, batch=batch) / step.compute_time(case, batch=batch * (1 + prompt / answer)))
+
+
+def even_answer() -> float:
+    """Tokens of an answer at which both bills are equal at the low gain, with the team's prompts."""
+    return find_root(lambda answer: turning(PROMPT, answer) - LOW, ANSWER / 2, PROMPT)
+
+
 def travelling() -> float:
     """Seconds in which a token travels to its experts and back inside the box: a byte for each value on the way out,
     two on the way back, over the links of all GPUs.
@@ -438,6 +452,12 @@ def team() -> dict[str, str]:
         "team_real": told(real_step(batch)),
         "twice": told(team_steps(2 * batch, LOW, 2 * tokens).sparse),
         "twice_real": told(real_step(2 * batch)),
+        "twice_batch": f"{2 * batch}",
+        "pooled_rent": rented(1, mixed=True, batch=2 * batch),
+        "level_tokens": f"{LEVEL:,}",
+        "gain_level": significant(turning(LEVEL, LEVEL), 2),
+        "gain_reasoning": significant(turning(ANSWER, PROMPT), 2),
+        "even_answer": significant(even_answer(), 2),
         "twice_least": f"{gain_measured(least, 2 * batch):.1f}",
         "twice_most": f"{gain_measured(most, 2 * batch, overlap=False):.1f}",
         "team_speed_sparse": speed(1),
@@ -460,28 +480,26 @@ def real_step(batch: float) -> float:
 def dense_answers() -> dict[str, str]:
     """Loading and computing of the dense model of the low gain in steps that generate, and its bills."""
     size, sparse = LOW * TEAM.symbols()["n_active"], team_steps(TEAM_BATCH, LOW).sparse
-    cached = {"batch": TEAM_BATCH, "kv_bytes_per_token": model("llama-3.1-70b").kv_bytes_per_token()}
     return {
         "dense_size": f"{size / 1e9:.0f} billion",
         "ratio_attended": significant(
             sparse / team_steps(TEAM_BATCH, LOW, attention=TEAM_BATCH * attending()).dense, 2
         ),
-        "ratio_cached": significant(sparse / step.memory_time(TEAM, n_total=size, **cached), 2),
         "team_dense": f"{team_steps(TEAM_BATCH, LOW).dense * 1e3:.1f} ms",
         "team_dense_loads": f"{step.memory_time(TEAM, batch=TEAM_BATCH, n_total=size) * 1e3:.1f} ms",
         "team_token_low": pretty(LOW * step.compute_time(TEAM, batch=1), "s", 3),
     }
 
 
-def request(gain: float, mixed: bool = False) -> float:
+def request(gain: float, mixed: bool = False, batch: float = TEAM_BATCH) -> float:
     """Seconds of the team's machine for a request, by the dense model; by DeepSeek-V3 at a gain of 1."""
-    sparse, dense = token_times(TEAM_BATCH, gain, mixed)
+    sparse, dense = token_times(batch, gain, mixed)
     return ANSWER * (sparse if gain == 1 else dense)
 
 
-def rented(gain: float, mixed: bool = False) -> str:
+def rented(gain: float, mixed: bool = False, batch: float = TEAM_BATCH) -> str:
     """USD for the team's machine during a million requests, by the dense model; by DeepSeek-V3 at a gain of 1."""
-    return f"${request(gain, mixed) * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
+    return f"${request(gain, mixed, batch) * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
 
 
 def speed(gain: float) -> str:
@@ -588,6 +606,12 @@ def gained(experts: float, router: str = "S-BASE") -> float:
     return eq.quality_gain(n_effective=effective(size, experts, router), base_size=size)
 
 
+def stretched() -> float:
+    """The gain of DeepSeek-V3 if the fit held for its active parameters and experts, one for each token."""
+    known = TEAM.symbols()
+    return effective(known["n_active"], known["experts"]) / known["n_active"]
+
+
 def worth() -> dict[str, str]:
     """What the lecture's point is worth by the fit, and its neighbours."""
     size, experts, net = FIGURE["base_size"], FIGURE["experts"], model(RUNNING.model)
@@ -597,6 +621,7 @@ def worth() -> dict[str, str]:
         "gain": significant(gained(experts), 2),
         "gain_doubled": f"{gained(2 * experts) / gained(experts) - 1:.0%}",
         **{f"gain_{count}": significant(gained(count), 2) for count in COUNTED},
+        "gain_stretched": f"{stretched():.1f}",
         "trained": f"{net.training_tokens / 1e12:.1f} trillion",
         "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
     }
