@@ -48,7 +48,7 @@ def _bars(
         for box in run.of(row):
             face = COLOURS[(colours or {}).get(box.name[-1], colour)]
             axes.add_patch(Rectangle((box.start, line - 0.4), box.time, 0.8, color=face, alpha=0.55, lw=0))
-            axes.add_patch(Rectangle((box.start, line - 0.4), box.time, 0.8, fill=False, ec="white", lw=0.8))
+            axes.add_patch(Rectangle((box.start, line - 0.4), box.time, 0.8, fill=False, ec=face, lw=1.2))
             if names:
                 axes.text(box.start + box.time / 2, line, box.name, ha="center", va="center", fontsize=SMALL)
     axes.set(ylim=(len(rows) - 0.5, -0.5))
@@ -249,6 +249,7 @@ def two_sides() -> Drawing:
         end = 0.0
         for name, time, colour, alpha in parts:
             axes.barh(top + 0.9, time, 0.75, end, color=COLOURS[colour], alpha=alpha)
+            axes.barh(top + 0.9, time, 0.75, end, fill=False, ec=COLOURS[colour], lw=1.2)
             if row.host:
                 axes.text(end + time / 2, top + 0.9, f"{name}\n{time:.0f}", ha="center", va="center", fontsize=SMALL)
             end += time
