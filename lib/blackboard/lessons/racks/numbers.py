@@ -616,6 +616,20 @@ def overlap_gain() -> str:
     return f"{1 - once.overlapped / min(one.in_turn, one.overlapped):.0%}"
 
 
+def overlap_most() -> dict[str, str]:
+    """The same with a second hop as short as may be: the largest gain, at how many tokens, and from where on it is a
+    loss.
+    """
+    ratios = {}
+    for tokens in range(1, FULL):
+        one, once = on(1, tokens), on(2, tokens, once=True, hop=SHORT_HOP)
+        ratios[tokens] = min(once.in_turn, once.overlapped) / min(one.in_turn, one.overlapped)
+    best = min(ratios, key=lambda tokens: ratios[tokens])
+    end = max(tokens for tokens, ratio in ratios.items() if ratio < 1)
+    tens = lambda tokens: str(round(tokens, -1))
+    return {"overlap_most": f"{1 - ratios[best]:.0%}", "overlap_at": tens(best), "overlap_end": tens(end)}
+
+
 def box_weights(held: float) -> float:
     """Bytes of weights on a GPU with so many routed experts of each layer and all that every GPU has."""
     return (held + 1) * moe_layers() * expert_bytes() + rest_bytes()
@@ -723,5 +737,5 @@ def counted() -> moe.Traffic:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     counts = merge(placing(), layer(), running(), worked(), spread_or_stop(), boundary(), rack())
-    against = merge(measured(), corrected(), deployed(), crowded(), bare_card())
+    against = merge(measured(), corrected(), deployed(), crowded(), bare_card(), overlap_most())
     return merge(counts, against, {"fullest": f"{counted().fullest - 1:.0%}"})
