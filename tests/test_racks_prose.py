@@ -20,6 +20,7 @@ REST = ALL - 58 * 257 * EXPERT
 WAITING = 2 * 58 * 11.905e-6
 CROSSINGS = 1 - 0.5**8  # of a token to the other of two racks
 INSIDE, CARD = 538e9, 38e9  # byte/s that both networks reach
+BARE = 39e9 * 248 / 256 * 194 / (194 - 11.905)  # byte/s of the card, without the wait of its dispatch
 BOX = 450e9 * 269 / 450  # byte/s that NVLink of an H200 reaches
 
 
@@ -169,6 +170,14 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ceiling_pair": f"{16 * 58 * EXPERT / 4.8e12 / sum(box[0]):.0%}",
         "added_pair": f"{(pair - box[0][2]) * 1e3:.1f} ms",
         "even_pair": f"{16 * 58 * EXPERT / 4.8e12 / (pair - box[0][2]) * 32:.0f}",
+        "once_added": ms(once[1] - one[1]),
+        "bare_two": f"{step_by_hand(2, 32, 4 * CARD / BARE)[2] / one[2]:.2f}",
+        "bare_tie": f"{(one[2] - step_by_hand(2, 32, CROSSINGS * CARD / BARE)[2]) / 116 * 1e6:.1f} µs",
+        "card_took": "194",
+        "card_bare": f"{BARE / 1e9:.0f} GB/s",
+        "half_more": ms(32 * 58 * 7168 * 3 * 9 * (1 / 489e9 - 1 / 714e9)),
+        "shared_saved": ms(256 * (1 / 72 - 1 / 144) * 58 * EXPERT / 8e12),
+        "combine_1": "12.6",
         "as_half_two": f"{two[2] / half_one:.2f}",
         "as_half_once": f"{once[2] / half_one:.2f}",
         "box_even_four": f"{6 * 58 * EXPERT / 4.8e12 / (PER_TOKEN * 8 / 9 * (17 / 18 - 3 / 4) / CARD):.0f}",
@@ -376,6 +385,12 @@ def test_a_step_on_many_boxes_takes_three_fifths_of_a_replica_s():
     assert (one - numbers.on_boxes(4).in_turn) / (one - many) > 0.75, "most of it with the first few boxes"
 
 
+def test_one_crossing_between_two_boxes_adds_almost_no_time_of_bytes():
+    """The card carries one copy of a token, and NVLink seven, as in a single box."""
+    card, links = CROSSINGS / CARD, 7 / BOX
+    assert card == pytest.approx(links, rel=0.01)
+
+
 def test_a_box_of_h800_cannot_hold_its_share_and_one_of_h200_can():
     held = 32 * 58 * EXPERT
     assert held > 80e9 and held + REST < 141e9
@@ -455,6 +470,20 @@ def test_what_makes_no_sense_is_refused():
         eq.ratio_hurts(racks=1)
     with pytest.raises(FormulaError, match="top_k <= experts"):
         eq.distinct_chips(experts=8, top_k=9, expert_parallel=4)
+
+
+def test_perfect_overlap_and_one_crossing_gain_at_most_what_is_printed():
+    """By hand, with a hop of a microsecond: two halves, each of which loads all weights and pays every wait."""
+    told, ratios = numbers.overlap_most(), {}
+    for tokens in range(1, 256):
+        kv, steps = tokens * 1000 * 61 * 576 * 2 / 8e12, []
+        for racks, more in ((1, 0), (2, 116e-6)):
+            memory, sent, whole = step_by_hand(racks, tokens, CROSSINGS)
+            steps.append(min(whole + more, max(2 * memory - kv, sent + 2 * (WAITING + more))))
+        ratios[tokens] = steps[1] / steps[0]
+    best = min(ratios, key=lambda tokens: ratios[tokens])
+    assert told["overlap_most"] == f"{1 - ratios[best]:.0%}" and abs(best - int(told["overlap_at"])) < 5
+    assert abs(max(n for n, ratio in ratios.items() if ratio < 1) - int(told["overlap_end"])) < 5
 
 
 def test_overlap_pays_in_the_larger_batch_of_the_figure_and_not_in_the_smaller():

@@ -145,7 +145,8 @@ def _cabinet(axes, side: int) -> None:
 
 
 MS = units.factor("ms")
-KEYS = (  # of a step's parts, in rows: what it is, its colour and how dark it is
+Key = tuple[str, str, float]
+KEYS: tuple[tuple[Key, ...], ...] = (  # of a step's parts, in rows: what it is, its colour and how dark it is
     (("experts", "memory", 0.85), ("other memory", "memory", 0.3), ("latency", "launch", 0.5)),
     (("bytes over NVLink", UP, 0.45), ("bytes over network cards", OUT, 0.75)),
 )
@@ -153,23 +154,25 @@ KEYS = (  # of a step's parts, in rows: what it is, its colour and how dark it i
 
 def step_parts() -> Drawing:
     """What a step of the running case is made of, the more GPUs share each layer: up to a rack, and on two racks."""
-    fig, axes = drawing.axes(5.0, 5.4)
+    fig, axes = drawing.axes(5.0, 6.1)
     size, known = catalogue.system(RUNNING.system).chip.scale_up.domain_chips, numbers.doublings()
-    place = {size: " (one rack)", 2 * size: " (two racks)"}
+    place = {size: " (one rack)", 2 * size: ", every copy crosses"}
     experts = {gpus: RUNNING.symbols()["experts"] * size / numbers.USED / gpus for gpus in known}
     bars = [
         (f"{gpus} GPUs{place.get(gpus, '')}, {experts[gpus]:g} experts on each", part, numbers.expert_time(part))
         for gpus, part in known.items()
     ]
+    once = numbers.again()
+    bars += [(f"{2 * size} GPUs, one crossing, {experts[2 * size]:g} experts on each", once, numbers.expert_time(once))]
     phrases = _bars(axes, bars, [*known].index(size), "the rack ends here", 2)
     return done(
         fig,
         "fig-step-parts",
         "Inside the rack, each doubling of the GPUs that share a layer halves the loading of experts. Beyond"
-        " the rack there is little left to halve, and sending takes several times as long. So"
-        f" with {numbers.TOKENS} tokens on every GPU, the step is shortest on one whole rack.",
-        f"Five stacked bars in milliseconds per step, by how many GPUs share each layer. {'; '.join(phrases)}. A line"
-        " before the last bar marks the end of the rack.",
+        " the rack there is little left to halve. If every copy crosses, sending takes several times as long. With one"
+        f" crossing it is about a tie at our {numbers.TOKENS} tokens.",
+        f"Six stacked bars in milliseconds per step, by how many GPUs share each layer. {'; '.join(phrases)}. A line"
+        " before the last two bars, on two racks, marks the end of the rack.",
     )
 
 
@@ -187,9 +190,8 @@ def box_parts() -> Drawing:
     return done(
         fig,
         "fig-box-parts",
-        f"Where a box ends, each GPU still has {numbers.box_experts():g} experts of a layer to load. So spreading over"
-        " more boxes shortens the step, although most bytes then have to cross network cards. (Other memory here"
-        " includes the shared expert.)",
+        "Spread over more boxes, the step gets shorter, although most bytes then have to cross network cards. (Other"
+        " memory here includes the shared expert.)",
         "Four stacked bars in milliseconds per step, by how many GPUs share each layer, on boxes of eight H200s."
         f" {'; '.join(phrases)}. A line after the first bar marks the end of the box.",
     )
@@ -208,14 +210,20 @@ def _bars(axes, bars: list[tuple[str, numbers.Parts, float]], last: int, edge: s
     for row, (name, part, load) in enumerate(bars):
         y, start = row + 0.45 * (row > last), 0.0
         sizes = [time / MS for time in (load, part.work - load, part.latency, part.sending)]
-        own = [*KEYS[0], KEYS[1][row > last]]
+        used = [*KEYS[0], KEYS[1][row > last]]
         axes.barh(y, sum(sizes), 0.4, color="white")  # hides the grid
-        for (_, colour, dark), size in zip(own, sizes):
+        for (_, colour, dark), size in zip(used, sizes):
             axes.barh(y, size, 0.4, start, color=COLOURS[colour], alpha=dark)
             start += size
-        axes.text(0, y - 0.4, f"{name}: {start:.{digits}f} ms", va="center", fontsize=10.5)
-        told = ", ".join(f"{key} {size:.{digits}f}" for (key, *_), size in zip(keys, sizes))
-        phrases.append(f"{name}, {start:.{digits}f} in all: {told}")
+        whole = f"{start:.{digits}f}"
+        told = ", ".join(f"{key} {size:.{digits}f}" for (key, *_), size in zip(used, sizes))
+        if part.hop:
+            hop, end = part.hop / MS, start + part.hop / MS
+            axes.barh(y, hop, 0.4, start, fc="white", ec=COLOURS["launch"], hatch="////", lw=0.8)
+            axes.text(end + 0.2, y, f"second hop: 0 to {hop:.{digits}f}", va="center", fontsize=10)
+            whole, told = f"{whole} to {end:.{digits}f}", f"{told}, second hop 0 to {hop:.{digits}f} (hatched)"
+        axes.text(0, y - 0.4, f"{name}: {whole} ms", va="center", fontsize=10.5)
+        phrases.append(f"{name}, {whole} in all: {told}")
     axes.axhline(last + 0.45, color=COLOURS["bound"], lw=1.2, ls=(0, (4, 3)))
     axes.text(longest, last + 0.62, edge, color=COLOURS["muted"], ha="right", va="center", fontsize=10)
     axes.set(xlim=(0, longest), ylim=(len(bars) - 0.2, -1.85), xlabel="ms per step", yticks=[])
@@ -258,7 +266,7 @@ def pays() -> Drawing:
         fig,
         "fig-spread-pays",
         "If every copy crosses, spreading over two racks pays only in tiny batches. With one crossing, it"
-        " gains a few percent or loses up to a fifth in our case, depending on the wait of the second hop.",
+        f" gains a few percent or loses up to a fifth at our {at} tokens, depending on the wait of the second hop.",
         f"A step with experts spread over two racks, divided by a step with two replicas, against {ticks[0]} to {MOST}"
         f" tokens per GPU on a log scale. At {ticks[0]}, {at} and {MOST} tokens,"
         f" {said('the line for every copy is at')}. The band for one crossing reaches from a hop of {shortest} µs,"

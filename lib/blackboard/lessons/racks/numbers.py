@@ -104,6 +104,26 @@ def card_rate() -> float:
     return row["dispatch_GB_per_s"] * factor("GB/s") * leave
 
 
+def bare_card() -> dict[str, str]:
+    """The card's rate if its dispatch's latency is taken out, and what that changes."""
+    [row] = measurement("deepep_v1_low_latency").records(expert_parallel=256)
+    took, known = row["dispatch_us"] * factor("us"), RUNNING.symbols()
+    rate = card_rate() * took / (took - start_time())
+    shares = reached() | {"scale_out": rate / known["scale_out"]}
+    one, two, once = on(1), on(2, shares=shares), on(2, once=True, shares=shares)
+    half, near = ({**reached(), "scale_up": each / known["scale_up"]} for each in (HALF_RACK, EIGHTH))
+    everywhere = (known["experts"] / known["chips"]) * moe_layers() * expert_bytes() / bandwidth()
+    return {
+        "card_took": f"{row['dispatch_us']:g}",
+        "card_bare": pretty(rate, "byte/s", 2),
+        "bare_two": f"{two.in_turn / one.in_turn:.2f}",
+        "bare_tie": pretty((one.in_turn - once.in_turn) / exchanges(), "s", 2),
+        "half_more": in_ms(on(1, shares=half).sending - on(1, shares=near).sending),
+        "shared_saved": in_ms(everywhere / 2),
+        "combine_1": f"{measurement('h200_deepep_ll_intranode').column('combine_us')[0]:.1f}",
+    }
+
+
 def reached() -> dict[str, float]:
     """Shares of both networks' rates that the worked example counts on, from measured rates in whole GB/s."""
     part, whole = chip("h200"), lambda rate: round(rate / factor("GB/s")) * factor("GB/s")
@@ -112,6 +132,7 @@ def reached() -> dict[str, float]:
 
 
 IDEAL = {"scale_up": 1.0, "scale_out": 1.0}  # the datasheet's rates
+EIGHTH = 714 * factor("GB/s")  # the same among eight
 HALF_RACK = 489 * factor("GB/s")  # of a GPU's NVLink, in a dispatch among 36 GB200s: DeepEP's document on Hybrid-EP
 
 
@@ -304,6 +325,7 @@ def spread_or_stop() -> dict[str, str]:
     ahead = one.weights - two.weights - (once.sending - one.sending)
     return {
         "once_ahead": in_ms(ahead),
+        "once_added": in_ms(once.sending - one.sending),
         "hop_tie": pretty(ahead / exchanges(), "s", 2),
         "even_every": f"{break_even(False):.0f}",
         "even_hop": f"{break_even(True, bare_hop()):.0f}",
@@ -548,7 +570,8 @@ def crowded() -> dict[str, str]:
     """The users of that day on boxes of H800s: room for their caches, and a step without and with overlap."""
     context, held = day()["context_tokens"], deployment()["routed_experts_per_gpu"]
     counts = {2: box_experts() / 2, 4: box_experts() / 4, int(deployment()["nodes"]): held}
-    cache, told = context * RUNNING.symbols()["kv_bytes_per_token"], dict[str, str]()
+    cache = context * RUNNING.symbols()["kv_bytes_per_token"]
+    told: dict[str, str] = {}
     for boxes, each in counts.items():
         step = on_boxes(boxes, each, "h800", day_users(), context)
         told |= {
@@ -591,6 +614,20 @@ def overlap_gain() -> str:
     """
     one, once = on(1, day_users()), on(2, day_users(), once=True, hop=bare_hop())
     return f"{1 - once.overlapped / min(one.in_turn, one.overlapped):.0%}"
+
+
+def overlap_most() -> dict[str, str]:
+    """The same with a second hop as short as may be: the largest gain, at how many tokens, and from where on it is a
+    loss.
+    """
+    ratios = {}
+    for tokens in range(1, FULL):
+        one, once = on(1, tokens), on(2, tokens, once=True, hop=SHORT_HOP)
+        ratios[tokens] = min(once.in_turn, once.overlapped) / min(one.in_turn, one.overlapped)
+    best = min(ratios, key=lambda tokens: ratios[tokens])
+    end = max(tokens for tokens, ratio in ratios.items() if ratio < 1)
+    tens = lambda tokens: str(round(tokens, -1))
+    return {"overlap_most": f"{1 - ratios[best]:.0%}", "overlap_at": tens(best), "overlap_end": tens(end)}
 
 
 def box_weights(held: float) -> float:
@@ -700,5 +737,5 @@ def counted() -> moe.Traffic:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     counts = merge(placing(), layer(), running(), worked(), spread_or_stop(), boundary(), rack())
-    against = merge(measured(), corrected(), deployed(), crowded())
+    against = merge(measured(), corrected(), deployed(), crowded(), bare_card(), overlap_most())
     return merge(counts, against, {"fullest": f"{counted().fullest - 1:.0%}"})

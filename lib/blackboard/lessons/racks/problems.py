@@ -70,7 +70,7 @@ guess = Guess(
     objective=LEAVE,
     unit="1",
     within=1.2,
-    statement="All experts of a layer are spread evenly over two racks instead of one. Every GPU sends as many bytes as before, and can use both networks at the same time. Suppose that the network between racks is {ratio} times slower than the one inside. How many times as long does the layer's traffic take?",
+    statement="All experts of a layer are spread evenly over two racks instead of one, so that each expert is in only one of them. Every GPU sends as many bytes as before, and can use both networks at the same time. Suppose that the network between racks is {ratio} times slower than the one inside. How many times as long does the layer's traffic take?",
     parameters={"ratio": (18.0, *(float(each) for each in range(8, 42) if each != 18)), "racks": (2,)},
     derived={"scale_up": v.ratio, "scale_out": 1.0},
     units={"ratio": "1"},
@@ -689,7 +689,7 @@ deepseek = Choice(
     statement="On racks of 72 GPUs, this lesson keeps each layer of experts in one rack. Yet DeepSeek spreads V3's experts over 18 nodes in production, and over 40 in its report. Each node is a box of 8 H800 GPUs, and InfiniBand joins the nodes. Why does that not contradict the lesson?",
     independent_check=lambda v: "a" if chip("h800").scale_up.domain_chips == 8 < 18 * 8 else "",
     options=[
-        right("in a node of 8 GPUs, each GPU would have to hold and load far more experts, which costs more than the traffic", "Spreading saves the loading of experts and costs traffic. With 8 GPUs there is far more loading to save than with 72."),
+        right("in a node of 8 GPUs, each GPU would have to hold and load far more experts, which in a small batch costs more than the traffic", "Spreading saves the loading of experts and costs traffic. With 8 GPUs there is far more loading to save than with 72."),
         wrong("InfiniBand is as fast as the NVLink of an H800, so nothing is lost", "An H800's NVLink is slower than an H100's, but still about four times as fast as its network card."),
         wrong("over so many nodes the share of traffic that leaves a node becomes small", "The other way round: of n nodes' shares only one stays, so with more nodes more of the traffic leaves."),
         wrong("the rule holds for training only, because in serving there is no expert traffic", "Serving sends each token to its experts and back in every routed layer, just as the forward pass of training does."),
