@@ -13,7 +13,7 @@
   const choice = make("select", {}, make("option", { value: "", textContent: "All verdicts" }));
   for (const [verdict, count] of [...counts].sort((a, b) => b[1] - a[1]))
     choice.append(make("option", { value: verdict, textContent: `${verdict[0].toUpperCase()}${verdict.slice(1)} (${count})` }));
-  const input = make("input", { type: "search", autocomplete: "off", placeholder: "Filter by words" });
+  const input = make("input", { type: "search", autocomplete: "off", placeholder: "Filter" });
   const told = make("span", { className: "table-count", role: "status" });
   const label = (text, field) => make("label", { className: "table-filter" }, make("span", { className: "visually-hidden", textContent: text }), field);
   const bar = make("div", { className: "table-bar claim-filter" }, label("Verdict", choice), label("Words", input), told);

@@ -209,12 +209,13 @@ const COUNTED = ["chips", "load", "prompt", "output"]; // of which there must be
 function showRefusal({ message, field: name }) {
   clearTimeout(later);
   setStale(true);
-  part("result").textContent = part("prediction").querySelector("td") ? `${message} The numbers are those of the last answer.` : message;
+  const answered = part("prediction").querySelector("td") ? "The numbers below are those of the last answer." : "";
+  part("result").textContent = name ? answered : `${message} ${answered}`.trim();
   if (!name) return;
   for (const each of [name, ...COUNTED.filter((each) => !(state[each] > 0))]) field(each).setAttribute("aria-invalid", "true");
   if (field(name).closest("details")) part("more").open = true;
   const label = field(name).closest("label"), inRow = [...label.parentElement.children].filter((each) => each.offsetTop === label.offsetTop);
-  inRow.at(-1).after(Object.assign(document.createElement("p"), { id: "planner-error", className: "planner-error", textContent: message })); // on a line below its row
+  inRow.at(-1).after(Object.assign(document.createElement("p"), { id: "planner-error", className: "planner-error", role: "alert", textContent: message })); // on a line below its row
   field(name).setAttribute("aria-describedby", "planner-error");
 }
 

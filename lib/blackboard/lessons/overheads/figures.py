@@ -48,7 +48,7 @@ def _bars(
         for box in run.of(row):
             face = COLOURS[(colours or {}).get(box.name[-1], colour)]
             axes.add_patch(Rectangle((box.start, line - 0.4), box.time, 0.8, color=face, alpha=0.55, lw=0))
-            axes.add_patch(Rectangle((box.start, line - 0.4), box.time, 0.8, fill=False, ec="white", lw=0.8))
+            axes.add_patch(Rectangle((box.start, line - 0.4), box.time, 0.8, fill=False, ec=face, lw=1.2))
             if names:
                 axes.text(box.start + box.time / 2, line, box.name, ha="center", va="center", fontsize=SMALL)
     axes.set(ylim=(len(rows) - 0.5, -0.5))
@@ -131,7 +131,7 @@ def what_is_left() -> Drawing:
     return done(
         fig,
         "fig-what-is-left",
-        "More chips shorten only the loading. The gaps at the kernels stay, and on eight chips they are most of the"
+        "More chips shorten only the loading. The rest, drawn here as gaps, stays, and on eight chips it is most of the"
         " step.",
         "Stacked bars of the time per step of gpt-fast, captured as a graph, at batch 1, with the measured times as"
         f" diamonds at their tops. {'; '.join(said)}.",
@@ -172,9 +172,9 @@ def overlap_timeline() -> Drawing:
     return done(
         fig,
         "fig-overlap-timeline",
-        "While one half computes, the other sends. But where memory is the bottleneck, each block of a half takes as"
-        " long as a block of the whole batch. (Two layers, each attention, sending, experts and sending back, without"
-        " caches.)",
+        "While one half computes, the other sends. But where memory is the bottleneck, half a batch takes as long to"
+        " compute as all of it, because it loads the same weights. (Two layers, each attention, sending, experts and"
+        " sending back, without caches.)",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
         " other's pauses.",
@@ -249,6 +249,7 @@ def two_sides() -> Drawing:
         end = 0.0
         for name, time, colour, alpha in parts:
             axes.barh(top + 0.9, time, 0.75, end, color=COLOURS[colour], alpha=alpha)
+            axes.barh(top + 0.9, time, 0.75, end, fill=False, ec=COLOURS[colour], lw=1.2)
             if row.host:
                 axes.text(end + time / 2, top + 0.9, f"{name}\n{time:.0f}", ha="center", va="center", fontsize=SMALL)
             end += time
@@ -256,7 +257,7 @@ def two_sides() -> Drawing:
         if not row.host:
             words = f"gaps {lost:.1f} + loading {load:.1f}"
             beside(axes, words, (max(measured, end), top + 0.9), (9, 0), "weights", va="center")
-        listing = listed([f"{name} {_ms(time / 1e3, 2)}" for name, time, *_ in parts])
+        listing = listed([f"{name} {time:.1f} ms" for name, time, *_ in parts])
         said.append(f"{row.name}, {row.kernels:,} kernels: {listing}, measured {_ms(row.measured)}")
         top += 2.2
     axes.text(41, top - 1.3, "◇ measured", ha="right", color=COLOURS["measured"])
@@ -267,8 +268,8 @@ def two_sides() -> Drawing:
     return done(
         fig,
         "fig-two-sides",
-        "The account of a token. From Python it is mostly waiting for the host, on one chip with a graph mostly"
-        " loading, and on eight chips mostly gaps.",
+        "The account of a token, with gaps. From Python it is mostly waiting for the host, on one chip with a graph"
+        " mostly loading, and on eight chips mostly gaps.",
         "Stacked bars of where the time goes, in milliseconds a step from 0 to 41, for Llama 2 7B in three systems."
         f" {'; '.join(said)}.",
     )

@@ -197,6 +197,12 @@ def left_over() -> list[Line]:
     return lines
 
 
+def fixed_cost() -> Line:
+    """The fit for Llama 2 7B if a step leaves the same time however many kernels it has: as if it were one kernel."""
+    line = left_over()[0]
+    return fit_line(line.model, line.weights, dict.fromkeys(line.kernels, 1), line.points)
+
+
 def whole_output() -> Line:
     """The fit for Llama 2 7B if each chip loads the whole output matrix, as gpt-fast's code has it."""
     line, net = left_over()[0], catalogue.model("llama-2-7b")

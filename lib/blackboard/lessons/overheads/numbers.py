@@ -12,6 +12,7 @@ from blackboard.units import factor, pretty, significant
 
 MS, US = factor("ms"), factor("us")
 LOST = implied.left_over()[0]  # Llama 2 7B in 16 bits
+FIXED = implied.fixed_cost()
 SLOW = 9 * MS  # a longer loading of uncompiled code, an example
 
 
@@ -30,8 +31,6 @@ def opening() -> dict[str, str]:
         "llama_floor": pretty(found.floor, "s", 2),
         "eager_ms": pretty(found.eager, "s", 3),
         "missing": in_ms(found.eager - found.floor),
-        "short_rate": in_ms(LOST.shared - found.floor),
-        "gaps_1": pretty(found.kernels * LOST.each, "s", 1),
         "waited_each": pretty(each, "s", 2),
         "fit_share": f"{found.floor / LOST.shared:.0%}",
         "slow_load": pretty(SLOW, "s", 1),
@@ -47,6 +46,24 @@ def opening() -> dict[str, str]:
 def fitted_rate() -> float:
     """Bytes a second at which the fitted tokens load the weights, in three digits as the page prints it."""
     return round(implied.gpt_fast().weights / LOST.shared, -10)
+
+
+def both_ways() -> dict[str, str]:
+    """What follows if the graph leaves a gap at every kernel, and if it leaves a fixed cost per step."""
+    found = implied.gpt_fast()
+    gaps, alone = found.kernels * LOST.each, FIXED.time(1)
+    waited = [found.eager - LOST.shared - gaps, found.eager - alone]
+    return {
+        "fixed_cost": in_ms(FIXED.each),
+        "fixed_load": in_ms(FIXED.shared),
+        "fixed_off": f"{FIXED.off:.1%}",
+        "fixed_graph": in_ms(alone),
+        "fixed_waited": in_ms(waited[1]),
+        "gaps_range": f"{FIXED.each / MS:.0f} to {gaps / MS:.0f} ms",
+        "waited_range": f"{waited[0] / MS:.0f} to {waited[1] / MS:.0f} ms",
+        "graph_range": f"{alone / MS:.1f} to {(LOST.shared + gaps) / MS:.1f} ms",
+        "launch_margin": f"{found.graph / found.fused / found.each - 1:.0%}",
+    }
 
 
 def launching() -> dict[str, str]:
@@ -260,5 +277,5 @@ def one_token() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    parts = (opening, launching, graphs, fusing, fusion_rows, overlapping, terms, reality)
+    parts = (opening, both_ways, launching, graphs, fusing, fusion_rows, overlapping, terms, reality)
     return merge(*(part() for part in parts))

@@ -291,8 +291,8 @@ def freed() -> Drawing:
         stored = share / stages
         axes.barh(line, stored, 0.7, color=COLOURS["weights"])
         axes.barh(line, 1 - stored, 0.7, stored, color=COLOURS["kv"], alpha=0.5)
-        axes.text(stored + 0.02, line, f"caches {percent(1 - stored)}", va="center")
-        said.append(f"{name}, {percent(stored)} weights and {percent(1 - stored)} caches")
+        axes.text(stored + 0.02, line, f"caches {1 - stored:.1%}", va="center")
+        said.append(f"{name}, {stored:.1%} weights and {1 - stored:.1%} caches")
     axes.set_yticks(places, [name for name, _, _ in rows])
     axes.text(0, -0.45, "weights", color=COLOURS["weights"], va="bottom")
     axes.set(xlim=(0, 1), ylim=(places[-1] + 0.5, -1.1), xlabel="share of the memory")

@@ -365,6 +365,20 @@ def box_rate(shared: Shared, hop: float, counted: bool = False) -> float:
     return box_users(shared) / box_token(shared, hop, counted)
 
 
+def unchosen(tokens: float) -> float:
+    """The part of the routed experts that none of so many tokens chooses, if each chooses at random."""
+    moe = model(RUNNING.model).moe
+    return (1 - moe.active / moe.experts) ** tokens
+
+
+def spared(name: str) -> float:
+    """What a step of a full layout saves if experts that none of its tokens chose are not loaded, s."""
+    layout = LAYOUTS[name]
+    together = layout.boxes if layout.spread else 1  # boxes that work on a layer
+    part = unchosen(together * box_users(layout))
+    return part * experts_bytes(model(RUNNING.model).moe.experts) / (together * system(BOX).bandwidth)
+
+
 CONTEXTS = (75_000, 40_000, 20_000, 10_000, 5_000)  # tokens
 LAYOUTS = {"one": Shared(1), "two": Shared(2), "spread": Shared(2, spread=True)}
 
@@ -378,7 +392,10 @@ def pays() -> dict[str, str]:
     """Two boxes that the weights nearly fill, used in three ways."""
     rate = lambda name, hop, counted=False: f"{significant(box_rate(LAYOUTS[name], hop, counted), 3)}"
     short, exchanges = box_hop(), 2 * model(RUNNING.model).moe.layers
-    rates = lambda name, counted=False: box_rate(LAYOUTS[name], short, counted)
+    rates = lambda name: box_rate(LAYOUTS[name], short)
+    fewer = lambda name, counted=False: (
+        box_users(LAYOUTS[name]) / (box_token(LAYOUTS[name], short, counted) - spared(name))
+    )
     ms = lambda time: f"{time / factor('ms'):.1f}"
     at_once = {"one": 1, "two": 1, "spread": 2}  # boxes whose users are in a step
     steps = {name: parts(at_once[name] * box_users(layout), layout, short) for name, layout in LAYOUTS.items()}
@@ -420,9 +437,13 @@ def pays() -> dict[str, str]:
         "hop_even": pretty(even("spread", "two", exchange(), LECTURE_HOP), "s", 2),
         "hop_alone": pretty(even("two", "one", exchange(), 1), "s", 3),
         "lead_two": f"{rates('two') / rates('one') - 1:.0%}",
-        "lead_counted": f"{rates('two', True) / rates('one', True) - 1:.0%}",
+        "lead_chosen": f"{fewer('two') / fewer('one') - 1:.0%}",
+        "lead_worst": f"{fewer('two', True) / fewer('one', True) - 1:.0%}",
         "lead_spread": f"{rates('spread') / rates('two') - 1:.0%}",
-        "lead_spread_counted": f"{rates('spread', True) / rates('two', True) - 1:.0%}",
+        "lead_spread_worst": f"{fewer('spread', True) / fewer('two', True) - 1:.0%}",
+        "unchosen": f"{unchosen(box_users(LAYOUTS['one'])):.1%}",
+        "unchosen_ms": pretty(spared("one"), "s", 2),
+        "late_spread": pretty(box_token(LAYOUTS["spread"], LECTURE_HOP), "s", 2),
         "lead_ms": pretty(box_token(LAYOUTS["two"], short) - box_token(LAYOUTS["spread"], short), "s", 2),
         **{f"uneven_{name}": f"{ms(UNEVEN * steps[name].send)} ms" for name in ("two", "spread")},
     }

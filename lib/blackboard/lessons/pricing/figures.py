@@ -90,7 +90,7 @@ def bill_and_cost() -> Drawing:
     }
     rows = (
         ("the bill", numbers.charged(), by_line | {"write": ("writing", "kv")}),
-        ("its cost at most, caches in HBM", numbers.causes("hbm"), by_cause),
+        ("cost on DeepSeek-V3, caches in HBM", numbers.causes("hbm"), by_cause),
     )
     said = [_shared(axes, 0.25 - (0, 1.5)[row], *parts) for row, parts in enumerate(rows)]
     axes.set(xlim=(0, 108), ylim=(-2.55, 0.9))
@@ -98,8 +98,8 @@ def bill_and_cost() -> Drawing:
     return done(
         fig,
         "fig-bill-and-cost",
-        "Nearly all of the cost is caused by the history: by keeping it, or by looking back at it. The"
-        " bill shows only hits. Shares are rounded.",
+        "Nearly all of the cost is caused by the history: by keeping it, or by looking back at it. “All else” is the"
+        " same call without a history. Shares are rounded.",
         f"Two bars of shares. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72.",
     )
 

@@ -62,6 +62,7 @@ def step_of_price() -> dict[str, str]:
     return {
         "own_v3": f"{own:,.0f}",
         "own_step": significant(STEP * own / kept, 2),
+        "step_active": f"{significant(model(RUNNING.model).n_active * kept / own / 1e12, 2)} trillion",
         "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {c_of_rack():g} ÷ {STEP:,}",
         "kv_v3": f"{kept:,.0f}",
         "more_least": f"{kept / own:,.0f}",
@@ -147,20 +148,18 @@ def added_up() -> dict[str, str]:
             f"cost_all_{place}": whole(sum(cost.values())),
             f"x_all_{place}": f"{math.floor(total / sum(cost.values()))}",
         }
-    parts = [causes(place) for place in ("hbm", "ddr")]
-    least = min(1 - part["alone"] / sum(part.values()) for part in parts)
     again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
     return (
         said
         | really()
+        | very_long()
         | {
             "paid_all": whole(total),
-            "history_least": f"{math.floor(100 * least)}%",
             "hits_again": cents(again),
             **out_hit(),
             "x_all_dear": significant(total / (sum(least_lines("ddr").values()) + (DEAR - 1) * hits_in()["ddr"]), 2),
             "bill_history": f"{paid['cached_read'] / total:.0%}",
-            "cost_alone": cents(parts[0]["alone"]),
+            "cost_alone": cents(causes("hbm")["alone"]),
             **{f"x_hbm_{n}": significant(paid["cached_read"] / hits_in()["hbm"] * PAUSE / n / 60, 2) for n in (1, 5)},
         }
     )
@@ -189,6 +188,19 @@ def really() -> dict[str, str]:
     return said
 
 
+def very_long() -> dict[str, str]:
+    """The call with a prompt of a million tokens, by the list without the step: what it is charged, and what it would
+    cost with its cache in HBM, if GPUs ran as far below their peak as on DeepSeek's own day.
+    """
+    day, cost = day_costs(), least_lines("hbm", VERY_LONG)
+    over = [real / floor for floor, real in zip(day["floor"], day["real"])]
+    paid = lines(price(CARD).usd_per_Mtok, round((VERY_LONG - PROMPT) / CALL["input"]))
+    return {
+        "far_paid": cents(sum(paid.values())),
+        "far_cost": cents(cost["input"] * over[0] + cost["output"] * over[1] + cost["cached_read"]),
+    }
+
+
 def cents(usd: float, digits: int = 2) -> str:
     return f"{significant(100 * usd, digits)} ¢"
 
@@ -212,7 +224,6 @@ def bill() -> dict[str, str]:
         "dearest": f"{p.output / p.cached_read:g}",
         "bill_last": f"{100 * sum(charged(LATER - 1).values()):.1f} cents",
         "bill_far": f"{100 * later:.1f} cents",
-        "bill_far_later": f"{100 * sum(lines(price(CARD).usd_per_Mtok, LATER).values()):.1f} cents",
     }
 
 
@@ -246,7 +257,6 @@ def session() -> dict[str, str]:
         "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
         "s_hour": f"${PROMPT * hour / 1e6:.2f}",
         "s_break_after": f"{math.ceil(count * hour / again)}",
-        "first_paid": f"{100 * first:.1f} cents",
         "first_paid_times": significant(sum(charged().values()) / first, 2),
     }
 
@@ -555,6 +565,7 @@ def input_times() -> dict[str, str]:
         "t_attend_sum": f"{before:,.0f} × {each / 1e6:.3f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "att_flop_sum": f"4 × {group.layers} × {group.heads} × {decompressed():g}",
         "att_flop": f"{each / 1e6:.1f} million",
+        "att_each": pretty(each / gpu.flops("bf16"), "s", 2),
         "att_key": f"{group.nope_dim + group.rope_dim}",
         "att_value": f"{group.v_dim}",
         "att_wide": f"{decompressed():g}",
