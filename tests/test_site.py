@@ -431,14 +431,14 @@ ENDS = """() => [...document.querySelectorAll('.chart-control input[type=range]'
 def test_a_phone_begins_with_what_is_near_its_screen(browser, server):
     awake = "[...document.querySelectorAll('practice-box')].map((box) => Boolean(box.problem))"
     with closing(browser.new_page(viewport=PHONE)) as page:
-        page.goto(f"{server}/book/pricing.html")
+        page.goto(f"{server}/book/racks.html")
         page.wait_for_function(f"{awake}[0]")
         assert not all(page.evaluate(awake))
         sections = "[...document.querySelectorAll('.bd-article > section > section')]"
         page.wait_for_function(f"{sections}.every(({{ style }}) => style.contentVisibility === 'visible')")
         page.keyboard.press("Tab")
         page.wait_for_function(f"{awake}.every(Boolean)")
-        page.goto(f"{server}/book/pricing.html?#practice")
+        page.goto(f"{server}/book/racks.html?#practice")
         page.wait_for_function(f"{awake}.every(Boolean)")
 
 
