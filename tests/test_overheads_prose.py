@@ -115,11 +115,11 @@ def test_a_fixed_cost_per_step_fits_the_four_times_as_well():
     load, cost = found
     gaps = 1547 * 5.205e-3  # ms
     expected = {
-        "fixed_load": f"{load:.1f} ms",
-        "fixed_cost": f"{cost:.1f} ms",
+        "fixed_load": f"{load:.2f} ms",
+        "fixed_cost": f"{cost:.2f} ms",
         "fixed_off": f"{off:.1%}",
-        "fixed_graph": f"{load + cost:.1f} ms",
-        "fixed_waited": f"{1000 / 25.5 - load - cost:.1f} ms",
+        "fixed_graph": f"{7.44 + 2.12:.2f} ms",  # what a reader gets
+        "fixed_waited": f"{39.2 - 9.56:.0f} ms",  # likewise
         "gaps_range": f"{cost:.0f} to {gaps:.0f} ms",
         "waited_range": f"{1000 / 25.5 - 7.835 - gaps:.0f} to {1000 / 25.5 - load - cost:.0f} ms",
         "graph_range": f"{load + cost:.1f} to {7.835 + gaps:.1f} ms",

@@ -54,11 +54,11 @@ def both_ways() -> dict[str, str]:
     gaps, alone = found.kernels * LOST.each, FIXED.time(1)
     waited = [found.eager - LOST.shared - gaps, found.eager - alone]
     return {
-        "fixed_cost": in_ms(FIXED.each),
-        "fixed_load": in_ms(FIXED.shared),
+        "fixed_cost": pretty(FIXED.each, "s", 3),
+        "fixed_load": pretty(FIXED.shared, "s", 3),
         "fixed_off": f"{FIXED.off:.1%}",
-        "fixed_graph": in_ms(alone),
-        "fixed_waited": in_ms(waited[1]),
+        "fixed_graph": pretty(alone, "s", 3),
+        "fixed_waited": pretty(waited[1], "s", 2),
         "gaps_range": f"{FIXED.each / MS:.0f} to {gaps / MS:.0f} ms",
         "waited_range": f"{waited[0] / MS:.0f} to {waited[1] / MS:.0f} ms",
         "graph_range": f"{alone / MS:.1f} to {(LOST.shared + gaps) / MS:.1f} ms",
