@@ -10,7 +10,7 @@ from lessons import page, sig
 from blackboard.catalogue import measurement
 from blackboard.formula import FormulaError
 from blackboard.lessons.reversibility import equations as eq
-from blackboard.lessons.reversibility import numbers
+from blackboard.lessons.reversibility import network, numbers
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -142,6 +142,20 @@ def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
         assert float(row.replace(",", "")) == pytest.approx(limit, rel=0.001)
 
 
+def test_a_readers_own_model_gets_its_own_best_segments(capsys):
+    """The last cell with the small model on eight GPUs: segments of two layers, as the prose counts it elsewhere."""
+    [source] = re.findall(r"```\{code-cell\}\n(layers, width = .*?)```", page("reversibility").read_text("utf8"), re.S)
+    mine = {"126, 16_384": "32, 4_096", "10.625, 6.5": "11.5, 7", "61e9": "8 * 80e9 - 18 * 8.03e9"}
+    for old, new in mine.items():
+        assert source.count(old) == 1
+        source = source.replace(old, new)
+    exec(source, {})
+    row = capsys.readouterr().out.splitlines()[1]
+    fits = float(re.search(r"([\d,]+) tokens", row)[1].replace(",", ""))
+    assert fits == pytest.approx((8 * 80e9 - 18 * 8.03e9) / (2 * 4096 * (32 / 2 + 2 * 11.5)), abs=1)
+    assert f"{fits / 1e6:.1f} million" == numbers.all()["node_checkpointed"]
+
+
 def test_segments_that_get_shorter_toward_the_top_need_less_than_equal_ones():
     """Streams above the current segment are gone: both splits of 126 layers, counted segment by segment."""
     peak = lambda lengths: max(at + length * 10.625 for at, length in enumerate(lengths, 1))
@@ -167,6 +181,11 @@ def test_what_was_run_says_what_the_prose_says():
     assert told["error_single"] == "10⁻⁴" and numbers.error("bfloat16") > 1 and told["widened_far"] == "400"
     assert told["widened_bare"] == "20,000" and told["widened_small"] == "10"
     assert numbers.widened(252, normed=False, scale=0.2) == pytest.approx(12, rel=0.2), "as small without the norm"
+    net, ledger = network.Network.random("reversible", 252), network.Ledger()
+    states = net.run(net.start(network.digits().test[:64], ledger))
+    shrunk = [network._size(states[at]) / network._size(states[0]) for at in (252, 63)]
+    grown = network.growth_back(net, states[0])[[252, 189]] / (shrunk[0], shrunk[0] / shrunk[1])
+    assert shrunk[1] > 5 and grown[0] > 5 * grown[1] > 5, "in the last quarter, streams shrink and the error grows"
     assert float(told["paper_low"]) > 4 / 3
     assert (told["own_least"], told["own_most"]) == ("1.30", "1.36")
 

@@ -412,8 +412,8 @@ def cases() -> Drawing:
     return done(
         fig,
         "fig-cases",
-        "A lone copy of Llama with a million tokens. With fewer GPUs, the tokens per GPU (the dot) move right and the"
-        " limits left, until only two streams fit.",
+        "A lone copy of Llama with a million tokens. Fewer GPUs mean more tokens on each (the dot moves right) and less"
+        " free memory (the limits move left), until only two streams fit.",
         f"Three lines of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale), where everything, checkpoints or"
         f" two streams fit. {'; '.join(told)}.",
     )
