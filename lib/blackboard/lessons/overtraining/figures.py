@@ -61,7 +61,7 @@ def opening() -> Drawing:
     return done(
         fig,
         "fig-overtraining-opening",
-        "Six of these ten models were trained on over ten times the rule's tokens, the smallest on the most.",
+        "Six of these ten models read over ten times the rule's tokens per parameter, the smallest the most.",
         f"Ten well-known models by tokens of training per active parameter, from 0.3 to 100,000 on a log scale: {each}."
         f" A line marks Chinchilla's {PRESCRIBED}.",
     )

@@ -412,6 +412,7 @@ def meta() -> dict[str, str]:
     [run] = measurement("training_gpu_hours").records(model="Llama 3.1 8B")
     even, hour = breaks_even(small, large), factor("h")
     slow, each = run["training_GPU_hours"] * hour * rent(), dollars((large.inference - small.inference) / SERVED)
+    both = lambda row: slow * row.training / small.training + dollars(row.inference)  # if only training were that slow
     told = {
         "meta_size": f"{large.n_active / 1e9:.0f} billion",
         "meta_tokens": f"{significant(large.tokens / 1e12, 2)} trillion",
@@ -425,6 +426,7 @@ def meta() -> dict[str, str]:
         "extra_slow": millions(slow * (1 - large.training / small.training)),
         "slow_even": f"{significant(slow * (1 - large.training / small.training) / each / 1e12, 2)} trillion",
         "slow_days": f"{slow * (1 - large.training / small.training) / each / CASE['world_rate'] / DAY:.0f}",
+        "slow_saved": f"{1 - both(small) / both(large):.0%}",
         "law_each": f"{META_LAW[1] / META_LAW[0]:.0f}",
         "flop_dollars": f"${dollars(1e24) / 1e6:.1f} million",
     }
