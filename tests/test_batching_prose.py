@@ -34,6 +34,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         assert sum(parts[-1][1:4]) == pytest.approx(parts[-1][4], rel=0.1), "near the sum of the parts"
         assert measured > 1.5 * sends and sends > max(loads, computes) and measured > 4 * simple > 4 * bare
     copied = (experts / 72 + attention + rest) / 8e12
+    all_own = (2 * active + 2 * 1000 * attends) / flops + 1000 * kv / bandwidth + 58 * 9 * 7000 * 3 / 900e9 / 72
+    assert 2.75 < all_own / (2 * active / flops) < 3, "without any overlap the cost floor nearly triples"
+    assert 2.75 < copied * bandwidth / total < 3, "copies nearly triple the floor, and so the batches of a tenth"
     expected = {
         "floor": f"{total / bandwidth * 1e3:.3f} ms",
         "fastest": f"{bandwidth / total:.0f}",
@@ -52,6 +55,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "weights_full": f"{total / (72 * 186e9):.0%}",
         "small_weights": f"{total / (8 * 141e9):.0%}",
         "card_speedup": f"{1 + card:.1f}",
+        "kink_least": f"{round(flops / 2 / bandwidth * total / active, -2):,.0f}",  # in turn: the critical batch
+        "kink_most": f"{round(copied / (2 * active / flops - 1000 * kv / bandwidth), -3):,.0f}",
+        "tenfold_added": f"{round(total / bandwidth / (9 * all_own), -1):.0f}",
         "tenfold_long": f"{total / bandwidth / (9 * 10_000 * kv / bandwidth):.0f}",
         "exchange_each": f"{58 * 9 * 7000 * 3 / 900e9 / 72 * 1e9:.0f} ns",
         "profile_simple": f"{parts[0][0]:.0f} ms",
@@ -134,8 +140,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     }
     assert {name: told[name] for name in expected} == expected
     cells = re.findall(r"<td>(.*?)</td>", str(numbers.corrections()))
-    nearly_triple = copied * bandwidth / total
-    assert 2.75 < nearly_triple < 3, "copies nearly triple the floor"
     load, compare, matrix = kv / bandwidth, 2 * attends / flops, 2 * active / flops  # seconds; comparing is in BF16
     assert compare < load, "in attention loading takes longer"
     whole = lambda floor, slower: (

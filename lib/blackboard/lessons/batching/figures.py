@@ -259,8 +259,9 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
     return done(
         fig,
         "fig-card",
-        f"No batch is faster than {significant(wall / speed(found.standard), 2)} times the standard mode, and fast "
-        f"mode is almost there. None costs less than {significant(floor / price(found.standard), 2)} times as much.",
+        f"With all weights loaded, no batch is faster than {significant(wall / speed(found.standard), 2)} times the"
+        f" standard mode, and fast mode is almost there. None costs less than"
+        f" {significant(floor / price(found.standard), 2)} times as much.",
         f"Dollars per million tokens, on a log scale, against tokens per second for each user, along the batch, for"
         f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
         f" wall on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",

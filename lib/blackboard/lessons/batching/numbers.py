@@ -194,13 +194,22 @@ def turns() -> dict[str, str]:
     }
 
 
+def in_turn() -> float:
+    """Seconds that a sequence takes if its computing, attention's, its loading and its messages all take turns."""
+    plain, bf16 = (eq.with_attention(RUNNING, slower) for slower in SLOWER)
+    return bf16.token + plain.kv + exchanged()
+
+
 def workload() -> dict[str, str]:
     """Context, KV and what a slow mode can save."""
     each = eq.with_attention(RUNNING, 0)
+    kinks = [case.weights / (case.token - case.kv) for case in corrected(RUNNING.context).values()]
     return {
         "kv_bytes": pretty(RUNNING.symbols()["kv_bytes_per_token"], "byte"),
         "balanced": f"{significant(eq.balanced_context(RUNNING), 2)} tokens",
         "kink": significant(eq.crossing(RUNNING), 2),
+        "kink_least": significant(min(kinks), 2),
+        "kink_most": significant(max(kinks), 2),
         "slow_batch": str(SLOW),
         "slow_context": f"{RUNNING.context:,} tokens",
         "slow_step": pretty(eq.step_time(RUNNING, batch=SLOW), "s", 2),
@@ -209,6 +218,7 @@ def workload() -> dict[str, str]:
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
         "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
         "tenfold": significant(eq.latency_floor(RUNNING) / (9 * each.token), 2),
+        "tenfold_added": significant(eq.latency_floor(RUNNING) / (9 * in_turn()), 2),
         "tenfold_long": significant(eq.latency_floor(RUNNING) / (9 * eq.kv_time(ON_LONG, batch=1)), 3),
         "least": str(LEAST),
     }
