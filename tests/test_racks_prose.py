@@ -57,6 +57,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     pair = box_by_hand(16, 32, 1 / 2, CARD)[2]
     half_one = one[2] - one[1] + 32 * 58 * 7168 * 3 * 9 / 489e9  # two racks wait for their cards, as before
     tenth = lambda seconds: f"{seconds * 1e3:.1f}"
+    launched = two[0] + WAITING + 116e-6 + max(CROSSINGS / CARD, 9 / 361e9) * 32 * 58 * 7168 * 3
+    launched_one = one[2] - one[1] + 32 * 58 * 7168 * 3 * 9 / 361e9
     expected = {
         "each": "4",
         "each_two": "2",
@@ -112,6 +114,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "step_two": ms(two[2]),
         "as_told_two": f"{two[2] / one[2]:.2f}",
         "as_told_once": f"{once[2] / one[2]:.2f}",
+        "launch_shorter": f"{1 - launched / launched_one:.0%}",
         "once_longer": f"{once[2] / one[2] - 1:.0%}",
         "again_longer": f"{(once[2] - hop + WAITING) / one[2] - 1:.0%}",
         "as_ideal_two": f"{ideal[1] / ideal[0]:.2f}",
@@ -389,6 +392,61 @@ def test_one_crossing_between_two_boxes_adds_almost_no_time_of_bytes():
     """The card carries one copy of a token, and NVLink seven, as in a single box."""
     card, links = CROSSINGS / CARD, 7 / BOX
     assert card == pytest.approx(links, rel=0.01)
+
+
+def once_by_hand(boxes: int, held: int, tokens: int, hop: float, memory: float, link: float) -> tuple[float, ...]:
+    """Loading, waits and bytes of a GPU in such boxes, s, if each token crosses once to a box: of its eight copies
+    seven use NVLink, and a box is spared if none of its eight experts is there.
+    """
+    far = sum(1 - ((boxes - 1) / boxes) ** 8 for _ in range(boxes - 1))
+    loading = ((held + 1) * 58 * EXPERT + REST + tokens * 1000 * 61 * 576 * 2) / memory
+    return loading, WAITING + 116 * hop, tokens * 58 * 7168 * 3 * max(7 / link, far / CARD)
+
+
+@pytest.mark.parametrize("hop", [0, 1e-6, 3.3e-6, 11.905e-6])
+def test_with_one_crossing_four_boxes_beat_eighteen_in_a_small_batch_without_overlap(hop):
+    told, steps = numbers.deployed(), {}
+    for boxes, held in ((4, 8), (18, 2)):
+        by_hand = once_by_hand(boxes, held, 32, hop, 4.8e12, BOX)
+        part = numbers.on_boxes(boxes, held, hop=hop)
+        assert (part.work, part.latency + part.hop, part.sending) == pytest.approx(by_hand, rel=1e-3)
+        steps[boxes] = sum(by_hand)
+        if hop == 3.3e-6:
+            assert told[f"once_{boxes}"] == f"{steps[boxes] * 1e3:.1f}"
+    every = {boxes: sum(box_by_hand(held, 32, 1 - 1 / boxes, CARD)) for boxes, held in ((4, 8), (18, 2))}
+    assert steps[4] < min(steps[18], *every.values()) and every[18] < every[4]
+    assert steps[4] < sum(once_by_hand(2, 16, 32, hop, 4.8e12, BOX)) < sum(box_by_hand(32, 32, 7 / 8, BOX))
+
+
+@pytest.mark.parametrize("hop", [0, 1e-6, 3.3e-6, 11.905e-6])
+def test_with_one_crossing_overlap_still_makes_eighteen_boxes_of_h800s_win(hop):
+    plain, lapped = {}, {}
+    for boxes, held in ((2, 16), (4, 8), (18, 2)):
+        caches = 88 * (4_989 - 1000) * 61 * 576 * 2 / 3.35e12
+        loading, wait, sent = once_by_hand(boxes, held, 88, hop, 3.35e12, 200e9 * 269 / 450)
+        weights = ((held + 1) * 58 * EXPERT + REST) / 3.35e12
+        plain[boxes] = loading + caches + wait + sent
+        lapped[boxes] = max(loading + caches + weights, 2 * wait + sent)
+        part = numbers.on_boxes(boxes, held, "h800", 88, 4_989, hop)
+        assert (part.in_turn, part.overlapped) == pytest.approx((plain[boxes], lapped[boxes]), rel=2e-3)
+    assert min(plain, key=lambda boxes: plain[boxes]) == 4
+    assert lapped[18] < min(*plain.values(), lapped[2], lapped[4])
+
+
+def test_on_h200s_four_boxes_and_eighteen_take_about_equally_long_with_one_crossing_and_overlap():
+    """In DeepSeek's batch, with a hop of a bare message."""
+    four, most = (numbers.on_boxes(n, held, "h200", 88, 4_989, 3.3e-6).overlapped for n, held in ((4, 8), (18, 2)))
+    assert most == pytest.approx(four, rel=0.03)
+
+
+def test_with_deepseeks_users_one_crossing_and_perfect_overlap_two_racks_win_a_little():
+    for hop, gain in ((1e-6, 0.16), (3.3e-6, 0.08)):
+        steps = []
+        for racks, more in ((1, 0), (2, 116 * hop)):
+            memory, sent, whole = step_by_hand(racks, 88, CROSSINGS)
+            again = memory - 88 * 1000 * 61 * 576 * 2 / 8e12
+            steps.append(min(whole + more, max(memory + again, sent + 2 * (WAITING + more))))
+        assert 1 - steps[1] / steps[0] == pytest.approx(gain, abs=0.005)
 
 
 def test_a_box_of_h800_cannot_hold_its_share_and_one_of_h200_can():

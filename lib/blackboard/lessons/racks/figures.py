@@ -170,7 +170,7 @@ def step_parts() -> Drawing:
         "fig-step-parts",
         "Inside the rack, each doubling of the GPUs that share a layer halves the loading of experts. Beyond"
         " the rack there is little left to halve. If every copy crosses, sending takes several times as long. With one"
-        f" crossing it is about a tie at our {numbers.TOKENS} tokens.",
+        f" crossing, spreading gains a few percent at best at our {numbers.TOKENS} tokens.",
         f"Six stacked bars in milliseconds per step, by how many GPUs share each layer. {'; '.join(phrases)}. A line"
         " before the last two bars, on two racks, marks the end of the rack.",
     )
@@ -190,8 +190,8 @@ def box_parts() -> Drawing:
     return done(
         fig,
         "fig-box-parts",
-        "Spread over more boxes, the step gets shorter, although most bytes then have to cross network cards. (Other"
-        " memory here includes the shared expert.)",
+        "If every copy crosses, the step gets shorter over more boxes, although most bytes then cross network cards."
+        " (Other memory here includes the shared expert.)",
         "Four stacked bars in milliseconds per step, by how many GPUs share each layer, on boxes of eight H200s."
         f" {'; '.join(phrases)}. A line after the first bar marks the end of the box.",
     )
@@ -266,7 +266,8 @@ def pays() -> Drawing:
         fig,
         "fig-spread-pays",
         "If every copy crosses, spreading over two racks pays only in tiny batches. With one crossing, it"
-        f" gains a few percent or loses up to a fifth at our {at} tokens, depending on the wait of the second hop.",
+        f" gains a few percent or loses up to a fifth at our {at} tokens, depending on a second hop of a microsecond or"
+        " more.",
         f"A step with experts spread over two racks, divided by a step with two replicas, against {ticks[0]} to {MOST}"
         f" tokens per GPU on a log scale. At {ticks[0]}, {at} and {MOST} tokens,"
         f" {said('the line for every copy is at')}. The band for one crossing reaches from a hop of {shortest} µs,"

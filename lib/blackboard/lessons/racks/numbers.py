@@ -134,6 +134,7 @@ def reached() -> dict[str, float]:
 IDEAL = {"scale_up": 1.0, "scale_out": 1.0}  # the datasheet's rates
 EIGHTH = 714 * factor("GB/s")  # the same among eight
 HALF_RACK = 489 * factor("GB/s")  # of a GPU's NVLink, in a dispatch among 36 GB200s: DeepEP's document on Hybrid-EP
+LAUNCHED = 361 * factor("GB/s")  # the same with its launch
 
 
 def start_time() -> float:
@@ -473,8 +474,11 @@ def corrected() -> dict[str, str]:
     }
     told = {f"as_{name}": f"{value:.2f}" for name, value in ratios.items()}
     slow, short = changes["memory"], on(2, once=True, hop=SHORT_HOP)
+    launched = reached() | {"scale_up": LAUNCHED / RUNNING.symbols()["scale_up"]}
+    quick = on(2, once=True, hop=SHORT_HOP, shares=launched).in_turn / on(1, shares=launched).in_turn
     return told | {
         "memory_shorter": f"{1 - slow(short).in_turn / slow(found['one']).in_turn:.0%}",
+        "launch_shorter": f"{1 - quick:.0%}",
         "once_longer": f"{found['once'].in_turn / one - 1:.0%}",
         "once_shorter": f"{1 - on(2, once=True, hop=SHORT_HOP).in_turn / one:.0%}",
         "again_longer": f"{again().in_turn / one - 1:.0%}",
@@ -538,10 +542,16 @@ def box_steps() -> dict[str, Parts]:
 
 
 def on_boxes(
-    boxes: float, held: float | None = None, id: str = "h200", tokens: float = TOKENS, context: float | None = None
+    boxes: float,
+    held: float | None = None,
+    id: str = "h200",
+    tokens: float = TOKENS,
+    context: float | None = None,
+    hop: float | None = None,
 ) -> Parts:
     """A step where so many boxes share each layer, and a GPU holds so many routed experts of it, by default its share
-    of all. Over cards every copy crosses on its own.
+    of all. Over cards every copy crosses on its own; or, if a second hop is given, each token crosses once to a box and
+    is passed on inside, which takes the links inside as long as one box's traffic.
     """
     known, part, shares = RUNNING.symbols(), chip(id), reached()
     held = held or box_experts() / boxes
@@ -550,8 +560,12 @@ def on_boxes(
     send = lambda link, leave: tokens * routed_bytes() * leave / shares[link] / getattr(part, link).bytes_per_s
     compute = tokens * 2 * known["n_active"] / part.flops("fp8")
     wait, gpus = exchanges() * start_time(), part.scale_up.domain_chips
-    inside, outside = send("scale_up", 1 / boxes - 1 / (boxes * gpus)), send("scale_out", 1 - 1 / boxes)
-    return Parts(load, kv, compute, max(inside, outside), wait)
+    if hop is None:
+        inside, outside = (1 - 1 / gpus) / boxes, 1 - 1 / boxes
+    else:
+        inside, outside = 1 - 1 / gpus, eq.domains_visited(racks=boxes, top_k=known["top_k"]) / known["top_k"]
+    sending = max(send("scale_up", inside), send("scale_out", outside))
+    return Parts(load, kv, compute, sending, wait, exchanges() * (hop or 0))
 
 
 def day() -> dict[str, float]:
@@ -660,6 +674,13 @@ def box_expert_time(part: Parts) -> float:
     return part.weights - box_weights(0) / chip("h200").hbm_bytes_per_s
 
 
+def once_boxes() -> dict[int, Parts]:
+    """A step of a few boxes of H200s, and of as many as at DeepSeek, with one crossing and a second hop."""
+    most = deployment()
+    counts = {SPREAD[-1]: None, int(most["nodes"]): most["routed_experts_per_gpu"]}
+    return {count: on_boxes(count, held, hop=bare_hop()) for count, held in counts.items()}
+
+
 def deployment() -> dict[str, float]:
     """The unit in which DeepSeek's service decodes."""
     _, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
@@ -679,6 +700,7 @@ def deployed() -> dict[str, str]:
         for count, part in ((count, on_boxes(count)) for count in SPREAD)
         for what, value in {"loads": part.work, "sends": part.sending, "spread": part.in_turn}.items()
     }
+    spread |= {f"once_{count}": f"{step.in_turn * 1e3:.1f}" for count, step in once_boxes().items()}
     found = box_steps()
     one, pair = found["box"], on_boxes(2)
     boxes = {
