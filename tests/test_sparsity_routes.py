@@ -414,6 +414,17 @@ def test_pooling_and_traffic_move_the_bill():
     assert turns(400, 1_800) > numbers.FAR, "for reasoning, none of the published values is enough"
     even = float(told["even_answer"])
     assert turns(1_800, even - 6) < 2.5 < turns(1_800, even + 6)
+    experts, flops, caches = eq.routed_params(RUNNING), 8 * 1.979e15, 600 * 2_000 * kv / 38.4e12
+    took = lambda parts: 400 / 600 * (simulation.step(3_300, parts, flops, 38.4e12, 1.0) + caches)
+    travel = 400 * 5.5 * 58 * 7 * 7_168 * 3 / (8 * 450e9)
+    unlucky = took([(stored - experts, 1.0), (experts, 1 / 32)]) + travel, took([(2.5 * active, 1.0)])
+    for name, seconds in zip(("pooled_real", "pooled_real_low"), unlucky):
+        assert told[name] == f"${seconds * 1e6 / 3_600 * 16:,.0f}"
+    attends, reads = lambda context: 61 * 128 * 1_088 * 2 * context / 7.916e15, 61 * 128 * 320 * 2 * 900 / 7.916e15
+    loads = lambda answer: (stored / 300 + (1_800 + answer / 2) * kv) / 38.4e12
+    dense = lambda n: (1 + 1_800 / n) * 2.5 * one + attends(1_800 + n / 2) + 1_800 / n * reads
+    tie = float(told["even_attends"])
+    assert dense(tie - 6) > loads(tie - 6) and dense(tie + 6) < loads(tie + 6)
     assert turns(1_800, 400) < min(turns(900, 400), turns(1_800, 800), turns(1_800, 400, 150)), "whom the rule favors"
 
 

@@ -380,9 +380,18 @@ def turning(prompt: float, answer: float, batch: float = TEAM_BATCH) -> float:
     return max(1, step.memory_time(case, batch=batch) / step.compute_time(case, batch=batch * (1 + prompt / answer)))
 
 
-def even_answer() -> float:
-    """Tokens of an answer at which both bills are equal at the low gain, with the team's prompts."""
-    return find_root(lambda answer: turning(PROMPT, answer) - LOW, ANSWER / 2, PROMPT)
+def even_answer(attends: bool = False) -> float:
+    """Tokens of an answer at which both bills are equal at the low gain, with the team's prompts; attention's
+    arithmetic, behind which DeepSeek-V3 loads, can count.
+    """
+    one, rate = step.compute_time(TEAM, batch=1), attending() / TEAM.context
+
+    def late(answer: float) -> float:
+        prompts = PROMPT / answer
+        delay = rate * (PROMPT + answer / 2) + prompts * reads() if attends else 0.0
+        return turning(PROMPT, answer) - LOW - delay / ((1 + prompts) * one)
+
+    return find_root(late, ANSWER / 2, PROMPT)
 
 
 def travelling() -> float:
@@ -458,6 +467,9 @@ def team() -> dict[str, str]:
         "gain_level": significant(turning(LEVEL, LEVEL), 2),
         "gain_reasoning": significant(turning(ANSWER, PROMPT), 2),
         "even_answer": significant(even_answer(), 2),
+        "even_attends": significant(even_answer(attends=True), 2),
+        "pooled_real": rent(ANSWER * real_step(2 * batch) / (2 * batch)),
+        "pooled_real_low": rent(ANSWER * layered_pair(2 * batch, TEAM.context, tokens=2 * tokens).dense / (2 * batch)),
         "twice_least": f"{gain_measured(least, 2 * batch):.1f}",
         "twice_most": f"{gain_measured(most, 2 * batch, overlap=False):.1f}",
         "team_speed_sparse": speed(1),
@@ -499,7 +511,12 @@ def request(gain: float, mixed: bool = False, batch: float = TEAM_BATCH) -> floa
 
 def rented(gain: float, mixed: bool = False, batch: float = TEAM_BATCH) -> str:
     """USD for the team's machine during a million requests, by the dense model; by DeepSeek-V3 at a gain of 1."""
-    return f"${request(gain, mixed, batch) * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
+    return rent(request(gain, mixed, batch))
+
+
+def rent(seconds: float) -> str:
+    """USD for the team's machine during a million requests that take it so long each."""
+    return f"${seconds * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
 
 
 def speed(gain: float) -> str:
