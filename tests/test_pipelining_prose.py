@@ -78,7 +78,7 @@ def test_where_sharing_begins_to_win_in_each_variant(copied, once):
     wait, context = int(told[f"wait_{name}"]) * 1e-6, int(told[f"context_{name}"].replace(",", ""))
     assert lead(75_000, wait - 0.6e-6) > 1 > lead(75_000, wait + 0.6e-6)
     assert lead(1.03 * context, 46e-6) > 1 > lead(0.97 * context, 46e-6)
-    assert 1 < lead(75_000, 46e-6) < 1.1
+    assert 1.02 < lead(75_000, 46e-6) < 1.1
 
 
 def test_a_pipelines_token_is_never_sooner_than_a_separate_boxs_but_may_be_sooner_than_with_shared_layers():
@@ -255,6 +255,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "cut_long_3": "2,840",
     }
     assert {name: told[name] for name in expected} == expected
+    least, most = one / (one + 86 * attends - idle[86]), shared / (shared + 150 * attends)
+    assert f"{1 - least:.0%} {1 - most:.0%}" == "29% 40%", "by which the table's rates fall at worst"
+    assert f"{round(8 * 989.5e12 / (8 * 50e9) * 671 / 37, -4):,.0f}" == "360,000", "tokens, with FSDP and DeepSeek-V3"
 
 
 @pytest.mark.parametrize("stages, weights", [(1, 15.625), (2, 7.8125), (4, 3.90625), (8, 1.953125)])
@@ -620,6 +623,7 @@ def test_when_two_stages_gain_less_than_an_eighth():
     gain = lambda share, stages: (1 - share / stages) / (1 - share)
     assert all(gain(0.2, stages) < 1 + 1 / 4 for stages in (2, 4, 16, 1_000)) and gain(0.2, 1e9) > 1.2499
     assert gain(0.2, 2) == pytest.approx(1 + 1 / 8) and gain(0.19, 2) < 1 + 1 / 8
+    assert f"{gain(0.3, 2) - 1:.0%} {gain(0.3, 2) / (1 + 0.3 / 2) - 1:.0%}" == "21% 6%", "users, tokens per second"
     told = numbers.all()
     assert told["box_more"] == f"{gain(TOTAL / 1.128e12, 2):.1f}"
     assert eq.bubble(stages=5, micro_batches=9 * 4) == pytest.approx(0.1)

@@ -335,8 +335,9 @@ def pays() -> Drawing:
     return done(
         fig,
         "fig-pays",
-        f"With {numbers.CASE['context']:,} tokens of context, shared layers write most tokens if a hop or an exchange"
-        f" takes less than {even}. Beyond {even} a pipeline does, and beyond {alone} separate boxes.",
+        f"With {numbers.CASE['context']:,} tokens of context, shared layers write most tokens if hops and crossings"
+        f" wait less than {even}. Beyond {even} a pipeline does, and beyond {alone}, with the best number of"
+        " micro-batches, separate boxes.",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop or an exchange, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )
