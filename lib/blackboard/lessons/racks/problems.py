@@ -698,7 +698,9 @@ deepseek = Choice(
         "How many experts of each layer would a GPU hold if a node held them all?",
         "What does spreading save, and what does it cost?",
     ),
-    solution=("In one node, a GPU would hold 32 routed experts of every layer. They alone would fill an H800's 80 GB, and take long to load in each step. On 144 GPUs it holds two. In a small batch the traffic that this costs takes less time than the loading that it saves. In a large one DeepSeek lets it travel while the other half of the batch is computed.",),
+    solution=(
+        "In one node, a GPU would hold 32 routed experts of every layer. They alone would fill an H800's 80 GB, and take long to load in each step. On 144 GPUs it holds two. In a small batch the traffic that this costs takes less time than the loading that it saves. In a large one DeepSeek lets it travel while the other half of the batch is computed.",
+    ),
 )
 
 why_larger = Choice(
