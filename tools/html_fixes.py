@@ -41,6 +41,9 @@ TAGS = re.compile(r"(<script\b.*?</script>|<[^>]+>)", re.S)  # what a script hol
 UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|style|svg|summary|button|select|textarea|practice-box)\b[^>]*(?<!/)>")
 AFTER_FOLD = re.compile(r'(</details>\s*</div>\s*</div>\s*</div>\s*<details class="[^"]*)')  # a cell is three boxes
 OPENS = re.compile(r'(?<=<div class="output text_html)(?=">\s*<details\b)')  # an output that begins with a fold
+LETTER_VALUE = re.compile(
+    r"(<math\b[^>]*>(?:(?!</?math\b).){1,300}</math>)\u00a0=\u00a0(<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>|[^\s<]+)", re.S
+)
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -109,6 +112,12 @@ def link_times(body):
             linked = SPAN.sub(link_span, TIME.sub(lambda time: link_time(*time.groups()), part))
             parts[n] = BEFORE_UNIT.sub("\u00a0", DATE.sub(r'<span class="date">\g<0></span>', linked))
     return "".join(parts)
+
+
+def keep_values(body):
+    """No line parts a letter from its value: browsers break between a formula and a blank that does not break."""
+    body = body.replace("</math> = ", "</math>\u00a0=\u00a0")
+    return LETTER_VALUE.sub(r'<span class="date">\1\u00a0=\u00a0\2</span>', body)
 
 
 def link_time(*digits):
@@ -325,7 +334,7 @@ def mend_page(app, page, _template, context, _doctree):
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:
             load_planner(app)
-        body = context["body"].replace("</math> = ", "</math>\u00a0=\u00a0")  # no line parts a letter from its value
+        body = keep_values(context["body"])
         body = fold_answers(app, link_times(mend_folds(mend_bibliography(body))))
         context["body"] = align_numbers(curl_quotes(body))
 

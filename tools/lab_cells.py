@@ -39,8 +39,9 @@ def write_setup(lab, lesson):
 
 def write_step(lab, step, number, solved):
     """A step: its title with an example, and one cell of code with its check."""
-    code = f'{step.source if solved else step.starter}{CHECK}"{step.name}"].check({step.name})'
-    example, result = import_module("blackboard.page.lab_view").write_example(step), lab.example_result(step)
+    view = import_module("blackboard.page.lab_view")
+    code = f'{view.narrow(step.source if solved else step.starter)}{CHECK}"{step.name}"].check({step.name})'
+    example, result = view.write_example(step), lab.example_result(step)
     said = f"```python\n{example}\n```\n\nThe last line" if "\n" in example else f"For example, `{example}`"
     yield f"lab-{step.name}-title", f"### {number}. {step.title}\n\n{step.intent}\n\n{said} returns `{result}`."
     yield f"lab-{step.name}", code

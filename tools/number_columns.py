@@ -23,6 +23,7 @@ LONE = re.compile(r"<math>\s*<mn>([^<]*)</mn>\s*</math>")
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
 FITS = 4  # columns of numbers that a phone is wide enough for, or of short texts:
 SHORT, LEAST, WIDE = 80, 12, 40  # letters of the longest of each, least of the first, and those that cannot be broken
+WORDS = 140  # letters of the longest of three columns, with which a phone's rows would have ten lines
 LACKS = {"–", "none", "less", "always", ""}
 
 
@@ -55,7 +56,8 @@ def align_table(table):
         kinds[0] = "letter"
     marked = ROW.sub(lambda row: mark_cells(row[0], kinds), table) if kinds else table
     words = len(columns) - 1 - list(kinds.values()).count("number")
-    if len(columns) + bool(words) <= FITS or "<thead" not in table or "data-head" in table:
+    wordy = len(columns) == FITS - 1 and sum(max(len(text_of(cell)) for cell in column) for column in columns) > WORDS
+    if len(columns) + bool(words) <= FITS and not wordy or "<thead" not in table or "data-head" in table:
         return marked
     heads = [cell[2] for cell in CELL.findall(table[: table.find("<tbody")])]
     short = len(columns) == FITS and 0 not in kinds and are_short(heads, columns, kinds)  # of letters, all are cards

@@ -123,8 +123,8 @@ function followSignals(figure) {
 
 // A name that leaves the plot comes back into it, and one that runs into another, or that a line strikes, goes where
 // there is room: as little as it can, but a line through it counts as STRUCK pixels (charts/names.py does the same).
-const STRUCK = 40, STEPS = [];
-for (let right = -24; right <= 24; right += 6) for (let down = -36; down <= 36; down += 4) STEPS.push([right, down]);
+const STRUCK = 80, STEPS = [];
+for (let right = -72; right <= 72; right += 6) for (let down = -36; down <= 36; down += 4) STEPS.push([right, down]);
 const farOf = ([right, down]) => Math.abs(right) + Math.abs(down);
 
 function placeNames(figure) {

@@ -317,7 +317,13 @@ function listenForSlash() {
   });
 }
 
+// The words of a search are marked in the text; in the letters of a formula a mark would be a box of its own.
+function unmarkFormulas() {
+  for (const mark of document.querySelectorAll("math .highlighted")) mark.replaceWith(...mark.childNodes);
+}
+
 function settle() {
+  unmarkFormulas();
   nameArrows();
   answerSearch();
   listenForSlash();

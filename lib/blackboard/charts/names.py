@@ -21,9 +21,9 @@ _WIDTHS = {  # of letters in a sans-serif type, in its heights; the others' is 0
     **dict.fromkeys("GOQmMw%W–", 0.82),
 }
 CORNER = re.compile(r"(-?[\d.]+),(-?[\d.]+)")
-STRUCK = 40  # pixels that a name goes rather than have a line run through it
+STRUCK = 80  # pixels that a name goes rather than have a line run through it
 KEY = 5  # pixels of a key on each side of its middle
-STEPS = [(float(across), float(down)) for across in range(-24, 25, 6) for down in range(-36, 37, 4)]
+STEPS = [(float(across), float(down)) for across in range(-72, 73, 6) for down in range(-36, 37, 4)]
 ElementTree.register_namespace("", SVG[1:-1])
 ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 

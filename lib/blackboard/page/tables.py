@@ -183,15 +183,15 @@ def rents() -> Page:
             mark = notes.mark(chip.id, None if rent.confirmed else f"{rent.kind}, {rent.date}")
             rows.append(
                 [
-                    Record(f"rents-{chip.id}-{number}", escape(chip.name)),
-                    _number(rent.usd_per_chip_hour) + mark,
+                    Record(f"rents-{chip.id}-{number}", escape(chip.name).replace(" W)", "&nbsp;W)")),
+                    f"{rent.usd_per_chip_hour:.2f}{mark}",
                     _line(rent.date),
                     escape(rent.kind),
                     cited([rent.source]),
                 ]
             )
     heads = ("Chip", "Rent (USD per chip and hour)", "Date", "Terms", "Source")
-    return Page(data_table("Rents", heads, rows, brief=(1, 2, 3)) + notes.below())
+    return Page(data_table("Rents", heads, rows, look="rent-table", brief=(1, 2, 3)) + notes.below())
 
 
 def systems() -> Page:
