@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from html_fixes import mend_bibliography
+from html_fixes import keep_values, mend_bibliography
 from lessons import LESSONS, ROOT, interactive_charts, page, room, told, values
 from matplotlib.text import Text
 from pictures import drawings, picture
@@ -41,6 +41,14 @@ def typed_numbers(text: str) -> set[str]:
 
 
 @every
+def test_no_line_parts_a_letter_from_its_value():
+    math = "<math><mi>g</mi></math>"
+    assert keep_values(f"at {math} = 2.5, and") == f'at <span class="date">{math}\u00a0=\u00a02.5,</span> and'
+    marked = '<span class="pasted-text">2 ms</span>'
+    assert keep_values(f"{math} = {marked}.") == f'<span class="date">{math}\u00a0=\u00a0{marked}</span>.'
+    assert keep_values(f"{math} is large") == f"{math} is large"
+
+
 def test_no_number_is_typed_into_prose(lesson):
     typed = typed_numbers(prose(lesson)) - set(told(lesson, "QUOTED"))
     assert typed == set(), "compute it in numbers.py and glue it, or say in tests/NAME_page.py where it is quoted from"

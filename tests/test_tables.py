@@ -112,6 +112,13 @@ def test_four_short_columns_stay_a_table_on_a_phone():
     assert "cards" in align_numbers(row.format("1.3 to 2.6", "how fast a whole pass multiplies, " * 3))
 
 
+def test_three_columns_of_sentences_are_cards_on_a_phone():
+    top = "<table><thead><tr><th>If</th><th>then</th><th>because</th></tr></thead><tbody>"
+    row = top + "<tr><td>{}</td><td>{}</td><td>{}</td></tr></tbody></table>"
+    assert "cards" in align_numbers(row.format("a wait is long", "share less", "nothing hides it, " * 8))
+    assert "cards" not in align_numbers(row.format("a wait is long", "share less", "nothing hides it"))
+
+
 def test_a_section_tells_a_phone_how_tall_it_is():
     """What is folded adds its name alone, a record one line; sections within it tell nothing."""
     inner = "<section><h3>b</h3>{}</section>"

@@ -41,9 +41,8 @@ TAGS = re.compile(r"(<script\b.*?</script>|<[^>]+>)", re.S)  # what a script hol
 UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|style|svg|summary|button|select|textarea|practice-box)\b[^>]*(?<!/)>")
 AFTER_FOLD = re.compile(r'(</details>\s*</div>\s*</div>\s*</div>\s*<details class="[^"]*)')  # a cell is three boxes
 OPENS = re.compile(r'(?<=<div class="output text_html)(?=">\s*<details\b)')  # an output that begins with a fold
-LETTER_VALUE = re.compile(
-    r"(<math\b[^>]*>(?:(?!</?math\b).){1,300}</math>)\u00a0=\u00a0(<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>|[^\s<]+)", re.S
-)
+MARKED = r"<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>"
+LETTER_VALUE = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}</math>)\u00a0=\u00a0({MARKED}|[^\s<]+)", re.S)
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
