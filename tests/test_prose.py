@@ -41,14 +41,6 @@ def typed_numbers(text: str) -> set[str]:
 
 
 @every
-def test_no_line_parts_a_letter_from_its_value():
-    math = "<math><mi>g</mi></math>"
-    assert keep_values(f"at {math} = 2.5, and") == f'at <span class="date">{math}\u00a0=\u00a02.5,</span> and'
-    marked = '<span class="pasted-text">2 ms</span>'
-    assert keep_values(f"{math} = {marked}.") == f'<span class="date">{math}\u00a0=\u00a0{marked}</span>.'
-    assert keep_values(f"{math} is large") == f"{math} is large"
-
-
 def test_no_number_is_typed_into_prose(lesson):
     typed = typed_numbers(prose(lesson)) - set(told(lesson, "QUOTED"))
     assert typed == set(), "compute it in numbers.py and glue it, or say in tests/NAME_page.py where it is quoted from"
@@ -197,3 +189,11 @@ def test_a_name_that_two_parts_give_is_an_error():
     assert merge({"a": "1"}, {"b": "2"}) == {"a": "1", "b": "2"}
     with pytest.raises(ValueError, match="given twice: b"):
         merge({"a": "1", "b": "2"}, {"b": "2"})
+
+
+def test_no_line_parts_a_letter_from_its_value():
+    math = "<math><mi>g</mi></math>"
+    assert keep_values(f"at {math} = 2.5, and") == f'at <span class="date">{math}\u00a0=\u00a02.5,</span> and'
+    marked = '<span class="pasted-text">2 ms</span>'
+    assert keep_values(f"{math} = {marked}.") == f'<span class="date">{math}\u00a0=\u00a0{marked}</span>.'
+    assert keep_values(f"{math} is large") == f"{math} is large"

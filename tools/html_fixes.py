@@ -116,7 +116,7 @@ def link_times(body):
 def keep_values(body):
     """No line parts a letter from its value: browsers break between a formula and a blank that does not break."""
     body = body.replace("</math> = ", "</math>\u00a0=\u00a0")
-    return LETTER_VALUE.sub(r'<span class="date">\1\u00a0=\u00a0\2</span>', body)
+    return LETTER_VALUE.sub('<span class="date">\\1\u00a0=\u00a0\\2</span>', body)
 
 
 def link_time(*digits):
