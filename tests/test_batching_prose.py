@@ -114,8 +114,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fast_ratio": "15",
         "busy_halved": f"{1e6 * kv / (total + 2e6 * kv):.0%}",
         "night": f"{(total / 256 + 1000 * kv) / (total / 2000 + 1000 * kv):.1f}",
-        "chip_flops": "5 PFLOP/s",
-        "chip_bandwidth": "8 TB/s",
         "covered": "96%",  # 1 - (31/32)^100
         "embed_active": f"{129_280 * 7168 / active:.1%}",
         "spread_bytes": f"{total / 72e9:.1f} GB",
@@ -273,8 +271,8 @@ def test_the_program_of_speculation_has_a_closed_form():
 
 def test_the_program_of_trains_leaves_a_queue_at_the_small_machine_alone():
     rows = {(seats, taken): missed for seats, taken, missed in says("def missed")}
-    assert 0.3 < rows[650, 95] < 3 and rows[650, 99] > 5, "of many runs a mean of about one"
-    assert all(rows[18_000, taken] < 0.1 for taken in (90, 95, 99))
+    assert 0.3 < rows[650, 95] < 4 and rows[650, 98] > 5, "over millions of requests 1.5 and 12"
+    assert all(rows[18_000, taken] < 0.1 for taken in (95, 98))
 
 
 def test_a_rule_for_a_replica_and_for_a_long_context():

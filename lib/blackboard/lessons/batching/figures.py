@@ -181,8 +181,8 @@ def context(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-context",
-        "To the right of the dot at L*, loading a sequence's cache takes longer than computing its token, so no batch "
-        "waits for compute. With attention's arithmetic, this begins at a longer context.",
+        "To the right of a dot, loading a sequence's cache takes longer than computing its token, so no batch waits for "
+        "compute. Attention's arithmetic moves the dot.",
         f"Microseconds that a sequence adds to a step, against its context from 0 to {ends[1]:,.0f} tokens, for {case}."
         f" Loading its cache rises from zero to {load(numbers.LONG) / us:.3g} at {numbers.LONG:,} tokens. Computing"
         f" without attention is level at {plain / us:.3g} and meets it at {first:,.0f} tokens. With attention in BF16"

@@ -38,8 +38,6 @@ def hardware() -> dict[str, str]:
     return {
         "floor": pretty(eq.latency_floor(RUNNING), "s", 4),
         "fastest": significant(1 / eq.latency_floor(RUNNING), 3),
-        "chip_flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
-        "chip_bandwidth": pretty(known["bandwidth"] / known["chips"], "byte/s", 1),
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
         "bandwidth": pretty(known["bandwidth"], "byte/s"),
         "flops": pretty(known["flops"], "FLOP/s"),
@@ -156,7 +154,7 @@ def corrections() -> Page:
         ["assistant's standard batch", *[significant(_fitting(each), 3) for each in long.values()]],
         ["the most that a larger batch saves it", *[f"{_saving(each):.0%}" for each in long.values()]],
     ]
-    caption = f"What each correction moves, for {RUNNING}, {RUNNING.tokens}; the assistant's have {LONG:,}"
+    caption = f"What each correction moves, for {RUNNING}, {RUNNING.tokens} (the assistant: {LONG:,})"
     return table(caption, ("Result", *short), rows)
 
 
