@@ -181,8 +181,8 @@ def context(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-context",
-        "To the right of a dot, loading a sequence's cache takes longer than computing its token, so no batch waits for "
-        "compute. Attention's arithmetic moves the dot.",
+        "To the right of a dot, loading a sequence's cache takes longer than computing its token, so no batch waits "
+        "for compute. Attention's arithmetic moves the dot.",
         f"Microseconds that a sequence adds to a step, against its context from 0 to {ends[1]:,.0f} tokens, for {case}."
         f" Loading its cache rises from zero to {load(numbers.LONG) / us:.3g} at {numbers.LONG:,} tokens. Computing"
         f" without attention is level at {plain / us:.3g} and meets it at {first:,.0f} tokens. With attention in BF16"
@@ -223,8 +223,7 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
         fig,
         "fig-card",
         f"With all weights loaded, no batch is faster than {significant(wall / speed(found.standard), 2)} times the"
-        f" standard mode, and fast mode is almost there. None costs less than"
-        f" {significant(floor / price(found.standard), 2)} times as much.",
+        " standard mode, and fast mode is almost there.",
         f"Dollars per million tokens, on a log scale, against tokens per second for each user, along the batch, for"
         f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
         f" wall on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",

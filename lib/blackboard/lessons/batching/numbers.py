@@ -152,9 +152,9 @@ def corrections() -> Page:
         ["kink, sequences", *[significant(each.weights / (each.token - each.kv), 2) for each in short.values()]],
         ["cost floor, $ per million", *[significant(_priced(each.own), 2) for each in short.values()]],
         ["assistant's standard batch", *[significant(_fitting(each), 3) for each in long.values()]],
-        ["the most that a larger batch saves it", *[f"{_saving(each):.0%}" for each in long.values()]],
+        ["it saves at most", *[f"{_saving(each):.0%}" for each in long.values()]],
     ]
-    caption = f"What each correction moves, for {RUNNING}, {RUNNING.tokens} (the assistant: {LONG:,})"
+    caption = f"What each correction moves, at {RUNNING.tokens} (the assistant: {LONG:,})"
     return table(caption, ("Result", *short), rows)
 
 
