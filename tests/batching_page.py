@@ -19,8 +19,7 @@ _LOADS = (
 QUOTED = {
     "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of its layers",
-    "3600": "seconds of an hour",
-    "10": "the base of a million",
+    "10": "of a program's popularities",
     "2": "FLOPs per multiply-add; bytes of BF16",
     "1": "a byte in FP8; the batch of one",
     "½": "a byte in FP4",

@@ -71,12 +71,6 @@ def test_beyond_the_balanced_context_there_is_no_kink():
     assert f"the balanced {eq.balanced_context(LONG):,.0f} tokens" in picture(figures, "latency", (LONG,)).alt
 
 
-def test_trains_say_their_times():
-    assert "waits 23 ms and rides 23 ms, 46 ms in all" in picture(figures, "trains").alt
-    assert "the mean is 35 ms" in picture(figures, "trains").alt
-    assert "30 ms in all" in picture(figures, "trains", (0.015,)).alt
-
-
 def test_loading_overtakes_computing_where_the_picture_says():
     """By plain arithmetic: attention takes 2 FLOPs for each of 128 heads, 1,088 values and 61 layers, in BF16."""
     flops, bandwidth, _, active, kv = rack(RUNNING)

@@ -30,7 +30,7 @@ RIGHT = f"""def step({", ".join(FUNCTION.names)}):
     return max(compute, memory)
 """
 WEIGHTS_OF_ACTIVE = RIGHT.replace("(n_total *", "(n_active *")
-LOOP = "live-cell[data-cell='26']"  # plain sums of a server, which print
+LOOP = "live-cell[data-cell='14']"  # plain sums of a server, which print
 
 
 SAME = "return cell.editor.value === cell.original"

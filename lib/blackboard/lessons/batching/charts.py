@@ -247,8 +247,7 @@ def tradeoff_chart() -> InteractiveChart:
         {**base, "params": params, "layer": layers, "title": {**title, "lineHeight": 18}},
         "Price against speed",
         _tradeoff_says(),
-        "With a smaller batch each user's text comes faster (to the right), and each token costs more (up). The curve"
-        f" starts at a batch of {LEAST} sequences.",
+        "With a smaller batch each user's text comes faster (to the right), and each token costs more (up).",
         primary=("chosen", "context", "model"),
         result=(0, 1),
     )

@@ -152,43 +152,6 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
     )
 
 
-def trains(interval: float = 0.0) -> Drawing:
-    """B3: departures at equal intervals; what a request waits and rides. `interval` in seconds, 0 for the drain time
-    of the running rack.
-    """
-    interval = interval or eq.drain_time(RUNNING)
-    told = lambda ms: f"{ms:.0f}"
-    fig, axes = drawing.axes(5.0, 3.4)
-    slot, worst, mean = (
-        t / MS for t in (interval, eq.worst_latency(interval=interval), eq.mean_latency(interval=interval))
-    )
-    for n in range(4):
-        axes.add_patch(Rectangle((n * slot, 3.1), slot * 0.97, 0.55, color=COLOURS["first"], alpha=0.3, lw=0))
-        axes.text((n + 0.485) * slot, 3.375, f"train {n + 1}", ha="center", va="center")
-    for row, total, text in [(2, worst, "just missed"), (1, mean, "on average"), (0, slot, "just caught")]:
-        wait = total - slot
-        start = 2 * slot - wait  # all three leave with train 3
-        axes.barh(row, wait, 0.42, start, color=COLOURS["second"], alpha=0.45)
-        axes.barh(row, slot, 0.42, 2 * slot, color=COLOURS["first"], alpha=0.45)
-        axes.plot(start, row + 0.36, "v", color=COLOURS["bound"], ms=8)
-        axes.text(start + slot / 12, row + 0.25, f"{text}: {told(total)} ms", va="bottom")
-        if wait:
-            axes.text(start + wait / 2, row, "wait", ha="center", va="center")
-        axes.text(2.5 * slot, row, "ride", ha="center", va="center")
-    axes.set(xlim=(0, 4 * slot), ylim=(-0.4, 3.75), xlabel="time (ms)", yticks=[])
-    axes.set_xticks(np.arange(5) * slot, [told(n * slot) for n in range(5)])
-    axes.spines["left"].set_visible(False)
-    return done(
-        fig,
-        "fig-trains",
-        "In the worst case a request waits a whole interval for its train, and then rides for another one.",
-        f"A time axis of 0 to {told(4 * slot)} ms in equal slots of {told(slot)} ms; a batch departs at the start of"
-        f" each. A request that just missed a departure waits {told(slot)} ms and rides {told(slot)} ms,"
-        f" {told(worst)} ms in all; over arrivals spread evenly the mean is {told(mean)} ms; one that just caught a"
-        f" departure takes {told(slot)} ms.",
-    )
-
-
 # --- a long context ---------------------------------------------------------------------------------------------------
 
 
@@ -218,8 +181,8 @@ def context(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-context",
-        "To the right of the dot at L*, loading a sequence's cache takes longer than computing its token, so no batch "
-        "waits for compute. With attention's arithmetic, this begins at a longer context.",
+        "To the right of a dot, loading a sequence's cache takes longer than computing its token, so no batch waits "
+        "for compute. Attention's arithmetic moves the dot.",
         f"Microseconds that a sequence adds to a step, against its context from 0 to {ends[1]:,.0f} tokens, for {case}."
         f" Loading its cache rises from zero to {load(numbers.LONG) / us:.3g} at {numbers.LONG:,} tokens. Computing"
         f" without attention is level at {plain / us:.3g} and meets it at {first:,.0f} tokens. With attention in BF16"
@@ -260,8 +223,7 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
         fig,
         "fig-card",
         f"With all weights loaded, no batch is faster than {significant(wall / speed(found.standard), 2)} times the"
-        f" standard mode, and fast mode is almost there. None costs less than"
-        f" {significant(floor / price(found.standard), 2)} times as much.",
+        " standard mode, and fast mode is almost there.",
         f"Dollars per million tokens, on a log scale, against tokens per second for each user, along the batch, for"
         f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
         f" wall on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",

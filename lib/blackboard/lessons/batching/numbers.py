@@ -23,7 +23,7 @@ HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
 LONG = 10_000  # tokens: a context at which memory fills before compute is busy
 ON_LONG = RUNNING._replace(context=LONG)
 SLOWER = (0, 2)  # attention left out, and at the rate of BF16, half of that of FP8
-ANSWER, CROWDED, QUEUE = 600, 0.95, 3_000  # tokens, share of the seats taken, and requests without one: examples
+ANSWER = 600  # tokens: an example
 MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
 SENT, SLOWER_NETWORK = 32, "InfiniBand 400 Gb/s"  # sequences on a GPU in the estimate of an exchange, and its network
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
@@ -38,15 +38,12 @@ def hardware() -> dict[str, str]:
     return {
         "floor": pretty(eq.latency_floor(RUNNING), "s", 4),
         "fastest": significant(1 / eq.latency_floor(RUNNING), 3),
-        "chip_flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
-        "chip_bandwidth": pretty(known["bandwidth"] / known["chips"], "byte/s", 1),
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
         "bandwidth": pretty(known["bandwidth"], "byte/s"),
         "flops": pretty(known["flops"], "FLOP/s"),
         "compute_one": pretty(each[0], "s"),
         "kv_one": pretty(each[1], "s"),
         "kv_ten": pretty(eq.kv_time(RUNNING, batch=1, context=LONG), "s"),
-        "gap": pretty(each[0] - each[1], "s", 2),
         "intensity": significant(eq.hardware_constant(RUNNING), 2),
         "sparsity": significant(known["n_total"] / known["n_active"], 2),
         "critical": significant(eq.critical_batch(RUNNING), 2),
@@ -154,22 +151,16 @@ def corrections() -> Page:
         ["latency floor", *[pretty(each.weights, "s", 2) for each in short.values()]],
         ["kink, sequences", *[significant(each.weights / (each.token - each.kv), 2) for each in short.values()]],
         ["cost floor, $ per million", *[significant(_priced(each.own), 2) for each in short.values()]],
-        [f"cost at a batch of {SLOW} / cost floor", *[significant(_above(each), 2) for each in short.values()]],
-        [f"standard batch of the card, {LONG:,} tokens", *[significant(_fitting(each), 3) for each in long.values()]],
-        ["what a larger batch saves on it", *[f"{_saving(each):.0%}" for each in long.values()]],
+        ["assistant's standard batch", *[significant(_fitting(each), 3) for each in long.values()]],
+        ["it saves at most", *[f"{_saving(each):.0%}" for each in long.values()]],
     ]
-    caption = f"What each correction moves, for {RUNNING}, {RUNNING.tokens}"
-    return fold("What does each of the four change?", table(caption, ("Result", *short), rows))
+    caption = f"What each correction moves, at {RUNNING.tokens} (the assistant: {LONG:,})"
+    return table(caption, ("Result", *short), rows)
 
 
 def _priced(seconds: float) -> float:
     """USD per million tokens that take so much of the rack's time each, at the lecture's rent."""
     return MILLION * seconds * RUNNING.symbols()["chips"] * LECTURE_RENT / HOUR
-
-
-def _above(each: Corrected) -> float:
-    """Cost of a token in the example's batch, divided by the cost floor."""
-    return each.step(SLOW) / SLOW / each.own
 
 
 def _fitting(each: Corrected) -> float:
@@ -194,33 +185,23 @@ def turns() -> dict[str, str]:
     }
 
 
-def in_turn() -> float:
-    """Seconds that a sequence takes if its computing, attention's, its loading and its messages all take turns."""
-    plain, bf16 = (eq.with_attention(RUNNING, slower) for slower in SLOWER)
-    return bf16.token + plain.kv + exchanged()
-
-
 def workload() -> dict[str, str]:
     """Context, KV and what a slow mode can save."""
-    each = eq.with_attention(RUNNING, 0)
-    kinks = [case.weights / (case.token - case.kv) for case in corrected(RUNNING.context).values()]
+    each, known = eq.with_attention(RUNNING, 0), RUNNING.symbols()
+    kept = known["kv_bytes_per_token"]
     return {
-        "kv_bytes": pretty(RUNNING.symbols()["kv_bytes_per_token"], "byte"),
+        "kv_bytes": pretty(kept, "byte"),
         "balanced": f"{significant(eq.balanced_context(RUNNING), 2)} tokens",
         "kink": significant(eq.crossing(RUNNING), 2),
-        "kink_least": significant(min(kinks), 2),
-        "kink_most": significant(max(kinks), 2),
         "slow_batch": str(SLOW),
         "slow_context": f"{RUNNING.context:,} tokens",
-        "slow_step": pretty(eq.step_time(RUNNING, batch=SLOW), "s", 2),
         "busy": f"{BUSY:,}",
-        "slow_cost": f"${_rented(SLOW) * MILLION:.2f}",
-        "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
-        "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
         "tenfold": significant(eq.latency_floor(RUNNING) / (9 * each.token), 2),
-        "tenfold_added": significant(eq.latency_floor(RUNNING) / (9 * in_turn()), 2),
         "tenfold_long": significant(eq.latency_floor(RUNNING) / (9 * eq.kv_time(ON_LONG, batch=1)), 3),
         "least": str(LEAST),
+        "ahead": pretty(
+            PAST / known["chips"] * RUNNING.context * kept / model(RUNNING.model).attention[0].layers, "byte", 2
+        ),
     }
 
 
@@ -232,11 +213,22 @@ def changed_batches() -> dict[str, str]:
         for name, batch in (("busy", BUSY), ("past", PAST))
         for part, formula in (("loads", eq.memory_time), ("computes", eq.compute_time))
     }
-    return parts | {
-        "past": f"{PAST:,}",
-        "busy_halved": f"{1 - step(BUSY / 2) / step(BUSY):.0%}",
-        "night": significant(paid(SLOW) / paid(BUSY), 2),
-    }
+    return (
+        parts
+        | {
+            "past": f"{PAST:,}",
+            "busy_halved": f"{1 - step(BUSY / 2) / step(BUSY):.0%}",
+            "night": significant(paid(SLOW) / paid(BUSY), 2),
+        }
+        | second_replica()
+    )
+
+
+def second_replica() -> dict[str, str]:
+    """What it buys at one and a half times the kink."""
+    whole = 1.5 * eq.crossing(RUNNING)
+    faster = eq.step_time(RUNNING, batch=whole) / eq.step_time(RUNNING, batch=whole / 2)
+    return {"second_speed": significant(faster, 2), "second_price": f"{2 / faster - 1:.0%}"}
 
 
 def _fast_card(later: bool = False) -> Any:
@@ -297,12 +289,16 @@ def inferred(context: int, later: bool = False) -> Inferred:
 def fast_batches() -> dict[str, str]:
     """The lecture's card at a long context: both batches, and what no larger one can save."""
     found = inferred(LONG)
-    share = eq.kv_time(ON_LONG, batch=found.standard) / eq.weight_time(RUNNING)
+    share, later = (
+        eq.kv_time(ON_LONG, batch=each.standard) / eq.weight_time(RUNNING)
+        for each in (found, inferred(LONG, later=True))
+    )
     return {
         "long_standard": significant(found.standard, 3),
         "long_fast": significant(found.fast, 3),
         "card_caches": significant(share, 2),
         "card_saving": f"{1 / (1 + share):.0%}",
+        "later_saving": f"{1 / (1 + later):.0%}",
         "card_speedup": significant(1 + share, 2),
     }
 
@@ -335,13 +331,6 @@ def train() -> dict[str, str]:
         "prompts": ms(prompts),
         "reading": ms(drain + prompts),
         "begins": f"{LONG - ANSWER // 2:,}",
-        "crowded": f"{CROWDED:.0%}",
-        "spare": significant((1 - CROWDED) * full, 1),
-        "chance": significant((CROWDED * full) ** 0.5, 2),  # of a Poisson number
-        "queue": f"{QUEUE:,}",
-        "queue_trains": significant(QUEUE * ANSWER / full, 1),
-        "queue_wait": pretty(QUEUE * ANSWER / full * drain, "s", 2),
-        "rent": f"${LECTURE_RENT:g}",
     }
 
 
