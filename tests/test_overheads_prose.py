@@ -183,7 +183,9 @@ def test_the_two_stories_of_the_page_are_the_fits():
     told, lines = numbers.all(), printed("runs = [").splitlines()
     number = r"(\d+\.\d+)"
     pattern = rf".* {number} \+ {number} ms, off by {number}; with 1,547 kernels +{number}"
-    (load, lost, off, whole), (load_1, lost_1, off_1, whole_1) = (re.fullmatch(pattern, line).groups() for line in lines)
+    (load, lost, off, whole), (load_1, lost_1, off_1, whole_1) = (
+        re.fullmatch(pattern, line).groups() for line in lines
+    )
     assert (f"{load} ms", f"{lost} ms", f"{whole} ms") == (told["shared_7"], told["lost_1"], told["token_before"])
     assert (f"{load_1} ms", f"{lost_1} ms") == (told["fixed_load"], told["fixed_cost"])
     assert whole_1 == f"{float(load_1) + float(lost_1):.1f}"

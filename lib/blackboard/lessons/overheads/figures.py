@@ -6,20 +6,15 @@ catalogue.
 
 from __future__ import annotations
 
-import numpy as np
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
-from blackboard.catalogue import measurement
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, note
 from blackboard.charts.style import COLOURS
-from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, simulation
-from blackboard.lessons.overheads.implied import sglang
 from blackboard.lessons.overheads.simulation import Timeline
-from blackboard.lessons.sparsity.equations import batch_fits
 from blackboard.text import listed
 from blackboard.units import significant
 
@@ -175,60 +170,8 @@ def overlap_timeline() -> Drawing:
         " compute as all of it, because it loads the same weights. (Two layers, each attention, sending, experts and"
         " sending back, without caches.)",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
-        f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
-        " other's pauses.",
+        f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}.",
     )
-
-
-def overlap_gain() -> Drawing:
-    """Gain of two halves against tokens a GPU on SGLang's machine, by the formula and as measured."""
-    fig, axes = drawing.axes(5.0, 4.1)
-    case, room = sglang(), catalogue.chip("h100-sxm").hbm_bytes
-    full = batch_fits(case, hbm=case["chips"] * room) / case["chips"]
-    tokens = np.geomspace(8, full, 120)
-    curve, turn = [implied.overlap(float(n)) for n in tokens], eq.batch_overlap(case) / case["chips"]
-    axes.plot(tokens, curve, color=COLOURS["first"])
-    axes.plot(turn, 1, "o", color=COLOURS["first"], ms=7, zorder=5)
-    (low, high), measured = _turned(), implied.sglang_measured()
-    _draw_measured(axes, measured, low, high)
-    beside(axes, f"by formula\nfrom {turn:.0f}", (turn, 1), (-10, 14), "first", ha="right")
-    axes.set(xscale="log", xlim=(8, 512), ylim=(0.5, 2.05))
-    axes.set(xlabel="tokens a GPU (log scale)", ylabel="times faster in two halves")
-    axes.set_xticks([8, 32, 128, 512], ["8", "32", "128", "512"])
-    axes.xaxis.set_minor_formatter("")
-    axes.set_title("DeepSeek-V3 on 72 H100 in nine machines", loc="left")
-    return done(
-        fig,
-        "fig-overlap-gain",
-        "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the"
-        " rule says.",
-        "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
-        f" to 512 on a log scale. By the formula 72 H100 in nine"
-        f" machines gain from {turn:.0f} tokens a GPU on, at most {max(curve):.2f} times. SGLang measured"
-        f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])} and saw halves begin to win"
-        f" between {low} and {high}.",
-    )
-
-
-def _draw_measured(axes, measured: dict[int, float], low: int, high: int) -> None:
-    """What SGLang measured: gains by tokens a GPU, and the turn between `low` and `high`; a level line divides gain
-    from loss.
-    """
-    axes.fill_between([low, high], 0.5, 2.05, color=COLOURS["measured"], alpha=0.12, lw=0)
-    axes.text(np.sqrt(low * high), 2.03, "measured\nborder", ha="center", va="top", color=COLOURS["measured"])
-    axes.plot(
-        list(measured), list(measured.values()), "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8, zorder=5
-    )
-    axes.axhline(1, color=COLOURS["muted"], lw=1)
-    for place, gain in measured.items():
-        offset, side = ((9, -14), "left") if gain < 1 else ((40, -18), "right")
-        beside(axes, f"measured {gain:g}", (place, gain), offset, "measured", ha=side)
-
-
-def _turned() -> tuple[int, int]:
-    """Tokens a GPU between which SGLang saw the gain turn."""
-    (row,) = measurement("overlap_thresholds").records(engine="SGLang")
-    return row["low_tokens"], row["high_tokens"]
 
 
 # --- all of it --------------------------------------------------------------------------------------------------------

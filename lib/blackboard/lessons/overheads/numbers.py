@@ -193,10 +193,7 @@ def computed_halves() -> dict[str, str]:
 
 def measured_halves() -> dict[str, str]:
     """What SGLang gained and lost by halves."""
-    return {
-        f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}%"
-        for tokens, gain in implied.sglang_measured().items()
-    }
+    return {f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}%" for tokens, gain in implied.sglang_measured().items()}
 
 
 def with_losses() -> dict[str, str]:
