@@ -25,7 +25,6 @@ QUOTED = {
     "256": "and of its gain",
     "25": "kernels of a layer of DeepSeek-V3: 1,502 in 61",
     "61": "its layers",
-    "1,600": "launches of the made-up example",
     "40": "ms that they take",
     "60": "one of the made-up kernels",
     "100": "what it is changed to",

@@ -180,17 +180,6 @@ def borders() -> dict[str, str]:
     }
 
 
-def computed_halves() -> dict[str, str]:
-    """A step in one piece and in halves on SGLang's machine, by tokens per GPU."""
-    told: dict[str, str] = {}
-    for tokens in (32, 64, 128, 256):
-        case = implied.with_tokens(tokens)
-        whole, halves = eq.serial_time(case), eq.overlap_time(case)
-        told |= {f"whole_{tokens}": in_ms(whole), f"halves_{tokens}": in_ms(halves)}
-        told[f"gain_{tokens}"] = f"{100 * (whole / halves - 1):+.0f}%".replace("-", "−")
-    return told
-
-
 def measured_halves() -> dict[str, str]:
     """What SGLang gained and lost by halves."""
     return {f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}%" for tokens, gain in implied.sglang_measured().items()}
@@ -213,7 +202,6 @@ def overlapping() -> dict[str, str]:
     """Halves of a batch on SGLang's machine, with and without losses."""
     return {
         **borders(),
-        **computed_halves(),
         **measured_halves(),
         **with_losses(),
         "rack_kernels": f"{implied.sglang_rack()['kernels']:,}",

@@ -129,7 +129,7 @@ guess = Guess(
     objective=LAUNCH,
     unit="s",
     display_unit="ms",
-    within=1.25,
+    within=1.2,
     statement="{who} {eager_ms} for a token of {what} at batch 1. {whose} could load all weights in {floor_ms}. But Python launched about {about} kernels for the token, one by one. Of the missing {missing}, for how long did the chip wait for its host, and not for anything else?",
     parameters={"size": (1, 0.5, 0.75, 1.5, 2, 3), "slow": (1, 0.9, 1.1, 1.2, 1.3, 1.4)},
     derived=opening,
@@ -1233,7 +1233,7 @@ schedule = Function(
     "Write the schedule",
     level="hard",
     objective=HALVES,
-    statement="A step of `layers` layers computes for `t_compute` seconds and sends for `t_comm` in all, evenly over its layers. It is split into `micro_batches` equal parts of a batch, two or more, each with its share of both times. In every layer a part computes, and then sends; then comes its next layer. The chip computes for one part at a time and the link sends for one part at a time; whichever part is ready first goes first. Loading the weights again is left out. Write a Python function of layers, micro_batches, t_compute and t_comm that returns when all parts are done, without a loop. It is called by name; layers and micro_batches are whole.",
+    statement="A step of `layers` layers computes for `t_compute` seconds and sends for `t_comm` in all, evenly over its layers. It is split into `micro_batches` equal parts of a batch, two or more, each with its share of both times. In every layer a part computes, and then sends; then comes its next layer. The chip computes for one part at a time and the link sends for one part at a time; whichever part is ready first goes first. Loading the weights again is left out. Write a Python function of layers, micro_batches, t_compute and t_comm that returns when all parts are done. No loop is needed. It is called by name; layers and micro_batches are whole.",
     formula=Formula(
         "overheads.filled",
         "t_overlap",
