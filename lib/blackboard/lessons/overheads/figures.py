@@ -6,20 +6,15 @@ catalogue.
 
 from __future__ import annotations
 
-import numpy as np
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
-from blackboard.catalogue import measurement
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, note
 from blackboard.charts.style import COLOURS
-from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, simulation
-from blackboard.lessons.overheads.implied import sglang
 from blackboard.lessons.overheads.simulation import Timeline
-from blackboard.lessons.sparsity.equations import batch_fits
 from blackboard.text import listed
 from blackboard.units import significant
 
@@ -105,7 +100,7 @@ def launch_timeline() -> Drawing:
 
 
 def what_is_left() -> Drawing:
-    """A captured step on 1 to 8 chips, as loading and gaps, with the measured times."""
+    """A captured step on 1 to 8 chips, as loading and the rest, with the measured times."""
     line = implied.left_over()[0]
     fig, axes = drawing.axes(5.0, 3.6)
     for place, (chips, measured) in enumerate(line.points):
@@ -114,7 +109,7 @@ def what_is_left() -> Drawing:
         axes.bar(place, load, 0.62, lost, color=COLOURS["weights"], alpha=0.75)
         axes.plot(place, measured / MS, "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8, zorder=5)
         beside(axes, f"{measured / MS:.2f}", (place, measured / MS), (0, 9), "measured", ha="center")
-    legend = (("◇ measured", "measured"), ("■ loading", "weights"), ("■ gaps at kernels", "launch"))
+    legend = (("◇ measured", "measured"), ("■ loading", "weights"), ("■ the rest", "launch"))
     for row, (text, colour) in enumerate(legend):
         mark, words = text.split(" ", 1)
         axes.text(1.98, 10.2 - 0.95 * row, mark, color=COLOURS[colour], alpha=1 if row == 0 else 0.75, fontsize=14)
@@ -125,14 +120,13 @@ def what_is_left() -> Drawing:
     axes.grid(visible=False, axis="x")
     axes.set_title(f"{plain(catalogue.model('llama-2-7b').name)}, 16 bits, from a graph", loc="left")
     said = [
-        f"{chips} A100: loading {_ms(line.shared / chips, 2)}, gaps {_ms(line.left(chips), 2)}"
+        f"{chips} A100: loading {_ms(line.shared / chips, 2)}, the rest {_ms(line.left(chips), 2)}"
         for chips, _ in line.points
     ]
     return done(
         fig,
         "fig-what-is-left",
-        "More chips shorten only the loading. The rest, drawn here as gaps, stays, and on eight chips it is most of the"
-        " step.",
+        "More chips shorten only the loading. The rest stays, and on eight chips it is most of the step.",
         "Stacked bars of the time per step of gpt-fast, captured as a graph, at batch 1, with the measured times as"
         f" diamonds at their tops. {'; '.join(said)}.",
     )
@@ -176,60 +170,8 @@ def overlap_timeline() -> Drawing:
         " compute as all of it, because it loads the same weights. (Two layers, each attention, sending, experts and"
         " sending back, without caches.)",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
-        f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
-        " other's pauses.",
+        f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}.",
     )
-
-
-def overlap_gain() -> Drawing:
-    """Gain of two halves against tokens a GPU on SGLang's machine, by the formula and as measured."""
-    fig, axes = drawing.axes(5.0, 4.1)
-    case, room = sglang(), catalogue.chip("h100-sxm").hbm_bytes
-    full = batch_fits(case, hbm=case["chips"] * room) / case["chips"]
-    tokens = np.geomspace(8, full, 120)
-    curve, turn = [implied.overlap(float(n)) for n in tokens], eq.batch_overlap(case) / case["chips"]
-    axes.plot(tokens, curve, color=COLOURS["first"])
-    axes.plot(turn, 1, "o", color=COLOURS["first"], ms=7, zorder=5)
-    (low, high), measured = _turned(), implied.sglang_measured()
-    _draw_measured(axes, measured, low, high)
-    beside(axes, f"by formula\nfrom {turn:.0f}", (turn, 1), (-10, 14), "first", ha="right")
-    axes.set(xscale="log", xlim=(8, 512), ylim=(0.5, 2.05))
-    axes.set(xlabel="tokens a GPU (log scale)", ylabel="times faster in two halves")
-    axes.set_xticks([8, 32, 128, 512], ["8", "32", "128", "512"])
-    axes.xaxis.set_minor_formatter("")
-    axes.set_title("DeepSeek-V3 on 72 H100 in nine machines", loc="left")
-    return done(
-        fig,
-        "fig-overlap-gain",
-        "In small batches two halves lose, in large ones they win. The server needed a larger batch to win than the"
-        " rule says.",
-        "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
-        f" to 512 on a log scale. By the formula 72 H100 in nine"
-        f" machines gain from {turn:.0f} tokens a GPU on, at most {max(curve):.2f} times. SGLang measured"
-        f" {listed([f'{gain:g} at {place}' for place, gain in measured.items()])} and saw halves begin to win"
-        f" between {low} and {high}.",
-    )
-
-
-def _draw_measured(axes, measured: dict[int, float], low: int, high: int) -> None:
-    """What SGLang measured: gains by tokens a GPU, and the turn between `low` and `high`; a level line divides gain
-    from loss.
-    """
-    axes.fill_between([low, high], 0.5, 2.05, color=COLOURS["measured"], alpha=0.12, lw=0)
-    axes.text(np.sqrt(low * high), 2.03, "measured\nborder", ha="center", va="top", color=COLOURS["measured"])
-    axes.plot(
-        list(measured), list(measured.values()), "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8, zorder=5
-    )
-    axes.axhline(1, color=COLOURS["muted"], lw=1)
-    for place, gain in measured.items():
-        offset, side = ((9, -14), "left") if gain < 1 else ((40, -18), "right")
-        beside(axes, f"measured {gain:g}", (place, gain), offset, "measured", ha=side)
-
-
-def _turned() -> tuple[int, int]:
-    """Tokens a GPU between which SGLang saw the gain turn."""
-    (row,) = measurement("overlap_thresholds").records(engine="SGLang")
-    return row["low_tokens"], row["high_tokens"]
 
 
 # --- all of it --------------------------------------------------------------------------------------------------------
@@ -241,7 +183,8 @@ def two_sides() -> Drawing:
     fig, axes = drawing.axes(5.0, 3.7)
     top, said = 0.0, []
     for row in rows:
-        load, lost, measured = (seconds / MS for seconds in (row.loading, row.lost, row.measured))
+        load, measured = row.loading / MS, row.measured / MS
+        lost = row.kernels * round(implied.left_over()[0].each, 7) / MS  # as the page prints it
         parts = [("gaps", lost, "launch", 0.75), ("loading", load, "weights", 0.75)]
         if row.host:
             parts.append(("waiting for the host", measured - lost - load, "launch", 0.35))
@@ -268,8 +211,8 @@ def two_sides() -> Drawing:
     return done(
         fig,
         "fig-two-sides",
-        "The account of a token, with gaps. From Python it is mostly waiting for the host, on one chip with a graph"
-        " mostly loading, and on eight chips mostly gaps.",
+        "From Python a token is mostly waiting for the host, on one chip with a graph mostly loading, and on eight"
+        " chips mostly gaps.",
         "Stacked bars of where the time goes, in milliseconds a step from 0 to 41, for Llama 2 7B in three systems."
         f" {'; '.join(said)}.",
     )

@@ -61,7 +61,6 @@ def both_ways() -> dict[str, str]:
         "fixed_waited": pretty(waited[1], "s", 2),
         "gaps_range": f"{FIXED.each / MS:.0f} to {gaps / MS:.0f} ms",
         "waited_range": f"{waited[0] / MS:.0f} to {waited[1] / MS:.0f} ms",
-        "graph_range": f"{alone / MS:.1f} to {(LOST.shared + gaps) / MS:.1f} ms",
         "launch_margin": f"{found.graph / found.fused / found.each - 1:.0%}",
     }
 
@@ -109,7 +108,7 @@ def graphs() -> dict[str, str]:
         "left_kernels": f"{LOST.kernels[8]}",
         "left_launch": in_ms(LOST.kernels[8] * implied.gpt_fast().each),
         "each_7": pretty(LOST.each, "s", 2),
-        "line_8": pretty(LOST.time(8), "s", 3),
+        "lost_1": pretty(LOST.left(1), "s", 3),
     }
 
 
@@ -123,14 +122,18 @@ def fusion_row(name: str, found: implied.Fused) -> dict[str, str]:
     }
 
 
+def prefilling(lost: float = LOST.each, by_hand: bool = False) -> implied.Fused:
+    """A prefill of 4,096 tokens on the opening's chip, before and after fusing."""
+    plan = Plan(tokens=4096, context=0)
+    return implied.fusing("llama-2-7b", plan, chip="a100-80gb", lost=lost, by_hand=by_hand)
+
+
 def fusion_rows() -> dict[str, str]:
     """What fusing gains a token and a prefill, on the opening's chip."""
-    prefill = Plan(tokens=4096, context=0)
-    fused = lambda **more: implied.fusing("llama-2-7b", prefill, chip="a100-80gb", lost=LOST.each, **more)
     return {
         **fusion_row("token", implied.fused_token()),
-        **fusion_row("prefill", fused()),
-        **fusion_row("library", fused(by_hand=True)),
+        **fusion_row("prefill", prefilling()),
+        **fusion_row("library", prefilling(by_hand=True)),
     }
 
 
@@ -140,7 +143,9 @@ def fusing() -> dict[str, str]:
     even = eq.vector_even(kernel_gap=LOST.each, chip_bandwidth=rate)
     before, after = (read("llama-2-7b", implied.GPT_FAST) for read in (kernels.eager, kernels.fused))
     saved = kernels.counted(before).moved - kernels.counted(after).moved
+    prompt, lossless = prefilling(), prefilling(lost=0.0)
     return {
+        "trips_prefill": f"{(lossless.before - lossless.after) / prompt.before:.0%}",
         "trips_saved": pretty(saved / rate, "s", 2),
         "vector_7": f"{vector:,} bytes",
         "vector_time": pretty(2 * vector / rate, "s", 2),
@@ -175,23 +180,9 @@ def borders() -> dict[str, str]:
     }
 
 
-def computed_halves() -> dict[str, str]:
-    """A step in one piece and in halves on SGLang's machine, by tokens per GPU."""
-    told: dict[str, str] = {}
-    for tokens in (32, 64, 128, 256):
-        case = implied.with_tokens(tokens)
-        whole, halves = eq.serial_time(case), eq.overlap_time(case)
-        told |= {f"whole_{tokens}": in_ms(whole), f"halves_{tokens}": in_ms(halves)}
-        told[f"gain_{tokens}"] = f"{100 * (whole / halves - 1):+.0f}%".replace("-", "−")
-    return told
-
-
 def measured_halves() -> dict[str, str]:
     """What SGLang gained and lost by halves."""
-    return {
-        f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}% {'fewer' if gain < 1 else 'more'} tokens"
-        for tokens, gain in implied.sglang_measured().items()
-    }
+    return {f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}%" for tokens, gain in implied.sglang_measured().items()}
 
 
 def with_losses() -> dict[str, str]:
@@ -211,7 +202,6 @@ def overlapping() -> dict[str, str]:
     """Halves of a batch on SGLang's machine, with and without losses."""
     return {
         **borders(),
-        **computed_halves(),
         **measured_halves(),
         **with_losses(),
         "rack_kernels": f"{implied.sglang_rack()['kernels']:,}",

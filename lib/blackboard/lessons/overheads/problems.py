@@ -104,17 +104,21 @@ def opening(values: Values) -> Values:
         "loading": LOST.shared * size,
         "gaps": found.kernels * LOST.each,
         "graph": FOUND.graph * size,
+        "alone": implied.fixed_cost().time(1) * size,
     }
-    return told | times | {"waited": pretty(found.eager - times["loading"] - times["gaps"], "s", 2)}
+    least, most = found.eager - times["loading"] - times["gaps"], found.eager - times["alone"]
+    ends = {"least": pretty(least, "s", 2), "most": pretty(most, "s", 2), "alone_ms": pretty(times["alone"], "s", 2)}
+    return told | times | ends
 
 
 def waited(values: Values) -> float:
-    """Seconds in which the device idles while kernels of an even share of the loading and a gap are launched one by
-    one; the queue is run.
+    """Seconds in which the device idles while even kernels are launched one by one, halfway between those with gaps
+    and those of a step that loses a fixed time; both queues are run.
     """
     count = values["kernels"]
-    run = simulation.launched([values["loading"] / count + LOST.each] * count, values["step"] / count)
-    return run.time * (1 - run.busy("device"))
+    works = [values["loading"] / count + LOST.each, values["alone"] / count]
+    runs = [simulation.launched([each] * count, values["step"] / count) for each in works]
+    return sum(run.time * (1 - run.busy("device")) for run in runs) / 2
 
 
 FOUND = implied.gpt_fast()
@@ -125,26 +129,27 @@ guess = Guess(
     objective=LAUNCH,
     unit="s",
     display_unit="ms",
-    within=1.3,
+    within=1.2,
     statement="{who} {eager_ms} for a token of {what} at batch 1. {whose} could load all weights in {floor_ms}. But Python launched about {about} kernels for the token, one by one. Of the missing {missing}, for how long did the chip wait for its host, and not for anything else?",
     parameters={"size": (1, 0.5, 0.75, 1.5, 2, 3), "slow": (1, 0.9, 1.1, 1.2, 1.3, 1.4)},
     derived=opening,
-    answer=v.step - v.loading - v.gaps,
+    answer=v.step - (v.loading + v.gaps + v.alone) / 2,
     independent_check=waited,
     misconceptions={
         v.graph: "That is about how long the chip would work with fewer kernels. What does it do for the rest?",
         v.kernels * implied.period("Hazy Research", False): "That is what bare launches would take. From Python each kernel goes through the interpreter and PyTorch's dispatcher first.",
     },
     above="That leaves the chip too little time of its own. It had to load all weights, and at each kernel it needed a few microseconds more.",
-    explanation="By our estimate it is {waited}, more than half of the token. The estimate takes from the token what the chip itself needed: the loading, at the rate that memory really reaches, and a few microseconds at each kernel.",
+    explanation="Nobody knows exactly: {least} to {most}, in any case more than half of the token. The rest is what the chip itself needed: the loading, at the rate that memory really reaches, and some time for starting kernels, of which there are two stories.",
     hints=(
         "Loading the weights takes {floor_ms}, and compute hides behind it. What is left of {eager_ms}?",
         "Memory does not reach its full rate, and at each kernel the chip needs a few microseconds more.",
     ),
     solution=(
         "One by one a token took {eager_ms}.",
-        "Loading takes {loading_ms}, as compiled steps show. The gaps at the kernels take {gaps_ms}, if each is as long as in compiled steps.",
-        "The rest is waiting:",
+        "Loading takes {loading_ms}, as compiled steps show. If each kernel loses as much as in compiled steps, gaps take {gaps_ms}, which leaves {least} of waiting.",
+        "If a step loses a fixed time instead, the chip needs only {alone_ms}, which leaves {most}.",
+        "Halfway between:",
     ),
 )
 
@@ -1210,56 +1215,59 @@ turn = Quantity(
 
 
 class Alternated(Symbolic):
-    """The time of two halves that take turns at a chip and a link, run layer by layer, once its arguments are
+    """The time of parts of a batch that take turns at a chip and a link, run layer by layer, once its arguments are
     numbers.
     """
 
     @classmethod
-    def eval(cls, count, compute, send):
-        if all(each.is_number for each in (count, compute, send)):
-            share = 2 * int(count)
-            return simulation.alternated(int(count), [("device", float(compute) / share), ("link", float(send) / share)]).time
+    def eval(cls, count, parts, compute, send):
+        if all(each.is_number for each in (count, parts, compute, send)):
+            share = int(parts) * int(count)
+            phases = [("device", float(compute) / share), ("link", float(send) / share)]
+            return simulation.alternated(int(count), phases, int(parts)).time
 
 
 LONGER, SHORTER = Max(t_compute, t_comm), Min(t_compute, t_comm)
+TURNS = racks.micro_batches * racks.layers
 schedule = Function(
     "Write the schedule",
     level="hard",
     objective=HALVES,
-    statement="A step of `layers` layers computes for `t_compute` seconds and sends for `t_comm` in all, evenly over its layers. It is split into two halves of a batch, with half of both times each. In every layer a half computes, and then sends; then comes its next layer. The chip computes for one half at a time and the link sends for one half at a time; whichever half is ready first goes first. Loading the weights twice is left out. Write a Python function of layers, t_compute and t_comm that returns when both halves are done. It is called by name; layers is whole.",
+    statement="A step of `layers` layers computes for `t_compute` seconds and sends for `t_comm` in all, evenly over its layers. It is split into `micro_batches` equal parts of a batch, two or more, each with its share of both times. In every layer a part computes, and then sends; then comes its next layer. The chip computes for one part at a time and the link sends for one part at a time; whichever part is ready first goes first. Loading the weights again is left out. Write a Python function of layers, micro_batches, t_compute and t_comm that returns when all parts are done. No loop is needed. It is called by name; layers and micro_batches are whole.",
     formula=Formula(
         "overheads.filled",
         "t_overlap",
-        LONGER + SHORTER / (2 * racks.layers),
+        LONGER + SHORTER / TURNS,
         "s",
         "the longer of two resources, with one turn of the shorter to fill or to drain",
         register=False,
     ),
     test_points=(
-        {"layers": 1, "t_compute": 4.0, "t_comm": 6.0},
-        {"layers": 4, "t_compute": 9.0, "t_comm": 5.0},
-        {"layers": 61, "t_compute": 3.0, "t_comm": 8.0},
-        {"layers": 32, "t_compute": 7.0, "t_comm": 6.5},
+        {"layers": 1, "micro_batches": 3, "t_compute": 4.0, "t_comm": 6.0},
+        {"layers": 4, "micro_batches": 2, "t_compute": 9.0, "t_comm": 5.0},
+        {"layers": 61, "micro_batches": 2, "t_compute": 3.0, "t_comm": 8.0},
+        {"layers": 32, "micro_batches": 5, "t_compute": 7.0, "t_comm": 6.5},
     ),
-    independent_check=Alternated(racks.layers, t_compute, t_comm),
+    independent_check=Alternated(racks.layers, racks.micro_batches, t_compute, t_comm),
     misconceptions={
         LONGER: "That is many layers. Before the first send something has to be computed, and after the last compute something sent.",
-        t_compute + t_comm: "In turn, without overlap. One half computes while the other sends.",
-        LONGER + SHORTER / racks.layers: "What stands alone is one half's part of a layer, not the whole layer's.",
-        LONGER + LONGER / (2 * racks.layers): "Is it the longer resource that has to wait, or the shorter? Draw two layers on paper.",
-        (LONGER + SHORTER / (2 * racks.layers)) / 2: "Each half has half of both times. Two halves are the whole.",
-        LONGER + SHORTER / 2: "Only the first or last layer stands alone, not a whole half of the batch.",
-        LONGER + t_compute / (2 * racks.layers): "That is right where sending takes longer. Where computing does, the chip never pauses. What is left at the end?",
-        (t_compute + t_comm) / 2: "The chip computes for both halves, and the link sends for both. The longer of the two cannot be halved.",
+        t_compute + t_comm: "In turn, without overlap. One part computes while another sends.",
+        LONGER + SHORTER / racks.layers: "What stands alone is one part's share of a layer, not the whole layer's.",
+        LONGER + SHORTER / (2 * racks.layers): "That is right for two halves. With more parts, what stands alone is shorter.",
+        LONGER + LONGER / TURNS: "Is it the longer resource that has to wait, or the shorter? Draw two layers on paper.",
+        (LONGER + SHORTER / TURNS) / racks.micro_batches: "Each part has its share of both times. All parts are the whole.",
+        LONGER + SHORTER / racks.micro_batches: "Only the first or last layer stands alone, not a whole part of the batch.",
+        LONGER + t_compute / TURNS: "That is right where sending takes longer. Where computing does, the chip never pauses. What is left at the end?",
+        (t_compute + t_comm) / racks.micro_batches: "The chip computes for all parts, and the link sends for all. The longer of the two cannot be divided.",
     },
     explanation="The maximum, and one turn of the shorter: at the start the link has nothing to send, at the end the chip nothing to compute. Of 61 layers that is less than one per cent.",
     hints=(
-        "Keep four clocks: when the chip and the link are free, and when each half is ready.",
-        "for each layer, for each half: start = max(ready[half], chip); chip = ready[half] = start + t_compute / (2 * layers); the same with the link. Let both halves compute before you go on to sending.",
+        "Let the chip's turn be the longer. When does it pause? And what is still to be done after its last turn?",
+        "How many turns does each resource have? The shorter one stands alone for one of its turns.",
     ),
     solution=(
-        "With even halves they simply take turns: the longer resource works without a pause, after or before one turn of the shorter one.",
-        Step("As code:", "max(t_compute, t_comm) + min(t_compute, t_comm) / (2 * layers)"),
+        "With even parts they simply take turns: the longer resource works without a pause, after or before one turn of the shorter one. Each has a turn for each part and layer.",
+        Step("As code:", "max(t_compute, t_comm) + min(t_compute, t_comm) / (micro_batches * layers)"),
     ),
 )
 
