@@ -121,6 +121,6 @@ def boundary_chart() -> InteractiveChart:
         f" {here['scale_up'] / here['scale_out']:g} and takes {found[0]:.2g} times as long if every copy crosses, and"
         f" {found[1]:.2g} times with one crossing.",
         "Try how much faster the network card would have to be. Every GPU keeps its tokens. Each token sends"
-        f" {COPIES['copies']:g} copies, of which the one for the shared expert always stays in its rack. Only bytes are"
-        " counted, at the datasheets' rates.",
+        f" {COPIES['copies']:g} copies, and the cards of GPUs with routed experts are counted. Only bytes count, at the"
+        " datasheets' rates.",
     )
