@@ -168,8 +168,8 @@ def step_parts() -> Drawing:
     return done(
         fig,
         "fig-step-parts",
-        "Inside the rack, each doubling halves the loading of experts. Beyond the rack there is little left to halve, and"
-        " if every copy crosses, sending takes several times as long.",
+        "Inside the rack, each doubling halves the loading of experts. Beyond it there is little left to halve, and if"
+        " every copy crosses, sending takes several times as long.",
         f"Six stacked bars in milliseconds per step, by how many GPUs share each layer. {'; '.join(phrases)}. A line"
         " before the last two bars, on two racks, marks the end of the rack.",
     )

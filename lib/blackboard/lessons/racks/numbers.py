@@ -339,19 +339,11 @@ def boundary() -> dict[str, str]:
     """Leaving the rack."""
     known, ratio = RUNNING.symbols(), lambda id: chip(id).scale_up.bytes_per_s / chip(id).scale_out.bytes_per_s
     here = known["scale_up"] / known["scale_out"]
-    times = lambda copies: f"{copies * here / known['copies']:.2g}"  # a layer's time, in times of one rack's
     shares = reached()
     left = here * shares["scale_up"] / shares["scale_out"]
-    crossings: dict[str, str] = {}
-    for racks in (2, 4, 8):
-        away, far = eq.leaving(racks=racks), eq.domains_visited(racks=racks, top_k=known["top_k"])
-        crossings |= {
-            f"left_{racks}": f"{known['top_k'] * away:g}",
-            f"far_{racks}": f"{far:.1f}",
-            f"slower_every_{racks}": times(known["copies"] * away),
-            f"slower_once_{racks}": times(far),
-        }
-    return crossings | {
+    return {
+        "far_4": f"{eq.domains_visited(racks=4, top_k=known['top_k']):.1f}",
+        "slower_every_2": f"{eq.slowdown_each(RUNNING, racks=2):g}",
         "up_share": f"{shares['scale_up']:.0%}",
         "card_share": f"{shares['scale_out']:.0%}",
         "up_left": pretty(known["scale_up"] * shares["scale_up"], "byte/s", 3),
