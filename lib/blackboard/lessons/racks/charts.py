@@ -120,7 +120,6 @@ def boundary_chart() -> InteractiveChart:
         f" one crossing. The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
         f" {here['scale_up'] / here['scale_out']:g} and takes {found[0]:.2g} times as long if every copy crosses, and"
         f" {found[1]:.2g} times with one crossing.",
-        "Try how much faster the network card would have to be. Every GPU keeps its tokens. Each token sends"
-        f" {COPIES['copies']:g} copies, and the cards of GPUs with routed experts are counted. Only bytes count, at the"
-        " datasheets' rates.",
+        "Try how much faster the network card would have to be. Only bytes count, at the datasheets' rates, on the"
+        " cards of GPUs with routed experts.",
     )
