@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from math import comb
 
 import pytest
 from lessons import run_cell
-from live_cells import read_cells
 
 from blackboard.catalogue import chip, measurement, model
 from blackboard.catalogue.running_case import RUNNING
@@ -19,6 +19,7 @@ EXPERT, ALL = 3 * 7168 * 2048, 671_025_397_760  # bytes of an expert and of the 
 REST = ALL - 58 * 257 * EXPERT
 WAITING = 2 * 58 * 11.905e-6
 CROSSINGS = 1 - 0.5**8  # of a token to the other of two racks
+EACH = 144 * 32 * 4 / 128 / 32  # copies over the card of each GPU with routed experts, for a token of a GPU
 INSIDE, CARD = 538e9, 38e9  # byte/s that both networks reach
 BARE = 39e9 * 248 / 256 * 194 / (194 - 11.905)  # byte/s of the card, without the wait of its dispatch
 BOX = 450e9 * 269 / 450  # byte/s that NVLink of an H200 reaches
@@ -46,7 +47,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     ratio = lambda tokens, out, more=0: (step_by_hand(2, tokens, out)[2] + more) / step_by_hand(1, tokens)[2]
     slope, gain = 58 * 7168 * 3 * (CROSSINGS / CARD - 9 / INSIDE), 2 * 58 * EXPERT / 8e12
     hop = 116 * 3.3e-6
-    one, two, crossed = step_by_hand(1, 32), step_by_hand(2, 32, 4), step_by_hand(2, 32, CROSSINGS)
+    one, two, crossed = step_by_hand(1, 32), step_by_hand(2, 32, EACH), step_by_hand(2, 32, CROSSINGS)
     once = *crossed[:2], crossed[2] + hop
     slower = lambda part: part[2] + part[0] * (1 / 0.85 - 1)
     ms = lambda seconds: f"{seconds * 1e3:.2f} ms"
@@ -61,11 +62,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     launched_one = one[2] - one[1] + 32 * 58 * 7168 * 3 * 9 / 361e9
     expected = {
         "each": "4",
-        "each_two": "2",
         "idle": "8",
         "layer_bytes": f"{32 * 9 * 7168 * 3 / 1e6:.2f} MB",
         "layer_rack": f"{32 * 9 * 7168 * 3 / 900e3:.2f} µs",
-        "layer_two": f"{32 * 4 * 7168 * 3 / 50e3:.0f} µs",
+        "layer_two": f"{32 * EACH * 7168 * 3 / 50e3:.0f} µs",
         "token_bytes": f"{PER_TOKEN / 1e6:.1f} MB",
         "ratio_out": f"{PER_TOKEN / 50e9 / per_chip:.0f}",
         "link_needed": f"{PER_TOKEN / per_chip / 1e9:.0f} GB/s",
@@ -76,22 +76,17 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "experts_two": ms(2 * 58 * EXPERT / 8e12),
         "rest_time": ms(REST / 8e12),
         "kv_time": ms(32 * 1000 * 61 * 576 * 2 / 8e12),
-        **{f"experts_{gpus}": ms(288 / gpus * 58 * EXPERT / 8e12) for gpus in (9, 18, 36)},
+        "experts_18": ms(288 / 18 * 58 * EXPERT / 8e12),
         "other_time": ms((REST + 32 * 1000 * 61 * 576 * 2) / 8e12),
         "step_nine": ms(28 * 58 * EXPERT / 8e12 + one[2]),
         "half_bytes": f"{PER_TOKEN / 2e6:.1f} MB",
         "hop_bytes": f"{7168 * 2 / 1e3:.1f} kB",
         "hop_fewer": f"{round(PER_TOKEN / 2 / 7168 / 2, -1):.0f}",
         "saved": ms(gain),
-        "even_every": f"{gain / (58 * 7168 * 3 * (4 / CARD - 9 / INSIDE)):.0f}",
+        "even_every": f"{gain / (58 * 7168 * 3 * (EACH / CARD - 9 / INSIDE)):.0f}",
         "even_hop": f"{(gain - hop) / slope:.0f}",
         "few_gain": f"{1 - ratio(4, CROSSINGS, hop):.0%}",
-        **{f"far_{n}": f"{n - 1 - (n - 1) ** 9 / n**8:.1f}" for n in (2, 4, 8)},
-        **{f"left_{n}": f"{8 - 8 // n}" for n in (2, 4, 8)},
-        "slower_every_4": f"{18 * 6 / 9:g}",
-        "slower_every_8": f"{18 * 7 / 9:g}",
-        "slower_once_4": f"{2 * (3 - 3**9 / 4**8):.1f}",
-        "slower_once_8": f"{2 * (7 - 7**9 / 8**8):.1f}",
+        "far_4": f"{3 - 3**9 / 4**8:.1f}",
         "h800_needed": f"{PER_TOKEN * 1978.9e12 / 2 / active / 1e9:.0f} GB/s",
         "h800_link": "200 GB/s",
         "keep_up": f"{INSIDE * per_chip / PER_TOKEN:.0%}",
@@ -110,37 +105,33 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "step_one": ms(one[2]),
         "user_rate": f"{1 / one[2]:.0f}",
         "user_rate_two": f"{1 / two[2]:.0f}",
-        "took_1": "11.9",
         "step_two": ms(two[2]),
         "as_told_two": f"{two[2] / one[2]:.2f}",
         "as_told_once": f"{once[2] / one[2]:.2f}",
         "launch_shorter": f"{1 - launched / launched_one:.0%}",
-        "once_longer": f"{once[2] / one[2] - 1:.0%}",
-        "again_longer": f"{(once[2] - hop + WAITING) / one[2] - 1:.0%}",
         "as_ideal_two": f"{ideal[1] / ideal[0]:.2f}",
         "as_ideal_once": f"{ideal[2] / ideal[0]:.2f}",
         "as_memory_two": f"{slower(two) / slower(one):.2f}",
         "as_memory_once": f"{slower(once) / slower(one):.2f}",
         "memory_share": "85%",
         "h200_bandwidth": "4.8 TB/s",
-        "every_added": ms(two[1] - one[1]),
+        "every_added": f"{(two[1] - one[1]) * 1e3:.1f} ms",
         "up_left": f"{900 * 269 / 450:.0f} GB/s",
         "card_left": f"{39 * 248 / 256:.0f} GB/s",
         "up_share": f"{269 / 450:.0%}",
         "card_share": f"{38 / 50:.0%}",
         "ratio_left": f"{538 / 38:.0f}",
-        "left_every": f"{4 / 9 * 538 / 38:.1f}",
-        "as_full_two": f"{ratio(256, 4):.2f}",
+        "left_every": f"{538 / 38 / 2:.1f}",
+        "as_full_two": f"{ratio(256, EACH):.2f}",
         "as_full_once": f"{ratio(256, CROSSINGS, hop):.2f}",
-        "as_shared_two": f"{ratio(16, 4):.2f}",
+        "as_shared_two": f"{ratio(16, EACH):.2f}",
         "as_shared_once": f"{ratio(16, CROSSINGS, hop):.2f}",
         "once_shorter": f"{1 - (once[2] - hop + 116e-6) / one[2]:.0%}",
         "halves_two": ms(2 * once[0] - 32 * 1000 * 61 * 576 * 2 / 8e12),
         "halves_one": ms(2 * one[0] - 32 * 1000 * 61 * 576 * 2 / 8e12),
         "halves_full": f"{(step_by_hand(1, 256)[0] + step_by_hand(1, 0)[0]) / step_by_hand(1, 256)[2]:.2f}",
         "slower": "4",
-        "slower_every_2": f"{18 * 4 / 9:g}",
-        "slower_once_2": f"{18 * CROSSINGS / 9:.0f}",
+        "slower_every_2": f"{18 / 2:g}",
         "blackwell_dies": "144",
         "h100_ratio": "9",
         "gb200_ratio": "18",
@@ -152,11 +143,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "freed": f"{2 * 58 * EXPERT / 1e9:.1f} GB",
         "rack_memory": "186 GB",
         "lone_bytes": f"{7 * 7408 / reached / 1e3:.1f} µs",
-        "intercept": f"{112.365 - 512 * 7 * 7408 / reached / 1e3:.0f} µs",
-        "fitted_64": f"{11.905 + 64 * 7 * 7408 / reached / 1e3:.1f}",
         "took_more": f"{211.099 - 112.365:.1f} µs",
-        "ideal_1024": f"{1024 * 7 * 7408 / 450e3:.1f}",
-        "ideal_64": f"{64 * 7 * 7408 / 450e3:.1f}",
         "half_rack": f"{11.905e-6 * 900e9 * reached / 450 * 72 / 71 / 9 / 7408:.0f}",
         "box_experts": "32",
         "box_bytes": f"{32 * 58 * EXPERT / 1e9:.1f} GB",
@@ -174,7 +161,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "added_pair": f"{(pair - box[0][2]) * 1e3:.1f} ms",
         "even_pair": f"{16 * 58 * EXPERT / 4.8e12 / (pair - box[0][2]) * 32:.0f}",
         "once_added": ms(once[1] - one[1]),
-        "bare_two": f"{step_by_hand(2, 32, 4 * CARD / BARE)[2] / one[2]:.2f}",
+        "bare_two": f"{step_by_hand(2, 32, EACH * CARD / BARE)[2] / one[2]:.2f}",
         "bare_tie": f"{(one[2] - step_by_hand(2, 32, CROSSINGS * CARD / BARE)[2]) / 116 * 1e6:.1f} µs",
         "card_took": "194",
         "card_bare": f"{BARE / 1e9:.0f} GB/s",
@@ -185,7 +172,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "as_half_once": f"{once[2] / half_one:.2f}",
         "box_even_four": f"{6 * 58 * EXPERT / 4.8e12 / (PER_TOKEN * 8 / 9 * (17 / 18 - 3 / 4) / CARD):.0f}",
         "wait_margin": f"{4 * 58 * EXPERT / 8e12 / 116 * 1e6:.0f} µs",
-        "once_ahead": ms(gain - once[1] + one[1]),
         "hop_tie": f"{(gain - once[1] + one[1]) / 116 * 1e6:.1f} µs",
         "memory_shorter": f"{1 - (slower(crossed) + 116e-6) / slower(one):.0%}",
         "spare_experts": f"{144 * 2 - 256}",
@@ -199,16 +185,6 @@ def test_deepseeks_users_on_boxes_of_h800_by_hand():
     assert told["users"] == f"{users:.0f}" and told["day_batch"] == "128"
     assert min(14_800 / 8 / 22, 128) > float(numbers.deployed()["box_even"]), "above the border by either count"
     cache = 4_989 * 61 * 576 * 2
-    for boxes, held in ((2, 16), (4, 8), (18, 2)):
-        weights = (held + 1) * 58 * EXPERT + REST
-        load, kv = weights / 3.35e12, 88 * cache / 3.35e12
-        sent = 88 * PER_TOKEN * 8 / 9 * (1 - 1 / boxes) / CARD
-        assert told[f"room_{boxes}"] == f"{(80e9 - weights) / cache:.0f}"
-        assert told[f"plain_{boxes}"] == f"{(load + kv + WAITING + sent) * 1e3:.0f}"
-        assert told[f"lapped_{boxes}"] == f"{max(2 * load + kv, 2 * WAITING + sent) * 1e3:.0f}"
-    plain, lapped = ([float(told[f"{way}_{n}"]) for n in (2, 4, 18)] for way in ("plain", "lapped"))
-    assert max(plain) < 1.03 * min(plain) and lapped == sorted(lapped, reverse=True)
-    assert int(told["room_2"]) < users < int(told["room_4"])
     alone, spread = box_by_hand(32, 88, 7 / 8, BOX), box_by_hand(2, 88, 136 / 144, CARD)
     assert (told["day_one"], told["day_many"]) == (f"{sum(alone) * 1e3:.0f}", f"{sum(spread) * 1e3:.0f}")
     longer = 88 * (cache - 1000 * 61 * 576 * 2) / 4.8e12  # loading of longer contexts
@@ -219,9 +195,10 @@ def test_deepseeks_users_on_boxes_of_h800_by_hand():
         assert told[f"lapped_h200_{boxes}"] == f"{max(load + longer + again, 2 * WAITING + sent) * 1e3:.0f}"
     assert (told["lap_more"], told["lap_less"]) == ("25.5%", "27%")
     one, once = step_by_hand(1, 88), step_by_hand(2, 88, CROSSINGS)
-    half = max(2 * once[0] - 88 * 1000 * 61 * 576 * 2 / 8e12, 2 * (WAITING + 116 * 3.3e-6) + once[1])
-    replica = 2 * one[0] - 88 * 1000 * 61 * 576 * 2 / 8e12
-    assert told["overlap_gain"] == f"{1 - half / min(one[2], replica):.0%}"
+    for tokens, name in ((1000, "overlap_gain"), (4989, "overlap_gain_long")):
+        more, kv = (88 * each * 61 * 576 * 2 / 8e12 for each in (tokens - 1000, tokens))
+        half = max(2 * (once[0] + more) - kv, 2 * (WAITING + 116 * 3.3e-6) + once[1])
+        assert told[name] == f"{1 - half / min(one[2] + more, 2 * (one[0] + more) - kv):.0%}"
 
 
 def test_spreading_over_two_racks_loses_with_overlap_if_every_copy_crosses():
@@ -231,13 +208,13 @@ def test_spreading_over_two_racks_loses_with_overlap_if_every_copy_crosses():
 
 
 def test_with_the_rate_of_half_a_rack_the_cards_are_what_two_racks_wait_for():
-    assert 9 / 489 < CROSSINGS / 38 < 4 / 38
+    assert 9 / 489 < CROSSINGS / 38 < EACH / 38
 
 
-def test_a_card_three_times_as_fast_would_make_a_tie():
+def test_a_card_more_than_three_times_as_fast_would_make_a_tie():
     """Of the rate that the card must reach if every copy crosses."""
     saved, here = 2 * 58 * EXPERT / 8e12, 32 * 58 * 7168 * 3
-    assert 4 * here / (saved + 9 * here / INSIDE) / CARD == pytest.approx(3, abs=0.3)
+    assert 3.3 < EACH * here / (saved + 9 * here / INSIDE) / CARD < 3.8
 
 
 def two_digits(seconds: float) -> float:
@@ -251,7 +228,7 @@ def test_what_a_step_says_of_itself_adds_up_as_it_is_printed():
     for case in ("one", "two"):
         parts = read(f"memory_{case}"), read("step_latency"), read(f"sending_{case}")
         assert read(f"step_{case}") == pytest.approx(sum(parts), abs=1e-9) and read("compute_one") < parts[0]
-    assert read("every_added") == pytest.approx(read("sending_two") - read("sending_one"), abs=1e-9)
+    assert read("every_added") == pytest.approx(read("sending_two") - read("sending_one"), abs=0.05)
     drawn = numbers.doublings().values()
     loads = [numbers.expert_time(each) for each in drawn]
     terms = [(load, each.work - load, each.latency, each.sending) for load, each in zip(loads, drawn)]
@@ -275,7 +252,7 @@ def test_each_doubling_in_the_rack_shortens_the_step_and_the_next_one_does_not()
     assert [*known] == [9, 18, 36, 72, 144]
     for gpus, part in known.items():
         experts = 288 / gpus
-        sent = 4 / CARD if gpus > 72 else 9 / INSIDE
+        sent = EACH / CARD if gpus > 72 else 9 / INSIDE
         by_hand = (experts * 58 * EXPERT + REST + 32 * 1000 * 61 * 576 * 2) / 8e12, WAITING, 32 * 58 * 7168 * 3 * sent
         assert (part.work, part.latency, part.sending) == pytest.approx(by_hand, rel=1e-3)
         assert part.compute < part.work and part.hop == 0
@@ -360,7 +337,7 @@ def test_two_copies_of_the_model_tie_with_one_crossing_and_win_if_the_hop_waits(
     assert once / one == pytest.approx(1.02, abs=0.005), "a tie, nearly"
     assert float(numbers.corrected()["as_memory_once"]) == 1.00, "with slower memory, a tie"
     assert numbers.again().in_turn / one == pytest.approx(1.2, abs=0.02), "by a fifth"
-    assert numbers.parts()["two"].in_turn / one == pytest.approx(1.5, abs=0.05), "one and a half times as long"
+    assert numbers.parts()["two"].in_turn / one == pytest.approx(1.6, abs=0.05), "more than half as long again"
 
 
 def test_nearly_every_copy_goes_to_a_gpu_of_its_own():
@@ -458,9 +435,9 @@ def test_a_box_of_h800_cannot_hold_its_share_and_one_of_h200_can():
 def test_traffic_takes_longer_either_way_at_the_rack_s_ratio():
     """The ratios up to which two racks are as fast as one, by halving an interval."""
     sizes = {"copies": 9, "scale_out": 1}
-    each = eq.slowdown_each.bind(**sizes, racks=2, top_k=8)
+    each = eq.slowdown_each.bind(scale_out=1, racks=2)
     once = eq.slowdown_once.bind(**sizes, visited_domains=CROSSINGS)
-    for formula, most in ((each, 9 / 4), (once, 9)):
+    for formula, most in ((each, 2), (once, 9)):
         low, high = 0.1, 1e3
         for _ in range(60):
             middle = (low + high) / 2
@@ -469,12 +446,63 @@ def test_traffic_takes_longer_either_way_at_the_rack_s_ratio():
         assert low == pytest.approx(most, rel=0.005) and most < 18
 
 
-def test_the_pages_own_step_is_that_of_the_table():
-    said, _ = run_cell("racks", "def step(")
-    found = [float(line.split()[-2]) for line in said.splitlines()]
-    steps = *numbers.doublings().values(), numbers.parts()["once"]
-    assert found == pytest.approx([part.in_turn * 1e3 for part in steps], abs=0.015)
-    assert "hop = 32, 11.9e-6, 3.3e-6 " in "".join(read_cells("racks"))
+def printed(cell: str) -> list[list[float]]:
+    """The numbers of each line that a program of the page prints, without its heading."""
+    said, _ = run_cell("racks", cell)
+    rows = [[float(each) for each in re.findall(r"[\d.]+", line)] for line in said.splitlines()]
+    return [row for row in rows if row]
+
+
+def test_the_page_s_program_loads_what_the_bars_load():
+    rows = printed("needed.update")
+    for (gpus, each, time), (count, part) in zip(rows, numbers.doublings().items(), strict=True):
+        assert gpus == count and each == pytest.approx(288 / gpus, abs=0.05)
+        assert time == pytest.approx(numbers.expert_time(part) * 1e3, abs=0.006)
+
+
+def test_the_page_s_program_counts_what_arrives_over_the_cards():
+    every, once, (used, busiest) = printed("arrive.update")
+    assert every == [9 * 32 / 2, float(numbers.boundary()["slower_every_2"])] == [32 * EACH, 9]
+    assert once == [round(32 * CROSSINGS), round(18 * CROSSINGS / 9, 1)] == [32, 2]
+    assert used == 128 and busiest == 170, "as the fold says"
+    assert busiest / 144 == pytest.approx(1.2, abs=0.03), "a fifth more"
+
+
+def test_the_page_s_program_has_the_measured_dispatches():
+    rows = {row.bytes_per_chip / 8 / 7408: row for row in numbers.by_kind()["DeepEP dispatch"]}
+    for count, sheet, fitted, took in printed("measured = {"):
+        row = rows[count]
+        assert [sheet, fitted, took] == pytest.approx(
+            [each * 1e6 for each in (row.ideal, row.modelled, row.measured)], abs=0.4
+        )
+        assert count != 64 or fitted / took == pytest.approx(1.05, abs=0.01), "a twentieth too slow"
+
+
+def test_the_page_s_program_finds_where_spreading_pays():
+    every, *once = printed("def compare(")
+    assert every[2] == pytest.approx(numbers.parts()["two"].in_turn / numbers.on(1).in_turn, abs=0.01)
+    assert every[3] == int(numbers.spread_or_stop()["even_every"])
+    for copies, hop, ratio, pays in once:
+        spread = numbers.on(2, once=True, hop=hop * 1e-6)
+        assert copies == 1 and ratio == pytest.approx(spread.in_turn / numbers.on(1).in_turn, abs=0.01)
+        assert pays == pytest.approx(max(0, numbers.break_even(True, hop * 1e-6)), abs=2)
+
+
+def test_the_page_s_program_overlaps_boxes():
+    """Without the second copies of popular experts, of which eighteen boxes have some."""
+    rows = {int(boxes): rest for boxes, *rest in printed("users, context =")}
+    for boxes, (room, in_turn, overlapped) in rows.items():
+        part = numbers.on_boxes(boxes, 32 / boxes, "h800", 88, 4_989)
+        assert [in_turn, overlapped] == pytest.approx([part.in_turn * 1e3, part.overlapped * 1e3], abs=0.1)
+        weights = (32 / boxes + 1) * 58 * EXPERT + REST
+        assert room == pytest.approx((80e9 - weights) / 4_989 / 61 / 576 / 2, abs=0.6)
+    plain, lapped = ([row[n] for row in rows.values()] for n in (1, 2))
+    assert max(plain) < 1.03 * min(plain) and lapped == sorted(lapped, reverse=True)
+    assert rows[2][0] < numbers.day_users() < rows[4][0]
+    spare = numbers.on_boxes(18, 2, "h800", 88, 4_989).overlapped
+    assert spare * 1e3 == pytest.approx(rows[18][2], abs=0.1), "the spare copies change nothing"
+    few = {boxes: numbers.on_boxes(boxes, 32 / boxes, "h800", 32, 4_989).in_turn for boxes in rows}
+    assert min(few, key=lambda boxes: few[boxes]) == 18
 
 
 def test_deepseeks_own_figures_come_out():
@@ -484,10 +512,6 @@ def test_deepseeks_own_figures_come_out():
         assert eq.ep_time(scale_up=rate, **numbers.EXAMPLE) * 1e6 == pytest.approx(exchange, rel=1e-3), network
         whole = eq.comm_time(scale_up=rate, **numbers.EXAMPLE, **numbers.WHOLE)
         assert whole * 1e3 == pytest.approx(step, rel=3e-3) and 1 / whole == pytest.approx(tokens, rel=2e-2)
-
-
-def test_one_crossing_takes_twice_as_long():
-    assert numbers.boundary()["slower_once_2"] == "2"
 
 
 def test_a_lone_token_takes_a_hundred_times_as_long_as_its_bytes():

@@ -440,7 +440,7 @@ def test_deepseek_s_limit_saves_nodes():
 
 
 def test_why_the_counted_slowdown_is_above_four():
-    """The page's own run: the busiest GPU stretches both times alike; what stays on its GPU shortens one rack's."""
+    """One run: the busiest GPU stretches both times alike; what stays on its GPU shortens one rack's."""
     layer, x = Layer.random(32, 16, 64, 8, seed=2), tokens(1024, 32)
     step = parallel(layer, x, place(64, 16), "expert")
     sent, staying, leaves = step.dispatch.matrix.sum() / 16, step.dispatch.staying, step.dispatch.leaving(2)
@@ -467,6 +467,16 @@ def test_shared_experts_on_gpus_of_their_own_get_as_much_as_the_others():
     chosen = np.hstack([simulation.route(72 * 32, 256, 8), np.full((72 * 32, 1), 256)])
     received = simulation.traffic(chosen, placement, 1.0).matrix.sum(axis=0)
     assert received[64:] == pytest.approx([288] * 8) and received[:64].mean() == 288 == 8 * 72 * 32 / 64
+
+
+def test_of_two_racks_the_cards_of_gpus_with_routed_experts_bring_half_of_their_copies():
+    """128 GPUs with two of 256 experts each, and 16 with the shared one: 4.5 copies for a token of a GPU."""
+    placement, rack = place(256, 128, shared=1, shared_gpus=16), np.r_[np.arange(128) // 64, np.arange(16) // 8]
+    chosen = np.hstack([simulation.route(144 * 32, 256, 8), np.full((144 * 32, 1), 256)])
+    matrix = simulation.traffic(chosen, placement, 1.0).matrix
+    over = (matrix[:, :128] * (rack[:, None] != rack[:128])).sum(axis=0)
+    assert over.mean() == pytest.approx(144, rel=0.01) and matrix[:, :128].sum(axis=0).mean() == 288
+    assert over.mean() / 32 / 9 * 18 == pytest.approx(eq.slowdown_each(racks=2, scale_up=18, scale_out=1), rel=0.01)
 
 
 # --- the table -------------------------------------------------------------------------------------------------------

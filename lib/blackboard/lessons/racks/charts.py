@@ -95,7 +95,7 @@ def _layers(encoding: dict, each: str, once: str) -> list[dict]:
 def boundary_chart() -> InteractiveChart:
     """Time over several racks, in times of one rack, against the ratio of the two bandwidths; a system is marked."""
     ratio_axis = marks.log_axis("ratio", "scale-up ÷ scale-out bandwidth", 0.1, 100, "~g")
-    encoding = {"x": ratio_axis, "y": marks.log_axis("slowdown", "time ÷ time in one rack", 0.04, 100, "~g")}
+    encoding = {"x": ratio_axis, "y": marks.log_axis("slowdown", "time ÷ time in one rack", 0.4, 100, "~g")}
     base = sweep("ratio", -1, 2, points=91)
     base["transform"] += [
         {"calculate": "datum.ratio * scale_out", "as": "scale_up"},
@@ -120,7 +120,6 @@ def boundary_chart() -> InteractiveChart:
         f" one crossing. The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
         f" {here['scale_up'] / here['scale_out']:g} and takes {found[0]:.2g} times as long if every copy crosses, and"
         f" {found[1]:.2g} times with one crossing.",
-        "Try how much faster the network card would have to be. Every GPU keeps its tokens. Each token sends"
-        f" {COPIES['copies']:g} copies, of which the one for the shared expert always stays in its rack. Only bytes are"
-        " counted, at the datasheets' rates.",
+        "Try how much faster the network card would have to be. Only bytes count, at the datasheets' rates, on the"
+        " cards of GPUs with routed experts.",
     )

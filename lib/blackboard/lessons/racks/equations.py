@@ -259,18 +259,16 @@ domains_visited = Formula(
         evaluate=False,
     ),
 )
-# share of a token's copies that leave, if every copy crosses on its own
-away = Mul(top_k / copies, Add(1, -1 / racks, evaluate=False), evaluate=False)
 slowdown_each = Formula(
     "racks.slowdown_each",
     "slowdown",
-    Max(1 - top_k * leaving.typed / copies, top_k * leaving.typed / copies * scale_up / scale_out),
+    Max(1, leaving.typed * scale_up / scale_out),
     "1",
     "routed experts spread over several racks, which have shared experts of their own; every copy crosses on its own",
-    spread_time.assumes,
+    ("shared experts have chips of their own, which are as busy as the others", *spread_time.assumes),
     DERIVED,
-    conditions=(several, Le(top_k, copies)),
-    typeset=Max(Add(1, -away, evaluate=False), Mul(away, bandwidths, evaluate=False), evaluate=False),
+    conditions=(several,),
+    typeset=Max(1, out_and_slow, evaluate=False),
 )
 slowdown_once = Formula(
     "racks.slowdown_once",

@@ -87,18 +87,18 @@ def _gpu(axes, gpu: int) -> None:
 
 def rack() -> Drawing:
     """B6: in a rack every tray reaches every switch; out of it each GPU has its own, slower line."""
-    fig, axes = drawing.axes(5.0, 4.5)
+    fig, axes = drawing.axes(5.0, 4.7)
     chip = catalogue.system(RUNNING.system).chip
+    fast, slow = chip.scale_up.bytes_per_s, chip.scale_out.bytes_per_s
     for side in (-1, 1):
         _cabinet(axes, side)
-    box(axes, 0, 7.45, 4.4, 0.7, OUT, "data-center switch", 0.12)
-    fast, slow = chip.scale_up.bytes_per_s, chip.scale_out.bytes_per_s
-    axes.text(0, 3.0, f"scale-up\n{_rate(fast)}", color=COLOURS[UP], ha="center", va="center")
+        axes.text(2.75 * side, 6.3, f"scale-up {_rate(fast)}", color=COLOURS[UP], ha="center", va="center")
+    box(axes, 0, SWITCH, 4.4, 0.7, OUT, "data-center switch", 0.12)
     axes.text(
-        0, 6.62, f"scale-out {_rate(slow)}: {fast / slow:g} times slower", color=COLOURS[OUT], ha="center", va="center"
+        0, 7.2, f"scale-out {_rate(slow)}: {fast / slow:g} times slower", color=COLOURS[OUT], ha="center", va="center"
     )
     axes.text(0, -1.15, "rates: per GPU, in one direction", color=COLOURS["muted"], ha="center", va="center")
-    bare(axes, (-5.1, 5.1), (-1.45, 7.95))
+    bare(axes, (-5.1, 5.1), (-1.45, SWITCH + 0.5))
     return done(
         fig,
         "fig-rack",
@@ -111,7 +111,7 @@ def rack() -> Drawing:
     )
 
 
-TRAYS, SWITCHES = (0.4, 1.1, 1.8, 4.2, 4.9, 5.6), (2.7, 3.3)  # heights of B6
+TRAYS, SWITCHES, SWITCH = (0.4, 1.1, 1.8, 4.2, 4.9, 5.6), (2.7, 3.3), 8.05  # heights of B6, the last outside
 
 
 def _cabinet(axes, side: int) -> None:
@@ -119,7 +119,7 @@ def _cabinet(axes, side: int) -> None:
     outer.
     """
     x, trunk, inner, outer = 3.0 * side, 4.85 * side, 2.1 * side, 3.9 * side
-    box(axes, 2.75 * side, 3.0, 3.5, 6.4, "bound", lw=1.8)
+    box(axes, 2.75 * side, 3.2, 3.5, 6.8, "bound", lw=1.8)
     for y in TRAYS:
         box(axes, x, y, 1.8, 0.5, "compute", "GPUs", 0.15)
         axes.plot([outer, trunk], [y, y], color=COLOURS[OUT], lw=1.2)
@@ -137,7 +137,7 @@ def _cabinet(axes, side: int) -> None:
             )
     for y in SWITCHES:
         box(axes, x, y, 1.8, 0.45, UP, "switch", 0.2)
-    axes.plot([trunk, trunk, 2.2 * side], [TRAYS[0], 7.45, 7.45], color=COLOURS[OUT], lw=1.2)
+    axes.plot([trunk, trunk, 2.2 * side], [TRAYS[0], SWITCH, SWITCH], color=COLOURS[OUT], lw=1.2)
     axes.text(2.75 * side, -0.52, f"rack {1 if side < 0 else 2}", ha="center", va="center")
 
 
@@ -168,9 +168,8 @@ def step_parts() -> Drawing:
     return done(
         fig,
         "fig-step-parts",
-        "Inside the rack, each doubling of the GPUs that share a layer halves the loading of experts. Beyond"
-        " the rack there is little left to halve. If every copy crosses, sending takes several times as long. With one"
-        f" crossing, spreading gains a few percent at best at our {numbers.TOKENS} tokens.",
+        "Inside the rack, each doubling halves the loading of experts. Beyond it there is little left to halve, and if"
+        " every copy crosses, sending takes several times as long.",
         f"Six stacked bars in milliseconds per step, by how many GPUs share each layer. {'; '.join(phrases)}. A line"
         " before the last two bars, on two racks, marks the end of the rack.",
     )
@@ -256,7 +255,7 @@ def pays() -> Drawing:
     axes.text(at * 1.06, 2.62, "our case", color=COLOURS["muted"], va="center")
     ticks = [numbers.FEW * 2**n for n in range(6)]
     axes.set(xscale="log", xlim=(ticks[0], MOST), ylim=(0.8, 2.75), xlabel="tokens per GPU (log scale)")
-    axes.set(ylabel="spread over two racks ÷ two replicas")
+    axes.set(ylabel="step on two racks ÷ with two replicas")
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.minorticks_off()
     said = lambda name, **way: (
@@ -265,9 +264,8 @@ def pays() -> Drawing:
     return done(
         fig,
         "fig-spread-pays",
-        "If every copy crosses, spreading over two racks pays only in tiny batches. With one crossing, it"
-        f" gains a few percent or loses up to a fifth at our {at} tokens, depending on a second hop of a microsecond or"
-        " more.",
+        "If every copy crosses, spreading over two racks pays only in tiny batches. With one crossing, it depends on"
+        " the second hop.",
         f"A step with experts spread over two racks, divided by a step with two replicas, against {ticks[0]} to {MOST}"
         f" tokens per GPU on a log scale. At {ticks[0]}, {at} and {MOST} tokens,"
         f" {said('the line for every copy is at')}. The band for one crossing reaches from a hop of {shortest} µs,"

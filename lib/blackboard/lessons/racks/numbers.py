@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from blackboard.catalogue import chip, measurement, model
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.racks import equations as eq
-from blackboard.lessons.racks import moe, simulation
+from blackboard.lessons.racks import simulation
 from blackboard.lessons.racks.equations import FP8_OUT
 from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
@@ -210,23 +208,23 @@ def on(
     """The step's parts on a GPU with so many sequences, when so many racks, or a part of one, share each layer's routed
     experts: of nine GPUs eight, and the ninth has the shared expert.
 
-    Each rack has copies of the shared expert. A routed copy crosses on its own, or each token crosses `once` to a rack
-    and is passed on inside, which takes the links inside as long as one rack's traffic. Each exchange also waits for
-    a second hop. Networks reach these shares of their rates.
+    Each rack has copies of the shared expert. A routed copy crosses on its own, and then of all that arrive at a GPU
+    with routed experts one rack's share comes over NVLink and the rest over its card. Or each token crosses `once` to
+    a rack and is passed on inside. Either way some GPU's NVLink carries as much as in one rack. Each exchange also
+    waits for a second hop. Networks reach these shares of their rates.
     """
     known, here = RUNNING.symbols(), FP8_OUT | {"tokens_per_chip": tokens}
     held = eq.experts_per_chip(experts=known["experts"], expert_parallel=racks * USED)
     bandwidth, flops = (known[name] / known["chips"] for name in ("bandwidth", "flops"))
-    away = known["top_k"] * eq.leaving(racks=max(racks, 1))
+    away = known["copies"] * eq.leaving(racks=max(racks, 1))
     outside = eq.domains_visited(racks=racks, top_k=known["top_k"]) if once else away
-    inside = known["copies"] - (0 if once else away)
     shares = shares or reached()
     sent = lambda copies, link: eq.ep_time(RUNNING, **here | {"copies": copies, "scale_up": known[link] * shares[link]})
     return Parts(
         weights=(held * moe_layers() * expert_bytes() + rest_bytes()) / bandwidth,
         kv=tokens * known["context"] * known["kv_bytes_per_token"] / bandwidth,
         compute=tokens * 2 * known["n_active"] / flops,
-        sending=moe_layers() * max(sent(inside, "scale_up"), sent(outside, "scale_out") if outside else 0),
+        sending=moe_layers() * max(sent(known["copies"], "scale_up"), sent(outside, "scale_out") if outside else 0),
         latency=2 * moe_layers() * start_time(),
         hop=2 * moe_layers() * hop,
     )
@@ -278,11 +276,10 @@ def worked() -> dict[str, str]:
         "rest_time": in_ms(one.weights - expert_time(one)),
         "kv_time": in_ms(one.kv),
         "other_time": in_ms(one.work - expert_time(one)),
-        **{f"experts_{gpus}": in_ms(expert_time(part)) for gpus, part in doublings().items() if gpus < known["chips"]},
+        "experts_18": in_ms(expert_time(doublings()[18])),
         "step_nine": in_ms(doublings()[9].in_turn),
         "experts_one": in_ms(expert_time(one)),
         "experts_two": in_ms(expert_time(two)),
-        "each_two": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=2 * USED):g}",
         "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
         "active": f"{known['n_active'] / 1e9:.2f} billion",
         "bandwidth": pretty(bandwidth(), "byte/s", 1),
@@ -304,7 +301,7 @@ def worked() -> dict[str, str]:
         "step_two": in_ms(two.in_turn),
         "user_rate_two": significant(1 / two.in_turn, 3),
         "saved": in_ms(one.weights - two.weights),
-        "every_added": in_ms(two.sending - one.sending),
+        "every_added": pretty(two.sending - one.sending, "s", 2),
         "ceiling": f"{(one.weights - two.weights) / one.in_turn:.0%}",
         "wait_margin": f"{(doublings()[36].in_turn - one.in_turn) / exchanges() * 1e6:.0f} µs",
     }
@@ -325,7 +322,6 @@ def spread_or_stop() -> dict[str, str]:
     one, two, once = parts().values()
     ahead = one.weights - two.weights - (once.sending - one.sending)
     return {
-        "once_ahead": in_ms(ahead),
         "once_added": in_ms(once.sending - one.sending),
         "hop_tie": pretty(ahead / exchanges(), "s", 2),
         "even_every": f"{break_even(False):.0f}",
@@ -343,25 +339,17 @@ def boundary() -> dict[str, str]:
     """Leaving the rack."""
     known, ratio = RUNNING.symbols(), lambda id: chip(id).scale_up.bytes_per_s / chip(id).scale_out.bytes_per_s
     here = known["scale_up"] / known["scale_out"]
-    times = lambda copies: f"{copies * here / known['copies']:.2g}"  # a layer's time, in times of one rack's
-    every, shares = known["top_k"] * eq.leaving(racks=2), reached()
+    shares = reached()
     left = here * shares["scale_up"] / shares["scale_out"]
-    crossings: dict[str, str] = {}
-    for racks in (2, 4, 8):
-        away, far = known["top_k"] * eq.leaving(racks=racks), eq.domains_visited(racks=racks, top_k=known["top_k"])
-        crossings |= {
-            f"left_{racks}": f"{away:g}",
-            f"far_{racks}": f"{far:.1f}",
-            f"slower_every_{racks}": times(away),
-            f"slower_once_{racks}": times(far),
-        }
-    return crossings | {
+    return {
+        "far_4": f"{eq.domains_visited(racks=4, top_k=known['top_k']):.1f}",
+        "slower_every_2": f"{eq.slowdown_each(RUNNING, racks=2):g}",
         "up_share": f"{shares['scale_up']:.0%}",
         "card_share": f"{shares['scale_out']:.0%}",
         "up_left": pretty(known["scale_up"] * shares["scale_up"], "byte/s", 3),
         "card_left": pretty(known["scale_out"] * shares["scale_out"], "byte/s", 2),
         "ratio_left": significant(left, 2),
-        "left_every": significant(every * left / known["copies"], 2),
+        "left_every": significant(left * eq.leaving(racks=2), 2),
         "slower": f"{eq.slowdown(racks=2, scale_up=LECTURE_RATIO, scale_out=1):g}",
         "h100_ratio": f"{ratio('h100-sxm'):g}",
         "gb200_ratio": f"{here:g}",
@@ -432,9 +420,6 @@ def modelled(name: str, rows: list[tuple[float, float]], rate: float, count: int
     return [Exchange(name, size, time, ideal(size), real(message=size)) for size, time in rows]
 
 
-SHOWN = (1, 64, 512, 1_024)  # tokens per GPU of the dispatches that the page's table shows
-
-
 def by_kind() -> dict[str, list]:
     """The measured exchanges of each kind."""
     rows = measured_exchanges()
@@ -479,9 +464,7 @@ def corrected() -> dict[str, str]:
     return told | {
         "memory_shorter": f"{1 - slow(short).in_turn / slow(found['one']).in_turn:.0%}",
         "launch_shorter": f"{1 - quick:.0%}",
-        "once_longer": f"{found['once'].in_turn / one - 1:.0%}",
         "once_shorter": f"{1 - on(2, once=True, hop=SHORT_HOP).in_turn / one:.0%}",
-        "again_longer": f"{again().in_turn / one - 1:.0%}",
         "full": str(FULL),
         "memory_share": f"{SLOWER:.0%}",
     }
@@ -494,20 +477,9 @@ def measured() -> dict[str, str]:
     half = eq.half_message(start_time=latency, scale_up=efficiency * known["scale_up"], chips=known["chips"])
     found = {row.bytes_per_chip / size: row for row in by_kind()["DeepEP dispatch"]}
     us = lambda seconds: f"{seconds * 1e6:.1f}"
-    rows = {
-        f"{what}_{tokens}": value
-        for tokens in SHOWN
-        for what, value in {
-            "tokens": f"{tokens:,}",
-            "ideal": us(found[tokens].ideal),
-            "took": us(found[tokens].measured),
-        }.items()
-    }
-    return rows | {
-        "fitted_64": us(found[64].modelled),
+    return {
         "took_more": f"{us(found[1_024].measured - found[512].measured)} µs",
         "lone_bytes": f"{us(size * 7 / 8 / (efficiency * beta))} µs",
-        "intercept": pretty(found[512].measured - (found[512].modelled - latency), "s", 2),
         "latency": pretty(start_time(), "s", 3),
         "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),
@@ -581,25 +553,15 @@ def day_users() -> int:
 
 
 def crowded() -> dict[str, str]:
-    """The users of that day on boxes of H800s: room for their caches, and a step without and with overlap."""
+    """That day's users: how many, and a step with them on boxes of H200s and on racks."""
     context, held = day()["context_tokens"], deployment()["routed_experts_per_gpu"]
-    counts = {2: box_experts() / 2, 4: box_experts() / 4, int(deployment()["nodes"]): held}
-    cache = context * RUNNING.symbols()["kv_bytes_per_token"]
-    told: dict[str, str] = {}
-    for boxes, each in counts.items():
-        step = on_boxes(boxes, each, "h800", day_users(), context)
-        told |= {
-            f"room_{boxes}": f"{(chip('h800').hbm_bytes - box_weights(each)) / cache:.0f}",
-            f"plain_{boxes}": in_whole_ms(step.in_turn),
-            f"lapped_{boxes}": in_whole_ms(step.overlapped),
-        }
     [unit] = measurement("sglang_large_ep_decode").records(system="DeepSeek production")
     most = int(deployment()["nodes"])
     here = lambda boxes, each: on_boxes(boxes, each, tokens=day_users())  # H200s, contexts of the running case
     then = lambda boxes, each: on_boxes(boxes, each, tokens=day_users(), context=context)
     gains = measurement("two_batch_overlap").records(phase="decode", setting="plain")
     gain = {row["tokens_per_gpu"]: row["low_gain"] for row in gains}
-    return told | {
+    return {
         "day_one": in_whole_ms(here(1, box_experts()).in_turn),
         "day_many": in_whole_ms(here(most, held).in_turn),
         "plain_h200_1": in_whole_ms(then(1, box_experts()).in_turn),
@@ -607,7 +569,8 @@ def crowded() -> dict[str, str]:
         f"lapped_h200_{most}": in_whole_ms(then(most, held).overlapped),
         "lap_more": f"{gain[FULL]:.1%}",
         "lap_less": f"{-gain[TOKENS]:.0%}",
-        "overlap_gain": overlap_gain(),
+        "overlap_gain": overlap_gain(RUNNING.symbols()["context"]),
+        "overlap_gain_long": overlap_gain(context),
         "users": str(day_users()),
         "day_box": f"{day()['node_decode_token_per_s']:,}",
         "day_slow": str(day()["low_speed_token_per_s"]),
@@ -622,11 +585,12 @@ def in_whole_ms(seconds: float) -> str:
     return f"{seconds * 1e3:.0f}"
 
 
-def overlap_gain() -> str:
-    """How much shorter a step with that day's users is on two racks with one crossing and perfect overlap than on one,
-    with or without it.
+def overlap_gain(context: float) -> str:
+    """How much shorter a step with that day's users, of such contexts, is on two racks with one crossing and perfect
+    overlap than on one, with or without it.
     """
-    one, once = on(1, day_users()), on(2, day_users(), once=True, hop=bare_hop())
+    longer = lambda part: part._replace(kv=part.kv * context / RUNNING.symbols()["context"])
+    one, once = longer(on(1, day_users())), longer(on(2, day_users(), once=True, hop=bare_hop()))
     return f"{1 - once.overlapped / min(one.in_turn, one.overlapped):.0%}"
 
 
@@ -744,20 +708,8 @@ def deployed() -> dict[str, str]:
     }
 
 
-# of the layer that the page counts: racks, GPUs of each, experts, tokens of a GPU, its width
-RACKS, PER_RACK, EXPERTS, EACH, NARROW = 2, 8, 64, 64, 32
-
-
-def counted() -> moe.Traffic:
-    """A layer's dispatch on two racks, one copy per chosen expert; copies are of the running model's width."""
-    net, gpus = model(RUNNING.model), RACKS * PER_RACK
-    router = moe.Layer.random(NARROW, 16, EXPERTS, net.moe.active, seed=2)
-    chosen = router.route(np.random.default_rng(1).standard_normal((gpus * EACH, NARROW))).experts
-    return simulation.traffic(chosen, moe.place(EXPERTS, gpus), net.d_model * EXAMPLE["dispatch_bytes"])
-
-
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     counts = merge(placing(), layer(), running(), worked(), spread_or_stop(), boundary(), rack())
     against = merge(measured(), corrected(), deployed(), crowded(), bare_card(), overlap_most())
-    return merge(counts, against, {"fullest": f"{counted().fullest - 1:.0%}"})
+    return merge(counts, against)
