@@ -12,6 +12,7 @@ QUOTED = {
     "1.5": "the list's factor of output, 50 percent at the lecture, 1:33:03",
     "3": "plain input of three prompts",
     "3.1": "a name of Gemini",
+    "2026": "when a vendor's documentation was read",
     "4.6": "a name of Claude",
     "72": "GPUs of the rack",
     "500": "new tokens of a small step, a tenth of the example call's",
