@@ -4,6 +4,8 @@ imply.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 
 import pytest
@@ -49,6 +51,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     alone = 0.5 * mtok * fresh(5_000) + 0.1 * mtok * out(5_000)
     hits = {"hbm": 17.5 * hold(120), "ddr": 17.5 * on(ddr, main, 120), "ssd": 17.5 * on(ssd, flash, 120)}
     hits["hdd"] = 17.5 * on(hdd, disk, 120)
+    squeezed = 2 * total / room(far) / load + far * v3 / load  # a token of output, half of the room gone
+    room_taken = 100 * (1 - loads(far) / squeezed) * 72 * rent * 120 / (room(far) / 2) * 175 / 180
     own_day = lambda flop, speed: speed * 8 * 2 / HOUR / (2 / HOUR * flop)  # measured cost divided by the floor
     day_weights = 2 * active / 1979e12
     slower = own_day(day_weights + 4_989 / 2 * look / 989.5e12, 1 / (73_700 * 0.437))
@@ -68,7 +72,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "paid_output": "2.5 ¢",
         "cost_all_hbm": f"{rest + hits['hbm']:.2f} ¢",
         "cost_all_ddr": f"{rest + hits['ddr']:.2f} ¢",
-        **{f"x_all_{place}": f"{paid / (rest + hits[place]) // 1:.0f}" for place in ("hbm", "ddr")},
+        **{f"x_all_{place}": f"{paid / (rest + hits[place]):.0f}" for place in ("hbm", "ddr")},
+        "call_least": f"{rest + room_taken:.1f} ¢",
+        "call_most": f"{rest + hits['hbm']:.1f} ¢",
+        "hits_room": f"{room_taken:.2f} ¢",
+        "out_hit_room": sig(17.5 * mtok * out(far) / room_taken),
         "x_hbm": sig(8.75 / hits["hbm"]),
         "x_ddr": f"{round(8.75 / hits['ddr'], -2):.0f}",
         "ddr_sum": f"(12.3 GB ÷ 3.00 TB × 120 s + 24 ms) × {100 * ddr * 3e12:.4f} ¢/s",
@@ -81,7 +89,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "x_all_dear": sig(paid / (rest + 10 * hits["ddr"])),
         **{f"hits_{name}": f"{sig(usd)} ¢" for name, usd in hits.items()},
         "hits_again": f"{17.5 * prompt(175_000):.1f} ¢",
-        "bill_history": "61%",  # 8.75 of 14.375 cents
         "c_write": f"${5 * 1.25}",
         "cost_alone": f"{alone:.3f} ¢",
         "x_hbm_1": sig(8.75 / 17.5 / hold(60)),
@@ -89,14 +96,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "day_in_sum": "73,700 × (1 − 0.563) = 32,200",
         # a conversation of 36 calls, in millionths of a dollar, call by call
         "s_calls": "36",
-        "s_usd_hit": f"${sum(range(0, 180_000, 5_000)) * 0.5 / 1e6:.3f}",
-        "s_usd_write": "$1.125",
-        "s_usd_out": "$0.900",
         "s_usd": f"${sum(at * 0.5 + 5_000 * 6.25 + 1_000 * 25 for at in range(0, 180_000, 5_000)) / 1e6:.2f}",
-        "t_calls": "360",
-        "t_step": "500",
-        "t_usd_hit": f"${sum(range(0, 180_000, 500)) * 0.5 / 1e6:.3f}",
-        "t_usd": f"${sum(at * 0.5 + 500 * 6.25 + 100 * 25 for at in range(0, 180_000, 500)) / 1e6:.2f}",
         "t_past": f"{sum(range(0, 180_000, 500)) * 0.5 / (sum(range(0, 180_000, 500)) * 0.5 + 2_025_000):.0%}",
         "s_half": f"${sum(at * 0.5 + 10_000 * 6.25 + 2_000 * 25 for at in range(0, 180_000, 10_000)) / 1e6:.2f}",
         "hits_copilot": f"{541.0 / 631.4:.0%}",
@@ -110,8 +110,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "bill_times": f"{(180_000 * 5 + 1_000 * 25) / 1e4 / paid:.1f}",
         "dearest": "50",
         "out_written": "4",  # 25 to 6.25
-        "c_hour_far": "$20",
-        "c_out_far": "$37.50",
+        "c_hour": "$10",
         "s_past": f"{1.575 / 3.6:.0%}",
         "dropped_days": "36",  # 5 February to 13 March
         **{f"x_{name}": sig(bill[name] / cost[name]) for name in ("input", "output")},
@@ -138,6 +137,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "t_latent": f"{far * look_decode / bf16 * 1e6:,.0f} µs",
         "expand": f"{wide * 35 / bf16 * 1e6:.1f} µs",
         "out_in": f"{out(far) / fresh(far):.1f}",
+        "out_in_small": sig(out(far) / (new(far - 250) + wide * (far - 500) / 500 / bf16)),
         "out_in_3": f"{out(far) / fresh(far):.2f}",
         "compute_out_in": f"{makes(far) / fresh(far):.1f}",
         "compute_out_in_3": f"{makes(far) / fresh(far):.2f}",
@@ -169,7 +169,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         # writing to the cache
         "twice_5": "1.25 + 0.1 = 1.35",
         "twice_1h": "2 + 0.1 = 2.1",
-        "thrice_5": "1.25 + 2 × 0.1 = 1.45",
         "thrice_1h": "2 + 2 × 0.1 = 2.2",
         "share_5": f"{1 - 0.9 / 1.15:.0%}",
         "hour_below": f"{round(100_000 * (1.25 - 0.1) / (2 - 0.1), -2):,.0f}",
@@ -181,18 +180,18 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "own_step": sig(2 * active / fp8 * load / v3),  # where loading a cache takes as long as the weights' compute
         "kv_board": f"{100e9 / 312.5 / 200_000:,.0f}",
         "rack_ratio": "312.5",
-        "kv_v3": "70,272",
         "more_least": f"{v3 * 312.5 * 200_000 / active:.0f}",
         "covered": "300,000",
     }
     assert {name: told[name] for name in expected} == expected
-    assert 10 * hits["ddr"] < hits["hbm"] / 5
+    assert 10 * hits["ddr"] < hits["hbm"] / 5 and 1.8 < 10 * hits["ddr"] / room_taken < 2, "twice a tenth"
+    assert 10 * hits["ssd"] < room_taken, "flash at ten times its bare price, HBM at a tenth of its rent"
+    assert 9.9 < hits["hbm"] / room_taken < 10.1 and 1 - loads(far) / squeezed == pytest.approx(1 / 20, rel=0.06)
     least = min(1 - alone / (rest + usd) for usd in hits.values())
     only = (rest - alone) * 175 / 180  # of looking back, that at hits alone
     assert least > 0.95 and min((only + usd) / (rest + usd) for usd in hits.values()) > 0.92, "well over nine tenths"
     assert 4.8 < slower < 5, "nearly five times as long worth keeping, on DeepSeek's day"
     assert 0.25 < 1 - makes(far) / out(far) < 0.26, "faster loading saves a quarter"
-    squeezed = 2 * total / room(far) / load + far * v3 / load
     assert 1.04 < squeezed / out(far) < 1.06, "half the batch makes output a twentieth longer"
     assert 60 < mtok * out(far) / hold(60) < 75, "minutes: after a little more than an hour a hit costs as much"
     assert 3 < 14.1 / 3.98 < 4 and 3 < 0.365 / 0.102 < 4, "DDR5 and flash since 2025"
@@ -326,18 +325,76 @@ def test_the_costs_of_the_figure_go_on_where_the_text_gives_them():
     assert numbers.least_output(1_000) == pytest.approx(time["compute"] * 3.30 / HOUR)
 
 
-def test_the_cells_that_a_reader_changes_print_what_the_text_says(capsys):
-    """Plain Python with typed numbers: the conversation, also in half as many calls, and a bill's share of hits."""
-    told = numbers.all()
-    for source in re.findall(r"```\{code-cell\}\n(.*?)```", page("pricing").read_text("utf8"), re.S):
-        if "print(" in source:
+def programs(**changed):
+    """What the page's programs print, in order, if some of their texts are changed; each fits a page and a look."""
+    found = re.findall(r"```\{code-cell\}\n(.*?)```", page("pricing").read_text("utf8"), re.S)
+    for source in (each for each in found if "print(" in each):
+        assert max(map(len, source.splitlines())) <= 76
+        for old, new in changed.values():
+            source = source.replace(old, new)
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
             exec(source, {})
-        if "calls = " in source:
-            exec(source.replace("5_000, 1_000, 36", "10_000, 2_000, 18"), {})
-    session, halved, past = capsys.readouterr().out.splitlines()
-    assert past == f"hits: {315 / 333:.0%} of the input, {told['s_past']} of the bill"
-    assert session == f"{told['s_usd']} for a conversation of 180,000 tokens"
-    assert halved == f"{told['s_half']} for a conversation of 180,000 tokens"
+        assert 6 <= len(source.splitlines()) <= 18 and len(said.getvalue().splitlines()) <= 8
+        yield said.getvalue().splitlines()
+
+
+def priced(lines):
+    """The dollars of each rule by its name."""
+    return {name: float(value) for name, value in (line.removesuffix(" dollars").rsplit(None, 1) for line in lines)}
+
+
+def test_the_programs_print_what_the_text_says():
+    """Steps of several sizes, coffees, tokens that look back together, caches that wait, and machines that fit."""
+    told = numbers.all()
+    sizes, coffees, sharing, waiting, machines = programs()
+    bills = {line.split()[0]: line for line in sizes}
+    assert told["s_usd"].lstrip("$") in bills["36"] and told["s_half"].lstrip("$") in bills["18"]
+    assert told["s_past"] in bills["36"] and told["t_past"] in bills["360"]
+
+    usd = priced(coffees)
+    sent, new = sum(range(0, 180_000, 5_000)) / 1e6, 0.18  # millions of tokens
+    assert usd["no cache"] == pytest.approx(5 * (sent + new) + 0.9, abs=0.006)
+    assert usd["1 hour"] == pytest.approx(0.5 * sent + 10 * new + 0.9, abs=0.006)
+    assert usd["5 min"] == pytest.approx((0.9 * 0.5 + 0.1 * 6.25) * sent + 6.25 * new + 0.9, rel=0.02)
+    assert usd["pings"] == pytest.approx((0.5 + 0.1 * 2 * 0.5) * sent + 6.25 * new + 0.9, rel=0.02)
+    assert usd["pings"] < usd["1 hour"] < usd["5 min"]
+
+    times = {int(cells[0].replace(",", "")): cells[1:] for cells in (line.split() for line in sharing[1:])}
+    assert times[1][0] == times[1][3] == told["t_out"].split()[0] and times[1][1] == told["t_compute"].split()[0]
+    assert times[5_000][2] == times[5_000][3] == told["t_in"].split()[0]
+    takes = {share: float(cells[3].replace(",", "")) for share, cells in times.items()}
+    assert takes[1] / takes[500] == pytest.approx(float(told["out_in_small"]), abs=0.05)
+    assert takes[2] == takes[100] and 1 - takes[2] / takes[1] == pytest.approx(0.25, abs=0.01)
+
+    [half] = [line for line in waiting if line.startswith("50%")]
+    assert f"costs {told['hits_room'].split()[0]} cents" in half and "4.8% lost" in half
+    least, most = (float(word.replace(",", "")) for word in machines[1].split() if word[0].isdigit())
+    assert 90 < most / least < 160, "a hundredfold"
+
+
+def test_what_the_text_says_of_changed_programs_is_so():
+    """Each change that the page proposes, and what it says will come of it."""
+    sizes, *_ = programs(half=("180_000, 36_000", "90_000, 18_000"))
+    [two] = [line for line in sizes if line.startswith(" 18 calls")]
+    assert 2 * float(two.split(": ")[1].split()[0]) == pytest.approx(2.79, abs=0.02)
+    often = priced(list(programs(more=("coffee, long = 0.10", "coffee, long = 0.3")))[1])
+    assert min(often, key=often.get) == "1 hour"
+    always = priced(list(programs(more=("coffee, long = 0.10", "coffee, long = 0.8")))[1])
+    assert always["5 min"] > always["no cache"]
+    small = list(programs(small=("180_000, 70_272", "180_000, 7_000")))[2]
+    assert small[1].split()[2] == small[1].split()[4], "compute is the longer"
+    large = list(programs(large=("12.7e12, 671e9", "12.7e12, 2013e9")))[3]
+    assert float(large[2].split()[-2]) > 0.07
+    known = list(programs(known=("10 ** random.uniform(0, 2)", "16")))[4]
+    least, most = (float(word.replace(",", "")) for word in known[1].split() if word[0].isdigit())
+    assert most > 10 * least
+
+
+def test_up_to_seven_pings_are_cheaper_than_the_hour():
+    """During one break just before the example call, against the hour for all writes of its conversation."""
+    ping, hour = 175_000 * 0.5, 180_000 * (10 - 6.25)
+    assert 7 * ping < hour < 8 * ping and 7 * 4.5 > 30
 
 
 # --- reading a card ---------------------------------------------------------------------------------------------------

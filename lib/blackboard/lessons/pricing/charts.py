@@ -178,9 +178,11 @@ def _named(encoding: dict, name: str) -> dict:
 
 def _hold_line() -> str:
     """What the settings mean, in a line above the chart."""
-    where = "(cheapest == 'compute again' ? 'is to ' : cheapest == 'disk' ? 'on ' : 'in ') + cheapest"
-    cost = f"(least < {LOW!r} ? ' for less than the chart shows' : ', $' + format(least, '.2~g') + '/Mtok')"
-    return f"{_time('marked')} + ': cheapest ' + {where} + {cost}"
+    place = "(cheapest == 'compute again' ? 'computing again' : cheapest)"
+    whose = "(cheapest == 'compute again' ? '' : cheapest == 'HBM' ? ' (full rent)' : ' (bare price)')"
+    cents = f"{numbers.CALL['cached_read'] * 100 / 1e6!r} * least"
+    cost = f"(least < {LOW!r} ? ', less than the chart shows' : ', ' + format({cents}, '.2~g') + ' ¢')"
+    return f"{_time('marked')} + ': least is ' + {place} + {whose} + {cost}"
 
 
 def hold_chart() -> InteractiveChart:
@@ -215,8 +217,8 @@ def hold_chart() -> InteractiveChart:
         "Where a cache is cheapest to keep",
         _hold_says(),
         f"A million tokens of a history like ours, on the chips of a {plain(system(RUNNING.system).name)}, HBM at its"
-        " full rent, other memory at its bare price. Set the time to some 20 seconds, or to 3 hours, and another place"
-        " wins.",
+        " full rent, other memory at its bare price. Only borders between DDR5, flash and disk compare like with like:"
+        " cross them at some 20 seconds and at 3 hours. The line above gives cents for our history.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(0,),
     )
@@ -232,8 +234,8 @@ def _hold_says() -> str:
         " from a"
         " tenth of a second to half a year, both on log scales, in HBM, DDR5, flash and on disk, and a level line for"
         " computing it again, with controls for the year of the byte prices, KV bytes per token, rent and a marked"
-        " time. Each device's line is level, then"
-        f" rises; the slower the device, the later. For {RUNNING}, computing a history of"
+        " time. HBM's line rises all the way, each other"
+        f" device's is level, then rises; the slower the device, the later. For {RUNNING}, computing a history of"
         f" {numbers.CALL['cached_read']:,} tokens again costs"
         f" ${significant(again / CHEAP, 2)}; keeping is cheaper in HBM for {spent(eq.hbm_even(known))},"
         f" {', '.join(until)}."

@@ -39,94 +39,97 @@ def spent(seconds: float) -> str:
 
 LINES = {  # of the bill, as `numbers.lines` names them: name, and the color of what causes it
     "cached_read": ("cache hits", "kv"),
-    "input": ("new input", "compute"),
-    "output": ("output", "memory"),
-    "write": ("writing to the cache", "kv"),
+    "input": ("new input, written to the cache", "compute"),
+    "output": ("answer", "memory"),
 }
 
 
 def bill() -> Drawing:
     """One call of a coding agent, line by line: what it is for, and its share of the bill."""
-    fig, axes = drawing.axes(5.0, 3.3)
-    paid, p, tokens = numbers.charged(), catalogue.price(numbers.BILLED).usd_per_Mtok, numbers.CALL
+    fig, axes = drawing.axes(5.0, 2.7)
+    paid, p, tokens = numbers.three_lines(), catalogue.price(numbers.BILLED).usd_per_Mtok, numbers.CALL
     cents, total = {line: 100 * usd for line, usd in paid.items()}, sum(paid.values())
     asked = {
         "cached_read": f"{tokens['cached_read']:,} at \\${p.cached_read:.2f}",
-        "input": f"{tokens['input']:,} at \\${p.input:g}",
+        "input": f"{tokens['input']:,} at \\${p.cache_write_5min:g}",
         "output": f"{tokens['output']:,} at \\${p.output:g}",
-        "write": f"{tokens['input']:,} at \\${p.cache_write_5min - p.input:g} more",
     }
     for row, (line, (name, colour)) in enumerate(LINES.items()):
         axes.barh(-row, cents[line], 0.36, color=COLOURS[colour])
         axes.text(0, 0.37 - row, f"{name}: {asked[line]}", color=COLOURS["bound"], va="center")
-        beside(axes, f"{cents[line]:.3g} ¢", (cents[line], -row), (5, 0), colour, va="center")
+        beside(axes, f"{cents[line]:.4g} ¢", (cents[line], -row), (5, 0), colour, va="center")
     axes.text(0, 0.2 - len(LINES), f"the call: {100 * total:.1f} ¢", color=COLOURS["bound"], va="center", weight="bold")
     axes.set(xlim=(0, 11), ylim=(-len(LINES) - 0.1, 0.65))
     axes.axis("off")
     return done(
         fig,
         "fig-bill",
-        f"One call, four lines: {paid['cached_read'] / total:.0%} of the bill is for tokens that were sent before."
-        f" Prices are per million tokens. New tokens cost \\${p.cache_write_5min:g}: \\${p.input:g} for input and"
-        f" \\${p.cache_write_5min - p.input:g} more for keeping them.",
+        f"One call, three lines: {paid['cached_read'] / total:.0%} of the bill is for tokens that were sent before."
+        f" Prices are per million tokens; that of new input includes keeping it.",
         f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in cents: "
-        + listed([f"{name} {cents[line]:.3g}" for line, (name, _) in LINES.items()])
+        + listed([f"{name} {cents[line]:.4g}" for line, (name, _) in LINES.items()])
         + f"; in all {100 * total:.1f}.",
     )
 
 
-WIDE = 8  # percent of a bar: a part that is at least so wide has its name in its middle
-
-
 def bill_and_cost() -> Drawing:
-    """The bill beside the cost of the same call by what causes it, in shares, caches in HBM."""
+    """The bill beside the cost of the same call, line by line; what hits cost in HBM is between two values."""
     fig, axes = drawing.axes(5.0, 3.3)
-    by_line = {"cached_read": ("hits", "kv"), "input": ("input", "compute"), "output": ("output", "memory")}
-    by_cause = {
-        "cached_read": ("keeping", "kv"),
-        "input": ("looking\nback:\ninput", "compute"),
-        "output": ("looking\nback:\nanswer", "memory"),
-        "alone": ("all\nelse", "weights"),
-    }
-    rows = (
-        ("the bill", numbers.charged(), by_line | {"write": ("writing", "kv")}),
-        ("cost on DeepSeek-V3, caches in HBM", numbers.causes("hbm"), by_cause),
-    )
-    said = [_shared(axes, 0.25 - (0, 1.5)[row], *parts) for row, parts in enumerate(rows)]
-    axes.set(xlim=(0, 108), ylim=(-2.55, 0.9))
+    names = {"cached_read": ("hits", "kv"), "input": ("new input", "compute"), "output": ("answer", "memory")}
+    paid, cost = numbers.three_lines(), numbers.least_lines("hbm")
+    low, high = (100 * usd for usd in (numbers.hits_for_room(), cost["cached_read"]))
+    least, most = (100 * numbers.call_cost(usd / 100) for usd in (low, high))
+    said = [
+        _lines(axes, 0.25, f"the bill: {100 * sum(paid.values()):.1f} ¢", {n: 100 * paid[n] for n in names}, names),
+        _lines(
+            axes,
+            -1.25,
+            f"cost on DeepSeek-V3, cache in HBM: {least:.1f} to {most:.1f} ¢",
+            {n: 100 * cost[n] for n in names},
+            names,
+            from_=low,
+        ),
+    ]
+    axes.set(xlim=(0, 108), ylim=(-2.0, 0.9))
     axes.axis("off")
     return done(
         fig,
         "fig-bill-and-cost",
-        "Nearly all of the cost is caused by the history: by keeping it, or by looking back at it. “All else” is the"
-        " same call without a history. Shares are rounded.",
-        f"Two bars of shares. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72.",
+        "Hits are most of the bill. How much of the cost they are depends on how the provider counts room in HBM"
+        " (pale).",
+        f"Two bars, in cents. {'. '.join(said)}. The part of hits that depends on the charge is pale. The cost is that"
+        " of DeepSeek-V3 on a GB200 NVL72 at full speed.",
     )
 
 
-def _shared(axes, level: float, title: str, usd: dict[str, float], parts: dict[str, tuple[str, str]]) -> str:
-    """A bar of shares with a title above and the parts' names below; in words."""
-    total, left, said = sum(usd.values()), 0.0, []
-    said_total = numbers.whole(total)
-    axes.text(0, level + 0.42, f"{title}: {said_total}", va="center", weight="bold")
-    for line, (name, colour) in parts.items():
-        share = 100 * usd[line] / total
+def _lines(
+    axes, level: float, title: str, cents: dict[str, float], names: dict[str, tuple[str, str]], from_: float = 0.0
+) -> str:
+    """A bar of lines in cents, as wide as the picture, with a title above and names below; in words. The first line may
+    cost as little as `from_`, and what it costs beyond that is paler.
+    """
+    total, left, said = sum(cents.values()), 0.0, []
+    axes.text(0, level + 0.42, title, va="center", weight="bold")
+    for line, (name, colour) in names.items():
+        share = 100 * cents[line] / total
         axes.barh(level, share, 0.36, left=left, color=COLOURS[colour], edgecolor="white", lw=0.8)
-        middle = share >= WIDE
-        x, ha = (left + share / 2, "center") if middle else (left, "left")
-        aside = 5 if left and not middle else 0  # off the name before it
-        for row, words in enumerate([*name.split("\n"), f"{share:.0f}%"]):  # on one grid of lines, whatever the letters
+        value = f"{cents[line]:.4g}" if cents[line] >= 1 else f"{cents[line]:.2f}"
+        if from_ and not left:
+            sure = 100 * from_ / total
+            axes.barh(level, share - sure, 0.36, left=sure, color="white", alpha=0.6)
+            value = f"{from_:.2f} to {value}"
+        for row, words in enumerate((name, value)):
             axes.annotate(
                 words,
-                (x, level - 0.18),
-                (aside, -15 - 14 * row),
+                (left + share / 2, level - 0.18),
+                (0, -15 - 14 * row),
                 textcoords="offset points",
                 color=COLOURS[colour],
-                ha=ha,
+                ha="center",
             )
         left += share
-        said.append(f"{name.replace(chr(10), ' ')} {share:.0f}%")
-    return f"{title[0].upper()}{title[1:]}, {said_total}: {listed(said)}"
+        said.append(f"{name} {value}")
+    return f"{title[0].upper()}{title[1:]}, of which {listed(said)}"
 
 
 def timeline() -> Drawing:
@@ -194,14 +197,14 @@ def conversation() -> Drawing:
         name_ends(at, [*(below if parts == 1 else []), (middle, "hits: the past,\nsent again", "kv")])
         said.append(
             f"{calls} calls, each with {write:.4g} for what is written and {answer:.2g} for the answer, and on top"
-            f" hits, from none in the first call to {hits[-1]:.3g} in the last"
+            f" hits, from none in the first call to {hits[-1]:.2g} in the last"
         )
     panels[1].set_xlabel("call")
     return done(
         fig,
         "fig-conversation",
-        "Hits make a triangle, because every call sends all of the past. In steps a tenth as large, the triangle is"
-        " about as high and ten times as wide.",
+        "Hits make a triangle, because every call sends all of the past. In steps a tenth as large, it is about as high"
+        " and ten times as wide.",
         f"Bars for the calls of two conversations, in cents. Above, {said[0]}, rising in a straight line. Below,"
         f" {said[1]}.",
     )

@@ -64,7 +64,6 @@ def step_of_price() -> dict[str, str]:
         "own_step": significant(STEP * own / kept, 2),
         "step_active": f"{significant(model(RUNNING.model).n_active * kept / own / 1e12, 2)} trillion",
         "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {c_of_rack():g} ÷ {STEP:,}",
-        "kv_v3": f"{kept:,.0f}",
         "more_least": f"{kept / own:,.0f}",
         "kv_board": f"{kv(BOARD['n_active']):,.0f}",
         "rack_ratio": f"{c_of_rack():g}",
@@ -96,6 +95,13 @@ def charged(later: int = 0) -> dict[str, float]:
     return lines(price(BILLED).rates(PROMPT + later * CALL["input"]), later)
 
 
+def three_lines() -> dict[str, float]:
+    """The same, USD, with all of the new input in one line."""
+    paid = charged()
+    paid["input"] += paid.pop("write")
+    return paid
+
+
 def least_lines(place: str, prompt: float = PROMPT) -> dict[str, float]:
     """What the lines cost on the running case at least, USD, of a call with such a prompt, its hits kept in such a
     place. Writing new input there is left out: a transfer of milliseconds.
@@ -123,6 +129,25 @@ def hits_in() -> dict[str, float]:
     return {place: CALL["cached_read"] * usd for place, usd in each.items()}
 
 
+def hits_for_room(share: float = 0.5) -> float:
+    """USD of the call's hits in HBM if waiting caches fill such a share of the room beside the weights, and running
+    conversations the rest: their part of the output that the rack then loses, because each pass has fewer tokens.
+    """
+    known, machine = rack(), system(RUNNING.system)
+    fits = fitting(PROMPT)
+    loads = lambda batch: sum(output_time(PROMPT, batch)[part] for part in ("weights", "cache"))
+    lost = 1 - loads(fits) / loads(fits * (1 - share))
+    history = CALL["cached_read"] * known["kv_bytes_per_token"]
+    waiting = share * fits * PROMPT * known["kv_bytes_per_token"]
+    return lost * known["rent"] * machine.chips * PAUSE * history / waiting
+
+
+def call_cost(hits: float) -> float:
+    """USD of the call on the running case at full speed, if its hits cost so much."""
+    cost = least_lines("hbm")
+    return hits + cost["input"] + cost["output"]
+
+
 def kept_in(kind: str, time: float) -> float:
     """USD of a token's cache in slower memory for a time, and of its way back."""
     return eq.tier_cost(rack() | rented(tier(KINDS[kind])), hold_time=time)
@@ -130,8 +155,7 @@ def kept_in(kind: str, time: float) -> float:
 
 def added_up() -> dict[str, str]:
     """What each line of the call is charged and costs, in cents, the quotients, and the sums."""
-    paid, said = charged(), {}
-    paid["input"] += paid.pop("write")
+    paid, said = three_lines(), {}
     total = sum(paid.values())
     for line, value in paid.items():
         said[f"paid_{line}"] = f"{100 * value:.4g} ¢"
@@ -146,7 +170,7 @@ def added_up() -> dict[str, str]:
         said |= {
             f"x_{place}": significant(paid["cached_read"] / cost["cached_read"], 1 if place == "ddr" else 2),
             f"cost_all_{place}": whole(sum(cost.values())),
-            f"x_all_{place}": f"{math.floor(total / sum(cost.values()))}",
+            f"x_all_{place}": significant(total / sum(cost.values()), 2),
         }
     again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
     return (
@@ -158,7 +182,9 @@ def added_up() -> dict[str, str]:
             "hits_again": cents(again),
             **out_hit(),
             "x_all_dear": significant(total / (sum(least_lines("ddr").values()) + (DEAR - 1) * hits_in()["ddr"]), 2),
-            "bill_history": f"{paid['cached_read'] / total:.0%}",
+            "call_least": f"{significant(100 * call_cost(hits_for_room()), 1)} ¢",
+            "call_most": cents(call_cost(hits_in()["hbm"])),
+            "hits_room": f"{100 * hits_for_room():.2f} ¢",
             "cost_alone": cents(causes("hbm")["alone"]),
             **{f"x_hbm_{n}": significant(paid["cached_read"] / hits_in()["hbm"] * PAUSE / n / 60, 2) for n in (1, 5)},
         }
@@ -166,13 +192,13 @@ def added_up() -> dict[str, str]:
 
 
 def out_hit() -> dict[str, str]:
-    """A token of output divided by a hit in cost: in each memory; in HBM after other pauses; and in DDR5 if it is so
-    many times its bare price, or if hits pay for unpacking the history.
+    """A token of output divided by a hit in cost: in each memory; in HBM after other pauses, or if it pays for the
+    output that its room costs; and in DDR5 if it is so many times its bare price, or if hits pay for unpacking.
     """
     hits, minute = hits_in(), factor("min")
     unpacking = CALL["input"] * input_time(PROMPT)["expand"] * rent().usd_per_chip_second
     cost = hits | {f"{n}": hits["hbm"] * n * minute / PAUSE for n in (1, 5)}
-    cost |= {"dear": DEAR * hits["ddr"], "unpacked": hits["ddr"] + unpacking}
+    cost |= {"dear": DEAR * hits["ddr"], "unpacked": hits["ddr"] + unpacking, "room": hits_for_room()}
     return {
         f"out_hit_{name}": significant(CALL["cached_read"] * least_output(PROMPT) / c, 2) for name, c in cost.items()
     }
@@ -245,14 +271,9 @@ def session() -> dict[str, str]:
     return {
         "hits_copilot": f"{seen['cached_tokens'] / seen['input_tokens']:.0%}",
         "s_calls": f"{count}",
-        **{f"s_usd_{kind}": f"${value / 1e6:.3f}" for kind, value in usd.items()},
         "s_usd": f"${total / 1e6:.2f}",
         "s_half": f"${(total - half * p.cached_read) / 1e6:.2f}",
         "s_past": f"{usd['hit'] / total:.0%}",
-        "t_calls": f"{count * SMALLER}",
-        "t_step": f"{new // SMALLER}",
-        "t_usd_hit": f"${tiny / 1e6:.3f}",
-        "t_usd": f"${small / 1e6:.2f}",
         "t_past": f"{tiny / small:.0%}",
         "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
         "s_hour": f"${PROMPT * hour / 1e6:.2f}",
@@ -261,11 +282,11 @@ def session() -> dict[str, str]:
     }
 
 
-def listed(name: str, p: TokenPrices) -> dict[str, str]:
-    """The columns of the price list, USD per million tokens."""
+def listed(p: TokenPrices) -> dict[str, str]:
+    """The price list, USD per million tokens."""
     kinds = {"hit": p.cached_read, "in": p.input, "write": p.cache_write_5min, "hour": p.cache_write_1h}
     shown = (kinds | {"out": p.output}).items()
-    return {name.format(kind): f"${value:g}" if value % 1 == 0 else f"${value:.2f}" for kind, value in shown}
+    return {f"c_{kind}": f"${value:g}" if value % 1 == 0 else f"${value:.2f}" for kind, value in shown}
 
 
 def cards() -> dict[str, str]:
@@ -279,8 +300,7 @@ def cards() -> dict[str, str]:
         "g_in_far": usd(beyond.input),
         "g_out_far": usd(beyond.output),
         "g_seen": stepped.valid_from,
-        **listed("c_{}", c),
-        **listed("c_{}_far", kept.rates(1e6)),
+        **listed(c),
         "out_written": f"{c.output / c.cache_write_5min:g}",
         "c_old": kept.valid_from,
         "c_new": card.valid_from,
@@ -487,22 +507,22 @@ def compute_time(context: float, kind: str, gpu: Chip | None = None) -> float:
     return 2 * model(RUNNING.model).n_active / gpu.flops("fp8") + attend_flop()[kind] * context / gpu.flops("bf16")
 
 
-def expanding(prompt: float) -> float:
+def expanding(prompt: float, new: float) -> float:
     """FLOPs for each new token of a call in which prefill expands the cached latents into keys and values."""
     [group] = model(RUNNING.model).attention
     each = 2 * group.layers * group.kv_rank * group.heads * (group.nope_dim + group.v_dim)
-    return each * (prompt - CALL["input"]) / CALL["input"]
+    return each * (prompt - new) / new
 
 
-def input_time(prompt: float) -> dict[str, float]:
-    """GPU seconds of a token of the call's new input at the end of such a prompt, whose other tokens hit: the mean of
-    all new tokens, weights in FP8, attention in BF16.
+def input_time(prompt: float, new: float = CALL["input"]) -> dict[str, float]:
+    """GPU seconds of a token of so much new input at the end of such a prompt, whose other tokens hit: the mean of all
+    new tokens, weights in FP8, attention in BF16.
     """
     net, gpu = model(RUNNING.model), system(RUNNING.system).chip
     return {
         "weights": 2 * net.n_active / gpu.flops("fp8"),
-        "expand": expanding(prompt) / gpu.flops("bf16"),
-        "attend": attend_flop()["prefill"] * (prompt - CALL["input"] / 2) / gpu.flops("bf16"),
+        "expand": expanding(prompt, new) / gpu.flops("bf16"),
+        "attend": attend_flop()["prefill"] * (prompt - new / 2) / gpu.flops("bf16"),
     }
 
 
@@ -614,6 +634,7 @@ def output_times() -> dict[str, str]:
         "t_out": us(memory),
         "out_in": significant(memory / new, 2),
         "out_in_3": significant(memory / new, 3),
+        "out_in_small": significant(memory / sum(input_time(PROMPT, CALL["input"] / SMALLER).values()), 2),
         "compute_out_in": significant(compute / new, 2),
         "compute_out_in_3": significant(compute / new, 3),
         "load_compute": significant(memory / compute, 3),
@@ -647,9 +668,9 @@ def writes() -> dict[str, str]:
     read, ratios = p.cached_read / p.input, {"5": p.cache_write_5min / p.input, "1h": p.cache_write_1h / p.input}
     five = ratios["5"]
     return {
-        **{f"write_{kept}": f"{w:g}" for kept, w in ratios.items()},
+        "write_1h": f"{ratios['1h']:g}",
         **{f"twice_{kept}": f"{w:g} + {read:g} = {w + read:g}" for kept, w in ratios.items()},
-        **{f"thrice_{kept}": f"{w:g} + 2 × {read:g} = {w + 2 * read:g}" for kept, w in ratios.items()},
+        "thrice_1h": f"{ratios['1h']:g} + 2 × {read:g} = {ratios['1h'] + 2 * read:g}",
         "share_5": f"{eq.hit_rate_even(write_ratio=five, read_ratio=read):.0%}",
         "share_sum_5": f"({five:g} − 1) ÷ ({five:g} − {read:g})",
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
