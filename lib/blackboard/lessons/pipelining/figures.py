@@ -234,8 +234,8 @@ def orders() -> Drawing:
     return done(
         fig,
         "fig-orders",
-        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last one makes the"
-        " fullest box keep more. A frame shows what is new.",
+        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last one needs more"
+        " memory. Frames show what is new.",
         f"Four schedules below each other: time from 0 to {float(width):g} slots across, boxes 0 to {BOXES - 1} down,"
         f" {numbers.TRAINED} micro-batches, F, B and W of one slot each, idle time gray. {' '.join(said)}",
     )
@@ -333,7 +333,7 @@ def pays() -> Drawing:
     return done(
         fig,
         "fig-pays",
-        f"With {numbers.CASE['context']:,} tokens of context, shared layers write most tokens up to a wait of {even}."
+        f"With {numbers.CASE['context']:,} tokens of context, shared layers write the most tokens up to a wait of {even}."
         f" Beyond it a pipeline does, and beyond {alone} separate boxes.",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the wait of a hop or crossing, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
