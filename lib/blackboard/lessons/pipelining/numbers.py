@@ -205,6 +205,7 @@ def board_memory() -> dict[str, str]:
         "kv_chip": gb(eq.chip_kv),
         "weights_1": gb(eq.chip_weights, stages=1),
         "weights_4": gb(eq.chip_weights, stages=4),
+        "bubble_4_4": f"{eq.bubble(stages=4, micro_batches=4):.1%}",
         "bubble_4_16": f"{eq.bubble(stages=4, micro_batches=16):.1%}",
         "kv_board": pretty(BOARD["kv_bytes_per_token"], "byte", 1),
     }
