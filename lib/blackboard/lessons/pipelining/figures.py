@@ -146,8 +146,7 @@ def serving() -> Drawing:
     return done(
         fig,
         "fig-serving",
-        "With one batch, one of two boxes is idle at any moment. With two micro-batches, each box always has one to"
-        " work on.",
+        "With two micro-batches, each of two boxes always has one to work on.",
         f"Time across, 0 to {end} passes, boxes 0 and 1 down, passes numbered by micro-batch; twice. Above, one batch"
         f" goes from box 0 to box 1 and back: each box is idle {percent(idle)} of the time. Below,"
         f" micro-batches 0 and 1 take turns in each: idle {percent(waits)} from time {boxes - 1} on.",
@@ -182,12 +181,11 @@ def training() -> Drawing:
     axes.set(xlabel="time (slots)", xticks=np.arange(0, end + 1, 3))
     share = eq.bubble(stages=BOXES, micro_batches=BOXES)
     top, bottom = BOXES - 1, BOXES + BOXES - 1
-    axes.set_title(f"bubble = $(P-1)/(n_{{mb}}+P-1)$ = {top}/{bottom} = {percent(share, 1)}", loc="left", pad=22)
+    axes.set_title(f"bubble = $(P-1)/(n_{{mb}}+P-1)$ = {top}/{bottom} = {percent(share)}", loc="left", pad=22)
     return done(
         fig,
         "fig-training",
-        "Box 0 is idle from its last forward pass until a gradient comes back, for three slots and then six. Box 3 is"
-        " idle as long.",
+        "Box 0 is idle from its last forward pass until a gradient comes back, for nine slots. Box 3 is idle as long.",
         f"GPipe on {BOXES} boxes with {BOXES} micro-batches: time across in {end} slots, boxes 0 to {last} down. A"
         f" slanted block of forward passes of one slot, a hard stop at slot {stop}, a mirrored block of backward passes"
         f" of two slots. Box 0 waits {before} slots before the stop and {after} after it, box {last} at the start"
@@ -236,8 +234,8 @@ def orders() -> Drawing:
     return done(
         fig,
         "fig-orders",
-        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last one makes the"
-        " fullest box keep more. A frame shows what is new.",
+        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last one needs more"
+        " memory. Frames show what is new.",
         f"Four schedules below each other: time from 0 to {float(width):g} slots across, boxes 0 to {BOXES - 1} down,"
         f" {numbers.TRAINED} micro-batches, F, B and W of one slot each, idle time gray. {' '.join(said)}",
     )
@@ -302,13 +300,13 @@ def freed() -> Drawing:
     return done(
         fig,
         "fig-freed",
-        "A pipeline frees a part of what the weights fill. In a box that is much, and in a rack next to nothing.",
+        "A pipeline frees a part of what the weights fill: much in a box, next to nothing in a rack.",
         f"Four bars of a machine's memory, weights first and caches after them: {'; '.join(said)}.",
     )
 
 
 def pays() -> Drawing:
-    """Tokens per second of a box against the time of a hop between boxes: pipelines, and experts over two boxes."""
+    """Tokens per second of a box against the wait of a hop or crossing, for the three layouts of two boxes."""
     fig, axes = drawing.axes(5.0, 4.0)
     hops = np.geomspace(1e-5, 0.03, 49)
     looks = {
@@ -326,7 +324,7 @@ def pays() -> Drawing:
         axes.axvline(hop, color=COLOURS["bound"], lw=1, ls=":")
         axes.text(hop * 1.08, 5450, name, va="top")
     axes.set(xscale="log", xlim=(hops[0], hops[-1]), ylim=(0, 5500))
-    axes.set(xlabel="time of a hop or an exchange (log scale)", ylabel="tokens per second of each box")
+    axes.set(xlabel="wait of a hop or crossing (log scale)", ylabel="tokens per second of each box")
     axes.set_xticks(10.0 ** np.arange(-5, -1), [pretty(10.0**n, "s", 1) for n in range(-5, -1)])
     drawing.thousands(axes, "y")
     drawing.name_ends(axes, ends)
@@ -335,9 +333,8 @@ def pays() -> Drawing:
     return done(
         fig,
         "fig-pays",
-        f"With {numbers.CASE['context']:,} tokens of context, shared layers write most tokens if hops and crossings"
-        f" wait less than {even}. Beyond {even} a pipeline does, and beyond {alone}, with the best number of"
-        " micro-batches, separate boxes.",
-        "Tokens per second of a box of eight H200s, 0 to 5,500, against the time of a hop or an exchange, 10 µs to 30"
+        f"With {numbers.CASE['context']:,} tokens of context, shared layers write the most tokens up to a wait of"
+        f" {even}. Beyond it a pipeline does, and beyond {alone} separate boxes.",
+        "Tokens per second of a box of eight H200s, 0 to 5,500, against the wait of a hop or crossing, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )

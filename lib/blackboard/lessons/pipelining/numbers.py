@@ -173,20 +173,15 @@ def waits() -> dict[str, str]:
         "step_ms": pretty(case_step(), "s", 3),
         "late_idle": f"{1 - count * step / two.boxes / late:.0%}",
         "hop_third": pretty(find_root(lambda hop: best_cut(two, hop)[1] - count - 0.5, LECTURE_HOP, LONG_HOP), "s", 2),
-        "long_hop": pretty(LONG_HOP, "s", 2),
         "uncut": f"{cut_token(two, users, 1, box_hop()) / factor('ms'):.1f}",
-        "cut_late_2": significant(cut_rate(two, 2, LECTURE_HOP), 3),
-        "cut_late_3": significant(cut_rate(two, 3, LECTURE_HOP), 3),
-        "cut_long_2": significant(cut_rate(two, 2, LONG_HOP), 3),
-        "cut_long_3": significant(cut_rate(two, 3, LONG_HOP), 3),
+        "third_costs": f"{1 - cut_rate(two, 3, LECTURE_HOP) / cut_rate(two, 2, LECTURE_HOP):.0%}",
     }
 
 
 def idling() -> dict[str, str]:
     """Bubbles."""
-    bubble = lambda stages, batches: f"{eq.bubble(stages=stages, micro_batches=batches):.1%}"
     return {
-        "bubble_4_4": bubble(4, 4),
+        "bubble_4_4": f"{eq.bubble(stages=4, micro_batches=4):.0%}",
         "tenth": f"{eq.bubble.solve('micro_batches')(stages=4, bubble=0.1):.0f}",
     }
 
@@ -210,6 +205,7 @@ def board_memory() -> dict[str, str]:
         "kv_chip": gb(eq.chip_kv),
         "weights_1": gb(eq.chip_weights, stages=1),
         "weights_4": gb(eq.chip_weights, stages=4),
+        "bubble_4_4": f"{eq.bubble(stages=4, micro_batches=4):.1%}",
         "bubble_4_16": f"{eq.bubble(stages=4, micro_batches=16):.1%}",
         "kv_board": pretty(BOARD["kv_bytes_per_token"], "byte", 1),
     }
@@ -391,7 +387,7 @@ def even(first: str, second: str, low: float, high: float) -> float:
 def pays() -> dict[str, str]:
     """Two boxes that the weights nearly fill, used in three ways."""
     rate = lambda name, hop, counted=False: f"{significant(box_rate(LAYOUTS[name], hop, counted), 3)}"
-    short, exchanges = box_hop(), 2 * model(RUNNING.model).moe.layers
+    short = box_hop()
     rates = lambda name: box_rate(LAYOUTS[name], short)
     fewer = lambda name, counted=False: (
         box_users(LAYOUTS[name]) / (box_token(LAYOUTS[name], short, counted) - spared(name))
@@ -399,15 +395,10 @@ def pays() -> dict[str, str]:
     ms = lambda time: f"{time / factor('ms'):.1f}"
     at_once = {"one": 1, "two": 1, "spread": 2}  # boxes whose users are in a step
     steps = {name: parts(at_once[name] * box_users(layout), layout, short) for name, layout in LAYOUTS.items()}
-    few = 2 * box_users(LAYOUTS["one"])  # users that separate boxes have room for, in the other layouts
-    alike = {
-        "two": cut_token(LAYOUTS["two"], few, 2, short),
-        "spread": sum(parts(few, LAYOUTS["spread"], short)),
-    }
     box = system(BOX)  # which holds half of the weights, and loads them in
     half = case(eq.parallel_weight_time, expert_parallel=2 * box.chips, chip_bandwidth=box.bandwidth / box.chips)
     return {
-        **{f"users_{name}": str(box_users(layout) * 2) for name, layout in LAYOUTS.items()},
+        **{f"users_{name}": str(box_users(LAYOUTS[name]) * 2) for name in ("one", "two")},
         **{f"load_{name}": ms(step.load) for name, step in steps.items()},
         **{f"sent_{name}": ms(step.start + step.send) for name, step in steps.items()},
         "hops_two": ms(2 * short),
@@ -416,7 +407,6 @@ def pays() -> dict[str, str]:
         **{f"counted_{name}": rate(name, short, counted=True) for name in LAYOUTS},
         **{f"attend_{name}": ms(attended(box_users(LAYOUTS[name]), LAYOUTS[name])) for name in ("one", "two")},
         "box_one": str(box_users(LAYOUTS["one"])),
-        **{f"alike_{name}": ms(token) for name, token in alike.items()},
         "bytes_spread": ms(steps["spread"].send),
         "said_cache": pretty(CASE["context"] * CASE["kv_bytes_per_token"], "byte", 3),
         "half_cache": f"{CASE['context'] * CASE['kv_bytes_per_token'] / 2e9:.2f}",
@@ -428,7 +418,6 @@ def pays() -> dict[str, str]:
         "inside_rate": pretty(system(BOX).symbols()["scale_up"], "byte/s", 3),
         "exchange": pretty(exchange(), "s", 3),
         "card_rate": pretty(_KNOWN["scale_out"], "byte/s", 2),
-        "hops_more": str(exchanges - 2),
         **{
             f"{way}_{name}": pretty(time, "s", 3)
             for way, times in zip(("dispatch", "combine"), box_hop_parts())
@@ -443,7 +432,6 @@ def pays() -> dict[str, str]:
         "lead_spread_worst": f"{fewer('spread', True) / fewer('two', True) - 1:.0%}",
         "unchosen": f"{unchosen(box_users(LAYOUTS['one'])):.1%}",
         "unchosen_ms": pretty(spared("one"), "s", 2),
-        "late_spread": pretty(box_token(LAYOUTS["spread"], LECTURE_HOP), "s", 2),
         "lead_ms": pretty(box_token(LAYOUTS["two"], short) - box_token(LAYOUTS["spread"], short), "s", 2),
         **{f"uneven_{name}": f"{ms(UNEVEN * steps[name].send)} ms" for name in ("two", "spread")},
     }
@@ -560,7 +548,6 @@ def boxes() -> dict[str, str]:
     return {
         "box": pretty(box, "byte", 4),
         "box_rate": pretty(system(BOX).bandwidth, "byte/s", 3),
-        "box_more": significant(more(box, 2), 2),
         "reserve_gain": significant(more(0.9 * box, 2), 2),  # a tenth of the memory kept back
         "boxes": str(count),
         "boxes_left": pretty(count * box - 3e12, "byte", 3),
