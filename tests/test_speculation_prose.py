@@ -191,7 +191,8 @@ def test_walking_up_the_users_meets_the_borders():
     _, longer, _ = met(("overhead = 0", "overhead = 2000"))
     waits = lambda users, tokens: 2_000 + max(1e6 * (V3 + users * 1000 * KV) / BYTES, tokens * users * 0.25585)
     gain = lambda users: tau(0.8, 4) * waits(users, 1) / (waits(users, 5) + 0.2 * waits(users, 1))
-    assert gain(longer * 0.99) > 1 > gain(longer * 1.01) and round(longer, -3) == 9_000
+    assert gain(longer * 0.99) > 1 > gain(longer * 1.01)
+    assert numbers.all()["even_waits"] == sig(longer, 1)
 
 
 def test_drawn_experts_are_those_that_the_formula_counts():
@@ -249,7 +250,8 @@ def test_the_head_start_of_loading_is_made_up_at_the_first_border():
     """The sum that the page prints, and the second border by the letters in the fold."""
     told = numbers.all()
     assert told["load_weights"].startswith("1.165") and (told["one_token"], told["load_cache"]) == ("256 ns", "122 ns")
-    assert 1165 / (5 * 0.256 - 0.122) == pytest.approx(free(4), rel=2e-3)
+    found = 1165 / (5 * 0.256 - 0.122)
+    assert found == pytest.approx(free(4), rel=2e-3)
     part = float(told["context_part"])
     found = float(told["critical"].replace(",", "")) / (float(told["ratio_even"]) - part)
     assert found == pytest.approx(lost(4), rel=2e-3)

@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, name_ends, point, write_lines
+from blackboard.charts.drawing import Drawing, beside, done, point, write_lines
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.speculation import equations as eq
@@ -94,8 +94,8 @@ def rounds() -> Drawing:
         fig,
         "fig-rounds",
         "The same guesses speed up a small batch, where a check takes as long as a plain step, and slow down a large"
-        " one, where a check takes as long as five plain steps. This is our model of a rack, not vLLM's measurement: four guesses per round, of"
-        " which each is accepted four times in five.",
+        " one, where a check takes as long as five plain steps. This is our model of a rack, not vLLM's measurement:"
+        " four guesses per round, of which each is accepted four times in five.",
         f"Two timelines of {SPAN} decode steps each, with plain steps above rounds of {EXAMPLE['drafted']} drafted"
         f" tokens, at an acceptance of {EXAMPLE['acceptance']:g} and a draft of {EXAMPLE['draft_ratio']:g} of a step."
         f" {phrases[0]} {phrases[1]}",

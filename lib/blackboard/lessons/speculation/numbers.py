@@ -10,6 +10,7 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing.equations import memory_ratio_of
 from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation import simulation
+from blackboard.search import find_root
 from blackboard.text import merge
 from blackboard.units import pretty, significant
 
@@ -50,6 +51,16 @@ def ends(known: dict[str, float]) -> tuple[str, str]:
     """The batch up to which checking four guesses is free, and the one beyond which it is a loss."""
     even = eq.batch_even(known, ratio_even=eq.ratio_even(EXAMPLE))
     return significant(eq.batch_free(known, drafted=EXAMPLE["drafted"]), 2), significant(even, 2)
+
+
+def even_with(overhead: float) -> float:
+    """The batch beyond which four guesses are a loss, if every pass takes so many seconds more than its loading or
+    its compute.
+    """
+    share = eq.tokens_per_round(EXAMPLE) - EXAMPLE["drafted"] * EXAMPLE["draft_ratio"]  # plain steps for the check
+    plain = lambda batch: overhead + step.step_time(RACK, batch=batch)
+    check = lambda batch: overhead + eq.verify_time(RACK, batch=batch, drafted=EXAMPLE["drafted"])
+    return find_root(lambda batch: check(batch) - share * plain(batch), 1e3, 1e6)
 
 
 def in_turns(batch: float, slower: float = 1) -> tuple[float, float]:
@@ -95,6 +106,7 @@ def rounds() -> dict[str, str]:
         "load_weights": pretty(RACK["n_total"] * RACK["bytes_per_param"] / RACK["bandwidth"], "s", 4),
         "one_token": pretty(step.compute_time(RACK, batch=1), "s", 3),
         "load_cache": pretty(step.kv_time(RACK, batch=1), "s", 3),
+        "even_waits": significant(even_with(2e-3), 1),
         "ratio_even": significant(eq.ratio_even(EXAMPLE), 4),
         "context_part": significant(RUNNING.context / step.balanced_context(RACK), 3),
         "kink": significant(step.crossing(RACK), 2),
