@@ -39,7 +39,7 @@ def _lost(axes, low: float, high: float) -> None:
 
 # --- tokens of a round ------------------------------------------------------------------------------------------------
 
-PREFIX, SHOWN = "in the", 9  # the target reads all six characters, the draft the last three; characters shown
+PREFIX, SHOWN = "in the", 8  # the target reads all six characters, the draft the last three; characters shown
 WORDS = {" ": "space", "\n": "line end"}
 
 
