@@ -15,7 +15,7 @@ QUOTED = {
     "72": "GPUs of the rack",
     "4,000": "a batch of the worked example",
     "16,000": "another",
-    "32": "a small batch, to time",
+    "2000": "microseconds of overhead, to type into a program",
     "70": "a name of Llama",
     "128": "DeepSeek-V3's heads",
     "500": "tokens of context of the rows by batch",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import random
 import re
 
 import pytest
-from lessons import run_cell, sig
+from lessons import find_cell, run_cell, sig
 
 from blackboard.lessons.speculation import distributions, numbers, problems
 from blackboard.lessons.speculation import equations as eq
@@ -43,15 +46,14 @@ def column(batch, drafted=4, digits=3, computed=COMPUTED):
     """Times of a step and a round at one batch, in milliseconds."""
     memory, compute = 1e3 * (V3 + batch * 1000 * KV) / BYTES, 1e3 * 2 * computed * batch / RATE
     plain, check = max(memory, compute), max(memory, (drafted + 1) * compute)
-    times = {"memory": memory, "compute": compute, "five": 5 * compute, "verify": check}
-    times["round"] = check + drafted * plain / 20
-    times["gain"] = tau(0.8, drafted) * plain / times["round"]
+    times = {"plain": plain, "check": check, "gain": tau(0.8, drafted) * plain / (check + drafted * plain / 20)}
     return {f"{name}_{batch}": f"{value:.{digits}f}" for name, value in times.items()}
 
 
 def worked(batch):
-    """The worked example at one batch."""
-    return column(batch, digits=2) | {f"gain_{batch}": f"{float(column(batch, digits=9)[f'gain_{batch}']):.2f}"}
+    """The worked example at one batch: times of three digits, and the gain."""
+    exact = {name: float(value) for name, value in column(batch, digits=9).items()}
+    return {name: f"{value:.2f}" if name.startswith("gain") else sig(value, 3) for name, value in exact.items()}
 
 
 def touched(experts, active, stored, used, tokens):
@@ -75,15 +77,13 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         **{f"free_{name}": sig(free(4, computed)) for name, computed in counted.items()},
         **{f"even_{name}": sig(lost(4, computed)) for name, computed in counted.items()},
         "attend_one": f"{ATTEND / 1e6:.2f} MFLOP",
-        "attend_all": f"{500 * ATTEND / 1e9:.3f} billion",
-        "computes": f"{COMPUTED / 1e9:.2f} billion",
-        "active": f"{ACTIVE / 1e9:.2f} billion",
+        "attend_all": f"{500 * ATTEND / 1e9:.1f} billion",
+        "computes": f"{COMPUTED / 1e9:.0f} billion",
+        "active": f"{ACTIVE / 1e9:.1f} billion",
         "critical": f"{V3 * RATE / (2 * COMPUTED * BYTES):,.0f}"[:-1] + "0",
         "load_weights": f"{1e3 * V3 / BYTES:.3f} ms",
-        "one_token": f"{2e9 * COMPUTED / RATE:.1f} ns",
+        "one_token": f"{2e9 * COMPUTED / RATE:.0f} ns",
         "load_cache": f"{1e12 * KV / BYTES:.0f} ns",
-        "check_may": f"{5 / even:.2f}",
-        "catch_up": f"{1e9 * (10 * COMPUTED / RATE - 1000 * KV / BYTES):,.0f} ns",
         "ratio_even": f"{even:.3f}",
         "context_part": f"{1000 * KV / BYTES / (2 * COMPUTED / RATE):.3f}",
         "ratio_v3": sig(KV / BYTES / (ATTEND / RATE)),
@@ -104,13 +104,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "best_08": f"{best(0.8)}",
         "best_gain_08": sig(tau(0.8, 8) / 1.4),
         "busy_4": sig(tau(0.8, 4) / 5.2),
-        "copied_07": sig(5 / tau(0.7, 4)),
-        "tau_07": f"{tau(0.7, 4):.2f}",
         "chosen_4": sig((8 + 248 * (1 - (31 / 32) ** 4)) / 8),
         "touched_v3": f"{touched(256, 8, V3, ACTIVE, 5) / ACTIVE:.1f}",
         "few_loaded": f"{1 - (31 / 32) ** 64:.0%}",
-        "few_least": f"{min(map(few, range(1, 65))):.2f}",
-        "few_most": sig(max(map(few, range(1, 65)))),
+        "few_one": f"{few(1):.2f}",
         "spire_steps": f"{3.401 / 2.78:.3f}",
         "mtp_place_1": "0.92",
         "mtp_place_2": sig(0.66 / 0.92),
@@ -172,31 +169,88 @@ def test_a_speculated_step_never_beats_its_tokens_and_a_busy_one_never_wins():
             assert gains == sorted(gains), "the longer a step waits for memory, the more speculation gains"
 
 
-def test_the_readers_own_server_starts_as_the_rack():
-    """What the page's program prints, by counting; and what four guesses gain there."""
-    said, _ = run_cell("speculation", "weights, cache")
-    for line in said.splitlines():
-        batch, best, most, four = map(float, re.findall(r"[\d.]+(?=\D|$)", line))
-        gains = [float(column(batch, drafted, 9)[f"gain_{batch}"]) for drafted in range(13)]
-        assert gains[int(best)] == max(gains) == pytest.approx(most, abs=0.006)
-        assert gains[4] == pytest.approx(four, abs=0.006)
+def test_walking_up_the_users_meets_the_borders():
+    """What the page's program prints, with rounded inputs, against the exact borders; and what overhead and a single
+    guess do to the second.
+    """
+
+    def met(*changes):
+        source = find_cell("speculation", "def round_time")
+        for old, new in changes:
+            assert source.count(old) == 1
+            source = source.replace(old, new)
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            exec(source, {})
+        return [int(line.split(" users")[0].replace(",", "")) for line in said.getvalue().splitlines()]
+
+    assert met() == pytest.approx([free(4), lost(4)], rel=2e-3)
+    one = met(("guesses, chance, draft = 4", "guesses, chance, draft = 1"))
+    assert one == pytest.approx([free(1), lost(1)], rel=2e-3)
+    _, longer = met(("overhead = 0", "overhead = 2000"))
+    waits = lambda users, tokens: 2_000 + max(1e6 * (V3 + users * 1000 * KV) / BYTES, tokens * users * 0.25585)
+    gain = lambda users: tau(0.8, 4) * waits(users, 1) / (waits(users, 5) + 0.2 * waits(users, 1))
+    assert gain(longer * 0.99) > 1 > gain(longer * 1.01)
+    assert numbers.all()["even_waits"] == sig(longer, 1)
 
 
-def test_the_experts_program_counts_what_the_formula_counts():
+def test_drawn_experts_are_those_that_the_formula_counts():
     """What the page prints for small batches, and that three users are slowed down."""
-    said, _ = run_cell("speculation", "def loaded")
+    said, _ = run_cell("speculation", "def loaded", random=random)
     rows = [tuple(map(float, re.findall(r"\d+(?:\.\d+)?", line))) for line in said.splitlines()]
-    assert [users for users, _, _ in rows] == [1, 3, 16, 32, 64, 128]
+    assert [users for users, _, _ in rows] == [1, 3, 16, 64]
     for users, more, gain in rows:
-        assert more == pytest.approx(eq.touched_ratio(numbers.RUNNING, batch=users, drafted=4), abs=0.006)
-        assert gain == pytest.approx(few(users), abs=0.006)
+        assert more == pytest.approx(eq.touched_ratio(numbers.RUNNING, batch=users, drafted=4), abs=0.03)
+        assert gain == pytest.approx(few(users), abs=0.03)
     assert rows[1][2] < 1 < rows[0][2] < 1.1
 
 
+def test_tossed_rounds_approach_the_ceiling():
+    """The averages of the page's program are the formula's, and R1's chances give the round that was counted."""
+    said, told = run_cell("speculation", "def play", random=random)
+    rows = [(int(line.split()[0]), float(line.split()[2])) for line in said.splitlines()]
+    assert [guesses for guesses, _ in rows] == [1, 2, 4, 8, 16, 100]
+    for guesses, mean in rows:
+        assert mean == pytest.approx(tau(0.8, guesses), abs=0.05) and mean < 5
+    assert "[0.92, 0.72, 0.36, 0.71]" in find_cell("speculation", "def play")
+    told["chances"][:] = [0.92, 0.72, 0.36, 0.71]
+    assert sum(told["play"](4) for _ in range(20_000)) / 20_000 == pytest.approx(2.99, abs=0.04)
+
+
+def test_kept_guesses_have_the_targets_shares_and_the_plausible_mistake_has_not():
+    source = find_cell("speculation", "def guess_and_check")
+    for old, new, shares in (
+        ("", "", (0.5, 0.3, 0.2)),
+        ('"A": 0.7, "B": 0.1', '"A": 7, "B": 2', (0.5, 0.3, 0.2)),
+        ("return draw(missing)", "return draw(large)", (0.6, 0.16, 0.24)),
+    ):
+        assert old in source
+        told = {}
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(source.replace(old, new), told)
+        found = [told["text"].count(token) / len(told["text"]) for token in "ABC"]
+        assert found == pytest.approx(shares, abs=0.01)
+
+
+def test_overhead_explains_one_users_gain():
+    """The page's program at NVIDIA's overhead, against the time of their step and the speed-up that they measured."""
+    said, told = run_cell("speculation", "check_loads = ")
+    rows = [tuple(map(float, re.findall(r"\d+(?:\.\d+)?", line))) for line in said.splitlines()]
+    step, loads = 1e3 / 111, 1e3 * ACTIVE / (8 * 8e12)
+    assert told["loading"] == pytest.approx(loads, rel=0.01) and rows[-1][0] == pytest.approx(step - loads, abs=0.05)
+    assert told["check_loads"] == pytest.approx(touched(256, 8, V3, ACTIVE, 5) / ACTIVE, abs=0.01)
+    for overhead, gain in rows:
+        check = (overhead + told["check_loads"] * loads) / (overhead + loads)
+        assert gain == pytest.approx(2.99 / (0.2 + check), abs=0.011)
+    assert rows[0][1] < 1 and rows[-1][1] == pytest.approx(245 / 111, abs=0.04)
+
+
 def test_the_head_start_of_loading_is_made_up_at_the_first_border():
+    """The sum that the page prints, and the second border by the letters in the fold."""
     told = numbers.all()
-    start, pace = 1e6 * float(told["load_weights"].split()[0]), float(told["catch_up"].split()[0].replace(",", ""))
-    assert start / pace == pytest.approx(free(4), rel=1e-3)
+    assert told["load_weights"].startswith("1.165") and (told["one_token"], told["load_cache"]) == ("256 ns", "122 ns")
+    found = 1165 / (5 * 0.256 - 0.122)
+    assert found == pytest.approx(free(4), rel=2e-3)
     part = float(told["context_part"])
     found = float(told["critical"].replace(",", "")) / (float(told["ratio_even"]) - part)
     assert found == pytest.approx(lost(4), rel=2e-3)
@@ -231,24 +285,25 @@ def test_one_users_round_is_its_check_and_four_draft_steps():
     assert 0.04 < float(told["draft_more"]) / 4 < 0.06, "about a twentieth each"
 
 
-def test_gain_times_loss_of_copied_guesses_is_their_number_and_one():
+def test_one_round_of_copied_guesses_makes_both_of_vllms_numbers():
+    """A round of 2.8 tokens takes one plain step where checking is free, and five on a full server."""
     told = numbers.all()
+    assert told["ngram_left"] == f"{float(told['ngram_gain']) / 5:.2f}" == f"{1 / float(told['ngram_loss']):.2f}"
     for accepted in (0.5, 0.7, 0.8):
         copied = {"acceptance": accepted, "drafted": 4, "draft_ratio": 0}
         assert eq.speedup_free(**copied) / eq.speedup_busy(**copied) == pytest.approx(5)
-    assert float(told["ngram_gain"]) * float(told["ngram_loss"]) == pytest.approx(
-        float(told["ngram_product"]), abs=0.06
-    )
-    assert float(told["tau_07"]) == pytest.approx(float(told["ngram_gain"]), abs=0.05)
-    assert told["copied_07"] == told["ngram_loss"]
 
 
-def test_the_toy_draft_saves_almost_two_passes_in_three_and_leaves_the_text_as_it_was():
-    """What the page says of its program: one pass for each character alone, little more than a third with guesses."""
-    _, told = run_cell("speculation", "def likeliest", distributions=distributions)
+def test_the_toy_draft_saves_two_passes_in_three_and_leaves_the_text_as_it_was():
+    """What the page says of its program: three times as many passes alone, two rounds of five and one of one whose
+    first guess differs.
+    """
+    said, told = run_cell("speculation", "def likeliest", distributions=distributions)
     alone = "shall I"
-    while len(alone) < len(told["fast"]):
-        chances = distributions.ngrams(4)(alone)
+    while len(alone) < len(told["text"]):
+        chances = distributions.ngrams(6)(alone)
         alone += max(chances, key=chances.get)
-    assert told["fast"] == alone
-    assert 1 / 3 < told["passes"] / (len(alone) - 7) < 0.4
+    assert told["text"] == alone and len(alone) - 7 == 3 * told["rounds"]
+    rounds = re.findall(r"guess '(.*?)' +write '(.*?)'", said)
+    assert [len(written) for _, written in rounds].count(5) == 2
+    assert sum(guess[0] != written[0] for guess, written in rounds) == 1

@@ -183,10 +183,9 @@ def speedup_chart() -> InteractiveChart:
         spec,
         "Speed-up against batch",
         _speedup_says(),
-        "The curve is flat while the check waits for memory, and falls once every guess costs compute. In a small"
-        " batch, guesses bring experts of their own to load. With longer contexts checking is free"
-        " up to smaller batches only: on DeepSeek-V3, attention for five tokens takes more time to compute than its"
-        " small cache takes to load. On a Llama it is the other way round.",
+        "The curve is flat while the check waits for memory, and falls once every guess costs compute. Why it"
+        " starts low is the next section's question. Longer contexts shrink the flat part on DeepSeek-V3 and widen it"
+        " on a Llama.",
         primary=("acceptance", "drafted", "context"),
         result=(3,),
     )
@@ -203,7 +202,7 @@ def _speedup_says() -> str:
         f" controls for system, model, precision, acceptance, drafted tokens, draft ratio and context. For {RUNNING},"
         f" at {RUNNING.tokens}, an acceptance of {EXAMPLE['acceptance']:g}, {EXAMPLE['drafted']} drafted tokens and a"
         f" draft ratio of {EXAMPLE['draft_ratio']:g} it is {gains[1]:.2f} at batch 1 and least, {gains[least]:.2f}, at"
-        f" {least}, for the drafted tokens bring experts to read; {gains[64]:.2f} at 64, then level at"
+        f" {least}, because drafted tokens bring experts to load; {gains[64]:.2f} at 64, then level at"
         f" {eq.speedup_free(known):.2f} up to a batch of {significant(eq.batch_free(known), 2)}; it crosses 1 at"
         f" {significant(eq.batch_even(known), 2)} and ends at {eq.speedup_busy(known):.2f}. Memory is full at a batch"
         f" of {significant(batch_fits(known), 2)}, beyond the axis; at longer contexts the part beyond it is shaded."

@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, name_ends, point, write_lines
+from blackboard.charts.drawing import Drawing, beside, done, point, write_lines
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.speculation import equations as eq
@@ -39,7 +39,7 @@ def _lost(axes, low: float, high: float) -> None:
 
 # --- tokens of a round ------------------------------------------------------------------------------------------------
 
-PREFIX, SHOWN = " the", 9  # the target reads all four characters, the draft the last two; characters shown
+PREFIX, SHOWN = "in the", 8  # the target reads all six characters, the draft the last three; characters shown
 WORDS = {" ": "space", "\n": "line end"}
 
 
@@ -48,7 +48,7 @@ def overlap() -> Drawing:
     replaces a refusal.
     """
     fig, axes = drawing.axes(5.0, 3.7)
-    target, draft = ngrams(4)(PREFIX), ngrams(2)(PREFIX)
+    target, draft = ngrams(6)(PREFIX), ngrams(3)(PREFIX)
     names = sorted(target, key=lambda token: -max(target[token], draft[token]))[:SHOWN]
     for place, token in enumerate(names):
         both, more = sorted((target[token], draft[token]))
@@ -57,7 +57,7 @@ def overlap() -> Drawing:
         axes.bar(place, more - both, 0.8, bottom=both, color="white", ec=COLOURS[colour], hatch=hatch)
     axes.set_xticks(range(len(names)), [WORDS.get(token, token).replace(" ", "\n") for token in names])
     both = shared(target, draft)
-    axes.set(ylabel="chance of the next character", xlabel=f"next character after “{PREFIX.strip()}”", ylim=(0, 0.62))
+    axes.set(ylabel="chance of the next character", xlabel=f"next character after “{PREFIX}”", ylim=(0, 0.62))
     rows = (
         (f"both: {both:.2f}, the acceptance", "first"),
         (f"target only: {1 - both:.2f}, replaces a refused one", "second"),
@@ -71,43 +71,10 @@ def overlap() -> Drawing:
         "fig-overlap",
         "A guess is accepted as often as the two models' distributions overlap. Only the target's surplus replaces a"
         " refused guess.",
-        f"Bars of the chance of each of the {SHOWN} likeliest next characters after “{PREFIX.strip()}” in Shakespeare's"
-        f" sonnets, in a target that looks at four characters and a draft that looks at two: {said}, and so on. What"
+        f"Bars of the chance of each of the {SHOWN} likeliest next characters after “{PREFIX}” in Shakespeare's"
+        f" sonnets, in a target that looks at six characters and a draft that looks at three: {said}, and so on. What"
         f" both have adds up to {both:.2f} over all characters: a drafted character is accepted that often. What only"
         f" the target has, {1 - both:.2f}, is what a refused character is replaced from.",
-    )
-
-
-SHARES = {0.5: "first", 0.7: "second", 0.8: "third", 0.9: "fourth"}  # acceptances, with their colours
-FAR = 12  # drafted tokens, of the axis
-
-
-def tokens_by_drafted() -> Drawing:
-    """Tokens of a round against drafted tokens, at four acceptances; dots are means of tossed rounds."""
-    fig, axes = drawing.axes(5.0, 3.6)
-    drafted, names = np.arange(FAR + 1), []
-    for acceptance, colour in SHARES.items():
-        tokens = eq.tokens_per_round(acceptance=acceptance, drafted=drafted)
-        axes.plot(drafted, tokens, color=COLOURS[colour])
-        tossed = [simulation.rounds(acceptance, n, 4_000).value for n in range(0, FAR + 1, 2)]
-        axes.plot(drafted[::2], tossed, "o", color=COLOURS[colour], ms=5, clip_on=False)
-        names.append((tokens[-1], f"α = {acceptance:g}\n(limit {1 / (1 - acceptance):.3g})", colour))
-    axes.plot(drafted, drafted + 1, color=COLOURS["muted"], ls=":", lw=1.5)
-    beside(axes, "all accepted: γ + 1", (5.5, 6.5), (-6, 2), "muted", ha="right")
-    axes.set(
-        xlim=(0, FAR), ylim=(0, 8), xlabel="drafted tokens γ", ylabel="tokens of a round τ", xticks=range(0, FAR + 1, 2)
-    )
-    name_ends(axes, names, 0.13)
-    ends = ", ".join(f"{row[0]:.2f} at {acceptance:g}" for row, acceptance in zip(names, SHARES))
-    return done(
-        fig,
-        "fig-tokens-by-drafted",
-        "Every further guess brings less, because it counts only if all before it are accepted. Lines: the formula;"
-        " dots: rounds played with coins.",
-        f"Tokens that a round yields against drafted tokens from 0 to {FAR}, at acceptances of"
-        f" {', '.join(f'{a:g}' for a in SHARES)}. All curves start at 1, below the line of γ + 1 on which all are"
-        f" accepted, and flatten: with {FAR} drafted {ends}. Each has a limit of one over what is refused."
-        " Dots, the means of 4,000 tossed rounds, lie on the curves.",
     )
 
 
@@ -127,8 +94,8 @@ def rounds() -> Drawing:
         fig,
         "fig-rounds",
         "The same guesses speed up a small batch, where a check takes as long as a plain step, and slow down a large"
-        " one, where it takes five. This is our model of a rack, not vLLM's measurement: four guesses per round, of"
-        " which each is accepted four times in five.",
+        " one, where a check takes as long as five plain steps. This is our model of a rack, not vLLM's measurement:"
+        " four guesses per round, of which each is accepted four times in five.",
         f"Two timelines of {SPAN} decode steps each, with plain steps above rounds of {EXAMPLE['drafted']} drafted"
         f" tokens, at an acceptance of {EXAMPLE['acceptance']:g} and a draft of {EXAMPLE['draft_ratio']:g} of a step."
         f" {phrases[0]} {phrases[1]}",
@@ -214,9 +181,8 @@ def step_and_check() -> Drawing:
     return done(
         fig,
         "fig-step-and-check",
-        f"Up to {said[0]} sequences the check takes no longer than a plain step, so it is free. From {said[1]} on,"
-        " check and drafting take longer than plain steps need for the same tokens (the check crosses the dashed"
-        " line), so the guesses slow the rack down.",
+        f"Up to {said[0]} users the check takes no longer than a plain step, so it is free. From {said[1]} on,"
+        " the check takes longer than its round is worth (dashed), so the guesses slow the rack down.",
         f"Time in ms against batch from {LOW} to {HIGH:,}, both on log scales, for {RUNNING}. A plain step takes"
         f" {plain(LOW):.2f} ms at first and bends upwards at {said[2]} sequences, where compute binds. The check of"
         f" {EXAMPLE['drafted']} guesses takes as long as the step up to {said[0]} and then rises with the batch. At"
@@ -242,8 +208,8 @@ def by_batch() -> Drawing:
         fig,
         "fig-by-batch",
         "Measured gains (dots) fall earlier than the roofline allows (dashed). If the times of compute and memory"
-        " traffic add (solid), the prediction comes closer. Each curve is set to meet its first dot, so only its fall"
-        " is tested.",
+        " traffic add (solid), the prediction comes closer. All curves start at the first dot, so only the fall is a"
+        " prediction.",
         _by_batch_say(share),
     )
 

@@ -121,7 +121,7 @@ guess = Guess(
     objective=TIME,
     unit="sequence",
     within=2.0,
-    statement="Each sequence has {context} of context. A step must load {weights_time} of weights, plus {cache_time} of KV cache per 1,000 sequences. Meanwhile it computes: {compute_time} per 1,000 tokens. Loading and compute run side by side, so the longer of the two sets the time. Checking {drafted} guesses computes {brought} tokens for each sequence: the last known one and the guesses. Up to how many sequences does loading still take longer? Guess: within a factor of two counts.",
+    statement="Each user has {context} of context. A pass must load {weights_time} of weights, and {cache_time} of KV cache (what attention needs of the context) for every 1,000 users. At the same time it computes, {compute_time} for every 1,000 tokens. The longer of the two sets its time. To check {drafted} guesses, a pass computes {brought} tokens for each user: the last known one and the guesses. Up to how many users does loading still take longer? Guess first: within a factor of two counts.",
     parameters={"drafted": (4, 3, 5, 6, 7, 8, 9, 10), "context": (1000, 500, 700, 1200, 1500, 2000)},
     derived=lambda values: (found := attending(values["context"])) | on_the_rack(found) | {"brought": values["drafted"] + 1},
     units=PLAIN | {"weights_time": "", "cache_time": "", "compute_time": ""},
