@@ -137,3 +137,30 @@ def bill() -> Drawing:
         f" {ms(answer, made)}. {numbers.DENSE} takes {dense:.3g} for every token,"
         f" {ms(ends[1], dense)} in all. A dashed line at {mean:.3g} has the same area as DeepSeek-V3.",
     )
+
+
+def bills() -> Drawing:
+    """USD for a million requests with DeepSeek-V3, by how its steps are filled, beside the dense model's at any."""
+    fig, axes = drawing.axes(5.0, 2.4)
+    usd = lambda said: float(said.removeprefix("$").replace(",", ""))
+    dense = numbers.rented(numbers.LOW, mixed=True)
+    rows = {
+        "prompts in steps of their own": numbers.rented(1),
+        "prompts share the steps": numbers.rented(1, mixed=True),
+        "two teams on one copy": numbers.rented(1, mixed=True, batch=2 * BATCH),
+    }
+    for row, (name, said) in enumerate(rows.items()):
+        axes.barh(row, usd(said), 0.62, color=COLOURS["weights"], alpha=0.35)
+        beside(axes, f"{name}: {said}", (0, row), (5, 0), "weights", va="center")
+    axes.axvline(usd(dense), color=COLOURS["second"], lw=2.5)
+    beside(axes, f"{numbers.DENSE}: {dense}", (usd(dense), len(rows) - 0.5), (5, 0), "second", va="top")
+    axes.set(xlim=(0, 180), ylim=(len(rows) - 0.4, -0.5), yticks=[], xlabel="USD for a million requests")
+    axes.grid(visible=False)
+    listed = ", ".join(f"{said} where {name}" for name, said in list(rows.items())[:2])
+    return done(
+        fig,
+        "fig-bills",
+        "Filling the steps lowers the bill of DeepSeek-V3 but not that of the dense model.",
+        f"Three bars, the bill for a million requests with DeepSeek-V3: {listed}, and {rows['two teams on one copy']}"
+        f" with two teams on one copy. A line marks the bill of {numbers.DENSE}, {dense} in every case.",
+    )
