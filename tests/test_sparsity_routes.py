@@ -321,7 +321,6 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
     whole = 400 * sparse / 300 + 1_800 * one
     assert 1_650 * one < sparse, "a shared step of DeepSeek-V3 takes no longer"
     expected = {
-        "team_request_sparse": f"{whole * 1e3:.0f} ms",
         "team_rent_sparse": f"${whole * 1e6 / 3_600 * 16:,.0f}",
         "team_speed_sparse": f"{1 / sparse:.0f}",
         "team_computes": f"{300 * one * 1e3:.1f} ms",

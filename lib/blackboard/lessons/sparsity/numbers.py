@@ -437,7 +437,6 @@ def team() -> dict[str, str]:
         "team_answer_sparse": pretty(sparse / batch, "s", 3),
         "team_prompt_sparse": pretty(one, "s", 3),
         "team_prompt_travels": pretty(one + travelling(), "s", 2),
-        "team_request_sparse": pretty(request(1), "s", 2),
         "team_shared_request_sparse": pretty(request(1, mixed=True), "s", 2),
         "team_rent_sparse": rented(1),
         "team_shared_rent_sparse": rented(1, mixed=True),
