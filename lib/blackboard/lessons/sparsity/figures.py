@@ -161,6 +161,6 @@ def bills() -> Drawing:
         "fig-bills",
         "Filling the steps lowers the bill of DeepSeek-V3 but not that of the dense model.",
         f"Three bars, the bill for a million requests with DeepSeek-V3: {apart} if prompts have steps of their own,"
-        f" {shared} if they share the steps, and {pooled} with two teams on one copy. A line marks the bill of {numbers.DENSE},"
-        f" {dense} in every case.",
+        f" {shared} if they share the steps, and {pooled} with two teams on one copy. A line marks the bill of"
+        f" {numbers.DENSE}, {dense} in every case.",
     )
