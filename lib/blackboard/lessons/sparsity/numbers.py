@@ -9,7 +9,6 @@ from typing import NamedTuple
 from blackboard.catalogue import Chip, chip, chips, gpu_lab, measurement, model, system
 from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING, Case, plain
 from blackboard.lessons.batching import equations as step
-from blackboard.lessons.batching.numbers import MEAN_LENGTH
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.notation import latex, lookup, symbol
 from blackboard.page.derivation import Derivation
@@ -37,6 +36,7 @@ TEAM_BATCH = 300  # sequences
 DENSE = "Dense-94B"  # what the page calls the dense model of the low gain
 FEW = 16  # tokens of a measured layer of experts
 SERVED = 256  # requests at a time of a measured server
+MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
 PAIR = model("qwen3-235b-a22b"), model("llama-3.1-70b")  # a sparse and a dense model, measured with one engine
 READ = (2048, 128)  # tokens of prompt and answer of the pair's runs that mostly read
 
@@ -265,7 +265,7 @@ def tie_in_letters() -> Page:
     even, bare = (significant(eq.break_even(TEAM, quality_gain=LOW, **at), 2) for at in ({}, {"context": 0}))
     first = (
         f"In the picture the lines cross at about {bare} tokens. With KV caches the tie is later, because {DENSE} loads"
-        f" them while it computes, and DeepSeek-V3 waits for them: at {even} sequences, the *break-even batch*. So to"
+        f" them while it computes, and DeepSeek-V3 waits for them: at {even} sequences, the break-even batch. So to"
         " generate as fast, the team would need seven times its texts, or nearly five times if attention's arithmetic"
         " counts."
     )
