@@ -7,6 +7,7 @@ from blackboard.lessons.sparsity import equations as sparsity
 
 QUOTED = {
     "3.1": "a name of Llama",
+    "3.3": "a name of Llama",
     "300": "the board's 'about 300', 0:18:25; the users of the open question",
     "64": "experts of the figure that the lecture shows, 0:29:24; departures a second and GPUs, 0:26:32; a batch",
     "31": "experts of 32 that a token leaves alone, DeepSeek-V3's configuration",

@@ -152,7 +152,6 @@ def steps_chart() -> InteractiveChart:
         f" {significant(step.critical_batch(TEAM), 2)}, and then rises as well. At {TEAM_BATCH} tokens the dense model"
         f" is {significant(pair.ratio, 2)} times faster. The lines cross at {significant(tie, 2)} tokens. At"
         f" {PROMPTS * PROMPT:,}, which are {PROMPTS} prompts, DeepSeek-V3 is {LOW:g} times faster.",
-        "Between the two crossings the dense model has the shorter steps, outside them the sparse one. KV caches are"
-        " loaded too if a context L is set. Attention's own arithmetic is left out.",
+        "Between the two crossings the dense model has the shorter steps.",
         primary=("chosen", "quality_gain", "context"),
     )

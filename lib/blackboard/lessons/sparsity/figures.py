@@ -15,7 +15,6 @@ from blackboard.charts.drawing import Drawing, beside, done, name_ends, point, t
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import numbers, simulation
-from blackboard.units import significant
 
 US, GB = units.factor("us"), units.factor("GB")
 BASE, EXPERTS = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]  # what the lecture reads off B4
@@ -130,10 +129,38 @@ def bill() -> Drawing:
         fig,
         "fig-bill-areas",
         "An area is time on the GPUs. DeepSeek-V3 is cheap for a prompt's many tokens and expensive for an answer's"
-        f" few. Spread evenly (dashed), it costs as much as a dense model of g = {significant(mean / read, 2)}.",
+        " few.",
         f"Microseconds of the eight GPUs per token, from 0 to 68, against the {ends[1]:,} tokens of a request,"
         f" for {TEAM._replace(context=0)} with {BATCH} sequences. DeepSeek-V3 takes {read:.3g} for each of {prompt:,}"
         f" prompt tokens, an area of {ms(prompt, read)}, and {made:.3g} for each of {answer} answer tokens, an area of"
         f" {ms(answer, made)}. {numbers.DENSE} takes {dense:.3g} for every token,"
         f" {ms(ends[1], dense)} in all. A dashed line at {mean:.3g} has the same area as DeepSeek-V3.",
+    )
+
+
+def bills() -> Drawing:
+    """USD for a million requests with DeepSeek-V3, by how its steps are filled, beside the dense model's at any."""
+    fig, axes = drawing.axes(5.0, 2.4)
+    usd = lambda said: float(said.removeprefix("$").replace(",", ""))
+    dense = numbers.rented(numbers.LOW, mixed=True)
+    rows = {
+        "prompts apart": numbers.rented(1),
+        "prompts in shared steps": numbers.rented(1, mixed=True),
+        "two teams on one copy": numbers.rented(1, mixed=True, batch=2 * BATCH),
+    }
+    for row, (name, said) in enumerate(rows.items()):
+        axes.barh(row, usd(said), 0.62, color=COLOURS["weights"], alpha=0.35)
+        beside(axes, f"{name}: {said}", (0, row), (5, 0), "weights", va="center")
+    axes.axvline(usd(dense), color=COLOURS["second"], lw=2.5)
+    beside(axes, f"{numbers.DENSE}: {dense}", (usd(dense), len(rows) - 1), (5, 0), "second", va="center")
+    axes.set(xlim=(0, 180), ylim=(len(rows) - 0.4, -0.5), yticks=[], xlabel="USD for a million requests")
+    axes.grid(visible=False)
+    apart, shared, pooled = rows.values()
+    return done(
+        fig,
+        "fig-bills",
+        "Filling the steps lowers the bill of DeepSeek-V3 but not that of the dense model.",
+        f"Three bars, the bill for a million requests with DeepSeek-V3: {apart} if prompts have steps of their own,"
+        f" {shared} if they share the steps, and {pooled} with two teams on one copy. A line marks the bill of"
+        f" {numbers.DENSE}, {dense} in every case.",
     )

@@ -31,11 +31,14 @@ LOW, HIGH, FAR = sorted(GAINS)
 COUNTED = (8, 32, 128)  # experts of a layer, of which the page says what they are worth
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 PROMPTS = 4  # read in one step
-LEVEL = (PROMPT + ANSWER) // 2  # tokens of a prompt, and of an answer as long
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
 TEAM_BATCH = 300  # sequences
 DENSE = "Dense-94B"  # what the page calls the dense model of the low gain
 FEW = 16  # tokens of a measured layer of experts
+SERVED = 256  # requests at a time of a measured server
+MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
+PAIR = model("qwen3-235b-a22b"), model("llama-3.1-70b")  # a sparse and a dense model, measured with one engine
+READ = (2048, 128)  # tokens of prompt and answer of the pair's runs that mostly read
 
 
 # --- chips -----------------------------------------------------------------------------------------------------------
@@ -75,6 +78,8 @@ def hardware() -> dict[str, str]:
         "c_least": f"{least.value:.0f}",
         "c_h100": f"{chip('h100-sxm').hardware_constant('fp8'):.0f}",
         "c_h200": f"{step.hardware_constant(TEAM):.0f}",
+        "h200_rate": pretty(chip("h200").flops("fp8"), "FLOP/s", 4),
+        "h200_width": pretty(chip("h200").bandwidth, "byte/s", 2),
     }
 
 
@@ -92,7 +97,6 @@ def batches() -> dict[str, str]:
         "team_critical": significant(step.critical_batch(TEAM), 2),
         "team_experts": significant(eq.expert_batch(TEAM), 2),
         "expert_generates": f"{eq.tokens_per_expert(TEAM, batch=TEAM_BATCH):.0f}",
-        "expert_reads": f"{eq.tokens_per_expert(TEAM, batch=PROMPTS * PROMPT):.0f}",
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
     }
@@ -228,8 +232,8 @@ def beside(gain: float) -> dict[str, str]:
 
 
 def critical_in_letters() -> Page:
-    """The critical batch step by step, behind one line, and the team's constant."""
-    batch, card = symbol("batch"), chip("h200")
+    """The critical batch step by step, behind one line."""
+    batch = symbol("batch")
     both = Derivation(
         step.weight_time.expr,
         step.compute_time.expr,
@@ -238,11 +242,9 @@ def critical_in_letters() -> Page:
     )
     both.solve(batch, symbol("batch_critical"), "Solve for the batch. One factor is the hardware's, one the model's:")
     say = (
-        f"On an H200, $C$ is {pretty(card.flops('fp8'), 'FLOP/s', 4)} × 1 byte ÷ (2 ×"
-        f" {pretty(card.bandwidth, 'byte/s', 2)}) = {step.hardware_constant(TEAM):.0f}. The batch does not depend on"
-        " the model's size, because a model twice as large takes twice as long to load and to compute. Nor does it"
-        " depend on the number of GPUs, because more of them are faster at both. So the sequences are those of all"
-        " eight together."
+        "The batch does not depend on the model's size, because a model twice as large takes twice as long to load and"
+        " to compute. Nor does it depend on the number of GPUs, because more of them are faster at both. So the tokens"
+        " are those of all eight together."
     )
     shown = both.gives(step.critical_batch)._repr_html_() + f"<p>{markup(say)}</p>"
     return fold("What is the critical batch in letters?", shown)
@@ -260,19 +262,25 @@ def tie_in_letters() -> Page:
     tie.solve(batch, symbol("batch_even"), "Solve for the batch, and write it with $C$, $s$ and $L^*$:")
     critical, balanced = significant(step.critical_batch(TEAM), 2), significant(step.balanced_context(TEAM), 3)
     one, loads = (told * 1e6 for told in (LOW * step.compute_time(TEAM, batch=1), step.kv_time(TEAM, batch=1)))
+    even, bare = (significant(eq.break_even(TEAM, quality_gain=LOW, **at), 2) for at in ({}, {"context": 0}))
+    first = (
+        f"In the picture the lines cross at about {bare} tokens. With KV caches the tie is later, because {DENSE} loads"
+        f" them while it computes, and DeepSeek-V3 waits for them: at {even} sequences, the break-even batch. So to"
+        " generate as fast, the team would need seven times its texts, or nearly five times if attention's arithmetic"
+        " counts."
+    )
     say = (
         f"For one sequence, {DENSE} computes for {one:.1f} µs. In the same time, DeepSeek-V3 loads the sequence's KV"
         f" cache, {loads:.2f} µs, and {one - loads:.1f} µs are left for its weights. They take"
         f" {step.weight_time(TEAM) * 1e3:.1f} ms, so"
-        f" {significant(eq.break_even(TEAM, quality_gain=LOW), 2)} sequences tie. In letters, $L^*$ is"
+        f" {even} sequences tie. In letters, $L^*$ is"
         " the balanced context of the batching lesson, at which a KV cache takes as long to load as a token takes to"
         f" compute, {balanced} tokens. At $g$ = {LOW:g} the batch is {critical} / ({LOW:g} −"
-        f" {context} / {balanced}) ≈ {significant(eq.break_even(TEAM, quality_gain=LOW), 2)}. The formula holds while"
+        f" {context} / {balanced}) ≈ {even}. The formula holds while"
         " the dense model is limited by computing. It leaves out attention's arithmetic, which makes the batch smaller."
     )
-    return fold(
-        "What is the break-even batch in letters?", tie.gives(eq.break_even)._repr_html_() + f"<p>{markup(say)}</p>"
-    )
+    shown = f"<p>{markup(first)}</p>" + tie.gives(eq.break_even)._repr_html_() + f"<p>{markup(say)}</p>"
+    return fold("How many texts would make a tie in generating?", shown)
 
 
 # --- one decision ----------------------------------------------------------------------------------------------------
@@ -380,18 +388,9 @@ def turning(prompt: float, answer: float, batch: float = TEAM_BATCH) -> float:
     return max(1, step.memory_time(case, batch=batch) / step.compute_time(case, batch=batch * (1 + prompt / answer)))
 
 
-def even_answer(attends: bool = False) -> float:
-    """Tokens of an answer at which both bills are equal at the low gain, with the team's prompts; attention's
-    arithmetic, behind which DeepSeek-V3 loads, can count.
-    """
-    one, rate = step.compute_time(TEAM, batch=1), attending() / TEAM.context
-
-    def late(answer: float) -> float:
-        prompts = PROMPT / answer
-        delay = rate * (PROMPT + answer / 2) + prompts * reads() if attends else 0.0
-        return turning(PROMPT, answer) - LOW - delay / ((1 + prompts) * one)
-
-    return find_root(late, ANSWER / 2, PROMPT)
+def even_answer() -> float:
+    """Tokens of an answer at which both bills are equal at the low gain, with the team's prompts."""
+    return find_root(lambda answer: turning(PROMPT, answer) - LOW, ANSWER / 2, PROMPT)
 
 
 def travelling() -> float:
@@ -438,7 +437,6 @@ def team() -> dict[str, str]:
         "team_answer_sparse": pretty(sparse / batch, "s", 3),
         "team_prompt_sparse": pretty(one, "s", 3),
         "team_prompt_travels": pretty(one + travelling(), "s", 2),
-        "team_request_sparse": pretty(request(1), "s", 2),
         "team_shared_request_sparse": pretty(request(1, mixed=True), "s", 2),
         "team_rent_sparse": rented(1),
         "team_shared_rent_sparse": rented(1, mixed=True),
@@ -462,14 +460,11 @@ def team() -> dict[str, str]:
         "twice": told(team_steps(2 * batch, LOW, 2 * tokens).sparse),
         "twice_real": told(real_step(2 * batch)),
         "twice_batch": f"{2 * batch}",
-        "pooled_rent": rented(1, mixed=True, batch=2 * batch),
-        "level_tokens": f"{LEVEL:,}",
-        "gain_level": significant(turning(LEVEL, LEVEL), 2),
-        "gain_reasoning": significant(turning(ANSWER, PROMPT), 2),
         "even_answer": significant(even_answer(), 2),
-        "even_attends": significant(even_answer(attends=True), 2),
         "pooled_real": rent(ANSWER * real_step(2 * batch) / (2 * batch)),
-        "pooled_real_low": rent(ANSWER * layered_pair(2 * batch, TEAM.context, tokens=2 * tokens).dense / (2 * batch)),
+        "team_real_rent": rent(ANSWER * real_step(batch) / batch),
+        "real_low": rent(ANSWER * layered_pair(batch, TEAM.context, tokens=tokens).dense / batch),
+        "twice_gain": significant(turning(PROMPT, ANSWER, 2 * batch), 2),
         "twice_least": f"{gain_measured(least, 2 * batch):.1f}",
         "twice_most": f"{gain_measured(most, 2 * batch, overlap=False):.1f}",
         "team_speed_sparse": speed(1),
@@ -490,7 +485,7 @@ def real_step(batch: float) -> float:
 
 
 def dense_answers() -> dict[str, str]:
-    """Loading and computing of the dense model of the low gain in steps that generate, and its bills."""
+    """Loading, without KV caches, and computing of the dense model of the low gain in steps that generate."""
     size, sparse = LOW * TEAM.symbols()["n_active"], team_steps(TEAM_BATCH, LOW).sparse
     return {
         "dense_size": f"{size / 1e9:.0f} billion",
@@ -498,7 +493,7 @@ def dense_answers() -> dict[str, str]:
             sparse / team_steps(TEAM_BATCH, LOW, attention=TEAM_BATCH * attending()).dense, 2
         ),
         "team_dense": f"{team_steps(TEAM_BATCH, LOW).dense * 1e3:.1f} ms",
-        "team_dense_loads": f"{step.memory_time(TEAM, batch=TEAM_BATCH, n_total=size) * 1e3:.1f} ms",
+        "dense_bare": f"{step.weight_time(TEAM, n_total=size) * 1e3:.1f} ms",
         "team_token_low": pretty(LOW * step.compute_time(TEAM, batch=1), "s", 3),
     }
 
@@ -570,8 +565,54 @@ def loaded() -> dict[str, str]:
     few, every = rows[FEW], rows[256]  # of the measured, the fewest tokens that touch every expert
     return {
         "few": f"{FEW}",
+        "few_covered": f"{eq.coverage(TEAM, batch=FEW):.0%}",
         "few_touched": f"{few['touched'] / every['touched']:.0%}",
         "few_took": f"{few['seconds'] / every['seconds']:.0%}",
+    }
+
+
+def served() -> dict[str, str]:
+    """A measured server of eight H200 beside our roofline, which reads as many prompt tokens as it generates."""
+    [row] = measurement("serving_deepseek_r1").records(
+        engine="trtllm", chip="H200", concurrency=SERVED, tensor_parallel=1, expert_tensor_parallel=1
+    )
+    tokens = MEAN_LENGTH * row["input_tokens"]
+    at = TEAM._replace(context=1.5 * tokens)  # the prompt and half of an answer as long
+    floor = max(step.compute_time(at, batch=2 * SERVED), step.memory_time(at, batch=SERVED))
+    return {
+        "served_texts": f"{SERVED}",
+        "served_tokens": f"{row['input_tokens']:,}",
+        "served_took": f"{row['output_token_ms']:.0f} ms",
+        "served_floor": f"{floor * 1e3:.0f} ms",
+    }
+
+
+def paired() -> dict[tuple[int, int], float]:
+    """By tokens of prompt and answer: the turning point of the measured pair, if a dense model's bill grows as its
+    size.
+    """
+    sparse, dense = PAIR
+    runs = measurement("trtllm_v1_0_throughput").records
+    rate = lambda row: row["throughput_token_per_s"] / row["gpus"]
+    lengths = lambda row: (row["input_tokens"], row["output_tokens"])
+    known = {lengths(row): rate(row) for row in runs(model="Llama-3.3-70B", chip="H200", weights="fp8", gpus=1)}
+    return {
+        lengths(row): dense.n_active / sparse.n_active * known[lengths(row)] / rate(row)
+        for row in runs(model="Qwen3-235B-A22B", chip="H200", weights="fp8")
+    }
+
+
+def pair() -> dict[str, str]:
+    """How large the dense model of the measured pair is, and where it turns the bill."""
+    found, (sparse, dense) = paired(), PAIR
+    return {
+        "pair_sparse": plain(sparse.name),
+        "pair_size": significant(dense.n_active / sparse.n_active, 2),
+        "pair_least": f"{min(found.values()):.1f}",
+        "pair_most": f"{max(found.values()):.1f}",
+        "pair_prompt": f"{READ[0]:,}",
+        "pair_answer": f"{READ[1]}",
+        "pair_read": f"{found[READ]:.1f}",
     }
 
 
@@ -754,5 +795,5 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = (hardware, batches, layers, contexts, as_good, team, traffic, loaded, worth, price, measured)
+    parts = (hardware, batches, layers, contexts, as_good, team, traffic, loaded, worth, price, measured, served, pair)
     return merge(*(part() for part in parts))

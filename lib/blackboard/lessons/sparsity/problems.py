@@ -94,7 +94,7 @@ opening = Choice(
     statement="A step makes one token for each of 300 texts, on eight H200s. Which model has the shorter step: DeepSeek-V3, which stores 671 billion parameters and computes with 37.6 billion for a token, or a dense model of 94 billion?",
     independent_check=lambda v: shorter(2.5),
     options=[
-        wrong("DeepSeek-V3, which computes 2.5 times less", "It does compute less. But 300 tokens visit nearly all experts, so the step loads all 671 billion parameters. It waits for memory and takes about five times as long."),
+        wrong("DeepSeek-V3, which computes less than half as much", "It does compute less. But 300 tokens visit nearly all experts, so the step loads all 671 billion parameters. It waits for memory and takes about five times as long."),
         right("the dense model", "It computes 2.5 times as much, but has a seventh of the parameters to load. Its step is about five times shorter. Yet DeepSeek-V3 reads prompts in less than half the time, so the team's decision is still open."),
         wrong("DeepSeek-V3, whose experts are spread over all eight GPUs", "So is the dense model, and it has a seventh of the parameters to load. The 300 tokens visit nearly all experts, so nearly all of them are loaded."),
         wrong("about the same, because both compute while they load", "They do. But a step takes the longer of its two times. The 300 tokens visit nearly all experts, and loading them takes about five times as long as the whole step of the dense model."),
