@@ -86,7 +86,7 @@ guess = Guess(
     independent_check=lambda v: simulation.best(v["loss"], 0, v).n_active,
     misconceptions={
         v.pretrain_tokens / PRESCRIBED: "That is the size for which the rule gives so many tokens. Such a model would be far better.",
-        (v.n_active * v.pretrain_tokens / PRESCRIBED) ** 0.5: "That is near the size that the same compute trains by the rule. Such a model would be better, because the rule gives the best model for a compute.",
+        (v.n_active * v.pretrain_tokens / PRESCRIBED) ** 0.5: "That is near the size that the same compute trains by the rule. Such a model would be better, because the rule gives the best model for a given compute.",
     },
     explanation="About {larger}, by the fit that the lesson uses. So the long training makes up for {saved} of the parameters.",
     hints=(
