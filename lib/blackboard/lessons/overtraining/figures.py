@@ -61,7 +61,8 @@ def opening() -> Drawing:
     return done(
         fig,
         "fig-overtraining-opening",
-        "Six of these ten models read over ten times the rule's tokens per parameter, the smallest the most.",
+        "Six of the ten read more than ten times as many tokens per parameter as the rule says. The smallest model read"
+        " the most.",
         f"Ten well-known models by tokens of training per active parameter, from 0.3 to 100,000 on a log scale: {each}."
         f" A line marks Chinchilla's {PRESCRIBED}.",
     )

@@ -420,7 +420,8 @@ def _upside_down(served, eta):
 
 EQUAL = Step(
     "The lecture's rule",
-    "Write the lecture's shortcut, by which training and serving should cost the same, to compare it with your search.",
+    "In the lecture that this course follows, Reiner Pope lets training and serving cost the same. Write this"
+    " shortcut, to compare it with your search.",
     equal_cost_tokens,
     "equal_cost_tokens(90e12, 0.25)",
     _traffic,
@@ -495,7 +496,7 @@ def finish(own: Any) -> dict[str, Any]:
 LAB = Lab(
     "Find the cheapest model",
     "You count the FLOPs of training, add what serving costs, and find by search which size of model reaches a given"
-    " loss most cheaply over its life. Then you compare it with the lecture's rule of equal costs.",
+    " loss most cheaply over its life. Then you compare it with a shortcut: equal costs for training and serving.",
     (COUNT, LIFE, TOKENS, SEARCH, EQUAL),
     finish,
     "Left of the lowest point the cost shoots up, because a model that is too small needs endless data for the loss. To"

@@ -390,20 +390,9 @@ def parts_of(row: simulation.Trained) -> tuple[float, float]:
     )
 
 
-NAMED = {"gpt": "GPT-3 175B", "chin": "Chinchilla 70B", "llama": "Llama 3.1 8B"}
-
-
 def parts() -> dict[str, str]:
-    """The parts of some real models' losses, and what Llama 3.1 8B, the cheapest, makes of them."""
-    known, told = law(FIT), {"cheap_r": f"{balance() + 1:.1f}", "cheap_ratio": f"{balance():.1f}"}
-    for key, name in NAMED.items():
-        [row] = [p for p in placed() if p.name == name]
-        told[f"{key}_size"] = f"{known['loss_size'] / row.n_active ** known['size_power']:.2f}"
-        told[f"{key}_data"] = f"{known['loss_data'] / row.tokens ** known['data_power']:.2f}"
-        if key != "llama":  # whose size and tokens have names
-            told[f"{key}_n"] = f"{row.n_active / 1e9:.0f} billion"
-            told[f"{key}_d"] = f"{row.tokens / 1e12:g} trillion"
-    return told
+    """What Llama 3.1 8B, the cheapest, makes of the two parts of its loss."""
+    return {"cheap_r": f"{balance() + 1:.1f}", "cheap_ratio": f"{balance():.1f}"}
 
 
 def meta() -> dict[str, str]:
@@ -420,6 +409,8 @@ def meta() -> dict[str, str]:
         "meta_days": f"{even / CASE['world_rate'] / DAY:.0f} days",
         "small_size": f"{small.n_active / 1e9:.2f} billion",
         "small_reported": f"{run['training_GPU_hours'] / 1e6:.2f} million",
+        "small_work": in_units(small.training),
+        "slow_cost": f"${slow / 1e6:.1f} million",
         "slow_unit": f"${slow / small.training * 1e24 / 1e6:.1f} million",
         "slow_times": significant(slow / dollars(small.training), 2),
         "extra_fast": millions(dollars(small.training - large.training)),
@@ -434,6 +425,11 @@ def meta() -> dict[str, str]:
         bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
         told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}
     return told
+
+
+def in_units(flop: float) -> str:
+    """FLOPs in units of the page's table of training runs."""
+    return f"{significant(flop / 1e24, 2)}·10²⁴"
 
 
 def millions(amount: float) -> str:
@@ -456,11 +452,9 @@ tokens_of = eq.pretrain_compute.solve("pretrain_tokens")  # what a budget leaves
 
 
 def valley() -> dict[str, str]:
-    """What a million dollars buys by the rule, and what a smaller model takes that is as good."""
+    """What a smaller model takes that is as good."""
     small, large = llama()
     return {
-        "million_flop": f"{budget() / 1e23:.1f}·10²³",
-        "million_size": f"{(budget() / (6 * PRESCRIBED)) ** 0.5 / 1e9:.0f} billion",
         "half_more": f"{needed(1 / 2) / 2 - 1:.0%}",
         "small_share": f"{small.n_active / large.n_active:.0%}",
         "small_times": significant(small.training / large.training, 2),
@@ -513,13 +507,13 @@ def deepseek() -> dict[str, str]:
         "ds_left": f"${round(day['cost_USD_per_day'] - read, -3):,.0f}",
         "ds_most": significant(alone / each, 2),
         "ds_least": significant(beside / each, 2),
-        "ds_active": f"{net.n_active / 1e9:.2f} billion",
-        "ds_total": f"{net.n_total / 1e9:.0f} billion",
+        "ds_active": f"{net.n_active / 1e9:.1f} billion",
         "peak": pretty(h800.flops("bf16"), "FLOP/s", 3),
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
-        "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.3f} million",
+        "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.2f} million",
+        "ds_work": in_units(eq.pretrain_compute(n_active=net.n_active, pretrain_tokens=net.training_tokens)),
         "ds_mfu": f"{train_rate() / h800.flops('bf16'):.0%}",
-        "ds_cost": f"${cost['cost_USD'] / 1e6:.2f} million",
+        "ds_cost": f"${cost['cost_USD'] / 1e6:.1f} million",
         "ds_day": f"${day['cost_USD_per_day']:,.0f}",
         "ds_days": f"{days:.0f}",
         "ds_written": billion(day["output_token_per_day"]),
@@ -615,8 +609,7 @@ def alone() -> dict[str, str]:
         loaded[key] = own + row.n_active / room
         out |= {f"kv_room_{key}": f"{room:.0f}", f"kv_weights_{key}": f"{loaded[key] / own - 1:.0%}"}
     same = loaded["8"] / loaded["same"]
-    out |= {"kv_same": f"{same:.0%}", "kv_same_saved": f"{significant(100 * (1 - same), 1)}%"}
-    return {**out, "kv_alone": f"{loaded['8'] / loaded['34']:.0%}"}
+    return {**out, "kv_same": f"{same:.0%}", "kv_alone": f"{loaded['8'] / loaded['34']:.0%}"}
 
 
 def bend(row: simulation.Trained, cache: dict[str, Any], flops: float, bandwidth: float) -> float:
@@ -637,9 +630,6 @@ def download() -> dict[str, str]:
     """How much one has to write before a smaller model of one's own costs less than Llama 3.1 8B, which is free."""
     others = sorted(beats_free(fit)[1] for fit in (FITS["hoffmann"], "Hoffmann, TeX source"))
     return {
-        "beat_tokens": f"{significant(beats_free()[1] / 1e12, 2)} trillion",
-        "beat_size": f"{beats_free()[0].n_active / 1e9:.1f} billion",
-        "beat_read": f"{significant(beats_free()[0].tokens / 1e12, 2)} trillion",
         "beat_low": significant(others[0] / 1e12, 2),
         "beat_mid": significant(others[1] / 1e12, 2),
     }

@@ -77,15 +77,16 @@ guess = Guess(
     objective=FIT,
     unit="parameter",
     display_unit="billion parameters",
-    within=3.0,
-    statement="{net_name} has {n_active} and was trained on {pretrain_tokens}. Chinchilla's rule is 20 tokens for each parameter. Some larger model that keeps to the rule is just as good. How many billions of parameters does that one have? A guess within a factor of three counts.",
-    parameters={"net": ("llama-3.1-8b", *product((1e9, 2e9, 3e9, 4e9, 6e9, 7e9), (5e12, 8e12, 10e12, 12e12, 18e12, 20e12)))},
+    within=1.4,
+    statement="{net_name} has {n_active} and was trained on {pretrain_tokens}. Chinchilla's rule is 20 tokens for each parameter. A larger model that keeps to the rule is exactly as good. How many billions of parameters does the larger model have? A guess within a factor of 1.4 counts.",
+    parameters={"net": ("llama-3.1-8b", *product((1e9, 1.5e9, 2e9, 2.5e9, 3e9, 4e9, 5e9, 6e9, 7e9), (5e12, 8e12, 10e12, 12e12, 18e12, 20e12, 25e12)))},
     derived=as_good,
     units=dict.fromkeys((*LETTERS, "loss"), "1") | {"net_name": ""},
     answer=lambda v: sizes(v)[1],
     independent_check=lambda v: simulation.best(v["loss"], 0, v).n_active,
     misconceptions={
         v.pretrain_tokens / PRESCRIBED: "That is the size for which the rule gives so many tokens. Such a model would be far better.",
+        (v.n_active * v.pretrain_tokens / PRESCRIBED) ** 0.5: "That is near the size that the same compute trains by the rule. Such a model would be better, because the rule gives the best model for a given compute.",
     },
     explanation="About {larger}, by the fit that the lesson uses. So the long training makes up for {saved} of the parameters.",
     hints=(
@@ -1072,7 +1073,7 @@ own_rule = Quantity(
 )
 
 
-LEARNERS: dict[str, Any] = {"n_active": (BOARD["n_active"], 35e9, 70e9, 50e9, 40e9, 60e9, 80e9, 15e10), "loss": (1.85, 1.88, 1.9, 1.86, 1.87, 1.92, 1.95)}
+LEARNERS: dict[str, Any] = {"n_active": (BOARD["n_active"], 35e9, 70e9, 50e9, 40e9, 60e9, 30e9, 20e9), "loss": (1.85, 1.88, 1.9, 1.86, 1.87, 1.92, 1.95)}
 
 needs = Quantity(
     "A smaller model needs more data",
@@ -1084,6 +1085,7 @@ needs = Quantity(
     statement="A published fit of the loss is {law_text}. A dense model of {n_active} is to reach a loss of {loss}. On how many trillions of tokens must it be trained? Keep all digits on the way.",
     parameters=PUBLISHED | LEARNERS,
     derived=fitted,
+    condition=lambda v: v["n_active"] < sizes(v)[1],  # smaller than the model that is cheapest to train
     units=FITTED,
     answer=eq.tokens_for_loss,
     independent_check=lambda v: learnt(v["loss"], v["n_active"], v),
