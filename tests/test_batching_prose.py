@@ -187,6 +187,16 @@ def test_past_the_balanced_context_the_fast_card_has_a_closed_form():
     )
 
 
+def test_unequal_experts_could_halve_the_cards_batches():
+    """As unequal as the page lets its reader try: the fast batch that comes nearest to the card's speed."""
+    scores = np.random.default_rng(0).gumbel(size=(20_000, 256)) - np.log(np.arange(256) + 10)
+    chosen = np.bincount(np.argsort(-scores)[:, :8].ravel(), minlength=256) / len(scores)
+    loads = lambda batch: 671e9 - 653.9e9 * np.mean((1 - chosen) ** batch) + batch * 10_000 * 70.27e3
+    speed = {fast: loads(15 * fast) / loads(fast) for fast in range(10, 200)}
+    nearest = min(speed, key=speed.get)
+    assert speed[nearest] == pytest.approx(2.5, rel=0.02) and nearest == pytest.approx(115 / 2, rel=0.15)
+
+
 def test_the_cost_floor_rules_out_a_tenth_at_any_context_from_some_batch_on():
     """The batch at which a token costs ten times the floor is largest at the balanced context."""
     batch = lambda context: next(
@@ -271,7 +281,7 @@ def test_the_program_of_speculation_has_a_closed_form():
 
 def test_the_program_of_trains_leaves_a_queue_at_the_small_machine_alone():
     rows = {(seats, taken): missed for seats, taken, missed in says("def missed")}
-    assert 0.3 < rows[650, 95] < 4 and rows[650, 98] > 5, "over millions of requests 1.5 and 12"
+    assert 0.3 < rows[650, 95] < 4 and 5 < rows[650, 98] < 17, "over millions of requests 1.5 and 12"
     assert all(rows[18_000, taken] < 0.1 for taken in (95, 98))
 
 
