@@ -208,8 +208,8 @@ def by_batch() -> Drawing:
         fig,
         "fig-by-batch",
         "Measured gains (dots) fall earlier than the roofline allows (dashed). If the times of compute and memory"
-        " traffic add (solid), the prediction comes closer. All curves start at the first dot, so only the fall is a"
-        " prediction.",
+        " traffic add (solid), the curve comes closer. All curves start at the first dot. Fitted to EAGLE-3, the"
+        " solid ones predict only EAGLE's fall.",
         _by_batch_say(share),
     )
 

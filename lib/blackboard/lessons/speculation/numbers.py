@@ -106,7 +106,7 @@ def rounds() -> dict[str, str]:
         "load_weights": pretty(RACK["n_total"] * RACK["bytes_per_param"] / RACK["bandwidth"], "s", 4),
         "one_token": pretty(step.compute_time(RACK, batch=1), "s", 3),
         "load_cache": pretty(step.kv_time(RACK, batch=1), "s", 3),
-        "even_waits": significant(even_with(2e-3), 1),
+        "even_waits": significant(even_with(2e-3), 2),
         "ratio_even": significant(eq.ratio_even(EXAMPLE), 4),
         "context_part": significant(RUNNING.context / step.balanced_context(RACK), 3),
         "kink": significant(step.crossing(RACK), 2),
@@ -189,6 +189,8 @@ def experts() -> dict[str, str]:
     missed = lambda tokens: (1 - RACK["top_k"] / RACK["experts"]) ** tokens
     return {
         "few_one": f"{eq.tokens_per_round(EXAMPLE) / (drafting + touched(1)):.2f}",
+        "few_r1": f"{four['tokens_per_pass'] / (drafting + touched(1)):.2f}",
+        "even_r1": significant(even_with(took - loads), 2),
         "few_loaded": f"{1 - missed(FEW):.0%}",
         "chosen_4": significant((1 - missed(5)) / (1 - missed(1)), 2),
         "touched_v3": significant(touched(1), 2),
