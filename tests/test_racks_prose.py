@@ -183,6 +183,7 @@ def test_deepseeks_users_on_boxes_of_h800_by_hand():
     """Its own day: 14,800 tokens/s of a box, 20 to 22 of a user, 4,989 tokens of context."""
     told, users = numbers.crowded(), 14_800 / 8 / 21
     assert told["users"] == f"{users:.0f}" and told["day_batch"] == "128"
+    assert told["day_step"] == f"{1000 / 21:.0f} ms"
     assert min(14_800 / 8 / 22, 128) > float(numbers.deployed()["box_even"]), "above the border by either count"
     cache = 4_989 * 61 * 576 * 2
     alone, spread = box_by_hand(32, 88, 7 / 8, BOX), box_by_hand(2, 88, 136 / 144, CARD)
@@ -340,6 +341,16 @@ def test_two_copies_of_the_model_tie_with_one_crossing_and_win_if_the_hop_waits(
     assert numbers.parts()["two"].in_turn / one == pytest.approx(1.6, abs=0.05), "more than half as long again"
 
 
+def test_with_one_crossing_spreading_loses_at_any_hop_if_copies_are_passed_on_after_it():
+    """Four of a token's nine copies are passed on; in a batch of four tokens only a long hop loses, if they hide."""
+    one, two = step_by_hand(1, 32), step_by_hand(2, 32, CROSSINGS)
+    passed = 4 / 9 * one[1]
+    assert f"{one[1] * 1e3:.2f} {passed * 1e3:.2f}" == "0.67 0.30" and two[2] + passed > one[2]
+    few = [(EACH, 0), *((CROSSINGS, hop) for hop in (1e-6, 2.2e-6, 3.3e-6, 11.9e-6))]
+    loses = [step_by_hand(2, 4, out)[2] + 116 * hop > step_by_hand(1, 4)[2] for out, hop in few]
+    assert loses == [False] * 4 + [True]
+
+
 def test_nearly_every_copy_goes_to_a_gpu_of_its_own():
     """The chance that a GPU holds none of a token's experts, by counting the choices that miss its four."""
     visited = 64 * (1 - comb(252, 8) / comb(256, 8))
@@ -491,16 +502,19 @@ def test_the_page_s_program_finds_where_spreading_pays():
 def test_the_page_s_program_overlaps_boxes():
     """Without the second copies of popular experts, of which eighteen boxes have some."""
     rows = {int(boxes): rest for boxes, *rest in printed("users, context =")}
-    for boxes, (room, in_turn, overlapped) in rows.items():
+    for boxes, (room, in_turn, twice, away, overlapped) in rows.items():
         part = numbers.on_boxes(boxes, 32 / boxes, "h800", 88, 4_989)
         assert [in_turn, overlapped] == pytest.approx([part.in_turn * 1e3, part.overlapped * 1e3], abs=0.1)
+        half = part.half()
+        assert [twice, away] == pytest.approx([half.work * 2e3, half.exchanges * 2e3], abs=0.1)
+        assert overlapped == max(twice, away) and (twice > away) == (boxes < 18)
         weights = (32 / boxes + 1) * 58 * EXPERT + REST
         assert room == pytest.approx((80e9 - weights) / 4_989 / 61 / 576 / 2, abs=0.6)
-    plain, lapped = ([row[n] for row in rows.values()] for n in (1, 2))
+    plain, lapped = ([row[n] for row in rows.values()] for n in (1, 4))
     assert max(plain) < 1.03 * min(plain) and lapped == sorted(lapped, reverse=True)
     assert rows[2][0] < numbers.day_users() < rows[4][0]
     spare = numbers.on_boxes(18, 2, "h800", 88, 4_989).overlapped
-    assert spare * 1e3 == pytest.approx(rows[18][2], abs=0.1), "the spare copies change nothing"
+    assert spare * 1e3 == pytest.approx(rows[18][4], abs=0.1), "the spare copies change nothing"
     few = {boxes: numbers.on_boxes(boxes, 32 / boxes, "h800", 32, 4_989).in_turn for boxes in rows}
     assert min(few, key=lambda boxes: few[boxes]) == 18
 

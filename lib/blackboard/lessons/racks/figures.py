@@ -189,8 +189,8 @@ def box_parts() -> Drawing:
     return done(
         fig,
         "fig-box-parts",
-        "If every copy crosses, the step gets shorter over more boxes, although most bytes then cross network cards."
-        " (Other memory here includes the shared expert.)",
+        "If every copy crosses, the step gets shorter over more boxes, although at least half of the copies then cross"
+        " network cards. (Other memory here includes the shared expert.)",
         "Four stacked bars in milliseconds per step, by how many GPUs share each layer, on boxes of eight H200s."
         f" {'; '.join(phrases)}. A line after the first bar marks the end of the box.",
     )

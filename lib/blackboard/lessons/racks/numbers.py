@@ -546,10 +546,14 @@ def day() -> dict[str, float]:
     return found
 
 
+def day_speed() -> float:
+    """Tokens per second of a user on that day."""
+    return (day()["low_speed_token_per_s"] + day()["high_speed_token_per_s"]) / 2
+
+
 def day_users() -> int:
     """Users of a GPU that decodes on that day: its tokens per second divided by those of a user."""
-    speed = (day()["low_speed_token_per_s"] + day()["high_speed_token_per_s"]) / 2
-    return round(day()["node_decode_token_per_s"] / day()["gpus_per_node"] / speed)
+    return round(day()["node_decode_token_per_s"] / day()["gpus_per_node"] / day_speed())
 
 
 def crowded() -> dict[str, str]:
@@ -573,6 +577,7 @@ def crowded() -> dict[str, str]:
         "overlap_gain_long": overlap_gain(context),
         "users": str(day_users()),
         "day_box": f"{day()['node_decode_token_per_s']:,}",
+        "day_step": f"{in_whole_ms(1 / day_speed())} ms",
         "day_slow": str(day()["low_speed_token_per_s"]),
         "day_fast": str(day()["high_speed_token_per_s"]),
         "day_context": f"{context:,}",
