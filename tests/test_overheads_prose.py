@@ -206,10 +206,15 @@ def test_the_remedies_of_the_page_are_the_formulas():
         "8-bit weights": measured,
         "no gaps": measured,
     }
-    slow = printed("remedies = {", [("39200 / 1547", "60")]).splitlines()
-    assert re.match(rf"92.8 ms; with graph {told['token_before'].split()[0]}, compiler 19.4", slow[0])
-    once = printed("remedies = {", [("gap=5.2, load=7830", "gap=0, load=9560")]).splitlines()
+    end = f"{7.835 / 2:.1f}"  # ms of loading alone
+    assert lines[-1].endswith(f"no gaps {end}")
+    slow = printed("remedies = {", [("dict(kernels=324)", "dict(kernels=324, launch=60)")]).splitlines()
+    assert re.match(rf"39.2 ms; with graph {told['token_before'].split()[0]}, compiler {0.324 * 60:.1f}", slow[0])
+    assert slow[-1].endswith(f"compiler {end}")  # once recorded, no kernel is launched
+    once = printed("remedies = {", [("gap=5.2, load=7830, fixed=0", "gap=0, load=7440, fixed=2120")]).splitlines()
     assert "compiler 9.6, graph 9.6" in once[0]
+    assert once[-1].startswith(f" {7.44 / 2 + 2.12:.1f} ms;")  # narrow weights halve the loading, not the loss
+    assert (told["fixed_load"], told["fixed_cost"]) == ("7.44 ms", "2.12 ms")
 
 
 def test_the_schedule_of_the_page_is_the_formulas():
@@ -218,7 +223,7 @@ def test_the_schedule_of_the_page_is_the_formulas():
     gains = lambda text: {int(line[:3]): int(re.search(r"([+-]\d+)%", line)[1]) for line in text.splitlines()}
     plain = printed("def step(tokens, parts")
     times = re.findall(r"(\d+) tokens: +([\d.]+) ms whole, +([\d.]+) ms in halves", plain)
-    assert [int(tokens) for tokens, *_ in times] == [16, 32, 64, 128, 256, 512]
+    assert [int(tokens) for tokens, *_ in times] == [16, 32, 64, 100, 128, 256, 512]
     for tokens, whole, halves in times:
         case = implied.with_tokens(int(tokens))
         assert float(whole) == pytest.approx(1e3 * eq.serial_time(case), rel=0.005)
@@ -228,6 +233,9 @@ def test_the_schedule_of_the_page_is_the_formulas():
     with_gaps = gains(printed("def step(tokens, parts", [("gaps = 0 ", "gaps = 7.8 ")]))
     assert with_gaps[64] < 0 < with_gaps[128] and with_gaps[32] == pytest.approx(-27, abs=1.1)
     assert with_gaps[256] == pytest.approx(2 * 25.5, abs=1)
+    assert max(gains(plain), key=gains(plain).get) == 100
+    shorter = gains(printed("def step(tokens, parts", [("gaps = 0 ", "gaps = 3.6 ")]))
+    assert shorter[64] > 0 and f"{1.502 * float(told['gap_h200'].split()[0]):.1f}" == "3.6"
     assert told["rack_kernels"] == "1,502" and f"{1.502 * float(told['each_7'].split()[0]):.1f}" == "7.8"
 
 

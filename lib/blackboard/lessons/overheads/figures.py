@@ -212,7 +212,7 @@ def two_sides() -> Drawing:
         fig,
         "fig-two-sides",
         "From Python a token is mostly waiting for the host, on one chip with a graph mostly loading, and on eight"
-        " chips mostly gaps.",
+        " chips perhaps mostly gaps.",
         "Stacked bars of where the time goes, in milliseconds a step from 0 to 41, for Llama 2 7B in three systems."
         f" {'; '.join(said)}.",
     )
