@@ -20,6 +20,7 @@ QUOTED = {
     "0.8": "another share of pauses to try",
     "7": "thousands of bytes to try in a program",
     "16": "a margin to try in a program",
+    "4": "another margin to try",
     "90": "thousands of tokens to try in a program, half of the conversation",
     "000": "the end of a number in a program",
     "18": "calls of half the example conversation",

@@ -137,7 +137,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "t_latent": f"{far * look_decode / bf16 * 1e6:,.0f} µs",
         "expand": f"{wide * 35 / bf16 * 1e6:.1f} µs",
         "out_in": f"{out(far) / fresh(far):.1f}",
-        "out_in_small": sig(out(far) / (new(far - 250) + wide * (far - 500) / 500 / bf16)),
+        "t_in_small": f"{(new(far - 250) + wide * (far - 500) / 500 / bf16) * 1e6:.0f} µs",
         "out_in_3": f"{out(far) / fresh(far):.2f}",
         "compute_out_in": f"{makes(far) / fresh(far):.1f}",
         "compute_out_in_3": f"{makes(far) / fresh(far):.2f}",
@@ -194,6 +194,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert 0.25 < 1 - makes(far) / out(far) < 0.26, "faster loading saves a quarter"
     assert 1.04 < squeezed / out(far) < 1.06, "half the batch makes output a twentieth longer"
     assert 60 < mtok * out(far) / hold(60) < 75, "minutes: after a little more than an hour a hit costs as much"
+    fifty = [17.5 * mtok * out(far) / 50 / usd * 2 for usd in (hits["hbm"], room_taken)]  # minutes of pause
+    assert fifty == pytest.approx([1.5, 15], rel=0.03), "one and a half to fifteen minutes"
     assert 3 < 14.1 / 3.98 < 4 and 3 < 0.365 / 0.102 < 4, "DDR5 and flash since 2025"
     two = 2 * sum(at * 0.5 + 5_000 * 6.25 + 1_000 * 25 for at in range(0, 90_000, 5_000))
     assert told["s_half"] == f"${two / 1e6:.2f}", "two conversations of 18 calls cost as much"
@@ -364,11 +366,13 @@ def test_the_programs_print_what_the_text_says():
     assert times[1][0] == times[1][3] == told["t_out"].split()[0] and times[1][1] == told["t_compute"].split()[0]
     assert times[5_000][2] == times[5_000][3] == told["t_in"].split()[0]
     takes = {share: float(cells[3].replace(",", "")) for share, cells in times.items()}
-    assert takes[1] / takes[500] == pytest.approx(float(told["out_in_small"]), abs=0.05)
+    assert times[500][3] == told["t_in_small"].split()[0]
+    assert [times[5_000][0], times[1][0]] == ["17", "1,665"], "loading, as in the figure of both kinds of token"
     assert takes[2] == takes[100] and 1 - takes[2] / takes[1] == pytest.approx(0.25, abs=0.01)
 
     [half] = [line for line in waiting if line.startswith("50%")]
-    assert f"costs {told['hits_room'].split()[0]} cents" in half and "4.8% lost" in half
+    assert f"ours {told['hits_room']}, one more 0.14 ¢" in half and "4.8% lost" in half
+    assert float(waiting[-1].split()[-2]) > float(told["hits_hbm"].split()[0]), "one more, more than the full rent"
     least, most = (float(word.replace(",", "")) for word in machines[1].split() if word[0].isdigit())
     assert 90 < most / least < 160, "a hundredfold"
 
@@ -384,11 +388,14 @@ def test_what_the_text_says_of_changed_programs_is_so():
     assert always["5 min"] > always["no cache"]
     small = list(programs(small=("180_000, 70_272", "180_000, 7_000")))[2]
     assert small[1].split()[2] == small[1].split()[4], "compute is the longer"
-    large = list(programs(large=("12.7e12, 671e9", "12.7e12, 2013e9")))[3]
-    assert float(large[2].split()[-2]) > 0.07
+    large = list(programs(large=("weights = 671e9", "weights = 2013e9")))[3]
+    assert "13.1% lost" in large[2] and "ours 0.22 ¢" in large[2]
     known = list(programs(known=("10 ** random.uniform(0, 2)", "16")))[4]
     least, most = (float(word.replace(",", "")) for word in known[1].split() if word[0].isdigit())
     assert most > 10 * least
+    known = list(programs(known=("10 ** random.uniform(0, 2)", "4")))[4]
+    least, most = (float(word.replace(",", "")) for word in known[1].split() if word[0].isdigit())
+    assert most < 3 * least
 
 
 def test_up_to_seven_pings_are_cheaper_than_the_hour():

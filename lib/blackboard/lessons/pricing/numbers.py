@@ -634,7 +634,7 @@ def output_times() -> dict[str, str]:
         "t_out": us(memory),
         "out_in": significant(memory / new, 2),
         "out_in_3": significant(memory / new, 3),
-        "out_in_small": significant(memory / sum(input_time(PROMPT, CALL["input"] / SMALLER).values()), 2),
+        "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
         "compute_out_in": significant(compute / new, 2),
         "compute_out_in_3": significant(compute / new, 3),
         "load_compute": significant(memory / compute, 3),
