@@ -234,8 +234,8 @@ def orders() -> Drawing:
     return done(
         fig,
         "fig-orders",
-        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last one needs more"
-        " memory. Frames show what is new.",
+        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last needs more"
+        " memory in the fullest box. Frames show what is new.",
         f"Four schedules below each other: time from 0 to {float(width):g} slots across, boxes 0 to {BOXES - 1} down,"
         f" {numbers.TRAINED} micro-batches, F, B and W of one slot each, idle time gray. {' '.join(said)}",
     )
