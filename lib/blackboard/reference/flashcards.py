@@ -153,6 +153,7 @@ def _data_and_prices() -> dict[str, str]:
         "rl_most": str(2 * forward + backward),
         "balanced": f"{significant(served / 1e12)} trillion",
         "input_more": f"{stepped.above.input_multiplier - 1:.0%}",
+        "kv_v3": f"{RUNNING.symbols()['kv_bytes_per_token']:,.0f}",
         "mfu_high": high,
         "mfu_low": low,
         "c_read": pretty(catalogue.price(pricing.CARD).usd_per_Mtok.cached_read, "USD", exact=True),
