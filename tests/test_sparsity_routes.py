@@ -424,7 +424,7 @@ def test_pooling_and_traffic_move_the_bill():
 
 @pytest.mark.parametrize("prompt, answer", [(200, 100), (400, 1_800), (1_100, 1_100), (1_800, 50), (8_000, 400)])
 def test_three_times_the_turning_point_decides_by_the_worst_count(prompt, answer, monkeypatch):
-    """The closing rule: least overlap, travel and the largest measured constant move the turning point by less."""
+    """What the closing rule's factor must hold: least overlap, travel and the largest constant move it by less."""
     for name, value in (("PROMPT", prompt), ("ANSWER", answer)):
         monkeypatch.setattr(numbers, name, value)
     plain = {batch: numbers.turning(prompt, answer, batch) for batch in (100, 300, 600)}
@@ -480,6 +480,9 @@ def test_the_pages_queue_of_prompts_costs_what_the_formulas_say():
     printed, space = run_cell("sparsity", "def bill")
     rents = [re.findall(r"\$(\d+)", line) for line in printed.splitlines()]
     told = [numbers.rented(1, mixed=True, batch=batch).removeprefix("$") for batch in (300, 600)]
+    apart, none = float(numbers.rented(1).removeprefix("$")), space["bill"](300, 18.57, 0)
+    assert 0.97 * apart < none < apart, "a limit of none leaves all prompts to steps of their own"
+    assert space["bill"](600, 19.67, 2000) > 1.1 * int(told[1]), "too low a limit does not pay"
     assert rents[-1] == told and all(int(free) > int(cut) for free, cut in zip(*rents))
     one, two = (numbers.team_steps(batch, numbers.LOW).sparse * 1e3 for batch in (300, 600))
     each = step.compute_time(numbers.TEAM, batch=1) * 1e3
@@ -519,6 +522,15 @@ def test_measured_servers_beside_the_formulas():
     said = {"pair_read": 2048, "pair_most": 5000, "pair_least": 128}
     assert {name: told[name] for name in said} == {name: f"{turns[prompt]:.1f}" for name, prompt in said.items()}
     assert len(numbers.paired()) == 10 and told["pair_size"] == f"{size:.1f}"
+    by_length = sorted(numbers.paired(), key=numbers.paired().get)
+    assert set(by_length[-2:]) == set(sorted(by_length)[-2:]), "highest for the two longest prompts"
+    assert all(0.8 <= round(size / turn, 2) <= 1.25 for turn in numbers.paired().values()), "a quarter more or less"
+    plain = {batch: numbers.turning(1_800, 400, batch) for batch in (300, 600)}
+    worst = max(numbers.gain_measured(371, batch, overlap=False) / plain[batch] for batch in plain)
+    assert 1 < worst < turns[2048] < max(numbers.paired().values()), "further than the unluckiest counts"
+    assert turns[5000] * plain[600] / 2.5 == pytest.approx(2, abs=0.05), "the short answer: twice as much"
+    assert turns[2048] * plain[300] > 7.2, "and one team's bill is open at the highest gain"
+    assert plain[600] < 2.5 < turns[5000] * plain[600], "so our two teams are between: time both"
     net, tokens = model("qwen3-235b-a22b"), (2_048 + 128) / 128
     room = 8 * 141e9 - net.n_total
     texts = room / (net.kv_bytes_per_token() * 2_112)
