@@ -61,8 +61,8 @@ def opening() -> Drawing:
     return done(
         fig,
         "fig-overtraining-opening",
-        "Six of the ten read more than ten times as many tokens per parameter as the rule says. The smallest model read"
-        " the most.",
+        "Six of the ten read more than ten times as many tokens per parameter as the rule says, most of all the"
+        " smallest model.",
         f"Ten well-known models by tokens of training per active parameter, from 0.3 to 100,000 on a log scale: {each}."
         f" A line marks Chinchilla's {PRESCRIBED}.",
     )
