@@ -80,7 +80,7 @@ const settings = (figure) => Object.fromEntries(controlsOf(figure).map((control)
 function showValue(control) {
   const { base, digits } = control.dataset;
   if (control.type !== "range") return;
-  const exact = base ? base ** control.value : Number(control.value), value = digits ? Number(exact.toPrecision(digits)) : exact;
+  const exact = base ? base ** control.value : Number(control.value), value = digits === "0" ? Math.round(exact) : digits ? Number(exact.toPrecision(digits)) : exact;
   const text = "time" in control.dataset ? duration(value) : pretty(value);
   control.setAttribute("aria-valuetext", text);
   control.nextElementSibling.textContent = text;

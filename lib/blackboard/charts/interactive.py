@@ -48,7 +48,7 @@ class InteractiveChart:
 
     `primary` names the two or three controls that the page shows at once, by their signals; without it these are the
     first three. `result` says which of the title's lines state the result, in large letters, and `digits` to how many
-    digits the page writes the value of a slider, where the chart rounds it.
+    digits the page writes the value of a slider, where the chart rounds it; 0 for a whole number.
     """
 
     def __init__(
@@ -108,9 +108,18 @@ def derived(name: str, expression: str) -> list[dict]:
 
 
 def slider(
-    name: str, low: float, high: float, step: float, value: float, label: str, base: float | None = None
+    name: str,
+    low: float,
+    high: float,
+    step: float,
+    value: float,
+    label: str,
+    base: float | None = None,
+    whole: bool = False,
 ) -> list[dict]:
-    """A range input for the signal `name`. With a `base` it moves the exponent, and the signal is base ** exponent."""
+    """A range input for the signal `name`. With a `base` it moves the exponent, and the signal is base ** exponent,
+    rounded where it counts something that is `whole`.
+    """
     if not low <= value <= high:
         raise ValueError(f"{name}: {value} is not between {low} and {high}")
     bind = {
@@ -120,16 +129,19 @@ def slider(
         "step": step,
         "name": label if base is None else f"{label} = {base}^",
     }
-    moved, follows = (
-        (name, []) if base is None else (f"{name}_exponent", derived(name, f"pow({base}, {name}_exponent)"))
-    )
-    return [{"name": moved, "value": value, "bind": bind}, *follows]
+    if base is None:
+        return [{"name": name, "value": value, "bind": bind}]
+    power = f"pow({base}, {name}_exponent)"
+    return [
+        {"name": f"{name}_exponent", "value": value, "bind": bind},
+        *derived(name, f"round({power})" if whole else power),
+    ]
 
 
-def decades(name: str, value: float, below: float, above: float, label: str) -> list[dict]:
+def decades(name: str, value: float, below: float, above: float, label: str, whole: bool = False) -> list[dict]:
     """A slider in tenths of a decade that starts at a value and goes so many decades below and above it."""
     start = round(math.log10(value), 6)
-    return slider(name, round(start - below, 6), round(start + above, 6), 0.1, start, label, base=10)
+    return slider(name, round(start - below, 6), round(start + above, 6), 0.1, start, label, base=10, whole=whole)
 
 
 def menu(name: str, options: Mapping[str, str], value: str, label: str) -> list[dict]:

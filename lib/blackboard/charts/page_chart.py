@@ -213,15 +213,16 @@ def _menu(param: Mapping[str, Any]) -> str:
 
 
 def _slider(param: Mapping[str, Any], digits: int | None) -> str:
-    """A slider, and beside it its value, to so many digits where the chart rounds to them."""
+    """A slider, and beside it its value, to so many digits where the chart rounds to them, or whole at 0."""
     bind, start = param["bind"], param["value"]
     base = _EXPONENT.search(bind["name"])
     is_time = _label(param).endswith(SECONDS)
     value = float(base[1]) ** start if base else start
-    text = (duration if is_time else pretty)(float(f"{value:.{digits - 1}e}") if digits else value)
+    rounded = round(value) if digits == 0 else float(f"{value:.{digits - 1}e}") if digits else value
+    text = (duration if is_time else pretty)(rounded)
     limits = "".join(f' {name}="{bind[name]!r}"' for name in ("min", "max", "step"))
     of_base = (f' data-base="{base[1]}"' if base else "") + (' data-time=""' if is_time else "")
-    of_base += f' data-digits="{digits}"' if digits else ""
+    of_base += f' data-digits="{digits}"' if digits is not None else ""
     return (
         f'<input type="range" name="{param["name"]}"{limits} value="{start!r}"{of_base} aria-valuetext="{text}"'
         f' autocomplete="off"><span>{text}</span>'

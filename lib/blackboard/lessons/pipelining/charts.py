@@ -39,14 +39,14 @@ def _loaded() -> list[dict]:
     rack, box = map(catalogue.system, MACHINES)
     machine = lambda of: f"machine == '{rack.id}' ? {of(rack)!r} : {of(box)!r}"
 
-    def around(name: str, down: float, up: float, label: str) -> list[dict]:
+    def around(name: str, down: float, up: float, label: str, whole: bool = False) -> list[dict]:
         start = round(math.log2(START[name]), 12)
-        return slider(name, round(start - down, 12), round(start + up, 12), 0.25, start, label, base=2)
+        return slider(name, round(start - down, 12), round(start + up, 12), 0.25, start, label, base=2, whole=whole)
 
     return [
         *slider("stages", 1, 16, 1, numbers.LAYOUTS["two"].boxes, "stages P"),
         *menu("machine", {row.id: domain_name(row) for row in (rack, box)}, box.id, "a stage is one"),
-        *around("micro_batch", 4, 5, "micro-batch b (sequences)"),
+        *around("micro_batch", 4, 5, "micro-batch b (sequences)", whole=True),
         *around("n_total", 3, 4, "stored parameters"),
         *around("kv_bytes_per_token", 6, 3, "KV cache (bytes per token)"),
         *derived("expert_parallel", machine(lambda row: row.chips)),
@@ -109,6 +109,7 @@ def context_chart() -> InteractiveChart:
         f" {fits(rack, 1)} to {fits(rack, 16)}.",
         "Four boxes fit twice the context of one, for four times its users. On the rack, the line is nearly flat.",
         primary=("stages", "machine", "micro_batch"),
+        digits={"micro_batch": 0},
         result=(2,),
     )
 

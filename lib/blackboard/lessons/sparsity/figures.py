@@ -145,15 +145,16 @@ def bills() -> Drawing:
     dense = numbers.rented(numbers.LOW, mixed=True)
     rows = {
         "prompts apart": numbers.rented(1),
-        "prompts in shared steps": numbers.rented(1, mixed=True),
-        "two teams on one copy": numbers.rented(1, mixed=True, batch=2 * BATCH),
+        "prompts in\nshared steps": numbers.rented(1, mixed=True),
+        "two teams\non one copy": numbers.rented(1, mixed=True, batch=2 * BATCH),
     }
-    for row, (name, said) in enumerate(rows.items()):
+    for row, said in enumerate(rows.values()):
         axes.barh(row, usd(said), 0.62, color=COLOURS["weights"], alpha=0.35)
-        beside(axes, f"{name}: {said}", (0, row), (5, 0), "weights", va="center")
+        beside(axes, said, (usd(said), row), (-5, 0), "weights", ha="right", va="center")
     axes.axvline(usd(dense), color=COLOURS["second"], lw=2.5)
     beside(axes, f"{numbers.DENSE}: {dense}", (usd(dense), len(rows) - 1), (5, 0), "second", va="center")
-    axes.set(xlim=(0, 180), ylim=(len(rows) - 0.4, -0.5), yticks=[], xlabel="USD for a million requests")
+    axes.set(xlim=(0, 180), ylim=(len(rows) - 0.4, -0.5), xlabel="USD for a million requests")
+    axes.set_yticks(range(len(rows)), rows)
     axes.grid(visible=False)
     apart, shared, pooled = rows.values()
     return done(
