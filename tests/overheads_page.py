@@ -30,6 +30,8 @@ QUOTED = {
     "100": "what it is changed to",
     "3.1": "a name of Llama",
     "1547": "kernels in a run to be added to a program",
+    "9.6": "ms of that run if a step loses a fixed time",
+    "12": "ms that would fit neither story",
     "0": "a value to be tried in a program: no gap",
     "7440": "µs of loading to be tried there: the fixed cost's",
     "2120": "µs of the fixed cost",

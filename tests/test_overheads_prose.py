@@ -123,7 +123,6 @@ def test_a_fixed_cost_per_step_fits_the_four_times_as_well():
         "fixed_waited": f"{39.2 - 9.56:.0f} ms",  # likewise
         "gaps_range": f"{cost:.0f} to {gaps:.0f} ms",
         "waited_range": f"{1000 / 25.5 - 7.835 - gaps:.0f} to {1000 / 25.5 - load - cost:.0f} ms",
-        "launch_margin": f"{100 * 29.4 / 25.3 - 100:.0f}%",  # what a reader gets
     }
     assert {name: told[name] for name in expected} == expected
 
@@ -188,9 +187,9 @@ def test_the_two_stories_of_the_page_are_the_fits():
     assert (f"{load_1} ms", f"{lost_1} ms") == (told["fixed_load"], told["fixed_cost"])
     assert whole_1 == f"{float(load_1) + float(lost_1):.1f}"
     assert f"{1e3 * float(lost) / 324:.1f} µs" == told["each_7"] and max(float(off), float(off_1)) < 0.1
-    for time, dies in ((16, [False, True]), (9.6, [True, False])):
+    for time, dies in ((16, [False, True]), (9.6, [True, False]), (12, [True, True])):
         fifth = printed("runs = [", [("3.045)]", f"3.045), (1, 1547, {time})]")])
-        assert [float(off) > 1 for off in re.findall(rf"off by {number}", fifth)] == dies
+        assert [float(off) > 0.9 for off in re.findall(rf"off by {number}", fifth)] == dies
 
 
 def test_the_remedies_of_the_page_are_the_formulas():
@@ -210,7 +209,8 @@ def test_the_remedies_of_the_page_are_the_formulas():
     assert lines[-1].endswith(f"no gaps {end}")
     slow = printed("remedies = {", [("dict(kernels=324)", "dict(kernels=324, launch=60)")]).splitlines()
     assert re.match(rf"39.2 ms; with graph {told['token_before'].split()[0]}, compiler {0.324 * 60:.1f}", slow[0])
-    assert slow[-1].endswith(f"compiler {end}")  # once recorded, no kernel is launched
+    assert "compiler" in slow[1] and slow[1].index("no gaps") < slow[1].index("compiler")  # but "no gaps" is not kept
+    assert slow[2].startswith(f" {told['token_after'].split()[0]} ms;") and slow[-1].endswith(f"no gaps {end}")
     once = printed("remedies = {", [("gap=5.2, load=7830, fixed=0", "gap=0, load=7440, fixed=2120")]).splitlines()
     assert "compiler 9.6, graph 9.6" in once[0]
     assert once[-1].startswith(f" {7.44 / 2 + 2.12:.1f} ms;")  # narrow weights halve the loading, not the loss

@@ -61,7 +61,6 @@ def both_ways() -> dict[str, str]:
         "fixed_waited": pretty(waited[1], "s", 2),
         "gaps_range": f"{FIXED.each / MS:.0f} to {gaps / MS:.0f} ms",
         "waited_range": f"{waited[0] / MS:.0f} to {waited[1] / MS:.0f} ms",
-        "launch_margin": f"{found.graph / found.fused / found.each - 1:.0%}",
     }
 
 
