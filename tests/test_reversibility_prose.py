@@ -183,11 +183,9 @@ def test_rounding_leaves_nothing_in_two_digits_and_nearly_all_in_seven():
     off = lambda source: [float(re.search(r"by (\S+)", line)[1]) for line in printed(source)[0]]
     half, half_fp16, single = off(source)
     assert half > 1 > half_fp16 > 0.1 and 1e-5 < single < 1e-4
-    assert (
-        off(source.replace("range(252)", "range(1_000)"))[2] < 1e-3
-        and off(source.replace("strength=1", "strength=0.2"))[2] < 1e-5
-    )
-    grown = [own_growth(source.replace("seed(1)", f"seed({seed})")) for seed in range(4)]
+    assert off(source.replace("range(252)", "range(1_000)"))[2] < 1e-3
+    assert off(source.replace("strength=1", "strength=0.2"))[2] < 1e-5
+    grown = [own_growth(source.replace("seed(1)", f"seed({seed})")) for seed in range(12)]
     assert 30 < min(grown) < max(grown) < 140
 
 
