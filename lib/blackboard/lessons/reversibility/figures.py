@@ -15,9 +15,7 @@ from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.reversibility import equations as eq
-from blackboard.lessons.reversibility import network, numbers
-from blackboard.lessons.reversibility.network import Network
-from blackboard.lessons.reversibility.numbers import power
+from blackboard.lessons.reversibility import numbers
 from blackboard.units import pretty, significant
 
 INKS = {"stored": "activations", "checkpointed": "first", "reversible": "second"}
@@ -113,8 +111,8 @@ def blocks() -> Drawing:
         "A residual block overwrites its input. A block of two streams keeps enough to recompute its input.",
         "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the"
         " two are added to x + f(x); x itself is gone. Right, a block of two streams x and y: a branch of x goes"
-        " through f and is added to y. Then the streams cross: y + f(x) becomes the new x, the old x becomes the new y,"
-        " unchanged. From the two at the top the two at the bottom can be had again.",
+        " through f and is added to y. Then the streams change places: y + f(x) becomes the new x, and the old x"
+        " the new y, unchanged. From the two at the top the two at the bottom can be had again.",
     )
 
 
@@ -271,41 +269,6 @@ def slices() -> Drawing:
     )
 
 
-FORMATS = {
-    "bfloat16": ("BF16", "first"),
-    "float16": ("FP16", "second"),
-    "float32": ("FP32", "third"),
-    "float64": ("FP64", "fourth"),
-}
-
-
-def roundtrip() -> Drawing:
-    """Relative error of what is rebuilt from the top, against steps run back, by number format."""
-    fig, axes = drawing.axes(5.0, 3.9)
-    net, depth = Network.random("reversible", numbers.steps()), numbers.steps()
-    pixels, told = network.digits().test[: numbers.SAMPLES], []
-    for dtype, (word, colour) in FORMATS.items():
-        errors = network.round_trip(net, pixels, dtype)[1:]
-        axes.plot(range(1, depth + 1), errors, color=COLOURS[colour])
-        above, at = dtype == "bfloat16", depth // 4
-        height = errors[at] * (3 if above else 1 / 3)
-        axes.text(at, height, word, va="bottom" if above else "top", color=COLOURS[colour])
-        told.append(f"{word} {power(errors[-1])}")
-    axes.axhline(1, color=COLOURS["bound"], lw=1.2)
-    note(axes, 0.02, 0.985, "nothing is left", va="top")
-    axes.set(yscale="log", xlim=(0, depth), ylim=(1e-18, 1e3), xticks=range(0, depth + 1, depth // 4))
-    axes.set(xlabel="steps run back", ylabel="relative error (log scale)")
-    return done(
-        fig,
-        "fig-roundtrip",
-        "In a small untrained network, errors grow fast only in the last steps of the way back, where the streams are"
-        " small.",
-        "Relative error of the streams that are rebuilt from the top, 1e-18 to 1,000 (log scale), against steps run"
-        f" back, 0 to {depth}, in four number formats. Each curve is nearly flat and bends up near its end. At the"
-        f" bottom: {', '.join(told)}. Above 1 nothing is left.",
-    )
-
-
 # --- what to keep -----------------------------------------------------------------------------------------------------
 
 
@@ -348,37 +311,24 @@ WAYS = {"all": "keep everything", "checkpointed": "checkpoints", "reversible": "
 LEAST, MOST = 100, 1e6  # tokens per GPU, the ends of the line
 
 
-def _number_line(axes, case: numbers.Case, y: float) -> None:
-    """What suffices for so many tokens per GPU, on a line from few to many, and the case's own tokens."""
-    start: float = LEAST
-    for name, most in case.limits.items():
-        axes.hlines(y, start, most, lw=20, color=COLOURS[INKS[name if name != "all" else "stored"]])
-        start = most
-    axes.hlines(y, start, MOST, lw=20, color=COLOURS["muted"], alpha=0.25)
-    axes.plot([case.tokens], [y], "o", color="white", mec=COLOURS["bound"], mew=2, ms=10, zorder=4)
-
-
-def _count_tokens(axes, rows: int) -> None:
-    """The axis that all number lines share."""
-    axes.set(xscale="log", xlim=(LEAST, MOST), ylim=(-0.5, rows - 0.3), yticks=[])
-    axes.set(xlabel="tokens per GPU (log scale)")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.grid(False)
-    axes.spines[["left", "right", "top"]].set_visible(False)
-
-
 def line() -> Drawing:
     """The number line of tokens per GPU, with the memory that was free in the largest training run."""
     case = numbers.trained()
     fig, axes = drawing.axes(5.0, 1.9)
-    _number_line(axes, case, 0)
-    _count_tokens(axes, 1)
+    axes.set(xscale="log", xlim=(LEAST, MOST), ylim=(-0.5, 0.7), yticks=[])
+    axes.set(xlabel="tokens per GPU (log scale)")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.grid(False)
+    axes.spines[["left", "right", "top"]].set_visible(False)
     start: float = LEAST
     for name, most in case.limits.items():
+        axes.hlines(0, start, most, lw=20, color=COLOURS[INKS[name if name != "all" else "stored"]])
         axes.text(most, -0.22, significant(most, 2), ha="center", va="top", fontsize=10)
         ink = INKS[name if name != "all" else "stored"]
         axes.text((start * most) ** 0.5, 0.48, WAYS[name], ha="center", va="center", color=COLOURS[ink], fontsize=10)
         start = most
+    axes.hlines(0, start, MOST, lw=20, color=COLOURS["muted"], alpha=0.25)
+    axes.plot([case.tokens], [0], "o", color="white", mec=COLOURS["bound"], mew=2, ms=10, zorder=4)
     axes.text((start * MOST) ** 0.5, 0.48, "too many", ha="center", va="center", color=COLOURS["bound"], fontsize=10)
     axes.text(case.tokens, 0.23, "Meta", ha="right", va="bottom", fontsize=10)
     everything, checkpointed, reversible = (significant(most, 2) for most in case.limits.values())
@@ -386,34 +336,8 @@ def line() -> Drawing:
     return done(
         fig,
         "fig-line",
-        f"With {free} free on a GPU, checkpoints are enough up to {checkpointed} tokens per GPU. With less memory free,"
-        " all limits move left.",
+        f"With {free} free on a GPU, as at Meta, checkpoints are enough up to {checkpointed} tokens per GPU. With less"
+        " memory free, all limits move left.",
         f"A line of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale): keep everything up to {everything} (Meta"
         f" has {case.tokens:,.0f}); checkpoints up to {checkpointed}; two streams up to {reversible}; too many.",
-    )
-
-
-def cases() -> Drawing:
-    """A copy of the dense model alone with a million tokens, on fewer and fewer GPUs, on the number line."""
-    fig, axes = drawing.axes(5.0, 3.5)
-    rows = numbers.alone()
-    told = []
-    for y, case in zip(reversed(range(len(rows))), rows):
-        _number_line(axes, case, y)
-        free, tokens = f"{case.free / 1e9:.0f} GB", significant(case.tokens, 2)
-        words = f"{case.gpus:,} GPUs, {free} free: {tokens} tokens each"
-        axes.text(LEAST, y + 0.24, words, ha="left", va="bottom", fontsize=10)
-        suits = next(name for name, most in case.limits.items() if case.tokens <= most)
-        told.append(f"{words}, {WAYS[suits]}")
-    _count_tokens(axes, len(rows))
-    for x, name in zip((0.02, 0.41, 0.72), WAYS):
-        ink = COLOURS[INKS[name if name != "all" else "stored"]]
-        axes.text(x, 1.02, f"■ {WAYS[name]}", transform=axes.transAxes, color=ink, fontsize=10, va="bottom")
-    return done(
-        fig,
-        "fig-cases",
-        "A lone copy of Llama with a million tokens. Fewer GPUs mean more tokens on each (the dot moves right) and less"
-        " free memory (the limits move left), until only two streams fit.",
-        f"Three lines of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale), where everything, checkpoints or"
-        f" two streams fit. {'; '.join(told)}.",
     )

@@ -227,16 +227,6 @@ def trained() -> Case:
     )
 
 
-def alone() -> tuple[Case, Case, Case]:
-    """A copy that trains alone, with its optimizer state, on one sequence of a million tokens."""
-    state = STATE * model(DENSE).n_active
-    many, some, few = (
-        Case(gpus, chip(GPU).hbm_bytes - state / gpus, MILLION / gpus)
-        for gpus in (_share() * _long()["context_parallel"], _share(), FEW)
-    )
-    return many, some, few
-
-
 def _fitting(**kept: float) -> dict[str, str]:
     """Given what each way keeps of a sequence: tokens that fit on a GPU beside its weights and their gradients, GPUs of
     a copy that trains alone on a sequence of a million tokens, and how long training would take on a few.
@@ -251,7 +241,6 @@ def _fitting(**kept: float) -> dict[str, str]:
             if name != "reversible"
         },
         **{f"alone_{name}": f"{least[name]:,}" for name in ("checkpointed", "two_levels", "reversible")},
-        "alone_free": pretty(alone()[-1].free, "byte", 1),
         "state_bytes": str(STATE),
         "attention_times": significant(net.attention_flop(MILLION / 2) / (2 * net.n_active), 1),
         "trained_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
@@ -286,8 +275,8 @@ def worth() -> dict[str, str]:
     kv, layers, scores = kept_bytes()
     held = run["batch_per_replica"] / share
     return shown | {
-        "spent_kv": f"{kv.flop_spent / 1e6:.1f} million",
-        "spent_layers": significant(layers.flop_spent, 2),
+        "spent_kv": f"{kv.flop_spent / 1e6:.2f} million",
+        "spent_layers": significant(layers.flop_spent, 3),
         "spent_scores": significant(scores.flop_spent, 3),
         "even_layers": pretty(layers.even, "s", 2),
         "even_scores": pretty(scores.even, "s", 2),
@@ -301,6 +290,7 @@ def worth() -> dict[str, str]:
         "run_gradients": pretty(_gradients(), "byte", 2),
         "run_tokens": f"{run['batch_per_replica'] * TOKENS // share:,}",
         "run_activations": pretty(held * model(DENSE).layers * eq.layer_kept(_dense(), rows=TOKENS), "byte", 2),
+        "run_together": pretty(_together(), "byte", 2),
         "long_share": f"{share * _long()['context_parallel']:,}",
         "peak_over": significant(gpu.flops("bf16") / rate(), 2),
     }
@@ -349,6 +339,15 @@ def _weights() -> float:
 def _gradients() -> float:
     """Bytes of the gradients of these weights on the same GPU, before other copies take their shares of them."""
     return GRADIENT * model(DENSE).n_active / _share()
+
+
+def _together() -> float:
+    """Bytes on each of the fullest of these GPUs: activations, weights, gradients, and its share of the optimizer state
+    that all copies divide.
+    """
+    case, optimizer = trained(), STATE - VALUE - GRADIENT
+    divided = optimizer * model(DENSE).n_active / _run()["gpus"]
+    return case.tokens * per_token()["all"] + _weights() + _gradients() + divided
 
 
 def rate() -> float:

@@ -1239,7 +1239,7 @@ ladder = Ordering(
         "A sum of n products is 2n FLOPs and gives two bytes.",
         "For a cache: two FLOPs per parameter that a token uses, divided by the bytes that it leaves.",
     ),
-    solution=("FLOPs per byte: " + ", ".join(f"{key} {SPENT[key]:,.3g}" for key in sorted(SPENT)) + ".",),
+    solution=("FLOPs per byte: " + ", ".join(f"{key} {SPENT[key]:,.{digits}g}" for key, digits in zip("abcde", (2, 2, 2, 3, 2))) + ".",),
 )
 
 
