@@ -268,7 +268,7 @@ def repeats() -> Drawing:
     return done(
         fig,
         "fig-repeats",
-        "Up to about five passes the law, with both halves, agrees with real runs. Beyond that, they do worse."
+        "Up to about five passes, the law agrees with real runs. Beyond that, they do worse."
         " (At the bottom, the log scale magnifies tiny differences of the loss.)",
         "Loss above that of one pass, 0.0004 to 1.5 nats, against passes from 1 to 44, both on log scales, of"
         f" published runs and by the law shifted to agree at one: {'; '.join(phrases)}. Up to five passes law and runs"
