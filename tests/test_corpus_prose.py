@@ -247,7 +247,7 @@ def test_the_cell_of_sixteen_facts_is_near_the_law():
             r" ?(\d+) passes are worth +([\d.]+) fresh ones, by the law +([\d.]+)", line
         ).groups()[1:]
         assert float(drawn) == pytest.approx(16 * (1 - (15 / 16) ** passes), rel=0.01)
-        assert float(by_law) == pytest.approx(worth(passes, 1), abs=0.011) and float(drawn) == pytest.approx(
+        assert float(by_law) == pytest.approx(worth(passes, 1), rel=1e-3) and float(drawn) == pytest.approx(
             float(by_law), rel=0.04
         )
 

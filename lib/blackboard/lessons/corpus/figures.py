@@ -142,7 +142,7 @@ def tokens_and_parameters() -> Drawing:
     axes.plot([large.n_active, size], [large.tokens, law.PRESCRIBED * size], color=COLOURS["second"], lw=1.4, zorder=2)
     axes.plot(size, law.PRESCRIBED * size, "o", color=COLOURS["second"], mfc="white", mew=2, ms=8, zorder=4)
     same = f"same compute:\n{_short(size)}"
-    beside(axes, same, (size, law.PRESCRIBED * size), (-10, -2), "second", ha="right", va="center", bbox=GROUND)
+    beside(axes, same, (size, law.PRESCRIBED * size), (-14, 6), "second", ha="right", va="center", bbox=GROUND)
     _mark_runs(axes)
     axes.set(xscale="log", yscale="log", xlim=limits, ylim=heights)
     axes.set(xlabel="parameters (log scale)", ylabel="tokens of training (log scale)")
