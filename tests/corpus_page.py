@@ -7,7 +7,10 @@ from blackboard.lessons.corpus.charts import GAIN as FILTERED
 from blackboard.lessons.corpus.charts import QUALITY as KEPT_QUALITY
 
 QUOTED = {
-    "5": "percent of false alarms of an ordinary test",
+    "4": "facts, to try in the program of sixteen",
+    "1.4": "how good the best tenth is, to try in the program of filters",
+    "0.1": "points of chance in a score, to try in the program of steady runs",
+    "5.0": "points of a rise, to try in the program of two tests",
     "95": "percent, the level of the band",
     "20": "Chinchilla's tokens a parameter",
     "0": "where an integral begins",

@@ -224,7 +224,9 @@ def test_how_often_an_analysis_of_variance_finds_a_gain_is_tried(paired):
 
 
 def test_a_test_over_tasks_that_differ_sees_little():
-    """A gain as of the larger model's last tokens: hardly more often than chance if groups are compared."""
+    """A gain as of the larger model's last tokens, were the groups of other tasks: hardly more often than chance. (The
+    groups are of the same tasks, and then practically never: see the prose's tests.)
+    """
     spread = simulation.spreads("LLäMmlein 1B", 2, 4)
     assert spread.gain == pytest.approx(0.0102, abs=1e-4)
     few, many = simulation.seen(spread.gain, spread.scores), simulation.seen(spread.gain, spread.changes, paired=True)

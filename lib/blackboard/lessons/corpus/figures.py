@@ -136,6 +136,13 @@ def tokens_and_parameters() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.5)
     limits, heights = (3e6, 5e12), (1e11, 1.2e14)
     _rules(axes, limits)
+    large = _runs()["1b"]
+    compute = law.pretrain_compute(n_active=large.n_active, pretrain_tokens=large.tokens)
+    size = math.sqrt(compute / law.pretrain_compute(n_active=1, pretrain_tokens=law.PRESCRIBED))  # by the rule
+    axes.plot([large.n_active, size], [large.tokens, law.PRESCRIBED * size], color=COLOURS["second"], lw=1.4, zorder=2)
+    axes.plot(size, law.PRESCRIBED * size, "o", color=COLOURS["second"], mfc="white", mew=2, ms=8, zorder=4)
+    same = f"same compute:\n{_short(size)}"
+    beside(axes, same, (size, law.PRESCRIBED * size), (-14, 6), "second", ha="right", va="center", bbox=GROUND)
     _mark_runs(axes)
     axes.set(xscale="log", yscale="log", xlim=limits, ylim=heights)
     axes.set(xlabel="parameters (log scale)", ylabel="tokens of training (log scale)")
@@ -151,11 +158,12 @@ def tokens_and_parameters() -> Drawing:
     return done(
         fig,
         "fig-tokens-and-parameters",
-        "The two smallest models were trained furthest past Chinchilla's rule. With the same compute (along a dotted"
-        " diagonal), a larger model could have followed the rule.",
+        "The two smallest models were trained furthest past Chinchilla's rule. With the compute of LLäMmlein 1B, a"
+        " larger model (open circle) could have followed the rule.",
         "Tokens of training from 100 billion to 120 trillion against parameters from 3 million to 5 trillion, both on"
         f" log scales, with a line at {law.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted"
-        f" lines of equal compute. {said}. The two smallest models lie furthest above the rule.",
+        f" lines of equal compute. {said}. The two smallest models lie furthest above the rule. A line of equal compute"
+        f" leads from LLäMmlein 1B down to an open circle on the rule, at {_short(size)} parameters.",
     )
 
 
@@ -260,7 +268,7 @@ def repeats() -> Drawing:
     return done(
         fig,
         "fig-repeats",
-        "Up to about five passes the law, with both halves, agrees with real runs. Beyond that, they do worse."
+        "Up to about five passes, the law agrees with real runs. Beyond that, they do worse."
         " (At the bottom, the log scale magnifies tiny differences of the loss.)",
         "Loss above that of one pass, 0.0004 to 1.5 nats, against passes from 1 to 44, both on log scales, of"
         f" published runs and by the law shifted to agree at one: {'; '.join(phrases)}. Up to five passes law and runs"

@@ -72,6 +72,7 @@ def runs() -> dict[str, str]:
         "unique_1b": trillions(row["unique_tokens"]),
         "epochs_1b": significant(row["tokens"] / row["unique_tokens"], 2),
         "mfu_1b": f"{mfu:.0%}",
+        "all_dollars": f"${DOLLARS * row['training_GPU_hours']:,.0f}",
     }
 
 
@@ -89,6 +90,7 @@ def parts() -> dict[str, str]:
         known, n_active=size, pretrain_tokens=budget / law.pretrain_compute(n_active=size, pretrain_tokens=1)
     )
     from_size = law.law_loss(large) - known["loss_floor"] - eq.loss_left(large)
+    third = simulation.checkpoints(LARGE).tokens[2]
     return {
         "loss_size": f"{known['loss_size']:g}",
         "loss_data": f"{known['loss_data']:,g}",
@@ -104,6 +106,7 @@ def parts() -> dict[str, str]:
         "best_size": f"{significant(size / 1e9, 2)} billion",
         "best_tokens": trillions(budget / law.pretrain_compute(n_active=size, pretrain_tokens=1), 2),
         "lost_by_size": significant(law.law_loss(large) - best, 2),
+        "lost_by_rest": significant(law.law_loss(large, pretrain_tokens=third) - law.law_loss(large), 2),
     }
 
 
@@ -136,7 +139,6 @@ def repeated() -> dict[str, str]:
         "seeds_small": f"{max(each.most - each.least for each in small):.3f}",
         "seeds_middle": f"{max(each.most - each.least for each in middle):.2f}",
         "down_2": f"{eq.repeat_worth(epochs=2, reuse=reuse()):.0%}",
-        **{f"reading_{n}": f"{worth(n, 1) - worth(n - 1, 1):.0%}" for n in (2, 5)},
     }
 
 
@@ -157,29 +159,13 @@ def filtered_german() -> dict[str, str]:
 
 
 def strictness() -> dict[str, str]:
-    """Four filters of LLäMmlein's pool, its own first, for its run; what keeping twice as much costs; and what its
-    makers lost by not keeping a fifth of the tokens read.
-    """
+    """Points that LLäMmlein's makers lost by not keeping a fifth of the tokens read, on the assumed curve."""
     [row] = measurement("filtering_kept").records(kept="LLäMmlein")
-    tokens, pool, power = run(LARGE)["tokens"], row["pool_tokens"], simulation.power_of(2)
-    read = tokens / row["kept_tokens"], PASSES, 2 * PASSES, 4 * PASSES
-    known = {"pool_tokens": pool, "reuse": reuse(), "quality_power": power}
-
-    def token(passes: float) -> float:  # worth of one that is read, over an average one of the pool
-        return eq.filtered_worth(known, pretrain_tokens=tokens, kept_share=tokens / passes / pool) / tokens
-
-    told: dict[str, str] = {}
-    for n, passes in enumerate(read):
-        share = tokens / passes / pool
-        told |= {
-            f"keep_{n}": f"{100 * share:.2g}%",
-            f"times_read_{n}": f"{passes:.2g}",
-            f"quality_{n}": f"{share**-power:.3f}",
-            f"left_{n}": f"{worth(passes, 1) / passes:.3f}",
-            f"token_{n}": f"{token(passes):.2f}",
-        }
-    missed = math.log2(token(PASSES) / token(read[0]))  # doublings
-    return told | {"twice_costs": f"{1 - 2**-power:.0%}", "filter_points": f"{missed * pace(2):.1f}"}
+    tokens, pool = run(LARGE)["tokens"], row["pool_tokens"]
+    known = {"pool_tokens": pool, "reuse": reuse(), "quality_power": simulation.power_of(2)}
+    token = lambda passes: eq.filtered_worth(known, pretrain_tokens=tokens, kept_share=tokens / passes / pool)
+    missed = math.log2(token(PASSES) / token(tokens / row["kept_tokens"]))  # doublings
+    return {"filter_points": f"{missed * pace(2):.1f}"}
 
 
 def filtered() -> dict[str, str]:
@@ -197,7 +183,8 @@ def filtered() -> dict[str, str]:
         "best_balance": significant(best * eq.repeat_worth(epochs=best, reuse=round(reuse(), 1)), 2),
         "quality_power": significant(power, 3),
         "five_costs": f"{1 - gain(PASSES) / gain(best):.0%}",
-        "kept_edu": f"{edu['kept_tokens'] / edu['pool_tokens']:.0%}",
+        "edu_kept": trillions(edu["kept_tokens"], 2),
+        "edu_pool": trillions(edu["pool_tokens"], 2),
         **passes_by_quality(),
         "edu_tokens": trillions(scores["FineWeb"]["pretraining_tokens"]),
         "edu_before": f"{scores['FineWeb']['score']:.0%}",
@@ -230,43 +217,59 @@ def plateaus() -> dict[str, str]:
     early = min(row["steps"] for row in measurement("llammlein_saturated").records(model=LARGE))
     doublings = [math.log2(b / a) for a, b in zip(tokens, tokens[1:])]
     rises = [(b - a) / times for a, b, times in zip(scores, scores[1:], doublings)]
-    rest = 1 - tokens[2] / tokens[-1]
+    dollars = DOLLARS * run(LARGE)["training_GPU_hours"]
+    after = lambda place: f"${significant((1 - tokens[place] / tokens[-1]) * dollars / 1e3, 2)},000"
     return {
         "sat_1b": f"{early:,}",
-        "rest_dollars": f"${significant(rest * DOLLARS * run(LARGE)['training_GPU_hours'] / 1e3, 2)},000",
-        **{f"read_{n}": trillions(count, 4) for n, count in enumerate(tokens)},
-        **{f"score_{n}": f"{score:.1%}" for n, score in enumerate(scores)},
+        "rest_dollars": after(2),
+        "last_dollars": after(3),
+        "score_2": f"{scores[2]:.1%}",
         **{f"rise_{n}": f"{100 * rise:.1f}" for n, rise in enumerate(rises, 1)},
         "expected_2": f"{expected(2):.1f}",
         "came_2": f"{100 * (scores[-1] - scores[2]):.1f}",
+        "due_last": f"{pace(4) * doublings[-1]:.1f}",
+        "scatter": f"{scatter():.2f}",
     }
 
 
-def pace(first: int) -> float:
-    """Points per doubling up to this checkpoint."""
+def trend(last: int) -> tuple[float, float, list[float], list[float]]:
+    """The straight line through the scores up to this checkpoint: points per doubling, and points after one token;
+    with the doublings and the points of all.
+    """
     tokens, scores = simulation.checkpoints(LARGE)
-    places = [math.log2(count) for count in tokens]
-    return 100 * linear_regression(places[: first + 1], scores[: first + 1]).slope
+    places, points = [math.log2(count) for count in tokens], [100 * score for score in scores]
+    line = linear_regression(places[: last + 1], points[: last + 1])
+    return line.slope, line.intercept, places, points
 
 
-def expected(first: int) -> float:
-    """Points from this checkpoint to the last, at the pace up to it."""
-    tokens, _ = simulation.checkpoints(LARGE)
-    return pace(first) * math.log2(tokens[-1] / tokens[first])
+def pace(last: int) -> float:
+    """Points per doubling up to this checkpoint."""
+    return trend(last)[0]
+
+
+def expected(last: int) -> float:
+    """Points by which the line through the scores up to this checkpoint ends above the last of them."""
+    slope, start, places, points = trend(last)
+    return start + slope * places[-1] - points[last]
+
+
+def scatter() -> float:
+    """Standard deviation of the scores about the line through all, which has two constants."""
+    slope, start, places, points = trend(4)
+    return math.sqrt(math.fsum((y - start - slope * x) ** 2 for x, y in zip(places, points)) / (len(places) - 2))
 
 
 def noise() -> dict[str, str]:
-    """How often the paper's test, and a paired one, would see the gain of the larger model's last tokens, and the
-    chance that each has to tell it from.
+    """How often a paired test would see a gain of one point, and the chance that it and the paper's test have to tell
+    it from.
     """
-    spread, changes, gain = simulation.spreads(LARGE, 2, -1)
+    spread, changes, _ = simulation.spreads(LARGE, 2, -1)
     return {
         "spread_scores": f"{100 * spread:.1f}",
         "spread_changes": f"{100 * changes:.1f}",
         "chance_groups": f"{100 * spread * math.sqrt(2 / 29):.1f}",
         "chance_paired": f"{100 * changes / math.sqrt(29):.1f}",
-        "seen_groups": f"{simulation.seen(gain, spread):.0%}",
-        "seen_paired": f"{simulation.seen(gain, changes, paired=True):.0%}",
+        "seen_paired": f"{simulation.seen(0.01, changes, paired=True):.0%}",
     }
 
 
