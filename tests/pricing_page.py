@@ -22,6 +22,7 @@ QUOTED = {
     "16": "a margin to try in a program",
     "4": "another margin to try",
     "90": "thousands of tokens to try in a program, half of the conversation",
+    "40": "minutes of a long pause to try in a program",
     "000": "the end of a number in a program",
     "18": "calls of half the example conversation",
     "100": "active parameters in billions, 1:38:22",

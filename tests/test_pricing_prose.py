@@ -368,7 +368,7 @@ def test_the_programs_print_what_the_text_says():
     takes = {share: float(cells[3].replace(",", "")) for share, cells in times.items()}
     assert times[500][3] == told["t_in_small"].split()[0]
     assert [times[5_000][0], times[1][0]] == ["17", "1,665"], "loading, as in the figure of both kinds of token"
-    assert takes[2] == takes[100] and 1 - takes[2] / takes[1] == pytest.approx(0.25, abs=0.01)
+    assert takes[2] == takes[100] > takes[200] and 1 - takes[2] / takes[1] == pytest.approx(0.25, abs=0.01)
 
     [half] = [line for line in waiting if line.startswith("50%")]
     assert f"ours {told['hits_room']}, one more 0.14 ¢" in half and "4.8% lost" in half
@@ -384,18 +384,20 @@ def test_what_the_text_says_of_changed_programs_is_so():
     assert 2 * float(two.split(": ")[1].split()[0]) == pytest.approx(2.79, abs=0.02)
     often = priced(list(programs(more=("coffee, long = 0.10", "coffee, long = 0.3")))[1])
     assert min(often, key=often.get) == "1 hour"
+    late = priced(list(programs(more=("coffee, long = 0.10, 10", "coffee, long = 0.10, 40")))[1])
+    assert min(late, key=late.get) == "1 hour"
     always = priced(list(programs(more=("coffee, long = 0.10", "coffee, long = 0.8")))[1])
     assert always["5 min"] > always["no cache"]
     small = list(programs(small=("180_000, 70_272", "180_000, 7_000")))[2]
     assert small[1].split()[2] == small[1].split()[4], "compute is the longer"
-    large = list(programs(large=("weights = 671e9", "weights = 2013e9")))[3]
-    assert "13.1% lost" in large[2] and "ours 0.22 ¢" in large[2]
     known = list(programs(known=("10 ** random.uniform(0, 2)", "16")))[4]
     least, most = (float(word.replace(",", "")) for word in known[1].split() if word[0].isdigit())
     assert most > 10 * least
     known = list(programs(known=("10 ** random.uniform(0, 2)", "4")))[4]
     least, most = (float(word.replace(",", "")) for word in known[1].split() if word[0].isdigit())
     assert most < 3 * least
+    slow = 25e-6 / 4 / (3.30 / HOUR) / 6  # seconds at full speed, at the least
+    assert 0.9 * slow > 2 * 1e12 / 5e15, "the largest model computes for less, so only loading takes so long"
 
 
 def test_up_to_seven_pings_are_cheaper_than_the_hour():

@@ -65,7 +65,7 @@ def bill() -> Drawing:
         fig,
         "fig-bill",
         f"One call, three lines: {paid['cached_read'] / total:.0%} of the bill is for tokens that were sent before."
-        f" Prices are per million tokens; that of new input includes keeping it.",
+        f" Prices are per million tokens. The price of new input includes keeping it.",
         f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in cents: "
         + listed([f"{name} {cents[line]:.4g}" for line, (name, _) in LINES.items()])
         + f"; in all {100 * total:.1f}.",
@@ -96,7 +96,7 @@ def bill_and_cost() -> Drawing:
         fig,
         "fig-bill-and-cost",
         "Hits are most of the bill. How much of the cost they are depends on how the provider counts room in HBM"
-        " (pale).",
+        " (pale: by example).",
         f"Two bars, in cents. {'. '.join(said)}. The part of hits that depends on the charge is pale. The cost is that"
         " of DeepSeek-V3 on a GB200 NVL72 at full speed.",
     )
@@ -166,7 +166,7 @@ def timeline() -> Drawing:
     return done(
         fig,
         "fig-timeline",
-        "You pay to keep a token once, when it is new. After that each hit in time renews the five minutes.",
+        "The price of a new token includes keeping it for five minutes. Each hit in time renews it.",
         f"A line of minutes. At 0, call 1 sends {new} new tokens, at {p.cache_write_5min:g} dollars per million. Their"
         f" cache is kept. At {pause:g}, call 2 sends them again, as hits for {p.cached_read:.2f}; the cache"
         f" comes back, and GPUs look back at it. They are kept until {pause + kept:g}, not {kept:g}.",
