@@ -79,6 +79,8 @@ def test_where_sharing_begins_to_win_in_each_variant(copied, once):
     assert lead(75_000, wait - 0.6e-6) > 1 > lead(75_000, wait + 0.6e-6)
     assert lead(1.03 * context, 46e-6) > 1 > lead(0.97 * context, 46e-6)
     assert 1.02 < lead(75_000, 46e-6) < 1.1
+    if copied and once:
+        assert told["lead_both"] == f"{lead(75_000, 46e-6) - 1:.0%}"
 
 
 def test_a_pipelines_token_is_never_sooner_than_a_separate_boxs_but_may_be_sooner_than_with_shared_layers():

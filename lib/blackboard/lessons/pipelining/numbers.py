@@ -488,7 +488,7 @@ def copied_boxes() -> dict[str, str]:
 
 
 def shared_lead(context: float, hop: float, copied: bool, once: bool) -> float:
-    """How many tokens per second more two full boxes write that share layers than a pipeline of two micro-batches:
+    """By which part two full boxes that share layers write more tokens per second than a pipeline of two micro-batches:
     with a copy of all but the routed experts on every GPU, or with weights spread evenly; and if one copy of a token
     crosses and is passed on inside the other box, or one for each expert.
     """
@@ -507,7 +507,7 @@ def shared_lead(context: float, hop: float, copied: bool, once: bool) -> float:
             passed = racks.ep_time(here, copies=_KNOWN["copies"], scale_up=known["scale_up"])
             step += net.moe.layers * (2 * exchange() + passed - spared)
         rates.append(users / (step if layout.spread else step + layout.boxes * hop))
-    return rates[1] - rates[0]
+    return rates[1] / rates[0] - 1
 
 
 def borders(copied: bool, once: bool) -> tuple[float, float]:
@@ -528,7 +528,7 @@ def variants() -> dict[str, str]:
     ):
         wait, context = borders(copied, once)
         found |= {f"wait_{name}": f"{wait / factor('us'):.0f}", f"context_{name}": significant(context, 2)}
-    return found
+    return found | {"lead_both": f"{shared_lead(CASE['context'], box_hop(), copied=True, once=True):.0%}"}
 
 
 def fetching() -> dict[str, str]:
