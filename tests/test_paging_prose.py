@@ -200,7 +200,9 @@ def test_the_page_meets_sequences_as_long_as_its_formula_says():
         assert tokens == pytest.approx(161 + 338 * (1 + spread**2) / 2, rel=0.015)
         assert line.endswith(f"{tokens / 2048:.0%} of the room")
         if spread == float(told["sg_spread"]):
-            assert f"{tokens / 2048:.0%}" == told["sg_held"] and tokens == pytest.approx(float(told["sg_mean"]), rel=0.01)
+            assert f"{tokens / 2048:.0%}" == told["sg_held"] and tokens == pytest.approx(
+                float(told["sg_mean"]), rel=0.01
+            )
 
 
 def test_the_pages_greedy_server_does_what_its_text_says():
@@ -208,7 +210,9 @@ def test_the_pages_greedy_server_does_what_its_text_says():
     told = numbers.all()
     head, *rows = printed("from random import gammavariate")
     assert head.split() == ["kept", "free", "at", "once", "again", "GPU", "time"]
-    found = {int(spare): (float(batch), float(again), float(time)) for spare, batch, again, time, _ in map(str.split, rows)}
+    found = {
+        int(spare): (float(batch), float(again), float(time)) for spare, batch, again, time, _ in map(str.split, rows)
+    }
     greedy, twentieth, many = found[0], found[50], found[200]
     assert greedy[0] == pytest.approx(float(told["held_one"]), rel=0.03)
     assert greedy[1] == pytest.approx(float(told["gave_back"]), rel=0.07)
