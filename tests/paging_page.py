@@ -5,6 +5,8 @@ from chart_checks import ChartCheck
 from blackboard.lessons.paging.charts import PAGED, RESERVED
 
 QUOTED = {
+    "33": "tokens of a longer answer, to try in the allocator",
+    "500": "blocks kept free, to try",
     "31": "tokens of its window of 32 beside the next one",
     "256": "tokens of a long block, chosen",
     "16": "bits of its weights; tokens of a block",

@@ -136,7 +136,7 @@ batch_held = Formula(
     kv_use * batch_fits.typed,
     "sequence",
     "the memory that the weights leave, times the share that holds tokens",
-    ("the memory is counted without what activations take",),
+    ("what activations take is first taken off the memory",),
     DERIVED,
     conditions=batch_fits.conditions,
 )

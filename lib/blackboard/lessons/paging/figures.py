@@ -137,10 +137,11 @@ def kv_use() -> Drawing:
     return done(
         fig,
         "fig-kv-use",
-        "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it. Measured by"
-        " vLLM's authors; the shares are rounded.",
+        "Even with every length known in advance, this server left most of the memory without tokens. Blocks filled it."
+        " Measured by vLLM's authors; the shares are rounded.",
         f"Stacked bars of what the cache's memory holds in vLLM's paper: {'; '.join(phrases)}. The rest is set aside"
-        " for tokens to come, for tokens that never come, or lies between the pieces.",
+        " for tokens to come, for tokens that never come, or lies between the pieces, which are powers of two where the"
+        " true length is known.",
     )
 
 

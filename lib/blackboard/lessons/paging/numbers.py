@@ -51,8 +51,6 @@ def room() -> dict[str, str]:
         "sg_all": significant(sg_in + sg_out, 3),
         "sg_half": reserved(sg_in + sg_out / 2),
         "sg_ahead": f"{mean - sg_in:.0f}",
-        "slots_over": significant(opt["kv_tokens"] / LONGEST, 3),
-        "sg_whole": f"{batches()['Orca (Max)'] * mean / opt['kv_tokens']:.0%}",
         "orca_batch": f"{batches()['Orca (Max)']:g}",
         "waste_16": significant(eq.page_waste(page_tokens=BLOCK), 2),
         "waste_256": f"{eq.page_waste(page_tokens=LONG_BLOCK):g}",
@@ -68,6 +66,7 @@ def worth() -> dict[str, str]:
     [kernel], held, known = measurement("vllm_paging").records(), held_in(BLOCK), simulation.opt13b()
     gain = cost(few) / cost(held)
     again, spent = recomputed()
+    slow, prompt = spent * gain, lengths("ShareGPT")[0] * pass_compute(known, batch=1, pass_tokens=1)
     weights, cache = known["n_total"] * known["bytes_per_param"], mean * known["kv_bytes_per_token"]
     gigabytes = lambda value: f"{significant(value / 1e9, 3)} GB"
     return {
@@ -91,6 +90,8 @@ def worth() -> dict[str, str]:
         "cost_held": f"${1e6 * cost(held):.2f}",
         "cost_cache": f"${1e6 * known['rent'] * cache / known['bandwidth']:.2f}",
         "worth": significant(gain, 2),
+        "worth_prompts": significant((slow + prompt) / (spent + prompt), 2),
+        "worth_all": significant((slow + prompt) / (spent + prompt + again), 2),
         "batch_ratio": significant(held / few, 2),
         "kernel_high": f"{kernel['high_overhead']:.0%}",
     }
@@ -105,10 +106,10 @@ def recomputed() -> tuple[float, float]:
     return again, lengths("ShareGPT")[1] * cost(held_in(BLOCK)) / known["rent"]
 
 
-def vllm_holds() -> float:
-    """Tokens that a sequence of vLLM held in the paper's run, on average."""
-    [use] = measurement("vllm_kv_use").records(system="vLLM", use="tokens")
-    return use["share"] * simulation.opt13b()["slots"] / batches()["vLLM"]
+def holds(system: str) -> float:
+    """Tokens that a sequence of a system held in the paper's runs, on average."""
+    [use] = measurement("vllm_kv_use").records(system=system, use="tokens")
+    return use["share"] * simulation.opt13b()["slots"] / batches()[system]
 
 
 def gain(system: str) -> float:
@@ -116,7 +117,7 @@ def gain(system: str) -> float:
     were counted, with the slower kernel, and with what is computed again.
     """
     slow, (again, spent) = measurement("vllm_paging").records()[0]["high_overhead"], recomputed()
-    return cost(batches()[system]) / (cost(batches()["vLLM"], slow, vllm_holds()) * (1 + again / spent))
+    return cost(batches()[system]) / (cost(batches()["vLLM"], slow, holds("vLLM")) * (1 + again / spent))
 
 
 def day() -> dict[str, str]:
@@ -128,13 +129,17 @@ def day() -> dict[str, str]:
     rates = {row["system"]: row for row in measurement("vllm_request_rates").records()}
     rate = lambda system: "{low_gain:g} to {high_gain:g}".format(**rates[system])
     blocks = simulation.full("blocks", steps=simulation.LONG)
+    fit = simulation.full("oracle", buddy=False)  # each piece in the first gap that is long enough
     return {
+        "fit_batch": f"{fit.batch:.0f}",
+        "fit_use": f"{fit.tokens:.0%}",
         "orca_use": f"{share('Orca (Max)', 'tokens'):.1%}",
         "oracle_use": f"{share('Orca (Oracle)', 'tokens'):.1%}",
         "oracle_coming": f"{share('Orca (Oracle)', 'reserved'):.0%}",
         "oracle_gaps": f"{share('Orca (Oracle)', 'external fragments and others'):.0%}",
         "vllm_use": f"{share('vLLM', 'tokens'):.1%}",
-        "vllm_holds": f"{vllm_holds():.0f}",
+        "vllm_holds": f"{holds('vLLM'):.0f}",
+        "orca_holds": f"{holds('Orca (Max)'):.0f}",
         "gave_back": f"{blocks.recomputed / blocks.finished:.0f}",
         "gain_low": significant(gain("Orca (Oracle)"), 2),
         "gain_high": significant(gain("Orca (Max)"), 2),
@@ -161,9 +166,8 @@ def conversations() -> dict[str, str]:
         "mean_context": f"{start + growth * (turns - 1) / 2:,.0f}",
         "end_tokens": f"{end:,}",
         "sent": f"{significant(sent / 1e6, 3)} million",
-        "found": f"{(sent - end) / 1e6:.2f} million",
-        "hit_low": f"{1 - 2 / turns:.1%}",
-        "hit_high": f"{1 - 1 / turns:.1%}",
+        "hit_low": f"{1 - 2 / turns:.0%}",
+        "hit_high": f"{1 - 1 / turns:.0%}",
         "hits_deepseek": f"{rates['all services, a day']:.1%}",
         "hits_arena_low": f"{rates['Chatbot Arena, LLaVA-NeXT-34B, a month']:.0%}",
         "hits_arena_high": f"{rates['Chatbot Arena, Vicuna-33B, a month']:.0%}",
@@ -181,17 +185,13 @@ def cached_prices() -> dict[str, str]:
     """What hits are worth on a price card: the input of a whole session."""
     turns, start, growth = simulation.agent()
     p = price(CARD).usd_per_Mtok
-    new, sent = start + growth * (turns - 1), turns * start + growth * turns * (turns - 1) / 2
+    sent = turns * start + growth * turns * (turns - 1) / 2
     write, read = p.cache_write_5min / p.input, p.cached_read / p.input
     blended = eq.price_blended(input_price=p.input, hit_rate=agent_rate(), read_ratio=read, write_ratio=write)
     return {
         "card_write": f"{write:g}",
         "card_read": f"{read:g}",
         "card_input": f"${p.input:g}",
-        "write_price": f"${p.cache_write_5min:.2f}",
-        "read_price": f"${p.cached_read:.2f}",
-        "paid_new": f"${p.cache_write_5min * new / 1e6:.2f}",
-        "paid_found": f"${p.cached_read * (sent - new) / 1e6:.2f}",
         "agent_cached": f"${blended * sent / 1e6:.2f}",
         "agent_plain": f"${p.input * sent / 1e6:.2f}",
     }
