@@ -22,7 +22,7 @@ QUOTED = {
     "3.1": "Llama 3.1 70B, its name",
     "70": "Llama 70B, its name",
     **{str(n): "a user of the close-up, or a step of the worked case" for n in (1, 2, 3, 4)},
-    **{number: "a value to try in a program" for number in ("25.3", "6", "512", "0")},
+    **dict.fromkeys(("25.3", "6", "512", "0"), "a value to try in a program"),
 }
 
 
@@ -178,7 +178,7 @@ def test_the_program_that_leaves_loads_out_plans_as_the_prose_says(capsys):
     assert measured == {row[0]: row[1] for row in cells(tables.measured_table())[1:]}
     plans = [int(line.split()[-1]) for line in lines_of(2, capsys)]
     told = texts.all()
-    assert plans[0] == pytest.approx(int(told["safe_users"]), abs=1), "about the same plan as by the formulas"
+    assert plans[0] == int(told["safe_users"]), "the same plan as by the formulas"
     assert max(plans[:4]) - min(plans[:4]) < 3
     assert [str(plan) for plan in plans[4:]] == [told["own_most"], told["own_least"]]
     assert list(measured)[3:] == [told["far_users"], told["crowd"]]

@@ -137,7 +137,7 @@ def running_case() -> dict[str, str]:
     }
 
 
-def planned(points: list[tuple[int, float]], time: float) -> float:
+def planned(points: list[tuple[float, float]], time: float) -> float:
     """Users whom a line through points of (other users, time) allows, with its own worst error in reserve."""
     slope, level = np.polyfit([others for others, _ in points], [took for _, took in points], 1)
     worst = max(took / (level + slope * others) for others, took in points)
