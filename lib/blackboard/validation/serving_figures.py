@@ -81,7 +81,7 @@ def timeline() -> Drawing:
         "fig-serving-timeline",
         "A prompt makes everybody wait. Wide blocks are steps that also take in a prompt. Each small dot is a token."
         " A large dot is the first token of an answer, and the line before it is the wait. Users send the next prompt"
-        f" as soon as an answer ends. Simulated, with {len(new) + 2} of the {CROWD} users.",
+        f" as soon as an answer ends. Simulated, with {len(new) + 2} of the {CROWD} users, in a busy moment.",
         f"{_told(some)}. Below, a row of dots for each user, a token at the end of each step, with gaps under the long"
         " steps.",
     )
@@ -157,8 +157,8 @@ def blocks() -> Drawing:
     return done(
         fig,
         "fig-serving-blocks",
-        "A step with a prompt is so long because computing outlasts loading, and because the messages grow. In the"
-        " white gap before handing out, the GPU waits for the CPU.",
+        "With a prompt, the GPU works far longer, because computing outlasts loading, and because the messages grow. In"
+        " the white gap before handing out, it waits for the CPU, whose launches take as long by our fit.",
         f"Two steps as bars of jobs, one after another. {'; '.join(told)}.",
     )
 
@@ -212,7 +212,8 @@ def users() -> Drawing:
     at.set_xticks(range(0, 2000, 500))
     drawing.thousands(at, "x")
     told = lambda points: "; ".join(
-        f"{p.users} users {significant(1e3 * p.token, 3)} ms at {p.chip_rate:,.0f} tokens a second" for p in points
+        f"{p.users} users {significant(1e3 * p.token, 3)} ms at {significant(p.chip_rate, 2)} tokens a second"
+        for p in points
     )
     return done(
         fig,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 from functools import cache
-from itertools import combinations
 
 import numpy as np
 
@@ -75,6 +74,7 @@ def opening() -> dict[str, str]:
         "many_token": _ms(many.output),
         "many_first": _ms(many.first),
         "each_now": _us(sum(causes().values())),
+        "changed_users": listed([str(change.users) for change in changes()[1:]]),
         "jump_from": str(JUMP[0]),
         "jump_to": str(JUMP[1]),
         "each_seen": pretty(many.output - few.output, "s", 2),
@@ -101,11 +101,9 @@ def running_case() -> dict[str, str]:
     squares = f"({1 - float(share):.4f} × {decode}² + {share} × {prompt}²)"
     return {
         "mean_length": f"{server.output:.0f}",
-        "drawn": f"{server.spread} × {CHAT:,} to {CHAT:,}",
         "share": f"one in {round(1 / v['prompt_share'])}",
         "share_sum": f"{CROWD - 1} / {server.output:.1f} = {share}",
         "token_sum": f"{decode} + {share} × ({prompt} − {decode}) = {1e3 * v['output_token']:.1f} ms",
-        "settled_token": _ms(settled().token.mean),
         "first_sum": f"{before} + {token} + {1e3 * v['prompt_step']:.1f} = {later} ms",
         "before": f"{before} ms",
         "decode_step": _ms(v["decode_step"]),
@@ -127,8 +125,8 @@ def running_case() -> dict[str, str]:
         "mean_sum": f"0.9 × {later} + 0.1 × {opening} = {1e3 * routes['by hand'].all:.0f} ms",
         "simulated_first": _ms(routes["simulated"].all),
         "few_requests": f"{bench.server.requests:.0f}",
-        "one_chip_rate": significant(steady(concurrency=1).tokens_per_s_per_chip, 3),
-        "chip_rate": f"{v['request_rate'] * v['output_length'] / RUN['chips']:.0f}",
+        "one_chip_rate": significant(steady(concurrency=1).tokens_per_s_per_chip, 2),
+        "chip_rate": significant(crowd.tokens_per_s_per_chip, 2),
         "kernels": str(kernels(server.model)),
         "eager": pretty(crowd.calibration.values["eager_gap"], "s", 2),
         "python_launch": pretty(gpt_fast().each, "s", 3),
@@ -139,6 +137,13 @@ def running_case() -> dict[str, str]:
     }
 
 
+def planned(points: list[tuple[float, float]], time: float) -> float:
+    """Users whom a line through points of (other users, time) allows, with its own worst error in reserve."""
+    slope, level = np.polyfit([others for others, _ in points], [took for _, took in points], 1)
+    worst = max(took / (level + slope * others) for others, took in points)
+    return float(1 + (time / worst - level) / slope)
+
+
 def promise() -> dict[str, str]:
     """How many users a promised time per token allows."""
     one, each = steady(concurrency=1).output_token, causes()
@@ -146,46 +151,32 @@ def promise() -> dict[str, str]:
     promised = 1e3 * PROMISE
     off = lambda point: point.token / steady(concurrency=point.users).output_token
     far = max(measured_points(), key=off)
-    margin = round(off(far), 2)
+    margin = math.ceil(1000 * off(far)) / 1000  # up, so that the reserve reaches
     first_try = settled(users_within(PROMISE / margin))
     slow = round(first_try.token.high / first_try.token.mean, 2)
     safe, less = users_within(PROMISE / margin / slow), round(promised / margin / slow, 1)
     line = lambda time, level, slope: f"1 + ({time:g} − {level}) / {slope:.3f} = {1 + (time - level) / slope:.1f}"
     solved = lambda time: line(time, base, slope)
-    chosen, alone = steady(concurrency=safe), steady(concurrency=1)
-    assert chosen.usd_per_mtok and steady().usd_per_mtok and alone.usd_per_mtok and chosen.rent
+    chosen = steady(concurrency=safe)
+    assert chosen.rent
     points = [(point.users - 1, 1e3 * point.token) for point in measured_points()]
-    fit = np.polyfit([others for others, _ in points], [took for _, took in points], 1)
-    steep, level = round(float(fit[0]), 3), round(float(fit[1]), 2)
-    worst = round(max(took / (level + others * steep) for others, took in points), 2)
-    own_less = round(promised / worst / slow, 1)
-    pairs = [1 + n + (promised - a) * (m - n) / (b - a) for (n, a), (m, b) in combinations(points, 2)]
+    plans = [planned(points[:n] + points[n + 1 :], promised / slow) for n in range(len(points))]
     mean = max(n for n in range(safe) if n + 2 * (n * 2 / 3) ** 0.5 <= safe)  # each is in flight a third of the time
     return {
-        "own_slope": f"{steep:.3f} ms",
-        "own_level": f"{level:.2f} ms",
-        "own_margin": percent(worst - 1),
-        "own_safe": f"{promised:g} ms / {worst:.2f} / {slow:.2f} = {own_less} ms",
-        "own_users": line(own_less, level, steep),
-        "pair_least": f"{min(pairs):.0f}",
-        "pair_most": f"{max(pairs):.0f}",
+        "own_least": f"{min(plans):.0f}",
+        "own_most": f"{max(plans):.0f}",
         "safe_stay": pretty(chosen.first_token + chosen.output_token * (chosen.server.output - 1), "s", 2),
         "safe_mean": str(mean),
         "safe_people": f"3 × {mean} = {3 * mean}",
         "lone_token": f"{base} ms",
         "slope": f"{slope:.3f} ms",
         "promise": f"{promised:g} ms",
-        "line_users": solved(promised),
         "full_users": str(users_within(PROMISE)),
-        "safe_sum": f"{promised:g} ms / {margin:.2f} / {slow:.2f} = {less} ms",
+        "safe_sum": f"{promised:g} ms / {margin:.3f} / {slow:.2f} = {less} ms",
         "safe_line": solved(less),
         "slow_off": percent(slow - 1),
         "safe_users": str(safe),
         "rent": f"${chosen.rent.usd_per_chip_hour:.2f}",
-        "safe_price": f"${chosen.usd_per_mtok:.2f}",
-        "lone_price": f"${alone.usd_per_mtok:.2f}",
-        "price": f"${steady().usd_per_mtok:.2f}",
-        "written_price": f"${chosen.usd_per_mtok * (chosen.server.prompt / chosen.server.output + 1):.2f}",
         "far_users": str(far.users),
         "far_off": percent(margin - 1),
     }
@@ -213,18 +204,7 @@ def sizes() -> dict[str, str]:
     weights = f"({held - embedding:.1f} + {embedding:.1f}) GB / {layout.tensor}"
     left = f"({server.settings.room} × {server.chip.hbm_bytes / 1e9:.0f} GB − {weights})"
     assert isinstance(group, Heads)
-    reached = steady().calibration.values["memory_efficiency"]
-    read, rate = server.step(1, 0)["shared_read"], layout.tensor * server.chip.bandwidth
-    four_rate = f"{rate / 1e12:.1f} TB/s"
-    parts = steady(concurrency=1)._step_parts(steady(concurrency=1).server.plan["decode"])
-    level = [parts.pop(name) for name in ("weights", "kernel gaps")]
-    level.append(sum(parts.values()))
     return {
-        "four_rate": four_rate,
-        "weights_size": f"{read * rate / 1e9:.1f} GB",
-        "level_sum": f"{' + '.join(f'{1e3 * part:.1f}' for part in level)} = {1e3 * sum(level):.1f} ms",
-        "weights_sum": f"{read * rate / 1e9:.1f} GB / {four_rate} / {percent(reached, 1)}"
-        f" = {1e3 * read / reached:.1f} ms",
         "fp8_weights": f"{layout.common / 1e9:.1f} billion",
         "head_weights": f"{layout.head / 1e9:.2f} billion",
         "layers": str(group.layers),
@@ -289,7 +269,6 @@ def slowest() -> dict[str, str]:
     seen = settled()
     return {
         "slow_answer": percent(seen.token.high / seen.token.mean - 1),
-        "gap_share": percent(seen.halts, 1),
     }
 
 
