@@ -225,7 +225,7 @@ def plateaus() -> dict[str, str]:
         "last_dollars": after(3),
         "score_2": f"{scores[2]:.1%}",
         **{f"rise_{n}": f"{100 * rise:.1f}" for n, rise in enumerate(rises, 1)},
-        "expected_2": f"{expected(2):.1f}",
+        "due_rest": f"{pace(4) * sum(doublings[2:]):.1f}",
         "came_2": f"{100 * (scores[-1] - scores[2]):.1f}",
         "due_last": f"{pace(4) * doublings[-1]:.1f}",
         "scatter": f"{scatter():.2f}",
@@ -245,12 +245,6 @@ def trend(last: int) -> tuple[float, float, list[float], list[float]]:
 def pace(last: int) -> float:
     """Points per doubling up to this checkpoint."""
     return trend(last)[0]
-
-
-def expected(last: int) -> float:
-    """Points by which the line through the scores up to this checkpoint ends above the last of them."""
-    slope, start, places, points = trend(last)
-    return start + slope * places[-1] - points[last]
 
 
 def scatter() -> float:
