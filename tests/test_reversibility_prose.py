@@ -178,11 +178,17 @@ def test_a_gradient_comes_back_through_a_network_that_keeps_nothing():
         assert own == measured
 
 
-def test_rounding_leaves_nothing_in_two_digits_and_nearly_all_in_seven():
+def test_rounding_leaves_little_in_eight_bits_and_nearly_all_in_twenty_four():
     [source] = cells("import math, random")
     off = lambda source: [float(re.search(r"by (\S+)", line)[1]) for line in printed(source)[0]]
     half, half_fp16, single = off(source)
-    assert half > 1 > half_fp16 > 0.1 and 1e-5 < single < 1e-4
+    assert 1 > half > 0.5 and half_fp16 == 0.1 and 1e-6 < single < 1e-4
+    names = printed(source)[1]
+    for names["bits"] in 8, 11, 24:
+        for value in (random.gauss(0, 1) for _ in range(100)):
+            part, power = math.frexp(value)
+            near = math.ldexp(round(part * 2 ** names["bits"]), power - names["bits"])
+            assert names["cut"](value) == near
     assert off(source.replace("range(252)", "range(1_000)"))[2] < 1e-3
     assert off(source.replace("strength=1", "strength=0.2"))[2] < 1e-5
     grown = [own_growth(source.replace("seed(1)", f"seed({seed})")) for seed in range(12)]
@@ -261,6 +267,8 @@ def test_a_pipeline_gets_its_first_sequence_back_after_half_a_step_and_its_last_
                 queue.pop(0)
     waits = [done[0, n] - (forward[0, n] - 1) for n in range(groups)]
     assert (waits[0], waits[-1], max(done.values())) == (48, 78, 93)
+    assert max(done[15, n] - (forward[15, n] - 1) for n in range(groups)) == 3, "hardly a wait at the top"
+    assert max(done.values()) - groups * 3 == 45 and 45 / 93 > 0.48 and 45 / 48 > 1 / 3, "idle for nearly half"
 
 
 def test_a_readers_own_model_gets_its_own_best_segments(capsys):
