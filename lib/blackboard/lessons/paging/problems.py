@@ -297,7 +297,7 @@ faster = Choice(
     "Where the speed comes from",
     level="easy",
     objective=WORTH,
-    statement="An engine that pages its caches makes more tokens a second than one that reserves room for the longest answer, on the same GPU and with the same model. Why?",
+    statement="An engine that pages its caches makes more tokens a second than one that reserves room for the longest possible sequence, on the same GPU and with the same model. Why?",
     derived=lambda v: paged(),
     units={"slower": "", "gain": ""},
     independent_check=lambda v: max(alone(), key=alone().get),
