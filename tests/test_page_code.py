@@ -147,19 +147,25 @@ def test_a_derivation_comes_back_as_formulas(page):
     assert "not at" in run(page, text.replace("eq.compute_time.expr", "eq.compute_time.expr / 2"), DERIVED)
 
 
-def without_fading(text):
-    """The first cell, so that further passes teach as much as the first: nothing fades."""
+def without_fading(page):
+    """The first cell opened, and its text so that further passes teach as much as the first: nothing fades."""
+    page.locator(FIRST).get_by_role("button", name="Edit", exact=True).click()
+    text = page.locator(FIRST).locator("textarea").input_value()
     assert "reuse=15.4" in text
     return text.replace("reuse=15.4", "reuse=1e9")
 
 
-def test_a_later_cell_takes_what_an_earlier_one_was_changed_to(page, server):
-    page.goto(f"{server}/book/corpus.html", wait_until="load")
-    page.locator(FIRST).get_by_role("button", name="Edit", exact=True).click()
-    run(page, without_fading(page.locator(FIRST).locator("textarea").input_value()), FIRST)
+def check_that_nothing_fades(page):
+    """The second cell as the book has it, which calls what the first defines."""
     page.locator(SECOND).get_by_role("button", name="Edit", exact=True).click()
     said = run(page, page.locator(SECOND).locator("textarea").input_value(), SECOND)
     assert said.count("q_even 1.00") == len(said.strip().splitlines())
+
+
+def test_a_later_cell_takes_what_an_earlier_one_was_changed_to(page, server):
+    page.goto(f"{server}/book/corpus.html", wait_until="load")
+    run(page, without_fading(page), FIRST)
+    check_that_nothing_fades(page)
     page.goto(f"{server}/{ADDRESS}", wait_until="load")
 
 
@@ -294,12 +300,9 @@ def test_a_kept_cell_is_in_sight_where_the_book_folds_it(page):
 
 def test_what_an_earlier_cell_was_changed_to_counts_after_a_reload_too(page, server):
     page.goto(f"{server}/book/corpus.html", wait_until="load")
-    page.locator(FIRST).get_by_role("button", name="Edit", exact=True).click()
-    edit(page, without_fading(page.locator(FIRST).locator("textarea").input_value()), FIRST)
+    edit(page, without_fading(page), FIRST)
     page.reload(wait_until="load")
-    page.locator(SECOND).get_by_role("button", name="Edit", exact=True).click()
-    said = run(page, page.locator(SECOND).locator("textarea").input_value(), SECOND)
-    assert said.count("q_even 1.00") == len(said.strip().splitlines())
+    check_that_nothing_fades(page)
     page.evaluate("localStorage.clear()")
     page.goto(f"{server}/{ADDRESS}", wait_until="load")
 

@@ -56,7 +56,7 @@ def align_table(table):
         kinds[0] = "letter"
     marked = ROW.sub(lambda row: mark_cells(row[0], kinds), table) if kinds else table
     words = len(columns) - 1 - list(kinds.values()).count("number")
-    wordy = len(columns) == FITS - 1 and sum(max(len(text_of(cell)) for cell in column) for column in columns) > WORDS
+    wordy = len(columns) == FITS - 1 and count_longest(columns) > WORDS
     if len(columns) + bool(words) <= FITS and not wordy or "<thead" not in table or "data-head" in table:
         return marked
     heads = [cell[2] for cell in CELL.findall(table[: table.find("<tbody")])]
@@ -64,15 +64,19 @@ def align_table(table):
     return marked if short else make_cards(marked)
 
 
+def count_longest(columns):
+    """Letters of the longest cell of each column, together."""
+    return sum(max(len(text_of(cell)) for cell in column) for column in columns)
+
+
 def are_short(heads, columns, kinds):
     """Whether columns with their heads stand side by side on a phone, with a few lines in a cell at most."""
-    longest, unbroken = [], []
+    unbroken = []
     for n, (head, column) in enumerate(zip(heads, columns)):
         texts = list(map(text_of, column))
         parts = [*text_of(head).split(), *(texts if kinds.get(n) == "number" else " ".join(texts).split())]
-        longest.append(max(map(len, texts)))
         unbroken.append(max(map(len, parts), default=0))
-    return sum(longest) <= SHORT and max(LEAST, unbroken[0]) + sum(unbroken[1:]) <= WIDE
+    return count_longest(columns) <= SHORT and max(LEAST, unbroken[0]) + sum(unbroken[1:]) <= WIDE
 
 
 def make_cards(table):

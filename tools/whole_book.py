@@ -27,9 +27,8 @@ FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; h
     "link, button, a.headerlink, a.claim-id, details.hide, .toctree-wrapper, "
     ".chart-result, .chart-facts, .chart-live, .chart-controls, "
     "a.planner-example, .practice-item > summary, .card-letters > :is(summary, ul), "
-    ".lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner, p:has(> a.sd-btn)"
+    ".on-screen, .lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner, p:has(> a.sd-btn)"
 )
-PRESS_CHECK = "Python starts in this page when you press Check."
 ON_PAPER = {  # what a page says to somebody before a screen, and what a book says instead
     "Drag the red dot to see why": "Follow the red dot to see why",
     "Drag the ": "Follow the ",
@@ -123,8 +122,6 @@ def read_article(site, name):
 
 def reword_for_paper(article):
     """What the text asks of a mouse: a chart on paper is read along, a lab has no button, and a page is a chapter."""
-    for paragraph in article.find_all("p", string=PRESS_CHECK):
-        paragraph.decompose()
     for text in article.find_all(string=SAID_TO_SCREENS):
         if not text.find_parent(["pre", "math"]):
             text.replace_with(SAID_TO_SCREENS.sub(lambda found: ON_PAPER[found[0]], text))

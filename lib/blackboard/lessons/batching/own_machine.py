@@ -466,15 +466,15 @@ def _draw(m: Measured):
     batch, colours = np.geomspace(m.batches[0], m.batches[-1], 400), style.COLOURS
     axes.loglog(batch, 1e3 * m.predict(batch), color=colours["bound"])
     axes.loglog(m.batches, 1e3 * m.seconds, "o", color=colours["compute"])
-    for knee, colour, name, side in (
-        (m.predicted_knee, "bound", "predicted", "right"),
-        (m.knee, "compute", "measured", "left"),
+    for knee, colour, name, place, side in (
+        (m.predicted_knee, "bound", "predicted", 0.7, "right"),
+        (m.knee, "compute", "measured", 0.11, "left"),
     ):
         if knee:
             axes.axvline(knee, color=colours[colour], linewidth=1, linestyle=":")
             axes.annotate(
                 f" {name}: doubled at {knee:.0f} ",
-                (knee, 0.7 if side == "right" else 0.11),
+                (knee, place),
                 xycoords=axes.get_xaxis_transform(),
                 color=colours[colour],
                 horizontalalignment=side,
@@ -483,7 +483,6 @@ def _draw(m: Measured):
     style.label(axes, m.batches[0], 1e3 * m.seconds.max() / 1.5, "— predicted", colours["bound"])
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
-        axis.set_minor_formatter("")
     axes.minorticks_off()
     axes.set(xlabel="batch (rows that share the weights)", ylabel="time of one product (ms)")
     axes.set_title(f"{m.machine}: predicted from two rates, and measured", loc="left")

@@ -77,8 +77,8 @@ def bill_and_cost() -> Drawing:
     fig, axes = drawing.axes(5.0, 3.3)
     names = {"cached_read": ("hits", "kv"), "input": ("new input", "compute"), "output": ("answer", "memory")}
     paid, cost = numbers.three_lines(), numbers.least_lines("hbm")
-    low, high = (100 * usd for usd in (numbers.hits_for_room(), cost["cached_read"]))
-    least, most = (100 * numbers.call_cost(usd / 100) for usd in (low, high))
+    low, high = numbers.hits_for_room(), cost["cached_read"]
+    least, most = (100 * numbers.call_cost(usd) for usd in (low, high))
     said = [
         _lines(axes, 0.25, f"the bill: {100 * sum(paid.values()):.1f} ¢", {n: 100 * paid[n] for n in names}, names),
         _lines(
@@ -87,7 +87,7 @@ def bill_and_cost() -> Drawing:
             f"cost on DeepSeek-V3, cache in HBM: {least:.1f} to {most:.1f} ¢",
             {n: 100 * cost[n] for n in names},
             names,
-            from_=low,
+            from_=100 * low,
         ),
     ]
     axes.set(xlim=(0, 108), ylim=(-2.0, 0.9))

@@ -141,22 +141,23 @@ def bill() -> Drawing:
 def bills() -> Drawing:
     """USD for a million requests with DeepSeek-V3, by how its steps are filled, beside the dense model's at any."""
     fig, axes = drawing.axes(5.0, 2.4)
-    usd = lambda said: float(said.removeprefix("$").replace(",", ""))
-    dense = numbers.rented(numbers.LOW, mixed=True)
-    rows = {
-        "prompts apart": numbers.rented(1),
-        "prompts in\nshared steps": numbers.rented(1, mixed=True),
-        "two teams\non one copy": numbers.rented(1, mixed=True, batch=2 * BATCH),
+    rows = {  # seconds of a request
+        "prompts apart": numbers.request(1),
+        "prompts in\nshared steps": numbers.request(1, mixed=True),
+        "two teams\non one copy": numbers.request(1, mixed=True, batch=2 * BATCH),
     }
-    for row, said in enumerate(rows.values()):
-        axes.barh(row, usd(said), 0.62, color=COLOURS["weights"], alpha=0.35)
-        beside(axes, said, (usd(said), row), (-5, 0), "weights", ha="right", va="center")
-    axes.axvline(usd(dense), color=COLOURS["second"], lw=2.5)
-    beside(axes, f"{numbers.DENSE}: {dense}", (usd(dense), len(rows) - 1), (5, 0), "second", va="center")
+    for row, seconds in enumerate(rows.values()):
+        usd = numbers.usd_of(seconds)
+        axes.barh(row, usd, 0.62, color=COLOURS["weights"], alpha=0.35)
+        beside(axes, numbers.rent(seconds), (usd, row), (-5, 0), "weights", ha="right", va="center")
+    level = numbers.request(numbers.LOW, mixed=True)
+    dense, usd = numbers.rent(level), numbers.usd_of(level)
+    axes.axvline(usd, color=COLOURS["second"], lw=2.5)
+    beside(axes, f"{numbers.DENSE}: {dense}", (usd, len(rows) - 1), (5, 0), "second", va="center")
     axes.set(xlim=(0, 180), ylim=(len(rows) - 0.4, -0.5), xlabel="USD for a million requests")
     axes.set_yticks(range(len(rows)), rows)
     axes.grid(visible=False)
-    apart, shared, pooled = rows.values()
+    apart, shared, pooled = map(numbers.rent, rows.values())
     return done(
         fig,
         "fig-bills",

@@ -509,9 +509,14 @@ def rented(gain: float, mixed: bool = False, batch: float = TEAM_BATCH) -> str:
     return rent(request(gain, mixed, batch))
 
 
-def rent(seconds: float) -> str:
+def usd_of(seconds: float) -> float:
     """USD for the team's machine during a million requests that take it so long each."""
-    return f"${seconds * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
+    return seconds * 1e6 * TEAM.symbols()["chips"] * LECTURE_RENT / factor("h")
+
+
+def rent(seconds: float) -> str:
+    """The same as text."""
+    return f"${usd_of(seconds):,.0f}"
 
 
 def speed(gain: float) -> str:

@@ -89,6 +89,11 @@ def taking_turns() -> dict[str, str]:
     }
 
 
+def counted(parameters: float, digits: int) -> str:
+    """So many, in words and without the unit."""
+    return pretty(parameters, "parameter", digits).split(" par")[0]
+
+
 def rounds() -> dict[str, str]:
     """Tokens of a round, the batch up to which checking is free and the one beyond which it is a loss."""
     free, even = {}, {}
@@ -99,9 +104,9 @@ def rounds() -> dict[str, str]:
         **even,
         "tau_4": significant(eq.tokens_per_round(EXAMPLE), 3),
         "attend_one": pretty(attention(RUNNING.model), "FLOP", 4),
-        "attend_all": pretty(RACK["n_active"] - model(RUNNING.model).n_active, "parameter", 2).split(" par")[0],
-        "computes": pretty(RACK["n_active"], "parameter", 2).split(" par")[0],
-        "active": pretty(model(RUNNING.model).n_active, "parameter", 3).split(" par")[0],
+        "attend_all": counted(RACK["n_active"] - model(RUNNING.model).n_active, 2),
+        "computes": counted(RACK["n_active"], 2),
+        "active": counted(model(RUNNING.model).n_active, 3),
         "critical": significant(step.critical_batch(RACK), 3),
         "load_weights": pretty(RACK["n_total"] * RACK["bytes_per_param"] / RACK["bandwidth"], "s", 4),
         "one_token": pretty(step.compute_time(RACK, batch=1), "s", 3),
