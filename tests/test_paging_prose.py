@@ -35,6 +35,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kv_kB": sig(KV / 1000),
         "kv_GB": f"{15_700 * KV / 1e9:.1f} GB",
         "sg_all": "499",
+        "kernel_step": f"{step(room, held, 0.26) / step(room, held) - 1:.0%}",
         "vllm_batch": "30.4",
         "held_whole": f"{room:.0f}",
         "oracle_coming": f"{25.2:.0f}%",  # the paper's figure 2
@@ -185,16 +186,16 @@ def state(space):
     return repr([space[name] for name in ("tables", "lengths", "free", "counts")])
 
 
-def printed(start):
-    """The lines that the page's cell that begins so prints."""
+def printed(start, change=("", "")):
+    """The lines that the page's cell that begins so prints, with one text changed for another."""
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        exec(cell(start), {})
+        exec(cell(start).replace(*change), {})
     return said.getvalue().splitlines()
 
 
 def test_the_page_meets_sequences_as_long_as_its_formula_says():
     told = numbers.all()
-    for line, spread in zip(printed("from random import choices"), (0.01, 0.5, 0.852, 1.5), strict=True):
+    for line, spread in zip(printed("from random import choices"), (0.01, 0.5, 0.852, 1), strict=True):
         assert line.startswith(f"spread {spread:5}: ")
         tokens = float(line.partition(": ")[2].split()[0])
         assert tokens == pytest.approx(161 + 338 * (1 + spread**2) / 2, rel=0.015)
@@ -227,6 +228,8 @@ def test_the_pages_agent_pays_what_its_text_says():
     told = numbers.all()
     first, second, *_, last = (re.findall(r"[\d.]+", line) for line in printed("start, growth"))
     assert float(first[3]) > float(first[2]) and float(second[3]) < float(second[2])
+    fast = printed("start, growth", ("2_242", "44_840"))  # twentyfold
+    assert float(fast[1].split("$")[2].split()[0]) > float(fast[1].split("$")[1].split()[0])
     assert last[:2] == [told["codex_turns"], told["codex_rate"].rstrip("%")]
     assert [f"${float(bill):.2f}" for bill in last[2:]] == [told["agent_plain"], told["agent_cached"]]
 

@@ -94,6 +94,7 @@ def worth() -> dict[str, str]:
         "worth_all": significant((slow + prompt) / (spent + prompt + again), 2),
         "batch_ratio": significant(held / few, 2),
         "kernel_high": f"{kernel['high_overhead']:.0%}",
+        "kernel_step": f"{cost(held, kernel['high_overhead']) / cost(held) - 1:.0%}",
     }
 
 
