@@ -158,7 +158,7 @@ def blocks() -> Drawing:
         fig,
         "fig-serving-blocks",
         "With a prompt, the GPU works far longer, because computing outlasts loading, and because the messages grow. In"
-        " the white gap before handing out, it waits for the CPU, whose launches take as long by our fit.",
+        " the white gap before handing out, the GPU is done and waits for the CPU’s last launches, as fitted.",
         f"Two steps as bars of jobs, one after another. {'; '.join(told)}.",
     )
 

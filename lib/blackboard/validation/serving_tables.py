@@ -345,7 +345,7 @@ SEEN = {
     "memory_efficiency": "one user, large model",
     "compute_efficiency": "long prompts, many users",
     "gap_time": "one user, small model, many GPUs",
-    "eager_gap": "a short prompt that takes as long as a longer one",
+    "eager_gap": "a short prompt that takes as long as a longer one (none here)",
     "answer_time": "hundreds of users",
     "request_gap": "time to first token of a server without load",
 }
