@@ -7,6 +7,7 @@ from blackboard.lessons.overheads import equations as overheads
 from blackboard.lessons.overheads.charts import HALVES
 
 QUOTED = {
+    "12.6": "a version of CUDA",
     "2": "a name of Llama; of DeepSeek-V3.2",
     "7": "a name of Llama",
     "2023": "the year of gpt-fast's post",
@@ -25,21 +26,10 @@ QUOTED = {
     "256": "and of its gain",
     "25": "kernels of a layer of DeepSeek-V3: 1,502 in 61",
     "61": "its layers",
-    "40": "ms that they take",
     "60": "one of the made-up kernels",
     "100": "what it is changed to",
     "3.1": "a name of Llama",
-    "1547": "kernels in a run to be added to a program",
-    "9.6": "ms of that run if a step loses a fixed time",
-    "12": "ms that would fit neither story",
-    "0": "a value to be tried in a program: no gap",
-    "7440": "µs of loading to be tried there: the fixed cost's",
-    "2120": "µs of the fixed cost",
-    "3.6": "ms of gaps to be tried: 1,502 kernels, with the H200's gap",
-    "7.8": "ms of gaps to be tried: 1,502 kernels",
     "3": "bytes of a value, one out and two back",
-    "20": "multiprocessors that DeepSeek gave to sending, its report",
-    "132": "of an H800",
     "7,168": "width of DeepSeek-V3",
     "400": "Gbit/s of SGLang's network cards",
 }

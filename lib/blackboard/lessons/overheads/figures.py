@@ -167,52 +167,7 @@ def overlap_timeline() -> Drawing:
         fig,
         "fig-overlap-timeline",
         "While one half computes, the other sends. But where memory is the bottleneck, half a batch takes as long to"
-        " compute as all of it, because it loads the same weights. (Two layers, each attention, sending, experts and"
-        " sending back, without caches.)",
+        " compute as all of it, because it loads the same weights. (Two layers, without caches.)",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}.",
-    )
-
-
-# --- all of it --------------------------------------------------------------------------------------------------------
-
-
-def two_sides() -> Drawing:
-    """Where a step's time goes in three systems: gaps, loading, and on the first waiting for the host."""
-    rows = [row for row in implied.stages() if "8 bits" not in row.name]
-    fig, axes = drawing.axes(5.0, 3.7)
-    top, said = 0.0, []
-    for row in rows:
-        load, measured = row.loading / MS, row.measured / MS
-        lost = row.kernels * round(implied.left_over()[0].each, 7) / MS  # as the page prints it
-        parts = [("gaps", lost, "launch", 0.75), ("loading", load, "weights", 0.75)]
-        if row.host:
-            parts.append(("waiting for the host", measured - lost - load, "launch", 0.35))
-        axes.text(0, top, f"{row.name}: measured {measured:.1f} ms", va="center")
-        end = 0.0
-        for name, time, colour, alpha in parts:
-            axes.barh(top + 0.9, time, 0.75, end, color=COLOURS[colour], alpha=alpha)
-            axes.barh(top + 0.9, time, 0.75, end, fill=False, ec=COLOURS[colour], lw=1.2)
-            if row.host:
-                axes.text(end + time / 2, top + 0.9, f"{name}\n{time:.0f}", ha="center", va="center", fontsize=SMALL)
-            end += time
-        axes.plot(measured, top + 0.9, "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8)
-        if not row.host:
-            words = f"gaps {lost:.1f} + loading {load:.1f}"
-            beside(axes, words, (max(measured, end), top + 0.9), (9, 0), "weights", va="center")
-        listing = listed([f"{name} {time:.1f} ms" for name, time, *_ in parts])
-        said.append(f"{row.name}, {row.kernels:,} kernels: {listing}, measured {_ms(row.measured)}")
-        top += 2.2
-    axes.text(41, top - 1.3, "◇ measured", ha="right", color=COLOURS["measured"])
-    axes.set(ylim=(top - 0.5, -0.7), xlim=(0, 41.5), xlabel="ms a step")
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
-    axes.grid(visible=False, axis="y")
-    return done(
-        fig,
-        "fig-two-sides",
-        "From Python a token is mostly waiting for the host, on one chip with a graph mostly loading, and on eight"
-        " chips perhaps mostly gaps.",
-        "Stacked bars of where the time goes, in milliseconds a step from 0 to 41, for Llama 2 7B in three systems."
-        f" {'; '.join(said)}.",
     )

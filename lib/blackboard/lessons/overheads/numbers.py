@@ -59,8 +59,35 @@ def both_ways() -> dict[str, str]:
         "fixed_off": f"{FIXED.off:.1%}",
         "fixed_graph": pretty(alone, "s", 3),
         "fixed_waited": pretty(waited[1], "s", 2),
+        "gaps_least": f"{FIXED.each / MS:.0f} ms",
+        "gaps_most": f"{gaps / MS:.0f} ms",
         "gaps_range": f"{FIXED.each / MS:.0f} to {gaps / MS:.0f} ms",
         "waited_range": f"{waited[0] / MS:.0f} to {waited[1] / MS:.0f} ms",
+    }
+
+
+def larger() -> dict[str, str]:
+    """What Llama 2 70B, on several chips, loses more than 7B: kernels, and the time that does not shrink."""
+    [deep] = (line for line in implied.left_over() if (line.model, line.weights) == ("Llama-2-70B", "float16"))
+    return {
+        "deep_count": f"{deep.kernels[8]}",
+        "deep_rest": in_ms(deep.left(8)),
+        "deep_kernels": f"{deep.kernels[8] / LOST.kernels[8]:.1f}",
+        "deep_lost": f"{deep.left(8) / LOST.left(8):.1f}",
+    }
+
+
+def replaying() -> dict[str, str]:
+    """What a replay took the host before CUDA 12.6, and takes since."""
+    [old] = measurement("graph_launch_costs").records(cuda="11.8")
+    took = lambda kernels: pretty(old["constant_us"] * US + kernels * old["per_kernel_ns"] * factor("ns"), "s", 2)
+    found = implied.gpt_fast()
+    return {
+        "replay_base": pretty(old["constant_us"] * US, "s", 1),
+        "replay_more": pretty(old["per_kernel_ns"] * factor("ns"), "s", 3),
+        "replay_now": pretty(implied.replay(), "s", 2),
+        "replay_fused": took(found.fused),
+        "replay_old": in_ms(old["constant_us"] * US + found.kernels * old["per_kernel_ns"] * factor("ns")),
     }
 
 
@@ -146,7 +173,6 @@ def fusing() -> dict[str, str]:
     return {
         "trips_prefill": f"{(lossless.before - lossless.after) / prompt.before:.0%}",
         "trips_saved": pretty(saved / rate, "s", 2),
-        "vector_7": f"{vector:,} bytes",
         "vector_time": pretty(2 * vector / rate, "s", 2),
         "vector_even": pretty(even, "byte/chip", 2).replace("/chip", ""),
         "tokens_even": significant(even / vector, 2),
@@ -197,12 +223,32 @@ def with_losses() -> dict[str, str]:
     }
 
 
+def served() -> dict[str, str]:
+    """SGLang's step of 256 tokens a GPU in halves, against the formula's, which is shorter."""
+    [row] = measurement("sglang_large_ep_decode").records(system="SGLang, two-batch overlap")
+    tokens = row["batch_per_gpu"]
+    halved, gain = 8 * tokens / row["node_token_per_s"], implied.sglang_measured()[tokens]
+    case = implied.with_tokens(tokens)
+    ours, whole = eq.overlap_time(case), eq.serial_time(case)
+    missing = halved - ours
+    return {
+        "sglang_node": f"{row['node_token_per_s']:,}",
+        "sglang_step": pretty(halved, "s", 2),
+        "sglang_whole": pretty(halved * gain, "s", 3),
+        "our_halves": pretty(ours, "s", 2),
+        "our_gain": f"{whole / ours - 1:.0%}",
+        "fixed_gain": f"{(whole + missing) / halved - 1:.0%}",
+        "rack_gaps": in_ms(implied.lost_on_rack()),
+    }
+
+
 def overlapping() -> dict[str, str]:
     """Halves of a batch on SGLang's machine, with and without losses."""
     return {
         **borders(),
         **measured_halves(),
         **with_losses(),
+        **served(),
         "rack_kernels": f"{implied.sglang_rack()['kernels']:,}",
     }
 
@@ -245,8 +291,6 @@ def one_token() -> dict[str, str]:
         "rival_load": in_ms(rivals.shared),
         "rival_sums": f"{least:.0f} to {most:.0f} µs",
         "launch_most": pretty(found.graph / found.fused, "s", 3),
-        "turn_a100": pretty((LOST.shared + found.kernels * LOST.each) / found.fused, "s", 2),
-        "turn_h200": pretty(captured["seconds"] / fused["kernels"], "s", 2),
         "short_graph": in_ms(found.graph + short),
         "short_waited": in_ms(found.eager - found.graph - short),
         **{
@@ -260,11 +304,12 @@ def one_token() -> dict[str, str]:
         "gap_h200": pretty(gap, "s", 2),
         "python_each": pretty(pace, "s", 3),
         "fused_each": pretty(fused["seconds"] / fused["kernels"], "s", 3),
-        "python_h200": in_ms(fused["kernels"] * pace),
+        "waited_h200": pretty(eager["seconds"] - captured["seconds"], "s", 2),
+        "rack_gaps_h200": in_ms(implied.sglang_rack()["kernels"] * gap),
     }
 
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    parts = (opening, both_ways, launching, graphs, fusing, fusion_rows, overlapping, terms, reality)
+    parts = (opening, both_ways, larger, replaying, launching, graphs, fusing, fusion_rows, overlapping, terms, reality)
     return merge(*(part() for part in parts))

@@ -140,7 +140,7 @@ guess = Guess(
         v.kernels * implied.period("Hazy Research", False): "That is what bare launches would take. From Python each kernel goes through the interpreter and PyTorch's dispatcher first.",
     },
     above="That leaves the chip too little time of its own. It had to load all weights, and at each kernel it needed a few microseconds more.",
-    explanation="Nobody knows exactly: {least} to {most}, in any case more than half of the token. The rest is what the chip itself needed: the loading, at the rate that memory really reaches, and some time for starting kernels, of which there are two stories.",
+    explanation="Nobody knows exactly: {least} to {most}, in any case more than half of the token. The rest is what the chip itself needed: the loading, at the rate that memory really reaches, and some time that it loses at each kernel, or once per step.",
     hints=(
         "Loading the weights takes {floor_ms}, and compute hides behind it. What is left of {eager_ms}?",
         "Memory does not reach its full rate, and at each kernel the chip needs a few microseconds more.",
