@@ -65,6 +65,7 @@ def make_project(folder):
             "section_heights",
             "question_index",
             "cells",
+            "cell_pages",
             "figure_numbers",
         )
     ]
@@ -186,6 +187,12 @@ def built(project, *arguments):
 def lesson(project):
     """The lesson's page."""
     return (project / "_build" / "html" / "book" / "tiny.html").read_text("utf8")
+
+
+def test_a_build_starts_without_what_only_notebooks_need():
+    """Reading the grammars of addresses, which jsonschema does where they are, would take each build a second."""
+    told = "import sys, build; print({'nbformat', 'jsonschema', 'rfc3987_syntax'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", told], cwd=ROOT / "tools", text=True) == "set()\n"
 
 
 def test_after_a_change_of_the_library_no_page_shows_an_old_number(good):

@@ -8,7 +8,8 @@ import pytest
 from lessons import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
-from cells import choose_exercise_tags, choose_tags, fold_problems
+from cell_pages import fold_problems
+from cells import choose_exercise_tags, choose_tags
 
 PAGES = sorted((ROOT / "book").glob("*.md"))
 

@@ -37,6 +37,7 @@ PAGES = WORK / "pages"  # what Sphinx makes
 DRESSING = (
     "build",
     "cells",
+    "cell_pages",
     "figure_numbers",
     "html_fixes",
     "lesson_cards",
