@@ -40,8 +40,7 @@ CHARTS = {
         "1",
         "scale_up",
         {
-            "slowdown": racks.slowdown_each,
-            "once": racks.slowdown_once,
+            "slowdown": racks.slowdown,
         },
         ({"racks": 8}, {"system": "h800-8"}, {"faster_exponent": 3}),
     ),
