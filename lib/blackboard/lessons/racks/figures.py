@@ -169,7 +169,7 @@ def step_parts() -> Drawing:
         name = f"{gpus} GPUs{place.get(gpus, '')}, {RUNNING.symbols()['experts'] / gpus:g} experts on each"
         axes.text(0, y - 0.4, f"{name}: {sum(sizes):.1f} ms", va="center", fontsize=10.5)
         told = ", ".join(f"{key} {size:.1f}" for n, ((key, *_), size) in enumerate(zip(used, sizes)) if n != 1)
-        phrases.append(f"{name}, {sum(sizes):.1f} in all: {told}")
+        phrases.append(f"{name}, {sum(sizes):.1f} in all" + (f": {told}" if gpus in place or row == 0 else ""))
         other = sizes[1]
     last = [*known].index(numbers.USED)
     axes.axhline(last + 0.45, color=COLOURS["bound"], lw=1.2, ls=(0, (4, 3)))
@@ -189,7 +189,7 @@ def box_overlap() -> Drawing:
     """Under DeepSeek's load: loading twice beside travel, on four, eight and as many boxes as there."""
     fig, axes = drawing.axes(5.0, 4.1)
     known = numbers.lapped()
-    keys = (("load the weights twice", "memory", 0.6), ("travel over network cards", OUT, 0.75))
+    keys = (("loading, the weights twice", "memory", 0.6), ("waiting and travel", OUT, 0.75))
     pairs = {count: [2 * part.half().work / MS, 2 * part.half().exchanges / MS] for count, part in known.items()}
     longest, phrases = 1.12 * max(map(max, pairs.values())), []
     _key(axes, keys, -1.2, longest)
@@ -208,7 +208,7 @@ def box_overlap() -> Drawing:
         "fig-box-overlap",
         "On more boxes of H800s, DeepSeek's batch has less to load and more to send, until both take equally long. With"
         " perfect overlap the longer one (bold) is the step.",
-        "Pairs of bars in milliseconds per step, for loading the weights twice and for travel over network cards,"
+        "Pairs of bars in milliseconds per step, for loading, the weights twice, and for waiting and travel,"
         f" by how many boxes share each layer. {'; '.join(phrases)}. The longer one is the step.",
     )
 
