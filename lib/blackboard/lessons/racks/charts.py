@@ -77,8 +77,8 @@ def _layers(encoding: dict, each: str) -> list[dict]:
         marks.line("slowdown", "total", encoding, strokeWidth=4),
         marks.rule(encoding, None, y="1"),
         marks.text(encoding, "'as fast as one rack'", "98", "1", align="right", dy=12),
-        marks.at(encoding, _dot("total"), x="ratio_here", y=each),
         marks.text(encoding, f"{_times(each)} + '×'", "ratio_here", each, **bold),
+        marks.at(encoding, _dot("total"), x="ratio_here", y=each),  # after its name, which may move
         marks.hover(encoding, "slowdown", {"slowdown": "every copy crosses"}, ",.3r", ",.3r"),
     ]
 
