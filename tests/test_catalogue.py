@@ -569,6 +569,7 @@ SIZES = {
     "deepep_v1_normal": 4,
     "deepep_v1_low_latency": 6,
     "h200_deepep_ll_intranode": 11,
+    "gb200_one_sided_alltoall": 48,
     "h200_nccl": 72,
     "deepep_v2": 5,
     "links_and_achievable": 10,
@@ -1018,6 +1019,16 @@ def test_bandwidth_times_time_is_what_eight_copies_weigh():
         )  # a scale of 4 bytes for 128 values, and a head
         assert back == pytest.approx(top * 2 * width, rel=2e-3)
         assert max(row["dispatch_GB_per_s"], row["combine_GB_per_s"]) * 1e9 < chip("h200").scale_up.bytes_per_s
+
+
+def test_one_sided_bandwidth_times_time_is_what_eight_copies_weigh():
+    """Among eight GPUs or more, as the source computes it; its times have one decimal."""
+    width, link = model("deepseek-v3").d_model, chip("gb200-nvl72").scale_up.bytes_per_s
+    for row in records("gb200_one_sided_alltoall"):
+        for way in ("dispatch", "combine"):
+            sent = row[f"{way}_us"] * row[f"{way}_GB_per_s"] * 1e3
+            assert sent == pytest.approx(row["tokens_per_gpu"] * 8 * 2 * width, rel=4e-3)
+            assert row[f"{way}_GB_per_s"] * 1e9 < link
 
 
 def test_no_collective_moves_more_than_the_link():

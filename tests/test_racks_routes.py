@@ -237,14 +237,9 @@ def forwarded(chosen: np.ndarray, gpus: int, racks: int) -> Traffic:
     return Traffic(matrix)
 
 
-def shared_copies(gpus: int, tokens: int) -> np.ndarray:
-    """One more copy of each token, to the GPU's partner: the shared expert's, which stays in the rack."""
-    return tokens * np.eye(gpus)[np.arange(gpus) ^ 1]
-
-
 @pytest.mark.parametrize("racks", [2, 4])
 def test_crossing_once_is_a_few_times_faster_than_copy_by_copy(racks):
-    """Mean bytes of a GPU's card and of its links inside, both ways of crossing, against one rack's nine copies."""
+    """Mean bytes of a GPU's card and of its links inside, both ways of crossing, against one rack's eight copies."""
     gpus, tokens = 64, 60
     chosen = simulation.route(gpus * tokens, 256, 8)
     every = simulation.traffic(chosen, place(256, gpus), 1.0)
@@ -252,11 +247,13 @@ def test_crossing_once_is_a_few_times_faster_than_copy_by_copy(racks):
         (every, 8 * eq.leaving(racks=racks)),
         (forwarded(chosen, gpus, racks), eq.domains_visited(racks=racks, top_k=8)),
     ):
-        moved, out = traffic.matrix + shared_copies(gpus, tokens), traffic.crosses(racks)
-        outside, inside = moved[out].sum() / (gpus * tokens), moved[~out].sum() / (gpus * tokens)
+        out = traffic.crosses(racks)
+        outside, inside = traffic.matrix[out].sum() / (gpus * tokens), traffic.matrix[~out].sum() / (gpus * tokens)
         assert outside == pytest.approx(copies, rel=0.02)
-        assert max(outside * 18, inside) / 9 == pytest.approx(copies * 18 / 9, rel=0.02)
-        assert inside == pytest.approx(9 if traffic is not every else 9 - copies, rel=0.02)
+        assert inside == pytest.approx(8 if traffic is not every else 8 - copies, rel=0.02)
+        if traffic is every:
+            slower = eq.slowdown(racks=racks, scale_up=18, scale_out=1)
+            assert max(outside * 18, inside) / 8 == pytest.approx(slower, rel=0.02)
 
 
 def test_the_busiest_gpu_decides_in_either_direction():
@@ -469,14 +466,15 @@ def test_shared_experts_on_gpus_of_their_own_get_as_much_as_the_others():
     assert received[64:] == pytest.approx([288] * 8) and received[:64].mean() == 288 == 8 * 72 * 32 / 64
 
 
-def test_of_two_racks_the_cards_of_gpus_with_routed_experts_bring_half_of_their_copies():
-    """128 GPUs with two of 256 experts each, and 16 with the shared one: 4.5 copies for a token of a GPU."""
-    placement, rack = place(256, 128, shared=1, shared_gpus=16), np.r_[np.arange(128) // 64, np.arange(16) // 8]
-    chosen = np.hstack([simulation.route(144 * 32, 256, 8), np.full((144 * 32, 1), 256)])
-    matrix = simulation.traffic(chosen, placement, 1.0).matrix
-    over = (matrix[:, :128] * (rack[:, None] != rack[:128])).sum(axis=0)
-    assert over.mean() == pytest.approx(144, rel=0.01) and matrix[:, :128].sum(axis=0).mean() == 288
-    assert over.mean() / 32 / 9 * 18 == pytest.approx(eq.slowdown_each(racks=2, scale_up=18, scale_out=1), rel=0.01)
+def test_over_two_racks_a_card_brings_as_many_copies_as_it_sends():
+    """128 GPUs with two of 256 experts each, the shared one on every GPU: four copies for a token of a GPU."""
+    rack = np.arange(128) // 64
+    matrix = simulation.traffic(simulation.route(128 * 32, 256, 8), place(256, 128), 1.0).matrix
+    over = matrix * (rack[:, None] != rack)
+    for way in (0, 1):
+        assert over.sum(axis=way).mean() == pytest.approx(128, rel=0.01)
+        assert matrix.sum(axis=way).mean() == 256
+    assert eq.slowdown(racks=2, scale_up=18, scale_out=1) == 128 / 256 * 18
 
 
 # --- the table -------------------------------------------------------------------------------------------------------

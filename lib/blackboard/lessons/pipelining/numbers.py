@@ -73,7 +73,7 @@ def case_step(users: float = CASE["micro_batch"]) -> float:
 
 
 def token_bytes(copies: float = _KNOWN["copies"]) -> float:
-    """Bytes that one token sends to experts and gets back, in all routed layers, as the lesson on racks counts them."""
+    """Bytes that one token sends to experts and gets back, in all routed layers."""
     net = model(RUNNING.model)
     return racks.ep_bytes(tokens_per_chip=1, copies=copies, width=net.d_model, **APART) * net.moe.layers
 
@@ -222,7 +222,8 @@ def memory() -> dict[str, str]:
     """Memory of a chip: of the two boxes, and of racks."""
     gb = lambda formula, **more: f"{case(formula, **more) / 1e9:.1f} GB"
     whole = whole_layers()
-    held = rest_bytes() + experts_bytes(model(RUNNING.model).moe.experts / USED)  # as the lesson on racks counts
+    moe = model(RUNNING.model).moe
+    held = rest_bytes() + experts_bytes(moe.experts / USED + moe.shared)  # as the lesson on racks counts
     whole_fits = (CASE["chip_hbm"] - case(eq.chip_weights, **whole)) / (
         case(eq.chip_kv, micro_batch=1) / whole["stages"]
     )

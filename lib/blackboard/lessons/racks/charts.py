@@ -25,7 +25,6 @@ SYSTEMS = (
 LINKS = ("scale_up", "scale_out", "chips")
 UP = "network"
 GBS = units.factor("GB/s")
-COPIES = {name: RUNNING.symbols()[name] for name in ("copies", "top_k")}
 
 
 def _systems() -> list[dict]:
@@ -65,61 +64,48 @@ def _controls() -> list[dict]:
         "scale_up": "machine.scale_up",
         "scale_out": "machine.scale_out * faster",
         "ratio_here": "scale_up / scale_out",
-        "visited_domains": eq.domains_visited.vega(),
     }
     follow = [row for name, value in links.items() for row in derived(name, value)]
-    counts = [{"name": name, "value": value} for name, value in COPIES.items()]
-    return [*counts, *_systems(), *slider("racks", 2, 16, 1, 2, "racks"), *faster, *follow]
+    return [*_systems(), *slider("racks", 2, 16, 1, 2, "racks"), *faster, *follow]
 
 
-def _layers(encoding: dict, each: str, once: str) -> list[dict]:
-    """Both ways to cross, with the marked system on each."""
+def _layers(encoding: dict, each: str) -> list[dict]:
+    """The curve, with the marked system on it."""
     far = "ratio_here > 2"
-    bold = lambda colour, dy, **place: {"fontWeight": "bold", "color": marks.PAINTS[colour], "dy": {"expr": dy}} | place
-    named = lambda words, value, mark: marks.text(
-        encoding, f"'{words}: ' + {_times(value)} + '×'", "ratio_here", value, **mark
-    )
+    bold = {"fontWeight": "bold", "color": marks.PAINTS["total"], "dy": {"expr": f"{far} ? -6 : 14"}} | marks.side(far)
     return [
         marks.line("slowdown", "total", encoding, strokeWidth=4),
-        marks.line("once", "second", encoding, strokeWidth=4),
         marks.rule(encoding, None, y="1"),
         marks.text(encoding, "'as fast as one rack'", "98", "1", align="right", dy=12),
-        marks.at(encoding, _dot("total"), x="ratio_here", y=each),
-        marks.at(encoding, _dot("second"), x="ratio_here", y=once),
-        named("every copy", each, bold("total", f"{far} ? -6 : 14", **marks.side(far))),
-        named("once", once, bold("second", f"{once} > 1.3 ? 14 : -12", **marks.side("false"))),
-        marks.hover(encoding, "slowdown", {"slowdown": "every copy crosses", "once": "one crossing"}, ",.3r", ",.3r"),
+        marks.text(encoding, f"{_times(each)} + '×'", "ratio_here", each, **bold),
+        marks.at(encoding, _dot("total"), x="ratio_here", y=each),  # after its name, which may move
+        marks.hover(encoding, "slowdown", {"slowdown": "every copy crosses"}, ",.3r", ",.3r"),
     ]
 
 
 def boundary_chart() -> InteractiveChart:
     """Time over several racks, in times of one rack, against the ratio of the two bandwidths; a system is marked."""
     ratio_axis = marks.log_axis("ratio", "scale-up ÷ scale-out bandwidth", 0.1, 100, "~g")
-    encoding = {"x": ratio_axis, "y": marks.log_axis("slowdown", "time ÷ time in one rack", 0.4, 100, "~g")}
+    encoding = {"x": ratio_axis, "y": marks.log_axis("slowdown", "time ÷ time in one rack", 0.04, 100, "~g")}
     base = sweep("ratio", -1, 2, points=91)
     base["transform"] += [
         {"calculate": "datum.ratio * scale_out", "as": "scale_up"},
-        curve(eq.slowdown_each, "scale_up", "slowdown", "1"),
-        curve(eq.slowdown_once, "scale_up", "once", "1"),
+        curve(eq.slowdown, "scale_up", "slowdown", "1"),
     ]
-    each, once = f"({eq.slowdown_each.vega()})", f"({eq.slowdown_once.vega()})"
-    layers = _layers(encoding, each, once)
+    each = f"({eq.slowdown.vega()})"
+    layers = _layers(encoding, each)
     params = _controls()
     share = marks.said(eq.leaving.vega(), ".0%")
-    said = f"racks + ' racks: ' + {share} + ' of the routed copies belong in another'"
-    longer = f"{_times(each)} + ' times as long'"
-    costs = f"'ratio ' + {_times('ratio_here')} + ': if every copy crosses, bytes take ' + {longer}"
-    here = {"racks": 2} | COPIES | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
-    found = eq.slowdown_each(here), eq.slowdown_once(here, visited_domains=eq.domains_visited(here))
+    said = f"racks + ' racks: ' + {share} + ' of the copies belong in another'"
+    costs = f"'ratio ' + {_times('ratio_here')} + ': if every copy crosses, bytes take ' + {_times(each)}"
+    here = {"racks": 2} | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
     return InteractiveChart(
-        {**base, "params": params, "layer": layers, "title": marks.title(_RATES, said, costs)},
+        {**base, "params": params, "layer": layers, "title": marks.title(_RATES, said, f"{costs} + ' times as long'")},
         "Where the rack's boundary hurts",
         "Time of a layer's bytes over several racks, in times of one rack, against the ratio of scale-up to"
         " scale-out bandwidth from 0.1 to 100, both on log scales, with controls for system, racks and the rate of the"
-        " network card. Two lines are level, then rise with the ratio: the upper if every copy crosses, the lower with"
-        f" one crossing. The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
-        f" {here['scale_up'] / here['scale_out']:g} and takes {found[0]:.2g} times as long if every copy crosses, and"
-        f" {found[1]:.2g} times with one crossing.",
-        "Try how much faster the network card would have to be. Only bytes count, at the datasheets' rates, on the"
-        " cards of GPUs with routed experts.",
+        " network card. The line is level, then rises with the ratio."
+        f" The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
+        f" {here['scale_up'] / here['scale_out']:g} and takes {eq.slowdown(here):.2g} times as long.",
+        "Try how much faster the network card would have to be. Only bytes count, at the datasheets' rates.",
     )

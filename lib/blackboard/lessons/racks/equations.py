@@ -259,27 +259,6 @@ domains_visited = Formula(
         evaluate=False,
     ),
 )
-slowdown_each = Formula(
-    "racks.slowdown_each",
-    "slowdown",
-    Max(1, leaving.typed * scale_up / scale_out),
-    "1",
-    "routed experts spread over several racks, which have shared experts of their own; every copy crosses on its own",
-    ("shared experts have chips of their own, which are as busy as the others", *spread_time.assumes),
-    DERIVED,
-    conditions=(several,),
-    typeset=Max(1, out_and_slow, evaluate=False),
-)
-slowdown_once = Formula(
-    "racks.slowdown_once",
-    "slowdown",
-    Max(1, visited_domains / copies * scale_up / scale_out),
-    "1",
-    "the same if each token crosses to a rack once and is passed on inside, where the links carry all copies",
-    ("passing on takes no time of its own", *domains_visited.assumes, *spread_time.assumes[1:]),
-    DERIVED,
-    conditions=(Le(visited_domains, copies),),
-)
 ratio_hurts = Formula(
     "racks.ratio_hurts",
     "ratio_hurts",

@@ -147,176 +147,148 @@ def _cabinet(axes, side: int) -> None:
 MS = units.factor("ms")
 Key = tuple[str, str, float]
 KEYS: tuple[tuple[Key, ...], ...] = (  # of a step's parts, in rows: what it is, its colour and how dark it is
-    (("experts", "memory", 0.85), ("other memory", "memory", 0.3), ("latency", "launch", 0.5)),
+    (("experts", "memory", 0.85), ("other memory", "memory", 0.3), ("waiting", "launch", 0.5)),
     (("bytes over NVLink", UP, 0.45), ("bytes over network cards", OUT, 0.75)),
 )
 
 
 def step_parts() -> Drawing:
     """What a step of the running case is made of, the more GPUs share each layer: up to a rack, and on two racks."""
-    fig, axes = drawing.axes(5.0, 6.1)
-    size, known = catalogue.system(RUNNING.system).chip.scale_up.domain_chips, numbers.doublings()
-    place = {size: " (one rack)", 2 * size: ", every copy crosses"}
-    experts = {gpus: RUNNING.symbols()["experts"] * size / numbers.USED / gpus for gpus in known}
-    bars = [
-        (f"{gpus} GPUs{place.get(gpus, '')}, {experts[gpus]:g} experts on each", part, numbers.expert_time(part))
-        for gpus, part in known.items()
-    ]
-    once = numbers.again()
-    bars += [(f"{2 * size} GPUs, one crossing, {experts[2 * size]:g} experts on each", once, numbers.expert_time(once))]
-    phrases = _bars(axes, bars, [*known].index(size), "the rack ends here", 2)
+    fig, axes = drawing.axes(5.0, 5.2)
+    known = numbers.doublings()
+    place = {numbers.USED: " (one rack)", 2 * numbers.USED: " (two racks)"}
+    longest, phrases = 1.02 * max(part.in_turn for part in known.values()) / MS, []
+    for y, keys in zip((-1.6, -1.15), KEYS):
+        _key(axes, keys, y, longest)
+    for row, (gpus, part) in enumerate(known.items()):
+        far, load = gpus > numbers.USED, numbers.expert_time(part)
+        sizes = [time / MS for time in (load, part.work - load, part.latency, part.sending)]
+        used = [*KEYS[0], KEYS[1][far]]
+        y = row + 0.45 * far
+        _stack(axes, y, [(size, colour, dark) for (_, colour, dark), size in zip(used, sizes)])
+        name = f"{gpus} GPUs{place.get(gpus, '')}, {RUNNING.symbols()['experts'] / gpus:g} experts on each"
+        axes.text(0, y - 0.4, f"{name}: {sum(sizes):.1f} ms", va="center", fontsize=10.5)
+        told = ", ".join(f"{key} {size:.1f}" for n, ((key, *_), size) in enumerate(zip(used, sizes)) if n != 1)
+        phrases.append(f"{name}, {sum(sizes):.1f} in all" + (f": {told}" if gpus in place or row == 0 else ""))
+        other = sizes[1]
+    last = [*known].index(numbers.USED)
+    axes.axhline(last + 0.45, color=COLOURS["bound"], lw=1.2, ls=(0, (4, 3)))
+    axes.text(longest, last + 0.62, "the rack ends here", color=COLOURS["muted"], ha="right", va="center", fontsize=10)
+    _milliseconds(axes, longest, len(known) - 0.2)
     return done(
         fig,
         "fig-step-parts",
-        "Inside the rack, each doubling halves the loading of experts. Beyond it there is little left to halve, and if"
-        " every copy crosses, sending takes several times as long.",
-        f"Six stacked bars in milliseconds per step, by how many GPUs share each layer. {'; '.join(phrases)}. A line"
-        " before the last two bars, on two racks, marks the end of the rack.",
+        "Inside the rack, each doubling halves the loading of experts, and exchanges take hardly longer. Beyond it"
+        " little loading is left to halve, and bytes become the longest part.",
+        f"Five stacked bars in milliseconds per step, by how many GPUs share each layer. {'; '.join(phrases)}. Other"
+        f" memory takes {other:.1f} in each. A line before the last bar, on two racks, marks the end of the rack.",
     )
 
 
-def box_parts() -> Drawing:
-    """The same on boxes of eight H200: one, two, four, and as many as at DeepSeek."""
-    fig, axes = drawing.axes(5.0, 4.7)
-    size, unit = catalogue.chip("h200").scale_up.domain_chips, numbers.deployment()
-    place = lambda gpus: "one box" if gpus == size else f"{gpus // size} boxes"
-    held = lambda gpus: unit["routed_experts_per_gpu"] if gpus == unit["gpus"] else numbers.box_experts() * size / gpus
-    bars = [
-        (f"{gpus} GPUs ({place(gpus)}), {held(gpus):g} experts on each", part, numbers.box_expert_time(part))
-        for gpus, part in numbers.box_doublings().items()
-    ]
-    phrases = _bars(axes, bars, 0, "the box ends here", 1)
+def box_overlap() -> Drawing:
+    """Under DeepSeek's load: loading twice beside travel, on four, eight and as many boxes as there."""
+    fig, axes = drawing.axes(5.0, 4.1)
+    known = numbers.lapped()
+    keys = (("loading, the weights twice", "memory", 0.6), ("waiting and travel", OUT, 0.75))
+    pairs = {count: [2 * part.half().work / MS, 2 * part.half().exchanges / MS] for count, part in known.items()}
+    longest, phrases = 1.12 * max(map(max, pairs.values())), []
+    _key(axes, keys, -1.2, longest)
+    for row, (boxes, pair) in enumerate(pairs.items()):
+        held = numbers.held_on(boxes)
+        axes.text(0, row - 0.42, f"{boxes} boxes, {held:g} experts on each GPU", va="center", fontsize=10.5)
+        for n, ((_, colour, dark), size) in enumerate(zip(keys, pair)):
+            y = row - 0.13 + 0.3 * n
+            _stack(axes, y, [(size, colour, dark)], 0.26)
+            bold = "bold" if size == max(pair) else "normal"
+            axes.text(size + 0.01 * longest, y, f"{size:.1f}", va="center", fontsize=10, weight=bold)
+        phrases.append(f"{boxes} boxes, {held:g} experts on each GPU: {pair[0]:.1f} and {pair[1]:.1f}")
+    _milliseconds(axes, longest, len(pairs) - 0.4, -1.5)
     return done(
         fig,
-        "fig-box-parts",
-        "If every copy crosses, the step gets shorter over more boxes, although at least half of the copies then cross"
-        " network cards. (Other memory here includes the shared expert.)",
-        "Four stacked bars in milliseconds per step, by how many GPUs share each layer, on boxes of eight H200s."
-        f" {'; '.join(phrases)}. A line after the first bar marks the end of the box.",
+        "fig-box-overlap",
+        "On more boxes of H800s, DeepSeek's batch has less to load and more to send, until both take equally long. With"
+        " perfect overlap the longer one (bold) is the step.",
+        "Pairs of bars in milliseconds per step, for loading, the weights twice, and for waiting and travel,"
+        f" by how many boxes share each layer. {'; '.join(phrases)}. The longer one is the step.",
     )
 
 
-def _bars(axes, bars: list[tuple[str, numbers.Parts, float]], last: int, edge: str, digits: int) -> list[str]:
-    """Bars of steps, each with its name and the experts' share of its time; a line after the `last` one that uses the
-    fast network alone. What each says, in words.
-    """
-    longest, phrases = 1.02 * max(part.in_turn for _, part, _ in bars) / MS, []
-    for y, keys in zip((-1.6, -1.15), KEYS):
-        for n, (word, colour, dark) in enumerate(keys):
-            x = n * longest * (0.33 if len(keys) > 2 else 0.45)
-            axes.barh(y, 0.035 * longest, 0.3, x, color=COLOURS[colour], alpha=dark)
-            axes.text(x + 0.05 * longest, y, word, va="center", fontsize=10)
-    for row, (name, part, load) in enumerate(bars):
-        y, start = row + 0.45 * (row > last), 0.0
-        sizes = [time / MS for time in (load, part.work - load, part.latency, part.sending)]
-        used = [*KEYS[0], KEYS[1][row > last]]
-        axes.barh(y, sum(sizes), 0.4, color="white")  # hides the grid
-        for (_, colour, dark), size in zip(used, sizes):
-            axes.barh(y, size, 0.4, start, color=COLOURS[colour], alpha=dark)
-            start += size
-        whole = f"{start:.{digits}f}"
-        told = ", ".join(f"{key} {size:.{digits}f}" for (key, *_), size in zip(used, sizes))
-        if part.hop:
-            hop, end = part.hop / MS, start + part.hop / MS
-            axes.barh(y, hop, 0.4, start, fc="white", ec=COLOURS["launch"], hatch="////", lw=0.8)
-            axes.text(end + 0.2, y, f"second hop: 0 to {hop:.{digits}f}", va="center", fontsize=10)
-            whole, told = f"{whole} to {end:.{digits}f}", f"{told}, second hop 0 to {hop:.{digits}f} (hatched)"
-        axes.text(0, y - 0.4, f"{name}: {whole} ms", va="center", fontsize=10.5)
-        phrases.append(f"{name}, {whole} in all: {told}")
-    axes.axhline(last + 0.45, color=COLOURS["bound"], lw=1.2, ls=(0, (4, 3)))
-    axes.text(longest, last + 0.62, edge, color=COLOURS["muted"], ha="right", va="center", fontsize=10)
-    axes.set(xlim=(0, longest), ylim=(len(bars) - 0.2, -1.85), xlabel="ms per step", yticks=[])
+def _key(axes, keys: tuple[Key, ...], y: float, longest: float) -> None:
+    """A row of colours and what they stand for."""
+    for n, (word, colour, dark) in enumerate(keys):
+        x = n * longest * (0.33 if len(keys) > 2 else 0.45)
+        axes.barh(y, 0.035 * longest, 0.3, x, color=COLOURS[colour], alpha=dark)
+        axes.text(x + 0.05 * longest, y, word, va="center", fontsize=10)
+
+
+def _stack(axes, y: float, pieces: list[tuple[float, str, float]], height: float = 0.4) -> None:
+    """A bar of pieces, each with its length, colour and how dark it is."""
+    axes.barh(y, sum(size for size, *_ in pieces), height, color="white")  # hides the grid
+    start = 0.0
+    for size, colour, dark in pieces:
+        axes.barh(y, size, height, start, color=COLOURS[colour], alpha=dark)
+        start += size
+
+
+def _milliseconds(axes, longest: float, bottom: float, top: float = -1.85) -> None:
+    axes.set(xlim=(0, longest), ylim=(bottom, top), xlabel="ms per step", yticks=[])
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False, axis="y")
-    return phrases
-
-
-MOST = 128  # tokens per GPU; from as few as use all experts
-
-
-def pays() -> Drawing:
-    """A step with experts spread over two racks, divided by one with two replicas, against tokens per GPU."""
-    fig, axes = drawing.axes(5.0, 3.7)
-    tokens, at = np.geomspace(numbers.FEW, MOST, 81), numbers.TOKENS
-    waits = numbers.SHORT_HOP, numbers.start_time()
-    ratio = lambda count, **way: numbers.on(2, count, **way).in_turn / numbers.on(1, count).in_turn
-    every = [ratio(count) for count in tokens]
-    low, high = ([ratio(count, once=True, hop=wait) for count in tokens] for wait in waits)
-    axes.axhline(1, color=COLOURS["muted"], lw=1.2)
-    axes.axvline(at, color=COLOURS["muted"], lw=1.2, ls=(0, (4, 3)))
-    axes.fill_between(tokens, low, high, color=COLOURS["second"], alpha=0.35, lw=0)
-    axes.plot(tokens, every, color=COLOURS["total"], lw=2.4)
-    shortest, longest = (f"{wait * 1e6:.3g}" for wait in waits)
-    axes.text(at * 0.86, 1.85, "every copy\ncrosses", color=COLOURS["total"], ha="right", va="center")
-    axes.text(
-        4.2, 1.36, f"one crossing: second hop\nwaits {shortest} to {longest} µs", color=COLOURS["second"], va="center"
-    )
-    axes.text(MOST * 0.96, 0.87, "two replicas", color=COLOURS["muted"], ha="right", va="center")
-    axes.text(at * 1.06, 2.62, "our case", color=COLOURS["muted"], va="center")
-    ticks = [numbers.FEW * 2**n for n in range(6)]
-    axes.set(xscale="log", xlim=(ticks[0], MOST), ylim=(0.8, 2.75), xlabel="tokens per GPU (log scale)")
-    axes.set(ylabel="step on two racks ÷ with two replicas")
-    axes.set_xticks(ticks, [str(tick) for tick in ticks])
-    axes.minorticks_off()
-    said = lambda name, **way: (
-        f"{name} {ratio(ticks[0], **way):.2f}, {ratio(at, **way):.2f} and {ratio(MOST, **way):.2f}"
-    )
-    return done(
-        fig,
-        "fig-spread-pays",
-        "If every copy crosses, spreading over two racks pays only in tiny batches. With one crossing, it depends on"
-        " the second hop.",
-        f"A step with experts spread over two racks, divided by a step with two replicas, against {ticks[0]} to {MOST}"
-        f" tokens per GPU on a log scale. At {ticks[0]}, {at} and {MOST} tokens,"
-        f" {said('the line for every copy is at')}. The band for one crossing reaches from a hop of {shortest} µs,"
-        f" {said('at', once=True, hop=waits[0])}, to one of {longest} µs, {said('at', once=True, hop=waits[1])}."
-        " A level line at one marks two replicas.",
-    )
 
 
 # --- one token -----------------------------------------------------------------------------------------------------
 
-PANEL, ROWS = 6.0, (1.2, 0.4, -0.4, -1.2)  # height of a panel, and where its experts are above and below its middle
+ROWS = (1.2, 0.4, -0.4, -1.2)  # where experts are above and below the middle
 
 
 def crossings() -> Drawing:
-    """A token's copies for four experts at home and four in the other rack: each crosses, or one for all four."""
-    fig, axes = drawing.axes(5.0, 5.6)
-    for y, once in ((0, False), (-PANEL, True)):
-        _racks(axes, y, once)
-    low = -PANEL - 2.75
-    axes.text(-4.9, low, "over NVLink, inside a rack", color=COLOURS[UP], va="center", fontsize=10)
-    axes.text(4.9, low, "over a network card", color=COLOURS[OUT], ha="right", va="center", fontsize=10)
-    bare(axes, (-5.2, 5.2), (low - 0.4, 3.2))
-    return done(
-        fig,
+    """A token's copies for four experts at home and four in the other rack: each crosses."""
+    return _crossing(
+        False,
         "fig-crossings",
-        "Four of a token's eight routed copies are for the other rack. Each of them can cross (above), or one crosses"
-        " for all four and is passed on inside the other rack, which takes a second hop (below).",
-        "Two panels, each with two racks. In the first rack is the token's GPU, with arrows over NVLink to four experts"
-        " in the same rack. Every copy crosses: four arrows over the network card lead from the token's GPU to four"
-        " experts in the second rack. One crossing: a single arrow over the network card leads to a GPU in the second"
-        " rack, from which four arrows over NVLink lead to the four experts.",
+        "Half of a token's copies are for the other rack, and each of them crosses.",
+        "Two racks. In the first rack is the token's GPU, with arrows over NVLink to four experts in the same rack."
+        " Four arrows over the network card lead from the token's GPU to four experts in the second rack.",
     )
 
 
-def _racks(axes, y: float, once: bool) -> None:
-    """Both racks around the height y, and how the copies get to the experts of each."""
-    axes.text(0, y + 2.7, "one crossing" if once else "every copy crosses", ha="center", va="center")
+def passed_on() -> Drawing:
+    """The same with one copy for all four, which is passed on."""
+    return _crossing(
+        True,
+        "fig-passed-on",
+        "One copy crosses for four experts and is passed on inside the other rack, which takes a second hop.",
+        "Two racks. In the first rack is the token's GPU, with arrows over NVLink to four experts in the same rack. A"
+        " single arrow over the network card leads to a GPU in the second rack, from which four arrows over NVLink lead"
+        " to four experts there.",
+    )
+
+
+def _crossing(once: bool, name: str, caption: str, alt: str) -> Drawing:
+    fig, axes = drawing.axes(5.0, 2.9)
+    _racks(axes, once)
+    axes.text(-4.9, -2.75, "over NVLink, inside a rack", color=COLOURS[UP], va="center", fontsize=10)
+    axes.text(4.9, -2.75, "over a network card", color=COLOURS[OUT], ha="right", va="center", fontsize=10)
+    bare(axes, (-5.2, 5.2), (-3.15, 2.5))
+    return done(fig, name, caption, alt)
+
+
+def _racks(axes, once: bool) -> None:
+    """Both racks, and how the copies get to the experts of each."""
     for side, name in ((-1, "first rack"), (1, "second rack")):
-        box(axes, 2.95 * side, y, 4.1, 4.5, "bound", lw=1.6)
-        axes.text(2.2 * side, y + 1.85, name, color=COLOURS["muted"], ha="center", va="center", fontsize=10)
-        axes.text(4.25 * side, y - 1.9, "experts", color=COLOURS["muted"], ha="center", va="center", fontsize=10)
-        for row in ROWS:
-            box(axes, 4.4 * side, y + row, 0.6, 0.6, "compute", fill=0.2)
-    box(axes, -1.85, y, 1.5, 0.9, "bound", "token", 0.08)
-    for row in ROWS:
-        arrow(axes, (-2.65, y + row / 3), (-4.05, y + row), UP)
+        box(axes, 2.95 * side, 0, 4.1, 4.5, "bound", lw=1.6)
+        axes.text(2.2 * side, 1.85, name, color=COLOURS["muted"], ha="center", va="center", fontsize=10)
+        axes.text(4.25 * side, -1.9, "experts", color=COLOURS["muted"], ha="center", va="center", fontsize=10)
+        for y in ROWS:
+            box(axes, 4.4 * side, y, 0.6, 0.6, "compute", fill=0.2)
+    box(axes, -1.85, 0, 1.5, 0.9, "bound", "token", 0.08)
+    for y in ROWS:
+        arrow(axes, (-2.65, y / 3), (-4.05, y), UP)
         if once:
-            arrow(axes, (2.75, y + row / 3), (4.05, y + row), UP)
+            arrow(axes, (2.75, y / 3), (4.05, y), UP)
         else:
-            arrow(axes, (-1.05, y + row / 4), (4.05, y + row), OUT)
+            arrow(axes, (-1.05, y / 4), (4.05, y), OUT)
     if once:
-        box(axes, 1.95, y, 1.5, 0.9, "bound", "GPU", 0.08)
-        arrow(axes, (-1.05, y), (1.15, y), OUT, lw=2.4)
-    axes.text(0, y + 1.0, "1 copy" if once else "4 copies", color=COLOURS[OUT], ha="center", va="center", fontsize=10)
+        box(axes, 1.95, 0, 1.5, 0.9, "bound", "GPU", 0.08)
+        arrow(axes, (-1.05, 0), (1.15, 0), OUT, lw=2.4)
+    axes.text(0, 1.0, "1 copy" if once else "4 copies", color=COLOURS[OUT], ha="center", va="center", fontsize=10)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from blackboard.catalogue import chip, measurement, model
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.racks import equations as eq
@@ -21,7 +23,8 @@ EXAMPLE = FP8_OUT | {"tokens_per_chip": 32, "copies": 9, "width": 7_000}
 WHOLE = {"layers": 61, "micro_batches": 2}
 WIRING = {"links": 18, "pairs": 4}  # NVLink 5 of one chip; a link has two pairs in each direction
 TOKENS = 32  # of a GPU in a step of the running case: its sequences, as in DeepSeek's example
-SHORT_HOP = 1e-6  # s, a second hop as short as a store into another GPU's memory might be
+IDLE = 8  # of a GPU with which an exchange nearly only waits: with fewer it takes no less
+MOST = 2_048  # of a GPU, the most with which NVIDIA timed exchanges
 FULL = 256  # of a GPU in a large batch
 SLOWER = 0.85  # share of its datasheet's rate that memory is assumed to reach, where the page asks what if
 FEW = 4  # of a GPU in a very small batch
@@ -40,36 +43,79 @@ def placing() -> dict[str, str]:
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
         "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
-        "idle": f"{known['chips'] - USED:g}",
     }
 
 
 def layer() -> dict[str, str]:
     """The bytes and the time of one layer in the running case."""
-    here = FP8_OUT | {"tokens_per_chip": TOKENS}
+    here = FP8_OUT | {"tokens_per_chip": TOKENS, "copies": routed_copies()}
+    us = lambda tokens: f"{timed(USED, tokens) / factor('us'):.1f} µs"
     return {
         "tokens": str(TOKENS),
         "layer_bytes": pretty(eq.ep_bytes(RUNNING, **here), "byte"),
         "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
-        "layer_two": pretty(eq.ep_time(RUNNING, **here) * eq.slowdown_each(RUNNING, racks=2), "s", 2),
+        "layer_two": pretty(eq.ep_time(RUNNING, **here) * eq.slowdown(RUNNING, racks=2), "s", 2),
+        "layer_timed": us(TOKENS),
+        "layer_wait": us(IDLE),
     }
 
 
+def routed_copies() -> float:
+    """Copies of a token that travel: one for each routed expert. Every GPU has the shared one."""
+    return RUNNING.symbols()["top_k"]
+
+
+def timed_row(gpus: float, tokens: int) -> dict[str, float]:
+    """What NVIDIA measured among so many GPUs of a GB200 NVL72, with so many tokens on each."""
+    [row] = measurement("gb200_one_sided_alltoall").records(expert_parallel=gpus, tokens_per_gpu=tokens)
+    return row
+
+
+def timed(gpus: float, tokens: float) -> float:
+    """Time of dispatch and combine of a layer, s, as NVIDIA measured it: along straight lines between its rows, and no
+    shorter than with few tokens.
+    """
+    rows = measurement("gb200_one_sided_alltoall").records(expert_parallel=gpus)
+    used = [row for row in rows if row["tokens_per_gpu"] >= IDLE]
+    counts, times = zip(*((row["tokens_per_gpu"], row["dispatch_us"] + row["combine_us"]) for row in used))
+    return float(np.interp(tokens, counts, times)) * factor("us")
+
+
+def timings() -> dict[str, str]:
+    """Some rows of NVIDIA's, and the share of the link's rate that they reach."""
+    link = RUNNING.symbols()["scale_up"]
+    share = lambda row: f"{row['dispatch_GB_per_s'] * factor('GB/s') / link:.0%}"
+    rows = {count: timed_row(USED, count) for count in (IDLE, TOKENS, FULL, MOST)}
+    told = {
+        f"timed_{name}_{count}": value
+        for count, row in rows.items()
+        for name, value in {
+            "out": f"{row['dispatch_us']:.1f}",
+            "back": f"{row['combine_us']:.1f}",
+            "share": share(row),
+        }.items()
+    }
+    near = timed_row(chip("b200").scale_up.domain_chips, MOST)
+    return told | {"timed_share_near": share(near), "idle_tokens": str(IDLE), "most_tokens": f"{MOST:,}"}
+
+
 def token_bytes() -> float:
-    """Bytes that a token of the running model sends in a step, by DeepSeek's count of copies."""
-    return eq.ep_bytes(RUNNING, tokens_per_chip=1, **FP8_OUT) * moe_layers()
+    """Bytes that a token of the running model sends in a step."""
+    return eq.ep_bytes(RUNNING, tokens_per_chip=1, copies=routed_copies(), **FP8_OUT) * moe_layers()
 
 
 def link_rates(id: str) -> tuple[float, float]:
     """Byte/s that a GPU's link must carry if the GPU computes at its peak, and those of its datasheet."""
     part = chip(id)
-    here = FP8_OUT | {"routed_layers": moe_layers(), "flops": part.flops("fp8"), "chips": 1}
+    here = FP8_OUT | {"routed_layers": moe_layers(), "copies": routed_copies()}
+    here |= {"flops": part.flops("fp8"), "chips": 1}
     return eq.link_needed(RUNNING, **here), part.scale_up.bytes_per_s
 
 
 def running() -> dict[str, str]:
     """The running case: traffic against compute."""
-    here, known = FP8_OUT | {"routed_layers": moe_layers()}, RUNNING.symbols()
+    here, known = FP8_OUT | {"routed_layers": moe_layers(), "copies": routed_copies()}, RUNNING.symbols()
+    large = timed_row(USED, MOST)["dispatch_GB_per_s"] * factor("GB/s") / known["scale_up"]
     card = here | {"scale_up": known["scale_out"]}
     needed, has = link_rates("h800")
     half = token_bytes() / 2  # of the layers
@@ -80,7 +126,7 @@ def running() -> dict[str, str]:
         "token_bytes": pretty(token_bytes(), "byte"),
         "moe_layers": str(moe_layers()),
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
-        "keep_up": f"{reached()['scale_up'] / eq.comm_ratio(RUNNING, **here):.0%}",
+        "keep_up": f"{large / eq.comm_ratio(RUNNING, **here):.0%}",
         "token_rate": f"{significant(known['flops'] / known['chips'] / (2 * known['n_active']), 3)}",
         "scale_up": pretty(known["scale_up"], "byte/s"),
         "scale_out": pretty(known["scale_out"], "byte/s", 2),
@@ -103,21 +149,14 @@ def card_rate() -> float:
 
 
 def bare_card() -> dict[str, str]:
-    """The card's rate if its dispatch's latency is taken out, and what that changes."""
+    """The card's rate if the wait of NVIDIA's dispatch is taken out of DeepEP's, and what that changes."""
     [row] = measurement("deepep_v1_low_latency").records(expert_parallel=256)
-    took, known = row["dispatch_us"] * factor("us"), RUNNING.symbols()
-    rate = card_rate() * took / (took - start_time())
-    shares = reached() | {"scale_out": rate / known["scale_out"]}
-    one, two, once = on(1), on(2, shares=shares), on(2, once=True, shares=shares)
-    half, near = ({**reached(), "scale_up": each / known["scale_up"]} for each in (HALF_RACK, EIGHTH))
-    everywhere = (known["experts"] / known["chips"]) * moe_layers() * expert_bytes() / bandwidth()
+    took = row["dispatch_us"]
+    rate = card_rate() * took / (took - timed_row(USED, IDLE)["dispatch_us"])
     return {
-        "card_took": f"{row['dispatch_us']:g}",
+        "card_took": f"{took:g}",
         "card_bare": pretty(rate, "byte/s", 2),
-        "bare_two": f"{two.in_turn / one.in_turn:.2f}",
-        "bare_tie": pretty((one.in_turn - once.in_turn) / exchanges(), "s", 2),
-        "half_more": in_ms(on(1, shares=half).sending - on(1, shares=near).sending),
-        "shared_saved": in_ms(everywhere / 2),
+        "bare_two": f"{on(2, card=rate).in_turn / on(1).in_turn:.2f}",
         "combine_1": f"{measurement('h200_deepep_ll_intranode').column('combine_us')[0]:.1f}",
     }
 
@@ -127,12 +166,6 @@ def reached() -> dict[str, float]:
     part, whole = chip("h200"), lambda rate: round(rate / factor("GB/s")) * factor("GB/s")
     up, out = part.scale_up.bytes_per_s, part.scale_out.bytes_per_s
     return {"scale_up": whole(dispatch_line()[1] * up) / up, "scale_out": whole(card_rate()) / out}
-
-
-IDEAL = {"scale_up": 1.0, "scale_out": 1.0}  # the datasheet's rates
-EIGHTH = 714 * factor("GB/s")  # the same among eight
-HALF_RACK = 489 * factor("GB/s")  # of a GPU's NVLink, in a dispatch among 36 GB200s: DeepEP's document on Hybrid-EP
-LAUNCHED = 361 * factor("GB/s")  # the same with its launch
 
 
 def start_time() -> float:
@@ -194,7 +227,7 @@ def doublings() -> dict[int, Parts]:
     """A step of the running case by the GPUs that share each layer: doubled up to two racks, to which every copy
     crosses.
     """
-    return {round(share * RUNNING.symbols()["chips"]): on(share) for share in SHARES}
+    return {round(share * USED): on(share) for share in SHARES}
 
 
 def parts() -> dict[str, Parts]:
@@ -203,39 +236,36 @@ def parts() -> dict[str, Parts]:
 
 
 def on(
-    racks: float, tokens: float = TOKENS, once: bool = False, hop: float = 0.0, shares: dict[str, float] | None = None
+    racks: float,
+    tokens: float = TOKENS,
+    once: bool = False,
+    hop: float = 0.0,
+    card: float | None = None,
+    context: float | None = None,
 ) -> Parts:
     """The step's parts on a GPU with so many sequences, when so many racks, or a part of one, share each layer's routed
-    experts: of nine GPUs eight, and the ninth has the shared expert.
+    experts. Every GPU has the shared one.
 
-    Each rack has copies of the shared expert. A routed copy crosses on its own, and then of all that arrive at a GPU
-    with routed experts one rack's share comes over NVLink and the rest over its card. Or each token crosses `once` to
-    a rack and is passed on inside. Either way some GPU's NVLink carries as much as in one rack. Each exchange also
-    waits for a second hop. Networks reach these shares of their rates.
+    Inside a rack, exchanges take as long as NVIDIA measured; what they take with few tokens is waiting, the rest bytes.
+    On several racks they wait as long, and copies go over cards of such a rate: each on its own, or each token crosses
+    `once` to a rack and is passed on inside. Then each exchange also waits for a second hop.
     """
     known, here = RUNNING.symbols(), FP8_OUT | {"tokens_per_chip": tokens}
     held = eq.experts_per_chip(experts=known["experts"], expert_parallel=racks * USED)
-    bandwidth, flops = (known[name] / known["chips"] for name in ("bandwidth", "flops"))
-    away = known["copies"] * eq.leaving(racks=max(racks, 1))
+    flops, near = known["flops"] / known["chips"], min(racks, 1) * USED
+    away = routed_copies() * eq.leaving(racks=max(racks, 1))
     outside = eq.domains_visited(racks=racks, top_k=known["top_k"]) if once else away
-    shares = shares or reached()
-    sent = lambda copies, link: eq.ep_time(RUNNING, **here | {"copies": copies, "scale_up": known[link] * shares[link]})
+    rate = card or reached()["scale_out"] * known["scale_out"]
+    over = eq.ep_time(RUNNING, **here | {"copies": outside, "scale_up": rate}) if outside else 0
+    wait = timed(near, IDLE)
     return Parts(
-        weights=(held * moe_layers() * expert_bytes() + rest_bytes()) / bandwidth,
-        kv=tokens * known["context"] * known["kv_bytes_per_token"] / bandwidth,
+        weights=box_weights(held) / bandwidth(),
+        kv=tokens * (context or known["context"]) * known["kv_bytes_per_token"] / bandwidth(),
         compute=tokens * 2 * known["n_active"] / flops,
-        sending=moe_layers() * max(sent(known["copies"], "scale_up"), sent(outside, "scale_out") if outside else 0),
-        latency=2 * moe_layers() * start_time(),
+        sending=moe_layers() * max(timed(near, tokens) - wait, over),
+        latency=moe_layers() * wait,
         hop=2 * moe_layers() * hop,
     )
-
-
-def break_even(once: bool, hop: float = 0.0) -> float:
-    """Tokens per GPU at which a second rack saves as much loading as it adds time on the links, of which a second hop
-    takes some in each exchange.
-    """
-    slower = on(2, 1, once).sending - on(1, 1).sending
-    return (on(1).weights - on(2).weights - 2 * moe_layers() * hop) / slower
 
 
 def bare(**link: str) -> list[float]:
@@ -251,7 +281,7 @@ def bare_hop() -> float:
 
 def expert_time(part: Parts) -> float:
     """Time in which a GPU of the running case loads its routed experts, s."""
-    return part.weights - rest_bytes() / bandwidth()
+    return part.weights - box_weights(0) / bandwidth()
 
 
 def bandwidth() -> float:
@@ -273,11 +303,11 @@ def worked() -> dict[str, str]:
         "context_tokens": f"{known['context']:,.0f}",
         "expert_bytes": pretty(expert_bytes(), "byte", 4),
         "rest_bytes": pretty(rest_bytes(), "byte", 4),
-        "rest_time": in_ms(one.weights - expert_time(one)),
+        "rest_time": in_ms(rest_bytes() / bandwidth()),
+        "shared_time": in_ms((box_weights(0) - rest_bytes()) / bandwidth()),
         "kv_time": in_ms(one.kv),
         "other_time": in_ms(one.work - expert_time(one)),
-        "experts_18": in_ms(expert_time(doublings()[18])),
-        "step_nine": in_ms(doublings()[9].in_turn),
+        "experts_16": in_ms(expert_time(doublings()[16])),
         "experts_one": in_ms(expert_time(one)),
         "experts_two": in_ms(expert_time(two)),
         "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
@@ -292,18 +322,15 @@ def worked() -> dict[str, str]:
         "freed": pretty((one.weights - two.weights) * bandwidth(), "byte", 2),
         "rack_memory": pretty(chip(RUNNING.system).hbm_bytes, "byte", 3),
         "step_latency": in_ms(one.latency),
-        "step_hop": in_ms(once.hop),
         "sending_one": in_ms(one.sending),
         "sending_two": in_ms(two.sending),
         "sending_once": in_ms(once.sending),
-        "step_one": in_ms(one.in_turn),
+        "step_one": pretty(one.in_turn, "s", 2),
         "user_rate": significant(1 / one.in_turn, 3),
-        "step_two": in_ms(two.in_turn),
-        "user_rate_two": significant(1 / two.in_turn, 3),
+        "step_two": pretty(two.in_turn, "s", 3),
+        "user_rate_two": significant(1 / two.in_turn, 2),
         "saved": in_ms(one.weights - two.weights),
         "every_added": pretty(two.sending - one.sending, "s", 2),
-        "ceiling": f"{(one.weights - two.weights) / one.in_turn:.0%}",
-        "wait_margin": f"{(doublings()[36].in_turn - one.in_turn) / exchanges() * 1e6:.0f} µs",
     }
 
 
@@ -312,46 +339,71 @@ def exchanges() -> int:
     return 2 * moe_layers()
 
 
-def again() -> Parts:
-    """The step on two racks with one crossing, if the second hop waits as long as a whole exchange."""
-    return on(2, once=True, hop=start_time())
+def even() -> int:
+    """Users of a GPU from which on a second rack makes a step longer, if every copy crosses."""
+    return next(count for count in range(1, FULL) if on(2, count).in_turn > on(1, count).in_turn)
 
 
 def spread_or_stop() -> dict[str, str]:
     """Up to where a second rack pays, and what overlap would do in one."""
-    one, two, once = parts().values()
-    ahead = one.weights - two.weights - (once.sending - one.sending)
+    (one, two, once), large = parts().values(), on(1, FULL)
+    halves = 2 * max(large.half().work, moe_layers() * timed(USED, FULL / 2))
     return {
         "once_added": in_ms(once.sending - one.sending),
-        "hop_tie": pretty(ahead / exchanges(), "s", 2),
-        "even_every": f"{break_even(False):.0f}",
-        "even_hop": f"{break_even(True, bare_hop()):.0f}",
+        "even_every": COUNTS[even()],
         "few": str(FEW),
-        "few_gain": f"{1 - on(2, FEW, once=True, hop=bare_hop()).in_turn / on(1, FEW).in_turn:.0%}",
-        "halves_full": f"{on(1, FULL).overlapped / on(1, FULL).in_turn:.2f}",
-        "hop_limit": pretty((one.weights - two.weights) / (2 * moe_layers()), "s", 2),
-        "halves_one": in_ms(one.overlapped),
-        "halves_two": in_ms(once.overlapped),
+        "full": str(FULL),
+        "halves_full": f"{halves / large.in_turn:.2f}",
+        "hop_limit": pretty((one.weights - two.weights) / exchanges(), "s", 2),
+    }
+
+
+COUNTS = {4: "four", 5: "five", 6: "six"}
+
+
+def shortest(part: Parts) -> float:
+    """With overlap or without, s."""
+    return min(part.in_turn, part.overlapped)
+
+
+def crossing_once() -> dict[str, str]:
+    """Two racks with one crossing against two replicas, in our batch and under DeepSeek's load: second hops take no
+    time, or as long as a bare message.
+    """
+    ms = lambda seconds: f"{seconds * 1e3:.1f}"
+    loads = {"": (TOKENS, None), "_day": (day_users(), day()["context_tokens"]), "_short": (day_users(), None)}
+    replicas = {name: shortest(on(1, users, context=context)) for name, (users, context) in loads.items()}
+
+    def spread(name: str, hop: float | None = None) -> float:
+        users, context = loads[name]
+        return shortest(on(2, users, hop is not None, hop or 0, context=context))
+
+    told = {}
+    for name in ("", "_day"):
+        told[f"best{name}_one"], told[f"best{name}_two"] = ms(replicas[name]), ms(spread(name))
+        told[f"best{name}_once"] = f"{ms(spread(name, 0))} to {ms(spread(name, bare_hop()))}"
+    percent = lambda name, hop: f"{abs(spread(name, hop) / replicas[name] - 1):.0%}"
+    return told | {
+        "once_least": percent("", 0),
+        "once_most": percent("", bare_hop()),
+        "once_long": percent("", start_time()),
+        "day_long": percent("_day", start_time()),
+        "short_least": percent("_short", 0).rstrip("%"),
+        "short_most": percent("_short", bare_hop()),
     }
 
 
 def boundary() -> dict[str, str]:
     """Leaving the rack."""
-    known, ratio = RUNNING.symbols(), lambda id: chip(id).scale_up.bytes_per_s / chip(id).scale_out.bytes_per_s
+    known = RUNNING.symbols()
     here = known["scale_up"] / known["scale_out"]
     shares = reached()
-    left = here * shares["scale_up"] / shares["scale_out"]
     return {
         "far_4": f"{eq.domains_visited(racks=4, top_k=known['top_k']):.1f}",
-        "slower_every_2": f"{eq.slowdown_each(RUNNING, racks=2):g}",
+        "slower_every_2": f"{eq.slowdown(RUNNING, racks=2):g}",
         "up_share": f"{shares['scale_up']:.0%}",
-        "card_share": f"{shares['scale_out']:.0%}",
-        "up_left": pretty(known["scale_up"] * shares["scale_up"], "byte/s", 3),
         "card_left": pretty(known["scale_out"] * shares["scale_out"], "byte/s", 2),
-        "ratio_left": significant(left, 2),
-        "left_every": significant(left * eq.leaving(racks=2), 2),
         "slower": f"{eq.slowdown(racks=2, scale_up=LECTURE_RATIO, scale_out=1):g}",
-        "h100_ratio": f"{ratio('h100-sxm'):g}",
         "gb200_ratio": f"{here:g}",
     }
 
@@ -437,54 +489,39 @@ def corrected() -> dict[str, str]:
     changes: dict[str, Callable[[Parts], Parts]] = {
         "told": lambda part: part,
         "memory": lambda part: part._replace(weights=part.weights / SLOWER, kv=part.kv / SLOWER),
+        "quick": lambda part: part._replace(latency=moe_layers() * quick_wait()),
     }
-    ideal = on(1, shares=IDEAL).in_turn
-    half = reached() | {"scale_up": HALF_RACK / RUNNING.symbols()["scale_up"]}
-    half_one = on(1, shares=half).in_turn
-    found = parts()
-    one = found["one"].in_turn
+    found, sheet = parts(), RUNNING.symbols()["scale_out"]
     ratios = {
         f"{change}_{name}": made(found[name]).in_turn / made(found["one"]).in_turn
         for change, made in changes.items()
         for name in ("two", "once")
     } | {
-        "ideal_two": on(2, shares=IDEAL).in_turn / ideal,
-        "ideal_once": on(2, once=True, hop=bare_hop(), shares=IDEAL).in_turn / ideal,
-        "half_two": on(2, shares=half).in_turn / half_one,
-        "half_once": on(2, once=True, hop=bare_hop(), shares=half).in_turn / half_one,
+        "ideal_two": on(2, card=sheet).in_turn / found["one"].in_turn,
+        "ideal_once": on(2, once=True, hop=bare_hop(), card=sheet).in_turn / found["one"].in_turn,
         "full_two": on(2, FULL).in_turn / on(1, FULL).in_turn,
         "full_once": on(2, FULL, once=True, hop=bare_hop()).in_turn / on(1, FULL).in_turn,
-        "shared_two": on(2, TOKENS / 2).in_turn / on(1, TOKENS / 2).in_turn,
-        "shared_once": on(2, TOKENS / 2, once=True, hop=bare_hop()).in_turn / on(1, TOKENS / 2).in_turn,
+        "few_two": on(2, FEW).in_turn / on(1, FEW).in_turn,
+        "few_once": on(2, FEW, once=True, hop=bare_hop()).in_turn / on(1, FEW).in_turn,
     }
-    told = {f"as_{name}": f"{value:.2f}" for name, value in ratios.items()}
-    slow, short = changes["memory"], on(2, once=True, hop=SHORT_HOP)
-    launched = reached() | {"scale_up": LAUNCHED / RUNNING.symbols()["scale_up"]}
-    quick = on(2, once=True, hop=SHORT_HOP, shares=launched).in_turn / on(1, shares=launched).in_turn
-    return told | {
-        "memory_shorter": f"{1 - slow(short).in_turn / slow(found['one']).in_turn:.0%}",
-        "launch_shorter": f"{1 - quick:.0%}",
-        "once_shorter": f"{1 - on(2, once=True, hop=SHORT_HOP).in_turn / one:.0%}",
-        "full": str(FULL),
-        "memory_share": f"{SLOWER:.0%}",
-    }
+    return {f"as_{name}": f"{value:.2f}" for name, value in ratios.items()} | {"memory_share": f"{SLOWER:.0%}"}
+
+
+def quick_wait() -> float:
+    """Time of DeepEP's dispatch and combine of a single token on each of eight H200, s."""
+    first = measurement("h200_deepep_ll_intranode").records()[0]
+    return (first["dispatch_us"] + first["combine_us"]) * factor("us")
 
 
 def measured() -> dict[str, str]:
-    """Latency and rate of measured dispatches, and the tokens that wait as long as they travel."""
-    beta, (latency, efficiency) = chip("h200").scale_up.bytes_per_s, dispatch_line()
-    known, size = RUNNING.symbols(), RUNNING.symbols()["top_k"] * COPY["dispatch"]
-    half = eq.half_message(start_time=latency, scale_up=efficiency * known["scale_up"], chips=known["chips"])
+    """Latency and rate of measured dispatches, and latencies of messages."""
+    beta, (_, efficiency) = chip("h200").scale_up.bytes_per_s, dispatch_line()
+    size = RUNNING.symbols()["top_k"] * COPY["dispatch"]
     found = {row.bytes_per_chip / size: row for row in by_kind()["DeepEP dispatch"]}
-    us = lambda seconds: f"{seconds * 1e6:.1f}"
     return {
-        "took_more": f"{us(found[1_024].measured - found[512].measured)} µs",
-        "lone_bytes": f"{us(size * 7 / 8 / (efficiency * beta))} µs",
+        "took_more": f"{(found[1_024].measured - found[512].measured) * 1e6:.1f} µs",
         "latency": pretty(start_time(), "s", 3),
-        "h200_rate": pretty(beta, "byte/s"),
         "reached_rate": pretty(efficiency * beta, "byte/s", 3),
-        "copy_bytes": f"{COPY['dispatch']:,} bytes",
-        "half_rack": significant(half / known["copies"] / COPY["dispatch"], 2),
         "hop_least": f"{bare_hop() * 1e6:.1f}",
         "hop_near": f"{bare(link='InfiniBand')[0] * 1e6:.1f}",
         "hop_cards": f"{bare(link='InfiniBand')[-1] * 1e6:.1f}",
@@ -492,12 +529,6 @@ def measured() -> dict[str, str]:
 
 
 # --- against services -------------------------------------------------------------------------------------------------
-
-
-def routed_bytes() -> float:
-    """Bytes that a token sends where every GPU keeps the shared expert."""
-    known = RUNNING.symbols()
-    return token_bytes() * known["top_k"] / known["copies"]
 
 
 def box_experts() -> float:
@@ -529,7 +560,7 @@ def on_boxes(
     held = held or box_experts() / boxes
     kv = tokens * (context or known["context"]) * known["kv_bytes_per_token"] / part.hbm_bytes_per_s
     load = box_weights(held) / part.hbm_bytes_per_s
-    send = lambda link, leave: tokens * routed_bytes() * leave / shares[link] / getattr(part, link).bytes_per_s
+    send = lambda link, leave: tokens * token_bytes() * leave / shares[link] / getattr(part, link).bytes_per_s
     compute = tokens * 2 * known["n_active"] / part.flops("fp8")
     wait, gpus = exchanges() * start_time(), part.scale_up.domain_chips
     if hop is None:
@@ -557,24 +588,35 @@ def day_users() -> int:
 
 
 def crowded() -> dict[str, str]:
-    """That day's users: how many, and a step with them on boxes of H200s and on racks."""
-    context, held = day()["context_tokens"], deployment()["routed_experts_per_gpu"]
+    """That day's users: how many, and a step with them on boxes."""
+    context, most = day()["context_tokens"], int(deployment()["nodes"])
     [unit] = measurement("sglang_large_ep_decode").records(system="DeepSeek production")
-    most = int(deployment()["nodes"])
-    here = lambda boxes, each: on_boxes(boxes, each, tokens=day_users())  # H200s, contexts of the running case
-    then = lambda boxes, each: on_boxes(boxes, each, tokens=day_users(), context=context)
+    then = lambda boxes, id="h200", **way: on_boxes(boxes, held_on(boxes), id, day_users(), context, **way)
     gains = measurement("two_batch_overlap").records(phase="decode", setting="plain")
     gain = {row["tokens_per_gpu"]: row["low_gain"] for row in gains}
+    ms = lambda seconds: f"{seconds * 1e3:.1f}"
+    boxes: dict[str, str] = {}
+    for count in (4, most):
+        part, once = then(count, "h800"), then(count, "h800", hop=bare_hop())
+        boxes |= {f"lapped_{count}": ms(part.overlapped), f"plain_{count}": ms(part.in_turn)}
+        boxes |= {f"lapped_once_{count}": ms(once.overlapped), f"plain_once_{count}": ms(once.in_turn)}
+    travel = {f"travel_{count}": ms(2 * then(count, "h800").half().exchanges) for count in LAPPED}
+    deep = {
+        f"deep_{row['expert_parallel']}": ms(
+            moe_layers() * (row["dispatch_us"] + row["combine_us"]) * factor("us") * day_users() / 128
+        )
+        for row in measurement("deepep_v1_low_latency").records()
+        if row["expert_parallel"] in (32, 64, 128)
+    }
     return {
-        "day_one": in_whole_ms(here(1, box_experts()).in_turn),
-        "day_many": in_whole_ms(here(most, held).in_turn),
-        "plain_h200_1": in_whole_ms(then(1, box_experts()).in_turn),
-        "lapped_h200_4": in_whole_ms(then(4, box_experts() / 4).overlapped),
-        f"lapped_h200_{most}": in_whole_ms(then(most, held).overlapped),
+        **boxes,
+        **travel,
+        **deep,
+        "plain_h200_1": in_whole_ms(then(1).in_turn),
+        "lapped_h200_4": in_whole_ms(then(4).overlapped),
+        f"lapped_h200_{most}": in_whole_ms(then(most).overlapped),
         "lap_more": f"{gain[FULL]:.1%}",
         "lap_less": f"{-gain[TOKENS]:.0%}",
-        "overlap_gain": overlap_gain(RUNNING.symbols()["context"]),
-        "overlap_gain_long": overlap_gain(context),
         "users": str(day_users()),
         "day_box": f"{day()['node_decode_token_per_s']:,}",
         "day_step": f"{in_whole_ms(1 / day_speed())} ms",
@@ -585,32 +627,24 @@ def crowded() -> dict[str, str]:
     }
 
 
+LAPPED = (4, 8, 18)  # boxes of the figure
+
+
+def held_on(boxes: int) -> float:
+    """Routed experts of a layer on each GPU of so many boxes: as many as at DeepSeek on as many boxes."""
+    unit = deployment()
+    return unit["routed_experts_per_gpu"] if boxes == unit["nodes"] else box_experts() / boxes
+
+
+def lapped() -> dict[int, Parts]:
+    """A step of H800s under DeepSeek's load by the boxes that share each layer, if every copy crosses."""
+    context = day()["context_tokens"]
+    return {count: on_boxes(count, held_on(count), "h800", day_users(), context) for count in LAPPED}
+
+
 def in_whole_ms(seconds: float) -> str:
     """A time in whole milliseconds, without its unit."""
     return f"{seconds * 1e3:.0f}"
-
-
-def overlap_gain(context: float) -> str:
-    """How much shorter a step with that day's users, of such contexts, is on two racks with one crossing and perfect
-    overlap than on one, with or without it.
-    """
-    longer = lambda part: part._replace(kv=part.kv * context / RUNNING.symbols()["context"])
-    one, once = longer(on(1, day_users())), longer(on(2, day_users(), once=True, hop=bare_hop()))
-    return f"{1 - once.overlapped / min(one.in_turn, one.overlapped):.0%}"
-
-
-def overlap_most() -> dict[str, str]:
-    """The same with a second hop as short as may be: the largest gain, at how many tokens, and from where on it is a
-    loss.
-    """
-    ratios = {}
-    for tokens in range(1, FULL):
-        one, once = on(1, tokens), on(2, tokens, once=True, hop=SHORT_HOP)
-        ratios[tokens] = min(once.in_turn, once.overlapped) / min(one.in_turn, one.overlapped)
-    best = min(ratios, key=lambda tokens: ratios[tokens])
-    end = max(tokens for tokens, ratio in ratios.items() if ratio < 1)
-    tens = lambda tokens: str(round(tokens, -1))
-    return {"overlap_most": f"{1 - ratios[best]:.0%}", "overlap_at": tens(best), "overlap_end": tens(end)}
 
 
 def box_weights(held: float) -> float:
@@ -629,25 +663,6 @@ def box_even(waits: float = 1.0, few: Parts | None = None) -> float:
 
 
 SPREAD = (2, 4)  # boxes, between one and as many as at DeepSeek
-
-
-def box_doublings() -> dict[int, Parts]:
-    """A step of boxes of H200s by the GPUs that share each layer."""
-    steps, gpus = box_steps(), chip("h200").scale_up.domain_chips
-    between = {count * gpus: on_boxes(count) for count in SPREAD}
-    return {gpus: steps["box"]} | between | {int(deployment()["gpus"]): steps["boxes"]}
-
-
-def box_expert_time(part: Parts) -> float:
-    """Time in which a GPU of these boxes loads its routed experts, s."""
-    return part.weights - box_weights(0) / chip("h200").hbm_bytes_per_s
-
-
-def once_boxes() -> dict[int, Parts]:
-    """A step of a few boxes of H200s, and of as many as at DeepSeek, with one crossing and a second hop."""
-    most = deployment()
-    counts = {SPREAD[-1]: None, int(most["nodes"]): most["routed_experts_per_gpu"]}
-    return {count: on_boxes(count, held, hop=bare_hop()) for count, held in counts.items()}
 
 
 def deployment() -> dict[str, float]:
@@ -669,7 +684,6 @@ def deployed() -> dict[str, str]:
         for count, part in ((count, on_boxes(count)) for count in SPREAD)
         for what, value in {"loads": part.work, "sends": part.sending, "spread": part.in_turn}.items()
     }
-    spread |= {f"once_{count}": f"{step.in_turn * 1e3:.1f}" for count, step in once_boxes().items()}
     found = box_steps()
     one, pair = found["box"], on_boxes(2)
     boxes = {
@@ -682,14 +696,12 @@ def deployed() -> dict[str, str]:
         }.items()
     }
     return {
-        "box_experts": f"{box_experts():g}",
         "box_bytes": pretty(box_experts() * moe_layers() * expert_bytes(), "byte", 3),
         "h200_bandwidth": pretty(chip("h200").hbm_bytes_per_s, "byte/s", 2),
         "h100_memory": pretty(chip("h100-sxm").hbm_bytes, "byte", 2),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
         **boxes,
         "saved_pair": pretty(one.weights - pair.weights, "s", 2),
-        "ceiling_pair": f"{(one.weights - pair.weights) / one.in_turn:.0%}",
         "even_pair": f"{TOKENS * (one.weights - pair.weights) / (pair.sending - one.sending):.0f}",
         "added_pair": pretty(pair.sending - one.sending, "s", 2),
         "box_even_four": f"{box_even(few=on_boxes(4)):.0f}",
@@ -715,6 +727,6 @@ def deployed() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    counts = merge(placing(), layer(), running(), worked(), spread_or_stop(), boundary(), rack())
-    against = merge(measured(), corrected(), deployed(), crowded(), bare_card(), overlap_most())
+    counts = merge(placing(), layer(), timings(), running(), worked(), spread_or_stop(), boundary(), rack())
+    against = merge(measured(), corrected(), deployed(), crowded(), bare_card(), crossing_once())
     return merge(counts, against)

@@ -80,7 +80,7 @@ guess = Guess(
         v.scale_up / v.scale_out: "That would be right if everything left the rack. With two racks, half of the experts are still at home.",
         2 * v.scale_up / (v.scale_up + v.scale_out): "You used the average of the two bandwidths. But the slow network has to carry its half alone, and everybody waits for it.",
     },
-    explanation="Half of the bytes leave, so the time is half of the bandwidth ratio. The half that stays is finished long before. (In the text each token sends one copy more, to an expert that works on all tokens. This copy never leaves the rack, but the experts of all others still get half of their copies from outside, so the factor is the same.)",
+    explanation="Half of the bytes leave, so the time is half of the bandwidth ratio. The half that stays is finished long before. (The expert that works on every token changes nothing: each GPU has its own copy of it.)",
     hints=(
         "What fraction of the bytes has to leave the rack?",
         "Compute the time of the part that stays and of the part that leaves, each on its own network. The layer waits for the slower.",
