@@ -667,6 +667,7 @@ SIZES = {
     "azure_2023_medians": 2,
     "azure_conversation_window": 201,
     "copilot_agents_2026": 1,
+    "exe_dev_conversation": 1,
     "gpt_oss_lengths": 1,
     "prefix_cache_example": 6,
     "prefix_cache_duplicates": 5,

@@ -121,6 +121,15 @@ def causes(place: str) -> dict[str, float]:
     return {line: cost[line] - alone[line] for line in cost} | {"alone": sum(alone.values())}
 
 
+def bookings() -> tuple[dict[str, float], dict[str, float]]:
+    """The GPU time of the call, USD by line, booked to the tokens that look back, and with all that the history causes
+    booked to its hits. What hits cost while they wait is in neither.
+    """
+    cost, alone = least_lines("hbm"), least_lines("hbm", CALL["input"])
+    looks = cost | {"cached_read": 0.0}
+    return looks, alone | {"cached_read": sum(looks.values()) - sum(alone.values())}
+
+
 def hits_in() -> dict[str, float]:
     """USD of the call's hits by where they are kept: in HBM that is full of waiting caches (their share of its rent),
     and in slower memory.
@@ -133,13 +142,21 @@ def hits_for_room(share: float = 0.5) -> float:
     """USD of the call's hits in HBM if waiting caches fill such a share of the room beside the weights, and running
     conversations the rest: their part of the output that the rack then loses, because each pass has fewer tokens.
     """
-    known, machine = rack(), system(RUNNING.system)
-    fits = fitting(PROMPT)
+    lost, _ = lost_for_room(share)
+    waiting = share * fitting(PROMPT) * PROMPT  # tokens
+    return lost * rack()["rent"] * system(RUNNING.system).chips * PAUSE * CALL["cached_read"] / waiting
+
+
+def lost_for_room(share: float) -> tuple[float, float]:
+    """The share of its output that the rack loses if waiting caches fill such a share of the room beside the weights;
+    and USD that one more of the call's histories then costs.
+    """
+    known, machine, fits = rack(), system(RUNNING.system), fitting(PROMPT)
     loads = lambda batch: sum(output_time(PROMPT, batch)[part] for part in ("weights", "cache"))
-    lost = 1 - loads(fits) / loads(fits * (1 - share))
-    history = CALL["cached_read"] * known["kv_bytes_per_token"]
-    waiting = share * fits * PROMPT * known["kv_bytes_per_token"]
-    return lost * known["rent"] * machine.chips * PAUSE * history / waiting
+    lost = lambda batch: 1 - loads(fits) / loads(batch)
+    batch = fits * (1 - share)
+    more = lost(batch - CALL["cached_read"] / PROMPT) - lost(batch)
+    return lost(batch), more * known["rent"] * machine.chips * PAUSE
 
 
 def call_cost(hits: float) -> float:
@@ -186,19 +203,38 @@ def added_up() -> dict[str, str]:
             "call_most": cents(call_cost(hits_in()["hbm"])),
             "hits_room": f"{100 * hits_for_room():.2f} ¢",
             "cost_alone": cents(causes("hbm")["alone"]),
+            **booked(),
             **{f"x_hbm_{n}": significant(paid["cached_read"] / hits_in()["hbm"] * PAUSE / n / 60, 2) for n in (1, 5)},
         }
     )
 
 
+def booked() -> dict[str, str]:
+    """What the call's GPU time costs, which part of it and of all the history causes, and what room for it costs where
+    waiting caches fill nine tenths.
+    """
+    looks, looked = bookings()
+    both = sum(looks.values())
+    part = lambda hits: f"{(looked['cached_read'] + hits) / (both + hits):.0%}"
+    lost, more = lost_for_room(0.9)
+    return {
+        "two_lines": cents(both, 3),
+        "history_part": part(0),
+        "history_least": part(hits_for_room()),
+        "history_most": part(hits_in()["hbm"]),
+        "lost_90": f"{lost:.0%}",
+        "more_90": cents(more),
+    }
+
+
 def out_hit() -> dict[str, str]:
-    """A token of output divided by a hit in cost: in each memory; in HBM after other pauses, or if it pays for the
-    output that its room costs; and in DDR5 if it is so many times its bare price, or if hits pay for unpacking.
+    """A token of output divided by a hit in cost: in each memory; in HBM after other pauses;
+    and in DDR5 if it is so many times its bare price, or if hits pay for unpacking.
     """
     hits, minute = hits_in(), factor("min")
     unpacking = CALL["input"] * input_time(PROMPT)["expand"] * rent().usd_per_chip_second
     cost = hits | {f"{n}": hits["hbm"] * n * minute / PAUSE for n in (1, 5)}
-    cost |= {"dear": DEAR * hits["ddr"], "unpacked": hits["ddr"] + unpacking, "room": hits_for_room()}
+    cost |= {"dear": DEAR * hits["ddr"], "unpacked": hits["ddr"] + unpacking}
     return {
         f"out_hit_{name}": significant(CALL["cached_read"] * least_output(PROMPT) / c, 2) for name, c in cost.items()
     }
@@ -268,7 +304,12 @@ def session() -> dict[str, str]:
     first = sum(charged(1 - count).values())
     half = hits - 2 * new * (count // 2) * (count // 2 - 1) // 2  # hits fewer, in half as many calls of twice as much
     [seen] = measurement("copilot_agents_2026").records()
+    [exe] = measurement("exe_dev_conversation").records()
+    week = {"hit": seen["cached_tokens"] * p.cached_read, "out": seen["output_tokens"] * p.output}
+    week["write"] = (seen["input_tokens"] - seen["cached_tokens"]) * p.cache_write_5min
     return {
+        "exe_share": f"{exe['hits_share_of_bill']:.0%}",
+        "copilot_share": f"{week['hit'] / sum(week.values()):.0%}",
         "hits_copilot": f"{seen['cached_tokens'] / seen['input_tokens']:.0%}",
         "s_calls": f"{count}",
         "s_usd": f"${total / 1e6:.2f}",
@@ -302,6 +343,7 @@ def cards() -> dict[str, str]:
         "g_seen": stepped.valid_from,
         **listed(c),
         "out_written": f"{c.output / c.cache_write_5min:g}",
+        "out_plain": f"{c.output / c.input:g}",
         "c_old": kept.valid_from,
         "c_new": card.valid_from,
         "dropped_days": str((date.fromisoformat(card.valid_from) - date.fromisoformat(kept.valid_from)).days),
@@ -453,6 +495,7 @@ def places() -> dict[str, str]:
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
+        "again_more": significant(prompt_again(call) / eq.remat_cost(known), 3),
         "even_call": f"{prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
         "cache_sum": f"{call:,} × {known['kv_bytes_per_token']:,.0f} B",
         "ddr_sum": f"({pretty(held, 'byte')} ÷ {pretty(host['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
@@ -595,6 +638,40 @@ def input_times() -> dict[str, str]:
     }
 
 
+def ordinary(id: str) -> dict[str, float]:
+    """GPU seconds of a token of the call on a model whose cache is not packed: computing one of input and one of
+    output, loading the cache for one of output, and its share of the weights' loading in the batch that fills the rack.
+    """
+    net, gpu, case = model(id), system(RUNNING.system).chip, system(RUNNING.system)
+    compute = lambda at: 2 * net.n_active / gpu.flops("fp8") + net.attention_flop(at) / gpu.flops("bf16")
+    cache = net.kv_bytes_per_token() * PROMPT
+    fits = (case.chips * gpu.hbm_bytes - net.n_total) / cache
+    return {
+        "input": compute(PROMPT - CALL["input"] / 2),
+        "output": compute(PROMPT),
+        "load": cache / gpu.bandwidth,
+        "weights": net.n_total / fits / gpu.bandwidth,
+    }
+
+
+def ordinary_times() -> dict[str, str]:
+    """What the prose says of Llama 3.1 70B, and the same ratio of two more models."""
+    net, gpu, us, time = model("llama-3.1-70b"), system(RUNNING.system).chip, microseconds, ordinary("llama-3.1-70b")
+    ratio = lambda id: significant((at := ordinary(id))["load"] / at["input"], 2)
+    return {
+        "ll_compute": f"{1e3 * time['input']:.2f} ms",
+        "ll_load": pretty(time["load"], "s", 2),
+        "ll_ratio": ratio("llama-3.1-70b"),
+        "ll_load_sum": f"{PROMPT:,} × {net.kv_bytes_per_token():,.0f} B ÷ {pretty(gpu.bandwidth, 'byte/s')}",
+        "ll_load_us": us(time["load"]),
+        "ll_in_us": us(time["input"]),
+        "ll_out_us": us(time["output"]),
+        "ll_weights": us(time["weights"]),
+        "ratio_405": ratio("llama-3.1-405b"),
+        "ratio_qwen": ratio("qwen3-235b-a22b"),
+    }
+
+
 def alone_sum() -> str:
     """Output divided by input in a call without a history, from the compute of the weights and of looking back."""
     new, out = input_time(CALL["input"]), output_time(CALL["input"], fitting(CALL["input"]))
@@ -632,8 +709,9 @@ def output_times() -> dict[str, str]:
         "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "t_compute": us(compute),
         "t_out": us(memory),
-        "out_in": significant(memory / new, 2),
+        "out_in_1": significant(memory / new, 1),
         "out_in_3": significant(memory / new, 3),
+        "unpack_from": significant(expanding(PROMPT, 1) / (PROMPT - 1) / (each - attend_flop()["prefill"]), 2),
         "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
         "compute_out_in": significant(compute / new, 2),
         "compute_out_in_3": significant(compute / new, 3),
@@ -710,5 +788,5 @@ def misses_even() -> float:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     bills = merge(bill(), session(), added_up(), cards(), writes())
-    times = merge(input_times(), output_times())
+    times = merge(input_times(), output_times(), ordinary_times())
     return merge(bills, step_of_price(), ratios(), places(), times, drains())
