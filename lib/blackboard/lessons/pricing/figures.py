@@ -92,7 +92,7 @@ def bill_and_cost() -> Drawing:
         "fig-bill-and-cost",
         "One cost, booked in two ways. Hits wait for free in the one, and are nearly all of the cost in the other. (GPU"
         " time alone: what their place in memory costs comes next.)",
-        f"Three bars, in cents. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72 at full speed.",
+        f"Three bars of the same length, in cents. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72 at full speed.",
     )
 
 

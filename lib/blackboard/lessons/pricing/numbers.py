@@ -220,11 +220,22 @@ def booked() -> dict[str, str]:
     return {
         "two_lines": cents(both, 3),
         "history_part": part(0),
+        "ten_small": significant(ten_small() / both, 2),
         "history_least": part(hits_for_room()),
         "history_most": part(hits_in()["hbm"]),
+        "out_hit_booked": significant(
+            looked["output"] / CALL["output"] / (looked["cached_read"] + hits_in()["hbm"]) * CALL["cached_read"], 2
+        ),
         "lost_90": f"{lost:.0%}",
         "more_90": cents(more),
     }
+
+
+def ten_small() -> float:
+    """USD of the GPU time of so many calls, each with as small a part of the call's new tokens and of its answer."""
+    new = sum(input_time(PROMPT - CALL["input"] * (1 - 1 / SMALLER), CALL["input"] / SMALLER).values())
+    at = PROMPT - CALL["input"] * (1 - 1 / SMALLER)
+    return CALL["input"] * new * rent().usd_per_chip_second + CALL["output"] * least_output(at)
 
 
 def out_hit() -> dict[str, str]:
@@ -308,7 +319,7 @@ def session() -> dict[str, str]:
     week = {"hit": seen["cached_tokens"] * p.cached_read, "out": seen["output_tokens"] * p.output}
     week["write"] = (seen["input_tokens"] - seen["cached_tokens"]) * p.cache_write_5min
     return {
-        "exe_share": f"{exe['hits_share_of_bill']:.0%}",
+        "exe_share": f"{exe['hits_share']:.0%}",
         "copilot_share": f"{week['hit'] / sum(week.values()):.0%}",
         "hits_copilot": f"{seen['cached_tokens'] / seen['input_tokens']:.0%}",
         "s_calls": f"{count}",
