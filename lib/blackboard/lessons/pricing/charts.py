@@ -188,7 +188,7 @@ def _hold_line() -> str:
 
 def hold_chart() -> InteractiveChart:
     """Cost of keeping a token's KV against time, on four kinds of memory, or of computing it again."""
-    usd = marks.log_axis("flash", "cents for our history", LOW, HIGH)  # the fields themselves are USD per million tokens
+    usd = marks.log_axis("flash", "cents for our history", LOW, HIGH)  # of fields in USD per million tokens
     tiny = " : ".join(f"{CENTS!r} * datum.value < {1.5 * value!r} ? '{name}'" for name, value in TINY.items())
     usd["axis"] = {
         "values": [10.0**n / CENTS for n in range(-5, 4)],
@@ -202,6 +202,7 @@ def hold_chart() -> InteractiveChart:
     base["transform"] += [
         curve(formula, "hold_time", fields[name], "USD/megatoken", **on) for name, (formula, on) in LINES.items()
     ]
+    told = {f"{field}_cents": f"{name} (¢)" for name, field in fields.items()}
     base["transform"] += [
         {"calculate": f"{CENTS!r} * datum.{field}", "as": f"{field}_cents"} for field in fields.values()
     ]
@@ -211,7 +212,7 @@ def hold_chart() -> InteractiveChart:
         marks.rule(encoding, None, x="marked"),
         marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="marked", y=f"max(least, {LOW!r})"),
         *(_named(encoding, name) for name in LINES),
-        marks.hover(encoding, "flash", {f"{field}_cents": f"{name} (¢)" for name, field in fields.items()}, ",.2~g", ",.3~r"),
+        marks.hover(encoding, "flash", told, ",.2~g", ",.3~r"),
     ]
     spec = {
         **base,
@@ -224,8 +225,8 @@ def hold_chart() -> InteractiveChart:
         "Where a cache is cheapest to keep",
         _hold_says(),
         f"Our history on the chips of a {plain(system(RUNNING.system).name)}, HBM at its full rent, other memory at its"
-        " bare price. Only borders between DDR5, flash and disk compare like with like: DDR5's line meets that of flash"
-        " at some 20 seconds, and flash's that of disk at 3 hours.",
+        " bare price. Only DDR5, flash and disk compare like with like: the cheapest of them changes at some 20 seconds"
+        " and at 3 hours.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(0,),
     )

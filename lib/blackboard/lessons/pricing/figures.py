@@ -92,7 +92,8 @@ def bill_and_cost() -> Drawing:
         "fig-bill-and-cost",
         "One cost, booked in two ways. Hits wait for free in the one, and are nearly all of the cost in the other. (GPU"
         " time alone: what their place in memory costs comes next.)",
-        f"Three bars of the same length, in cents. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72 at full speed.",
+        f"Three bars of the same length, in cents. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72"
+        " at full speed.",
     )
 
 
@@ -342,8 +343,8 @@ def token_times() -> Drawing:
     return done(
         fig,
         "fig-token-times",
-        f"GPU time of one token of our call. With an ordinary cache output takes {times[0]} times as long as input, with a"
-        f" packed one {times[1]} times.",
+        f"GPU time of one token of our call. With an ordinary cache output takes {times[0]} times as long as input,"
+        f" with a packed one {times[1]} times.",
         f"Bars of the GPU time of one token of a call with {prompt:,} tokens in its prompt, in milliseconds."
         f" {'. '.join(said)}. Input waits for compute, output for loading its history.",
     )
