@@ -217,7 +217,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert llama(far) / llama(177_500) == pytest.approx(1, abs=0.02), "both kinds of token compute alike"
     assert v3 / 327_680 == pytest.approx(1 / 5, abs=0.02), "a fifth as large"
     booked = [0.1 * mtok * out(5_000) * 175 / (rest - alone + usd) for usd in (hits["hbm"], room_taken)]
-    assert 0.7 < booked[0] < 1 and 1 < booked[1] < 2, "booked to the hits, a hit and a token of the answer are about even"
+    assert 0.7 < booked[0] < 1 and 1 < booked[1] < 2, "booked to the hits, a hit is about even with output"
     shorter = 20_000 * 327_680 / load / llama(17_500), out(20_000) / fresh(20_000)
     assert shorter[0] < 0.6 * far * 327_680 / load / llama(177_500) and shorter[1] < 0.9 * out(far) / fresh(far)
     assert 4.8 < slower < 5, "nearly five times as long worth keeping, on DeepSeek's day"
