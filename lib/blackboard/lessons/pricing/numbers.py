@@ -45,7 +45,6 @@ DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an exam
 WRITTEN = 100_000  # tokens that an agent writes with the five minutes' cache, an example
 SMALLER = 10  # an agent of steps so many times smaller, in so many more calls, an example
 PAUSE = 2 * factor("min")  # since the call before, an example
-DEAR = 10  # times its bare price, if DDR5 is charged with all around it
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
 BLOCKS = 64  # chosen of all, in the example of the root
@@ -187,7 +186,6 @@ def added_up() -> dict[str, str]:
         said |= {
             f"x_{place}": significant(paid["cached_read"] / cost["cached_read"], 1 if place == "ddr" else 2),
             f"cost_all_{place}": whole(sum(cost.values())),
-            f"x_all_{place}": significant(total / sum(cost.values()), 2),
         }
     again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
     return (
@@ -198,7 +196,6 @@ def added_up() -> dict[str, str]:
             "paid_all": whole(total),
             "hits_again": cents(again),
             **out_hit(),
-            "x_all_dear": significant(total / (sum(least_lines("ddr").values()) + (DEAR - 1) * hits_in()["ddr"]), 2),
             "call_least": f"{significant(100 * call_cost(hits_for_room()), 1)} ¢",
             "call_most": cents(call_cost(hits_in()["hbm"])),
             "hits_room": f"{100 * hits_for_room():.2f} ¢",
@@ -239,13 +236,9 @@ def ten_small() -> float:
 
 
 def out_hit() -> dict[str, str]:
-    """A token of output divided by a hit in cost: in each memory; in HBM after other pauses;
-    and in DDR5 if it is so many times its bare price, or if hits pay for unpacking.
-    """
+    """A token of output divided by a hit in cost: in each memory, and in HBM after other pauses."""
     hits, minute = hits_in(), factor("min")
-    unpacking = CALL["input"] * input_time(PROMPT)["expand"] * rent().usd_per_chip_second
     cost = hits | {f"{n}": hits["hbm"] * n * minute / PAUSE for n in (1, 5)}
-    cost |= {"dear": DEAR * hits["ddr"], "unpacked": hits["ddr"] + unpacking}
     return {
         f"out_hit_{name}": significant(CALL["cached_read"] * least_output(PROMPT) / c, 2) for name, c in cost.items()
     }
@@ -353,7 +346,6 @@ def cards() -> dict[str, str]:
         "g_out_far": usd(beyond.output),
         "g_seen": stepped.valid_from,
         **listed(c),
-        "out_written": f"{c.output / c.cache_write_5min:g}",
         "out_plain": f"{c.output / c.input:g}",
         "c_old": kept.valid_from,
         "c_new": card.valid_from,
@@ -683,21 +675,12 @@ def ordinary_times() -> dict[str, str]:
     }
 
 
-def alone_sum() -> str:
-    """Output divided by input in a call without a history, from the compute of the weights and of looking back."""
-    new, out = input_time(CALL["input"]), output_time(CALL["input"], fitting(CALL["input"]))
-    weights = microseconds(new["weights"])
-    looking = [out["compute"] - new["weights"], sum(new.values()) - new["weights"]]
-    output, input_ = (f"({weights} + {each * 1e6:.1f} µs)" for each in looking)
-    return f"{output} ÷ {input_}"
-
-
 def output_times() -> dict[str, str]:
     """GPU time of a token of output at the end of the call's prompt, beside that of a token of input."""
     net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
     [group], out, load = net.attention, output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
     memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(input_time(PROMPT).values())
-    weights, alone = pretty(net.n_total, "byte"), output_time(CALL["input"], fitting(CALL["input"]))
+    weights = pretty(net.n_total, "byte")
     latents = (group.kv_rank + group.rope_dim, group.kv_rank)
     return {
         "out_batch": f"{fitting(PROMPT):,.0f}",
@@ -727,10 +710,6 @@ def output_times() -> dict[str, str]:
         "compute_out_in": significant(compute / new, 2),
         "compute_out_in_3": significant(compute / new, 3),
         "load_compute": significant(memory / compute, 3),
-        "out_in_alone": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 3),
-        "out_in_alone_sum": alone_sum(),
-        "alone_load_out": us(alone["weights"] + alone["cache"]),
-        "alone_load_in": us(net.n_total / gpu.bandwidth / CALL["input"] + alone["cache"] / CALL["input"]),
         "out_mfu": f"{compute / memory:.0%}",
         "bend": significant(bend(), 2),
     }
