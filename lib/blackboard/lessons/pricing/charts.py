@@ -143,8 +143,9 @@ FIRST, LAST = (
 )
 START = repr(10**FIRST)
 TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "30 days": 2_592_000}
-TINY = {"10⁻⁶": 1e-6, "10⁻⁵": 1e-5, "10⁻⁴": 1e-4, "10⁻³": 1e-3, "10⁻²": 1e-2, "10⁻¹": 0.1}  # or they would be zeros
-LOW, HIGH = 1e-6, 1e2  # USD per million tokens, of the axis
+TINY = {"10⁻⁵": 1e-5, "10⁻⁴": 1e-4, "10⁻³": 1e-3, "10⁻²": 1e-2, "10⁻¹": 0.1}  # or they would be zeros
+CENTS = numbers.CALL["cached_read"] * 100 / 1e6  # of our history, for a USD per million tokens
+LOW, HIGH = 1e-5 / CENTS, 1e3 / CENTS  # USD per million tokens, of the axis
 
 
 def _reaches(name: str, cost: str) -> str:
@@ -180,16 +181,19 @@ def _hold_line() -> str:
     """What the settings mean, in a line above the chart."""
     place = "(cheapest == 'compute again' ? 'computing again' : cheapest)"
     whose = "(cheapest == 'compute again' ? '' : cheapest == 'HBM' ? ' (full rent)' : ' (bare price)')"
-    cents = f"{numbers.CALL['cached_read'] * 100 / 1e6!r} * least"
+    cents = f"{CENTS!r} * least"
     cost = f"(least < {LOW!r} ? ', less than the chart shows' : ', ' + format({cents}, '.2~g') + ' ¢')"
     return f"{_time('marked')} + ': least is ' + {place} + {whose} + {cost}"
 
 
 def hold_chart() -> InteractiveChart:
     """Cost of keeping a token's KV against time, on four kinds of memory, or of computing it again."""
-    usd = marks.log_axis("flash", "$ per million tokens", LOW, HIGH)
-    tiny = " : ".join(f"datum.value < {1.5 * value!r} ? '{name}'" for name, value in TINY.items())
-    usd["axis"]["labelExpr"] = f"{tiny} : format(datum.value, '~r')"
+    usd = marks.log_axis("flash", "cents for our history", LOW, HIGH)  # of fields in USD per million tokens
+    tiny = " : ".join(f"{CENTS!r} * datum.value < {1.5 * value!r} ? '{name}'" for name, value in TINY.items())
+    usd["axis"] = {
+        "values": [10.0**n / CENTS for n in range(-5, 4)],
+        "labelExpr": f"{tiny} : format({CENTS!r} * datum.value, '.1~r')",
+    }
     time = marks.log_axis("hold_time", "time kept", 10**FIRST, 10**LAST)
     labels = " : ".join(f"datum.value == {value} ? '{name}'" for name, value in TICKS.items())
     time["axis"] = {"values": list(TICKS.values()), "labelExpr": f"{labels} : ''", "labelBound": True}
@@ -198,13 +202,17 @@ def hold_chart() -> InteractiveChart:
     base["transform"] += [
         curve(formula, "hold_time", fields[name], "USD/megatoken", **on) for name, (formula, on) in LINES.items()
     ]
+    told = {f"{field}_cents": f"{name} (¢)" for name, field in fields.items()}
+    base["transform"] += [
+        {"calculate": f"{CENTS!r} * datum.{field}", "as": f"{field}_cents"} for field in fields.values()
+    ]
     lines = [marks.line(fields[name], INKS[name], encoding) for name in LINES]
     layers = [
         *lines,
         marks.rule(encoding, None, x="marked"),
         marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="marked", y=f"max(least, {LOW!r})"),
         *(_named(encoding, name) for name in LINES),
-        marks.hover(encoding, "flash", {field: f"{name} ($/Mtok)" for name, field in fields.items()}, ",.2~g", ",.3~r"),
+        marks.hover(encoding, "flash", told, ",.2~g", ",.3~r"),
     ]
     spec = {
         **base,
@@ -216,9 +224,9 @@ def hold_chart() -> InteractiveChart:
         spec,
         "Where a cache is cheapest to keep",
         _hold_says(),
-        f"A million tokens of a history like ours, on the chips of a {plain(system(RUNNING.system).name)}, HBM at its"
-        " full rent, other memory at its bare price. Only borders between DDR5, flash and disk compare like with like:"
-        " cross them at some 20 seconds and at 3 hours. The line above gives cents for our history.",
+        f"Our history on the chips of a {plain(system(RUNNING.system).name)}, HBM at its full rent, other memory at its"
+        " bare price. Only DDR5, flash and disk compare like with like: the cheapest of them changes at some 20 seconds"
+        " and at 3 hours.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(0,),
     )
@@ -230,13 +238,12 @@ def _hold_says() -> str:
     even = {name: HOLD_UNTIL(known | numbers.rented(tier(id)), c_cached=again) for name, id in TIERS.items()}
     until = [f"{'on' if name == 'disk' else 'in'} {name} for {spent(time)}" for name, time in even.items()]
     return (
-        "Dollars per million tokens for keeping a token's KV cache and loading it back once, against the time kept"
-        " from a"
+        "Cents for keeping the KV cache of our history and loading it back once, against the time kept from a"
         " tenth of a second to half a year, both on log scales, in HBM, DDR5, flash and on disk, and a level line for"
         " computing it again, with controls for the year of the byte prices, KV bytes per token, rent and a marked"
         " time. HBM's line rises all the way, each other"
         f" device's is level, then rises; the slower the device, the later. For {RUNNING}, computing a history of"
         f" {numbers.CALL['cached_read']:,} tokens again costs"
-        f" ${significant(again / CHEAP, 2)}; keeping is cheaper in HBM for {spent(eq.hbm_even(known))},"
+        f" {significant(CENTS * again / CHEAP, 2)} cents; keeping is cheaper in HBM for {spent(eq.hbm_even(known))},"
         f" {', '.join(until)}."
     )

@@ -337,7 +337,7 @@ remat_cost = Formula(
     "c_remat",
     rent * chips * flop_per_param * n_active / real_flops,
     "USD/token",
-    "a token whose KV cache was not kept is computed again, at the rent of the chips",
+    "after a short prompt, a token whose KV cache was not kept is computed again at this rent of the chips",
     ("prefill is bound by compute", "attention's own FLOPs are left out"),
     lecture("1:55:13"),
     typeset=Mul(2 * n_active / flops, chips, rent, evaluate=False),
@@ -357,7 +357,8 @@ hbm_even = Formula(
     "hold_even",
     flop_per_param * n_active * hbm / (kv * real_flops),
     "s",
-    "up to this time, keeping a KV cache in HBM is cheaper than computing it again; the rent cancels",
+    "after a short prompt, keeping a KV cache in HBM is cheaper up to this time than computing it again; the rent"
+    " cancels",
     (*remat_cost.assumes, *hbm_hold.assumes),
     DERIVED,
     typeset=Mul(2 * n_active / flops, hbm / kv, evaluate=False),

@@ -73,63 +73,63 @@ def bill() -> Drawing:
 
 
 def bill_and_cost() -> Drawing:
-    """The bill beside the cost of the same call, line by line; what hits cost in HBM is between two values."""
-    fig, axes = drawing.axes(5.0, 3.3)
-    names = {"cached_read": ("hits", "kv"), "input": ("new input", "compute"), "output": ("answer", "memory")}
-    paid, cost = numbers.three_lines(), numbers.least_lines("hbm")
-    low, high = numbers.hits_for_room(), cost["cached_read"]
-    least, most = (100 * numbers.call_cost(usd) for usd in (low, high))
-    said = [
-        _lines(axes, 0.25, f"the bill: {100 * sum(paid.values()):.1f} ¢", {n: 100 * paid[n] for n in names}, names),
-        _lines(
-            axes,
-            -1.25,
-            f"cost on DeepSeek-V3, cache in HBM: {least:.1f} to {most:.1f} ¢",
-            {n: 100 * cost[n] for n in names},
-            names,
-            from_=100 * low,
-        ),
-    ]
-    axes.set(xlim=(0, 108), ylim=(-2.0, 0.9))
+    """The bill beside the cost of the same call's GPU time, booked to the tokens that look back and to the hits."""
+    fig, axes = drawing.axes(5.0, 4.3)
+    looks, looked = ({name: 100 * usd for name, usd in cost.items()} for cost in numbers.bookings())
+    total = sum(looks.values())
+    rows = {
+        f"the bill: {100 * sum(numbers.three_lines().values()):.1f} ¢": {
+            name: 100 * usd for name, usd in numbers.three_lines().items()
+        },
+        f"cost, booked to the tokens that look: {total:.3f} ¢": looks,
+        f"cost, booked to the hits: {total:.3f} ¢": looked,
+    }
+    said = [_lines(axes, 0.25 - 1.4 * row, title, cents) for row, (title, cents) in enumerate(rows.items())]
+    axes.set(xlim=(0, 108), ylim=(-3.35, 0.9))
     axes.axis("off")
     return done(
         fig,
         "fig-bill-and-cost",
-        "Hits are most of the bill. How much of the cost they are depends on how the provider counts room in HBM"
-        " (pale: by example).",
-        f"Two bars, in cents. {'. '.join(said)}. The part of hits that depends on the charge is pale. The cost is that"
-        " of DeepSeek-V3 on a GB200 NVL72 at full speed.",
+        "One cost, booked in two ways. Hits wait for free in the one, and are nearly all of the cost in the other. (GPU"
+        " time alone: what their place in memory costs comes next.)",
+        f"Three bars of the same length, in cents. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72"
+        " at full speed.",
     )
 
 
-def _lines(
-    axes, level: float, title: str, cents: dict[str, float], names: dict[str, tuple[str, str]], from_: float = 0.0
-) -> str:
-    """A bar of lines in cents, as wide as the picture, with a title above and names below; in words. The first line may
-    cost as little as `from_`, and what it costs beyond that is paler.
+def _lines(axes, level: float, title: str, cents: dict[str, float]) -> str:
+    """A bar of lines in cents, as wide as the picture, with a title above and names below; in words. Lines at its end
+    that are too narrow for a name of their own have one together.
     """
+    names = {"cached_read": ("hits", "kv"), "input": ("new input", "compute"), "output": ("answer", "memory")}
     total, left, said = sum(cents.values()), 0.0, []
     axes.text(0, level + 0.42, title, va="center", weight="bold")
+    value = lambda usd: f"{usd:.4g}" if usd >= 1 else f"{usd:.3f}"
+    narrow = [line for line in names if 0 < cents[line] < 0.05 * total]
     for line, (name, colour) in names.items():
         share = 100 * cents[line] / total
         axes.barh(level, share, 0.36, left=left, color=COLOURS[colour], edgecolor="white", lw=0.8)
-        value = f"{cents[line]:.4g}" if cents[line] >= 1 else f"{cents[line]:.2f}"
-        if from_ and not left:
-            sure = 100 * from_ / total
-            axes.barh(level, share - sure, 0.36, left=sure, color="white", alpha=0.6)
-            value = f"{from_:.2f} to {value}"
-        for row, words in enumerate((name, value)):
-            axes.annotate(
-                words,
-                (left + share / 2, level - 0.18),
-                (0, -15 - 14 * row),
-                textcoords="offset points",
-                color=COLOURS[colour],
-                ha="center",
-            )
+        if share and line not in narrow:
+            _below(axes, (left + share / 2, level), (name, value(cents[line])), colour, "center")
         left += share
-        said.append(f"{name} {value}")
+        said.append(f"{name} {value(cents[line]) if share else 'nothing'}")
+    if narrow:
+        both = (" and ".join(names[line][0] for line in narrow), value(sum(cents[line] for line in narrow)))
+        _below(axes, (100, level), both, "bound", "right")
     return f"{title[0].upper()}{title[1:]}, of which {listed(said)}"
+
+
+def _below(axes, at: tuple[float, float], words: tuple[str, str], colour: str, align: str) -> None:
+    """The name and the value of a part of a bar, below it."""
+    for row, text in enumerate(words):
+        axes.annotate(
+            text,
+            (at[0], at[1] - 0.18),
+            (0, -15 - 14 * row),
+            textcoords="offset points",
+            color=COLOURS[colour],
+            ha=align,
+        )
 
 
 def timeline() -> Drawing:
@@ -315,56 +315,39 @@ def _loaded(axes, corner: tuple[float, float], width: float, text: str, colour: 
 
 
 def token_times() -> Drawing:
-    """GPU time of a token of the call's new input and of its output: bars of compute and memory."""
-    fig, axes = drawing.axes(5.0, 3.9)
-    prompt, new = numbers.PROMPT, numbers.CALL["input"]
-    given, made = numbers.input_time(prompt), numbers.output_time(prompt, numbers.fitting(prompt))
-    back, equal = given["expand"] + given["attend"], sum(given.values())
-    loads = catalogue.model(RUNNING.model).n_total / catalogue.system(RUNNING.system).chip.bandwidth
-    rows = {  # parts in s: weights, then what looks back
-        "input: compute": (given["weights"], back),
-        "input: memory": (loads / new, made["cache"] / new),
-        "output: compute": (given["weights"], made["compute"] - given["weights"]),
-        "output: memory": (made["weights"], made["cache"]),
-    }
-    for row, (name, parts) in enumerate(rows.items()):
-        weights, other = (1e6 * part for part in parts)
-        what, colour = ("looking back", "compute") if "compute" in name else ("KV cache", "kv")
-        axes.barh(-row, weights, 0.36, color=COLOURS["weights"])
-        axes.barh(-row, other, 0.36, left=weights, color=COLOURS[colour])
-        if name == "output: compute":  # beyond what a token of input computes, another shade
-            axes.barh(-row, (made["compute"] - equal) * 1e6, 0.36, left=1e6 * equal, color="white", alpha=0.55)
-        text = f"{name.replace(':', ',')}: weights {_micro(weights)}, {what} {_micro(other)}"
-        axes.text(0, 0.37 - row, text, color=COLOURS["bound"], va="center")
-        beside(axes, f"{_micro(weights + other)} µs", (weights + other, -row), (5, 0), colour, va="center")
-    for ends in ((-0.2, -0.5), (-0.77, -1.5), (-1.77, -2.22)):  # between the names of the bars
-        axes.plot([1e6 * equal] * 2, ends, color=COLOURS["bound"], ls=":", lw=1.6)
-    axes.annotate(
-        "as much as\ninput computes",
-        (1e6 * equal, -1.05),
-        (7, 0),
-        textcoords="offset points",
-        color=COLOURS["bound"],
-        va="center",
-        linespacing=1.1,
+    """GPU time of a token of the call's new input and of its output, with an ordinary cache and with a packed one."""
+    fig, axes = drawing.axes(5.0, 4.6)
+    plain_, prompt = numbers.ordinary("llama-3.1-70b"), numbers.PROMPT
+    made = numbers.output_time(prompt, numbers.fitting(prompt))
+    rows = (  # title, ms of a token of input and of one of output
+        ("Llama 3.1 70B, an ordinary cache", plain_["input"], plain_["load"]),
+        ("DeepSeek-V3, a packed cache", sum(numbers.input_time(prompt).values()), made["weights"] + made["cache"]),
     )
-    axes.set(xlim=(0, 2000), ylim=(-len(rows) + 0.5, 0.65))
+    said, times = [], [significant(out / given, 2) for _, given, out in rows]
+    for row, (title, given, out) in enumerate(rows):
+        top = -2.7 * row
+        axes.text(0, top + 0.95, title, color=COLOURS["bound"], va="center", weight="bold")
+        for n, (name, time, colour) in enumerate((("input, computes", given, "compute"), ("output, loads", out, "kv"))):
+            level = top - 0.98 * n
+            axes.barh(level, 1e3 * time, 0.36, color=COLOURS[colour])
+            axes.text(0, level + 0.42, f"{name} for", color=COLOURS["bound"], va="center")
+            words = f"{1e3 * time:.2f} ms" if time < 1e-3 else f"{1e3 * time:.1f} ms"
+            if n:
+                words += f", {times[row]} times as long"
+            short = 1e3 * time < 4
+            ends = ((1e3 * time, level), (5, 0)) if short else ((1e3 * time, level + 0.42), (0, 0))
+            beside(axes, words, *ends, colour, va="center", ha="left" if short else "right")
+        said.append(f"{title.partition(',')[0]}: input {1e3 * given:.2f}, output {1e3 * out:.1f}")
+    axes.set(xlim=(0, 7.5), ylim=(-4.1, 1.25))
     axes.axis("off")
-    said = [f"{name.replace(':', '')} {_micro(1e6 * sum(parts))}" for name, parts in rows.items()]
     return done(
         fig,
         "fig-token-times",
-        "GPU time of one token of our call. The longer of its two bars is what it costs: input waits for compute,"
-        " output for memory.",
-        f"Stacked bars of the GPU time of one token of a call with {prompt:,} tokens in its prompt, in microseconds,"
-        f" each of the weights' part and that of looking back: {listed(said)}. A dotted line goes down from the end of"
-        " input's compute bar to output's, which goes on beyond it in a paler shade.",
+        f"GPU time of one token of our call. With an ordinary cache output takes {times[0]} times as long as input,"
+        f" with a packed one {times[1]} times.",
+        f"Bars of the GPU time of one token of a call with {prompt:,} tokens in its prompt, in milliseconds."
+        f" {'. '.join(said)}. Input waits for compute, output for loading its history.",
     )
-
-
-def _micro(us: float) -> str:
-    """Microseconds in few digits."""
-    return f"{us:,.0f}" if us >= 20 else f"{us:.1f}"
 
 
 # --- long contexts ----------------------------------------------------------------------------------------------------

@@ -45,7 +45,6 @@ DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an exam
 WRITTEN = 100_000  # tokens that an agent writes with the five minutes' cache, an example
 SMALLER = 10  # an agent of steps so many times smaller, in so many more calls, an example
 PAUSE = 2 * factor("min")  # since the call before, an example
-DEAR = 10  # times its bare price, if DDR5 is charged with all around it
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
 BLOCKS = 64  # chosen of all, in the example of the root
@@ -121,6 +120,15 @@ def causes(place: str) -> dict[str, float]:
     return {line: cost[line] - alone[line] for line in cost} | {"alone": sum(alone.values())}
 
 
+def bookings() -> tuple[dict[str, float], dict[str, float]]:
+    """The GPU time of the call, USD by line, booked to the tokens that look back, and with all that the history causes
+    booked to its hits. What hits cost while they wait is in neither.
+    """
+    cost, alone = least_lines("hbm"), least_lines("hbm", CALL["input"])
+    looks = cost | {"cached_read": 0.0}
+    return looks, alone | {"cached_read": sum(looks.values()) - sum(alone.values())}
+
+
 def hits_in() -> dict[str, float]:
     """USD of the call's hits by where they are kept: in HBM that is full of waiting caches (their share of its rent),
     and in slower memory.
@@ -133,13 +141,21 @@ def hits_for_room(share: float = 0.5) -> float:
     """USD of the call's hits in HBM if waiting caches fill such a share of the room beside the weights, and running
     conversations the rest: their part of the output that the rack then loses, because each pass has fewer tokens.
     """
-    known, machine = rack(), system(RUNNING.system)
-    fits = fitting(PROMPT)
+    lost, _ = lost_for_room(share)
+    waiting = share * fitting(PROMPT) * PROMPT  # tokens
+    return lost * rack()["rent"] * system(RUNNING.system).chips * PAUSE * CALL["cached_read"] / waiting
+
+
+def lost_for_room(share: float) -> tuple[float, float]:
+    """The share of its output that the rack loses if waiting caches fill such a share of the room beside the weights;
+    and USD that one more of the call's histories then costs.
+    """
+    known, machine, fits = rack(), system(RUNNING.system), fitting(PROMPT)
     loads = lambda batch: sum(output_time(PROMPT, batch)[part] for part in ("weights", "cache"))
-    lost = 1 - loads(fits) / loads(fits * (1 - share))
-    history = CALL["cached_read"] * known["kv_bytes_per_token"]
-    waiting = share * fits * PROMPT * known["kv_bytes_per_token"]
-    return lost * known["rent"] * machine.chips * PAUSE * history / waiting
+    lost = lambda batch: 1 - loads(fits) / loads(batch)
+    batch = fits * (1 - share)
+    more = lost(batch - CALL["cached_read"] / PROMPT) - lost(batch)
+    return lost(batch), more * known["rent"] * machine.chips * PAUSE
 
 
 def call_cost(hits: float) -> float:
@@ -170,7 +186,6 @@ def added_up() -> dict[str, str]:
         said |= {
             f"x_{place}": significant(paid["cached_read"] / cost["cached_read"], 1 if place == "ddr" else 2),
             f"cost_all_{place}": whole(sum(cost.values())),
-            f"x_all_{place}": significant(total / sum(cost.values()), 2),
         }
     again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
     return (
@@ -181,24 +196,49 @@ def added_up() -> dict[str, str]:
             "paid_all": whole(total),
             "hits_again": cents(again),
             **out_hit(),
-            "x_all_dear": significant(total / (sum(least_lines("ddr").values()) + (DEAR - 1) * hits_in()["ddr"]), 2),
             "call_least": f"{significant(100 * call_cost(hits_for_room()), 1)} ¢",
             "call_most": cents(call_cost(hits_in()["hbm"])),
             "hits_room": f"{100 * hits_for_room():.2f} ¢",
             "cost_alone": cents(causes("hbm")["alone"]),
+            **booked(),
             **{f"x_hbm_{n}": significant(paid["cached_read"] / hits_in()["hbm"] * PAUSE / n / 60, 2) for n in (1, 5)},
         }
     )
 
 
-def out_hit() -> dict[str, str]:
-    """A token of output divided by a hit in cost: in each memory; in HBM after other pauses, or if it pays for the
-    output that its room costs; and in DDR5 if it is so many times its bare price, or if hits pay for unpacking.
+def booked() -> dict[str, str]:
+    """What the call's GPU time costs, which part of it and of all the history causes, and what room for it costs where
+    waiting caches fill nine tenths.
     """
+    looks, looked = bookings()
+    both = sum(looks.values())
+    part = lambda hits: f"{(looked['cached_read'] + hits) / (both + hits):.0%}"
+    lost, more = lost_for_room(0.9)
+    return {
+        "two_lines": cents(both, 3),
+        "history_part": part(0),
+        "ten_small": significant(ten_small() / both, 2),
+        "history_least": part(hits_for_room()),
+        "history_most": part(hits_in()["hbm"]),
+        "out_hit_booked": significant(
+            looked["output"] / CALL["output"] / (looked["cached_read"] + hits_in()["hbm"]) * CALL["cached_read"], 2
+        ),
+        "lost_90": f"{lost:.0%}",
+        "more_90": cents(more),
+    }
+
+
+def ten_small() -> float:
+    """USD of the GPU time of so many calls, each with as small a part of the call's new tokens and of its answer."""
+    new = sum(input_time(PROMPT - CALL["input"] * (1 - 1 / SMALLER), CALL["input"] / SMALLER).values())
+    at = PROMPT - CALL["input"] * (1 - 1 / SMALLER)
+    return CALL["input"] * new * rent().usd_per_chip_second + CALL["output"] * least_output(at)
+
+
+def out_hit() -> dict[str, str]:
+    """A token of output divided by a hit in cost: in each memory, and in HBM after other pauses."""
     hits, minute = hits_in(), factor("min")
-    unpacking = CALL["input"] * input_time(PROMPT)["expand"] * rent().usd_per_chip_second
     cost = hits | {f"{n}": hits["hbm"] * n * minute / PAUSE for n in (1, 5)}
-    cost |= {"dear": DEAR * hits["ddr"], "unpacked": hits["ddr"] + unpacking, "room": hits_for_room()}
     return {
         f"out_hit_{name}": significant(CALL["cached_read"] * least_output(PROMPT) / c, 2) for name, c in cost.items()
     }
@@ -268,7 +308,12 @@ def session() -> dict[str, str]:
     first = sum(charged(1 - count).values())
     half = hits - 2 * new * (count // 2) * (count // 2 - 1) // 2  # hits fewer, in half as many calls of twice as much
     [seen] = measurement("copilot_agents_2026").records()
+    [exe] = measurement("exe_dev_conversation").records()
+    week = {"hit": seen["cached_tokens"] * p.cached_read, "out": seen["output_tokens"] * p.output}
+    week["write"] = (seen["input_tokens"] - seen["cached_tokens"]) * p.cache_write_5min
     return {
+        "exe_share": f"{exe['hits_share']:.0%}",
+        "copilot_share": f"{week['hit'] / sum(week.values()):.0%}",
         "hits_copilot": f"{seen['cached_tokens'] / seen['input_tokens']:.0%}",
         "s_calls": f"{count}",
         "s_usd": f"${total / 1e6:.2f}",
@@ -301,7 +346,7 @@ def cards() -> dict[str, str]:
         "g_out_far": usd(beyond.output),
         "g_seen": stepped.valid_from,
         **listed(c),
-        "out_written": f"{c.output / c.cache_write_5min:g}",
+        "out_plain": f"{c.output / c.input:g}",
         "c_old": kept.valid_from,
         "c_new": card.valid_from,
         "dropped_days": str((date.fromisoformat(card.valid_from) - date.fromisoformat(kept.valid_from)).days),
@@ -453,6 +498,7 @@ def places() -> dict[str, str]:
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
+        "again_more": significant(prompt_again(call) / eq.remat_cost(known), 3),
         "even_call": f"{prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
         "cache_sum": f"{call:,} × {known['kv_bytes_per_token']:,.0f} B",
         "ddr_sum": f"({pretty(held, 'byte')} ÷ {pretty(host['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
@@ -595,13 +641,38 @@ def input_times() -> dict[str, str]:
     }
 
 
-def alone_sum() -> str:
-    """Output divided by input in a call without a history, from the compute of the weights and of looking back."""
-    new, out = input_time(CALL["input"]), output_time(CALL["input"], fitting(CALL["input"]))
-    weights = microseconds(new["weights"])
-    looking = [out["compute"] - new["weights"], sum(new.values()) - new["weights"]]
-    output, input_ = (f"({weights} + {each * 1e6:.1f} µs)" for each in looking)
-    return f"{output} ÷ {input_}"
+def ordinary(id: str) -> dict[str, float]:
+    """GPU seconds of a token of the call on a model whose cache is not packed: computing one of input and one of
+    output, loading the cache for one of output, and its share of the weights' loading in the batch that fills the rack.
+    """
+    net, gpu, case = model(id), system(RUNNING.system).chip, system(RUNNING.system)
+    compute = lambda at: 2 * net.n_active / gpu.flops("fp8") + net.attention_flop(at) / gpu.flops("bf16")
+    cache = net.kv_bytes_per_token() * PROMPT
+    fits = (case.chips * gpu.hbm_bytes - net.n_total) / cache
+    return {
+        "input": compute(PROMPT - CALL["input"] / 2),
+        "output": compute(PROMPT),
+        "load": cache / gpu.bandwidth,
+        "weights": net.n_total / fits / gpu.bandwidth,
+    }
+
+
+def ordinary_times() -> dict[str, str]:
+    """What the prose says of Llama 3.1 70B, and the same ratio of two more models."""
+    net, gpu, us, time = model("llama-3.1-70b"), system(RUNNING.system).chip, microseconds, ordinary("llama-3.1-70b")
+    ratio = lambda id: significant((at := ordinary(id))["load"] / at["input"], 2)
+    return {
+        "ll_compute": f"{1e3 * time['input']:.2f} ms",
+        "ll_load": pretty(time["load"], "s", 2),
+        "ll_ratio": ratio("llama-3.1-70b"),
+        "ll_load_sum": f"{PROMPT:,} × {net.kv_bytes_per_token():,.0f} B ÷ {pretty(gpu.bandwidth, 'byte/s')}",
+        "ll_load_us": us(time["load"]),
+        "ll_in_us": us(time["input"]),
+        "ll_out_us": us(time["output"]),
+        "ll_weights": us(time["weights"]),
+        "ratio_405": ratio("llama-3.1-405b"),
+        "ratio_qwen": ratio("qwen3-235b-a22b"),
+    }
 
 
 def output_times() -> dict[str, str]:
@@ -609,7 +680,7 @@ def output_times() -> dict[str, str]:
     net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
     [group], out, load = net.attention, output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
     memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(input_time(PROMPT).values())
-    weights, alone = pretty(net.n_total, "byte"), output_time(CALL["input"], fitting(CALL["input"]))
+    weights = pretty(net.n_total, "byte")
     latents = (group.kv_rank + group.rope_dim, group.kv_rank)
     return {
         "out_batch": f"{fitting(PROMPT):,.0f}",
@@ -632,16 +703,13 @@ def output_times() -> dict[str, str]:
         "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "t_compute": us(compute),
         "t_out": us(memory),
-        "out_in": significant(memory / new, 2),
+        "out_in_1": significant(memory / new, 1),
         "out_in_3": significant(memory / new, 3),
+        "unpack_from": significant(expanding(PROMPT, 1) / (PROMPT - 1) / (each - attend_flop()["prefill"]), 2),
         "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
         "compute_out_in": significant(compute / new, 2),
         "compute_out_in_3": significant(compute / new, 3),
         "load_compute": significant(memory / compute, 3),
-        "out_in_alone": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 3),
-        "out_in_alone_sum": alone_sum(),
-        "alone_load_out": us(alone["weights"] + alone["cache"]),
-        "alone_load_in": us(net.n_total / gpu.bandwidth / CALL["input"] + alone["cache"] / CALL["input"]),
         "out_mfu": f"{compute / memory:.0%}",
         "bend": significant(bend(), 2),
     }
@@ -710,5 +778,5 @@ def misses_even() -> float:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     bills = merge(bill(), session(), added_up(), cards(), writes())
-    times = merge(input_times(), output_times())
+    times = merge(input_times(), output_times(), ordinary_times())
     return merge(bills, step_of_price(), ratios(), places(), times, drains())

@@ -329,7 +329,7 @@ waits = Choice(
         wrong("Input waits for memory, too, because its prompt is long.", "A pass of prefill shares what it loads among thousands of tokens. Compute takes much longer."),
         right("The two tokens do not need the same compute: attention takes several times as many FLOPs in decode.", "Decode works on the cached latent, which is wider than the keys and values that prefill expands. Even if prices were costs, the ratio of two times would not be the share of one."),
     ],
-    hints=("Check her three assumptions one by one against the four bars of the figure.",),
+    hints=("Check her three assumptions one by one against the table of GPU times in the fold “Where do these times come from, and what does packing do?”",),
     solution=("Her first two assumptions hold after a long prompt. The third does not: prefill works on expanded keys and values, decode on the wider latent. So compute fills far more than a fifth of the time of output.",),
 )
 
