@@ -208,7 +208,7 @@ def box_overlap() -> Drawing:
         "fig-box-overlap",
         "On more boxes of H800s, DeepSeek's batch has less to load and more to send, until both take equally long. With"
         " perfect overlap the longer one (bold) is the step.",
-        "Pairs of bars in milliseconds per step, for loading, the weights twice, and for waiting and travel,"
+        "Pairs of bars in milliseconds per step, for loading, the weights twice, and for waiting, twice, and travel,"
         f" by how many boxes share each layer. {'; '.join(phrases)}. The longer one is the step.",
     )
 
