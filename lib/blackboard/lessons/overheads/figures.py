@@ -126,9 +126,10 @@ def what_is_left() -> Drawing:
     return done(
         fig,
         "fig-what-is-left",
-        "More chips shorten only the loading. The rest does not shrink, and on eight chips it is most of the step.",
-        "Stacked bars of the time per step of gpt-fast, captured as a graph, at batch 1, with the measured times as"
-        f" diamonds at their tops. {'; '.join(said)}.",
+        "In our fit, more chips shorten only the loading. The rest does not shrink, and on eight chips it is most of"
+        " the step.",
+        "Stacked bars of our fit to the time per step of gpt-fast, captured as a graph, at batch 1, with the measured"
+        f" times as diamonds at their tops. {'; '.join(said)}.",
     )
 
 
