@@ -85,6 +85,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ddr_sum": f"(12.3 GB ÷ 3.00 TB × 120 s + 24 ms) × {100 * ddr * 3e12:.4f} ¢/s",
         **{f"real_{name}": f"{sig(busy + hits[name])} ¢" for name in ("ddr", "hbm")},
         **{f"out_hit_{name}": sig(17.5 * mtok * out(far) / usd) for name, usd in hits.items()},
+        "out_hit_room": sig(17.5 * mtok * out(far) / room_taken),
         "out_hit_1": sig(mtok * out(far) / hold(60)),
         "out_hit_5": sig(mtok * out(far) / hold(300)),
         **{f"hits_{name}": f"{sig(usd)} ¢" for name, usd in hits.items()},
@@ -96,6 +97,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "history_least": f"{1 - alone / (rest + room_taken):.0%}",
         "history_most": f"{1 - alone / (rest + hits['hbm']):.0%}",
         "out_hit_booked": f"{0.1 * mtok * out(5_000) * 175 / (rest - alone + hits['hbm']):.2f}",
+        "out_hit_booked_room": f"{0.1 * mtok * out(5_000) * 175 / (rest - alone + room_taken):.1f}",
         "lost_90": f"{1 - loads(far) / tenth:.0%}",
         "more_90": sig(100 * (1 - loads(far) / one_more - 1 + loads(far) / tenth) * 72 * rent * 120) + " ¢",
         # an ordinary cache: 80 layers, 64 heads and 8 KV heads of 128 numbers
@@ -203,6 +205,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert 10 * hits["ddr"] < hits["hbm"] / 5 and 1.8 < 10 * hits["ddr"] / room_taken < 2, "twice a tenth"
     assert 10 * hits["ssd"] < room_taken, "flash at ten times its bare price, HBM at a tenth of its rent"
     assert 9.9 < hits["hbm"] / room_taken < 10.1 and 1 - loads(far) / squeezed == pytest.approx(1 / 20, rel=0.06)
+    shares = (numbers.hits_for_room(share / 100) for share in range(1, 100))
+    assert 100 * max(shares) < hits["hbm"], "on average waiting costs less than the full rent"
     assert 24 < rest / alone < 25.5, "a twenty-fifth"
     assert llama(far) / llama(177_500) == pytest.approx(1, abs=0.02), "both kinds of token compute alike"
     assert v3 / 327_680 == pytest.approx(1 / 5, abs=0.02), "a fifth as large"
@@ -394,6 +398,8 @@ def test_the_programs_print_what_the_text_says():
     assert f"{25 / numbers.ordinary('qwen3-235b-a22b')['load'] * 0.36 / 330:.1f}" in sold["Qwen3-235B"]
     v3 = numbers.output_time(numbers.PROMPT, 1e9)["cache"] * 3.30 / HOUR * 1e6
     assert f"{25 / v3:.1f}" in sold["DeepSeek-V3"]
+    assert {name for name, said in sold.items() if said[-1] == "loses"} == {"Llama 3.1 405B", "Llama 3.1 70B"}
+    assert f"speed = 1 / {told['day_over_out']}  #" in page("pricing").read_text("utf8")
 
 
 def test_what_the_text_says_of_changed_programs_is_so():

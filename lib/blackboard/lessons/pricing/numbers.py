@@ -213,6 +213,9 @@ def booked() -> dict[str, str]:
     looks, looked = bookings()
     both = sum(looks.values())
     part = lambda hits: f"{(looked['cached_read'] + hits) / (both + hits):.0%}"
+    dear = lambda hits: significant(
+        looked["output"] / CALL["output"] / (looked["cached_read"] + hits) * CALL["cached_read"], 2
+    )
     lost, more = lost_for_room(0.9)
     return {
         "two_lines": cents(both, 3),
@@ -220,9 +223,8 @@ def booked() -> dict[str, str]:
         "ten_small": significant(ten_small() / both, 2),
         "history_least": part(hits_for_room()),
         "history_most": part(hits_in()["hbm"]),
-        "out_hit_booked": significant(
-            looked["output"] / CALL["output"] / (looked["cached_read"] + hits_in()["hbm"]) * CALL["cached_read"], 2
-        ),
+        "out_hit_booked": dear(hits_in()["hbm"]),
+        "out_hit_booked_room": dear(hits_for_room()),
         "lost_90": f"{lost:.0%}",
         "more_90": cents(more),
     }
@@ -236,8 +238,8 @@ def ten_small() -> float:
 
 
 def out_hit() -> dict[str, str]:
-    """A token of output divided by a hit in cost: in each memory, and in HBM after other pauses."""
-    hits, minute = hits_in(), factor("min")
+    """A token of output divided by a hit in cost: in each memory, in half of HBM's room, and after other pauses."""
+    hits, minute = hits_in() | {"room": hits_for_room()}, factor("min")
     cost = hits | {f"{n}": hits["hbm"] * n * minute / PAUSE for n in (1, 5)}
     return {
         f"out_hit_{name}": significant(CALL["cached_read"] * least_output(PROMPT) / c, 2) for name, c in cost.items()
