@@ -205,10 +205,13 @@ function forgive() {
 
 const COUNTED = ["chips", "load", "prompt", "output"]; // of which there must be some
 
-// What was answered last stays, dimmed; what is wrong is said at the field.
+const NO_ANSWER = [["Does it fit?", "–", "in a chip’s memory"], ["Speed", "–", "per output token"], ["Price", "–", "per million tokens"]];
+
+// The answer is none; what was drawn and counted last stays below it, dimmed. What is wrong is said at the field.
 function showRefusal({ message, field: name }) {
   clearTimeout(later);
   setStale(true);
+  part("answer").replaceChildren(...NO_ANSWER.map(tile));
   const answered = part("prediction").querySelector("td") ? "The numbers below are those of the last answer." : "";
   part("result").textContent = name ? answered : `${message} ${answered}`.trim();
   if (!name) return;
