@@ -164,6 +164,12 @@ def test_the_python_of_a_formula_gives_its_value():
         assert space[formula.name.partition(".")[2]] == pytest.approx(formula(**at), rel=1e-9), formula.name
 
 
+def test_the_notation_is_as_wide_as_a_lesson(visit, server):
+    width = "document.querySelector('.bd-article-container').offsetWidth"
+    pages = (visit(f"{server}/book/{name}.html", width=1366).page for name in ("notation", "batching"))
+    assert {page.evaluate(width) for page in pages} == {768}
+
+
 def test_a_question_s_link_opens_the_fold_of_its_formula(visit, server):
     page = visit(f"{server}/book/notation.html").page
     assert page.locator(".formulas-of[open]").count() == 0
