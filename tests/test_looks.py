@@ -216,6 +216,17 @@ def test_a_phones_menu_begins_with_title_and_search(visit, server):
     assert page.is_visible("#search-input") and not page.is_checked("#pst-primary-sidebar-checkbox")
 
 
+def test_what_is_cut_fades_but_not_a_field(visit, server):
+    """A formula in a line of text, too; the frame of a field that holds a long answer stays whole."""
+    page = visit(f"{server}/book/sparsity.html", width=390).page
+    page.evaluate("document.querySelectorAll('#practice details').forEach((fold) => { fold.open = true; })")
+    page.locator(".unbroken.cut[tabindex='0']").first.wait_for()
+    field = page.locator(".practice-input").first
+    field.press_sequentially("1234567890" * 6)
+    page.evaluate("new Promise(requestAnimationFrame)")
+    assert field.evaluate("field => field.scrollLeft > 0 && !field.matches('.cut')")
+
+
 # --- paper ------------------------------------------------------------------------------------------------------------
 
 
