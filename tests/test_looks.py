@@ -259,7 +259,7 @@ def lowest(page):
 
 
 def test_paper_is_filled_and_numbered(visit, server):
-    """Code, tables and what a card unfolds go on overleaf; problems and figures do not, but no page is half empty."""
+    """Code and tables go on overleaf; cards, problems and figures do not, but no page is half empty."""
     printed = visit(f"{server}/book/batching.html").page.pdf(format="A4", print_background=True)
     pages = PdfReader(io.BytesIO(printed)).pages
     assert [(n, end) for n, end in enumerate(map(lowest, pages[:-1]), 1) if end < 0.5] == []
