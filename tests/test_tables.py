@@ -266,11 +266,12 @@ def test_the_filter_leaves_the_rows_with_all_words(chips):
 
 BROKEN = r"""cells => cells.flatMap((cell) => {
   const range = document.createRange(), walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
-  for (let text = walk.nextNode(); text; text = walk.nextNode()) for (const { 0: word, index } of text.data.matchAll(/\p{L}+/gu)) {
-    range.setStart(text, index);
-    range.setEnd(text, index + word.length);
-    if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) found.push(word);
-  }
+  for (let text = walk.nextNode(); text; text = walk.nextNode())
+    for (const { 0: word, index } of text.data.matchAll(/\p{L}+/gu)) {
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) found.push(word);
+    }
   return found;
 })"""
 
