@@ -16,6 +16,8 @@ from matplotlib.text import Text
 from pictures import LEAST, contrast, drawn_texts, faint, painted, picture
 from pypdf import PdfReader
 
+from blackboard.charts.marks import TICK
+from blackboard.charts.page_chart import pretty, read_lines
 from blackboard.charts.style import COLOURS, GROUNDS, INKS, QUANTITIES
 from blackboard.reference.claims import TINTS
 
@@ -100,6 +102,12 @@ def test_badges_have_the_colors_of_the_figure(theme):
     assert told == {verdict.key: tints[name] for verdict, name in TINTS.items()}
     assert not {*TINTS.values()} & {*QUANTITIES}
     assert all(contrast(to_rgb(color), to_rgb(GROUNDS[theme])) >= 3 for color in told.values())
+
+
+def test_numbers_beside_axes_are_written_as_beside_sliders():
+    values = 0.01, 0.5, 1, 1000, 1e5, 1e6, 2e9, 5e12
+    told = ", ".join(f"({TICK.replace('datum.value', repr(value))})" for value in values)
+    assert read_lines({"params": [{"name": "title_lines", "expr": f"[{told}]"}]}) == [pretty(each) for each in values]
 
 
 # --- search -----------------------------------------------------------------------------------------------------------

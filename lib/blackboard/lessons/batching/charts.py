@@ -41,7 +41,7 @@ def _load() -> list[dict]:
 
 _LOAD_LINE = f"'L = ' + {marks.said('context')} + ' tokens (balanced: L* = ' + {marks.said('balanced')} + ')'"
 
-BATCH = marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5, "~s")
+BATCH = marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5)
 
 
 # --- layers -----------------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def latency_chart() -> InteractiveChart:
 
 def roofline_chart() -> InteractiveChart:
     """Time and price of a token against batch, on the running case; the front door's chart."""
-    encoding = {"x": marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5, "~s"), "y": _step_axis()}
+    encoding = {"x": marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5), "y": _step_axis()}
     base = sweep("batch", math.log10(LEAST), 5)
     terms = {"step": eq.step_time, "memory": eq.memory_time, "compute": eq.compute_time}
     base["transform"] += [curve(formula, "batch", field, "ms") for field, formula in terms.items()]

@@ -263,7 +263,7 @@ def filter_chart() -> InteractiveChart:
     """
     encoding = {
         "x": marks.log_axis("kept_share", "share of the pool that is kept (%)", 0.001, 1),
-        "y": marks.log_axis("gain", "worth of a token read ÷ average", FLOOR, CEILING, "~g"),
+        "y": marks.log_axis("gain", "worth of a token read ÷ average", FLOOR, CEILING),
     }
     encoding["x"]["axis"]["labelExpr"] = "format(100 * datum.value, '~r')"
     base = sweep("kept_share", -3, 0, points=91)
