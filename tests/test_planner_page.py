@@ -311,6 +311,12 @@ def test_a_point_of_the_frontier_can_be_chosen(opened):
     assert page.evaluate(KEPT) != first
 
 
+def test_one_user_is_no_users(opened):
+    page = opened("?plan=1&load=1&prompt=1")
+    told = page.locator(".planner-chart").inner_html() + page.locator(".planner-more summary").inner_text()
+    assert "; 1 user, TP" in told and "prompts of 1 token, answers" in told and " 1 users" not in told
+
+
 def test_published_runs_are_shown_where_there_are_any(opened):
     assert opened().locator(".planner-run").count() == 5
     assert opened("?plan=1&prompt=4096").locator(".planner-run").count() == 0
