@@ -219,7 +219,9 @@ function showRefusal({ message, field: name }) {
   for (const each of [name, ...COUNTED.filter((each) => !(state[each] > 0))]) field(each).setAttribute("aria-invalid", "true");
   if (field(name).closest("details")) part("more").open = true;
   const label = field(name).closest("label"), inRow = [...label.parentElement.children].filter((each) => each.offsetTop === label.offsetTop);
-  inRow.at(-1).after(Object.assign(document.createElement("p"), { id: "planner-error", className: "planner-error", role: "alert", textContent: message })); // on a line below its row
+  const told = Object.assign(document.createElement("p"), { id: "planner-error", className: "planner-error", role: "alert", textContent: message });
+  told.style.setProperty("--left", `${label.offsetLeft - inRow[0].offsetLeft}px`);
+  inRow.at(-1).after(told); // on a line below its row
   field(name).setAttribute("aria-describedby", "planner-error");
 }
 
