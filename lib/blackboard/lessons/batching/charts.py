@@ -164,6 +164,7 @@ def roofline_chart() -> InteractiveChart:
         f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour. All of these are bounds: real engines are"
         " slower and cost more.",
         result=(0, 1),
+        digits={"chosen": 3},
     )
 
 
@@ -195,7 +196,7 @@ def _front_lines(here: str) -> tuple[str, ...]:
     return (
         f"'a token takes ' + {marks.said(here, ',.2r')} + ' ms'",
         f"'a million cost ' + {marks.said('100 * ' + _price('chosen'), ',.2r')} + ' cents'",
-        f"{marks.said('chosen')} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
+        f"{marks.said('chosen', ',.3r')} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
     )
 
 
@@ -249,6 +250,7 @@ def tradeoff_chart() -> InteractiveChart:
         _tradeoff_says(),
         "With a smaller batch each user's text comes faster (to the right), and each token costs more (up).",
         primary=("chosen", "context", "model"),
+        digits={"chosen": 3},
         result=(0, 1),
     )
 
