@@ -131,7 +131,7 @@ queueMicrotask(() => {
   Search.makeSearchSummary = (html, stems, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html"), place = anchor ? page.getElementById(anchor.slice(1)) : page.querySelector(".bd-article");
     const text = place && (anchor?.startsWith("#term-") ? define(place) : excerpt(sentencesIn(place), stems));
-    if (!text) return null;
+    if (!text) return document.createDocumentFragment(); // there is no prose
     const mark = (word) => Object.assign(document.createElement("span"), { className: "highlighted", textContent: word });
     const summary = Object.assign(document.createElement("p"), { className: "context" });
     summary.append(...text.split(WORDS).map((part) => (stems.has(stemOf(part)) ? mark(part) : part)));
