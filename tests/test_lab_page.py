@@ -609,12 +609,19 @@ def test_a_page_from_the_disk_says_what_to_do(site, browser):
         assert "http.server" in check(visit.page, LAST, LAST.source)
 
 
-def test_a_site_without_python_sends_to_the_notebook(site, server, browser):
+NO_PYTHON = {
+    "This copy of the book has no Python": lambda route: route.fulfill(status=404),
+    "Check your connection": lambda route: route.abort(),
+}
+
+
+@pytest.mark.parametrize("why", NO_PYTHON)
+def test_a_page_that_gets_no_python_says_why_and_sends_to_the_notebook(site, server, browser, why):
     with open_page(browser, f"{server}/{ADDRESS}") as visit:
-        visit.page.context.route("**/vendor/labs/python/**", lambda route: route.fulfill(status=404))
+        visit.page.context.route("**/vendor/labs/python/**", NO_PYTHON[why])
         visit.page.evaluate(WOKEN)
         said = check(visit.page, LAST, LAST.source)
-        assert "notebook" in said
+        assert why in said and "notebook" in said
         assert section(visit.page, LAST).locator("textarea").input_value() == LAST.source
 
 

@@ -16,6 +16,8 @@ from matplotlib.text import Text
 from pictures import LEAST, contrast, drawn_texts, faint, painted, picture
 from pypdf import PdfReader
 
+from blackboard.charts.marks import TICK
+from blackboard.charts.page_chart import pretty, read_lines
 from blackboard.charts.style import COLOURS, GROUNDS, INKS, QUANTITIES
 from blackboard.reference.claims import TINTS
 
@@ -100,6 +102,12 @@ def test_badges_have_the_colors_of_the_figure(theme):
     assert told == {verdict.key: tints[name] for verdict, name in TINTS.items()}
     assert not {*TINTS.values()} & {*QUANTITIES}
     assert all(contrast(to_rgb(color), to_rgb(GROUNDS[theme])) >= 3 for color in told.values())
+
+
+def test_numbers_beside_axes_are_written_as_beside_sliders():
+    values = 0.01, 0.5, 1, 1000, 1e5, 1e6, 2e9, 5e12
+    told = ", ".join(f"({TICK.replace('datum.value', repr(value))})" for value in values)
+    assert read_lines({"params": [{"name": "title_lines", "expr": f"[{told}]"}]}) == [pretty(each) for each in values]
 
 
 # --- search -----------------------------------------------------------------------------------------------------------
@@ -216,6 +224,17 @@ def test_a_phones_menu_begins_with_title_and_search(visit, server):
     assert page.is_visible("#search-input") and not page.is_checked("#pst-primary-sidebar-checkbox")
 
 
+def test_what_is_cut_fades_but_not_a_field(visit, server):
+    """A formula in a line of text, too; the frame of a field that holds a long answer stays whole."""
+    page = visit(f"{server}/book/sparsity.html", width=390).page
+    page.evaluate("document.querySelectorAll('#practice details').forEach((fold) => { fold.open = true; })")
+    page.locator(".unbroken.cut[tabindex='0']").first.wait_for()
+    field = page.locator(".practice-input").first
+    field.press_sequentially("1234567890" * 6)
+    page.evaluate("new Promise(requestAnimationFrame)")
+    assert field.evaluate("field => field.scrollLeft > 0 && !field.matches('.cut')")
+
+
 # --- paper ------------------------------------------------------------------------------------------------------------
 
 
@@ -248,7 +267,7 @@ def lowest(page):
 
 
 def test_paper_is_filled_and_numbered(visit, server):
-    """Code, tables and what a card unfolds go on overleaf; problems and figures do not, but no page is half empty."""
+    """Code and tables go on overleaf; cards, problems and figures do not, but no page is half empty."""
     printed = visit(f"{server}/book/batching.html").page.pdf(format="A4", print_background=True)
     pages = PdfReader(io.BytesIO(printed)).pages
     assert [(n, end) for n, end in enumerate(map(lowest, pages[:-1]), 1) if end < 0.5] == []

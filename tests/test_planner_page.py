@@ -137,13 +137,15 @@ def test_what_makes_no_sense_is_answered_with_a_sentence(opened, values):
     assert not re.search(r"NaN|undefined|Infinity|null", page.locator("#plan").inner_text())
 
 
-def test_what_is_wrong_is_said_at_its_field_and_the_last_answer_stays(opened):
+def test_what_is_wrong_is_said_at_its_field_and_answered_with_no_number(opened):
+    """What was drawn last stays below, dimmed."""
     page = opened()
-    tiles = page.locator(".planner-answer").inner_text()
+    counted = page.locator(".planner-prediction").inner_text()
     choose(page, load="")
     assert page.locator(".planner-error").inner_text() == "Users at once: enter a number."
     assert page.locator("[name=load]").get_attribute("aria-describedby") == "planner-error"
-    assert page.locator(".planner-answer").inner_text() == tiles
+    assert page.locator(".planner-answer dt + dd").all_inner_texts() == ["–", "–", "–"]
+    assert page.locator(".planner-prediction").inner_text() == counted
     assert page.locator(".planner-answer").evaluate("each => each.inert")
     choose(page, load=64)
     assert page.locator(".planner-error").count() == 0
@@ -307,6 +309,12 @@ def test_a_point_of_the_frontier_can_be_chosen(opened):
     page.locator(".planner-points summary").click()
     page.locator(".planner-points button").last.click()
     assert page.evaluate(KEPT) != first
+
+
+def test_one_user_is_no_users(opened):
+    page = opened("?plan=1&load=1&prompt=1")
+    told = page.locator(".planner-chart").inner_html() + page.locator(".planner-more summary").inner_text()
+    assert "; 1 user, TP" in told and "prompts of 1 token, answers" in told and " 1 users" not in told
 
 
 def test_published_runs_are_shown_where_there_are_any(opened):

@@ -1,5 +1,7 @@
 """The search finds the page that answers a reader's question, and finds it first."""
 
+import re
+
 import pytest
 import yaml
 from bs4 import BeautifulSoup
@@ -33,15 +35,15 @@ def searching(browser, server):
     page.close()
 
 
-def test_an_excerpt_is_cut_between_words_and_pages_are_counted_in_words(visit, server, site):
-    page = visit(f"{server}/search.html?q=why+is+output+more+expensive").page
-    first = page.locator("#search-results li").first
-    first.locator("p.context").wait_for()
+def test_an_excerpt_is_a_sentence_of_its_page_and_pages_are_counted_in_words(visit, server, site):
+    page = visit(f"{server}/search.html?q=prefix+cache").page
     page.wait_for_function("document.querySelector('#search-results').innerText.includes('Results: ')")
-    words = first.locator("p.context").inner_text().split()
-    assert words[0] == words[-1] == "…" and len(words) > 30
-    read = set(BeautifulSoup((site / "book/pricing.html").read_text("utf8"), "html.parser").get_text(" ").split())
-    assert read >= {words[1], words[-2]}
+    found = page.locator("#search-results li", has=page.locator("a", has_text=re.compile("^Plan a server$")))
+    said = found.locator("p.context").inner_text()
+    assert re.fullmatch(r"[A-Z“].{50,}[.?!]", said)
+    assert found.locator(".highlighted").all_inner_texts() == ["prefix", "cache"]
+    read = BeautifulSoup((site / "book/planner.html").read_text("utf8"), "html.parser").get_text()
+    assert said in " ".join(read.split())
 
 
 FIRST = """async question => {

@@ -164,6 +164,12 @@ def test_the_python_of_a_formula_gives_its_value():
         assert space[formula.name.partition(".")[2]] == pytest.approx(formula(**at), rel=1e-9), formula.name
 
 
+def test_the_notation_is_as_wide_as_a_lesson(visit, server):
+    width = "document.querySelector('.bd-article-container').offsetWidth"
+    pages = (visit(f"{server}/book/{name}.html", width=1366).page for name in ("notation", "batching"))
+    assert {page.evaluate(width) for page in pages} == {768}
+
+
 def test_a_question_s_link_opens_the_fold_of_its_formula(visit, server):
     page = visit(f"{server}/book/notation.html").page
     assert page.locator(".formulas-of[open]").count() == 0
@@ -256,6 +262,23 @@ def test_the_filter_leaves_the_rows_with_all_words(chips):
     chips.locator("input[type=search]").fill("nvidia h200")
     assert 1 <= rows.count() < every and "H200" in rows.first.inner_text()
     assert chips.locator(".table-count").inner_text() == f"{rows.count()} of {every} rows"
+
+
+BROKEN = r"""cells => cells.flatMap((cell) => {
+  const range = document.createRange(), walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
+  for (let text = walk.nextNode(); text; text = walk.nextNode())
+    for (const { 0: word, index } of text.data.matchAll(/\p{L}+/gu)) {
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) found.push(word);
+    }
+  return found;
+})"""
+
+
+def test_no_word_of_a_record_is_broken_on_a_phone(visit, server):
+    page = visit(f"{server}/book/catalogue.html", width=390, height=844).page
+    assert page.locator(".records tr > .brief").evaluate_all(BROKEN) == []
 
 
 def test_a_record_is_a_name_and_three_numbers_on_a_phone_and_opens(visit, server):

@@ -49,8 +49,8 @@ class Renderer(myst_nb.SphinxNbRenderer):
 
 
 WHERE = (
-    '<p class="table-note">The boxes check your answers right here. Cells of code run in the notebook, which the arrow'
-    " at the top saves. The lab also runs at the end of the lesson.</p>"
+    '<p class="table-note on-screen">The boxes check your answers right here. Cells of code run in the notebook, which'
+    " the arrow at the top saves. The lab also runs at the end of the lesson.</p>"
 )
 LEVEL = re.compile(r'<practice-box .*?<span class="practice-level (\w+)"', re.S)
 

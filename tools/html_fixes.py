@@ -323,7 +323,8 @@ def mend_page(app, page, _template, context, _doctree):
     if "body" in context:
         load_python(app, context["body"])
         load_problems(app, page)
-        wide = not BOX.search(context["body"])  # all lessons are of one width: the long table of one is folded
+        # Lessons and the notation are of one width: a long table of theirs is folded.
+        wide = not BOX.search(context["body"]) and " symbol-table" not in context["body"]
         found = [name for name, mark in LOADED_BY.items() if mark in context["body"]]
         for name in (name for name in found if wide or name != "tables.css"):  # after those of all pages
             if name.endswith(".css"):

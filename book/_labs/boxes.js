@@ -5,6 +5,7 @@
   const HERE = document.currentScript.src.replace(/[^/]*$/, "");
   const SIZE = "15 MB"; // of Python, as a server compresses it
   const COME = "python:come"; // kept where Python has been fetched
+  const UNFETCHED = "Its files could not be fetched. Check your connection and press the button again, or use the exercise notebook.";
   const loading = {};
 
   // A script that lies beside this one, fetched once; one that did not come may be asked for again.
@@ -75,7 +76,7 @@
   // Python's answer to a question; meanwhile `tell` is called with what it does.
   async function ask(question, tell) {
     tell("Waiting for Python …");
-    try { await load("python.js"); } catch { return problem("Python did not start.", "Reload the page and try again. Your code is kept."); }
+    try { await load("python.js"); } catch { return problem("Python did not start.", `${UNFETCHED} Your code is kept.`); }
     for (const cost of document.querySelectorAll(".lab-cost")) cost.remove();
     return window.course.python.ask(question, tell);
   }
@@ -187,6 +188,6 @@
   for (const lab of document.querySelectorAll("lab-box")) near.observe(lab);
 
   window.course = {
-    COME, SIZE, Editor, addButton, addCost, ask, awaken, escape, keep, load, make, makeOut, problem, readKept, saveFile, say, show, tell,
+    COME, SIZE, UNFETCHED, Editor, addButton, addCost, ask, awaken, escape, keep, load, make, makeOut, problem, readKept, saveFile, say, show, tell,
   };
 })();

@@ -230,7 +230,7 @@
     // The lab's part of the exercise notebook, with what is written here in its cells.
     async saveNotebook() {
       const file = `lab-${this.lesson}.ipynb`;
-      try { await load(`notebooks/${this.lesson}.js`); } catch { return say(this.toolsOut, "The notebook did not come. Reload the page and try again."); }
+      try { await load(`notebooks/${this.lesson}.js`); } catch { return say(this.toolsOut, "The notebook could not be fetched. Check your connection and try again."); }
       const notebook = structuredClone(window.course.notebook);
       for (const { name, written } of this.steps) {
         const cell = notebook.cells.find(({ id }) => id === `lab-${name}`);

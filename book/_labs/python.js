@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const HERE = document.currentScript.src.replace(/[^/]*$/, "");
-  const { COME, SIZE, escape, keep, problem } = window.course;
+  const { COME, SIZE, UNFETCHED, escape, keep, problem } = window.course;
   const BYTES = 21_000_000; // that the worker fetches, unpacked
   const SAID = 3; // megabytes between two words on how many have come
   const SECONDS = { start: 300, prepare: 60, check: 8, run: 8, function: 8, cell: 8, draw: 9 };
@@ -39,7 +39,7 @@
       this.ready ??= new Promise((resolve, reject) => {
         const worker = new Worker(HERE + "worker.js", { type: "module" });
         this.worker = worker;
-        worker.onerror = () => reject(new Error("missing"));
+        worker.onerror = () => reject(new Error("fetch")); // the worker's own script
         worker.onmessage = ({ data }) => {
           if (data?.ready) resolve();
           else if (data?.come !== undefined) this.tell(sayCome(data.come));
@@ -101,6 +101,7 @@
     why(message) {
       if (message === "late") return `It took more than ${SECONDS.start / 60} minutes: is the connection slow?`;
       if (message === "missing") return "This copy of the book has no Python in its pages. Use the exercise notebook instead.";
+      if (/fetch|network|import/i.test(message)) return UNFETCHED; // browsers have their own words
       return `${message.slice(0, 200)}. Reload the page and try again, or use the exercise notebook.`;
     }
 

@@ -40,7 +40,10 @@ async function fetchArchive(name) {
 
 async function start() {
   const archives = ["libraries.zip", "course.zip"].map(fetchArchive);
-  const { loadPyodide } = await import(new URL("pyodide.js", HERE).href);
+  const { loadPyodide } = await import(new URL("pyodide.js", HERE).href).catch(async (error) => {
+    await Promise.all(archives); // which tell apart what is missing and what did not come
+    throw error;
+  });
   const python = await loadPyodide({ indexURL: HERE.href, packageBaseUrl: HERE.href });
   const extractDir = python.runPython("import sysconfig; sysconfig.get_paths()['purelib']");
   const fetched = await Promise.all(archives);

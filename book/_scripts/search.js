@@ -72,28 +72,69 @@ function withoutUnknown(query) {
   return known;
 }
 
+// --- What a result quotes ---------------------------------------------------------------------------------------------
+
+const WORDS = /([\p{L}\p{N}]+)/u, SENTENCE_END = /(?<=[.?!][”’)]*)\s+(?=[\p{Lu}“(])/u;
+const PROSE = "p, li, dd, figcaption", NO_PROSE = "noscript, figure > :not(figcaption), .formula-unit, .lesson-facts, .on-screen, .planner, .table-notes, #practice details";
+const EXCERPT = 240; // letters, about
+
+let stemmer = null;
+const stemOf = (word) => (stemmer ??= new Stemmer()).stemWord(word.toLowerCase());
+const define = (term) => `${term.firstChild.textContent}: ${term.nextElementSibling.querySelector("p").textContent}`;
+
+// The sentences of each paragraph; where a formula of more than letters in a row stands, there is an ellipsis.
+function sentencesIn(place) {
+  for (const formula of place.querySelectorAll("math")) {
+    formula.querySelector("annotation")?.remove();
+    formula.replaceWith(formula.querySelector("mfrac, msub, msup, msubsup, munder, mover, munderover, mtable, msqrt") ? "…" : formula.textContent);
+  }
+  const blocks = [...place.querySelectorAll(PROSE)].filter((block) => !block.closest(NO_PROSE));
+  for (const each of place.querySelectorAll("pre, table, svg, picture, script, style, .headerlink, .formula-questions a")) each.remove();
+  return blocks.reverse().map((block) => { // what is within another is read, and then taken out of it
+    block.remove();
+    return block.textContent.replace(/\s+/g, " ").replace(/^ |[ ,]+$/g, "");
+  }).reverse().filter((text) => /\p{L}{3}/u.test(text)).map((text) => text.split(SENTENCE_END));
+}
+
+// Of these the first sentence with most of the stems, and what follows in its paragraph.
+function excerpt(paragraphs, stems) {
+  const worth = (text) => {
+    const found = new Set(text.split(WORDS).map(stemOf).filter((stem) => stems.has(stem))).size;
+    return found && found + text.toLowerCase().includes(asked) - 0.5 * !/[.?!][”’)]*$/.test(text) - 0.25 * text.includes("…");
+  };
+  const worths = paragraphs.map((sentences) => Math.max(...sentences.map(worth))), most = Math.max(...worths, 0);
+  const sentences = paragraphs[most ? worths.indexOf(most) : 0] ?? [], first = most ? sentences.findIndex((each) => worth(each) === most) : 0;
+  let text = shorten(sentences[first] ?? "", stems);
+  for (const next of sentences.slice(first + 1)) {
+    if (text.length + next.length > EXCERPT) break;
+    text += ` ${next}`;
+  }
+  return text;
+}
+
+// A sentence that is too long is cut between words, about the first that is asked.
+function shorten(text, stems) {
+  if (text.length < 1.3 * EXCERPT) return text;
+  const words = text.split(" "), hit = words.findIndex((word) => word.split(WORDS).some((part) => stems.has(stemOf(part))));
+  let [from, to] = [Math.max(hit, 0), Math.max(hit, 0) + 1];
+  const said = () => words.slice(from, to).join(" ");
+  while (said().length < EXCERPT) [from, to] = [Math.max(from - 1, 0), to + 1];
+  return `${from ? "… " : ""}${said()}${to < words.length ? " …" : ""}`;
+}
+
 // Sphinx puts this file before its own code, which has run when this does.
 queueMicrotask(() => {
   const found = "Search finished, found ${resultCount} page(s) matching the search query.";
   const unfound = "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.";
-  // An excerpt is prose: not the contents that a page prints, and no letters of formulas, code, tables and charts in a row.
-  const read = Search.htmlToText, printed = /<div id="jb-print-docs-body"[^]*?(?=<article)|<p class="lesson-facts">[^]*?<\/p>/g, drawn = /<(math|pre|table|svg|picture)\b[^]*?<\/\1>/g;
-  const define = (html, id) => {
-    const term = new DOMParser().parseFromString(html, "text/html").getElementById(id);
-    return term && `${term.firstChild.textContent}: ${term.nextElementSibling.querySelector("p").textContent}`;
-  };
-  Search.htmlToText = (html, anchor) => {
-    const text = html.replace(printed, "").replace(drawn, " … ").replace(/<(?:p|li|div|h\d|dt|dd)\b/g, " $&"); // words of two boxes are two words
-    return (anchor?.startsWith("#term-") && define(text, anchor.slice(1))) || read(text, anchor); // of a term its meaning
-  };
-  const summarize = Search.makeSearchSummary;
+  // An excerpt is a sentence or two of prose with the words that are asked, and no contents, code, tables, charts or
+  // answers; without such a sentence it is how the page or section begins. Of a term it is the meaning.
   Search.makeSearchSummary = (html, stems, anchor) => {
-    const summary = summarize(html, stems, anchor);
-    if (!summary) return summary;
-    const text = summary.textContent.replace(/^\.\.\.\S*\s+/, "… ").replace(/\s+\S*\.\.\.$/, " …"); // cut between words
-    const stemmer = new Stemmer(), isAsked = (word) => stems.has(stemmer.stemWord(word.toLowerCase()));
+    const page = new DOMParser().parseFromString(html, "text/html"), place = anchor ? page.getElementById(anchor.slice(1)) : page.querySelector(".bd-article");
+    const text = place && (anchor?.startsWith("#term-") ? define(place) : excerpt(sentencesIn(place), stems));
+    if (!text) return document.createDocumentFragment(); // there is no prose
     const mark = (word) => Object.assign(document.createElement("span"), { className: "highlighted", textContent: word });
-    summary.replaceChildren(...text.split(/([\p{L}\p{N}]+)/u).map((part) => (isAsked(part) ? mark(part) : part)));
+    const summary = Object.assign(document.createElement("p"), { className: "context" });
+    summary.append(...text.split(WORDS).map((part) => (stems.has(stemOf(part)) ? mark(part) : part)));
     return summary;
   };
   // Of what a page names alike, the first is enough.

@@ -61,7 +61,7 @@ const formats = {}; // made when a number is first shown: the first one takes a 
 const pretty = (value) => {
   const size = Math.abs(value), look = size < 100 ? "number" : size < 1e6 ? "count" : "compact";
   formats[look] ??= new Intl.NumberFormat("en", LOOKS[look]);
-  return formats[look].format(value).replace("K", "k"); // k as on the axes
+  return formats[look].format(value);
 };
 
 // A time in the unit that suits it, from so many seconds on (charts/page_chart.py does the same).

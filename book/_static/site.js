@@ -6,7 +6,7 @@ if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined
 }
 
 // A box that scrolls can be reached and moved with the keyboard; one that does not is no stop on the way.
-const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card, .planner-table)";
+const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card, .planner-table, .unbroken)";
 
 const FEW = 24; // that are measured at a time, so that a reader who scrolls or types need not wait
 let marking = 0;
@@ -341,7 +341,7 @@ function settle() {
   if (waitsForReader) setTimeout(layOut, WHILE);
   addEventListener("resize", again);
   addEventListener("toggle", again, true);
-  addEventListener("scroll", ({ target }) => target instanceof Element && markCut(target), { capture: true, passive: true });
+  addEventListener("scroll", ({ target }) => target.matches?.(SCROLLING) && markCut(target), { capture: true, passive: true });
 }
 
 if (document.readyState === "complete") settle();

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
+from blackboard.charts.marks import TICK
 from blackboard.charts.style import CATEGORIES, COLOURS
 
 _COLOURS = tuple(CATEGORIES.values())
@@ -86,7 +87,7 @@ def lab_chart(
         "title": titles[name],
         "scale": ({"type": "log"} if kind[name] else {"zero": False})
         | ({"nice": False, "padding": 12} if name == "x" else {"padding": 14} if labelled else {}),
-        "axis": {"values": _ticks(series, "xy".index(name)), "format": "~r"} if kind[name] else {"tickCount": 6},
+        "axis": {"values": _ticks(series, "xy".index(name)), "labelExpr": TICK} if kind[name] else {"tickCount": 6},
     }
     layers = [
         {

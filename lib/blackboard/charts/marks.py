@@ -44,6 +44,9 @@ def title(*lines: str) -> dict:
 
 # --- axes -------------------------------------------------------------------------------------------------------------
 
+# A number beside an axis, written as beside a slider: 10,000 or 1M.
+TICK = "datum.value < 1e6 ? format(datum.value, ',~r') : replace(format(datum.value, '~s'), 'G', 'B')"
+
 
 def axis(field: str, name: str, low: float, high: float, ticks: list[float]) -> dict:
     """A linear axis with its ticks."""
@@ -52,18 +55,18 @@ def axis(field: str, name: str, low: float, high: float, ticks: list[float]) -> 
         "type": "quantitative",
         "title": name,
         "scale": {"domain": [low, high]},
-        "axis": {"values": ticks},
+        "axis": {"values": ticks, "labelExpr": TICK},
     }
 
 
-def log_axis(field: str, name: str, low: float, high: float, form: str = ",~r") -> dict:
+def log_axis(field: str, name: str, low: float, high: float) -> dict:
     """A log axis with a tick at every power of ten."""
     ticks = [10.0**n for n in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
     return {
         "field": field,
         "type": "quantitative",
         "title": name,
-        "axis": {"values": ticks, "format": form},
+        "axis": {"values": ticks, "labelExpr": TICK},
         "scale": {"type": "log", "domain": [low, high]},
     }
 

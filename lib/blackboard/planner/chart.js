@@ -89,7 +89,7 @@ function nameChosen(svg, dot, { user, chip }, points, ground) {
 }
 
 const described = ({ user, chip, users, tensor, expert }) =>
-  `${written(user)} tokens/s per user, ${written(chip)} per chip; ${users === undefined ? "" : `${written(users)} users, `}${cutting(tensor, expert)}`;
+  `${written(user)} tokens/s per user, ${written(chip)} per chip; ${users === undefined ? "" : `${several(users, "user")}, `}${cutting(tensor, expert)}`;
 
 const cutting = (tensor, expert) => `TP ${tensor}${expert > 1 ? `, EP ${expert}` : ""}`;
 

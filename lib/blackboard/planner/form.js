@@ -25,6 +25,7 @@ function digitsOf(value, most, least = 1) {
 const thousands = (text) => text.replace(/^\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
 const written = (value) => digitsOf(value, value >= 1000 ? 4 : 3);
 const counted = (value) => (value >= 100 ? thousands(Math.round(value).toFixed(0)) : written(value));
+const several = (value, thing, said = written(value)) => `${said} ${thing}${said === "1" ? "" : "s"}`;
 const average = (value) => (value >= 10 ? counted(Math.round(value)) : written(value));
 const speedWritten = (value) => (value < 100 ? value.toFixed(1) : written(value)); // in a column
 const percent = (share) => `${Math.round(100 * share)}%`;
@@ -149,7 +150,7 @@ function showFields() {
   fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", FORMATS.bf16], ["fp8", FORMATS.fp8]]);
   for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
   field("rent").placeholder = chip.rents.newest ? `${chip.rents.newest.usd} (newest)` : "none known";
-  part("more").querySelector("summary").textContent = `More: ${data.engines[state.engine]}, ${formatSaid(model)}, prompts of ${lengthSaid(state.prompt)} tokens, answers of ${lengthSaid(state.output)}`;
+  part("more").querySelector("summary").textContent = `More: ${data.engines[state.engine]}, ${formatSaid(model)}, prompts of ${several(state.prompt, "token", lengthSaid(state.prompt))}, answers of ${lengthSaid(state.output)}`;
   part("load-name").textContent = state.by === "rate" ? "Requests per second" : "Users at once";
   part("paste").hidden = state.model !== PASTED;
   part("notes").replaceChildren(...(model?.notes ?? []).map(listItem));
@@ -205,17 +206,22 @@ function forgive() {
 
 const COUNTED = ["chips", "load", "prompt", "output"]; // of which there must be some
 
-// What was answered last stays, dimmed; what is wrong is said at the field.
+const NO_ANSWER = [["Does it fit?", "–", "in a chip’s memory"], ["Speed", "–", "per output token"], ["Price", "–", "per million tokens"]];
+
+// The answer is none; what was drawn and counted last stays below it, dimmed. What is wrong is said at the field.
 function showRefusal({ message, field: name }) {
   clearTimeout(later);
   setStale(true);
+  part("answer").replaceChildren(...NO_ANSWER.map(tile));
   const answered = part("prediction").querySelector("td") ? "The numbers below are those of the last answer." : "";
   part("result").textContent = name ? answered : `${message} ${answered}`.trim();
   if (!name) return;
   for (const each of [name, ...COUNTED.filter((each) => !(state[each] > 0))]) field(each).setAttribute("aria-invalid", "true");
   if (field(name).closest("details")) part("more").open = true;
   const label = field(name).closest("label"), inRow = [...label.parentElement.children].filter((each) => each.offsetTop === label.offsetTop);
-  inRow.at(-1).after(Object.assign(document.createElement("p"), { id: "planner-error", className: "planner-error", role: "alert", textContent: message })); // on a line below its row
+  const told = Object.assign(document.createElement("p"), { id: "planner-error", className: "planner-error", role: "alert", textContent: message });
+  told.style.setProperty("--left", `${label.offsetLeft - inRow[0].offsetLeft}px`);
+  inRow.at(-1).after(told); // on a line below its row
   field(name).setAttribute("aria-describedby", "planner-error");
 }
 
@@ -243,7 +249,7 @@ function showAnswer(asked, found) {
 // The three answers that are asked for most, large.
 function showTiles(found, fitting, crowded, uneven) {
   const { memory } = found.server.layout.chip, { errors } = found.constants, used = sum(Object.values(found.memory_per_chip));
-  const users = `${counted(Math.floor(found.fits))} of ${counted(found.users)} users`;
+  const users = `${counted(Math.floor(found.fits))} of ${several(found.users, "user", counted(found.users))}`;
   const price = found.usd_per_mtok === null ? ["–", "no rent known"] : [dollars(found.usd_per_mtok), "per million tokens"];
   const tiles = [
     ["Does it fit?", !fitting || uneven ? "No" : crowded ? "In part" : "Yes", uneven ? uneven : crowded ? users : `${digitsOf(used / 1e9, 3)} of ${gigabytes(memory)} a chip`],
@@ -413,7 +419,7 @@ function warnings({ model, tensor, expert, chip }, found) {
   if (server.prompt + server.output > model.context_tokens) told.push(`${model.name} is made for ${written(model.context_tokens)} tokens of context.`);
   if (tensor > chip.domain) told.push(`Tensor parallelism over ${tensor} chips leaves the fast links, which join ${chip.domain}.`);
   const kvHeads = new Set(model.attention.map((group) => group.kv_heads).filter(Boolean));
-  for (const count of kvHeads) if (tensor > count) told.push(`${count} KV heads on ${tensor} chips: each chip holds a whole head, so part of the cache is stored several times.`);
+  for (const count of kvHeads) if (tensor > count) told.push(`${several(count, "KV head")} on ${tensor} chips: each chip holds a whole head, so part of the cache is stored several times.`);
   if (tensor > 1 && model.attention.some((group) => group.kind !== "heads")) told.push(`The latent KV cache has no heads: each of the ${tensor} tensor-parallel chips stores all of it.`);
   if (isUnevenExperts({ model, expert })) told.push(`${model.moe.experts} experts cannot be divided evenly over ${expert} chips.`);
   return told;
@@ -467,7 +473,10 @@ let points = []; // of the frontier
 // Only where the fold is open: nobody sees it elsewhere, and it takes as long as the chart.
 function showPoints() {
   if (!part("points").open) return;
-  const button = (point) => useButton(`${point.users} users, ${cutting(point.tensor, point.expert)}`, () => use(`${point.users} users, ${cutting(point.tensor, point.expert)}`, pointState(point)));
+  const button = (point) => {
+    const named = `${several(point.users, "user")}, ${cutting(point.tensor, point.expert)}`;
+    return useButton(named, () => use(named, pointState(point)));
+  };
   const rows = points.map((point) => [cutting(point.tensor, point.expert), written(point.users), speedWritten(point.user), duration(point.first), written(point.chip), button(point)]);
   showTable(part("points").querySelector(".planner-table"), ["Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "Load it"], rows, "No batch fits.");
 }
@@ -503,7 +512,7 @@ function bestRow(rows, rented) {
     const { device, chips, tensor, expert, users, user, first, chip, rent, price } = found, way = cutting(tensor, expert);
     const cost = price === null ? "–" : price === cheapest ? strong(dollars(price)) : dollars(price);
     const named = `${chips} × ${device.name}, ${way}`;
-    const load = () => use(`${named}, ${written(users)} users`, { ...pointState(found), chip: device.id, chips, rent: rented ? rent : state.rent });
+    const load = () => use(`${named}, ${several(users, "user")}`, { ...pointState(found), chip: device.id, chips, rent: rented ? rent : state.rent });
     return [`${chips} × ${device.name}`, way, written(users), speedWritten(user), duration(first), written(chip), cost, useButton(named, load)];
   };
 }

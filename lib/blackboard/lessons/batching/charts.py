@@ -41,7 +41,7 @@ def _load() -> list[dict]:
 
 _LOAD_LINE = f"'L = ' + {marks.said('context')} + ' tokens (balanced: L* = ' + {marks.said('balanced')} + ')'"
 
-BATCH = marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5, "~s")
+BATCH = marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5)
 
 
 # --- layers -----------------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def latency_chart() -> InteractiveChart:
 
 def roofline_chart() -> InteractiveChart:
     """Time and price of a token against batch, on the running case; the front door's chart."""
-    encoding = {"x": marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5, "~s"), "y": _step_axis()}
+    encoding = {"x": marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5), "y": _step_axis()}
     base = sweep("batch", math.log10(LEAST), 5)
     terms = {"step": eq.step_time, "memory": eq.memory_time, "compute": eq.compute_time}
     base["transform"] += [curve(formula, "batch", field, "ms") for field, formula in terms.items()]
@@ -164,6 +164,7 @@ def roofline_chart() -> InteractiveChart:
         f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour. All of these are bounds: real engines are"
         " slower and cost more.",
         result=(0, 1),
+        digits={"chosen": 3},
     )
 
 
@@ -195,7 +196,7 @@ def _front_lines(here: str) -> tuple[str, ...]:
     return (
         f"'a token takes ' + {marks.said(here, ',.2r')} + ' ms'",
         f"'a million cost ' + {marks.said('100 * ' + _price('chosen'), ',.2r')} + ' cents'",
-        f"{marks.said('chosen')} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
+        f"{marks.said('chosen', ',.3r')} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
     )
 
 
@@ -249,6 +250,7 @@ def tradeoff_chart() -> InteractiveChart:
         _tradeoff_says(),
         "With a smaller batch each user's text comes faster (to the right), and each token costs more (up).",
         primary=("chosen", "context", "model"),
+        digits={"chosen": 3},
         result=(0, 1),
     )
 

@@ -25,6 +25,12 @@ def _percent(value: str) -> str:
     return f"({value} < 0.0995 ? format(100 * {value}, '.2~r') : format(100 * {value}, '.0f')) + '%'"
 
 
+def _passes(form: str) -> str:
+    """Browser expression of the passes over the tokens."""
+    told = marks.said("epochs", form)
+    return f"{told} + ({told} == '1' ? ' pass' : ' passes')"
+
+
 # --- repetition -------------------------------------------------------------------------------------------------------
 
 START = {"unique_tokens": float(LARGE["unique_tokens"]), "pretrain_tokens": LARGE["tokens"], "reuse": REUSE}
@@ -86,10 +92,7 @@ def repeat_chart() -> InteractiveChart:
     base["transform"] += [curve(eq.data_worth, "pretrain_tokens", "worth", "token")]
     layers = _repeat_layers(encoding)
     read = f"{marks.counted('pretrain_tokens')} + ' tokens read, of ' + {marks.counted('unique_tokens')}"
-    passes = (
-        f"pretrain_tokens < unique_tokens ? 'less than a pass: all of it fresh' : {marks.said('epochs', ',.3~r')} + '"
-        " passes'"
-    )
+    passes = f"pretrain_tokens < unique_tokens ? 'less than a pass: all of it fresh' : {_passes(',.3~r')}"
     worth = f"'worth ' + {marks.counted('data_worth')} + ' fresh ones: ' + {_percent('data_worth / pretrain_tokens')}"
     more = f"'the next token: ' + (repeat_worth < 5e-5 ? 'nothing' : {_percent('repeat_worth')} + ' of a fresh one')"
     most = f"'never more than ' + {marks.counted('worth_limit')}"
@@ -193,7 +196,7 @@ def _filter_lines() -> tuple[str, ...]:
         f"{marks.counted('pretrain_tokens')} + ' tokens read, pool of ' + {marks.counted('pool_tokens')}",
         (
             f"'keep ' + {_percent('kept_share')} + ': ' + (pretrain_tokens < kept_share * pool_tokens ? 'nothing"
-            f" repeats' : {marks.said('epochs', ',.2~r')} + ' passes')"
+            f" repeats' : {_passes(',.2~r')})"
         ),
         f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",
         f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + ' × as good'",
@@ -263,7 +266,7 @@ def filter_chart() -> InteractiveChart:
     """
     encoding = {
         "x": marks.log_axis("kept_share", "share of the pool that is kept (%)", 0.001, 1),
-        "y": marks.log_axis("gain", "worth of a token read ÷ average", FLOOR, CEILING, "~g"),
+        "y": marks.log_axis("gain", "worth of a token read ÷ average", FLOOR, CEILING),
     }
     encoding["x"]["axis"]["labelExpr"] = "format(100 * datum.value, '~r')"
     base = sweep("kept_share", -3, 0, points=91)

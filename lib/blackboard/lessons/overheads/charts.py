@@ -194,8 +194,8 @@ def launch_chart() -> InteractiveChart:
     choose.
     """
     encoding = {
-        "x": marks.log_axis("batch", "batch (sequences)", 1, 1e4, "~s"),
-        "y": marks.log_axis("eager", "step (ms)", 0.1, 1e3, "~g"),
+        "x": marks.log_axis("batch", "batch (sequences)", 1, 1e4),
+        "y": marks.log_axis("eager", "step (ms)", 0.1, 1e3),
     }
     base = sweep("batch", 0, 4, points=81)
     inside_it = [{"filter": "datum.batch <= fits"}]
@@ -362,7 +362,7 @@ def _overlap_layers(encoding: dict) -> list[dict]:
 def overlap_chart() -> InteractiveChart:
     """Gain of two halves against tokens a chip, with machine, model, links and context to choose."""
     encoding = {
-        "x": marks.log_axis("each", "tokens a GPU", 1, 1e4, "~s"),
+        "x": marks.log_axis("each", "tokens a GPU", 1, 1e4),
         "y": marks.axis("gain", "times faster in two halves", 0, 2, [0, 0.5, 1, 1.5, 2]),
     }
     base = sweep("each", 0, 4, points=161)

@@ -130,8 +130,8 @@ def _room_layers(encoding: dict) -> list[dict]:
 def room_chart() -> InteractiveChart:
     """Sequences that one memory holds against their mean length, set aside or in blocks, for a machine and a model."""
     encoding = {
-        "x": marks.log_axis("context", "mean tokens of a sequence", FIRST, LAST, "~s"),
-        "y": marks.log_axis("blocks", "sequences in memory", LOW, HIGH, "~s"),
+        "x": marks.log_axis("context", "mean tokens of a sequence", FIRST, LAST),
+        "y": marks.log_axis("blocks", "sequences in memory", LOW, HIGH),
     }
     base = sweep("context", math.log10(FIRST), math.log10(LAST), points=81)
     base["transform"] += [

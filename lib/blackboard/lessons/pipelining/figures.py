@@ -212,7 +212,7 @@ def orders() -> Drawing:
     runs = simulation.equal_runs(BOXES, numbers.TRAINED)
     head, each, bars, foot = 0.34, 1.26, 0.56, 0.02  # inches: the key, a schedule, its boxes, and below the last
     height = head + each * len(ORDERS) + foot
-    fig, axes = drawing.axes(5.0, height, len(ORDERS), 1, sharex=True)
+    fig, axes = drawing.axes(4.4, height, len(ORDERS), 1, sharex=True)  # narrow: its sentences are read on a phone
     fig.set_layout_engine("none")
     draw_key(fig, 1 - 0.14 / height)
     width, said = max(runs[name].makespan for name in ORDERS), []
@@ -221,12 +221,12 @@ def orders() -> Drawing:
         words = words.format(first=f"{float(run.span(0)):g}")
         idle = f"box 0 is idle for {float(run.span(0) - run.busy(0)):g} slots"
         top = height - head - each * index - 0.24
-        at.set_position((0.115, (top - bars) / height, 0.875, bars / height))
+        at.set_position((0.13, (top - bars) / height, 0.86, bars / height))
         draw_plain(at, run, width)
         at.spines["bottom"].set_visible(False)
         at.tick_params(axis="x", length=0, labelbottom=False)
         at.set_title(f"{name}: {idle}", loc="left", pad=3, weight="bold")
-        fig.text(0.01, (top - bars - 0.06) / height, drawing.filled(words, 68), va="top")
+        fig.text(0.01, (top - bars - 0.06) / height, drawing.filled(words, 58), va="top")
         box, start, end = new
         looks: dict[str, Any] = {"fill": False, "ec": COLOURS["bound"], "lw": 1.8, "zorder": 5, "clip_on": False}
         at.add_patch(Rectangle((start, box - 0.48), end - start, 0.96, **looks))

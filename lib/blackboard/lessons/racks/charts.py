@@ -85,8 +85,8 @@ def _layers(encoding: dict, each: str) -> list[dict]:
 
 def boundary_chart() -> InteractiveChart:
     """Time over several racks, in times of one rack, against the ratio of the two bandwidths; a system is marked."""
-    ratio_axis = marks.log_axis("ratio", "scale-up ÷ scale-out bandwidth", 0.1, 100, "~g")
-    encoding = {"x": ratio_axis, "y": marks.log_axis("slowdown", "time ÷ time in one rack", 0.04, 100, "~g")}
+    ratio_axis = marks.log_axis("ratio", "scale-up ÷ scale-out bandwidth", 0.1, 100)
+    encoding = {"x": ratio_axis, "y": marks.log_axis("slowdown", "time ÷ time in one rack", 0.04, 100)}
     base = sweep("ratio", -1, 2, points=91)
     base["transform"] += [
         {"calculate": "datum.ratio * scale_out", "as": "scale_up"},

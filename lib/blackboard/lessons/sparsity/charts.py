@@ -71,7 +71,7 @@ def _lines() -> dict:
 
 def _step_axis() -> dict:
     """Milliseconds of a step, from one token's to the longest shown."""
-    axis = marks.log_axis("sparse", "ms per step", 0.01, 1e4, "~r")
+    axis = marks.log_axis("sparse", "ms per step", 0.01, 1e4)
     longest = " , ".join(_at(f"{10.0**MOST!r}"))
     return {
         **axis,
@@ -81,7 +81,7 @@ def _step_axis() -> dict:
 
 def _layers() -> list[dict]:
     """The two lines, the tokens chosen with both steps, the tie, and the team's prompts."""
-    encoding = {"x": marks.log_axis("batch", "tokens in a step B", 1, 10**MOST, "~s"), "y": _step_axis()}
+    encoding = {"x": marks.log_axis("batch", "tokens in a step B", 1, 10**MOST), "y": _step_axis()}
     dense = _at("8")[1]
     prompts = float(PROMPTS * PROMPT)
     read_sparse, read_dense = _at(repr(prompts))
