@@ -19,7 +19,7 @@ from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation import simulation
 from blackboard.lessons.speculation.distributions import ngrams
 from blackboard.lessons.speculation.distributions import overlap as shared
-from blackboard.lessons.speculation.numbers import EXAMPLE, RACK
+from blackboard.lessons.speculation.numbers import EXAMPLE, RACK, loads_all
 from blackboard.units import significant
 
 
@@ -181,7 +181,8 @@ def step_and_check() -> Drawing:
     return done(
         fig,
         "fig-step-and-check",
-        f"Up to {said[0]} users the check takes no longer than a plain step, so it is free. From {said[1]} on,"
+        f"From about {loads_all()} to {said[0]} users the check takes no longer than a plain step, so it is free. From"
+        f" {said[1]} on,"
         " the check takes longer than its round is worth (dashed), so the guesses slow the rack down.",
         f"Time in ms against batch from {LOW} to {HIGH:,}, both on log scales, for {RUNNING}. A plain step takes"
         f" {plain(LOW):.2f} ms at first and bends upwards at {said[2]} sequences, where compute binds. The check of"
@@ -208,8 +209,8 @@ def by_batch() -> Drawing:
         fig,
         "fig-by-batch",
         "Measured gains (dots) fall earlier than the roofline allows (dashed). If the times of compute and memory"
-        " traffic add (solid), the curve comes closer. All curves start at the first dot. Fitted to EAGLE-3, the"
-        " solid ones predict only EAGLE's fall.",
+        " traffic add (solid), the curve comes closer. All curves start at the first dot. The"
+        " solid ones, fitted to EAGLE-3's dots, predict only EAGLE's.",
         _by_batch_say(share),
     )
 
@@ -232,7 +233,8 @@ def _by_batch_say(share: float) -> str:
     return (
         "Measured speed-up against batch from 2 to 64 (log scale), of EAGLE-3 and EAGLE in SGLang on H100 (3 drafted);"
         f" each curve is set to meet its first point. EAGLE-3 falls from {first.rows.measured[0]} to"
-        f" {first.rows.measured[-1]}, EAGLE crosses 1 between 16 and 24. The roofline at its peak, dashed, is level to"
+        f" {min(first.rows.measured)} and ends at {first.rows.measured[-1]}, EAGLE crosses 1 between 16 and 24. The"
+        " roofline at its peak, dashed, is level to"
         f" the end: {100 * ideal.error:.0f}% off on average. If memory and compute times add and compute reaches"
         f" {share:.2f} of the peak, fitted on EAGLE-3, the curve misses by {100 * first.error:.0f}% there and by"
         f" {100 * other.error:.0f}% for EAGLE."

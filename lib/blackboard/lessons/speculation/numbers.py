@@ -53,6 +53,12 @@ def ends(known: dict[str, float]) -> tuple[str, str]:
     return significant(eq.batch_free(known, drafted=EXAMPLE["drafted"]), 2), significant(even, 2)
 
 
+def loads_all() -> str:
+    """The fewest users of whom a check loads at most 2% more than a plain step, so nearly all experts."""
+    more = lambda batch: eq.touched_ratio(RUNNING, batch=batch, drafted=EXAMPLE["drafted"])
+    return significant(next(batch for batch in range(1, 1000) if more(batch) <= 1.02), 2)
+
+
 def even_with(overhead: float) -> float:
     """The batch beyond which four guesses are a loss, if every pass takes so many seconds more than its loading or
     its compute.
@@ -196,6 +202,7 @@ def experts() -> dict[str, str]:
         "few_one": f"{eq.tokens_per_round(EXAMPLE) / (drafting + touched(1)):.2f}",
         "few_r1": f"{four['tokens_per_pass'] / (drafting + touched(1)):.2f}",
         "even_r1": significant(even_with(took - loads), 2),
+        "loads_all": loads_all(),
         "few_loaded": f"{1 - missed(FEW):.0%}",
         "chosen_4": significant((1 - missed(5)) / (1 - missed(1)), 2),
         "touched_v3": significant(touched(1), 2),
