@@ -336,8 +336,8 @@ def line() -> Drawing:
     return done(
         fig,
         "fig-line",
-        f"With {free} free on a GPU, as at Meta, checkpoints are enough up to {checkpointed} tokens per GPU. With less"
-        " memory free, all limits move left.",
+        f"With {free} free on a GPU, as at Meta, checkpoints are enough up to {checkpointed} tokens per GPU. Work space"
+        " and the streams' gradients, left out here, lower the limits, most the last.",
         f"A line of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale): keep everything up to {everything} (Meta"
         f" has {case.tokens:,.0f}); checkpoints up to {checkpointed}; two streams up to {reversible}; too many.",
     )
