@@ -90,7 +90,7 @@ def launch_timeline() -> Drawing:
     )
 
 
-# --- where a token goes -------------------------------------------------------------------------------------------------
+# --- where a token goes -----------------------------------------------------------------------------------------------
 
 
 def verdict() -> Drawing:
@@ -127,8 +127,8 @@ def verdict() -> Drawing:
     return done(
         fig,
         "fig-verdict",
-        "Even if every kernel has a gap, the chip spent most of the token waiting for its host. The hatched part is"
-        " gaps or waiting: the measured times do not tell which.",
+        "The chip spent most of the token waiting for its host. (The runs do not tell whether the hatched part is gaps"
+        " or waiting.)",
         f"One horizontal bar of {eager:.1f} ms, the time of a token. Loading at full rate takes {floor:.1f} ms, and"
         f" memory below its full rate about {loaded - floor:.0f} ms. Gaps, or a loss once per step, take {losses}, and"
         f" waiting for the host takes the rest, {waits}. A hatched part of {most - least:.0f} ms may be gaps or"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from blackboard.catalogue import chip, gpu_lab, measurement, model
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
-from blackboard.lessons.overheads import implied, kernels, simulation
+from blackboard.lessons.overheads import implied, kernels
 from blackboard.lessons.overheads.kernels import Plan
 from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
@@ -13,7 +13,6 @@ from blackboard.units import factor, pretty, significant
 MS, US = factor("ms"), factor("us")
 LOST = implied.left_over()[0]  # Llama 2 7B in 16 bits
 FIXED = implied.fixed_cost()
-SLOW = 9 * MS  # a longer loading of uncompiled code, an example
 
 
 def in_ms(seconds: float) -> str:
@@ -24,7 +23,6 @@ def in_ms(seconds: float) -> str:
 def opening() -> dict[str, str]:
     """The question: one model at batch 1, before and after."""
     found = implied.gpt_fast()
-    each = found.eager - LOST.shared - found.kernels * LOST.each
     post = measurement("gpt_fast_steps").records()[1]
     return {
         "llama_bytes": pretty(found.weights, "byte", 3),
@@ -33,10 +31,7 @@ def opening() -> dict[str, str]:
         "eager_ms": pretty(found.eager, "s", 3),
         "post_ms": pretty(1 / post["throughput_token_per_s"], "s", 3),
         "missing": in_ms(found.eager - found.floor),
-        "waited_each": pretty(each, "s", 2),
         "fit_share": f"{found.floor / LOST.shared:.0%}",
-        "slow_load": pretty(SLOW, "s", 1),
-        "slow_waited": pretty(each + LOST.shared - SLOW, "s", 2),
         "fused_launch": in_ms(found.fused * found.each),
         "removed": f"{found.kernels - found.fused:,}",
         "removed_gaps": in_ms((found.kernels - found.fused) * LOST.each),
@@ -222,9 +217,8 @@ def one_gap() -> float:
 def in_pieces(tokens: int, gaps: float) -> tuple[float, float]:
     """Seconds of SGLang's step in one piece and in halves, each part of which loses `gaps` at its kernels."""
     case = implied.with_tokens(tokens)
-    times = (step.compute_time(case), step.weight_time(case) + gaps, step.kv_time(case), case["t_comm"])
-    whole, halves = (simulation.step_in_halves(58, *times, halves=parts) for parts in (1, 2))
-    return whole, halves
+    once, cache, sends = step.weight_time(case) + gaps, step.kv_time(case), case["t_comm"]
+    return once + cache + sends, max(2 * once + cache, sends)
 
 
 def with_losses() -> dict[str, str]:
@@ -256,8 +250,9 @@ def served() -> dict[str, str]:
         "sglang_node": f"{row['node_token_per_s']:,}",
         "sglang_step": pretty(halved, "s", 2),
         "sglang_whole": pretty(halved * gain, "s", 3),
-        "our_halves": pretty(implied.with_tokens(tokens)["t_comm"], "s", 2),
-        "halves_miss": pretty(missing, "s", 1),
+        "our_halves": pretty(ours, "s", 2),
+        "our_whole": pretty(whole, "s", 3),
+        "halves_miss": pretty(missing, "s", 2),
         "fixed_gain": f"{(whole + missing) / halved - 1:.0%}",
         "rack_gaps": in_ms(implied.lost_on_rack()),
     }
