@@ -237,7 +237,7 @@ def test_the_bets_of_the_page_are_the_chapters_times():
 def test_more_chips_gain_nothing_at_pythons_pace():
     """One to eight A100: the queue's times with launches of 25 and 5 µs, and from which launch on chips do not wait."""
     told, rates = numbers.all(), {1: 104.9, 8: 328.43}
-    rows = [line.split() for line in printed("for count, chip, kernels in").splitlines()[1:]]
+    rows = [line.split() for line in printed("for count, kernels, chip in").splitlines()[1:]]
     for (count, slow, _, fast, _), (chips, rate) in zip(rows, rates.items(), strict=True):
         assert int(count) == chips
         kernels_ = 324 if chips == 1 else 388
