@@ -29,8 +29,8 @@ QUOTED = {
     "60": "one of the made-up kernels",
     "100": "what it is changed to",
     "3.1": "a name of Llama",
-    "3": "bytes of a value, one out and two back",
     "7,168": "width of DeepSeek-V3",
+    "85": "percent that copying struggles to break, in gpt-fast's post",
     "400": "Gbit/s of SGLang's network cards",
 }
 

@@ -8,22 +8,16 @@ from __future__ import annotations
 
 from matplotlib.patches import Rectangle
 
-from blackboard import catalogue, units
-from blackboard.catalogue.running_case import plain
+from blackboard import units
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, note
+from blackboard.charts.drawing import Drawing, done, note
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.overheads import implied, simulation
 from blackboard.lessons.overheads.simulation import Timeline
 from blackboard.text import listed
-from blackboard.units import significant
 
-MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
+MS = units.factor("ms")
 SMALL = 10  # points: the least that a phone shows well
-
-
-def _ms(seconds: float, digits: int = 3) -> str:
-    return f"{significant(seconds / MS, digits)} ms"
 
 
 # --- timelines --------------------------------------------------------------------------------------------------------
@@ -96,40 +90,49 @@ def launch_timeline() -> Drawing:
     )
 
 
-# --- step time --------------------------------------------------------------------------------------------------------
+# --- where a token goes -----------------------------------------------------------------------------------------------
 
 
-def what_is_left() -> Drawing:
-    """A captured step on 1 to 8 chips, as loading and the rest, with the measured times."""
-    line = implied.left_over()[0]
-    fig, axes = drawing.axes(5.0, 3.6)
-    for place, (chips, measured) in enumerate(line.points):
-        load, lost = line.shared / chips / MS, line.left(chips) / MS
-        axes.bar(place, lost, 0.62, color=COLOURS["launch"], alpha=0.75)
-        axes.bar(place, load, 0.62, lost, color=COLOURS["weights"], alpha=0.75)
-        axes.plot(place, measured / MS, "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8, zorder=5)
-        beside(axes, f"{measured / MS:.2f}", (place, measured / MS), (0, 9), "measured", ha="center")
-    legend = (("◇ measured", "measured"), ("■ loading", "weights"), ("■ the rest", "launch"))
-    for row, (text, colour) in enumerate(legend):
-        mark, words = text.split(" ", 1)
-        axes.text(1.98, 10.2 - 0.95 * row, mark, color=COLOURS[colour], alpha=1 if row == 0 else 0.75, fontsize=14)
-        axes.text(2.2, 10.2 - 0.95 * row, words)
-    names = [f"{chips} A100" for chips, _ in line.points]
-    axes.set(ylim=(0, 11), ylabel="ms a step")
-    axes.set_xticks(range(len(names)), names)
-    axes.grid(visible=False, axis="x")
-    axes.set_title(f"{plain(catalogue.model('llama-2-7b').name)}, 16 bits, from a graph", loc="left")
-    said = [
-        f"{chips} A100: loading {_ms(line.shared / chips, 2)}, the rest {_ms(line.left(chips), 2)}"
-        for chips, _ in line.points
-    ]
+def verdict() -> Drawing:
+    """The opening's token as one bar: loading, what may be gaps or a loss per step, and what is left for the host."""
+    found, line, fixed = implied.gpt_fast(), implied.left_over()[0], implied.fixed_cost()
+    gaps = found.kernels * line.each
+    ends = [found.floor, line.shared, fixed.time(1), line.shared + gaps, found.eager]
+    floor, loaded, least, most, eager = (end / MS for end in ends)
+    losses = f"{fixed.each / MS:.0f} to {gaps / MS:.0f} ms"
+    waits = f"{eager - most:.0f} to {(found.eager - fixed.time(1)) / MS:.0f} ms"
+    fig, axes = drawing.axes(5.0, 2.3)
+    parts = (
+        (0, floor, "weights", 0.8),
+        (floor, loaded, "weights", 0.4),
+        (loaded, least, "launch", 0.35),
+        (most, eager, "launch", 0.8),
+    )
+    for start, end, colour, alpha in parts:
+        axes.barh(0, end - start, 0.6, start, color=COLOURS[colour], alpha=alpha, lw=0)
+    axes.barh(0, most - least, 0.6, least, color="white", edgecolor=COLOURS["launch"], hatch="////", lw=0)
+    for y, sure, unsure in ((0.5, (most, eager), (least, most)), (-0.5, (loaded, least), (least, most))):
+        axes.plot(sure, (y, y), color=COLOURS["launch"], lw=2.5, solid_capstyle="butt")
+        axes.plot(unsure, (y, y), color=COLOURS["launch"], lw=2.5, ls=(0, (1.5, 1)))
+    axes.text(0, 0.42, f"loading\n{floor:.1f} ms", va="bottom", linespacing=0.95, color=COLOURS["weights"])
+    axes.text((least + eager) / 2, 0.6, f"waiting for the host: {waits}", ha="center", va="bottom")
+    axes.text(loaded, -0.6, f"gaps, or a loss once per step: {losses}", va="top")
+    axes.plot([(floor + loaded) / 2] * 2, (-0.3, -1.05), color=COLOURS["weights"], lw=1.2)
+    axes.text(floor, -1.08, f"memory below its full rate: {loaded - floor:.0f} ms", va="top", color=COLOURS["weights"])
+    axes.set(xlim=(0, eager + 0.3), ylim=(-1.5, 1.15), xlabel="ms of a token")
+    axes.set_yticks([])
+    axes.set_xticks([0, 10, 20, 30, eager], ["0", "10", "20", "30", f"{eager:.1f}"])
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False)
     return done(
         fig,
-        "fig-what-is-left",
-        "In our fit, more chips shorten only the loading. The rest does not shrink, and on eight chips it is most of"
-        " the step.",
-        "Stacked bars of our fit to the time per step of gpt-fast, captured as a graph, at batch 1, with the measured"
-        f" times as diamonds at their tops. {'; '.join(said)}.",
+        "fig-verdict",
+        "The chip spent most of the token waiting for its host. (The runs do not tell whether the hatched part is gaps"
+        " or waiting.)",
+        f"One horizontal bar of {eager:.1f} ms, the time of a token. Loading at full rate takes {floor:.1f} ms, and"
+        f" memory below its full rate about {loaded - floor:.0f} ms. Gaps, or a loss once per step, take {losses}, and"
+        f" waiting for the host takes the rest, {waits}. A hatched part of {most - least:.0f} ms may be gaps or"
+        " waiting.",
     )
 
 

@@ -13,7 +13,6 @@ from blackboard.units import factor, pretty, significant
 MS, US = factor("ms"), factor("us")
 LOST = implied.left_over()[0]  # Llama 2 7B in 16 bits
 FIXED = implied.fixed_cost()
-SLOW = 9 * MS  # a longer loading of uncompiled code, an example
 
 
 def in_ms(seconds: float) -> str:
@@ -24,17 +23,16 @@ def in_ms(seconds: float) -> str:
 def opening() -> dict[str, str]:
     """The question: one model at batch 1, before and after."""
     found = implied.gpt_fast()
-    each = found.eager - LOST.shared - found.kernels * LOST.each
+    post = measurement("gpt_fast_steps").records()[1]
     return {
         "llama_bytes": pretty(found.weights, "byte", 3),
         "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 3),
         "llama_floor": pretty(found.floor, "s", 2),
         "eager_ms": pretty(found.eager, "s", 3),
+        "post_ms": pretty(1 / post["throughput_token_per_s"], "s", 3),
         "missing": in_ms(found.eager - found.floor),
-        "waited_each": pretty(each, "s", 2),
         "fit_share": f"{found.floor / LOST.shared:.0%}",
-        "slow_load": pretty(SLOW, "s", 1),
-        "slow_waited": pretty(each + LOST.shared - SLOW, "s", 2),
+        "fused_launch": in_ms(found.fused * found.each),
         "removed": f"{found.kernels - found.fused:,}",
         "removed_gaps": in_ms((found.kernels - found.fused) * LOST.each),
         "eager_kernels": f"{found.kernels:,}",
@@ -61,7 +59,6 @@ def both_ways() -> dict[str, str]:
         "fixed_waited": pretty(waited[1], "s", 2),
         "gaps_least": f"{FIXED.each / MS:.0f} ms",
         "gaps_most": f"{gaps / MS:.0f} ms",
-        "gaps_range": f"{FIXED.each / MS:.0f} to {gaps / MS:.0f} ms",
         "waited_range": f"{waited[0] / MS:.0f} to {waited[1] / MS:.0f} ms",
     }
 
@@ -132,7 +129,8 @@ def graphs() -> dict[str, str]:
         "graph_8": pretty(times[8], "s", 3),
         "shared_7": pretty(LOST.shared, "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
-        "left_launch": in_ms(LOST.kernels[8] * implied.gpt_fast().each),
+        "rest_8": in_ms((8 * times[8] - times[1]) / 7),
+        "launch_even": pretty(times[8] / LOST.kernels[8], "s", 2),
         "each_7": pretty(LOST.each, "s", 2),
         "lost_1": pretty(LOST.left(1), "s", 3),
     }
@@ -210,33 +208,51 @@ def measured_halves() -> dict[str, str]:
     return {f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}%" for tokens, gain in implied.sglang_measured().items()}
 
 
+def one_gap() -> float:
+    """Seconds that our H200 saved for each kernel less."""
+    captured, fused = (gpu_lab.only("h200", "decoding", way=way, batch=1, context=512) for way in ("captured", "fused"))
+    return (captured["seconds"] - fused["seconds"]) / (captured["kernels"] - fused["kernels"])
+
+
+def in_pieces(tokens: int, gaps: float) -> tuple[float, float]:
+    """Seconds of SGLang's step in one piece and in halves, each part of which loses `gaps` at its kernels."""
+    case = implied.with_tokens(tokens)
+    once, cache, sends = step.weight_time(case) + gaps, step.kv_time(case), case["t_comm"]
+    return once + cache + sends, max(2 * once + cache, sends)
+
+
 def with_losses() -> dict[str, str]:
     """The border with what the kernels lose, for as many more kernels as were reported, and for twice as many."""
     whole, halves = implied.reported_kernels()
     times, lost = (implied.more_kernels(), 2), implied.lost_on_rack()
     turns = [implied.lossy_turn(more, lost) for more in times]
+    gap = one_gap()
+    shorter = in_pieces(32, implied.sglang_rack()["kernels"] * gap)
     return {
         "kernels_whole": f"{whole:.0f}",
         "kernels_halves": f"{halves:,.0f}",
         "halves_kernels": f"{times[0]:.2f} to {times[1]}",
         "lossy_turn": f"{turns[0]:.0f} to {turns[1]:.0f}",
+        "gaps_turn": f"{turns[1]:.0f}",
+        "short_loss": f"{1 - shorter[0] / shorter[1]:.0%}",
+        "rack_gaps_h200": in_ms(implied.sglang_rack()["kernels"] * gap),
     }
 
 
 def served() -> dict[str, str]:
-    """SGLang's step of 256 tokens a GPU in halves, against the formula's, which is shorter."""
+    """SGLang's step of 256 tokens a GPU in halves, against ours with gaps, which is shorter."""
     [row] = measurement("sglang_large_ep_decode").records(system="SGLang, two-batch overlap")
     tokens = row["batch_per_gpu"]
     halved, gain = 8 * tokens / row["node_token_per_s"], implied.sglang_measured()[tokens]
-    case = implied.with_tokens(tokens)
-    ours, whole = eq.overlap_time(case), eq.serial_time(case)
+    whole, ours = in_pieces(tokens, implied.lost_on_rack())
     missing = halved - ours
     return {
         "sglang_node": f"{row['node_token_per_s']:,}",
         "sglang_step": pretty(halved, "s", 2),
         "sglang_whole": pretty(halved * gain, "s", 3),
         "our_halves": pretty(ours, "s", 2),
-        "our_gain": f"{whole / ours - 1:.0%}",
+        "our_whole": pretty(whole, "s", 3),
+        "halves_miss": pretty(missing, "s", 2),
         "fixed_gain": f"{(whole + missing) / halved - 1:.0%}",
         "rack_gaps": in_ms(implied.lost_on_rack()),
     }
@@ -279,7 +295,7 @@ def one_token() -> dict[str, str]:
         gpu_lab.only("h200", "decoding", way=way, batch=1, context=512) for way in ("eager", "captured", "fused")
     )
     pace = eager["seconds"] / eager["kernels"]
-    gap = (captured["seconds"] - fused["seconds"]) / (captured["kernels"] - fused["kernels"])
+    gap = one_gap()
     rivals = implied.rivals(gap)
     least, *_, most = (time / US for time in rivals.sums)
     found = implied.gpt_fast()
@@ -303,9 +319,10 @@ def one_token() -> dict[str, str]:
         "saved_h200": in_ms(captured["seconds"] - fused["seconds"]),
         "gap_h200": pretty(gap, "s", 2),
         "python_each": pretty(pace, "s", 3),
+        "loop_each": pretty(gpu_lab.only("h200", "launches", way="eager")["seconds"], "s", 2),
+        "compiler_h200": in_ms(fused["kernels"] * pace),
         "fused_each": pretty(fused["seconds"] / fused["kernels"], "s", 3),
         "waited_h200": pretty(eager["seconds"] - captured["seconds"], "s", 2),
-        "rack_gaps_h200": in_ms(implied.sglang_rack()["kernels"] * gap),
     }
 
 
