@@ -63,6 +63,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     slower = own_day(day_weights + 4_989 / 2 * look / 989.5e12, 1 / (73_700 * 0.437))
     busy = cost["input"] * slower
     busy += cost["output"] * own_day(day_weights + 4_989 * look_decode / 989.5e12, 1 / 14_800)
+    measured = own_day(day_weights + 4_989 * look_decode / 989.5e12, 1 / 14_800)  # of output
+    caches = {"405": 126 * 4096, "70": 80 * 4096, "qwen": 94 * 2048, "v3": v3}
+    sells = {name: 25 / (mtok * far * kept / load) for name, kept in caches.items()}
     expected = {
         # the bill
         "bill_paid": f"{paid:.1f} cents",
@@ -95,7 +98,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "two_lines": f"{rest:.3f} ¢",
         "history_part": f"{1 - alone / rest:.0%}",
         "history_least": f"{1 - alone / (rest + room_taken):.0%}",
-        "history_most": f"{1 - alone / (rest + hits['hbm']):.0%}",
         "out_hit_booked": f"{0.1 * mtok * out(5_000) * 175 / (rest - alone + hits['hbm']):.2f}",
         "out_hit_booked_room": f"{0.1 * mtok * out(5_000) * 175 / (rest - alone + room_taken):.1f}",
         "lost_90": f"{1 - loads(far) / tenth:.0%}",
@@ -110,7 +112,13 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ll_weights": f"{70_552_387_584 / ((72 * hbm - 70_552_387_584) / (far * 327_680)) / load * 1e6:.1f} µs",
         "ratio_405": f"{far * 126 * 4096 / load / ordinary(405_849_243_648, 126, 128):.0f}",
         "ratio_qwen": f"{far * 94 * 2048 / load / ordinary(22_189_965_312, 94, 64):.0f}",
-        "out_in_1": f"{out(far) / fresh(far):.0f}",
+        "out_in_2": f"{out(far) / fresh(far):.1f}",
+        "unpack_each": f"{wide / bf16 * 1e6:.2f} µs",
+        "latent_each": f"{look_decode / bf16 * 1e9:.1f} ns",
+        "load_each": f"{loads(far) / far * 1e9:.2f} ns",
+        **{f"cache_{name}": f"{kept:,} B" for name, kept in caches.items()},
+        **{f"sells_{name}": f"{at:.1f}" for name, at in sells.items()},
+        **{f"sells_{name}_real": f"{at / measured:.1f}" for name, at in sells.items()},
         "unpack_from": sig(wide / (look_decode - look)),
         "out_plain": "5",
         "copilot_share": f"{541.0 * 0.5 / (541.0 * 0.5 + 90.4 * 6.25 + 4.9 * 25):.0%}",
@@ -369,9 +377,9 @@ def priced(lines):
 
 
 def test_the_programs_print_what_the_text_says():
-    """Steps of several sizes, coffees, calls with shorter histories, and models that one price fits."""
+    """Steps of several sizes, coffees, calls with shorter histories, and the places where a cache is cheapest."""
     told = numbers.all()
-    sizes, coffees, receipts, machines = programs()
+    sizes, coffees, receipts, places = programs()
     bills = {line.split()[0]: line for line in sizes}
     assert told["s_usd"].lstrip("$") in bills["36"] and told["s_half"].lstrip("$") in bills["18"]
     assert told["s_past"] in bills["36"] and told["t_past"] in bills["360"]
@@ -390,16 +398,22 @@ def test_the_programs_print_what_the_text_says():
         usd = 5_000 * numbers.least_input(history + 5_000) + 1_000 * numbers.least_output(history + 5_000)
         assert float(line.split()[-2]) == pytest.approx(100 * usd, abs=0.0011), line
 
-    sold = {line[:14].strip(): line.split() for line in machines}
-    assert len(sold) == 4
-    for name, id in (("Llama 3.1 405B", "llama-3.1-405b"), ("Llama 3.1 70B", "llama-3.1-70b")):
-        usd = numbers.ordinary(id)["load"] * 3.30 / HOUR * 1e6
-        assert f"{25 / usd:.1f}" in sold[name]
-    assert f"{25 / numbers.ordinary('qwen3-235b-a22b')['load'] * 0.36 / 330:.1f}" in sold["Qwen3-235B"]
-    v3 = numbers.output_time(numbers.PROMPT, 1e9)["cache"] * 3.30 / HOUR * 1e6
-    assert f"{25 / v3:.1f}" in sold["DeepSeek-V3"]
-    assert {name for name, said in sold.items() if said[-1] == "loses"} == {"Llama 3.1 405B", "Llama 3.1 70B"}
-    assert f"speed = 1 / {told['day_over_out']}  #" in page("pricing").read_text("utf8")
+    again = numbers.CALL["cached_read"] * numbers.prompt_again(numbers.CALL["cached_read"])
+    times = {"2 minutes": 120, "20 minutes": 1_200, "3 hours": 3 * HOUR, "2 days": 48 * HOUR}
+    borders, seen = numbers.cheapest(again / numbers.CALL["cached_read"]), {}
+    for line, pause in zip(places, times.values(), strict=True):
+        name, _, best = line.strip().partition(": ")
+        place, _, cost = best.partition(", ")
+        kind = next(kind for kind, until in borders.items() if pause < until)
+        assert times[name] == pause and place == {"ssd": "flash", "hdd": "disk"}[kind]
+        usd = numbers.CALL["cached_read"] * numbers.kept_in(kind, pause)
+        assert float(cost.split()[0]) == pytest.approx(100 * usd, rel=0.01, abs=6e-5)
+        seen[name] = place
+    assert list(seen.values()) == ["flash", "flash", "disk", "disk"], "for minutes flash, for days disk"
+    flash, disk = (numbers.kept_in(kind, 3 * HOUR) for kind in ("ssd", "hdd"))
+    assert 0.9 < disk / flash < 1, "at three hours the two are close"
+    more = list(programs(more=("extra = 1 ", "extra = 10 ")))[3]
+    assert [line.split(",")[0] for line in more] == [line.split(",")[0] for line in places], "the order is the same"
 
 
 def test_what_the_text_says_of_changed_programs_is_so():

@@ -224,9 +224,9 @@ def hold_chart() -> InteractiveChart:
         spec,
         "Where a cache is cheapest to keep",
         _hold_says(),
-        f"Our history on the chips of a {plain(system(RUNNING.system).name)}, HBM at its full rent, other memory at its"
-        " bare price. Only DDR5, flash and disk compare like with like: the cheapest of them changes at some 20 seconds"
-        " and at 3 hours.",
+        "The longer our history waits, the slower the memory that keeps it most cheaply. Of DDR5, flash and disk, at"
+        " their bare price, the cheapest changes at some 20 seconds and at 3 hours. HBM is at its full rent, on the"
+        f" chips of a {plain(system(RUNNING.system).name)}.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(0,),
     )

@@ -46,6 +46,7 @@ WRITTEN = 100_000  # tokens that an agent writes with the five minutes' cache, a
 SMALLER = 10  # an agent of steps so many times smaller, in so many more calls, an example
 PAUSE = 2 * factor("min")  # since the call before, an example
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
+SOLD = {"405": "llama-3.1-405b", "70": "llama-3.1-70b", "qwen": "qwen3-235b-a22b", "v3": "deepseek-v3"}
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
 BLOCKS = 64  # chosen of all, in the example of the root
 
@@ -222,7 +223,6 @@ def booked() -> dict[str, str]:
         "history_part": part(0),
         "ten_small": significant(ten_small() / both, 2),
         "history_least": part(hits_for_room()),
-        "history_most": part(hits_in()["hbm"]),
         "out_hit_booked": dear(hits_in()["hbm"]),
         "out_hit_booked_room": dear(hits_for_room()),
         "lost_90": f"{lost:.0%}",
@@ -677,6 +677,23 @@ def ordinary_times() -> dict[str, str]:
     }
 
 
+def sold() -> dict[str, str]:
+    """How many times the cost of output Claude's price is if the call ran on public models, weights left out: at full
+    speed, and as far below it as output on DeepSeek's own day; and their caches.
+    """
+    floor, real = (day_costs()[name][1] for name in ("floor", "real"))
+    asked, said = price(BILLED).usd_per_Mtok.output * MTOK, {}
+    for name, id in SOLD.items():
+        kept, gpu = model(id).kv_bytes_per_token(), system(RUNNING.system).chip
+        times = asked / (kept * PROMPT / gpu.bandwidth * rent().usd_per_chip_second)
+        said |= {
+            f"cache_{name}": f"{kept:,.0f} B",
+            f"sells_{name}": f"{times:.1f}",
+            f"sells_{name}_real": f"{times * floor / real:.1f}",
+        }
+    return said
+
+
 def output_times() -> dict[str, str]:
     """GPU time of a token of output at the end of the call's prompt, beside that of a token of input."""
     net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
@@ -701,11 +718,14 @@ def output_times() -> dict[str, str]:
         "expand": us(input_time(PROMPT)["expand"]),
         "expand_sum": f"2 × {group.layers} × {group.heads} × {group.kv_rank} × {group.nope_dim + group.v_dim} ×"
         f" {CALL['cached_read']:,} ÷ {CALL['input']:,} FLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
+        "unpack_each": f"{expanding(PROMPT, 1) / (PROMPT - 1) / gpu.flops('bf16') * 1e6:.2f} µs",
+        "latent_each": pretty(each / gpu.flops("bf16"), "s", 2),
+        "load_each": pretty(memory / PROMPT, "s", 3),
         "t_latent": us(each * PROMPT / gpu.flops("bf16")),
         "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "t_compute": us(compute),
         "t_out": us(memory),
-        "out_in_1": significant(memory / new, 1),
+        "out_in_2": significant(memory / new, 2),
         "out_in_3": significant(memory / new, 3),
         "unpack_from": significant(expanding(PROMPT, 1) / (PROMPT - 1) / (each - attend_flop()["prefill"]), 2),
         "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
@@ -780,5 +800,5 @@ def misses_even() -> float:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     bills = merge(bill(), session(), added_up(), cards(), writes())
-    times = merge(input_times(), output_times(), ordinary_times())
+    times = merge(input_times(), output_times(), ordinary_times(), sold())
     return merge(bills, step_of_price(), ratios(), places(), times, drains())
