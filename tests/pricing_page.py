@@ -27,7 +27,6 @@ QUOTED = {
     "6.2": "a summary card",
     "6.3": "another summary card",
     "18": "calls of half the example conversation",
-    "10": "times a bare price, to try in a program",
     "100": "active parameters in billions, 1:38:22",
     "2": "a name of DeepSeek-V3.2; plain input of two prompts",
     "1,000": "tokens of the answer of the example call",

@@ -358,8 +358,8 @@ def token_times() -> Drawing:
         fig,
         "fig-token-times",
         f"GPU time of one token of our call. With an ordinary cache output takes {times[0]} times as long as input, all"
-        f" because of its loading. With a packed one it takes {times[1]} times as long, {free[1]} times because of its"
-        " compute alone.",
+        f" because of its loading. With a packed one it takes {times[1]} times as long, and {free[1]} times even if loading"
+        " were free.",
         f"Bars of the GPU time of one token of a call with {prompt:,} tokens in its prompt, in milliseconds."
         f" {'. '.join(said)}.",
     )

@@ -180,8 +180,8 @@ def added_up() -> dict[str, str]:
         least = least_lines("hbm")[line]
         said |= {f"cost_{line}": cents(least), f"cost_{line}_3": cents(least, 3)}
         said |= {f"x_{line}": significant(paid[line] / least, 2)}
-    for place, hits in hits_in().items():
-        said[f"hits_{place}"] = cents(hits)
+    for place in ("hbm", "ddr"):
+        said[f"hits_{place}"] = cents(hits_in()[place])
     for place in ("hbm", "ddr"):
         cost = least_lines(place)
         said |= {
@@ -238,9 +238,9 @@ def ten_small() -> float:
 
 
 def out_hit() -> dict[str, str]:
-    """A token of output divided by a hit in cost: in each memory, in half of HBM's room, and after other pauses."""
-    hits, minute = hits_in() | {"room": hits_for_room()}, factor("min")
-    cost = hits | {f"{n}": hits["hbm"] * n * minute / PAUSE for n in (1, 5)}
+    """A token of output divided by a hit in cost: in HBM at its full rent, in half of its room, after other pauses."""
+    full, minute = hits_in()["hbm"], factor("min")
+    cost = {"hbm": full, "room": hits_for_room()} | {f"{n}": full * n * minute / PAUSE for n in (1, 5)}
     return {
         f"out_hit_{name}": significant(CALL["cached_read"] * least_output(PROMPT) / c, 2) for name, c in cost.items()
     }
@@ -499,6 +499,9 @@ def places() -> dict[str, str]:
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
+        "hour_hbm": cents(call * eq.hbm_hold(known, hold_time=HOUR), 3),
+        **{f"hour_{name}": cents(call * (kept_in(name, HOUR) - kept_in(name, 0)), 3) for name in kept},
+        **{f"back_{name}": cents(call * kept_in(name, 0), 3) for name in kept},
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
         "again_more": significant(prompt_again(call) / eq.remat_cost(known), 3),
         "even_call": f"{prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
