@@ -65,7 +65,7 @@ def bill() -> Drawing:
         fig,
         "fig-bill",
         f"One call, three lines: {paid['cached_read'] / total:.0%} of the bill is for tokens that were sent before."
-        f" Prices are per million tokens. The price of new input includes keeping it.",
+        f" Prices are per million tokens.",
         f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in cents: "
         + listed([f"{name} {cents[line]:.4g}" for line, (name, _) in LINES.items()])
         + f"; in all {100 * total:.1f}.",
@@ -90,8 +90,7 @@ def bill_and_cost() -> Drawing:
     return done(
         fig,
         "fig-bill-and-cost",
-        "One cost, booked in two ways. Hits wait for free in the one, and are nearly all of the cost in the other. (GPU"
-        " time alone: what their place in memory costs comes next.)",
+        "One cost of GPU time, booked in two ways. Hits are free in the one, and nearly all of the cost in the other.",
         f"Three bars of the same length, in cents. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72"
         " at full speed.",
     )
@@ -358,8 +357,8 @@ def token_times() -> Drawing:
         fig,
         "fig-token-times",
         f"GPU time of one token of our call. With an ordinary cache output takes {times[0]} times as long as input, all"
-        f" because of its loading. With a packed one it takes {times[1]} times as long, and {free[1]} times even if loading"
-        " were free.",
+        f" because of its loading. With a packed one it takes {times[1]} times as long, and {free[1]} times even if"
+        " loading were free.",
         f"Bars of the GPU time of one token of a call with {prompt:,} tokens in its prompt, in milliseconds."
         f" {'. '.join(said)}.",
     )

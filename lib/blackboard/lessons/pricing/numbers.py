@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import date
 from functools import cache
 
 from blackboard.catalogue import Chip, MemoryTier, measurement, model, price, prices, system, tier
@@ -288,7 +287,6 @@ def bill() -> dict[str, str]:
         "bill_paid": f"{100 * paid:.1f} cents",
         "bill_fresh": f"{100 * fresh:.1f} cents",
         "bill_rewritten": f"{100 * rewritten:.0f} cents",
-        "bill_times": significant(fresh / paid, 2),
         "dearest": f"{p.output / p.cached_read:g}",
         "bill_last": f"{100 * sum(charged(LATER - 1).values()):.1f} cents",
         "bill_far": f"{100 * later:.1f} cents",
@@ -348,10 +346,8 @@ def cards() -> dict[str, str]:
         "g_out_far": usd(beyond.output),
         "g_seen": stepped.valid_from,
         **listed(c),
-        "out_plain": f"{c.output / c.input:g}",
         "c_old": kept.valid_from,
         "c_new": card.valid_from,
-        "dropped_days": str((date.fromisoformat(card.valid_from) - date.fromisoformat(kept.valid_from)).days),
         "c_step": f"{kept.above.tokens:,}",
     }
 
@@ -685,7 +681,8 @@ def sold() -> dict[str, str]:
     speed, and as far below it as output on DeepSeek's own day; and their caches.
     """
     floor, real = (day_costs()[name][1] for name in ("floor", "real"))
-    asked, said = price(BILLED).usd_per_Mtok.output * MTOK, {}
+    asked = price(BILLED).usd_per_Mtok.output * MTOK
+    said: dict[str, str] = {}
     for name, id in SOLD.items():
         kept, gpu = model(id).kv_bytes_per_token(), system(RUNNING.system).chip
         times = asked / (kept * PROMPT / gpu.bandwidth * rent().usd_per_chip_second)
