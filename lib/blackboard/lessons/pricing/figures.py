@@ -298,8 +298,7 @@ def passes() -> Drawing:
     return done(
         fig,
         "fig-passes",
-        "In prefill thousands of tokens share one trip to memory. In decode every token has the whole cache of its"
-        " conversation loaded for itself.",
+        "In prefill thousands of tokens share one loading of a cache. In decode every token has its own.",
         "Two passes. Prefill: a bar for the weights and one for the KV cache of the history, loaded once, and beside"
         " them many small squares, thousands of tokens of a prompt. Decode: the same bar for the weights, and below it"
         " one long bar for each of three conversations, its KV cache, beside a single small square, its next token.",
@@ -392,8 +391,7 @@ def floors() -> Drawing:
     return done(
         fig,
         "fig-floors",
-        "On a machine that we know, cost rises with the context and has no step. Prices are level, with one step at"
-        " 200,000 tokens.",
+        "On a machine that we know, cost rises with the context and has no step, unlike the price.",
         "Dollars per million tokens, of 5,000 new ones at the end of a prompt and of output after it, against the"
         " prompt's tokens from 5,000 to a million, both on log scales. What"
         f" DeepSeek-V3 costs on a GB200 NVL72 at peak rates rises all the way: {says('input')}, {says('output')}."
