@@ -218,6 +218,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     shares = (numbers.hits_for_room(share / 100) for share in range(1, 100))
     assert 100 * max(shares) < hits["hbm"], "on average waiting costs less than the full rent"
     assert 24 < rest / alone < 25.5, "a twenty-fifth"
+    assert sum(at / measured > 1 for at in sells.values()) == 2 and min(sells.values()) > 1, "two of four still fit"
     assert llama(far) / llama(177_500) == pytest.approx(1, abs=0.02), "both kinds of token compute alike"
     assert v3 / 327_680 == pytest.approx(1 / 5, abs=0.02), "a fifth as large"
     booked = [0.1 * mtok * out(5_000) * 175 / (rest - alone + usd) for usd in (hits["hbm"], room_taken)]
