@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from datetime import date
 
 import pytest
 import yaml
@@ -63,6 +64,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     slower = own_day(day_weights + 4_989 / 2 * look / 989.5e12, 1 / (73_700 * 0.437))
     busy = cost["input"] * slower
     busy += cost["output"] * own_day(day_weights + 4_989 * look_decode / 989.5e12, 1 / 14_800)
+    measured = own_day(day_weights + 4_989 * look_decode / 989.5e12, 1 / 14_800)  # of output
+    devices = {"ddr": (ddr, main), "ssd": (ssd, flash), "hdd": (hdd, disk)}
+    caches = {"405": 126 * 4096, "70": 80 * 4096, "qwen": 94 * 2048, "v3": v3}
+    sells = {name: 25 / (mtok * far * kept / load) for name, kept in caches.items()}
     expected = {
         # the bill
         "bill_paid": f"{paid:.1f} cents",
@@ -84,18 +89,20 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "x_ddr": f"{round(8.75 / hits['ddr'], -2):.0f}",
         "ddr_sum": f"(12.3 GB ÷ 3.00 TB × 120 s + 24 ms) × {100 * ddr * 3e12:.4f} ¢/s",
         **{f"real_{name}": f"{sig(busy + hits[name])} ¢" for name in ("ddr", "hbm")},
-        **{f"out_hit_{name}": sig(17.5 * mtok * out(far) / usd) for name, usd in hits.items()},
+        "out_hit_hbm": sig(17.5 * mtok * out(far) / hits["hbm"]),
         "out_hit_room": sig(17.5 * mtok * out(far) / room_taken),
         "out_hit_1": sig(mtok * out(far) / hold(60)),
         "out_hit_5": sig(mtok * out(far) / hold(300)),
-        **{f"hits_{name}": f"{sig(usd)} ¢" for name, usd in hits.items()},
+        **{f"hits_{name}": f"{sig(hits[name])} ¢" for name in ("hbm", "ddr")},
+        "hour_hbm": f"{17.5 * hold(3_600):.1f} ¢",
+        **{f"hour_{name}": f"{sig(17.5e6 * v3 * price * 3_600, 3)} ¢" for name, (price, _) in devices.items()},
+        **{f"back_{name}": f"{sig(17.5e6 * v3 * price * drain, 3)} ¢" for name, (price, drain) in devices.items()},
         "hits_again": f"{17.5 * prompt(175_000):.1f} ¢",
         "c_write": f"${5 * 1.25}",
         "cost_alone": f"{alone:.3f} ¢",
         "two_lines": f"{rest:.3f} ¢",
         "history_part": f"{1 - alone / rest:.0%}",
         "history_least": f"{1 - alone / (rest + room_taken):.0%}",
-        "history_most": f"{1 - alone / (rest + hits['hbm']):.0%}",
         "out_hit_booked": f"{0.1 * mtok * out(5_000) * 175 / (rest - alone + hits['hbm']):.2f}",
         "out_hit_booked_room": f"{0.1 * mtok * out(5_000) * 175 / (rest - alone + room_taken):.1f}",
         "lost_90": f"{1 - loads(far) / tenth:.0%}",
@@ -110,9 +117,14 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ll_weights": f"{70_552_387_584 / ((72 * hbm - 70_552_387_584) / (far * 327_680)) / load * 1e6:.1f} µs",
         "ratio_405": f"{far * 126 * 4096 / load / ordinary(405_849_243_648, 126, 128):.0f}",
         "ratio_qwen": f"{far * 94 * 2048 / load / ordinary(22_189_965_312, 94, 64):.0f}",
-        "out_in_1": f"{out(far) / fresh(far):.0f}",
+        "out_in_2": f"{out(far) / fresh(far):.1f}",
+        "unpack_each": f"{wide / bf16 * 1e6:.2f} µs",
+        "latent_each": f"{look_decode / bf16 * 1e9:.1f} ns",
+        "load_each": f"{loads(far) / far * 1e9:.2f} ns",
+        **{f"cache_{name}": f"{kept:,} B" for name, kept in caches.items()},
+        **{f"sells_{name}": f"{at:.1f}" for name, at in sells.items()},
+        **{f"sells_{name}_real": f"{at / measured:.1f}" for name, at in sells.items()},
         "unpack_from": sig(wide / (look_decode - look)),
-        "out_plain": "5",
         "copilot_share": f"{541.0 * 0.5 / (541.0 * 0.5 + 90.4 * 6.25 + 4.9 * 25):.0%}",
         "exe_share": "87%",
         "again_more": f"{prompt(175_000) / again(active):.1f}",
@@ -132,11 +144,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "drop_factor": "11.5",  # 1.15 more for each token behind, a tenth less for each one dropped
         "drop_calls": "196",  # of 0.5 cents saved, to pay 97.75 cents (195.5)
         "bill_fresh": f"{(180_000 * 5 + 1_000 * 25) / 1e4:.1f} cents",
-        "bill_times": f"{(180_000 * 5 + 1_000 * 25) / 1e4 / paid:.1f}",
         "dearest": "50",
         "c_hour": "$10",
         "s_past": f"{1.575 / 3.6:.0%}",
-        "dropped_days": "36",  # 5 February to 13 March
         **{f"x_{name}": sig(bill[name] / cost[name]) for name in ("input", "output")},
         # input and output
         "gpu_second": f"{330 / HOUR:.4f} ¢",
@@ -208,6 +218,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     shares = (numbers.hits_for_room(share / 100) for share in range(1, 100))
     assert 100 * max(shares) < hits["hbm"], "on average waiting costs less than the full rent"
     assert 24 < rest / alone < 25.5, "a twenty-fifth"
+    assert sum(at / measured > 1 for at in sells.values()) == 2 and min(sells.values()) > 1, "two of four still fit"
     assert llama(far) / llama(177_500) == pytest.approx(1, abs=0.02), "both kinds of token compute alike"
     assert v3 / 327_680 == pytest.approx(1 / 5, abs=0.02), "a fifth as large"
     booked = [0.1 * mtok * out(5_000) * 175 / (rest - alone + usd) for usd in (hits["hbm"], room_taken)]
@@ -327,6 +338,8 @@ def test_a_stepped_price_is_of_the_list_and_no_list_of_deepseek_has_one():
     before, after = price(numbers.BILLED), price(numbers.CARD)
     assert (before.above.tokens, before.above.input_multiplier, before.above.output_multiplier) == (200_000, 2, 1.5)
     assert before.rates(205_000).cached_read == 2 * before.rates(200_000).cached_read
+    days = date.fromisoformat(after.valid_from) - date.fromisoformat(before.valid_from)
+    assert round(days.days / 7, 1) in (5, 5.1), "five weeks"
     assert after.above is None and after.usd_per_Mtok == before.usd_per_Mtok and after.model == before.model
     own = [card for card in prices() if card.provider == "deepseek"]
     assert len(own) > 5 and not any(card.above for card in own)
@@ -369,9 +382,9 @@ def priced(lines):
 
 
 def test_the_programs_print_what_the_text_says():
-    """Steps of several sizes, coffees, calls with shorter histories, and models that one price fits."""
+    """Steps of several sizes, coffees, calls with shorter histories, and the places where a cache is cheapest."""
     told = numbers.all()
-    sizes, coffees, receipts, machines = programs()
+    sizes, coffees, receipts, places = programs()
     bills = {line.split()[0]: line for line in sizes}
     assert told["s_usd"].lstrip("$") in bills["36"] and told["s_half"].lstrip("$") in bills["18"]
     assert told["s_past"] in bills["36"] and told["t_past"] in bills["360"]
@@ -390,23 +403,39 @@ def test_the_programs_print_what_the_text_says():
         usd = 5_000 * numbers.least_input(history + 5_000) + 1_000 * numbers.least_output(history + 5_000)
         assert float(line.split()[-2]) == pytest.approx(100 * usd, abs=0.0011), line
 
-    sold = {line[:14].strip(): line.split() for line in machines}
-    assert len(sold) == 4
-    for name, id in (("Llama 3.1 405B", "llama-3.1-405b"), ("Llama 3.1 70B", "llama-3.1-70b")):
-        usd = numbers.ordinary(id)["load"] * 3.30 / HOUR * 1e6
-        assert f"{25 / usd:.1f}" in sold[name]
-    assert f"{25 / numbers.ordinary('qwen3-235b-a22b')['load'] * 0.36 / 330:.1f}" in sold["Qwen3-235B"]
-    v3 = numbers.output_time(numbers.PROMPT, 1e9)["cache"] * 3.30 / HOUR * 1e6
-    assert f"{25 / v3:.1f}" in sold["DeepSeek-V3"]
-    assert {name for name, said in sold.items() if said[-1] == "loses"} == {"Llama 3.1 405B", "Llama 3.1 70B"}
-    assert f"speed = 1 / {told['day_over_out']}  #" in page("pricing").read_text("utf8")
+    again = numbers.CALL["cached_read"] * numbers.prompt_again(numbers.CALL["cached_read"])
+    times = {"2 minutes": 120, "20 minutes": 1_200, "3 hours": 3 * HOUR, "2 days": 48 * HOUR}
+    borders, seen = numbers.cheapest(again / numbers.CALL["cached_read"]), {}
+    for line, pause in zip(places, times.values(), strict=True):
+        name, _, best = line.strip().partition(": ")
+        place, _, cost = best.partition(", ")
+        kind = next(kind for kind, until in borders.items() if pause < until)
+        assert times[name] == pause and place == {"ssd": "flash", "hdd": "disk"}[kind]
+        usd = numbers.CALL["cached_read"] * numbers.kept_in(kind, pause)
+        assert float(cost.split()[0]) == pytest.approx(100 * usd, rel=0.02)
+        seen[name] = place
+    assert list(seen.values()) == ["flash", "flash", "disk", "disk"], "for minutes flash, for days disk"
+    flash, disk = (numbers.kept_in(kind, 3 * HOUR) for kind in ("ssd", "hdd"))
+    assert 0.9 < disk / flash < 1, "at three hours the two are close"
+    source = page("pricing").read_text("utf8")
+    for place, kind in {"DDR5": "ddr", "flash": "ssd", "disk": "hdd"}.items():
+        hour, back = (float(told[f"{part}_{kind}"].split()[0]) for part in ("hour", "back"))
+        [(rent, way)] = re.findall(rf'"{place}": \(([\d.]+), ([\d.]+)\)', source)
+        assert float(rent) == pytest.approx(hour, rel=0.006) and float(way) == pytest.approx(back, rel=0.01)
+    assert f'"HBM": ({told["hour_hbm"].split()[0]}, 0)' in source
+    assert f'"computing again": (0, {told["hits_again"].split()[0]})' in source
+    for pause in times.values():
+        ten = {kind: 10 * numbers.kept_in(kind, pause) for kind in numbers.KINDS}
+        full = numbers.rack()["rent"] * numbers.RUNNING.symbols()["kv_bytes_per_token"] * pause / 186e9
+        best = next(kind for kind, until in borders.items() if pause < until)
+        assert ten[best] == min(*ten.values(), full, again / 175_000), "and so they are at ten times their bare prices"
 
 
 def test_what_the_text_says_of_changed_programs_is_so():
     """Each change that the page proposes, and what it says will come of it."""
     sizes, *_ = programs(half=("180_000, 36_000", "90_000, 18_000"))
     [two] = [line for line in sizes if line.startswith(" 18 calls")]
-    assert 2 * float(two.split(": ")[1].split()[0]) == pytest.approx(2.79, abs=0.02)
+    assert 2 * float(two.split(": ")[1].split()[0]) == pytest.approx(2.79, abs=0.02), "two of half the length"
     often = priced(list(programs(more=("coffee, long = 0.10", "coffee, long = 0.3")))[1])
     assert min(often, key=often.get) == "1 hour"
     late = priced(list(programs(more=("coffee, long = 0.10, 10", "coffee, long = 0.10, 40")))[1])

@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 from blackboard import units
-from blackboard.catalogue import system, tier
-from blackboard.catalogue.running_case import RUNNING, plain
+from blackboard.catalogue import tier
+from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import marks
 from blackboard.charts.interactive import InteractiveChart, curve, decades, derived, inside, menu, slider, sweep
 from blackboard.lessons.pricing import equations as eq
@@ -224,9 +224,8 @@ def hold_chart() -> InteractiveChart:
         spec,
         "Where a cache is cheapest to keep",
         _hold_says(),
-        f"Our history on the chips of a {plain(system(RUNNING.system).name)}, HBM at its full rent, other memory at its"
-        " bare price. Only DDR5, flash and disk compare like with like: the cheapest of them changes at some 20 seconds"
-        " and at 3 hours.",
+        "The longer our history waits, the slower the memory that keeps it most cheaply. HBM is at its full rent, the"
+        " others at their bare price.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(0,),
     )

@@ -65,7 +65,7 @@ def bill() -> Drawing:
         fig,
         "fig-bill",
         f"One call, three lines: {paid['cached_read'] / total:.0%} of the bill is for tokens that were sent before."
-        f" Prices are per million tokens. The price of new input includes keeping it.",
+        f" Prices are per million tokens.",
         f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in cents: "
         + listed([f"{name} {cents[line]:.4g}" for line, (name, _) in LINES.items()])
         + f"; in all {100 * total:.1f}.",
@@ -90,8 +90,7 @@ def bill_and_cost() -> Drawing:
     return done(
         fig,
         "fig-bill-and-cost",
-        "One cost, booked in two ways. Hits wait for free in the one, and are nearly all of the cost in the other. (GPU"
-        " time alone: what their place in memory costs comes next.)",
+        "One cost of GPU time, booked in two ways. Hits are free in the one, and nearly all of the cost in the other.",
         f"Three bars of the same length, in cents. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72"
         " at full speed.",
     )
@@ -299,8 +298,7 @@ def passes() -> Drawing:
     return done(
         fig,
         "fig-passes",
-        "In prefill thousands of tokens share one trip to memory. In decode every token has the whole cache of its"
-        " conversation loaded for itself.",
+        "In prefill thousands of tokens share one loading of a cache. In decode every token has its own.",
         "Two passes. Prefill: a bar for the weights and one for the KV cache of the history, loaded once, and beside"
         " them many small squares, thousands of tokens of a prompt. Decode: the same bar for the weights, and below it"
         " one long bar for each of three conversations, its KV cache, beside a single small square, its next token.",
@@ -315,38 +313,53 @@ def _loaded(axes, corner: tuple[float, float], width: float, text: str, colour: 
 
 
 def token_times() -> Drawing:
-    """GPU time of a token of the call's new input and of its output, with an ordinary cache and with a packed one."""
-    fig, axes = drawing.axes(5.0, 4.6)
+    """GPU time of a token of the call's new input and of its output, which computes while it loads, with an ordinary
+    cache and with a packed one.
+    """
+    fig, axes = drawing.axes(5.0, 5.8)
     plain_, prompt = numbers.ordinary("llama-3.1-70b"), numbers.PROMPT
     made = numbers.output_time(prompt, numbers.fitting(prompt))
-    rows = (  # title, ms of a token of input and of one of output
-        ("Llama 3.1 70B, an ordinary cache", plain_["input"], plain_["load"]),
-        ("DeepSeek-V3, a packed cache", sum(numbers.input_time(prompt).values()), made["weights"] + made["cache"]),
+    rows = (  # title, seconds of a token of input, and of one of output: compute and loading
+        ("Llama 3.1 70B, an ordinary cache", plain_["input"], plain_["output"], plain_["load"]),
+        (
+            "DeepSeek-V3, a packed cache",
+            sum(numbers.input_time(prompt).values()),
+            made["compute"],
+            made["weights"] + made["cache"],
+        ),
     )
-    said, times = [], [significant(out / given, 2) for _, given, out in rows]
-    for row, (title, given, out) in enumerate(rows):
-        top = -2.7 * row
+    said, times, free = [], [], []
+    for row, (title, given, computes, loads) in enumerate(rows):
+        top = -3.7 * row
+        times.append(significant(loads / given, 2))
+        free.append(significant(computes / given, 2))
         axes.text(0, top + 0.95, title, color=COLOURS["bound"], va="center", weight="bold")
-        for n, (name, time, colour) in enumerate((("input, computes", given, "compute"), ("output, loads", out, "kv"))):
-            level = top - 0.98 * n
+        bars = (
+            ("input, computes for", given, "compute", ""),
+            ("output, computes for", computes, "compute", ""),
+            ("and meanwhile loads for", loads, "kv", f", {times[row]} times as long as input"),
+        )
+        for n, (name, time, colour, more) in enumerate(bars):
+            level, short = top - 0.98 * n, 1e3 * time < 4
             axes.barh(level, 1e3 * time, 0.36, color=COLOURS[colour])
-            axes.text(0, level + 0.42, f"{name} for", color=COLOURS["bound"], va="center")
-            words = f"{1e3 * time:.2f} ms" if time < 1e-3 else f"{1e3 * time:.1f} ms"
-            if n:
-                words += f", {times[row]} times as long"
-            short = 1e3 * time < 4
+            axes.text(0, level + 0.42, name, color=COLOURS["bound"], va="center")
+            words = (f"{1e3 * time:.2f} ms" if time < 1e-3 else f"{1e3 * time:.1f} ms") + more
             ends = ((1e3 * time, level), (5, 0)) if short else ((1e3 * time, level + 0.42), (0, 0))
             beside(axes, words, *ends, colour, va="center", ha="left" if short else "right")
-        said.append(f"{title.partition(',')[0]}: input {1e3 * given:.2f}, output {1e3 * out:.1f}")
-    axes.set(xlim=(0, 7.5), ylim=(-4.1, 1.25))
+        said.append(
+            f"{title.partition(',')[0]}: input computes for {1e3 * given:.2f}, output computes for"
+            f" {1e3 * computes:.2f} and meanwhile loads for {1e3 * loads:.1f}"
+        )
+    axes.set(xlim=(0, 7.5), ylim=(-6.05, 1.25))
     axes.axis("off")
     return done(
         fig,
         "fig-token-times",
-        f"GPU time of one token of our call. With an ordinary cache output takes {times[0]} times as long as input,"
-        f" with a packed one {times[1]} times.",
+        f"GPU time of one token of our call. With an ordinary cache output takes {times[0]} times as long as input, all"
+        f" because of its loading. With a packed one it takes {times[1]} times as long, and {free[1]} times even if"
+        " loading were free.",
         f"Bars of the GPU time of one token of a call with {prompt:,} tokens in its prompt, in milliseconds."
-        f" {'. '.join(said)}. Input waits for compute, output for loading its history.",
+        f" {'. '.join(said)}.",
     )
 
 
@@ -378,8 +391,7 @@ def floors() -> Drawing:
     return done(
         fig,
         "fig-floors",
-        "On a machine that we know, cost rises with the context and has no step. Prices are level, with one step at"
-        " 200,000 tokens.",
+        "On a machine that we know, cost rises with the context and has no step, unlike the price.",
         "Dollars per million tokens, of 5,000 new ones at the end of a prompt and of output after it, against the"
         " prompt's tokens from 5,000 to a million, both on log scales. What"
         f" DeepSeek-V3 costs on a GB200 NVL72 at peak rates rises all the way: {says('input')}, {says('output')}."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import date
 from functools import cache
 
 from blackboard.catalogue import Chip, MemoryTier, measurement, model, price, prices, system, tier
@@ -46,6 +45,7 @@ WRITTEN = 100_000  # tokens that an agent writes with the five minutes' cache, a
 SMALLER = 10  # an agent of steps so many times smaller, in so many more calls, an example
 PAUSE = 2 * factor("min")  # since the call before, an example
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
+SOLD = {"405": "llama-3.1-405b", "70": "llama-3.1-70b", "qwen": "qwen3-235b-a22b", "v3": "deepseek-v3"}
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
 BLOCKS = 64  # chosen of all, in the example of the root
 
@@ -179,8 +179,8 @@ def added_up() -> dict[str, str]:
         least = least_lines("hbm")[line]
         said |= {f"cost_{line}": cents(least), f"cost_{line}_3": cents(least, 3)}
         said |= {f"x_{line}": significant(paid[line] / least, 2)}
-    for place, hits in hits_in().items():
-        said[f"hits_{place}"] = cents(hits)
+    for place in ("hbm", "ddr"):
+        said[f"hits_{place}"] = cents(hits_in()[place])
     for place in ("hbm", "ddr"):
         cost = least_lines(place)
         said |= {
@@ -222,7 +222,6 @@ def booked() -> dict[str, str]:
         "history_part": part(0),
         "ten_small": significant(ten_small() / both, 2),
         "history_least": part(hits_for_room()),
-        "history_most": part(hits_in()["hbm"]),
         "out_hit_booked": dear(hits_in()["hbm"]),
         "out_hit_booked_room": dear(hits_for_room()),
         "lost_90": f"{lost:.0%}",
@@ -238,9 +237,9 @@ def ten_small() -> float:
 
 
 def out_hit() -> dict[str, str]:
-    """A token of output divided by a hit in cost: in each memory, in half of HBM's room, and after other pauses."""
-    hits, minute = hits_in() | {"room": hits_for_room()}, factor("min")
-    cost = hits | {f"{n}": hits["hbm"] * n * minute / PAUSE for n in (1, 5)}
+    """A token of output divided by a hit in cost: in HBM at its full rent, in half of its room, after other pauses."""
+    full, minute = hits_in()["hbm"], factor("min")
+    cost = {"hbm": full, "room": hits_for_room()} | {f"{n}": full * n * minute / PAUSE for n in (1, 5)}
     return {
         f"out_hit_{name}": significant(CALL["cached_read"] * least_output(PROMPT) / c, 2) for name, c in cost.items()
     }
@@ -288,7 +287,6 @@ def bill() -> dict[str, str]:
         "bill_paid": f"{100 * paid:.1f} cents",
         "bill_fresh": f"{100 * fresh:.1f} cents",
         "bill_rewritten": f"{100 * rewritten:.0f} cents",
-        "bill_times": significant(fresh / paid, 2),
         "dearest": f"{p.output / p.cached_read:g}",
         "bill_last": f"{100 * sum(charged(LATER - 1).values()):.1f} cents",
         "bill_far": f"{100 * later:.1f} cents",
@@ -348,10 +346,8 @@ def cards() -> dict[str, str]:
         "g_out_far": usd(beyond.output),
         "g_seen": stepped.valid_from,
         **listed(c),
-        "out_plain": f"{c.output / c.input:g}",
         "c_old": kept.valid_from,
         "c_new": card.valid_from,
-        "dropped_days": str((date.fromisoformat(card.valid_from) - date.fromisoformat(kept.valid_from)).days),
         "c_step": f"{kept.above.tokens:,}",
     }
 
@@ -499,6 +495,9 @@ def places() -> dict[str, str]:
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
         "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
+        "hour_hbm": cents(call * eq.hbm_hold(known, hold_time=HOUR), 3),
+        **{f"hour_{name}": cents(call * (kept_in(name, HOUR) - kept_in(name, 0)), 3) for name in kept},
+        **{f"back_{name}": cents(call * kept_in(name, 0), 3) for name in kept},
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
         "again_more": significant(prompt_again(call) / eq.remat_cost(known), 3),
         "even_call": f"{prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
@@ -677,6 +676,24 @@ def ordinary_times() -> dict[str, str]:
     }
 
 
+def sold() -> dict[str, str]:
+    """How many times the cost of output Claude's price is if the call ran on public models, weights left out: at full
+    speed, and as far below it as output on DeepSeek's own day; and their caches.
+    """
+    floor, real = (day_costs()[name][1] for name in ("floor", "real"))
+    asked = price(BILLED).usd_per_Mtok.output * MTOK
+    said: dict[str, str] = {}
+    for name, id in SOLD.items():
+        kept, gpu = model(id).kv_bytes_per_token(), system(RUNNING.system).chip
+        times = asked / (kept * PROMPT / gpu.bandwidth * rent().usd_per_chip_second)
+        said |= {
+            f"cache_{name}": f"{kept:,.0f} B",
+            f"sells_{name}": f"{times:.1f}",
+            f"sells_{name}_real": f"{times * floor / real:.1f}",
+        }
+    return said
+
+
 def output_times() -> dict[str, str]:
     """GPU time of a token of output at the end of the call's prompt, beside that of a token of input."""
     net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
@@ -701,11 +718,14 @@ def output_times() -> dict[str, str]:
         "expand": us(input_time(PROMPT)["expand"]),
         "expand_sum": f"2 × {group.layers} × {group.heads} × {group.kv_rank} × {group.nope_dim + group.v_dim} ×"
         f" {CALL['cached_read']:,} ÷ {CALL['input']:,} FLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
+        "unpack_each": f"{expanding(PROMPT, 1) / (PROMPT - 1) / gpu.flops('bf16') * 1e6:.2f} µs",
+        "latent_each": pretty(each / gpu.flops("bf16"), "s", 2),
+        "load_each": pretty(memory / PROMPT, "s", 3),
         "t_latent": us(each * PROMPT / gpu.flops("bf16")),
         "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "t_compute": us(compute),
         "t_out": us(memory),
-        "out_in_1": significant(memory / new, 1),
+        "out_in_2": significant(memory / new, 2),
         "out_in_3": significant(memory / new, 3),
         "unpack_from": significant(expanding(PROMPT, 1) / (PROMPT - 1) / (each - attend_flop()["prefill"]), 2),
         "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
@@ -780,5 +800,5 @@ def misses_even() -> float:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     bills = merge(bill(), session(), added_up(), cards(), writes())
-    times = merge(input_times(), output_times(), ordinary_times())
+    times = merge(input_times(), output_times(), ordinary_times(), sold())
     return merge(bills, step_of_price(), ratios(), places(), times, drains())
