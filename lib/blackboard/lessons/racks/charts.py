@@ -95,12 +95,10 @@ def boundary_chart() -> InteractiveChart:
     each = f"({eq.slowdown.vega()})"
     layers = _layers(encoding, each)
     params = _controls()
-    share = marks.said(eq.leaving.vega(), ".0%")
-    said = f"racks + ' racks: ' + {share} + ' of the copies belong in another'"
     costs = f"'ratio ' + {_times('ratio_here')} + ': if every copy crosses, bytes take ' + {_times(each)}"
     here = {"racks": 2} | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
     return InteractiveChart(
-        {**base, "params": params, "layer": layers, "title": marks.title(_RATES, said, f"{costs} + ' times as long'")},
+        {**base, "params": params, "layer": layers, "title": marks.title(_RATES, f"{costs} + ' times as long'")},
         "Where the rack's boundary hurts",
         "Time of a layer's bytes over several racks, in times of one rack, against the ratio of scale-up to"
         " scale-out bandwidth from 0.1 to 100, both on log scales, with controls for system, racks and the rate of the"

@@ -147,7 +147,7 @@ def _cabinet(axes, side: int) -> None:
 MS = units.factor("ms")
 Key = tuple[str, str, float]
 KEYS: tuple[tuple[Key, ...], ...] = (  # of a step's parts, in rows: what it is, its colour and how dark it is
-    (("experts", "memory", 0.85), ("other memory", "memory", 0.3), ("waiting", "launch", 0.5)),
+    (("experts", "memory", 0.85), ("other memory", "memory", 0.3), ("waits", "launch", 0.5)),
     (("bytes over NVLink", UP, 0.45), ("bytes over network cards", OUT, 0.75)),
 )
 
@@ -186,10 +186,10 @@ def step_parts() -> Drawing:
 
 
 def box_overlap() -> Drawing:
-    """Under DeepSeek's load: loading twice beside travel, on four, eight and as many boxes as there."""
+    """Under DeepSeek's load: loading twice beside exchanges, on four, eight and as many boxes as there."""
     fig, axes = drawing.axes(5.0, 4.1)
     known = numbers.lapped()
-    keys = (("loading, the weights twice", "memory", 0.6), ("waiting and travel", OUT, 0.75))
+    keys = (("loading, the weights twice", "memory", 0.6), ("exchanges: waits and bytes", OUT, 0.75))
     pairs = {count: [2 * part.half().work / MS, 2 * part.half().exchanges / MS] for count, part in known.items()}
     longest, phrases = 1.12 * max(map(max, pairs.values())), []
     _key(axes, keys, -1.2, longest)
@@ -206,10 +206,36 @@ def box_overlap() -> Drawing:
     return done(
         fig,
         "fig-box-overlap",
-        "On more boxes of H800s, DeepSeek's batch has less to load and more to send, until both take equally long. With"
-        " perfect overlap the longer one (bold) is the step.",
-        "Pairs of bars in milliseconds per step, for loading, the weights twice, and for waiting, twice, and travel,"
-        f" by how many boxes share each layer. {'; '.join(phrases)}. The longer one is the step.",
+        "On more boxes of H800s, DeepSeek's batch has less to load and longer exchanges, until both take equally long."
+        " With perfect overlap the longer one (bold) is the step.",
+        "Pairs of bars in milliseconds per step, for loading, the weights twice, and for exchanges, all waits twice and"
+        f" the bytes, by how many boxes share each layer. {'; '.join(phrases)}. The longer one is the step.",
+    )
+
+
+TURNS = 4  # of the halves: each works for a unit of time, and then its exchange takes nearly as long
+
+
+def taking_turns() -> Drawing:
+    """Two halves of a batch: one works while the other's exchange is under way."""
+    fig, axes = drawing.axes(5.0, 2.0)
+    for turn in range(TURNS):
+        half, dark = ("first half", 0.55) if turn % 2 == 0 else ("second half", 0.2)
+        for y, start, length, colour in ((1.0, turn, 0.96, "memory"), (0.0, turn + 1, 0.8, OUT)):
+            box(axes, start + length / 2, y, length, 0.62, colour, fill=dark)
+            axes.text(start + length / 2, y, half, ha="center", va="center", fontsize=10)
+    for y, name in ((1.0, "the GPU works"), (0.0, "exchange")):
+        axes.text(0.0, y + 0.47, name, color=COLOURS["muted"], va="center", fontsize=10)
+    arrow(axes, (0, -0.6), (TURNS + 1, -0.6), "bound")
+    axes.text(TURNS + 1, -0.86, "time", color=COLOURS["muted"], ha="right", va="center", fontsize=10)
+    bare(axes, (-0.05, TURNS + 1.1), (-1.05, 1.7))
+    return done(
+        fig,
+        "fig-taking-turns",
+        "With overlap, exchanges cost no time as long as they are over before the GPU has worked on the other half.",
+        f"Two rows of boxes against time. In the upper one the GPU works on the first half and on the second half in"
+        f" turn, {TURNS} times, without a pause. In the lower one the exchange of each half takes place while the GPU"
+        " works on the other, and is over a little sooner.",
     )
 
 
