@@ -233,7 +233,7 @@ def taking_turns() -> Drawing:
     return done(
         fig,
         "fig-taking-turns",
-        "With overlap, exchanges cost no time as long as they are over before the GPU has worked on the other half.",
+        "With overlap, exchanges cost no time as long as they are over before the GPU is done with the other half.",
         f"Two rows of boxes against time. Above, the GPU works on half A and half B in turn, {TURNS} times, without a"
         " pause. Below, each half exchanges while the GPU works on the other, and is done a little sooner.",
     )
