@@ -5,7 +5,6 @@ from chart_checks import ChartCheck
 from blackboard.lessons.racks import equations as racks
 
 QUOTED = {
-    "1": "in two displayed formulas",
     "72": "GPUs of an NVL72, its name",
     "71": "all of them but one",
     "576": "the name of NVL576",
@@ -17,7 +16,6 @@ QUOTED = {
     "18": "NVLink ports of a Blackwell GPU; the rack's ratio of bandwidths",
     "2": "exchanges of a layer, dispatch and combine",
     "2027": "the year of a roadmap",
-    "4": "settings of programs",
     "450": "GB/s of a card, a setting of a program",
     "64": "GPUs of a rack that share a layer",
     "489": "GB/s of a dispatch among 36 GB200s, in DeepEP's document on Hybrid-EP",

@@ -41,16 +41,9 @@ def _systems() -> list[dict]:
     ]
 
 
-def _rate(value: str) -> str:
-    return marks.said(f"{value} / {GBS!r}", ",.4~r")
-
-
 def _dot(colour: str) -> dict:
     """A large point: where the reader's choice lies on a curve."""
     return {"type": "point", "filled": True, "opacity": 1, "size": 130, "color": marks.PAINTS[colour]}
-
-
-_RATES = f"machine.name + ': scale-up ' + {_rate('scale_up')} + ', scale-out ' + {_rate('scale_out')} + ' GB/s per GPU'"
 
 
 def _times(value: str) -> str:
@@ -95,16 +88,13 @@ def boundary_chart() -> InteractiveChart:
     each = f"({eq.slowdown.vega()})"
     layers = _layers(encoding, each)
     params = _controls()
-    share = marks.said(eq.leaving.vega(), ".0%")
-    said = f"racks + ' racks: ' + {share} + ' of the copies belong in another'"
     costs = f"'ratio ' + {_times('ratio_here')} + ': if every copy crosses, bytes take ' + {_times(each)}"
     here = {"racks": 2} | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
     return InteractiveChart(
-        {**base, "params": params, "layer": layers, "title": marks.title(_RATES, said, f"{costs} + ' times as long'")},
+        {**base, "params": params, "layer": layers, "title": marks.title(f"{costs} + ' times as long'")},
         "Where the rack's boundary hurts",
-        "Time of a layer's bytes over several racks, in times of one rack, against the ratio of scale-up to"
-        " scale-out bandwidth from 0.1 to 100, both on log scales, with controls for system, racks and the rate of the"
-        " network card. The line is level, then rises with the ratio."
+        "Time of a layer's bytes over several racks, in times of one rack, against the ratio of scale-up to scale-out"
+        " bandwidth, both on log scales. The line is level, then rises with the ratio."
         f" The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
         f" {here['scale_up'] / here['scale_out']:g} and takes {eq.slowdown(here):.2g} times as long.",
         "Try how much faster the network card would have to be. Only bytes count, at the datasheets' rates.",

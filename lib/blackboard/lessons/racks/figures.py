@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.patches import Arc, Circle
 
 from blackboard import catalogue, units
-from blackboard.catalogue.running_case import RUNNING, plain
+from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, done
 from blackboard.charts.style import COLOURS
@@ -62,11 +62,10 @@ def layer() -> Drawing:
         "fig-layer",
         "A token goes from its own GPU to a few experts on other GPUs, and their results come back to be added up."
         f" Each dashed box is a GPU, here with {EACH} experts.",
-        f"Bottom to top: tokens, routers, {GPUS * EACH} experts and sums, on {GPUS} GPUs with {EACH} experts each, all"
-        f" in one rack. The token of GPU {HOME + 1} passes its router and fans out to {len(CHOSEN)} of the"
-        f" {GPUS * EACH} experts, on {len({which // EACH for which in CHOSEN})} GPUs; their results come back to GPU"
-        f" {HOME + 1} and are added up, with the token itself, which goes past the experts as the residual. Both ways"
-        " cross from GPU to GPU.",
+        f"Bottom to top: tokens, routers, experts and sums, on {GPUS} GPUs with {EACH} experts each, all in one rack."
+        f" The token of GPU {HOME + 1} passes its router and fans out to {len(CHOSEN)} experts, two of them on other"
+        " GPUs; their results come back and are added up, with the token itself, which goes past the experts as the"
+        " residual.",
     )
 
 
@@ -107,7 +106,7 @@ def rack() -> Drawing:
         "Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack,"
         f" lines run from every tray to every switch: the scale-up network, {_rate(fast)} per GPU and direction. From"
         " each tray one thin line runs up to a data-center switch that joins the racks: the scale-out network,"
-        f" {_rate(slow)}, {fast / slow:g} times slower ({plain(chip.name)}).",
+        f" {_rate(slow)}, {fast / slow:g} times slower.",
     )
 
 
@@ -147,7 +146,7 @@ def _cabinet(axes, side: int) -> None:
 MS = units.factor("ms")
 Key = tuple[str, str, float]
 KEYS: tuple[tuple[Key, ...], ...] = (  # of a step's parts, in rows: what it is, its colour and how dark it is
-    (("experts", "memory", 0.85), ("other memory", "memory", 0.3), ("waiting", "launch", 0.5)),
+    (("experts", "memory", 0.85), ("other memory", "memory", 0.3), ("waits", "launch", 0.5)),
     (("bytes over NVLink", UP, 0.45), ("bytes over network cards", OUT, 0.75)),
 )
 
@@ -169,7 +168,9 @@ def step_parts() -> Drawing:
         name = f"{gpus} GPUs{place.get(gpus, '')}, {RUNNING.symbols()['experts'] / gpus:g} experts on each"
         axes.text(0, y - 0.4, f"{name}: {sum(sizes):.1f} ms", va="center", fontsize=10.5)
         told = ", ".join(f"{key} {size:.1f}" for n, ((key, *_), size) in enumerate(zip(used, sizes)) if n != 1)
-        phrases.append(f"{name}, {sum(sizes):.1f} in all" + (f": {told}" if gpus in place or row == 0 else ""))
+        phrases.append(
+            f"{gpus} GPUs{place.get(gpus, '')}, {sum(sizes):.1f} in all" + (f": {told}" if gpus in place else "")
+        )
         other = sizes[1]
     last = [*known].index(numbers.USED)
     axes.axhline(last + 0.45, color=COLOURS["bound"], lw=1.2, ls=(0, (4, 3)))
@@ -186,10 +187,10 @@ def step_parts() -> Drawing:
 
 
 def box_overlap() -> Drawing:
-    """Under DeepSeek's load: loading twice beside travel, on four, eight and as many boxes as there."""
+    """Under DeepSeek's load: loading twice beside exchanges, on four, eight and as many boxes as there."""
     fig, axes = drawing.axes(5.0, 4.1)
     known = numbers.lapped()
-    keys = (("loading, the weights twice", "memory", 0.6), ("waiting and travel", OUT, 0.75))
+    keys = (("loading, the weights twice", "memory", 0.6), ("exchanges: waits and bytes", OUT, 0.75))
     pairs = {count: [2 * part.half().work / MS, 2 * part.half().exchanges / MS] for count, part in known.items()}
     longest, phrases = 1.12 * max(map(max, pairs.values())), []
     _key(axes, keys, -1.2, longest)
@@ -201,15 +202,40 @@ def box_overlap() -> Drawing:
             _stack(axes, y, [(size, colour, dark)], 0.26)
             bold = "bold" if size == max(pair) else "normal"
             axes.text(size + 0.01 * longest, y, f"{size:.1f}", va="center", fontsize=10, weight=bold)
-        phrases.append(f"{boxes} boxes, {held:g} experts on each GPU: {pair[0]:.1f} and {pair[1]:.1f}")
+        phrases.append(f"{boxes} boxes: {pair[0]:.1f} and {pair[1]:.1f}")
     _milliseconds(axes, longest, len(pairs) - 0.4, -1.5)
     return done(
         fig,
         "fig-box-overlap",
-        "On more boxes of H800s, DeepSeek's batch has less to load and more to send, until both take equally long. With"
-        " perfect overlap the longer one (bold) is the step.",
-        "Pairs of bars in milliseconds per step, for loading, the weights twice, and for waiting, twice, and travel,"
+        "On more boxes of H800s, DeepSeek's batch has less to load and longer exchanges, until both take equally long."
+        " With perfect overlap the longer one (bold) is the step.",
+        "Pairs of bars in milliseconds per step, for loading, the weights twice, and for exchanges,"
         f" by how many boxes share each layer. {'; '.join(phrases)}. The longer one is the step.",
+    )
+
+
+TURNS = 4  # of the halves: each works for a unit of time, and then its exchange takes nearly as long
+
+
+def taking_turns() -> Drawing:
+    """Two halves of a batch: one works while the other's exchange is under way."""
+    fig, axes = drawing.axes(5.0, 2.0)
+    for turn in range(TURNS):
+        half, dark = ("half A", 0.55) if turn % 2 == 0 else ("half B", 0.2)
+        for y, start, length, colour in ((1.0, turn, 0.96, "memory"), (0.0, turn + 1, 0.8, OUT)):
+            box(axes, start + length / 2, y, length, 0.62, colour, fill=dark)
+            axes.text(start + length / 2, y, half, ha="center", va="center", fontsize=10)
+    for y, name in ((1.0, "the GPU works on"), (0.0, "exchanging")):
+        axes.text(0.0, y + 0.47, name, color=COLOURS["muted"], va="center", fontsize=10)
+    arrow(axes, (0, -0.6), (TURNS + 1, -0.6), "bound")
+    axes.text(TURNS + 1, -0.86, "time", color=COLOURS["muted"], ha="right", va="center", fontsize=10)
+    bare(axes, (-0.05, TURNS + 1.1), (-1.05, 1.7))
+    return done(
+        fig,
+        "fig-taking-turns",
+        "With overlap, exchanges cost no time as long as they are over before the GPU is done with the other half.",
+        f"Two rows of boxes against time. Above, the GPU works on half A and half B in turn, {TURNS} times, without a"
+        " pause. Below, each half exchanges while the GPU works on the other, and is done a little sooner.",
     )
 
 
@@ -247,8 +273,8 @@ def crossings() -> Drawing:
         False,
         "fig-crossings",
         "Half of a token's copies are for the other rack, and each of them crosses.",
-        "Two racks. In the first rack is the token's GPU, with arrows over NVLink to four experts in the same rack."
-        " Four arrows over the network card lead from the token's GPU to four experts in the second rack.",
+        "Two racks. From the token's GPU in the first, arrows over NVLink lead to four experts in the same rack, and"
+        " four arrows over the network card to four experts in the second.",
     )
 
 
@@ -258,9 +284,9 @@ def passed_on() -> Drawing:
         True,
         "fig-passed-on",
         "One copy crosses for four experts and is passed on inside the other rack, which takes a second hop.",
-        "Two racks. In the first rack is the token's GPU, with arrows over NVLink to four experts in the same rack. A"
-        " single arrow over the network card leads to a GPU in the second rack, from which four arrows over NVLink lead"
-        " to four experts there.",
+        "Two racks. From the token's GPU in the first, arrows over NVLink lead to four experts in the same rack, and a"
+        " single arrow over the network card to a GPU in the second, which has four arrows over NVLink to experts"
+        " there.",
     )
 
 

@@ -54,7 +54,8 @@ def layer() -> dict[str, str]:
         "tokens": str(TOKENS),
         "layer_bytes": pretty(eq.ep_bytes(RUNNING, **here), "byte"),
         "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
-        "layer_two": pretty(eq.ep_time(RUNNING, **here) * eq.slowdown(RUNNING, racks=2), "s", 2),
+        "layer_crossed": pretty((on(2).latency + on(2).sending) / moe_layers(), "s", 3),
+        "layer_sent": pretty(on(2).sending / moe_layers(), "s", 3),
         "layer_timed": us(TOKENS),
         "layer_wait": us(IDLE),
     }
@@ -696,6 +697,7 @@ def deployed() -> dict[str, str]:
         }.items()
     }
     return {
+        "box_held": f"{box_experts():g}",
         "box_bytes": pretty(box_experts() * moe_layers() * expert_bytes(), "byte", 3),
         "h200_bandwidth": pretty(chip("h200").hbm_bytes_per_s, "byte/s", 2),
         "h100_memory": pretty(chip("h100-sxm").hbm_bytes, "byte", 2),
