@@ -132,7 +132,6 @@ def test_a_fixed_cost_per_step_fits_the_four_times_as_well():
         "fixed_off": f"{off:.1%}",
         "fixed_graph": f"{7.44 + 2.12:.2f} ms",  # what a reader gets
         "fixed_waited": f"{39.2 - 9.56:.0f} ms",  # likewise
-        "gaps_least": f"{cost:.0f} ms",
         "gaps_most": f"{gaps:.0f} ms",
         "waited_range": f"{1000 / 25.5 - 7.835 - gaps:.0f} to {1000 / 25.5 - load - cost:.0f} ms",
     }

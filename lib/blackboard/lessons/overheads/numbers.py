@@ -57,7 +57,6 @@ def both_ways() -> dict[str, str]:
         "fixed_off": f"{FIXED.off:.1%}",
         "fixed_graph": pretty(alone, "s", 3),
         "fixed_waited": pretty(waited[1], "s", 2),
-        "gaps_least": f"{FIXED.each / MS:.0f} ms",
         "gaps_most": f"{gaps / MS:.0f} ms",
         "waited_range": f"{waited[0] / MS:.0f} to {waited[1] / MS:.0f} ms",
     }
