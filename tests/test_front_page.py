@@ -61,15 +61,18 @@ def test_a_card_counts_what_was_solved(visit, server):
     assert re.fullmatch(r"0 of \d+ problems solved, 1 of 5 steps of the lab", page.inner_text("[data-lesson=paging]"))
 
 
-def test_lessons_are_cards_of_one_size_in_two_columns_and_in_one_on_a_phone(front):
+def test_lessons_are_cards_in_two_columns_and_in_one_on_a_phone(front):
+    """Those of a row are equally tall, and no hole is beside the last."""
     boxes = "() => [...document.querySelectorAll('.lesson-card')].map((card) => card.getBoundingClientRect().toJSON())"
     for width, columns in ((1280, 2), (360, 1)):
         front.set_viewport_size({"width": width, "height": 800})
         cards = front.evaluate(boxes)
         assert len({round(card["x"]) for card in cards}) == columns
-        assert (len({round(card["height"]) for card in cards}) == 1) == (
-            columns == 2
-        )  # in one column as tall as its text
+        rows = {}
+        for card in cards:
+            rows.setdefault(round(card["y"]), []).append(card)
+        assert all(len({round(card["height"]) for card in row}) == 1 for row in rows.values())
+        assert len({round(sum(card["width"] for card in row) + 12 * len(row)) for row in rows.values()}) == 1
 
 
 def test_every_page_is_linked_from_the_text(front):
