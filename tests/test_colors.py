@@ -117,7 +117,7 @@ def test_the_planner_has_the_same_colors():
     assert light == {name: COLOURS[name] for name in light} and set(light) > set(HUED)
     assert dark == {name: INKS["dark"][name] for name in light}
     assert not re.findall(r"#[0-9a-fA-F]{3,8}\b", "\n".join(sheet.splitlines()[2:]))
-    own = {"part", "experts", "embeddings", "launching", "free", "tint", "alarm"}
+    own = {"part", "experts", "embeddings", "launching", "free", "tint", "alarm", "left"}
     assert set(re.findall(r"var\(--(\w+)\)", sheet)) - own <= set(light)
 
 
