@@ -201,6 +201,9 @@ def test_crossing_once_nearly_ties_in_our_batch_and_wins_under_deepseek_s_load()
     assert {name: told[name] for name in expected} == {name: f"{value - 1:.0%}" for name, value in expected.items()}
     assert told["short_least"] + "%" == f"{ratio(0, 88) - 1:.0%}"
     assert 0.87 < ratio(0, 88, 4_989) < 0.9 < ratio(3.3e-6, 88, 4_989) < 0.93, "about a tenth"
+    one, sent = shortest_by_hand(1, 88, 0, 4_989), step_by_hand(2, 88, CROSSINGS, 4_989)[1]
+    longer = [(one - sent) / 2 / WAIT - 116 * hop / WAIT - 1 for hop in (3.3e-6, 0)]
+    assert longer == pytest.approx([1 / 8, 1 / 4], abs=0.01), "waits that erase it"
 
 
 def test_deepseeks_users_on_boxes_of_h800_by_hand():
@@ -233,6 +236,9 @@ def test_the_figure_of_boxes_has_loading_shrink_and_travel_grow():
             assert told[f"lapped_{boxes}"] == f"{max(pairs[boxes]) * 1e3:.1f}"
             assert told[f"plain_{boxes}"] == f"{in_turn * 1e3:.1f}"
     assert [load > travel for load, travel in pairs.values()] == [True, True, False]
+    assert WAITING < WAIT / 2, "less than half as long"
+    waited = {boxes: max(load, travel + 2 * (WAIT - WAITING)) for boxes, (load, travel) in pairs.items()}
+    assert waited[18] > 1.05 * waited[8], "with the rack's waits"
     assert max(pairs[8]) == pytest.approx(max(pairs[18]), rel=0.05), "too close to tell"
     assert float(told["day_step"].split()[0]) / (max(pairs[18]) * 1e3) == pytest.approx(2, abs=0.1), "half unexplained"
     for boxes, gpus, took in ((4, 32, 155 + 273), (8, 64, 173 + 314), (18, 128, 192 + 369)):
@@ -262,6 +268,11 @@ def test_overlap_gains_nothing_in_our_batch_on_one_rack():
 def test_a_card_of_five_times_the_rate_makes_spreading_win_and_one_of_four_times_does_not():
     wins = lambda times: all(step_by_hand(2, n, 4, card=times * CARD)[2] < step_by_hand(1, n)[2] for n in (2, 4, 8, 32))
     assert wins(5) and not wins(4)
+
+
+def test_on_two_racks_bytes_take_thirteen_times_as_long_and_exchanges_twice():
+    (_, near, _), (_, far, _) = step_by_hand(1, 32), step_by_hand(2, 32, 4)
+    assert round(far / near) == 13 and (far + WAIT) / (near + WAIT) == pytest.approx(2, abs=0.15)
 
 
 def two_digits(seconds: float) -> float:
@@ -506,7 +517,7 @@ def test_the_page_s_program_has_the_measured_exchanges():
         assert exchanges == pytest.approx(part.exchanges * 1e3, abs=0.006), gpus
         assert load == pytest.approx(part.work * 1e3, abs=0.006)
         assert whole == pytest.approx(part.in_turn * 1e3, abs=0.011)
-    assert [row[0] for row in rows] == [8, 32, 64]
+    assert [row[0] for row in rows] == [8, 16, 32, 64]
 
 
 def test_the_page_s_program_finds_where_spreading_pays():

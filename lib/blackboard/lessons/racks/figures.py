@@ -207,7 +207,7 @@ def box_overlap() -> Drawing:
     return done(
         fig,
         "fig-box-overlap",
-        "On more boxes of H800s, DeepSeek's batch has less to load and longer exchanges, until both take equally long."
+        "On more boxes of H800s, DeepSeek's batch has less to load and longer exchanges, until these take longer."
         " With perfect overlap the longer one (bold) is the step.",
         "Pairs of bars in milliseconds per step, for loading, the weights twice, and for exchanges,"
         f" by how many boxes share each layer. {'; '.join(phrases)}. The longer one is the step.",
