@@ -80,17 +80,18 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "paid_all": f"{paid:.1f} ¢",
         "paid_input": "3.125 ¢",
         "paid_output": "2.5 ¢",
-        "cost_all_hbm": f"{rest + hits['hbm']:.2f} ¢",
+        "cost_all_room": f"{rest + room_taken:.2f} ¢",
         "cost_all_ddr": f"{rest + hits['ddr']:.2f} ¢",
-        "call_least": f"{rest + room_taken:.1f} ¢",
-        "call_most": f"{rest + hits['hbm']:.1f} ¢",
+        "call_all": f"{rest + room_taken:.1f} ¢",
         "hits_room": f"{room_taken:.2f} ¢",
         "x_hbm": sig(8.75 / hits["hbm"]),
+        "x_room": sig(8.75 / room_taken),
         "x_ddr": f"{round(8.75 / hits['ddr'], -2):.0f}",
         "ddr_sum": f"(12.3 GB ÷ 3.00 TB × 120 s + 24 ms) × {100 * ddr * 3e12:.4f} ¢/s",
         **{f"real_{name}": f"{sig(busy + hits[name])} ¢" for name in ("ddr", "hbm")},
         "out_hit_hbm": sig(17.5 * mtok * out(far) / hits["hbm"]),
         "out_hit_room": sig(17.5 * mtok * out(far) / room_taken),
+        "out_hit_ssd": f"{round(17.5 * mtok * out(far) / hits['ssd'], -2):,.0f}",
         "out_hit_1": sig(mtok * out(far) / hold(60)),
         "out_hit_5": sig(mtok * out(far) / hold(300)),
         **{f"hits_{name}": f"{sig(hits[name])} ¢" for name in ("hbm", "ddr")},
@@ -217,6 +218,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert 9.9 < hits["hbm"] / room_taken < 10.1 and 1 - loads(far) / squeezed == pytest.approx(1 / 20, rel=0.06)
     shares = (numbers.hits_for_room(share / 100) for share in range(1, 100))
     assert 100 * max(shares) < hits["hbm"], "on average waiting costs less than the full rent"
+    waiting, made = room_taken * (room(far) / 2) * 180 / 175, 72 * 120 / squeezed  # cents, and tokens of output
+    assert waiting + made * 100 * rent * out(far) == pytest.approx(100 * 72 * rent * 120), "the rent, once"
     assert 24 < rest / alone < 25.5, "a twenty-fifth"
     assert sum(at / measured > 1 for at in sells.values()) == 2 and min(sells.values()) > 1, "two of four still fit"
     assert llama(far) / llama(177_500) == pytest.approx(1, abs=0.02), "both kinds of token compute alike"
@@ -422,7 +425,8 @@ def test_the_programs_print_what_the_text_says():
         hour, back = (float(told[f"{part}_{kind}"].split()[0]) for part in ("hour", "back"))
         [(rent, way)] = re.findall(rf'"{place}": \(([\d.]+), ([\d.]+)\)', source)
         assert float(rent) == pytest.approx(hour, rel=0.006) and float(way) == pytest.approx(back, rel=0.01)
-    assert f'"HBM": ({told["hour_hbm"].split()[0]}, 0)' in source
+    [(rent, gigabytes, held)] = re.findall(r'"HBM": \((\d+) \* ([\d.]+) / (\d+), 0\)', source)
+    assert float(rent) * float(gigabytes) / float(held) == pytest.approx(float(told["hour_hbm"].split()[0]), rel=0.003)
     assert f'"computing again": (0, {told["hits_again"].split()[0]})' in source
     for pause in times.values():
         ten = {kind: 10 * numbers.kept_in(kind, pause) for kind in numbers.KINDS}

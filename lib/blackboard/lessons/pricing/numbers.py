@@ -181,12 +181,8 @@ def added_up() -> dict[str, str]:
         said |= {f"x_{line}": significant(paid[line] / least, 2)}
     for place in ("hbm", "ddr"):
         said[f"hits_{place}"] = cents(hits_in()[place])
-    for place in ("hbm", "ddr"):
-        cost = least_lines(place)
-        said |= {
-            f"x_{place}": significant(paid["cached_read"] / cost["cached_read"], 1 if place == "ddr" else 2),
-            f"cost_all_{place}": whole(sum(cost.values())),
-        }
+        said[f"x_{place}"] = significant(paid["cached_read"] / hits_in()[place], 1 if place == "ddr" else 2)
+    said["cost_all_ddr"] = whole(call_cost(hits_in()["ddr"]))
     again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
     return (
         said
@@ -196,8 +192,9 @@ def added_up() -> dict[str, str]:
             "paid_all": whole(total),
             "hits_again": cents(again),
             **out_hit(),
-            "call_least": f"{significant(100 * call_cost(hits_for_room()), 1)} ¢",
-            "call_most": cents(call_cost(hits_in()["hbm"])),
+            "call_all": f"{significant(100 * call_cost(hits_for_room()), 1)} ¢",
+            "cost_all_room": whole(call_cost(hits_for_room())),
+            "x_room": significant(paid["cached_read"] / hits_for_room(), 2),
             "hits_room": f"{100 * hits_for_room():.2f} ¢",
             "cost_alone": cents(causes("hbm")["alone"]),
             **booked(),
@@ -237,9 +234,13 @@ def ten_small() -> float:
 
 
 def out_hit() -> dict[str, str]:
-    """A token of output divided by a hit in cost: in HBM at its full rent, in half of its room, after other pauses."""
+    """A token of output divided by a hit in cost: in HBM at its full rent, in half of its room, in flash, after other
+    pauses at full rent.
+    """
     full, minute = hits_in()["hbm"], factor("min")
-    cost = {"hbm": full, "room": hits_for_room()} | {f"{n}": full * n * minute / PAUSE for n in (1, 5)}
+    cost = {"hbm": full, "room": hits_for_room(), "ssd": hits_in()["ssd"]} | {
+        f"{n}": full * n * minute / PAUSE for n in (1, 5)
+    }
     return {
         f"out_hit_{name}": significant(CALL["cached_read"] * least_output(PROMPT) / c, 2) for name, c in cost.items()
     }
