@@ -375,19 +375,12 @@ def test_a_lab_opens_as_a_notebook_with_the_readers_code(fresh, tmp_path, monkey
     assert "finish" in told
 
 
-@pytest.fixture(scope="module")
-def spoiling(with_python, server, browser):
-    """A page for one spoiled entry after another: each is found when the page is loaded anew."""
-    with open_page(browser, f"{server}/{ADDRESS}") as visit:
-        yield visit
-
-
 @pytest.mark.parametrize("spoiled", ["", "[]", "{", '{"version":1,"steps":{"hit_rate":3}}', '{"version":9}', "null"])
-def test_what_is_kept_may_be_spoiled(spoiling, spoiled):
-    spoiling.page.evaluate("text => localStorage.setItem('lab:paging', text)", spoiled)
-    reload(spoiling.page)
-    assert section(spoiling.page, LAST).locator("textarea").input_value() == narrow(LAST.starter)
-    assert not [each for each in spoiling.complaints if "script error" in each]
+def test_what_is_kept_may_be_spoiled(fresh, working, spoiled):
+    fresh.evaluate("text => localStorage.setItem('lab:paging', text)", spoiled)
+    reload(fresh)
+    assert section(fresh, LAST).locator("textarea").input_value() == narrow(LAST.starter)
+    assert not [each for each in working.complaints if "script error" in each]
 
 
 def test_hints_come_one_by_one_and_the_solution_after_them(fresh):

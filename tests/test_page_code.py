@@ -326,21 +326,14 @@ def test_a_changed_cell_goes_into_the_file_of_progress_and_comes_back(page, serv
 SPOILED = ["", "[]", "{", "null", "7", '{"version": 1, "texts": 3}', '{"version": 9, "texts": {}}', "{original}"]
 
 
-@pytest.fixture(scope="module")
-def spoiling(with_python, server, browser):
-    """A page for one spoiled entry after another: each is found when the page is loaded anew."""
-    with open_page(browser, f"{server}/{ADDRESS}") as visit:
-        yield visit
-
-
 @pytest.mark.parametrize("spoiled", SPOILED)
-def test_what_is_kept_of_cells_may_be_spoiled(spoiling, spoiled):
-    original = spoiling.page.evaluate("cell => document.querySelector(cell).original", LOOP)
+def test_what_is_kept_of_cells_may_be_spoiled(page, working, spoiled):
+    original = page.evaluate("cell => document.querySelector(cell).original", LOOP)
     text = spoiled.replace("{original}", json.dumps({"version": 1, "texts": {original: {"a": 1}, "other": "x"}}))
-    spoiling.page.evaluate("text => localStorage.setItem('cells:batching', text)", text)
-    spoiling.page.reload(wait_until="load")
-    assert spoiling.page.locator("live-cell textarea").count() == 0
-    assert not [each for each in spoiling.complaints if "script error" in each]
+    page.evaluate("text => localStorage.setItem('cells:batching', text)", text)
+    page.reload(wait_until="load")
+    assert page.locator("live-cell textarea").count() == 0
+    assert not [each for each in working.complaints if "script error" in each]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -76,14 +76,14 @@ def larger() -> dict[str, str]:
 def replaying() -> dict[str, str]:
     """What a replay took the host before CUDA 12.6, and takes since."""
     [old] = measurement("graph_launch_costs").records(cuda="11.8")
-    took = lambda kernels: pretty(old["constant_us"] * US + kernels * old["per_kernel_ns"] * factor("ns"), "s", 2)
+    constant, each = old["constant_us"] * US, old["per_kernel_ns"] * factor("ns")
     found = implied.gpt_fast()
     return {
-        "replay_base": pretty(old["constant_us"] * US, "s", 1),
-        "replay_more": pretty(old["per_kernel_ns"] * factor("ns"), "s", 3),
+        "replay_base": pretty(constant, "s", 1),
+        "replay_more": pretty(each, "s", 3),
         "replay_now": pretty(implied.replay(), "s", 2),
-        "replay_fused": took(found.fused),
-        "replay_old": in_ms(old["constant_us"] * US + found.kernels * old["per_kernel_ns"] * factor("ns")),
+        "replay_fused": pretty(constant + found.fused * each, "s", 2),
+        "replay_old": in_ms(constant + found.kernels * each),
     }
 
 

@@ -228,8 +228,8 @@ def booked() -> dict[str, str]:
 
 def ten_small() -> float:
     """USD of the GPU time of so many calls, each with as small a part of the call's new tokens and of its answer."""
-    new = sum(input_time(PROMPT - CALL["input"] * (1 - 1 / SMALLER), CALL["input"] / SMALLER).values())
     at = PROMPT - CALL["input"] * (1 - 1 / SMALLER)
+    new = sum(input_time(at, CALL["input"] / SMALLER).values())
     return CALL["input"] * new * rent().usd_per_chip_second + CALL["output"] * least_output(at)
 
 

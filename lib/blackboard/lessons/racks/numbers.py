@@ -296,6 +296,11 @@ def in_ms(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms"
 
 
+def in_tenths(seconds: float) -> str:
+    """A time in milliseconds with one decimal, without its unit."""
+    return f"{seconds * 1e3:.1f}"
+
+
 def worked() -> dict[str, str]:
     """The step on one rack and on two, and where its times come from."""
     known, (one, two, once) = RUNNING.symbols(), parts().values()
@@ -371,7 +376,6 @@ def crossing_once() -> dict[str, str]:
     """Two racks with one crossing against two replicas, in our batch and under DeepSeek's load: second hops take no
     time, or as long as a bare message.
     """
-    ms = lambda seconds: f"{seconds * 1e3:.1f}"
     loads = {"": (TOKENS, None), "_day": (day_users(), day()["context_tokens"]), "_short": (day_users(), None)}
     replicas = {name: shortest(on(1, users, context=context)) for name, (users, context) in loads.items()}
 
@@ -381,8 +385,8 @@ def crossing_once() -> dict[str, str]:
 
     told = {}
     for name in ("", "_day"):
-        told[f"best{name}_one"], told[f"best{name}_two"] = ms(replicas[name]), ms(spread(name))
-        told[f"best{name}_once"] = f"{ms(spread(name, 0))} to {ms(spread(name, bare_hop()))}"
+        told[f"best{name}_one"], told[f"best{name}_two"] = in_tenths(replicas[name]), in_tenths(spread(name))
+        told[f"best{name}_once"] = f"{in_tenths(spread(name, 0))} to {in_tenths(spread(name, bare_hop()))}"
     percent = lambda name, hop: f"{abs(spread(name, hop) / replicas[name] - 1):.0%}"
     return told | {
         "once_least": percent("", 0),
@@ -595,15 +599,14 @@ def crowded() -> dict[str, str]:
     then = lambda boxes, id="h200", **way: on_boxes(boxes, held_on(boxes), id, day_users(), context, **way)
     gains = measurement("two_batch_overlap").records(phase="decode", setting="plain")
     gain = {row["tokens_per_gpu"]: row["low_gain"] for row in gains}
-    ms = lambda seconds: f"{seconds * 1e3:.1f}"
     boxes: dict[str, str] = {}
     for count in (4, most):
         part, once = then(count, "h800"), then(count, "h800", hop=bare_hop())
-        boxes |= {f"lapped_{count}": ms(part.overlapped), f"plain_{count}": ms(part.in_turn)}
-        boxes |= {f"lapped_once_{count}": ms(once.overlapped), f"plain_once_{count}": ms(once.in_turn)}
-    travel = {f"travel_{count}": ms(2 * then(count, "h800").half().exchanges) for count in LAPPED}
+        boxes |= {f"lapped_{count}": in_tenths(part.overlapped), f"plain_{count}": in_tenths(part.in_turn)}
+        boxes |= {f"lapped_once_{count}": in_tenths(once.overlapped), f"plain_once_{count}": in_tenths(once.in_turn)}
+    travel = {f"travel_{count}": in_tenths(2 * then(count, "h800").half().exchanges) for count in LAPPED}
     deep = {
-        f"deep_{row['expert_parallel']}": ms(
+        f"deep_{row['expert_parallel']}": in_tenths(
             moe_layers() * (row["dispatch_us"] + row["combine_us"]) * factor("us") * day_users() / 128
         )
         for row in measurement("deepep_v1_low_latency").records()
@@ -681,14 +684,14 @@ def deployed() -> dict[str, str]:
     memory, alone = chip("h200").hbm_bytes, box_weights(box_experts())
     shared = box_weights(service["routed_experts_per_gpu"])
     spread = {
-        f"{what}_{count}": f"{value * 1e3:.1f}"
+        f"{what}_{count}": in_tenths(value)
         for count, part in ((count, on_boxes(count)) for count in SPREAD)
         for what, value in {"loads": part.work, "sends": part.sending, "spread": part.in_turn}.items()
     }
     found = box_steps()
     one, pair = found["box"], on_boxes(2)
     boxes = {
-        f"{what}_{name}": f"{value * 1e3:.1f}"
+        f"{what}_{name}": in_tenths(value)
         for name, part in found.items()
         for what, value in {
             "load": part.weights + part.kv,
@@ -707,7 +710,7 @@ def deployed() -> dict[str, str]:
         "even_pair": f"{TOKENS * (one.weights - pair.weights) / (pair.sending - one.sending):.0f}",
         "added_pair": pretty(pair.sending - one.sending, "s", 2),
         "box_even_four": f"{box_even(few=on_boxes(4)):.0f}",
-        "wait_box": f"{found['box'].latency * 1e3:.1f}",
+        "wait_box": in_tenths(found["box"].latency),
         "box_even": f"{box_even():.0f}",
         **spread,
         "sglang_tokens": str(wide["batch_per_gpu"]),
