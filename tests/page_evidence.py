@@ -6,6 +6,7 @@ screen in light, as most first see a page, is tried from the disk on a phone in 
 
 import functools
 import gzip
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -118,18 +119,40 @@ const examine = async (within, options) => {
   return violations.map(({ id, nodes }) => [id, nodes.map(({ element }) => element.outerHTML.slice(0, 200))]);
 };
 """
-AXE_RUN = f"(options) => {{ {EXAMINE} return examine(document, options); }}"
+# What stands in formulas and code has no rule but contrast: where none is to be examined, a space as wide, or the bare
+# text, stands for it, since axe's time goes with the number of elements.
+AXE_RUN = (
+    """async () => {"""
+    + EXAMINE
+    + """
+  const plain = (element) => !element.querySelector("[data-look], [id], [tabindex], a, button");
+  const bare = [...document.querySelectorAll("math, pre")].filter(plain)
+    .map((element) => [element, [...element.childNodes], element.getBoundingClientRect().width]);
+  for (const [element, , width] of bare) {
+    const space = document.createElementNS(element.namespaceURI, "mspace");
+    space.setAttribute("width", `${width}px`);
+    element.replaceChildren(element.localName === "math" ? space : element.textContent);
+  }
+  try {
+    return await examine(document, {});
+  } finally {
+    for (const [element, nodes] of bare) element.replaceChildren(...nodes);
+  }
+}"""
+)
 AXE_WITHIN = f"(selector) => {{ {EXAMINE} return examine(document.querySelector(selector), {{}}); }}"
-OF_COLORS = ["color-contrast", "link-in-text-block"]
-ALL_BUT_CONTRAST = {"rules": {rule: {"enabled": False} for rule in OF_COLORS}}
+OF_COLORS = {
+    "color-contrast": "[data-look]",
+    "link-in-text-block": "a[href][data-look]",
+}  # rules, and what they look at
+AIMED = (
+    f"() => axe.configure({{ rules: {json.dumps([{'id': each, 'selector': at} for each, at in OF_COLORS.items()])} }})"
+)
 
 # What the colors of a theme decide. axe needs most of its time for contrast, and of thousands of letters nearly all
 # look like others: three of each look (color, large or not, what lies behind, how a link stands out) speak for all, and
-# looks that another page has shown to be right need no second trial. Gives the violations and the looks.
-CONTRAST = (
-    """async ([known, rules]) => {"""
-    + EXAMINE
-    + """
+# looks that another page has shown to be right need no second trial. Marks the elements and gives their looks.
+LOOKS = """(known) => {
   const looks = new Map(), grounds = new Map();
   const ground = (element) => {
     if (!element) return "";
@@ -152,7 +175,34 @@ CONTRAST = (
     if (alike.length < 3 && !alike.includes(link ?? element)) looks.set(look, [...alike, link ?? element]);
   }
   for (const look of known) looks.delete(look);
-  return [looks.size ? await examine([...looks.values()].flat(), { runOnly: rules }) : [], [...looks.keys()]];
+  for (const marked of document.querySelectorAll("[data-look]")) marked.removeAttribute("data-look");
+  for (const element of [...looks.values()].flat()) element.setAttribute("data-look", "");
+  return [...looks.keys()];
+}"""
+
+# Whatever holds no marked element is out of axe's way for as long as it takes; what scripts drive stays.
+CONTRAST = (
+    """async (rules) => {"""
+    + EXAMINE
+    + """
+  const stays = (element) => element.matches("[data-look], script, figure.interactive-chart")
+    || element.localName.includes("-");
+  const kept = new Set([null]), aside = [];
+  for (let each of [...document.querySelectorAll("*")].filter(stays))
+    for (kept.add(each); !kept.has(each.parentElement); each = each.parentElement) kept.add(each.parentElement);
+  const clear = (element) => {
+    if (stays(element)) return;
+    for (const child of [...element.children]) {
+      if (kept.has(child)) clear(child);
+      else aside.push([child, child.cloneNode()]), child.replaceWith(aside.at(-1)[1]);
+    }
+  };
+  clear(document.body);
+  try {
+    return await examine(document, { runOnly: rules });
+  } finally {
+    for (const [child, empty] of aside.reverse()) empty.replaceWith(child);
+  }
 }"""
 )
 
@@ -347,10 +397,15 @@ def weight(response):
     return len(body) if packed else len(gzip.compress(body))
 
 
-def contrast(page, right):
-    """Violations of contrast in a page; `right` holds the looks of text that have none, and takes up new ones."""
-    violations, looks = page.evaluate(CONTRAST, [sorted(right), OF_COLORS])
-    if not violations:
+def examine(page, right, examination, rules=None):
+    """Violations in a page; `right` holds the looks of text that have none, and takes up new ones. Nothing is examined
+    for contrast alone where no look is new.
+    """
+    looks = page.evaluate(LOOKS, sorted(right))
+    if examination == CONTRAST and not looks:
+        return []
+    violations = page.evaluate(examination, rules)
+    if not {rule for rule, _ in violations} & {*OF_COLORS}:
         right.update(looks)
     return violations
 
@@ -372,10 +427,11 @@ def served(browser, address, weighed, right):
         page.evaluate(MARKED)
         evidence.cells["screen"] = page.evaluate(CELLS)
         page.evaluate(axe())
-        evidence.violations["light"] = page.evaluate(AXE_RUN, ALL_BUT_CONTRAST) + contrast(page, right)
+        page.evaluate(AIMED)
+        evidence.violations["light"] = examine(page, right, AXE_RUN)
         evidence.theme = page.evaluate(DARKEN)
         page.evaluate(SETTLED)
-        evidence.violations["dark"] = contrast(page, right)
+        evidence.violations["dark"] = examine(page, right, CONTRAST, [*OF_COLORS])
         evidence.colours["dark"] = page.evaluate(COLOURS)
         evidence.moved = page.evaluate(MOVED)
         page.set_viewport_size(PHONE)
