@@ -312,57 +312,6 @@ def _loaded(axes, corner: tuple[float, float], width: float, text: str, colour: 
     axes.text(corner[0] + width / 2, corner[1] + 0.27, text, color=COLOURS[colour], ha="center", va="center")
 
 
-def token_times() -> Drawing:
-    """GPU time of a token of the call's new input and of its output, which computes while it loads, with an ordinary
-    cache and with a packed one.
-    """
-    fig, axes = drawing.axes(5.0, 5.8)
-    plain_, prompt = numbers.ordinary("llama-3.1-70b"), numbers.PROMPT
-    made = numbers.output_time(prompt, numbers.fitting(prompt))
-    rows = (  # title, seconds of a token of input, and of one of output: compute and loading
-        ("Llama 3.1 70B, an ordinary cache", plain_["input"], plain_["output"], plain_["load"]),
-        (
-            "DeepSeek-V3, a packed cache",
-            sum(numbers.input_time(prompt).values()),
-            made["compute"],
-            made["weights"] + made["cache"],
-        ),
-    )
-    said, times, free = [], [], []
-    for row, (title, given, computes, loads) in enumerate(rows):
-        top = -3.7 * row
-        times.append(significant(loads / given, 2))
-        free.append(significant(computes / given, 2))
-        axes.text(0, top + 0.95, title, color=COLOURS["bound"], va="center", weight="bold")
-        bars = (
-            ("input, computes for", given, "compute", ""),
-            ("output, computes for", computes, "compute", ""),
-            ("and meanwhile loads for", loads, "kv", f", {times[row]} times as long as input"),
-        )
-        for n, (name, time, colour, more) in enumerate(bars):
-            level, short = top - 0.98 * n, 1e3 * time < 4
-            axes.barh(level, 1e3 * time, 0.36, color=COLOURS[colour])
-            axes.text(0, level + 0.42, name, color=COLOURS["bound"], va="center")
-            words = (f"{1e3 * time:.2f} ms" if time < 1e-3 else f"{1e3 * time:.1f} ms") + more
-            ends = ((1e3 * time, level), (5, 0)) if short else ((1e3 * time, level + 0.42), (0, 0))
-            beside(axes, words, *ends, colour, va="center", ha="left" if short else "right")
-        said.append(
-            f"{title.partition(',')[0]}: input computes for {1e3 * given:.2f}, output computes for"
-            f" {1e3 * computes:.2f} and meanwhile loads for {1e3 * loads:.1f}"
-        )
-    axes.set(xlim=(0, 7.5), ylim=(-6.05, 1.25))
-    axes.axis("off")
-    return done(
-        fig,
-        "fig-token-times",
-        f"GPU time of one token of our call. With an ordinary cache output takes {times[0]} times as long as input, all"
-        f" because of its loading. With a packed one it takes {times[1]} times as long, and {free[1]} times even if"
-        " loading were free.",
-        f"Bars of the GPU time of one token of a call with {prompt:,} tokens in its prompt, in milliseconds."
-        f" {'. '.join(said)}.",
-    )
-
-
 # --- long contexts ----------------------------------------------------------------------------------------------------
 
 

@@ -664,8 +664,6 @@ def ordinary_times() -> dict[str, str]:
     net, gpu, us, time = model("llama-3.1-70b"), system(RUNNING.system).chip, microseconds, ordinary("llama-3.1-70b")
     ratio = lambda id: significant((at := ordinary(id))["load"] / at["input"], 2)
     return {
-        "ll_compute": f"{1e3 * time['input']:.2f} ms",
-        "ll_load": pretty(time["load"], "s", 2),
         "ll_ratio": ratio("llama-3.1-70b"),
         "ll_load_sum": f"{PROMPT:,} × {net.kv_bytes_per_token():,.0f} B ÷ {pretty(gpu.bandwidth, 'byte/s')}",
         "ll_load_us": us(time["load"]),
@@ -711,6 +709,7 @@ def output_times() -> dict[str, str]:
         "in_weights": us(net.n_total / gpu.bandwidth / CALL["input"]),
         "in_weights_sum": f"{weights} ÷ {load} ÷ {CALL['input']:,}",
         "in_cache": f"{out['cache'] / CALL['input'] * 1e6:.1f} µs",
+        "in_load": us((net.n_total / gpu.bandwidth + out["cache"]) / CALL["input"]),
         "out_bytes": pretty(PROMPT * net.kv_bytes_per_token(), "byte"),
         "lat_key": f"{latents[0]}",
         "lat_value": f"{latents[1]}",
