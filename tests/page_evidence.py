@@ -6,7 +6,6 @@ screen in light, as most first see a page, is tried from the disk on a phone in 
 
 import functools
 import gzip
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -141,13 +140,8 @@ AXE_RUN = (
 }"""
 )
 AXE_WITHIN = f"(selector) => {{ {EXAMINE} return examine(document.querySelector(selector), {{}}); }}"
-OF_COLORS = {
-    "color-contrast": "[data-look]",
-    "link-in-text-block": "a[href][data-look]",
-}  # rules, and what they look at
-AIMED = (
-    f"() => axe.configure({{ rules: {json.dumps([{'id': each, 'selector': at} for each, at in OF_COLORS.items()])} }})"
-)
+OF_COLORS = {"color-contrast": "[data-look]", "link-in-text-block": "a[href][data-look]"}  # by rule: what it examines
+AIMED = "(rules) => axe.configure({ rules: Object.entries(rules).map(([id, selector]) => ({ id, selector })) })"
 
 # What the colors of a theme decide. axe needs most of its time for contrast, and of thousands of letters nearly all
 # look like others: three of each look (color, large or not, what lies behind, how a link stands out) speak for all, and
@@ -427,7 +421,7 @@ def served(browser, address, weighed, right):
         page.evaluate(MARKED)
         evidence.cells["screen"] = page.evaluate(CELLS)
         page.evaluate(axe())
-        page.evaluate(AIMED)
+        page.evaluate(AIMED, OF_COLORS)
         evidence.violations["light"] = examine(page, right, AXE_RUN)
         evidence.theme = page.evaluate(DARKEN)
         page.evaluate(SETTLED)

@@ -12,9 +12,9 @@ FLAGS = [
     "--no-first-run",
 ]
 NO_CHROMIUM = (
-    "no Chromium found. Install one (Debian: apt-get install chromium-headless-shell; Ubuntu: apt-get install chromium; "
-    "macOS: brew install --cask chromium; anywhere: python -m playwright install chromium), or name one in the "
-    "environment variable CHROMIUM"
+    "no Chromium found. Install one (Debian: apt-get install chromium-headless-shell; Ubuntu: apt-get install "
+    "chromium; macOS: brew install --cask chromium; anywhere: python -m playwright install chromium), or name one "
+    "in the environment variable CHROMIUM"
 )
 
 
