@@ -71,18 +71,6 @@ def test_beyond_the_balanced_context_there_is_no_kink():
     assert f"the balanced {eq.balanced_context(LONG):,.0f} tokens" in picture(figures, "latency", (LONG,)).alt
 
 
-def test_loading_overtakes_computing_where_the_picture_says():
-    """By plain arithmetic: attention takes 2 FLOPs for each of 128 heads, 1,088 values and 61 layers, in BF16."""
-    flops, bandwidth, _, active, kv = rack(RUNNING)
-    per_token = kv / RUNNING.context / bandwidth
-    attend = 2 * 128 * 1088 * 61 / (flops / 2)
-    said = picture(figures, "context").alt
-    assert f"meets it at {2 * active / flops / per_token:,.0f} tokens" in said
-    assert f"meets it at {2 * active / flops / (per_token - attend):,.0f}." in said
-    assert f"zero to {1e10 * per_token:.3g} at 10,000" in said
-    assert f"rises to {1e6 * (2 * active / flops + 1e4 * attend):.3g} at 10,000" in said
-
-
 def test_the_card_lies_on_the_curve():
     """Both batches by hand: 1.8 times the weights' bytes in caches, and a fifteenth of it."""
     _, bandwidth, stored, _, kv = rack(RUNNING._replace(context=10_000))

@@ -42,13 +42,19 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         assert sum(parts[-1][1:4]) == pytest.approx(parts[-1][4], rel=0.1), "near the sum of the parts"
         assert measured > 1.5 * sends and sends > max(loads, computes) and measured > 4 * simple > 4 * bare
     copied = (experts / 72 + attention + rest) / 8e12
-    all_own = (2 * active + 2 * 1000 * attends) / flops + 1000 * kv / bandwidth + 58 * 9 * 7000 * 3 / 900e9 / 72
+    own_computes = (2 * active + 2 * 1000 * attends) / flops  # s of a sequence, with attention in BF16
+    all_own = own_computes + 1000 * kv / bandwidth + 58 * 9 * 7000 * 3 / 900e9 / 72
     assert 2.75 < all_own / (2 * active / flops) < 3, "without any overlap the cost floor nearly triples"
     assert 2.75 < copied * bandwidth / total < 3, "copies nearly triple the floor"
-    assert copied / all_own == pytest.approx(total / bandwidth / (2 * active / flops), rel=0.05), "a tenth stays put"
     expected = {
         "floor": f"{total / bandwidth * 1e3:.3f} ms",
         "fastest": f"{bandwidth / total:.0f}",
+        "floor_one": f"{active / bandwidth * 1e3:.3f} ms",
+        "kink_attention": f"{round(total / bandwidth / (own_computes - 1000 * kv / bandwidth), -2):,.0f}",
+        "rent": "$0.04",  # 72 at $2 an hour, per second
+        "busy_step": f"{(total + 2e6 * kv) / bandwidth * 1e3:.2f} ms",
+        "busy_cost": f"${0.04 * (total + 2e6 * kv) / bandwidth / 2000 * 1e6:.4f}",
+        "guessed_saving": "50%",  # 1 + x = 2.5 / (4/3) * (1 + x / 15), so x = 1
         "flops": f"{flops / 1e15:.0f} PFLOP/s",
         "compute_one": f"{2 * active / flops * 1e9:.0f} ns",
         "kv_one": f"{1000 * kv / bandwidth * 1e9:.0f} ns",
@@ -59,11 +65,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "drain_rack": f"{72 * 186e9 / bandwidth * 1e3:.0f} ms",
         "full": f"{round((72 * 186e9 - total) / (10_000 * kv), -3):,.0f}",
         "eight_room": f"{round((8 * 180e9 - total) / (10_000 * kv), -2):,.0f}",
-        "small_room": f"{round((8 * 141e9 - total) / (10_000 * kv), -1):,.0f}",
-        "weights_full": f"{total / (72 * 186e9):.0%}",
-        "small_weights": f"{total / (8 * 141e9):.0%}",
         "card_speedup": f"{1 + card:.1f}",
-        "later_saving": f"{1 / (1 + 1.5 * 2):.0%}",  # 1 + x = 2.5 (1 + x / 5)
         "ahead": f"{28_000 / 72 * 1000 * 576 * 2 / 1e6:.2g}".replace("4.5e+02", "450") + " MB",
         "tenfold_long": f"{total / bandwidth / (9 * 10_000 * kv / bandwidth):.0f}",
         "exchange_each": f"{58 * 9 * 7000 * 3 / 900e9 / 72 * 1e9:.0f} ns",
@@ -73,9 +75,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "profile_sends": f"{parts[0][3]:.0f} ms",
         "profile_measured": f"{parts[0][4]:.0f} ms",
         "profile_sum": f"{sum(parts[0][1:4]):.0f} ms",
-        "profile_batch": f"{128 * 128:,}",
-        "profile_context": "4,096",
-        "dense_prompts": f"{128 * 2 * 70.55e9 / 1.979e15 * 1e3:.0f} ms",
         "fast_then_when": "April 2026",
         "fast_now_when": "May 2026",
         "long_kv": f"{10_000 * kv / 1e6:.0f} MB",
@@ -92,16 +91,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "long_standard": f"{round(card * total / (10_000 * kv), -1):,.0f}",
         "long_fast": f"{card * total / (10_000 * kv) / 15:.0f}",
         "attention_share": f"{1000 * attends / (2 * active):.1%}",
-        "answer": "600",
-        "freed": f"{filled / 600:.0f}",
         "attention_most": f"{2 * 1000 * attends / (2 * active):.0%}",
         "attention_long": f"{2 * 10_000 * attends / flops * 1e9:.0f} ns",
         "mfu_long": f"{2 * active / flops / (10_000 * kv / bandwidth):.0%}",
         "busy_long": f"{(2 * active + 2 * 10_000 * attends) / flops / (10_000 * kv / bandwidth):.0%}",
         "throughput": f"{round(filled / (72 * 186e9 / bandwidth), -4):,.0f} tokens",
         "balanced_attention": f"{round(2 * active / flops / (kv / bandwidth - 2 * attends / flops), -2):,.0f} tokens",
-        "prompts": f"{filled / 600 * 9_700 * 2 * active / flops * 1e3:.0f} ms",
-        "reading": f"{(72 * 186e9 / bandwidth + filled / 600 * 9_700 * 2 * active / flops) * 1e3:.0f} ms",
         "weight_bytes": f"{total / 1e9:.0f} GB",
         "bandwidth": f"{bandwidth / 1e12:.0f} TB/s",
         "intensity": f"{round(flops / 2 / bandwidth, -1):.0f}",
@@ -121,8 +116,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "copied_rest": f"{(attention + rest) / 1e9:.1f} GB",
         "overstated": f"{total / (total - experts * (31 / 32) ** 100) - 1:.0%}",
         "tenfold": f"{round(total / bandwidth / (9 * 2 * active / flops), -1):.0f}",
-        "dense_context": f"0.9 × (1,024 + 1,024 / 2) = {0.9 * (1024 + 512):,.0f} tokens",
-        "dense_kv": f"{80 * 2 * 8 * 128 / 1e3:.0f} kB",
         "served_copies": f"127 × {(attention + rest) / 1e9:.1f} GB",
         "served_load": f"16,384 × 4,096 × {kv / 1e3:.1f} kB",
         "lone": "89",
@@ -157,6 +150,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         expected = [floor * 1e3, kink, 72 * 2 / 3600 * own(1000) * 1e6]
         assert told_here[:3] == pytest.approx(expected, rel=0.05) and told_here[4] == pytest.approx(saving, abs=1)
         assert step(standard, 10_000) == pytest.approx(2.5 * step(standard / 15, 10_000), rel=5e-3)
+        assert step(standard, 10_000) == pytest.approx(2.8 * floor, rel=5e-3), "none moves the highest speed"
 
 
 def printed(cells):
@@ -268,21 +262,14 @@ def test_the_program_of_the_price_agrees_with_the_formulas():
         assert paid == pytest.approx(1e6 * numbers._rented(batch), abs=6e-5)
 
 
-def test_the_program_of_speculation_has_a_closed_form():
-    """1 + x = r (1 + x / 15), so x = (r - 1) / (1 - r / 15); a third of speculation explains half of the price."""
-    rows = says("for tokens in 1, 1.2")[1:]
-    for tokens, speed, saved in rows:
-        longer = 2.5 / tokens
-        step = 1 + (longer - 1) / (1 - longer / 15)
-        assert speed == pytest.approx(step, abs=0.06) and saved == pytest.approx(100 / step, abs=0.6)
-    assert rows[0][1:] == [2.8, 36] and [1.33, 2.0, 50] in rows
-    assert numbers.all()["batch_price"] == "50%"
-
-
-def test_the_program_of_trains_leaves_a_queue_at_the_small_machine_alone():
-    rows = {(seats, taken): missed for seats, taken, missed in says("def missed")}
-    assert 0.3 < rows[650, 95] < 4 and 5 < rows[650, 98] < 17, "over millions of requests 1.5 and 12"
-    assert all(rows[18_000, taken] < 0.1 for taken in (95, 98))
+def test_speculation_and_a_batch_together_could_explain_the_discount():
+    """Fast steps of 4/3 tokens: search the caches of the standard batch, in units of the loading of the weights, at
+    which it is 2.5 times slower than a batch 15 times smaller, and let it grow.
+    """
+    step = lambda caches: 1 + caches
+    caches = next(x / 1000 for x in range(10_000) if 4 / 3 * step(x / 1000) / step(x / 15_000) >= 2.5)
+    assert 1 - caches / step(caches) == pytest.approx(0.5, abs=1e-3)
+    assert numbers.all()["guessed_saving"] == numbers.all()["batch_price"] == "50%"
 
 
 def test_a_rule_for_a_replica_and_for_a_long_context():

@@ -155,41 +155,6 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
 # --- a long context ---------------------------------------------------------------------------------------------------
 
 
-def context(case: Case = RUNNING) -> Drawing:
-    """What a sequence adds to a step against its context: loading, and computing without attention and with it."""
-    fig, axes = drawing.axes()
-    slower, us, ends = numbers.SLOWER[-1], units.factor("us"), np.linspace(0, 1.2 * numbers.LONG, 2)
-    plain, attend = eq.compute_time(case, batch=1), case.attention_time(slower)
-    load, compute = (lambda tokens: eq.kv_time(case, batch=1, context=tokens)), (lambda tokens: plain + tokens * attend)
-    axes.plot(ends, load(ends) / us, color=COLOURS["kv"], lw=3)
-    axes.plot(ends, compute(ends) / us, color=COLOURS["compute"], lw=3)
-    axes.axhline(plain / us, color=COLOURS["compute"], ls="--")
-    names = [("loading\nits cache", "kv", 1.5), ("computing,\nwith attention", "compute", 1.28)]
-    for text, colour, y in [*names, ("computing, as\ncounted so far", "compute", plain / us)]:
-        axes.annotate(text, (ends[1], y), (5, 0), textcoords="offset points", color=COLOURS[colour], va="center")
-    first, second = eq.balanced_context(case), eq.with_attention(case, slower).balanced
-    for tokens, level, text, place in [
-        (first, plain, f"$L^*$ = {significant(first, 3)}", (0.2, 0.5)),
-        (second, load(second), f"with attention\nabout {significant(second, 2)}", (0.45, 0.85)),
-    ]:
-        axes.plot(tokens, level / us, "o", color=COLOURS["bound"], ms=7, zorder=4)
-        point(axes, (tokens, level / us), text, place)
-    axes.axvline(numbers.LONG, color=COLOURS["muted"], ls=":", lw=1.2)
-    axes.set(xlim=(0, ends[1]), ylim=(0, 1.6), xlabel="context L (tokens)", ylabel="µs for each sequence of a step")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set_title(f"{filled(case)}", loc="left")
-    return done(
-        fig,
-        "fig-context",
-        "To the right of a dot, loading a sequence's cache takes longer than computing its token, so no batch waits "
-        "for compute. Attention's arithmetic moves the dot.",
-        f"Microseconds that a sequence adds to a step, against its context from 0 to {ends[1]:,.0f} tokens, for {case}."
-        f" Loading its cache rises from zero to {load(numbers.LONG) / us:.3g} at {numbers.LONG:,} tokens. Computing"
-        f" without attention is level at {plain / us:.3g} and meets it at {first:,.0f} tokens. With attention in BF16"
-        f" computing rises to {compute(numbers.LONG) / us:.3g} at {numbers.LONG:,} and meets it at {second:,.0f}.",
-    )
-
-
 def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
     """Price against speed along the batch at a long context, and where a fast mode's card puts its two batches."""
     fig, axes = drawing.axes()
@@ -226,7 +191,7 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
         " standard mode, and fast mode is almost there.",
         f"Dollars per million tokens, on a log scale, against tokens per second for each user, along the batch, for"
         f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
-        f" wall on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",
+        f" limit on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",
     )
 
 
