@@ -16,7 +16,6 @@ QUOTED = {
     "18": "NVLink ports of a Blackwell GPU; the rack's ratio of bandwidths",
     "2": "exchanges of a layer, dispatch and combine",
     "2027": "the year of a roadmap",
-    "450": "GB/s of a card, a setting of a program",
     "64": "GPUs of a rack that share a layer",
     "489": "GB/s of a dispatch among 36 GB200s, in DeepEP's document on Hybrid-EP",
     "714": "the same among eight",

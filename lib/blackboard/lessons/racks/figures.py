@@ -180,7 +180,7 @@ def step_parts() -> Drawing:
         fig,
         "fig-step-parts",
         "Inside the rack, each doubling halves the loading of experts, and exchanges take hardly longer. Beyond it"
-        " little loading is left to halve, and bytes become the longest part.",
+        " (our estimate) little loading is left to halve, and bytes become the longest part.",
         f"Five stacked bars in milliseconds per step, by how many GPUs share each layer. {'; '.join(phrases)}. Other"
         f" memory takes {other:.1f} in each. A line before the last bar, on two racks, marks the end of the rack.",
     )

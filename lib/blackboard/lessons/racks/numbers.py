@@ -58,6 +58,7 @@ def layer() -> dict[str, str]:
         "layer_sent": pretty(on(2).sending / moe_layers(), "s", 3),
         "layer_timed": us(TOKENS),
         "layer_wait": us(IDLE),
+        "layer_rest": f"{(timed(USED, TOKENS) - timed(USED, IDLE)) / factor('us'):.1f} µs",
     }
 
 
@@ -383,11 +384,10 @@ def crossing_once() -> dict[str, str]:
         users, context = loads[name]
         return shortest(on(2, users, hop is not None, hop or 0, context=context))
 
-    told = {}
-    for name in ("", "_day"):
-        told[f"best{name}_one"], told[f"best{name}_two"] = in_tenths(replicas[name]), in_tenths(spread(name))
-        told[f"best{name}_once"] = f"{in_tenths(spread(name, 0))} to {in_tenths(spread(name, bare_hop()))}"
     percent = lambda name, hop: f"{abs(spread(name, hop) / replicas[name] - 1):.0%}"
+    told = columns("plain", lambda part: part.in_turn, TOKENS, None)
+    told |= columns("plain_day", lambda part: part.in_turn, *loads["_day"])
+    told |= columns("lapped_day", lambda part: part.overlapped, *loads["_day"])
     return told | {
         "once_least": percent("", 0),
         "once_most": percent("", bare_hop()),
@@ -396,6 +396,13 @@ def crossing_once() -> dict[str, str]:
         "short_least": percent("_short", 0).rstrip("%"),
         "short_most": percent("_short", bare_hop()),
     }
+
+
+def columns(name: str, took: Callable[[Parts], float], users: int, context: float | None) -> dict[str, str]:
+    """A column of the page's table: two replicas, and two racks to which every copy crosses or each token once."""
+    step = lambda racks, **way: in_tenths(took(on(racks, users, context=context, **way)))
+    once = [step(2, once=True, hop=hop) for hop in (0, bare_hop())]
+    return {f"{name}_one": step(1), f"{name}_two": step(2), f"{name}_once": " to ".join(once)}
 
 
 def boundary() -> dict[str, str]:
@@ -596,15 +603,11 @@ def crowded() -> dict[str, str]:
     """That day's users: how many, and a step with them on boxes."""
     context, most = day()["context_tokens"], int(deployment()["nodes"])
     [unit] = measurement("sglang_large_ep_decode").records(system="DeepSeek production")
-    then = lambda boxes, id="h200", **way: on_boxes(boxes, held_on(boxes), id, day_users(), context, **way)
+    then = lambda boxes: on_boxes(boxes, held_on(boxes), "h800", day_users(), context)
     gains = measurement("two_batch_overlap").records(phase="decode", setting="plain")
     gain = {row["tokens_per_gpu"]: row["low_gain"] for row in gains}
-    boxes: dict[str, str] = {}
-    for count in (4, most):
-        part, once = then(count, "h800"), then(count, "h800", hop=bare_hop())
-        boxes |= {f"lapped_{count}": in_tenths(part.overlapped), f"plain_{count}": in_tenths(part.in_turn)}
-        boxes |= {f"lapped_once_{count}": in_tenths(once.overlapped), f"plain_once_{count}": in_tenths(once.in_turn)}
-    travel = {f"travel_{count}": in_tenths(2 * then(count, "h800").half().exchanges) for count in LAPPED}
+    boxes = {f"plain_{count}": in_tenths(then(count).in_turn) for count in (4, most)}
+    travel = {f"travel_{count}": in_tenths(2 * then(count).half().exchanges) for count in LAPPED}
     deep = {
         f"deep_{row['expert_parallel']}": in_tenths(
             moe_layers() * (row["dispatch_us"] + row["combine_us"]) * factor("us") * day_users() / 128
@@ -616,14 +619,12 @@ def crowded() -> dict[str, str]:
         **boxes,
         **travel,
         **deep,
-        "plain_h200_1": in_whole_ms(then(1).in_turn),
-        "lapped_h200_4": in_whole_ms(then(4).overlapped),
-        f"lapped_h200_{most}": in_whole_ms(then(most).overlapped),
+        f"lapped_{most}": in_tenths(then(most).overlapped),
         "lap_more": f"{gain[FULL]:.1%}",
         "lap_less": f"{-gain[TOKENS]:.0%}",
         "users": str(day_users()),
         "day_box": f"{day()['node_decode_token_per_s']:,}",
-        "day_step": f"{in_whole_ms(1 / day_speed())} ms",
+        "day_step": f"{1e3 / day_speed():.0f} ms",
         "day_slow": str(day()["low_speed_token_per_s"]),
         "day_fast": str(day()["high_speed_token_per_s"]),
         "day_context": f"{context:,}",
@@ -646,24 +647,9 @@ def lapped() -> dict[int, Parts]:
     return {count: on_boxes(count, held_on(count), "h800", day_users(), context) for count in LAPPED}
 
 
-def in_whole_ms(seconds: float) -> str:
-    """A time in whole milliseconds, without its unit."""
-    return f"{seconds * 1e3:.0f}"
-
-
 def box_weights(held: float) -> float:
     """Bytes of weights on a GPU with so many routed experts of each layer and all that every GPU has."""
     return (held + 1) * moe_layers() * expert_bytes() + rest_bytes()
-
-
-def box_even(waits: float = 1.0, few: Parts | None = None) -> float:
-    """Tokens per GPU below which a step on many boxes is shorter than on one or a `few`, if an exchange over cards
-    waits so many times as long as one in a box.
-    """
-    one, many = box_steps().values()
-    few = few or one
-    later = waits * many.latency - few.latency
-    return TOKENS * (few.weights - many.weights - later) / (many.sending - few.sending)
 
 
 SPREAD = (2, 4)  # boxes, between one and as many as at DeepSeek
@@ -709,16 +695,13 @@ def deployed() -> dict[str, str]:
         "saved_pair": pretty(one.weights - pair.weights, "s", 2),
         "even_pair": f"{TOKENS * (one.weights - pair.weights) / (pair.sending - one.sending):.0f}",
         "added_pair": pretty(pair.sending - one.sending, "s", 2),
-        "box_even_four": f"{box_even(few=on_boxes(4)):.0f}",
         "wait_box": in_tenths(found["box"].latency),
-        "box_even": f"{box_even():.0f}",
         **spread,
         "sglang_tokens": str(wide["batch_per_gpu"]),
         "weights_box": pretty(alone, "byte", 2),
         "weights_boxes": pretty(shared, "byte", 2),
         "h200_memory": pretty(memory, "byte", 3),
         "service_room": significant((memory - shared) / (memory - alone), 2),
-        "box_even_waits": f"{box_even(2):.0f}",
         "spare_experts": str(service["redundant_experts"]),
         "balance": significant(gains["decode_balance_speedup"], 2),
         "report_gpus": str(report["gpus"]),
