@@ -54,11 +54,8 @@ def layer() -> dict[str, str]:
         "tokens": str(TOKENS),
         "layer_bytes": pretty(eq.ep_bytes(RUNNING, **here), "byte"),
         "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
-        "layer_crossed": pretty((on(2).latency + on(2).sending) / moe_layers(), "s", 3),
-        "layer_sent": pretty(on(2).sending / moe_layers(), "s", 3),
         "layer_timed": us(TOKENS),
         "layer_wait": us(IDLE),
-        "layer_rest": f"{(timed(USED, TOKENS) - timed(USED, IDLE)) / factor('us'):.1f} µs",
     }
 
 
