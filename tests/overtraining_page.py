@@ -25,7 +25,6 @@ QUOTED = {
     "2025": "the year of DeepSeek's day",
     "2022": "the year of Chinchilla's paper",
     "75": "billions of parameters of a row of the program that spends a million dollars",
-    "65,536": "bytes of cache per token of Llama 3.1 8B, as typed in the program",
     "16": "billions of parameters of the fit's largest model",
     "10,000": "tokens a parameter of Sardana's longest run",
     "70": "the open question's model; billions of parameters of Chinchilla",

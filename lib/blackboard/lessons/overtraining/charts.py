@@ -137,8 +137,8 @@ def _wished() -> list[dict]:
     return [
         {"name": "laws", "value": table},
         *menu("law", LAWS, numbers.FIT, "fit"),
-        *_around("optimal", numbers.best(served=0).n_active, 1, 1.5, "quality of the rule’s model of this size"),
-        *_around("inference_tokens", WRITTEN, 2.8, 2.2, "tokens served"),
+        *_around("optimal", numbers.best(served=0).n_active, 1, 1.5, "quality of a twin of this size"),
+        *_around("inference_tokens", WRITTEN, 2.8, 2.2, "tokens written"),
         *EFFICIENCY,
         *(row for name in LETTERS for row in derived(name, f"laws[law].{name}")),
         *derived("optimal_tokens", inside(eq.best_tokens, "token", n_active="optimal")),
@@ -223,7 +223,7 @@ def _best_trained(encoding: dict) -> list[dict]:
 
 def _size_lines() -> tuple[str, ...]:
     """What the settings mean, in lines above the chart."""
-    asked = f"'quality of ' + {marks.counted('optimal')} + ', serving ' + {marks.counted('inference_tokens')}"
+    asked = f"'quality of ' + {marks.counted('optimal')} + ', writing ' + {marks.counted('inference_tokens')}"
     asked += f" + ' tokens at η = ' + {marks.said('decode_efficiency', '.2f')}"
     found = f"{marks.counted('best')} + ' on ' + {marks.counted('best_tokens')} + ' tokens costs least and saves ' +"
     found += f" {marks.said('100 * (1 - best_sum / plain_sum)', '.0f')} + '%'"
@@ -271,11 +271,11 @@ def size_chart() -> InteractiveChart:
         "Lifetime cost at equal loss against size",
         f"Lifetime compute at equal loss against size from a billion to {END / TRILLION:.0f} trillion parameters, both"
         " on log scales, in units of the training that is cheapest, with controls. By Besiroglu’s fit, at the quality"
-        f" of {size / BILLION:.0f} billion by the rule, with {WRITTEN / TRILLION:.0f} trillion tokens served, the"
+        f" of a twin of {size / BILLION:.0f} billion, with {WRITTEN / TRILLION:.0f} trillion tokens written, the"
         f" least is at {best.n_active / BILLION:.0f} billion parameters on {best.tokens / TRILLION:.0f} trillion"
         f" tokens, {significant(best.tokens_per_param, 2)} for each parameter, and saves {100 * saved:.0f}%.",
-        "The more tokens you serve, the further left the cheapest size (dot) is, towards the wall. Diamonds: the rule’s"
-        " model. Ring: training and serving cost the same.",
+        "The more tokens you write, the further left the cheapest size (dot) is, towards the wall. Diamonds: the"
+        " twin. Ring: training and serving cost the same.",
         primary=("inference_tokens", "optimal", "law"),
         result=(1,),
     )

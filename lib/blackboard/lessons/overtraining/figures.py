@@ -102,8 +102,8 @@ def valleys() -> Drawing:
         "fig-valleys",
         "For each budget one size is best. Larger models read too little, and smaller ones have too little room.",
         "Loss against parameters, from 1 billion to 2 trillion (log scale), for three budgets of training, by the"
-        f" repaired fit: three valleys. The lowest points have these tokens per parameter: {listed(each)}. Sizes above"
-        f" {_counted(LARGEST_RUN)} are shaded: no run behind the fit was larger.",
+        f" repaired fit: three curves that fall and then rise. The lowest points have these tokens per parameter:"
+        f" {listed(each)}. Sizes above {_counted(LARGEST_RUN)} are shaded: no run behind the fit was larger.",
     )
 
 
@@ -159,7 +159,7 @@ def smaller() -> Drawing:
     axes.plot(sizes, times(sizes), color=COLOURS["first"], lw=2.5)
     share = small.n_active / large.n_active
     for size, name, colour, shift in (
-        (1, "Chinchilla's rule", "bound", (0, 10)),
+        (1, "the twin", "bound", (0, 10)),
         (0.5, f"half: {times(0.5):.2f} times", "bound", (8, 10)),
         (share, f"Llama: {times(share):.1f} times", "first", (10, 4)),
     ):
@@ -167,14 +167,14 @@ def smaller() -> Drawing:
         beside(axes, name, (size, times(size)), shift, colour, ha="center" if size == 1 else "left")
     axes.text(wall + 0.06, 40, "to the left, no amount\nof text is enough", color=COLOURS["muted"], va="center")
     axes.set(yscale="log", xlim=(0, 1.2), ylim=(0.7, 100))
-    axes.set(xlabel="size (1: by the rule)", ylabel="training (log scale)")
+    axes.set(xlabel="size (1: the twin)", ylabel="training (1: the twin, log scale)")
     thousands(axes, "y")
     return done(
         fig,
         "fig-smaller",
         "Half the size takes little more training for the same quality. Much smaller models take many times as much.",
-        "Training compute against size at equal quality, in units of the rule's model, from 0.7 to 100 on a log"
-        f" scale: level near the rule's size, {times(0.5):.2f} times at half of it, {times(share):.1f} times at"
+        "Training compute against size at equal quality, in units of the twin, from 0.7 to 100 on a log"
+        f" scale: level near the twin's size, {times(0.5):.2f} times at half of it, {times(share):.1f} times at"
         f" Llama's {percent(share)}, and without end at {percent(wall)}. Smaller sizes are shaded.",
     )
 
@@ -223,7 +223,7 @@ RATIOS = (1, 3, 10, 30, 100)
 
 
 def ratios() -> Drawing:
-    """The cheapest size, its tokens and what it saves, against the rule's ratio, in units of the rule's model."""
+    """The cheapest size, its tokens and what it saves, against the twin's ratio, in units of the twin."""
     fig, axes = drawing.axes(5.0, 3.9)
     along = np.geomspace(1, 100, 61)
     found = np.array([numbers.by_power(1, ratio) for ratio in along])
@@ -241,8 +241,8 @@ def ratios() -> Drawing:
             shift, side = ((0, -9), "top") if below else ((0, 8), "bottom")
             beside(axes, words, (ratio, 100 * value), shift, colour, ha="center", va=side)
         said.append(f"{ratio}: size {percent(size)}, {times} the tokens, {percent(saved)} saved")
-    axes.set(xscale="log", xlim=(0.7, 150), ylim=(0, 100), ylabel="percent of the rule's model")
-    axes.set_xlabel("rule's ratio: serving bill ÷ training bill (log scale)")
+    axes.set(xscale="log", xlim=(0.7, 150), ylim=(0, 100), ylabel="percent of the twin")
+    axes.set_xlabel("the twin's ratio: serving bill ÷ training bill (log scale)")
     axes.set_xticks(RATIOS, [f"{ratio}" for ratio in RATIOS])
     axes.text(0.8, 88, "size (and ×: tokens of training)", color=COLOURS["first"])
     axes.text(145, 88, "saved", color=COLOURS["second"], ha="right")
@@ -250,8 +250,8 @@ def ratios() -> Drawing:
         fig,
         "fig-ratios",
         "The more you serve, the smaller the cheapest model, the more text it reads, and the more it saves.",
-        "The cheapest size and the share of both bills that it saves, in percent of the rule's model, against the"
-        f" rule's ratio from 1 to 100 on a log scale. Size falls and saving rises. At a ratio of {'; of '.join(said)}.",
+        "The cheapest size and the share of both bills that it saves, in percent of the twin, against the"
+        f" twin's ratio from 1 to 100 on a log scale. Size falls and saving rises. At a ratio of {'; of '.join(said)}.",
     )
 
 
@@ -259,39 +259,39 @@ def ratios() -> Drawing:
 
 
 def with_kv() -> Drawing:
-    """Cost of a written token over its compute alone, against context: KV makes small models' tokens dear first."""
-    fig, axes = drawing.axes(5.0, 4.0)
+    """Cost of a written token against context, of both models: far apart while only the sizes count, less far apart
+    where only the caches do.
+    """
+    fig, axes = drawing.axes(5.0, 3.8)
     context, here = np.geomspace(100, 131_072, 300), numbers.LONG["context"]
-    axes.set(xscale="log", yscale="log", xlim=(100, 131_072), ylim=(0.6, 200), xlabel="context (tokens, log scale)")
-    bends = {
-        name: numbers.bend(row, cache, numbers.write_rate(), numbers.loading_rate())
-        for name, row, cache in zip(("Llama", "the twin"), numbers.llama(), numbers.caches())
-    }
-    times, ends = {name: significant(here / at, 2) for name, at in bends.items()}, []
-    for (name, at), colour, shift, align in zip(
-        bends.items(), ("first", "third"), ((-8, 4), (8, -6)), ("right", "left")
-    ):
-        cost = np.maximum(1, context / at)
-        axes.plot(context, cost, color=COLOURS[colour], lw=2.5)
-        axes.plot(here, here / at, "o", color=COLOURS[colour], ms=7, zorder=4)
-        beside(axes, f"{times[name]}×", (here, here / at), shift, colour, ha=align, va="center")
-        ends.append((cost[-1], name, colour))
-    axes.axvline(here, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    axes.text(here * 0.9, 120, f"{here:,} tokens", ha="right", va="center")
-    axes.text(110, 0.93, "compute alone", va="top")
+    pair = dict(zip(("Llama", "the twin"), zip(numbers.llama(), numbers.caches())))
+    unit, ends, ended = numbers.llama()[0].n_active, [], []
+    costs = {}
+    for (name, (row, cache)), colour in zip(pair.items(), ("first", "third")):
+        at = numbers.bend(row, cache, numbers.write_rate(), numbers.loading_rate())
+        costs[name] = lambda tokens, level=row.n_active / unit, bend=at: level * np.maximum(1, tokens / bend)
+        axes.plot(context, costs[name](context), color=COLOURS[colour], lw=2.5)
+        ends.append((costs[name](context[-1]), name, colour))
+        ended.append(f"{name} up to {_rounded(at)} tokens")
+    said = []
+    for tokens in (1_000, here):
+        low, high = costs["Llama"](tokens), costs["the twin"](tokens)
+        axes.annotate("", (tokens, low), (tokens, high), arrowprops={"arrowstyle": "<->", "color": COLOURS["muted"]})
+        beside(axes, f"Llama: {percent(low / high)}\nof its twin", (tokens, high), (-4, 6), ha="right", va="bottom")
+        said.append(f"{percent(low / high)} at {tokens:,} tokens")
+    axes.set(xscale="log", yscale="log", xlim=(100, 131_072), ylim=(0.6, 120), xlabel="context (tokens, log scale)")
+    axes.set_ylabel("cost of a written token\n(1: Llama, short context; log scale)")
     name_ends(axes, ends, apart=0.09)
-    axes.set(ylabel="cost ÷ compute alone (log scale)")
     thousands(axes, "x")
     axes.yaxis.set_major_formatter("{x:g}")
-    ended = [f"{name} up to {_rounded(at)} tokens" for name, at in bends.items()]
     return done(
         fig,
         "fig-with-kv",
-        "Beyond a few thousand tokens of context the KV cache sets the cost of a token, and it does so in the smaller"
-        " model first.",
-        "Cost of a written token over that of its compute alone, from 0.6 to 200, against context from 100 to 131,072"
-        f" tokens, both on log scales. Both curves are level at 1, {listed(ended)}, and then rise with context. At"
-        f" {here:,} tokens they are at {listed([f'{of} for {name}' for name, of in times.items()])}.",
+        "A token of Llama's costs a quarter of its twin's in short contexts and half in long ones, where only the KV"
+        " caches count.",
+        "Cost of a written token against context from 100 to 131,072 tokens, both on log scales. Both curves are level"
+        f" at first, {listed(ended)}, and then rise with context. Llama's cost divided by its twin's is"
+        f" {listed(said)}.",
     )
 
 

@@ -309,8 +309,6 @@ def other_fits() -> dict[str, str]:
             f"plain_{key}": f"{plain.n_active / 1e9:.0f} billion",
             f"size_{key}": f"{row.n_active / 1e9:.1f} billion",
             f"data_{key}": f"{row.tokens / 1e12:.0f} trillion",
-            f"lost_{key}": f"{equal_over(fit) - 1:.0%}",
-            f"balance_{key}": f"{balance(fit):.1f}",
             f"kept_{key}": f"{kept(fit) / 1e9:.0f} billion",
             f"saved_{key}": f"{saved(fit):.0%}",
         }
@@ -363,7 +361,7 @@ def plan() -> dict[str, str]:
     ]
     bills = dict(zip(("budget", "training", "serve", "serving"), training + serving))
     bills |= {"both": training[0] + serving[0], "total": training[1] + serving[1]}
-    (half, half_cost), (_, third_cost) = even_below(1 / 2), even_below(3 / 10)
+    half, half_cost = even_below(1 / 2)
     return {
         **{f"plan_{name}": f"${round(dollars(flop), -3):,.0f}" for name, flop in bills.items()},
         "plan_size": f"{size / 1e9:.0f} billion",
@@ -377,7 +375,6 @@ def plan() -> dict[str, str]:
         "text_times": significant(equal().tokens / pool["pool_tokens"], 1),
         "low_size": f"{half:.1f}",
         "low_half": f"{half_cost - 1:.0%}",
-        "low_third": f"{third_cost:.0f}",
     }
 
 
@@ -424,7 +421,20 @@ def meta() -> dict[str, str]:
     for key, row in (("small", small), ("large", large)):
         bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
         told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}
-    return told
+    return merge(told, both_ways(small, large))
+
+
+def both_ways(small: simulation.Trained, large: simulation.Trained) -> dict[str, str]:
+    """Each row of the page's table of bills as two ratios: Llama 3.1 8B's divided by its twin's, and the other way."""
+    rows = {
+        "size": (small.n_active, large.n_active),
+        "tokens": (small.tokens, large.tokens),
+        "training": (small.training, large.training),
+        "serving": (small.inference, large.inference),
+        "both": (small.total, large.total),
+    }
+    own = {f"llama_{name}": significant(ours / theirs, 2) for name, (ours, theirs) in rows.items()}
+    return own | {f"twin_{name}": significant(theirs / ours, 2) for name, (ours, theirs) in rows.items()}
 
 
 def in_units(flop: float) -> str:
@@ -503,7 +513,6 @@ def deepseek() -> dict[str, str]:
         "ds_each": million(each),
         "ds_alone": million(alone),
         "ds_beside": million(beside),
-        "ds_reading": f"${round(read, -3):,.0f}",
         "ds_left": f"${round(day['cost_USD_per_day'] - read, -3):,.0f}",
         "ds_most": significant(alone / each, 2),
         "ds_least": significant(beside / each, 2),
@@ -607,7 +616,8 @@ def alone() -> dict[str, str]:
         own = LONG["context"] * kv["kv_bytes_per_token"]
         room = (FILLED * chip(GPU).hbm_bytes - row.n_active) // own
         loaded[key] = own + row.n_active / room
-        out |= {f"kv_room_{key}": f"{room:.0f}", f"kv_weights_{key}": f"{loaded[key] / own - 1:.0%}"}
+        out[f"kv_room_{key}"] = f"{room:.0f}"
+    del out["kv_room_same"]  # which the page does not print
     same = loaded["8"] / loaded["same"]
     return {**out, "kv_same": f"{same:.0%}", "kv_alone": f"{loaded['8'] / loaded['34']:.0%}"}
 
