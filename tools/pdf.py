@@ -3,15 +3,15 @@
 Chromium prints one document, twice: the first print tells on which page each heading is.
 """
 
-import datetime
 import io
 import logging
+import re
 import sys
 from html import escape
 from pathlib import Path
 
-from pypdf import PdfReader, PdfWriter
-from pypdf.generic import NameObject, TextStringObject
+from pypdf import PdfReader
+from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 from whole_book import BUILD, FORMS, build_site, chapters, edition, open_document, style, write_contents
 
 TARGET = BUILD / "book.pdf"
@@ -82,25 +82,43 @@ def print_document(site, document, **options):
 
 
 def mend_outline(entry, titles):
-    """Give an outline's titles the blank back that Chromium drops where a heading breaks into lines."""
+    """Give an outline's titles the blank back that Chromium drops where a heading breaks into lines; yields (reference,
+    entry) of each that changes.
+    """
     while entry:
         here = entry.get_object()
         title = here.get("/Title", "")
-        here[NameObject("/Title")] = TextStringObject(titles.get("".join(title.split()), title))
-        mend_outline(here.get("/First"), titles)
-        entry = here.get("/Next")
+        if (mended := titles.get("".join(title.split()), title)) != title:
+            here[NameObject("/Title")] = TextStringObject(mended)
+            yield entry, here
+        yield from mend_outline(here.get("/First") and here.raw_get("/First"), titles)
+        entry = here.get("/Next") and here.raw_get("/Next")
 
 
 def date_print(printed, headings):
-    """The print with title, author and the release's date; Chromium would write the time of the print."""
-    book, writer = edition(), PdfWriter(clone_from=io.BytesIO(printed))
-    when = datetime.datetime.combine(book["date"], datetime.time(), datetime.UTC).strftime("D:%Y%m%d%H%M%SZ")
-    writer.metadata = {"/Title": book["title"], "/Author": book["author"], "/CreationDate": when, "/ModDate": when}
-    mend_outline(writer.root_object["/Outlines"]["/First"], {"".join(text.split()): text for text in headings})
-    writer.pdf_header = "%PDF-1.7"  # pypdf would name 1.3, which knows neither tags nor transparency
-    finished = io.BytesIO()
-    writer.write(finished)
-    return finished.getvalue()
+    """The print with title, author and the release's date; Chromium would write the time of the print. What changes is
+    written below it, as the format has it: to read and write all that a book has would take pypdf half a minute.
+    """
+    book = edition()
+    when = f"{book['date']:D:%Y%m%d}000000+00'00'"
+    printed = printed.replace(b"%PDF-1.4", b"%PDF-1.7", 1)  # 1.4 knows neither tags nor transparency
+    printed = re.sub(rb"\(D:\d{14}\+00'00'\)", f"({when})".encode(), printed)  # as long as before
+    reader = PdfReader(io.BytesIO(printed))
+    info, root = reader.trailer.raw_get("/Info"), reader.trailer.raw_get("/Root")
+    told = {"/Title": book["title"], "/Author": book["author"], "/CreationDate": when, "/ModDate": when}
+    told = DictionaryObject({NameObject(key): TextStringObject(value) for key, value in told.items()})
+    titles = {"".join(text.split()): text for text in headings}
+    outline = reader.root_object["/Outlines"].raw_get("/First")
+    finished, table = io.BytesIO(), b"xref\n"
+    finished.write(printed)
+    for reference, value in sorted([(info, told), *mend_outline(outline, titles)], key=lambda each: each[0].idnum):
+        table += f"{reference.idnum} 1\n{finished.tell():010} {reference.generation:05} n \n".encode()
+        finished.write(f"{reference.idnum} {reference.generation} obj\n".encode())
+        value.write_to_stream(finished)
+        finished.write(b"\nendobj\n")
+    before, size = printed.rpartition(b"startxref")[2].split()[0].decode(), reader.trailer["/Size"]
+    trailer = f"trailer\n<</Size {size}\n/Root {root.idnum} 0 R\n/Info {info.idnum} 0 R\n/Prev {before}>>\n"
+    return finished.getvalue() + table + f"{trailer}startxref\n{finished.tell()}\n%%EOF\n".encode()
 
 
 def make(site, target):
