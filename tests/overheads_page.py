@@ -24,13 +24,10 @@ QUOTED = {
     "72": "GPUs of SGLang's nine nodes, chips of the rack",
     "32": "tokens a GPU of SGLang's loss",
     "256": "and of its gain",
-    "25": "kernels of a layer of DeepSeek-V3: 1,502 in 61",
-    "61": "its layers",
     "60": "one of the made-up kernels",
     "100": "what it is changed to",
     "3.1": "a name of Llama",
     "7,168": "width of DeepSeek-V3",
-    "85": "percent that copying struggles to break, in gpt-fast's post",
     "400": "Gbit/s of SGLang's network cards",
 }
 

@@ -30,16 +30,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "llama_floor": f"{13.5 / 2.04:.1f} ms",  # what a reader gets from the two numbers beside it
         "eager_ms": f"{1000 / 25.5:.1f} ms",
         "missing": f"{39.2 - 6.6:.1f} ms",  # what a reader gets
-        "fit_share": f"{13.48 / 2.039 / shared:.0%}",
         "removed": "1,223",
         "removed_gaps": f"{1223 * gap / 1e3:.1f} ms",
         "fused_launch": f"{324 * launch / 1e3:.1f} ms",
         "eight_launch": f"{388 * launch / 1e3:.1f} ms",
-        "launch_even": f"{3.04 / 388 * 1e3:.1f} µs",  # what a reader gets
-        "rest_8": f"{(8 * 3.04 - 9.53) / 7:.1f} ms",  # likewise
-        "post_ms": f"{1000 / 107:.2f} ms",
         "compiler_h200": f"{485 * 38.88 / 1165:.1f} ms",
-        "gaps_turn": f"{(load + lost) / sent:.0f}",
         "kernels_deep": f"{80 * 48 + 11:,}",
         "hidden_deep": f"{20.1e-6 * 3851 * 1.72e3:.0f} GB",
         "holds_deep": f"{2 * 68.98:.0f} GB",
@@ -54,21 +49,23 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "waited_h200": f"{38.9 - 6.7:.0f} ms",  # what a reader gets
         "replay_fused": f"{2 + 0.2 * 324:.0f} µs",
         "replay_old": f"{(2 + 0.2 * 1547) / 1e3:.1f} ms",
-        "gaps_most": f"{1547 * gap / 1e3:.0f} ms",
+        "gaps_most": f"{1547 * 5.2e-3:.0f} ms",  # what a reader gets
+        "waited_least": f"{39.2 - 7.83 - 8:.0f} ms",  # likewise
+        "load_break": f"{1000 / 25.5 / 2 - 1547 * gap / 1e3:.1f} ms",
+        "graph_2": f"{1000 / 168.84:.2f} ms",
+        "graph_4": f"{1000 / 254.02:.2f} ms",
         "eager_each": f"{launch:.1f} µs",
         "fill_each": f"{launch - gap:.1f} µs",
         "fit_rate": f"{13.48 / shared:.2f} TB/s",
         "fill_bytes": f"{20.1e-6 * 1.72e12 / 1e6:.1f} MB",
         "short_graph": f"{9.53 + 1223 * 2.4e-3:.1f} ms",
         "short_waited": f"{1000 / 25.5 - 1000 / 104.9 - 1223 * 2.4e-3:.1f} ms",
-        "launch_most": f"{1000 * 9.53 / 324:.1f} µs",
         "hidden_a100": f"{1547 * 20.1e-6 * 1.72e3:.1f} GB",  # what a reader gets from the numbers beside it
         "batch_7": f"{(53.5e9 - 13.5e9) / 524e6:.0f}",
         "cache_7": f"{1000 * 32 * 2 * 4096 * 2 / 1e6:.0f} MB",
         "shared_7": f"{shared:.2f} ms",
         "each_7": f"{gap:.1f} µs",
         "graph_8": f"{1000 / 328.43:.2f} ms",
-        "lost_1": f"{324 * gap / 1e3:.2f} ms",
         "vector_time": f"{2 * 8192 / 2.039e12 * 1e9:.1f} ns",
         "vector_even": f"{gap * 2.039 / 2:.1f} MB",
         "tokens_even": sig(gap * 2.039e6 / 2 / 8192),
@@ -82,7 +79,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "overlap_ib_chip": f"{load / sent:.0f}",
         "fused_each": f"{5.104 / 485 * 1e3:.1f} µs",
         "lossy_turn": f"{(load + (more - 1) * lost) / sent:.0f} to {(load + lost) / sent:.0f}",
-        "halves_kernels": f"{more:.2f} to 2",
+        "rule_32": f"{100 - 100 * (load + 32 * 0.042 + 32 * sent) / (2 * load + 32 * 0.042):.0f}%",
+        "rule_256": f"{100 * (load + 256 * 0.042 + 256 * sent) / (256 * sent) - 100:.0f}%",
         "sglang_32": "27%",
         "sglang_256": "25.5%",
         "kernels_whole": "815",
@@ -90,12 +88,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "sglang_step": f"{256 * 8 / 22_310 * 1e3:.0f} ms",
         "our_halves": f"{256 * sent:.0f} ms",
         "rack_gaps": f"{1.502 * gap:.1f} ms",
-        "rack_gaps_h200": f"{1.502 * 2.4:.1f} ms",
         "narrow_sum": f"{shared / 2 + 324 * gap / 1e3:.1f} ms",
         "narrow_token": f"{1000 / 155.58:.1f} ms",
         "ib_experts": f"{58 * 256 * 3 * 7168 * 2048 / 72 / 1e9:.1f} GB",
         "ib_rest": f"{26.305 - 9.085:.1f} GB",
-        "turn_times": f"{64 / (load / sent):.1f} to {128 / (load / sent):.1f}",
         "token_before": f"{shared + 1547 * gap / 1e3:.1f} ms",
         "token_after": f"{shared + 324 * gap / 1e3:.1f} ms",
         "token_gain": f"{100 * 15.9 / 9.5 - 100:.0f}%",
@@ -110,9 +106,13 @@ def test_two_numbers_fit_four_times():
     """Shared loading and a time for each kernel, with each time's own kernels: the same by NumPy's least squares."""
     rows = [(1, 104.9), (2, 168.84), (4, 254.02), (8, 328.43)]  # chips, tokens/s
     shares = np.array([(1 / chips, 324 if chips == 1 else 388) for chips, _ in rows])
-    (shared, each), *_ = np.linalg.lstsq(shares, np.array([1e3 / rate for _, rate in rows]))
+    times = np.array([1e3 / rate for _, rate in rows])
+    found, *_ = np.linalg.lstsq(shares, times)
     told = numbers.all()
-    assert (told["shared_7"], told["each_7"]) == (f"{shared:.2f} ms", f"{1e3 * each:.1f} µs")
+    assert (told["shared_7"], told["each_7"]) == (f"{found[0]:.2f} ms", f"{1e3 * found[1]:.1f} µs")
+    assert told["fit_off"] == f"{max(abs(shares @ found / times - 1)):.1%}"
+    for (chips, _), time in zip(rows, shares @ found, strict=True):
+        assert told[f"gaps_on_{chips}"] == f"{time:.2f} ms"
 
 
 def test_a_fixed_cost_per_step_fits_the_four_times_as_well():
@@ -127,7 +127,8 @@ def test_a_fixed_cost_per_step_fits_the_four_times_as_well():
     expected = {
         "fixed_load": f"{load:.2f} ms",
         "fixed_cost": f"{cost:.2f} ms",
-        "fixed_off": f"{off:.1%}",
+        "rest": f"{cost:.1f} ms",
+        **{f"loss_on_{chips}": f"{load / chips + cost:.2f} ms" for chips in (1, 2, 4, 8)},
         "fixed_graph": f"{7.44 + 2.12:.2f} ms",  # what a reader gets
         "fixed_waited": f"{39.2 - 9.56:.0f} ms",  # likewise
         "gaps_most": f"{gaps:.0f} ms",
@@ -140,24 +141,21 @@ def test_the_gap_may_be_shorter_if_the_all_reduces_take_the_rest():
     """All-reduces without gaps miss the time on eight chips; with the H200's gap they fit it. NumPy's least squares."""
     told, times = numbers.all(), np.array([1e3 / rate for rate in (104.9, 168.84, 254.02, 328.43)])
     chips, sums = np.array([1, 2, 4, 8]), np.array([0, 64, 64, 64])
-    off = {}
-    for name, column in (("sums_off", sums), ("fit_off", 324 + sums)):
-        shares = np.array([1 / chips, column]).T
-        found, *_ = np.linalg.lstsq(shares, times)
-        off[name] = max(abs(shares @ found / times - 1))
-    assert (told["sums_off"], told["fit_off"]) == (f"{off['sums_off']:.0%}", f"{off['fit_off']:.1%}")
+    shares = np.array([1 / chips, sums]).T
+    found, *_ = np.linalg.lstsq(shares, times)
+    assert max(abs(shares @ found / times - 1)) > 0.09
     gap = (6.736 - 5.104) / (1165 - 485)  # ms
     loading = times[0] - 324 * gap
     least, *_, most = ((times - loading / chips - 324 * gap) / 64 * 1e3)[1:]
-    assert told["rival_load"] == f"{loading:.1f} ms" and told["rival_sums"] == f"{least:.0f} to {most:.0f} µs"
+    assert told["rival_sums"] == f"{least:.0f} to {most:.0f} µs"
 
 
-def test_a_whole_output_matrix_on_each_chip_shortens_the_gap_a_little():
+def test_a_whole_output_matrix_on_each_chip_shortens_the_gap_only_a_little():
     """NumPy's least squares, with the matrix's share of the bytes loaded by every chip."""
     head = 2 * 32_000 * 4096 / (2 * 6_738_415_616)
     shares = np.array([((1 - head) / chips + head, 324 if chips == 1 else 388) for chips in (1, 2, 4, 8)])
     (_, each), *_ = np.linalg.lstsq(shares, np.array([1e3 / rate for rate in (104.9, 168.84, 254.02, 328.43)]))
-    assert numbers.all()["gap_head"] == f"{1e3 * each:.1f} µs"
+    assert 0.9 < 1e3 * each / float(numbers.all()["each_7"].split()[0]) < 1
 
 
 def printed(phrase, changes=()):
@@ -184,15 +182,16 @@ def test_the_queue_of_the_page_is_the_simulations():
 
 
 def test_a_larger_model_loses_more_than_once_per_step():
-    """Llama 2 70B on two, four and eight A100: a part that chips share, and one that they do not, by NumPy."""
-    told, chips = numbers.all(), np.array([2, 4, 8])
-    left = {}
-    for name, rates in (("7B", (168.84, 254.02, 328.43)), ("70B", (21.32, 38.01, 62.5))):
-        shares = np.array([1 / chips, np.ones(3)]).T
-        (_, left[name]), *_ = np.linalg.lstsq(shares, 1e3 / np.array(rates))
-    assert told["deep_rest"] == f"{left['70B']:.1f} ms" and told["deep_lost"] == f"{left['70B'] / left['7B']:.1f}"
-    assert (told["deep_count"], told["deep_kernels"]) == ("964", f"{964 / 388:.1f}")
-    assert float(told["deep_kernels"]) == 160 / 64, "all-reduces, two a layer"
+    """Llama 2 70B and 7B on several A100: a part that chips share, and one that they do not, by NumPy."""
+    told = numbers.all()
+    for name, chips, rates, counts in (
+        ("rest_left", (1, 2, 4, 8), (104.9, 168.84, 254.02, 328.43), (324, 388, 388, 388)),
+        ("deep_rest", (2, 4, 8), (21.32, 38.01, 62.5), (964, 964, 964)),
+    ):
+        shares = np.array([1 / np.array(chips), counts]).T
+        (_, each), *_ = np.linalg.lstsq(shares, 1e3 / np.array(rates))
+        assert told[name] == f"{each * counts[-1]:.1f} ms"
+    assert told["deep_kernels"] == f"{964 / 388:.1f}" and float(told["deep_kernels"]) == 160 / 64, "all-reduces, too"
 
 
 def test_the_remedies_of_the_page_are_the_formulas():
@@ -237,7 +236,6 @@ def test_more_chips_gain_nothing_at_pythons_pace():
     runs = [simulation.per_step([1e6 / rate / 388] * 388, launch) for launch in (1e6 / 25.5 / 1547, 5)]
     assert told["eight_launch"] == f"{runs[0] / 1e3:.1f} ms" and float(told["eight_launch"][:-3]) > 1e3 / 104.9
     assert told["graph_8"] == f"{runs[1] / 1e3:.2f} ms"
-    assert f"{float(told['graph_8'].split()[0]) / 388 * 1e3:.1f} µs" == told["launch_even"]
 
 
 def test_the_halves_of_the_page_are_the_schedules():
@@ -260,7 +258,7 @@ def test_the_halves_of_the_page_are_the_schedules():
     assert with_gaps[64] < 0 < with_gaps[128] and with_gaps[32] == pytest.approx(-27, abs=1.6)
     assert with_gaps[256] == pytest.approx(2 * 25.5, abs=1.1)
     assert told["rack_loss"] == f"{-with_gaps[32]:.0f}%" and told["rack_gain"] == f"{with_gaps[256]:.0f}%"
-    assert gains[3.6e-3, 64] > 0 and told["short_loss"] == f"{-gains[3.6e-3, 32]:.0f}%"
+    assert gains[3.6e-3, 64] > 0, "with an H200's gaps halves win too early"
     assert float(told["sglang_step"].split()[0]) > float(told["our_halves"].split()[0])
 
 

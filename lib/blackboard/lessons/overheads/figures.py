@@ -131,8 +131,7 @@ def verdict() -> Drawing:
         " or waiting.)",
         f"One horizontal bar of {eager:.1f} ms, the time of a token. Loading at full rate takes {floor:.1f} ms, and"
         f" memory below its full rate about {loaded - floor:.0f} ms. Gaps, or a loss once per step, take {losses}, and"
-        f" waiting for the host takes the rest, {waits}. A hatched part of {most - least:.0f} ms may be gaps or"
-        " waiting.",
+        f" waiting for the host takes the rest, {waits}. A hatched part between them may be either.",
     )
 
 

@@ -203,32 +203,15 @@ def fixed_cost() -> Line:
     return fit_line(line.model, line.weights, dict.fromkeys(line.kernels, 1), line.points)
 
 
-def whole_output() -> Line:
-    """The fit for Llama 2 7B if each chip loads the whole output matrix, as gpt-fast's code has it."""
-    line, net = left_over()[0], catalogue.model("llama-2-7b")
-    head = bytes_per_param("bf16") * net.vocab * net.d_model / gpt_fast().weights
-    shares = [((1 - head) / chips + head, line.kernels[chips]) for chips, _ in line.points]
-    shared, each = fit_sum(shares, [time for _, time in line.points])
-    return line._replace(shared=shared, each=each)
-
-
-class Rivals(NamedTuple):
-    """What else fits the captured steps of Llama 2 7B: all-reduces, alone or beside gaps of another length."""
-
-    alone_off: float  # how far a time for each all-reduce, and none for other kernels, is from its farthest point
-    shared: float  # s of loading, if each kernel has the other gap and one chip's time is met
-    sums: tuple[float, ...]  # s of each all-reduce that then meet the times of more chips
-
-
-def rivals(gap: float) -> Rivals:
-    """Other readings of the same four times: all-reduces alone, and gaps of so many s with all-reduces beside them."""
+def all_reduces(gap: float) -> tuple[float, ...]:
+    """Seconds of each all-reduce on two, four and eight chips, if each kernel has another gap, of so many s, and the
+    loading makes up one chip's time.
+    """
     line = left_over()[0]
-    sums = {chips: line.kernels[chips] - line.kernels[1] for chips, _ in line.points}
-    alone = fit_line(line.model, line.weights, sums, line.points)
     lost, times = line.kernels[1] * gap, dict(line.points)
     loading = times[1] - lost
-    left = tuple((time - loading / chips - lost) / sums[chips] for chips, time in line.points if chips > 1)
-    return Rivals(alone.off, loading, left)
+    sums = {chips: line.kernels[chips] - line.kernels[1] for chips in times}
+    return tuple((time - loading / chips - lost) / sums[chips] for chips, time in line.points if chips > 1)
 
 
 def fit_sum(shares: list[tuple[float, int]], times: list[float]) -> tuple[float, float]:

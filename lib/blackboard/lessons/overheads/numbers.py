@@ -23,15 +23,12 @@ def in_ms(seconds: float) -> str:
 def opening() -> dict[str, str]:
     """The question: one model at batch 1, before and after."""
     found = implied.gpt_fast()
-    post = measurement("gpt_fast_steps").records()[1]
     return {
         "llama_bytes": pretty(found.weights, "byte", 3),
         "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 3),
         "llama_floor": pretty(found.floor, "s", 2),
         "eager_ms": pretty(found.eager, "s", 3),
-        "post_ms": pretty(1 / post["throughput_token_per_s"], "s", 3),
         "missing": in_ms(found.eager - found.floor),
-        "fit_share": f"{found.floor / LOST.shared:.0%}",
         "fused_launch": in_ms(found.fused * found.each),
         "removed": f"{found.kernels - found.fused:,}",
         "removed_gaps": in_ms((found.kernels - found.fused) * LOST.each),
@@ -51,14 +48,23 @@ def both_ways() -> dict[str, str]:
     found = implied.gpt_fast()
     gaps, alone = found.kernels * LOST.each, FIXED.time(1)
     waited = [found.eager - LOST.shared - gaps, found.eager - alone]
+    least = found.eager / 2 - gaps  # of loading that takes, with the gaps, half of the token
     return {
+        "rest": in_ms(FIXED.each),
         "fixed_cost": pretty(FIXED.each, "s", 3),
         "fixed_load": pretty(FIXED.shared, "s", 3),
-        "fixed_off": f"{FIXED.off:.1%}",
         "fixed_graph": pretty(alone, "s", 3),
         "fixed_waited": pretty(waited[1], "s", 2),
         "gaps_most": f"{gaps / MS:.0f} ms",
+        "waited_least": pretty(waited[0], "s", 2),
         "waited_range": f"{waited[0] / MS:.0f} to {waited[1] / MS:.0f} ms",
+        "load_break": pretty(least, "s", 3),
+        "fit_off": f"{LOST.off:.1%}",
+        **{
+            f"{name}_on_{chips}": pretty(line.time(chips), "s", 3)
+            for name, line in (("gaps", LOST), ("loss", FIXED))
+            for chips, _ in LOST.points
+        },
     }
 
 
@@ -66,10 +72,9 @@ def larger() -> dict[str, str]:
     """What Llama 2 70B, on several chips, loses more than 7B: kernels, and the time that does not shrink."""
     [deep] = (line for line in implied.left_over() if (line.model, line.weights) == ("Llama-2-70B", "float16"))
     return {
-        "deep_count": f"{deep.kernels[8]}",
         "deep_rest": in_ms(deep.left(8)),
+        "rest_left": in_ms(LOST.left(8)),
         "deep_kernels": f"{deep.kernels[8] / LOST.kernels[8]:.1f}",
-        "deep_lost": f"{deep.left(8) / LOST.left(8):.1f}",
     }
 
 
@@ -89,17 +94,13 @@ def replaying() -> dict[str, str]:
 
 def launching() -> dict[str, str]:
     """What hides the launches of the opening's model, and launches and gaps that others measured."""
-    periods = {
-        graph: sorted(implied.period(who, graph) / US for who in ("MPK", "Hazy Research")) for graph in (False, True)
-    }
+    bare = sorted(implied.period(who, graph=False) / US for who in ("MPK", "Hazy Research"))
     case = implied.llama()
     rate = fitted_rate()
     # as the page prints them
     case |= {"launch_time": round(case["launch_time"], 7), "kernel_gap": round(LOST.each, 7), "bandwidth": rate}
     return {
-        "launch_range": f"{periods[False][0]:g} to {periods[False][1]:g} µs",
-        "gap_least": f"{periods[True][0]:g}",
-        "gap_most": f"{periods[True][1]:g}",
+        "launch_range": f"{bare[0]:g} to {bare[1]:g} µs",
         "fill_each": pretty(case["launch_time"] - case["kernel_gap"], "s", 3),
         "fit_rate": pretty(rate, "byte/s", 3),
         "fill_bytes": pretty(round(case["launch_time"] - case["kernel_gap"], 7) * rate, "byte", 3),
@@ -124,15 +125,11 @@ def graphs() -> dict[str, str]:
         "trt_full": f"{full['speedup']:g} times",
         "cache_lost": f"{1 - room[0] / room[1]:.0%}",
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
-        "graph_1": pretty(times[1], "s", 3),
-        "graph_8": pretty(times[8], "s", 3),
+        **{f"graph_{chips}": pretty(time, "s", 3) for chips, time in times.items()},
         "shared_7": pretty(LOST.shared, "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
-        "rest_8": in_ms((8 * times[8] - times[1]) / 7),
         "eight_launch": in_ms(LOST.kernels[8] * implied.gpt_fast().each),
-        "launch_even": pretty(times[8] / LOST.kernels[8], "s", 2),
         "each_7": pretty(LOST.each, "s", 2),
-        "lost_1": pretty(LOST.left(1), "s", 3),
     }
 
 
@@ -184,7 +181,6 @@ def borders() -> dict[str, str]:
     each = case["n_total"] * case["bytes_per_param"] / case["chips"]
     send = implied.with_tokens(1)["t_comm"]
     border = eq.batch_overlap(case) / case["chips"]
-    [turn] = measurement("overlap_thresholds").records(engine="SGLang")
     return {
         "ib_weights": pretty(each, "byte", 3),
         "ib_experts": pretty(implied.own_experts(), "byte", 2),
@@ -199,13 +195,16 @@ def borders() -> dict[str, str]:
         "ib_layers": f"{case['layers']:g}",
         "ib_copies": f"{case['copies']:g}",
         "overlap_ib_chip": significant(border, 2),
-        "turn_times": f"{turn['low_tokens'] / border:.1f} to {turn['high_tokens'] / border:.1f}",
     }
 
 
 def measured_halves() -> dict[str, str]:
-    """What SGLang gained and lost by halves."""
-    return {f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}%" for tokens, gain in implied.sglang_measured().items()}
+    """What SGLang gained and lost by halves, and what the rule foresees."""
+    measured = implied.sglang_measured()
+    return {
+        **{f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}%" for tokens, gain in measured.items()},
+        **{f"rule_{tokens}": f"{abs(implied.overlap(tokens) - 1):.0%}" for tokens in measured},
+    }
 
 
 def one_gap() -> float:
@@ -224,20 +223,15 @@ def in_pieces(tokens: int, gaps: float) -> tuple[float, float]:
 def with_losses() -> dict[str, str]:
     """The border with what the kernels lose, for as many more kernels as were reported, and for twice as many."""
     few, many = implied.reported_kernels()
-    times, lost = (implied.more_kernels(), 2), implied.lost_on_rack()
-    turns = [implied.lossy_turn(more, lost) for more in times]
-    shorter = implied.sglang_rack()["kernels"] * one_gap()  # with an H200's gaps
-    losses = [1 - whole / halves for whole, halves in (in_pieces(32, gaps) for gaps in (lost, shorter))]
+    lost = implied.lost_on_rack()
+    turns = [implied.lossy_turn(more, lost) for more in (implied.more_kernels(), 2)]
+    whole, halves = in_pieces(32, lost)
     return {
         "kernels_whole": f"{few:.0f}",
         "kernels_halves": f"{many:,.0f}",
-        "halves_kernels": f"{times[0]:.2f} to {times[1]}",
         "lossy_turn": f"{turns[0]:.0f} to {turns[1]:.0f}",
-        "gaps_turn": f"{turns[1]:.0f}",
-        "rack_loss": f"{losses[0]:.0%}",
-        "short_loss": f"{losses[1]:.0%}",
+        "rack_loss": f"{1 - whole / halves:.0%}",
         "rack_gaps": in_ms(lost),
-        "rack_gaps_h200": in_ms(shorter),
     }
 
 
@@ -290,17 +284,11 @@ def one_token() -> dict[str, str]:
     )
     pace = eager["seconds"] / eager["kernels"]
     gap = one_gap()
-    rivals = implied.rivals(gap)
-    least, *_, most = (time / US for time in rivals.sums)
+    least, *_, most = (time / US for time in implied.all_reduces(gap))
     found = implied.gpt_fast()
     short = gap * (found.kernels - found.fused)  # what the kernels that compiling removed lose, with the shorter gap
     return {
-        "sums_off": f"{rivals.alone_off:.0%}",
-        "fit_off": f"{LOST.off:.1%}",
-        "gap_head": pretty(implied.whole_output().each, "s", 2),
-        "rival_load": in_ms(rivals.shared),
         "rival_sums": f"{least:.0f} to {most:.0f} µs",
-        "launch_most": pretty(found.graph / found.fused, "s", 3),
         "short_graph": in_ms(found.graph + short),
         "short_waited": in_ms(found.eager - found.graph - short),
         **{
