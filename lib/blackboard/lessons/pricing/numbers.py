@@ -180,7 +180,7 @@ def added_up() -> dict[str, str]:
     for line, value in paid.items():
         said[f"paid_{line}"] = f"{100 * value:.4g} ¢"
     for line in ("input", "output"):
-        said |= {f"cost_{line}": cents(least[line]), f"x_{line}": significant(paid[line] / least[line], 2)}
+        said[f"cost_{line}"] = cents(least[line])
     again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
     return merge(
         said,
@@ -191,6 +191,7 @@ def added_up() -> dict[str, str]:
             "hits_again": cents(again),
             "hits_hbm": cents(hits_in()["hbm"]),
             "hits_ddr": cents(hits_in()["ddr"]),
+            "x_output": significant(paid["output"] / least["output"], 2),
             "x_hits": significant(paid["cached_read"] / kept_in_hbm(), 2),
             "cost_alone": cents(causes("hbm")["alone"]),
         },
