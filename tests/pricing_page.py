@@ -22,8 +22,6 @@ QUOTED = {
     "70": "a name of Llama",
     "405": "a name of Llama",
     "235": "a name of Qwen3",
-    "6.2": "a summary card",
-    "6.3": "another summary card",
     "100": "active parameters in billions, 1:38:22",
     "2": "a name of DeepSeek-V3.2; plain input of two prompts",
     "1,000": "tokens of the answer of the example call",
@@ -31,6 +29,7 @@ QUOTED = {
     "100,000": "tokens written with five minutes, an example",
     "576": "numbers of a cached token and layer of DeepSeek-V3",
     "5,000": "new tokens of the example call",
+    "87,500": "half of these: what a token of the history looks back at on average",
     "175,000": "tokens of the example call that hit",
     "180,000": "tokens in the prompt of the example call",
 }

@@ -145,7 +145,7 @@ def _data_and_prices() -> dict[str, str]:
     stepped = catalogue.price(pricing.STEPPED)
     high, low = (f"{pricing_equations.decode_mfu(input_price=1, output_price=ratio):.0%}" for ratio in DEARER)
     found = overtraining.card_costs() | overtraining.tokens()
-    found |= pricing.step_of_price() | pricing.cards() | pricing.places()
+    found |= pricing.step_of_price() | pricing.cards() | pricing.places() | pricing.of_flashcards()
     return found | {
         "flop": str(forward),
         "backward": str(backward),
@@ -234,7 +234,7 @@ LEADS = {
     "pipelining.parallel_weight_time": "A pipeline of several stages.",
     "overtraining.law_loss": "By the law that Chinchilla's paper fits,",
     "overtraining.decode_flop": "In a large batch, where loading counts as the compute that it delays.",
-    "pricing.hbm_even": "In HBM, where rent cancels,",
+    "pricing.again_even": "In HBM, where rent cancels,",
     "reversibility.reversible": "A reversible network of two streams.",
     "speculation.speedup_free": "Where verifying is free,",
     "paging.hit_rate_turns": "Each turn of a conversation sends the whole context again, and nothing is thrown out.",

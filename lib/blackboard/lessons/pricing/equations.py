@@ -61,6 +61,12 @@ attention_flop = declare(
     "FLOP*sequence/token**2",
     "FLOPs that a new token spends on attending to one earlier token",
 )
+attention_flops = declare(
+    "attention_flops",
+    r"F_\mathrm{att}",
+    "FLOP/s",
+    "peak compute of the replica, dense, in the format in which it attends",
+)
 selected = declare(
     "selected", r"k_\mathrm{sel}", "token/sequence", "tokens that sparse attention selects for a new token"
 )
@@ -78,6 +84,7 @@ tier_rent = declare("tier_rent", r"p_\mathrm{tier}", "USD/s", "rent of a memory 
 byte_price = declare("byte_price", "p_B", "USD/byte", "what a memory costs to buy")
 service_life = declare("service_life", r"T_\mathrm{service}", "s", "time over which a device is paid off")
 hold_time = declare("hold_time", r"T_\mathrm{hold}", "s", "time for which a cache is kept", zero=True)
+run_time = declare("run_time", r"T_\mathrm{run}", "s", "time from a call's arrival to its answer's last token")
 input_price = declare("input_price", r"p_\mathrm{in}", "USD/token", "price of an input token", "$5 per million")
 output_price = declare("output_price", r"p_\mathrm{out}", "USD/token", "price of an output token", "$25 per million")
 premium = declare(
@@ -122,6 +129,7 @@ result("c_hold", r"c_\mathrm{hold}", "USD/token", "cost of keeping a token's KV 
 result("c_retrieve", r"c_\mathrm{get}", "USD/token", "cost of loading a token's KV cache back into HBM")
 result("c_cached", r"c_\mathrm{cache}", "USD/token", "cost of keeping a token's KV cache and loading it back once")
 result("hold_even", r"T_\mathrm{even}", "s", "time for which keeping costs as much as computing again")
+result("call_rate", r"\nu_\mathrm{call}", "sequence/s", "calls that a replica finishes in a second")
 result("uses_even", r"n_\mathrm{uses}", "1", "uses of a prompt at which writing it to the cache breaks even")
 result("price_blended", r"\bar{p}_\mathrm{in}", "USD/token", "price of an input token, hits and writes taken together")
 result("hit_rate_even", "h_{=}", "1", "hit rate from which on writing prompts to a cache pays")
@@ -362,6 +370,46 @@ hbm_even = Formula(
     (*remat_cost.assumes, *hbm_hold.assumes),
     DERIVED,
     typeset=Mul(2 * n_active / flops, hbm / kv, evaluate=False),
+)
+again_cost = Formula(
+    "pricing.again_cost",
+    "c_remat",
+    rent * chips * (flop_per_param * n_active / real_flops + attention_flop * context / attention_flops),
+    "USD/token",
+    "a new token is computed with the active parameters, and looks back at every token before it",
+    ("prefill is bound by compute", "unpacking is left out"),
+    DERIVED,
+    typeset=Mul(
+        Add(2 * n_active / flops, attention_flop * context / attention_flops, evaluate=False),
+        chips,
+        rent,
+        evaluate=False,
+    ),
+)
+again_even = Formula(
+    "pricing.again_even",
+    "hold_even",
+    (flop_per_param * n_active / real_flops + attention_flop * context / attention_flops) * hbm / kv,
+    "s",
+    "up to this time, keeping a token's KV cache in HBM at its full rent is cheaper than computing it again; the rent"
+    " cancels",
+    (*again_cost.assumes, *hbm_hold.assumes),
+    DERIVED,
+    typeset=Mul(
+        Add(2 * n_active / flops, attention_flop * context / attention_flops, evaluate=False),
+        hbm / kv,
+        evaluate=False,
+    ),
+)
+call_rate = Formula(
+    "pricing.call_rate",
+    "call_rate",
+    batch / (hold_time + run_time),
+    "sequence/s",
+    "each conversation takes a place in memory while its call runs and while its cache waits for the next",
+    ("conversations take all of the room beside the weights", "caches wait in HBM"),
+    DERIVED,
+    typeset=Mul(batch, 1 / Add(hold_time, run_time, evaluate=False), evaluate=False),
 )
 tier_hold = Formula(
     "pricing.tier_hold",

@@ -299,9 +299,9 @@ def passes() -> Drawing:
         fig,
         "fig-passes",
         "In prefill thousands of tokens share one loading of a cache. In decode every token has its own.",
-        "Two passes. Prefill: a bar for the weights and one for the KV cache of the history, loaded once, and beside"
-        " them many small squares, thousands of tokens of a prompt. Decode: the same bar for the weights, and below it"
-        " one long bar for each of three conversations, its KV cache, beside a single small square, its next token.",
+        "Two passes. Prefill: a bar for the weights, one for the KV cache of the history, and many small squares, the"
+        " tokens of a prompt. Decode: the same bar for the weights, and three long bars, the KV caches of three"
+        " conversations, each beside a single small square, its next token.",
     )
 
 
@@ -341,9 +341,8 @@ def floors() -> Drawing:
         fig,
         "fig-floors",
         "On a machine that we know, cost rises with the context and has no step, unlike the price.",
-        "Dollars per million tokens, of 5,000 new ones at the end of a prompt and of output after it, against the"
-        " prompt's tokens from 5,000 to a million, both on log scales. What"
-        f" DeepSeek-V3 costs on a GB200 NVL72 at peak rates rises all the way: {says('input')}, {says('output')}."
+        "Dollars per million tokens against the prompt's tokens from 5,000 to a million, both on log scales. What"
+        f" DeepSeek-V3 costs on a GB200 NVL72 rises all the way: {says('input')}, {says('output')}."
         f" The price list of {card.model_name} ({card.valid_from}) is level, {card.usd_per_Mtok.input:g} for input and"
         f" {card.usd_per_Mtok.output:g} for output, and steps up once at {card.above.tokens:,} tokens to"
         f" {card.rates(1e6).input:g} and {card.rates(1e6).output:g}.",

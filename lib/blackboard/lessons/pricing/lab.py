@@ -493,7 +493,7 @@ LAB = Lab(
     " device that keeps a cache most cheaply.",
     (PAY, IMPLIED, PAYS, KEEP, CHEAPEST),
     finish,
-    "Each curve is flat as long as loading costs more than holding, and then rises. Where two curves cross, the"
-    " cheapest device changes, so the longer a pause, the slower and cheaper the memory that suits it. A provider may"
-    " follow these curves or not: its prices do not show where it keeps a cache.",
+    "Each device's curve is flat as long as loading costs more than holding, and then rises. Where two curves cross,"
+    " the cheapest device changes, so the longer a pause, the slower and cheaper the memory that suits it. A provider"
+    " may follow these curves or not: its prices do not show where it keeps a cache.",
 )

@@ -23,7 +23,6 @@ BOARD = {
 }  # FP8: 300 multiply-adds a byte, 1:38:22
 STEP = 200_000  # tokens, of the page's price list and of the lecture's
 HEADS = {"kv_layers": 1, "kv_heads": 8, "head_dim": 128, "kv_value_bytes": 1}  # the board's check, 1:40:08
-RATIO = 5  # price of output over input, 1:45:11
 CARD, STEPPED = "claude-opus-4.6@2026-03-13", "gemini-3.1-pro-preview@2026-02-19"  # the cards that the lecture reads
 BILLED = "claude-opus-4.6@2026-02-05"  # the same model five weeks earlier: the list of the page's bill
 FIRST = "deepseek-v3@2025-02-08"  # the first regular list of the machine whose accounts are known
@@ -43,6 +42,7 @@ LATER = 5  # calls later the prompt is beyond the step; each call adds the new i
 DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
 WRITTEN = 100_000  # tokens that an agent writes with the five minutes' cache, an example
 SMALLER = 10  # an agent of steps so many times smaller, in so many more calls, an example
+SERVER = 10  # times the bare price of a drive, for its server and power: more than they cost, a guess
 PAUSE = 2 * factor("min")  # since the call before, an example
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
 SOLD = {"405": "llama-3.1-405b", "70": "llama-3.1-70b", "qwen": "qwen3-235b-a22b", "v3": "deepseek-v3"}
@@ -57,16 +57,14 @@ def step_of_price() -> dict[str, str]:
     """The KV cache that a step implies on the running case's rack, and what models really keep."""
     rack, kept = system(RUNNING.system), RUNNING.symbols()["kv_bytes_per_token"]
     kv = lambda n_active: eq.kv_implied(rack, precision="fp8", n_active=n_active, step_context=STEP)
-    own, beyond = kv(model(RUNNING.model).n_active), price(STEPPED).above.output_multiplier
+    own = kv(model(RUNNING.model).n_active)
     return {
         "own_v3": f"{own:,.0f}",
         "own_step": significant(STEP * own / kept, 2),
         "step_active": f"{significant(model(RUNNING.model).n_active * kept / own / 1e12, 2)} trillion",
         "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {c_of_rack():g} ÷ {STEP:,}",
         "more_least": f"{kept / own:,.0f}",
-        "kv_board": f"{kv(BOARD['n_active']):,.0f}",
         "rack_ratio": f"{c_of_rack():g}",
-        "covered": f"{eq.context_covered(step_ratio=beyond, step_context=STEP):,.0f}",
     }
 
 
@@ -137,31 +135,38 @@ def hits_in() -> dict[str, float]:
     return {place: CALL["cached_read"] * usd for place, usd in each.items()}
 
 
-def hits_for_room(share: float = 0.5) -> float:
-    """USD of the call's hits in HBM if waiting caches fill such a share of the room beside the weights, and running
-    conversations the rest: their part of the output that the rack then loses, because each pass has fewer tokens.
+def call_work() -> tuple[float, float]:
+    """Seconds of the rack for one call: its own, computing its new input and loading its cache for each token of the
+    answer; and those in which its passes load the weights, which the calls that run together share.
     """
-    lost, _ = lost_for_room(share)
-    waiting = share * fitting(PROMPT) * PROMPT  # tokens
-    return lost * rack()["rent"] * system(RUNNING.system).chips * PAUSE * CALL["cached_read"] / waiting
+    chips, out = system(RUNNING.system).chips, output_time(PROMPT, 1)
+    own = CALL["input"] * sum(input_time(PROMPT).values()) + CALL["output"] * out["cache"]
+    return own / chips, CALL["output"] * out["weights"] / chips
 
 
-def lost_for_room(share: float) -> tuple[float, float]:
-    """The share of its output that the rack loses if waiting caches fill such a share of the room beside the weights;
-    and USD that one more of the call's histories then costs.
+def crowded(pause: float, work: tuple[float, float] | None = None) -> tuple[float, float]:
+    """The running time of a call, s, and the calls of a second, on a rack where all calls are like ours and all caches
+    wait in HBM for such a pause. Running and waiting conversations together take all places, and so many calls run at
+    once that the rack is busy: running = rate × run time, and run time = own work × running + shared work.
     """
-    known, machine, fits = rack(), system(RUNNING.system), fitting(PROMPT)
-    loads = lambda batch: sum(output_time(PROMPT, batch)[part] for part in ("weights", "cache"))
-    lost = lambda batch: 1 - loads(fits) / loads(batch)
-    batch = fits * (1 - share)
-    more = lost(batch - CALL["cached_read"] / PROMPT) - lost(batch)
-    return lost(batch), more * known["rent"] * machine.chips * PAUSE
+    (own, shared), places = work or call_work(), fitting(PROMPT)
+    spare = places * own - shared - pause
+    running = (spare + math.sqrt(spare**2 + 4 * own * places * shared)) / (2 * own)
+    time = own * running + shared
+    return time, eq.call_rate(batch=places, hold_time=pause, run_time=time)
 
 
-def call_cost(hits: float) -> float:
-    """USD of the call on the running case at full speed, if its hits cost so much."""
+def kept_in_hbm(pause: float = PAUSE) -> float:
+    """USD of the call's hits after such a pause in HBM: what a call then costs more than its two other lines, because
+    waiting caches take the places of calls that could run.
+    """
     cost = least_lines("hbm")
-    return hits + cost["input"] + cost["output"]
+    return rack_rent() / crowded(pause)[1] - cost["input"] - cost["output"]
+
+
+def rack_rent() -> float:
+    """USD of the rack for a second."""
+    return rack()["rent"] * system(RUNNING.system).chips
 
 
 def kept_in(kind: str, time: float) -> float:
@@ -171,58 +176,40 @@ def kept_in(kind: str, time: float) -> float:
 
 def added_up() -> dict[str, str]:
     """What each line of the call is charged and costs, in cents, the quotients, and the sums."""
-    paid, said = three_lines(), {}
-    total = sum(paid.values())
+    paid, least, said = three_lines(), least_lines("hbm"), {}
     for line, value in paid.items():
         said[f"paid_{line}"] = f"{100 * value:.4g} ¢"
     for line in ("input", "output"):
-        least = least_lines("hbm")[line]
-        said |= {f"cost_{line}": cents(least), f"cost_{line}_3": cents(least, 3)}
-        said |= {f"x_{line}": significant(paid[line] / least, 2)}
-    for place in ("hbm", "ddr"):
-        said[f"hits_{place}"] = cents(hits_in()[place])
-        said[f"x_{place}"] = significant(paid["cached_read"] / hits_in()[place], 1 if place == "ddr" else 2)
-    said["cost_all_ddr"] = whole(call_cost(hits_in()["ddr"]))
+        said[f"cost_{line}"] = cents(least[line])
     again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
-    return (
-        said
-        | really()
-        | very_long()
-        | {
-            "paid_all": whole(total),
+    return merge(
+        said,
+        waiting(),
+        very_long(),
+        {
+            "paid_all": cents(sum(paid.values()), 3),
             "hits_again": cents(again),
-            **out_hit(),
-            "call_all": f"{significant(100 * call_cost(hits_for_room()), 1)} ¢",
-            "cost_all_room": whole(call_cost(hits_for_room())),
-            "x_room": significant(paid["cached_read"] / hits_for_room(), 2),
-            "hits_room": f"{100 * hits_for_room():.2f} ¢",
+            "hits_hbm": cents(hits_in()["hbm"]),
+            "hits_ddr": cents(hits_in()["ddr"]),
+            "x_output": significant(paid["output"] / least["output"], 2),
+            "x_hits": significant(paid["cached_read"] / kept_in_hbm(), 2),
             "cost_alone": cents(causes("hbm")["alone"]),
-            **booked(),
-            **{f"x_hbm_{n}": significant(paid["cached_read"] / hits_in()["hbm"] * PAUSE / n / 60, 2) for n in (1, 5)},
-        }
+        },
+        booked(),
     )
 
 
 def booked() -> dict[str, str]:
-    """What the call's GPU time costs, which part of it and of all the history causes, and what room for it costs where
-    waiting caches fill nine tenths.
+    """What the call's GPU time costs, which part of it the history causes, and output over hits if it is booked to
+    these.
     """
     looks, looked = bookings()
-    both = sum(looks.values())
-    part = lambda hits: f"{(looked['cached_read'] + hits) / (both + hits):.0%}"
-    dear = lambda hits: significant(
-        looked["output"] / CALL["output"] / (looked["cached_read"] + hits) * CALL["cached_read"], 2
-    )
-    lost, more = lost_for_room(0.9)
+    both, hits = sum(looks.values()), looked["cached_read"] + kept_in_hbm()
     return {
         "two_lines": cents(both, 3),
-        "history_part": part(0),
+        "history_part": f"{looked['cached_read'] / both:.0%}",
         "ten_small": significant(ten_small() / both, 2),
-        "history_least": part(hits_for_room()),
-        "out_hit_booked": dear(hits_in()["hbm"]),
-        "out_hit_booked_room": dear(hits_for_room()),
-        "lost_90": f"{lost:.0%}",
-        "more_90": cents(more),
+        "out_hit_booked": f"{looked['output'] / CALL['output'] / hits * CALL['cached_read']:.1f}",
     }
 
 
@@ -233,27 +220,60 @@ def ten_small() -> float:
     return CALL["input"] * new * rent().usd_per_chip_second + CALL["output"] * least_output(at)
 
 
-def out_hit() -> dict[str, str]:
-    """A token of output divided by a hit in cost: in HBM at its full rent, in half of its room, in flash, after other
-    pauses at full rent.
+def waiting() -> dict[str, str]:
+    """What keeping the call's hits costs: in HBM by the pause, at full speed and at a measured one, and in flash at ten
+    times its bare price; and a token of new input and of output divided by a hit.
     """
-    full, minute = hits_in()["hbm"], factor("min")
-    cost = {"hbm": full, "room": hits_for_room(), "ssd": hits_in()["ssd"]} | {
-        f"{n}": full * n * minute / PAUSE for n in (1, 5)
+    minute, both, places = factor("min"), sum(bookings()[0].values()), fitting(PROMPT)
+    own, shared = call_work()
+    needs, (run, rate) = own + shared / places, crowded(PAUSE)
+    slow = slow_work()
+    slow_needs, slow_call = slow[0] + slow[1] / places, rack_rent() / crowded(PAUSE, slow)[1]
+    flash = SERVER * hits_in()["ssd"]
+    said = {
+        "work_call": pretty(needs, "s", 2),
+        "run_time": f"{run:.2f} s",
+        "rate_sum": f"{places:,.0f} ÷ ({PAUSE:.0f} s + {run:.2f} s)",
+        "wait_per_run": f"{PAUSE / run:.0f}",
+        "rack_rent": f"{100 * rack_rent():.2f} ¢",
+        "free_sum": f"{places:,.0f} × {pretty(needs, 's', 2)}",
+        "free_pause": pretty(needs * places, "s", 2),
+        "free_slow": f"{significant(slow_needs * places / minute, 2)} minutes",
+        "own_call": pretty(own, "s", 3),
+        "shared_call": f"{shared:.2f} s",
+        "rate_0": significant(1 / needs, 3),
+        "call_2": cents(rack_rent() / rate, 3),
+        "keep_slow": cents(slow_call - rack_rent() * slow_needs),
+        "real_hbm": cents(slow_call),
+        "hits_ssd_10": cents(flash),
+        "call_ssd_10": cents(flash + both),
+        "fifty_sum": f"{out_in():.2f} × {per_hit('input', kept_in_hbm()):.1f} ="
+        f" {significant(per_hit('output', kept_in_hbm()), 2)}",
+        "out_hit_ssd_10": significant(per_hit("output", flash), 2),
     }
-    return {
-        f"out_hit_{name}": significant(CALL["cached_read"] * least_output(PROMPT) / c, 2) for name, c in cost.items()
-    }
+    for n in (1, 2, 5):
+        kept = kept_in_hbm(n * minute)
+        said[f"keep_{n}"], said[f"rate_{n}"] = cents(kept), significant(crowded(n * minute)[1], 3)
+        said[f"in_hit_{n}"] = significant(per_hit("input", kept), 2)
+    return said | {f"out_hit_{n}": significant(per_hit("output", kept_in_hbm(n * minute)), 2) for n in (1, 5)}
 
 
-def really() -> dict[str, str]:
-    """What the call would cost if GPUs ran as far below their peak as on DeepSeek's own day."""
-    day, said = day_costs(), {}
-    over = [real / floor for floor, real in zip(day["floor"], day["real"])]
-    for place in ("ddr", "hbm"):
-        cost = least_lines(place)
-        said[f"real_{place}"] = cents(cost["input"] * over[0] + cost["output"] * over[1] + cost["cached_read"])
-    return said
+def per_hit(line: str, hits: float) -> float:
+    """A token of new input or of output divided by a hit, in cost, if the call's hits cost so much."""
+    return least_lines("hbm")[line] / CALL[line] / (hits / CALL["cached_read"])
+
+
+def out_in() -> float:
+    """A token of output divided by one of new input, in cost."""
+    return least_output(PROMPT) / least_input(PROMPT)
+
+
+def slow_work() -> tuple[float, float]:
+    """`call_work`, if GPUs ran as far below their peak as on DeepSeek's own day."""
+    day, (own, shared) = day_costs(), call_work()
+    new = CALL["input"] * sum(input_time(PROMPT).values()) / system(RUNNING.system).chips
+    slow_in, slow_out = (real / floor for floor, real in zip(day["floor"], day["real"]))
+    return new * slow_in + (own - new) * slow_out, shared * slow_out
 
 
 def very_long() -> dict[str, str]:
@@ -271,11 +291,6 @@ def very_long() -> dict[str, str]:
 
 def cents(usd: float, digits: int = 2) -> str:
     return f"{significant(100 * usd, digits)} ¢"
-
-
-def whole(usd: float) -> str:
-    """A call's sum in cents: three digits, and no more than two behind the point."""
-    return cents(usd, 3 if usd >= 0.01 else 2)
 
 
 def bill() -> dict[str, str]:
@@ -337,19 +352,27 @@ def listed(p: TokenPrices) -> dict[str, str]:
 
 def cards() -> dict[str, str]:
     """The price lists that the page reads, and what became of a step."""
-    stepped, card, kept = price(STEPPED), price(CARD), price(BILLED)
-    p, beyond, c = stepped.usd_per_Mtok, stepped.rates(1e6), kept.usd_per_Mtok
-    usd = lambda value: f"${value:g}"
-    return {
-        "g_in": usd(p.input),
-        "g_out": usd(p.output),
-        "g_in_far": usd(beyond.input),
-        "g_out_far": usd(beyond.output),
-        "g_seen": stepped.valid_from,
-        **listed(c),
+    card, kept = price(CARD), price(BILLED)
+    return listed(kept.usd_per_Mtok) | {
         "c_old": kept.valid_from,
         "c_new": card.valid_from,
         "c_step": f"{kept.above.tokens:,}",
+    }
+
+
+def of_flashcards() -> dict[str, str]:
+    """What only the lecture's flashcards print: the list that it reads, how far its step covers the cost, and what a
+    million tokens from flash cost.
+    """
+    stepped, usd_ = price(STEPPED), lambda value: f"${value:g}"
+    p, beyond = stepped.usd_per_Mtok, stepped.rates(1e6)
+    return {
+        "g_in": usd_(p.input),
+        "g_out": usd_(p.output),
+        "g_in_far": usd_(beyond.input),
+        "g_out_far": usd_(beyond.output),
+        "covered": f"{eq.context_covered(step_ratio=stepped.above.output_multiplier, step_context=STEP):,.0f}",
+        "fetch": usd(eq.tier_retrieve(memories()["ssd"])),
     }
 
 
@@ -361,15 +384,10 @@ def ratios() -> dict[str, str]:
     found, net = implied(price(OPEN)), model("deepseek-r1")
     others = (one for one in map(implied, prices()) if alike(one.net, net) and one is not found)
     same = sorted(one.out_in for one in others)
-    asked = sorted(card.usd_per_Mtok.output / card.usd_per_Mtok.input for card in prices())
     return {
-        "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}",
         **measured(),
         "same_least": f"{same[0]:.1f}",
         "same_most": f"{same[-1]:.1f}",
-        "cards_count": str(len(asked)),
-        "ratio_least": significant(asked[0], 2),
-        "ratio_most": significant(asked[-1], 2),
     }
 
 
@@ -490,17 +508,14 @@ def places() -> dict[str, str]:
     return {
         **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(call)).items()},
         **{f"with_room_{name}": long_time(cheapest(prompt_again(call), call)[name]) for name in ("ddr", "ssd")},
-        "fetch": usd(eq.tier_retrieve(kept["ssd"])),
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
-        "even_v3": pretty(eq.hbm_even(known), "s", 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         "hour_hbm": cents(call * eq.hbm_hold(known, hold_time=HOUR), 3),
         **{f"hour_{name}": cents(call * (kept_in(name, HOUR) - kept_in(name, 0)), 3) for name in kept},
         **{f"back_{name}": cents(call * kept_in(name, 0), 3) for name in kept},
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
-        "again_more": significant(prompt_again(call) / eq.remat_cost(known), 3),
         "even_call": f"{prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
         "cache_sum": f"{call:,} × {known['kv_bytes_per_token']:,.0f} B",
         "ddr_sum": f"({pretty(held, 'byte')} ÷ {pretty(host['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
@@ -725,27 +740,15 @@ def output_times() -> dict[str, str]:
         "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "t_compute": us(compute),
         "t_out": us(memory),
-        "out_in_2": significant(memory / new, 2),
+        "out_in_2": significant(out_in(), 2),
+        "out_in_short": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 2),
         "out_in_3": significant(memory / new, 3),
         "unpack_from": significant(expanding(PROMPT, 1) / (PROMPT - 1) / (each - attend_flop()["prefill"]), 2),
         "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
         "compute_out_in": significant(compute / new, 2),
         "compute_out_in_3": significant(compute / new, 3),
         "load_compute": significant(memory / compute, 3),
-        "out_mfu": f"{compute / memory:.0%}",
         "bend": significant(bend(), 2),
-    }
-
-
-# --- drain times ------------------------------------------------------------------------------------------------------
-
-
-def drains() -> dict[str, str]:
-    """How long devices take to read once."""
-    flash, disk = tier(KEEP[1]), tier("hdd-exos30")
-    return {
-        "drain_flash": f"{flash.drain_time() / 60:.0f} minutes",
-        "drain_hdd": f"{disk.drain_time() / HOUR:.0f} hours",
     }
 
 
@@ -801,4 +804,4 @@ def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     bills = merge(bill(), session(), added_up(), cards(), writes())
     times = merge(input_times(), output_times(), ordinary_times(), sold())
-    return merge(bills, step_of_price(), ratios(), places(), times, drains())
+    return merge(bills, step_of_price(), ratios(), places(), times)

@@ -7,6 +7,7 @@ so that agreement with the formulas means something. Names of arguments are thos
 
 from __future__ import annotations
 
+import heapq
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -86,6 +87,47 @@ def workday(seed: int = 0, turns: int = 40, steps: int = 12) -> list[float]:
         gaps += [draw.uniform(1, 30) for _ in range(draw.randrange(steps))]
         gaps.append(draw.lognormvariate(math.log(180), 1.2))
     return [*gaps, 14 * 3600.0]
+
+
+# --- a rack of conversations ------------------------------------------------------------------------------------------
+
+
+def calls_done(
+    places: int,
+    pause: float,
+    seconds: float,
+    *,
+    prefill: float,
+    passes: int,
+    weights: float,
+    cache: float,
+    seed: int = 0,
+) -> int:
+    """Calls that a rack finishes in so many seconds, after a run-in, if so many conversations take all of its places,
+    each pausing at random, `pause` s on average, between its calls.
+
+    A call is prefilled alone, then takes part in so many passes. A pass takes `weights` s, and `cache` s more for each
+    call in it.
+    """
+    draw = random.Random(seed)
+    back = [draw.expovariate(1 / pause) for _ in range(places)]  # when conversations come back
+    heapq.heapify(back)
+    last: list[int] = []  # of each running call, its last pass
+    now, number, done, run_in = 0.0, 0, 0, 2 * pause
+    while now < run_in + seconds:
+        if back and back[0] <= now:
+            heapq.heappop(back)
+            now += prefill
+            heapq.heappush(last, number + passes)
+        elif not last:
+            now = back[0]
+        else:
+            now, number = now + weights + cache * len(last), number + 1
+            while last and last[0] <= number:
+                heapq.heappop(last)
+                heapq.heappush(back, now + draw.expovariate(1 / pause))
+                done += now > run_in
+    return done
 
 
 # --- attention --------------------------------------------------------------------------------------------------------
