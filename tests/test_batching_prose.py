@@ -62,7 +62,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fast_now_saving": f"{1 / (1 + 3):.0%}",
         "list_price": "$25",
         "card_cost": f"${0.04 * (1 + card) / card * 10_000 * kv / bandwidth * 1e6:.3f}",
-        "list_times": f"{round(25 / (0.04 * (1 + card) / card * 10_000 * kv / bandwidth * 1e6), -1):.0f}",
         "balanced_slower": f"{round(2 * active / flops / (kv / bandwidth - 2 * attends / flops / 0.9), -3):,.0f}",
         "attention_reached": "90%",
         "eight_floor": f"{total / (8 * 8e12) * 1e3:.1f} ms",

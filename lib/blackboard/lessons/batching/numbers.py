@@ -279,7 +279,6 @@ def fast_mode() -> dict[str, str]:
         "fast_now_speedup": significant(1 + _caches(later), 2),
         "fast_now_saving": f"{1 / (1 + _caches(later)):.0%}",
         "list_price": f"${price('claude-opus-4.6', on=LECTURE_DAY).usd_per_Mtok.output:.0f}",
-        "list_times": significant(_list_times(), 2),
     }
 
 
@@ -288,12 +287,6 @@ def _caches(card: Any, drafted: float = 1.0) -> float:
     slower = card.speed_multiplier / drafted  # what is left to the batch
     ratio = eq.fast_mode_batch_ratio(price_ratio=card.price_multiplier, speed_ratio=card.speed_multiplier)
     return (slower - 1) / (1 - slower / ratio)  # from 1 + x = slower * (1 + x / ratio)
-
-
-def _list_times() -> float:
-    """The list price of a generated token, in units of its rent in the running rack's standard batch."""
-    listed = price("claude-opus-4.6", on=LECTURE_DAY).usd_per_Mtok.output
-    return listed / MILLION / eq.cost_per_token(ON_LONG, batch=inferred(LONG).standard, rent=LECTURE_RENT / HOUR)
 
 
 def _standard_batch(step: Callable[[float], float], speed: float, ratio: float) -> float:
