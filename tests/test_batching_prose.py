@@ -210,30 +210,6 @@ def test_the_cost_floor_rules_out_a_tenth_at_any_context_from_some_batch_on():
     assert max(map(batch, (10, 1_000, 1_700, 1_800, 4_000, 10_000, 100_000))) < 1.01 * int(numbers.all()["tenfold"])
 
 
-SEATS, ANSWER = 18_100, 600  # of the page's full rack, which it rounds; tokens
-
-
-def test_a_rack_with_one_seat_in_twenty_free_lets_nobody_wait():
-    """Run with every seat kept for its answer, from an empty rack on; and by Erlang's formula, whatever the answers."""
-    taken = 0.95 * SEATS
-    latencies = simulation.trains(1, taken / ANSWER, SEATS, ANSWER, seed=1, n=200_000)
-    assert max(latencies) <= 2 and np.mean(latencies) == pytest.approx(1.5, rel=1e-2)
-    assert chance_to_wait(taken, SEATS) < 1e-9 and chance_to_wait(0.999 * SEATS, SEATS) > 0.5
-
-
-def test_erlangs_formula_is_right_for_seats_that_few_take():
-    """One seat is taken for the share of time that it is asked for; of two, by the three-state balance."""
-    assert chance_to_wait(0.3, 1) == pytest.approx(0.3) and chance_to_wait(1, 2) == pytest.approx(1 / 3)
-
-
-def chance_to_wait(taken, seats):
-    """Erlang C: the share of random requests that find every seat taken, for a mean number of seats in use."""
-    blocked = 1.0
-    for each in range(1, seats + 1):
-        blocked = taken * blocked / (each + taken * blocked)
-    return blocked / (1 - taken / seats * (1 - blocked))
-
-
 # --- the programs -----------------------------------------------------------------------------------------------------
 
 
