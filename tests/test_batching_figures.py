@@ -114,9 +114,9 @@ def test_runs_keep_above_the_roofline_of_a_dense_model():
 
 
 def test_the_gap_says_its_parts():
-    """A step of DeepSeek's profile by plain arithmetic: messages of 128 sequences to 9 experts in each of 58 layers."""
+    """A step of DeepSeek's profile by plain arithmetic: messages of 128 sequences to 8 experts in each of 58 layers."""
     said = picture(figures, "gap").alt
-    assert f"messages {58 * 128 * 9 * 7000 * 3 / 50e9 * 1e3:.1f}" in said
+    assert f"messages {58 * 128 * 8 * 7000 * 3 / 50e9 * 1e3:.1f}" in said
     assert f"Measured: {128 * 8 / 18598 * 1e3:.1f}." in said
     _, _, stored, _, kv = rack(RUNNING._replace(system="h200-8", context=4096))
     assert f"Our roofline: {(stored + 128 * 128 * kv) / (128 * 3.35e12) * 1e3:.1f}." in said

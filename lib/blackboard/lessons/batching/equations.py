@@ -155,7 +155,11 @@ step_time = Formula(
     Max(compute_time.typed, memory_time.typed) + overhead,
     "s",
     "a step takes at least as long as the slower of compute and memory traffic",
-    ("compute and memory traffic overlap perfectly", "communication between chips is free"),
+    (
+        "compute and memory traffic overlap perfectly",
+        "communication between chips is free",
+        "attention's own FLOPs are left out",
+    ),
     lecture("0:03:07"),
     {"compute": compute_time, "memory": memory_time},
 )
@@ -283,7 +287,7 @@ balanced_context = Formula(
     flop_per_param * new_token * n_active * bandwidth / (flops * kv),
     "token/sequence",
     "past this context, one more sequence adds more memory time than compute time",
-    ("dense attention",),
+    ("dense attention", "attention's own FLOPs are left out"),
     lecture("0:11:02"),
 )
 mfu = Formula(

@@ -147,8 +147,8 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
         "compute is not shared.",
         f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at"
         f" ${rent:g} per GPU-hour. Compute and KV are level lines, weights a hyperbola; the bold line is the larger of"
-        f" compute and weights plus KV. It falls from ${significant(first)} at a batch of {numbers.LEAST} (far"
-        f" above the picture) to the floor of ${significant(floor)}; {_kink_says(case)}.",
+        f" compute and weights plus KV. It falls from ${significant(first)} at a batch of {numbers.LEAST} to"
+        f" the floor of ${significant(floor)}; {_kink_says(case)}.",
     )
 
 
@@ -189,7 +189,7 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
         "fig-card",
         f"With all weights loaded, no batch is faster than {significant(wall / speed(found.standard), 2)} times the"
         " standard mode, and fast mode is almost there.",
-        f"Dollars per million tokens, on a log scale, against tokens per second for each user, along the batch, for"
+        f"Dollars per million tokens (log scale) against tokens per second of a user, for"
         f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
         f" limit on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",
     )

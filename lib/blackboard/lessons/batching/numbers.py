@@ -23,9 +23,12 @@ HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
 LONG = 10_000  # tokens: a context at which memory fills before compute is busy
 ON_LONG = RUNNING._replace(context=LONG)
 SLOWER = (0, 2)  # attention left out, and at the rate of BF16, half of that of FP8
+REACHED = 0.9  # of that rate, for a border that moves much if attention is a little slower
 GUESSED = 4 / 3  # tokens per step of a fast mode that speculation makes a third faster
 MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
 SENT, SLOWER_NETWORK = 32, "InfiniBand 400 Gb/s"  # sequences on a GPU in the estimate of an exchange, and its network
+SENT_TO = 9  # experts of a token in that estimate, one of them the shared one, of which our GPUs have copies
+HANDFUL, DOZEN = 4, 16  # users of a measured server whose steps are shorter than its latency floor, and longer
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
 RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
 LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-4.8@2026-05-28"
@@ -38,7 +41,6 @@ def hardware() -> dict[str, str]:
     return {
         "floor": pretty(eq.latency_floor(RUNNING), "s", 4),
         "fastest": significant(1 / eq.latency_floor(RUNNING), 3),
-        "floor_one": f"{eq.first_floor(RUNNING) / factor('ms'):.3f} ms",
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
         "bandwidth": pretty(known["bandwidth"], "byte/s"),
         "flops": pretty(known["flops"], "FLOP/s"),
@@ -56,6 +58,7 @@ def hardware() -> dict[str, str]:
 def attention() -> dict[str, str]:
     """What attention's own compute adds, in BF16."""
     plain, bf16, far = (eq.with_attention(*at) for at in ((RUNNING, 0), (RUNNING, SLOWER[-1]), (ON_LONG, SLOWER[-1])))
+    slower = eq.with_attention(RUNNING, SLOWER[-1] / REACHED)
     (latent,) = model(RUNNING.model).attention
     return {
         "attention": f"{model(RUNNING.model).attention_flop(1) / 1e6:.0f} MFLOP",
@@ -69,6 +72,8 @@ def attention() -> dict[str, str]:
         "mfu_long": f"{eq.mfu_limit(ON_LONG):.0%}",
         "busy_long": f"{far.token / far.kv:.0%}",
         "balanced_attention": f"{significant(bf16.balanced, 2)} tokens",
+        "balanced_slower": significant(slower.balanced, 2),
+        "attention_reached": f"{REACHED:.0%}",
     }
 
 
@@ -135,9 +140,14 @@ def corrected(context: float) -> dict[str, Corrected]:
 
 
 def exchange(network: str) -> float:
-    """Seconds in which the bytes of all layers travel to the experts and back, for 32 sequences on a GPU."""
+    """Seconds in which the bytes of all layers travel to the routed experts and back, for 32 sequences on a GPU."""
+    return model(RUNNING.model).moe.layers * _layer(network)["exchange_us"] / 1e6
+
+
+def _layer(network: str) -> dict[str, Any]:
+    """The estimate for one layer, without the copies that it sends to the shared expert."""
     (row,) = measurement("deepseek_isca25_ep_latency").records(network=network)
-    return model(RUNNING.model).moe.layers * row["exchange_us"] / 1e6
+    return row | {"exchange_us": row["exchange_us"] * model(RUNNING.model).moe.active / SENT_TO}
 
 
 def exchanged() -> float:
@@ -150,13 +160,15 @@ def corrections() -> Page:
     short, long = corrected(RUNNING.context), corrected(LONG)
     rows = [
         ["latency floor", *[pretty(each.weights, "s", 2) for each in short.values()]],
-        ["kink, sequences", *[significant(each.weights / (each.token - each.kv), 2) for each in short.values()]],
-        ["cost floor, $ per million", *[significant(_priced(each.own), 2) for each in short.values()]],
-        ["assistant's standard batch", *[significant(_fitting(each), 3) for each in long.values()]],
-        ["it saves at most", *[f"{_saving(each):.0%}" for each in long.values()]],
+        [
+            f"cost floor at {RUNNING.context:,} tokens, $ per million",
+            *[significant(_priced(each.own), 2) for each in short.values()],
+        ],
+        [f"standard batch at {LONG:,} tokens", *[significant(_fitting(each), 3) for each in long.values()]],
+        [f"patience saves at most, at {LONG:,} tokens", *[f"{_saving(each):.0%}" for each in long.values()]],
     ]
-    caption = f"What each correction moves, at {RUNNING.tokens} (the assistant: {LONG:,})"
-    return table(caption, ("Result", *short), rows)
+    shown = table("Results on our rack, with one correction at a time", ("Result", *short), rows)
+    return fold("What does each correction move on our rack?", shown)
 
 
 def _priced(seconds: float) -> float:
@@ -262,8 +274,19 @@ def fast_mode() -> dict[str, str]:
         "fast_now": price(LATER_CARD).model_name,
         "fast_now_when": _month(price(LATER_CARD).valid_from),
         "fast_now_price": significant(later.price_multiplier, 1),
+        "fast_now_speed": significant(later.speed_multiplier, 2),
         "fast_now_ratio": significant(ratio(later), 1),
+        "fast_now_speedup": significant(1 + _caches(later), 2),
+        "fast_now_saving": f"{1 / (1 + _caches(later)):.0%}",
+        "list_price": f"${price('claude-opus-4.6', on=LECTURE_DAY).usd_per_Mtok.output:.0f}",
     }
+
+
+def _caches(card: Any, drafted: float = 1.0) -> float:
+    """Loading the caches of a card's standard batch, in units of loading the weights, where steps wait for memory."""
+    slower = card.speed_multiplier / drafted  # what is left to the batch
+    ratio = eq.fast_mode_batch_ratio(price_ratio=card.price_multiplier, speed_ratio=card.speed_multiplier)
+    return (slower - 1) / (1 - slower / ratio)  # from 1 + x = slower * (1 + x / ratio)
 
 
 def _standard_batch(step: Callable[[float], float], speed: float, ratio: float) -> float:
@@ -294,14 +317,16 @@ def inferred(context: int) -> Inferred:
 def fast_batches() -> dict[str, str]:
     """The lecture's card at a long context: both batches, and what no larger one can save."""
     found, card = inferred(LONG), _fast_card()
-    share = eq.kv_time(ON_LONG, batch=found.standard) / eq.weight_time(RUNNING)
-    ratio, slower = found.standard / found.fast, card.speed_multiplier / GUESSED  # what is left to the batch
-    guessed = (slower - 1) / (1 - slower / ratio)  # from 1 + x = slower * (1 + x / ratio)
+    share, guessed = _caches(card), _caches(card, GUESSED)
+    paid = eq.cost_per_token(ON_LONG, batch=found.standard, rent=LECTURE_RENT / HOUR)
     return {
         "long_standard": significant(found.standard, 3),
         "long_fast": significant(found.fast, 3),
         "card_caches": significant(share, 2),
         "card_saving": f"{1 / (1 + share):.0%}",
+        "card_cost": f"${MILLION * paid:.2g}",
+        "guessed_slower": significant(card.speed_multiplier / GUESSED, 4),
+        "guessed_caches": significant(guessed, 2),
         "guessed_saving": f"{1 / (1 + guessed):.0%}",
         "card_speedup": significant(1 + share, 2),
     }
@@ -414,23 +439,18 @@ def engines() -> dict[str, str]:
     ms, (step, *_) = (lambda seconds: f"{seconds * 1e3:.0f} ms"), served()
     profile = step.load
     loaded_each = f"{profile['context']:,} × {pretty(profile['kv_bytes_per_token'], 'byte')}"
-    rows = [*measurement("deepseek_isca25_ep_latency").records()]
-    slow, rack = (next(row for row in rows if row["network"] == name) for name in (SLOWER_NETWORK, "GB200 NVL72"))
+    moe = model(RUNNING.model).moe
+    slow, rack = map(_layer, (SLOWER_NETWORK, "GB200 NVL72"))
     told = lambda row, digits: (
-        f"{SENT} × 9 experts × 7,000 values × 3 bytes / {row['link_GB_per_s']} GB/s"
+        f"{SENT} × {moe.active} experts × 7,000 values × 3 bytes / {row['link_GB_per_s']} GB/s"
         f" = {row['exchange_us']:.{digits}f} µs"
     )
-    lone = measurement("trtllm_r1_latency_steps").records()[4]  # the last one before drafting
-    alone, moe = eq.first_floor(_replica("b200", 8)), model(RUNNING.model).moe
     known = RUNNING.symbols()
     stored, touched = known["n_total"] * known["bytes_per_param"], sparsity.bytes_touched(RUNNING, batch=LEAST)
     return {
         "profile_gpus": str(step.gpus),
         "profile_measured": ms(step.measured),
         "profile_simple": ms(eq.step_time(profile)),
-        "profile_loads": ms(step.loads),
-        "profile_computes": ms(computing(profile)),
-        "profile_sends": ms(step.sends),
         "profile_sum": ms(step.added),
         "exchange": f"{exchange('GB200 NVL72') * 1e3:.2f} ms",
         "exchange_each": pretty(exchanged(), "s", 3),
@@ -443,10 +463,16 @@ def engines() -> dict[str, str]:
         "served_copies": f"{served()[0].gpus - 1} × {pretty(copied_bytes()[1], 'byte', 3)}",
         "served_load": f"{profile['batch']:,} × {loaded_each}",
         "served_flops": pretty(chip("h800").flops("fp8"), "FLOP/s", 4),
-        "lone": f"{lone['throughput_token_per_s']:.0f}",
-        "lone_bound": f"{significant(1 / alone, 2)}",
-        "lone_bandwidth": pretty(chip("b200").bandwidth, "byte/s", 1),
+        "eight_floor": f"{eq.latency_floor(_replica('b200', 8)) * 1e3:.1f} ms",
+        "handful_step": f"{_small(HANDFUL) * 1e3:.1f} ms",
+        "dozen_step": f"{_small(DOZEN) * 1e3:.1f} ms",
     }
+
+
+def _small(users: int) -> float:
+    """The shortest time per token of a model of the same shape for so few users, on eight B200, in seconds."""
+    rows = measurement("serving_deepseek_r1").records(engine="sglang", chip="B200", concurrency=users)
+    return min(row["output_token_ms"] for row in rows) / 1e3
 
 
 def dense(gpus: int) -> dict[str, float]:
