@@ -67,6 +67,7 @@ def make_project(folder):
             "cells",
             "cell_pages",
             "figure_numbers",
+            "figure_fonts",
         )
     ]
     for name in ["_config.yml", "requirements.lock", "CITATION.cff", *tools]:

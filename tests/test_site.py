@@ -1,6 +1,8 @@
 """The built site, in a real browser."""
 
+import base64
 import gzip
+import io
 import json
 import re
 from collections import Counter
@@ -11,6 +13,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from conftest import ROOT, toc_pages
+from figure_fonts import FACES, STYLES
+from fontTools.ttLib import TTFont
 from lessons import LESSONS
 from matplotlib.colors import to_rgb
 from page_evidence import PHONE, Pages
@@ -157,6 +161,19 @@ def test_every_time_of_the_lecture_is_a_link(site, name):
     page = (site / f"{name}.html").read_text("utf8")
     text = re.sub("<[^>]+>", "", UNLINKED.sub("", page[page.index("<article") : page.rindex("</article>")]))
     assert TIME.findall(text) == []
+
+
+def test_figures_bring_their_letters(site):
+    """In each style that a figure has, all of its letters that the book's own face has."""
+    own = {style: TTFont(FACES / f"{style}.ttf").getBestCmap() for style in STYLES}
+    style_of = lambda told: next((each for each in ("bold", "italic") if STYLES[each] in told), "regular")
+    for path in site.glob("_images/*.svg"):
+        figure = path.read_text("utf8")
+        faces = re.findall(r"@font-face \{([^}]*),([^)]*)\)", figure)
+        brought = {style_of(rule): TTFont(io.BytesIO(base64.b64decode(data))).getBestCmap() for rule, data in faces}
+        for told, said in re.findall(r'<(?:text|tspan)\b[^>]*style="([^"]*)"[^>]*>([^<]+)<', figure):
+            style = style_of(told)
+            assert {ord(letter) for letter in said} & own[style].keys() <= brought[style].keys(), (path.name, said)
 
 
 def test_the_front_door_leads_in(visit, base):

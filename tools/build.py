@@ -14,6 +14,7 @@ import time
 
 import live_cells
 import page_python
+from figure_fonts import bring_letters
 from image_sizes import make_room
 from notebooks import (
     BUILD,
@@ -249,6 +250,7 @@ def publish(made, site):
     calm_theme(new)
     lighten_heads(new)
     make_room(new)
+    bring_letters(new)
     tell_heights(new)
     # A directory cannot replace a full one in one step on every system, so two renames, the window a millisecond.
     if site.exists():

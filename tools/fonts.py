@@ -1,7 +1,7 @@
 """Cut the book's fonts from packages of npm: `python tools/fonts.py`.
 
 Text has Source Serif 4, formulas STIX Two Math. Figures have Arimo, whose letters are as wide as Arial's: matplotlib
-places texts by it and pages write them in what they have. Needed only when a formula has a letter that LETTERS lack,
+places texts by it, and pages have it where a system has no Arial. Needed only when a formula has a letter that LETTERS lack,
 which tests/test_mathml.py then names; a letter that TEXT lacks is set in what the system has.
 """
 
@@ -72,6 +72,10 @@ def cut_figures(package):
     FIGURES.mkdir(exist_ok=True)
     options = subset.Options(layout_features=[], hinting=False, notdef_outline=True)
     cut_faces(package, ARIMO, STYLES, options, lambda style: FIGURES / f"{style}.ttf")
+    for style in ("regular", "bold"):
+        font = subset.load_font(FIGURES / f"{style}.ttf", options)
+        font.flavor = "woff"
+        font.save(STATIC / f"sans-{style}.woff")
     (FIGURES / "LICENSE.txt").write_bytes((package / "LICENSE").read_bytes())
 
 

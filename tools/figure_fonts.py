@@ -1,0 +1,39 @@
+"""Figures bring their letters. matplotlib placed words by their widths; what a system has in Arial's stead may be
+wider, so that words would run into bars and into each other.
+"""
+
+import base64
+import io
+import re
+from pathlib import Path
+
+FACES = Path(__file__).resolve().parent.parent / "lib" / "blackboard" / "charts" / "fonts"
+FAMILY = "font-family: Arial"  # the first that a figure names
+STYLES = {"regular": FAMILY, "bold": "font-weight: 700", "italic": "font-style: italic"}  # and what tells of each
+TEXT = re.compile(r">([^<>]+)<")
+
+
+def cut_face(style, letters):
+    """The rule of CSS that brings the letters in a style, 10 kB."""
+    from fontTools import subset
+
+    options = subset.Options(flavor="woff", layout_features=[], name_IDs=[], notdef_outline=True)
+    font, chosen, cut = subset.load_font(FACES / f"{style}.ttf", options), subset.Subsetter(options), io.BytesIO()
+    chosen.populate(text=letters)
+    chosen.subset(font)
+    subset.save_font(font, cut, options)
+    said = "" if style == "regular" else f"{STYLES[style]}; "
+    data = base64.b64encode(cut.getvalue()).decode()
+    return f"@font-face {{ {FAMILY}; {said}src: url(data:font/woff;base64,{data}) format('woff') }}"
+
+
+def bring_letters(site):
+    """Write the letters of all figures of a site into each, in the styles that it has."""
+    read = {path: path.read_text("utf8") for path in sorted(site.glob("_images/*.svg"))}
+    figures = {path: text for path, text in read.items() if FAMILY in text}
+    letters = "".join(sorted({letter for text in figures.values() for said in TEXT.findall(text) for letter in said}))
+    styles = [style for style, told in STYLES.items() if any(told in text for text in figures.values())]
+    faces = {style: cut_face(style, letters) for style in styles}
+    for path, text in figures.items():
+        rules = "".join(face for style, face in faces.items() if STYLES[style] in text)
+        path.write_text(re.sub(r"<svg\b[^>]*>", lambda tag: f"{tag[0]}<style>{rules}</style>", text, count=1), "utf8")
