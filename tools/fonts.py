@@ -1,8 +1,8 @@
 """Cut the book's fonts from packages of npm: `python tools/fonts.py`.
 
 Text has Source Serif 4, formulas STIX Two Math. Figures have Arimo, whose letters are as wide as Arial's: matplotlib
-places texts by it, and pages have it where a system has no Arial. Needed only when a formula has a letter that LETTERS lack,
-which tests/test_mathml.py then names; a letter that TEXT lacks is set in what the system has.
+places texts by it, and pages have it where a system has no Arial. Needed only when a formula has a letter that LETTERS
+lack, which tests/test_mathml.py then names; a letter that TEXT lacks is set in what the system has.
 """
 
 import tarfile
