@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +57,8 @@ def layer() -> dict[str, str]:
         "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
         "layer_timed": us(TOKENS),
         "layer_wait": us(IDLE),
+        "layer_half": us(FULL // 2),
+        "wait_each": f"{timed(USED, IDLE) / 2 / factor('us'):.0f}",
     }
 
 
@@ -94,8 +97,24 @@ def timings() -> dict[str, str]:
             "share": share(row),
         }.items()
     }
-    near = timed_row(chip("b200").scale_up.domain_chips, MOST)
-    return told | {"timed_share_near": share(near), "idle_tokens": str(IDLE), "most_tokens": f"{MOST:,}"}
+    few = chip("b200").scale_up.domain_chips
+    more = 2 * TOKENS * (copies_leaving(USED) - copies_leaving(few)) * COPY["combine"] / link
+    return told | {
+        "timed_near": f"{timed_row(few, MOST)['dispatch_us']:.1f}",
+        "leave_near": f"{copies_leaving(few):.1f}",
+        "leave_far": f"{copies_leaving(USED):.1f}",
+        "more_bytes": f"{more / factor('us'):.0f} µs",
+        "more_took": f"{(timed(USED, TOKENS) - timed(few, TOKENS)) / factor('us'):.1f} µs",
+        "idle_tokens": str(IDLE),
+        "most_tokens": f"{MOST:,}",
+    }
+
+
+def copies_leaving(gpus: int) -> float:
+    """Copies of a token that leave its GPU, on average, if a GPU gets a token once however many experts it has."""
+    known = RUNNING.symbols()
+    count, top_k = int(known["experts"]), int(known["top_k"])
+    return (gpus - 1) * (1 - comb(count - count // gpus, top_k) / comb(count, top_k))
 
 
 def token_bytes() -> float:
@@ -114,7 +133,7 @@ def link_rates(id: str) -> tuple[float, float]:
 def running() -> dict[str, str]:
     """The running case: traffic against compute."""
     here, known = FP8_OUT | {"routed_layers": moe_layers(), "copies": routed_copies()}, RUNNING.symbols()
-    large = timed_row(USED, MOST)["dispatch_GB_per_s"] * factor("GB/s") / known["scale_up"]
+    large = timed_row(USED, MOST)["dispatch_GB_per_s"] * factor("GB/s")
     card = here | {"scale_up": known["scale_out"]}
     needed, has = link_rates("h800")
     half = token_bytes() / 2  # of the layers
@@ -125,7 +144,8 @@ def running() -> dict[str, str]:
         "token_bytes": pretty(token_bytes(), "byte"),
         "moe_layers": str(moe_layers()),
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
-        "keep_up": f"{large / eq.comm_ratio(RUNNING, **here):.0%}",
+        "keep_up": f"{large / eq.link_needed(RUNNING, **here):.0%}",
+        "large_rate": pretty(large, "byte/s", 3),
         "token_rate": f"{significant(known['flops'] / known['chips'] / (2 * known['n_active']), 3)}",
         "scale_up": pretty(known["scale_up"], "byte/s"),
         "scale_out": pretty(known["scale_out"], "byte/s", 2),
@@ -156,6 +176,7 @@ def bare_card() -> dict[str, str]:
         "card_took": f"{took:g}",
         "card_bare": pretty(rate, "byte/s", 2),
         "bare_two": f"{on(2, card=rate).in_turn / on(1).in_turn:.2f}",
+        "wait_deep": f"{quick_wait() / 2 / factor('us'):.0f}",
         "combine_1": f"{measurement('h200_deepep_ll_intranode').column('combine_us')[0]:.1f}",
     }
 
@@ -334,7 +355,8 @@ def worked() -> dict[str, str]:
         "step_two": pretty(two.in_turn, "s", 3),
         "user_rate_two": significant(1 / two.in_turn, 2),
         "saved": in_ms(one.weights - two.weights),
-        "every_added": pretty(two.sending - one.sending, "s", 2),
+        "every_added": in_ms(two.sending - one.sending),
+        "saved_twice": in_ms(2 * (one.weights - two.weights)),
     }
 
 
@@ -343,9 +365,39 @@ def exchanges() -> int:
     return 2 * moe_layers()
 
 
-def even() -> int:
-    """Users of a GPU from which on a second rack makes a step longer, if every copy crosses."""
-    return next(count for count in range(1, FULL) if on(2, count).in_turn > on(1, count).in_turn)
+def margin(tokens: int, once: bool = False) -> float:
+    """How much longer each exchange may wait on two racks than on one, second hop included, before spreading loses, s.
+    Nothing overlaps.
+    """
+    return (on(1, tokens).in_turn - on(2, tokens, once).in_turn) / exchanges()
+
+
+def margin_day() -> float:
+    """The same under DeepSeek's load, with perfect overlap and one crossing."""
+    one, two = (on(racks, day_users(), True, context=day()["context_tokens"]) for racks in (1, 2))
+    return (one.overlapped / 2 - two.half().exchanges) / exchanges()
+
+
+def even(once: bool = False) -> int:
+    """Users of a GPU from which on a second rack makes a step longer, though exchanges wait no longer there."""
+    return next(count for count in range(1, FULL) if margin(count, once) < 0)
+
+
+def margins() -> dict[str, str]:
+    """How much longer each exchange may wait on two racks."""
+    us = lambda seconds: f"{seconds / factor('us'):.1f} µs"
+    one = on(1, FEW).in_turn
+    return {
+        "margin_1": us(margin(1)),
+        "margin_few": us(margin(FEW)),
+        "margin_once_1": us(margin(1, True)),
+        "margin_once_few": us(margin(FEW, True)),
+        "margin_once_even": us(margin(even(), True)),
+        "margin_day": us(margin_day()),
+        "even_once": str(even(True)),
+        "few_gain": in_ms(one - on(2, FEW).in_turn),
+        "few_step": pretty(one, "s", 2),
+    }
 
 
 def spread_or_stop() -> dict[str, str]:
@@ -382,8 +434,7 @@ def crossing_once() -> dict[str, str]:
         return shortest(on(2, users, hop is not None, hop or 0, context=context))
 
     percent = lambda name, hop: f"{abs(spread(name, hop) / replicas[name] - 1):.0%}"
-    told = columns("plain", lambda part: part.in_turn, TOKENS, None)
-    told |= columns("plain_day", lambda part: part.in_turn, *loads["_day"])
+    told = columns("plain_day", lambda part: part.in_turn, *loads["_day"])
     told |= columns("lapped_day", lambda part: part.overlapped, *loads["_day"])
     return told | {
         "once_least": percent("", 0),
@@ -396,7 +447,7 @@ def crossing_once() -> dict[str, str]:
 
 
 def columns(name: str, took: Callable[[Parts], float], users: int, context: float | None) -> dict[str, str]:
-    """A column of the page's table: two replicas, and two racks to which every copy crosses or each token once."""
+    """A step under a load: two replicas, and two racks to which every copy crosses or each token once."""
     step = lambda racks, **way: in_tenths(took(on(racks, users, context=context, **way)))
     once = [step(2, once=True, hop=hop) for hop in (0, bare_hop())]
     return {f"{name}_one": step(1), f"{name}_two": step(2), f"{name}_once": " to ".join(once)}
@@ -596,6 +647,12 @@ def day_users() -> int:
     return round(day()["node_decode_token_per_s"] / day()["gpus_per_node"] / day_speed())
 
 
+def deep_exchanges(gpus: int) -> float:
+    """Time of that day's exchanges, s, in proportion to DeepEP's with 128 tokens on each of so many H800."""
+    [row] = measurement("deepep_v1_low_latency").records(expert_parallel=gpus)
+    return moe_layers() * (row["dispatch_us"] + row["combine_us"]) * factor("us") * day_users() / 128
+
+
 def crowded() -> dict[str, str]:
     """That day's users: how many, and a step with them on boxes."""
     context, most = day()["context_tokens"], int(deployment()["nodes"])
@@ -603,19 +660,15 @@ def crowded() -> dict[str, str]:
     then = lambda boxes: on_boxes(boxes, held_on(boxes), "h800", day_users(), context)
     gains = measurement("two_batch_overlap").records(phase="decode", setting="plain")
     gain = {row["tokens_per_gpu"]: row["low_gain"] for row in gains}
-    boxes = {f"plain_{count}": in_tenths(then(count).in_turn) for count in (4, most)}
+    [plain] = {f"{then(count).in_turn * 1e3:.0f}" for count in LAPPED}
     travel = {f"travel_{count}": in_tenths(2 * then(count).half().exchanges) for count in LAPPED}
-    deep = {
-        f"deep_{row['expert_parallel']}": in_tenths(
-            moe_layers() * (row["dispatch_us"] + row["combine_us"]) * factor("us") * day_users() / 128
-        )
-        for row in measurement("deepep_v1_low_latency").records()
-        if row["expert_parallel"] in (32, 64, 128)
-    }
+    deep = {f"deep_{gpus}": in_tenths(deep_exchanges(gpus)) for gpus in (32, 64, 128)}
+    deep_step = lambda count, gpus: max(2 * then(count).half().work, deep_exchanges(gpus))
     return {
-        **boxes,
         **travel,
         **deep,
+        "plain_boxes": plain,
+        "deep_gain": f"{1 - deep_step(most, 128) / deep_step(8, 64):.0%}",
         f"lapped_{most}": in_tenths(then(most).overlapped),
         "lap_more": f"{gain[FULL]:.1%}",
         "lap_less": f"{-gain[TOKENS]:.0%}",
@@ -713,5 +766,5 @@ def deployed() -> dict[str, str]:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     counts = merge(placing(), layer(), timings(), running(), worked(), spread_or_stop(), boundary(), rack())
-    against = merge(measured(), corrected(), deployed(), crowded(), bare_card(), crossing_once())
+    against = merge(measured(), corrected(), deployed(), crowded(), bare_card(), crossing_once(), margins())
     return merge(counts, against)
