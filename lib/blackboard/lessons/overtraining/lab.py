@@ -499,10 +499,10 @@ LAB = Lab(
     " loss most cheaply over its life. Then you compare it with a shortcut: equal costs for training and serving.",
     (COUNT, LIFE, TOKENS, SEARCH, EQUAL),
     finish,
-    "Left of the lowest point the cost shoots up, because a model that is too small needs endless data for the loss. To"
-    " the right it rises slowly. The more tokens are served, the further left the lowest point lies. The lecture's rule"
-    " of equal costs needs no law of the loss, but here it costs about a third more, and trains on 63 trillion tokens"
-    " where 15 trillion would do. Llama 3.1 8B is on the curve, because the loss is its own. Its larger sisters, with"
-    " 70 and 405 billion parameters, cost more and reach a lower loss.",
+    "Left of the lowest point the cost shoots up, because a model that is too small needs endless data for the loss."
+    " To the right it rises slowly. The more tokens are served, the further left the lowest point lies. The lecture's"
+    " rule of equal costs needs no law of the loss, but by the law used here it costs about a third more, and trains"
+    " on 63 trillion tokens where 15 trillion would do. Llama 3.1 8B is on the curve, because the loss is its own. Its"
+    " larger sisters, with 70 and 405 billion parameters, cost more and reach a lower loss.",
     {"math": math, "LAW": LAW},
 )

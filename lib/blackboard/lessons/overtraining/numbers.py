@@ -32,6 +32,7 @@ GENEROUS, ROUNDED, RUMOUR = (
 CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashcards
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 FIT = FITS["besiroglu"]  # the page's
+OTHERS = (FITS["hoffmann"], "Hoffmann, TeX source")  # Chinchilla's two
 ETA = CARD["decode_efficiency"]  # the page's; the lecture says 0.3
 NET = model("llama-3.1-8b")  # whose quality the page's running case keeps
 CASE = {"world_rate": 2e6, "lifetime": 365 * DAY, "family": 1}  # the running case: its cheapest model has Llama's size
@@ -196,9 +197,19 @@ def sized(n_active: float, fit: str = FIT, served: float = SERVED) -> simulation
     return simulation.trained(n_active, as_good(fit), served, law(fit), ETA)
 
 
-def llama(served: float = 0.0) -> tuple[simulation.Trained, simulation.Trained]:
+def llama(served: float = 0.0, fit: str = FIT) -> tuple[simulation.Trained, simulation.Trained]:
     """Llama 3.1 8B, and the model that is as good and best for its training, with the bill of so many tokens served."""
-    return sized(NET.n_active, served=served), sized(best(served=0).n_active, served=served)
+    return sized(NET.n_active, fit, served), sized(best(fit, served=0).n_active, fit, served)
+
+
+def pairs() -> list[tuple[simulation.Trained, simulation.Trained]]:
+    """Llama 3.1 8B and its twin in the running case, by each of the three fits."""
+    return [llama(SERVED, fit) for fit in (FIT, *OTHERS)]
+
+
+def between(amounts: list[float], digits: int) -> str:
+    """The least and the most of some dollars, in millions."""
+    return f"${min(amounts) / 1e6:.{digits}f} to ${max(amounts) / 1e6:.{digits}f} million"
 
 
 def smallest(fit: str = FIT) -> float:
@@ -214,8 +225,8 @@ def equal(fit: str = FIT) -> simulation.Trained:
 
 
 def equal_over(fit: str = FIT) -> float:
-    """Lifetime cost where serving costs what training costs, over the least."""
-    return equal(fit).total / best(fit).total
+    """Lifetime cost where serving costs what training costs, over that of Llama 3.1 8B."""
+    return equal(fit).total / sized(NET.n_active, fit).total
 
 
 def even_served(fit: str = FIT) -> float:
@@ -294,16 +305,30 @@ def by_power(power: float, ratio: float) -> tuple[float, float]:
     return size, 1 - cost(size) / (1 + ratio)
 
 
-def mistaken(times: float) -> float:
-    """How much too much a model costs that was chosen for so many times the running case's traffic."""
-    return sized(best(served=times * SERVED).n_active).total / best().total - 1
+def mistaken(times: float, fit: str = FIT, size: float | None = None) -> float:
+    """How much too much a model costs that was chosen for the running case's traffic, or one of another size, where the
+    traffic turns out so many times as high.
+    """
+    served = times * SERVED
+    return sized(size or best(fit).n_active, fit, served).total / best(fit, served).total - 1
+
+
+def mistakes() -> dict[str, str]:
+    """What the wrong traffic costs by the page's fit and by the others, and what Llama 3.1 8B costs by these."""
+    worst = lambda fit: max(mistaken(2, fit), mistaken(1 / 2, fit))
+    llamas = sorted(mistaken(2, fit, NET.n_active) for fit in OTHERS)
+    return {
+        "off_most": f"{worst(FIT):.0%}",
+        "off_other": f"{max(worst(fit) for fit in OTHERS):.0%}",
+        "llama_off": f"{llamas[0]:.0%} to {llamas[-1]:.0%}",
+    }
 
 
 def other_fits() -> dict[str, str]:
     """The cheapest model by each published fit, and where and how the rule of equal costs is off."""
     found: dict[str, str] = {}
     for key, fit in {**FITS, "tex": "Hoffmann, TeX source"}.items():
-        row, plain = best(fit), best(fit, served=0)
+        row, plain, (small, large) = best(fit), best(fit, served=0), llama(SERVED, fit)
         found |= {
             f"own_{key}": f"{per_size(fit):.0f}",
             f"plain_{key}": f"{plain.n_active / 1e9:.0f} billion",
@@ -311,8 +336,13 @@ def other_fits() -> dict[str, str]:
             f"data_{key}": f"{row.tokens / 1e12:.0f} trillion",
             f"kept_{key}": f"{kept(fit) / 1e9:.0f} billion",
             f"saved_{key}": f"{saved(fit):.0%}",
+            f"ratio_{key}": significant(SERVED / plain.tokens, 2),
+            f"train_{key}": f"{small.training / large.training:.1f}",
+            f"extra_{key}": millions(dollars(small.training - large.training)),
+            f"spared_{key}": millions(dollars(large.inference - small.inference)),
+            f"times_{key}": f"{row.tokens / plain.tokens:.0f}",
         }
-    walls = {f"{wall(fit):.0%}" for fit in (FITS["hoffmann"], "Hoffmann, TeX source")}
+    walls = {f"{wall(fit):.0%}" for fit in OTHERS}
     if len(walls) > 1:
         raise ValueError("the page says that the wall is the same by both")
     shares = sorted(kept_saved(fit) for fit in (*FITS.values(), "Hoffmann, TeX source"))
@@ -332,9 +362,9 @@ def optimum() -> dict[str, str]:
         "rate": f"{CASE['world_rate'] / 1e6:g} million",
         "case_ratio": significant(SERVED / best(served=0).tokens, 1),
         "equal_lost": f"{equal_over() - 1:.0%}",
+        "equal_other": " or ".join(f"{equal_over(fit) - 1:.0%}" for fit in OTHERS),
         "least_size": f"{smallest() / 1e9:.1f} billion",
         "safe_twin": f"{safe_twin() / 1e9:.0f} billion",
-        "off_most": f"{max(mistaken(2), mistaken(1 / 2)):.0%}",
         "even_ratio": f"{even_served() / best(served=0).tokens:.0f}",
         "table_least": f"{min(paper):.0f}",
         "table_most": f"{max(paper):.0f}",
@@ -410,8 +440,9 @@ def meta() -> dict[str, str]:
         "slow_cost": f"${slow / 1e6:.1f} million",
         "slow_unit": f"${slow / small.training * 1e24 / 1e6:.1f} million",
         "slow_times": significant(slow / dollars(small.training), 2),
-        "extra_fast": millions(dollars(small.training - large.training)),
-        "extra_slow": millions(slow * (1 - large.training / small.training)),
+        "extra_fast": between([dollars(ours.training - twins.training) for ours, twins in pairs()], 1),
+        "extra_slow": between([slow * (1 - twins.training / ours.training) for ours, twins in pairs()], 1),
+        "spared_range": between([dollars(twins.inference - ours.inference) for ours, twins in pairs()], 0),
         "slow_even": f"{significant(slow * (1 - large.training / small.training) / each / 1e12, 2)} trillion",
         "slow_days": f"{slow * (1 - large.training / small.training) / each / CASE['world_rate'] / DAY:.0f}",
         "slow_saved": f"{1 - both(small) / both(large):.0%}",
@@ -619,7 +650,12 @@ def alone() -> dict[str, str]:
         out[f"kv_room_{key}"] = f"{room:.0f}"
     del out["kv_room_same"]  # which the page does not print
     same = loaded["8"] / loaded["same"]
-    return {**out, "kv_same": f"{same:.0%}", "kv_alone": f"{loaded['8'] / loaded['34']:.0%}"}
+    return {
+        **out,
+        "kv_same": f"{same:.0%}",
+        "kv_left": f"{1 - same:.0%}",
+        "kv_alone": f"{loaded['8'] / loaded['34']:.0%}",
+    }
 
 
 def bend(row: simulation.Trained, cache: dict[str, Any], flops: float, bandwidth: float) -> float:
@@ -638,14 +674,14 @@ def token_seconds(row: simulation.Trained, cache: dict[str, Any]) -> float:
 
 def download() -> dict[str, str]:
     """How much one has to write before a smaller model of one's own costs less than Llama 3.1 8B, which is free."""
-    others = sorted(beats_free(fit)[1] for fit in (FITS["hoffmann"], "Hoffmann, TeX source"))
+    others = sorted(beats_free(fit)[1] for fit in OTHERS)
     return {
-        "beat_low": significant(others[0] / 1e12, 2),
-        "beat_mid": significant(others[1] / 1e12, 2),
+        "beat_low": significant(others[0] / 1e12, 3),
+        "beat_mid": significant(others[1] / 1e12, 3),
     }
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    found = merge(valley(), costs(), tokens(), optimum(), plan(), parts(), other_fits())
+    found = merge(valley(), costs(), tokens(), optimum(), plan(), parts(), other_fits(), mistakes())
     return merge(found, meta(), deepseek(), models_placed(), with_kv(), download())

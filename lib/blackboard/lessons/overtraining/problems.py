@@ -78,7 +78,7 @@ guess = Guess(
     unit="parameter",
     display_unit="billion parameters",
     within=1.4,
-    statement="{net_name} has {n_active} and was trained on {pretrain_tokens}. Chinchilla's rule is 20 tokens for each parameter. A larger model that keeps to the rule is exactly as good. How many billions of parameters does the larger model have? A guess within a factor of 1.4 counts.",
+    statement="{net_name} has {n_active} and was trained on {pretrain_tokens}. By the formula that this lesson uses, a larger model that reads only 20 tokens for each parameter, as Chinchilla's rule says, predicts text equally well. How many billions of parameters does the larger model have? A guess within a factor of 1.4 counts.",
     parameters={"net": ("llama-3.1-8b", *product((1e9, 1.5e9, 2e9, 2.5e9, 3e9, 4e9, 5e9, 6e9, 7e9), (5e12, 8e12, 10e12, 12e12, 18e12, 20e12, 25e12)))},
     derived=as_good,
     units=dict.fromkeys((*LETTERS, "loss"), "1") | {"net_name": ""},
@@ -88,7 +88,7 @@ guess = Guess(
         v.pretrain_tokens / PRESCRIBED: "That is the size for which the rule gives so many tokens. Such a model would be far better.",
         (v.n_active * v.pretrain_tokens / PRESCRIBED) ** 0.5: "That is near the size that the same compute trains by the rule. Such a model would be better, because the rule gives the best model for a given compute.",
     },
-    explanation="About {larger}, by the fit that the lesson uses. So the long training makes up for {saved} of the parameters.",
+    explanation="About {larger}, by the formula that this lesson uses. (Two other fits of the same runs give larger models.) So, by this one, the long training makes up for {saved} of the parameters.",
     hints=(
         "It is larger than {n_active}. Is it as large as the model for which {pretrain_tokens} would be the rule's 20 each?",
         "A fit says how much of the loss size removes, and how much data removes. Many more tokens make up for a few times fewer parameters, not for a hundred times fewer.",
