@@ -114,6 +114,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "n_active": f"{active / 1e9:.1f} billion",
         "n_total": f"{total / 1e9:.0f} billion",
         "kv_bytes": f"{kv / 1e3:.1f} kB",
+        "kv_parts": "61 layers × 576 values × 2 bytes",
         "balanced": f"{round(2 * active / flops * bandwidth / kv, -2):,.0f} tokens",
         "fast_ratio": "15",
         "busy_halved": f"{1e6 * kv / (total + 2e6 * kv):.0%}",

@@ -35,6 +35,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fused_launch": f"{324 * launch / 1e3:.1f} ms",
         "eight_launch": f"{388 * launch / 1e3:.1f} ms",
         "compiler_h200": f"{485 * 38.88 / 1165:.1f} ms",
+        "bet_h200": f"{6736 / 485:.0f} µs",
+        "bet_a100": f"{15_900 / 324:.0f} µs",
         "kernels_deep": f"{80 * 48 + 11:,}",
         "hidden_deep": f"{20.1e-6 * 3851 * 1.72e3:.0f} GB",
         "holds_deep": f"{2 * 68.98:.0f} GB",

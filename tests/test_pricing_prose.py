@@ -203,6 +203,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "until_hdd": f"{(prompt(175_000) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",
         # writing to the cache
         "twice_5": "1.25 + 0.1 = 1.35",
+        "share_sum_5": "0.25 ÷ (0.25 + 0.9)",
+        "extra_5": "0.25",
+        "spared": "0.9",
         "twice_1h": "2 + 0.1 = 2.1",
         "thrice_1h": "2 + 2 × 0.1 = 2.2",
         "share_5": f"{1 - 0.9 / 1.15:.0%}",

@@ -94,6 +94,12 @@ def copied_floor() -> float:
     return sum(copied_bytes()) / system(RUNNING.system).chip.bandwidth
 
 
+def _kept_values() -> str:
+    """What attention keeps of a token, as a product that gives the bytes."""
+    (latent,) = model(RUNNING.model).attention
+    return f"{latent.layers} layers × {latent.kv_rank + latent.rope_dim} values × 2 bytes"
+
+
 def layout() -> dict[str, str]:
     """What the roofline overstates, and what it leaves out: embeddings, and weights that each GPU holds in full."""
     net, known = model(RUNNING.model), RUNNING.symbols()
@@ -204,6 +210,7 @@ def workload() -> dict[str, str]:
     kept = known["kv_bytes_per_token"]
     return {
         "kv_bytes": pretty(kept, "byte"),
+        "kv_parts": _kept_values(),
         "balanced": f"{significant(eq.balanced_context(RUNNING), 2)} tokens",
         "kink": significant(eq.crossing(RUNNING), 2),
         "kink_attention": significant(eq.with_attention(RUNNING, SLOWER[-1]).kink, 2),

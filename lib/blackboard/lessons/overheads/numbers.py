@@ -303,6 +303,8 @@ def one_token() -> dict[str, str]:
         "python_each": pretty(pace, "s", 3),
         "loop_each": pretty(gpu_lab.only("h200", "launches", way="eager")["seconds"], "s", 2),
         "compiler_h200": in_ms(fused["kernels"] * pace),
+        "bet_h200": pretty(captured["seconds"] / fused["kernels"], "s", 2),
+        "bet_a100": pretty(implied.fused_token().before / found.fused, "s", 2),
         "fused_each": pretty(fused["seconds"] / fused["kernels"], "s", 3),
         "waited_h200": pretty(eager["seconds"] - captured["seconds"], "s", 2),
     }
