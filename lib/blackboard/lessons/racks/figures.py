@@ -186,34 +186,6 @@ def step_parts() -> Drawing:
     )
 
 
-def box_overlap() -> Drawing:
-    """Under DeepSeek's load: loading twice beside exchanges, on four, eight and as many boxes as there."""
-    fig, axes = drawing.axes(5.0, 4.1)
-    known = numbers.lapped()
-    keys = (("loading, the weights twice", "memory", 0.6), ("exchanges: waits and bytes", OUT, 0.75))
-    pairs = {count: [2 * part.half().work / MS, 2 * part.half().exchanges / MS] for count, part in known.items()}
-    longest, phrases = 1.12 * max(map(max, pairs.values())), []
-    _key(axes, keys, -1.2, longest)
-    for row, (boxes, pair) in enumerate(pairs.items()):
-        held = numbers.held_on(boxes)
-        axes.text(0, row - 0.42, f"{boxes} boxes, {held:g} experts on each GPU", va="center", fontsize=10.5)
-        for n, ((_, colour, dark), size) in enumerate(zip(keys, pair)):
-            y = row - 0.13 + 0.3 * n
-            _stack(axes, y, [(size, colour, dark)], 0.26)
-            bold = "bold" if size == max(pair) else "normal"
-            axes.text(size + 0.01 * longest, y, f"{size:.1f}", va="center", fontsize=10, weight=bold)
-        phrases.append(f"{boxes} boxes: {pair[0]:.1f} and {pair[1]:.1f}")
-    _milliseconds(axes, longest, len(pairs) - 0.4, -1.5)
-    return done(
-        fig,
-        "fig-box-overlap",
-        "On more boxes of H800s, DeepSeek's batch has less to load and longer exchanges, until these take longer."
-        " With perfect overlap the longer one (bold) is the step.",
-        "Pairs of bars in milliseconds per step, for loading, the weights twice, and for exchanges,"
-        f" by how many boxes share each layer. {'; '.join(phrases)}. The longer one is the step.",
-    )
-
-
 TURNS = 4  # of the halves: each works for a unit of time, and then its exchange takes nearly as long
 
 
@@ -247,17 +219,17 @@ def _key(axes, keys: tuple[Key, ...], y: float, longest: float) -> None:
         axes.text(x + 0.05 * longest, y, word, va="center", fontsize=10)
 
 
-def _stack(axes, y: float, pieces: list[tuple[float, str, float]], height: float = 0.4) -> None:
+def _stack(axes, y: float, pieces: list[tuple[float, str, float]]) -> None:
     """A bar of pieces, each with its length, colour and how dark it is."""
-    axes.barh(y, sum(size for size, *_ in pieces), height, color="white")  # hides the grid
+    axes.barh(y, sum(size for size, *_ in pieces), 0.4, color="white")  # hides the grid
     start = 0.0
     for size, colour, dark in pieces:
-        axes.barh(y, size, height, start, color=COLOURS[colour], alpha=dark)
+        axes.barh(y, size, 0.4, start, color=COLOURS[colour], alpha=dark)
         start += size
 
 
-def _milliseconds(axes, longest: float, bottom: float, top: float = -1.85) -> None:
-    axes.set(xlim=(0, longest), ylim=(bottom, top), xlabel="ms per step", yticks=[])
+def _milliseconds(axes, longest: float, bottom: float) -> None:
+    axes.set(xlim=(0, longest), ylim=(bottom, -1.85), xlabel="ms per step", yticks=[])
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False, axis="y")
 

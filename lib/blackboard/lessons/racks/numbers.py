@@ -662,10 +662,12 @@ def crowded() -> dict[str, str]:
     gain = {row["tokens_per_gpu"]: row["low_gain"] for row in gains}
     [plain] = {f"{then(count).in_turn * 1e3:.0f}" for count in LAPPED}
     travel = {f"travel_{count}": in_tenths(2 * then(count).half().exchanges) for count in LAPPED}
+    twice = {f"twice_{count}": in_tenths(2 * then(count).half().work) for count in LAPPED}
     deep = {f"deep_{gpus}": in_tenths(deep_exchanges(gpus)) for gpus in (32, 64, 128)}
     deep_step = lambda count, gpus: max(2 * then(count).half().work, deep_exchanges(gpus))
     return {
         **travel,
+        **twice,
         **deep,
         "plain_boxes": plain,
         "deep_gain": f"{1 - deep_step(most, 128) / deep_step(8, 64):.0%}",
@@ -682,7 +684,7 @@ def crowded() -> dict[str, str]:
     }
 
 
-LAPPED = (4, 8, 18)  # boxes of the figure
+LAPPED = (4, 8, 18)  # boxes of the table
 
 
 def held_on(boxes: int) -> float:
