@@ -440,7 +440,6 @@ def meta() -> dict[str, str]:
         "slow_cost": f"${slow / 1e6:.1f} million",
         "slow_unit": f"${slow / small.training * 1e24 / 1e6:.1f} million",
         "slow_times": significant(slow / dollars(small.training), 2),
-        "extra_fast": between([dollars(ours.training - twins.training) for ours, twins in pairs()], 1),
         "extra_slow": between([slow * (1 - twins.training / ours.training) for ours, twins in pairs()], 1),
         "spared_range": between([dollars(twins.inference - ours.inference) for ours, twins in pairs()], 0),
         "slow_even": f"{significant(slow * (1 - large.training / small.training) / each / 1e12, 2)} trillion",
@@ -452,11 +451,11 @@ def meta() -> dict[str, str]:
     for key, row in (("small", small), ("large", large)):
         bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
         told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}
-    return merge(told, both_ways(small, large))
+    return merge(told, ratios_of(small, large))
 
 
-def both_ways(small: simulation.Trained, large: simulation.Trained) -> dict[str, str]:
-    """Each row of the page's table of bills as two ratios: Llama 3.1 8B's divided by its twin's, and the other way."""
+def ratios_of(small: simulation.Trained, large: simulation.Trained) -> dict[str, str]:
+    """Each row of the page's table of bills as a ratio: Llama 3.1 8B's divided by its twin's."""
     rows = {
         "size": (small.n_active, large.n_active),
         "tokens": (small.tokens, large.tokens),
@@ -464,8 +463,7 @@ def both_ways(small: simulation.Trained, large: simulation.Trained) -> dict[str,
         "serving": (small.inference, large.inference),
         "both": (small.total, large.total),
     }
-    own = {f"llama_{name}": significant(ours / theirs, 2) for name, (ours, theirs) in rows.items()}
-    return own | {f"twin_{name}": significant(theirs / ours, 2) for name, (ours, theirs) in rows.items()}
+    return {f"llama_{name}": significant(ours / theirs, 2) for name, (ours, theirs) in rows.items()}
 
 
 def in_units(flop: float) -> str:
@@ -618,6 +616,8 @@ def with_kv() -> dict[str, str]:
     }
     taking_turns = [2 * row.n_active / own[0] + cache_seconds(small_cache) for row in (small, large)]
     out["kv_added"] = f"{1 - taking_turns[0] / taking_turns[1]:.0%}"
+    for name, kv in (("kv_many", large_cache), ("kv_many_same", small_cache)):
+        out[name] = f"{token_seconds(small, small_cache) / token_seconds(large, kv):.0%}"
     return merge(out, alone(), long())
 
 
@@ -653,7 +653,6 @@ def alone() -> dict[str, str]:
     return {
         **out,
         "kv_same": f"{same:.0%}",
-        "kv_left": f"{1 - same:.0%}",
         "kv_alone": f"{loaded['8'] / loaded['34']:.0%}",
     }
 
