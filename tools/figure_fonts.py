@@ -4,6 +4,7 @@ wider, so that words would run into bars and into each other.
 
 import base64
 import io
+import logging
 import re
 from pathlib import Path
 
@@ -17,6 +18,7 @@ def cut_face(style, letters):
     """The rule of CSS that brings the letters in a style, 10 kB."""
     from fontTools import subset
 
+    logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells what it cuts
     options = subset.Options(flavor="woff", layout_features=[], name_IDs=[], notdef_outline=True)
     font, chosen, cut = subset.load_font(FACES / f"{style}.ttf", options), subset.Subsetter(options), io.BytesIO()
     chosen.populate(text=letters)
