@@ -272,3 +272,14 @@ def test_a_prefill_loses_time_at_each_of_its_kernels():
         lost = [len(read("llama-2-7b", plan)) * 5.205e-6 for read in (read, kernels.fused)]
         before, after = free.before + lost[0], free.after + lost[1]
         assert told[f"{name}_before"] == f"{1e3 * before:.1f} ms" and told[f"{name}_after"] == f"{1e3 * after:.1f} ms"
+
+
+def test_the_program_of_more_chips_has_the_slower_of_launches_and_chip():
+    rows = [re.findall(r"[\d.]+", line) for line in printed("pace = ").splitlines()]
+    told = numbers.all()
+    assert [row[0] for row in rows] == [told["eager_each"].split()[0], "15.0", "5.0"]
+    for launch, one, eight in rows:
+        times = [(told["graph_1"], 324, one), (told["graph_8"], 388, eight)]
+        for chip, count, shown in times:
+            assert float(shown) == pytest.approx(max(float(chip.split()[0]), count * float(launch) / 1e3), abs=0.06)
+    assert f"{rows[0][2]} ms" == told["eight_launch"]
