@@ -272,10 +272,6 @@ def test_a_card_of_five_times_the_rate_makes_spreading_win_and_one_of_four_times
     assert wins(5) and not wins(4)
 
 
-def two_digits(seconds: float) -> float:
-    return float(numbers.in_ms(seconds).split()[0])
-
-
 def test_what_a_step_says_of_itself_adds_up_as_it_is_printed():
     """A reader adds the rows of the table."""
     told = numbers.worked()

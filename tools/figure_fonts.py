@@ -34,8 +34,8 @@ def bring_letters(site):
     read = {path: path.read_text("utf8") for path in sorted(site.glob("_images/*.svg"))}
     figures = {path: text for path, text in read.items() if FAMILY in text}
     letters = "".join(sorted({letter for text in figures.values() for said in TEXT.findall(text) for letter in said}))
-    styles = [style for style, told in STYLES.items() if any(told in text for text in figures.values())]
-    faces = {style: cut_face(style, letters) for style in styles}
+    used = {told: style for style, told in STYLES.items() if any(told in text for text in figures.values())}
+    faces = {told: cut_face(style, letters) for told, style in used.items()}
     for path, text in figures.items():
-        rules = "".join(face for style, face in faces.items() if STYLES[style] in text)
+        rules = "".join(face for told, face in faces.items() if told in text)
         path.write_text(re.sub(r"<svg\b[^>]*>", lambda tag: f"{tag[0]}<style>{rules}</style>", text, count=1), "utf8")

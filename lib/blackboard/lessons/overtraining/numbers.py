@@ -327,7 +327,7 @@ def mistakes() -> dict[str, str]:
 def other_fits() -> dict[str, str]:
     """The cheapest model by each published fit, and where and how the rule of equal costs is off."""
     found: dict[str, str] = {}
-    for key, fit in {**FITS, "tex": "Hoffmann, TeX source"}.items():
+    for key, fit in {**FITS, "tex": OTHERS[1]}.items():
         row, plain, (small, large) = best(fit), best(fit, served=0), llama(SERVED, fit)
         found |= {
             f"own_{key}": f"{per_size(fit):.0f}",
@@ -345,7 +345,7 @@ def other_fits() -> dict[str, str]:
     walls = {f"{wall(fit):.0%}" for fit in OTHERS}
     if len(walls) > 1:
         raise ValueError("the page says that the wall is the same by both")
-    shares = sorted(kept_saved(fit) for fit in (*FITS.values(), "Hoffmann, TeX source"))
+    shares = sorted(kept_saved(fit) for fit in (FIT, *OTHERS))
     ends = {"kept_least": f"{shares[0]:.0%}", "kept_most": f"{shares[-1]:.0%}"}
     return found | ends | {"wall_other": walls.pop()}
 
@@ -647,8 +647,8 @@ def alone() -> dict[str, str]:
         own = LONG["context"] * kv["kv_bytes_per_token"]
         room = (FILLED * chip(GPU).hbm_bytes - row.n_active) // own
         loaded[key] = own + row.n_active / room
-        out[f"kv_room_{key}"] = f"{room:.0f}"
-    del out["kv_room_same"]  # which the page does not print
+        if key != "same":  # which the page does not print
+            out[f"kv_room_{key}"] = f"{room:.0f}"
     same = loaded["8"] / loaded["same"]
     return {
         **out,

@@ -18,7 +18,7 @@ from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
-from blackboard.lessons.overtraining.numbers import BOARD, FITS, GENEROUS, RUMOUR, law
+from blackboard.lessons.overtraining.numbers import BOARD, FITS, GENEROUS, OTHERS, RUMOUR, law
 from blackboard.notation import symbols
 from blackboard.problem import Choice, Expression, Function, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 from blackboard.search import find_minimum, find_root
@@ -1029,7 +1029,7 @@ def learnt(loss: float, n_active: float, known: Values) -> float:
     return find_root(lambda tokens: loss - simulation.loss_of(n_active, tokens, known), 1e3, 1e40)
 
 
-PUBLISHED: dict[str, Any] = {"fit": (FITS["hoffmann"], "Hoffmann, TeX source")}
+PUBLISHED: dict[str, Any] = {"fit": OTHERS}
 FITTED = {"fit": "", "law_text": "", "loss": "1"}
 
 

@@ -371,35 +371,28 @@ hbm_even = Formula(
     DERIVED,
     typeset=Mul(2 * n_active / flops, hbm / kv, evaluate=False),
 )
+_again = flop_per_param * n_active / real_flops + attention_flop * context / attention_flops  # seconds of a replica
+_again_typeset = Add(2 * n_active / flops, attention_flop * context / attention_flops, evaluate=False)
 again_cost = Formula(
     "pricing.again_cost",
     "c_remat",
-    rent * chips * (flop_per_param * n_active / real_flops + attention_flop * context / attention_flops),
+    rent * chips * _again,
     "USD/token",
     "a new token is computed with the active parameters, and looks back at every token before it",
     ("prefill is bound by compute", "unpacking is left out"),
     DERIVED,
-    typeset=Mul(
-        Add(2 * n_active / flops, attention_flop * context / attention_flops, evaluate=False),
-        chips,
-        rent,
-        evaluate=False,
-    ),
+    typeset=Mul(_again_typeset, chips, rent, evaluate=False),
 )
 again_even = Formula(
     "pricing.again_even",
     "hold_even",
-    (flop_per_param * n_active / real_flops + attention_flop * context / attention_flops) * hbm / kv,
+    _again * hbm / kv,
     "s",
     "up to this time, keeping a token's KV cache in HBM at its full rent is cheaper than computing it again; the rent"
     " cancels",
     (*again_cost.assumes, *hbm_hold.assumes),
     DERIVED,
-    typeset=Mul(
-        Add(2 * n_active / flops, attention_flop * context / attention_flops, evaluate=False),
-        hbm / kv,
-        evaluate=False,
-    ),
+    typeset=Mul(_again_typeset, hbm / kv, evaluate=False),
 )
 call_rate = Formula(
     "pricing.call_rate",

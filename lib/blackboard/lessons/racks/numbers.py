@@ -657,21 +657,21 @@ def crowded() -> dict[str, str]:
     """That day's users: how many, and a step with them on boxes."""
     context, most = day()["context_tokens"], int(deployment()["nodes"])
     [unit] = measurement("sglang_large_ep_decode").records(system="DeepSeek production")
-    then = lambda boxes: on_boxes(boxes, held_on(boxes), "h800", day_users(), context)
+    then = lapped()
     gains = measurement("two_batch_overlap").records(phase="decode", setting="plain")
     gain = {row["tokens_per_gpu"]: row["low_gain"] for row in gains}
-    [plain] = {f"{then(count).in_turn * 1e3:.0f}" for count in LAPPED}
-    travel = {f"travel_{count}": in_tenths(2 * then(count).half().exchanges) for count in LAPPED}
-    twice = {f"twice_{count}": in_tenths(2 * then(count).half().work) for count in LAPPED}
+    [plain] = {f"{part.in_turn * 1e3:.0f}" for part in then.values()}
+    travel = {f"travel_{count}": in_tenths(2 * part.half().exchanges) for count, part in then.items()}
+    twice = {f"twice_{count}": in_tenths(2 * part.half().work) for count, part in then.items()}
     deep = {f"deep_{gpus}": in_tenths(deep_exchanges(gpus)) for gpus in (32, 64, 128)}
-    deep_step = lambda count, gpus: max(2 * then(count).half().work, deep_exchanges(gpus))
+    deep_step = lambda count, gpus: max(2 * then[count].half().work, deep_exchanges(gpus))
     return {
         **travel,
         **twice,
         **deep,
         "plain_boxes": plain,
         "deep_gain": f"{1 - deep_step(most, 128) / deep_step(8, 64):.0%}",
-        f"lapped_{most}": in_tenths(then(most).overlapped),
+        f"lapped_{most}": in_tenths(then[most].overlapped),
         "lap_more": f"{gain[FULL]:.1%}",
         "lap_less": f"{-gain[TOKENS]:.0%}",
         "users": str(day_users()),
