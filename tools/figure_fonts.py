@@ -7,11 +7,13 @@ import io
 import logging
 import re
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 FACES = Path(__file__).resolve().parent.parent / "lib" / "blackboard" / "charts" / "fonts"
 FAMILY = "font-family: Arial"  # the first that a figure names
 STYLES = {"regular": FAMILY, "bold": "font-weight: 700", "italic": "font-style: italic"}  # and what tells of each
 TEXT = re.compile(r">([^<>]+)<")
+STILL = re.compile(r'(?<="data:image/svg\+xml,)[^"]+')  # a chart that nobody has touched yet, in its page
 
 
 def cut_face(style, letters):
@@ -30,12 +32,31 @@ def cut_face(style, letters):
 
 
 def bring_letters(site):
-    """Write the letters of all figures of a site into each, in the styles that it has."""
+    """Write the letters of all figures of a site into each, in the styles that it has; and a chart's into its stills."""
     read = {path: path.read_text("utf8") for path in sorted(site.glob("_images/*.svg"))}
     figures = {path: text for path, text in read.items() if FAMILY in text}
-    letters = "".join(sorted({letter for text in figures.values() for said in TEXT.findall(text) for letter in said}))
+    letters = letters_of(figures.values())
     used = {told: style for style, told in STYLES.items() if any(told in text for text in figures.values())}
     faces = {told: cut_face(style, letters) for told, style in used.items()}
     for path, text in figures.items():
-        rules = "".join(face for told, face in faces.items() if told in text)
-        path.write_text(re.sub(r"<svg\b[^>]*>", lambda tag: f"{tag[0]}<style>{rules}</style>", text, count=1), "utf8")
+        path.write_text(with_rules(text, "".join(face for told, face in faces.items() if told in text)), "utf8")
+    for path in sorted(site.rglob("*.html")):
+        text = path.read_text("utf8")
+        if "chart-still" in text:
+            path.write_text(STILL.sub(lambda still: dress(still[0]), text), "utf8")
+
+
+def letters_of(figures):
+    """Each letter that they show, once."""
+    return "".join(sorted({letter for text in figures for said in TEXT.findall(text) for letter in said}))
+
+
+def with_rules(svg, rules):
+    """A picture that begins with rules of CSS."""
+    return re.sub(r"<svg\b[^>]*>", lambda tag: f"{tag[0]}<style>{rules}</style>", svg, count=1)
+
+
+def dress(still):
+    """A still, as its address has it, with the letters that it shows."""
+    svg = unquote(still)
+    return quote(with_rules(svg, cut_face("regular", letters_of([svg]))), safe="/:;=,()+@")
