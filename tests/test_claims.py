@@ -831,7 +831,7 @@ def test_a_card_has_everything():
     card = claims.cards("corrections")
     for part in (
         'id="claim-12-1"',
-        "claimed 8, found <b>32</b>: 4 times as much",
+        "<td>8</td><td><b>32</b></td><td>4 times as much",
         "Does not hold",
         "sparsity.expert_sparsity",
         "\\[",

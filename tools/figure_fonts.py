@@ -32,7 +32,7 @@ def cut_face(style, letters):
 
 
 def bring_letters(site):
-    """Write the letters of all figures of a site into each, in the styles that it has; and a chart's into its stills."""
+    """Write the letters of all figures of a site into each, in the styles that it has; a chart's into its stills."""
     read = {path: path.read_text("utf8") for path in sorted(site.glob("_images/*.svg"))}
     figures = {path: text for path, text in read.items() if FAMILY in text}
     letters = letters_of(figures.values())

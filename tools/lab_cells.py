@@ -10,13 +10,13 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
 HOW = (
-    "Write each function in its cell and run the cell: the check follows at once. Where a step uses earlier ones that"
+    "This lab needs JupyterLab. Write each function in its cell and run the cell: the check follows at once. Where a step uses earlier ones that"
     ' you have not solved, it gets the course\'s. `lab["{first}"].hint()` gives a hint at a time,'
     ' `lab["{first}"].solution()` the course\'s own version. A check ends by itself, even if your code does not.'
     " Windows has one exception: if a single call has no end, such as `sum(itertools.count())`, restart the kernel."
 )
-IN_PAGE = " The same lab runs [in the lesson's page](../book/{lesson}.md), with nothing installed."
-FROM_PAGE = " The code is yours, as it was in the lesson's page."
+IN_PAGE = "The same lab runs [in the lesson's page](../book/{lesson}.md), with nothing installed.\n\n"
+FROM_PAGE = "The code is yours, as it was in the lesson's page.\n\n"
 SOLVED = "The course's own versions. Others are as good if they pass the checks."
 CHECK = "\n\nlab["  # where a step's code ends and its check begins
 SETUP = """from blackboard.page import lab_view
@@ -49,12 +49,13 @@ def write_step(lab, step, number, solved):
 
 def write_cells(lab, lesson, solved):
     """All cells, each with its id."""
-    how = SOLVED if solved else (HOW + IN_PAGE).format(first=lab.steps[0].name, lesson=lesson)
+    how = SOLVED if solved else (IN_PAGE + HOW).format(first=lab.steps[0].name, lesson=lesson)
     yield "lab-title", f"## The lab: {lab.title}\n\n{lab.intro}\n\n{how}"
     yield "lab-setup", write_setup(lab, lesson)
     for number, step in enumerate(lab.steps, 1):
         yield from write_step(lab, step, number, solved)
-    yield "lab-end", "### Put it together\n\nThe last chart uses what you have written."
+    written = "these functions" if solved else "your own functions, once you have solved a step"
+    yield "lab-end", f"### Put it together\n\nThe last cell draws a chart with {written}."
     yield "lab-finish", "lab.finish()"
 
 

@@ -20,7 +20,7 @@ TALL = {"mfrac", "mtable", "munderover", "munder", "msqrt"}
 BRACKETS = set("()[]{}|")
 STAR = "∗"
 HEADING = re.compile(r"(<th\b[^>]*>(?:<p>)?)<math>((?:(?!</math>).)*</math>(?:</p>)?</th>)", re.S)
-ENDED = re.compile(r"(<math>(?:(?!</math>).)*</math>)([,.;:!?)’”]+)", re.S)
+MARKED = re.compile(r"([(\[“‘]*)(<math>(?:(?!</math>).)*</math>)([,.;:!?)\]’”]*)", re.S)
 
 
 def set_formula(tex, displayed):
@@ -150,8 +150,8 @@ def mend_page(_app, _page, _template, context, _doctree):
 
 
 def keep_punctuation(body):
-    """A line does not break between a formula and the comma after it."""
-    return ENDED.sub(r'<span class="unbroken">\1\2</span>', body)
+    """A line does not break between a formula and the comma after it, or the bracket before it."""
+    return MARKED.sub(lambda it: f'<span class="unbroken">{it[0]}</span>' if it[1] or it[3] else it[0], body)
 
 
 def name_symbol(heading):

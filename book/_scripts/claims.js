@@ -85,7 +85,11 @@
     document.documentElement.style.setProperty("--claim-bar", `${bar.offsetHeight}px`);
   }
 
-  groups[0].before(bar, none);
+  // The bar goes with the cards, and not on over what follows them.
+  const kept = make("div", { className: "claim-groups" });
+  groups[0].before(kept);
+  while (!groups.at(-1).closest(".claim-groups")) kept.append(kept.nextSibling);
+  kept.prepend(bar, none);
   choice.addEventListener("input", ask);
   input.addEventListener("input", ask);
   clear.addEventListener("click", () => { showAll(); input.focus(); });

@@ -171,7 +171,7 @@ class LabView:
     def finish(self) -> LabChart | Text:
         """The last chart, made with your own versions where they have passed."""
         if not self.own:
-            return Text("The chart is drawn with your own code: solve a step first.")
+            return Text("No step is solved yet. Solve one, then run this cell again.")
         versions = {each.step.name: self.space()[each.step.name] for each in self}
         with contextlib.ExitStack() as filled:
             for each in self:

@@ -24,7 +24,7 @@ def card(view, live: bool, linked: bool = True) -> str:
     level = problem.level if live else f"{problem.level}, {called}"
     hint = f' title="{html.escape(called)} in a notebook"' if live else ""
     title = html.escape(problem.title)
-    head = f'<p class="practice-head"><strong>{title}</strong> {_pill(problem.level, level, hint)}</p>'
+    head = f'<p class="practice-head"><strong>{title}</strong>&ensp;{_pill(problem.level, level, hint)}</p>'
     values = problem.draws(problem.on_page)[0] if live else view._values
     asked = problem.fill(problem.statement, values)
     body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values), live)}'
@@ -49,7 +49,7 @@ def open_fold(title: str, level: str, name: str = "") -> str:
     """The start of a problem's fold: its title, how hard it is, and the name by which a page leads to it."""
     named = f' id="{name}"' if name else ""
     start = f'<details class="practice-item"{named} data-level="{level}">'
-    return f"{start}<summary>{html.escape(title)} {_pill(level, level)}</summary>"
+    return f"{start}<summary>{html.escape(title)}&ensp;{_pill(level, level)}</summary>"
 
 
 def _pill(level: str, said: str, hint: str = "") -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -237,18 +238,26 @@ def _others(row: Judged) -> str:
     return describe("Also said by", alike(row.claim.id)) + describe("See also", alike(row.claim.id, BESIDE))
 
 
-def _number(part: Part, within: float) -> str:
+HEADS = "".join(f'<th scope="col">{head}</th>' for head in ("Number", "Claimed", "Found", "Difference"))
+
+
+def _compared(rows: Iterable[tuple[str, str, str, str]]) -> str:
+    """Numbers as claimed and as found, a row each."""
+    body = "".join(
+        f'<tr><th scope="row">{of}</th><td>{claimed}</td><td><b>{found}</b></td><td>{gap}</td></tr>'
+        for of, claimed, found, gap in rows
+    )
+    return f'<table class="table claim-parts"><thead><tr>{HEADS}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _number(part: Part, within: float) -> tuple[str, str, str, str]:
     """A number as claimed and as found, marked where it holds."""
-    gap = f": {text(part.gap)}" if part.gap else ""
     held = (
         f' <span aria-hidden="true">{HOLDS.mark}</span><span class="visually-hidden"> holds</span>'
         if part.holds(within)
         else ""
     )
-    return (
-        f"<dt>{text(part.of)}</dt><dd>claimed {text(part.claim)}, found"
-        f" <b>{text(part.describe(part.found))}</b>{gap}{held}</dd>"
-    )
+    return text(part.of), text(part.claim), text(part.describe(part.found)), text(part.gap) + held
 
 
 def _numbers(row: Judged) -> str:
@@ -256,21 +265,18 @@ def _numbers(row: Judged) -> str:
     if not row.parts:
         return ""
     if len(row.parts) < MANY:
-        return f'<dl class="claim-parts">{"".join(_number(part, row.claim.within) for part in row.parts)}</dl>'
+        return _compared(_number(part, row.claim.within) for part in row.parts)
     parts = sorted(row.parts, key=lambda part: part.found)
     good = sum(part.holds(row.claim.within) for part in parts)
-    span = parts[0].between(parts[0].found, parts[-1].found)
-    return (
-        f'<dl class="claim-parts"><dt>{len(parts)} numbers</dt><dd>claimed {text(parts[0].claim)}, found'
-        f" <b>{text(span)}</b>: {good} hold</dd></dl>"
-    )
+    span = text(parts[0].between(parts[0].found, parts[-1].found))
+    return _compared([(f"{len(parts)} numbers", text(parts[0].claim), span, f"{good} hold")])
 
 
 def _evidence(row: Judged) -> str:
     """Formulas and sources, folded away; of many numbers all."""
     out = []
     if len(row.parts) >= MANY:
-        out.append(f'<dl class="claim-parts">{"".join(_number(part, row.claim.within) for part in row.parts)}</dl>')
+        out.append(_compared(_number(part, row.claim.within) for part in row.parts))
     for name in row.claim.formulas:
         formula = formulas[name]
         out.append(

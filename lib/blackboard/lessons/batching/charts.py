@@ -281,7 +281,7 @@ def _speed_axis() -> dict:
         "type": "quantitative",
         "title": title,
         "scale": scale,
-        "axis": {"tickCount": 6, "labelBound": True},
+        "axis": {"tickCount": 6, "labelBound": 16},
     }
 
 
@@ -315,7 +315,7 @@ def _walls(encoding: dict) -> list[dict]:
     """What the two walls are called."""
     floor = inside(eq.cost_floor, CHEAP)
     fastest = f"'all weights: at most ' + {marks.said(FASTEST)} + ' tokens/s'"
-    cheapest = f"'no batch is cheaper than $' + {marks.said(floor, ',.2r')}"
+    cheapest = f"'no batch is cheaper than $' + {marks.said(floor, ',.3r')}"
     return [
         marks.text(encoding, fastest, FASTEST, floor, align="right", dx=-6, dy=32, color=marks.PAINTS["weights"]),
         marks.text(encoding, cheapest, FASTEST, floor, align="right", dx=-6, dy=13, color=marks.PAINTS["compute"]),

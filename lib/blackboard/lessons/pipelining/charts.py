@@ -48,7 +48,7 @@ def _loaded() -> list[dict]:
         *menu("machine", {row.id: domain_name(row) for row in (rack, box)}, box.id, "a stage is one"),
         *around("micro_batch", 4, 5, "micro-batch b (sequences)", whole=True),
         *around("n_total", 3, 4, "stored parameters"),
-        *around("kv_bytes_per_token", 6, 3, "KV cache (bytes per token)"),
+        *around("kv_bytes_per_token", 4, 3, "KV cache (bytes per token)"),
         *derived("expert_parallel", machine(lambda row: row.chips)),
         *derived("chip_hbm", machine(lambda row: row.hbm_bytes / row.chips)),
         *derived("bytes_per_param", repr(float(START["bytes_per_param"]))),
@@ -58,10 +58,15 @@ def _loaded() -> list[dict]:
     ]
 
 
+def _counted(value: str) -> str:
+    """Browser expression, in words: each token up to a million, then millions."""
+    return f"({value} < 1e6 ? {marks.said(f'floor({value})')} : {marks.counted(value)})"
+
+
 def _fitting(stages: str) -> str:
     """Browser expression, in words: the context that fits at so many stages, if the weights do."""
     fits = inside(eq.context_fits, LONG, stages=stages)
-    return f"({fits} > 0 ? {marks.said(f'floor({fits})')} + ' tokens' : 'none')"
+    return f"({fits} > 0 ? {_counted(fits)} + ' tokens' : 'none')"
 
 
 def _context_lines() -> tuple[str, ...]:
@@ -82,7 +87,7 @@ def context_chart() -> InteractiveChart:
         "y": marks.log_axis("context", "context that fits (tokens, log scale)", 1, 1e8),
     }
     encoding["y"]["scale"]["domain"] = [{"expr": "bottom"}, {"expr": "1.3 * limit"}]
-    encoding["y"]["axis"]["values"] = [times * 10**power for power in range(8) for times in (1, 2, 5)]
+    encoding["y"]["axis"]["values"] = [times * 10**power for power in range(10) for times in (1, 2, 5)]
     base = sweep("stages", 1, 16, points=16, log=False)
     base["transform"] += [curve(eq.context_fits, "stages", "context", LONG), {"filter": "datum.context > 0"}]
     here = inside(eq.context_fits, LONG)
@@ -92,7 +97,7 @@ def context_chart() -> InteractiveChart:
         marks.line("context", "kv", encoding, strokeWidth=4),
         marks.rule(encoding, None, x="stages"),
         marks.at(encoding, {**marks.DOT, "size": 150, "color": marks.PAINTS["chosen"]}, **dot),
-        marks.text(encoding, marks.said(f"floor({here})"), **dot, **marks.side("stages > 12"), dy=16),
+        marks.text(encoding, _counted(here), **dot, **marks.side("stages > 12"), dy=16),
         *marks.name(encoding, "'without any weights'", "memory", "16", "limit", "true", dy=-10),
         marks.hover(encoding, "context", {"context": "context that fits (tokens)"}, ",.3r"),
     ]

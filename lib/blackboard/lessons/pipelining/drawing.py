@@ -94,7 +94,7 @@ def draw_served(axes, run: Timeline, end: float) -> None:
             mine, width = box.micro_batch == 0, box.end - box.start
             looks: dict[str, Any] = {
                 "fc": COLOURS["compute" if mine else "muted"],
-                "alpha": 0.85 if mine else 0.25,
+                "alpha": 0.6 if mine else 0.25,
                 "ec": "white",
                 "lw": 1,
             }
