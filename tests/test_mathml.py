@@ -70,6 +70,15 @@ def test_punctuation_stays_with_its_formula():
     assert re.findall(r'<span class="unbroken">(.?)<math>.*?</math>(.?)</span>', body) == [("", ","), ("(", "")]
 
 
+def test_numbers_alone_are_as_in_the_text():
+    context = {"body": mathml.set_formulas(r"<p>\(300\), \(671 \div 16\), \(10^3\), \(2 x\), \(x\), \[5\]</p>")}
+    mathml.mend_page(None, None, None, context, None)
+    assert re.findall(r'<math class="plain">.*?</math>', context["body"]) == [
+        '<math class="plain"><mn>300</mn></math>',
+        '<math class="plain"><mn>671</mn><mo>÷</mo><mn>16</mn></math>',
+    ]
+
+
 def test_a_heading_that_is_a_symbol_has_a_name():
     context = {"body": mathml.set_formulas(r'<th scope="row">\(N_\mathrm{act}\)</th><th>\(a\) of all</th>')}
     mathml.mend_page(None, None, None, context, None)

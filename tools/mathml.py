@@ -22,6 +22,9 @@ STAR = "∗"
 HEADING = re.compile(r"(<th\b[^>]*>(?:<p>)?)<math>((?:(?!</math>).)*</math>(?:</p>)?</th>)", re.S)
 MARKED = re.compile(r"([(\[“‘]*)(<math>(?:(?!</math>).)*</math>)([,.;:!?)\]’”]*)", re.S)
 
+# Numbers and signs that the face of the text has, and nothing else: they look like the numbers around them.
+PLAIN = re.compile(r"<math>(?=(?:</?(?:mrow|mn|mo|mspace)\b[^>]*>|[\d\s.,+−×÷=/%()·])+</math>)")
+
 
 def set_formula(tex, displayed):
     """The MathML of a formula in TeX; ValueError with the formula if it cannot be read."""
@@ -146,7 +149,8 @@ def _write(translator, node, displayed, after=""):
 def mend_page(_app, _page, _template, context, _doctree):
     """What a formula needs of its surroundings."""
     if "body" in context:
-        context["body"] = HEADING.sub(name_symbol, keep_punctuation(context["body"]))
+        body = HEADING.sub(name_symbol, keep_punctuation(context["body"]))
+        context["body"] = PLAIN.sub('<math class="plain">', body)
 
 
 def keep_punctuation(body):
