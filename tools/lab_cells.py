@@ -10,10 +10,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
 HOW = (
-    "This lab needs JupyterLab. Write each function in its cell and run the cell: the check follows at once. Where a step uses earlier ones that"
-    ' you have not solved, it gets the course\'s. `lab["{first}"].hint()` gives a hint at a time,'
-    ' `lab["{first}"].solution()` the course\'s own version. A check ends by itself, even if your code does not.'
-    " Windows has one exception: if a single call has no end, such as `sum(itertools.count())`, restart the kernel."
+    "Here it needs JupyterLab. Write each function in its cell and run the cell: the check follows at once. Where a"
+    " step uses earlier ones that you have not solved, it gets the course's."
+    ' `lab["{first}"].hint()` gives a hint at a time, `lab["{first}"].solution()` the course\'s own version. A check'
+    " ends by itself, even if your code does not. Windows has one exception: if a single call has no end, such as"
+    " `sum(itertools.count())`, restart the kernel."
 )
 IN_PAGE = "The same lab runs [in the lesson's page](../book/{lesson}.md), with nothing installed.\n\n"
 FROM_PAGE = "The code is yours, as it was in the lesson's page.\n\n"

@@ -128,8 +128,19 @@ const fill = (name, rows) => field(name).replaceChildren(...rows.map(([value, te
 
 function fillMenus() {
   fill("model", [...data.models.map((model) => [model.id, model.name]), [PASTED, "Paste a config.json…"]]);
-  fill("chip", data.chips.map((chip) => [chip.id, chip.name]));
+  field("chip").replaceChildren(...groupedChips());
   fill("engine", Object.entries(data.engines));
+}
+
+// Chips below the name of their maker, which would take half the menu's room.
+function groupedChips() {
+  const groups = new Map();
+  for (const { id, name } of data.chips) {
+    const [maker, ...rest] = name.split(" ");
+    if (!groups.has(maker)) groups.set(maker, Object.assign(document.createElement("optgroup"), { label: maker }));
+    groups.get(maker).append(option(id, rest.join(" ").replace(/, one (GPU|package)/, "")));
+  }
+  return groups.values();
 }
 
 // Menus and hints that depend on the other fields.
@@ -248,11 +259,11 @@ function showAnswer(asked, found) {
 
 // The three answers that are asked for most, large.
 function showTiles(found, fitting, crowded, uneven) {
-  const { memory } = found.server.layout.chip, { errors } = found.constants, used = sum(Object.values(found.memory_per_chip));
+  const { errors } = found.constants, used = sum(Object.values(found.memory_per_chip));
   const users = `${counted(Math.floor(found.fits))} of ${several(found.users, "user", counted(found.users))}`;
   const price = found.usd_per_mtok === null ? ["–", "no rent known"] : [dollars(found.usd_per_mtok), "per million tokens"];
   const tiles = [
-    ["Does it fit?", !fitting || uneven ? "No" : crowded ? "In part" : "Yes", uneven ? uneven : crowded ? users : `${digitsOf(used / 1e9, 3)} of ${gigabytes(memory)} a chip`],
+    [uneven ? "Does it run?" : "Does it fit?", !fitting || uneven ? "No" : crowded ? "In part" : "Yes", uneven ? uneven : crowded ? users : `${digitsOf(used / 1e9, 3)} of ${gigabytes(roomOf(found, fitting))} a chip`],
     ["Speed", fitting ? duration(found.output_token) : "–", fitting ? `per output token, ± ${percent(errors.output_token)}` : "per output token"],
     ["Price", fitting ? price[0] : "–", price[1]],
   ];
@@ -336,12 +347,15 @@ function showBars(box, title, parts, say) {
   box.replaceChildren(table);
 }
 
+// A chip's memory; where it does not do, the share of it that an engine fills.
+const roomOf = ({ server }, fitting) => server.layout.chip.memory * (fitting ? 1 : shareFilled(server));
+
 const MEMORY = { "attention and dense": "weights", experts: "experts", embeddings: "embeddings", cache: "KV cache" };
 
 function showMemory(found, fitting) {
-  const { memory } = found.server.layout.chip, used = sum(Object.values(found.memory_per_chip));
+  const used = sum(Object.values(found.memory_per_chip));
   const parts = Object.fromEntries(Object.entries(found.memory_per_chip).map(([name, size]) => [MEMORY[name], size]));
-  const room = fitting ? memory : shareFilled(found.server) * memory; // of which an engine fills a share
+  const room = roomOf(found, fitting);
   const title = `Memory of one chip: ${gigabytes(used)} of ${gigabytes(room)}${fitting ? "" : " that may be filled"}`;
   const left = fitting ? { free: memory - used } : { "too much": used - room };
   showBars(part("memory"), title, { ...parts, ...left }, gigabytes);
