@@ -7,6 +7,8 @@ which.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.patches import Rectangle
 
@@ -102,6 +104,10 @@ def rounds() -> Drawing:
     )
 
 
+GUESS: dict[str, Any] = {"fc": COLOURS["second"], "ec": "white", "lw": 0.5}
+CHECK: dict[str, Any] = {"fc": COLOURS["first"], "ec": "white", "alpha": 0.6, "lw": 1.5}
+
+
 def _timeline(axes, name: str, memory_ratio: float) -> str:
     """Draw plain steps and rounds for `SPAN` decode steps; what they yield, in words."""
     g, c = EXAMPLE["drafted"], EXAMPLE["draft_ratio"]
@@ -112,8 +118,8 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
     start = 0.0
     while start < SPAN - 0.01:
         for n in range(g):
-            axes.add_patch(Rectangle((start + n * c, 0.3), c, 0.6, fc=COLOURS["second"], ec="white", lw=0.5))
-        axes.add_patch(Rectangle((start + g * c, 0.3), verify, 0.6, fc=COLOURS["first"], ec="white", alpha=0.6, lw=1.5))
+            axes.add_patch(Rectangle((start + n * c, 0.3), c, 0.6, **GUESS))
+        axes.add_patch(Rectangle((start + g * c, 0.3), verify, 0.6, **CHECK))
         start += whole
     gain = eq.speedup(EXAMPLE, memory_ratio=memory_ratio)
     axes.set(xlim=(0, SPAN), ylim=(0, 2.6), yticks=[0.6, 1.55], xticks=range(SPAN + 1))
@@ -123,8 +129,9 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
     axes.grid(axis="y", visible=False)
     axes.text(0, 2.25, name, va="center")
     if gain > 1:
-        axes.text(2.3, 2.25, "■ four guesses", va="center", color=COLOURS["second"])
-        axes.text(5.1, 2.25, "■ check", va="center", color=COLOURS["first"])
+        for x, said, looks in ((2.3, "four guesses", GUESS), (5.1, "check", CHECK)):
+            axes.add_patch(Rectangle((x, 2.12), 0.25, 0.26, **looks))
+            axes.text(x + 0.35, 2.25, said, va="center")
     axes.text(
         SPAN,
         2.25,
