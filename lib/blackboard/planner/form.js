@@ -357,7 +357,7 @@ function showMemory(found, fitting) {
   const parts = Object.fromEntries(Object.entries(found.memory_per_chip).map(([name, size]) => [MEMORY[name], size]));
   const room = roomOf(found, fitting);
   const title = `Memory of one chip: ${gigabytes(used)} of ${gigabytes(room)}${fitting ? "" : " that may be filled"}`;
-  const left = fitting ? { free: memory - used } : { "too much": used - room };
+  const left = fitting ? { free: room - used } : { "too much": used - room };
   showBars(part("memory"), title, { ...parts, ...left }, gigabytes);
 }
 
