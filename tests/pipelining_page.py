@@ -8,6 +8,7 @@ QUOTED = {
     "1": "1F1B, a schedule's name; the bytes of a value of an expert's copy",
     "0": "the number of the first box",
     "2": "pieces of the model in measured runs; the bytes of a value in BF16",
+    "3": "Llama 3, a model's name",
     "4": "stages of the examples",
     "5": "micro-batches that a box may keep, to try",
     "6": "and one more",
