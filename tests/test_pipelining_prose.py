@@ -227,6 +227,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "full_eight": f"{(TOTAL + 2_400 / 9 * cache) / 64e9:.1f} ms",
         "eight": f"{TOTAL / 8 / 8e12 * 1e3:.1f} ms",
         "rack": f"{TOTAL / 72 / 8e12 * 1e3:.2f} ms",
+        "mt_stages": "64",
+        "mt_copies": f"{3072 // (8 * 64)}",
+        "mt_batch": "3,072",
+        "mt_each": f"{3072 // 6}",
+        "mt_bubble": f"{63 / (512 + 63):.0%}",
         "zb_rows": "48",
         "zb_gain": f"{0.99 / 0.76 - 1:.0%}",
         "zb_times": "10.4, 10.2 and 7.7 ms",
@@ -406,34 +411,47 @@ def test_the_loop_of_decoding_leaves_no_bubble_with_as_many_micro_batches_as_box
 
 
 def layouts_of(capsys, **changed: str) -> dict[str, list[float]]:
-    """What the program of three layouts prints of each: ms with equal users; users, ms and rate with memory full."""
+    """What the program of three layouts prints of each: users, ms and tokens per second of a box."""
     begins = "wait, context = 0.046, 75_000"
     instead = f"wait, context = {changed.get('wait', '0.046')}, {changed.get('context', '75_000')}"
-    _, *lines = printed(begins, capsys, instead).splitlines()
-    return dict(zip(numbers.LAYOUTS, map(figures_in, lines)))
+    lines = printed(begins, capsys, instead).splitlines()
+    return dict(zip(numbers.LAYOUTS, map(figures_in, lines), strict=True))
 
 
 def test_the_program_of_three_layouts_agrees_with_the_formulas(capsys):
-    told, shown = numbers.all(), layouts_of(capsys)
-    ends = {"two": numbers.cut_token(numbers.LAYOUTS["two"], 172, 2, 46e-6)}
-    ends["one"] = numbers.box_token(numbers.LAYOUTS["one"], 0)
-    ends["spread"] = sum(numbers.parts(172, numbers.LAYOUTS["spread"], 46e-6))
-    for name, (few, users, many, rate) in shown.items():
-        assert f"{few:.1f}" == f"{1e3 * ends[name]:.1f}" and f"{many:.1f}" == told[f"token_{name}"]
+    told = numbers.all()
+    for name, (users, ms, rate) in layouts_of(capsys).items():
+        assert f"{ms:.1f}" == told[f"token_{name}"]
         assert users == 2 * numbers.box_users(numbers.LAYOUTS[name]) and f"{rate:,.0f}" == told[f"short_{name}"]
-    assert shown["spread"][0] < shown["one"][0] < shown["two"][0]
+
+
+def test_with_the_same_users_a_pipeline_is_the_slowest_by_its_hops(capsys):
+    """What the program prints with the line that the page asks for."""
+    begins = "layouts = (  # users; ms to load the weights, to wait, to send\n"
+    source = f"joined = apart\n{begins}"
+    cell = re.search(
+        rf"^```\{{code-cell\}}\n([^`]*?{re.escape(begins)}.*?)^```$", page("pipelining").read_text("utf8"), re.M | re.S
+    )[1]
+    exec(cell.replace(begins, source), {})
+    shown = dict(zip(numbers.LAYOUTS, map(figures_in, capsys.readouterr().out.splitlines()), strict=True))
+    ends = {"one": numbers.box_token(numbers.LAYOUTS["one"], 0)}
+    ends["two"] = numbers.cut_token(numbers.LAYOUTS["two"], 172, 2, 46e-6)
+    ends["spread"] = sum(numbers.parts(172, numbers.LAYOUTS["spread"], 46e-6))
+    for name, (users, ms, _) in shown.items():
+        assert users == 172 and f"{ms:.1f}" == f"{1e3 * ends[name]:.1f}"
+    assert ends["spread"] < ends["one"] < ends["two"] == pytest.approx(ends["one"] + 2 * 46e-6)
 
 
 def test_the_reader_finds_the_border_and_that_short_contexts_move_it(capsys):
     def order(**changed):
         shown = layouts_of(capsys, **changed)
-        return sorted(shown, key=lambda name: shown[name][3])
+        return sorted(shown, key=lambda name: shown[name][2])
 
     assert order(wait="0.07") == ["one", "two", "spread"] and order(wait="0.085") == ["one", "spread", "two"]
     even, short = layouts_of(capsys, wait="0.076"), layouts_of(capsys, context="10_000")
-    assert even["two"][3] == pytest.approx(even["spread"][3], rel=0.003)
+    assert even["two"][2] == pytest.approx(even["spread"][2], rel=0.003)
     assert order(context="10_000") == ["one", "spread", "two"]
-    assert [short[name][1] for name in ("one", "two")] == [1_300, 2_255]
+    assert [short[name][0] for name in ("one", "two")] == [1_300, 2_255]
 
 
 def test_the_program_of_micro_batches_agrees_with_the_formulas(capsys):
@@ -450,25 +468,35 @@ def test_the_program_of_micro_batches_agrees_with_the_formulas(capsys):
 
 
 @pytest.mark.parametrize(
-    "keep, order, idle", [(4, "BFW", 5), (5, "BFW", 2), (6, "BFW", 1), (7, "BFW", 0), (4, "BWF", 6)]
+    "ahead, put_off, name",
+    [
+        ([4, 3, 2, 1], [0, 0, 0, 0], "split 1F1B"),
+        ([4, 3, 2, 1], [0, 1, 2, 3], "ZB-H1"),
+        ([7, 5, 3, 1], [0, 2, 4, 6], "ZB-H2"),
+    ],
 )
-def test_the_program_of_orders_draws_a_schedule_that_runs(capsys, keep, order, idle):
-    """Each row read again: no pass before its input, no box with more micro-batches than it may keep, all work done."""
-    *rows, said = printed('keep, order = 4, "BFW"', capsys, f'keep, order = {keep}, "{order}"').splitlines()
-    assert figures_in(said) == [0, idle] and len(rows) == 4
-    at = [{kind: [slot for slot, each in enumerate(row) if each == kind] for kind in "FBW"} for row in rows]
-    for box, here in enumerate(at):
-        assert [len(here[kind]) for kind in "FBW"] == [8] * 3
-        for batch in range(8):
-            forward, backward, weights = (here[kind][batch] for kind in "FBW")
-            assert forward < backward < weights
-            assert box == 0 or at[box - 1]["F"][batch] < forward
-            assert box == 3 or at[box + 1]["B"][batch] < backward
-        held = [sum(t <= slot for t in here["F"]) - sum(t < slot for t in here["W"]) for slot in range(len(rows[0]))]
-        assert max(held) <= keep
-    assert rows[0].rstrip(".").count(".") == idle
-    if order == "BWF":
-        assert numbers.all()["slots_split_1f1b"].startswith(f"{idle} of")
+def test_the_program_of_orders_draws_the_schedules_of_the_figure(capsys, ahead, put_off, name):
+    """Pass by pass, with the settings that the page asks for."""
+    text = page("pipelining").read_text("utf8")
+    assert str(put_off) in text and str(ahead) in text
+    begins = "ahead = [4, 3, 2, 1]  # forward passes of each box before its first B\nput_off = [0, 0, 0, 0]"
+    *rows, said = printed(begins, capsys, f"ahead = {ahead}\nput_off = {put_off}").splitlines()
+    run = simulation.equal_runs(numbers.TRAINERS, numbers.TRAINED)[name]
+    for row, drawn in zip(run.rows, rows, strict=True):
+        expected = ["."] * int(row[-1].end)
+        for box in row:
+            expected[int(box.start)] = box.kind
+        assert drawn == "".join(expected)
+    assert figures_in(said) == [0, run.span(0) - run.busy(0)]
+    assert run.most_held == ahead[0]
+
+
+def test_a_pipeline_that_trains_keeps_one_whole_micro_batch_of_activations():
+    """In the fullest box, with any number of boxes and micro-batches: P micro-batches, of 1/P of the layers."""
+    for racks, batches in ((2, 4), (4, 8), (8, 20)):
+        run = simulation.simulate(simulation.one_f_one_b(racks, batches), simulation.Costs(1, 1, 1))
+        assert run.peak(0) == run.most_held == racks
+        assert simulation.simulate(simulation.gpipe(racks, batches), simulation.Costs(1, 1, 1)).most_held == batches
 
 
 @pytest.mark.parametrize("memory, stages", [(1.128e12, 2), (13.392e12, 4)])

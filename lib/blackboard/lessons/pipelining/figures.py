@@ -333,9 +333,8 @@ def pays() -> Drawing:
     return done(
         fig,
         "fig-pays",
-        f"With {numbers.CASE['context']:,} tokens of context, shared layers write the most tokens up to a wait of"
-        f" {even}. Beyond it a pipeline with the best number of micro-batches does, and beyond {alone}"
-        " separate boxes.",
+        f"Shared layers write the most tokens up to a wait of {even}, then a pipeline with the best number of"
+        f" micro-batches, and beyond {alone} separate boxes.",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the wait of a hop or crossing, 10 µs to 30"
         f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
     )

@@ -572,6 +572,21 @@ def rooms() -> dict[str, str]:
     }
 
 
+def combined() -> dict[str, str]:
+    """Megatron's run with a trillion parameters: tensor parallelism in a box, stages across, copies of the pipeline."""
+    row = max(measurement("megatron_2021_table1").records(), key=lambda row: row["n_total"])
+    stages, batch = row["pipeline_parallel"], row["batch"]
+    copies = row["gpus"] // (row["tensor_parallel"] * stages)
+    each = batch // copies  # micro-batches of a copy at most, if each is one sequence
+    return {
+        "mt_stages": str(stages),
+        "mt_copies": str(copies),
+        "mt_batch": f"{batch:,}",
+        "mt_each": str(each),
+        "mt_bubble": f"{eq.bubble(stages=stages, micro_batches=each):.0%}",
+    }
+
+
 def scale_up() -> dict[str, str]:
     """What a larger domain buys: the rack, and the same GPUs in smaller domains, each with as large a part of the model
     and of the users.
@@ -638,5 +653,5 @@ def schedules() -> dict[str, str]:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     memories = sent, hops, waits, idling, orders, memory, pays, contexts, copied_boxes, boxes, rooms
-    others = variants, fetching, scale_up, schedules
+    others = variants, fetching, combined, scale_up, schedules
     return merge(*(part() for part in (*memories, *others)))
