@@ -128,9 +128,9 @@ def kv_use() -> Drawing:
     axes.spines["left"].set_visible(False)  # it would run through what is written above the bars
     for x, word, kind in (
         (0, "hold\ntokens", "tokens"),
-        (19, "set aside,\nto be filled", "reserved"),
-        (47, "set aside,\nnever filled", "internal"),
-        (77, "between\nthe pieces", "external"),
+        (19, "reserved", "reserved"),
+        (47, "internal\nfragments", "internal"),
+        (77, "external\nfragments", "external"),
     ):
         axes.text(x, -1.6, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
     return done(
@@ -138,9 +138,8 @@ def kv_use() -> Drawing:
         "fig-kv-use",
         "Even with every length known in advance, this server left most of the memory without tokens. Blocks filled it."
         " Measured by vLLM's authors; the shares are rounded.",
-        f"Stacked bars of what the cache's memory holds in vLLM's paper: {'; '.join(phrases)}. The rest is set aside"
-        " for tokens to come, for tokens that never come, or lies between the pieces, which are powers of two where the"
-        " true length is known.",
+        f"Stacked bars of what the cache's memory holds in vLLM's paper: {'; '.join(phrases)}. The rest is reserved"
+        " for tokens to come, or internal fragments, never filled, or external ones, outside the pieces.",
     )
 
 
