@@ -6,7 +6,10 @@ from blackboard.lessons.paging.charts import PAGED, RESERVED
 
 QUOTED = {
     "33": "tokens of a longer answer, to try in the allocator",
-    "500": "blocks kept free, to try",
+    "3.1": "a name of Llama",
+    "70": "a name of Llama",
+    "64": "tokens of a block up to which the paper found no great difference",
+    "100": "blocks of room, and machines, to try",
     "31": "tokens of its window of 32 beside the next one",
     "256": "tokens of a long block, chosen",
     "16": "bits of its weights; tokens of a block",

@@ -1,6 +1,6 @@
 """The paging lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
 
-Curves are formulas of `equations`; dots and pictures are runs of the allocators and of the simulation.
+Curves are an approximation of `simulation`; dots and pictures are runs of the allocators and of the simulation.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from matplotlib.patches import Rectangle
 
 from blackboard.catalogue import measurement
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, percent, point
+from blackboard.charts.drawing import Drawing, done, percent
 from blackboard.charts.style import CATEGORIES, COLOURS
-from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import simulation
 from blackboard.lessons.paging.allocator import Allocator, Contiguous, OutOfRoom
 
@@ -129,9 +128,9 @@ def kv_use() -> Drawing:
     axes.spines["left"].set_visible(False)  # it would run through what is written above the bars
     for x, word, kind in (
         (0, "hold\ntokens", "tokens"),
-        (19, "set aside,\nto be filled", "reserved"),
-        (47, "set aside,\nnever filled", "internal"),
-        (77, "between\nthe pieces", "external"),
+        (19, "reserved", "reserved"),
+        (47, "internal\nfragments", "internal"),
+        (77, "external\nfragments", "external"),
     ):
         axes.text(x, -1.6, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
     return done(
@@ -139,9 +138,8 @@ def kv_use() -> Drawing:
         "fig-kv-use",
         "Even with every length known in advance, this server left most of the memory without tokens. Blocks filled it."
         " Measured by vLLM's authors; the shares are rounded.",
-        f"Stacked bars of what the cache's memory holds in vLLM's paper: {'; '.join(phrases)}. The rest is set aside"
-        " for tokens to come, for tokens that never come, or lies between the pieces, which are powers of two where the"
-        " true length is known.",
+        f"Stacked bars of what the cache's memory holds in vLLM's paper: {'; '.join(phrases)}. The rest is reserved"
+        " for tokens to come, or internal fragments, never filled, or external ones, outside the pieces.",
     )
 
 
@@ -300,54 +298,6 @@ def prefix_blocks() -> Drawing:
 
 
 # --- hit rates --------------------------------------------------------------------------------------------------------
-
-
-def _workloads() -> dict[str, tuple[str, float, float, tuple[int, ...]]]:
-    """By workload: colour, tokens at the start, growth per turn, and turns at which it is simulated."""
-    prompt, answer = simulation.lengths("ShareGPT")
-    _, start, growth = simulation.agent()
-    return {
-        "coding agent": ("first", start, growth, (2, 4, 8, 16, 33)),
-        "chat": ("second", prompt, prompt + answer, (2, 4, 8, 16, 33)),
-    }
-
-
-def hit_rate_by_turns() -> Drawing:
-    """Share of input tokens found again against the turns of a conversation, for an agent and a chat."""
-    fig, axes = drawing.axes(5.0, 3.9)
-    turns, phrases, twelve = np.geomspace(2, 100, 201), [], {}
-    prompt, answer = simulation.lengths("ShareGPT")
-    for name, (colour, start, growth, tried) in _workloads().items():
-        rate = lambda n: 100 * eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=n)
-        axes.plot(turns, rate(turns), color=COLOURS[colour])
-        twelve[name] = rate(12.0)
-        found = [
-            100 * simulation.conversation(n, start, growth, page_tokens=128 if name != "chat" else PAGE) for n in tried
-        ]
-        axes.plot(tried, found, "o", color=COLOURS[colour], ms=6, zorder=4)
-        phrases.append(
-            f"{name}, {start:,.0f} tokens at the start and {growth:,.0f} more each turn: {rate(2.0):.0f}% at 2 turns,"
-            f" {rate(33.0):.1f}% at 33"
-        )
-    (codex,) = measurement("prefix_cache_hit_rates").records(workload="Codex on SWE-bench Pro, what the traces allow")
-    at = simulation.agent()[0]
-    axes.plot(at, 100 * codex["hit_rate"], "D", color=COLOURS["measured"], ms=8, mfc="none", mew=1.8, zorder=5)
-    point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f}%", (0.76, 0.6))
-    axes.text(3.2, 80, "coding agent", color=COLOURS["first"], ha="center", va="center")
-    axes.text(5.2, 55, "chat", color=COLOURS["second"], ha="left", va="center")
-    axes.set(xscale="log", xlim=(1.5, 100), ylim=(0, 100))
-    axes.set(xlabel="turns of a conversation (log scale)", ylabel="input tokens found again (%)")
-    drawing.thousands(axes, "x")
-    return done(
-        fig,
-        "fig-hit-rate-by-turns",
-        f"After twelve turns a chat finds {twelve['chat']:.0f}% of its input computed before, a coding agent"
-        f" {twelve['coding agent']:.0f}%. (The chat's first prompt has {prompt:.0f} tokens, and each turn adds"
-        f" {prompt + answer:.0f}.) Lines: the formula; dots: our allocator, in blocks.",
-        "Share of input tokens that a prefix cache finds, 0 to 100%, against the turns of a conversation from 2 to 100"
-        f" (log scale), if nothing is thrown out. {'; '.join(phrases)}. Codex's traces allow"
-        f" {100 * codex['hit_rate']:.1f}%.",
-    )
 
 
 AGENTS, ROOMS = 75, (0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)  # agents at work at once; rooms in working sets

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from blackboard.catalogue import chip, measurement, model, price
+from blackboard.catalogue import chip, measurement, model, price, system
 from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import simulation
+from blackboard.lessons.paging.allocator import Contiguous
 from blackboard.lessons.paging.simulation import LONGEST, batches, lengths
 from blackboard.lessons.pricing.equations import pass_compute
 from blackboard.text import merge
@@ -17,7 +18,9 @@ CARD = "claude-opus-4.6@2026-03-13"  # the pricing lesson's
 GEMMA, LONG = "gemma-3-27b", 131_072
 LONG_BLOCK = 256  # tokens: a block that is too long
 AGENTS = 75  # of the simulation: conversations that go on at once
-FULL = 1e9  # tokens: room for every conversation of a simulation
+SPARE = {"none": 0, "some": 50, "many": 200}  # blocks that a server keeps free for growth, of 981
+PIECE = 600  # tokens of a conversation that gets a power of two
+PREFILL = ("llama-3.1-70b", "h100-8", "bf16")  # the interactive chart's case
 EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
 
 
@@ -37,8 +40,14 @@ def room() -> dict[str, str]:
     """Reserved and in blocks."""
     [opt], known = measurement("vllm_paper").records(model="OPT-13B"), simulation.opt13b()
     (sg_in, sg_out), mean = lengths("ShareGPT"), simulation.held()
+    buddy = Contiguous(LONGEST, buddy=True)
+    buddy.allocate("one", round(sg_in), PIECE)
+    takes = buddy.held["one"].slots
     reserved = lambda tokens: f"{eq.use_reserved(context=tokens, reserved_context=LONGEST):.0%}"
     return {
+        "buddy_needs": f"{PIECE}",
+        "buddy_takes": f"{takes:,}",
+        "buddy_lost": f"{takes - PIECE}",
         "kv_GB": f"{significant(known['slots'] * known['kv_bytes_per_token'] / 1e9, 3)} GB",
         "slots": f"{opt['kv_tokens']:,}",
         "gpu_flops": f"{known['flops'] / 1e12:g} TFLOP/s",
@@ -91,7 +100,8 @@ def worth() -> dict[str, str]:
         "cost_cache": f"${1e6 * known['rent'] * cache / known['bandwidth']:.2f}",
         "worth": significant(gain, 2),
         "worth_prompts": significant((slow + prompt) / (spent + prompt), 2),
-        "worth_all": significant((slow + prompt) / (spent + prompt + again), 2),
+        "half_batch": f"{held / 2:.0f}",
+        "half_cost": significant(cost(held / 2) / cost(held), 2),
         "batch_ratio": significant(held / few, 2),
         "kernel_high": f"{kernel['high_overhead']:.0%}",
         "kernel_step": f"{cost(held, kernel['high_overhead']) / cost(held) - 1:.0%}",
@@ -113,35 +123,50 @@ def holds(system: str) -> float:
     return use["share"] * simulation.opt13b()["slots"] / batches()[system]
 
 
-def gain(system: str) -> float:
+def gain(system: str, slower: bool = True, lost: bool = True) -> float:
     """How many times cheaper a token is in vLLM than in another system of the paper: at the batches and the length that
     were counted, with the slower kernel, and with what is computed again.
     """
-    slow, (again, spent) = measurement("vllm_paging").records()[0]["high_overhead"], recomputed()
-    return cost(batches()[system]) / (cost(batches()["vLLM"], slow, holds("vLLM")) * (1 + again / spent))
+    slow, (again, spent) = slower * measurement("vllm_paging").records()[0]["high_overhead"], recomputed()
+    return cost(batches()[system]) / (cost(batches()["vLLM"], slow, holds("vLLM")) * (1 + lost * again / spent))
+
+
+def spared() -> dict[str, str]:
+    """What it is worth to keep blocks free: batch, tokens computed again and time of the GPU per answer."""
+    runs = {name: simulation.full("blocks", steps=simulation.LONG, spare=spare) for name, spare in SPARE.items()}
+    again = {name: run.recomputed / run.finished for name, run in runs.items()}
+    known, answer = simulation.opt13b(), lengths("ShareGPT")[1]
+
+    def spent(name: str) -> float:
+        decoding = answer * cost(runs[name].batch, context=runs[name].held) / known["rent"]
+        return decoding + again[name] * pass_compute(known, batch=1, pass_tokens=1)
+
+    return {
+        "gave_back": f"{again['none']:.0f}",
+        "spare_some_again": f"{again['some']:.0f}",
+        "spare_many_again": f"{again['many']:.0f}",
+        **{f"spare_{name}_batch": f"{run.batch:.0f}" for name, run in runs.items()},
+        **{f"spare_{name}_time": f"{spent(name) / spent('none'):.2f}" for name in ("some", "many")},
+    }
 
 
 def day() -> dict[str, str]:
-    """How the paper's servers used their memory, the gains at their batches, and what our simulated one computes
-    again.
-    """
+    """How the paper's servers used their memory, and the gains at their batches."""
     uses = measurement("vllm_kv_use")
     share = lambda system, use: uses.records(system=system, use=use)[0]["share"]
     rates = {row["system"]: row for row in measurement("vllm_request_rates").records()}
     rate = lambda system: "{low_gain:g} to {high_gain:g}".format(**rates[system])
-    blocks = simulation.full("blocks", steps=simulation.LONG)
     fit = simulation.full("oracle", buddy=False)  # each piece in the first gap that is long enough
     return {
         "fit_batch": f"{fit.batch:.0f}",
         "fit_use": f"{fit.tokens:.0%}",
         "orca_use": f"{share('Orca (Max)', 'tokens'):.1%}",
         "oracle_use": f"{share('Orca (Oracle)', 'tokens'):.1%}",
-        "oracle_coming": f"{share('Orca (Oracle)', 'reserved'):.0%}",
-        "oracle_gaps": f"{share('Orca (Oracle)', 'external fragments and others'):.0%}",
         "vllm_use": f"{share('vLLM', 'tokens'):.1%}",
         "vllm_holds": f"{holds('vLLM'):.0f}",
-        "orca_holds": f"{holds('Orca (Max)'):.0f}",
-        "gave_back": f"{blocks.recomputed / blocks.finished:.0f}",
+        "gain_batch": f"{gain('Orca (Max)', slower=False, lost=False):.1f}",
+        "gain_kernel": f"{gain('Orca (Max)', lost=False):.1f}",
+        "gain_low_kept": significant(gain("Orca (Oracle)", lost=False), 3),
         "gain_low": significant(gain("Orca (Oracle)"), 2),
         "gain_high": significant(gain("Orca (Max)"), 2),
         "rate_low": rate("Orca (Oracle)"),
@@ -182,6 +207,30 @@ def agent_rate() -> float:
     return eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=turns)
 
 
+def first_token() -> dict[str, str]:
+    """What hits save in the last turn of a session: compute until its answer begins, at the peak."""
+    name, machine, precision = PREFILL
+    net, flops = model(name), system(machine).symbols(precision)["flops"]
+    turns, start, growth = simulation.agent()
+    end = start + growth * (turns - 1)
+    attended = lambda tokens: sum(group.prefills(tokens) for group in net.attention) / flops
+    known = net.symbols(precision) | system(machine).symbols(precision)
+    weights = lambda tokens: pass_compute(known, batch=1, pass_tokens=tokens)
+    attention = {"scratch": attended(end), "found": attended(end) - attended(end - growth)}
+    first = {"scratch": weights(end) + attention["scratch"], "found": weights(growth) + attention["found"]}
+    gains = measurement("prefix_cache_gains").records(what="median time to first token")
+    return {
+        "saved_tokens": f"{end / growth:.0f}",
+        "saved_time": f"{first['scratch'] / first['found']:.0f}",
+        "weights_scratch": pretty(weights(end), "s", 3),
+        "weights_found": pretty(weights(growth), "s", 2),
+        **{f"attention_{kind}": pretty(time, "s", 3 if kind == "scratch" else 2) for kind, time in attention.items()},
+        **{f"first_{kind}": pretty(time, "s", 3) for kind, time in first.items()},
+        "end_cache": f"{net.kv_bytes(end) / 1e9:.0f} GB",
+        "store_sooner": f"{gains[0]['ratio']:g}",
+    }
+
+
 def cached_prices() -> dict[str, str]:
     """What hits are worth on a price card: the input of a whole session."""
     turns, start, growth = simulation.agent()
@@ -199,19 +248,16 @@ def cached_prices() -> dict[str, str]:
 
 
 def caches() -> dict[str, str]:
-    """How large a cache must be for many agents, and what routing between servers loses."""
+    """How large a cache must be for many agents, and what pauses they make."""
     [cached] = measurement("kimi_cache_size").records()
     whole, each = simulation.working_set(AGENTS, *simulation.agent()), cached["kv_GB"] / cached["context_tokens"]
-    routed = lambda count, route, room: f"{simulation.routed(count, route, room):.0%}"
     return {
-        "random_12": routed(12, "random", FULL),
-        "session_12": routed(12, "session", FULL),
+        "pause_median": f"{simulation.AGENT_MEDIAN:g} s",
+        "pause_long": f"{simulation.AGENT_LONG:g} s",
         "agents": f"{AGENTS}",
         "set_tokens": f"{significant(whole / 1e6, 3)} million",
         "kimi_kB": f"{1e6 * cached['kv_GB'] / cached['context_tokens']:.0f} kB",
         "set_GB": f"{significant(whole * each, 3)} GB",
-        "half_found": f"{simulation.agents(whole / 2, 'long-tailed'):.0%}",
-        "half_said": f"{agent_rate() / 2:.0%}",
     }
 
 
@@ -235,4 +281,4 @@ def layers() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return merge(room(), worth(), day(), conversations(), cached_prices(), caches(), layers())
+    return merge(room(), worth(), day(), spared(), conversations(), first_token(), cached_prices(), caches(), layers())

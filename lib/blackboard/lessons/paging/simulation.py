@@ -199,15 +199,17 @@ def serve(
     steps: int | None = None,
     buddy: bool = True,
     longest: int = LONGEST,
+    spare: int = 0,
 ) -> Served:
     """Continuous batching of requests, first come first served, in a memory of so many tokens, until `steps` or all
     are done.
 
     Each step gives every running sequence a token. With a policy of POLICIES memory is set aside in one piece, or taken
     in blocks as it is needed; when blocks run out, the request that came last gives all of its own back, and waits to
-    compute its tokens again. The first steps, `warm`, are not counted.
+    compute its tokens again. A request comes in only where `spare` blocks stay free beside it. The first steps, `warm`,
+    are not counted.
     """
-    room = _Blocks(slots, page_tokens) if policy == "blocks" else _Pieces(slots, policy, buddy, longest)
+    room = _Blocks(slots, page_tokens, spare) if policy == "blocks" else _Pieces(slots, policy, buddy, longest)
     waiting = deque(_Running(str(n), request) for n, request in enumerate(requests))
     running: list[_Running] = []
     seen = _Tally(slots, step_time, warm)
@@ -245,13 +247,16 @@ def _decode(running: list[_Running], waiting: deque, room, seen: _Tally) -> None
 class _Blocks:
     """Memory in blocks."""
 
-    def __init__(self, slots: int, page_tokens: int):
-        self.memory = Allocator(slots // page_tokens, page_tokens, caching=False)
+    def __init__(self, slots: int, page_tokens: int, spare: int = 0):
+        self.memory, self.spare = Allocator(slots // page_tokens, page_tokens, caching=False), spare
 
     def admit(self, each: _Running) -> bool:
         try:
             self.memory.allocate(each.name, range(each.length))
         except OutOfRoom:
+            return False
+        if len(self.memory.free_blocks) < self.spare:
+            self.memory.free(each.name)
             return False
         return True
 
@@ -351,12 +356,14 @@ def full(
     buddy: bool = True,
     steps: int = 3_000,
     seed: int = 0,
+    spare: int = 0,
 ) -> Served:
     """A server that always has requests waiting: the batch and the use of memory that a policy reaches, by default
     with room for OPT-13B.
     """
     warm = round(4 * lengths(collection)[1])  # steps: four answers long
-    return serve(trace(collection, 4_000, seed=seed), policy, slots, page_tokens, warm=warm, steps=steps, buddy=buddy)
+    served = trace(collection, 4_000, seed=seed)
+    return serve(served, policy, slots, page_tokens, warm=warm, steps=steps, buddy=buddy, spare=spare)
 
 
 # --- two examples, step by step ---------------------------------------------------------------------------------------
@@ -425,8 +432,9 @@ def conversation(turns: int, start: float, growth: float, answer: float = 0, pag
     return memory.hit_rate
 
 
-AGENT_SIGMA = math.log(81.4 / 5.2) / 2.3263  # of the pauses of Codex: 5.2 s median, 81.4 s at the 99th percentile
-AGENT_PAUSE = 5.2 * math.exp(AGENT_SIGMA**2 / 2)  # s, their mean
+AGENT_MEDIAN, AGENT_LONG = 5.2, 81.4  # s: of the pauses of Codex, the median and the 99th percentile
+AGENT_SIGMA = math.log(AGENT_LONG / AGENT_MEDIAN) / 2.3263
+AGENT_PAUSE = AGENT_MEDIAN * math.exp(AGENT_SIGMA**2 / 2)  # s, their mean
 PAUSES: dict[str, Callable[[random.Random, float], float]] = {
     "random": lambda draw, mean: draw.expovariate(1 / mean),
     "regular": lambda draw, mean: mean * draw.uniform(0.95, 1.05),
