@@ -13,6 +13,12 @@ IMPORT = re.compile(r'@import "\.\./([\w.-]+)";')
 OPTIONS = re.compile(r'<script src="[^"?]*_static/documentation_options\.js[^"]*"></script>')
 THEME = 'localStorage.getItem("theme") || "auto"'  # with which a first visitor's page would show before it has colors
 OURS = 'localStorage.getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'
+# The letters of the text come while its page is read, or lines would break anew when they have come. A file from a disk
+# may not ask for them in this way.
+LETTERS = """<script>if (location.protocol !== "file:") for (const name of ["regular", "bold"])
+  document.head.append(Object.assign(document.createElement("link"), {{ rel: "preload", as: "font", type: "font/woff",
+    crossOrigin: "", href: `{up}_static/text-${{name}}.woff` }}));</script>
+"""
 ADDRESS = re.compile(r"""url\(["']?(?!["']?(?:data:|#))([^"')]+)["']?\)""")
 LINE_END = re.compile(r"\s*\n\s*")
 ELEMENT = re.compile(r"<([a-z][a-z0-9-]*)")
@@ -64,7 +70,8 @@ def lighten_heads(site):
             style = join_sheets([sheets[link["name"]] for link in links], words | names_in(head + rest))
             up = links[0]["up"]
             style = ADDRESS.sub(lambda found: f"url({up}_static/{found[1]})", style)
-            head = f"{head[: links[0].start()]}<style>{style}</style>\n" + LINK.sub("", head[links[0].start() :])
+            begun = f"{head[: links[0].start()]}{LETTERS.format(up=up)}<style>{style}</style>\n"
+            head = begun + LINK.sub("", head[links[0].start() :])
             path.write_text(OPTIONS.sub(lambda _: options, head.replace(THEME, OURS)) + end + rest, "utf8")
 
 
