@@ -200,3 +200,12 @@ def test_the_keyboard_moves_through_the_answers(panel):
     for key in ("ArrowDown", "ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     page.wait_for_url("**/book/paging.html")
+
+
+def test_enter_opens_the_first_answer(panel):
+    """It looks chosen while the field has the keyboard; the last of the rows leads to all results."""
+    page = panel.page
+    page.keyboard.type("KV cache")
+    page.wait_for_selector(".search-found a")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/book/glossary.html#term-KV-cache")

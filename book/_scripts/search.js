@@ -212,6 +212,11 @@ function preparePanel(field) {
       if (waits) answer(); // or it would replace what has the keyboard
       const stops = [field, ...list.querySelectorAll("a")];
       stops[Math.min(Math.max(stops.indexOf(document.activeElement) + step, 0), stops.length - 1)].focus();
+    } else if (event.key === "Enter" && event.target === field && !event.isComposing) {
+      if (waits) answer();
+      const first = list.querySelector("a"); // which looks chosen
+      if (first) event.preventDefault();
+      first?.click();
     } else if (event.key === "Escape") {
       close();
       searchedFrom?.focus();
