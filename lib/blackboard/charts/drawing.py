@@ -131,8 +131,10 @@ def write_lines(at: Any, x: float, y: float, apart: float, lines: Sequence[tuple
 
 
 def thousands(at: Any, *names: str) -> None:
-    """Plain numbers on these log axes ("x", "y") instead of powers of ten."""
+    """Plain numbers on these log axes ("x", "y") instead of powers of ten, as the live charts have them: 0.01, 1,000
+    or 10M.
+    """
     for name in names:
         axis = getattr(at, f"{name}axis")
-        axis.set_major_formatter("{x:,.0f}")
+        axis.set_major_formatter(lambda value, _: f"{value:,g}" if value < 1e6 else f"{value / 1e6:g}M")
         axis.set_minor_formatter("")

@@ -12,7 +12,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from blackboard import catalogue
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, thousands
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility import numbers
@@ -286,7 +286,7 @@ def worth() -> Drawing:
         beside(axes, name, (one.flop_spent, one.wait), (right, up), ink, ha=ha, va=va)
     axes.set(xscale="log", yscale="log", xlim=(10, 1e7), ylim=(1e-3, 1e3))
     axes.set(xlabel="FLOPs to recompute a byte (log scale)", ylabel="longest wait in seconds (log scale)")
-    axes.yaxis.set_major_formatter("{x:g}")
+    thousands(axes, "x", "y")
     note(axes, 0.03, 0.96, "above the line: recompute", va="top", weight="bold")
     note(axes, 0.97, 0.04, "below: keep", ha="right", weight="bold", va="baseline")
     told = "; ".join(
@@ -317,7 +317,7 @@ def line() -> Drawing:
     fig, axes = drawing.axes(5.0, 1.9)
     axes.set(xscale="log", xlim=(LEAST, MOST), ylim=(-0.5, 0.7), yticks=[])
     axes.set(xlabel="tokens per GPU (log scale)")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
+    thousands(axes, "x")
     axes.grid(False)
     axes.spines[["left", "right", "top"]].set_visible(False)
     start: float = LEAST
