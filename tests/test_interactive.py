@@ -213,6 +213,12 @@ def test_a_plot_is_as_wide_with_a_dot_at_its_edge():
     assert widths[0] == widths[1]
 
 
+def test_a_still_shines_through_as_its_chart_does():
+    bands = {"mark": {"type": "rect", "opacity": 0.15}, "encoding": {"x": {"field": "x", "type": "quantitative"}}}
+    spec = {"data": {"values": [{"x": 1}]}, **bands, "config": {}}
+    assert ' opacity="0.15"' in stills.draw_still(spec, page_chart.NARROW)
+
+
 def test_result_and_facts_are_the_lines_of_the_title():
     lines = ["64 chips, FP8", "", "two users,", "share one", "10 ms"]
     assert page_chart.say_lines(lines, [-1]) == ("10 ms", "64 chips, FP8 · two users, share one")

@@ -56,11 +56,13 @@ def draw_still(spec: dict[str, Any], width: int, version: str | None = None) -> 
 
 
 def _slim(tag: str) -> str:
-    """An SVG tag without what a picture does not need: roles, classes, empty paths, digits below a tenth of a pixel."""
+    """An SVG tag without what a picture does not need: roles, classes, empty paths, digits below a tenth of a pixel.
+    How much shines through a mark stays.
+    """
     if tag.startswith("<path") and re.search(r' d=""| d="M0,0h0v0h0Z"', tag):
         return ""
     tag = PICTURED.sub("", NAMED.sub(_HALO, tag))
-    tag = re.sub(r"\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), tag)
+    tag = re.sub(r'(?<!opacity=")\d+\.\d{2,}', lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), tag)
     return LINES.sub(lambda found: f' d="{_steps(found[1])}"', tag)
 
 
