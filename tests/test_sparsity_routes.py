@@ -367,6 +367,7 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
         gain = float(told["team_gain_cached"]) + off
         dense = max(300 * gain * one, (gain * active + 300 * 2_000 * 80 * 2 * 8 * 128 * 2) / 38.4e12) / 300
         assert (400 * dense + 1_800 * gain * one < 400 * sparse / 300 + 1_800 * one) == sooner
+    assert round(float(told["with_kv"].replace(",", "")) / float(told["team_fits"].replace(",", ""))) == 5
     assert 4 * 1_800 > 1979 / 2 / 4.8 * 32, "four prompts have more tokens than the experts' batch"
     assert significant(whole / 2_200 / one, 2) == told["team_gain"], "an average token, in times of computing it"
     assert 1.5 < 2.5 * one / (one + travelled) < 2, "where nothing hides travel, less than twice as fast"
@@ -475,35 +476,50 @@ def typed(cell, *values):
     return all(value in source for value in values)
 
 
-def test_the_pages_queue_of_prompts_costs_what_the_formulas_say():
-    """With a limit on a step's prompt tokens, the bills of the formulas; without one, more."""
-    printed, space = run_cell("sparsity", "def bill")
+def test_the_pages_bills_are_those_of_the_formulas():
+    """For one team and for two; and the page types the rates of the machine."""
+    printed, space = run_cell("sparsity", "def bills")
     rents = [re.findall(r"\$(\d+)", line) for line in printed.splitlines()]
-    told = [numbers.rented(1, mixed=True, batch=batch).removeprefix("$") for batch in (300, 600)]
-    apart, none = float(numbers.rented(1).removeprefix("$")), space["bill"](300, 18.57, 0)
-    assert 0.97 * apart < none < apart, "a limit of none leaves all prompts to steps of their own"
-    assert space["bill"](600, 19.67, 2000) > 1.1 * int(told[1]), "too low a limit does not pay"
-    assert rents[-1] == told and all(int(free) > int(cut) for free, cut in zip(*rents))
-    one, two = (numbers.team_steps(batch, numbers.LOW).sparse * 1e3 for batch in (300, 600))
-    each = step.compute_time(numbers.TEAM, batch=1) * 1e3
-    assert typed("def bill", f"{one:.2f}", f"{two:.2f}", f"{each:.5f}", "1800", "1 / 400", "16 / 3.6")
-    assert int(rents[0][1]) > space["bill"](600, two, 5000) > int(told[1]), "limits between the two"
+    rented, low = numbers.rented, numbers.team()["team_rent_low"]
+    for batch, found in zip((300, 600), rents, strict=True):
+        told = [rented(1, batch=batch), rented(1, mixed=True, batch=batch), low]
+        assert found == [usd.removeprefix("$") for usd in told]
+        assert space["bills"](batch)[2] == pytest.approx(float(low[1:]), abs=0.5)
+    known, each = numbers.TEAM.symbols(), step.compute_time(numbers.TEAM, batch=1) * 1e3
+    millis = lambda size: size / known["bandwidth"] * 1e3
+    assert typed("def bills", f"{millis(known['n_total']):.1f}", f"{millis(known['n_active']):.2f}", f"{each:.5f}")
+    assert typed("def bills", f"{millis(known['kv_bytes_per_token']):.2e}".replace("e-0", "e-"), "16 / 3.6")
 
 
 def test_the_pages_map_has_the_formulas_winners():
     """Every cell of the map, and the team, whose place is the first of its row that DeepSeek-V3 wins."""
-    printed, space = run_cell("sparsity", "def experts_win")
+    _, space = run_cell("sparsity", "def bills")
+    printed, _ = run_cell("sparsity", "hundred texts", bills=space["bills"])
     rows = {int(line.split()[0]): line.split()[1] for line in printed.splitlines()[1:]}
     for answer, row in rows.items():
         won = [numbers.turning(1_800, answer, batch) < 2.5 for batch in range(100, 1_501, 100)]
         assert row == "".join(".#"[win] for win in won)
     assert rows[numbers.ANSWER].index("#") == numbers.TEAM_BATCH // 100 - 1
     edge = float(numbers.team()["even_answer"])
-    assert space["experts_win"](300, edge - 10) and not space["experts_win"](300, edge + 10)
-    known = numbers.TEAM.symbols()
-    millis = lambda size: size / known["bandwidth"] * 1e3
-    assert typed("def experts_win", f"{millis(known['n_total']):.1f}", f"{millis(known['n_active']):.2f}")
-    assert typed("def experts_win", f"{millis(known['kv_bytes_per_token']):.2e}".replace("e-0", "e-"))
+    for answer, cheaper in ((edge - 10, True), (edge + 10, False)):
+        _, shared, dense = space["bills"](300, answer)
+        assert (shared < dense) == cheaper
+
+
+def test_sparse_attention_loads_what_its_parts_say():
+    """576 values of a cache entry and 128 of an index key, two bytes each, in 61 layers; 2,048 entries are chosen."""
+    told, entry, key = numbers.sparse_attention(), 61 * 576 * 2 / 1e3, 61 * 128 * 2 / 1e3
+    assert typed("cache, key", f"{entry:.2f}, {key:.2f}", "2048")
+    printed, _ = run_cell("sparsity", "cache, key")
+    for line in printed.splitlines():
+        context, full, sparse = (float(number.replace(",", "")) for number in re.findall(r"[\d,]*\d\.?\d*", line)[:3])
+        assert full == pytest.approx(context * entry / 1e6, abs=0.006)
+        assert sparse == pytest.approx((min(context, 2_048) * entry + context * key) / 1e6, abs=0.006)
+    even = 2_048 * 576 / (576 - 128)
+    computes = 2_048 / (1 - 64 * 128 / (128 * (576 + 512)))
+    expected = {"keys_add": f"{128 / 576:.0%}", "sparse_from": f"{round(even, -2):,.0f}"}
+    expected |= {"sparse_computes_from": f"{round(computes, -2):,.0f}", "chosen": "2,048"}
+    assert told == expected and numbers.TEAM.context < even
 
 
 def test_measured_servers_beside_the_formulas():
@@ -532,6 +548,19 @@ def test_measured_servers_beside_the_formulas():
     assert turns[2048] * plain[300] > 7.2, "and one team's bill is open at the highest gain"
     least = min(numbers.gain_measured(168, batch) / plain[batch] for batch in plain)
     assert least > 2 / 3 and max(numbers.paired().values()) < 4, "the closing rule: no count was lower, no run higher"
+    far, twice = max(numbers.paired().values()), plain[600]
+    assert numbers.stray(600)[1] * twice < 3 and abs(far * twice - 5) < 0.05, "two teams: 7.2 decides, 5 is on the edge"
+    assert all(numbers.stray(300)[0] * plain[300] < gain < far * plain[300] for gain in numbers.GAINS), "one: none is"
+    counted = {
+        f"{luck}_{name}": f"{turn(batch, *by) / plain[batch]:.1f}"
+        for name, batch in (("one", 300), ("two", 600))
+        for luck, by in (("lucky", (True, False, False, 168, True)), ("unlucky", (True, True, True, 371)))
+    }
+    assert {name: told[name] for name in counted} == counted
+    experts, tokens, flops = eq.routed_params(RUNNING), 512, 8 * 1.979e15
+    parts = [(RUNNING.symbols()["n_total"] - experts, 1.0), (experts, 1 / 32)]
+    apart = simulation.step(tokens, parts, flops, 38.4e12, 1.0) + 256 * 1_024 * 0.9 * 1.5 * 2 * 61 * 576 / 38.4e12
+    assert told["served_real"] == f"{(apart + tokens * 58 * 7 * 7_168 * 3 / (8 * 450e9)) * 1e3:.0f} ms"
     assert 2 / 3 * plain[300] < numbers.LOW < numbers.FAR < 4 * plain[300], "one team is between: time both"
     assert eq.bytes_touched(RUNNING, batch=2) < numbers.LOW * eq.bytes_touched(RUNNING, batch=1), "whom it leaves out"
     net, tokens = model("qwen3-235b-a22b"), (2_048 + 128) / 128

@@ -138,31 +138,35 @@ def bill() -> Drawing:
     )
 
 
-def bills() -> Drawing:
-    """USD for a million requests with DeepSeek-V3, by how its steps are filled, beside the dense model's at any."""
-    fig, axes = drawing.axes(5.0, 2.4)
-    rows = {  # seconds of a request
-        "prompts apart": numbers.request(1),
-        "prompts in\nshared steps": numbers.request(1, mixed=True),
-        "two teams\non one copy": numbers.request(1, mixed=True, batch=2 * BATCH),
-    }
-    for row, seconds in enumerate(rows.values()):
-        usd = numbers.usd_of(seconds)
-        axes.barh(row, usd, 0.62, color=COLOURS["weights"], alpha=0.35)
-        beside(axes, numbers.rent(seconds), (usd, row), (-5, 0), "weights", ha="right", va="center")
-    level = numbers.request(numbers.LOW, mixed=True)
-    dense, usd = numbers.rent(level), numbers.usd_of(level)
-    axes.axvline(usd, color=COLOURS["second"], lw=2.5)
-    beside(axes, f"{numbers.DENSE}: {dense}", (usd, len(rows) - 1), (5, 0), "second", va="center")
-    axes.set(xlim=(0, 180), ylim=(len(rows) - 0.4, -0.5), xlabel="USD for a million requests")
-    axes.set_yticks(range(len(rows)), rows)
+def turning_points() -> Drawing:
+    """Turning points of one team and of two on an axis of g: by the datasheet, by every count, and by the run of a
+    server that strayed furthest; and the published values of g.
+    """
+    fig, axes = drawing.axes(5.0, 2.7)
+    worst, said = max(numbers.paired().values()), []
+    teams = {"one team": BATCH, "two teams\non one copy": 2 * BATCH}
+    for row, (name, batch) in enumerate(teams.items()):
+        plain = numbers.turning(numbers.PROMPT, numbers.ANSWER, batch)
+        low, high = (plain * times for times in numbers.stray(batch))
+        axes.barh(row, worst * plain - low, 0.16, low, color=COLOURS["muted"], alpha=0.5)
+        axes.barh(row, high - low, 0.42, low, color=COLOURS["weights"], alpha=0.35)
+        axes.plot([plain], [row], "o", color=COLOURS["weights"], ms=8)
+        beside(axes, f"{plain:.1f}", (plain, row), (3, 17), "weights", ha="right")
+        said.append(
+            f"for {name.split(chr(10))[0]} the datasheet says {plain:.1f}, the counts {low:.1f} to {high:.1f}, and the"
+            f" highest run would make it {worst * plain:.1f}"
+        )
+    for gain in numbers.GAINS:
+        axes.axvline(gain, color=COLOURS["second"], lw=1.5, ls="--")
+        beside(axes, f"g = {gain:g}", (gain, -0.6), (0, 3), "second", ha="center", annotation_clip=False)
+    axes.set(xlim=(0, 10.5), ylim=(1.45, -0.6), xlabel="g from which on DeepSeek-V3 has the lower bill")
+    axes.set_yticks(range(len(teams)), list(teams))
     axes.grid(visible=False)
-    apart, shared, pooled = map(numbers.rent, rows.values())
     return done(
         fig,
-        "fig-bills",
-        "Filling the steps lowers the bill of DeepSeek-V3 but not that of the dense model.",
-        f"Three bars, the bill for a million requests with DeepSeek-V3: {apart} if prompts have steps of their own,"
-        f" {shared} if they share the steps, and {pooled} with two teams on one copy. A line marks the bill of"
-        f" {numbers.DENSE}, {dense} in every case.",
+        "fig-turning-points",
+        "For one team each published g (dashed) is within the range of the turning point. A dot is the datasheet's,"
+        " a wide bar our counts, and a thin bar reaches as far as NVIDIA's highest run would.",
+        "Turning points on an axis of g from 0 to 10.5, with the published values "
+        f"{', '.join(f'{gain:g}' for gain in sorted(numbers.GAINS))} marked: {'; '.join(said)}.",
     )

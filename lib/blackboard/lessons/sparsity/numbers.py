@@ -38,6 +38,7 @@ FEW = 16  # tokens of a measured layer of experts
 SERVED = 256  # requests at a time of a measured server
 MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
 PAIR = model("qwen3-235b-a22b"), model("llama-3.1-70b")  # a sparse and a dense model, measured with one engine
+SPARSE = "deepseek-v3.2"  # the same model with sparse attention
 READ = (2048, 128)  # tokens of prompt and answer of the pair's runs that mostly read
 
 
@@ -273,9 +274,8 @@ def tie_in_letters() -> Page:
         f"For one sequence, {DENSE} computes for {one:.1f} µs. In the same time, DeepSeek-V3 loads the sequence's KV"
         f" cache, {loads:.2f} µs, and {one - loads:.1f} µs are left for its weights. They take"
         f" {step.weight_time(TEAM) * 1e3:.1f} ms, so"
-        f" {even} sequences tie. In letters, $L^*$ is"
-        " the balanced context of the batching lesson, at which a KV cache takes as long to load as a token takes to"
-        f" compute, {balanced} tokens. At $g$ = {LOW:g} the batch is {critical} / ({LOW:g} −"
+        f" {even} sequences tie. With the"
+        f" balanced context $L^*$, {balanced} tokens, the batch at $g$ = {LOW:g} is {critical} / ({LOW:g} −"
         f" {context} / {balanced}) ≈ {even}. The formula holds while"
         " the dense model is limited by computing. It leaves out attention's arithmetic, which makes the batch smaller."
     )
@@ -419,6 +419,12 @@ def gain_cached() -> float:
     return find_root(late, 1, 50)
 
 
+def stray(batch: float) -> tuple[float, float]:
+    """The luckiest and the unluckiest count of the turning point in shared steps, each over that of the datasheet."""
+    (least, most), plain = ends(), turning(PROMPT, ANSWER, batch)
+    return gain_measured(least, batch) / plain, gain_measured(most, batch, overlap=False) / plain
+
+
 def team() -> dict[str, str]:
     """The worked decision: what each token and each request costs the team, and what turns the decision."""
     batch, tokens, least, most = TEAM_BATCH, shared_tokens(), *ends()
@@ -467,6 +473,11 @@ def team() -> dict[str, str]:
         "twice_gain": significant(turning(PROMPT, ANSWER, 2 * batch), 2),
         "twice_least": f"{gain_measured(least, 2 * batch):.1f}",
         "twice_most": f"{gain_measured(most, 2 * batch, overlap=False):.1f}",
+        **{
+            f"{luck}_{name}": f"{value:.1f}"
+            for name, sequences in (("one", batch), ("two", 2 * batch))
+            for luck, value in zip(("lucky", "unlucky"), stray(sequences))
+        },
         "team_speed_sparse": speed(1),
         **{f"{name}_low": told for name, told in team_beside(LOW).items()},
         **{f"{name}_high": told for name, told in team_beside(HIGH).items()},
@@ -584,11 +595,13 @@ def served() -> dict[str, str]:
     tokens = MEAN_LENGTH * row["input_tokens"]
     at = TEAM._replace(context=1.5 * tokens)  # the prompt and half of an answer as long
     floor = max(step.compute_time(at, batch=2 * SERVED), step.memory_time(at, batch=SERVED))
+    apart = layered_pair(SERVED, at.context, at, tokens=2 * SERVED).sparse + 2 * SERVED * travelling()
     return {
         "served_texts": f"{SERVED}",
         "served_tokens": f"{row['input_tokens']:,}",
         "served_took": f"{row['output_token_ms']:.0f} ms",
         "served_floor": f"{floor * 1e3:.0f} ms",
+        "served_real": f"{apart * 1e3:.0f} ms",
     }
 
 
@@ -618,6 +631,22 @@ def pair() -> dict[str, str]:
         "pair_prompt": f"{READ[0]:,}",
         "pair_answer": f"{READ[1]}",
         "pair_read": f"{found[READ]:.1f}",
+    }
+
+
+# --- sparse attention ------------------------------------------------------------------------------------------------
+
+
+def sparse_attention() -> dict[str, str]:
+    """What DeepSeek-V3.2 keeps and loads of its caches, in BF16, beside DeepSeek-V3."""
+    full, sparse = model(RUNNING.model), model(SPARSE)
+    [group] = sparse.attention
+    saves = lambda of: find_root(lambda context: of(full, context) - of(sparse, context), group.top_k, 1e5)
+    return {
+        "chosen": f"{group.top_k:,}",
+        "keys_add": f"{sparse.kv_bytes_per_token() / full.kv_bytes_per_token() - 1:.0%}",
+        "sparse_from": significant(saves(lambda net, context: net.kv_read_bytes(context)), 2),
+        "sparse_computes_from": significant(saves(lambda net, context: net.attention_flop(context)), 2),
     }
 
 
@@ -800,5 +829,5 @@ def measured() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    parts = (hardware, batches, layers, contexts, as_good, team, traffic, loaded, worth, price, measured, served, pair)
-    return merge(*(part() for part in parts))
+    sides = (hardware, batches, layers, contexts, as_good, team, traffic, loaded, worth, price, measured, served, pair)
+    return merge(*(part() for part in (*sides, sparse_attention)))
