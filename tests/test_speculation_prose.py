@@ -100,20 +100,19 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "long_most": sig(tau(0.8, 4) / (0.2 + 5 / (KV / BYTES / (ATTEND / RATE)))),
         "draft_share": "4.3%",
         **{name: value for batch in (1000, 4000, 16000) for name, value in worked(batch).items()},
-        "free_8": sig(free(8)),
         "even_1": sig(lost(1)),
         "one_4000": sig(float(column(4000, 1, 9)["gain_4000"])),
         "gain_4": sig(tau(0.8, 4) / 1.2),
         "kink": sig(free(0)),
         "best_08": f"{best(0.8)}",
         "best_gain_08": sig(tau(0.8, 8) / 1.4),
-        "busy_4": sig(tau(0.8, 4) / 5.2),
         "chosen_4": sig((8 + 248 * (1 - (31 / 32) ** 4)) / 8),
         "touched_v3": f"{touched(256, 8, V3, ACTIVE, 5) / ACTIVE:.1f}",
         "loads_all": sig(min(n for n in range(1, 999) if not_shared(n) <= 1.02)),
         "few_loaded": f"{1 - (31 / 32) ** 64:.0%}",
-        "few_one": f"{few(1):.2f}",
-        "few_r1": f"{2.99 / (0.2 + touched(256, 8, V3, ACTIVE, 5) / ACTIVE):.2f}",
+        "price_one": f"{(touched(256, 8, V3, ACTIVE, 5) / ACTIVE - 1 + 0.2) / 4:.2f}",
+        "all_loaded": f"{1 - (31 / 32) ** 120:.0%}",
+        "gain_bf16": f"{float(column(1000, 4, 9, counted['bf16'])['gain_1000']):.1f}",
         "spire_steps": f"{3.401 / 2.78:.3f}",
         "mtp_place_1": "0.92",
         "mtp_place_2": sig(0.66 / 0.92),
@@ -201,6 +200,36 @@ def test_walking_up_the_users_meets_the_borders():
         assert numbers.all()[name] == sig(longer)
 
 
+def test_pricing_guess_by_guess_finds_the_best_number():
+    """What the page's program prints at its three loads and at 500 users, against all numbers of guesses tried."""
+
+    def priced(*changes):
+        told = {}
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(find_cell("speculation", "def round_time"), told)
+        source = find_cell("speculation", "costs {price")
+        for old, new in changes:
+            assert source.count(old) == 1
+            source = source.replace(old, new)
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            exec(source, told)
+        rows = re.findall(r"([\d,]+) users: guess (\d+) counts ([\d.]+), costs ([\d.]+)", said.getvalue())
+        return [(int(n.replace(",", "")), int(guess), float(counts), float(price)) for n, guess, counts, price in rows]
+
+    for rows in (priced(), priced(("1_000, ", "500, 1_000, "))):
+        for users in {row[0] for row in rows}:
+            gains = {drafted: float(column(users, drafted, 9)[f"gain_{users}"]) for drafted in range(20)}
+            *paid, last = [row for row in rows if row[0] == users]
+            assert len(paid) == max(gains, key=gains.get) and last[2] < last[3]
+            assert all(counts > price for _, _, counts, price in paid)
+    best = {users: guess - 1 for users, guess, *_ in rows}
+    told = numbers.all()
+    assert best == {500: int(told["best_08"]), 1_000: 4, 4_000: 1, 16_000: 0}
+    fifth = next(row for row in rows if row[:2] == (1_000, 5))
+    assert fifth[3] == pytest.approx(2 * fifth[2], rel=0.05), "about twice its chance"
+
+
 def test_drawn_experts_are_those_that_the_formula_counts():
     """What the page prints for small batches, and that three users are slowed down."""
     said, _ = run_cell("speculation", "def loaded", random=random)
@@ -246,10 +275,11 @@ def test_overhead_explains_one_users_gain():
     step, loads = 1e3 / 111, 1e3 * ACTIVE / (8 * 8e12)
     assert told["loading"] == pytest.approx(loads, rel=0.01) and rows[-1][0] == pytest.approx(step - loads, abs=0.05)
     assert told["check_loads"] == pytest.approx(touched(256, 8, V3, ACTIVE, 5) / ACTIVE, abs=0.01)
-    for overhead, gain in rows:
+    for overhead, price, gain in rows:
         check = (overhead + told["check_loads"] * loads) / (overhead + loads)
+        assert price == pytest.approx((0.2 + check - 1) / 4, abs=0.006)
         assert gain == pytest.approx(2.99 / (0.2 + check), abs=0.011)
-    assert rows[0][1] < 1 and rows[-1][1] == pytest.approx(245 / 111, abs=0.04)
+    assert rows[0][2] < 1 and rows[-1][2] == pytest.approx(245 / 111, abs=0.04)
 
 
 def test_the_head_start_of_loading_is_made_up_at_the_first_border():

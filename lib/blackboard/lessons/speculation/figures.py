@@ -96,8 +96,8 @@ def rounds() -> Drawing:
         fig,
         "fig-rounds",
         "The same guesses speed up a small batch, where a check takes as long as a plain step, and slow down a large"
-        " one, where a check takes as long as five plain steps. This is our model of a rack, not vLLM's measurement:"
-        " four guesses per round, of which each is accepted four times in five.",
+        " one, where it takes as long as five. This is our model of a rack, not vLLM's measurement: four guesses a"
+        " round, each accepted four times in five.",
         f"Two timelines of {SPAN} decode steps each, with plain steps above rounds of {EXAMPLE['drafted']} drafted"
         f" tokens, at an acceptance of {EXAMPLE['acceptance']:g} and a draft of {EXAMPLE['draft_ratio']:g} of a step."
         f" {phrases[0]} {phrases[1]}",
@@ -216,8 +216,7 @@ def by_batch() -> Drawing:
         fig,
         "fig-by-batch",
         "Measured gains (dots) fall earlier than the roofline allows (dashed). If the times of compute and memory"
-        " traffic add (solid), the curve comes closer. All curves start at the first dot. The"
-        " solid ones, fitted to EAGLE-3's dots, predict only EAGLE's.",
+        " traffic add (solid), the curve comes closer. All curves start at the first dot.",
         _by_batch_say(share),
     )
 
