@@ -136,8 +136,8 @@ def test_most_cells_run_in_the_page():
     assert told.count(None) > 0.9 * len(told)
 
 
-def test_each_lesson_shows_at_least_three_programs():
-    assert {lesson for lesson, found in faults().items() if len(found) < 3} == set()
+def test_each_lesson_shows_at_least_four_programs():
+    assert {lesson for lesson, found in faults().items() if len(found) < 4} == set()
 
 
 def live(lesson):

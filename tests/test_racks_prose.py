@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import re
 from math import comb
 
 import numpy as np
 import pytest
-from lessons import run_cell
+from lessons import find_cell
 
 from blackboard.catalogue import chip, measurement, model
 from blackboard.catalogue.running_case import RUNNING
@@ -503,9 +505,13 @@ def test_a_box_of_h800_cannot_hold_its_share_and_one_of_h200_can():
     assert 17 * 58 * EXPERT + REST < 80e9, "two boxes of H800 can, with the shared expert on every GPU"
 
 
-def printed(cell: str) -> list[list[float]]:
-    """The numbers of each line that a program of the page prints, without its heading."""
-    said, _ = run_cell("racks", cell)
+def printed(cell: str, *change: str) -> list[list[float]]:
+    """The numbers of each line that a program of the page prints, without its heading, with a text of it changed."""
+    source = find_cell("racks", cell)
+    assert not change or source.count(change[0]) == 1
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(source.replace(*change) if change else source, {})
+    said = out.getvalue()
     rows = [[float(each) for each in re.findall(r"[\d.]+", line)] for line in said.splitlines()]
     return [row for row in rows if row]
 
@@ -535,6 +541,26 @@ def test_the_page_s_program_finds_where_spreading_pays():
         assert added == pytest.approx((two.exchanges - one.exchanges) * 1e3, abs=0.011)
         assert (saved > added) == (two.in_turn < one.in_turn) == (users < 5)
     assert [row[0] for row in rows] == [2, 4, 8, 32]
+
+
+def crossings(picks: int) -> list[tuple[float, ...]]:
+    """Racks, copies of a token that leave its rack, and racks that they go to, by counting subsets of 256 experts."""
+    rows = []
+    for racks in (2, 4, 8, 16):
+        missed = comb(256 - 256 // racks, picks) / comb(256, picks)
+        rows.append((racks, picks * (racks - 1) / racks, (racks - 1) * (1 - missed)))
+    return rows
+
+
+def test_the_page_s_program_counts_crossings_as_subsets_do():
+    """With the page's eight experts and with the two that it proposes; and what it says of both."""
+    eight, two = printed("once += len"), printed("once += len", "256), 8)", "256), 2)")
+    for rows, picks in ((eight, 8), (two, 2)):
+        for row, exact in zip(rows, crossings(picks), strict=True):
+            assert row == pytest.approx(exact, abs=0.06)
+    assert eight[0][2] / eight[0][1] == pytest.approx(1 / 4, abs=0.01)
+    assert eight[-1][2] / eight[-1][1] == pytest.approx(4 / 5, abs=0.025)
+    assert two[0][2] / two[0][1] == pytest.approx(3 / 4, abs=0.02)
 
 
 def test_about_so_many_copies_come_to_the_busiest_card_as_the_fold_says():

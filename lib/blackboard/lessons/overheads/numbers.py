@@ -199,12 +199,8 @@ def borders() -> dict[str, str]:
 
 
 def measured_halves() -> dict[str, str]:
-    """What SGLang gained and lost by halves, and what the rule foresees."""
-    measured = implied.sglang_measured()
-    return {
-        **{f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}%" for tokens, gain in measured.items()},
-        **{f"rule_{tokens}": f"{abs(implied.overlap(tokens) - 1):.0%}" for tokens in measured},
-    }
+    """What SGLang gained and lost by halves."""
+    return {f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}%" for tokens, gain in implied.sglang_measured().items()}
 
 
 def one_gap() -> float:
@@ -225,12 +221,10 @@ def with_losses() -> dict[str, str]:
     few, many = implied.reported_kernels()
     lost = implied.lost_on_rack()
     turns = [implied.lossy_turn(more, lost) for more in (implied.more_kernels(), 2)]
-    whole, halves = in_pieces(32, lost)
     return {
         "kernels_whole": f"{few:.0f}",
         "kernels_halves": f"{many:,.0f}",
         "lossy_turn": f"{turns[0]:.0f} to {turns[1]:.0f}",
-        "rack_loss": f"{1 - whole / halves:.0%}",
         "rack_gaps": in_ms(lost),
     }
 

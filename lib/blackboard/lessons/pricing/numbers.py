@@ -241,8 +241,10 @@ def waiting() -> dict[str, str]:
         "free_slow": f"{significant(slow_needs * places / minute, 2)} minutes",
         "own_call": pretty(own, "s", 3),
         "shared_call": f"{shared:.2f} s",
-        "rate_0": significant(1 / needs, 3),
+        "rate_2": significant(rate, 3),
         "call_2": cents(rack_rent() / rate, 3),
+        "keep_2": cents(kept_in_hbm()),
+        "in_hit_2": significant(per_hit("input", kept_in_hbm()), 2),
         "keep_slow": cents(slow_call - rack_rent() * slow_needs),
         "real_hbm": cents(slow_call),
         "hits_ssd_10": cents(flash),
@@ -251,10 +253,6 @@ def waiting() -> dict[str, str]:
         f" {significant(per_hit('output', kept_in_hbm()), 2)}",
         "out_hit_ssd_10": significant(per_hit("output", flash), 2),
     }
-    for n in (1, 2, 5):
-        kept = kept_in_hbm(n * minute)
-        said[f"keep_{n}"], said[f"rate_{n}"] = cents(kept), significant(crowded(n * minute)[1], 3)
-        said[f"in_hit_{n}"] = significant(per_hit("input", kept), 2)
     return said | {f"out_hit_{n}": significant(per_hit("output", kept_in_hbm(n * minute)), 2) for n in (1, 5)}
 
 
