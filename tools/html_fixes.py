@@ -3,7 +3,6 @@ the deck of flashcards, the planner.
 """
 
 import hashlib
-import html
 import json
 import re
 import shutil
@@ -45,7 +44,6 @@ OPENS = re.compile(r'(?<=<div class="output text_html)(?=">\s*<(?:details|practi
 MARKED = r"<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>"
 LETTER_VALUE = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}</math>)\u00a0=\u00a0({MARKED}|[^\s<]+)", re.S)
 ON_SCREEN = "<p>Python starts in this page"  # paper has none
-PRINTED = re.compile(r'(<div class="output [^"]*"><div class="highlight">)<pre>(.*?)</pre>', re.S)
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -320,16 +318,6 @@ def load_python(app, body):
         app.add_js_file(f"{PYTHON}/{script}", loading_method="defer")
 
 
-def count_signs(body):
-    """What programs print says how long its longest line is: on a phone letters are as small as that takes."""
-
-    def told(output):
-        lines = html.unescape(TAGS.sub("", output[2])).splitlines()
-        return f'{output[1]}<pre style="--signs: {max(map(len, lines), default=1)}">{output[2]}</pre>'
-
-    return PRINTED.sub(told, body)
-
-
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
@@ -349,7 +337,7 @@ def mend_page(app, page, _template, context, _doctree):
             load_planner(app)
         body = keep_values(context["body"]).replace(ON_SCREEN, f'<p class="on-screen"{ON_SCREEN[2:]}')
         body = fold_answers(app, link_times(mend_folds(mend_bibliography(body))))
-        context["body"] = count_signs(align_numbers(curl_quotes(body)))
+        context["body"] = align_numbers(curl_quotes(body))
 
 
 def find_plugins_once():

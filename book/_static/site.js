@@ -20,14 +20,19 @@ async function markScrolling() {
   }
 }
 
-// A formula that is a little too wide is set smaller; what is wider yet scrolls.
+// A formula that is a little too wide is set smaller; what is wider yet scrolls, and can be read.
 const SMALLEST = 0.65; // of its size
 
 function fitFormulas(boxes) {
-  const formulas = boxes.filter((box) => box.matches(".formula"));
-  for (const box of formulas) if (box.style.getPropertyValue("--fit")) box.style.removeProperty("--fit");
-  const shares = formulas.map((box) => (box.scrollWidth > box.clientWidth + 1 ? box.clientWidth / box.scrollWidth : 1));
-  formulas.forEach((box, n) => { if (shares[n] < 1) box.style.setProperty("--fit", Math.max(SMALLEST, 0.99 * shares[n])); });
+  const formulas = boxes.filter((box) => box.matches(".formula")), sizes = new Map();
+  const fit = (box, size) => size < 1 ? box.style.setProperty("--fit", size) : box.style.removeProperty("--fit");
+  for (const box of formulas) if (box.style.getPropertyValue("--fit")) fit(box, 1);
+  for (let pass = 0; pass < 2; pass++) { // what stands between letters does not shrink with them
+    const wide = formulas.filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => [box, 0.99 * box.clientWidth / box.scrollWidth]);
+    for (const [box, share] of wide) sizes.set(box, share * (sizes.get(box) ?? 1));
+    for (const [box] of wide) fit(box, sizes.get(box));
+  }
+  for (const [box, size] of sizes) if (size < SMALLEST) fit(box, 1);
 }
 
 function markBoxes(boxes) {

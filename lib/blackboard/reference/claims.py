@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -238,16 +237,16 @@ def _others(row: Judged) -> str:
     return describe("Also said by", alike(row.claim.id)) + describe("See also", alike(row.claim.id, BESIDE))
 
 
-HEADS = "".join(f'<th scope="col">{head}</th>' for head in ("Number", "Claimed", "Found", "Difference"))
+HEADS = ("Number", "Claimed", "Found", "Difference")
 
 
-def _compared(rows: Iterable[tuple[str, str, str, str]]) -> str:
-    """Numbers as claimed and as found, a row each."""
-    body = "".join(
-        f'<tr><th scope="row">{of}</th><td>{claimed}</td><td><b>{found}</b></td><td>{gap}</td></tr>'
-        for of, claimed, found, gap in rows
-    )
-    return f'<table class="table claim-parts"><thead><tr>{HEADS}</tr></thead><tbody>{body}</tbody></table>'
+def _compared(rows: list[tuple[str, str, str, str]]) -> str:
+    """Numbers as claimed and as found, a row each; the difference where there is one."""
+    width = len(HEADS) - (not any(gap for *_, gap in rows))
+    head = "".join(f'<th scope="col">{each}</th>' for each in HEADS[:width])
+    line = lambda of, *cells: f'<tr><th scope="row">{of}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+    body = "".join(line(*row[:width]) for row in rows)
+    return f'<table class="table claim-parts"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _number(part: Part, within: float) -> tuple[str, str, str, str]:
@@ -257,7 +256,7 @@ def _number(part: Part, within: float) -> tuple[str, str, str, str]:
         if part.holds(within)
         else ""
     )
-    return text(part.of), text(part.claim), text(part.describe(part.found)), text(part.gap) + held
+    return text(part.of), text(part.claim), f"<b>{text(part.describe(part.found))}</b>", text(part.gap) + held
 
 
 def _numbers(row: Judged) -> str:
@@ -265,18 +264,18 @@ def _numbers(row: Judged) -> str:
     if not row.parts:
         return ""
     if len(row.parts) < MANY:
-        return _compared(_number(part, row.claim.within) for part in row.parts)
+        return _compared([_number(part, row.claim.within) for part in row.parts])
     parts = sorted(row.parts, key=lambda part: part.found)
     good = sum(part.holds(row.claim.within) for part in parts)
     span = text(parts[0].between(parts[0].found, parts[-1].found))
-    return _compared([(f"{len(parts)} numbers", text(parts[0].claim), span, f"{good} hold")])
+    return _compared([(f"{len(parts)} numbers", text(parts[0].claim), f"<b>{span}</b>", f"{good} hold")])
 
 
 def _evidence(row: Judged) -> str:
     """Formulas and sources, folded away; of many numbers all."""
     out = []
     if len(row.parts) >= MANY:
-        out.append(_compared(_number(part, row.claim.within) for part in row.parts))
+        out.append(_compared([_number(part, row.claim.within) for part in row.parts]))
     for name in row.claim.formulas:
         formula = formulas[name]
         out.append(

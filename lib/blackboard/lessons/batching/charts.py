@@ -220,7 +220,7 @@ def tradeoff_chart() -> InteractiveChart:
     rent = derived("rent", repr(LECTURE_RENT / units.factor("hour")))
     speed, price = (lambda batch: inside(eq.user_speed, "token/sequence/s", batch=batch)), _price
     encoding = {"x": _speed_axis(), "y": _price_axis(price)}
-    base = sweep("batch", math.log10(LEAST), 5)
+    base = sweep("batch", math.log10(LEAST), 5, points=121)
     base["transform"] += [
         curve(eq.user_speed, "batch", "speed", "token/sequence/s"),
         curve(eq.cost_per_token, "batch", "cost", CHEAP),
