@@ -47,8 +47,8 @@ def data_table(
 
 
 def breakable(name: str) -> str:
-    """A name or a unit that may be broken behind its underscores and strokes, and nowhere else where that is enough."""
-    return re.sub("(?<!<)[_/]", r"\g<0><wbr>", name)
+    """A name or a unit that may be broken behind its underscores, strokes and points, and nowhere else where that is enough."""
+    return re.sub("(?<!<)[_/·]", r"\g<0><wbr>", name)
 
 
 def plain(head: str) -> str:

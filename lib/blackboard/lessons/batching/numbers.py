@@ -435,7 +435,7 @@ def served_table() -> Page:
         ]
         for row in served()
     ]
-    parts = ("Loading", "Computing", "Messages", "All three", "Measured step")
+    parts = ("Loading", "Computing", "Messages", "All three", "Measured")
     heads = ("Engine and GPUs", "Batch", "Context, tokens", *parts)
     shown = table("Decode steps of DeepSeek-V3 in real engines", heads, rows)
     return fold("What are the parts of this step, and of a second engine's?", shown)
