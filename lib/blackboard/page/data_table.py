@@ -47,7 +47,9 @@ def data_table(
 
 
 def breakable(name: str) -> str:
-    """A name or a unit that may be broken behind its underscores, strokes and points, and nowhere else where that is enough."""
+    """A name or a unit that may be broken behind underscores, strokes and points, and nowhere else where that is
+    enough.
+    """
     return re.sub("(?<!<)[_/·]", r"\g<0><wbr>", name)
 
 
