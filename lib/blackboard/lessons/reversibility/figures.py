@@ -81,9 +81,8 @@ def coupling() -> Drawing:
         "fig-coupling",
         "The way back runs the same f forward on the half that passed through unchanged, so f needs no inverse.",
         "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes"
-        " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back,"
-        " with the same picture: x is there to be read off, the same f is computed forwards from it and taken off z,"
-        " which leaves y.",
+        " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back:"
+        " the same f is computed forwards from x, which is still there, and taken off z, which leaves y.",
     )
 
 
