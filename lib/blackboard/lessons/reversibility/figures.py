@@ -81,9 +81,8 @@ def coupling() -> Drawing:
         "fig-coupling",
         "The way back runs the same f forward on the half that passed through unchanged, so f needs no inverse.",
         "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes"
-        " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back,"
-        " with the same picture: x is there to be read off, the same f is computed forwards from it and taken off z,"
-        " which leaves y. Nothing is ever computed through f from its result to its input, so f needs no inverse.",
+        " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back:"
+        " the same f is computed forwards from x, which is still there, and taken off z, which leaves y.",
     )
 
 
@@ -112,7 +111,7 @@ def blocks() -> Drawing:
         "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the"
         " two are added to x + f(x); x itself is gone. Right, a block of two streams x and y: a branch of x goes"
         " through f and is added to y. Then the streams change places: y + f(x) becomes the new x, and the old x"
-        " the new y, unchanged. From the two at the top the two at the bottom can be had again.",
+        " the new y, unchanged.",
     )
 
 
@@ -235,8 +234,7 @@ def segments() -> Drawing:
         f"{ROW} layers in a row, twice. Above, on the way forward, a dot before every {SEGMENT}rd layer marks a stream"
         f" that is kept; the layers keep nothing. Below, on the way back, layers {first + SEGMENT + 1} to {ROW} are"
         f" done and their stream is gone. Layers {first + 1} to {first + SEGMENT} have been rerun from the stream"
-        " before them, and are filled: their activations are held until the backward pass has gone through them. The"
-        " segments before them still wait as dots.",
+        " before them, and are filled: their activations are held until the backward pass has gone through them.",
     )
 
 
@@ -300,8 +298,7 @@ def worth() -> Drawing:
         " activations are close to the line.",
         "Seconds for which a kept byte waits at most, 0.001 to 1,000, against FLOPs to recompute it, 10 to 10"
         " million, both log, with a rising line of break-even: above it recomputing is cheaper, below it keeping."
-        f" Three bytes of Llama on H100s. {told}. The first is far below the line, the last far above, the second a"
-        " little above.",
+        f" Three bytes of Llama on H100s. {told}.",
     )
 
 
@@ -336,8 +333,8 @@ def line() -> Drawing:
     return done(
         fig,
         "fig-line",
-        f"With {free} free on a GPU, as at Meta, checkpoints are enough up to {checkpointed} tokens per GPU. Work space"
-        " and the streams' gradients, left out here, lower the limits, most the last.",
+        f"With {free} free on a GPU, as at Meta, checkpoints at the best places are enough up to {checkpointed} tokens."
+        " Work space and the streams' gradients, left out here, lower the limits, most the last.",
         f"A line of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale): keep everything up to {everything} (Meta"
         f" has {case.tokens:,.0f}); checkpoints up to {checkpointed}; two streams up to {reversible}; too many.",
     )

@@ -30,6 +30,7 @@ WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a
 SHALLOW = 48  # steps of a network that is not as deep
 SMALL_STEP = 0.2  # a factor that makes all that steps add small
 COMPOUND = 1.1  # a factor per step that looks harmless
+GROWN = 140  # a single error at the top of the page's network grows at most so many times, with a dozen seeds
 
 
 def power(value: float) -> str:
@@ -76,6 +77,7 @@ def keeping() -> dict[str, str]:
         "samples": str(SAMPLES),
         "compound": f"{COMPOUND:g}",
         "compounded": f"{compounded / 1e9:.0f} billion",
+        "grown_step": f"{GROWN ** (1 / steps()):.2f}",
         "widened_far": significant(widened(steps()), 1),
         "widened_bare": significant(widened(steps(), normed=False), 1),
         "widened_small": significant(widened(steps(), scale=SMALL_STEP), 1),
@@ -161,7 +163,7 @@ def activations() -> dict[str, str]:
         "work_step": shown(_reversible() - 2 * sizes["exact_stream"]),
         "act_shrunk": significant(kept / mixed, 2),
         "act_stretch": significant(eq.segment_best(sizes), 2),
-    } | _fitting(all=kept, checkpointed=mixed, two_levels=_two_levels(), tapered=_tapered(), reversible=_reversible())
+    } | _fitting(all=kept, checkpointed=placed(sizes), two_levels=_two_levels(), reversible=_reversible())
 
 
 def _sizes() -> dict[str, float]:
@@ -185,11 +187,10 @@ def _two_levels() -> float:
     return (model(DENSE).layers / TWO_LEVELS + TWO_LEVELS) * sizes["stream_bytes"] + sizes["layer_bytes"]
 
 
-def _tapered() -> float:
-    """Bytes of a sequence with segments that get shorter toward the top: while one is worked on, the streams below it
-    and its own are kept, so each has as many whole layers as then fit.
+def placed(sizes: dict[str, float]) -> float:
+    """Bytes of a sequence with checkpoints at the best places, where segments get shorter toward the top: while one is
+    worked on, the streams below it and its own are kept, so each has as many whole layers as then fit.
     """
-    sizes = _sizes()
     stream, ratio = sizes["stream_bytes"], sizes["layer_bytes"] / sizes["stream_bytes"]
     layers = lambda most: sum(max(0, int((most - at) / ratio)) for at in range(1, int(most) + 1))
     peaks = sorted({at + n * ratio for at in range(1, int(sizes["depth"]) + 1) for n in range(1, 9)})
@@ -201,7 +202,7 @@ def per_token() -> dict[str, float]:
     sizes = _sizes()
     ways = {
         "all": eq.stored(sizes),
-        "checkpointed": eq.checkpointed(sizes, segment=SEGMENT),
+        "checkpointed": placed(sizes),
         "reversible": _reversible(),
     }
     return {name: size / TOKENS for name, size in ways.items()}
@@ -235,11 +236,7 @@ def _fitting(**kept: float) -> dict[str, str]:
     least = {name: math.ceil((MILLION * size / TOKENS + STATE * net.n_active) / gpu) for name, size in kept.items()}
     work = eq.work_ratio(recomputed=1) * pretrain_compute(n_active=net.n_active, pretrain_tokens=net.training_tokens)
     return {
-        **{
-            f"fit_{name}": significant(TOKENS * trained().free / size, 2)
-            for name, size in kept.items()
-            if name != "reversible"
-        },
+        **{f"fit_{name}": significant(TOKENS * trained().free / size, 2) for name, size in kept.items()},
         **{f"alone_{name}": f"{least[name]:,}" for name in ("checkpointed", "two_levels", "reversible")},
         "state_bytes": str(STATE),
         "attention_times": significant(net.attention_flop(MILLION / 2) / (2 * net.n_active), 1),
@@ -257,12 +254,11 @@ def node() -> dict[str, str]:
         "stream_bytes": VALUE * net.d_model,
         "layer_bytes": _kept_per_value(SMALL) * net.d_model,
     }
-    best = round(eq.segment_best(sizes))
     looking = net.attention_flop(MILLION / 2)  # of a token after half of the others
     step = MILLION * 4 * (2 * net.n_active + looking) / (NODE * rate())  # forward twice, and back
     return {
         "node_all": significant(room / eq.stored(sizes), 2),
-        "node_checkpointed": f"{room / eq.checkpointed(sizes, segment=best) / 1e6:.1f} million",
+        "node_checkpointed": f"{room / placed(sizes) / 1e6:.1f} million",
         "node_step": f"{step / 60:.0f} minutes",
     }
 
@@ -290,6 +286,7 @@ def worth() -> dict[str, str]:
         "run_gradients": pretty(_gradients(), "byte", 2),
         "run_tokens": f"{run['batch_per_replica'] * TOKENS // share:,}",
         "run_activations": pretty(held * model(DENSE).layers * eq.layer_kept(_dense(), rows=TOKENS), "byte", 2),
+        "run_copied": pretty(_copied(held), "byte", 3),
         "run_together": pretty(_together(), "byte", 2),
         "long_share": f"{share * _long()['context_parallel']:,}",
         "peak_over": significant(gpu.flops("bf16") / rate(), 2),
@@ -350,6 +347,15 @@ def _together() -> float:
     return case.tokens * per_token()["all"] + _weights() + _gradients() + divided
 
 
+def _copied(sequences: float) -> float:
+    """Bytes of activations on each of these GPUs if all that share a layer copied the inputs of its two norms, where
+    each holds its slice of the rest; given how many whole sequences the slices make.
+    """
+    sizes = _sizes()
+    norms = 2 * sizes["stream_bytes"]
+    return sequences * sizes["depth"] * (sizes["layer_bytes"] + (DIVIDED - 1) * norms)
+
+
 def rate() -> float:
     """FLOP/s that a GPU of it reached."""
     return _run()["compute_TFLOP_per_GPU_per_s"] * factor("TFLOP/s")
@@ -404,6 +410,8 @@ def measured() -> dict[str, str]:
     """What others measured: memory and time of reversible networks, and of working all activations anew."""
     memory = {row["model"]: row["memory_MB"] for row in measurement("memcnn_revnet").records()}
     [paper] = measurement("revnet_paper").records()
+    own = gpu_lab.rows(GPU, "training", way="reversible")
+    own_depths = [row["depth"] for row in own]
     again = sorted(
         row["full_recompute_s"] / row["selective_recompute_s"]
         for row in measurement("korthikanti_iteration_times").records()
@@ -413,6 +421,11 @@ def measured() -> dict[str, str]:
         "rev_164": f"{memory['revnet-164']:,} MB",
         "own_least": f"{min(gpu_lab.slowdowns('reversible')):.2f}",
         "own_most": f"{max(gpu_lab.slowdowns('reversible')):.2f}",
+        "own_rerun_least": f"{min(gpu_lab.slowdowns('checkpointed')):.2f}",
+        "own_rerun_most": f"{max(gpu_lab.slowdowns('checkpointed')):.2f}",
+        "own_shallow": str(min(own_depths)),
+        "own_deep": str(max(own_depths)),
+        "own_width": f"{own[0]['width']:,}",
         "res_error": f"{paper['ordinary_error']:.1%}",
         "rev_error": f"{paper['reversible_error']:.1%}",
         "paper_low": f"{paper['low_slowdown']:g}",
