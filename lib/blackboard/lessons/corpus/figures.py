@@ -144,16 +144,18 @@ def text_there_is() -> Drawing:
     ]
     read = [(runs[id].name, runs[id].tokens) for id in ("8b", "1b", "chinchilla")]
     for row, (_, tokens, filtered) in enumerate(texts):
-        axes.barh(row, tokens, 0.6, color=COLOURS["first"], alpha=0.35)
+        ends = [filtered, tokens] if filtered else [stock["least_tokens"], stock["most_tokens"]]
+        axes.plot(ends, [row, row], color=COLOURS["first"], lw=2.2, zorder=2)
+        axes.plot(tokens, row, "s", color=COLOURS["first"], ms=9, mfc="white", mew=2, zorder=3)
         if filtered:
-            axes.barh(row, filtered, 0.6, color=COLOURS["first"], alpha=0.6)
-        said = f"{_short(tokens)}; a filter\nkept {_short(filtered)}" if filtered else _short(tokens)
-        at = tokens if filtered else stock["most_tokens"]
-        axes.annotate(said, (at, row), (6, 0), textcoords="offset points", va="center")
+            axes.plot(filtered, row, "s", color=COLOURS["first"], ms=9, zorder=3)
+            beside(axes, f"kept {_short(filtered)}", (filtered, row), (-9, 0), "first", ha="right", va="center")
+        said = _short(tokens) if filtered else f"{_short(tokens)}\n(uncertain)"
+        beside(axes, said, (ends[-1], row), (10, 0), "first", va="center")
     for row, (_, tokens) in enumerate(read, len(texts)):
         axes.plot(tokens, row, "o", color=COLOURS["second"], ms=8)
-        axes.annotate(f"read {_short(tokens)}", (tokens, row), (9, 0), textcoords="offset points", va="center")
-    axes.set(xscale="log", xlim=(1e11, 1e16), ylim=(len(texts) + len(read) - 0.5, -0.6))
+        beside(axes, f"read {_short(tokens)}", (tokens, row), (10, 0), "second", va="center")
+    axes.set(xscale="log", xlim=(6e10, 1.2e16), ylim=(len(texts) + len(read) - 0.5, -0.6))
     axes.set_yticks(range(len(texts) + len(read)), [name for name, *_ in texts + read], fontsize=SMALL)
     axes.set_xticks([1e11, 1e12, 1e13, 1e14, 1e15], ["100 B", "1 T", "10 T", "100 T", "1,000 T"])
     axes.minorticks_off()
@@ -162,9 +164,9 @@ def text_there_is() -> Drawing:
     return done(
         fig,
         "fig-text-there-is",
-        "LLäMmlein's makers had about a hundredth of all public text (bars), and their run (a dot) was longer than even"
-        " the unfiltered German web. The line marks how uncertain the estimate is.",
-        "Tokens from 100 billion to 10,000 trillion on a log scale. Bars of text: all public text"
+        "LLäMmlein's makers had about a hundredth of all public text (squares), and their run (a dot) was longer than"
+        " even the unfiltered German web.",
+        "Tokens from 60 billion to 12,000 trillion on a log scale. Squares of text: all public text"
         f" {_short(stock['tokens'])}, with a line from {_short(stock['least_tokens'])} to"
         f" {_short(stock['most_tokens'])}; FineWeb {_short(english['pool_tokens'])}, of which a filter keeps"
         f" {_short(english['kept_tokens'])}; German web {_short(german['pool_tokens'])}, of which"
