@@ -9,7 +9,7 @@ from blackboard.lessons.corpus.charts import QUALITY as KEPT_QUALITY
 QUOTED = {
     "4": "facts, to try in the program of sixteen",
     "1.4": "how good the best tenth is, to try in the program of filters",
-    "0.1": "points of chance in a score, to try in the program of steady runs",
+    "182": "runs that the law of repetition was fitted to",
     "5.0": "points of a rise, to try in the program of two tests",
     "95": "percent, the level of the band",
     "20": "Chinchilla's tokens a parameter",

@@ -687,6 +687,7 @@ SIZES = {
     "repeated_data_many_epochs": 36,
     "repeated_data_law": 1,
     "repeated_data_fits": 6,
+    "text_stock": 1,
     "filtering_kept": 4,
     "filtering_gains": 26,
     "trtllm_v1_0_moe": 45,

@@ -107,7 +107,7 @@ def repeat_chart() -> InteractiveChart:
         f" {START['pretrain_tokens'] / TRILLION:.1f} trillion read are {epochs:.2f} passes and worth {100 * share:.0f}"
         "% of as many fresh ones. The curve follows the line of fresh tokens for a few passes and ends at a level of"
         f" {significant(1 + START['reuse'], 3)} times the text.",
-        "The chart starts with LLäMmlein 1B. Beyond about five passes real runs do worse than the law says.",
+        "The chart starts with LLäMmlein 1B.",
         result=(2,),
     )
 
@@ -283,7 +283,6 @@ def filter_chart() -> InteractiveChart:
         f" trillion read, and a best tenth that teaches {TIMES:g} times as much, it is best to keep"
         f" {100 * best.share:.0f}%, read {best.epochs:.0f} times by the law; a second dot marks five passes. Dashed:"
         " what the kept text would be worth if nothing had to repeat; it rises all the way to the strictest filter.",
-        "The chart starts with LLäMmlein 1B's pool and training. How much better the best tenth is, is assumed."
-        " Beyond five passes the law is too kind, so the dot at five passes is safer.",
+        "The chart starts with LLäMmlein 1B's pool and training. How much better the best tenth is, is assumed.",
         primary=("pretrain_tokens", "kept_percent", "times"),
     )

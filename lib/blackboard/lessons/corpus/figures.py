@@ -13,9 +13,8 @@ import numpy as np
 
 from blackboard.catalogue import measurement, model
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, note, percent
+from blackboard.charts.drawing import Drawing, beside, done, note
 from blackboard.charts.style import COLOURS
-from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import numbers, simulation
 from blackboard.lessons.overtraining import equations as law
 from blackboard.units import significant
@@ -131,6 +130,52 @@ def opening() -> Drawing:
     )
 
 
+def text_there_is() -> Drawing:
+    """How much text there is, and how much of it runs of training read."""
+    fig, axes = drawing.axes(5.0, 3.3)
+    kept = {row["kept"]: row for row in measurement("filtering_kept").records()}
+    german, english = kept["LLäMmlein"], kept["FineWeb-Edu"]
+    [stock] = measurement("text_stock").records()
+    runs = _runs()
+    texts = [
+        ("all public text\n(estimate)", stock["tokens"], None),
+        ("FineWeb\n(English web)", english["pool_tokens"], english["kept_tokens"]),
+        ("German web", german["pool_tokens"], german["kept_tokens"]),
+    ]
+    read = [(runs[id].name, runs[id].tokens) for id in ("8b", "1b", "chinchilla")]
+    for row, (_, tokens, filtered) in enumerate(texts):
+        ends = [filtered, tokens] if filtered else [stock["least_tokens"], stock["most_tokens"]]
+        axes.plot(ends, [row, row], color=COLOURS["first"], lw=2.2, zorder=2)
+        axes.plot(tokens, row, "s", color=COLOURS["first"], ms=9, mfc="white", mew=2, zorder=3)
+        if filtered:
+            axes.plot(filtered, row, "s", color=COLOURS["first"], ms=9, zorder=3)
+            beside(axes, f"kept {_short(filtered)}", (filtered, row), (-9, 0), "first", ha="right", va="center")
+        said = _short(tokens) if filtered else f"{_short(tokens)}\n(uncertain)"
+        beside(axes, said, (ends[-1], row), (10, 0), "first", va="center")
+    for row, (_, tokens) in enumerate(read, len(texts)):
+        axes.plot(tokens, row, "o", color=COLOURS["second"], ms=8)
+        beside(axes, f"read {_short(tokens)}", (tokens, row), (10, 0), "second", va="center")
+    axes.set(xscale="log", xlim=(6e10, 1.2e16), ylim=(len(texts) + len(read) - 0.5, -0.6))
+    axes.set_yticks(range(len(texts) + len(read)), [name for name, *_ in texts + read], fontsize=SMALL)
+    axes.set_xticks([1e11, 1e12, 1e13, 1e14, 1e15], ["100 B", "1 T", "10 T", "100 T", "1,000 T"])
+    axes.minorticks_off()
+    axes.set_xlabel("tokens (log scale)")
+    axes.grid(axis="y", visible=False)
+    return done(
+        fig,
+        "fig-text-there-is",
+        "LLäMmlein's makers had about a hundredth of all public text (squares), and their run (a dot) was longer than"
+        " even the unfiltered German web.",
+        "Tokens from 60 billion to 12,000 trillion on a log scale. Squares of text: all public text"
+        f" {_short(stock['tokens'])}, with a line from {_short(stock['least_tokens'])} to"
+        f" {_short(stock['most_tokens'])}; FineWeb {_short(english['pool_tokens'])}, of which a filter keeps"
+        f" {_short(english['kept_tokens'])}; German web {_short(german['pool_tokens'])}, of which"
+        f" {_short(german['kept_tokens'])} were kept. Dots of runs: "
+        + "; ".join(f"{name} read {_short(tokens)}" for name, tokens in read)
+        + ".",
+    )
+
+
 def tokens_and_parameters() -> Drawing:
     """Runs by size and tokens, on log scales, with Chinchilla's rule and lines of equal compute."""
     fig, axes = drawing.axes(5.0, 4.5)
@@ -167,85 +212,6 @@ def tokens_and_parameters() -> Drawing:
     )
 
 
-def loss_parts() -> Drawing:
-    """What too small a size and too little data add to the loss of these runs, and of the best run for the 1B's
-    compute.
-    """
-    fig, axes = drawing.axes(5.0, 3.0)
-    known, runs = numbers.fitted(), _runs()
-    compute = law.pretrain_compute(n_active=runs["1b"].n_active, pretrain_tokens=runs["1b"].tokens)
-    size = law.best_size(known, compute_budget=compute)
-    best = Trained("best for the\n1B's compute", size, compute / law.pretrain_compute(n_active=size, pretrain_tokens=1))
-    rows = [runs["120m"], runs["1b"], best, runs["8b"]]
-    phrases = [_draw_parts(axes, n, run, known) for n, run in enumerate(rows)]
-    called = [run.name.replace("LLäMmlein", "LLäMml.") for run in rows]
-    named = [f"{name}\n{_short(run.n_active)}, {_short(run.tokens)}" for name, run in zip(called, rows)]
-    axes.set_yticks(range(len(rows)), named, fontsize=SMALL)
-    axes.set(xlim=(0, 1.0), ylim=(len(rows) - 0.4, -1.0), xlabel="loss that could still be removed (nats a token)")
-    axes.text(0.37, -0.72, "from size", color=COLOURS["first"], ha="center", va="center")
-    axes.text(0.79, -0.72, "from data", color=COLOURS["second"], ha="center", va="center")
-    axes.grid(axis="y", visible=False)
-    return done(
-        fig,
-        "fig-loss-parts",
-        "In a small model that is trained this long, most of the loss that could still be removed comes from its small"
-        " size, and hardly any from too little reading.",
-        f"Stacked bars of the loss that Besiroglu's fit of the law adds to the {known['loss_floor']:g} nats a token"
-        " that text leaves open, 0 to 0.9: first the part from too small a size, then the part from too little data."
-        f" {'; '.join(phrases)}. The smaller the model, the more is due to its size; for the compute of"
-        f" LLäMmlein 1B, {_short(size)} parameters on {_short(best.tokens)} tokens would be best, with both parts"
-        " alike.",
-    )
-
-
-def _draw_parts(axes, row: int, run: Trained, known: dict[str, float]) -> str:
-    """A bar of what too small a size adds to a run's loss, and behind it what too little data adds; both in words."""
-    at = known | {"n_active": run.n_active, "pretrain_tokens": run.tokens}
-    data = eq.loss_left(at)
-    size = law.law_loss(at) - known["loss_floor"] - data
-    axes.barh(row, size, 0.62, color=COLOURS["first"], alpha=0.7)
-    axes.barh(row, data, 0.62, size, color=COLOURS["second"], alpha=0.8)
-    said = [significant(part, 2) for part in (size, data)]
-    axes.annotate(" + ".join(said), (size + data, row), (5, 0), textcoords="offset points", va="center")
-    return f"{' '.join(run.name.split())} {' and '.join(said)}"
-
-
-# --- plateaus ---------------------------------------------------------------------------------------------------------
-
-
-def learning_curves() -> Drawing:
-    """The larger model's published scores with two curves that they allow, one without a limit, one that has nearly
-    reached the lowest; and the band of all.
-    """
-    fig, axes = drawing.axes(5.0, 3.4)
-    power, line = simulation.fit(numbers.LARGE), simulation.fit(numbers.LARGE, form="line")
-    tokens = np.geomspace(1.5e10, 1.2e13, 45)
-    band = [power.score(each) for each in tokens]
-    low, high = [100 * r.low for r in band], [100 * r.high for r in band]
-    axes.fill_between(tokens, low, high, color=COLOURS["first"], alpha=0.15, lw=0)
-    axes.plot(tokens, [100 * line.score(each).best for each in tokens], color=COLOURS["first"], lw=2.2)
-    bent = 100 * eq.score(power.lowest, pretrain_tokens=tokens)
-    axes.plot(tokens, bent, color=COLOURS["second"], ls=(0, (4, 2)), lw=2)
-    axes.plot(power.points.tokens, 100 * np.array(power.points.scores), "o", color=COLOURS["measured"], ms=7, zorder=4)
-    axes.set(xscale="log", xlim=(1.5e10, 1.2e13), ylim=(60, 75), xlabel="tokens of training (log scale)")
-    axes.set_ylabel("mean score\nof six tasks (%)")
-    axes.set_xticks([1e11, 1e12, 1e13], ["100 billion", "1 trillion", "10 trillion"])
-    axes.minorticks_off()
-    note(axes, 0.03, 0.92, "no limit: a straight line", "first")
-    note(axes, 0.03, 0.82, f"the lowest limit allowed: {percent(power.limit.low)}", "second")
-    note(axes, 0.97, 0.08, f"shaded: all curves allowed at {percent(simulation.LEVEL)}", ha="right")
-    return done(
-        fig,
-        "fig-learning-curves",
-        "The five scores allow a straight line without a limit, and a curve that has only one more point to gain.",
-        f"Mean score of {numbers.LARGE} on six tasks, 60 to 75%, against tokens from 15 billion to 12 trillion (log"
-        " scale): five published points; a straight line through them; a dashed curve that is"
-        f" {eq.score(power.lowest, pretrain_tokens=power.points.tokens[-1]):.1%} at the last point and approaches"
-        f" {power.limit.low:.0%}; and a band of all saturating powers that the points allow at"
-        f" {percent(simulation.LEVEL)}.",
-    )
-
-
 # --- repeated data ----------------------------------------------------------------------------------------------------
 
 SIZES = {"2.8B": ("first", "o"), "4.2B": ("second", "s"), "8.7B": ("third", "^")}
@@ -255,7 +221,6 @@ def repeats() -> Drawing:
     """The loss of published runs above that of one pass, with the law's."""
     fig, axes = drawing.axes(5.0, 3.4)
     phrases = [_published(axes, run) for run in SIZES]
-    worst = max(abs(each.loss - each.law) for run in SIZES for each in numbers.early(simulation.published(run)))
     axes.set(xscale="log", yscale="log", xlim=(1, 60), ylim=(4e-4, 1.5))
     axes.set(xlabel="passes (log scale)", ylabel="loss above that of\none pass (nats, log)")
     axes.set_xticks([1, 2, 4, 7, 14, 44], ["1", "2", "4", "7", "14", "44"])
@@ -272,7 +237,7 @@ def repeats() -> Drawing:
         " (At the bottom, the log scale magnifies tiny differences of the loss.)",
         "Loss above that of one pass, 0.0004 to 1.5 nats, against passes from 1 to 44, both on log scales, of"
         f" published runs and by the law shifted to agree at one: {'; '.join(phrases)}. Up to five passes law and runs"
-        f" differ by at most {worst:.3f} nats; beyond, the runs lose more than the law says.",
+        f" differ by at most {numbers.misses():.3f} nats; beyond, the runs lose more than the law says.",
     )
 
 

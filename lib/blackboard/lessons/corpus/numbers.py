@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from statistics import linear_regression
+from statistics import NormalDist, linear_regression
 
 from blackboard.catalogue import chip, measurement, model, scaling_law
 from blackboard.lessons.corpus import equations as eq
@@ -55,6 +55,12 @@ def trillions(tokens: float, digits: int = 3) -> str:
         if tokens >= 1e12
         else f"{significant(tokens / 1e9, digits)} billion"
     )
+
+
+def there() -> dict[str, str]:
+    """How much text there is."""
+    [stock] = measurement("text_stock").records()
+    return {"text_all": trillions(stock["tokens"])}
 
 
 def runs() -> dict[str, str]:
@@ -142,6 +148,51 @@ def repeated() -> dict[str, str]:
     }
 
 
+def worst_reuse() -> float:
+    """The constant of repetition if all that repeating cost the published runs were the text's wear."""
+    return simulation.reuse_if_only_text_wears(PASSES + 0.2)
+
+
+def misses() -> float:
+    """Nats by which the law and the published runs differ at most up to about PASSES."""
+    found = [each for name in ("2.8B", "4.2B", "8.7B") for each in early(simulation.published(name))]
+    return max(abs(each.loss - each.law) for each in found)
+
+
+def doubts() -> dict[str, str]:
+    """How firm the law is: what the text would have lost at worst, and how well the law's forms fit."""
+    large, reuse = run(LARGE), worst_reuse()
+    fits = {row["form"]: row["r_squared"] for row in measurement("repeated_data_fits").records()}
+    keeps = lambda tokens, text: eq.data_worth(pretrain_tokens=tokens, unique_tokens=text, reuse=reuse) / tokens
+    [german] = measurement("filtering_kept").records(kept="LLäMmlein")
+    pool, kept = german["pool_tokens"], german["kept_tokens"]
+    even = eq.quality_even(pretrain_tokens=large["tokens"], pool_tokens=pool, kept_share=kept / pool, reuse=reuse)
+    return {
+        "spare": significant(simulation.repeated_law().spare, 2),
+        "law_misses": f"{misses():.3f}",
+        "worst_reuse": significant(reuse, 2),
+        "worst_llammlein": f"{keeps(large['tokens'], large['unique_tokens']):.0%}",
+        "worst_five": f"{keeps(PASSES, 1):.0%}",
+        "worst_more": f"{even - 1:.0%}",
+        "worst_passes": significant(best_passes(simulation.power_of(2), reuse), 2),
+        "fit_both": f"{fits['both, exponential']:.2f}",
+        "fit_text": f"{fits['data alone']:.2f}",
+    }
+
+
+def passes_or_size() -> dict[str, str]:
+    """Two published runs of equal compute over the same text: the larger model, and the law's choice."""
+    told: dict[str, str] = {}
+    for name, run in (("large", "8.7B"), ("small", "6.3B")):
+        [row] = [r for r in measurement("repeated_data_runs").records(run=run) if r["unique_tokens"] == 25e9]
+        told |= {
+            f"{name}_size": f"{significant(row['n_total'] / 1e9, 2)} billion",
+            f"{name}_passes": significant(row["pretraining_tokens"] / row["unique_tokens"], 2),
+            f"{name}_loss": f"{row['loss']:.3f}",
+        }
+    return told | {"suits": f"{significant(simulation.repeated_law().best_size(25e9) / 1e9, 2)} billion"}
+
+
 def filtered_german() -> dict[str, str]:
     """What LLäMmlein's filters kept, and how much better it had to be."""
     [row] = measurement("filtering_kept").records(kept="LLäMmlein")
@@ -151,7 +202,6 @@ def filtered_german() -> dict[str, str]:
     )
     return {
         "pool_de": trillions(pool, 2),
-        "kept_de": trillions(kept),
         "worth_kept": trillions(worth(tokens, kept)),
         "more_llammlein": f"{more(kept):.1%}",
         "more_tenth": f"{more(kept / 10):.0%}",
@@ -176,6 +226,7 @@ def filtered() -> dict[str, str]:
     }
     power = simulation.power_of(2)
     best = best_passes(power)
+    far = scores["FineWeb"]["pretraining_tokens"] / PASSES / edu["pool_tokens"]
     gain = lambda epochs: eq.filtered_worth(
         pretrain_tokens=1e12, pool_tokens=1e12, kept_share=1 / epochs, reuse=reuse(), quality_power=power
     )
@@ -183,18 +234,21 @@ def filtered() -> dict[str, str]:
         "best_balance": significant(best * eq.repeat_worth(epochs=best, reuse=round(reuse(), 1)), 2),
         "quality_power": significant(power, 3),
         "five_costs": f"{1 - gain(PASSES) / gain(best):.0%}",
-        "edu_kept": trillions(edu["kept_tokens"], 2),
-        "edu_pool": trillions(edu["pool_tokens"], 2),
         **passes_by_quality(),
         "edu_tokens": trillions(scores["FineWeb"]["pretraining_tokens"]),
         "edu_before": f"{scores['FineWeb']['score']:.0%}",
         "edu_after": f"{scores['FineWeb-Edu']['score']:.0%}",
+        "edu_share": f"{edu['kept_tokens'] / edu['pool_tokens']:.0%}",
+        "far_share": f"{far:.1%}",
+        "far_quality": significant(far**-power, 1),
     }
 
 
-def best_passes(power: float) -> float:
-    """Where one more pass adds what the shorter text takes away, with the law's constant as the page prints it."""
-    known = {"reuse": round(reuse(), 1)}
+def best_passes(power: float, constant: float | None = None) -> float:
+    """Where one more pass adds what the shorter text takes away, with the law's constant as the page prints it, or
+    another one.
+    """
+    known = {"reuse": constant or round(reuse(), 1)}
     adds = lambda n: n * eq.repeat_worth(known, epochs=n)
     return find_root(
         lambda n: (1 - power) * eq.data_worth(known, pretrain_tokens=n, unique_tokens=1) - adds(n), 1.001, 100
@@ -229,6 +283,8 @@ def plateaus() -> dict[str, str]:
         "came_2": f"{100 * (scores[-1] - scores[2]):.1f}",
         "due_last": f"{pace(4) * doublings[-1]:.1f}",
         "scatter": f"{scatter():.2f}",
+        "stop_chance": f"{NormalDist().cdf(-pace(4) * doublings[-1] / scatter() / math.sqrt(2)):.0%}",
+        "limit_low": f"{simulation.fit(LARGE).limit.low:.0%}",
     }
 
 
@@ -269,4 +325,16 @@ def noise() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return merge(runs(), parts(), repeated(), filtered(), filtered_german(), strictness(), plateaus(), noise())
+    return merge(
+        there(),
+        runs(),
+        parts(),
+        repeated(),
+        doubts(),
+        passes_or_size(),
+        filtered(),
+        filtered_german(),
+        strictness(),
+        plateaus(),
+        noise(),
+    )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from blackboard.catalogue import measurement
 from blackboard.catalogue.datafile import DATA
 from blackboard.lessons.corpus import equations as eq
+from blackboard.search import find_minimum
 
 if TYPE_CHECKING:
     import numpy as np
@@ -338,6 +339,25 @@ def published(run: str) -> tuple[Run, ...]:
         )
     shift = found[0].loss - found[0].law
     return tuple(each._replace(law=each.law + shift) for each in found)
+
+
+def reuse_if_only_text_wears(passes: float) -> float:
+    """The law's constant of repetition if parameters never lost worth, by least squares on the published runs up to so
+    many passes: all that repeating cost them is put down to the text.
+    """
+    law, found = repeated_law(), []
+    for name in ("2.8B", "4.2B", "8.7B"):
+        [row, *_] = measurement("repeated_data_runs").records(run=name)
+        first, *rest = published(name)
+        at = row["n_total"], row["pretraining_tokens"]
+        found += [(*at, at[1] / each.epochs, each.loss - first.loss) for each in rest if each.epochs <= passes]
+
+    def squares(reuse: float) -> float:
+        only = law._replace(reuse=reuse, spare=1e12)
+        above = lambda size, tokens, text: only.loss(size, tokens, text) - only.loss(size, tokens, tokens)
+        return math.fsum((above(size, tokens, text) - lost) ** 2 for size, tokens, text, lost in found)
+
+    return find_minimum(squares, 0.1, 100)
 
 
 # --- repetition, tried ------------------------------------------------------------------------------------------------
