@@ -24,6 +24,7 @@ LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
 FITS = 4  # columns of numbers that a phone is wide enough for, or of short texts:
 SHORT, LEAST, WIDE = 80, 12, 40  # letters of the longest of each, least of the first, and those that cannot be broken
 WORDS = 140  # letters of the longest of three columns, with which a phone's rows would have ten lines
+SHAPED = ("data-head", "claim-parts")  # of tables that know themselves how a phone shows them
 LACKS = {"–", "none", "less", "always", ""}
 
 
@@ -57,7 +58,12 @@ def align_table(table):
     marked = ROW.sub(lambda row: mark_cells(row[0], kinds), table) if kinds else table
     words = len(columns) - 1 - list(kinds.values()).count("number")
     wordy = len(columns) == FITS - 1 and count_longest(columns) > WORDS
-    if len(columns) + bool(words) <= FITS and not wordy or "<thead" not in table or "data-head" in table:
+    if (
+        len(columns) + bool(words) <= FITS
+        and not wordy
+        or "<thead" not in table
+        or any(mark in table for mark in SHAPED)
+    ):
         return marked
     heads = [cell[2] for cell in CELL.findall(table[: table.find("<tbody")])]
     short = len(columns) == FITS and 0 not in kinds and are_short(heads, columns, kinds)  # of letters, all are cards
