@@ -1,12 +1,14 @@
 """Run the exercise notebooks and their solutions anew, in place: they are committed with their outputs, and the book
 shows these without running them again.
 
-Run through `python tools/course.py exercises`, after a change of problems, figures or notebooks.
+Run through `python tools/course.py exercises`, after a change of problems, figures or notebooks. With the virtual
+environment's Python it takes names of lessons too: `tools/exercises.py paging`.
 """
 
 import hashlib
 import json
 import os
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -102,6 +104,7 @@ def renew(path):
 
 if __name__ == "__main__":
     found = sorted(path for path in (ROOT / "exercises").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+    found = [path for path in found if path.stem in sys.argv[1:] or not sys.argv[1:]]
     with ProcessPoolExecutor() as pool:
         for name in pool.map(renew, found):
             print(name, flush=True)
