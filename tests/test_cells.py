@@ -79,7 +79,7 @@ def test_a_problem_of_a_page_of_exercises_is_a_numbered_fold():
         "run in the notebook" in note and bar.startswith("<practice-set ") and statement == box and end == "</details>"
     )
     assert fold.startswith('<details class="practice-item" id="first" data-level="hard">')
-    assert "<summary>1. What &lt;leaves&gt; <span" in fold
+    assert "<summary>1. What &lt;leaves&gt;&ensp;<span" in fold
 
 
 NOTEBOOKS = sorted((ROOT / "exercises").rglob("*.ipynb"))
