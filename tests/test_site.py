@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import html
 import io
 import json
 import re
@@ -9,6 +10,7 @@ from collections import Counter
 from contextlib import closing
 from functools import cache
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -174,6 +176,20 @@ def test_figures_bring_their_letters(site):
         for told, said in re.findall(r'<(?:text|tspan)\b[^>]*style="([^"]*)"[^>]*>([^<]+)<', figure):
             style = style_of(told)
             assert {ord(letter) for letter in said} & own[style].keys() <= brought[style].keys(), (path.name, said)
+
+
+def test_stills_bring_their_letters(site):
+    """A picture within a page cannot use the page's letters; nor is a sign of the page's styles given any."""
+    own = TTFont(FACES / "regular.ttf").getBestCmap().keys()
+    for path in site.glob("book/*.html"):
+        page = path.read_text("utf8")
+        stills = re.findall(r'<picture class="chart-still".*?</picture>', page, re.S)
+        for address in re.findall('"data:image/svg[^,]*,([^"]*)', "".join(stills)):
+            drawn = unquote(address)
+            brought = TTFont(io.BytesIO(base64.b64decode(re.search(r"base64,([^)]*)\)", drawn)[1]))).getBestCmap()
+            shown = {ord(letter) for said in re.findall("<text[^>]*>([^<]+)<", html.unescape(drawn)) for letter in said}
+            assert shown & own <= brought.keys(), (path.name, shown)
+        assert page.count("@font-face%20%7B") == len(re.findall("srcset=|src=", "".join(stills)))
 
 
 def test_the_front_door_leads_in(visit, base):

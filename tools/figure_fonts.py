@@ -13,7 +13,8 @@ FACES = Path(__file__).resolve().parent.parent / "lib" / "blackboard" / "charts"
 FAMILY = "font-family: Arial"  # the first that a figure names
 STYLES = {"regular": FAMILY, "bold": "font-weight: 700", "italic": "font-style: italic"}  # and what tells of each
 TEXT = re.compile(r">([^<>]+)<")
-STILL = re.compile(r'(?<="data:image/svg\+xml,)[^"]+')  # a chart that nobody has touched yet, in its page
+STILL = re.compile(r'<picture class="chart-still".*?</picture>', re.S)  # a chart that nobody has touched yet
+PICTURE = re.compile(r'(?<="data:image/svg\+xml,)[^"]+')
 
 
 def cut_face(style, letters):
@@ -42,8 +43,9 @@ def bring_letters(site):
         path.write_text(with_rules(text, "".join(face for told, face in faces.items() if told in text)), "utf8")
     for path in sorted(site.rglob("*.html")):
         text = path.read_text("utf8")
-        if "chart-still" in text:
-            path.write_text(STILL.sub(lambda still: dress(still[0]), text), "utf8")
+        if STILL.search(text):
+            dressed = STILL.sub(lambda still: PICTURE.sub(lambda it: dress(it[0]), still[0]), text)
+            path.write_text(dressed, "utf8")
 
 
 def letters_of(figures):
@@ -56,7 +58,7 @@ def with_rules(svg, rules):
     return re.sub(r"<svg\b[^>]*>", lambda tag: f"{tag[0]}<style>{rules}</style>", svg, count=1)
 
 
-def dress(still):
-    """A still, as its address has it, with the letters that it shows."""
-    svg = unquote(still)
+def dress(picture):
+    """A picture of a still, as its address has it, with the letters that it shows."""
+    svg = unquote(picture)
     return quote(with_rules(svg, cut_face("regular", letters_of([svg]))), safe="/:;=,()+@")
