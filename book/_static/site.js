@@ -70,7 +70,7 @@ async function layOut() {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (const _ of [1, 2]) await new Promise((next) => setTimeout(next)); // until boxes to write in begin
   await window.boxesAwake;
-  for (const section of document.querySelectorAll(".bd-article > section > section")) {
+  for (const section of document.querySelectorAll(":is(.bd-article > section, .claim-groups) > section")) {
     if (!target) await new Promise((next) => setTimeout(next));
     section.style.contentVisibility = "visible";
     section.getBoundingClientRect();
