@@ -28,11 +28,16 @@ def find_cell(lesson, text):
     return source
 
 
-def run_cell(lesson, text, **space):
-    """What that cell prints, run with such names of earlier ones, and the names that it leaves."""
-    said = io.StringIO()
+def run_cell(lesson, text, *changes, **space):
+    """What that cell prints, run with such names of earlier ones and with each of the changes (a text that it has once,
+    and what comes in its place); and the names that it leaves.
+    """
+    source, said = find_cell(lesson, text), io.StringIO()
+    for old, new in changes:
+        assert source.count(old) == 1
+        source = source.replace(old, new)
     with contextlib.redirect_stdout(said):
-        exec(find_cell(lesson, text), space)
+        exec(source, space)
     return said.getvalue(), space
 
 

@@ -180,14 +180,8 @@ def test_walking_up_the_users_meets_the_borders():
     """
 
     def met(*changes):
-        source = find_cell("speculation", "def round_time")
-        for old, new in changes:
-            assert source.count(old) == 1
-            source = source.replace(old, new)
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            exec(source, {})
-        return [int(line.split(" users")[0].replace(",", "")) for line in said.getvalue().splitlines()]
+        said, _ = run_cell("speculation", "def round_time", *changes)
+        return [int(line.split(" users")[0].replace(",", "")) for line in said.splitlines()]
 
     assert met() == pytest.approx([free(4), lost(4)], rel=2e-3)
     one = met(("guesses, chance, draft = 4", "guesses, chance, draft = 1"))
@@ -204,17 +198,9 @@ def test_pricing_guess_by_guess_finds_the_best_number():
     """What the page's program prints at its three loads and at 500 users, against all numbers of guesses tried."""
 
     def priced(*changes):
-        told = {}
-        with contextlib.redirect_stdout(io.StringIO()):
-            exec(find_cell("speculation", "def round_time"), told)
-        source = find_cell("speculation", "costs {price")
-        for old, new in changes:
-            assert source.count(old) == 1
-            source = source.replace(old, new)
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            exec(source, told)
-        rows = re.findall(r"([\d,]+) users: guess (\d+) counts ([\d.]+), costs ([\d.]+)", said.getvalue())
+        _, told = run_cell("speculation", "def round_time")
+        said, _ = run_cell("speculation", "costs {price", *changes, **told)
+        rows = re.findall(r"([\d,]+) users: guess (\d+) counts ([\d.]+), costs ([\d.]+)", said)
         return [(int(n.replace(",", "")), int(guess), float(counts), float(price)) for n, guess, counts, price in rows]
 
     for rows in (priced(), priced(("1_000, ", "500, 1_000, "))):

@@ -215,8 +215,10 @@ function preparePanel(field) {
     } else if (event.key === "Enter" && event.target === field && !event.isComposing) {
       if (waits) answer();
       const first = list.querySelector("a"); // which looks chosen
-      if (first) event.preventDefault();
-      first?.click();
+      if (first) {
+        event.preventDefault();
+        first.click();
+      }
     } else if (event.key === "Escape") {
       close();
       searchedFrom?.focus();
