@@ -33,9 +33,9 @@ def address(tmp_path_factory):
     body = f'<link rel="stylesheet" href="planner.css">{article}<script src="planner.js"></script>'
     tints = ";".join(f"--pst-color-{name}: {tint}" for name, tint in TINTS.items())
     head = '<meta charset="utf-8"><link rel="icon" href="data:,"><title>planner</title>'
-    face = "@font-face { font-family: Arial; src: url(sans-regular.woff) }"  # what a page of the book has at the least
+    face = "@font-face { font-family: Arial; src: url(sans-regular.woff2) }"  # what a page of the book has at the least
     head += f"<style>{face} :root {{ {tints} }} body {{ font-family: Arial }}</style>"
-    shutil.copy(ROOT / "book" / "_static" / "sans-regular.woff", folder)
+    shutil.copy(ROOT / "book" / "_static" / "sans-regular.woff2", folder)
     (folder / "planner.html").write_text(f'<!doctype html><html lang="en">{head}{body}', "utf8")
     with serve(folder) as base:
         yield f"{base}/planner.html"

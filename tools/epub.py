@@ -30,7 +30,7 @@ TYPES = {
     ".css": "text/css",
     ".svg": "image/svg+xml",
     ".png": "image/png",
-    ".woff": "font/woff",
+    ".woff2": "font/woff2",
 }
 PAGE = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE html>
@@ -197,7 +197,7 @@ def make(site, target):
     files = write_pages(site, articles)
     title = escape(edition()["title"])
     files["book.css"] = style(site, "book.css", "epub.css").encode()
-    files["math.woff"] = (site / "_static" / "math.woff").read_bytes()
+    files["math.woff2"] = (site / "_static" / "math.woff2").read_bytes()
     files["cover.svg"] = write_cover().encode()
     files["cover.xhtml"] = PAGE.format(title=title, body=f'<p><img src="cover.svg" alt="{title}"/></p>').encode()
     files["nav.xhtml"] = write_navigation(write_contents(articles)).encode()

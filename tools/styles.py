@@ -16,8 +16,8 @@ OURS = 'localStorage.getItem("theme") || (matchMedia("(prefers-color-scheme: dar
 # The letters of the text come while its page is read, or lines would break anew when they have come. A file from a disk
 # may not ask for them in this way.
 LETTERS = """<script>if (location.protocol !== "file:") for (const name of ["regular", "bold"])
-  document.head.append(Object.assign(document.createElement("link"), {{ rel: "preload", as: "font", type: "font/woff",
-    crossOrigin: "", href: `{up}_static/text-${{name}}.woff` }}));</script>
+  document.head.append(Object.assign(document.createElement("link"), {{ rel: "preload", as: "font", type: "font/woff2",
+    crossOrigin: "", href: `{up}_static/text-${{name}}.woff2` }}));</script>
 """
 ADDRESS = re.compile(r"""url\(["']?(?!["']?(?:data:|#))([^"')]+)["']?\)""")
 LINE_END = re.compile(r"\s*\n\s*")
