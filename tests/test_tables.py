@@ -173,7 +173,9 @@ def test_the_notation_is_as_wide_as_a_lesson(visit, server):
 def test_a_question_s_link_opens_the_fold_of_its_formula(visit, server):
     page = visit(f"{server}/book/notation.html").page
     assert page.locator(".formulas-of[open]").count() == 0
-    page.locator(".formula-questions a").last.click()
+    page.locator(".formula-question > summary").last.click()
+    page.locator(".formula-question[open] .formula").first.wait_for()
+    page.locator(".formula-question a").last.click()
     page.locator(":target .formula").wait_for()
 
 

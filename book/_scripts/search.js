@@ -75,7 +75,7 @@ function withoutUnknown(query) {
 // --- What a result quotes ---------------------------------------------------------------------------------------------
 
 const WORDS = /([\p{L}\p{N}]+)/u, SENTENCE_END = /(?<=[.?!][”’)]*)\s+(?=[\p{Lu}“(])/u;
-const PROSE = "p, li, dd, figcaption", NO_PROSE = "noscript, figure > :not(figcaption), .formula-unit, .lesson-facts, .on-screen, .planner, .table-notes, #practice details";
+const PROSE = "p, li, dd, figcaption, .formula-question > summary", NO_PROSE = "noscript, figure > :not(figcaption), .formula-unit, .lesson-facts, .on-screen, .planner, .table-notes, #practice details";
 const EXCERPT = 240; // letters, about
 
 let stemmer = null;
@@ -89,7 +89,7 @@ function sentencesIn(place) {
     formula.replaceWith(formula.querySelector("mfrac, msub, msup, msubsup, munder, mover, munderover, mtable, msqrt") ? "…" : formula.textContent);
   }
   const blocks = [...place.querySelectorAll(PROSE)].filter((block) => !block.closest(NO_PROSE));
-  for (const each of place.querySelectorAll("pre, table, svg, picture, script, style, .headerlink, .formula-questions a")) each.remove();
+  for (const each of place.querySelectorAll("pre, table, svg, picture, script, style, .headerlink")) each.remove();
   return blocks.reverse().map((block) => { // what is within another is read, and then taken out of it
     block.remove();
     return block.textContent.replace(/\s+/g, " ").replace(/^ |[ ,]+$/g, "");

@@ -83,10 +83,19 @@ def anchor(name: str) -> str:
 
 
 def questions(asked: Mapping[str, Iterable[str]]) -> Page:
-    """A list of questions, each with links to the formulas that answer it; KeyError for a formula that is not there."""
+    """Questions, each of which opens to the formulas that answer it; KeyError for a formula that is not there."""
     notation.load_all()
-    link = lambda name: f'<a href="#{anchor(name)}"><code>{formulas[name].name}</code></a>'
-    rows = "".join(
-        f"<li>{html.escape(question)} {', '.join(map(link, names))}</li>" for question, names in asked.items()
+    answers = {question: "".join(_answer(formulas[name]) for name in names) for question, names in asked.items()}
+    folds = (
+        fold(asks, f'<dl class="formula-list">{shown}</dl>', "formula-question") for asks, shown in answers.items()
     )
-    return Page(f'<ul class="formula-questions">{rows}</ul>')
+    return Page(f'<div class="formula-questions">{"".join(folds)}</div>')
+
+
+def _answer(formula: Formula) -> str:
+    """A formula with what it gives, which links to its place on the page. On paper the link is enough."""
+    meaning = html.escape(formula.description[0].upper() + formula.description[1:])
+    return (
+        f'<div><dt><a href="#{anchor(formula.name)}">{meaning}</a></dt>'
+        f'<dd class="on-screen">\\[{formula.latex}\\]</dd></div>'
+    )
