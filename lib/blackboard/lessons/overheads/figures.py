@@ -165,7 +165,7 @@ def gap() -> Drawing:
     axes.grid(visible=False)
     return done(
         fig,
-        "fig-gap",
+        "fig-between-kernels",
         "In a gap, the chip waits three times: for the last blocks of a kernel, for the start of the next one, and for"
         " its first bytes. A graph shortens only the start. (A sketch, not to scale.)",
         f"A sketch of {UNITS} units of a chip over time, without numbers. A kernel's blocks fill all units twice, and"
