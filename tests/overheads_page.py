@@ -30,6 +30,11 @@ QUOTED = {
     "3.1": "a name of Llama",
     "7,168": "width of DeepSeek-V3",
     "400": "Gbit/s of SGLang's network cards",
+    "148": "units of a B200, and of what follows: blocks, idle units, percent of the bandwidth, times SGLang's speed",
+    "512": "the same",
+    "80": "the same",
+    "78": "the same",
+    "1.5": "the same",
 }
 
 CHARTS = {

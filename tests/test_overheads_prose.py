@@ -53,9 +53,14 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "replay_old": f"{(2 + 0.2 * 1547) / 1e3:.1f} ms",
         "gaps_most": f"{1547 * 5.2e-3:.0f} ms",  # what a reader gets
         "waited_least": f"{39.2 - 7.83 - 8:.0f} ms",  # likewise
-        "load_break": f"{1000 / 25.5 / 2 - 1547 * gap / 1e3:.1f} ms",
+        "half_eager": f"{39.2 / 2:.1f} ms",  # what a reader gets
+        "load_break": f"{19.6 - 8:.1f} ms",  # likewise
         "graph_2": f"{1000 / 168.84:.2f} ms",
         "graph_4": f"{1000 / 254.02:.2f} ms",
+        "saved_2": f"{9.53 - 5.92:.1f} ms",  # what a reader gets
+        "saved_4": f"{5.92 - 3.94:.1f} ms",  # likewise
+        "saved_8": f"{3.94 - 3.04:.1f} ms",  # likewise
+        "gap_small": f"{2350 / 2000:.1f} µs",
         "eager_each": f"{launch:.1f} µs",
         "fill_each": f"{launch - gap:.1f} µs",
         "fit_rate": f"{13.48 / shared:.2f} TB/s",
@@ -80,9 +85,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ib_send": f"{sent:.1f} ms",
         "overlap_ib_chip": f"{load / sent:.0f}",
         "fused_each": f"{5.104 / 485 * 1e3:.1f} µs",
-        "lossy_turn": f"{(load + (more - 1) * lost) / sent:.0f} to {(load + lost) / sent:.0f}",
+        "lossy_turn": f"{(load + (more - 1) * lost) / sent:.0f}",
+        "lossy_turn_twice": f"{(load + lost) / sent:.0f}",
         "sglang_32": "27%",
         "sglang_256": "25.5%",
+        "sglang_prefill": "27% to 35%",
         "kernels_whole": "815",
         "kernels_halves": "1,294",
         "sglang_step": f"{256 * 8 / 22_310 * 1e3:.0f} ms",
@@ -120,6 +127,7 @@ def test_a_fixed_cost_per_step_fits_the_four_times_as_well():
     told, times = numbers.all(), np.array([1e3 / rate for rate in (104.9, 168.84, 254.02, 328.43)])
     shares = np.array([[1, 1 / 2, 1 / 4, 1 / 8], [1] * 4]).T
     found, *_ = np.linalg.lstsq(shares, times)
+    assert f"{found[1]:.1f} ms" == told["rest"]
     off = max(abs(shares @ found / times - 1))
     assert off < float(told["fit_off"].rstrip("%")) / 100
     load, cost = found
@@ -127,7 +135,7 @@ def test_a_fixed_cost_per_step_fits_the_four_times_as_well():
     expected = {
         "fixed_load": f"{load:.2f} ms",
         "fixed_cost": f"{cost:.2f} ms",
-        "rest": f"{cost:.1f} ms",
+        "rest": f"{3.04 - 0.9:.1f} ms",  # what a reader gets from the doublings
         **{f"loss_on_{chips}": f"{load / chips + cost:.2f} ms" for chips in (1, 2, 4, 8)},
         "fixed_graph": f"{7.44 + 2.12:.2f} ms",  # what a reader gets
         "fixed_waited": f"{39.2 - 9.56:.0f} ms",  # likewise
@@ -146,8 +154,12 @@ def test_the_gap_may_be_shorter_if_the_all_reduces_take_the_rest():
     assert max(abs(shares @ found / times - 1)) > 0.09
     gap = (6.736 - 5.104) / (1165 - 485)  # ms
     loading = times[0] - 324 * gap
-    least, *_, most = ((times - loading / chips - 324 * gap) / 64 * 1e3)[1:]
-    assert told["rival_sums"] == f"{least:.0f} to {most:.0f} µs"
+    *_, each = (times - loading / chips - 324 * gap) / 64
+    assert told["rival_sum"] == f"{1e3 * each:.0f} µs" == f"{1e3 * (3.04 - 8.75 / 8 - 0.78) / 64:.0f} µs"
+    assert (told["rival_load"], told["rival_gaps"]) == (f"{9.53 - 0.78:.2f} ms", f"{324 * gap:.2f} ms")
+    assert (told["sums"], told["sums_8"]) == ("64", f"{64 * each:.1f} ms")
+    assert told["again_8"] == f"{loading / 8:.1f} ms" == f"{8.75 / 8:.1f} ms"
+    assert loading / 8 + 324 * gap > 64 * each, "halves load again and have all gaps again, which takes longer"
 
 
 def test_a_whole_output_matrix_on_each_chip_shortens_the_gap_only_a_little():
@@ -182,15 +194,11 @@ def test_the_queue_of_the_page_is_the_simulations():
 
 
 def test_a_larger_model_loses_more_than_once_per_step():
-    """Llama 2 70B and 7B on several A100: a part that chips share, and one that they do not, by NumPy."""
+    """Llama 2 70B on several A100: a part that chips share, and one that they do not, by NumPy."""
     told = numbers.all()
-    for name, chips, rates, counts in (
-        ("rest_left", (1, 2, 4, 8), (104.9, 168.84, 254.02, 328.43), (324, 388, 388, 388)),
-        ("deep_rest", (2, 4, 8), (21.32, 38.01, 62.5), (964, 964, 964)),
-    ):
-        shares = np.array([1 / np.array(chips), counts]).T
-        (_, each), *_ = np.linalg.lstsq(shares, 1e3 / np.array(rates))
-        assert told[name] == f"{each * counts[-1]:.1f} ms"
+    shares = np.array([1 / np.array([2, 4, 8]), [1] * 3]).T
+    (_, rest), *_ = np.linalg.lstsq(shares, 1e3 / np.array([21.32, 38.01, 62.5]))
+    assert told["deep_rest"] == f"{rest:.1f} ms"
     assert told["deep_kernels"] == f"{964 / 388:.1f}" and float(told["deep_kernels"]) == 160 / 64, "all-reduces, too"
 
 
@@ -293,12 +301,21 @@ def test_a_prefill_loses_time_at_each_of_its_kernels():
         assert told[f"{name}_before"] == f"{1e3 * before:.1f} ms" and told[f"{name}_after"] == f"{1e3 * after:.1f} ms"
 
 
-def test_the_program_of_more_chips_has_the_slower_of_launches_and_chip():
-    rows = [re.findall(r"[\d.]+", line) for line in printed("pace = ").splitlines()]
-    told = numbers.all()
-    assert [row[0] for row in rows] == [told["eager_each"].split()[0], "15.0", "5.0"]
-    for launch, one, eight in rows:
-        times = [(told["graph_1"], 324, one), (told["graph_8"], 388, eight)]
-        for chip, count, shown in times:
-            assert float(shown) == pytest.approx(max(float(chip.split()[0]), count * float(launch) / 1e3), abs=0.06)
-    assert f"{rows[0][2]} ms" == told["eight_launch"]
+def test_the_chain_of_the_page_is_counted_by_hand():
+    """An addition, and a norm as the team wrote it: in 16 bits, but for the norm's five operations in 32."""
+    told, vector, scales = (
+        numbers.all(),
+        4096 * 4096 * 2 / 1e6,
+        4096 * 4 / 1e6,
+    )  # MB of all tokens
+    wide, weight = 2 * vector, 4096 * 2 / 1e6
+    norm = (vector + wide) + 2 * wide + (wide + scales) + 4 * scales + (2 * wide + scales) + (wide + vector)
+    norm += 2 * vector + weight
+    for name, moved, count in (
+        ("chain", 3 * vector + norm, 9),
+        ("hand", 5 * vector + weight, 2),
+        ("one", 4 * vector + weight, 1),
+    ):
+        found = [told[f"{name}_{what}"] for what in ("kernels", "bytes", "time")]
+        assert found == [f"{count}", f"{moved:.0f} MB", f"{moved / 2.039e3:.2f} ms"]
+    assert (told["chain_apart"], told["chain_fused"]) == ("2.03 ms", "0.26 ms")

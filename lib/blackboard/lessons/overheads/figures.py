@@ -135,6 +135,45 @@ def verdict() -> Drawing:
     )
 
 
+# --- a gap ------------------------------------------------------------------------------------------------------------
+
+UNITS, LAST = 4, 2  # of a chip, and those that a kernel's last blocks keep busy
+DONE, ENDED, STARTED, FED, OVER = 3.0, 4.5, 6.0, 7.7, 10.7  # when its full rounds end, then its last; the next kernel
+
+
+def gap() -> Drawing:
+    """The units of a chip from one kernel to the next: what the last blocks, the start and the first bytes take."""
+    fig, axes = drawing.axes(5.0, 2.5)
+    boxes = [(start, unit, 1.5, "first") for unit in range(UNITS) for start in (0.0, 1.5)]
+    boxes += [(DONE, unit, ENDED - DONE, "first") for unit in range(LAST)]
+    boxes += [(start, unit, 1.5, "second") for unit in range(UNITS) for start in (FED, FED + 1.5)]
+    for start, unit, time, name in boxes:
+        face = COLOURS[name]
+        axes.add_patch(Rectangle((start, unit - 0.38), time, 0.76, color=face, alpha=0.55, lw=0))
+        axes.add_patch(Rectangle((start, unit - 0.38), time, 0.76, fill=False, ec=face, lw=1.2))
+    for end in (DONE, ENDED, STARTED, FED):
+        axes.plot((end, end), (-0.85, UNITS - 0.5), color=COLOURS["total"], lw=1.2, ls=":")
+    for start, end, words in ((DONE, ENDED, "last\nblocks"), (ENDED, STARTED, "start"), (STARTED, FED, "first\nbytes")):
+        axes.text((start + end) / 2, -0.6, words, ha="center", va="bottom", linespacing=0.95)
+    axes.text(DONE / 2, -0.6, "a kernel", ha="center", va="bottom")
+    axes.text((FED + OVER) / 2, -0.6, "the next", ha="center", va="bottom")
+    axes.set(xlim=(-0.05, OVER + 0.05), ylim=(UNITS - 0.5, -1.75), xlabel="time")
+    axes.set_xticks([])
+    axes.set_yticks(range(UNITS), [f"unit {unit + 1}" for unit in range(UNITS)])
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.grid(visible=False)
+    return done(
+        fig,
+        "fig-between-kernels",
+        "In a gap, the chip waits three times: for the last blocks of a kernel, for the start of the next one, and for"
+        " its first bytes. A graph shortens only the start. (A sketch, not to scale.)",
+        f"A sketch of {UNITS} units of a chip over time, without numbers. A kernel's blocks fill all units twice, and"
+        f" its last blocks only {LAST} of them, while the others are idle. Then all units are idle while the next"
+        " kernel starts, and while its first bytes come. Then its blocks fill all units.",
+    )
+
+
 # --- overlapping ------------------------------------------------------------------------------------------------------
 
 ATTEND, SEND, MULTIPLY = 1.0, 0.75, 1.0  # a whole batch's times in a layer of the picture

@@ -403,7 +403,7 @@ LAB = Lab(
     (FUSE, TRAFFIC, EAGER, OVERLAP),
     finish,
     "At small batches a step is as long as its launches, whatever the device could do: fewer kernels help at once. At"
-    " large batches the device sets the pace, and launching hides behind it. Two halves are the other way round: with"
-    " few sequences they load the weights twice for little, and with many they hide the sending. SGLang measured the"
+    " large batches the device sets the pace, and launching hides behind it. Two halves lose at small batches, which"
+    " have little sending to hide, because they load the weights twice. At large batches they win. SGLang measured the"
     " same change, with smaller gains.",
 )

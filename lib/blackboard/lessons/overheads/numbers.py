@@ -48,7 +48,7 @@ def both_ways() -> dict[str, str]:
     found = implied.gpt_fast()
     gaps, alone = found.kernels * LOST.each, FIXED.time(1)
     waited = [found.eager - LOST.shared - gaps, found.eager - alone]
-    least = found.eager / 2 - gaps  # of loading that takes, with the gaps, half of the token
+    half = found.eager / 2
     return {
         "rest": in_ms(FIXED.each),
         "fixed_cost": pretty(FIXED.each, "s", 3),
@@ -58,7 +58,8 @@ def both_ways() -> dict[str, str]:
         "gaps_most": f"{gaps / MS:.0f} ms",
         "waited_least": pretty(waited[0], "s", 2),
         "waited_range": f"{waited[0] / MS:.0f} to {waited[1] / MS:.0f} ms",
-        "load_break": pretty(least, "s", 3),
+        "half_eager": in_ms(half),
+        "load_break": pretty(half - gaps, "s", 3),
         "fit_off": f"{LOST.off:.1%}",
         **{
             f"{name}_on_{chips}": pretty(line.time(chips), "s", 3)
@@ -69,11 +70,10 @@ def both_ways() -> dict[str, str]:
 
 
 def larger() -> dict[str, str]:
-    """What Llama 2 70B, on several chips, loses more than 7B: kernels, and the time that does not shrink."""
+    """Llama 2 70B on several chips: how many times 7B's kernels, and the time that does not shrink."""
     [deep] = (line for line in implied.left_over() if (line.model, line.weights) == ("Llama-2-70B", "float16"))
     return {
         "deep_rest": in_ms(deep.left(8)),
-        "rest_left": in_ms(LOST.left(8)),
         "deep_kernels": f"{deep.kernels[8] / LOST.kernels[8]:.1f}",
     }
 
@@ -117,6 +117,7 @@ def graphs() -> dict[str, str]:
     """What graphs gain, what they cost, and what they leave, by the chips that share the loading."""
     lost = measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
     times = dict(LOST.points)
+    fewer = {chips: times[chips // 2] - times[chips] for chips in times if chips > 1}
     room = sorted(row["kv_tokens"] for row in lost)
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
@@ -126,6 +127,7 @@ def graphs() -> dict[str, str]:
         "cache_lost": f"{1 - room[0] / room[1]:.0%}",
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
         **{f"graph_{chips}": pretty(time, "s", 3) for chips, time in times.items()},
+        **{f"saved_{chips}": in_ms(time) for chips, time in fewer.items()},
         "shared_7": pretty(LOST.shared, "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
         "eight_launch": in_ms(LOST.kernels[8] * implied.gpt_fast().each),
@@ -147,6 +149,27 @@ def prefilling(lost: float = LOST.each, by_hand: bool = False) -> implied.Fused:
     """A prefill of 4,096 tokens on the opening's chip, before and after fusing."""
     plan = Plan(tokens=4096, context=0)
     return implied.fusing("llama-2-7b", plan, chip="a100-80gb", lost=lost, by_hand=by_hand)
+
+
+def one_chain() -> dict[str, str]:
+    """The first addition and norm of a prefill of 4,096 tokens on the opening's chip, fused by nobody, by hand and by
+    a compiler.
+    """
+    plan, rate = Plan(tokens=4096, context=0, layers=1), chip("a100-80gb").bandwidth
+    told = {}
+    for name, read in (("chain", kernels.eager), ("hand", kernels.library), ("one", kernels.fused)):
+        rows = read("llama-2-7b", plan)
+        [_, last, *_] = (n for n, row in enumerate(rows) if row.kind == "product")  # the one before the addition
+        following = (n for n in range(last + 1, len(rows)) if rows[n].kind == "product")
+        between = rows[last + 1 : next(following)]
+        moved = sum(row.moved for row in between)
+        told |= {
+            f"{name}_kernels": f"{len(between)}",
+            f"{name}_bytes": pretty(moved, "byte", 3),
+            f"{name}_time": f"{moved / rate / MS:.2f} ms",
+        }
+    apart, fused = (gpu_lab.only("h200", "chains", way=way, ops=8) for way in ("a kernel each", "one kernel"))
+    return told | {"chain_apart": f"{apart['seconds'] / MS:.2f} ms", "chain_fused": f"{fused['seconds'] / MS:.2f} ms"}
 
 
 def fusion_rows() -> dict[str, str]:
@@ -200,7 +223,11 @@ def borders() -> dict[str, str]:
 
 def measured_halves() -> dict[str, str]:
     """What SGLang gained and lost by halves."""
-    return {f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}%" for tokens, gain in implied.sglang_measured().items()}
+    [prefill] = measurement("two_batch_overlap").records(phase="prefill")
+    return {
+        **{f"sglang_{tokens}": f"{100 * abs(gain - 1):.3g}%" for tokens, gain in implied.sglang_measured().items()},
+        "sglang_prefill": f"{prefill['low_gain']:.0%} to {prefill['high_gain']:.0%}",
+    }
 
 
 def one_gap() -> float:
@@ -224,7 +251,8 @@ def with_losses() -> dict[str, str]:
     return {
         "kernels_whole": f"{few:.0f}",
         "kernels_halves": f"{many:,.0f}",
-        "lossy_turn": f"{turns[0]:.0f} to {turns[1]:.0f}",
+        "lossy_turn": f"{turns[0]:.0f}",
+        "lossy_turn_twice": f"{turns[1]:.0f}",
         "rack_gaps": in_ms(lost),
     }
 
@@ -278,11 +306,9 @@ def one_token() -> dict[str, str]:
     )
     pace = eager["seconds"] / eager["kernels"]
     gap = one_gap()
-    least, *_, most = (time / US for time in implied.all_reduces(gap))
     found = implied.gpt_fast()
     short = gap * (found.kernels - found.fused)  # what the kernels that compiling removed lose, with the shorter gap
     return {
-        "rival_sums": f"{least:.0f} to {most:.0f} µs",
         "short_graph": in_ms(found.graph + short),
         "short_waited": in_ms(found.eager - found.graph - short),
         **{
@@ -294,6 +320,7 @@ def one_token() -> dict[str, str]:
         "less_h200": f"{captured['kernels'] - fused['kernels']:,}",
         "saved_h200": in_ms(captured["seconds"] - fused["seconds"]),
         "gap_h200": pretty(gap, "s", 2),
+        "gap_small": pretty(gpu_lab.only("h200", "launches", way="captured")["seconds"], "s", 2),
         "python_each": pretty(pace, "s", 3),
         "loop_each": pretty(gpu_lab.only("h200", "launches", way="eager")["seconds"], "s", 2),
         "compiler_h200": in_ms(fused["kernels"] * pace),
@@ -304,7 +331,24 @@ def one_token() -> dict[str, str]:
     }
 
 
+def summing() -> dict[str, str]:
+    """What the all-reduces of eight A100 take if the gap is the H200's, and loading the weights again."""
+    each = implied.all_reduces(gap := one_gap())[-1]
+    sums = LOST.kernels[8] - LOST.kernels[1]
+    lost = LOST.kernels[1] * gap
+    loading = round(dict(LOST.points)[1], 5) - round(lost, 5)  # as the page prints them
+    return {
+        "rival_gaps": f"{lost / MS:.2f} ms",
+        "rival_load": f"{loading / MS:.2f} ms",
+        "rival_sum": pretty(each, "s", 2),
+        "sums": f"{sums}",
+        "sums_8": in_ms(sums * each),
+        "again_8": in_ms(loading / 8),
+    }
+
+
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    parts = (opening, both_ways, larger, replaying, launching, graphs, fusing, fusion_rows, overlapping, terms, reality)
-    return merge(*(part() for part in parts))
+    chip = (opening, both_ways, larger, replaying, launching, graphs, terms, reality)
+    remedies = (fusing, one_chain, fusion_rows, overlapping, summing)
+    return merge(*(part() for part in chip + remedies))
