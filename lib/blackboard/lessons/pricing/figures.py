@@ -197,8 +197,8 @@ def conversation() -> Drawing:
         below = [(write / 2, "written", "compute"), (write + answer / 2, "answers", "memory")]
         name_ends(at, [*(below if parts == 1 else []), (middle, "hits: the past,\nsent again", "kv")])
         said.append(
-            f"{calls} calls, each with {write:.4g} for what is written and {answer:.2g} for the answer, and on top"
-            f" hits, from none in the first call to {hits[-1]:.2g} in the last"
+            f"{calls} calls: {write:.4g} written, {answer:.2g} for the answer, and hits on top, from none to"
+            f" {hits[-1]:.2g}"
         )
     panels[1].set_xlabel("call")
     return done(
@@ -206,8 +206,7 @@ def conversation() -> Drawing:
         "fig-conversation",
         "Hits make a triangle, because every call sends all of the past. In steps a tenth as large, it is about as high"
         " and ten times as wide.",
-        f"Bars for the calls of two conversations, in cents. Above, {said[0]}, rising in a straight line. Below,"
-        f" {said[1]}.",
+        f"Bars for the calls of two conversations, in cents. Above, {said[0]}. Below, {said[1]}.",
     )
 
 
@@ -333,12 +332,11 @@ def waiting_places() -> Drawing:
                     low, high = max(0, start + n * turn + left), min(until, start + n * turn + left + width)
                     if high > low:
                         at.barh(-row, high - low, 0.62, left=low, color=COLOURS[colour], lw=0)
-        text = f"{pause:.0f} s, {rate * run:,.0f} of {places:,.0f} calls run"
-        at.set_title(f"pause of {text}", loc="left")
+        at.set_title(f"pause of {pause:.0f} s: calls run in {rate * run:,.0f} of {places:,.0f} places", loc="left")
         at.set(xlim=(0, until), ylim=(0.5 - SHOWN, 0.5))
         at.set_yticks([])
         at.grid(visible=False)
-        said.append(f"After a pause of {text}; each of {SHOWN} lines has bars of {spent(run)} for running calls")
+        said.append(f"after {pause:.0f} s of waiting, a call runs for {spent(run)}")
     name_ends(panels[0], [(-1.5, "call runs", "compute"), (-4.5, "cache waits", "kv")])
     panels[1].set_xlabel("time (s)")
     return done(
@@ -346,7 +344,7 @@ def waiting_places() -> Drawing:
         "fig-waiting-places",
         "After short pauses, hundreds of calls compete for the GPUs. After long ones nearly all places hold caches that"
         " wait.",
-        f"{'. '.join(said)}, and longer ones for the caches that wait.",
+        f"Bars for {SHOWN} places, from 0 to {until} s. Above, {said[0]}. Below, {said[1]}.",
     )
 
 
@@ -367,11 +365,10 @@ def keeping() -> Drawing:
     return done(
         fig,
         "fig-keeping",
-        "Keeping is almost free up to a border. The slower the GPUs, the later is the border.",
-        "Cents for keeping the hits of our call in HBM, against a pause of up to five minutes. On GPUs at full speed it"
-        f" is almost nothing up to a minute, then rises in a straight line to {curves['full'][-1]:.1f}. A dot at"
-        f" {ten / 60:.1f} minutes says that there new input costs ten times as much as a hit. On slower GPUs it is"
-        f" almost nothing up to four minutes, and {curves['slow'][-1]:.1f} at five.",
+        "Keeping is almost free up to a border. The slower the GPUs, the later this border comes.",
+        f"Cents against a pause from 0 to 5 minutes. At full speed they rise to {curves['full'][-1]:.1f}, after a minute"
+        f" in a straight line, with a dot at {ten / 60:.1f} minutes. On slower GPUs they rise to"
+        f" {curves['slow'][-1]:.1f}, hardly before four minutes.",
     )
 
 
