@@ -366,8 +366,8 @@ def keeping() -> Drawing:
         fig,
         "fig-keeping",
         "Keeping is almost free up to a border. The slower the GPUs, the later this border comes.",
-        f"Cents against a pause from 0 to 5 minutes. At full speed they rise to {curves['full'][-1]:.1f}, after a minute"
-        f" in a straight line, with a dot at {ten / 60:.1f} minutes. On slower GPUs they rise to"
+        f"Cents against a pause from 0 to 5 minutes. At full speed they rise to {curves['full'][-1]:.1f}, after one"
+        f" minute in a straight line, with a dot at {ten / 60:.1f} minutes. On slower GPUs they rise to"
         f" {curves['slow'][-1]:.1f}, hardly before four minutes.",
     )
 
