@@ -14,7 +14,6 @@ QUOTED = {
     "3.1": "a name of Gemini",
     "2026": "when a vendor's documentation was read",
     "4.6": "a name of Claude",
-    "4.7": "times slower than at full speed, to try in a program",
     "72": "GPUs of the rack",
     "500": "new tokens of a small step, a tenth of the example call's",
     "0.3": "a share of pauses to try in a program",

@@ -378,7 +378,7 @@ again_cost = Formula(
     "c_remat",
     rent * chips * _again,
     "USD/token",
-    "a new token is computed with the active parameters, and looks back at every token before it",
+    "a new token is computed with the active parameters, and attends to every token before it",
     ("prefill is bound by compute", "unpacking is left out"),
     DERIVED,
     typeset=Mul(_again_typeset, chips, rent, evaluate=False),

@@ -6,6 +6,8 @@ from the catalogue. Prices are those of their date, and the figures say which.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from matplotlib.patches import Rectangle
 
@@ -73,7 +75,7 @@ def bill() -> Drawing:
 
 
 def bill_and_cost() -> Drawing:
-    """The bill beside the cost of the same call's GPU time, booked to the tokens that look back and to the hits."""
+    """The bill beside the cost of the same call's GPU time, booked to the new tokens and to the hits."""
     fig, axes = drawing.axes(5.0, 4.3)
     looks, looked = ({name: 100 * usd for name, usd in cost.items()} for cost in numbers.bookings())
     total = sum(looks.values())
@@ -81,7 +83,7 @@ def bill_and_cost() -> Drawing:
         f"the bill: {100 * sum(numbers.three_lines().values()):.1f} ¢": {
             name: 100 * usd for name, usd in numbers.three_lines().items()
         },
-        f"cost, booked to the tokens that look: {total:.3f} ¢": looks,
+        f"cost, booked to the new tokens: {total:.3f} ¢": looks,
         f"cost, booked to the hits: {total:.3f} ¢": looked,
     }
     said = [_lines(axes, 0.25 - 1.4 * row, title, cents) for row, (title, cents) in enumerate(rows.items())]
@@ -90,7 +92,7 @@ def bill_and_cost() -> Drawing:
     return done(
         fig,
         "fig-bill-and-cost",
-        "One cost of GPU time, booked in two ways. Hits are free in the one, and nearly all of the cost in the other.",
+        "The same cost of GPU time, booked in two ways. Hits are free in one, and nearly all of the cost in the other.",
         f"Three bars of the same length, in cents. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72"
         " at full speed.",
     )
@@ -153,7 +155,7 @@ def timeline() -> Drawing:
             "cost",
         ),
         (0.08, -0.5, "their cache\nis kept", "kv"),
-        (pause + 0.08, -0.5, "the cache comes back;\nfrom now on GPUs look back at it", "kv"),
+        (pause + 0.08, -0.5, "the cache comes back;\nfrom now on new tokens attend to it", "kv"),
         (0, -1.15, "The provider pays for memory, then for GPUs.", "bound"),
     ):
         axes.text(x, y, text, color=COLOURS[colour], va="center", linespacing=1.1)
@@ -168,7 +170,7 @@ def timeline() -> Drawing:
         "The price of a new token includes keeping it for five minutes. Each hit in time renews it.",
         f"A line of minutes. At 0, call 1 sends {new} new tokens, at {p.cache_write_5min:g} dollars per million. Their"
         f" cache is kept. At {pause:g}, call 2 sends them again, as hits for {p.cached_read:.2f}; the cache"
-        f" comes back, and GPUs look back at it. They are kept until {pause + kept:g}, not {kept:g}.",
+        f" comes back, and new tokens attend to it. They are kept until {pause + kept:g}, not {kept:g}.",
     )
 
 
@@ -195,8 +197,8 @@ def conversation() -> Drawing:
         below = [(write / 2, "written", "compute"), (write + answer / 2, "answers", "memory")]
         name_ends(at, [*(below if parts == 1 else []), (middle, "hits: the past,\nsent again", "kv")])
         said.append(
-            f"{calls} calls, each with {write:.4g} for what is written and {answer:.2g} for the answer, and on top"
-            f" hits, from none in the first call to {hits[-1]:.2g} in the last"
+            f"{calls} calls: {write:.4g} written, {answer:.2g} for the answer, and hits on top, from none to"
+            f" {hits[-1]:.2g}"
         )
     panels[1].set_xlabel("call")
     return done(
@@ -204,8 +206,7 @@ def conversation() -> Drawing:
         "fig-conversation",
         "Hits make a triangle, because every call sends all of the past. In steps a tenth as large, it is about as high"
         " and ten times as wide.",
-        f"Bars for the calls of two conversations, in cents. Above, {said[0]}, rising in a straight line. Below,"
-        f" {said[1]}.",
+        f"Bars for the calls of two conversations, in cents. Above, {said[0]}. Below, {said[1]}.",
     )
 
 
@@ -310,6 +311,65 @@ def _loaded(axes, corner: tuple[float, float], width: float, text: str, colour: 
     axes.add_patch(Rectangle(corner, width, 0.56, color=COLOURS[colour], alpha=0.15, lw=0))
     axes.add_patch(Rectangle(corner, width, 0.56, fill=False, ec=COLOURS[colour], lw=1.5))
     axes.text(corner[0] + width / 2, corner[1] + 0.27, text, color=COLOURS[colour], ha="center", va="center")
+
+
+# --- keeping a cache in HBM -------------------------------------------------------------------------------------------
+
+SHORT, SHOWN = 30.0, 8  # a shorter pause than the call's, s, and of all places so many, examples
+
+
+def waiting_places() -> Drawing:
+    """Some of the rack's places over time: calls that run and caches that wait, after short and after long pauses."""
+    fig, panels = drawing.axes(5.0, 4.3, 2, 1, sharex=True)
+    places, until, said = numbers.fitting(numbers.PROMPT), 150, []
+    for at, pause in zip(panels, (SHORT, numbers.PAUSE)):
+        run, rate = numbers.crowded(pause)
+        turn = pause + run
+        for row in range(SHOWN):
+            start = row * turn / SHOWN - turn
+            for n in range(math.ceil((until - start) / turn)):
+                for left, width, colour in ((0, run, "compute"), (run, pause, "kv")):
+                    low, high = max(0, start + n * turn + left), min(until, start + n * turn + left + width)
+                    if high > low:
+                        at.barh(-row, high - low, 0.62, left=low, color=COLOURS[colour], lw=0)
+        at.set_title(f"pause of {pause:.0f} s: calls run in {rate * run:,.0f} of {places:,.0f} places", loc="left")
+        at.set(xlim=(0, until), ylim=(0.5 - SHOWN, 0.5))
+        at.set_yticks([])
+        at.grid(visible=False)
+        said.append(f"after {pause:.0f} s of waiting, a call runs for {spent(run)}")
+    name_ends(panels[0], [(-1.5, "call runs", "compute"), (-4.5, "cache waits", "kv")])
+    panels[1].set_xlabel("time (s)")
+    return done(
+        fig,
+        "fig-waiting-places",
+        "After short pauses, hundreds of calls compete for the GPUs. After long ones nearly all places hold caches that"
+        " wait.",
+        f"Bars for {SHOWN} places, from 0 to {until} s. Above, {said[0]}. Below, {said[1]}.",
+    )
+
+
+def keeping() -> Drawing:
+    """What keeping the call's hits in HBM costs by the pause, at full speed and on slower GPUs."""
+    fig, axes = drawing.axes(5.0, 3.6)
+    pauses, curves = np.linspace(0, numbers.FIVE, 121), {}
+    for name, work, line in (("full", numbers.call_work(), "-"), ("slow", numbers.slow_work(), (0, (4, 2)))):
+        curves[name] = [100 * numbers.kept_in_hbm(pause, work) for pause in pauses]
+        axes.plot(pauses / 60, curves[name], color=COLOURS["kv"], ls=line, lw=2.6)
+    ten = numbers.ten_times()
+    at = (ten / 60, 100 * numbers.kept_in_hbm(ten))
+    axes.plot(*at, "o", color=COLOURS["bound"], ms=7, zorder=5)
+    beside(axes, "here new input costs\nten times as much as a hit", at, (-8, 12), ha="right", linespacing=1.1)
+    axes.text(4.1, 1.36, "GPUs at\nfull speed", color=COLOURS["kv"], ha="right", va="bottom", linespacing=1.1)
+    axes.text(3.95, 0.3, "as slow as on\nDeepSeek’s day", color=COLOURS["kv"], ha="right", va="bottom", linespacing=1.1)
+    axes.set(xlim=(0, numbers.FIVE / 60), ylim=(-0.02, 1.8), xlabel="pause (minutes)", ylabel="cents for our hits")
+    return done(
+        fig,
+        "fig-keeping",
+        "Keeping is almost free up to a border. The slower the GPUs, the later this border comes.",
+        f"Cents against a pause from 0 to 5 minutes. At full speed they rise to {curves['full'][-1]:.1f}, after one"
+        f" minute in a straight line, with a dot at {ten / 60:.1f} minutes. On slower GPUs they rise to"
+        f" {curves['slow'][-1]:.1f}, hardly before four minutes.",
+    )
 
 
 # --- long contexts ----------------------------------------------------------------------------------------------------

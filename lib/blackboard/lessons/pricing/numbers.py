@@ -156,12 +156,12 @@ def crowded(pause: float, work: tuple[float, float] | None = None) -> tuple[floa
     return time, eq.call_rate(batch=places, hold_time=pause, run_time=time)
 
 
-def kept_in_hbm(pause: float = PAUSE) -> float:
+def kept_in_hbm(pause: float = PAUSE, work: tuple[float, float] | None = None) -> float:
     """USD of the call's hits after such a pause in HBM: what a call then costs more than its two other lines, because
     waiting caches take the places of calls that could run.
     """
-    cost = least_lines("hbm")
-    return rack_rent() / crowded(pause)[1] - cost["input"] - cost["output"]
+    own, shared = work or call_work()
+    return rack_rent() * (1 / crowded(pause, (own, shared))[1] - own - shared / fitting(PROMPT))
 
 
 def rack_rent() -> float:
@@ -188,7 +188,7 @@ def added_up() -> dict[str, str]:
         very_long(),
         {
             "paid_all": cents(sum(paid.values()), 3),
-            "hits_again": cents(again),
+            "hits_again": cents(again, 3),
             "hits_hbm": cents(hits_in()["hbm"]),
             "hits_ddr": cents(hits_in()["ddr"]),
             "x_output": significant(paid["output"] / least["output"], 2),
@@ -234,7 +234,11 @@ def waiting() -> dict[str, str]:
         "work_call": pretty(needs, "s", 2),
         "run_time": f"{run:.2f} s",
         "rate_sum": f"{places:,.0f} ÷ ({PAUSE:.0f} s + {run:.2f} s)",
-        "wait_per_run": f"{PAUSE / run:.0f}",
+        "pause_2": f"{PAUSE:.0f} s",
+        "running_2": significant(rate * run, 3),
+        "run_sum": f"{significant(rate * run, 3)} × {pretty(own, 's', 3)} + {shared:.2f} s",
+        "work_sum": f"{pretty(own, 's', 3)} + {shared:.2f} s ÷ {places:,.0f}",
+        "ten_pause": f"{ten_times() / minute:.1f} minutes",
         "rack_rent": f"{100 * rack_rent():.2f} ¢",
         "free_sum": f"{places:,.0f} × {pretty(needs, 's', 2)}",
         "free_pause": pretty(needs * places, "s", 2),
@@ -244,16 +248,29 @@ def waiting() -> dict[str, str]:
         "rate_2": significant(rate, 3),
         "call_2": cents(rack_rent() / rate, 3),
         "keep_2": cents(kept_in_hbm()),
-        "in_hit_2": significant(per_hit("input", kept_in_hbm()), 2),
+        "in_hit_2": significant(per_hit("input", kept_in_hbm()), 3),
         "keep_slow": cents(slow_call - rack_rent() * slow_needs),
         "real_hbm": cents(slow_call),
         "hits_ssd_10": cents(flash),
+        "hits_ssd_100": cents(10 * flash),
         "call_ssd_10": cents(flash + both),
         "fifty_sum": f"{out_in():.2f} × {per_hit('input', kept_in_hbm()):.1f} ="
         f" {significant(per_hit('output', kept_in_hbm()), 2)}",
         "out_hit_ssd_10": significant(per_hit("output", flash), 2),
     }
     return said | {f"out_hit_{n}": significant(per_hit("output", kept_in_hbm(n * minute)), 2) for n in (1, 5)}
+
+
+def ten_times() -> float:
+    """Seconds of a pause in HBM after which new input costs as many times as much as a hit as on the price list, by
+    bisection.
+    """
+    p, low, high = price(BILLED).usd_per_Mtok, 1.0, HOUR
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        above = per_hit("input", kept_in_hbm(middle)) > p.input / p.cached_read
+        low, high = (middle, high) if above else (low, middle)
+    return high
 
 
 def per_hit(line: str, hits: float) -> float:
@@ -351,7 +368,11 @@ def listed(p: TokenPrices) -> dict[str, str]:
 def cards() -> dict[str, str]:
     """The price lists that the page reads, and what became of a step."""
     card, kept = price(CARD), price(BILLED)
+    assert kept.fast and kept.fast.speed_multiplier and kept.batch_multiplier
     return listed(kept.usd_per_Mtok) | {
+        "fast_price": f"{kept.fast.price_multiplier:g}",
+        "fast_speed": f"{kept.fast.speed_multiplier:g}",
+        "batch_price": f"{kept.batch_multiplier:.0%} of the list price",
         "c_old": kept.valid_from,
         "c_new": card.valid_from,
         "c_step": f"{kept.above.tokens:,}",
@@ -514,6 +535,8 @@ def places() -> dict[str, str]:
         **{f"hour_{name}": cents(call * (kept_in(name, HOUR) - kept_in(name, 0)), 3) for name in kept},
         **{f"back_{name}": cents(call * kept_in(name, 0), 3) for name in kept},
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
+        "even_sum": f"{cents(call * prompt_again(call), 3)} ÷"
+        f" {cents(call * eq.hbm_hold(known, hold_time=factor('min')), 3)} per minute",
         "even_call": f"{prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
         "cache_sum": f"{call:,} × {known['kv_bytes_per_token']:,.0f} B",
         "ddr_sum": f"({pretty(held, 'byte')} ÷ {pretty(host['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
@@ -651,7 +674,6 @@ def input_times() -> dict[str, str]:
         "att_value": f"{group.v_dim}",
         "att_wide": f"{decompressed():g}",
         "att_even": significant(new["weights"] / new["attend"] * before, 2),
-        "t_back": us(new["expand"] + new["attend"]),
         "t_in": us(sum(new.values())),
     }
 
