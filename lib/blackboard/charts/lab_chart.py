@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -34,13 +34,13 @@ class Series(NamedTuple):
     labels: Sequence[str] = ()
 
 
-def _labels(each: Series, axis: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+def _labels(each: Series, axes: dict[str, Any]) -> dict[str, Any]:
     """What stands above the points of a series."""
     points = zip(each.points, each.labels)
     return {
         "data": {"values": [{"x": at, "y": value, "label": text} for (at, value), text in points]},
         "mark": {"type": "text", "dy": -9, "color": "currentColor"},
-        "encoding": {"x": axis("x"), "y": axis("y"), "text": {"field": "label"}},
+        "encoding": {**axes, "text": {"field": "label"}},
     }
 
 
@@ -57,59 +57,51 @@ def wrap_title(spec: dict[str, Any]) -> dict[str, Any]:
     return {**spec, "title": {**spec["title"], "text": lines}}
 
 
+def _named(names: Sequence[str], range: Sequence[str]) -> dict[str, Any]:
+    """What tells series apart, by name, with the one legend of all."""
+    legend = {"title": None, "orient": "top", "labelLimit": 320, "columns": 1}
+    return {"field": "name", "type": "nominal", "scale": {"domain": names, "range": range}, "legend": legend}
+
+
+def _axis(name: str, title: str, log: bool, series: Mapping[str, Series]) -> dict[str, Any]:
+    """An axis, with room for labels above the points."""
+    labelled = any(each.labels for each in series.values())
+    room = {"nice": False, "padding": 12} if name == "x" else {"padding": 14} if labelled else {}
+    return {
+        "field": name,
+        "type": "quantitative",
+        "title": title,
+        "scale": ({"type": "log"} if log else {"zero": False}) | room,
+        "axis": {"values": _ticks(series, "xy".index(name)), "labelExpr": TICK} if log else {"tickCount": 6},
+    }
+
+
+def _mark(mark: str) -> dict[str, Any]:
+    """How a series is drawn."""
+    look = {"limit": {"strokeDash": [5, 4], "strokeWidth": 1.5}, "point": {"filled": True, "size": 60}}
+    return {"type": "line" if mark == "limit" else mark, "tooltip": True, **look.get(mark, {})}
+
+
 def lab_chart(
     title: str, x: str, y: str, series: Mapping[str, Series], log_x: bool = False, log_y: bool = False
 ) -> dict[str, Any]:
     """A Vega-Lite chart of several series; `x` and `y` are the axes' titles, with their units."""
-    kind, titles = {"x": log_x, "y": log_y}, {"x": x, "y": y}
     series = {name: each._replace(points=list(each.points)) for name, each in series.items()}
-    names = [*series]
-    colours = itertools.cycle(_COLOURS)
-    colour = {
-        "field": "name",
-        "type": "nominal",
-        "scale": {
-            "domain": names,
-            "range": [LIMIT if each.mark == "limit" else next(colours) for each in series.values()],
-        },
-        "legend": {"title": None, "orient": "top", "labelLimit": 320, "columns": 1},
-    }
-    shape = {
-        "field": "name",
-        "type": "nominal",
-        "scale": {"domain": names, "range": [SYMBOLS[each.mark] for each in series.values()]},
-        "legend": colour["legend"],
-    }
-    labelled = any(each.labels for each in series.values())
-    axis = lambda name: {
-        "field": name,
-        "type": "quantitative",
-        "title": titles[name],
-        "scale": ({"type": "log"} if kind[name] else {"zero": False})
-        | ({"nice": False, "padding": 12} if name == "x" else {"padding": 14} if labelled else {}),
-        "axis": {"values": _ticks(series, "xy".index(name)), "labelExpr": TICK} if kind[name] else {"tickCount": 6},
-    }
+    names, colours = [*series], itertools.cycle(_COLOURS)
+    colour = _named(names, [LIMIT if each.mark == "limit" else next(colours) for each in series.values()])
+    shape = {"shape": _named(names, [SYMBOLS[each.mark] for each in series.values()])}
+    axes = {"x": _axis("x", x, log_x, series), "y": _axis("y", y, log_y, series)}
     layers = [
         {
             "data": {"values": [{"name": name, "x": at, "y": value} for at, value in each.points]},
-            "mark": {
-                "type": "line" if each.mark == "limit" else each.mark,
-                "tooltip": True,
-                **({"strokeDash": [5, 4], "strokeWidth": 1.5} if each.mark == "limit" else {}),
-                **({"filled": True, "size": 60} if each.mark == "point" else {}),
-            },
-            "encoding": {"x": axis("x"), "y": axis("y"), "color": colour}
-            | ({"shape": shape} if each.mark == "point" else {}),
+            "mark": _mark(each.mark),
+            "encoding": {**axes, "color": colour, **(shape if each.mark == "point" else {})},
         }
         for name, each in series.items()
     ]
-    layers += [_labels(each, axis) for each in series.values() if each.labels]
+    layers += [_labels(each, axes) for each in series.values() if each.labels]
     return {
-        "title": {
-            "text": title.split("\n"),
-            "anchor": "start",
-            "fontSize": 13,
-        },
+        "title": {"text": title.split("\n"), "anchor": "start", "fontSize": 13},
         "width": "container",
         "height": 280,
         "layer": layers,
