@@ -157,7 +157,7 @@ def test_programs_are_short_and_print_little():
         lines = [line for line in source.splitlines() if line.strip()]
         assert len(lines) <= 18 and max(map(len, lines)) <= 76, source
         assert len(printed(source, names)[0]) <= 8
-    assert len(cells()) == 6
+    assert len(cells()) == 5
 
 
 def test_steps_there_and_back_end_where_they_began():
@@ -191,15 +191,15 @@ def test_rounding_leaves_little_in_eight_bits_and_nearly_all_in_twenty_four():
     [source] = cells("import math, random")
     off = lambda source: [float(re.search(r"by (\S+)", line)[1]) for line in printed(source)[0]]
     half, half_fp16, single = off(source)
-    assert 1 > half > 0.5 and half_fp16 == 0.1 and 1e-6 < single < 1e-4
+    assert 1 > half > 0.5 and half_fp16 == 0.1 and 3e-6 < single < 3e-5
     names = printed(source)[1]
     for names["bits"] in 8, 11, 24:
         for value in (random.gauss(0, 1) for _ in range(100)):
             part, power = math.frexp(value)
             near = math.ldexp(round(part * 2 ** names["bits"]), power - names["bits"])
             assert names["cut"](value) == near
-    assert off(source.replace("range(252)", "range(1_000)"))[2] < 1e-3
-    assert off(source.replace("strength=1", "strength=0.2"))[2] < 1e-5
+    gentle = off(source.replace("strength=1", "strength=0.2"))
+    assert all(one < other / 3 for one, other in zip(gentle, (half, half_fp16, single), strict=True))
     grown = [own_growth(source.replace("seed(1)", f"seed({seed})")) for seed in range(12)]
     assert 30 < min(grown) < max(grown) < 140
 
@@ -224,20 +224,12 @@ def test_limits_and_the_lone_copy_are_those_of_the_text():
     rows = [re.search(r"([\d,]+) tokens", line)[1] for line in lines]
     for row, name in zip(rows, ("all", "checkpointed", "reversible"), strict=True):
         assert float(row.replace(",", "")) == pytest.approx(numbers.trained().limits[name], rel=0.001)
-    [source] = cells("tokens, parameters")
-    found = {int(gpus.replace(",", "")): way for gpus, way in fits(source, names)}
-    several = [found[gpus] for gpus in (2048, 512, 128, 115, 100, 96, 90)]
-    assert several == ["everything", *["checkpoints"] * 3, *["two streams"] * 2, "nothing fits"]
-    told = numbers.all()
-    least = {int(told[f"alone_{way}"]): way for way in ("checkpointed", "two_levels", "reversible")}
-    assert list(least) == [115, 105, 96]
-    source = source.replace("2_048, 512, 128, 115, 100, 96, 90", "115, 114, 105, 104, 96, 95")
-    assert [way for _, way in fits(source, names)] == ["checkpoints", *["two streams"] * 4, "nothing fits"]
     names["ways"]["two levels"] = (126 / 11 + 11 + 10.625) * names["vector"]
     fit = [{gpus for gpus in range(90, 130) if room(gpus) > 1e6 / gpus * names["ways"][way]} for way in names["ways"]]
     assert [min(gpus, default=None) for gpus in fit] == [None, 115, 96, 105]
-    small = fits(source.replace("1_000_000", "100_000").replace("115, 114, 105, 104, 96, 95", "100, 96"), names)
-    assert [way for _, way in small] == ["checkpoints"] * 2
+    told = numbers.all()
+    lone = [int(told[f"alone_{way}"]) for way in ("checkpointed", "reversible", "two_levels")]
+    assert lone == [min(gpus) for gpus in fit[1:]]
     streams, layer, pairs = 1e4 * 10.5 * 32_768, 811.6e9 / 126, 1e6 * 4096
     assert [f"{size / 1e9:.1f}" for size in (room(100) - streams, layer, pairs)] == ["3.5", "6.4", "4.1"]
 
@@ -245,11 +237,6 @@ def test_limits_and_the_lone_copy_are_those_of_the_text():
 def room(gpus):
     """Bytes that a lone copy leaves free on each of so many GPUs."""
     return 80e9 - 18 * 405.85e9 / gpus
-
-
-def fits(source, names):
-    """What each row of the lone copy's program says."""
-    return [re.search(r"([\d,]+) GPUs.*: (.*)", line).groups() for line in printed(source, names)[0]]
 
 
 def test_a_pipeline_gets_its_first_sequence_back_after_half_a_step_and_its_last_after_five_sixths():
@@ -316,9 +303,7 @@ def test_what_was_run_says_what_the_prose_says():
         and share("net_matched") > 0.5
         and share("cipher_matched") == 0
     )
-    assert told["error_single"] == "10⁻⁴" and numbers.error("bfloat16") > 1 and told["widened_far"] == "400"
-    assert told["widened_bare"] == "20,000" and told["widened_small"] == "10"
-    assert numbers.widened(252, normed=False, scale=0.2) == pytest.approx(12, rel=0.2), "as small without the norm"
+    assert told["widened_far"] == "400" and told["widened_bare"] == "20,000"
     net, ledger = network.Network.random("reversible", 252), network.Ledger()
     states = net.run(net.start(network.digits().test[:64], ledger))
     shrunk = [network._size(states[at]) / network._size(states[0]) for at in (252, 63)]

@@ -170,7 +170,7 @@ keep_even = Formula(
     (
         "memory and compute are both fully used",
         "rent is for the whole machine",
-        "the machine reaches its peak F; if it reaches less, put that rate for F",
+        "F is the rate that the machine reaches, not its peak",
     ),
     DERIVED,
     typeset=Mul(flop_spent, hbm / flops, evaluate=False),

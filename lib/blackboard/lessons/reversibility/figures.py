@@ -334,7 +334,7 @@ def line() -> Drawing:
         fig,
         "fig-line",
         f"With {free} free on a GPU, as at Meta, checkpoints at the best places are enough up to {checkpointed} tokens."
-        " Work space and the streams' gradients, left out here, lower the limits, most the last.",
+        " Work space and the gradients of activations are left out. They lower all limits, the last one most.",
         f"A line of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale): keep everything up to {everything} (Meta"
         f" has {case.tokens:,.0f}); checkpoints up to {checkpointed}; two streams up to {reversible}; too many.",
     )

@@ -588,8 +588,8 @@ LAB = Lab(
     " reversible network with keeping everything.",
     (ENCRYPT, DECRYPT, UNDO, MEMORY, BEST),
     finish,
-    "Few checkpoints save most of the memory, for nearly one more way forward. A reversible network keeps even less,"
-    " for a whole one. Networks that were measured, of 110 and 164 layers, save less, since their weights and the work"
-    " space of the GPU do not shrink, and most of them take longer.",
+    "Few checkpoints save most of the memory, for nearly one more forward pass. A reversible network keeps even less,"
+    " for a whole forward pass. Networks that were measured, of 110 and 164 layers, save less, since their weights and"
+    " the work space of the GPU do not shrink, and most of them take longer.",
     {"mix": mix},
 )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from blackboard.catalogue import chip, gpu_lab, measurement, model
 from blackboard.lessons.overtraining.equations import pretrain_compute
 from blackboard.lessons.reversibility import equations as eq
-from blackboard.text import merge, superscript
+from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
 DENSE = "llama-3.1-405b"  # whose layers are alike
@@ -27,17 +27,8 @@ FEW = 100  # GPUs on which a copy trains alone
 SEGMENT = 3  # layers from one kept stream to the next: the whole number next to the best
 SAMPLES = 64  # digits in a batch of a network that is measured
 WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a whole number
-SHALLOW = 48  # steps of a network that is not as deep
-SMALL_STEP = 0.2  # a factor that makes all that steps add small
 COMPOUND = 1.1  # a factor per step that looks harmless
 GROWN = 140  # a single error at the top of the page's network grows at most so many times, with a dozen seeds
-
-
-def power(value: float) -> str:
-    """A rounding error in words, as 10⁻⁸: the nearest power of ten, since its digits differ between processors."""
-    if 0.01 <= value < 100:
-        return significant(value, 1)
-    return "10" + superscript(round(math.log10(value)))
 
 
 def _network() -> Any:
@@ -68,20 +59,14 @@ def spreading() -> dict[str, str]:
 
 def keeping() -> dict[str, str]:
     """How far rounding errors grow on the way back, measured."""
-    network, _ = _network()
     compounded = eq.difference(rounding=1, gain_per_step=COMPOUND, steps_back=steps())
     return {
         "far": str(steps()),
-        "shallow": str(SHALLOW),
-        "net_width": str(network.Network.random("reversible", 1).layers[0].inner.shape[0]),
-        "samples": str(SAMPLES),
         "compound": f"{COMPOUND:g}",
         "compounded": f"{compounded / 1e9:.0f} billion",
         "grown_step": f"{GROWN ** (1 / steps()):.2f}",
         "widened_far": significant(widened(steps()), 1),
         "widened_bare": significant(widened(steps(), normed=False), 1),
-        "widened_small": significant(widened(steps(), scale=SMALL_STEP), 1),
-        "error_single": power(error("float32")),
     }
 
 
@@ -91,21 +76,12 @@ def steps() -> int:
 
 
 @cache
-def error(kind: str) -> float:
-    """Relative error of what an untrained network of so many steps rebuilds at the bottom, in this number format."""
-    network, _ = _network()
-    net = network.Network.random("reversible", steps())
-    return network.round_trip(net, network.digits().test[:SAMPLES], kind)[-1]
-
-
-@cache
-def widened(depth: int, *, normed: bool = True, scale: float = 1) -> float:
-    """Factor by which all steps of such a network together widen a small difference on the way back, with or without
-    its norms, and with all that steps add scaled.
+def widened(depth: int, *, normed: bool = True) -> float:
+    """Factor by which all steps of an untrained network together widen a small difference on the way back, with or
+    without its norms.
     """
     network, _ = _network()
     net = network.Network.random("reversible", depth, normed=normed)
-    net.layers = [layer._replace(outer=scale * layer.outer) for layer in net.layers]
     return float(network.growth_back(net, net.start(network.digits().test[:SAMPLES], network.Ledger()))[-1])
 
 
