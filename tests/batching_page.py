@@ -19,7 +19,6 @@ _LOADS = (
 QUOTED = {
     "8": "experts of a token in DeepSeek-V3's configuration",
     "256": "experts of its layers",
-    "10": "of a program's popularities",
     "2": "FLOPs per multiply-add; bytes of BF16",
     "1": "a byte in FP8; the batch of one",
     "½": "a byte in FP4",

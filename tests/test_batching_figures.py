@@ -113,10 +113,15 @@ def test_runs_keep_above_the_roofline_of_a_dense_model():
             assert row.ideal == pytest.approx(ideal, rel=1e-3) and row.measured > 1.3 * ideal
 
 
-def test_the_gap_says_its_parts():
-    """A step of DeepSeek's profile by plain arithmetic: messages of 128 sequences to 8 experts in each of 58 layers."""
-    said = picture(figures, "gap").alt
-    assert f"messages {58 * 128 * 8 * 7000 * 3 / 50e9 * 1e3:.1f}" in said
-    assert f"Measured: {128 * 8 / 18598 * 1e3:.1f}." in said
-    _, _, stored, _, kv = rack(RUNNING._replace(system="h200-8", context=4096))
-    assert f"Our roofline: {(stored + 128 * 128 * kv) / (128 * 3.35e12) * 1e3:.1f}." in said
+def test_the_sweep_is_loading_two_tokens_of_computing_and_nearly_the_same_rest():
+    """Llama 70B on one H200, by plain arithmetic, against the points as published."""
+    took = {4: 20.1136, 8: 21.1223, 16: 22.9874, 32: 25.8024, 64: 32.335, 128: 44.9193}
+    rest = {}
+    for users, measured in took.items():
+        loads = (70_552_387_584 + users * 0.9 * 1_536 * 80 * 2 * 8 * 128) / 4.8e12
+        computes = 2 * users * 2 * 70_552_387_584 / 1.979e15
+        rest[users] = 1e3 * -(loads + computes) + measured
+    assert [row.rest for row in numbers.swept()] == pytest.approx(list(rest.values()), abs=0.1)
+    told = numbers.all()
+    assert (told["sweep_rest_low"], told["sweep_rest_high"]) == (f"{rest[4]:.1f}", f"{rest[128]:.1f} ms")
+    assert told["sweep_grown"] == f"{took[16] / took[4] - 1:.0%}" and told["sweep_length"] == "922"

@@ -198,33 +198,28 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
 # --- against reality --------------------------------------------------------------------------------------------------
 
 
-def gap(which: int = 0) -> Drawing:
-    """What one measured step of an engine is made of: the simple roofline, its parts in turn, and the measured time."""
-    step = numbers.served()[which]
-    simple, computes = eq.step_time(step.load) / MS, numbers.computing(step.load) / MS
-    loads, sends, measured = step.loads / MS, step.sends / MS, step.measured / MS
-    fig, axes = drawing.axes(5.0, 3.0)
-    bars = {2: [(simple, "weights")], 1: [(loads, "weights"), (computes, "compute"), (sends, "network")]}
-    for row, parts in (bars | {0: [(measured, "total")]}).items():
-        start = 0.0
-        for length, colour in parts:
-            axes.barh(row, length, 0.5, start, color=COLOURS[colour], alpha=0.75, lw=0)
-            start += length
-        axes.text(start + 0.8, row, f"{start:.0f}", va="center")
-    start = 0.0
-    for length, text, colour in [(loads, "loading,\nwith copies", "weights"), (computes, "computing", "compute")]:
-        axes.text(start + length / 2, 0.7, text, ha="center", va="top", color=COLOURS[colour], linespacing=0.95)
-        start += length
-    axes.text(start + sends / 2, 0.7, "messages", ha="center", va="top", color=COLOURS["network"])
-    axes.set_yticks([2, 1, 0], ["our\nroofline", "all parts\nin turn", "measured"])
-    axes.tick_params(axis="y", length=0)
-    axes.set(xlim=(0, 1.13 * step.added / MS), ylim=(-0.45, 2.4), xlabel="ms per step")
-    axes.set_title(step.name, loc="left")
+def sweep() -> Drawing:
+    """The steps of a dense model on one GPU by users: the roofline, loading and computing in turn, and as measured."""
+    rows = numbers.swept()
+    users, loads = [row.users for row in rows], [row.loads for row in rows]
+    added, measured = [row.loads + row.computes for row in rows], [row.measured for row in rows]
+    fig, axes = drawing.axes(5.0, 3.2)
+    axes.fill_between(users, loads, added, color=COLOURS["compute"], alpha=0.18, lw=0)
+    axes.plot(users, loads, color=COLOURS["weights"], lw=2.5)
+    axes.plot(users, added, color=COLOURS["compute"], lw=2.5)
+    axes.plot(users, measured, "o", color=COLOURS["measured"], ms=7, zorder=4)
+    beside(axes, "measured", (users[-2], measured[-2]), (-8, 5), "measured", ha="right")
+    beside(axes, "our roofline: loading", (users[-1], loads[-1]), (0, -19), "weights", ha="right")
+    axes.text(100, 23.3, "+ computing", color=COLOURS["compute"], ha="center", va="bottom")
+    axes.set(xlim=(0, 1.03 * users[-1]), ylim=(0, 1.08 * measured[-1]), xlabel="users", ylabel="ms per step")
+    axes.set_xticks(range(0, users[-1] + 1, 32))
+    axes.set_title("Llama 3.3 70B, FP8, on one H200", loc="left")
+    low, high = (f"{pick(row.rest for row in rows):.1f}" for pick in (min, max))
     return done(
         fig,
-        "fig-gap",
-        "A measured step takes nearly as long as all its parts one after the other, far longer than our roofline.",
-        f"Three bars in milliseconds, for a step of {step.name}. Our roofline: {simple:.1f}. All parts in turn:"
-        f" loading with copies {loads:.1f}, computing with attention {computes:.1f} and messages {sends:.1f}, together"
-        f" {step.added / MS:.1f}. Measured: {measured:.1f}.",
+        "fig-sweep",
+        "Measured steps grow as loading and computing together do, and take a few milliseconds more at any batch.",
+        f"Milliseconds per step for {users[0]} to {users[-1]} users of Llama 3.3 70B in FP8 on one H200. The roofline"
+        f" (loading) rises from {loads[0]:.1f} to {loads[-1]:.1f}, with computing added from {added[0]:.1f} to"
+        f" {added[-1]:.1f}. The points, {low} to {high} higher, rise from {measured[0]:.1f} to {measured[-1]:.1f}.",
     )

@@ -501,9 +501,6 @@ LAB = Lab(
     finish,
     "All that you computed follows from one function, the time of a step. At the same batch, a measured step takes"
     " several times as long: GPUs hold copies of some weights, attention computes too, and messages between GPUs take"
-    " time. A real server that gives its users the speed of the roofline pays even more, because it must also keep its"
-    " batch far smaller. Then fewer users share the rent."
-    " The batch behind standard mode would not fit into the memory of eight B200. That says nothing about the provider,"
-    " whose model and machines are not public: this model and this machine only take their place.",
+    " time.",
     {"Server": Server},
 )

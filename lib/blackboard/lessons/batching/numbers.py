@@ -26,6 +26,8 @@ SLOWER = (0, 2)  # attention left out, and at the rate of BF16, half of that of 
 REACHED = 0.9  # of that rate, for a border that moves much if attention is a little slower
 GUESSED = 4 / 3  # tokens per step of a fast mode that speculation makes a third faster
 MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
+DENSE = "llama-3.1-70b"  # as Llama 3.3 70B, which the public runs have
+SOME = 16  # users of a measured server that has four times as many as its smallest run
 SENT, SLOWER_NETWORK = 32, "InfiniBand 400 Gb/s"  # sequences on a GPU in the estimate of an exchange, and its network
 SENT_TO = 9  # experts of a token in that estimate, one of them the shared one, of which our GPUs have copies
 HANDFUL, DOZEN = 4, 16  # users of a measured server whose steps are shorter than its latency floor, and longer
@@ -46,6 +48,7 @@ def hardware() -> dict[str, str]:
         "flops": pretty(known["flops"], "FLOP/s"),
         "compute_one": pretty(each[0], "s"),
         "kv_one": pretty(each[1], "s"),
+        "gain_one": pretty(each[0] - each[1], "s", 2),
         "kv_ten": pretty(eq.kv_time(RUNNING, batch=1, context=LONG), "s"),
         "intensity": significant(eq.hardware_constant(RUNNING), 2),
         "sparsity": significant(known["n_total"] / known["n_active"], 2),
@@ -65,16 +68,26 @@ def attention() -> dict[str, str]:
         "attention_parts": f"{latent.heads} heads × ({latent.kv_rank + latent.rope_dim} + {latent.kv_rank}) values"
         f" × {latent.layers} layers",
         "attention_long": pretty(far.token - plain.token, "s", 3),
+        "computes_long": pretty(far.token, "s", 3),
+        "gain_attention": pretty(bf16.token - bf16.kv, "s", 3),
         "attention_share": f"{(bf16.token / plain.token - 1) / SLOWER[-1]:.1%}",
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
-        "cached_load": pretty(bf16.kv / RUNNING.context, "s", 2),
-        "cached_compare": pretty(RUNNING.attention_time(SLOWER[-1]), "s", 2),
+        "cached_load": pretty(bf16.kv / RUNNING.context, "s", 3),
+        "cached_compare": pretty(RUNNING.attention_time(SLOWER[-1]), "s", 3),
+        "cached_gain": pretty(bf16.kv / RUNNING.context - RUNNING.attention_time(SLOWER[-1]), "s", 3),
         "mfu_long": f"{eq.mfu_limit(ON_LONG):.0%}",
         "busy_long": f"{far.token / far.kv:.0%}",
         "balanced_attention": f"{significant(bf16.balanced, 2)} tokens",
-        "balanced_slower": significant(slower.balanced, 2),
+        "balanced_slower": f"{significant(slower.balanced, 2)} tokens",
+        "balanced_llama": f"{_moved(DENSE):.0%}",
         "attention_reached": f"{REACHED:.0%}",
     }
+
+
+def _moved(other: str) -> float:
+    """By which share attention's arithmetic moves the balanced context of another model on the same rack."""
+    case = RUNNING._replace(model=other)
+    return eq.with_attention(case, SLOWER[-1]).balanced / eq.balanced_context(case) - 1
 
 
 def _rented(batch: float) -> float:
@@ -142,6 +155,7 @@ def corrected(context: float) -> dict[str, Corrected]:
         "Taking turns": Corrected(floor, plain.token, 0, attend),
         "Messages in turn": Corrected(floor, plain.token, plain.kv, exchanged()),
         "With copies": Corrected(copied_floor(), plain.token, plain.kv),
+        "All together, in turn": Corrected(copied_floor(), 0, bf16.kv, bf16.token + exchanged()),
     }
 
 
@@ -165,16 +179,31 @@ def corrections() -> Page:
     """Which correction moves which number of the running case."""
     short, long = corrected(RUNNING.context), corrected(LONG)
     rows = [
-        ["latency floor", *[pretty(each.weights, "s", 2) for each in short.values()]],
         [
-            f"cost floor at {RUNNING.context:,} tokens, $ per million",
-            *[significant(_priced(each.own), 2) for each in short.values()],
-        ],
-        [f"standard batch at {LONG:,} tokens", *[significant(_fitting(each), 3) for each in long.values()]],
-        [f"patience saves at most, at {LONG:,} tokens", *[f"{_saving(each):.0%}" for each in long.values()]],
+            name,
+            pretty(each.weights, "s", 2),
+            significant(_priced(each.own), 2),
+            significant(_fitting(long[name]), 3),
+            f"{_saving(long[name]):.0%}",
+        ]
+        for name, each in short.items()
     ]
-    shown = table("Results on our rack, with one correction at a time", ("Result", *short), rows)
+    heads = (
+        "Counted",
+        "latency floor",
+        f"cost floor at {RUNNING.context:,} tokens, $ per million",
+        f"standard batch at {LONG:,} tokens",
+        f"patience saves at most, at {LONG:,} tokens",
+    )
+    shown = table("Results on our rack, with one correction at a time, and with all", heads, rows)
     return fold("What does each correction move on our rack?", shown)
+
+
+def _floors() -> str:
+    """How many times as high both floors are with all corrections; ValueError if not the same, as printed."""
+    text, *_, whole = corrected(RUNNING.context).values()
+    (times,) = {significant(at(whole) / at(text), 2) for at in (lambda each: each.weights, lambda each: each.own)}
+    return times
 
 
 def _priced(seconds: float) -> float:
@@ -201,6 +230,7 @@ def turns() -> dict[str, str]:
     return {
         "turns_floor": f"{in_turn.own / short.own:.1f}",
         "turns_long": f"{far.own / long.own - 1:.0%}",
+        "all_floors": _floors(),
     }
 
 
@@ -234,25 +264,11 @@ def changed_batches() -> dict[str, str]:
         for name, batch in (("busy", BUSY), ("past", PAST))
         for part, formula in (("loads", eq.memory_time), ("computes", eq.compute_time))
     }
-    return (
-        parts
-        | {
-            "past": f"{PAST:,}",
-            "busy_halved": f"{1 - step(BUSY / 2) / step(BUSY):.0%}",
-            "night": significant(paid(SLOW) / paid(BUSY), 2),
-            "rent": f"${RUNNING.symbols()['chips'] * LECTURE_RENT / HOUR:.2g}",
-            "busy_step": pretty(step(BUSY), "s", 3),
-            "busy_cost": f"${significant(MILLION * paid(BUSY), 3)}",
-        }
-        | second_replica()
-    )
-
-
-def second_replica() -> dict[str, str]:
-    """What it buys at one and a half times the kink."""
-    whole = 1.5 * eq.crossing(RUNNING)
-    faster = eq.step_time(RUNNING, batch=whole) / eq.step_time(RUNNING, batch=whole / 2)
-    return {"second_speed": significant(faster, 2), "second_price": f"{2 / faster - 1:.0%}"}
+    return parts | {
+        "past": f"{PAST:,}",
+        "busy_halved": f"{1 - step(BUSY / 2) / step(BUSY):.0%}",
+        "night": significant(paid(SLOW) / paid(BUSY), 2),
+    }
 
 
 def _fast_card(later: bool = False) -> Any:
@@ -281,8 +297,6 @@ def fast_mode() -> dict[str, str]:
         "fast_now": price(LATER_CARD).model_name,
         "fast_now_when": _month(price(LATER_CARD).valid_from),
         "fast_now_price": significant(later.price_multiplier, 1),
-        "fast_now_speed": significant(later.speed_multiplier, 2),
-        "fast_now_ratio": significant(ratio(later), 1),
         "fast_now_speedup": significant(1 + _caches(later), 2),
         "fast_now_saving": f"{1 / (1 + _caches(later)):.0%}",
         "list_price": f"${price('claude-opus-4.6', on=LECTURE_DAY).usd_per_Mtok.output:.0f}",
@@ -443,7 +457,7 @@ def served_table() -> Page:
 
 def engines() -> dict[str, str]:
     """What whole engines and exchanges between GPUs add."""
-    ms, (step, *_) = (lambda seconds: f"{seconds * 1e3:.0f} ms"), served()
+    ms, (step, *_) = (lambda seconds: f"{seconds * 1e3:.1f} ms"), served()
     profile = step.load
     loaded_each = f"{profile['context']:,} × {pretty(profile['kv_bytes_per_token'], 'byte')}"
     moe = model(RUNNING.model).moe
@@ -486,10 +500,10 @@ def dense(gpus: int) -> dict[str, float]:
     """Llama 70B in FP8, cache too, on so many H200, at the mean context of the public runs."""
     rates = {name: gpus * chip("h200").symbols("fp8")[name] for name in ("flops", "bandwidth")}
     return (
-        model("llama-3.1-70b").symbols("fp8")
+        model(DENSE).symbols("fp8")
         | rates
         | {
-            "kv_bytes_per_token": model("llama-3.1-70b").kv_bytes_per_token("fp8"),
+            "kv_bytes_per_token": model(DENSE).kv_bytes_per_token("fp8"),
             "context": MEAN_LENGTH * (1_024 + 1_024 / 2),  # the prompt and half of the answer
         }
     )
@@ -506,10 +520,50 @@ def loaded(gpus: int) -> list[Served]:
     ]
 
 
+class Swept(NamedTuple):
+    """A measured step of one GPU, and what it loads and computes at ideal rates, in milliseconds."""
+
+    users: int
+    loads: float
+    computes: float
+    measured: float
+
+    @property
+    def rest(self) -> float:
+        return self.measured - self.loads - self.computes
+
+
+@cache
+def swept() -> list[Swept]:
+    """The public runs of a dense model on one GPU. Prompts are as long as answers, so a step computes two tokens for
+    each user: one of the answer and, on average, one of a prompt.
+    """
+    ms, case = factor("ms"), dense(1)
+    return [
+        Swept(
+            row.batch,
+            eq.memory_time(case, batch=row.batch) / ms,
+            eq.compute_time(case, batch=2 * row.batch) / ms,
+            row.measured / ms,
+        )
+        for row in loaded(1)
+    ]
+
+
 def dense_case() -> dict[str, str]:
     """How far a real engine is from the roofline of a dense model, on one GPU and on eight."""
-    most = lambda gpus: f"{max(row.measured / row.ideal for row in loaded(gpus)):.1f}"
-    return {"one_many": most(1), "eight_many": most(8)}
+    rows, rest = swept(), [row.rest for row in swept()]
+    (some,) = [row for row in rows if row.users == SOME]
+    return {
+        "sweep_few": str(rows[0].users),
+        "sweep_some": str(some.users),
+        "sweep_many": str(rows[-1].users),
+        "sweep_grown": f"{some.measured / rows[0].measured - 1:.0%}",
+        "sweep_rest_low": f"{min(rest):.1f}",
+        "sweep_rest_high": f"{max(rest):.1f} ms",
+        "sweep_length": f"{MEAN_LENGTH * 1_024:,.0f}",
+        "eight_many": f"{max(row.measured / row.ideal for row in loaded(8)):.1f}",
+    }
 
 
 class GemmRow(NamedTuple):
