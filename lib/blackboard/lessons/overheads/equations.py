@@ -177,7 +177,7 @@ fusion_gain = Formula(
     "fusion_gain",
     1 / (1 - chain_share * (1 - 1 / fused_ops)),
     "1",
-    "all other operations take as long as before",
+    "of a step, only the chain's operations get faster",
     ("shares are of the slower side's time, with its launches or gaps", "fused, the same side is the slower one"),
     DERIVED,
     conditions=(Le(1, fused_ops),),
