@@ -90,16 +90,13 @@ def opening() -> dict[str, str]:
 
 
 def running_case() -> dict[str, str]:
-    """The running case in words."""
-    v, crowd, bench = values(), steady(), served(CROWD)
-    server, plan, room = crowd.server, bench.server.plan, crowd.server.step_tokens
+    """The running case in words: its steps, its first tokens once all have begun, and the first of all."""
+    v, crowd = values(), steady()
+    server = crowd.server
     share, decode, prompt = f"{v['prompt_share']:.4f}", f"{1e3 * v['decode_step']:.2f}", f"{1e3 * v['prompt_step']:.2f}"
     before, token, later = (f"{1e3 * v[name]:.1f}" for name in ("before", "output_token", "first_token"))
-    routes, waited = first_tokens(), (plan["burst_groups"] + 1) / 2
-    opening = f"{1e3 * routes['by hand'].opening:,.0f}"
-    burst = f"{1e3 * bench._times['burst']:.1f}"
     squares = f"({1 - float(share):.4f} × {decode}² + {share} × {prompt}²)"
-    return {
+    return _burst(before, later) | {
         "mean_length": f"{server.output:.0f}",
         "share": f"one in {round(1 / v['prompt_share'])}",
         "share_sum": f"{CROWD - 1} / {server.output:.1f} = {share}",
@@ -113,18 +110,8 @@ def running_case() -> dict[str, str]:
         "launch_turn": _us(launch_turn()),
         "quick_work": _ms(kernels(server.model) * launch_turn()),
         "rest_sum": f"{squares} / (2 × {1e3 * v['output_token']:.2f}) = {_ms(rest_of_step())}",
-        "room": f"{room:,.0f}",
-        "groups": str(plan["burst_groups"]),
-        "groups_sum": f"{CROWD} × {server.prompt:.1f} / ({room:,.0f} − {CROWD / 2:.0f})"
-        f" = {CROWD * server.prompt / (room - CROWD / 2):.1f}",
         "full_first": _ms(crowd.first_token),
         "settled_first": _ms(settled().first.mean),
-        "burst": f"{burst} ms",
-        "burst_tokens": f"{CROWD / 2:.0f} + {CROWD / plan['burst_groups']:.0f} × {server.prompt:.1f}",
-        "burst_sum": f"{waited:.1f} × {burst} + {before} = {opening} ms",
-        "mean_sum": f"0.9 × {later} + 0.1 × {opening} = {1e3 * routes['by hand'].all:.0f} ms",
-        "simulated_first": _ms(routes["simulated"].all),
-        "few_requests": f"{bench.server.requests:.0f}",
         "one_chip_rate": significant(steady(concurrency=1).tokens_per_s_per_chip, 2),
         "chip_rate": significant(crowd.tokens_per_s_per_chip, 2),
         "kernels": str(kernels(server.model)),
@@ -134,6 +121,25 @@ def running_case() -> dict[str, str]:
         "tight_gap": f"{1e3 * settled(room=LIMITS[1]).rare_gap:.0f} ms",
         "whole_limit": f"{CROWD} + {CHAT:,} = {LIMITS[1]:,}",
         "saturation": f"{5 * round(saturation() / 5)}",
+    }
+
+
+def _burst(before: str, later: str) -> dict[str, str]:
+    """How all users begin at once, given the milliseconds before a step and of a later first token, as printed."""
+    bench, routes = served(CROWD), first_tokens()
+    server, plan, room = steady().server, bench.server.plan, steady().server.step_tokens
+    opening, burst = f"{1e3 * routes['by hand'].opening:,.0f}", f"{1e3 * bench._times['burst']:.1f}"
+    return {
+        "room": f"{room:,.0f}",
+        "groups": str(plan["burst_groups"]),
+        "groups_sum": f"{CROWD} × {server.prompt:.1f} / ({room:,.0f} − {CROWD / 2:.0f})"
+        f" = {CROWD * server.prompt / (room - CROWD / 2):.1f}",
+        "burst": f"{burst} ms",
+        "burst_tokens": f"{CROWD / 2:.0f} + {CROWD / plan['burst_groups']:.0f} × {server.prompt:.1f}",
+        "burst_sum": f"{(plan['burst_groups'] + 1) / 2:.1f} × {burst} + {before} = {opening} ms",
+        "mean_sum": f"0.9 × {later} + 0.1 × {opening} = {1e3 * routes['by hand'].all:.0f} ms",
+        "simulated_first": _ms(routes["simulated"].all),
+        "few_requests": f"{bench.server.requests:.0f}",
     }
 
 

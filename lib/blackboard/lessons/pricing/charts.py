@@ -199,29 +199,19 @@ def hold_chart() -> InteractiveChart:
     time["axis"] = {"values": list(TICKS.values()), "labelExpr": f"{labels} : ''", "labelBound": True}
     encoding, base = {"x": time, "y": usd}, sweep("hold_time", FIRST, LAST, points=42)
     fields = {name: name if name != "compute again" else "again" for name in LINES}
-    base["transform"] += [
-        curve(formula, "hold_time", fields[name], "USD/megatoken", **on) for name, (formula, on) in LINES.items()
-    ]
     told = {f"{field}_cents": f"{name} (¢)" for name, field in fields.items()}
     base["transform"] += [
-        {"calculate": f"{CENTS!r} * datum.{field}", "as": f"{field}_cents"} for field in fields.values()
-    ]
-    lines = [marks.line(fields[name], INKS[name], encoding) for name in LINES]
+        curve(formula, "hold_time", fields[name], "USD/megatoken", **on) for name, (formula, on) in LINES.items()
+    ] + [{"calculate": f"{CENTS!r} * datum.{field}", "as": f"{field}_cents"} for field in fields.values()]
     layers = [
-        *lines,
+        *(marks.line(fields[name], INKS[name], encoding) for name in LINES),
         marks.rule(encoding, None, x="marked"),
         marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="marked", y=f"max(least, {LOW!r})"),
         *(_named(encoding, name) for name in LINES),
         marks.hover(encoding, "flash", told, ",.2~g", ",.3~r"),
     ]
-    spec = {
-        **base,
-        "params": _hold(),
-        "layer": layers,
-        "title": marks.title(_hold_line()),
-    }
     return InteractiveChart(
-        spec,
+        {**base, "params": _hold(), "layer": layers, "title": marks.title(_hold_line())},
         "Where a cache is cheapest to keep",
         _hold_says(),
         "The longer our history waits, the slower the memory that keeps it most cheaply. HBM is at its full rent, the"

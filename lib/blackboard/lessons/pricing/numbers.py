@@ -730,12 +730,14 @@ def sold() -> dict[str, str]:
 
 def output_times() -> dict[str, str]:
     """GPU time of a token of output at the end of the call's prompt, beside that of a token of input."""
-    net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
-    [group], out, load = net.attention, output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
+    net, gpu, us = model(RUNNING.model), system(RUNNING.system).chip, microseconds
+    out, load, weights = (
+        output_time(PROMPT, fitting(PROMPT)),
+        pretty(gpu.bandwidth, "byte/s"),
+        pretty(net.n_total, "byte"),
+    )
     memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(input_time(PROMPT).values())
-    weights = pretty(net.n_total, "byte")
-    latents = (group.kv_rank + group.rope_dim, group.kv_rank)
-    return {
+    return _attending() | {
         "out_batch": f"{fitting(PROMPT):,.0f}",
         "t_weights": us(out["weights"]),
         "t_weights_sum": f"{weights} ÷ {load} ÷ {fitting(PROMPT):,.0f}",
@@ -746,6 +748,26 @@ def output_times() -> dict[str, str]:
         "in_cache": f"{out['cache'] / CALL['input'] * 1e6:.1f} µs",
         "in_load": us((net.n_total / gpu.bandwidth + out["cache"]) / CALL["input"]),
         "out_bytes": pretty(PROMPT * net.kv_bytes_per_token(), "byte"),
+        "load_each": pretty(memory / PROMPT, "s", 3),
+        "t_compute": us(compute),
+        "t_out": us(memory),
+        "out_in_2": significant(out_in(), 2),
+        "out_in_short": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 2),
+        "out_in_3": significant(memory / new, 3),
+        "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
+        "compute_out_in": significant(compute / new, 2),
+        "compute_out_in_3": significant(compute / new, 3),
+        "load_compute": significant(memory / compute, 3),
+        "bend": significant(bend(), 2),
+    }
+
+
+def _attending() -> dict[str, str]:
+    """Attention of a token to the call's prompt, packed as in decoding and unpacked as in prefill."""
+    net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
+    [group] = net.attention
+    latents = (group.kv_rank + group.rope_dim, group.kv_rank)
+    return {
         "lat_key": f"{latents[0]}",
         "lat_value": f"{latents[1]}",
         "lat_more": significant(each / attend_flop()["prefill"], 2),
@@ -755,20 +777,9 @@ def output_times() -> dict[str, str]:
         f" {CALL['cached_read']:,} ÷ {CALL['input']:,} FLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "unpack_each": f"{expanding(PROMPT, 1) / (PROMPT - 1) / gpu.flops('bf16') * 1e6:.2f} µs",
         "latent_each": pretty(each / gpu.flops("bf16"), "s", 2),
-        "load_each": pretty(memory / PROMPT, "s", 3),
         "t_latent": us(each * PROMPT / gpu.flops("bf16")),
         "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
-        "t_compute": us(compute),
-        "t_out": us(memory),
-        "out_in_2": significant(out_in(), 2),
-        "out_in_short": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 2),
-        "out_in_3": significant(memory / new, 3),
         "unpack_from": significant(expanding(PROMPT, 1) / (PROMPT - 1) / (each - attend_flop()["prefill"]), 2),
-        "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
-        "compute_out_in": significant(compute / new, 2),
-        "compute_out_in_3": significant(compute / new, 3),
-        "load_compute": significant(memory / compute, 3),
-        "bend": significant(bend(), 2),
     }
 
 
