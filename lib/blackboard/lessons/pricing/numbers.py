@@ -731,11 +731,8 @@ def sold() -> dict[str, str]:
 def output_times() -> dict[str, str]:
     """GPU time of a token of output at the end of the call's prompt, beside that of a token of input."""
     net, gpu, us = model(RUNNING.model), system(RUNNING.system).chip, microseconds
-    out, load, weights = (
-        output_time(PROMPT, fitting(PROMPT)),
-        pretty(gpu.bandwidth, "byte/s"),
-        pretty(net.n_total, "byte"),
-    )
+    out, load = output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
+    weights = pretty(net.n_total, "byte")
     memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(input_time(PROMPT).values())
     return _attending() | {
         "out_batch": f"{fitting(PROMPT):,.0f}",
