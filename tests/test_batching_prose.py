@@ -67,6 +67,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "flops": f"{flops / 1e15:.0f} PFLOP/s",
         "compute_one": f"{2 * active / flops * 1e9:.0f} ns",
         "gain_one": f"{(2 * active / flops - 1000 * kv / bandwidth) * 1e9:.0f} ns",
+        "attention_one": f"{1000 * 2 * attends / flops * 1e9:.0f} ns",
         "gain_attention": f"{(own_computes - 1000 * kv / bandwidth) * 1e9:.0f} ns",
         "computes_long": f"{(2 * active + 2 * 10_000 * attends) / flops * 1e6:.2f} µs",
         "cached_gain": f"{(kv / bandwidth - 2 * attends / flops) * 1e9:.4f} ns",

@@ -69,6 +69,7 @@ def attention() -> dict[str, str]:
         f" × {latent.layers} layers",
         "attention_long": pretty(far.token - plain.token, "s", 3),
         "computes_long": pretty(far.token, "s", 3),
+        "attention_one": pretty(bf16.token - plain.token, "s", 2),
         "gain_attention": pretty(bf16.token - bf16.kv, "s", 3),
         "attention_share": f"{(bf16.token / plain.token - 1) / SLOWER[-1]:.1%}",
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
