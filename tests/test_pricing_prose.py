@@ -533,3 +533,14 @@ def test_what_makes_no_sense_is_refused():
         eq.context_implied(context_balanced=1700, output_price=1, input_price=1, batch_critical=10, batch=5)
     with pytest.raises(FormulaError, match="read_ratio"):
         eq.uses_even(write_ratio=1.25, read_ratio=1)
+
+
+def test_no_device_is_read_once_in_five_minutes_or_in_an_hour():
+    """Capacities and bandwidths of the three devices, as their makers print them."""
+    told, seconds = numbers.all(), {"ddr": 3e12 / 504e9, "ssd": 30.72e12 / 28e9, "hdd": 30e12 / 275e6}
+    sizes = {"ddr": ("second", 1), "ssd": ("minute", 60), "hdd": ("hour", 3600)}
+    assert {name: told[f"drain_{name}"] for name in sizes} == {
+        name: f"{round(seconds[name] / size)} {unit}s" for name, (unit, size) in sizes.items()
+    }
+    missed = [max(sold / at, at / sold) for sold in (300, 3600) for at in seconds.values()]
+    assert min(missed) > 3 and missed[1] == min(missed[:3]) and missed[4] == min(missed[3:]), "flash is the nearest"

@@ -35,6 +35,7 @@ FIVE, HOUR, LIFE = (
 MTOK = factor("USD/megatoken")
 KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV may go, nearest first
 KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
+READ_ONCE = {"ddr": "second", "ssd": "minute", "hdd": "hour"}  # the unit of how long it takes to read each
 CALL = {"cached_read": 175_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
 VERY_LONG = 1e6  # tokens of a prompt
@@ -546,6 +547,10 @@ def places() -> dict[str, str]:
         "flop_rate": f"{chip.flops(RUNNING.precision) / 1e15:g} PFLOP/s",
         "dev_hbm": f"{pretty(chip.hbm_bytes, 'byte')}, {pretty(chip.bandwidth, 'byte/s')}",
         **{f"dev_{name}": device(tier(id)) for name, id in KINDS.items()},
+        **{
+            f"drain_{name}": f"{eq.tier_drain(kept[name]) / factor(unit):.0f} {unit}s"
+            for name, unit in READ_ONCE.items()
+        },
     }
 
 
