@@ -17,7 +17,6 @@ QUOTED = {
     "16,000": "another",
     "2000": "microseconds of overhead, to type into a program",
     "70": "a name of Llama",
-    "128": "DeepSeek-V3's heads",
     "500": "tokens of context of the rows by batch",
     "3": "a step of the proof",
 }

@@ -534,7 +534,6 @@ SAME = [  # what a lesson prints and the ledger finds: (claim, number of the par
     ("T5", 2, "paging", "gain_high", 2),
     ("T5", 4, "paging", "gain_low", 2),
     ("T10", 0, "paging", "hybrid_all", 2),
-    ("T1", 1, "speculation", "spire_gain", 3),
 ]
 
 
@@ -579,7 +578,6 @@ def test_the_longest_of_the_catalogue_is_the_longest_of_its_models():
 
 def test_lengths_and_speculation_are_those_that_the_lessons_print():
     from blackboard.lessons.paging import numbers as paged
-    from blackboard.lessons.speculation import numbers as spoken
 
     printed = paged.all()
     assert (
@@ -595,11 +593,9 @@ def test_lengths_and_speculation_are_those_that_the_lessons_print():
     own = catalogue.measurement("world_tokens").records(counts="direct use by developers")[-1]
     assert f"then and {world.monthly(own['tokens'], own['per']) / 1e6:.0f} million" in said
     assert "at the peak rate it would be 13 and, with 100 billion, 136 times" in row("M3").because
-    spire = spoken.all()
-    assert (
-        f"{spire['spire_steps']} decode steps" in row("T1").because
-        and f"{spire['spire_tau']} tokens" in row("T1").because
-    )
+    [spire] = catalogue.measurement("spire_multipliers").records(draft="SPIRe")
+    assert f"{spire['tokens_per_pass'] / spire['speedup']:.3f} decode steps" in row("T1").because
+    assert f"{spire['tokens_per_pass']} tokens" in row("T1").because
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------

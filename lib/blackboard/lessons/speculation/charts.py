@@ -184,8 +184,7 @@ def speedup_chart() -> InteractiveChart:
         "Speed-up against batch",
         _speedup_says(),
         "The curve is flat while the check waits for memory, and falls once every guess costs compute. Why it"
-        " starts low is the next section's question. Longer contexts shrink the flat part on DeepSeek-V3 and widen it"
-        " on a Llama.",
+        " starts low is the next section's question.",
         primary=("acceptance", "drafted", "context"),
         result=(3,),
     )

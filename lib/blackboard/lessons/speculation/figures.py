@@ -21,7 +21,7 @@ from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation import simulation
 from blackboard.lessons.speculation.distributions import ngrams
 from blackboard.lessons.speculation.distributions import overlap as shared
-from blackboard.lessons.speculation.numbers import EXAMPLE, RACK, loads_all
+from blackboard.lessons.speculation.numbers import EXAMPLE, RACK
 from blackboard.units import significant
 
 
@@ -74,9 +74,9 @@ def overlap() -> Drawing:
         "A guess is accepted as often as the two models' distributions overlap. Only the target's surplus replaces a"
         " refused guess.",
         f"Bars of the chance of each of the {SHOWN} likeliest next characters after “{PREFIX}” in Shakespeare's"
-        f" sonnets, in a target that looks at six characters and a draft that looks at three: {said}, and so on. What"
-        f" both have adds up to {both:.2f} over all characters: a drafted character is accepted that often. What only"
-        f" the target has, {1 - both:.2f}, is what a refused character is replaced from.",
+        f" sonnets, in a target that looks at six characters and a draft that looks at three: {said}, and so on. Over"
+        f" all characters, both share {both:.2f}, the acceptance; the target's other {1 - both:.2f} replaces what is"
+        " refused.",
     )
 
 
@@ -173,7 +173,7 @@ def step_and_check() -> Drawing:
     for at, text, place, colour in (
         ((free, plain(free)), f"{said[0]}: no longer\nfree", (0.2, 0.27), "second"),
         ((even, check(even)), f"{said[1]}: slower\nfrom here on", (0.42, 0.78), "third"),
-        ((kink, plain(kink)), f"{said[2]}: plain steps\nwait for compute", (0.8, 0.07), "first"),
+        ((kink, plain(kink)), "plain steps wait\nfor compute", (0.8, 0.07), "first"),
     ):
         axes.plot(*at, "o", color=COLOURS[colour], ms=8, zorder=5)
         point(axes, at, text, place, colour)
@@ -188,9 +188,8 @@ def step_and_check() -> Drawing:
     return done(
         fig,
         "fig-step-and-check",
-        f"From about {loads_all()} to {said[0]} users the check takes no longer than a plain step, so it is free. From"
-        f" {said[1]} on,"
-        " the check takes longer than its round is worth (dashed), so the guesses slow the rack down.",
+        f"Up to {said[0]} users the check takes no longer than a plain step, so checking is free. Beyond {said[1]}"
+        f" users it takes more than {spare:.2f} plain steps (dashed), so the guesses slow the rack down.",
         f"Time in ms against batch from {LOW} to {HIGH:,}, both on log scales, for {RUNNING}. A plain step takes"
         f" {plain(LOW):.2f} ms at first and bends upwards at {said[2]} sequences, where compute binds. The check of"
         f" {EXAMPLE['drafted']} guesses takes as long as the step up to {said[0]} and then rises with the batch. At"
@@ -217,7 +216,7 @@ def by_batch() -> Drawing:
         "fig-by-batch",
         "Measured gains (dots) fall earlier than the roofline allows (dashed). If the times of compute and memory"
         " traffic add (solid), the curve comes closer. All curves start at the first dot.",
-        _by_batch_say(share),
+        _by_batch_say(),
     )
 
 
@@ -233,15 +232,13 @@ def _engine(axes, rows: simulation.Rows, share: float, colour: str) -> None:
     axes.plot(rows.batches, rows.measured, "o", color=colour, ms=6, zorder=5, clip_on=False)
 
 
-def _by_batch_say(share: float) -> str:
+def _by_batch_say() -> str:
     first, other = (curve for curve in simulation.tested("added") if curve.rows.engine == "SGLang")
     ideal = simulation.predicted("slower", 1, first.rows, "H100")
     return (
-        "Measured speed-up against batch from 2 to 64 (log scale), of EAGLE-3 and EAGLE in SGLang on H100 (3 drafted);"
-        f" each curve is set to meet its first point. EAGLE-3 falls from {first.rows.measured[0]} to"
+        "Measured speed-up against batch from 2 to 64 (log scale), of EAGLE-3 and EAGLE in SGLang on H100 (3 drafted)."
+        f" EAGLE-3 falls from {first.rows.measured[0]} to"
         f" {min(first.rows.measured)} and ends at {first.rows.measured[-1]}, EAGLE crosses 1 between 16 and 24. The"
-        " roofline at its peak, dashed, is level to"
-        f" the end: {100 * ideal.error:.0f}% off on average. If memory and compute times add and compute reaches"
-        f" {share:.2f} of the peak, fitted on EAGLE-3, the curve misses by {100 * first.error:.0f}% there and by"
-        f" {100 * other.error:.0f}% for EAGLE."
+        f" roofline, dashed, is level to the end, {100 * ideal.error:.0f}% off on average. With times added (solid),"
+        f" the curve misses by {100 * first.error:.0f}% and, for EAGLE, by {100 * other.error:.0f}%."
     )

@@ -189,7 +189,7 @@ REPLACE = Step(
     (_sums_to_one, _only_rare, _by_gap),
     {_unscaled: _sums_to_one, _from_target: _only_rare, _all_gaps: _only_rare, _rare_by_target: _by_gap},
     (
-        "A kept guess brings token x with the chance min(draft, target). What is missing to the target's chance?",
+        "A kept guess brings token x with the chance min(draft, target). How far is that below the target's chance?",
         "Take `max(0, target - draft)` of each token, then divide by the sum of them all.",
     ),
 )

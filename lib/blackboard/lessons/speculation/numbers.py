@@ -10,7 +10,6 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing.equations import memory_ratio_of
 from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation import simulation
-from blackboard.search import find_root
 from blackboard.text import merge
 from blackboard.units import pretty, significant
 
@@ -24,7 +23,6 @@ TRAINING = 0.25 / 10  # of SPIRe's draft over serving without one, in the paper'
 EAGLE = Case("llama-3.1-8b", "h100-8", "bf16", 500)  # SGLang's rows: one of its eight H100
 LLAMA = Case("llama-3.1-70b", "h100-8", "bf16", 8_000)  # attention with few heads' keys and values to each
 ROWS = (1000, 4000, 16000)  # sequences, of the worked example
-FEW = 64  # sequences that still load too few experts to share them
 
 
 def one_in(case: Case) -> dict[str, float]:
@@ -47,31 +45,15 @@ def attended(case: Case, slower: float = 1) -> dict[str, float]:
 RACK = attended(RUNNING)
 
 
-def ends(known: dict[str, float]) -> tuple[str, str]:
-    """The batch up to which checking four guesses is free, and the one beyond which it is a loss."""
-    even = eq.batch_even(known, ratio_even=eq.ratio_even(EXAMPLE))
-    return significant(eq.batch_free(known, drafted=EXAMPLE["drafted"]), 2), significant(even, 2)
-
-
 def loads_all() -> str:
     """The fewest users of whom a check loads at most 2% more than a plain step, so nearly all experts."""
     more = lambda batch: eq.touched_ratio(RUNNING, batch=batch, drafted=EXAMPLE["drafted"])
     return significant(next(batch for batch in range(1, 1000) if more(batch) <= 1.02), 2)
 
 
-def even_with(overhead: float) -> float:
-    """The batch beyond which four guesses are a loss, if every pass takes so many seconds more than its loading or
-    its compute.
-    """
-    share = eq.tokens_per_round(EXAMPLE) - EXAMPLE["drafted"] * EXAMPLE["draft_ratio"]  # plain steps for the check
-    plain = lambda batch: overhead + step.step_time(RACK, batch=batch)
-    check = lambda batch: overhead + eq.verify_time(RACK, batch=batch, drafted=EXAMPLE["drafted"])
-    return find_root(lambda batch: check(batch) - share * plain(batch), 1e3, 1e6)
-
-
-def in_turns(batch: float, slower: float = 1) -> tuple[float, float]:
-    """Plain steps that a check of four guesses takes, and the speed-up, if attention and the rest of a layer take
-    turns, so that each waits for its own loading or its own compute; attention's compute `slower` times slower.
+def in_turns(batch: float, slower: float = 1) -> float:
+    """The speed-up of four guesses if attention and the rest of a layer take turns, so that each waits for its own
+    loading or its own compute; attention's compute `slower` times slower.
     """
     known, tokens = RUNNING.symbols(), EXAMPLE["drafted"] + 1
     loads = step.weight_time(known), step.kv_time(known, batch=batch)
@@ -81,19 +63,16 @@ def in_turns(batch: float, slower: float = 1) -> tuple[float, float]:
     )
     plain, check = (sum(max(load, times * each) for load, each in zip(loads, computes)) for times in (1, tokens))
     drafting = EXAMPLE["drafted"] * EXAMPLE["draft_ratio"]
-    return check / plain, eq.tokens_per_round(EXAMPLE) / (check / plain + drafting)
+    return eq.tokens_per_round(EXAMPLE) / (check / plain + drafting)
 
 
 def taking_turns() -> dict[str, str]:
     """The same at the worked example's first batch, and the gain if BF16's attention overlaps with the rest."""
-    (fp8, gain), (bf16, less) = (in_turns(1_000, slower) for slower in (1, 2))
     overlapping = memory_ratio_of(attended(RUNNING, 2), batch=1_000)
     return {
         "gain_bf16": f"{eq.speedup(EXAMPLE, memory_ratio=overlapping):.1f}",
-        "turns_fp8": f"{fp8:.2f}",
-        "turns_bf16": f"{bf16:.2f}",
-        "turns_gain_fp8": f"{gain:.1f}",
-        "turns_gain_bf16": f"{less:.1f}",
+        "turns_gain_fp8": f"{in_turns(1_000):.1f}",
+        "turns_gain_bf16": f"{in_turns(1_000, 2):.1f}",
     }
 
 
@@ -104,22 +83,17 @@ def counted(parameters: float, digits: int) -> str:
 
 def rounds() -> dict[str, str]:
     """Tokens of a round, the batch up to which checking is free and the one beyond which it is a loss."""
-    free, even = {}, {}
-    for name, slower in {"4": 1, "bf16": 2}.items():
-        free[f"free_{name}"], even[f"even_{name}"] = ends(attended(RUNNING, slower))
     return {
-        **free,
-        **even,
+        "free_4": significant(eq.batch_free(RACK, drafted=EXAMPLE["drafted"]), 2),
+        "even_4": significant(eq.batch_even(RACK, ratio_even=eq.ratio_even(EXAMPLE)), 2),
         "tau_4": significant(eq.tokens_per_round(EXAMPLE), 3),
         "attend_one": pretty(attention(RUNNING.model), "FLOP", 4),
         "attend_all": counted(RACK["n_active"] - model(RUNNING.model).n_active, 2),
-        "computes": counted(RACK["n_active"], 2),
         "active": counted(model(RUNNING.model).n_active, 3),
         "critical": significant(step.critical_batch(RACK), 3),
         "load_weights": pretty(RACK["n_total"] * RACK["bytes_per_param"] / RACK["bandwidth"], "s", 4),
         "one_token": pretty(step.compute_time(RACK, batch=1), "s", 3),
         "load_cache": pretty(step.kv_time(RACK, batch=1), "s", 3),
-        "even_waits": significant(even_with(2e-3), 2),
         "ratio_even": significant(eq.ratio_even(EXAMPLE), 4),
         "context_part": significant(RUNNING.context / step.balanced_context(RACK), 3),
         "kink": significant(step.crossing(RACK), 2),
@@ -137,7 +111,6 @@ def long_contexts() -> dict[str, str]:
     }
     heads = {"attention_flop": attention(LLAMA.model)}
     kept = lambda case: pretty(case.symbols()["kv_bytes_per_token"], "byte", 3)
-    even = eq.ratio_even(EXAMPLE)
     return {
         "ratio_llama": significant(ratio[LLAMA], 2),
         "ratio_v3": significant(ratio[RUNNING], 2),
@@ -145,9 +118,6 @@ def long_contexts() -> dict[str, str]:
         "kv_v3": kept(RUNNING),
         "attend_llama": pretty(heads["attention_flop"], "FLOP", 3),
         "free_llama": significant(eq.context_free(LLAMA, heads, drafted=4), 2),
-        "long_even": significant(
-            eq.context_free(RUNNING, attention_flop=attention(RUNNING.model), drafted=even - 1), 2
-        ),
         "long_most": significant(eq.speedup(EXAMPLE, memory_ratio=ratio[RUNNING]), 2),
     }
 
@@ -179,52 +149,40 @@ def one_column(batch: int) -> dict[str, str]:
     return gained | {f"{name}_{batch}": significant(1e3 * time, 3) for name, time in times.items()}
 
 
-def steps(row: dict[str, float], digits: int = 3) -> str:
+def steps(row: dict[str, float]) -> str:
     """Time of a round in decode steps that a published row implies."""
-    return significant(eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]), digits)
+    return significant(eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]), 3)
 
 
 def experts() -> dict[str, str]:
-    """What the tokens of a round touch at batch 1, and what rounds took there."""
+    """What the tokens of a round load in small batches, and what a plain step took at batch 1."""
     touched = lambda batch: eq.touched_ratio(RUNNING, batch=batch, drafted=EXAMPLE["drafted"])
-    [plain], [four] = (measurement("mtp_by_depth").records(drafted_tokens=n) for n in (0, EXAMPLE["drafted"]))
+    [plain] = measurement("mtp_by_depth").records(drafted_tokens=0)
     chip = RUNNING.symbols()["bandwidth"] / RUNNING.symbols()["chips"]  # a B200's, of which eight were timed
     loads, took = (
         model(RUNNING.model).n_active * RACK["bytes_per_param"] / (8 * chip),
         1 / plain["throughput_token_per_s"],
     )
     more = (touched(1) - 1) * loads / took  # plain steps
-    drafting = EXAMPLE["drafted"] * EXAMPLE["draft_ratio"]
-    round_ = eq.round_steps(tokens_per_round=four["tokens_per_pass"], spec_speedup=four["speedup"])
     missed = lambda tokens: (1 - RACK["top_k"] / RACK["experts"]) ** tokens
     return {
-        "price_one": f"{(drafting + touched(1) - 1) / EXAMPLE['drafted']:.2f}",
-        "even_r1": significant(even_with(took - loads), 2),
         "loads_all": loads_all(),
         "all_loaded": f"{1 - missed(float(loads_all())):.0%}",
-        "few_loaded": f"{1 - missed(FEW):.0%}",
-        "chosen_4": significant((1 - missed(5)) / (1 - missed(1)), 2),
         "touched_v3": significant(touched(1), 2),
         "r1_loads": f"{1e3 * loads:.1f} ms",
         "check_more": f"{more:.2f}",
-        "draft_more": f"{round_ - 1 - more:.2f}",
-        "r1_bytes": pretty(model(RUNNING.model).n_active * RACK["bytes_per_param"], "byte", 3),
         "r1_ms": pretty(1 / plain["throughput_token_per_s"], "s", 1),
     }
 
 
-def two_point_eight() -> dict[str, str]:
-    """SPIRe's modelled factor, and vLLM's measured one."""
-    [spire] = measurement("spire_multipliers").records(draft="SPIRe")
+def copied() -> dict[str, str]:
+    """vLLM's measured factors."""
     fast, slow = (
         measurement("spec_decoding_others").records(method="n-gram", effect=effect)[0]["factor"]
         for effect in ("faster", "slower")
     )
     [small] = measurement("spec_decoding_others").records(method="draft model", effect="faster")
     return {
-        "spire_steps": steps(spire, 4),
-        "spire_tau": f"{spire['tokens_per_pass']:g}",
-        "spire_gain": f"{spire['speedup']:g}",
         "ngram_gain": f"{fast:g}",
         "ngram_loss": f"{slow:g}",
         "ngram_left": significant(1 / slow, 2),
@@ -238,11 +196,8 @@ def reality() -> dict[str, str]:
         row["batch"]: row["speedup"]
         for row in measurement("speculation_by_batch").records(engine="SGLang", draft="EAGLE-3")
     }
-    first, *others = simulation.tested("added")
     alone = one_in(EAGLE)
-    [eagle] = (curve for curve in others if curve.rows.engine == first.rows.engine)
     return {
-        "added_eagle": f"{eagle.error:.0%}",
         "added_share": f"{simulation.fitted('added'):.2f}",
         "eagle_free": significant(eq.batch_free(alone, drafted=3), 1),
         "eagle_small": f"{gain[2]:g}",
@@ -271,4 +226,4 @@ def multi_token() -> dict[str, str]:
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
     told = merge(rounds(), taking_turns(), long_contexts(), gains(), by_hand())
-    return merge(told, experts(), two_point_eight(), reality(), multi_token())
+    return merge(told, experts(), copied(), reality(), multi_token())

@@ -45,7 +45,7 @@ DRAFTS = "Choose how many tokens to draft, and when to switch speculation off."
 LOAD = DRAFTS
 REPORT = "Take a published speed-up apart: whose tokens, whose time, at what batch."
 
-ALIKE = "Each guess is accepted with the chance {acceptance}, given that those before it were; the first refusal ends the round."
+ALIKE = "Each guess that is reached is accepted with the chance {acceptance}; the first refusal ends the round."
 SERVER = "{sizes}, at {bytes_per_param} each. One token of context has {kv_bytes_per_token} of KV cache. {machine_name} computes {flops} (a multiply and an add are two FLOPs) and loads {bandwidth} from memory. "
 NO_SCORES = " Attention's own FLOPs are left out."
 PLAIN = {"kv_bytes_per_token": "byte", "bytes_per_param": "byte", "context": "token"}
@@ -167,14 +167,14 @@ refused = Choice(
     options=[
         wrong("from p, as the target would have drawn it alone", "Tokens that the draft guesses too often have had their full share among the accepted guesses. Drawn from p once more, they come too often."),
         wrong("from no distribution: the likeliest token of p is taken", "Then this token would come more often than p says, and all others less."),
-        right("from max(0, p − q), scaled to a sum of one", "The accepted guesses already contribute min(p, q). What is missing to p is max(0, p − q), and a refusal happens exactly as often as that sums to."),
+        right("from max(0, p − q), scaled to a sum of one", "The accepted guesses already contribute min(p, q). What p still lacks is max(0, p − q), and a refusal happens exactly as often as that sums to."),
         wrong("from q again, until a guess is accepted", "Then only what both models like would ever be written, and a token that the draft never guesses would never come."),
     ],
     hints=(
         "With which chance does x come as a guess that is accepted? Compare with p(x).",
         "Where q(x) is above p(x), that chance is p(x) already. Nothing may be added there.",
     ),
-    solution=("x is proposed and kept with the chance q(x) · min(1, p(x)/q(x)) = min(p(x), q(x)). What is missing to p(x) is max(0, p(x) − q(x)).",),
+    solution=("x is proposed and kept with the chance q(x) · min(1, p(x)/q(x)) = min(p(x), q(x)). What p(x) still lacks is max(0, p(x) − q(x)).",),
 )
 
 
@@ -310,7 +310,7 @@ made_up = Function(
         "max(0, …), divided by the sum of the same over all tokens. That sum is how often a guess is refused.",
     ),
     solution=(
-        "What is missing to p(x), divided by how often a guess is refused:",
+        "What p(x) still lacks, divided by how often a guess is refused:",
         Step("", "max(0, target_chance - draft_chance) / (1 - acceptance)"),
     ),
 )
@@ -350,7 +350,7 @@ letters = Expression(
     "The round in letters",
     level="medium",
     objective=TOKENS,
-    statement="A draft guesses gamma tokens a round. Each is accepted with the chance alpha_acc, given that those before it were; the first refusal ends the round. The target adds one token of its own. Write the mean number of tokens of a round, without a sum sign.",
+    statement="A draft guesses gamma tokens a round. Each that is reached is accepted with the chance alpha_acc; the first refusal ends the round. The target adds one token of its own. Write the mean number of tokens of a round, without a sum sign.",
     formula=eq.tokens_per_round,
     test_points=SOME,
     independent_check=Sum(k * acceptance ** (k - 1) * (1 - acceptance), (k, 1, drafted)) + (drafted + 1) * acceptance**drafted,
@@ -396,7 +396,7 @@ depth = Quantity(
     objective=TOKENS,
     unit=A_ROUND,
     display_unit="token",
-    statement="{who}: with one guess a pass, {one} tokens were measured for each pass, the target's own counted. Suppose that every further guess is accepted as often as this one, given that those before it were. How many tokens would {drafted} guesses give for each pass?",
+    statement="{who}: with one guess a pass, {one} tokens were measured for each pass, the target's own counted. Suppose that every further guess, once it is reached, is accepted as often as this one. How many tokens would {drafted} guesses give for each pass?",
     parameters={"case": (*((0, guesses) for guesses in (5, 4, 3)), *product((1.6, 1.65, 1.7, 1.75, 1.8, 1.85, 1.9, 1.95), (3, 4, 5, 6, 7)))},
     derived=reported,
     units={"one": "1", "measured": ""},
@@ -527,7 +527,7 @@ long = Quantity(
         roofline.balanced_context / (v.drafted + 1): "More compute needs more memory traffic to hide behind: a longer context, not a shorter one.",
         eq.context_free / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
     },
-    explanation="With grouped-query attention speculation helps full servers too, at long contexts. Where attending takes longer against loading, as in DeepSeek-V3, there may be no such context.",
+    explanation="With grouped-query attention speculation helps large batches too, at long contexts. In DeepSeek-V3, attending takes so long that there may be no such context.",
     hints=(
         "Compare what one more sequence adds: compute time for its tokens, and memory time for its cache.",
         "Both grow with the context: loading by one cache, compute by attention of every token in the pass. If the cache takes longer, no batch makes compute the bottleneck.",
@@ -784,7 +784,7 @@ best = Function(
     "Write the best of four",
     level="medium",
     objective=DRAFTS,
-    statement="An engine may make none, one, two, three or four guesses a round. Checking is free; a step of the draft takes the share draft_ratio of a plain step of the target. Each guess is accepted with the chance acceptance, below 1, given that those before it were; the target adds one token of its own. Write a Python function of acceptance and draft_ratio that returns the greatest speed-up over plain decoding. No guess is a plain step, whose speed-up is 1. It is called by name, with numbers.",
+    statement="An engine may make none, one, two, three or four guesses a round. Checking is free; a step of the draft takes the share draft_ratio of a plain step of the target. Each guess is accepted with the chance acceptance, below 1, once it is reached; the target adds one token of its own. Write a Python function of acceptance and draft_ratio that returns the greatest speed-up over plain decoding. No guess is a plain step, whose speed-up is 1. It is called by name, with numbers.",
     formula=UP_TO_FOUR,
     test_points=tuple(({"acceptance": a, "draft_ratio": c} for a, c in ((0.8, 0.05), (0.3, 0.6), (0.6, 0.2), (0.7, 0.15), (0.95, 0.01), (0.5, 0.3)))),
     independent_check=lambda v: Max(*(spelt(n) for n in range(5))),
@@ -829,7 +829,7 @@ which_draft = Ordering(
     "Good or cheap",
     level="medium",
     objective=DRAFTS,
-    statement="T5-XXL, 11 billion parameters, summarises news with drafts of several sizes (CNN/DM, greedy, one sequence at a time). Guesses are accepted with the given chance, given that those before them were, and take the given share of a step of the target. Checking is free. Each draft makes its best number of guesses. By the formula, which gains most? Order the drafts, the greatest speed-up first.",
+    statement="T5-XXL, 11 billion parameters, summarises news with drafts of several sizes (CNN/DM, greedy, one sequence at a time). For each draft you see how often a guess is accepted once it is reached, and which share of a step of the target it takes. Checking is free. Each draft makes its best number of guesses. By the formula, which gains most? Order the drafts, the greatest speed-up first.",
     items=[(LINES | {"b": "T5-XXL itself: a guess is always accepted and takes a whole step"})[letter] for letter in "abcd"],
     answer=lambda v: "".join(sorted(DRAFTED, key=at_best, reverse=True)),
     independent_check=lambda v: "".join(sorted(DRAFTED, key=lambda key: -max(gain(DRAFTED[key][0], n, DRAFTED[key][1]) for n in range(1, MOST)))),
@@ -865,7 +865,7 @@ one_more = Choice(
     "A fifth guess",
     level="medium",
     objective=DRAFTS,
-    statement=f"Four guesses are accepted with the chance {FOUR['acceptance']:g} each, given that those before were. A step of the draft takes {FOUR['draft_ratio']:g} of a plain step, and checking is free: decoding is {NOW} times as fast. What decides whether a fifth guess makes it faster?",
+    statement=f"Each of four guesses is accepted with the chance {FOUR['acceptance']:g} once it is reached. A step of the draft takes {FOUR['draft_ratio']:g} of a plain step, and checking is free: decoding is {NOW} times as fast. What decides whether a fifth guess makes it faster?",
     independent_check=lambda v: telling(),
     options=[
         wrong("whether the fifth is accepted more often than not, once the four are", "A rare success can pay if guesses are cheap, and a likely one can cost too much. And it counts only if the four before it are accepted."),
@@ -984,7 +984,7 @@ even = Expression(
     "Neither faster nor slower",
     level="hard",
     objective=LOAD,
-    statement="In a plain decode step memory traffic takes r times as long as compute. At some r between 1 and gamma + 1 speculation brings neither gain nor loss. There a plain step waits for memory, and the pass that checks the guesses waits for compute; the token before the guesses is in that pass too. Each of gamma guesses is accepted with the chance alpha_acc, given that those before it were, and takes c_draft of a plain step to draft; the target adds one token. Write this r in alpha_acc, gamma and c_draft.",
+    statement="In a plain decode step memory traffic takes r times as long as compute. At some r between 1 and gamma + 1 speculation brings neither gain nor loss. There a plain step waits for memory, and the pass that checks the guesses waits for compute; the token before the guesses is in that pass too. Each of gamma guesses is accepted with the chance alpha_acc once it is reached, and takes c_draft of a plain step to draft; the target adds one token. Write this r in alpha_acc, gamma and c_draft.",
     formula=eq.ratio_even,
     test_points=WITH_DRAFTS,
     independent_check=lambda v: solve(Sum(acceptance**k, (k, 0, drafted)) - drafted * draft_ratio - (drafted + 1) / R, R)[0],
@@ -1079,7 +1079,7 @@ walk = Ordering(
     "As the load grows",
     level="medium",
     objective=LOAD,
-    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8, with 1,000 tokens of context. Attention's own FLOPs are counted. Guesses are accepted with the chance {FOUR['acceptance']:g}, given that those before them were, and a step of the draft takes {FOUR['draft_ratio']:g} of a plain step. The batch grows from one to very many. In which order does it meet these?",
+    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8, with 1,000 tokens of context. Attention's own FLOPs are counted. Each guess that is reached is accepted with the chance {FOUR['acceptance']:g}, and a step of the draft takes {FOUR['draft_ratio']:g} of a plain step. The batch grows from one to very many. In which order does it meet these?",
     items=[
         "A plain decode step begins to wait for compute.",
         "Checking four guesses stops being free.",
@@ -1110,7 +1110,7 @@ faster = Function(
     "Write the speed-up",
     level="hard",
     objective=LOAD,
-    statement="Write a Python function of acceptance, drafted, draft_ratio and memory_ratio that returns tokens per second with speculation divided by those without, at the same batch. Of `drafted` guesses (a whole number) each is accepted with the chance acceptance, below 1, given that those before it were; the target adds one token. A step of the draft takes draft_ratio of a plain step. In a plain step memory traffic takes memory_ratio times as long as compute (it may be more or less than one), and the two overlap. The checking pass has the same memory traffic, and computes the guesses and the token before them. It is called by name, with numbers.",
+    statement="Write a Python function of acceptance, drafted, draft_ratio and memory_ratio that returns tokens per second with speculation divided by those without, at the same batch. Of `drafted` guesses (a whole number) each is accepted with the chance acceptance, below 1, once it is reached; the target adds one token. A step of the draft takes draft_ratio of a plain step. In a plain step memory traffic takes memory_ratio times as long as compute (it may be more or less than one), and the two overlap. The checking pass has the same memory traffic, and computes the guesses and the token before them. It is called by name, with numbers.",
     formula=eq.speedup,
     test_points=SPEEDS,
     independent_check=Sum(acceptance**k, (k, 0, drafted)) / (drafted * draft_ratio + Max(1, Min(drafted + 1, (drafted + 1) / R))),
@@ -1191,7 +1191,7 @@ two_eights = Choice(
     "What was 2.8 times",
     level="medium",
     objective=REPORT,
-    statement=f"SPIRe's authors report {SPIRE['speedup']:g} times as much as without speculation. As much of what?",
+    statement=f"SPIRe is a draft for large batches and long contexts. Its authors counted the tokens of a round on a small model, and timed nothing. They report {SPIRE['speedup']:g} times as much as without speculation. As much of what?",
     independent_check=lambda v: {True: "b", False: "c"}[SPIRE["tokens_per_pass"] > SPIRE["speedup"]],
     options=[
         wrong("the speed of one user's answer on an idle server, timed", "A summary says so. The paper is about large batches and long contexts, where the draft's own cache would slow it down."),
