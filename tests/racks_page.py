@@ -7,12 +7,11 @@ from blackboard.lessons.racks import equations as racks
 QUOTED = {
     "72": "GPUs of an NVL72, its name",
     "71": "all of them but one",
-    "576": "the name of NVL576",
+    "576": "the name of NVL576; GPUs of an NVLink domain in NVIDIA's documentation",
     "1.8": "the vendor's TB/s in both directions",
     "400": "Gb/s of a network card, its name",
     "8": "experts of a token in DeepSeek-V3's configuration; the lecture's ratio, 0:38:47",
     "256": "experts of DeepSeek-V3's configuration",
-    "255": "of 256 tokens: 1 - (1/2)^8, in a formula beside it",
     "18": "NVLink ports of a Blackwell GPU; the rack's ratio of bandwidths",
     "2": "exchanges of a layer, dispatch and combine",
     "2027": "the year of a roadmap",

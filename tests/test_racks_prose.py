@@ -48,11 +48,17 @@ def step_by_hand(racks: int, tokens: int, out: float = 0, context: int = 1000, c
     return memory, sent, memory + WAIT + sent
 
 
-def shortest_by_hand(racks: int, tokens: int, out: float = 0, context: int = 1000, hop: float = 0) -> float:
-    """The same with perfect overlap, where it helps: two halves, each of which loads all weights and waits."""
-    memory, sent, whole = step_by_hand(racks, tokens, out, context)
+def lapped_by_hand(racks: int, tokens: int, out: float = 0, context: int = 1000, hop: float = 0) -> float:
+    """The same with perfect overlap: two halves, each of which loads all weights and waits."""
+    memory, sent, _ = step_by_hand(racks, tokens, out, context)
     twice = 2 * memory - tokens * context * KV / 8e12
-    return min(whole + 116 * hop, max(twice, sent + 2 * (WAIT + 116 * hop)))
+    return max(twice, sent + 2 * (WAIT + 116 * hop))
+
+
+def shortest_by_hand(racks: int, tokens: int, out: float = 0, context: int = 1000, hop: float = 0) -> float:
+    """With overlap, where it helps."""
+    whole = step_by_hand(racks, tokens, out, context)[2] + 116 * hop
+    return min(whole, lapped_by_hand(racks, tokens, out, context, hop))
 
 
 def box_by_hand(experts: int, tokens: int, leave: float, rate: float, waits: int = 1) -> tuple[float, ...]:
@@ -90,7 +96,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "timed_share_256": f"{256 * 8 * 14336 / 65.3e-6 / 900e9:.0%}",
         "timed_share_2048": f"{2048 * 8 * 14336 / 399.2e-6 / 900e9:.0%}",
         "timed_near": "311.8",
-        "layer_half": f"{TIMED[128]:.1f} µs",
         "wait_each": f"{TIMED[8] / 2:.0f}",
         "large_rate": f"{2048 * 8 * 14336 / 399.2e-6 / 1e9:.0f} GB/s",
         "token_bytes": f"{PER_TOKEN / 1e6:.2f} MB",
@@ -143,11 +148,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "as_few_once": f"{ratio(4, CROSSINGS, hop):.2f}",
         "memory_share": "85%",
         "h200_bandwidth": "4.8 TB/s",
-        "every_added": ms(two[1] - one[1]),
-        "saved_twice": ms(2 * gain),
+        "even_rack": f"{2 * EXPERT / 8e12 * CARD / (4 * 7168 * 3):.1f}",
         "card_left": f"{39 * 248 / 256:.0f} GB/s",
         "up_share": f"{269 / 450:.0%}",
-        "halves_full": f"{2 * 58 * TIMED[128] * 1e-6 / step_by_hand(1, 256)[2]:.2f}",  # longer than loading twice
         "slower": "4",
         "slower_every_2": f"{18 / 2:g}",
         "blackwell_dies": "144",
@@ -169,8 +172,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "took_box": tenth(sum(box[0])),
         "took_boxes": tenth(sum(box[1])),
         "saved_pair": f"{16 * 58 * EXPERT / 4.8e9:.1f} ms",
-        "added_pair": f"{(pair - box[0][2]) * 1e3:.1f} ms",
-        "even_pair": f"{16 * 58 * EXPERT / 4.8e12 / (pair - box[0][2]) * 32:.0f}",
+        "sending_pair": ms(pair),
+        "even_pair": f"{16 * EXPERT / 4.8e12 * CARD / (4 * 7168 * 3):.0f}",
+        "even_pair_whole": f"{16 * 58 * EXPERT / 4.8e12 / (pair - box[0][2]) * 32:.0f}",
         "once_added": ms(once[1] - one[1]),
         "bare_two": f"{step_by_hand(2, 32, 4, card=BARE)[2] / one[2]:.2f}",
         "card_took": "194",
@@ -185,23 +189,27 @@ def test_crossing_once_nearly_ties_in_our_batch_and_wins_under_deepseek_s_load()
     told = numbers.crossing_once()
     ms = lambda seconds: f"{seconds * 1e3:.1f}"
     plain = lambda racks, tokens, out, context, hop: step_by_hand(racks, tokens, out, context)[2] + 116 * hop
-    columns = ("plain_day", plain, 88, 4_989), ("lapped_day", shortest_by_hand, 88, 4_989)
-    for name, took, tokens, context in columns:
+    loads = {"": (32, 1000), "_long": (32, 4_989), "_day": (88, 4_989)}
+    ways = {"plain": plain, "lapped": lapped_by_hand}
+    for (way, took), (load, (tokens, context)) in itertools.product(ways.items(), loads.items()):
+        name = way + load
         assert told[f"{name}_one"] == ms(took(1, tokens, 0, context, 0))
         assert told[f"{name}_two"] == ms(took(2, tokens, 4, context, 0))
         least, most = (took(2, tokens, CROSSINGS, context, hop) for hop in (0, 3.3e-6))
         assert told[f"{name}_once"] == f"{ms(least)} to {ms(most)}"
         assert float(told[f"{name}_two"]) > float(told[f"{name}_one"]), "loses if every copy crosses"
-        assert (least < took(1, tokens, 0, context, 0)) == (name == "lapped_day"), "wins with overlap alone"
+        for crossed in (least, most):
+            wins = crossed < min(took(1, tokens, 0, context, 0) for took in ways.values())
+            assert wins == (name in ("lapped_long", "lapped_day")), "wins in two cells"
+            assert crossed > (1 - 1 / 8 - 0.005) * shortest_by_hand(1, tokens, 0, context)
+    assert told["plain_one"] == told["lapped_one"], "the price of overlap just eats up its gain"
     ratio = lambda hop, tokens=32, context=1000: (
         shortest_by_hand(2, tokens, CROSSINGS, context, hop) / shortest_by_hand(1, tokens, 0, context)
     )
     long = 11.905e-6
-    expected = {"once_least": ratio(0), "once_most": ratio(3.3e-6), "once_long": ratio(long)}
-    expected |= {"day_long": ratio(long, 88, 4_989), "short_most": ratio(3.3e-6, 88)}
+    expected = {"once_least": ratio(0), "once_most": ratio(3.3e-6), "day_long": ratio(long, 88, 4_989)}
     assert all(value > 1 for value in expected.values()), "two replicas are ahead"
     assert {name: told[name] for name in expected} == {name: f"{value - 1:.0%}" for name, value in expected.items()}
-    assert told["short_least"] + "%" == f"{ratio(0, 88) - 1:.0%}"
     assert 0.87 < ratio(0, 88, 4_989) < 0.9 < ratio(3.3e-6, 88, 4_989) < 0.93, "about a tenth"
     one, sent = shortest_by_hand(1, 88, 0, 4_989), step_by_hand(2, 88, CROSSINGS, 4_989)[1]
     longer = ((one - sent) / 2 - WAIT) / 116 * 1e6
@@ -247,8 +255,18 @@ def test_the_table_of_boxes_has_loading_shrink_and_travel_grow():
         measured = 58 * took * 1e-6 * 88 / 128
         assert told[f"deep_{gpus}"] == f"{measured * 1e3:.1f}"
         assert measured < pairs[boxes][1] < 1.2 * measured
-    few = {boxes: numbers.on_boxes(boxes, held, "h800", 32, 4_989).in_turn for boxes, held in ((4, 8), (8, 4), (18, 2))}
-    assert min(few, key=lambda boxes: few[boxes]) == 18, "with fewer users, without overlap"
+
+
+def test_spreading_pays_up_to_where_bytes_take_as_long_as_loading():
+    """The formula on both machines, by the steps of a second rack and of a second box."""
+    sizes = dict(expert_bytes=EXPERT, scale_out=CARD, copies_out=4, width=7168, dispatch_bytes=1, combine_bytes=2)
+    rack = eq.batch_spread(experts_saved=2, chip_bandwidth=8e12, **sizes)
+    box = eq.batch_spread(experts_saved=16, chip_bandwidth=4.8e12, **sizes)
+    told = numbers.all()
+    assert (told["even_rack"], told["even_pair"]) == (f"{rack:.1f}", f"{box:.0f}")
+    for users, wins in ((4, True), (5, False)):
+        assert (numbers.on(2, users).sending < 2 * 58 * EXPERT / 8e12) == wins == (users < rack)
+    assert told["sending_pair"] == told["sending_two"], "as many copies leave, over cards of the same rate"
 
 
 def test_two_boxes_of_h800_lack_room_for_those_users_and_four_have_it():
@@ -267,9 +285,11 @@ def test_overlap_gains_nothing_in_our_batch_on_one_rack():
     assert one.overlapped == pytest.approx(one.in_turn, rel=0.01)
 
 
-def test_a_card_of_five_times_the_rate_makes_spreading_win_and_one_of_four_times_does_not():
-    wins = lambda times: all(step_by_hand(2, n, 4, card=times * CARD)[2] < step_by_hand(1, n)[2] for n in (2, 4, 8, 32))
-    assert wins(5) and not wins(4)
+def test_a_card_of_seven_times_the_rate_makes_spreading_win():
+    """In whole steps and in the page's program."""
+    assert all(step_by_hand(2, n, 4, card=7 * CARD)[2] < step_by_hand(1, n)[2] for n in (2, 4, 8, 32))
+    rows = printed('print("users  loading saved', "card = 38", "card = 7 * 38")
+    assert len(rows) == 4 and all(saved > sent for _, saved, sent in rows)
 
 
 def test_what_a_step_says_of_itself_adds_up_as_it_is_printed():
@@ -279,7 +299,6 @@ def test_what_a_step_says_of_itself_adds_up_as_it_is_printed():
     for case in ("one", "two"):
         parts = read(f"memory_{case}"), read("step_latency"), read(f"sending_{case}")
         assert read(f"step_{case}") == pytest.approx(sum(parts), abs=0.05) and read("compute_one") < parts[0]
-    assert read("every_added") == pytest.approx(read("sending_two") - read("sending_one"), abs=1e-9)
     boxes = numbers.deployed()
     for where in ("box", "boxes"):
         names = f"load_{where}", "wait_box", f"carry_{where}", f"took_{where}"
@@ -368,11 +387,13 @@ def test_spreading_wins_by_microseconds_of_each_exchange():
     assert {name: told[name] for name in expected} == {name: f"{value:.1f} µs" for name, value in expected.items()}
     assert told["even_once"] == str(next(n for n in range(1, 99) if won(n, CROSSINGS) < 0))
     assert all(won(n, 4) < 0 for n in range(5, 257)) and all(won(n, CROSSINGS) < 0 for n in range(32, 257))
-    assert told["few_gain"] == f"{won(4, 4) * 116 / 1e3:.2f} ms"
-    assert told["few_step"] == f"{step_by_hand(1, 4)[2] * 1e3:.1f} ms"
     for tokens in (48, 88, 128, 256):
         for context in (1_000, 4_989):
             assert shortest_by_hand(2, tokens, 4, context) > shortest_by_hand(1, tokens, 0, context), "none"
+
+
+def test_in_large_batches_bytes_take_more_than_twice_as_long_as_the_wait():
+    assert 2 < (65.3 - 20.4) / 20.4 < 2.5
 
 
 def test_nvidias_kernel_sends_more_copies_in_a_larger_group():
@@ -412,10 +433,15 @@ def test_if_cards_wait_twice_as_long_sharing_loses_with_any_batch():
         assert numbers.shortest(twice) > shortest_by_hand(1, users, 0, context), "with overlap, too"
 
 
-def test_without_overlap_long_contexts_lose_about_a_tenth_and_short_ones_a_fifth_even_with_it():
-    lost = [step_by_hand(2, 88, CROSSINGS, 4_989)[2] + 116 * hop for hop in (0, 3.3e-6)]
-    assert [each / step_by_hand(1, 88, 0, 4_989)[2] - 1 for each in lost] == pytest.approx([0.1, 0.12], abs=0.02)
-    assert shortest_by_hand(2, 88, CROSSINGS) / shortest_by_hand(1, 88) == pytest.approx(1.2, abs=0.005)
+def test_only_long_contexts_make_one_crossing_win_whatever_the_number_of_users():
+    """With overlap where it helps; from two dozen users on."""
+    gain = lambda users, context, hop: (
+        1 - shortest_by_hand(2, users, CROSSINGS, context, hop) / shortest_by_hand(1, users, 0, context)
+    )
+    for users in (32, 48, 64, 88, 128, 192, 256):
+        assert all(gain(users, 1_000, hop) < 0 for hop in (0, 3.3e-6))
+        assert all(0.01 < gain(users, 4_989, hop) < 0.14 for hop in (0, 3.3e-6))
+        assert gain(users, 2_000, 3.3e-6) < 0
 
 
 def test_one_crossing_gains_a_seventh_at_most():
@@ -447,54 +473,6 @@ def test_one_crossing_between_two_boxes_adds_almost_no_time_of_bytes():
     """The card carries one copy of a token, and NVLink seven, as in a single box."""
     card, links = CROSSINGS / CARD, 7 / BOX
     assert card == pytest.approx(links, rel=0.01)
-
-
-def once_by_hand(boxes: int, held: int, tokens: int, hop: float, memory: float, link: float) -> tuple[float, ...]:
-    """Loading, waits and bytes of a GPU in such boxes, s, if each token crosses once to a box: of its eight copies
-    seven use NVLink, and a box is spared if none of its eight experts is there.
-    """
-    far = sum(1 - ((boxes - 1) / boxes) ** 8 for _ in range(boxes - 1))
-    loading = ((held + 1) * 58 * EXPERT + REST + tokens * 1000 * 61 * 576 * 2) / memory
-    return loading, WAITING + 116 * hop, tokens * 58 * 7168 * 3 * max(7 / link, far / CARD)
-
-
-@pytest.mark.parametrize("hop", [0, 1e-6, 3.3e-6, 11.905e-6])
-def test_with_one_crossing_four_boxes_beat_eighteen_in_a_small_batch_without_overlap(hop):
-    steps = {}
-    for boxes, held in ((4, 8), (18, 2)):
-        by_hand = once_by_hand(boxes, held, 32, hop, 4.8e12, BOX)
-        part = numbers.on_boxes(boxes, held, hop=hop)
-        assert (part.work, part.latency + part.hop, part.sending) == pytest.approx(by_hand, rel=1e-3)
-        steps[boxes] = sum(by_hand)
-    every = {boxes: sum(box_by_hand(held, 32, 1 - 1 / boxes, CARD)) for boxes, held in ((4, 8), (18, 2))}
-    assert steps[4] < min(steps[18], *every.values()) and every[18] < every[4]
-    assert steps[4] < sum(once_by_hand(2, 16, 32, hop, 4.8e12, BOX)) < sum(box_by_hand(32, 32, 7 / 8, BOX))
-
-
-@pytest.mark.parametrize("hop", [0, 1e-6, 3.3e-6, 11.905e-6])
-def test_with_one_crossing_overlap_still_makes_eighteen_boxes_of_h800s_win(hop):
-    plain, lapped = {}, {}
-    for boxes, held in ((2, 16), (4, 8), (18, 2)):
-        caches = 88 * (4_989 - 1000) * 61 * 576 * 2 / 3.35e12
-        loading, wait, sent = once_by_hand(boxes, held, 88, hop, 3.35e12, 200e9 * 269 / 450)
-        weights = ((held + 1) * 58 * EXPERT + REST) / 3.35e12
-        plain[boxes] = loading + caches + wait + sent
-        lapped[boxes] = max(loading + caches + weights, 2 * wait + sent)
-        part = numbers.on_boxes(boxes, held, "h800", 88, 4_989, hop)
-        assert (part.in_turn, part.overlapped) == pytest.approx((plain[boxes], lapped[boxes]), rel=2e-3)
-    assert min(plain, key=lambda boxes: plain[boxes]) == 4
-    assert lapped[18] < min(*plain.values(), lapped[2], lapped[4])
-
-
-def test_on_h200s_four_boxes_have_the_shortest_step_if_every_copy_crosses_with_overlap():
-    """Under DeepSeek's load, by hand."""
-    steps = {}
-    for boxes, held in ((1, 32), (2, 16), (4, 8), (8, 4), (18, 2)):
-        leave, rate = (7 / 8, BOX) if boxes == 1 else (1 - 1 / boxes, CARD)
-        load, wait, sent = box_by_hand(held, 88, leave, rate)
-        longer, again = 88 * 3_989 * KV / 4.8e12, box_by_hand(held, 0, 0, CARD)[0]
-        steps[boxes] = max(load + longer + again, 2 * wait + sent)
-    assert min(steps, key=lambda boxes: steps[boxes]) == 4, steps
 
 
 def test_a_box_of_h800_cannot_hold_its_share_and_one_of_h200_can():
@@ -532,7 +510,7 @@ def test_the_page_s_program_finds_where_spreading_pays():
     for users, saved, added in rows:
         one, two = numbers.on(1, users), numbers.on(2, users)
         assert saved == pytest.approx((one.work - two.work) * 1e3, abs=0.006)
-        assert added == pytest.approx((two.exchanges - one.exchanges) * 1e3, abs=0.011)
+        assert added == pytest.approx(two.sending * 1e3, abs=0.006)
         assert (saved > added) == (two.in_turn < one.in_turn) == (users < 5)
     assert [row[0] for row in rows] == [2, 4, 8, 32]
 
@@ -547,14 +525,12 @@ def crossings(picks: int) -> list[tuple[float, ...]]:
 
 
 def test_the_page_s_program_counts_crossings_as_subsets_do():
-    """With the page's eight experts and with the two that it proposes; and what it says of both."""
-    eight, two = printed("once += len"), printed("once += len", "256), 8)", "256), 2)")
-    for rows, picks in ((eight, 8), (two, 2)):
-        for row, exact in zip(rows, crossings(picks), strict=True):
-            assert row == pytest.approx(exact, abs=0.06)
-    assert eight[0][2] / eight[0][1] == pytest.approx(1 / 4, abs=0.01)
-    assert eight[-1][2] / eight[-1][1] == pytest.approx(4 / 5, abs=0.025)
-    assert two[0][2] / two[0][1] == pytest.approx(3 / 4, abs=0.02)
+    """And what the page says of them."""
+    rows = printed("once += len")
+    for row, exact in zip(rows, crossings(8), strict=True):
+        assert row == pytest.approx(exact, abs=0.06)
+    assert rows[0][2] / rows[0][1] == pytest.approx(1 / 4, abs=0.01)
+    assert rows[-1][2] / rows[-1][1] == pytest.approx(4 / 5, abs=0.025)
 
 
 def test_about_so_many_copies_come_to_the_busiest_card_as_the_fold_says():

@@ -24,8 +24,7 @@ from blackboard.lessons.batching.equations import (
     step_time,
     weight_time,
 )
-from blackboard.lessons.pipelining.equations import chip_bandwidth
-from blackboard.lessons.racks.equations import link_efficiency, routed_bytes, scale_up
+from blackboard.lessons.racks.equations import chip_bandwidth, link_efficiency, routed_bytes, scale_up
 from blackboard.notation import declare, result, symbol
 
 # --- symbols ----------------------------------------------------------------------------------------------------------

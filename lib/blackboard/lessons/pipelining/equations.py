@@ -20,6 +20,7 @@ from blackboard.lessons.batching.equations import (
     one_entry,
 )
 from blackboard.lessons.racks.equations import (
+    chip_bandwidth,
     copies,
     expert_parallel,
     link_efficiency,
@@ -34,7 +35,6 @@ from blackboard.notation import declare, result, symbol
 # --- symbols ----------------------------------------------------------------------------------------------------------
 
 t_step = symbol("t_step")
-chip_bandwidth = declare("chip_bandwidth", "w", "byte/s/chip", "memory bandwidth of one chip", "mem bw per GPU")
 domain = declare("domain", "S", "chip", "chips of one scale-up domain", "scale-up size")
 stages = declare("stages", "P", "1", "pipeline stages", "P")
 micro_batch = declare("micro_batch", "b", "sequence", "sequences of one micro-batch", "b")

@@ -64,6 +64,12 @@ pairs = declare("pairs", r"n_\mathrm{pair}", "1", "wire pairs of one link, both 
 rack_mass = declare("rack_mass", r"m_\mathrm{rack}", "kg", "mass of a rack")
 footprint = declare("footprint", r"A_\mathrm{rack}", "meter**2", "floor area under a rack")
 micro_batches = declare("micro_batches", r"n_\mathrm{mb}", "1", "micro-batches in the pipeline", "#micro-batches")
+chip_bandwidth = declare("chip_bandwidth", "w", "byte/s/chip", "memory bandwidth of one chip", "mem bw per GPU")
+expert_bytes = declare("expert_bytes", r"V_\mathrm{exp}", "byte", "bytes of one expert's weights")
+experts_saved = declare(
+    "experts_saved", r"e_\mathrm{saved}", "1/chip", "experts of a layer that a chip no longer loads if they are spread"
+)
+copies_out = declare("copies_out", r"n_\mathrm{out}", "1", "copies of a token that leave the scale-up domain")
 visited_domains = declare(
     "visited_domains",
     r"n_\mathrm{far}",
@@ -71,6 +77,7 @@ visited_domains = declare(
     "other scale-up domains that a token is sent to in a routed layer",
     zero=True,
 )
+result("batch_spread", r"B_\mathrm{spread}", "token/chip", "tokens of a chip up to which spreading experts pays")
 result("experts_per_chip", "e", "1/chip", "experts on each chip", "4")
 result("leaving", r"x_\mathrm{out}", "1", "share of routed copies that leave their rack", "half")
 result("ep_bytes", "V", "byte/chip", "bytes that one chip sends for one routed layer")
@@ -268,6 +275,26 @@ ratio_hurts = Formula(
     slowdown.assumes,
     DERIVED,
     conditions=(Le(2, racks),),
+)
+
+batch_spread = Formula(
+    "racks.batch_spread",
+    "batch_spread",
+    experts_saved * expert_bytes / chip_bandwidth * scale_out / (copies_out * width * (dispatch_bytes + combine_bytes)),
+    "token/chip",
+    "with as many tokens, the bytes that leave take as long as loading the experts that spreading saves",
+    (
+        "the chip loads all of its experts in every step",
+        "exchanges wait no longer than before",
+        "bytes inside a scale-up domain take no time",
+        "nothing overlaps",
+    ),
+    DERIVED,
+    typeset=Mul(
+        Mul(experts_saved, expert_bytes, 1 / chip_bandwidth, evaluate=False),
+        scale_out / Mul(copies_out, width, there_and_back, evaluate=False),
+        evaluate=False,
+    ),
 )
 
 # --- latency ---------------------------------------------------------------------------------------------------------

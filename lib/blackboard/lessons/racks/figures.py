@@ -62,10 +62,9 @@ def layer() -> Drawing:
         "fig-layer",
         "A token goes from its own GPU to a few experts on other GPUs, and their results come back to be added up."
         f" Each dashed box is a GPU, here with {EACH} experts.",
-        f"Bottom to top: tokens, routers, experts and sums, on {GPUS} GPUs with {EACH} experts each, all in one rack."
-        f" The token of GPU {HOME + 1} passes its router and fans out to {len(CHOSEN)} experts, two of them on other"
-        " GPUs; their results come back and are added up, with the token itself, which goes past the experts as the"
-        " residual.",
+        f"Bottom to top: tokens, routers, experts and sums, on {GPUS} GPUs with {EACH} experts each, in one rack. The"
+        f" token of GPU {HOME + 1} passes its router and fans out to {len(CHOSEN)} experts, two of them on other GPUs."
+        " Their results come back and are added up, with the token itself, the residual.",
     )
 
 
@@ -103,10 +102,9 @@ def rack() -> Drawing:
         "fig-rack",
         "Inside a rack, every GPU reaches every other through fast switches (scale-up). To leave the rack it has only a"
         f" network card (scale-out), which is {fast / slow:g} times slower.",
-        "Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack,"
-        f" lines run from every tray to every switch: the scale-up network, {_rate(fast)} per GPU and direction. From"
-        " each tray one thin line runs up to a data-center switch that joins the racks: the scale-out network,"
-        f" {_rate(slow)}, {fast / slow:g} times slower.",
+        "Two racks, each with GPU trays above and below and switch trays in the middle. Inside a rack, lines run from"
+        f" every tray to every switch: scale-up, {_rate(fast)} per GPU and direction. From each tray one thin line runs"
+        f" up to a data-center switch that joins the racks: scale-out, {_rate(slow)}, {fast / slow:g} times slower.",
     )
 
 

@@ -57,7 +57,6 @@ def layer() -> dict[str, str]:
         "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
         "layer_timed": us(TOKENS),
         "layer_wait": us(IDLE),
-        "layer_half": us(FULL // 2),
         "wait_each": f"{timed(USED, IDLE) / 2 / factor('us'):.0f}",
     }
 
@@ -324,7 +323,6 @@ def worked() -> dict[str, str]:
     """The step on one rack and on two, and where its times come from."""
     known, (one, two, once) = RUNNING.symbols(), parts().values()
     return {
-        "context": RUNNING.tokens,
         "context_tokens": f"{known['context']:,.0f}",
         "expert_bytes": pretty(expert_bytes(), "byte", 4),
         "rest_bytes": pretty(rest_bytes(), "byte", 4),
@@ -355,8 +353,6 @@ def worked() -> dict[str, str]:
         "step_two": pretty(two.in_turn, "s", 3),
         "user_rate_two": significant(1 / two.in_turn, 2),
         "saved": in_ms(one.weights - two.weights),
-        "every_added": in_ms(two.sending - one.sending),
-        "saved_twice": in_ms(2 * (one.weights - two.weights)),
     }
 
 
@@ -386,7 +382,6 @@ def even(once: bool = False) -> int:
 def margins() -> dict[str, str]:
     """How much longer each exchange may wait on two racks."""
     us = lambda seconds: f"{seconds / factor('us'):.1f} µs"
-    one = on(1, FEW).in_turn
     return {
         "margin_1": us(margin(1)),
         "margin_few": us(margin(FEW)),
@@ -395,26 +390,30 @@ def margins() -> dict[str, str]:
         "margin_once_even": us(margin(even(), True)),
         "margin_day": us(margin_day()),
         "even_once": str(even(True)),
-        "few_gain": in_ms(one - on(2, FEW).in_turn),
-        "few_step": pretty(one, "s", 2),
     }
 
 
 def spread_or_stop() -> dict[str, str]:
-    """Up to where a second rack pays, and what overlap would do in one."""
-    (one, two, once), large = parts().values(), on(1, FULL)
-    halves = 2 * max(large.half().work, moe_layers() * timed(USED, FULL / 2))
+    """Up to where a second rack pays."""
+    one, two, once = parts().values()
     return {
         "once_added": in_ms(once.sending - one.sending),
         "even_every": COUNTS[even()],
+        "even_rack": f"{spread_pays(expert_time(one) - expert_time(two), two.sending):.1f}",
         "few": str(FEW),
         "full": str(FULL),
-        "halves_full": f"{halves / large.in_turn:.2f}",
         "hop_limit": pretty((one.weights - two.weights) / exchanges(), "s", 2),
     }
 
 
 COUNTS = {4: "four", 5: "five", 6: "six"}
+
+
+def spread_pays(saved: float, sending: float) -> float:
+    """Tokens of a GPU up to which bytes take no longer than the loading saved, from the times with those of the running
+    case, s.
+    """
+    return TOKENS * saved / sending
 
 
 def shortest(part: Parts) -> float:
@@ -423,10 +422,11 @@ def shortest(part: Parts) -> float:
 
 
 def crossing_once() -> dict[str, str]:
-    """Two racks with one crossing against two replicas, in our batch and under DeepSeek's load: second hops take no
-    time, or as long as a bare message.
+    """Two racks with one crossing against two replicas, in our batch, with DeepSeek's contexts, and with its users,
+    too: second hops take no time, or as long as a bare message.
     """
-    loads = {"": (TOKENS, None), "_day": (day_users(), day()["context_tokens"]), "_short": (day_users(), None)}
+    long = day()["context_tokens"]
+    loads = {"": (TOKENS, None), "_long": (TOKENS, long), "_day": (day_users(), long)}
     replicas = {name: shortest(on(1, users, context=context)) for name, (users, context) in loads.items()}
 
     def spread(name: str, hop: float | None = None) -> float:
@@ -434,15 +434,14 @@ def crossing_once() -> dict[str, str]:
         return shortest(on(2, users, hop is not None, hop or 0, context=context))
 
     percent = lambda name, hop: f"{abs(spread(name, hop) / replicas[name] - 1):.0%}"
-    told = columns("plain_day", lambda part: part.in_turn, *loads["_day"])
-    told |= columns("lapped_day", lambda part: part.overlapped, *loads["_day"])
+    told = {}
+    for name, load in loads.items():
+        told |= columns(f"plain{name}", lambda part: part.in_turn, *load)
+        told |= columns(f"lapped{name}", lambda part: part.overlapped, *load)
     return told | {
         "once_least": percent("", 0),
         "once_most": percent("", bare_hop()),
-        "once_long": percent("", start_time()),
         "day_long": percent("_day", start_time()),
-        "short_least": percent("_short", 0).rstrip("%"),
-        "short_most": percent("_short", bare_hop()),
     }
 
 
@@ -610,11 +609,9 @@ def on_boxes(
     id: str = "h200",
     tokens: float = TOKENS,
     context: float | None = None,
-    hop: float | None = None,
 ) -> Parts:
     """A step where so many boxes share each layer, and a GPU holds so many routed experts of it, by default its share
-    of all. Over cards every copy crosses on its own; or, if a second hop is given, each token crosses once to a box and
-    is passed on inside, which takes the links inside as long as one box's traffic.
+    of all. Every copy crosses on its own.
     """
     known, part, shares = RUNNING.symbols(), chip(id), reached()
     held = held or box_experts() / boxes
@@ -623,12 +620,8 @@ def on_boxes(
     send = lambda link, leave: tokens * token_bytes() * leave / shares[link] / getattr(part, link).bytes_per_s
     compute = tokens * 2 * known["n_active"] / part.flops("fp8")
     wait, gpus = exchanges() * start_time(), part.scale_up.domain_chips
-    if hop is None:
-        inside, outside = (1 - 1 / gpus) / boxes, 1 - 1 / boxes
-    else:
-        inside, outside = 1 - 1 / gpus, eq.domains_visited(racks=boxes, top_k=known["top_k"]) / known["top_k"]
-    sending = max(send("scale_up", inside), send("scale_out", outside))
-    return Parts(load, kv, compute, sending, wait, exchanges() * (hop or 0))
+    sending = max(send("scale_up", (1 - 1 / gpus) / boxes), send("scale_out", 1 - 1 / boxes))
+    return Parts(load, kv, compute, sending, wait)
 
 
 def day() -> dict[str, float]:
@@ -745,8 +738,9 @@ def deployed() -> dict[str, str]:
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
         **boxes,
         "saved_pair": pretty(one.weights - pair.weights, "s", 2),
-        "even_pair": f"{TOKENS * (one.weights - pair.weights) / (pair.sending - one.sending):.0f}",
-        "added_pair": pretty(pair.sending - one.sending, "s", 2),
+        "sending_pair": in_ms(pair.sending),
+        "even_pair": f"{spread_pays(one.weights - pair.weights, pair.sending):.0f}",
+        "even_pair_whole": f"{spread_pays(one.weights - pair.weights, pair.sending - one.sending):.0f}",
         "wait_box": in_tenths(found["box"].latency),
         **spread,
         "sglang_tokens": str(wide["batch_per_gpu"]),
