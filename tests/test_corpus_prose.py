@@ -113,7 +113,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "text_all": "300 trillion",
         "spare": "5.3",
         "all_dollars": f"${2 * 50_000:,}",
-        "lost_by_rest": sig(law(LARGE, third) - law(LARGE, tokens)),
         "more_llammlein": f"{worth(tokens, 2.7e12) / worth(tokens, 1.27e12) - 1:.1%}",
         "more_tenth": f"{worth(tokens, 2.7e12) / worth(tokens, 1.27e11) - 1:.0%}",
         "worth_kept": f"{worth(tokens, 1.27e12) / 1e12:.2f} trillion",
@@ -365,7 +364,7 @@ def test_the_cells_of_the_loss_agree_with_an_independent_reckoning():
     assert lines[-1] == f"1% larger helps {told['worth_times']} times as much as 1% longer"
     early, late = law(1.1e9, 0.35 * 3e12), law(1.1e9, 3e12)
     assert lines[0] == f"LLäMmlein after $35,000: loss {early:.3f}, after $100,000: {late:.3f}"
-    assert f"{early - late:.3f}" == told["lost_by_rest"] and f"{500_000 / 1_430_512:.2f}" == "0.35"
+    assert (f"{early:.3f}", f"{late:.3f}") == ("2.246", "2.220") and f"{500_000 / 1_430_512:.2f}" == "0.35"
     fresh = lambda times: law(1.1e9 * times, 0.65 * 3e12 / times)
     for times, line in zip((1, 2, 4, 8, 16, 32), lines[2:-1], strict=True):
         assert line.endswith(f"loss {fresh(times):.3f}")

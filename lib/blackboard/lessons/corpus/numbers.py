@@ -111,7 +111,6 @@ def parts() -> dict[str, str]:
         "best_size": f"{significant(size / 1e9, 2)} billion",
         "best_tokens": trillions(fresh, 2),
         "lost_by_size": significant(law.law_loss(large) - best, 2),
-        "lost_by_rest": significant(law.law_loss(large, pretrain_tokens=third) - law.law_loss(large), 2),
     }
 
 
