@@ -14,7 +14,7 @@ from live_cells import read_cells
 from scipy import stats
 
 from blackboard.catalogue import measurement
-from blackboard.lessons.corpus import simulation
+from blackboard.lessons.corpus import numbers, simulation
 
 LARGE, REUSE = 1_100_048_384, 15.387756  # parameters; Muennighoff's constant
 E, A, B, ALPHA, BETA = 1.8172, 482.01, 2085.43, 0.3478, 0.3658  # Besiroglu's fit
@@ -78,7 +78,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     told = values("corpus")
     tokens = 1_430_512 * 1024 * 2048
     law = lambda n, d: E + A / n**ALPHA + B / d**BETA
-    budget = LARGE * tokens
+    third = 500_000 * 1024 * 2048
+    budget = LARGE * (tokens - third)  # of the last two thirds
     best = min((law(n, budget / n), n) for n in (10 ** (9 + k / 2000) for k in range(4000)))
     filtered = lambda passes: passes ** np.log10(2) * (1 + REUSE * (1 - exp(-(passes - 1) / REUSE))) / passes
     expected = {
@@ -112,7 +113,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "text_all": "300 trillion",
         "spare": "5.3",
         "all_dollars": f"${2 * 50_000:,}",
-        "lost_by_rest": sig(law(LARGE, 500_000 * 1024 * 2048) - law(LARGE, tokens)),
         "more_llammlein": f"{worth(tokens, 2.7e12) / worth(tokens, 1.27e12) - 1:.1%}",
         "more_tenth": f"{worth(tokens, 2.7e12) / worth(tokens, 1.27e11) - 1:.0%}",
         "worth_kept": f"{worth(tokens, 1.27e12) / 1e12:.2f} trillion",
@@ -200,7 +200,6 @@ def test_if_only_text_wears_the_runs_fit_as_well_and_llammlein_loses_a_tenth():
     assert told["worst_more"] == f"{keeps(at / 2.7e12, found.x) / keeps(at / 1.27e12, found.x) - 1:.0%}"
     gain = lambda n: n ** np.log10(2) * keeps(n, found.x)
     best = max((n / 100 for n in range(100, 1000)), key=gain)
-    assert float(told["worst_passes"]) == pytest.approx(best, abs=0.06)
     assert 1 - gain(5) / gain(best) < float(told["five_costs"][:-1]) / 100
     assert 0.94 < gain(5) / gain(at / 1.27e12) < 1, "five passes would lose a little"
 
@@ -273,7 +272,7 @@ def test_up_to_five_passes_runs_and_law_differ_little_and_seeds_scatter():
         abs(np.mean([r["loss"] for r in each]) - np.mean(first) - law.loss(*at, text) + law.loss(*at, at[1]))
         for each, first, at, text in early_runs()
     )
-    assert told["law_misses"] == f"{near:.3f}"
+    assert numbers.misses() == pytest.approx(near, rel=1e-6)
     assert told["seeds_small"] == f"{max(apart[0]):.3f}" and told["seeds_middle"] == f"{max(apart[1]):.2f}"
     assert max(apart[0]) < lost[0] / 4 and max(apart[1]) > max(lost)
 
@@ -320,12 +319,22 @@ def test_the_cell_of_sixteen_facts_is_near_the_law():
 
 def test_the_cell_of_the_filters_agrees_with_an_independent_reckoning():
     told, (lines, _) = values("corpus"), printed("best_tenth")
+    keeps = lambda passes, reuse: (1 + reuse * (1 - exp(-(passes - 1) / reuse))) / passes
+    gains = {"law": [], "cautious": []}
     for passes, line in zip((2.36, 5, 10, 20), lines, strict=True):
         kept = 3e12 / passes
         q, even = 2 ** np.log10(2.7e12 / kept), worth(3e12, 2.7e12) / worth(3e12, kept)
-        said = f"keep {kept / 2.7e12:3.0%}, {passes:4} passes: q {q:.2f}, q_even {even:.2f}, gain {q / even:.2f}"
-        assert line == said
-    assert f"{1 - 1.42 / 1.51:.0%}" == told["five_costs"]
+        careful = q * keeps(passes, 3.8) / keeps(3 / 2.7, 3.8)
+        said = f"keep {kept / 2.7e12:3.0%}, {passes:4} passes, q {q:.2f}: gain {q / even:.2f} by the law,"
+        assert line == f"{said} {careful:.2f} cautiously"
+        gains["law"].append(q / even)
+        gains["cautious"].append(careful)
+    assert told["worst_reuse"] == "3.8" and f"{1 - 1.42 / 1.51:.0%}" == told["five_costs"]
+    assert max(gains["law"]) == gains["law"][2] and gains["cautious"][2] < 1
+    assert all(1 - each[1] / max(each) < 0.065 for each in gains.values()), "five passes are near both bests"
+    assert [f"{each:.2f}" for each in gains["law"][:2]] == ["1.22", "1.42"] and f"{1.42 / 1.22:.2f}" == "1.16"
+    assert f"{np.log2(1.16):.2f}" == "0.21" and gains["cautious"][1] < gains["cautious"][0]
+    assert f"{10 * 2.36:.1f}" == "23.6" and f"{3.0 / 0.27:.0f}" == "11" and f"{3.00 / 1.27:.2f}" == "2.36"
 
 
 def test_one_steady_run_in_nine_seems_to_stop():
@@ -343,7 +352,7 @@ def test_one_steady_run_in_nine_seems_to_stop():
 def test_the_cell_of_the_two_tests_has_the_published_spreads():
     told, (lines, space) = values("corpus"), printed("piles")
     source = next(cell for cell in read_cells("corpus") if "piles" in cell)
-    assert f"gauss(67, {told['spread_scores']})" in source and f"gauss(rise, {told['spread_changes']})" in source
+    assert f"between = {told['spread_scores']} " in source and f"change_by = {told['spread_changes']} " in source
     assert lines[0] == "as two piles: seen in   0% of tries" and space["rise"] == 1
     assert space["pairs"] / space["tries"] == pytest.approx(float(told["seen_paired"][:-1]) / 100, abs=0.04)
     assert space["pairs"] / space["tries"] == pytest.approx(3 / 4, abs=0.03)
@@ -352,18 +361,19 @@ def test_the_cell_of_the_two_tests_has_the_published_spreads():
 def test_the_cells_of_the_loss_agree_with_an_independent_reckoning():
     told, (lines, _) = values("corpus"), printed("longer")
     law = lambda n, d: E + A / n**ALPHA + B / d**BETA
-    assert lines[0] == f"1% larger helps {told['worth_times']} times as much as 1% longer"
-    for times, line in zip((1, 2, 4, 8, 12, 24, 48), lines[1:], strict=True):
-        assert line.endswith(f"loss {law(1.1e9 * times, 3e12 / times):.3f}")
-    gain = lambda times: law(1.1e9, 3e12) - law(1.1e9 * times, 3e12 / times)
-    assert gain(2) / gain(12) == pytest.approx(0.5, abs=0.01) and gain(8) / gain(12) > 0.95
-    lines, _ = printed("by_tokens")
-    kept = worth(100e9, 20e9)
-    ratio = (law(0.5e9, kept) - law(0.5e9, worth(101e9, 20e9))) / (law(0.5e9, kept) - law(0.505e9, kept))
-    assert lines == [
-        "keep 20 billion tokens, 5.0 passes, 40 for each parameter",
-        f"this pays if they teach {worth(100, 50) / worth(100, 20):.2f} times the average",
-        f"10 times Chinchilla's rule, w_D = {ratio:.2f}",
-        f"{6 * 0.5e9 * 100e9 / 0.35 / 312e12 / 3600:.0f} A100-hours, $1,526 at $2",
-    ]
-    assert ratio < 1
+    assert lines[-1] == f"1% larger helps {told['worth_times']} times as much as 1% longer"
+    early, late = law(1.1e9, 0.35 * 3e12), law(1.1e9, 3e12)
+    assert lines[0] == f"LLäMmlein after $35,000: loss {early:.3f}, after $100,000: {late:.3f}"
+    assert (f"{early:.3f}", f"{late:.3f}") == ("2.246", "2.220") and f"{500_000 / 1_430_512:.2f}" == "0.35"
+    fresh = lambda times: law(1.1e9 * times, 0.65 * 3e12 / times)
+    for times, line in zip((1, 2, 4, 8, 16, 32), lines[2:-1], strict=True):
+        assert line.endswith(f"loss {fresh(times):.3f}")
+    assert fresh(2) < late < fresh(1) and (late - fresh(4)) / (late - fresh(9.4)) > 0.8
+    assert f"{late - fresh(9.4):.3f}" == told["lost_by_size"]
+    assert told["worth_times"] == "5.8" and f"{1 / 5.8:.2f}" == told["worth_1b"], "the page types 1/5.8"
+    assert float(told["best_size"].split()[0]) / 1.1 == pytest.approx(9, abs=0.3)
+
+
+def test_the_lowest_limit_is_half_a_point_above_the_last_score():
+    scores = simulation.checkpoints("LLäMmlein 1B").scores
+    assert 100 * (simulation.fit("LLäMmlein 1B").limit.low - scores[-1]) == pytest.approx(0.5, abs=0.05)

@@ -90,13 +90,12 @@ def at_end(fit: str, id: str = NETS[LARGE]) -> dict[str, float]:
 def parts() -> dict[str, str]:
     """What the loss law says of them."""
     known, large = fitted(), at_end(FIT)
-    budget = law.pretrain_compute(large)
-    size = law.best_size(known, compute_budget=budget)
-    best = law.law_loss(
-        known, n_active=size, pretrain_tokens=budget / law.pretrain_compute(n_active=size, pretrain_tokens=1)
-    )
-    from_size = law.law_loss(large) - known["loss_floor"] - eq.loss_left(large)
     third = simulation.checkpoints(LARGE).tokens[2]
+    budget = law.pretrain_compute(large) - law.pretrain_compute(large, pretrain_tokens=third)  # of the rest of the run
+    size = law.best_size(known, compute_budget=budget)
+    fresh = budget / law.pretrain_compute(n_active=size, pretrain_tokens=1)  # tokens of a model of the best size
+    best = law.law_loss(known, n_active=size, pretrain_tokens=fresh)
+    from_size = law.law_loss(large) - known["loss_floor"] - eq.loss_left(large)
     return {
         "loss_size": f"{known['loss_size']:g}",
         "loss_data": f"{known['loss_data']:,g}",
@@ -110,9 +109,8 @@ def parts() -> dict[str, str]:
         "worth_low": significant(1 / eq.tokens_worth(at_end(OTHER_FIT)), 2),
         "left_1b": significant(eq.loss_left(large), 3),
         "best_size": f"{significant(size / 1e9, 2)} billion",
-        "best_tokens": trillions(budget / law.pretrain_compute(n_active=size, pretrain_tokens=1), 2),
+        "best_tokens": trillions(fresh, 2),
         "lost_by_size": significant(law.law_loss(large) - best, 2),
-        "lost_by_rest": significant(law.law_loss(large, pretrain_tokens=third) - law.law_loss(large), 2),
     }
 
 
@@ -169,12 +167,10 @@ def doubts() -> dict[str, str]:
     even = eq.quality_even(pretrain_tokens=large["tokens"], pool_tokens=pool, kept_share=kept / pool, reuse=reuse)
     return {
         "spare": significant(simulation.repeated_law().spare, 2),
-        "law_misses": f"{misses():.3f}",
         "worst_reuse": significant(reuse, 2),
         "worst_llammlein": f"{keeps(large['tokens'], large['unique_tokens']):.0%}",
         "worst_five": f"{keeps(PASSES, 1):.0%}",
         "worst_more": f"{even - 1:.0%}",
-        "worst_passes": significant(best_passes(simulation.power_of(2), reuse), 2),
         "fit_both": f"{fits['both, exponential']:.2f}",
         "fit_text": f"{fits['data alone']:.2f}",
     }
@@ -244,11 +240,9 @@ def filtered() -> dict[str, str]:
     }
 
 
-def best_passes(power: float, constant: float | None = None) -> float:
-    """Where one more pass adds what the shorter text takes away, with the law's constant as the page prints it, or
-    another one.
-    """
-    known = {"reuse": constant or round(reuse(), 1)}
+def best_passes(power: float) -> float:
+    """Where one more pass adds what the shorter text takes away, with the law's constant as the page prints it."""
+    known = {"reuse": round(reuse(), 1)}
     adds = lambda n: n * eq.repeat_worth(known, epochs=n)
     return find_root(
         lambda n: (1 - power) * eq.data_worth(known, pretrain_tokens=n, unique_tokens=1) - adds(n), 1.001, 100
