@@ -143,8 +143,8 @@ def parts() -> Drawing:
         "fig-parts",
         "Equally good models have bars of the same length. The smaller the model, the less is left for the data part.",
         f"Three stacked bars of the same length, {whole:.3f}: the loss above its floor. The twin's is"
-        f" {twin_size:.3f} for size and {twin_data:.3f} for data, Llama's {own_size:.3f} for size and {own_data:.3f} for"
-        f" data. At the wall, {_counted(least)} parameters, size takes up the whole bar.",
+        f" {twin_size:.3f} for size and {twin_data:.3f} for data, Llama's {own_size:.3f} and {own_data:.3f}. At the"
+        f" wall, {_counted(least)} parameters, size takes up the whole bar.",
     )
 
 
