@@ -114,7 +114,7 @@ result(
     "flop_per_token",
     r"c_\mathrm{token}",
     "FLOP/token",
-    "FLOPs of a new token, or those that the chip could do while it loads the token's KV cache",
+    "cost of a written token: the FLOPs that the chip can do in the time that the token takes",
 )
 flop_backward = constant(
     "flop_backward",
@@ -319,8 +319,8 @@ decode_flop = Formula(
     "flop_per_token",
     Max(flop_per_param * n_active, context * kv * flops / (bandwidth * new_token)),
     "FLOP/token",
-    "a generated token costs its compute or the loading of its KV cache, whichever takes longer; this time is counted"
-    " in FLOPs that the chip could do in it",
+    "a token takes as long as its compute or the loading of its KV cache, whichever is longer; its cost is the number"
+    " of FLOPs that the chip can do in this time",
     ("computing and loading overlap fully", "the batch is so large that loading the weights costs next to nothing"),
     MATX,
     typeset=Max(2 * n_active, LOADED, evaluate=False),

@@ -101,9 +101,8 @@ def valleys() -> Drawing:
         fig,
         "fig-valleys",
         "For each budget one size is best. Larger models read too little, and smaller ones have too little room.",
-        "Loss against parameters, from 1 billion to 2 trillion (log scale), for three budgets of training, by the"
-        f" repaired fit: three curves that fall and then rise. The lowest points have these tokens per parameter:"
-        f" {listed(each)}. Sizes above {_counted(LARGEST_RUN)} are shaded: no run behind the fit was larger.",
+        "Loss against parameters for three budgets of training: each curve falls and then rises. Tokens per parameter"
+        f" at the lowest points: {listed(each)}. No run behind the fit had more than {_counted(LARGEST_RUN)}.",
     )
 
 
@@ -143,9 +142,9 @@ def parts() -> Drawing:
         fig,
         "fig-parts",
         "Equally good models have bars of the same length. The smaller the model, the less is left for the data part.",
-        f"Three stacked bars of the same length, {whole:.3f}: the loss above its floor, by the repaired fit. The twin's"
-        f" is {twin_size:.3f} for size and {twin_data:.3f} for data, Llama's {own_size:.3f} for size and"
-        f" {own_data:.3f} for data. At the wall, {_counted(least)} parameters, size takes up the whole bar.",
+        f"Three stacked bars of the same length, {whole:.3f}: the loss above its floor. The twin's is"
+        f" {twin_size:.3f} for size and {twin_data:.3f} for data, Llama's {own_size:.3f} and {own_data:.3f}. At the"
+        f" wall, {_counted(least)} parameters, size takes up the whole bar.",
     )
 
 
@@ -173,9 +172,9 @@ def smaller() -> Drawing:
         fig,
         "fig-smaller",
         "Half the size takes little more training for the same quality. Much smaller models take many times as much.",
-        "Training compute against size at equal quality, in units of the twin, from 0.7 to 100 on a log"
-        f" scale: level near the twin's size, {times(0.5):.2f} times at half of it, {times(share):.1f} times at"
-        f" Llama's {percent(share)}, and without end at {percent(wall)}. Smaller sizes are shaded.",
+        "Training compute against size at equal quality, in units of the twin:"
+        f" level near the twin's size, {times(0.5):.2f} times at half of it, {times(share):.1f} times at"
+        f" Llama's {percent(share)}, and without end at {percent(wall)}.",
     )
 
 
@@ -211,9 +210,8 @@ def meta() -> Drawing:
         fig,
         "fig-meta",
         "Llama starts with the larger bill and catches up, because each of its tokens is cheaper than its twin's.",
-        "Both bills together against tokens written, from 0 to 10 trillion: two straight lines, for Llama and for its"
-        f" twin. They start at what training costs, {listed(starts)}. Llama's line rises more slowly, and they cross at"
-        f" {_counted(even)} tokens.",
+        f"Both bills together against tokens written: two straight lines. They start at what training costs,"
+        f" {listed(starts)}, and cross at {_counted(even)} tokens.",
     )
 
 
@@ -250,8 +248,8 @@ def ratios() -> Drawing:
         fig,
         "fig-ratios",
         "The more you serve, the smaller the cheapest model, the more text it reads, and the more it saves.",
-        "The cheapest size and the share of both bills that it saves, in percent of the twin, against the"
-        f" twin's ratio from 1 to 100 on a log scale. Size falls and saving rises. At a ratio of {'; of '.join(said)}.",
+        "The cheapest size and the saving, in percent of the twin, against the twin's ratio. At a ratio of"
+        f" {'; of '.join(said)}.",
     )
 
 
@@ -289,9 +287,8 @@ def with_kv() -> Drawing:
         "fig-with-kv",
         "A token of Llama's costs a quarter of its twin's in short contexts and half in long ones, where only the KV"
         " caches count.",
-        "Cost of a written token against context from 100 to 131,072 tokens, both on log scales. Both curves are level"
-        f" at first, {listed(ended)}, and then rise with context. Llama's cost divided by its twin's is"
-        f" {listed(said)}.",
+        f"Cost of a written token against context. Both curves are level at first, {listed(ended)}, and then rise with"
+        f" context. Llama's cost divided by its twin's is {listed(said)}.",
     )
 
 

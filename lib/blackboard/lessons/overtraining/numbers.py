@@ -39,7 +39,7 @@ CASE = {"world_rate": 2e6, "lifetime": 365 * DAY, "family": 1}  # the running ca
 SERVED = eq.tokens_served(CASE)
 META_LAW = 402e9, 16.55e12  # parameters and tokens, by section 3.2.1 of the Llama 3 paper, seen in copies
 BUDGET = 1e6  # dollars of the page's example of one training run
-PLAN = 10e9, 6e12  # parameters by Chinchilla's rule, and tokens written, of the page's recipe
+SISTER = model("llama-3.1-70b")  # which read the same text
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
 SMALL = (
@@ -374,35 +374,14 @@ def optimum() -> dict[str, str]:
     }
 
 
-def plan() -> dict[str, str]:
-    """The recipe for other traffic worked: the page's table of ratios, in units of a model trained by the rule; and
-    equal bills where they are no help.
-    """
-    size, written = PLAN
-    rule, twin = PRESCRIBED * size, eq.best_tokens(law(), n_active=size)
-    loss, served = as_good(n_active=size), twin * written / rule
-    own = simulation.best(loss, served, law(), ETA)
+def texts() -> dict[str, str]:
+    """How much text there is, and where equal bills are no help."""
     [pool, *_] = measurement("filtering_kept").records(pool="FineWeb")
-    trillions = lambda tokens, digits=1: f"{significant(tokens / 1e12, digits)} trillion"
-    training = [eq.pretrain_compute(n_active=size, pretrain_tokens=rule)]
-    training.append(training[0] * own.training / (6 * size * twin))
-    serving = [
-        eq.inference_compute(n_active=n, inference_tokens=written, decode_efficiency=ETA) for n in (size, own[0])
-    ]
-    bills = dict(zip(("budget", "training", "serve", "serving"), training + serving))
-    bills |= {"both": training[0] + serving[0], "total": training[1] + serving[1]}
     half, half_cost = even_below(1 / 2)
     return {
-        **{f"plan_{name}": f"${round(dollars(flop), -3):,.0f}" for name, flop in bills.items()},
-        "plan_size": f"{size / 1e9:.0f} billion",
-        "plan_rule": trillions(rule),
-        "plan_written": trillions(written),
-        "plan_ratio": f"{written / rule:.0f}",
-        "plan_own": f"{own.n_active / 1e9:.1f} billion",
-        "plan_tokens": trillions(own.tokens / twin * rule, 2),
-        "plan_saved": f"{simulation.saving(loss, served, law(), ETA):.0%}",
-        "web_tokens": trillions(pool["pool_tokens"], 2),
+        "web_tokens": f"{significant(pool['pool_tokens'] / 1e12, 2)} trillion",
         "text_times": significant(equal().tokens / pool["pool_tokens"], 1),
+        "safe_tokens": f"{significant(PRESCRIBED * safe_twin() / 1e12, 1)} trillion",
         "low_size": f"{half:.1f}",
         "low_half": f"{half_cost - 1:.0%}",
     }
@@ -418,8 +397,14 @@ def parts_of(row: simulation.Trained) -> tuple[float, float]:
 
 
 def parts() -> dict[str, str]:
-    """What Llama 3.1 8B, the cheapest, makes of the two parts of its loss."""
-    return {"cheap_r": f"{balance() + 1:.1f}", "cheap_ratio": f"{balance():.1f}"}
+    """What Llama 3.1 8B makes of the two parts of its loss; and for which traffic its larger sister is the cheapest."""
+    sister = eq.inference_over_training(law(), n_active=SISTER.n_active, pretrain_tokens=SISTER.training_tokens)
+    return {
+        "cheap_r": f"{balance() + 1:.1f}",
+        "cheap_ratio": f"{balance():.1f}",
+        "sister_ratio": f"{sister:.1f}",
+        "sister_written": f"{significant(sister * SISTER.training_tokens / 1e12, 2)} trillion",
+    }
 
 
 def meta() -> dict[str, str]:
@@ -439,7 +424,6 @@ def meta() -> dict[str, str]:
         "small_work": in_units(small.training),
         "slow_cost": f"${slow / 1e6:.1f} million",
         "slow_unit": f"${slow / small.training * 1e24 / 1e6:.1f} million",
-        "slow_times": significant(slow / dollars(small.training), 2),
         "extra_slow": between([slow * (1 - twins.training / ours.training) for ours, twins in pairs()], 1),
         "spared_range": between([dollars(twins.inference - ours.inference) for ours, twins in pairs()], 0),
         "slow_even": f"{significant(slow * (1 - large.training / small.training) / each / 1e12, 2)} trillion",
@@ -451,6 +435,13 @@ def meta() -> dict[str, str]:
     for key, row in (("small", small), ("large", large)):
         bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
         told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}
+    less, more = llama(SERVED / 10)
+    told |= {
+        "small_tenth": millions(dollars(less.total)),
+        "large_tenth": millions(dollars(more.total)),
+        "llama_tenth": significant(less.total / more.total, 2),
+        "saved_tenth": f"{1 - less.total / more.total:.0%}",
+    }
     return merge(told, ratios_of(small, large))
 
 
@@ -616,8 +607,6 @@ def with_kv() -> dict[str, str]:
     }
     taking_turns = [2 * row.n_active / own[0] + cache_seconds(small_cache) for row in (small, large)]
     out["kv_added"] = f"{1 - taking_turns[0] / taking_turns[1]:.0%}"
-    for name, kv in (("kv_many", large_cache), ("kv_many_same", small_cache)):
-        out[name] = f"{token_seconds(small, small_cache) / token_seconds(large, kv):.0%}"
     return merge(out, alone(), long())
 
 
@@ -637,24 +626,14 @@ def long() -> dict[str, str]:
 
 
 def alone() -> dict[str, str]:
-    """The two models on one GPU each, with weights of a byte: how many sequences of the long context it has room for,
-    and what loading the weights adds to loading a cache.
-    """
+    """The two models on one GPU each, with weights of a byte: what loading the weights adds to loading a cache."""
     loaded: dict[str, float] = {}
-    out: dict[str, str] = {}
     (small, large), (small_cache, large_cache) = llama(), caches()
     for key, row, kv in (("8", small, small_cache), ("34", large, large_cache), ("same", large, small_cache)):
         own = LONG["context"] * kv["kv_bytes_per_token"]
         room = (FILLED * chip(GPU).hbm_bytes - row.n_active) // own
         loaded[key] = own + row.n_active / room
-        if key != "same":  # which the page does not print
-            out[f"kv_room_{key}"] = f"{room:.0f}"
-    same = loaded["8"] / loaded["same"]
-    return {
-        **out,
-        "kv_same": f"{same:.0%}",
-        "kv_alone": f"{loaded['8'] / loaded['34']:.0%}",
-    }
+    return {"kv_same": f"{loaded['8'] / loaded['same']:.0%}", "kv_alone": f"{loaded['8'] / loaded['34']:.0%}"}
 
 
 def bend(row: simulation.Trained, cache: dict[str, Any], flops: float, bandwidth: float) -> float:
@@ -671,16 +650,7 @@ def token_seconds(row: simulation.Trained, cache: dict[str, Any]) -> float:
     return eq.decode_flop(known, n_active=row.n_active) / write_rate()
 
 
-def download() -> dict[str, str]:
-    """How much one has to write before a smaller model of one's own costs less than Llama 3.1 8B, which is free."""
-    others = sorted(beats_free(fit)[1] for fit in OTHERS)
-    return {
-        "beat_low": significant(others[0] / 1e12, 3),
-        "beat_mid": significant(others[1] / 1e12, 3),
-    }
-
-
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    found = merge(valley(), costs(), tokens(), optimum(), plan(), parts(), other_fits(), mistakes())
-    return merge(found, meta(), deepseek(), models_placed(), with_kv(), download())
+    found = merge(valley(), costs(), tokens(), optimum(), texts(), parts(), other_fits(), mistakes())
+    return merge(found, meta(), deepseek(), models_placed(), with_kv())
