@@ -5,6 +5,8 @@ from chart_checks import ChartCheck
 from blackboard.lessons.paging.charts import PAGED, RESERVED
 
 QUOTED = {
+    "10": "full layers of Gemma 3; blocks of room",
+    "30": "blocks of room, enough for three conversations",
     "33": "tokens of a longer answer, to try in the allocator",
     "3.1": "a name of Llama",
     "70": "a name of Llama",
@@ -24,7 +26,6 @@ QUOTED = {
     "13": "billion parameters of OPT-13B",
     "32": "tokens of the example's window",
     "112": "tokens of its request",
-    "10": "full layers of Gemma 3",
     "52": "its window layers",
     "3": "a name of Gemma",
     "27": "a name of Gemma",
