@@ -5,6 +5,8 @@ from chart_checks import ChartCheck
 from blackboard.lessons.paging.charts import PAGED, RESERVED
 
 QUOTED = {
+    "10": "full layers of Gemma 3; blocks of room",
+    "30": "blocks of room, enough for three conversations",
     "33": "tokens of a longer answer, to try in the allocator",
     "3.1": "a name of Llama",
     "70": "a name of Llama",
@@ -15,20 +17,15 @@ QUOTED = {
     "16": "bits of its weights; tokens of a block",
     "40": "GB of the paper's A100",
     "2,048": "OPT's context",
-    "1": "a request of the documentation's example",
+    "1": "a block of Ann's and Bob's",
     "2": "another",
     "5": "of Kimi K2.5",
     "4.6": "a name of Claude",
-    "4": "a block of the documentation's example",
-    "6": "another, and a moment of it",
-    "7": "another",
-    "9": "another",
-    "12": "tokens of the example that are found at last",
+    "4": "tokens of a block, of Ann's and in the documentation's example",
+    "6": "tokens of Ann's prompt",
     "13": "billion parameters of OPT-13B",
-    "15": "tokens of its first request",
     "32": "tokens of the example's window",
     "112": "tokens of its request",
-    "10": "full layers of Gemma 3",
     "52": "its window layers",
     "3": "a name of Gemma",
     "27": "a name of Gemma",
@@ -37,8 +34,8 @@ QUOTED = {
     "24": "the factor of vLLM's first post",
     "60": "percent of that post",
     "80": "percent of that post",
-    "0": "of the documentation's example: a request, a block or a count of tokens",
-    "8": "of the documentation's example: a request, a block or a count of tokens",
+    "0": "a block of Ann's and Bob's",
+    "8": "tokens that are found in the documentation's example",
 }
 
 CHARTS = {

@@ -397,4 +397,4 @@ def test_marks_have_colors_of_the_table(place):
     assert {where for where, looks in strange.items() if looks} == {each for each in MIXED if each in strange}
 
 
-MIXED = {"paging.copy_on_write", "paging.prefix_blocks"}  # fills mixed with white
+MIXED = {"paging.copy_on_write"}  # fills mixed with white

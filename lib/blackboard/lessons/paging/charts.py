@@ -150,8 +150,7 @@ def room_chart() -> InteractiveChart:
         "The batch that fits",
         _room_says(),
         "Paging is worth most where much is set aside and weights fill much of the memory: try both. Above the"
-        " horizontal dashed line, compute takes longer than loading the weights; whether it limits a step depends on"
-        " the caches. The costs take the kernel to be as fast in blocks as in one piece.",
+        " dashed line, compute takes longer than loading the weights. Blocks count as no slower to read.",
         primary=("context", "reserved_context", "model"),
         result=(3,),
     )

@@ -87,7 +87,7 @@ result(
 
 
 VLLM, VLLM_PREFIX, VLLM_HYBRID = Source("kwon2023"), Source("vllm_prefix_caching"), Source("vllm_hybrid")
-any_rest = "the length of a sequence is as likely to leave any rest of a block, and longer than one"
+any_rest = "every filling of the last block is equally likely, and a sequence has more than one token"
 
 # --- room -------------------------------------------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ hit_rate_room = Formula(
     "hit_rate",
     hit_rate_turns.typed * Min(1, cache_bytes / (kv * working_set)),
     "1",
-    "the next turn is as likely to be any conversation's, so it finds what share of them all the cache holds",
+    "with turns at random, room for half of the working set finds half of the hits",
     ("turns come at random", "every conversation is as long", "none has ended"),
     DERIVED,
     conditions=(Le(1, turns),),

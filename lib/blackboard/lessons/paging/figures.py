@@ -139,7 +139,7 @@ def kv_use() -> Drawing:
         "Even with every length known in advance, this server left most of the memory without tokens. Blocks filled it."
         " Measured by vLLM's authors; the shares are rounded.",
         f"Stacked bars of what the cache's memory holds in vLLM's paper: {'; '.join(phrases)}. The rest is reserved"
-        " for tokens to come, or internal fragments, never filled, or external ones, outside the pieces.",
+        " for tokens to come, or fragments.",
     )
 
 
@@ -218,85 +218,6 @@ def _block(axes, x: float, y: float, memory: Allocator, block: int) -> None:
     )
 
 
-FOUND, LOST = (2, "-"), (0.8, ":")  # edges of blocks: with a name, and without
-HOLDERS = {"0": "first", "1": "second", "2": "third", "0 1": "fourth"}
-
-
-def _draw_moments(axes, moments) -> None:
-    """The ten blocks at each moment, with their holders and the free ones."""
-    for n, (said, memory) in enumerate(moments):
-        top = -2.55 * n
-        axes.text(0, top + 0.95, said, va="center")
-        queue = memory.free_blocks
-        for block in range(10):
-            who = " ".join(name for name, table in memory.tables.items() if block in table)
-            cached = block in memory.cached_blocks
-            fill = _pale(HOLDERS[who], 0.5) if who else _pale("fifth", 0.35) if cached else (1, 1, 1)
-            width, line = FOUND if cached else LOST
-            axes.add_patch(
-                Rectangle(
-                    (1.16 * block, top - 0.5),
-                    1.06,
-                    1.0,
-                    fc=fill,
-                    ec=COLOURS["bound"],
-                    lw=width,
-                    ls=line,
-                )
-            )
-            axes.text(
-                1.16 * block + 0.53,
-                top,
-                str(block),
-                ha="center",
-                va="center",
-            )
-        axes.text(
-            11.6, top + 0.95, "free: " + " ".join(map(str, queue)), va="center", ha="right", color=COLOURS["muted"]
-        )
-
-
-def _draw_holders(axes, y: float) -> None:
-    """What the fills mean, in two rows, and then the edges."""
-    fills = (
-        ("request 0", _pale("first", 0.5)),
-        ("request 1", _pale("second", 0.5)),
-        ("request 2", _pale("third", 0.5)),
-        ("0 and 1", _pale("fourth", 0.5)),
-        ("free, kept", _pale("fifth", 0.35)),
-        ("free", (1, 1, 1)),
-    )
-    for n, (word, fill) in enumerate(fills):
-        x, row = 4.1 * (n % 3), y - 0.95 * (n // 3)
-        axes.add_patch(Rectangle((x, row - 0.25), 0.42, 0.5, fc=fill, ec="none" if n < 5 else COLOURS["muted"], lw=0.5))
-        axes.text(x + 0.6, row, word, va="center")
-    for x, word, (width, line) in ((0, "thick edge: full, can be found", FOUND), (8.2, "dotted: not full", LOST)):
-        axes.add_patch(Rectangle((x, y - 2.15), 0.42, 0.5, fc="none", ec=COLOURS["bound"], lw=width, ls=line))
-        axes.text(x + 0.6, y - 1.9, word, va="center")
-
-
-def prefix_blocks() -> Drawing:
-    """vLLM's example of prefix caching: ten blocks over time, who holds them, which are cached, and in which order
-    free ones are taken.
-    """
-    fig, axes = drawing.axes(5.0, 6.1)
-    moments = simulation.example()
-    _draw_moments(axes, moments)
-    y = -2.55 * len(moments) + 0.9
-    _draw_holders(axes, y)
-    drawing.bare(axes, (-0.1, 11.7), (y - 2.4, 1.5))
-    phrases = "; ".join(
-        f"{said.replace('  ', ', ', 1)}, free {' '.join(map(str, memory.free_blocks))}" for said, memory in moments
-    )
-    return done(
-        fig,
-        "fig-prefix-blocks",
-        "Blocks that nobody holds keep their content, so that a later request can find them.",
-        f"Ten blocks of a prefix cache at six times, the free ones in the order in which they will be taken: {phrases}."
-        " At 6, blocks 0, 1 and 2 are found, and cached block 3 is lost.",
-    )
-
-
 # --- hit rates --------------------------------------------------------------------------------------------------------
 
 
@@ -340,6 +261,5 @@ def hit_rate_by_cache() -> Drawing:
         "With random pauses the hit rate grows with the share of the working set that the cache holds. With regular"
         " ones almost nothing is found until nearly all fits. Dots: simulated agents; lines: an approximation.",
         "Share of input tokens that a cache finds, 0 to 100%, against its size from 0 to 1.5 times the working set of"
-        f" {AGENTS} coding agents. With half of it: {said(0.5)}; with 1.5 times: {said(1.5)}; regular pauses find"
-        f" {one:.0f}% with just the mean size.",
+        f" {AGENTS} coding agents. With half of it: {said(0.5)}. With all of it, regular pauses find {one:.0f}%.",
     )

@@ -61,6 +61,7 @@ def room() -> dict[str, str]:
         "sg_half": reserved(sg_in + sg_out / 2),
         "sg_ahead": f"{mean - sg_in:.0f}",
         "orca_batch": f"{batches()['Orca (Max)']:g}",
+        "oracle_batch": f"{batches()['Orca (Oracle)']:.1f}",
         "waste_16": significant(eq.page_waste(page_tokens=BLOCK), 2),
         "waste_256": f"{eq.page_waste(page_tokens=LONG_BLOCK):g}",
         "held_256": f"{held_in(LONG_BLOCK):.0f}",
@@ -97,6 +98,10 @@ def worth() -> dict[str, str]:
         "step_held": pretty(cost(held) * held / known["rent"], "s", 3),
         "cost_few": f"${1e6 * cost(few):.2f}",
         "cost_held": f"${1e6 * cost(held):.2f}",
+        **{
+            f"weights_{which}": f"${1e6 * known['rent'] * weights / known['bandwidth'] / batch:.2f}"
+            for which, batch in (("few", few), ("held", held))
+        },
         "cost_cache": f"${1e6 * known['rent'] * cache / known['bandwidth']:.2f}",
         "worth": significant(gain, 2),
         "worth_prompts": significant((slow + prompt) / (spent + prompt), 2),
@@ -166,6 +171,8 @@ def day() -> dict[str, str]:
         "vllm_holds": f"{holds('vLLM'):.0f}",
         "gain_batch": f"{gain('Orca (Max)', slower=False, lost=False):.1f}",
         "gain_kernel": f"{gain('Orca (Max)', lost=False):.1f}",
+        "low_ideal": f"{cost(batches()['Orca (Oracle)']) / cost(held_in(BLOCK)):.1f}",
+        "low_batch": f"{gain('Orca (Oracle)', slower=False, lost=False):.1f}",
         "gain_low_kept": significant(gain("Orca (Oracle)", lost=False), 3),
         "gain_low": significant(gain("Orca (Oracle)"), 2),
         "gain_high": significant(gain("Orca (Max)"), 2),
@@ -249,15 +256,12 @@ def cached_prices() -> dict[str, str]:
 
 def caches() -> dict[str, str]:
     """How large a cache must be for many agents, and what pauses they make."""
-    [cached] = measurement("kimi_cache_size").records()
-    whole, each = simulation.working_set(AGENTS, *simulation.agent()), cached["kv_GB"] / cached["context_tokens"]
+    whole = simulation.working_set(AGENTS, *simulation.agent())
     return {
         "pause_median": f"{simulation.AGENT_MEDIAN:g} s",
         "pause_long": f"{simulation.AGENT_LONG:g} s",
         "agents": f"{AGENTS}",
         "set_tokens": f"{significant(whole / 1e6, 3)} million",
-        "kimi_kB": f"{1e6 * cached['kv_GB'] / cached['context_tokens']:.0f} kB",
-        "set_GB": f"{significant(whole * each, 3)} GB",
     }
 
 

@@ -329,7 +329,7 @@ doubling = Choice(
     "Twice the room",
     level="medium",
     objective=WORTH,
-    statement="Paging lets twice as many sequences into a batch, and enough of them are waiting. On which of these servers does a token become cheapest, compared with before? Times are those of a decode step before the change, with the caches of the whole batch.",
+    statement="Paging lets twice as many sequences into a batch, and enough of them are waiting. On which of these servers does the cost of a token fall by the largest factor? Times are those of a decode step before the change, with the caches of the whole batch.",
     independent_check=lambda v: max(SERVERS, key=doubled),
     options=[
         wrong("loading all caches takes ten times as long as loading the weights, and longer than compute", "Each sequence pays for loading its own cache, in any batch. Only the weights are shared, and here they hardly count."),
