@@ -325,7 +325,9 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
         "team_speed_sparse": f"{1 / sparse:.0f}",
         "team_computes": f"{300 * one * 1e3:.1f} ms",
         "team_shared_prompts": f"{300 * 1_800 / 400:,.0f}",
+        "team_shared_tokens": "1,650",
         "team_shared_computes": f"{1_650 * one * 1e3:.1f} ms",
+        "twice_computes": f"{3_300 * one * 1e3:.1f} ms",
         "team_shared_request_sparse": f"{400 * sparse / 300 * 1e3:.0f} ms",
         "team_shared_rent_sparse": f"${400 * sparse / 300 * 1e6 / 3_600 * 16:,.0f}",
         "team_dense": f"{750 * one * 1e3:.1f} ms",
@@ -356,17 +358,12 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
         "attended_critical": f"{round(stored / 38.4e12 / (one + attended - 2_000 * kv / 38.4e12), -1):,.0f}",
         "travels": f"{(travelled := 58 * 7 * 7_168 * 3 / (8 * 450e9)) * 1e6:.1f} µs",
         "team_gain_travelled": f"{(400 * sparse / 300 + 1_800 * one + 2_200 * travelled) / (2_200 * one):.1f}",
-        "team_gain_attended": f"{(400 * (sparse / 300 - attended) + 1_800 * one) / (2_200 * one):.1f}",
         "team_answer_sparse": f"{sparse / 300 * 1e6:.1f} µs",
         "team_prompt_travels": f"{(one + travelled) * 1e6:.1f} µs",
         "expert_generates": f"{300 * 8 / 256:.0f}",
         "team_prompt_sparse": f"{one * 1e6:.2f} µs",
     }
     assert {name: told[name] for name in expected} == expected
-    for off, sooner in ((-0.06, True), (0.06, False)):  # a dense model that keeps 8 heads of 128 in 80 layers
-        gain = float(told["team_gain_cached"]) + off
-        dense = max(300 * gain * one, (gain * active + 300 * 2_000 * 80 * 2 * 8 * 128 * 2) / 38.4e12) / 300
-        assert (400 * dense + 1_800 * gain * one < 400 * sparse / 300 + 1_800 * one) == sooner
     assert round(float(told["with_kv"].replace(",", "")) / float(told["team_fits"].replace(",", ""))) == 5
     assert 4 * 1_800 > 1979 / 2 / 4.8 * 32, "four prompts have more tokens than the experts' batch"
     assert significant(whole / 2_200 / one, 2) == told["team_gain"], "an average token, in times of computing it"
@@ -408,7 +405,7 @@ def test_pooling_and_traffic_move_the_bill():
 
     pooled = 400 * (stored + 600 * 2_000 * kv) / 38.4e12 / 600
     dense = 2_200 * 2.5 * one
-    assert numbers.rented(1, mixed=True, batch=600) == f"${pooled * 1e6 / 3_600 * 16:,.0f}"
+    assert told["twice_rent_sparse"] == f"${pooled * 1e6 / 3_600 * 16:,.0f}"
     assert dense / pooled == pytest.approx(2, abs=0.02), "the short answer: half as much as the dense model"
     assert 600 * 5.5 * one < (stored + 600 * 2_000 * kv) / 38.4e12, "two teams' step still takes as long as its loading"
     assert told["twice_gain"] == f"{turns(1_800, 400, 600):.1f}"
@@ -466,8 +463,6 @@ def test_the_pages_router_loads_what_the_formula_says():
     )
     assert f"from = {numbers.hardware()['c_h200']} " in find_cell("sparsity", "busy_from")
     assert round(float(numbers.batches()["team_critical"].replace(",", "")) / numbers.PROMPT) == 2, "two prompts"
-    few, _ = run_cell("sparsity", "busy_from", **{name: skewed[name] for name in ("random", "route")})
-    assert [int(re.search(r"(\d+) of 256", line)[1]) for line in few.splitlines()][1:4] == [32, 32, 32]
 
 
 def typed(cell, *values):
@@ -476,25 +471,24 @@ def typed(cell, *values):
     return all(value in source for value in values)
 
 
-def test_the_pages_bills_are_those_of_the_formulas():
+def test_the_pages_turning_points_are_those_of_the_formulas():
     """For one team and for two; and the page types the rates of the machine."""
-    printed, space = run_cell("sparsity", "def bills")
-    rents = [re.findall(r"\$(\d+)", line) for line in printed.splitlines()]
-    rented, low = numbers.rented, numbers.team()["team_rent_low"]
-    for batch, found in zip((300, 600), rents, strict=True):
-        told = [rented(1, batch=batch), rented(1, mixed=True, batch=batch), low]
-        assert found == [usd.removeprefix("$") for usd in told]
-        assert space["bills"](batch)[2] == pytest.approx(float(low[1:]), abs=0.5)
+    _, space = run_cell("sparsity", "def turning_point")
+    told = numbers.team()
+    for batch, name in ((300, "team_gain_mixed"), (600, "twice_gain")):
+        assert f"{space['turning_point'](batch):.1f}" == told[name]
     known, each = numbers.TEAM.symbols(), step.compute_time(numbers.TEAM, batch=1) * 1e3
     millis = lambda size: size / known["bandwidth"] * 1e3
-    assert typed("def bills", f"{millis(known['n_total']):.1f}", f"{millis(known['n_active']):.2f}", f"{each:.5f}")
-    assert typed("def bills", f"{millis(known['kv_bytes_per_token']):.2e}".replace("e-0", "e-"), "16 / 3.6")
+    assert typed("def turning_point", f"{millis(known['n_total']):.1f}", f"{each:.5f}", f"{numbers.LOW}")
+    assert typed("def turning_point", f"{millis(known['kv_bytes_per_token']):.2e}".replace("e-0", "e-"))
+    assert typed(
+        "def turning_point", numbers.contexts()["kv"], numbers.contexts()["team_width"], f"{each * 1e3:.2f} µs"
+    )
 
 
 def test_the_pages_map_has_the_formulas_winners():
     """Every cell of the map, and the team, whose place is the first of its row that DeepSeek-V3 wins."""
-    _, space = run_cell("sparsity", "def bills")
-    printed, _ = run_cell("sparsity", "hundred texts", bills=space["bills"])
+    printed, space = run_cell("sparsity", "def turning_point")
     rows = {int(line.split()[0]): line.split()[1] for line in printed.splitlines()[1:]}
     for answer, row in rows.items():
         won = [numbers.turning(1_800, answer, batch) < 2.5 for batch in range(100, 1_501, 100)]
@@ -502,23 +496,16 @@ def test_the_pages_map_has_the_formulas_winners():
     assert rows[numbers.ANSWER].index("#") == numbers.TEAM_BATCH // 100 - 1
     edge = float(numbers.team()["even_answer"])
     for answer, cheaper in ((edge - 10, True), (edge + 10, False)):
-        _, shared, dense = space["bills"](300, answer)
-        assert (shared < dense) == cheaper
+        assert (space["turning_point"](300, answer) < numbers.LOW) == cheaper
 
 
 def test_sparse_attention_loads_what_its_parts_say():
     """576 values of a cache entry and 128 of an index key, two bytes each, in 61 layers; 2,048 entries are chosen."""
     told, entry, key = numbers.sparse_attention(), 61 * 576 * 2 / 1e3, 61 * 128 * 2 / 1e3
-    assert typed("cache, key", f"{entry:.2f}, {key:.2f}", "2048")
-    printed, _ = run_cell("sparsity", "cache, key")
-    for line in printed.splitlines():
-        context, full, sparse = (float(number.replace(",", "")) for number in re.findall(r"[\d,]*\d\.?\d*", line)[:3])
-        assert full == pytest.approx(context * entry / 1e6, abs=0.006)
-        assert sparse == pytest.approx((min(context, 2_048) * entry + context * key) / 1e6, abs=0.006)
     even = 2_048 * 576 / (576 - 128)
-    computes = 2_048 / (1 - 64 * 128 / (128 * (576 + 512)))
     expected = {"keys_add": f"{128 / 576:.0%}", "sparse_from": f"{round(even, -2):,.0f}"}
-    expected |= {"sparse_computes_from": f"{round(computes, -2):,.0f}", "chosen": "2,048"}
+    expected |= {"chosen": "2,048", "long_context": "32,000", "index_key": f"{key:.2f} kB"}
+    expected |= {"long_full": f"{32 * entry / 1e3:.2f} GB", "long_sparse": f"{(2.048 * entry + 32 * key) / 1e3:.2f} GB"}
     assert told == expected and numbers.TEAM.context < even
 
 
@@ -537,6 +524,7 @@ def test_measured_servers_beside_the_formulas():
     turns = {prompt: size * dense / sparse for prompt, (sparse, dense) in per_gpu.items()}
     said = {"pair_read": 2048, "pair_most": 5000, "pair_least": 128}
     assert {name: told[name] for name in said} == {name: f"{turns[prompt]:.1f}" for name, prompt in said.items()}
+    assert [told["pair_dense_rate"], told["pair_sparse_rate"]] == ["442", f"{3331 / 8:.0f}"]
     assert len(numbers.paired()) == 10 and told["pair_size"] == f"{size:.1f}"
     by_length = sorted(numbers.paired(), key=numbers.paired().get)
     assert set(by_length[-2:]) == set(sorted(by_length)[-2:]), "highest for the two longest prompts"
@@ -613,11 +601,10 @@ def test_the_turning_points_are_found_by_trying():
     assert turn(300, True, False, False) < 2.5 < turn(300, True, True, False), "a tie within the error of the count"
     for end, constant in (("least", 168), ("most", 371)):
         assert numbers.measured()[f"knee_{end}"] == f"{constant}"
-        assert told[f"team_gain_mixed_{end}"] == f"{turn(300, True, False, False, constant, attends=True):.1f}"
-        assert told[f"team_gain_real_{end}"] == f"{turn(300, True, True, True, constant):.1f}"
     assert told["twice_least"] == f"{turn(600, True, False, False, 168, attends=True):.1f}"
     assert told["twice_most"] == f"{turn(600, True, True, True, 371):.1f}"
-    assert told["team_gain_mixed_attended"] == f"{turn(300, True, False, False, attends=True):.1f}"
+    assert told["team_gain_mixed_least"] == f"{turn(300, True, False, False, 168, attends=True):.1f}"
+    assert told["team_gain_real_most"] == f"{turn(300, True, True, True, 371):.1f}"
     assert turn(300, True, True, True, 371) < 5, "the higher gain decides by the worst of everything counted"
     assert float(told["team_gain_mixed_least"]) < 2.5 < float(told["team_gain_real_most"]), "the range holds the lower"
 

@@ -80,7 +80,13 @@ result("chip_rate", r"R_\mathrm{chip}", "token/s/chip", "tokens per second of on
 saturated = result("experts_saturated", r"\hat{n}_\mathrm{exp}", "1", "experts as the fit counts them, which saturates")
 result("loss", r"\mathcal{L}", "1", "validation loss")
 result("n_effective", r"\bar{N}", "parameter", "size of the dense model that is as good", "1.3B")
-result("quality_gain", "g", "1", "size of the dense model that is as good, divided by the base size", "64x for 4x")
+result(
+    "quality_gain",
+    "g",
+    "1",
+    "size of the dense model that is as good, divided by the active parameters of the sparse one",
+    "64x for 4x",
+)
 result("stored_growth", "h", "1", "stored parameters, divided by those of the dense model it started from")
 result("free_sparsity", r"s_\mathrm{free}", "1", "the sparsity up to which unused weights cost no time")
 result("batch_fits", r"B_\mathrm{fit}", "sequence", "sequences whose KV cache fits beside the weights")

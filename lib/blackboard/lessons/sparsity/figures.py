@@ -165,8 +165,9 @@ def turning_points() -> Drawing:
     return done(
         fig,
         "fig-turning-points",
-        "For one team each published g (dashed) is within the range of the turning point. A dot is the datasheet's,"
-        " a wide bar our counts, and a thin bar reaches as far as NVIDIA's highest run would.",
+        "For one team each published g (dashed) is within the range of the turning point. The dot is the datasheet's,"
+        " the wide bar covers our counts, and the thin bar ends at the most by NVIDIA's runs, "
+        f"{worst:.1f} times the datasheet's.",
         "Turning points on an axis of g from 0 to 10.5, with the published values "
         f"{', '.join(f'{gain:g}' for gain in sorted(numbers.GAINS))} marked: {'; '.join(said)}.",
     )

@@ -39,6 +39,7 @@ SERVED = 256  # requests at a time of a measured server
 MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
 PAIR = model("qwen3-235b-a22b"), model("llama-3.1-70b")  # a sparse and a dense model, measured with one engine
 SPARSE = "deepseek-v3.2"  # the same model with sparse attention
+LONG_CONTEXT = 32_000  # tokens, with which the two are compared
 READ = (2048, 128)  # tokens of prompt and answer of the pair's runs that mostly read
 
 
@@ -104,7 +105,7 @@ def batches() -> dict[str, str]:
 
 
 def layers() -> dict[str, str]:
-    """Computing and loading of dense parts and experts at the critical batch, one after the other."""
+    """Computing and loading of common parts and experts at the critical batch, one after the other."""
     known, critical, told = TEAM.symbols(), step.critical_batch(TEAM), lambda value: f"{value * 1e3:.1f} ms"
     parts = {"batch": critical, "n_routed": eq.routed_params(TEAM)}
     rest, load = known["n_total"] - parts["n_routed"], known["bytes_per_param"] / known["bandwidth"]
@@ -156,7 +157,7 @@ def almost() -> int:
 
 
 class Pair(NamedTuple):
-    """Seconds of a step of the sparse model, and of a dense model some times its active size."""
+    """Seconds of a step of the sparse model, and of a dense model some times its active size; or another measure."""
 
     sparse: float
     dense: float
@@ -257,30 +258,33 @@ def tie_in_letters() -> Page:
     tie = Derivation(
         step.memory_time.expr,
         gain * step.compute_time.expr,
-        "The sparse model's loading of weights and KV, $\\kappa$ bytes for each token of context, takes as long as"
-        " computing with $g$ times its active parameters:",
+        "At the tie, loading the sparse model's weights and KV caches ($\\kappa$ bytes for each token of context) takes"
+        " as long as computing with a dense model of $g$ times its active parameters:",
     )
     tie.solve(batch, symbol("batch_even"), "Solve for the batch, and write it with $C$, $s$ and $L^*$:")
     critical, balanced = significant(step.critical_batch(TEAM), 2), significant(step.balanced_context(TEAM), 3)
     one, loads = (told * 1e6 for told in (LOW * step.compute_time(TEAM, batch=1), step.kv_time(TEAM, batch=1)))
     even, bare = (significant(eq.break_even(TEAM, quality_gain=LOW, **at), 2) for at in ({}, {"context": 0}))
     first = (
-        f"In the picture the lines cross at about {bare} tokens. With KV caches the tie is later, because {DENSE} loads"
-        f" them while it computes, and DeepSeek-V3 waits for them: at {even} sequences, the break-even batch. So to"
-        " generate as fast, the team would need seven times its texts, or nearly five times if attention's arithmetic"
-        " counts."
+        f"In the picture the lines cross at about {bare} tokens. With KV caches the tie comes later, because {DENSE}"
+        f" loads the caches while it computes, and DeepSeek-V3 waits for them. The tie is then at {even} sequences, the"
+        f" break-even batch. So for DeepSeek-V3 to generate as fast as {DENSE}, the team would need seven times its"
+        " sequences, or nearly five times if attention's arithmetic counts."
     )
     say = (
         f"For one sequence, {DENSE} computes for {one:.1f} µs. In the same time, DeepSeek-V3 loads the sequence's KV"
         f" cache, {loads:.2f} µs, and {one - loads:.1f} µs are left for its weights. They take"
-        f" {step.weight_time(TEAM) * 1e3:.1f} ms, so"
-        f" {even} sequences tie. With the"
-        f" balanced context $L^*$, {balanced} tokens, the batch at $g$ = {LOW:g} is {critical} / ({LOW:g} −"
-        f" {context} / {balanced}) ≈ {even}. The formula holds while"
-        " the dense model is limited by computing. It leaves out attention's arithmetic, which makes the batch smaller."
+        f" {step.weight_time(TEAM) * 1e3:.1f} ms, so {even} sequences tie."
     )
-    shown = f"<p>{markup(first)}</p>" + tie.gives(eq.break_even)._repr_html_() + f"<p>{markup(say)}</p>"
-    return fold("How many texts would make a tie in generating?", shown)
+    same = (
+        f"The formula agrees. At the balanced context $L^*$ = {balanced} tokens, loading a cache takes as long as"
+        f" computing a token. So at $g$ = {LOW:g} the batch is {critical} / ({LOW:g} − {context} / {balanced}) ≈"
+        f" {even}. The formula holds while the dense model is limited by computing. It leaves out attention's"
+        " arithmetic, which makes the batch smaller."
+    )
+    said = [f"<p>{markup(text)}</p>" for text in (first, say, same)]
+    shown = said[0] + tie.gives(eq.break_even)._repr_html_() + said[1] + said[2]
+    return fold("How many sequences would make a tie in generating?", shown)
 
 
 # --- one decision ----------------------------------------------------------------------------------------------------
@@ -402,23 +406,6 @@ def travelling() -> float:
     return net.moe.layers * copies * net.d_model * 3 / (known["chips"] * known["scale_up"])
 
 
-def gain_attended() -> float:
-    """The same for the team if attention's arithmetic, in BF16, delays the dense model's answers. Those of DeepSeek-V3
-    wait for memory meanwhile, and prompts cost both models as much more.
-    """
-    return gain_even(TEAM_BATCH, mixed=False, attends=True)
-
-
-def gain_cached() -> float:
-    """The same for the team if the dense model keeps as large a cache as Llama 3.1 70B, in BF16."""
-    kept, one = model("llama-3.1-70b").kv_bytes_per_token(), step.compute_time(TEAM, batch=1)
-    sparse, active = team_steps(TEAM_BATCH, LOW).sparse, TEAM.symbols()["n_active"]
-    load = lambda size: step.memory_time(TEAM, batch=TEAM_BATCH, n_total=size, kv_bytes_per_token=kept)
-    dense = lambda gain: max(TEAM_BATCH * gain * one, load(gain * active))
-    late = lambda gain: ANSWER * (dense(gain) - sparse) / TEAM_BATCH + PROMPT * one * (gain - 1)
-    return find_root(late, 1, 50)
-
-
 def stray(batch: float) -> tuple[float, float]:
     """The luckiest and the unluckiest count of the turning point in shared steps, each over that of the datasheet."""
     (least, most), plain = ends(), turning(PROMPT, ANSWER, batch)
@@ -439,6 +426,7 @@ def team() -> dict[str, str]:
         "team_sparse": told(sparse),
         "team_computes": told(batch * one),
         "team_shared_prompts": f"{tokens - batch:,.0f}",
+        "team_shared_tokens": f"{tokens:,.0f}",
         "team_shared_computes": told(tokens * one),
         "team_answer_sparse": pretty(sparse / batch, "s", 3),
         "team_prompt_sparse": pretty(one, "s", 3),
@@ -451,20 +439,15 @@ def team() -> dict[str, str]:
         "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
         "team_gain_mixed_layers": significant(gain_even(batch, mixed=True, layered=True), 2),
         "travels": pretty(travelling(), "s", 2),
-        "team_gain_cached": significant(gain_cached(), 2),
         "team_gain_travelled": significant(gain_travelled(mixed=False), 2),
         "team_gain_mixed_travelled": significant(gain_travelled(mixed=True), 2),
         "team_gain_both": significant(gain_travelled(mixed=False, layered=True), 2),
         "team_gain_mixed_both": significant(gain_travelled(mixed=True, layered=True), 2),
-        "team_gain_attended": significant(gain_attended(), 2),
-        "team_gain_mixed_attended": significant(gain_even(batch, mixed=True, attends=True), 2),
         "team_gain_mixed_least": significant(gain_measured(least), 2),
-        "team_gain_mixed_most": significant(gain_measured(most), 2),
-        "team_gain_real_least": significant(gain_measured(least, overlap=False), 2),
         "team_gain_real_most": significant(gain_measured(most, overlap=False), 2),
-        "team_real": told(real_step(batch)),
         "twice": told(team_steps(2 * batch, LOW, 2 * tokens).sparse),
-        "twice_real": told(real_step(2 * batch)),
+        "twice_computes": told(2 * tokens * one),
+        "twice_rent_sparse": rented(1, mixed=True, batch=2 * batch),
         "twice_batch": f"{2 * batch}",
         "even_answer": significant(even_answer(), 2),
         "pooled_real": rent(ANSWER * real_step(2 * batch) / (2 * batch)),
@@ -605,24 +588,29 @@ def served() -> dict[str, str]:
     }
 
 
-def paired() -> dict[tuple[int, int], float]:
-    """By tokens of prompt and answer: the turning point of the measured pair, if a dense model's bill grows as its
-    size.
-    """
-    sparse, dense = PAIR
+def paired_rates() -> dict[tuple[int, int], Pair]:
+    """By tokens of prompt and answer: tokens per second of a GPU with either model of the measured pair."""
     runs = measurement("trtllm_v1_0_throughput").records
     rate = lambda row: row["throughput_token_per_s"] / row["gpus"]
     lengths = lambda row: (row["input_tokens"], row["output_tokens"])
     known = {lengths(row): rate(row) for row in runs(model="Llama-3.3-70B", chip="H200", weights="fp8", gpus=1)}
     return {
-        lengths(row): dense.n_active / sparse.n_active * known[lengths(row)] / rate(row)
+        lengths(row): Pair(rate(row), known[lengths(row)])
         for row in runs(model="Qwen3-235B-A22B", chip="H200", weights="fp8")
     }
 
 
+def paired() -> dict[tuple[int, int], float]:
+    """By tokens of prompt and answer: the turning point of the measured pair, if a dense model's bill grows as its
+    size.
+    """
+    sparse, dense = PAIR
+    return {at: dense.n_active / sparse.n_active / rates.ratio for at, rates in paired_rates().items()}
+
+
 def pair() -> dict[str, str]:
     """How large the dense model of the measured pair is, and where it turns the bill."""
-    found, (sparse, dense) = paired(), PAIR
+    found, (sparse, dense), rates = paired(), PAIR, paired_rates()[READ]
     return {
         "pair_sparse": plain(sparse.name),
         "pair_size": significant(dense.n_active / sparse.n_active, 2),
@@ -631,6 +619,8 @@ def pair() -> dict[str, str]:
         "pair_prompt": f"{READ[0]:,}",
         "pair_answer": f"{READ[1]}",
         "pair_read": f"{found[READ]:.1f}",
+        "pair_sparse_rate": f"{rates.sparse:.0f}",
+        "pair_dense_rate": f"{rates.dense:.0f}",
     }
 
 
@@ -641,12 +631,16 @@ def sparse_attention() -> dict[str, str]:
     """What DeepSeek-V3.2 keeps and loads of its caches, in BF16, beside DeepSeek-V3."""
     full, sparse = model(RUNNING.model), model(SPARSE)
     [group] = sparse.attention
-    saves = lambda of: find_root(lambda context: of(full, context) - of(sparse, context), group.top_k, 1e5)
+    saves = lambda context: full.kv_read_bytes(context) - sparse.kv_read_bytes(context)
+    told = lambda net: f"{net.kv_read_bytes(LONG_CONTEXT) / 1e9:.2f} GB"
     return {
         "chosen": f"{group.top_k:,}",
         "keys_add": f"{sparse.kv_bytes_per_token() / full.kv_bytes_per_token() - 1:.0%}",
-        "sparse_from": significant(saves(lambda net, context: net.kv_read_bytes(context)), 2),
-        "sparse_computes_from": significant(saves(lambda net, context: net.attention_flop(context)), 2),
+        "index_key": pretty(sparse.kv_bytes_per_token() - full.kv_bytes_per_token(), "byte", 4),
+        "sparse_from": significant(find_root(saves, group.top_k, 1e5), 2),
+        "long_context": f"{LONG_CONTEXT:,}",
+        "long_full": told(full),
+        "long_sparse": told(sparse),
     }
 
 
@@ -709,7 +703,6 @@ def worth() -> dict[str, str]:
     size, experts, net = FIGURE["base_size"], FIGURE["experts"], model(RUNNING.model)
     return {
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
-        "reached": f"{loss(size, experts):.2f}",
         "gain": significant(gained(experts), 2),
         "gain_doubled": f"{gained(2 * experts) / gained(experts) - 1:.0%}",
         **{f"gain_{count}": significant(gained(count), 2) for count in COUNTED},

@@ -91,7 +91,7 @@ opening = Choice(
     "Which step is shorter?",
     level="easy",
     objective=FREE,
-    statement="A step makes one token for each of 300 texts, on eight H200s. Which model has the shorter step: DeepSeek-V3, which stores 671 billion parameters and computes with 37.6 billion for a token, or a dense model of 94 billion?",
+    statement="A step makes one token for each of 300 sequences, on eight H200s. Which model has the shorter step: DeepSeek-V3, which stores 671 billion parameters and computes with 37.6 billion for a token, or a dense model of 94 billion?",
     independent_check=lambda v: shorter(2.5),
     options=[
         wrong("DeepSeek-V3, which computes less than half as much", "It does compute less. But 300 tokens visit nearly all experts, so the step loads all 671 billion parameters. It waits for memory and takes about five times as long."),
@@ -358,7 +358,7 @@ expert_batch = Quantity(
     answer=eq.expert_batch,
     independent_check=lambda v: v["flops"] / v["bandwidth"] / 2 / sum(1 / v["experts"] for _ in range(int(v["top_k"]))),
     misconceptions={
-        eq.critical_batch: "That is the critical batch of the whole model. The experts by themselves still wait for memory there, because only the dense parts see the whole batch.",
+        eq.critical_batch: "That is the critical batch of the whole model. The experts by themselves still wait for memory there, because only the parts that serve every token see the whole batch.",
         eq.hardware_constant: "So many tokens must reach each expert. A batch spreads over all of them.",
         eq.hardware_constant * v.experts: "Each token goes to several experts, not to one, so they fill sooner.",
         eq.expert_batch * 2: "Twice too large: a multiply-add is two FLOPs on a datasheet.",
