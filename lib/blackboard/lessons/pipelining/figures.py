@@ -301,7 +301,7 @@ def freed() -> Drawing:
         fig,
         "fig-freed",
         "A pipeline frees a part of what the weights fill: much in a box, next to nothing in a rack.",
-        f"Four bars of a machine's memory, weights first and caches after them: {'; '.join(said)}.",
+        f"Four bars of memory, weights first and caches after them: {'; '.join(said)}.",
     )
 
 
