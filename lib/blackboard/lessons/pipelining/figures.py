@@ -236,8 +236,8 @@ def orders() -> Drawing:
         "fig-orders",
         "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last needs more"
         " memory in the fullest box. Frames show what is new.",
-        f"Four schedules below each other: time from 0 to {float(width):g} slots across, boxes 0 to {BOXES - 1} down,"
-        f" {numbers.TRAINED} micro-batches, F, B and W of one slot each, idle time gray. {' '.join(said)}",
+        f"Four schedules of {numbers.TRAINED} micro-batches: time from 0 to {float(width):g} slots across, boxes 0 to"
+        f" {BOXES - 1} down, F, B and W of one slot each, idle time gray. {' '.join(said)}",
     )
 
 
