@@ -101,7 +101,6 @@ def test_what_the_fold_prints_of_copies_of_attention():
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = numbers.all()
-    memory = 13.392e12 / 72
     stored, cached = TOTAL / 72, 2_400 * 75_000 * KV / 72
     step = (stored + cached) / 8e12
     hop = 2_400 * 7168 * 2 / 72 / 50e9

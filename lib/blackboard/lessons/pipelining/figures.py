@@ -189,7 +189,7 @@ def training() -> Drawing:
         f"GPipe on {BOXES} boxes with {BOXES} micro-batches: time across in {end} slots, boxes 0 to {last} down. A"
         f" slanted block of forward passes of one slot, a hard stop at slot {stop}, a mirrored block of backward passes"
         f" of two slots. Box 0 waits {before} slots before the stop and {after} after it, box {last} at the start"
-        f" (fill) and at the end (drain): each works {run.busy(0)} of {end} slots.",
+        " (fill) and at the end (drain).",
     )
 
 
@@ -268,9 +268,9 @@ def cut() -> Drawing:
         fig,
         "fig-cut",
         "The KV cache of all users, cut in two ways. Either way, box 0 holds two of four cells.",
-        f"Two squares of {boxes} rows, halves of the layers, by {boxes} columns, halves of the users. Left, separate"
-        " boxes: each holds a column, all layers of its own users. Right, a pipeline: each holds a row, half of the"
-        f" layers of all users. Box 0 holds {boxes} of {boxes**2} cells in both.",
+        f"Two squares of {boxes} rows, halves of the layers, by {boxes} columns, halves of the users. Left, each of the"
+        " separate boxes holds a column, all layers of its own users. Right, each box of a pipeline holds a row, half"
+        " of the layers of all users.",
     )
 
 
@@ -336,5 +336,5 @@ def pays() -> Drawing:
         f"Shared layers write the most tokens up to a wait of {even}, then a pipeline with the best number of"
         f" micro-batches, and beyond {alone} separate boxes.",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the wait of a hop or crossing, 10 µs to 30"
-        f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
+        f" ms (log scale), for two boxes: {listed(said)}.",
     )
