@@ -101,7 +101,6 @@ def test_what_the_fold_prints_of_copies_of_attention():
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = numbers.all()
-    memory = 13.392e12 / 72
     stored, cached = TOTAL / 72, 2_400 * 75_000 * KV / 72
     step = (stored + cached) / 8e12
     hop = 2_400 * 7168 * 2 / 72 / 50e9
@@ -131,7 +130,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "context": "75,000 tokens",
         "gpu_memory": f"{1_128 / 8:.0f} GB",
         "gpu_weights": f"{671 / 16:.1f} GB",
-        "gpu_rack": f"{memory / 1e9:.0f} GB",
         "gpu_weights_1": f"{stored / 1e9:.1f} GB",
         "gpu_kv": f"{150 * 5.27 / 8:.1f} GB",
         "step_ms": f"{step * 1e3:.1f} ms",
@@ -213,7 +211,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "whole_half": f"{-(-61 // 2)}",
         "whole_boxes": f"{(1.128e12 * 61 - TOTAL * 31) // (cache * 31):.0f}",
         "whole_most": f"{-(-61 // 4)}",
-        "whole_all": f"{(cached * 64 + stored * 16) / 61 / 1e9:.0f} GB",
         "whole_fits": f"{round((186e9 - stored * 16 / 61) / (cached * 64 / 61) * 9_600, -1):,.0f}",
         "gpu_copied": f"{copied / 1e9:.1f} GB",
         "copied_1": f"{round((186e9 - copied) / cached * 9_600, -1):,.0f}",

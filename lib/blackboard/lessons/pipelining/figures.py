@@ -189,7 +189,7 @@ def training() -> Drawing:
         f"GPipe on {BOXES} boxes with {BOXES} micro-batches: time across in {end} slots, boxes 0 to {last} down. A"
         f" slanted block of forward passes of one slot, a hard stop at slot {stop}, a mirrored block of backward passes"
         f" of two slots. Box 0 waits {before} slots before the stop and {after} after it, box {last} at the start"
-        f" (fill) and at the end (drain): each works {run.busy(0)} of {end} slots.",
+        " (fill) and at the end (drain).",
     )
 
 
@@ -236,8 +236,8 @@ def orders() -> Drawing:
         "fig-orders",
         "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last needs more"
         " memory in the fullest box. Frames show what is new.",
-        f"Four schedules below each other: time from 0 to {float(width):g} slots across, boxes 0 to {BOXES - 1} down,"
-        f" {numbers.TRAINED} micro-batches, F, B and W of one slot each, idle time gray. {' '.join(said)}",
+        f"Four schedules of {numbers.TRAINED} micro-batches: time from 0 to {float(width):g} slots across, boxes 0 to"
+        f" {BOXES - 1} down, F, B and W of one slot each, idle time gray. {' '.join(said)}",
     )
 
 
@@ -268,9 +268,9 @@ def cut() -> Drawing:
         fig,
         "fig-cut",
         "The KV cache of all users, cut in two ways. Either way, box 0 holds two of four cells.",
-        f"Two squares of {boxes} rows, halves of the layers, by {boxes} columns, halves of the users. Left, separate"
-        " boxes: each holds a column, all layers of its own users. Right, a pipeline: each holds a row, half of the"
-        f" layers of all users. Box 0 holds {boxes} of {boxes**2} cells in both.",
+        f"Two squares of {boxes} rows, halves of the layers, by {boxes} columns, halves of the users. Left, each of the"
+        " separate boxes holds a column, all layers of its own users. Right, each box of a pipeline holds a row, half"
+        " of the layers of all users.",
     )
 
 
@@ -301,7 +301,7 @@ def freed() -> Drawing:
         fig,
         "fig-freed",
         "A pipeline frees a part of what the weights fill: much in a box, next to nothing in a rack.",
-        f"Four bars of a machine's memory, weights first and caches after them: {'; '.join(said)}.",
+        f"Four bars of memory, weights first and caches after them: {'; '.join(said)}.",
     )
 
 
@@ -336,5 +336,5 @@ def pays() -> Drawing:
         f"Shared layers write the most tokens up to a wait of {even}, then a pipeline with the best number of"
         f" micro-batches, and beyond {alone} separate boxes.",
         "Tokens per second of a box of eight H200s, 0 to 5,500, against the wait of a hop or crossing, 10 µs to 30"
-        f" ms (log scale), for two boxes: {listed(said)}. Shared layers and the pipeline meet at {even}.",
+        f" ms (log scale), for two boxes: {listed(said)}.",
     )
