@@ -78,8 +78,11 @@ def _axis(name: str, title: str, log: bool, series: Mapping[str, Series]) -> dic
 
 def _mark(mark: str) -> dict[str, Any]:
     """How a series is drawn."""
-    look = {"limit": {"strokeDash": [5, 4], "strokeWidth": 1.5}, "point": {"filled": True, "size": 60}}
-    return {"type": "line" if mark == "limit" else mark, "tooltip": True, **look.get(mark, {})}
+    looks: dict[str, dict[str, Any]] = {
+        "limit": {"strokeDash": [5, 4], "strokeWidth": 1.5},
+        "point": {"filled": True, "size": 60},
+    }
+    return {"type": "line" if mark == "limit" else mark, "tooltip": True, **looks.get(mark, {})}
 
 
 def lab_chart(

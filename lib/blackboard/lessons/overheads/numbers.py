@@ -156,7 +156,7 @@ def one_chain() -> dict[str, str]:
     a compiler.
     """
     plan, rate = Plan(tokens=4096, context=0, layers=1), chip("a100-80gb").bandwidth
-    told = {}
+    told: dict[str, str] = {}
     for name, read in (("chain", kernels.eager), ("hand", kernels.library), ("one", kernels.fused)):
         rows = read("llama-2-7b", plan)
         [_, last, *_] = (n for n, row in enumerate(rows) if row.kind == "product")  # the one before the addition

@@ -434,7 +434,7 @@ def crossing_once() -> dict[str, str]:
         return shortest(on(2, users, hop is not None, hop or 0, context=context))
 
     percent = lambda name, hop: f"{abs(spread(name, hop) / replicas[name] - 1):.0%}"
-    told = {}
+    told: dict[str, str] = {}
     for name, load in loads.items():
         told |= columns(f"plain{name}", lambda part: part.in_turn, *load)
         told |= columns(f"lapped{name}", lambda part: part.overlapped, *load)
