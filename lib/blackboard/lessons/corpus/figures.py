@@ -134,9 +134,8 @@ def text_there_is() -> Drawing:
     """How much text there is, and how much of it runs of training read."""
     fig, axes = drawing.axes(5.0, 3.3)
     kept = {row["kept"]: row for row in measurement("filtering_kept").records()}
-    german, english = kept["LLäMmlein"], kept["FineWeb-Edu"]
+    german, english, runs = kept["LLäMmlein"], kept["FineWeb-Edu"], _runs()
     [stock] = measurement("text_stock").records()
-    runs = _runs()
     texts = [
         ("all public text\n(estimate)", stock["tokens"], None),
         ("FineWeb\n(English web)", english["pool_tokens"], english["kept_tokens"]),
@@ -161,6 +160,7 @@ def text_there_is() -> Drawing:
     axes.minorticks_off()
     axes.set_xlabel("tokens (log scale)")
     axes.grid(axis="y", visible=False)
+    dots = "; ".join(f"{name} read {_short(tokens)}" for name, tokens in read)
     return done(
         fig,
         "fig-text-there-is",
@@ -170,9 +170,7 @@ def text_there_is() -> Drawing:
         f" {_short(stock['tokens'])}, with a line from {_short(stock['least_tokens'])} to"
         f" {_short(stock['most_tokens'])}; FineWeb {_short(english['pool_tokens'])}, of which a filter keeps"
         f" {_short(english['kept_tokens'])}; German web {_short(german['pool_tokens'])}, of which"
-        f" {_short(german['kept_tokens'])} were kept. Dots of runs: "
-        + "; ".join(f"{name} read {_short(tokens)}" for name, tokens in read)
-        + ".",
+        f" {_short(german['kept_tokens'])} were kept. Dots of runs: {dots}.",
     )
 
 

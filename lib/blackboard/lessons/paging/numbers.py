@@ -79,7 +79,7 @@ def worth() -> dict[str, str]:
     slow, prompt = spent * gain, lengths("ShareGPT")[0] * pass_compute(known, batch=1, pass_tokens=1)
     weights, cache = known["n_total"] * known["bytes_per_param"], mean * known["kv_bytes_per_token"]
     gigabytes = lambda value: f"{significant(value / 1e9, 3)} GB"
-    return {
+    return _costs(few, held) | {
         "sg_mean": significant(mean, 3),
         "sg_spread": significant(simulation.spread(), 3),
         "held_one": f"{held:.1f}",
@@ -96,13 +96,6 @@ def worth() -> dict[str, str]:
         "weights_part": f"{weights / (weights + held * cache):.0%}",
         "step_few": pretty(cost(few) * few / known["rent"], "s", 3),
         "step_held": pretty(cost(held) * held / known["rent"], "s", 3),
-        "cost_few": f"${1e6 * cost(few):.2f}",
-        "cost_held": f"${1e6 * cost(held):.2f}",
-        **{
-            f"weights_{which}": f"${1e6 * known['rent'] * weights / known['bandwidth'] / batch:.2f}"
-            for which, batch in (("few", few), ("held", held))
-        },
-        "cost_cache": f"${1e6 * known['rent'] * cache / known['bandwidth']:.2f}",
         "worth": significant(gain, 2),
         "worth_prompts": significant((slow + prompt) / (spent + prompt), 2),
         "half_batch": f"{held / 2:.0f}",
@@ -110,6 +103,21 @@ def worth() -> dict[str, str]:
         "batch_ratio": significant(held / few, 2),
         "kernel_high": f"{kernel['high_overhead']:.0%}",
         "kernel_step": f"{cost(held, kernel['high_overhead']) / cost(held) - 1:.0%}",
+    }
+
+
+def _costs(few: float, held: float) -> dict[str, str]:
+    """What a token costs in a small batch and in a larger one, and its parts."""
+    known, mean = simulation.opt13b(), simulation.held()
+    weights, cache = known["n_total"] * known["bytes_per_param"], mean * known["kv_bytes_per_token"]
+    return {
+        "cost_few": f"${1e6 * cost(few):.2f}",
+        "cost_held": f"${1e6 * cost(held):.2f}",
+        **{
+            f"weights_{which}": f"${1e6 * known['rent'] * weights / known['bandwidth'] / batch:.2f}"
+            for which, batch in (("few", few), ("held", held))
+        },
+        "cost_cache": f"${1e6 * known['rent'] * cache / known['bandwidth']:.2f}",
     }
 
 

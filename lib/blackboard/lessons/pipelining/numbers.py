@@ -387,16 +387,12 @@ def pays() -> dict[str, str]:
     """Two boxes that the weights nearly fill, used in three ways."""
     rate = lambda name, hop, counted=False: f"{significant(box_rate(LAYOUTS[name], hop, counted), 3)}"
     short = box_hop()
-    rates = lambda name: box_rate(LAYOUTS[name], short)
-    fewer = lambda name, counted=False: (
-        box_users(LAYOUTS[name]) / (box_token(LAYOUTS[name], short, counted) - spared(name))
-    )
     ms = lambda time: f"{time / factor('ms'):.1f}"
     at_once = {"one": 1, "two": 1, "spread": 2}  # boxes whose users are in a step
     steps = {name: parts(at_once[name] * box_users(layout), layout, short) for name, layout in LAYOUTS.items()}
     box = system(BOX)  # which holds half of the weights, and loads them in
     half = case(eq.parallel_weight_time, expert_parallel=2 * box.chips, chip_bandwidth=box.bandwidth / box.chips)
-    return {
+    return _leads() | {
         **{f"users_{name}": str(box_users(LAYOUTS[name]) * 2) for name in ("one", "two")},
         **{f"load_{name}": ms(step.load) for name, step in steps.items()},
         **{f"sent_{name}": ms(step.start + step.send) for name, step in steps.items()},
@@ -422,6 +418,18 @@ def pays() -> dict[str, str]:
             for way, times in zip(("dispatch", "combine"), box_hop_parts())
             for name, time in zip(("whole", "passing"), times)
         },
+        **{f"uneven_{name}": f"{ms(UNEVEN * steps[name].send)} ms" for name in ("two", "spread")},
+    }
+
+
+def _leads() -> dict[str, str]:
+    """Which use of the two boxes is ahead, by how much, and from which hop on."""
+    short = box_hop()
+    rates = lambda name: box_rate(LAYOUTS[name], short)
+    fewer = lambda name, counted=False: (
+        box_users(LAYOUTS[name]) / (box_token(LAYOUTS[name], short, counted) - spared(name))
+    )
+    return {
         "hop_even": pretty(even("spread", "two", exchange(), LECTURE_HOP), "s", 2),
         "hop_alone": pretty(even("two", "one", exchange(), 1), "s", 3),
         "lead_two": f"{rates('two') / rates('one') - 1:.0%}",
@@ -432,7 +440,6 @@ def pays() -> dict[str, str]:
         "unchosen": f"{unchosen(box_users(LAYOUTS['one'])):.1%}",
         "unchosen_ms": pretty(spared("one"), "s", 2),
         "lead_ms": pretty(box_token(LAYOUTS["two"], short) - box_token(LAYOUTS["spread"], short), "s", 2),
-        **{f"uneven_{name}": f"{ms(UNEVEN * steps[name].send)} ms" for name in ("two", "spread")},
     }
 
 

@@ -714,35 +714,12 @@ def deployed() -> dict[str, str]:
     [wide] = measurement("sglang_large_ep_decode").records(system="SGLang")
     memory, alone = chip("h200").hbm_bytes, box_weights(box_experts())
     shared = box_weights(service["routed_experts_per_gpu"])
-    spread = {
-        f"{what}_{count}": in_tenths(value)
-        for count, part in ((count, on_boxes(count)) for count in SPREAD)
-        for what, value in {"loads": part.work, "sends": part.sending, "spread": part.in_turn}.items()
-    }
-    found = box_steps()
-    one, pair = found["box"], on_boxes(2)
-    boxes = {
-        f"{what}_{name}": in_tenths(value)
-        for name, part in found.items()
-        for what, value in {
-            "load": part.weights + part.kv,
-            "carry": part.sending,
-            "took": part.in_turn,
-        }.items()
-    }
-    return {
+    return _boxes() | {
         "box_held": f"{box_experts():g}",
         "box_bytes": pretty(box_experts() * moe_layers() * expert_bytes(), "byte", 3),
         "h200_bandwidth": pretty(chip("h200").hbm_bytes_per_s, "byte/s", 2),
         "h100_memory": pretty(chip("h100-sxm").hbm_bytes, "byte", 2),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
-        **boxes,
-        "saved_pair": pretty(one.weights - pair.weights, "s", 2),
-        "sending_pair": in_ms(pair.sending),
-        "even_pair": f"{spread_pays(one.weights - pair.weights, pair.sending):.0f}",
-        "even_pair_whole": f"{spread_pays(one.weights - pair.weights, pair.sending - one.sending):.0f}",
-        "wait_box": in_tenths(found["box"].latency),
-        **spread,
         "sglang_tokens": str(wide["batch_per_gpu"]),
         "weights_box": pretty(alone, "byte", 2),
         "weights_boxes": pretty(shared, "byte", 2),
@@ -756,6 +733,33 @@ def deployed() -> dict[str, str]:
         "service_nodes": str(service["nodes"]),
         "nodes_free": significant(float(free), 2),
         "nodes_limited": significant(float(limited), 2),
+    }
+
+
+def _boxes() -> dict[str, str]:
+    """What a step on boxes loads and sends, on one, on two, and on more."""
+    found = box_steps()
+    one, pair = found["box"], on_boxes(2)
+    return {
+        **{
+            f"{what}_{count}": in_tenths(value)
+            for count, part in ((count, on_boxes(count)) for count in SPREAD)
+            for what, value in {"loads": part.work, "sends": part.sending, "spread": part.in_turn}.items()
+        },
+        **{
+            f"{what}_{name}": in_tenths(value)
+            for name, part in found.items()
+            for what, value in {
+                "load": part.weights + part.kv,
+                "carry": part.sending,
+                "took": part.in_turn,
+            }.items()
+        },
+        "saved_pair": pretty(one.weights - pair.weights, "s", 2),
+        "sending_pair": in_ms(pair.sending),
+        "even_pair": f"{spread_pays(one.weights - pair.weights, pair.sending):.0f}",
+        "even_pair_whole": f"{spread_pays(one.weights - pair.weights, pair.sending - one.sending):.0f}",
+        "wait_box": in_tenths(one.latency),
     }
 
 

@@ -79,31 +79,23 @@ def _step_axis() -> dict:
     }
 
 
-def _layers() -> list[dict]:
-    """The two lines, the tokens chosen with both steps, the tie, and the team's prompts."""
-    encoding = {"x": marks.log_axis("batch", "tokens in a step B", 1, 10**MOST), "y": _step_axis()}
-    dense = _at("8")[1]
-    prompts = float(PROMPTS * PROMPT)
-    read_sparse, read_dense = _at(repr(prompts))
+def _winner(encoding: dict) -> dict:
+    """Which step is shorter at the tokens chosen, and how many times."""
     slower = "max(sparse_here, dense_here) / min(sparse_here, dense_here)"
     won = "(sparse_here > dense_here ? 'dense ' : 'sparse ')"
-    dot = {**marks.DOT, "color": marks.PAINTS["chosen"]}
+    return marks.text(
+        encoding,
+        f"{won} + {marks.said(slower, '.2~r')} + '× faster'",
+        "chosen",
+        "sqrt(sparse_here * dense_here)",
+        **marks.side("chosen > 30"),
+    )
+
+
+def _read_off(encoding: dict, prompts: float) -> list[dict]:
+    """What stands at the tie, and at the team's prompts."""
+    read_sparse, read_dense = _at(repr(prompts))
     return [
-        marks.rule(encoding, "chosen", x="chosen"),
-        marks.rule(encoding, "muted", x=f"context ? null : {prompts!r}"),
-        marks.line("sparse", "weights", encoding, strokeWidth=4),
-        marks.line("dense", "second", encoding, strokeWidth=4),
-        *(marks.at(encoding, dot, x="chosen", y=y) for y in ("sparse_here", "dense_here")),
-        marks.text(
-            encoding,
-            f"{won} + {marks.said(slower, '.2~r')} + '× faster'",
-            "chosen",
-            "sqrt(sparse_here * dense_here)",
-            **marks.side("chosen > 30"),
-        ),
-        marks.at(
-            encoding, {**marks.DOT, "color": marks.INK}, x="tie ? tie : null", y=f"tie ? {_at('max(1, tie)')[1]} : null"
-        ),
         marks.text(
             encoding,
             f"tie ? 'tie: ' + {marks.said('tie', ',.2r')} : ''",
@@ -122,6 +114,25 @@ def _layers() -> list[dict]:
             align="right",
             dx=-8,
         ),
+    ]
+
+
+def _layers() -> list[dict]:
+    """The two lines, the tokens chosen with both steps, the tie, and the team's prompts."""
+    encoding = {"x": marks.log_axis("batch", "tokens in a step B", 1, 10**MOST), "y": _step_axis()}
+    dense, prompts = _at("8")[1], float(PROMPTS * PROMPT)
+    dot = {**marks.DOT, "color": marks.PAINTS["chosen"]}
+    return [
+        marks.rule(encoding, "chosen", x="chosen"),
+        marks.rule(encoding, "muted", x=f"context ? null : {prompts!r}"),
+        marks.line("sparse", "weights", encoding, strokeWidth=4),
+        marks.line("dense", "second", encoding, strokeWidth=4),
+        *(marks.at(encoding, dot, x="chosen", y=y) for y in ("sparse_here", "dense_here")),
+        _winner(encoding),
+        marks.at(
+            encoding, {**marks.DOT, "color": marks.INK}, x="tie ? tie : null", y=f"tie ? {_at('max(1, tie)')[1]} : null"
+        ),
+        *_read_off(encoding, prompts),
         *marks.name(encoding, "models[model].name", "weights", "2", inside(step.weight_time, "ms"), dy=0),
         *marks.name(
             encoding, "'dense, ' + format(quality_gain * n_active / 1e9, '.2~r') + 'B'", "second", "8", dense, dy=14

@@ -414,26 +414,45 @@ def stray(batch: float) -> tuple[float, float]:
 
 def team() -> dict[str, str]:
     """The worked decision: what each token and each request costs the team, and what turns the decision."""
-    batch, tokens, least, most = TEAM_BATCH, shared_tokens(), *ends()
+    batch, tokens = TEAM_BATCH, shared_tokens()
     sparse, one = team_steps(batch, LOW).sparse, step.compute_time(TEAM, batch=1)
     told = lambda seconds: f"{seconds * 1e3:.1f} ms"
+    return (
+        {
+            "team_batch": f"{batch}",
+            "team_prompt": f"{PROMPT:,}",
+            "team_answer": f"{ANSWER}",
+            "team_context": f"{TEAM.context:,.0f}",
+            "team_fits": held(eq.batch_fits(TEAM)),
+            "team_sparse": told(sparse),
+            "team_computes": told(batch * one),
+            "team_shared_prompts": f"{tokens - batch:,.0f}",
+            "team_shared_tokens": f"{tokens:,.0f}",
+            "team_shared_computes": told(tokens * one),
+            "team_answer_sparse": pretty(sparse / batch, "s", 3),
+            "team_prompt_sparse": pretty(one, "s", 3),
+            "team_prompt_travels": pretty(one + travelling(), "s", 2),
+            "team_shared_request_sparse": pretty(request(1, mixed=True), "s", 2),
+            "team_rent_sparse": rented(1),
+            "team_shared_rent_sparse": rented(1, mixed=True),
+            "even_answer": significant(even_answer(), 2),
+            "pooled_real": rent(ANSWER * real_step(2 * batch) / (2 * batch)),
+            "team_real_rent": rent(ANSWER * real_step(batch) / batch),
+            "real_low": rent(ANSWER * layered_pair(batch, TEAM.context, tokens=tokens).dense / batch),
+            "team_speed_sparse": speed(1),
+            **{f"{name}_low": told for name, told in team_beside(LOW).items()},
+            **{f"{name}_high": told for name, told in team_beside(HIGH).items()},
+        }
+        | _turning_points()
+        | _two_teams()
+        | dense_answers()
+    )
+
+
+def _turning_points() -> dict[str, str]:
+    """From which gain on the mixture is cheaper, counted in several ways."""
+    batch, (least, most) = TEAM_BATCH, ends()
     return {
-        "team_batch": f"{batch}",
-        "team_prompt": f"{PROMPT:,}",
-        "team_answer": f"{ANSWER}",
-        "team_context": f"{TEAM.context:,.0f}",
-        "team_fits": held(eq.batch_fits(TEAM)),
-        "team_sparse": told(sparse),
-        "team_computes": told(batch * one),
-        "team_shared_prompts": f"{tokens - batch:,.0f}",
-        "team_shared_tokens": f"{tokens:,.0f}",
-        "team_shared_computes": told(tokens * one),
-        "team_answer_sparse": pretty(sparse / batch, "s", 3),
-        "team_prompt_sparse": pretty(one, "s", 3),
-        "team_prompt_travels": pretty(one + travelling(), "s", 2),
-        "team_shared_request_sparse": pretty(request(1, mixed=True), "s", 2),
-        "team_rent_sparse": rented(1),
-        "team_shared_rent_sparse": rented(1, mixed=True),
         "team_gain": significant(gain_even(batch, mixed=False), 2),
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
         "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
@@ -445,14 +464,18 @@ def team() -> dict[str, str]:
         "team_gain_mixed_both": significant(gain_travelled(mixed=True, layered=True), 2),
         "team_gain_mixed_least": significant(gain_measured(least), 2),
         "team_gain_real_most": significant(gain_measured(most, overlap=False), 2),
+    }
+
+
+def _two_teams() -> dict[str, str]:
+    """What changes if two teams share a copy."""
+    batch, tokens, (least, most) = TEAM_BATCH, shared_tokens(), ends()
+    one, told = step.compute_time(TEAM, batch=1), lambda seconds: f"{seconds * 1e3:.1f} ms"
+    return {
         "twice": told(team_steps(2 * batch, LOW, 2 * tokens).sparse),
         "twice_computes": told(2 * tokens * one),
         "twice_rent_sparse": rented(1, mixed=True, batch=2 * batch),
         "twice_batch": f"{2 * batch}",
-        "even_answer": significant(even_answer(), 2),
-        "pooled_real": rent(ANSWER * real_step(2 * batch) / (2 * batch)),
-        "team_real_rent": rent(ANSWER * real_step(batch) / batch),
-        "real_low": rent(ANSWER * layered_pair(batch, TEAM.context, tokens=tokens).dense / batch),
         "twice_gain": significant(turning(PROMPT, ANSWER, 2 * batch), 2),
         "twice_least": f"{gain_measured(least, 2 * batch):.1f}",
         "twice_most": f"{gain_measured(most, 2 * batch, overlap=False):.1f}",
@@ -461,10 +484,7 @@ def team() -> dict[str, str]:
             for name, sequences in (("one", batch), ("two", 2 * batch))
             for luck, value in zip(("lucky", "unlucky"), stray(sequences))
         },
-        "team_speed_sparse": speed(1),
-        **{f"{name}_low": told for name, told in team_beside(LOW).items()},
-        **{f"{name}_high": told for name, told in team_beside(HIGH).items()},
-    } | dense_answers()
+    }
 
 
 def shared_tokens(batch: float = TEAM_BATCH) -> float:
