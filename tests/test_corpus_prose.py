@@ -202,10 +202,12 @@ def test_if_only_text_wears_the_runs_fit_as_well_and_llammlein_loses_a_tenth():
     best = max((n / 100 for n in range(100, 1000)), key=gain)
     assert 1 - gain(5) / gain(best) < float(told["five_costs"][:-1]) / 100
     assert 0.94 < gain(5) / gain(at / 1.27e12) < 1, "five passes would lose a little"
+    even = (keeps(at / 2.7e12, found.x) / keeps(5, found.x)) ** (1 / np.log10(5 * 2.7e12 / at))
+    assert told["times_even"] == f"{even:.1f}"
 
 
 def test_two_runs_of_equal_compute_over_the_same_text():
-    """Parameters, tokens and losses as published; and the German pool is about a hundredth of all public text."""
+    """Parameters, tokens and losses as published; and the German pool is a hundredth of the usable public text."""
     told = values("corpus")
     [small] = measurement("repeated_data_runs").records(run="6.3B")
     [large] = [r for r in measurement("repeated_data_runs").records(run="8.7B") if r["unique_tokens"] == 25e9]

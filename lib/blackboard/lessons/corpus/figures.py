@@ -137,7 +137,7 @@ def text_there_is() -> Drawing:
     german, english, runs = kept["LLäMmlein"], kept["FineWeb-Edu"], _runs()
     [stock] = measurement("text_stock").records()
     texts = [
-        ("all public text\n(estimate)", stock["tokens"], None),
+        ("usable public text\n(estimate)", stock["tokens"], None),
         ("FineWeb\n(English web)", english["pool_tokens"], english["kept_tokens"]),
         ("German web", german["pool_tokens"], german["kept_tokens"]),
     ]
@@ -164,9 +164,9 @@ def text_there_is() -> Drawing:
     return done(
         fig,
         "fig-text-there-is",
-        "LLäMmlein's makers had about a hundredth of all public text (squares), and their run (a dot) was longer than"
-        " even the unfiltered German web.",
-        "Tokens from 60 billion to 12,000 trillion on a log scale. Squares of text: all public text"
+        "LLäMmlein's makers had about a hundredth of the public text that can be used (squares), and their run (a dot)"
+        " was longer than even the unfiltered German web.",
+        "Tokens from 60 billion to 12,000 trillion on a log scale. Squares of text: usable public text"
         f" {_short(stock['tokens'])}, with a line from {_short(stock['least_tokens'])} to"
         f" {_short(stock['most_tokens'])}; FineWeb {_short(english['pool_tokens'])}, of which a filter keeps"
         f" {_short(english['kept_tokens'])}; German web {_short(german['pool_tokens'])}, of which"

@@ -205,13 +205,18 @@ def filtered_german() -> dict[str, str]:
 
 
 def strictness() -> dict[str, str]:
-    """Points that LLäMmlein's makers lost by not keeping a fifth of the tokens read, on the assumed curve."""
+    """Points that LLäMmlein's makers lost by not keeping a fifth of the tokens read, on the assumed curve, and how good
+    the best tenth must be for that to do no harm by the cautious constant.
+    """
     [row] = measurement("filtering_kept").records(kept="LLäMmlein")
     tokens, pool = run(LARGE)["tokens"], row["pool_tokens"]
     known = {"pool_tokens": pool, "reuse": reuse(), "quality_power": simulation.power_of(2)}
     token = lambda passes: eq.filtered_worth(known, pretrain_tokens=tokens, kept_share=tokens / passes / pool)
     missed = math.log2(token(PASSES) / token(tokens / row["kept_tokens"]))  # doublings
-    return {"filter_points": f"{missed * pace(2):.1f}"}
+    share = tokens / PASSES / pool
+    needed = eq.quality_even(known, pretrain_tokens=tokens, kept_share=share, reuse=worst_reuse())
+    best_tenth = 10 ** (math.log(needed) / math.log(1 / share))
+    return {"filter_points": f"{missed * pace(2):.1f}", "times_even": significant(best_tenth, 2)}
 
 
 def filtered() -> dict[str, str]:
