@@ -133,9 +133,8 @@ def opening() -> Drawing:
 def text_there_is() -> Drawing:
     """How much text there is, and how much of it runs of training read."""
     fig, axes = drawing.axes(5.0, 3.3)
-    kept = {row["kept"]: row for row in measurement("filtering_kept").records()}
-    german, english, runs = kept["LLäMmlein"], kept["FineWeb-Edu"], _runs()
-    [stock] = measurement("text_stock").records()
+    kept, runs = {row["kept"]: row for row in measurement("filtering_kept").records()}, _runs()
+    german, english, [stock] = kept["LLäMmlein"], kept["FineWeb-Edu"], measurement("text_stock").records()
     texts = [
         ("usable public text\n(estimate)", stock["tokens"], None),
         ("FineWeb\n(English web)", english["pool_tokens"], english["kept_tokens"]),
@@ -154,11 +153,10 @@ def text_there_is() -> Drawing:
     for row, (_, tokens) in enumerate(read, len(texts)):
         axes.plot(tokens, row, "o", color=COLOURS["second"], ms=8)
         beside(axes, f"read {_short(tokens)}", (tokens, row), (10, 0), "second", va="center")
-    axes.set(xscale="log", xlim=(6e10, 1.2e16), ylim=(len(texts) + len(read) - 0.5, -0.6))
+    axes.set(xscale="log", xlim=(6e10, 1.2e16), ylim=(len(texts) + len(read) - 0.5, -0.6), xlabel="tokens (log scale)")
     axes.set_yticks(range(len(texts) + len(read)), [name for name, *_ in texts + read], fontsize=SMALL)
     axes.set_xticks([1e11, 1e12, 1e13, 1e14, 1e15], ["100 B", "1 T", "10 T", "100 T", "1,000 T"])
     axes.minorticks_off()
-    axes.set_xlabel("tokens (log scale)")
     axes.grid(axis="y", visible=False)
     dots = "; ".join(f"{name} read {_short(tokens)}" for name, tokens in read)
     return done(
