@@ -193,6 +193,13 @@ def test_the_queue_of_the_page_is_the_simulations():
     assert "100%" in printed("host += launch", [("60", "100")])
 
 
+def test_the_last_round_of_a_kernel_leaves_units_idle():
+    """Blocks, rounds, units that are idle and percent lost, by hand."""
+    lines = printed("units = 148").replace(",", " ").replace("%", " ").splitlines()
+    rows = [[int(word) for word in line.split() if word.isdigit()] for line in lines]
+    assert rows == [[148, 1, 0, 0], [160, 2, 136, 46], [512, 4, 80, 14], [2000, 14, 72, 3]]
+
+
 def test_a_larger_model_loses_more_than_once_per_step():
     """Llama 2 70B on several A100: a part that chips share, and one that they do not, by NumPy."""
     told = numbers.all()
