@@ -30,7 +30,7 @@ QUOTED = {
     "3.1": "a name of Llama",
     "7,168": "width of DeepSeek-V3",
     "400": "Gbit/s of SGLang's network cards",
-    "512": "blocks of a kernel on a B200, and of what follows: idle units, percent of the bandwidth, times SGLang's speed",
+    "512": "blocks of a kernel on a B200, and of what follows: idle units, percent of the bandwidth, times SGLang",
     "80": "the same",
     "78": "the same",
     "1.5": "the same",
