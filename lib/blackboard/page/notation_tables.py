@@ -86,9 +86,8 @@ def questions(asked: Mapping[str, Iterable[str]]) -> Page:
     """Questions, each of which opens to the formulas that answer it; KeyError for a formula that is not there."""
     notation.load_all()
     answers = {question: "".join(_answer(formulas[name]) for name in names) for question, names in asked.items()}
-    folds = (
-        fold(asks, f'<dl class="formula-list">{shown}</dl>', "formula-question") for asks, shown in answers.items()
-    )
+    listed = {question: f'<div class="formula-list">{shown}</div>' for question, shown in answers.items()}
+    folds = (fold(question, shown, "formula-question") for question, shown in listed.items())
     return Page(f'<div class="formula-questions">{"".join(folds)}</div>')
 
 
@@ -96,6 +95,6 @@ def _answer(formula: Formula) -> str:
     """A formula with what it gives, which links to its place on the page. On paper the link is enough."""
     meaning = html.escape(formula.description[0].upper() + formula.description[1:])
     return (
-        f'<div><dt><a href="#{anchor(formula.name)}">{meaning}</a></dt>'
-        f'<dd class="on-screen">\\[{formula.latex}\\]</dd></div>'
+        f'<div><p><a href="#{anchor(formula.name)}">{meaning}</a></p>'
+        f'<div class="on-screen">\\[{formula.latex}\\]</div></div>'
     )
