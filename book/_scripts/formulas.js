@@ -114,4 +114,9 @@
   document.querySelectorAll("[data-latex]").forEach(addCopying);
   document.querySelectorAll(".summary-card > .card-letters").forEach(addMeanings);
   if (document.querySelector(".card-letters")) addTextMeanings(document.querySelector(".bd-article"));
+
+  // An answer of the index shows its formula, from the list below, once it is opened.
+  for (const fold of document.querySelectorAll(".formula-question")) fold.addEventListener("toggle", () => {
+    for (const link of fold.querySelectorAll("a")) link.parentElement.after(document.querySelector(link.hash).querySelector(".formula").cloneNode(true));
+  }, { once: true });
 })();

@@ -86,15 +86,11 @@ def questions(asked: Mapping[str, Iterable[str]]) -> Page:
     """Questions, each of which opens to the formulas that answer it; KeyError for a formula that is not there."""
     notation.load_all()
     answers = {question: "".join(_answer(formulas[name]) for name in names) for question, names in asked.items()}
-    listed = {question: f'<div class="formula-list">{shown}</div>' for question, shown in answers.items()}
-    folds = (fold(question, shown, "formula-question") for question, shown in listed.items())
+    folds = (fold(question, shown, "formula-question") for question, shown in answers.items())
     return Page(f'<div class="formula-questions">{"".join(folds)}</div>')
 
 
 def _answer(formula: Formula) -> str:
-    """A formula with what it gives, which links to its place on the page. On paper the link is enough."""
+    """What a formula gives, as a link to its place on the page; below it, the page's script shows the formula too."""
     meaning = html.escape(formula.description[0].upper() + formula.description[1:])
-    return (
-        f'<div><p><a href="#{anchor(formula.name)}">{meaning}</a></p>'
-        f'<div class="on-screen">\\[{formula.latex}\\]</div></div>'
-    )
+    return f'<p><a href="#{anchor(formula.name)}">{meaning}</a></p>'
