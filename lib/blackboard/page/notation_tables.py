@@ -70,9 +70,9 @@ def symbol_table(group: str, rows: Iterable[Symbol]) -> Page:
 def _formula(formula: Formula) -> str:
     """One formula: what it says, how it reads, its unit and its name in code."""
     unit = "a pure number" if formula.unit == "1" else html.escape(write_unit(formula.unit))
-    meaning = html.escape(formula.description[0].upper() + formula.description[1:])
     return (
-        f'<div id="{anchor(formula.name)}" {copied(formula)}><dt>{meaning}.</dt><dd>\\[{formula.latex}\\]</dd>'
+        f'<div id="{anchor(formula.name)}" {copied(formula)}><dt>{_meaning(formula)}.</dt>'
+        f"<dd>\\[{formula.latex}\\]</dd>"
         f'<dd class="formula-unit"><span><code>{formula.name}</code> · {unit}</span></dd></div>'
     )
 
@@ -85,12 +85,16 @@ def anchor(name: str) -> str:
 def questions(asked: Mapping[str, Iterable[str]]) -> Page:
     """Questions, each of which opens to the formulas that answer it; KeyError for a formula that is not there."""
     notation.load_all()
-    answers = {question: "".join(_answer(formulas[name]) for name in names) for question, names in asked.items()}
-    folds = (fold(question, shown, "formula-question") for question, shown in answers.items())
+    answers = lambda names: "".join(_answer(formulas[name]) for name in names)
+    folds = (fold(question, answers(names), "formula-question") for question, names in asked.items())
     return Page(f'<div class="formula-questions">{"".join(folds)}</div>')
 
 
 def _answer(formula: Formula) -> str:
     """What a formula gives, as a link to its place on the page; below it, the page's script shows the formula too."""
-    meaning = html.escape(formula.description[0].upper() + formula.description[1:])
-    return f'<p><a href="#{anchor(formula.name)}">{meaning}</a></p>'
+    return f'<p><a href="#{anchor(formula.name)}">{_meaning(formula)}</a></p>'
+
+
+def _meaning(formula: Formula) -> str:
+    """What a formula gives, as a sentence begins."""
+    return html.escape(formula.description[0].upper() + formula.description[1:])

@@ -12,6 +12,7 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing.implied import alike, implied, machine, rent
 from blackboard.lessons.sparsity.equations import batch_fits
+from blackboard.search import find_root
 from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
@@ -263,15 +264,9 @@ def waiting() -> dict[str, str]:
 
 
 def ten_times() -> float:
-    """Seconds of a pause in HBM after which new input costs as many times as much as a hit as on the price list, by
-    bisection.
-    """
-    p, low, high = price(BILLED).usd_per_Mtok, 1.0, HOUR
-    while high - low > 1e-3:
-        middle = (low + high) / 2
-        above = per_hit("input", kept_in_hbm(middle)) > p.input / p.cached_read
-        low, high = (middle, high) if above else (low, middle)
-    return high
+    """Seconds of a pause in HBM after which new input costs as many times as much as a hit as on the price list."""
+    p = price(BILLED).usd_per_Mtok
+    return find_root(lambda pause: p.input / p.cached_read - per_hit("input", kept_in_hbm(pause)), 1, HOUR)
 
 
 def per_hit(line: str, hits: float) -> float:
