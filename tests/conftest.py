@@ -112,15 +112,28 @@ def server(site):
         yield address
 
 
+def with_scripts(move):
+    """A way to a page of the site that ends when its scripts have come, too, which wait until it is drawn."""
+
+    @functools.wraps(move)
+    def moved(page, *args, **options):
+        answer = move(page, *args, **options)
+        page.evaluate("window.begun")
+        return answer
+
+    return moved
+
+
 @pytest.fixture(scope="session")
 def browser():
     """A headless Chromium; without one these tests are skipped, which is said once, and in CI they fail."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import Page, sync_playwright
 
     with sync_playwright() as playwright:
         path = find_chromium() or playwright.chromium.executable_path
         if not Path(path).exists():
             (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(NO_CHROMIUM)
+        Page.goto, Page.reload = with_scripts(Page.goto), with_scripts(Page.reload)
         chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield chromium
         chromium.close()

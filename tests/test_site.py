@@ -303,9 +303,9 @@ def test_first_load_is_light(pages, site, name):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_little_is_loaded_before_a_page_shows(site, name):
-    """Styles of at most 30 kB stand in the page, whose addresses are right; no sheet and no script is waited for."""
-    head = (site / f"{name}.html").read_text("utf8").partition("</head>")[0]
-    found = Elements(head).found
+    """Styles of at most 30 kB stand in the page, whose addresses are right; no sheet and no script is asked for."""
+    head, _, body = (site / f"{name}.html").read_text("utf8").partition("</head>")
+    found, shown = Elements(head).found, Elements(re.sub(r"(?s)<template\b.*?</template>", "", body)).found
     assert [each for tag, each in found if tag == "link" and each.get("rel") == "stylesheet"] == []
     (style,) = STYLE.findall(head)
     assert len(gzip.compress(style.encode())) <= 30 * KB
@@ -313,7 +313,17 @@ def test_little_is_loaded_before_a_page_shows(site, name):
         each for each in re.findall(r"url\(([^)]+)\)", style) if not each.startswith(("data:", '"data:', "'data:"))
     ]
     assert addresses and all((site / name).parent.joinpath(each).exists() for each in addresses)
-    assert [each["src"] for tag, each in found if tag == "script" and "src" in each and "defer" not in each] == []
+    assert [each["src"] for tag, each in [*found, *shown] if tag == "script" and "src" in each] == []
+
+
+def test_a_page_in_a_tab_that_is_not_drawn_has_its_scripts(browser, server):
+    """Opened in the background, a page gets no frame to draw."""
+    context = browser.new_context()
+    context.add_init_script("window.requestAnimationFrame = () => 0")
+    page = context.new_page()
+    page.goto(f"{server}/book/paging.html")
+    assert page.evaluate("!!customElements.get('practice-box')")
+    context.close()
 
 
 @pytest.mark.parametrize("name", EVERY)

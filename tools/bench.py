@@ -213,6 +213,7 @@ def sliders(browser, server: str) -> None:
 
     page = browser.new_page()
     page.goto(f"{server}/book/batching.html", wait_until="load")
+    page.evaluate("window.begun")
     live = page.evaluate(REDRAW)
     manager, client = start_new_kernel(kernel_name="python3")
     client.execute_interactive(WIDGET, timeout=120)
@@ -301,6 +302,7 @@ def code_in_pages(browser, server: str, built: Path) -> None:
     for lesson in filter(list_steps, lessons()):
         page = browser.new_page()
         page.goto(f"{server}/book/{lesson}.html", wait_until="load")
+        page.evaluate("window.begun")
         seconds = page.evaluate(CHECKS, {step.name: step.source for step in list_steps(lesson)})
         page.close()
         first.append(seconds[0])

@@ -16,6 +16,7 @@ import live_cells
 import page_python
 from figure_fonts import bring_letters
 from image_sizes import make_room
+from late_scripts import put_off_scripts
 from notebooks import (
     BUILD,
     CACHE,
@@ -249,6 +250,7 @@ def publish(made, site):
     shutil.copytree(made, new, ignore=unused)
     calm_theme(new)
     lighten_heads(new)
+    put_off_scripts(new)
     make_room(new)
     bring_letters(new)
     tell_heights(new)

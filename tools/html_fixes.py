@@ -296,10 +296,11 @@ def load_planner(app):
 
 def defer_scripts(_app, page, _template, context, _doctree):
     """Sphinx's own scripts wait until the page is read, so that it shows at once; the search's need them earlier, and
-    all need the options.
+    all need the options. No page has tabs that move together.
     """
     if page != "search" and "script_files" in context:
-        context["script_files"] = [defer_script(script) for script in context["script_files"]]
+        wanted = [script for script in context["script_files"] if not str(script.filename).endswith("design-tabs.js")]
+        context["script_files"] = [defer_script(script) for script in wanted]
 
 
 def defer_script(script):

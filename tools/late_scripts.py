@@ -1,0 +1,32 @@
+"""Scripts that come once a page is shown: until then they would share the line with its text, letters and pictures."""
+
+import re
+
+DEFERRED = re.compile(r"<script\b[^>]*\bdefer\b[^>]*></script>\s*")
+# A tab in the background draws nothing: there they come when all else has.
+BEGIN = """<template id="scripts">{scripts}</template>
+<script>window.begun = new Promise((done) => {{
+  let waits = true;
+  const begin = () => {{
+    const found = waits ? [...document.getElementById("scripts").content.children] : [];
+    waits = false;
+    const come = found.map((each) => new Promise((next) => {{
+      const script = document.importNode(each);
+      document.head.append(Object.assign(script, {{ async: false, onload: next, onerror: next }}));
+    }}));
+    if (come.length) Promise.all(come).then(done);
+  }};
+  requestAnimationFrame(() => setTimeout(begin));
+  addEventListener("load", begin);
+}});</script>
+"""
+
+
+def put_off_scripts(site):
+    """Let the deferred scripts of every page of a site wait until it is drawn. They run in their order."""
+    for path in site.rglob("*.html"):
+        text = path.read_text("utf8")
+        scripts = [found[0].strip() for found in DEFERRED.finditer(text)]
+        if scripts and "_static" not in path.parts:
+            begun, end, rest = DEFERRED.sub("", text).rpartition("</body>")
+            path.write_text(begun + BEGIN.format(scripts="".join(scripts)) + end + rest, "utf8")
