@@ -372,6 +372,7 @@ def test_the_cells_of_the_loss_agree_with_an_independent_reckoning():
         assert line.endswith(f"loss {fresh(times):.3f}")
     assert fresh(2) < late < fresh(1) and (late - fresh(4)) / (late - fresh(9.4)) > 0.8
     assert f"{late - fresh(9.4):.3f}" == told["lost_by_size"]
+    assert 3 < (late - fresh(9.4)) / (early - late) < 4  # points, at LLäMmlein's one for each of these falls
     assert told["worth_times"] == "5.8" and f"{1 / 5.8:.2f}" == told["worth_1b"], "the page types 1/5.8"
     assert float(told["best_size"].split()[0]) / 1.1 == pytest.approx(9, abs=0.3)
 
