@@ -125,11 +125,10 @@ def verdict() -> Drawing:
     return done(
         fig,
         "fig-verdict",
-        "The chip spent most of the token waiting for its host. (The runs do not tell whether the hatched part is gaps"
-        " or waiting.)",
+        "The chip spent most of the token waiting for its host. (The hatched part may be gaps or waiting.)",
         f"One bar of {eager:.1f} ms, a token: loading at full rate {floor:.1f} ms; memory below its full rate"
         f" {loaded - floor:.0f} ms; gaps, or a loss once per step, {losses}; waiting for the host {waits}. A hatched"
-        " part between the last two may be either.",
+        " part may be either.",
     )
 
 
@@ -165,8 +164,8 @@ def gap() -> Drawing:
         fig,
         "fig-between-kernels",
         "In a gap, the chip waits three times: for the last blocks of a kernel, for the start of the next one, and for"
-        " its first bytes. A graph shortens only the start. (A sketch, not to scale.)",
-        f"{UNITS} units of a chip over time, without numbers. A kernel's blocks fill all units twice, and its last"
+        " its first bytes. A graph shortens only the start. (Not to scale.)",
+        f"{UNITS} units of a chip over time. A kernel's blocks fill all units twice, and its last"
         f" blocks only {LAST} of them. Then all units are idle while the next kernel starts, and while its first bytes"
         " come. Then its blocks fill all units.",
     )
@@ -206,8 +205,8 @@ def overlap_timeline() -> Drawing:
     return done(
         fig,
         "fig-overlap-timeline",
-        "While one half computes, the other sends. But where memory is the bottleneck, half a batch takes as long to"
-        " compute as all of it, because it loads the same weights. (Two layers, without caches.)",
+        "While one half computes, the other sends. But where memory is the bottleneck, half a batch takes as long as"
+        " all of it. (Two layers, without caches.)",
         f"Three timelines of chip and network over {DRAWN} layers, each attention, dispatch, experts and combine:"
         f" {'; '.join(said)}.",
     )
