@@ -177,7 +177,11 @@ fusion_gain = Formula(
     1 / (1 - chain_share * (1 - 1 / fused_ops)),
     "1",
     "of a step, only the chain's operations get faster",
-    ("shares are of the slower side's time, with its launches or gaps", "fused, the same side is the slower one"),
+    (
+        "shares are of the slower side's time, with its launches or gaps",
+        "each of the chain's operations takes as long: its launch, its gap, or the same bytes",
+        "fused, the same side is the slower one",
+    ),
     DERIVED,
     conditions=(Le(1, fused_ops),),
     typeset=Pow(Add(1, SAVED, evaluate=False), -1, evaluate=False),

@@ -14,7 +14,6 @@ from blackboard.charts.drawing import Drawing, done, note
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.overheads import implied, simulation
 from blackboard.lessons.overheads.simulation import Timeline
-from blackboard.text import listed
 
 MS = units.factor("ms")
 SMALL = 10  # points: the least that a phone shows well
@@ -71,7 +70,7 @@ def launch_timeline() -> Drawing:
         _bars(at, run, {"host": ("host", "launch"), "device": ("chip", "compute")})
         at.axvline(run.time, color=COLOURS["total"], lw=1.2, ls=":")
         at.set_title(f"{name}: {run.time:.0f} µs, chip busy {run.busy('device'):.0%}", loc="left")
-        said.append(f"{name} take {run.time:.0f} µs, with the chip busy {run.busy('device'):.0%} of the time")
+        said.append(f"{name} take {run.time:.0f} µs, chip busy {run.busy('device'):.0%}")
     rows = ("device", "device", "host")
     for at, run, row, words in zip(
         axes, runs.values(), rows, ("pauses: waits for the host", "pauses: only gaps", "runs ahead")
@@ -84,9 +83,8 @@ def launch_timeline() -> Drawing:
         "fig-launch-timeline",
         "Short kernels finish before the next launch arrives, so the chip waits. A graph needs a single start, so only"
         " the gaps are left. Long kernels hide all launches but the first. (Made-up times.)",
-        f"Three timelines of {len(KERNELS)} uneven kernels, each with a row for the host and one for the chip, over 0"
-        f" to {max(run.time for run in runs.values()):.0f} µs. A launch takes {LAUNCH:g} µs. {listed(said)}. A gap"
-        " stands before every kernel, in a graph too.",
+        f"Three timelines of {len(KERNELS)} uneven kernels on the host and the chip, with launches of {LAUNCH:g} µs:"
+        f" {'; '.join(said)}. There is a gap before every kernel, in a graph too.",
     )
 
 
@@ -127,11 +125,10 @@ def verdict() -> Drawing:
     return done(
         fig,
         "fig-verdict",
-        "The chip spent most of the token waiting for its host. (The runs do not tell whether the hatched part is gaps"
-        " or waiting.)",
-        f"One horizontal bar of {eager:.1f} ms, the time of a token. Loading at full rate takes {floor:.1f} ms, and"
-        f" memory below its full rate about {loaded - floor:.0f} ms. Gaps, or a loss once per step, take {losses}, and"
-        f" waiting for the host takes the rest, {waits}. A hatched part between them may be either.",
+        "The chip spent most of the token waiting for its host. (The hatched part may be gaps or waiting.)",
+        f"One bar of {eager:.1f} ms, a token: loading at full rate {floor:.1f} ms; memory below its full rate"
+        f" {loaded - floor:.0f} ms; gaps, or a loss once per step, {losses}; waiting for the host {waits}. A hatched"
+        " part may be either.",
     )
 
 
@@ -167,10 +164,10 @@ def gap() -> Drawing:
         fig,
         "fig-between-kernels",
         "In a gap, the chip waits three times: for the last blocks of a kernel, for the start of the next one, and for"
-        " its first bytes. A graph shortens only the start. (A sketch, not to scale.)",
-        f"A sketch of {UNITS} units of a chip over time, without numbers. A kernel's blocks fill all units twice, and"
-        f" its last blocks only {LAST} of them, while the others are idle. Then all units are idle while the next"
-        " kernel starts, and while its first bytes come. Then its blocks fill all units.",
+        " its first bytes. A graph shortens only the start. (Not to scale.)",
+        f"{UNITS} units of a chip over time. A kernel's blocks fill all units twice, and its last"
+        f" blocks only {LAST} of them. Then all units are idle while the next kernel starts, and while its first bytes"
+        " come. Then its blocks fill all units.",
     )
 
 
@@ -208,8 +205,8 @@ def overlap_timeline() -> Drawing:
     return done(
         fig,
         "fig-overlap-timeline",
-        "While one half computes, the other sends. But where memory is the bottleneck, half a batch takes as long to"
-        " compute as all of it, because it loads the same weights. (Two layers, without caches.)",
-        f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
-        f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}.",
+        "While one half computes, the other sends. But where memory is the bottleneck, half a batch takes as long as"
+        " all of it. (Two layers, without caches.)",
+        f"Three timelines of chip and network over {DRAWN} layers, each attention, dispatch, experts and combine:"
+        f" {'; '.join(said)}.",
     )

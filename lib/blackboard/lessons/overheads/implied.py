@@ -401,23 +401,6 @@ def reported_kernels() -> tuple[float, float]:
     return whole, halves
 
 
-def more_kernels() -> float:
-    """By what the step in halves had more."""
-    whole, halves = reported_kernels()
-    return halves / whole
-
-
-def lost_on_rack() -> float:
-    """Seconds that the kernels of SGLang's step lose, if each loses what an A100's do."""
-    return sglang_rack()["kernels"] * left_over()[0].each
-
-
-def lossy_turn(more: float, lost: float) -> float:
-    """Tokens a GPU from which such halves win: sending takes as long as a second loading and the further losses."""
-    values = with_tokens(1)
-    return (step.weight_time(values) + (more - 1) * lost) / values["t_comm"]
-
-
 def in_turn(case: dict[str, float], batch: float) -> tuple[float, float]:
     """Seconds of a step, one by one and from a graph, that sends when it has computed: the kernels that send are the
     device's too.

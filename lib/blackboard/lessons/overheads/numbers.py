@@ -29,9 +29,6 @@ def opening() -> dict[str, str]:
         "llama_floor": pretty(found.floor, "s", 2),
         "eager_ms": pretty(found.eager, "s", 3),
         "missing": in_ms(found.eager - found.floor),
-        "fused_launch": in_ms(found.fused * found.each),
-        "removed": f"{found.kernels - found.fused:,}",
-        "removed_gaps": in_ms((found.kernels - found.fused) * LOST.each),
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
         "fused_kernels": f"{found.fused:,}",
@@ -50,7 +47,7 @@ def both_ways() -> dict[str, str]:
     waited = [found.eager - LOST.shared - gaps, found.eager - alone]
     half = found.eager / 2
     return {
-        "rest": in_ms(FIXED.each),
+        "rest": f"{FIXED.each / MS:.0f} ms",
         "fixed_cost": pretty(FIXED.each, "s", 3),
         "fixed_load": pretty(FIXED.shared, "s", 3),
         "fixed_graph": pretty(alone, "s", 3),
@@ -84,10 +81,8 @@ def replaying() -> dict[str, str]:
     constant, each = old["constant_us"] * US, old["per_kernel_ns"] * factor("ns")
     found = implied.gpt_fast()
     return {
-        "replay_base": pretty(constant, "s", 1),
         "replay_more": pretty(each, "s", 3),
         "replay_now": pretty(implied.replay(), "s", 2),
-        "replay_fused": pretty(constant + found.fused * each, "s", 2),
         "replay_old": in_ms(constant + found.kernels * each),
     }
 
@@ -105,9 +100,6 @@ def launching() -> dict[str, str]:
         "fit_rate": pretty(rate, "byte/s", 3),
         "fill_bytes": pretty(round(case["launch_time"] - case["kernel_gap"], 7) * rate, "byte", 3),
         "hidden_a100": pretty(eq.bytes_launch(case), "byte", 3),
-        "kernels_deep": f"{(deep := len(kernels.eager('llama-2-70b', implied.GPT_FAST))):,}",
-        "hidden_deep": pretty(eq.bytes_launch(case, kernels=deep), "byte", 3),
-        "holds_deep": pretty(2 * model("llama-2-70b").n_total, "byte", 3),
         "cache_7": pretty(case["context"] * case["kv_bytes_per_token"], "byte", 3),
         "batch_7": significant(eq.batch_launch(case), 2),
     }
@@ -117,7 +109,6 @@ def graphs() -> dict[str, str]:
     """What graphs gain, what they cost, and what they leave, by the chips that share the loading."""
     lost = measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
     times = dict(LOST.points)
-    fewer = {chips: times[chips // 2] - times[chips] for chips in times if chips > 1}
     room = sorted(row["kv_tokens"] for row in lost)
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
@@ -127,7 +118,7 @@ def graphs() -> dict[str, str]:
         "cache_lost": f"{1 - room[0] / room[1]:.0%}",
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
         **{f"graph_{chips}": pretty(time, "s", 3) for chips, time in times.items()},
-        **{f"saved_{chips}": in_ms(time) for chips, time in fewer.items()},
+        "saved_8": in_ms(times[4] - times[8]),
         "shared_7": pretty(LOST.shared, "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
         "eight_launch": in_ms(LOST.kernels[8] * implied.gpt_fast().each),
@@ -135,49 +126,41 @@ def graphs() -> dict[str, str]:
     }
 
 
-def fusion_row(name: str, found: implied.Fused) -> dict[str, str]:
-    """A row of the table: from both times, as printed, a reader gets the gain."""
+def gain(found: implied.Fused) -> str:
+    """What fusing gains, from both times in tenths of a millisecond."""
     before, after = (round(seconds / MS, 1) for seconds in (found.before, found.after))
-    return {
-        f"{name}_before": in_ms(found.before),
-        f"{name}_after": in_ms(found.after),
-        f"{name}_gain": f"{100 * (before / after - 1):.2g}%",
-    }
+    return f"{100 * (before / after - 1):.2g}%"
 
 
-def prefilling(lost: float = LOST.each, by_hand: bool = False) -> implied.Fused:
+def prefilling(by_hand: bool = False) -> implied.Fused:
     """A prefill of 4,096 tokens on the opening's chip, before and after fusing."""
     plan = Plan(tokens=4096, context=0)
-    return implied.fusing("llama-2-7b", plan, chip="a100-80gb", lost=lost, by_hand=by_hand)
+    return implied.fusing("llama-2-7b", plan, chip="a100-80gb", lost=LOST.each, by_hand=by_hand)
 
 
 def one_chain() -> dict[str, str]:
     """The first addition and norm of a prefill of 4,096 tokens on the opening's chip, fused by nobody, by hand and by
     a compiler.
     """
-    plan, rate = Plan(tokens=4096, context=0, layers=1), chip("a100-80gb").bandwidth
+    plan = Plan(tokens=4096, context=0, layers=1)
     told: dict[str, str] = {}
     for name, read in (("chain", kernels.eager), ("hand", kernels.library), ("one", kernels.fused)):
         rows = read("llama-2-7b", plan)
         [_, last, *_] = (n for n, row in enumerate(rows) if row.kind == "product")  # the one before the addition
         following = (n for n in range(last + 1, len(rows)) if rows[n].kind == "product")
-        between = rows[last + 1 : next(following)]
-        moved = sum(row.moved for row in between)
-        told |= {
-            f"{name}_kernels": f"{len(between)}",
-            f"{name}_bytes": pretty(moved, "byte", 3),
-            f"{name}_time": f"{moved / rate / MS:.2f} ms",
-        }
+        told[f"{name}_bytes"] = pretty(sum(row.moved for row in rows[last + 1 : next(following)]), "byte", 3)
     apart, fused = (gpu_lab.only("h200", "chains", way=way, ops=8) for way in ("a kernel each", "one kernel"))
     return told | {"chain_apart": f"{apart['seconds'] / MS:.2f} ms", "chain_fused": f"{fused['seconds'] / MS:.2f} ms"}
 
 
-def fusion_rows() -> dict[str, str]:
-    """What fusing gains a token and a prefill, on the opening's chip."""
+def fusion_gains() -> dict[str, str]:
+    """A token from a graph, before and after fusing, and what fusing gains a prefill, on the opening's chip."""
+    token = implied.fused_token()
     return {
-        **fusion_row("token", implied.fused_token()),
-        **fusion_row("prefill", prefilling()),
-        **fusion_row("library", prefilling(by_hand=True)),
+        "token_before": in_ms(token.before),
+        "token_after": in_ms(token.after),
+        "prefill_gain": gain(prefilling()),
+        "library_gain": gain(prefilling(by_hand=True)),
     }
 
 
@@ -187,11 +170,8 @@ def fusing() -> dict[str, str]:
     even = eq.vector_even(kernel_gap=LOST.each, chip_bandwidth=rate)
     before, after = (read("llama-2-7b", implied.GPT_FAST) for read in (kernels.eager, kernels.fused))
     saved = kernels.counted(before).moved - kernels.counted(after).moved
-    prompt, lossless = prefilling(), prefilling(lost=0.0)
     return {
-        "trips_prefill": f"{(lossless.before - lossless.after) / prompt.before:.0%}",
         "trips_saved": pretty(saved / rate, "s", 2),
-        "vector_time": pretty(2 * vector / rate, "s", 2),
         "vector_even": pretty(even, "byte/chip", 2).replace("/chip", ""),
         "tokens_even": significant(even / vector, 2),
         "prompt_time": pretty(4096 * 2 * vector / rate, "s", 2),
@@ -236,46 +216,15 @@ def one_gap() -> float:
     return (captured["seconds"] - fused["seconds"]) / (captured["kernels"] - fused["kernels"])
 
 
-def in_pieces(tokens: int, gaps: float) -> tuple[float, float]:
-    """Seconds of SGLang's step in one piece and in halves, each part of which loses `gaps` at its kernels."""
-    case = implied.with_tokens(tokens)
-    once, cache, sends = step.weight_time(case) + gaps, step.kv_time(case), case["t_comm"]
-    return once + cache + sends, max(2 * once + cache, sends)
-
-
-def with_losses() -> dict[str, str]:
-    """The border with what the kernels lose, for as many more kernels as were reported, and for twice as many."""
-    few, many = implied.reported_kernels()
-    lost = implied.lost_on_rack()
-    turns = [implied.lossy_turn(more, lost) for more in (implied.more_kernels(), 2)]
-    return {
-        "kernels_whole": f"{few:.0f}",
-        "kernels_halves": f"{many:,.0f}",
-        "lossy_turn": f"{turns[0]:.0f}",
-        "lossy_turn_twice": f"{turns[1]:.0f}",
-        "rack_gaps": in_ms(lost),
-    }
-
-
-def served() -> dict[str, str]:
-    """SGLang's step of 256 tokens a GPU in halves, against ours with gaps, which is shorter."""
-    [row] = measurement("sglang_large_ep_decode").records(system="SGLang, two-batch overlap")
-    whole, halves = in_pieces(tokens := row["batch_per_gpu"], implied.lost_on_rack())
-    return {
-        "sglang_step": pretty(8 * tokens / row["node_token_per_s"], "s", 2),
-        "our_halves": pretty(halves, "s", 2),
-        "rack_gain": f"{whole / halves - 1:.0%}",
-    }
-
-
 def overlapping() -> dict[str, str]:
-    """Halves of a batch on SGLang's machine, with and without losses."""
+    """Halves of a batch on SGLang's machine, and kernels that they have."""
+    few, many = implied.reported_kernels()
     return {
         **borders(),
         **measured_halves(),
-        **with_losses(),
-        **served(),
         "rack_kernels": f"{implied.sglang_rack()['kernels']:,}",
+        "kernels_whole": f"{few:.0f}",
+        "kernels_halves": f"{many:,.0f}",
     }
 
 
@@ -287,14 +236,11 @@ def terms() -> dict[str, str]:
 
 def reality() -> dict[str, str]:
     """What is left beside the terms."""
-    floors = {row["chip"]: row["median_share"] for row in measurement("batch1_floor_by_gpu").records()}
     engine = {row["part"]: f"{row['share']:.0%}" for row in measurement("engine_host_shares").records()}
     return {
         "engine_server": engine["HTTP server"],
         "engine_scheduling": engine["scheduling and preparing inputs"],
         "engine_chip": engine["GPU execution"],
-        "floor_h100": f"{floors['H100']:.0%}",
-        "floor_l4": f"{floors['L4']:.0%}",
         **one_token(),
     }
 
@@ -304,29 +250,28 @@ def one_token() -> dict[str, str]:
     eager, captured, fused = (
         gpu_lab.only("h200", "decoding", way=way, batch=1, context=512) for way in ("eager", "captured", "fused")
     )
-    pace = eager["seconds"] / eager["kernels"]
+    pace, floor = eager["seconds"] / eager["kernels"], 2 * eager["parameters"] / chip("h200").bandwidth
+    paces = (
+        row["seconds"] / row["kernels"] for id in gpu_lab.CHIPS for row in gpu_lab.rows(id, "decoding", way="eager")
+    )
     gap = one_gap()
     found = implied.gpt_fast()
     short = gap * (found.kernels - found.fused)  # what the kernels that compiling removed lose, with the shorter gap
     return {
-        "short_graph": in_ms(found.graph + short),
         "short_waited": in_ms(found.eager - found.graph - short),
-        **{
-            f"{name}_h200": in_ms(row["seconds"])
-            for name, row in (("eager", eager), ("captured", captured), ("fused", fused))
-        },
+        **{f"{name}_h200": in_ms(row["seconds"]) for name, row in (("eager", eager), ("captured", captured))},
         "many_h200": f"{captured['kernels']:,}",
         "few_h200": f"{fused['kernels']:,}",
         "less_h200": f"{captured['kernels'] - fused['kernels']:,}",
         "saved_h200": in_ms(captured["seconds"] - fused["seconds"]),
         "gap_h200": pretty(gap, "s", 2),
+        "floor_h200": in_ms(floor),
+        "gaps_h200": in_ms(captured["kernels"] * gap),
+        "gain_h200": f"{eager['seconds'] / captured['seconds']:.1f} times",
+        "python_least": pretty(min(paces), "s", 2),
         "gap_small": pretty(gpu_lab.only("h200", "launches", way="captured")["seconds"], "s", 2),
         "python_each": pretty(pace, "s", 3),
-        "loop_each": pretty(gpu_lab.only("h200", "launches", way="eager")["seconds"], "s", 2),
         "compiler_h200": in_ms(fused["kernels"] * pace),
-        "bet_h200": pretty(captured["seconds"] / fused["kernels"], "s", 2),
-        "bet_a100": pretty(implied.fused_token().before / found.fused, "s", 2),
-        "fused_each": pretty(fused["seconds"] / fused["kernels"], "s", 3),
         "waited_h200": pretty(eager["seconds"] - captured["seconds"], "s", 2),
     }
 
@@ -350,5 +295,5 @@ def summing() -> dict[str, str]:
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
     chip = (opening, both_ways, larger, replaying, launching, graphs, terms, reality)
-    remedies = (fusing, one_chain, fusion_rows, overlapping, summing)
+    remedies = (fusing, one_chain, fusion_gains, overlapping, summing)
     return merge(*(part() for part in chip + remedies))
