@@ -197,7 +197,7 @@ def passes() -> Drawing:
         fig,
         "fig-passes",
         "In prefill thousands of tokens share one loading of a cache. In decode every token has its own.",
-        "Prefill: weights, the KV cache of the history, and many small squares, the tokens of a prompt. Decode: weights,"
+        "Prefill: weights, the KV cache of the history, and many squares, the tokens of a prompt. Decode: weights,"
         " and the KV caches of three conversations, each beside a single square.",
     )
 
@@ -236,8 +236,7 @@ def waiting_places() -> Drawing:
     return done(
         fig,
         "fig-waiting-places",
-        "After short pauses, hundreds of calls compete for the GPUs. After long ones nearly all places hold caches that"
-        " wait.",
+        "After short pauses, hundreds of calls compete for the GPUs. After long ones nearly all places wait.",
         f"Bars for {SHOWN} places, from 0 to {until} s. Above, {said[0]}. Below, {said[1]}.",
     )
 
