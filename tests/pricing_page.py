@@ -26,7 +26,6 @@ QUOTED = {
     "2": "a name of DeepSeek-V3.2; plain input of two prompts",
     "1,000": "tokens of the answer of the example call",
     "10,000": "tokens that are dropped, an example",
-    "100,000": "tokens written with five minutes, an example",
     "576": "numbers of a cached token and layer of DeepSeek-V3",
     "5,000": "new tokens of the example call",
     "87,500": "half of these: what a token of the history looks back at on average",

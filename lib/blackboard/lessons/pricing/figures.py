@@ -66,109 +66,9 @@ def bill() -> Drawing:
         "fig-bill",
         f"One call, three lines: {paid['cached_read'] / total:.0%} of the bill is for tokens that were sent before."
         f" Prices are per million tokens.",
-        f"Bars for the lines of one call's bill by the price list of {numbers.BILLED.split('@')[1]}, in cents: "
+        "Bars, in cents: "
         + listed([f"{name} {cents[line]:.4g}" for line, (name, _) in LINES.items()])
         + f"; in all {100 * total:.1f}.",
-    )
-
-
-def bill_and_cost() -> Drawing:
-    """The bill beside the cost of the same call's GPU time, booked to the new tokens and to the hits."""
-    fig, axes = drawing.axes(5.0, 4.3)
-    looks, looked = ({name: 100 * usd for name, usd in cost.items()} for cost in numbers.bookings())
-    total = sum(looks.values())
-    rows = {
-        f"the bill: {100 * sum(numbers.three_lines().values()):.1f} ¢": {
-            name: 100 * usd for name, usd in numbers.three_lines().items()
-        },
-        f"cost, booked to the new tokens: {total:.3f} ¢": looks,
-        f"cost, booked to the hits: {total:.3f} ¢": looked,
-    }
-    said = [_lines(axes, 0.25 - 1.4 * row, title, cents) for row, (title, cents) in enumerate(rows.items())]
-    axes.set(xlim=(0, 108), ylim=(-3.35, 0.9))
-    axes.axis("off")
-    return done(
-        fig,
-        "fig-bill-and-cost",
-        "The same cost of GPU time, booked in two ways. Hits are free in one, and nearly all of the cost in the other.",
-        f"Three bars of the same length, in cents. {'. '.join(said)}. The cost is that of DeepSeek-V3 on a GB200 NVL72"
-        " at full speed.",
-    )
-
-
-def _lines(axes, level: float, title: str, cents: dict[str, float]) -> str:
-    """A bar of lines in cents, as wide as the picture, with a title above and names below; in words. Lines at its end
-    that are too narrow for a name of their own have one together.
-    """
-    names = {"cached_read": ("hits", "kv"), "input": ("new input", "compute"), "output": ("answer", "memory")}
-    total, left, said = sum(cents.values()), 0.0, []
-    axes.text(0, level + 0.42, title, va="center", weight="bold")
-    value = lambda usd: f"{usd:.4g}" if usd >= 1 else f"{usd:.3f}"
-    narrow = [line for line in names if 0 < cents[line] < 0.05 * total]
-    for line, (name, colour) in names.items():
-        share = 100 * cents[line] / total
-        axes.barh(level, share, 0.36, left=left, color=COLOURS[colour], edgecolor="white", lw=0.8)
-        if share and line not in narrow:
-            _below(axes, (left + share / 2, level), (name, value(cents[line])), colour, "center")
-        left += share
-        said.append(f"{name} {value(cents[line]) if share else 'nothing'}")
-    if narrow:
-        both = (" and ".join(names[line][0] for line in narrow), value(sum(cents[line] for line in narrow)))
-        _below(axes, (100, level), both, "bound", "right")
-    return f"{title[0].upper()}{title[1:]}, of which {listed(said)}"
-
-
-def _below(axes, at: tuple[float, float], words: tuple[str, str], colour: str, align: str) -> None:
-    """The name and the value of a part of a bar, below it."""
-    for row, text in enumerate(words):
-        axes.annotate(
-            text,
-            (at[0], at[1] - 0.18),
-            (0, -15 - 14 * row),
-            textcoords="offset points",
-            color=COLOURS[colour],
-            ha=align,
-        )
-
-
-def timeline() -> Drawing:
-    """Two calls of an agent on a line of minutes: what its user pays and when, and what the provider pays for."""
-    fig, axes = drawing.axes(5.0, 3.6)
-    p, pause, kept = catalogue.price(numbers.BILLED).usd_per_Mtok, numbers.PAUSE / 60, numbers.FIVE / 60
-    new, ink = f"{numbers.CALL['input']:,}", COLOURS["bound"]
-    axes.barh(0, pause, 0.3, color=COLOURS["kv"])
-    axes.barh(0, kept, 0.3, left=pause, fill=False, edgecolor=COLOURS["kv"], lw=1.4, ls="--")
-    axes.text(pause + kept / 2, 0, "kept for five minutes more", color=COLOURS["kv"], ha="center", va="center")
-    for at, name in ((0, "call 1"), (pause, "call 2")):
-        axes.plot([at] * 2, [-0.95, 1.05], color=COLOURS["muted"], ls=":", lw=1.4)
-        axes.text(at + 0.08, 0.3, name, color=ink, va="center", weight="bold")
-    dollar = lambda usd: f"\\${usd:g}" if usd != p.cached_read else f"\\${usd:.2f}"
-    for x, y, text, colour in (
-        (0, 1.5, "You pay, per million:", "bound"),
-        (0.08, 0.82, f"{new} new,\n{dollar(p.cache_write_5min)} to write", "cost"),
-        (
-            pause + 0.08,
-            0.82,
-            f"the same {new} again, {dollar(p.cached_read)}:\nhits renew the five minutes",
-            "cost",
-        ),
-        (0.08, -0.5, "their cache\nis kept", "kv"),
-        (pause + 0.08, -0.5, "the cache comes back;\nfrom now on new tokens attend to it", "kv"),
-        (0, -1.15, "The provider pays for memory, then for GPUs.", "bound"),
-    ):
-        axes.text(x, y, text, color=COLOURS[colour], va="center", linespacing=1.1)
-    for minute in range(8):
-        axes.text(minute, -1.62, f"{minute}", color=COLOURS["muted"], ha="center", va="center")
-    axes.text(7.35, -1.62, "min", color=COLOURS["muted"], va="center")
-    axes.set(xlim=(-0.15, 7.9), ylim=(-1.8, 1.75))
-    axes.axis("off")
-    return done(
-        fig,
-        "fig-timeline",
-        "The price of a new token includes keeping it for five minutes. Each hit in time renews it.",
-        f"A line of minutes. At 0, call 1 sends {new} new tokens, at {p.cache_write_5min:g} dollars per million. Their"
-        f" cache is kept. At {pause:g}, call 2 sends them again, as hits for {p.cached_read:.2f}; the cache"
-        f" comes back, and new tokens attend to it. They are kept until {pause + kept:g}, not {kept:g}.",
     )
 
 
@@ -195,8 +95,7 @@ def conversation() -> Drawing:
         below = [(write / 2, "written", "compute"), (write + answer / 2, "answers", "memory")]
         name_ends(at, [*(below if parts == 1 else []), (middle, "hits: the past,\nsent again", "kv")])
         said.append(
-            f"{calls} calls: {write:.4g} written, {answer:.2g} for the answer, and hits on top, from none to"
-            f" {hits[-1]:.2g}"
+            f"{calls} calls: {write:.4g} written, {answer:.2g} for the answer, hits from none to {hits[-1]:.2g}"
         )
     panels[1].set_xlabel("call")
     return done(
@@ -204,7 +103,7 @@ def conversation() -> Drawing:
         "fig-conversation",
         "Hits make a triangle, because every call sends all of the past. In steps a tenth as large, it is about as high"
         " and ten times as wide.",
-        f"Bars for the calls of two conversations, in cents. Above, {said[0]}. Below, {said[1]}.",
+        f"Bars for each call, in cents. Above, {said[0]}. Below, {said[1]}.",
     )
 
 
@@ -298,9 +197,8 @@ def passes() -> Drawing:
         fig,
         "fig-passes",
         "In prefill thousands of tokens share one loading of a cache. In decode every token has its own.",
-        "Two passes. Prefill: a bar for the weights, one for the KV cache of the history, and many small squares, the"
-        " tokens of a prompt. Decode: the same bar for the weights, and three long bars, the KV caches of three"
-        " conversations, each beside a single small square, its next token.",
+        "Prefill: weights, the KV cache of the history, and many squares, the tokens of a prompt. Decode: weights,"
+        " and the KV caches of three conversations, each beside a single square.",
     )
 
 
@@ -338,33 +236,8 @@ def waiting_places() -> Drawing:
     return done(
         fig,
         "fig-waiting-places",
-        "After short pauses, hundreds of calls compete for the GPUs. After long ones nearly all places hold caches that"
-        " wait.",
+        "After short pauses, hundreds of calls compete for the GPUs. After long ones nearly all places wait.",
         f"Bars for {SHOWN} places, from 0 to {until} s. Above, {said[0]}. Below, {said[1]}.",
-    )
-
-
-def keeping() -> Drawing:
-    """What keeping the call's hits in HBM costs by the pause, at full speed and on slower GPUs."""
-    fig, axes = drawing.axes(5.0, 3.6)
-    pauses, curves = np.linspace(0, numbers.FIVE, 121), {}
-    for name, work, line in (("full", numbers.call_work(), "-"), ("slow", numbers.slow_work(), (0, (4, 2)))):
-        curves[name] = [100 * numbers.kept_in_hbm(pause, work) for pause in pauses]
-        axes.plot(pauses / 60, curves[name], color=COLOURS["kv"], ls=line, lw=2.6)
-    ten = numbers.ten_times()
-    at = (ten / 60, 100 * numbers.kept_in_hbm(ten))
-    axes.plot(*at, "o", color=COLOURS["bound"], ms=7, zorder=5)
-    beside(axes, "here new input costs\nten times as much as a hit", at, (-8, 12), ha="right", linespacing=1.1)
-    axes.text(4.1, 1.36, "GPUs at\nfull speed", color=COLOURS["kv"], ha="right", va="bottom", linespacing=1.1)
-    axes.text(3.95, 0.3, "as slow as on\nDeepSeek’s day", color=COLOURS["kv"], ha="right", va="bottom", linespacing=1.1)
-    axes.set(xlim=(0, numbers.FIVE / 60), ylim=(-0.02, 1.8), xlabel="pause (minutes)", ylabel="cents for our hits")
-    return done(
-        fig,
-        "fig-keeping",
-        "Keeping is almost free up to a border. The slower the GPUs, the later this border comes.",
-        f"Cents against a pause from 0 to 5 minutes. At full speed they rise to {curves['full'][-1]:.1f}, after one"
-        f" minute in a straight line, with a dot at {ten / 60:.1f} minutes. On slower GPUs they rise to"
-        f" {curves['slow'][-1]:.1f}, hardly before four minutes.",
     )
 
 
@@ -397,9 +270,7 @@ def floors() -> Drawing:
         fig,
         "fig-floors",
         "On a machine that we know, cost rises with the context and has no step, unlike the price.",
-        "Dollars per million tokens against the prompt's tokens from 5,000 to a million, both on log scales. What"
-        f" DeepSeek-V3 costs on a GB200 NVL72 rises all the way: {says('input')}, {says('output')}."
-        f" The price list of {card.model_name} ({card.valid_from}) is level, {card.usd_per_Mtok.input:g} for input and"
-        f" {card.usd_per_Mtok.output:g} for output, and steps up once at {card.above.tokens:,} tokens to"
-        f" {card.rates(1e6).input:g} and {card.rates(1e6).output:g}.",
+        "Dollars per million tokens, for prompts of 5,000 to a million tokens, both on log scales. The cost rises all"
+        f" the way: {says('input')}, {says('output')}. The price is level at {card.usd_per_Mtok.input:g} and"
+        f" {card.usd_per_Mtok.output:g}, with one step at {card.above.tokens:,} tokens.",
     )

@@ -39,15 +39,12 @@ KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 READ_ONCE = {"ddr": "second", "ssd": "minute", "hdd": "hour"}  # the unit of how long it takes to read each
 CALL = {"cached_read": 175_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
-VERY_LONG = 1e6  # tokens of a prompt
 LATER = 5  # calls later the prompt is beyond the step; each call adds the new input of the first
 DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
-WRITTEN = 100_000  # tokens that an agent writes with the five minutes' cache, an example
 SMALLER = 10  # an agent of steps so many times smaller, in so many more calls, an example
 SERVER = 10  # times the bare price of a drive, for its server and power: more than they cost, a guess
 PAUSE = 2 * factor("min")  # since the call before, an example
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
-SOLD = {"405": "llama-3.1-405b", "70": "llama-3.1-70b", "qwen": "qwen3-235b-a22b", "v3": "deepseek-v3"}
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
 BLOCKS = 64  # chosen of all, in the example of the root
 
@@ -187,7 +184,6 @@ def added_up() -> dict[str, str]:
     return merge(
         said,
         waiting(),
-        very_long(),
         {
             "paid_all": cents(sum(paid.values()), 3),
             "hits_again": cents(again, 3),
@@ -195,7 +191,6 @@ def added_up() -> dict[str, str]:
             "hits_ddr": cents(hits_in()["ddr"]),
             "x_output": significant(paid["output"] / least["output"], 2),
             "x_hits": significant(paid["cached_read"] / kept_in_hbm(), 2),
-            "cost_alone": cents(causes("hbm")["alone"]),
         },
         booked(),
     )
@@ -250,11 +245,8 @@ def waiting() -> dict[str, str]:
         "rate_2": significant(rate, 3),
         "call_2": cents(rack_rent() / rate, 3),
         "keep_2": cents(kept_in_hbm()),
-        "in_hit_2": significant(per_hit("input", kept_in_hbm()), 3),
         "keep_slow": cents(slow_call - rack_rent() * slow_needs),
-        "real_hbm": cents(slow_call),
         "hits_ssd_10": cents(flash),
-        "hits_ssd_100": cents(10 * flash),
         "call_ssd_10": cents(flash + both),
         "fifty_sum": f"{out_in():.2f} × {per_hit('input', kept_in_hbm()):.1f} ="
         f" {significant(per_hit('output', kept_in_hbm()), 2)}",
@@ -285,19 +277,6 @@ def slow_work() -> tuple[float, float]:
     new = CALL["input"] * sum(input_time(PROMPT).values()) / system(RUNNING.system).chips
     slow_in, slow_out = (real / floor for floor, real in zip(day["floor"], day["real"]))
     return new * slow_in + (own - new) * slow_out, shared * slow_out
-
-
-def very_long() -> dict[str, str]:
-    """The call with a prompt of a million tokens, by the list without the step: what it is charged, and what it would
-    cost with its cache in HBM, if GPUs ran as far below their peak as on DeepSeek's own day.
-    """
-    day, cost = day_costs(), least_lines("hbm", VERY_LONG)
-    over = [real / floor for floor, real in zip(day["floor"], day["real"])]
-    paid = lines(price(CARD).usd_per_Mtok, round((VERY_LONG - PROMPT) / CALL["input"]))
-    return {
-        "far_paid": cents(sum(paid.values())),
-        "far_cost": cents(cost["input"] * over[0] + cost["output"] * over[1] + cost["cached_read"]),
-    }
 
 
 def cents(usd: float, digits: int = 2) -> str:
@@ -364,11 +343,7 @@ def listed(p: TokenPrices) -> dict[str, str]:
 def cards() -> dict[str, str]:
     """The price lists that the page reads, and what became of a step."""
     card, kept = price(CARD), price(BILLED)
-    assert kept.fast and kept.fast.speed_multiplier and kept.batch_multiplier
     return listed(kept.usd_per_Mtok) | {
-        "fast_price": f"{kept.fast.price_multiplier:g}",
-        "fast_speed": f"{kept.fast.speed_multiplier:g}",
-        "batch_price": f"{kept.batch_multiplier:.0%} of the list price",
         "c_old": kept.valid_from,
         "c_new": card.valid_from,
         "c_step": f"{kept.above.tokens:,}",
@@ -443,7 +418,7 @@ def day_costs() -> dict[str, tuple[float, float]]:
 def measured() -> dict[str, str]:
     """USD of a million tokens on DeepSeek's own day, as costs and as R1's list price."""
     [day], time, cost = measurement("deepseek_day6_production").records(), day_times(), day_costs()
-    cheap, (one, out) = price("deepseek-v3@2025-02-08").usd_per_Mtok, cost["real"]
+    cheap, kept = price(FIRST).usd_per_Mtok, kept_in("hdd", factor("day"))
     _, rent_ = machine(price(FIRST))
     said = {
         "day_context": f"{day['context_tokens']:,}",
@@ -455,13 +430,12 @@ def measured() -> dict[str, str]:
         "day_load": microseconds(time["cache"] + time["weights"]),
         "day_floor_sum": f"{microseconds(time['compute'])} × ${rent_ * HOUR:g} per hour",
         "ds_rent": f"${rent_ * HOUR:g}",
-        "ceiling_real": usd(least_output(VERY_LONG) * out / cost["floor"][1]),
-        "ceiling_price": f"${price(CARD).usd_per_Mtok.output:g}",
         "day_in_v3": f"${cheap.input:#.3g}",
         "day_out_v3": f"${cheap.output:#.3g}",
-        "day_ratio_v3": f"{cheap.output / cheap.input:.1f}",
-        "day_margin_in_v3": f"{cheap.input * MTOK / one:.1f}",
-        "day_margin_out_v3": f"{cheap.output * MTOK / out:.1f}",
+        "day_hit_v3": f"${cheap.cached_read:#.3g}",
+        "day_hit_list": usd(day["cached_price_USD_per_Mtoken"] * MTOK, 3),
+        "day_hit_floor": usd(kept),
+        "day_hit_over": significant(day["cached_price_USD_per_Mtoken"] * MTOK / kept, 2),
     }
     for name, (one, out) in cost.items():
         said |= {f"day_in_{name}": usd(one, 3), f"day_out_{name}": usd(out, 3), f"day_ratio_{name}": f"{out / one:.1f}"}
@@ -710,24 +684,6 @@ def ordinary_times() -> dict[str, str]:
     }
 
 
-def sold() -> dict[str, str]:
-    """How many times the cost of output Claude's price is if the call ran on public models, weights left out: at full
-    speed, and as far below it as output on DeepSeek's own day; and their caches.
-    """
-    floor, real = (day_costs()[name][1] for name in ("floor", "real"))
-    asked = price(BILLED).usd_per_Mtok.output * MTOK
-    said: dict[str, str] = {}
-    for name, id in SOLD.items():
-        kept, gpu = model(id).kv_bytes_per_token(), system(RUNNING.system).chip
-        times = asked / (kept * PROMPT / gpu.bandwidth * rent().usd_per_chip_second)
-        said |= {
-            f"cache_{name}": f"{kept:,.0f} B",
-            f"sells_{name}": f"{times:.1f}",
-            f"sells_{name}_real": f"{times * floor / real:.1f}",
-        }
-    return said
-
-
 def output_times() -> dict[str, str]:
     """GPU time of a token of output at the end of the call's prompt, beside that of a token of input."""
     net, gpu, us = model(RUNNING.model), system(RUNNING.system).chip, microseconds
@@ -752,7 +708,6 @@ def output_times() -> dict[str, str]:
         "out_in_short": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 2),
         "out_in_3": significant(memory / new, 3),
         "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
-        "compute_out_in": significant(compute / new, 2),
         "compute_out_in_3": significant(compute / new, 3),
         "load_compute": significant(memory / compute, 3),
         "bend": significant(bend(), 2),
@@ -793,14 +748,10 @@ def writes() -> dict[str, str]:
         **{f"twice_{kept}": f"{w:g} + {read:g} = {w + read:g}" for kept, w in ratios.items()},
         "thrice_1h": f"{ratios['1h']:g} + 2 × {read:g} = {ratios['1h'] + 2 * read:g}",
         "share_5": f"{eq.hit_rate_even(write_ratio=five, read_ratio=read):.0%}",
-        "extra_5": f"{five - 1:g}",
-        "spared": f"{1 - read:g}",
         "share_sum_5": f"{five - 1:g} ÷ ({five - 1:g} + {1 - read:g})",
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         "read": f"{read:g}",
         "misses_saved": up(1 - misses_even()),
-        "hour_below": significant(WRITTEN * misses_even(), 3),
-        "premium_5": f"${p.cache_write_5min - p.input:g}",
         **drops(),
     }
 
@@ -833,5 +784,5 @@ def misses_even() -> float:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     bills = merge(bill(), session(), added_up(), cards(), writes())
-    times = merge(input_times(), output_times(), ordinary_times(), sold())
+    times = merge(input_times(), output_times(), ordinary_times())
     return merge(bills, step_of_price(), ratios(), places(), times)
