@@ -204,7 +204,7 @@ def test_the_remedies_of_the_page_are_the_formulas():
     times = [[f"{time} ms" for time in row[2:]] for row in rows]
     assert times[0] == [told["eager_ms"], told["token_before"]] and times[1][0] == told["eager_ms"]
     assert times[2] == [told["token_after"]] * 2
-    assert times[3] == [f"{324 * 39.2 / 1547:.1f} ms", told["narrow_sum"]]
+    assert times[3] == [f"{324 * 39.2 / 1547:.1f} ms", told["narrow_sum"]] and times[3][0] == "8.2 ms", "the slower side"
 
 
 def test_the_bets_of_the_page_are_the_chapters_times():
@@ -273,7 +273,7 @@ def test_the_program_of_halves_is_the_schedules():
     """
     told, measured = numbers.all(), implied.sglang_measured()
     gains = {}
-    for gaps in ("0", "7.8"):
+    for gaps in ("0", "7.8", "3.6"):
         for line in printed("gaps = 0", [("gaps = 0", f"gaps = {gaps}")]).splitlines()[1:]:
             tokens, whole, halves, gain = line.split()
             times = in_pieces(int(tokens), float(gaps) / 1e3)
@@ -284,6 +284,7 @@ def test_the_program_of_halves_is_the_schedules():
     assert gains["0", 256] > 100 * (measured[256] - 1) + 10, "right direction, wrong size"
     assert gains["7.8", 32] == pytest.approx(100 * (measured[32] - 1), abs=1.5)
     assert gains["7.8", 64] < 0 < gains["7.8", 128]
+    assert f"{1.502 * float(told['gap_h200'].split()[0]):.1f}" == "3.6" and gains["3.6", 32] < 0 < gains["3.6", 64]
     assert gains["7.8", 256] == pytest.approx(200 * (measured[256] - 1), abs=1.5)
 
 
