@@ -10,7 +10,6 @@ QUOTED = {
     "1": "the smallest batch",
     "2": "the smallest batch of EAGLE-3's table",
     "8": "experts of a token; a name of Llama",
-    "64": "the largest batch of that table, and SPIRe's",
     "3.1": "a name of Llama",
     "72": "GPUs of the rack",
     "4,000": "a batch of the worked example",

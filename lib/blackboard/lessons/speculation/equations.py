@@ -125,11 +125,11 @@ result(
 )
 result(
     "ratio_even",
-    "r_{=}",
+    r"r_\mathrm{even}",
     "1",
     "memory time divided by compute time of a decode step, below which speculation slows decoding down",
 )
-result("batch_spec", "B_{=}", "sequence", "batch beyond which speculation slows decoding down")
+result("batch_spec", r"B_\mathrm{even}", "sequence", "batch beyond which speculation slows decoding down")
 result(
     "next_tokens", r"\Delta\tau_\gamma", "token/sequence", "what one more drafted token adds to the tokens of a round"
 )
@@ -366,7 +366,7 @@ batch_even = Formula(
     (
         *ratio_even.assumes,
         "guesses gain where checking is free",
-        f"{short} r₌ times a token's compute; else no batch loses",
+        f"{short} r_even times a token's compute; else no batch loses",
     ),
     DERIVED,
     conditions=(Le(context / balanced_context.typed, symbol("ratio_even")),),

@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, point, write_lines
+from blackboard.charts.drawing import Drawing, beside, done, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation import simulation
-from blackboard.lessons.speculation.distributions import ngrams
-from blackboard.lessons.speculation.distributions import overlap as shared
 from blackboard.lessons.speculation.numbers import EXAMPLE, RACK
 from blackboard.units import significant
 
@@ -39,47 +36,6 @@ def _lost(axes, low: float, high: float) -> None:
     axes.set(ylim=(low, high))
 
 
-# --- tokens of a round ------------------------------------------------------------------------------------------------
-
-PREFIX, SHOWN = "in the", 8  # the target reads all six characters, the draft the last three; characters shown
-WORDS = {" ": "space", "\n": "line end"}
-
-
-def overlap() -> Drawing:
-    """Two real distributions of the next character: what both have is the acceptance, what only the target has
-    replaces a refusal.
-    """
-    fig, axes = drawing.axes(5.0, 3.7)
-    target, draft = ngrams(6)(PREFIX), ngrams(3)(PREFIX)
-    names = sorted(target, key=lambda token: -max(target[token], draft[token]))[:SHOWN]
-    for place, token in enumerate(names):
-        both, more = sorted((target[token], draft[token]))
-        colour, hatch = ("second", "///") if target[token] > draft[token] else ("third", "...")
-        axes.bar(place, both, 0.8, color=COLOURS["first"], alpha=0.75)
-        axes.bar(place, more - both, 0.8, bottom=both, color="white", ec=COLOURS[colour], hatch=hatch)
-    axes.set_xticks(range(len(names)), [WORDS.get(token, token).replace(" ", "\n") for token in names])
-    both = shared(target, draft)
-    axes.set(ylabel="chance of the next character", xlabel=f"next character after “{PREFIX}”", ylim=(0, 0.62))
-    rows = (
-        (f"both: {both:.2f}, the acceptance", "first"),
-        (f"target only: {1 - both:.2f}, replaces a refused one", "second"),
-        (f"draft only: {1 - both:.2f}, refused", "third"),
-    )
-    write_lines(axes, 0.99, 0.95, 0.09, rows, ha="right")
-    axes.grid(axis="x", visible=False)
-    said = ", ".join(f"{WORDS.get(token, token)} {target[token]:.2f} and {draft[token]:.2f}" for token in names[:4])
-    return done(
-        fig,
-        "fig-overlap",
-        "A guess is accepted as often as the two models' distributions overlap. Only the target's surplus replaces a"
-        " refused guess.",
-        f"Bars of the chance of each of the {SHOWN} likeliest next characters after “{PREFIX}” in Shakespeare's"
-        f" sonnets, in a target that looks at six characters and a draft that looks at three: {said}, and so on. Over"
-        f" all characters, both share {both:.2f}, the acceptance; the target's other {1 - both:.2f} replaces what is"
-        " refused.",
-    )
-
-
 # --- time of a round --------------------------------------------------------------------------------------------------
 
 SPAN = 8  # decode steps, of the picture
@@ -95,12 +51,10 @@ def rounds() -> Drawing:
     return done(
         fig,
         "fig-rounds",
-        "The same guesses speed up a small batch, where a check takes as long as a plain step, and slow down a large"
-        " one, where it takes as long as five. This is our model of a rack, not vLLM's measurement: four guesses a"
-        " round, each accepted four times in five.",
-        f"Two timelines of {SPAN} decode steps each, with plain steps above rounds of {EXAMPLE['drafted']} drafted"
-        f" tokens, at an acceptance of {EXAMPLE['acceptance']:g} and a draft of {EXAMPLE['draft_ratio']:g} of a step."
-        f" {phrases[0]} {phrases[1]}",
+        "The same guesses speed up a small batch and slow down a large one, where a check takes five times as long as"
+        " a plain step. (Computed, not vLLM's measurement: four guesses a round, each accepted four times in five.)",
+        f"Two timelines, each with {SPAN} plain steps above rounds of {EXAMPLE['drafted']} guesses: {phrases[0]},"
+        f" and {phrases[1]}.",
     )
 
 
@@ -141,11 +95,7 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
         color=COLOURS["bound"],
         fontweight="bold",
     )
-    bound = "memory traffic" if memory_ratio > g else "compute"
-    return (
-        f"In a {name}, where {bound} binds, a round takes {whole:.2f} steps and yields {tokens:.2f} tokens, {gain:.2f}"
-        " times the speed."
-    )
+    return f"in a {name} a round of {whole:.2f} steps yields {tokens:.2f} tokens, {gain:.2f} times the speed"
 
 
 # --- where it ends ----------------------------------------------------------------------------------------------------
@@ -186,12 +136,11 @@ def step_and_check() -> Drawing:
     return done(
         fig,
         "fig-step-and-check",
-        f"Up to {said[0]} users the check takes no longer than a plain step, so checking is free. Beyond {said[1]}"
-        f" users it takes more than {spare:.2f} plain steps (dashed), so the guesses slow the rack down.",
-        f"Time in ms against batch from {LOW} to {HIGH:,}, both on log scales, for {RUNNING}. A plain step takes"
-        f" {plain(LOW):.2f} ms at first and bends upwards at {said[2]} sequences, where compute binds. The check of"
-        f" {EXAMPLE['drafted']} guesses takes as long as the step up to {said[0]} and then rises with the batch. At"
-        f" {said[1]} it crosses a dashed line at {spare:.2f} times the step.",
+        f"Checking is free up to {said[0]} users. Beyond {said[1]} it takes more than {spare:.2f} plain steps (dashed),"
+        " so the guesses slow the rack down.",
+        f"Time against batch from {LOW} to {HIGH:,}, on log scales. A plain step bends upwards at {said[2]} users. The"
+        f" check of {EXAMPLE['drafted']} guesses leaves it at {said[0]}, and at {said[1]} crosses a dashed line,"
+        f" {spare:.2f} times the step.",
     )
 
 
@@ -212,8 +161,9 @@ def by_batch() -> Drawing:
     return done(
         fig,
         "fig-by-batch",
-        "Measured gains (dots) fall earlier than the roofline allows (dashed). If the times of compute and memory"
-        " traffic add (solid), the curve comes closer. All curves start at the first dot.",
+        "Measured gains (dots) fall earlier than the roofline allows (dashed). If loading and compute do not"
+        " overlap (solid; one constant is fitted to EAGLE-3's dots), the curve comes closer. All curves start at the"
+        " first dot.",
         _by_batch_say(),
     )
 
@@ -234,9 +184,8 @@ def _by_batch_say() -> str:
     first, other = (curve for curve in simulation.tested("added") if curve.rows.engine == "SGLang")
     ideal = simulation.predicted("slower", 1, first.rows, "H100")
     return (
-        "Measured speed-up against batch from 2 to 64 (log scale), of EAGLE-3 and EAGLE in SGLang on H100 (3 drafted)."
-        f" EAGLE-3 falls from {first.rows.measured[0]} to"
-        f" {min(first.rows.measured)} and ends at {first.rows.measured[-1]}, EAGLE crosses 1 between 16 and 24. The"
-        f" roofline, dashed, is level to the end, {100 * ideal.error:.0f}% off on average. With times added (solid),"
-        f" the curve misses by {100 * first.error:.0f}% and, for EAGLE, by {100 * other.error:.0f}%."
+        f"Speed-up against batch, from 2 to 64. EAGLE-3 falls from {first.rows.measured[0]} to"
+        f" {first.rows.measured[-1]}, EAGLE crosses 1 between 16 and 24. The dashed roofline is level,"
+        f" {100 * ideal.error:.0f}% off on average; the solid curves miss by {100 * first.error:.0f}% and"
+        f" {100 * other.error:.0f}%."
     )

@@ -1191,7 +1191,7 @@ two_eights = Choice(
     "What was 2.8 times",
     level="medium",
     objective=REPORT,
-    statement=f"SPIRe is a draft for large batches and long contexts. Its authors counted the tokens of a round on a small model, and timed nothing. They report {SPIRE['speedup']:g} times as much as without speculation. As much of what?",
+    statement=f"SPIRe is a draft for large batches and long contexts. Its authors counted the tokens of a round on a small model, and timed nothing. They report a gain of {SPIRE['speedup']:g} times over decoding without speculation. What became {SPIRE['speedup']:g} times as large?",
     independent_check=lambda v: {True: "b", False: "c"}[SPIRE["tokens_per_pass"] > SPIRE["speedup"]],
     options=[
         wrong("the speed of one user's answer on an idle server, timed", "A summary says so. The paper is about large batches and long contexts, where the draft's own cache would slow it down."),
@@ -1273,7 +1273,7 @@ saved = Quantity(
     unit="1",
     display_unit="%",
     tolerance=0.01,
-    statement="Over its whole life, serving a model would cost {serving_cost} of machine time without speculation. With {method} the same tokens are made {spec_speedup} times as fast, at every hour. Its draft must be trained once, for {draft_cost}. There are no other costs. What share of the money is saved, in percent?",
+    statement="SPIRe is a draft for large batches and long contexts. Over its whole life, serving a model would cost {serving_cost} of machine time without speculation. With {method} the same tokens are made {spec_speedup} times as fast, at every hour. Its draft must be trained once, for {draft_cost}. There are no other costs. What share of the money is saved, in percent?",
     parameters={"method": tuple(METHODS), "draft_cost": (25e4, 4e5, 6e5, 3e5, 5e5), "serving_cost": (10e6, 8e6, 12e6, 5e6)},
     derived=life,
     units={"method": "", "draft_cost": "USD", "serving_cost": "USD"},
