@@ -232,8 +232,8 @@ def orders() -> Drawing:
     return done(
         fig,
         "fig-orders",
-        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last needs more memory."
-        " Frames show what is new.",
+        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last needs more memory in"
+        " the fullest box. Frames show what is new.",
         f"Four schedules of {numbers.TRAINED} micro-batches on {BOXES} boxes. {' '.join(said)}",
     )
 
