@@ -103,9 +103,9 @@ def stack() -> Drawing:
         fig,
         "fig-stack",
         "A token is sent many times inside a box, but only once to the next one.",
-        f"A stack of {stages * LAYERS} routed layers, bottom to top, with {EXPERTS} experts each; a dashed line cuts it"
-        f" into {stages} boxes of {LAYERS} layers. In every layer the token fans out to {len(CHOSEN)} experts and comes"
-        f" back from them: {inside} arrows inside a box. Across the cut goes one arrow, {ratio:g} times less traffic.",
+        f"A stack of {stages * LAYERS} layers with {EXPERTS} experts each, cut into {stages} boxes. In every layer"
+        f" the token fans out to {len(CHOSEN)} experts and comes back: {inside} arrows inside a box. Across the cut"
+        f" goes one arrow, {ratio:g} times less traffic.",
     )
 
 
@@ -147,9 +147,9 @@ def serving() -> Drawing:
         fig,
         "fig-serving",
         "With two micro-batches, each of two boxes always has one to work on.",
-        f"Time across, 0 to {end} passes, boxes 0 and 1 down, passes numbered by micro-batch; twice. Above, one batch"
-        f" goes from box 0 to box 1 and back: each box is idle {percent(idle)} of the time. Below,"
-        f" micro-batches 0 and 1 take turns in each: idle {percent(waits)} from time {boxes - 1} on.",
+        f"Time across, 0 to {end} passes, boxes 0 and 1 down. Above, one batch goes from box 0 to box 1 and back: each"
+        f" box is idle {percent(idle)} of the time. Below, micro-batches 0 and 1 take turns in each: idle"
+        f" {percent(waits)} from time {boxes - 1} on.",
     )
 
 
@@ -186,9 +186,8 @@ def training() -> Drawing:
         fig,
         "fig-training",
         "Box 0 is idle from its last forward pass until a gradient comes back, for nine slots. Box 3 is idle as long.",
-        f"GPipe on {BOXES} boxes with {BOXES} micro-batches: time across in {end} slots, boxes 0 to {last} down. A"
-        f" slanted block of forward passes of one slot, a hard stop at slot {stop}, a mirrored block of backward passes"
-        f" of two slots. Box 0 waits {before} slots before the stop and {after} after it, box {last} at the start"
+        f"GPipe on {BOXES} boxes with {BOXES} micro-batches: forward passes up to slot {stop}, then backward passes up"
+        f" to slot {end}. Box 0 waits {before} slots before the turn and {after} after it, box {last} at the start"
         " (fill) and at the end (drain).",
     )
 
@@ -197,11 +196,11 @@ def training() -> Drawing:
 
 
 ORDERS = {  # what each moves, and where that is seen: a box, its slots from and to
-    "1F1B": ("Box 0 waits until its first gradient has come back through the three other boxes.", (0, 4, 10)),
-    "split 1F1B": ("Each box passes B on before it does W. So the first gradient comes back sooner.", (0, 7, 8)),
-    "ZB-H1": ("The later boxes put W off, so that later gradients come back sooner too.", (3, 23, 27)),
+    "1F1B": ("Box 0 waits for its first gradient to come back.", (0, 4, 10)),
+    "split 1F1B": ("Each box passes B on before it does W.", (0, 7, 8)),
+    "ZB-H1": ("The later boxes put W off until after more B.", (3, 23, 27)),
     "ZB-H2": (
-        "More F and W fill what is left. Box 0 is done at slot {first}, when box 3 still has three slots to do.",
+        "More F and W fill what is left. Box 0 is done three slots before box 3.",
         (0, 4, 7),
     ),
 }
@@ -210,7 +209,7 @@ ORDERS = {  # what each moves, and where that is seen: a box, its slots from and
 def orders() -> Drawing:
     """Four schedules of the same work, one below the other, with what each moves."""
     runs = simulation.equal_runs(BOXES, numbers.TRAINED)
-    head, each, bars, foot = 0.34, 1.26, 0.56, 0.02  # inches: the key, a schedule, its boxes, and below the last
+    head, each, bars, foot = 0.34, 1.12, 0.56, 0.02  # inches: the key, a schedule, its boxes, and below the last
     height = head + each * len(ORDERS) + foot
     fig, axes = drawing.axes(4.4, height, len(ORDERS), 1, sharex=True)  # narrow: its sentences are read on a phone
     fig.set_layout_engine("none")
@@ -218,7 +217,6 @@ def orders() -> Drawing:
     width, said = max(runs[name].makespan for name in ORDERS), []
     for index, (at, (name, (words, new))) in enumerate(zip(axes, ORDERS.items())):
         run = runs[name]
-        words = words.format(first=f"{float(run.span(0)):g}")
         idle = f"box 0 is idle for {float(run.span(0) - run.busy(0)):g} slots"
         top = height - head - each * index - 0.24
         at.set_position((0.13, (top - bars) / height, 0.86, bars / height))
@@ -234,10 +232,9 @@ def orders() -> Drawing:
     return done(
         fig,
         "fig-orders",
-        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last needs more"
-        " memory in the fullest box. Frames show what is new.",
-        f"Four schedules of {numbers.TRAINED} micro-batches: time from 0 to {float(width):g} slots across, boxes 0 to"
-        f" {BOXES - 1} down, F, B and W of one slot each, idle time gray. {' '.join(said)}",
+        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last needs more memory in"
+        " the fullest box. Frames show what is new.",
+        f"Four schedules of {numbers.TRAINED} micro-batches on {BOXES} boxes. {' '.join(said)}",
     )
 
 
@@ -268,9 +265,8 @@ def cut() -> Drawing:
         fig,
         "fig-cut",
         "The KV cache of all users, cut in two ways. Either way, box 0 holds two of four cells.",
-        f"Two squares of {boxes} rows, halves of the layers, by {boxes} columns, halves of the users. Left, each of the"
-        " separate boxes holds a column, all layers of its own users. Right, each box of a pipeline holds a row, half"
-        " of the layers of all users.",
+        f"Two squares of {boxes} by {boxes}: halves of the layers down, halves of the users across. Left, a separate"
+        " box holds a column. Right, a box of a pipeline holds a row.",
     )
 
 
@@ -290,7 +286,7 @@ def freed() -> Drawing:
         axes.barh(line, stored, 0.7, color=COLOURS["weights"])
         axes.barh(line, 1 - stored, 0.7, stored, color=COLOURS["kv"], alpha=0.5)
         axes.text(stored + 0.02, line, f"caches {1 - stored:.1%}", va="center")
-        said.append(f"{name}, {stored:.1%} weights and {1 - stored:.1%} caches")
+        said.append(f"{stored:.1%} of {name}")
     axes.set_yticks(places, [name for name, _, _ in rows])
     axes.text(0, -0.45, "weights", color=COLOURS["weights"], va="bottom")
     axes.set(xlim=(0, 1), ylim=(places[-1] + 0.5, -1.1), xlabel="share of the memory")
@@ -301,7 +297,7 @@ def freed() -> Drawing:
         fig,
         "fig-freed",
         "A pipeline frees a part of what the weights fill: much in a box, next to nothing in a rack.",
-        f"Four bars of memory, weights first and caches after them: {'; '.join(said)}.",
+        f"Four bars of memory. Weights fill {listed(said)}, and caches the rest.",
     )
 
 
@@ -335,6 +331,6 @@ def pays() -> Drawing:
         "fig-pays",
         f"Shared layers write the most tokens up to a wait of {even}, then a pipeline with the best number of"
         f" micro-batches, and beyond {alone} separate boxes.",
-        "Tokens per second of a box of eight H200s, 0 to 5,500, against the wait of a hop or crossing, 10 µs to 30"
-        f" ms (log scale), for two boxes: {listed(said)}.",
+        "Tokens per second of a box against the wait of a hop or crossing, 10 µs to 30 ms, for two boxes:"
+        f" {listed(said)}.",
     )

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from blackboard.catalogue import measurement, model, system
 from blackboard.catalogue.running_case import RUNNING
-from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import simulation
 from blackboard.lessons.racks import equations as racks
@@ -48,9 +47,6 @@ LSTM_GPUS, LSTM_SPEED = 8, 3.5  # Sutskever, Vinyals and Le, 2014, as told in th
 RACK, BOX = RUNNING.system, "h200-8"
 APART = {"dispatch_bytes": 1, "combine_bytes": 2}  # of a value on its way to an expert, FP8, and back, BF16
 MEASURED_TOKENS = 128  # on each GPU in DeepEP's measurement between boxes
-USED = 64  # GPUs of the rack among which the lesson on racks deals the experts
-UNEVEN = 0.5  # how many more copies than the mean the fullest GPU gets, for comparison
-PARTS = 9  # domains into which the rack is cut, for comparison
 TENSOR = 8  # GPUs that share each matrix, for comparison
 SHOWN = ("28.3B", 96)  # model and micro-batches of the measured runs that the page prints
 SCHEDULES = {"plain": "1F1B", "interleaved": "1F1B-I", "one": "ZB-1p", "two": "ZB-2p"}  # of those runs
@@ -64,12 +60,6 @@ def board(formula, **more) -> Any:
 def case(formula, **more) -> Any:
     """A formula with the page's own numbers."""
     return formula(CASE, **more)
-
-
-def case_step(users: float = CASE["micro_batch"]) -> float:
-    """Time in which the GPUs of one rack load the weights, and the KV of so many users, once."""
-    rate = CASE["expert_parallel"] * CASE["chip_bandwidth"]
-    return step.memory_time(CASE, batch=users, bandwidth=rate)
 
 
 def token_bytes(copies: float = _KNOWN["copies"]) -> float:
@@ -94,12 +84,6 @@ def whole_part(stages: int) -> float:
     """The part of the layers on the fullest of so many stages, if layers stay whole."""
     layers = model(RUNNING.model).layers
     return math.ceil(layers / stages) / layers
-
-
-def whole_layers() -> dict[str, float]:
-    """The fullest rack of the pipeline, if layers stay whole: as if there were fewer stages, and more users on each."""
-    part = whole_part(STAGES)
-    return {"stages": 1 / part, "micro_batch": part * case(eq.whole_batch, stages=STAGES)}
 
 
 def turn(t_step: float, count: int, stages: int, hop: float) -> float:
@@ -148,7 +132,6 @@ def hops() -> dict[str, str]:
         "ratio_here": f"{box['scale_up'] / box['scale_out']:g}",
         "hop_us": pretty(took, "s", 2),
         "hop_whole": pretty(took + least_latency(), "s", 2),
-        "hop_racks": pretty(hop_time(), "s", 2),
         "users_group": str(box_users(two)),
         "alpha_least": pretty(least_latency(), "s", 2),
         "hop_bytes": pretty(moved, "byte", 2),
@@ -164,13 +147,12 @@ def trained_bytes() -> float:
 
 
 def waits() -> dict[str, str]:
-    """What a user waits for: on a full rack, and on two boxes whose hops take as long as the lecture guesses."""
+    """What a user waits for on two boxes whose hops take as long as the lecture guesses."""
     two = LAYOUTS["two"]
     late, count = best_cut(two, LECTURE_HOP)
     users = two.boxes * box_users(two)
     step = late - two.boxes * LECTURE_HOP
     return {
-        "step_ms": pretty(case_step(), "s", 3),
         "late_idle": f"{1 - count * step / two.boxes / late:.0%}",
         "hop_third": pretty(find_root(lambda hop: best_cut(two, hop)[1] - count - 0.5, LECTURE_HOP, LONG_HOP), "s", 2),
         "uncut": f"{cut_token(two, users, 1, box_hop()) / factor('ms'):.1f}",
@@ -219,28 +201,14 @@ def boxed(formula, **more) -> Any:
 
 
 def memory() -> dict[str, str]:
-    """Memory of a chip: of the two boxes, and of racks."""
-    gb = lambda formula, **more: f"{case(formula, **more) / 1e9:.1f} GB"
-    whole = whole_layers()
-    moe = model(RUNNING.model).moe
-    held = rest_bytes() + experts_bytes(moe.experts / USED + moe.shared)  # as the lesson on racks counts
-    whole_fits = (CASE["chip_hbm"] - case(eq.chip_weights, **whole)) / (
-        case(eq.chip_kv, micro_batch=1) / whole["stages"]
-    )
-    copied = lambda stages: STAGES * (CASE["chip_hbm"] - held / stages) / case(eq.chip_kv, micro_batch=1)
+    """Memory of a chip of the two boxes, and of boxes whose layers stay whole."""
     return {
         "context": f"{CASE['context']:,} tokens",
-        "gpu_weights_1": gb(eq.chip_weights, stages=1),
         "gpu_weights": f"{boxed(eq.chip_weights) / 1e9:.1f} GB",
         "gpu_kv": f"{boxed(eq.chip_kv) / 1e9:.1f} GB",
         "gpu_memory": pretty(system(BOX).chip.hbm_bytes, "byte", 3),
-        "whole_most": f"{model(RUNNING.model).layers / whole['stages']:.0f}",
-        "whole_fits": significant(whole_fits, 3),
         "whole_half": f"{whole_part(LAYOUTS['two'].boxes) * model(RUNNING.model).layers:.0f}",
         "whole_boxes": str(math.floor(whole_users(BOX, LAYOUTS["two"].boxes))),
-        "gpu_copied": pretty(held, "byte", 3),
-        "copied_1": significant(copied(1), 3),
-        "copied_4": significant(copied(STAGES), 3),
     }
 
 
@@ -374,7 +342,6 @@ def spared(name: str) -> float:
     return part * experts_bytes(model(RUNNING.model).moe.experts) / (together * system(BOX).bandwidth)
 
 
-CONTEXTS = (75_000, 40_000, 20_000, 10_000, 5_000)  # tokens
 LAYOUTS = {"one": Shared(1), "two": Shared(2), "spread": Shared(2, spread=True)}
 
 
@@ -385,7 +352,6 @@ def even(first: str, second: str, low: float, high: float) -> float:
 
 def pays() -> dict[str, str]:
     """Two boxes that the weights nearly fill, used in three ways."""
-    rate = lambda name, hop, counted=False: f"{significant(box_rate(LAYOUTS[name], hop, counted), 3)}"
     short = box_hop()
     ms = lambda time: f"{time / factor('ms'):.1f}"
     at_once = {"one": 1, "two": 1, "spread": 2}  # boxes whose users are in a step
@@ -394,12 +360,13 @@ def pays() -> dict[str, str]:
     half = case(eq.parallel_weight_time, expert_parallel=2 * box.chips, chip_bandwidth=box.bandwidth / box.chips)
     return _leads() | {
         **{f"users_{name}": str(box_users(LAYOUTS[name]) * 2) for name in ("one", "two")},
-        **{f"load_{name}": ms(step.load) for name, step in steps.items()},
+        "weights_one": ms(2 * half),
+        "weights_spread": ms(half),
+        **{f"caches_{name}": ms(steps[name].load - 2 * half) for name in ("one", "two")},
         **{f"sent_{name}": ms(step.start + step.send) for name, step in steps.items()},
         "hops_two": ms(2 * short),
         **{f"token_{name}": ms(box_token(layout, short)) for name, layout in LAYOUTS.items()},
-        **{f"short_{name}": rate(name, short) for name in LAYOUTS},
-        **{f"counted_{name}": rate(name, short, counted=True) for name in LAYOUTS},
+        "short_one": significant(box_rate(LAYOUTS["one"], short), 3),
         **{f"attend_{name}": ms(attended(box_users(LAYOUTS[name]), LAYOUTS[name])) for name in ("one", "two")},
         "box_one": str(box_users(LAYOUTS["one"])),
         "bytes_spread": ms(steps["spread"].send),
@@ -418,7 +385,6 @@ def pays() -> dict[str, str]:
             for way, times in zip(("dispatch", "combine"), box_hop_parts())
             for name, time in zip(("whole", "passing"), times)
         },
-        **{f"uneven_{name}": f"{ms(UNEVEN * steps[name].send)} ms" for name in ("two", "spread")},
     }
 
 
@@ -433,44 +399,11 @@ def _leads() -> dict[str, str]:
         "hop_even": pretty(even("spread", "two", exchange(), LECTURE_HOP), "s", 2),
         "hop_alone": pretty(even("two", "one", exchange(), 1), "s", 3),
         "lead_two": f"{rates('two') / rates('one') - 1:.0%}",
-        "lead_chosen": f"{fewer('two') / fewer('one') - 1:.0%}",
         "lead_worst": f"{fewer('two', True) / fewer('one', True) - 1:.0%}",
         "lead_spread": f"{rates('spread') / rates('two') - 1:.0%}",
         "lead_spread_worst": f"{fewer('spread', True) / fewer('two', True) - 1:.0%}",
         "unchosen": f"{unchosen(box_users(LAYOUTS['one'])):.1%}",
-        "unchosen_ms": pretty(spared("one"), "s", 2),
-        "lead_ms": pretty(box_token(LAYOUTS["two"], short) - box_token(LAYOUTS["spread"], short), "s", 2),
     }
-
-
-def contexts() -> dict[str, str]:
-    """For some contexts, with the exchanges of `box_hop`: the users that two boxes with one copy have room for, the
-    time of a token in a pipeline of two micro-batches and with shared layers, and the wait at which both are even.
-    """
-    found: dict[str, str] = {}
-    for context in CONTEXTS:
-        users = 2 * box_users(LAYOUTS["two"], context)
-        pipeline, shared = full_tokens(context, box_hop())
-        sharing_costs = lambda hop, context=context: -saved_by_sharing(context, hop)
-        border = find_root(sharing_costs, exchange(), LECTURE_HOP) if sharing_costs(exchange()) < 0 else None
-        found |= {f"at_{context}": f"{context:,}", f"users_at_{context}": f"{users:,}"}
-        found |= {f"even_at_{context}": f"{border / factor('us'):.0f}" if border else "never"}
-        found |= {f"pipeline_at_{context}": f"{1e3 * pipeline:.1f}", f"shared_at_{context}": f"{1e3 * shared:.1f}"}
-    return found
-
-
-def full_tokens(context: float, hop: float) -> tuple[float, float]:
-    """Time of a token in a pipeline of two micro-batches, and with shared layers, on two boxes full of users of a
-    context, s.
-    """
-    users = 2 * box_users(LAYOUTS["two"], context)
-    return cut_token(LAYOUTS["two"], users, 2, hop, context), sum(parts(users, LAYOUTS["spread"], hop, context))
-
-
-def saved_by_sharing(context: float, hop: float) -> float:
-    """What a token of such a pipeline takes longer than with shared layers, s."""
-    pipeline, shared = full_tokens(context, hop)
-    return pipeline - shared
 
 
 def copied_weights(gpus: int) -> float:
@@ -488,53 +421,33 @@ def copied_boxes() -> dict[str, str]:
     return {
         "copied_alone": str(alone),
         "copied_stages": str(stages),
-        "copied_shared": str(fits(copied_weights(2 * chips))),
         "copied_gain": significant(stages / alone, 2),
     }
 
 
-def shared_lead(context: float, hop: float, copied: bool, once: bool) -> float:
+def shared_lead(context: float, hop: float, copied: bool = False) -> float:
     """By which part two full boxes that share layers write more tokens per second than a pipeline of two micro-batches:
-    with a copy of all but the routed experts on every GPU, or with weights spread evenly; and if one copy of a token
-    crosses and is passed on inside the other box, or one for each expert.
+    with weights spread evenly, or with a copy of all but the routed experts on every GPU.
     """
-    box, net, rates = system(BOX), model(RUNNING.model), []
-    known, evenly = box.symbols(), CASE["n_total"] * CASE["bytes_per_param"]
+    box, rates = system(BOX), []
+    evenly = CASE["n_total"] * CASE["bytes_per_param"]
     for layout in (LAYOUTS["two"], LAYOUTS["spread"]):
         together = layout.boxes if layout.spread else 1  # boxes that work on a layer
         stored = copied_weights(together * box.chips) if copied else evenly
         users = (layout.boxes * box.hbm_bytes - stored) / (context * CASE["kv_bytes_per_token"])
         batch = users if layout.spread else users / layout.boxes
         step = sum(parts(batch, layout, hop, context)) + (stored - evenly) / (together * box.bandwidth)
-        if layout.spread and once:
-            here = {**APART, "tokens_per_chip": batch / together / box.chips, "width": net.d_model}
-            leave = net.moe.active * racks.leaving(racks=layout.boxes)
-            spared = racks.ep_time(here, copies=leave - 1, scale_up=known["scale_out"])
-            passed = racks.ep_time(here, copies=_KNOWN["copies"], scale_up=known["scale_up"])
-            step += net.moe.layers * (2 * exchange() + passed - spared)
         rates.append(users / (step if layout.spread else step + layout.boxes * hop))
     return rates[1] / rates[0] - 1
 
 
-def borders(copied: bool, once: bool) -> tuple[float, float]:
-    """Where shared layers and a pipeline write alike: a wait at the long context, a context at the measured wait."""
-    wait = find_root(lambda hop: -shared_lead(CASE["context"], hop, copied, once), exchange(), LECTURE_HOP)
-    context = find_root(lambda tokens: shared_lead(tokens, box_hop(), copied, once), CONTEXTS[-1], CASE["context"])
-    return wait, context
-
-
-def variants() -> dict[str, str]:
-    """Below which wait and above which context sharing wins, with and without what the page's layouts leave out."""
-    found: dict[str, str] = {}
-    for name, copied, once in (
-        ("plain", False, False),
-        ("copied", True, False),
-        ("once", False, True),
-        ("both", True, True),
-    ):
-        wait, context = borders(copied, once)
-        found |= {f"wait_{name}": f"{wait / factor('us'):.0f}", f"context_{name}": significant(context, 2)}
-    return found | {"lead_both": f"{shared_lead(CASE['context'], box_hop(), copied=True, once=True):.0%}"}
+def borders() -> dict[str, str]:
+    """Where shared layers and a pipeline write alike: a wait at the long context, with copies of attention's weights,
+    and a context at the measured wait.
+    """
+    wait = find_root(lambda hop: -shared_lead(CASE["context"], hop, copied=True), exchange(), LECTURE_HOP)
+    context = find_root(lambda tokens: shared_lead(tokens, box_hop()), CASE["context"] / 15, CASE["context"])
+    return {"wait_copied": f"{wait / factor('us'):.0f}", "context_plain": significant(context, 2)}
 
 
 def fetching() -> dict[str, str]:
@@ -561,19 +474,15 @@ def boxes() -> dict[str, str]:
 
 
 def rooms() -> dict[str, str]:
-    """What one box and one stage of two hold, in GB, and who fits into boxes and racks with a copy each or one copy."""
+    """What one box and one stage of two hold, in GB."""
     weights, memory = CASE["n_total"] * CASE["bytes_per_param"], system(BOX).hbm_bytes
     gb = lambda size: f"{size / 1e9:,.0f}"
-    racks, stages = (room(RACK, STAGES, copies)[1] for copies in (STAGES, 1))
     return {
         "memory_box": gb(memory),
         "stored_box": gb(weights),
         "left_box": gb(memory - weights),
         "stored_half": gb(weights / 2),
         "left_half": gb(memory - weights / 2),
-        "users_racks": f"{racks:,}",
-        "users_stages": f"{stages:,}",
-        "rack_gain": f"{stages / racks - 1:.0%}",
     }
 
 
@@ -593,17 +502,8 @@ def combined() -> dict[str, str]:
 
 
 def scale_up() -> dict[str, str]:
-    """What a larger domain buys: the rack, and the same GPUs in smaller domains, each with as large a part of the model
-    and of the users.
-    """
-    small = {"expert_parallel": CASE["expert_parallel"] / PARTS}
-    rate = small["expert_parallel"] * CASE["chip_bandwidth"]
-    full = step.memory_time(CASE, batch=CASE["micro_batch"] / PARTS, bandwidth=rate)
-    return {
-        "eight": pretty(case(eq.parallel_weight_time, **small), "s"),
-        "rack": pretty(case(eq.parallel_weight_time), "s"),
-        "full_eight": pretty(full, "s", 3),
-    }
+    """What a larger domain buys."""
+    return {"rack": pretty(case(eq.parallel_weight_time), "s")}
 
 
 # --- against measurements ---------------------------------------------------------------------------------------------
@@ -631,8 +531,6 @@ def schedules() -> dict[str, str]:
     row = next(row for row in table if (row["model"], row["microbatches"]) == SHOWN)
     passes = row["forward_ms"], row["input_gradient_ms"], row["weight_gradient_ms"]
     settings = {(row.model, row.micro_batches) for row in rows}
-    slots = SHOWN[1] + runs["plain"].devices - 1  # of 1F1B's step
-    still = slots * sum(passes) * factor("ms")
     return {
         "zb_rows": str(len(rows)),
         "zb_least": f"{min(above):.0%}",
@@ -649,14 +547,11 @@ def schedules() -> dict[str, str]:
         **{f"zb_said_{key}": f"{run.throughput:.2f}" for key, run in runs.items()},
         **{f"zb_real_{key}": f"{run.measured_throughput:.2f}" for key, run in runs.items()},
         **{f"zb_memory_{key}": f"{run.measured_memory / 1e9:.0f} GB" for key, run in runs.items()},
-        "zb_step": pretty(still, "s", 2),
-        "zb_no_hops": f"{SHOWN[1] / still / runs['plain'].devices:.2f}",
-        "zb_gain": f"{runs['two'].measured_throughput / runs['plain'].measured_throughput - 1:.0%}",
     }
 
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    memories = sent, hops, waits, idling, orders, memory, pays, contexts, copied_boxes, boxes, rooms
-    others = variants, fetching, combined, scale_up, schedules
+    memories = sent, hops, waits, idling, orders, memory, pays, copied_boxes, boxes, rooms
+    others = borders, fetching, combined, scale_up, schedules
     return merge(*(part() for part in (*memories, *others)))
