@@ -15,6 +15,7 @@ from blackboard.charts.drawing import Drawing, beside, done, name_ends, point, t
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import numbers, simulation
+from blackboard.units import significant
 
 US, GB = units.factor("us"), units.factor("GB")
 BASE, EXPERTS = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]  # what the lecture reads off B4
@@ -59,11 +60,10 @@ def routed_law() -> Drawing:
         "fig-routed-law",
         "With 64 experts, a small model reaches the loss of a dense model about four times its size. The fit "
         "of Clark and others, S-BASE routing.",
-        "Validation loss against experts from 1 to 512 (log scale) by the published fit of S-BASE routing, a curve for"
-        f" each of {len(SIZES)} base sizes from {_counted(SIZES[0])} to {_counted(SIZES[-1])} parameters; all fall. A"
-        f" level line from the dense model of {same / 1e9:.2f} billion parameters, at a loss of {reached:.2f}, meets"
-        f" the curve of {_counted(BASE)} at {EXPERTS} experts: {EXPERTS} times the experts for {same / BASE:.1f} times"
-        " the size.",
+        "Validation loss against experts from 1 to 512 (log scale) by the fit, a curve for each of"
+        f" {len(SIZES)} base sizes from {_counted(SIZES[0])} to {_counted(SIZES[-1])}; all fall. A level line"
+        f" connects the dense model of {same / 1e9:.2f} billion, at a loss of {reached:.2f}, with that of"
+        f" {_counted(BASE)} and {EXPERTS} experts.",
     )
 
 
@@ -130,44 +130,79 @@ def bill() -> Drawing:
         "fig-bill-areas",
         "An area is time on the GPUs. DeepSeek-V3 is cheap for a prompt's many tokens and expensive for an answer's"
         " few.",
-        f"Microseconds of the eight GPUs per token, from 0 to 68, against the {ends[1]:,} tokens of a request,"
-        f" for {TEAM._replace(context=0)} with {BATCH} sequences. DeepSeek-V3 takes {read:.3g} for each of {prompt:,}"
-        f" prompt tokens, an area of {ms(prompt, read)}, and {made:.3g} for each of {answer} answer tokens, an area of"
-        f" {ms(answer, made)}. {numbers.DENSE} takes {dense:.3g} for every token,"
-        f" {ms(ends[1], dense)} in all. A dashed line at {mean:.3g} has the same area as DeepSeek-V3.",
+        f"Microseconds of the eight GPUs per token, from 0 to 68, against the {ends[1]:,} tokens of a request."
+        f" DeepSeek-V3 takes {read:.3g} for each of {prompt:,} prompt tokens, an area of {ms(prompt, read)}, and"
+        f" {made:.3g} for each of {answer} answer tokens, {ms(answer, made)}. {numbers.DENSE} takes {dense:.3g} for"
+        f" every token, {ms(ends[1], dense)}. A dashed line at {mean:.3g} has the same area as DeepSeek-V3.",
     )
 
 
-def turning_points() -> Drawing:
-    """Turning points of one team and of two on an axis of g: by the datasheet, by every count, and by the run of a
-    server that strayed furthest; and the published values of g.
+def verdicts() -> Drawing:
+    """Of three services, from which g to which the dense model has the lower bill, the mixture has it, or only a test
+    can say; and the published values of g.
     """
-    fig, axes = drawing.axes(5.0, 2.7)
-    worst, said = max(numbers.paired().values()), []
-    teams = {"one team": BATCH, "two teams\non one copy": 2 * BATCH}
-    for row, (name, batch) in enumerate(teams.items()):
+    fig, axes = drawing.axes(5.0, 3.0)
+    margin, most, said = numbers.paired()[numbers.READ], 10, []
+    for row, (batch, name) in enumerate(numbers.SERVICES.items()):
         plain = numbers.turning(numbers.PROMPT, numbers.ANSWER, batch)
-        low, high = (plain * times for times in numbers.stray(batch))
-        axes.barh(row, worst * plain - low, 0.16, low, color=COLOURS["muted"], alpha=0.5)
-        axes.barh(row, high - low, 0.42, low, color=COLOURS["weights"], alpha=0.35)
-        axes.plot([plain], [row], "o", color=COLOURS["weights"], ms=8)
-        beside(axes, f"{plain:.1f}", (plain, row), (3, 17), "weights", ha="right")
-        said.append(
-            f"for {name.split(chr(10))[0]} the datasheet says {plain:.1f}, the counts {low:.1f} to {high:.1f}, and the"
-            f" highest run would make it {worst * plain:.1f}"
-        )
+        ends = [min(max(end, 1), most) for end in (1, numbers.LUCK * plain, margin * plain, most)]
+        zones = ("dense", "second"), ("time both", "muted"), ("mixture", "weights")
+        for (zone, colour), low, high in zip(zones, ends, ends[1:]):
+            axes.barh(row, high - low, 0.6, low, color=COLOURS[colour], alpha=0.35)
+            cuts = [low, *(gain for gain in sorted(numbers.GAINS) if low < gain < high), high]
+            left, right = max(zip(cuts, cuts[1:]), key=lambda gap: gap[1] - gap[0])
+            if right - left > 1.5:  # a name fits between the lines
+                axes.text((left + right) / 2, row, zone, ha="center", va="center")
+        axes.plot([plain], [row + 0.3], "^", color=COLOURS["bound"], ms=7, clip_on=False)
+        known = [f"the dense model below {ends[1]:.1f}"] * (ends[1] > 1)
+        known += [f"the mixture above {ends[2]:.1f}"] * (ends[2] < most)
+        said.append(f"for {' '.join(name.split())} of {batch} sequences, {' and '.join(known)}")
     for gain in numbers.GAINS:
-        axes.axvline(gain, color=COLOURS["second"], lw=1.5, ls="--")
-        beside(axes, f"g = {gain:g}", (gain, -0.6), (0, 3), "second", ha="center", annotation_clip=False)
-    axes.set(xlim=(0, 10.5), ylim=(1.45, -0.6), xlabel="g from which on DeepSeek-V3 has the lower bill")
-    axes.set_yticks(range(len(teams)), list(teams))
+        axes.axvline(gain, color=COLOURS["bound"], lw=1.5, ls="--")
+        beside(axes, f"g = {gain:g}", (gain, -0.5), (0, 3), ha="center", annotation_clip=False)
+    axes.set(xlim=(1, most), ylim=(2.5, -0.5), xlabel="g, the size of an equally good dense model")
+    axes.set_xticks([1, 2, 4, 6, 8, most])
+    axes.set_yticks(range(len(numbers.SERVICES)), list(numbers.SERVICES.values()))
     axes.grid(visible=False)
     return done(
         fig,
-        "fig-turning-points",
-        "For one team each published g (dashed) is within the range of the turning point. The dot is the datasheet's,"
-        " the wide bar covers our counts, and the thin bar ends at the most by NVIDIA's runs, "
-        f"{worst:.1f} times the datasheet's.",
-        "Turning points on an axis of g from 0 to 10.5, with the published values "
-        f"{', '.join(f'{gain:g}' for gain in sorted(numbers.GAINS))} marked: {'; '.join(said)}.",
+        "fig-verdicts",
+        "Few users decide for the dense model and many for the mixture; between them only a test can tell. A triangle"
+        " is the datasheet's turning point, a dashed line a published g.",
+        f"Which model has the lower bill, against g from 1 to {most}, with the published values"
+        f" {', '.join(f'{gain:g}' for gain in sorted(numbers.GAINS))} marked: {'; '.join(said)}. Between the two, only"
+        " a test can tell.",
+    )
+
+
+# --- sparse attention -------------------------------------------------------------------------------------------------
+
+
+def sparse_attention() -> Drawing:
+    """Bytes of KV cache that a step loads for one sequence against its context, with and without an indexer."""
+    fig, axes = drawing.axes(5.0, 3.2)
+    most, even = numbers.LONG_CONTEXT, numbers.sparse_from()
+    tie = significant(even, 2)
+    context = np.linspace(0, most, 257)
+    found, last = numbers.cached(context), numbers.cached(most)
+    for sizes, colour in ((found.dense, "second"), (found.sparse, "weights")):
+        axes.plot(context, sizes / GB, color=COLOURS[colour], lw=2.5)
+    axes.set(xlim=(0, most), ylim=(0, None), xticks=[0, 8_000, 16_000, 24_000, most])
+    thousands(axes, "x")
+    name_ends(
+        axes,
+        [
+            (last.dense / GB, f"the whole\ncache: {last.dense / GB:.2f}", "second"),
+            (last.sparse / GB, f"with an\nindexer: {last.sparse / GB:.2f}", "weights"),
+        ],
+    )
+    point(axes, (even, numbers.cached(even).dense / GB), f"equal at {tie} tokens", (0.27, 0.55))
+    axes.set(xlabel="tokens of context", ylabel="GB loaded for an answer token")
+    return done(
+        fig,
+        "fig-sparse-attention",
+        "Sparse attention saves only in long contexts, and there the same for one user as for many.",
+        f"GB of KV cache that a step loads for one sequence, against its context from 0 to {most:,} tokens. The whole"
+        f" cache grows in proportion, to {last.dense / GB:.2f} GB. With an indexer it is more at first, equal at"
+        f" {tie} tokens, and then grows slowly, to {last.sparse / GB:.2f} GB.",
     )
