@@ -58,12 +58,10 @@ def routed_law() -> Drawing:
     return done(
         fig,
         "fig-routed-law",
-        "With 64 experts, a small model reaches the loss of a dense model about four times its size. The fit "
-        "of Clark and others, S-BASE routing.",
-        "Validation loss against experts from 1 to 512 (log scale) by the fit, a curve for each of"
-        f" {len(SIZES)} base sizes from {_counted(SIZES[0])} to {_counted(SIZES[-1])}; all fall. A level line"
-        f" connects the dense model of {same / 1e9:.2f} billion, at a loss of {reached:.2f}, with that of"
-        f" {_counted(BASE)} and {EXPERTS} experts.",
+        "With 64 experts, a small model reaches the loss of a dense model about four times its size.",
+        f"Validation loss against experts from 1 to 512 by the fit, for {len(SIZES)} base sizes from"
+        f" {_counted(SIZES[0])} to {_counted(SIZES[-1])}; all fall. A level line at {reached:.2f} connects the dense"
+        f" model of {same / 1e9:.2f} billion with that of {_counted(BASE)} and {EXPERTS} experts.",
     )
 
 
@@ -92,9 +90,8 @@ def routing() -> Drawing:
         fig,
         "fig-routing",
         f"Each token goes to {top_k} of {experts} experts. The step loads every expert that some token chose.",
-        f"Four rows of {experts} squares, one for each token, with the {top_k} experts that it chose filled. Below, a"
-        f" row of what the step loads: {len(loaded)} of the {experts}, although {tokens} tokens made"
-        f" {tokens * top_k} choices.",
+        f"A row of {experts} squares for each of {tokens} tokens, with the {top_k} experts that it chose filled. Below,"
+        f" what the step loads: {len(loaded)} of the {experts}.",
     )
 
 
@@ -128,12 +125,10 @@ def bill() -> Drawing:
     return done(
         fig,
         "fig-bill-areas",
-        "An area is time on the GPUs. DeepSeek-V3 is cheap for a prompt's many tokens and expensive for an answer's"
-        " few.",
-        f"Microseconds of the eight GPUs per token, from 0 to 68, against the {ends[1]:,} tokens of a request."
-        f" DeepSeek-V3 takes {read:.3g} for each of {prompt:,} prompt tokens, an area of {ms(prompt, read)}, and"
-        f" {made:.3g} for each of {answer} answer tokens, {ms(answer, made)}. {numbers.DENSE} takes {dense:.3g} for"
-        f" every token, {ms(ends[1], dense)}. A dashed line at {mean:.3g} has the same area as DeepSeek-V3.",
+        "DeepSeek-V3 is cheap for a prompt's many tokens and expensive for an answer's few.",
+        f"µs of the GPUs per token, 0 to 68, against the {ends[1]:,} tokens of a request. DeepSeek-V3 takes {read:.3g}"
+        f" for a prompt token, in all {ms(prompt, read)}, and {made:.3g} for an answer token, {ms(answer, made)}."
+        f" {numbers.DENSE} takes {dense:.3g}, {ms(ends[1], dense)}.",
     )
 
 
@@ -154,9 +149,8 @@ def verdicts() -> Drawing:
             if right - left > 1.5:  # a name fits between the lines
                 axes.text((left + right) / 2, row, zone, ha="center", va="center")
         axes.plot([plain], [row + 0.3], "^", color=COLOURS["bound"], ms=7, clip_on=False)
-        known = [f"the dense model below {ends[1]:.1f}"] * (ends[1] > 1)
-        known += [f"the mixture above {ends[2]:.1f}"] * (ends[2] < most)
-        said.append(f"for {' '.join(name.split())} of {batch} sequences, {' and '.join(known)}")
+        known = [f"dense below {ends[1]:.1f}"] * (ends[1] > 1) + [f"mixture above {ends[2]:.1f}"] * (ends[2] < most)
+        said.append(f"{' '.join(name.split())}, {' and '.join(known)}")
     for gain in numbers.GAINS:
         axes.axvline(gain, color=COLOURS["bound"], lw=1.5, ls="--")
         beside(axes, f"g = {gain:g}", (gain, -0.5), (0, 3), ha="center", annotation_clip=False)
@@ -167,11 +161,9 @@ def verdicts() -> Drawing:
     return done(
         fig,
         "fig-verdicts",
-        "Few users decide for the dense model and many for the mixture; between them only a test can tell. A triangle"
-        " is the datasheet's turning point, a dashed line a published g.",
-        f"Which model has the lower bill, against g from 1 to {most}, with the published values"
-        f" {', '.join(f'{gain:g}' for gain in sorted(numbers.GAINS))} marked: {'; '.join(said)}. Between the two, only"
-        " a test can tell.",
+        "Few users decide for the dense model, many for the mixture; in the gray only a test can tell. Triangles are"
+        " the datasheet's turning points.",
+        f"Which model has the lower bill, with g from 1 to {most} and the published values: {'; '.join(said)}.",
     )
 
 
@@ -201,8 +193,8 @@ def sparse_attention() -> Drawing:
     return done(
         fig,
         "fig-sparse-attention",
-        "Sparse attention saves only in long contexts, and there the same for one user as for many.",
-        f"GB of KV cache that a step loads for one sequence, against its context from 0 to {most:,} tokens. The whole"
-        f" cache grows in proportion, to {last.dense / GB:.2f} GB. With an indexer it is more at first, equal at"
-        f" {tie} tokens, and then grows slowly, to {last.sparse / GB:.2f} GB.",
+        "Sparse attention saves only in long contexts.",
+        f"GB of KV cache that a step loads for a sequence, against its context up to {most:,} tokens: the whole cache"
+        f" grows in proportion, to {last.dense / GB:.2f}; with an indexer, from {tie} tokens on less, at the end"
+        f" {last.sparse / GB:.2f}.",
     )

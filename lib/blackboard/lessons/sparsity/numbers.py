@@ -383,8 +383,6 @@ def team() -> dict[str, str]:
             "team_shared_prompts": f"{tokens - batch:,.0f}",
             "team_shared_tokens": f"{tokens:,.0f}",
             "team_shared_computes": told(tokens * one),
-            "team_answer_sparse": pretty(sparse / batch, "s", 3),
-            "team_prompt_sparse": pretty(one, "s", 3),
             "team_rent_sparse": rented(1),
             "team_shared_rent_sparse": rented(1, mixed=True),
             "team_rent_low": rented(LOW, mixed=True),
@@ -434,7 +432,6 @@ def dense_answers() -> dict[str, str]:
         ),
         "team_dense": f"{team_steps(TEAM_BATCH, LOW).dense * 1e3:.1f} ms",
         "dense_bare": f"{step.weight_time(TEAM, n_total=size) * 1e3:.1f} ms",
-        "team_token_low": pretty(LOW * step.compute_time(TEAM, batch=1), "s", 3),
     }
 
 
@@ -567,15 +564,11 @@ def sparse_from() -> float:
 
 
 def sparse_attention() -> dict[str, str]:
-    """What DeepSeek-V3.2 loads of its caches beside DeepSeek-V3."""
+    """How many tokens DeepSeek-V3.2 attends to, and from which context on it loads less."""
     [group] = model(SPARSE).attention
-    at, told = cached(LONG_CONTEXT), lambda size: f"{size / 1e9:.2f} GB"
     return {
         "chosen": f"{group.top_k:,}",
         "sparse_from": significant(sparse_from(), 2),
-        "long_context": f"{LONG_CONTEXT:,}",
-        "long_full": told(at.dense),
-        "long_sparse": told(at.sparse),
     }
 
 
@@ -664,9 +657,9 @@ def fit_in_full() -> Page:
     say, show = (lambda text: f"<p>{markup(text)}</p>"), (lambda formula: f"<div>\\[{formula.latex}\\]</div>")
     parts = (
         say(
-            "The loss falls as a power of $N$, the size of the dense model to which experts are added, and as a power"
-            " of their number. But experts beyond a few hundred add little, so the fit counts them in a way that"
-            " saturates:"
+            "This is the fit for the router S-BASE. The loss falls as a power of $N$, the size of the dense model to"
+            " which experts are added, and as a power of their number. But experts beyond a few hundred add little, so"
+            " the fit counts them in a way that saturates:"
         ),
         show(eq.loss),
         show(eq.experts_saturated),
