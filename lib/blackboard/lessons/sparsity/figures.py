@@ -15,6 +15,7 @@ from blackboard.charts.drawing import Drawing, beside, done, name_ends, point, t
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import numbers, simulation
+from blackboard.units import significant
 
 US, GB = units.factor("us"), units.factor("GB")
 BASE, EXPERTS = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]  # what the lecture reads off B4
@@ -57,13 +58,10 @@ def routed_law() -> Drawing:
     return done(
         fig,
         "fig-routed-law",
-        "With 64 experts, a small model reaches the loss of a dense model about four times its size. The fit "
-        "of Clark and others, S-BASE routing.",
-        "Validation loss against experts from 1 to 512 (log scale) by the published fit of S-BASE routing, a curve for"
-        f" each of {len(SIZES)} base sizes from {_counted(SIZES[0])} to {_counted(SIZES[-1])} parameters; all fall. A"
-        f" level line from the dense model of {same / 1e9:.2f} billion parameters, at a loss of {reached:.2f}, meets"
-        f" the curve of {_counted(BASE)} at {EXPERTS} experts: {EXPERTS} times the experts for {same / BASE:.1f} times"
-        " the size.",
+        "With 64 experts, a small model reaches the loss of a dense model about four times its size.",
+        f"Validation loss against experts from 1 to 512 by the fit, for {len(SIZES)} base sizes from"
+        f" {_counted(SIZES[0])} to {_counted(SIZES[-1])}; all fall. A level line at {reached:.2f} connects the dense"
+        f" model of {same / 1e9:.2f} billion with that of {_counted(BASE)} and {EXPERTS} experts.",
     )
 
 
@@ -92,9 +90,8 @@ def routing() -> Drawing:
         fig,
         "fig-routing",
         f"Each token goes to {top_k} of {experts} experts. The step loads every expert that some token chose.",
-        f"Four rows of {experts} squares, one for each token, with the {top_k} experts that it chose filled. Below, a"
-        f" row of what the step loads: {len(loaded)} of the {experts}, although {tokens} tokens made"
-        f" {tokens * top_k} choices.",
+        f"A row of {experts} squares for each of {tokens} tokens, with the {top_k} experts that it chose filled. Below,"
+        f" what the step loads: {len(loaded)} of the {experts}.",
     )
 
 
@@ -128,46 +125,76 @@ def bill() -> Drawing:
     return done(
         fig,
         "fig-bill-areas",
-        "An area is time on the GPUs. DeepSeek-V3 is cheap for a prompt's many tokens and expensive for an answer's"
-        " few.",
-        f"Microseconds of the eight GPUs per token, from 0 to 68, against the {ends[1]:,} tokens of a request,"
-        f" for {TEAM._replace(context=0)} with {BATCH} sequences. DeepSeek-V3 takes {read:.3g} for each of {prompt:,}"
-        f" prompt tokens, an area of {ms(prompt, read)}, and {made:.3g} for each of {answer} answer tokens, an area of"
-        f" {ms(answer, made)}. {numbers.DENSE} takes {dense:.3g} for every token,"
-        f" {ms(ends[1], dense)} in all. A dashed line at {mean:.3g} has the same area as DeepSeek-V3.",
+        "DeepSeek-V3 is cheap for a prompt's many tokens and expensive for an answer's few.",
+        f"µs of the GPUs per token, 0 to 68, against the {ends[1]:,} tokens of a request. DeepSeek-V3 takes {read:.3g}"
+        f" for a prompt token, in all {ms(prompt, read)}, and {made:.3g} for an answer token, {ms(answer, made)}."
+        f" {numbers.DENSE} takes {dense:.3g}, {ms(ends[1], dense)}.",
     )
 
 
-def turning_points() -> Drawing:
-    """Turning points of one team and of two on an axis of g: by the datasheet, by every count, and by the run of a
-    server that strayed furthest; and the published values of g.
+def verdicts() -> Drawing:
+    """Of three services, from which g to which the dense model has the lower bill, the mixture has it, or only a test
+    can say; and the published values of g.
     """
-    fig, axes = drawing.axes(5.0, 2.7)
-    worst, said = max(numbers.paired().values()), []
-    teams = {"one team": BATCH, "two teams\non one copy": 2 * BATCH}
-    for row, (name, batch) in enumerate(teams.items()):
+    fig, axes = drawing.axes(5.0, 3.0)
+    margin, most, said = numbers.paired()[numbers.READ], 10, []
+    for row, (batch, name) in enumerate(numbers.SERVICES.items()):
         plain = numbers.turning(numbers.PROMPT, numbers.ANSWER, batch)
-        low, high = (plain * times for times in numbers.stray(batch))
-        axes.barh(row, worst * plain - low, 0.16, low, color=COLOURS["muted"], alpha=0.5)
-        axes.barh(row, high - low, 0.42, low, color=COLOURS["weights"], alpha=0.35)
-        axes.plot([plain], [row], "o", color=COLOURS["weights"], ms=8)
-        beside(axes, f"{plain:.1f}", (plain, row), (3, 17), "weights", ha="right")
-        said.append(
-            f"for {name.split(chr(10))[0]} the datasheet says {plain:.1f}, the counts {low:.1f} to {high:.1f}, and the"
-            f" highest run would make it {worst * plain:.1f}"
-        )
+        ends = [min(max(end, 1), most) for end in (1, numbers.LUCK * plain, margin * plain, most)]
+        zones = ("dense", "second"), ("time both", "muted"), ("mixture", "weights")
+        for (zone, colour), low, high in zip(zones, ends, ends[1:]):
+            axes.barh(row, high - low, 0.6, low, color=COLOURS[colour], alpha=0.35)
+            cuts = [low, *(gain for gain in sorted(numbers.GAINS) if low < gain < high), high]
+            left, right = max(zip(cuts, cuts[1:]), key=lambda gap: gap[1] - gap[0])
+            if right - left > 1.5:  # a name fits between the lines
+                axes.text((left + right) / 2, row, zone, ha="center", va="center")
+        axes.plot([plain], [row + 0.3], "^", color=COLOURS["bound"], ms=7, clip_on=False)
+        known = [f"dense below {ends[1]:.1f}"] * (ends[1] > 1) + [f"mixture above {ends[2]:.1f}"] * (ends[2] < most)
+        said.append(f"{' '.join(name.split())}, {' and '.join(known)}")
     for gain in numbers.GAINS:
-        axes.axvline(gain, color=COLOURS["second"], lw=1.5, ls="--")
-        beside(axes, f"g = {gain:g}", (gain, -0.6), (0, 3), "second", ha="center", annotation_clip=False)
-    axes.set(xlim=(0, 10.5), ylim=(1.45, -0.6), xlabel="g from which on DeepSeek-V3 has the lower bill")
-    axes.set_yticks(range(len(teams)), list(teams))
+        axes.axvline(gain, color=COLOURS["bound"], lw=1.5, ls="--")
+        beside(axes, f"g = {gain:g}", (gain, -0.5), (0, 3), ha="center", annotation_clip=False)
+    axes.set(xlim=(1, most), ylim=(2.5, -0.5), xlabel="g, the size of an equally good dense model")
+    axes.set_xticks([1, 2, 4, 6, 8, most])
+    axes.set_yticks(range(len(numbers.SERVICES)), list(numbers.SERVICES.values()))
     axes.grid(visible=False)
     return done(
         fig,
-        "fig-turning-points",
-        "For one team each published g (dashed) is within the range of the turning point. The dot is the datasheet's,"
-        " the wide bar covers our counts, and the thin bar ends at the most by NVIDIA's runs, "
-        f"{worst:.1f} times the datasheet's.",
-        "Turning points on an axis of g from 0 to 10.5, with the published values "
-        f"{', '.join(f'{gain:g}' for gain in sorted(numbers.GAINS))} marked: {'; '.join(said)}.",
+        "fig-verdicts",
+        "Few users decide for the dense model, many for the mixture; in the gray only a test can tell. Triangles are"
+        " the datasheet's turning points.",
+        f"Which model has the lower bill, with g from 1 to {most} and the published values: {'; '.join(said)}.",
+    )
+
+
+# --- sparse attention -------------------------------------------------------------------------------------------------
+
+
+def sparse_attention() -> Drawing:
+    """Bytes of KV cache that a step loads for one sequence against its context, with and without an indexer."""
+    fig, axes = drawing.axes(5.0, 3.2)
+    most, even = numbers.LONG_CONTEXT, numbers.sparse_from()
+    tie = significant(even, 2)
+    context = np.linspace(0, most, 257)
+    found, last = numbers.cached(context), numbers.cached(most)
+    for sizes, colour in ((found.dense, "second"), (found.sparse, "weights")):
+        axes.plot(context, sizes / GB, color=COLOURS[colour], lw=2.5)
+    axes.set(xlim=(0, most), ylim=(0, None), xticks=[0, 8_000, 16_000, 24_000, most])
+    thousands(axes, "x")
+    name_ends(
+        axes,
+        [
+            (last.dense / GB, f"the whole\ncache: {last.dense / GB:.2f}", "second"),
+            (last.sparse / GB, f"with an\nindexer: {last.sparse / GB:.2f}", "weights"),
+        ],
+    )
+    point(axes, (even, numbers.cached(even).dense / GB), f"equal at {tie} tokens", (0.27, 0.55))
+    axes.set(xlabel="tokens of context", ylabel="GB loaded for an answer token")
+    return done(
+        fig,
+        "fig-sparse-attention",
+        "Sparse attention saves only in long contexts.",
+        f"GB of KV cache that a step loads for a sequence, against its context up to {most:,} tokens: the whole cache"
+        f" grows in proportion, to {last.dense / GB:.2f}; with an indexer, from {tie} tokens on less, at the end"
+        f" {last.sparse / GB:.2f}.",
     )

@@ -28,7 +28,6 @@ NAMED = model("mixtral-8x7b")  # whose routing the page draws
 # how many times a sparse model's active size the dense models have that are as good, by three makers' comparisons
 GAINS = tuple(float(significant(1 / row["share"], 2)) for row in measurement("sparse_dense_pairs").records())
 LOW, HIGH, FAR = sorted(GAINS)
-COUNTED = (8, 32, 128)  # experts of a layer, of which the page says what they are worth
 PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 PROMPTS = 4  # read in one step
 TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
@@ -40,7 +39,9 @@ MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 
 PAIR = model("qwen3-235b-a22b"), model("llama-3.1-70b")  # a sparse and a dense model, measured with one engine
 SPARSE = "deepseek-v3.2"  # the same model with sparse attention
 LONG_CONTEXT = 32_000  # tokens, with which the two are compared
-READ = (2048, 128)  # tokens of prompt and answer of the pair's runs that mostly read
+READ = (2048, 128)  # tokens of prompt and answer of the pair's run that mostly reads
+LUCK = 2 / 3  # of a turning point by the datasheet, below which no count falls
+SERVICES = {TEAM_BATCH // 3: "a third of\nthe team", TEAM_BATCH: "one team", 2 * TEAM_BATCH: "two teams\non one copy"}
 
 
 # --- chips -----------------------------------------------------------------------------------------------------------
@@ -121,6 +122,8 @@ def layers() -> dict[str, str]:
         "layered_experts": told(eq.experts_time(TEAM, **parts)),
         "roofline": told(roofline),
         "layered_more": f"{layered / roofline - 1:.0%}",
+        "common_computes": f"{rest / known['n_active']:.0%}",
+        "common_loads": f"{rest / known['n_total']:.0%}",
     }
 
 
@@ -191,45 +194,15 @@ def layered_pair(
     return Pair(sparse + kv, alone + kv)
 
 
-def even_layered(gain: float, case: Case = TEAM) -> float:
-    """The batch from which on DeepSeek-V3 is faster layer by layer: both models load and attend to the same KV."""
-    late = lambda batch: (pair := layered_pair(batch, 0, case, gain)).dense - pair.sparse
-    return find_root(late, step.hardware_constant(case), 1e5)
-
-
 def as_good() -> dict[str, str]:
     """DeepSeek-V3 beside dense models that are as good by one published comparison or the other."""
     known = TEAM.symbols()
     return {
+        "g_low": f"{LOW:g}",
+        "g_high": f"{HIGH:g}",
         "g_far": f"{FAR:g}",
-        "even_bare": significant(eq.break_even(TEAM, quality_gain=LOW, context=0), 2),
-        "full_from": significant(full_from(), 1),
-        **{
-            f"even_attended_{name}": significant(even_attended(gain), 2)
-            for name, gain in (("low", LOW), ("high", HIGH))
-        },
+        "even_low": significant(eq.break_even(TEAM, quality_gain=LOW), 2),
         "more_memory_low": significant(known["n_total"] / (LOW * known["n_active"]), 2),
-        **{f"{name}_low": told for name, told in beside(LOW).items()},
-        **{f"{name}_high": told for name, told in beside(HIGH).items()},
-    }
-
-
-def slow_from(gain: float) -> int:
-    """The least batch that loads more of DeepSeek-V3 than a dense model of some times its active size has."""
-    loaded = lambda batch: eq.bytes_touched(TEAM, batch=batch)
-    return next(batch for batch in range(1, 100) if loaded(batch) > gain * loaded(1))
-
-
-def beside(gain: float) -> dict[str, str]:
-    """DeepSeek-V3 beside a dense model of some times its active size."""
-    even = eq.break_even(TEAM, quality_gain=gain)
-    return {
-        "g": f"{gain:g}",
-        "slow_from": f"{slow_from(gain)}",
-        "dense_left": f"{(gain * step.compute_time(TEAM, batch=1) - step.kv_time(TEAM, batch=1)) * 1e6:.1f} µs",
-        "even": significant(even, 2),
-        "even_layers": significant(even_layered(gain), 2),
-        "slowest": significant(max(race(batch, TEAM.context, gain=gain).ratio for batch in range(1, int(even))), 2),
     }
 
 
@@ -354,14 +327,6 @@ def attention(mixed: bool) -> float:
     return attending() + (PROMPT / ANSWER * reads() if mixed else 0.0)
 
 
-def full_from() -> float:
-    """The context at which as many KV caches of DeepSeek-V3 fit as tie if attention's arithmetic counts."""
-    at, one = (lambda context: TEAM._replace(context=context)), LOW * step.compute_time(TEAM, batch=1)
-    rate = attending() / TEAM.context
-    tie = lambda context: step.weight_time(TEAM) / (one + rate * context - step.kv_time(at(context), batch=1))
-    return find_root(lambda context: tie(context) - eq.batch_fits(at(context)), 500, 50_000)
-
-
 def even_attended(gain: float) -> float:
     """The break-even batch if a dense model has the same attention, and its arithmetic counts."""
     late = gain * step.compute_time(TEAM, batch=1) + attending() - step.kv_time(TEAM, batch=1)
@@ -392,11 +357,6 @@ def turning(prompt: float, answer: float, batch: float = TEAM_BATCH) -> float:
     return max(1, step.memory_time(case, batch=batch) / step.compute_time(case, batch=batch * (1 + prompt / answer)))
 
 
-def even_answer() -> float:
-    """Tokens of an answer at which both bills are equal at the low gain, with the team's prompts."""
-    return find_root(lambda answer: turning(PROMPT, answer) - LOW, ANSWER / 2, PROMPT)
-
-
 def travelling() -> float:
     """Seconds in which a token travels to its experts and back inside the box: a byte for each value on the way out,
     two on the way back, over the links of all GPUs.
@@ -404,12 +364,6 @@ def travelling() -> float:
     net, known = model(RUNNING.model), TEAM.symbols()
     copies = net.moe.active * (1 - 1 / known["chips"])
     return net.moe.layers * copies * net.d_model * 3 / (known["chips"] * known["scale_up"])
-
-
-def stray(batch: float) -> tuple[float, float]:
-    """The luckiest and the unluckiest count of the turning point in shared steps, each over that of the datasheet."""
-    (least, most), plain = ends(), turning(PROMPT, ANSWER, batch)
-    return gain_measured(least, batch) / plain, gain_measured(most, batch, overlap=False) / plain
 
 
 def team() -> dict[str, str]:
@@ -429,19 +383,9 @@ def team() -> dict[str, str]:
             "team_shared_prompts": f"{tokens - batch:,.0f}",
             "team_shared_tokens": f"{tokens:,.0f}",
             "team_shared_computes": told(tokens * one),
-            "team_answer_sparse": pretty(sparse / batch, "s", 3),
-            "team_prompt_sparse": pretty(one, "s", 3),
-            "team_prompt_travels": pretty(one + travelling(), "s", 2),
-            "team_shared_request_sparse": pretty(request(1, mixed=True), "s", 2),
             "team_rent_sparse": rented(1),
             "team_shared_rent_sparse": rented(1, mixed=True),
-            "even_answer": significant(even_answer(), 2),
-            "pooled_real": rent(ANSWER * real_step(2 * batch) / (2 * batch)),
-            "team_real_rent": rent(ANSWER * real_step(batch) / batch),
-            "real_low": rent(ANSWER * layered_pair(batch, TEAM.context, tokens=tokens).dense / batch),
-            "team_speed_sparse": speed(1),
-            **{f"{name}_low": told for name, told in team_beside(LOW).items()},
-            **{f"{name}_high": told for name, told in team_beside(HIGH).items()},
+            "team_rent_low": rented(LOW, mixed=True),
         }
         | _turning_points()
         | _two_teams()
@@ -455,13 +399,7 @@ def _turning_points() -> dict[str, str]:
     return {
         "team_gain": significant(gain_even(batch, mixed=False), 2),
         "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
-        "team_gain_layers": significant(gain_even(batch, mixed=False, layered=True), 2),
-        "team_gain_mixed_layers": significant(gain_even(batch, mixed=True, layered=True), 2),
         "travels": pretty(travelling(), "s", 2),
-        "team_gain_travelled": significant(gain_travelled(mixed=False), 2),
-        "team_gain_mixed_travelled": significant(gain_travelled(mixed=True), 2),
-        "team_gain_both": significant(gain_travelled(mixed=False, layered=True), 2),
-        "team_gain_mixed_both": significant(gain_travelled(mixed=True, layered=True), 2),
         "team_gain_mixed_least": significant(gain_measured(least), 2),
         "team_gain_real_most": significant(gain_measured(most, overlap=False), 2),
     }
@@ -470,32 +408,18 @@ def _turning_points() -> dict[str, str]:
 def _two_teams() -> dict[str, str]:
     """What changes if two teams share a copy."""
     batch, tokens, (least, most) = TEAM_BATCH, shared_tokens(), ends()
-    one, told = step.compute_time(TEAM, batch=1), lambda seconds: f"{seconds * 1e3:.1f} ms"
     return {
-        "twice": told(team_steps(2 * batch, LOW, 2 * tokens).sparse),
-        "twice_computes": told(2 * tokens * one),
+        "twice": f"{team_steps(2 * batch, LOW, 2 * tokens).sparse * 1e3:.1f} ms",
         "twice_rent_sparse": rented(1, mixed=True, batch=2 * batch),
-        "twice_batch": f"{2 * batch}",
         "twice_gain": significant(turning(PROMPT, ANSWER, 2 * batch), 2),
         "twice_least": f"{gain_measured(least, 2 * batch):.1f}",
         "twice_most": f"{gain_measured(most, 2 * batch, overlap=False):.1f}",
-        **{
-            f"{luck}_{name}": f"{value:.1f}"
-            for name, sequences in (("one", batch), ("two", 2 * batch))
-            for luck, value in zip(("lucky", "unlucky"), stray(sequences))
-        },
     }
 
 
 def shared_tokens(batch: float = TEAM_BATCH) -> float:
     """Tokens of a step that makes an answer token for each sequence and reads the prompt tokens that come with them."""
     return batch * (1 + PROMPT / ANSWER)
-
-
-def real_step(batch: float) -> float:
-    """Seconds of a shared step of DeepSeek-V3 if parts of a layer and travel wait for each other."""
-    tokens = shared_tokens(batch)
-    return layered_pair(batch, TEAM.context, tokens=tokens).sparse + tokens * travelling()
 
 
 def dense_answers() -> dict[str, str]:
@@ -508,7 +432,16 @@ def dense_answers() -> dict[str, str]:
         ),
         "team_dense": f"{team_steps(TEAM_BATCH, LOW).dense * 1e3:.1f} ms",
         "dense_bare": f"{step.weight_time(TEAM, n_total=size) * 1e3:.1f} ms",
-        "team_token_low": pretty(LOW * step.compute_time(TEAM, batch=1), "s", 3),
+    }
+
+
+def reading() -> dict[str, str]:
+    """A step that reads whole prompts, which both models compute for longer than they load."""
+    tokens = PROMPTS * PROMPT
+    computes = step.compute_time(TEAM, batch=tokens)
+    return {
+        "read_sparse": f"{computes * 1e3:.1f} ms",
+        "read_dense": f"{LOW * computes * 1e3:.1f} ms",
     }
 
 
@@ -520,37 +453,7 @@ def request(gain: float, mixed: bool = False, batch: float = TEAM_BATCH) -> floa
 
 def rented(gain: float, mixed: bool = False, batch: float = TEAM_BATCH) -> str:
     """USD for the team's machine during a million requests, by the dense model; by DeepSeek-V3 at a gain of 1."""
-    return rent(request(gain, mixed, batch))
-
-
-def usd_of(seconds: float) -> float:
-    """USD for the team's machine during a million requests that take it so long each."""
-    return seconds * 1e6 * TEAM.symbols()["chips"] * LECTURE_RENT / factor("h")
-
-
-def rent(seconds: float) -> str:
-    """The same as text."""
-    return f"${usd_of(seconds):,.0f}"
-
-
-def speed(gain: float) -> str:
-    """Answer tokens per second of one of the team's users in shared steps: a request is answered in as many sequences'
-    turns as there are.
-    """
-    return f"{ANSWER / (TEAM_BATCH * request(gain, mixed=True)):.0f}"
-
-
-def team_beside(gain: float) -> dict[str, str]:
-    """What a dense model of some times DeepSeek-V3's active size takes for the team's shared steps and requests; its
-    requests take as long in any steps, because it always computes.
-    """
-    return {
-        "team_shared": f"{team_steps(TEAM_BATCH, gain, shared_tokens()).dense * 1e3:.1f} ms",
-        "team_request": pretty(request(gain, mixed=True), "s", 2),
-        "team_rent": rented(gain, mixed=True),
-        "team_speed": speed(gain),
-        "dense_weights": pretty(gain * TEAM.symbols()["n_active"] * width(TEAM.precision), "byte", 3),
-    }
+    return f"${request(gain, mixed, batch) * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
 
 
 # --- against reality -------------------------------------------------------------------------------------------------
@@ -630,15 +533,15 @@ def paired() -> dict[tuple[int, int], float]:
 
 def pair() -> dict[str, str]:
     """How large the dense model of the measured pair is, and where it turns the bill."""
-    found, (sparse, dense), rates = paired(), PAIR, paired_rates()[READ]
+    (sparse, dense), rates = PAIR, paired_rates()[READ]
     return {
         "pair_sparse": plain(sparse.name),
         "pair_size": significant(dense.n_active / sparse.n_active, 2),
-        "pair_least": f"{min(found.values()):.1f}",
-        "pair_most": f"{max(found.values()):.1f}",
         "pair_prompt": f"{READ[0]:,}",
         "pair_answer": f"{READ[1]}",
-        "pair_read": f"{found[READ]:.1f}",
+        "pair_read": f"{paired()[READ]:.1f}",
+        "pair_stored": f"{sparse.n_total / 1e9:.0f} billion",
+        "pair_price": f"{paired()[READ] * sparse.n_active / 1e9:.0f} billion",
         "pair_sparse_rate": f"{rates.sparse:.0f}",
         "pair_dense_rate": f"{rates.dense:.0f}",
     }
@@ -647,20 +550,25 @@ def pair() -> dict[str, str]:
 # --- sparse attention ------------------------------------------------------------------------------------------------
 
 
+def cached(context) -> Pair:
+    """Bytes of KV cache that a step loads for a sequence of DeepSeek-V3.2, in BF16, and those without an indexer, of
+    DeepSeek-V3; numbers or arrays.
+    """
+    return Pair(model(SPARSE).kv_read_bytes(context), model(RUNNING.model).kv_read_bytes(context))
+
+
+def sparse_from() -> float:
+    """The context from which on sparse attention loads less."""
+    [group] = model(SPARSE).attention
+    return find_root(lambda context: (pair := cached(context)).dense - pair.sparse, group.top_k, 1e5)
+
+
 def sparse_attention() -> dict[str, str]:
-    """What DeepSeek-V3.2 keeps and loads of its caches, in BF16, beside DeepSeek-V3."""
-    full, sparse = model(RUNNING.model), model(SPARSE)
-    [group] = sparse.attention
-    saves = lambda context: full.kv_read_bytes(context) - sparse.kv_read_bytes(context)
-    told = lambda net: f"{net.kv_read_bytes(LONG_CONTEXT) / 1e9:.2f} GB"
+    """How many tokens DeepSeek-V3.2 attends to, and from which context on it loads less."""
+    [group] = model(SPARSE).attention
     return {
         "chosen": f"{group.top_k:,}",
-        "keys_add": f"{sparse.kv_bytes_per_token() / full.kv_bytes_per_token() - 1:.0%}",
-        "index_key": pretty(sparse.kv_bytes_per_token() - full.kv_bytes_per_token(), "byte", 4),
-        "sparse_from": significant(find_root(saves, group.top_k, 1e5), 2),
-        "long_context": f"{LONG_CONTEXT:,}",
-        "long_full": told(full),
-        "long_sparse": told(sparse),
+        "sparse_from": significant(sparse_from(), 2),
     }
 
 
@@ -712,23 +620,12 @@ def gained(experts: float, router: str = "S-BASE") -> float:
     return eq.quality_gain(n_effective=effective(size, experts, router), base_size=size)
 
 
-def stretched() -> float:
-    """The gain of DeepSeek-V3 if the fit held for its active parameters and experts, one for each token."""
-    known = TEAM.symbols()
-    return effective(known["n_active"], known["experts"]) / known["n_active"]
-
-
 def worth() -> dict[str, str]:
     """What the lecture's point is worth by the fit, and its neighbours."""
-    size, experts, net = FIGURE["base_size"], FIGURE["experts"], model(RUNNING.model)
+    size, experts = FIGURE["base_size"], FIGURE["experts"]
     return {
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
         "gain": significant(gained(experts), 2),
-        "gain_doubled": f"{gained(2 * experts) / gained(experts) - 1:.0%}",
-        **{f"gain_{count}": significant(gained(count), 2) for count in COUNTED},
-        "gain_stretched": f"{stretched():.1f}",
-        "trained": f"{net.training_tokens / 1e12:.1f} trillion",
-        "largest_dense": f"{LARGEST_DENSE / 1e9:g} billion",
     }
 
 
@@ -760,9 +657,9 @@ def fit_in_full() -> Page:
     say, show = (lambda text: f"<p>{markup(text)}</p>"), (lambda formula: f"<div>\\[{formula.latex}\\]</div>")
     parts = (
         say(
-            "The loss falls as a power of $N$, the size of the dense model to which experts are added, and as a power"
-            " of their number. But experts beyond a few hundred add little, so the fit counts them in a way that"
-            " saturates:"
+            "This is the fit for the router S-BASE. The loss falls as a power of $N$, the size of the dense model to"
+            " which experts are added, and as a power of their number. But experts beyond a few hundred add little, so"
+            " the fit counts them in a way that saturates:"
         ),
         show(eq.loss),
         show(eq.experts_saturated),
@@ -784,14 +681,13 @@ def fit_in_full() -> Page:
 
 
 def price() -> dict[str, str]:
-    """Users, memory, and what a small batch really reads."""
+    """What a model stores, and what a small batch really reads."""
     read_bytes, known = (lambda batch: eq.bytes_touched(TEAM, batch=batch)), TEAM.symbols()
     read = lambda batch: pretty(read_bytes(batch), "byte")
     others = known["n_total"] - known["n_active"]
     return {
         "free_300": significant(eq.free_sparsity(chip("h200"), precision="fp8", bytes_per_param=1, batch=300), 2),
         "n_active": f"{known['n_active'] / 1e9:.1f} billion",
-        "slow_bytes": read(slow_from(LOW)),
         "named": plain(NAMED.name),
         "context": TEAM.tokens,
         "n_total": f"{TEAM.symbols()['n_total'] / 1e9:.0f} billion",
@@ -843,4 +739,4 @@ def measured() -> dict[str, str]:
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
     sides = (hardware, batches, layers, contexts, as_good, team, traffic, loaded, worth, price, measured, served, pair)
-    return merge(*(part() for part in (*sides, sparse_attention)))
+    return merge(*(part() for part in (*sides, reading, sparse_attention)))
