@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from sympy import Add, Le, Mul, Pow, Rational, expand, limit, together
+from sympy import Add, Le, Mul, Pow, Rational, UnevaluatedExpr, expand, limit, together
 
 from blackboard.formula import DERIVED, Formula, Max, Min, lecture
 from blackboard.notation import calibration, constant, declare, result
@@ -278,19 +278,6 @@ ceiling = Formula(
 )
 
 STEP_TERMS = {"compute": compute_time, "KV": kv_time, "weights": weight_time, "weights + KV": memory_time}
-COST_TERMS = {
-    name: Formula(
-        f"batching.cost_of_{name}",
-        "cost",
-        rent * chips * term.typed / (batch * new_token),
-        "USD/token",
-        f"the rent that {name} takes up",
-        cost_per_token.assumes,
-        lecture("0:13:12"),
-        register=False,
-    )
-    for name, term in STEP_TERMS.items()
-}
 
 # --- context -------------------------------------------------------------------------------------------------------
 
@@ -314,7 +301,7 @@ balanced_with_attention = Formula(
     DERIVED,
     conditions=(Le(_attends * bandwidth / kv, Rational(999, 1000)),),
     typeset=Mul(
-        2 * n_active / flops,
+        UnevaluatedExpr(2 * n_active / flops),
         Pow(Add(kv / bandwidth, -attention_flop / attention_flops, evaluate=False), -1),
         evaluate=False,
     ),

@@ -261,7 +261,6 @@ def fast_mode() -> dict[str, str]:
         "fast_then": price("claude-opus-4.6", on=LECTURE_DAY).model_name,
         "fast_then_when": _month(LECTURE_DAY),
         "fast_now": price(LATER_CARD).model_name,
-        "fast_now_when": _month(price(LATER_CARD).valid_from),
         "fast_now_price": significant(later.price_multiplier, 1),
         "fast_now_speedup": significant(1 + _caches(later), 2),
         "fast_now_saving": f"{1 / (1 + _caches(later)):.0%}",
@@ -332,7 +331,6 @@ def train() -> dict[str, str]:
         "drain_rack": pretty(drain, "s", 2),
         "chip_hbm": pretty(known["hbm"] / known["chips"], "byte"),
         "long": f"{LONG:,}",
-        "long_kv": pretty(LONG * known["kv_bytes_per_token"], "byte"),
         "full": significant(full, 2),
         "throughput": f"{significant(eq.throughput(batch=full, interval=drain), 2)} tokens",
     }
@@ -524,7 +522,6 @@ def dense_case() -> dict[str, str]:
     return {
         "sweep_few": str(rows[0].users),
         "sweep_some": str(some.users),
-        "sweep_many": str(rows[-1].users),
         "sweep_grown": f"{some.measured / rows[0].measured - 1:.0%}",
         "sweep_rest_low": f"{min(rest):.1f}",
         "sweep_rest_high": f"{max(rest):.1f} ms",
