@@ -240,8 +240,7 @@ critical_batch = Formula(
     "batch_critical",
     hardware_constant.typed * n_total / (n_active * new_token),
     "sequence",
-    "without KV caches, compute catches up with loading the weights at this batch; KV caches make it larger, and much"
-    " arithmetic in attention makes it smaller",
+    "without KV caches, compute catches up with loading the weights at this batch",
     ("KV is left out", "any loading hides behind any computing"),
     lecture("0:16:58"),
     typeset=Mul(hardware_constant, n_total / n_active, evaluate=False),
