@@ -54,4 +54,4 @@ CHARTS = {
 }
 
 LONG = RUNNING._replace(context=20_000)  # beyond the balanced context: no kink
-MORE = [(name, (case,)) for name in ("latency", "cost") for case in (WORKED, LONG)]  # figures drawn for other cases
+MORE = [("latency", (case,)) for case in (WORKED, LONG)]  # figures drawn for other cases

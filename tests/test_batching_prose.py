@@ -45,7 +45,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     own_computes = (2 * active + 2 * 1000 * attends) / flops  # s of a sequence, with attention in BF16
     all_own = own_computes + 1000 * kv / bandwidth + 58 * 8 * 7000 * 3 / 900e9 / 72
     assert 2.7 < all_own / (2 * active / flops) < 3, "without any overlap the cost floor nearly triples"
-    assert f"{copied * bandwidth / total:.1f}" == told["all_floors"], "copies nearly triple the floor"
+    assert 2.7 < copied * bandwidth / total < 3, "copies nearly triple the floor"
     llama = 80 * 2 * 8 * 128 * 2 / bandwidth * flops  # FLOPs of the time in which its cached token loads, in BF16
     expected = {
         "floor": f"{total / bandwidth * 1e3:.3f} ms",
@@ -67,20 +67,14 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "flops": f"{flops / 1e15:.0f} PFLOP/s",
         "compute_one": f"{2 * active / flops * 1e9:.0f} ns",
         "gain_one": f"{(2 * active / flops - 1000 * kv / bandwidth) * 1e9:.0f} ns",
-        "attention_one": f"{1000 * 2 * attends / flops * 1e9:.0f} ns",
-        "gain_attention": f"{(own_computes - 1000 * kv / bandwidth) * 1e9:.0f} ns",
-        "computes_long": f"{(2 * active + 2 * 10_000 * attends) / flops * 1e6:.2f} µs",
         "cached_gain": f"{(kv / bandwidth - 2 * attends / flops) * 1e9:.4f} ns",
         "balanced_llama": f"{llama / (llama - 2 * 4 * 80 * 64 * 128) - 1:.0%}",
-        "all_floors": f"{all_own / (2 * active / flops):.1f}",
         "kv_one": f"{1000 * kv / bandwidth * 1e9:.0f} ns",
         "kv_ten": f"{10_000 * kv / bandwidth * 1e6:.2f} µs",
         "least": "100",
-        "exchange": f"{58 * 32 * 8 * 7000 * 3 / 900e9 * 1e3:.2f} ms",  # 32 tokens to 8 experts, FP8 out, BF16 back
         "chip_hbm": "186 GB",
         "drain_rack": f"{72 * 186e9 / bandwidth * 1e3:.0f} ms",
         "full": f"{round((72 * 186e9 - total) / (10_000 * kv), -3):,.0f}",
-        "eight_room": f"{round((8 * 180e9 - total) / (10_000 * kv), -2):,.0f}",
         "card_speedup": f"{1 + card:.1f}",
         "ahead": f"{28_000 / 72 * 1000 * 576 * 2 / 1e6:.2g}".replace("4.5e+02", "450") + " MB",
         "tenfold_long": f"{total / bandwidth / (9 * 10_000 * kv / bandwidth):.0f}",
@@ -89,12 +83,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "profile_measured": f"{parts[0][4]:.1f} ms",
         "profile_sum": f"{sum(parts[0][1:4]):.1f} ms",
         "fast_then_when": "April 2026",
-        "fast_now_when": "May 2026",
-        "long_kv": f"{10_000 * kv / 1e6:.0f} MB",
         "cached_load": f"{kv / bandwidth * 1e9:.3f} ns",
         "cached_compare": f"{2 * attends / flops * 1e9:.4f} ns",
-        "turns_floor": f"{(2 * active / flops + 1000 * kv / bandwidth) / (2 * active / flops):.1f}",
-        "turns_long": f"{2 * active / flops / (10_000 * kv / bandwidth):.0%}",
         "busy_loads": f"{(total + 2e6 * kv) / bandwidth * 1e3:.1f} ms",
         "busy_computes": f"{2 * 2000 * active / flops * 1e3:.2f} ms",
         "past_loads": f"{(total + 28e6 * kv) / bandwidth * 1e3:.1f} ms",
@@ -124,9 +114,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "busy_halved": f"{1e6 * kv / (total + 2e6 * kv):.0%}",
         "night": f"{(total / 256 + 1000 * kv) / (total / 2000 + 1000 * kv):.1f}",
         "covered": "96%",  # 1 - (31/32)^100
-        "embed_active": f"{129_280 * 7168 / active:.1%}",
-        "spread_bytes": f"{total / 72e9:.1f} GB",
-        "copied_experts": f"{experts / 72e9:.1f} GB",
         "copied_rest": f"{(attention + rest) / 1e9:.1f} GB",
         "overstated": f"{total / (total - experts * (31 / 32) ** 100) - 1:.0%}",
         "tenfold": f"{round(total / bandwidth / (9 * 2 * active / flops), -1):.0f}",
@@ -161,6 +148,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         saving = 100 * (1 - own(10_000) * standard / step(standard, 10_000))
         expected = [floor * 1e3, 72 * 2 / 3600 * own(1000) * 1e6]
         assert told_here[:2] == pytest.approx(expected, rel=0.05) and told_here[3] == pytest.approx(saving, abs=1)
+        assert 24 < told_here[3] < 37, "a quarter to a third"
         assert step(standard, 10_000) == pytest.approx(2.5 * step(standard / 15, 10_000), rel=5e-3)
         assert step(standard, 10_000) == pytest.approx(2.8 * floor, rel=5e-3), "none moves the highest speed"
 
@@ -292,6 +280,19 @@ def test_at_ten_thousand_tokens_memory_is_slower_at_every_batch():
         loads = eq.kv_time(RUNNING, batch=1, context=context)
         assert all(batch * computes < eq.weight_time(RUNNING) + batch * loads for batch in (100, 10**6)) == wins
     assert attend > eq.kv_time(RUNNING, batch=1, context=1) / 2, "with half the bytes loading grows more slowly"
+
+
+def test_the_balanced_context_with_attention_is_found_by_search():
+    """Lengthen the context token by token until loading takes longer; without attention, the simple form."""
+    known = RUNNING.symbols()
+    each, load = 2 * known["n_active"] / known["flops"], known["kv_bytes_per_token"] / known["bandwidth"]
+    for flop, rate in ((17e6, known["flops"] / 2), (17e6, known["flops"]), (1e-9, known["flops"])):
+        found = next(context for context in range(1, 100_000) if each + context * flop / rate < context * load)
+        case = RUNNING.symbols() | {"attention_flop": flop, "attention_flops": rate}
+        assert eq.balanced_with_attention(case) == pytest.approx(found, abs=1)
+    assert found == pytest.approx(eq.balanced_context(RUNNING), abs=1)
+    exact = known | {"attention_flop": 2 * 128 * (576 + 512) * 61, "attention_flops": known["flops"] / 2}
+    assert eq.balanced_with_attention(exact) == pytest.approx(eq.with_attention(RUNNING, 2).balanced)
 
 
 def test_no_assistants_batch_that_fits_waits_for_compute():

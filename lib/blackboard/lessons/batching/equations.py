@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from sympy import Add, Mul, expand, limit, together
+from sympy import Add, Le, Mul, Pow, Rational, UnevaluatedExpr, expand, limit, together
 
 from blackboard.formula import DERIVED, Formula, Max, Min, lecture
 from blackboard.notation import calibration, constant, declare, result
@@ -42,6 +42,18 @@ bandwidth = declare("bandwidth", "W", "byte/s", "memory bandwidth of the replica
 hbm = declare("hbm", "M", "byte", "memory (HBM) of the replica", "capacity")
 chips = declare("chips", "n", "chip", "chips in the replica", "GPUs")
 rent = declare("rent", r"p_\mathrm{chip}", "USD/chip/s", "rent of one chip", "$2 per GPU-hour")
+attention_flop = declare(
+    "attention_flop",
+    r"a_\mathrm{att}",
+    "FLOP*sequence/token**2",
+    "FLOPs that a new token spends on attending to one earlier token",
+)
+attention_flops = declare(
+    "attention_flops",
+    r"F_\mathrm{att}",
+    "FLOP/s",
+    "peak compute of the replica, dense, in the format in which it attends",
+)
 rows = declare(
     "rows", r"m_\mathrm{rows}", "token", "rows of the activation matrix: tokens that go through the product together"
 )
@@ -228,8 +240,7 @@ critical_batch = Formula(
     "batch_critical",
     hardware_constant.typed * n_total / (n_active * new_token),
     "sequence",
-    "without KV caches, compute catches up with loading the weights at this batch; KV caches make it larger, and much"
-    " arithmetic in attention makes it smaller",
+    "without KV caches, compute catches up with loading the weights at this batch",
     ("KV is left out", "any loading hides behind any computing"),
     lecture("0:16:58"),
     typeset=Mul(hardware_constant, n_total / n_active, evaluate=False),
@@ -266,19 +277,6 @@ ceiling = Formula(
 )
 
 STEP_TERMS = {"compute": compute_time, "KV": kv_time, "weights": weight_time, "weights + KV": memory_time}
-COST_TERMS = {
-    name: Formula(
-        f"batching.cost_of_{name}",
-        "cost",
-        rent * chips * term.typed / (batch * new_token),
-        "USD/token",
-        f"the rent that {name} takes up",
-        cost_per_token.assumes,
-        lecture("0:13:12"),
-        register=False,
-    )
-    for name, term in STEP_TERMS.items()
-}
 
 # --- context -------------------------------------------------------------------------------------------------------
 
@@ -290,6 +288,22 @@ balanced_context = Formula(
     "past this context, one more sequence adds more memory time than compute time",
     ("dense attention", "attention's own FLOPs are left out"),
     lecture("0:11:02"),
+)
+_attends = new_token * attention_flop / attention_flops  # seconds for a token of context
+balanced_with_attention = Formula(
+    "batching.balanced_with_attention",
+    "context_balanced",
+    flop_per_param * new_token * n_active / flops / (kv / bandwidth - _attends),
+    "token/sequence",
+    "past this context, one more sequence adds more memory time than compute time, attention's included",
+    ("dense attention", "comparing with a cached token takes less time than loading it; else there is no such context"),
+    DERIVED,
+    conditions=(Le(_attends * bandwidth / kv, Rational(999, 1000)),),
+    typeset=Mul(
+        UnevaluatedExpr(2 * n_active / flops),
+        Pow(Add(kv / bandwidth, -attention_flop / attention_flops, evaluate=False), -1),
+        evaluate=False,
+    ),
 )
 mfu = Formula(
     "batching.mfu",

@@ -127,31 +127,6 @@ def latency(case: Case = RUNNING) -> Drawing:
     )
 
 
-def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
-    """B2: rent per million tokens against batch; `rent` in USD per chip-hour."""
-    fig, axes = drawing.axes()
-    batch, rented = _batches(case), {"rent": rent / units.factor("hour")}
-    total, floor = MILLION * eq.cost_per_token(case, batch=batch, **rented), MILLION * eq.cost_floor(case, **rented)
-    lines = {name: MILLION * term(case, batch=batch, **rented) for name, term in eq.COST_TERMS.items()}
-    _board(axes, case, total, lines, top=3 * floor)
-    axes.axhline(floor, color=COLOURS["cost"], lw=9, alpha=0.25, zorder=0)
-    point(axes, (batch[-1] * 0.85, floor), f"cost floor\n${significant(floor)}", (0.84, 0.6), "cost")
-    _point_kink(axes, case, eq.cost_per_token, MILLION, (0.5, 0.8), **rented)
-    axes.set_ylabel("$ per million tokens")
-    axes.set_title(f"{filled(case)},\n{case.tokens}, ${rent:g} per GPU-hour", loc="left")
-    first = MILLION * eq.cost_per_token(case, batch=numbers.LEAST, **rented)
-    return done(
-        fig,
-        "fig-cost",
-        "Sharing the weights makes tokens cheaper up to the kink. From there on the cost is level, because "
-        "compute is not shared.",
-        f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at"
-        f" ${rent:g} per GPU-hour. Compute and KV are level lines, weights a hyperbola; the bold line is the larger of"
-        f" compute and weights plus KV. It falls from ${significant(first)} at a batch of {numbers.LEAST} to"
-        f" the floor of ${significant(floor)}; {_kink_says(case)}.",
-    )
-
-
 # --- a long context ---------------------------------------------------------------------------------------------------
 
 
@@ -189,9 +164,9 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
         "fig-card",
         f"With all weights loaded, no batch is faster than {significant(wall / speed(found.standard), 2)} times the"
         " standard mode, and fast mode is almost there.",
-        f"Dollars per million tokens (log scale) against tokens per second of a user, for"
-        f" {case}, {case.tokens}, at ${rent:g} per GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The"
-        f" limit on the right is at {wall:,.0f} tokens per second, the one at the bottom at ${floor:.2g}.",
+        f"Dollars per million tokens against tokens per second of a user, for {case}, {case.tokens}, at ${rent:g} per"
+        f" GPU-hour. Of the card's batches, {says[0]}, and {says[1]}. The limit on the right is at {wall:,.0f} tokens"
+        f" per second, the one at the bottom at ${floor:.2g}.",
     )
 
 

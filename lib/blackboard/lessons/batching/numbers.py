@@ -68,9 +68,6 @@ def attention() -> dict[str, str]:
         "attention_parts": f"{latent.heads} heads × ({latent.kv_rank + latent.rope_dim} + {latent.kv_rank}) values"
         f" × {latent.layers} layers",
         "attention_long": pretty(far.token - plain.token, "s", 3),
-        "computes_long": pretty(far.token, "s", 3),
-        "attention_one": pretty(bf16.token - plain.token, "s", 2),
-        "gain_attention": pretty(bf16.token - bf16.kv, "s", 3),
         "attention_share": f"{(bf16.token / plain.token - 1) / SLOWER[-1]:.1%}",
         "attention_most": f"{bf16.token / plain.token - 1:.0%}",
         "cached_load": pretty(bf16.kv / RUNNING.context, "s", 3),
@@ -112,18 +109,6 @@ def _kept_values() -> str:
     """What attention keeps of a token, as a product that gives the bytes."""
     (latent,) = model(RUNNING.model).attention
     return f"{latent.layers} layers × {latent.kv_rank + latent.rope_dim} values × 2 bytes"
-
-
-def layout() -> dict[str, str]:
-    """What the roofline overstates, and what it leaves out: embeddings, and weights that each GPU holds in full."""
-    net, known = model(RUNNING.model), RUNNING.symbols()
-    experts, others = copied_bytes()
-    return {
-        "embed_active": f"{net.vocab * net.d_model / net.n_active:.1%}",
-        "spread_bytes": pretty(known["bytes_per_param"] * net.n_total / known["chips"], "byte", 2),
-        "copied_experts": pretty(experts, "byte", 2),
-        "copied_rest": pretty(others, "byte", 3),
-    }
 
 
 class Corrected(NamedTuple):
@@ -196,15 +181,7 @@ def corrections() -> Page:
         f"standard batch at {LONG:,} tokens",
         f"patience saves at most, at {LONG:,} tokens",
     )
-    shown = table("Results on our rack, with one correction at a time, and with all", heads, rows)
-    return fold("What does each correction move on our rack?", shown)
-
-
-def _floors() -> str:
-    """How many times as high both floors are with all corrections; ValueError if not the same, as printed."""
-    text, *_, whole = corrected(RUNNING.context).values()
-    (times,) = {significant(at(whole) / at(text), 2) for at in (lambda each: each.weights, lambda each: each.own)}
-    return times
+    return table("Results on our rack, with one correction at a time, and with all", heads, rows)
 
 
 def _priced(seconds: float) -> float:
@@ -221,18 +198,6 @@ def _fitting(each: Corrected) -> float:
 def _saving(each: Corrected) -> float:
     """The most that a larger batch saves of its cost."""
     return 1 - each.own * _fitting(each) / each.step(_fitting(each))
-
-
-def turns() -> dict[str, str]:
-    """What changes if attention and the matrix products take turns."""
-    (short, in_turn), (long, far) = (
-        [corrected(context)[name] for name in ("In the text", "Taking turns")] for context in (RUNNING.context, LONG)
-    )
-    return {
-        "turns_floor": f"{in_turn.own / short.own:.1f}",
-        "turns_long": f"{far.own / long.own - 1:.0%}",
-        "all_floors": _floors(),
-    }
 
 
 def workload() -> dict[str, str]:
@@ -296,7 +261,6 @@ def fast_mode() -> dict[str, str]:
         "fast_then": price("claude-opus-4.6", on=LECTURE_DAY).model_name,
         "fast_then_when": _month(LECTURE_DAY),
         "fast_now": price(LATER_CARD).model_name,
-        "fast_now_when": _month(price(LATER_CARD).valid_from),
         "fast_now_price": significant(later.price_multiplier, 1),
         "fast_now_speedup": significant(1 + _caches(later), 2),
         "fast_now_saving": f"{1 / (1 + _caches(later)):.0%}",
@@ -362,14 +326,12 @@ def _room(known: dict[str, float]) -> float:
 def train() -> dict[str, str]:
     """The departure schedule."""
     known, drain = RUNNING.symbols(), eq.drain_time(RUNNING)
-    full, small = _room(known), _room(known | system("b200-8").symbols(RUNNING.precision))
+    full = _room(known)
     return {
         "drain_rack": pretty(drain, "s", 2),
         "chip_hbm": pretty(known["hbm"] / known["chips"], "byte"),
         "long": f"{LONG:,}",
-        "long_kv": pretty(LONG * known["kv_bytes_per_token"], "byte"),
         "full": significant(full, 2),
-        "eight_room": significant(small, 2),
         "throughput": f"{significant(eq.throughput(batch=full, interval=drain), 2)} tokens",
     }
 
@@ -452,8 +414,14 @@ def served_table() -> Page:
     ]
     parts = ("Loading", "Computing", "Messages", "All three", "Measured")
     heads = ("Engine and GPUs", "Batch", "Context, tokens", *parts)
-    shown = table("Decode steps of DeepSeek-V3 in real engines", heads, rows)
-    return fold("What are the parts of this step, and of a second engine's?", shown)
+    return table("Decode steps of DeepSeek-V3 in real engines", heads, rows)
+
+
+def reality() -> Page:
+    """What two measured steps consist of, and what counting all of it moves on the running rack."""
+    return fold(
+        "What does a measured step consist of, and what does this change on our rack?", served_table() + corrections()
+    )
 
 
 def engines() -> dict[str, str]:
@@ -462,11 +430,7 @@ def engines() -> dict[str, str]:
     profile = step.load
     loaded_each = f"{profile['context']:,} × {pretty(profile['kv_bytes_per_token'], 'byte')}"
     moe = model(RUNNING.model).moe
-    slow, rack = map(_layer, (SLOWER_NETWORK, "GB200 NVL72"))
-    told = lambda row, digits: (
-        f"{SENT} × {moe.active} experts × 7,000 values × 3 bytes / {row['link_GB_per_s']} GB/s"
-        f" = {row['exchange_us']:.{digits}f} µs"
-    )
+    slow = _layer(SLOWER_NETWORK)
     known = RUNNING.symbols()
     stored, touched = known["n_total"] * known["bytes_per_param"], sparsity.bytes_touched(RUNNING, batch=LEAST)
     return {
@@ -474,10 +438,10 @@ def engines() -> dict[str, str]:
         "profile_measured": ms(step.measured),
         "profile_simple": ms(eq.step_time(profile)),
         "profile_sum": ms(step.added),
-        "exchange": f"{exchange('GB200 NVL72') * 1e3:.2f} ms",
         "exchange_each": pretty(exchanged(), "s", 3),
-        "exchange_one": told(rack, 2),
-        "exchange_slow": told(slow, 0),
+        "exchange_slow": f"{SENT} × {moe.active} experts × 7,000 values × 3 bytes / {slow['link_GB_per_s']} GB/s"
+        f" = {slow['exchange_us']:.0f} µs",
+        "copied_rest": pretty(copied_bytes()[1], "byte", 3),
         "exchange_layers": str(moe.layers),
         "covered": f"{sparsity.coverage(RUNNING, batch=LEAST):.0%}",
         "overstated": f"{stored / touched - 1:.0%}",
@@ -558,7 +522,6 @@ def dense_case() -> dict[str, str]:
     return {
         "sweep_few": str(rows[0].users),
         "sweep_some": str(some.users),
-        "sweep_many": str(rows[-1].users),
         "sweep_grown": f"{some.measured / rows[0].measured - 1:.0%}",
         "sweep_rest_low": f"{min(rest):.1f}",
         "sweep_rest_high": f"{max(rest):.1f} ms",
@@ -605,6 +568,6 @@ def _precision(dtype: str) -> str:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    own = (hardware, layout, attention, turns, workload, changed_batches, fast_mode, fast_batches, train)
+    own = (hardware, attention, workload, changed_batches, fast_mode, fast_batches, train)
     parts = (*own, engines, dense_case)
     return merge(*(part() for part in parts))

@@ -11,6 +11,8 @@ from sympy import Add, Le, Mul, Rational, sqrt
 import blackboard.lessons.overtraining.equations
 from blackboard.formula import DERIVED, Formula, Max, Min, Source, lecture
 from blackboard.lessons.batching.equations import (
+    attention_flop,
+    attention_flops,
     balanced_context,
     bandwidth,
     batch,
@@ -54,18 +56,6 @@ query_heads = declare("query_heads", r"h_\mathrm{Q}", "1", "query heads of a lay
 head_dim = declare("head_dim", r"d_\mathrm{head}", "1", "values in a head's vector", "128")
 kv_value_bytes = declare(
     "kv_value_bytes", r"b_\mathrm{KV}", "byte/token", "bytes of one cached value of a token", "not written: 1"
-)
-attention_flop = declare(
-    "attention_flop",
-    r"a_\mathrm{att}",
-    "FLOP*sequence/token**2",
-    "FLOPs that a new token spends on attending to one earlier token",
-)
-attention_flops = declare(
-    "attention_flops",
-    r"F_\mathrm{att}",
-    "FLOP/s",
-    "peak compute of the replica, dense, in the format in which it attends",
 )
 selected = declare(
     "selected", r"k_\mathrm{sel}", "token/sequence", "tokens that sparse attention selects for a new token"
