@@ -61,7 +61,7 @@ def layer() -> Drawing:
         fig,
         "fig-layer",
         "A token goes to a few experts on other GPUs, and their results come back to be added up."
-        f" Each dashed box is a GPU, here with {EACH} experts.",
+        " Each dashed box is a GPU.",
         f"Bottom to top: tokens, routers, experts and sums on {GPUS} GPUs. The token of GPU {HOME + 1} passes its"
         f" router and fans out to {len(CHOSEN)} experts, two of them on other GPUs. Their results come back and are"
         " added up, with the token itself, the residual.",
