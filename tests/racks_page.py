@@ -10,7 +10,7 @@ QUOTED = {
     "576": "the name of NVL576; GPUs of an NVLink domain in NVIDIA's documentation",
     "1.8": "the vendor's TB/s in both directions",
     "400": "Gb/s of a network card, its name",
-    "8": "experts of a token in DeepSeek-V3's configuration; the lecture's ratio, 0:38:47",
+    "8": "the lecture's ratio of bandwidths, 0:38:47",
     "256": "experts of DeepSeek-V3's configuration",
     "18": "NVLink ports of a Blackwell GPU; the rack's ratio of bandwidths",
     "2": "exchanges of a layer, dispatch and combine",
