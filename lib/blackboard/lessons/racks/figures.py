@@ -60,11 +60,11 @@ def layer() -> Drawing:
     return done(
         fig,
         "fig-layer",
-        "A token goes from its own GPU to a few experts on other GPUs, and their results come back to be added up."
-        f" Each dashed box is a GPU, here with {EACH} experts.",
-        f"Bottom to top: tokens, routers, experts and sums, on {GPUS} GPUs with {EACH} experts each, in one rack. The"
-        f" token of GPU {HOME + 1} passes its router and fans out to {len(CHOSEN)} experts, two of them on other GPUs."
-        " Their results come back and are added up, with the token itself, the residual.",
+        "A token goes to a few experts on other GPUs, and their results come back to be added up."
+        " Each dashed box is a GPU.",
+        f"Bottom to top: tokens, routers, experts and sums on {GPUS} GPUs. The token of GPU {HOME + 1} passes its"
+        f" router and fans out to {len(CHOSEN)} experts, two of them on other GPUs. Their results come back and are"
+        " added up, with the token itself, the residual.",
     )
 
 
@@ -102,9 +102,9 @@ def rack() -> Drawing:
         "fig-rack",
         "Inside a rack, every GPU reaches every other through fast switches (scale-up). To leave the rack it has only a"
         f" network card (scale-out), which is {fast / slow:g} times slower.",
-        "Two racks, each with GPU trays above and below and switch trays in the middle. Inside a rack, lines run from"
-        f" every tray to every switch: scale-up, {_rate(fast)} per GPU and direction. From each tray one thin line runs"
-        f" up to a data-center switch that joins the racks: scale-out, {_rate(slow)}, {fast / slow:g} times slower.",
+        "Two racks of GPU trays and switch trays. Inside a rack, lines run from every tray to every switch: scale-up,"
+        f" {_rate(fast)} per GPU. From each tray one thin line runs to a data-center switch that joins the racks:"
+        f" scale-out, {_rate(slow)}.",
     )
 
 
@@ -166,9 +166,7 @@ def step_parts() -> Drawing:
         name = f"{gpus} GPUs{place.get(gpus, '')}, {RUNNING.symbols()['experts'] / gpus:g} experts on each"
         axes.text(0, y - 0.4, f"{name}: {sum(sizes):.1f} ms", va="center", fontsize=10.5)
         told = ", ".join(f"{key} {size:.1f}" for n, ((key, *_), size) in enumerate(zip(used, sizes)) if n != 1)
-        phrases.append(
-            f"{gpus} GPUs{place.get(gpus, '')}, {sum(sizes):.1f} in all" + (f": {told}" if gpus in place else "")
-        )
+        phrases.append(f"{gpus} GPUs{place.get(gpus, '')}, {sum(sizes):.1f}" + (f": {told}" if gpus in place else ""))
         other = sizes[1]
     last = [*known].index(numbers.USED)
     axes.axhline(last + 0.45, color=COLOURS["bound"], lw=1.2, ls=(0, (4, 3)))
@@ -177,10 +175,10 @@ def step_parts() -> Drawing:
     return done(
         fig,
         "fig-step-parts",
-        "Inside the rack, each doubling halves the loading of experts, and exchanges take hardly longer. Beyond it"
-        " (our estimate) little loading is left to halve, and bytes become the longest part.",
+        "Inside the rack, each doubling halves the loading of experts. Beyond it (our estimate), little is left to"
+        " halve, and bytes become the longest part.",
         f"Five stacked bars in milliseconds per step, by how many GPUs share each layer. {'; '.join(phrases)}. Other"
-        f" memory takes {other:.1f} in each. A line before the last bar, on two racks, marks the end of the rack.",
+        f" memory takes {other:.1f} in each.",
     )
 
 
@@ -204,8 +202,8 @@ def taking_turns() -> Drawing:
         fig,
         "fig-taking-turns",
         "With overlap, exchanges cost no time as long as they are over before the GPU is done with the other half.",
-        f"Two rows of boxes against time. Above, the GPU works on half A and half B in turn, {TURNS} times, without a"
-        " pause. Below, each half exchanges while the GPU works on the other, and is done a little sooner.",
+        "Two rows of boxes against time. Above, the GPU works on half A and half B in turn, without a pause. Below,"
+        " each half exchanges while the GPU works on the other.",
     )
 
 
@@ -254,9 +252,8 @@ def passed_on() -> Drawing:
         True,
         "fig-passed-on",
         "One copy crosses for four experts and is passed on inside the other rack, which takes a second hop.",
-        "Two racks. From the token's GPU in the first, arrows over NVLink lead to four experts in the same rack, and a"
-        " single arrow over the network card to a GPU in the second, which has four arrows over NVLink to experts"
-        " there.",
+        "Two racks. A single arrow over the network card leads from the token's GPU to a GPU in the second, which has"
+        " four arrows over NVLink to experts there.",
     )
 
 

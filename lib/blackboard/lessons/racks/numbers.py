@@ -83,9 +83,8 @@ def timed(gpus: float, tokens: float) -> float:
 
 
 def timings() -> dict[str, str]:
-    """Some rows of NVIDIA's, and the share of the link's rate that they reach."""
+    """Some rows of NVIDIA's, and what more copies explain of them."""
     link = RUNNING.symbols()["scale_up"]
-    share = lambda row: f"{row['dispatch_GB_per_s'] * factor('GB/s') / link:.0%}"
     rows = {count: timed_row(USED, count) for count in (IDLE, TOKENS, FULL, MOST)}
     told = {
         f"timed_{name}_{count}": value
@@ -93,7 +92,6 @@ def timings() -> dict[str, str]:
         for name, value in {
             "out": f"{row['dispatch_us']:.1f}",
             "back": f"{row['combine_us']:.1f}",
-            "share": share(row),
         }.items()
     }
     few = chip("b200").scale_up.domain_chips
@@ -135,11 +133,7 @@ def running() -> dict[str, str]:
     large = timed_row(USED, MOST)["dispatch_GB_per_s"] * factor("GB/s")
     card = here | {"scale_up": known["scale_out"]}
     needed, has = link_rates("h800")
-    half = token_bytes() / 2  # of the layers
     return {
-        "half_bytes": pretty(half, "byte", 2),
-        "hop_bytes": pretty(hop_bytes(), "byte", 3),
-        "hop_fewer": significant(half / hop_bytes(), 2),
         "token_bytes": pretty(token_bytes(), "byte"),
         "moe_layers": str(moe_layers()),
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
@@ -152,11 +146,6 @@ def running() -> dict[str, str]:
         "h800_needed": pretty(needed, "byte/s"),
         "h800_link": pretty(has, "byte/s"),
     }
-
-
-def hop_bytes() -> float:
-    """Bytes of a token's vector between two stages of a pipeline, in BF16."""
-    return 2 * RUNNING.symbols()["width"]
 
 
 def card_rate() -> float:
@@ -175,7 +164,6 @@ def bare_card() -> dict[str, str]:
         "card_took": f"{took:g}",
         "card_bare": pretty(rate, "byte/s", 2),
         "bare_two": f"{on(2, card=rate).in_turn / on(1).in_turn:.2f}",
-        "wait_deep": f"{quick_wait() / 2 / factor('us'):.0f}",
         "combine_1": f"{measurement('h200_deepep_ll_intranode').column('combine_us')[0]:.1f}",
     }
 
@@ -383,11 +371,7 @@ def margins() -> dict[str, str]:
     """How much longer each exchange may wait on two racks."""
     us = lambda seconds: f"{seconds / factor('us'):.1f} µs"
     return {
-        "margin_1": us(margin(1)),
         "margin_few": us(margin(FEW)),
-        "margin_once_1": us(margin(1, True)),
-        "margin_once_few": us(margin(FEW, True)),
-        "margin_once_even": us(margin(even(), True)),
         "margin_day": us(margin_day()),
         "even_once": str(even(True)),
     }
@@ -656,12 +640,11 @@ def crowded() -> dict[str, str]:
     [plain] = {f"{part.in_turn * 1e3:.0f}" for part in then.values()}
     travel = {f"travel_{count}": in_tenths(2 * part.half().exchanges) for count, part in then.items()}
     twice = {f"twice_{count}": in_tenths(2 * part.half().work) for count, part in then.items()}
-    deep = {f"deep_{gpus}": in_tenths(deep_exchanges(gpus)) for gpus in (32, 64, 128)}
     deep_step = lambda count, gpus: max(2 * then[count].half().work, deep_exchanges(gpus))
     return {
         **travel,
         **twice,
-        **deep,
+        "deep_128": in_tenths(deep_exchanges(128)),
         "plain_boxes": plain,
         "deep_gain": f"{1 - deep_step(most, 128) / deep_step(8, 64):.0%}",
         f"lapped_{most}": in_tenths(then[most].overlapped),
@@ -697,9 +680,6 @@ def box_weights(held: float) -> float:
     return (held + 1) * moe_layers() * expert_bytes() + rest_bytes()
 
 
-SPREAD = (2, 4)  # boxes, between one and as many as at DeepSeek
-
-
 def deployment() -> dict[str, float]:
     """The unit in which DeepSeek's service decodes."""
     _, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
@@ -711,16 +691,13 @@ def deployed() -> dict[str, str]:
     report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
     [gains] = measurement("sglang_large_ep_gains").records()
-    [wide] = measurement("sglang_large_ep_decode").records(system="SGLang")
     memory, alone = chip("h200").hbm_bytes, box_weights(box_experts())
     shared = box_weights(service["routed_experts_per_gpu"])
     return _boxes() | {
         "box_held": f"{box_experts():g}",
         "box_bytes": pretty(box_experts() * moe_layers() * expert_bytes(), "byte", 3),
         "h200_bandwidth": pretty(chip("h200").hbm_bytes_per_s, "byte/s", 2),
-        "h100_memory": pretty(chip("h100-sxm").hbm_bytes, "byte", 2),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
-        "sglang_tokens": str(wide["batch_per_gpu"]),
         "weights_box": pretty(alone, "byte", 2),
         "weights_boxes": pretty(shared, "byte", 2),
         "h200_memory": pretty(memory, "byte", 3),
@@ -741,11 +718,9 @@ def _boxes() -> dict[str, str]:
     found = box_steps()
     one, pair = found["box"], on_boxes(2)
     return {
-        **{
-            f"{what}_{count}": in_tenths(value)
-            for count, part in ((count, on_boxes(count)) for count in SPREAD)
-            for what, value in {"loads": part.work, "sends": part.sending, "spread": part.in_turn}.items()
-        },
+        "loads_2": in_tenths(pair.work),
+        "sends_2": in_tenths(pair.sending),
+        "spread_2": in_tenths(pair.in_turn),
         **{
             f"{what}_{name}": in_tenths(value)
             for name, part in found.items()
