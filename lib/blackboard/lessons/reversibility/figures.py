@@ -304,7 +304,7 @@ def worth() -> Drawing:
 
 # --- tokens per GPU ---------------------------------------------------------------------------------------------------
 
-WAYS = {"all": "keep everything", "checkpointed": "checkpoints", "reversible": "two streams"}
+WAYS = {"all": "keep every layer", "checkpointed": "checkpoints", "reversible": "two streams"}
 LEAST, MOST = 100, 1e6  # tokens per GPU, the ends of the line
 
 
@@ -334,7 +334,8 @@ def line() -> Drawing:
         fig,
         "fig-line",
         f"With {free} free on a GPU, as at Meta, checkpoints at the best places are enough up to {checkpointed} tokens."
-        " Work space and the gradients of activations are left out. They lower all limits, the last one most.",
-        f"A line of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale): keep everything up to {everything} (Meta"
+        " Work space and the gradients of activations are left out. They lower all limits, and these gradients alone"
+        " about halve the last.",
+        f"A line of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale): keep every layer up to {everything} (Meta"
         f" has {case.tokens:,.0f}); checkpoints up to {checkpointed}; two streams up to {reversible}; too many.",
     )
