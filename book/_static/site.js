@@ -349,5 +349,8 @@ function settle() {
   addEventListener("scroll", ({ target }) => target.matches?.(SCROLLING) && markCut(target), { capture: true, passive: true });
 }
 
-if (document.readyState === "complete") settle();
-else addEventListener("load", settle);
+// After the theme's scripts, which scroll the sidebar, too.
+Promise.resolve(window.begun).then(() => {
+  if (document.readyState === "complete") settle();
+  else addEventListener("load", settle);
+});
