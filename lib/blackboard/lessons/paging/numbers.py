@@ -62,6 +62,7 @@ def room() -> dict[str, str]:
         "sg_ahead": f"{mean - sg_in:.0f}",
         "orca_batch": f"{batches()['Orca (Max)']:g}",
         "oracle_batch": f"{batches()['Orca (Oracle)']:.1f}",
+        "pow2_batch": f"{batches()['Orca (Pow2)']:.1f}",
         "waste_16": significant(eq.page_waste(page_tokens=BLOCK), 2),
         "waste_256": f"{eq.page_waste(page_tokens=LONG_BLOCK):g}",
         "held_256": f"{held_in(LONG_BLOCK):.0f}",
@@ -78,6 +79,7 @@ def worth() -> dict[str, str]:
     again, spent = recomputed()
     slow, prompt = spent * gain, lengths("ShareGPT")[0] * pass_compute(known, batch=1, pass_tokens=1)
     weights, cache = known["n_total"] * known["bytes_per_param"], mean * known["kv_bytes_per_token"]
+    extra = lengths("ShareGPT")[1] * (cost(held / 2) - cost(held)) / known["rent"]  # s of an answer in half the blocks
     gigabytes = lambda value: f"{significant(value / 1e9, 3)} GB"
     return _costs(few, held) | {
         "sg_mean": significant(mean, 3),
@@ -100,6 +102,8 @@ def worth() -> dict[str, str]:
         "worth_prompts": significant((slow + prompt) / (spent + prompt), 2),
         "half_batch": f"{held / 2:.0f}",
         "half_cost": significant(cost(held / 2) / cost(held), 2),
+        "half_extra": pretty(extra, "s", 3),
+        "half_hits": f"{round(extra / pass_compute(known, batch=1, pass_tokens=1), -2):,.0f}",
         "batch_ratio": significant(held / few, 2),
         "kernel_high": f"{kernel['high_overhead']:.0%}",
         "kernel_step": f"{cost(held, kernel['high_overhead']) / cost(held) - 1:.0%}",

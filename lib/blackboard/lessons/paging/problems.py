@@ -73,7 +73,7 @@ def guessed(values: Values) -> Values:
     """A drawn collection, OPT's room in tokens, and what was measured of that collection with OPT's longest text."""
     [room] = measurement("vllm_paper").records(model="OPT-13B")
     [held] = measurement("vllm_kv_use").records(system="Orca (Max)", use="tokens")
-    measured = f" The paper measured {held['share']:.1%} of the whole memory."
+    measured = f" The paper measured {held['share']:.1%}, as a share of the whole memory."
     case = values["requests"] == "ShareGPT" and values["reserved_context"] == LONGEST
     return requests(values) | {"slots": room["kv_tokens"], "measured": measured if case else ""}
 
@@ -91,7 +91,7 @@ guess = Guess(
     unit="1",
     display_unit="%",
     within=1.6,
-    statement="A server sets aside cache for {reserved_context}, prompt and answer together, for every request, from its first token to its last. A request of the {requests} collection brings {input} of prompt and gets {output} of answer; take each to be as long as the mean. On average over the time in which it is answered, what share of its room is filled, in percent? Any guess within a factor of 1.6 counts as right.",
+    statement="A server sets aside cache for {reserved_context}, prompt and answer together, for every request, from its first token to its last. A request of the {requests} collection brings {input} of prompt and gets {output} of answer; take each to be as long as the mean. On average, from the first token of its answer to the last, what share of its room is filled, in percent? Any guess within a factor of 1.6 counts as right.",
     parameters={"requests": ("ShareGPT", "Alpaca"), "reserved_context": (LONGEST, *range(1536, 6144, 256))},
     derived=guessed,
     units={"requests": "", "measured": "", "input": "token", "output": "token", "reserved_context": "token"},
@@ -103,7 +103,7 @@ guess = Guess(
         eq.use_reserved / 100: "That is the fraction; the percentage is a hundred times as large.",
     },
     close="Not far off. What does a request hold at first, and what at last?",
-    explanation="Most of the rest waits for tokens that never come. At a random moment rooms are somewhat fuller, because long answers stay longer and hold more.{measured}",
+    explanation="Most of the rest waits for tokens that never come. Real answers are not all as long as the mean. Long answers run for longer and hold more, so at a random moment rooms are somewhat fuller.{measured}",
     hints=(
         "How many tokens does a request hold when its answer begins, and how many when it ends?",
         "Halfway it holds its prompt and half of its answer.",
