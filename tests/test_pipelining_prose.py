@@ -422,9 +422,7 @@ def test_a_pipeline_that_trains_keeps_one_whole_micro_batch_of_activations():
 def test_the_gains_of_boxes_and_racks_can_be_redone_from_what_is_printed(memory, stages):
     share, gain = f"{TOTAL / memory:.3f}", (memory - TOTAL / stages) / (memory - TOTAL)
     text = page("pipelining").read_text("utf8")
-    said = (
-        rf"(1 - {share}/{stages}) \div (1 - {share}) = {gain:.2f}$" if stages == 2 else f"makes only ${gain:.2f}$ times"
-    )
+    said = rf"(1 - {share}/{stages}) \div (1 - {share}) = {gain:.2f}$" if stages == 2 else f"only ${gain:.2f}$ times"
     assert said in text and f"{gain:.2f}" == f"{(1 - float(share) / stages) / (1 - float(share)):.2f}"
     assert rf"$x = {float(share):.1%}".replace("%", r"\%") in text
 

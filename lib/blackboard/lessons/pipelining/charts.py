@@ -112,7 +112,8 @@ def context_chart() -> InteractiveChart:
         f" {START['micro_batch']} sequences it grows on eight H200s from {fits(box, 1)} tokens at one stage to"
         f" {fits(box, 16)} at 16, on the rack from"
         f" {fits(rack, 1)} to {fits(rack, 16)}.",
-        "Four boxes fit twice the context of one, for four times its users. On the rack, the line is nearly flat.",
+        "Four boxes serve four times as many users as one box, each with twice the context. With racks, the line is"
+        " nearly flat.",
         primary=("stages", "machine", "micro_batch"),
         digits={"micro_batch": 0},
         result=(2,),

@@ -329,8 +329,8 @@ def pays() -> Drawing:
     return done(
         fig,
         "fig-pays",
-        f"Shared layers write the most tokens up to a wait of {even}, then a pipeline with the best number of"
-        f" micro-batches, and beyond {alone} separate boxes.",
+        f"Up to a wait of {even}, shared layers write the most tokens. From there to {alone}, a pipeline does, with the"
+        " best number of micro-batches. Beyond that, separate boxes do.",
         "Tokens per second of a box against the wait of a hop or crossing, 10 µs to 30 ms, for two boxes:"
         f" {listed(said)}.",
     )
