@@ -55,6 +55,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "guessed_slower": "1.875",
         "guessed_caches": "1.0",
         "fast_now_price": "2",
+        "guessed_speedup": f"{4 / 3 * (1 + 1):.1f}",
+        "fast_now_ratio": f"{2 * 2.5:.0f}",
+        "fast_now_caches": "3.0",
+        "busy_together": f"{(copied + 2000 * all_own) * 1e3:.1f} ms",
         "fast_now_speedup": f"{1 + 3:.1f}",  # 1 + x = 2.5 * (1 + x / 5), so x = 3
         "fast_now_saving": f"{1 / (1 + 3):.0%}",
         "list_price": "$25",
@@ -151,6 +155,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         assert 24 < told_here[3] < 37, "a quarter to a third"
         assert step(standard, 10_000) == pytest.approx(2.5 * step(standard / 15, 10_000), rel=5e-3)
         assert step(standard, 10_000) == pytest.approx(2.8 * floor, rel=5e-3), "none moves the highest speed"
+    assert told_here[3] == float(told["card_saving"].rstrip("%")), "all together save as much as the first card says"
 
 
 def printed(cells):

@@ -225,6 +225,7 @@ def workload() -> dict[str, str]:
 def changed_batches() -> dict[str, str]:
     """What another batch does to the time of a step, and to the price of a token."""
     step, paid = (lambda batch: eq.step_time(RUNNING, batch=batch)), _rented
+    together = corrected(RUNNING.context)["All together, in turn"]
     parts = {
         f"{name}_{part}": f"{significant(formula(RUNNING, batch=batch) / factor('ms'), 2)} ms"
         for name, batch in (("busy", BUSY), ("past", PAST))
@@ -233,6 +234,7 @@ def changed_batches() -> dict[str, str]:
     return parts | {
         "past": f"{PAST:,}",
         "busy_halved": f"{1 - step(BUSY / 2) / step(BUSY):.0%}",
+        "busy_together": f"{significant(together.step(BUSY) / factor('ms'), 2)} ms",
         "night": significant(paid(SLOW) / paid(BUSY), 2),
     }
 
@@ -262,6 +264,8 @@ def fast_mode() -> dict[str, str]:
         "fast_then_when": _month(LECTURE_DAY),
         "fast_now": price(LATER_CARD).model_name,
         "fast_now_price": significant(later.price_multiplier, 1),
+        "fast_now_ratio": significant(ratio(later), 1),
+        "fast_now_caches": significant(_caches(later), 2),
         "fast_now_speedup": significant(1 + _caches(later), 2),
         "fast_now_saving": f"{1 / (1 + _caches(later)):.0%}",
         "list_price": f"${price('claude-opus-4.6', on=LECTURE_DAY).usd_per_Mtok.output:.0f}",
@@ -314,6 +318,7 @@ def fast_batches() -> dict[str, str]:
         "guessed_slower": significant(card.speed_multiplier / GUESSED, 4),
         "guessed_caches": significant(guessed, 2),
         "guessed_saving": f"{1 / (1 + guessed):.0%}",
+        "guessed_speedup": significant(GUESSED * (1 + guessed), 2),
         "card_speedup": significant(1 + share, 2),
     }
 
