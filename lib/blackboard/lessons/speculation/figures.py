@@ -161,9 +161,9 @@ def by_batch() -> Drawing:
     return done(
         fig,
         "fig-by-batch",
-        "Measured gains (dots) fall earlier than the roofline allows (dashed). If loading and compute do not"
-        " overlap (solid; one constant is fitted to EAGLE-3's dots), the curve comes closer. All curves start at the"
-        " first dot.",
+        "Measured gains (dots) fall earlier than the roofline predicts (dashed). A model in which loading and compute"
+        " do not overlap comes closer (solid). Its one constant is fitted to EAGLE-3's dots. Each curve is scaled to"
+        " meet its first dot.",
         _by_batch_say(),
     )
 
