@@ -161,8 +161,8 @@ def verdicts() -> Drawing:
     return done(
         fig,
         "fig-verdicts",
-        "Few users decide for the dense model, many for the mixture; in the gray only a test can tell. Triangles are"
-        " the datasheet's turning points.",
+        "Few users decide for the dense model, many users with a high g for the mixture; in the gray only a test can"
+        " tell. Triangles are the datasheet's turning points.",
         f"Which model has the lower bill, with g from 1 to {most} and the published values: {'; '.join(said)}.",
     )
 

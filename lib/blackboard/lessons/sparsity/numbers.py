@@ -113,8 +113,6 @@ def layers() -> dict[str, str]:
     whole, dense = step.compute_time(TEAM, batch=critical), eq.dense_time(TEAM, **parts)
     layered, roofline = eq.layered_time(TEAM, **parts), step.step_time(TEAM, batch=critical, context=0)
     return {
-        "rest": f"{rest / 1e9:.1f} billion",
-        "routed": f"{parts['n_routed'] / 1e9:.1f} billion",
         "dense_loads": told(rest * load),
         "experts_compute": told(whole - dense),
         "layered": told(layered),
@@ -122,8 +120,6 @@ def layers() -> dict[str, str]:
         "layered_experts": told(eq.experts_time(TEAM, **parts)),
         "roofline": told(roofline),
         "layered_more": f"{layered / roofline - 1:.0%}",
-        "common_computes": f"{rest / known['n_active']:.0%}",
-        "common_loads": f"{rest / known['n_total']:.0%}",
     }
 
 
@@ -375,6 +371,10 @@ def team() -> dict[str, str]:
         {
             "team_batch": f"{batch}",
             "team_prompt": f"{PROMPT:,}",
+            "three_prompts": f"{3 * PROMPT:,}",
+            "prompts_each": f"{PROMPT / ANSWER:g}",
+            "request_takes": told(request(1)),
+            "request_computes": told((PROMPT + ANSWER) * one),
             "team_answer": f"{ANSWER}",
             "team_context": f"{TEAM.context:,.0f}",
             "team_fits": held(eq.batch_fits(TEAM)),
@@ -425,12 +425,15 @@ def shared_tokens(batch: float = TEAM_BATCH) -> float:
 def dense_answers() -> dict[str, str]:
     """Loading, without KV caches, and computing of the dense model of the low gain in steps that generate."""
     size, sparse = LOW * TEAM.symbols()["n_active"], team_steps(TEAM_BATCH, LOW).sparse
+    one = LOW * step.compute_time(TEAM, batch=1)
     return {
         "dense_size": f"{size / 1e9:.0f} billion",
         "ratio_attended": significant(
             sparse / team_steps(TEAM_BATCH, LOW, attention=TEAM_BATCH * attending()).dense, 2
         ),
         "team_dense": f"{team_steps(TEAM_BATCH, LOW).dense * 1e3:.1f} ms",
+        "dense_token": f"{one * 1e6:.1f} µs",
+        "dense_shared": f"{shared_tokens() * one * 1e3:.1f} ms",
         "dense_bare": f"{step.weight_time(TEAM, n_total=size) * 1e3:.1f} ms",
     }
 
@@ -564,9 +567,11 @@ def sparse_from() -> float:
 
 
 def sparse_attention() -> dict[str, str]:
-    """How many tokens DeepSeek-V3.2 attends to, and from which context on it loads less."""
+    """How many tokens DeepSeek-V3.2 attends to, what it keeps of each, and from which context on it loads less."""
     [group] = model(SPARSE).attention
     return {
+        "entry_values": f"{group.kv_rank + group.rope_dim}",
+        "key_values": f"{group.index_dim}",
         "chosen": f"{group.top_k:,}",
         "sparse_from": significant(sparse_from(), 2),
     }
