@@ -13,7 +13,6 @@ QUOTED = {
     "8": "the lecture's ratio of bandwidths, 0:38:47",
     "256": "experts of DeepSeek-V3's configuration",
     "18": "NVLink ports of a Blackwell GPU; the rack's ratio of bandwidths",
-    "2": "exchanges of a layer, dispatch and combine",
     "2027": "the year of a roadmap",
     "64": "GPUs of a rack that share a layer",
     "39": "GB/s of a dispatch among 256 GPUs in DeepEP's table",

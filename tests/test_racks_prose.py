@@ -209,6 +209,22 @@ def test_crossing_once_nearly_ties_in_our_batch_and_wins_under_deepseek_s_load()
     assert longer / 2 == pytest.approx(3.3, abs=0.2) and longer < 11.9, "half of it is a single message's"
 
 
+def test_the_split_of_timed_exchanges_is_within_their_noise_and_changes_only_the_tie():
+    told, few = numbers.all(), {1: 27.8 + 32.6, 2: 24.8 + 32.2, 4: 29.1 + 33.0, 8: TIMED[8], 32: TIMED[32]}
+    assert {f"both_{n}": told[f"both_{n}"] for n in few} == {f"both_{n}": f"{both:.1f}" for n, both in few.items()}
+    assert min(few.values()) == few[8] and max(few.values()) - min(few.values()) > TIMED[32] - TIMED[8]
+    assert told["layer_rest"] == "5.5 µs" and abs(5.5 / (32 * 8 * 7168 * 3 / 900e3) - 1) < 0.15, "nearly the formula's"
+    one, bytes_ = step_by_hand(1, 32)[2], 58 * (TIMED[32] - TIMED[8]) * 1e-6
+    for way, out in (("two", 4), ("once", CROSSINGS)):
+        _, sent, whole = step_by_hand(2, 32, out)
+        found = [(whole + more) / one for more in (bytes_, 0, -bytes_)]
+        names = f"split_none_{way}", "as_told_two" if way == "two" else "split_told_once", f"split_twice_{way}"
+        assert [told[name] for name in names] == [f"{value:.2f}" for value in found]
+        assert sent > 2 * bytes_, "cards still take longer than NVLink"
+        assert (found[2] < 1 < found[1]) if way == "once" else min(found) > 1.4
+    assert told["bytes_ratio"] == f"{step_by_hand(2, 32, 4)[1] / bytes_:.0f}"
+
+
 def test_deepseeks_users_on_boxes_of_h800_by_hand():
     """Its own day: 14,800 tokens/s of a box, 20 to 22 of a user, 4,989 tokens of context."""
     told, users = numbers.crowded(), 14_800 / 8 / 21
@@ -375,6 +391,7 @@ def test_spreading_wins_by_microseconds_of_each_exchange():
     won = lambda n, out: (step_by_hand(1, n)[2] - step_by_hand(2, n, out)[2]) * 1e6 / 116
     told = numbers.margins()
     assert told["margin_few"] == f"{won(4, 4):.1f} µs" and 2 < won(1, 4) < 5, "at most a few microseconds"
+    assert max(won(n, 4) for n in range(1, 5)) * 116e-3 == pytest.approx(0.5, abs=0.05), "half a millisecond of a step"
     assert told["even_once"] == str(next(n for n in range(1, 99) if won(n, CROSSINGS) < 0))
     assert all(won(n, 4) < 0 for n in range(5, 257)) and all(won(n, CROSSINGS) < 0 for n in range(32, 257))
     for tokens in (48, 88, 128, 256):

@@ -25,6 +25,7 @@ WHOLE = {"layers": 61, "micro_batches": 2}
 WIRING = {"links": 18, "pairs": 4}  # NVLink 5 of one chip; a link has two pairs in each direction
 TOKENS = 32  # of a GPU in a step of the running case: its sequences, as in DeepSeek's example
 IDLE = 8  # of a GPU with which an exchange nearly only waits: with fewer it takes no less
+FEWER = (1, 2, 4)  # of a GPU: exchanges that take longer than those of IDLE among 64 GPUs
 MOST = 2_048  # of a GPU, the most with which NVIDIA timed exchanges
 FULL = 256  # of a GPU in a large batch
 SLOWER = 0.85  # share of its datasheet's rate that memory is assumed to reach, where the page asks what if
@@ -57,6 +58,7 @@ def layer() -> dict[str, str]:
         "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
         "layer_timed": us(TOKENS),
         "layer_wait": us(IDLE),
+        "layer_rest": f"{(timed(USED, TOKENS) - timed(USED, IDLE)) / factor('us'):.1f} µs",
         "wait_each": f"{timed(USED, IDLE) / 2 / factor('us'):.0f}",
     }
 
@@ -96,6 +98,8 @@ def timings() -> dict[str, str]:
     }
     few = chip("b200").scale_up.domain_chips
     more = 2 * TOKENS * (copies_leaving(USED) - copies_leaving(few)) * COPY["combine"] / link
+    both = lambda row: f"{row['dispatch_us'] + row['combine_us']:.1f}"
+    told |= {f"both_{count}": both(timed_row(USED, count)) for count in (*FEWER, IDLE, TOKENS)}
     return told | {
         "timed_near": f"{timed_row(few, MOST)['dispatch_us']:.1f}",
         "leave_near": f"{copies_leaving(few):.1f}",
@@ -342,6 +346,17 @@ def worked() -> dict[str, str]:
         "user_rate_two": significant(1 / two.in_turn, 2),
         "saved": in_ms(one.weights - two.weights),
     }
+
+
+def split() -> dict[str, str]:
+    """The step on two racks in times of one rack's, if more or less of the timed exchanges were waiting."""
+    one, ways = on(1), {"two": on(2), "once": on(2, once=True)}
+    return {
+        f"split_{name}_{way}": f"{(part.in_turn + (1 - share) * one.sending) / one.in_turn:.2f}"
+        for way, part in ways.items()
+        for name, share in {"none": 0, "told": 1, "twice": 2}.items()
+        if (name, way) != ("told", "two")
+    } | {"bytes_ratio": significant(ways["two"].sending / one.sending, 2)}
 
 
 def exchanges() -> int:
@@ -740,6 +755,6 @@ def _boxes() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    counts = merge(placing(), layer(), timings(), running(), worked(), spread_or_stop(), boundary(), rack())
+    counts = merge(placing(), layer(), timings(), running(), worked(), split(), spread_or_stop(), boundary(), rack())
     against = merge(measured(), corrected(), deployed(), crowded(), bare_card(), crossing_once(), margins())
     return merge(counts, against)
