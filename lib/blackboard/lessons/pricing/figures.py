@@ -66,7 +66,7 @@ def bill() -> Drawing:
         "fig-bill",
         f"One call, three lines: {paid['cached_read'] / total:.0%} of the bill is for tokens that were sent before."
         f" Prices are per million tokens.",
-        "Bars, in cents: "
+        "Bars of the bill for one call, in cents: "
         + listed([f"{name} {cents[line]:.4g}" for line, (name, _) in LINES.items()])
         + f"; in all {100 * total:.1f}.",
     )
