@@ -114,11 +114,16 @@ def server(site):
 
 def with_scripts(move):
     """A way to a page of the site that ends when its scripts have come, too, which wait until it is drawn."""
+    from playwright.sync_api import Error
 
     @functools.wraps(move)
     def moved(page, *args, **options):
         answer = move(page, *args, **options)
-        page.evaluate("window.begun")
+        try:
+            page.evaluate("window.begun")
+        except Error:  # the page has led on to another
+            page.wait_for_load_state()
+            page.evaluate("window.begun")
         return answer
 
     return moved

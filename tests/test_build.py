@@ -53,6 +53,7 @@ def make_project(folder):
             "lesson_icons",
             "page_metadata",
             "image_sizes",
+            "late_scripts",
             "glossary_links",
             "lab_cells",
             "mathml",

@@ -23,10 +23,12 @@ BEGIN = """<template id="scripts">{scripts}</template>
 
 
 def put_off_scripts(site):
-    """Let the deferred scripts of every page of a site wait until it is drawn. They run in their order."""
+    """Let the deferred scripts of every page of a site wait until it is drawn. They run in their order. The page of the
+    search needs them before it searches.
+    """
     for path in site.rglob("*.html"):
         text = path.read_text("utf8")
         scripts = [found[0].strip() for found in DEFERRED.finditer(text)]
-        if scripts and "_static" not in path.parts:
+        if scripts and "_static" not in path.parts and path.name != "search.html":
             begun, end, rest = DEFERRED.sub("", text).rpartition("</body>")
             path.write_text(begun + BEGIN.format(scripts="".join(scripts)) + end + rest, "utf8")

@@ -199,10 +199,7 @@ ORDERS = {  # what each moves, and where that is seen: a box, its slots from and
     "1F1B": ("Box 0 waits for its first gradient to come back.", (0, 4, 10)),
     "split 1F1B": ("Each box passes B on before it does W.", (0, 7, 8)),
     "ZB-H1": ("The later boxes put W off until after more B.", (3, 23, 27)),
-    "ZB-H2": (
-        "More F and W fill what is left. Box 0 is done three slots before box 3.",
-        (0, 4, 7),
-    ),
+    "ZB-H2": ("More F and W fill the rest. Box 0 ends early.", (0, 4, 7)),
 }
 
 
