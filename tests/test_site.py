@@ -271,7 +271,7 @@ def test_every_picture_says_what_it_shows(site, name):
 @pytest.mark.parametrize(
     ("name", "figures", "drawing", "args"),
     [
-        ("book/batching", batching, "cost", ()),
+        ("book/batching", batching, "card", ()),
         ("book/reversibility", reversibility, "segments", ()),
         ("book/costs", cost_charts, "chart", ("chat",)),
     ],
