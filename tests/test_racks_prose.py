@@ -581,19 +581,19 @@ def test_network_cards_of_deepseeks_boxes_are_no_faster_than_the_rack_s():
     assert max(cards[:2]) <= cards[2]
 
 
-def crossings(picks: int) -> list[tuple[float, ...]]:
+def crossings() -> list[tuple[float, ...]]:
     """Racks, copies of a token that leave its rack, and racks that they go to, by counting subsets of 256 experts."""
     rows = []
     for racks in (2, 4, 8, 16):
-        missed = comb(256 - 256 // racks, picks) / comb(256, picks)
-        rows.append((racks, picks * (racks - 1) / racks, (racks - 1) * (1 - missed)))
+        missed = comb(256 - 256 // racks, 8) / comb(256, 8)
+        rows.append((racks, 8 * (racks - 1) / racks, (racks - 1) * (1 - missed)))
     return rows
 
 
 def test_the_page_s_program_counts_crossings_as_subsets_do():
     """And what the page says of them."""
     rows = printed("once += len")
-    for row, exact in zip(rows, crossings(8), strict=True):
+    for row, exact in zip(rows, crossings(), strict=True):
         assert row == pytest.approx(exact, abs=0.06)
     assert rows[0][2] / rows[0][1] == pytest.approx(1 / 4, abs=0.01)
     assert rows[-1][2] / rows[-1][1] == pytest.approx(4 / 5, abs=0.025)

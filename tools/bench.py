@@ -207,13 +207,19 @@ slider.value = 50
 """
 
 
+def open_page(browser, server: str, name: str):
+    """A page of the book with its scripts, which come once it is drawn."""
+    page = browser.new_page()
+    page.goto(f"{server}/book/{name}.html", wait_until="load")
+    page.evaluate("window.begun")
+    return page
+
+
 def sliders(browser, server: str) -> None:
     """From moving a slider to the new picture: in the page, and through a kernel with ipywidgets."""
     from jupyter_client.manager import start_new_kernel
 
-    page = browser.new_page()
-    page.goto(f"{server}/book/batching.html", wait_until="load")
-    page.evaluate("window.begun")
+    page = open_page(browser, server, "batching")
     live = page.evaluate(REDRAW)
     manager, client = start_new_kernel(kernel_name="python3")
     client.execute_interactive(WIDGET, timeout=120)
@@ -266,8 +272,7 @@ def planner(browser, server: str) -> None:
     """From a change of a field of the planner to its answer and its chart, with all folds open."""
     times = []
     for given in PLANS:
-        page = browser.new_page()
-        page.goto(f"{server}/book/planner.html", wait_until="load")
+        page = open_page(browser, server, "planner")
         page.wait_for_selector(".planner-chart path")
         times += page.evaluate(REDRAWN, given)
         page.close()
@@ -300,9 +305,7 @@ def code_in_pages(browser, server: str, built: Path) -> None:
         return
     first, later = [], []
     for lesson in filter(list_steps, lessons()):
-        page = browser.new_page()
-        page.goto(f"{server}/book/{lesson}.html", wait_until="load")
-        page.evaluate("window.begun")
+        page = open_page(browser, server, lesson)
         seconds = page.evaluate(CHECKS, {step.name: step.source for step in list_steps(lesson)})
         page.close()
         first.append(seconds[0])

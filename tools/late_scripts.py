@@ -5,19 +5,15 @@ import re
 DEFERRED = re.compile(r"<script\b[^>]*\bdefer\b[^>]*></script>\s*")
 # A tab in the background draws nothing: there they come when all else has.
 BEGIN = """<template id="scripts">{scripts}</template>
-<script>window.begun = new Promise((done) => {{
-  let waits = true;
-  const begin = () => {{
-    const found = waits ? [...document.getElementById("scripts").content.children] : [];
-    waits = false;
-    const come = found.map((each) => new Promise((next) => {{
-      const script = document.importNode(each);
-      document.head.append(Object.assign(script, {{ async: false, onload: next, onerror: next }}));
-    }}));
-    if (come.length) Promise.all(come).then(done);
-  }};
+<script>window.begun = new Promise((begin) => {{
   requestAnimationFrame(() => setTimeout(begin));
   addEventListener("load", begin);
+}}).then(() => {{
+  const scripts = [...document.getElementById("scripts").content.children];
+  return Promise.all(scripts.map((each) => new Promise((next) => {{
+    const script = document.importNode(each);
+    document.head.append(Object.assign(script, {{ async: false, onload: next, onerror: next }}));
+  }})));
 }});</script>
 """
 

@@ -77,7 +77,8 @@ def worth() -> dict[str, str]:
     [kernel], held, known = measurement("vllm_paging").records(), held_in(BLOCK), simulation.opt13b()
     gain = cost(few) / cost(held)
     again, spent = recomputed()
-    slow, prompt = spent * gain, lengths("ShareGPT")[0] * pass_compute(known, batch=1, pass_tokens=1)
+    computed = pass_compute(known, batch=1, pass_tokens=1)  # s of a token
+    slow, prompt = spent * gain, lengths("ShareGPT")[0] * computed
     weights, cache = known["n_total"] * known["bytes_per_param"], mean * known["kv_bytes_per_token"]
     extra = lengths("ShareGPT")[1] * (cost(held / 2) - cost(held)) / known["rent"]  # s of an answer in half the blocks
     gigabytes = lambda value: f"{significant(value / 1e9, 3)} GB"
@@ -103,7 +104,7 @@ def worth() -> dict[str, str]:
         "half_batch": f"{held / 2:.0f}",
         "half_cost": significant(cost(held / 2) / cost(held), 2),
         "half_extra": pretty(extra, "s", 3),
-        "half_hits": f"{round(extra / pass_compute(known, batch=1, pass_tokens=1), -2):,.0f}",
+        "half_hits": f"{round(extra / computed, -2):,.0f}",
         "batch_ratio": significant(held / few, 2),
         "kernel_high": f"{kernel['high_overhead']:.0%}",
         "kernel_step": f"{cost(held, kernel['high_overhead']) / cost(held) - 1:.0%}",

@@ -74,13 +74,18 @@ def timed_row(gpus: float, tokens: int) -> dict[str, float]:
     return row
 
 
+def _both_ways(row: dict[str, float]) -> float:
+    """Microseconds of dispatch and combine in a row of NVIDIA's."""
+    return row["dispatch_us"] + row["combine_us"]
+
+
 def timed(gpus: float, tokens: float) -> float:
     """Time of dispatch and combine of a layer, s, as NVIDIA measured it: along straight lines between its rows, and no
     shorter than with few tokens.
     """
     rows = measurement("gb200_one_sided_alltoall").records(expert_parallel=gpus)
     used = [row for row in rows if row["tokens_per_gpu"] >= IDLE]
-    counts, times = zip(*((row["tokens_per_gpu"], row["dispatch_us"] + row["combine_us"]) for row in used))
+    counts, times = zip(*((row["tokens_per_gpu"], _both_ways(row)) for row in used))
     return float(np.interp(tokens, counts, times)) * factor("us")
 
 
@@ -98,8 +103,7 @@ def timings() -> dict[str, str]:
     }
     few = chip("b200").scale_up.domain_chips
     more = 2 * TOKENS * (copies_leaving(USED) - copies_leaving(few)) * COPY["combine"] / link
-    both = lambda row: f"{row['dispatch_us'] + row['combine_us']:.1f}"
-    told |= {f"both_{count}": both(timed_row(USED, count)) for count in (*FEWER, IDLE, TOKENS)}
+    told |= {f"both_{count}": f"{_both_ways(timed_row(USED, count)):.1f}" for count in (*FEWER, IDLE, TOKENS)}
     return told | {
         "timed_near": f"{timed_row(few, MOST)['dispatch_us']:.1f}",
         "leave_near": f"{copies_leaving(few):.1f}",
