@@ -286,7 +286,10 @@ def test_a_letter_under_the_pointer_says_what_it_means(visit, server, lesson):
 def test_a_letter_of_a_formula_in_the_text_says_what_it_means(visit, server, lesson):
     """Under the pointer or at a touch, for each letter of a card; none is a tab stop, and Escape hides what is told."""
     page = visit(f"{server}/book/batching.html").page
-    formula, tip = page.locator("#memory-time math[display=block]").first, page.locator("article > .letter-meaning")
+    formula, tip = (
+        page.locator("#memory-time math[display=block]").first,
+        page.locator("article > .letter-meaning[role=status]"),
+    )
     for way in ("hover", "click"):
         getattr(formula.locator("msub", has_text="tot"), way)()
         assert "parameters stored" in tip.inner_text()
