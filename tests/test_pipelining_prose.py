@@ -180,6 +180,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "mt_bubble": f"{63 / (512 + 63):.0%}",
         "zb_rows": "48",
         "zb_times": "10.4, 10.2 and 7.7 ms",
+        "zb_h1_left": f"{(10.4 + 10.2 - 7.7) / (10.4 + 10.2 + 7.7):.0%}",
         "zb_hop": "0.41 ms",
         "slots_gpipe": f"{3 * 3} of {8 * 3 + 3 * 3}",
         "slots_1f1b": f"{3 * 3} of {8 * 3 + 3 * 3}",

@@ -235,6 +235,7 @@ def changed_batches() -> dict[str, str]:
         "past": f"{PAST:,}",
         "busy_halved": f"{1 - step(BUSY / 2) / step(BUSY):.0%}",
         "busy_together": f"{significant(together.step(BUSY) / factor('ms'), 2)} ms",
+        "busy_weights": f"{significant(together.weights / factor('ms'), 2)} ms",
         "night": significant(paid(SLOW) / paid(BUSY), 2),
     }
 

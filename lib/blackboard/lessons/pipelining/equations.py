@@ -282,7 +282,7 @@ stage_memory = Formula(
     "chip_memory",
     chip_weights.typed + chip_kv.typed,
     "byte/chip",
-    "pipelining divides the weights and leaves the KV cache on each chip as it was",
+    "with as many users per stage, pipelining divides the weights and leaves the KV cache on each chip as it was",
     chip_kv.assumes,
     lecture("1:10:33"),
     {"weights": chip_weights, "KV": chip_kv},

@@ -447,7 +447,7 @@ def borders() -> dict[str, str]:
     """
     wait = find_root(lambda hop: -shared_lead(CASE["context"], hop, copied=True), exchange(), LECTURE_HOP)
     context = find_root(lambda tokens: shared_lead(tokens, box_hop()), CASE["context"] / 15, CASE["context"])
-    return {"wait_copied": f"{wait / factor('us'):.0f}", "context_plain": significant(context, 2)}
+    return {"wait_copied": pretty(wait, "s", 2), "context_plain": significant(context, 2)}
 
 
 def fetching() -> dict[str, str]:
@@ -530,6 +530,7 @@ def schedules() -> dict[str, str]:
     table = measurement("zero_bubble_pipeline").records()
     row = next(row for row in table if (row["model"], row["microbatches"]) == SHOWN)
     passes = row["forward_ms"], row["input_gradient_ms"], row["weight_gradient_ms"]
+    timed = dict(zip(("forward_time", "input_grad_time", "weight_grad_time"), passes), stages=runs["plain"].devices)
     settings = {(row.model, row.micro_batches) for row in rows}
     return {
         "zb_rows": str(len(rows)),
@@ -542,6 +543,7 @@ def schedules() -> dict[str, str]:
         "zb_model": SHOWN[0].replace("B", " billion"),
         "zb_batches": str(SHOWN[1]),
         "zb_devices": str(runs["plain"].devices),
+        "zb_h1_left": f"{eq.idle_zero_bubble(**timed) / eq.idle_1f1b(**timed):.0%}",
         "zb_times": f"{passes[0]:.1f}, {passes[1]:.1f} and {passes[2]:.1f} ms",
         "zb_hop": f"{row['transfer_ms']:.2f} ms",
         **{f"zb_said_{key}": f"{run.throughput:.2f}" for key, run in runs.items()},
