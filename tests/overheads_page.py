@@ -25,7 +25,6 @@ QUOTED = {
     "256": "and of its gain",
     "60": "one of the made-up kernels",
     "100": "what it is changed to",
-    "0.05": "ms of a launch with which the graph wins the bet",
     "7.8": "ms of gaps to try in a program, rack_gaps",
     "3.6": "the same with the H200's gaps",
     "3.1": "a name of Llama",

@@ -49,7 +49,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "load_break": f"{19.6 - 8:.1f} ms",  # likewise
         "graph_2": f"{1000 / 168.84:.2f} ms",
         "graph_4": f"{1000 / 254.02:.2f} ms",
-        "saved_8": f"{3.94 - 3.04:.1f} ms",  # likewise
+        "saved_2": f"{9.53 - 5.92:.2f} ms",  # likewise
+        "saved_4": f"{5.92 - 3.94:.2f} ms",
+        "saved_8": f"{3.94 - 3.04:.2f} ms",
+        "pdl_gain": f"{100 * (173 / 168 - 1):.0f}%",
+        "fused_launch": f"{324 * 39.2 / 1547:.1f} ms",
         "gap_small": f"{2350 / 2000:.1f} µs",
         "eager_each": f"{launch:.1f} µs",
         "fill_each": f"{launch - gap:.1f} µs",
@@ -194,17 +198,20 @@ def test_a_larger_model_loses_more_than_once_per_step():
 def test_the_remedies_of_the_page_are_the_formulas():
     """Every combination, by the slower side of the formulas."""
     told = numbers.all()
-    rows = [line.split() for line in printed("def token(kernels").splitlines()[1:]]
+    rows = [line.split()[-2:] for line in printed("def token(kernels").splitlines() if "graph" in line]
     case = implied.llama() | {"context": 0.0, "replay_time": 0.0, "bandwidth": 13.48e9 / 7.83e-3}
-    for (count, bits, launched, captured), at in zip(rows, ((1547, 16), (1547, 8), (324, 16), (324, 8)), strict=True):
-        assert (int(count), int(bits)) == at
-        at = case | {"kernels": at[0], "bytes_per_param": at[1] / 8, "batch": 1.0}
-        assert float(launched) == pytest.approx(1e3 * eq.eager_time(at), abs=0.06)
-        assert float(captured) == pytest.approx(1e3 * eq.graph_time(at), abs=0.06)
-    times = [[f"{time} ms" for time in row[2:]] for row in rows]
-    assert times[0] == [told["eager_ms"], told["token_before"]] and times[1][0] == told["eager_ms"]
-    assert times[2] == [told["token_after"]] * 2
-    assert times[3] == [f"{324 * 39.2 / 1547:.1f} ms", told["narrow_sum"]] and times[3][0] == "8.2 ms"
+    lines = [(bits, formula) for bits in (16, 8) for formula in (eq.eager_time, eq.graph_time)]
+    assert len(rows) == len(lines)
+    for times, (bits, formula) in zip(rows, lines):
+        for time, count in zip(times, (1547, 324), strict=True):
+            at = case | {"kernels": count, "bytes_per_param": bits / 8, "batch": 1.0}
+            assert float(time) == pytest.approx(1e3 * formula(at), abs=0.06)
+    (nothing, compiled), (graph, both), (bits, halved), (_, all_three) = (
+        [f"{time} ms" for time in times] for times in rows
+    )
+    assert [nothing, compiled] == [told["eager_ms"], told["token_after"]] and bits == nothing
+    assert [graph, both] == [told["token_before"], told["token_after"]]
+    assert [halved, all_three] == [told["fused_launch"], told["narrow_sum"]]
 
 
 def test_the_bets_of_the_page_are_the_chapters_times():
@@ -222,11 +229,11 @@ def test_the_bets_of_the_page_are_the_chapters_times():
         times.append(max(fused * launch / 1e3, both))
         winners.append("compiler" if times[-1] < graph else "graph")
         assert both < graph and (times[-1] < graph) == (fused * launch / 1e3 < graph), "the rule"
-    assert max(0.05 * 324, told["token_after"]) > told["token_before"], "the launch that the page proposes"
     assert winners == ["compiler", "compiler", "graph"] and times[:2] == [told["token_after"]] * 2
     assert numbers.all()["compiler_h200"] == f"{times[2]:.1f} ms"
     fixed = float(numbers.all()["fixed_graph"].split()[0])
     assert fixed == pytest.approx(told["graph_1"], rel=0.005), "the fit's step is the measured one, but for its error"
+    assert 324 * told["eager_each"] / 1e3 < fixed, "so the compiler alone takes as long as the graph alone"
 
 
 def test_more_chips_gain_nothing_at_pythons_pace():
@@ -273,6 +280,12 @@ def test_the_program_of_halves_is_the_schedules():
     """
     told, measured = numbers.all(), implied.sglang_measured()
     gains = {}
+    assert [told[name] for name in ("ib_weights", "ib_rate", "ib_cache", "ib_link")] == [
+        "26.3 GB",
+        "3.35 TB/s",
+        "140.5 MB",
+        "50.0 GB/s",
+    ], "the comments of the program"
     for gaps in ("0", "7.8", "3.6"):
         for line in printed("gaps = 0", [("gaps = 0", f"gaps = {gaps}")]).splitlines()[1:]:
             tokens, whole, halves, gain = line.split()

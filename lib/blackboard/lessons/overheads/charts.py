@@ -209,8 +209,8 @@ def launch_chart() -> InteractiveChart:
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
-        "The compiled program on eight A100: from a certain batch on, the chips hide its launches. (At memory's full"
-        " rate, so the graph takes a little less than was measured.) Make a launch 2 µs, and a graph gains nothing.",
+        "The compiled program on eight A100: from a certain batch on, the chips hide its launches. Make a launch 2 µs,"
+        " and a graph gains nothing. (At memory's full rate.)",
         primary=("launch_us", "layer_kernels", "model"),
         result=(3,),
     )

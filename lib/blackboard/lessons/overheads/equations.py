@@ -176,7 +176,7 @@ fusion_gain = Formula(
     "fusion_gain",
     1 / (1 - chain_share * (1 - 1 / fused_ops)),
     "1",
-    "of a step, only the chain's operations get faster",
+    "fusing a chain of operations makes only the chain faster, not the rest of the step",
     (
         "shares are of the slower side's time, with its launches or gaps",
         "each of the chain's operations takes as long: its launch, its gap, or the same bytes",

@@ -32,6 +32,7 @@ def opening() -> dict[str, str]:
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 3),
         "fused_kernels": f"{found.fused:,}",
+        "fused_launch": in_ms(found.fused * found.each),
     }
 
 
@@ -112,13 +113,19 @@ def graphs() -> dict[str, str]:
     room = sorted(row["kv_tokens"] for row in lost)
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
+    printed = {chips: round(time, 5) for chips, time in times.items()}
+    [early], [before] = (
+        measurement("trtllm_r1_latency_steps").records(step=step)
+        for step in ("programmatic dependent launch", "all-reduce fused with RMSNorm")
+    )
     return {
         "trt_batch1": f"{batch1['factor']:g} times",
         "trt_full": f"{full['speedup']:g} times",
         "cache_lost": f"{1 - room[0] / room[1]:.0%}",
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
         **{f"graph_{chips}": pretty(time, "s", 3) for chips, time in times.items()},
-        "saved_8": in_ms(times[4] - times[8]),
+        **{f"saved_{chips}": f"{(printed[chips // 2] - printed[chips]) / MS:.2f} ms" for chips in (2, 4, 8)},
+        "pdl_gain": f"{early['throughput_token_per_s'] / before['throughput_token_per_s'] - 1:.0%}",
         "shared_7": pretty(LOST.shared, "s", 3),
         "left_kernels": f"{LOST.kernels[8]}",
         "eight_launch": in_ms(LOST.kernels[8] * implied.gpt_fast().each),
