@@ -161,9 +161,8 @@ def by_batch() -> Drawing:
     return done(
         fig,
         "fig-by-batch",
-        "Measured gains (dots) fall earlier than the roofline predicts (dashed). A model in which loading and compute"
-        " do not overlap comes closer (solid). Its one constant is fitted to EAGLE-3's dots. Each curve is scaled to"
-        " meet its first dot.",
+        "Measured gains (dots) fall earlier than the roofline predicts (dashed). The solid curves, with one"
+        " constant fitted to EAGLE-3's dots, come closer (see the fold below). Every curve starts at its first dot.",
         _by_batch_say(),
     )
 

@@ -121,7 +121,7 @@ guess = Guess(
     objective=TIME,
     unit="sequence",
     within=2.0,
-    statement="Checking is free while the compute of the guesses hides behind the loading. Loading the weights takes {weights_time}. Loading the KV caches (what attention needs of the context, here {context} for each user) takes {cache_time} for every 1,000 users. Meanwhile, computing takes {compute_time} for every 1,000 tokens in the pass. To check {drafted} guesses, a pass computes {brought} tokens for each user: the last known one and the guesses. Up to how many users does the loading of weights and caches take longer than the compute of the pass? Guess first: within a factor of two counts.",
+    statement="Checking is free as long as the check's loading takes longer than its compute. Loading the weights takes {weights_time}. Loading the KV caches (what attention needs of the context, here {context} for each user) takes {cache_time} for every 1,000 users. Computing takes {compute_time} for every 1,000 tokens in the pass. To check {drafted} guesses, a pass computes {brought} tokens for each user: the last known one and the guesses. Up to how many users is checking free? Guess first: within a factor of two counts.",
     parameters={"drafted": (4, 3, 5, 6, 7, 8, 9, 10), "context": (1000, 500, 700, 1200, 1500, 2000)},
     derived=lambda values: (found := attending(values["context"])) | on_the_rack(found) | {"brought": values["drafted"] + 1},
     units=PLAIN | {"weights_time": "", "cache_time": "", "compute_time": ""},
