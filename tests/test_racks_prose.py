@@ -108,6 +108,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "experts_16": ms(16 * 58 * EXPERT / 8e12),
         "other_time": ms((REST + 58 * EXPERT + 32 * 1000 * KV) / 8e12),
         "saved": ms(gain),
+        "hops": ms(hop),
         "far_4": f"{3 - 3**9 / 4**8:.1f}",
         "h800_needed": f"{PER_TOKEN * 1978.9e12 / 2 / active / 1e9:.0f} GB/s",
         "h800_link": "200 GB/s",
@@ -195,13 +196,13 @@ def test_crossing_once_nearly_ties_in_our_batch_and_wins_under_deepseek_s_load()
             assert wins == (name in ("lapped_long", "lapped_day")), "wins in two cells"
             assert crossed > (1 - 1 / 8 - 0.005) * shortest_by_hand(1, tokens, 0, context)
     assert told["plain_one"] == told["lapped_one"], "the price of overlap just eats up its gain"
-    ratio = lambda hop, tokens=32, context=1000: (
+    ratio = lambda hop, tokens, context: (
         shortest_by_hand(2, tokens, CROSSINGS, context, hop) / shortest_by_hand(1, tokens, 0, context)
     )
-    long = 11.905e-6
-    expected = {"once_least": ratio(0), "once_most": ratio(3.3e-6), "day_long": ratio(long, 88, 4_989)}
-    assert all(value > 1 for value in expected.values()), "two replicas are ahead"
-    assert {name: told[name] for name in expected} == {name: f"{value - 1:.0%}" for name, value in expected.items()}
+    assert all(ratio(hop, 32, 1000) > 1 for hop in (0, 3.3e-6)), "two replicas are ahead"
+    long = ratio(11.905e-6, 88, 4_989)
+    assert long > 1 and told["day_long"] == f"{long - 1:.0%}"
+    assert 7 / 8 < ratio(0, 32, 4_989) < 0.9, "an eighth at best"
     assert 0.87 < ratio(0, 88, 4_989) < 0.9 < ratio(3.3e-6, 88, 4_989) < 0.93, "about a tenth"
     one, sent = shortest_by_hand(1, 88, 0, 4_989), step_by_hand(2, 88, CROSSINGS, 4_989)[1]
     longer = ((one - sent) / 2 - WAIT) / 116 * 1e6
@@ -213,7 +214,7 @@ def test_the_split_of_timed_exchanges_is_within_their_noise_and_changes_only_the
     told, few = numbers.all(), {1: 27.8 + 32.6, 2: 24.8 + 32.2, 4: 29.1 + 33.0, 8: TIMED[8], 32: TIMED[32]}
     assert {f"both_{n}": told[f"both_{n}"] for n in few} == {f"both_{n}": f"{both:.1f}" for n, both in few.items()}
     assert min(few.values()) == few[8] and max(few.values()) - min(few.values()) > TIMED[32] - TIMED[8]
-    assert told["layer_rest"] == "5.5 µs" and abs(5.5 / (32 * 8 * 7168 * 3 / 900e3) - 1) < 0.15, "nearly the formula's"
+    assert told["layer_rest"] == "5.5 µs"
     one, bytes_ = step_by_hand(1, 32)[2], 58 * (TIMED[32] - TIMED[8]) * 1e-6
     for way, out in (("two", 4), ("once", CROSSINGS)):
         _, sent, whole = step_by_hand(2, 32, out)
@@ -222,7 +223,6 @@ def test_the_split_of_timed_exchanges_is_within_their_noise_and_changes_only_the
         assert [told[name] for name in names] == [f"{value:.2f}" for value in found]
         assert sent > 2 * bytes_, "cards still take longer than NVLink"
         assert (found[2] < 1 < found[1]) if way == "once" else min(found) > 1.4
-    assert told["bytes_ratio"] == f"{step_by_hand(2, 32, 4)[1] / bytes_:.0f}"
 
 
 def test_deepseeks_users_on_boxes_of_h800_by_hand():
@@ -408,6 +408,8 @@ def test_nvidias_kernel_sends_more_copies_in_a_larger_group():
     told = numbers.timings()
     assert (told["leave_near"], told["leave_far"]) == (f"{leave[8]:.1f}", f"{leave[64]:.1f}")
     assert told["more_bytes"] == f"{32 * (leave[64] - leave[8]) * 7168 * 4 / 900e3:.0f} µs"
+    whole = 32 * leave[64] * 7168 * 4 / 900e3
+    assert told["kernel_bytes"] == f"{whole:.1f} µs" and 0.75 * whole == pytest.approx(5.5, rel=0.06), "three quarters"
     assert told["more_took"] == f"{59.2 - 50.9:.1f} µs"
 
 

@@ -102,10 +102,12 @@ def timings() -> dict[str, str]:
         }.items()
     }
     few = chip("b200").scale_up.domain_chips
+    whole = 2 * TOKENS * copies_leaving(USED) * COPY["combine"] / link
     more = 2 * TOKENS * (copies_leaving(USED) - copies_leaving(few)) * COPY["combine"] / link
     told |= {f"both_{count}": f"{_both_ways(timed_row(USED, count)):.1f}" for count in (*FEWER, IDLE, TOKENS)}
     return told | {
         "timed_near": f"{timed_row(few, MOST)['dispatch_us']:.1f}",
+        "kernel_bytes": f"{whole / factor('us'):.1f} µs",
         "leave_near": f"{copies_leaving(few):.1f}",
         "leave_far": f"{copies_leaving(USED):.1f}",
         "more_bytes": f"{more / factor('us'):.0f} µs",
@@ -349,6 +351,7 @@ def worked() -> dict[str, str]:
         "step_two": pretty(two.in_turn, "s", 3),
         "user_rate_two": significant(1 / two.in_turn, 2),
         "saved": in_ms(one.weights - two.weights),
+        "hops": in_ms(once.hop),
     }
 
 
@@ -360,7 +363,7 @@ def split() -> dict[str, str]:
         for way, part in ways.items()
         for name, share in {"none": 0, "told": 1, "twice": 2}.items()
         if (name, way) != ("told", "two")
-    } | {"bytes_ratio": significant(ways["two"].sending / one.sending, 2)}
+    }
 
 
 def exchanges() -> int:
@@ -430,21 +433,14 @@ def crossing_once() -> dict[str, str]:
     """
     long = day()["context_tokens"]
     loads = {"": (TOKENS, None), "_long": (TOKENS, long), "_day": (day_users(), long)}
-    replicas = {name: shortest(on(1, users, context=context)) for name, (users, context) in loads.items()}
-
-    def spread(name: str, hop: float | None = None) -> float:
-        users, context = loads[name]
-        return shortest(on(2, users, hop is not None, hop or 0, context=context))
-
-    percent = lambda name, hop: f"{abs(spread(name, hop) / replicas[name] - 1):.0%}"
+    replicas_day = shortest(on(1, day_users(), context=long))
+    spread_day = shortest(on(2, day_users(), True, start_time(), context=long))
     told: dict[str, str] = {}
     for name, load in loads.items():
         told |= columns(f"plain{name}", lambda part: part.in_turn, *load)
         told |= columns(f"lapped{name}", lambda part: part.overlapped, *load)
     return told | {
-        "once_least": percent("", 0),
-        "once_most": percent("", bare_hop()),
-        "day_long": percent("_day", start_time()),
+        "day_long": f"{spread_day / replicas_day - 1:.0%}",
     }
 
 
