@@ -133,6 +133,11 @@ class Allocator:
         """Room for a sequence's next tokens. A block that others hold too is copied before it is written. OutOfRoom if
         they do not fit.
         """
+        held, size = self.tokens[name], self.page_tokens
+        begun = len(held) % size
+        if begun and begun + len(tokens) < size and self.pool.references[self.tables[name][-1]] == 1:
+            held.extend(tokens)  # into its own last block, which they do not fill
+            return
         if self._blocks_for(name, len(tokens)) > len(self.pool.queue):
             raise OutOfRoom(f"{name} needs a block and none is free")
         self._write(name, tokens)
