@@ -41,10 +41,17 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "buddy_takes": "1,024",
         "buddy_lost": f"{1024 - 600}",
         "saved_tokens": f"{new / 2_242:.0f}",
-        "half_batch": f"{room / 2:.0f}",
+        "half_batch": f"{room / 2:.1f}",
+        "half_step": f"{1000 * step(room / 2, held):.1f} ms",
+        "token_held": f"{sig(1000 * token(room), 3)} ms",
+        "token_half": f"{sig(1000 * token(room / 2), 3)} ms",
+        "answer_half": f"{337.99 * 1000 * token(room / 2):.0f} ms",
+        "token_prompt": f"{2 * SIZE / RATE * 1000:.3f} ms",
+        "memory_GB": f"{(WEIGHTS + 15_700 * KV) / 1e9:.1f} GB",
+        "caches_part": f"{1 - WEIGHTS / (WEIGHTS + room * held * KV):.0%}",
+        "codex_answer": f"{sent / 33 / 131:.0f}",
         "half_extra": f"{338 * 1000 * (token(room / 2) - token(room)):.0f} ms",
         "half_hits": f"{round(338 * (token(room / 2) - token(room)) * RATE / (2 * SIZE), -2):,.0f}",
-        "half_cost": sig(token(room / 2) / token(room), 2),
         "pause_median": "5.2 s",
         "pause_long": "81.4 s",
         "end_cache": f"{new * 2 * 80 * 8 * 128 * 2 / 1e9:.0f} GB",
@@ -181,7 +188,14 @@ def test_printed_numbers_come_out_when_redone_with_the_printed_numbers():
         assert f"${rent:.2f}" == told[f"cost_{which}"]
         assert at(f"weights_{which}") + at("cost_cache") == pytest.approx(at(f"cost_{which}"))
     assert f"{at('cost_few') / at('cost_held'):.1f}" == told["worth"]
-    assert f"{1 + at('weights_part') / 100 * (at('batch_ratio') - 1):.1f}" == told["worth"]
+    assert f"{at('weights_part') / 100 * at('batch_ratio') + at('caches_part') / 100:.1f}" == told["worth"]
+    assert f"{at('sg_in') + at('sg_out') / 2 * (1 + at('sg_spread') ** 2):.0f}" == told["sg_mean"]
+    assert f"{at('half_step') / at('half_batch'):.2f} ms" == told["token_half"]
+    for token, answer in (("token_held", "answer_time"), ("token_half", "answer_half")):
+        assert f"{at('sg_out') * at(token):.0f} ms" == told[answer]
+    assert f"{at('answer_half') - at('answer_time'):.0f} ms" == told["half_extra"]
+    assert f"{round(at('half_extra') / at('token_prompt'), -2):,.0f}" == told["half_hits"]
+    assert at("weights_GB") + at("kv_GB") == pytest.approx(at("memory_GB")) == 40 - at("other_GB")
     assert f"{at('again_time') / at('answer_time'):.0%}" == told["again_share"]
     assert f"{at('agents') * at('mean_context') / 1e6:.2f} million" == told["set_tokens"]
 

@@ -150,7 +150,8 @@ def room_chart() -> InteractiveChart:
         "The batch that fits",
         _room_says(),
         "Paging is worth most where much is set aside and weights fill much of the memory: try both. Above the"
-        " dashed line, compute takes longer than loading the weights. Blocks count as no slower to read.",
+        " dashed line, compute takes longer than loading the weights. We assume that blocks are loaded as fast as one"
+        " piece.",
         primary=("context", "reserved_context", "model"),
         result=(3,),
     )

@@ -137,7 +137,7 @@ def kv_use() -> Drawing:
         fig,
         "fig-kv-use",
         "Even with every length known in advance, this server left most of the memory without tokens. Blocks filled it."
-        " Measured by vLLM's authors; the shares are rounded.",
+        " Measured by vLLM's authors.",
         f"Stacked bars of what the cache's memory holds in vLLM's paper: {'; '.join(phrases)}. The rest is reserved"
         " for tokens to come, or fragments.",
     )

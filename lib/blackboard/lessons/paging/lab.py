@@ -493,8 +493,8 @@ LAB = Lab(
     "Build a paged KV cache",
     "You write the two parts of a serving engine that save KV cache: the allocator, with sharing and copy-on-write"
     " (steps 1 and 2), and a prefix cache (steps 3 to 5), on which you replay a day of coding agents. The prefix cache"
-    " works with names of blocks and does not call the allocator. In the last chart, the allocator says how much memory"
-    " running answers hold, and the cache gets the rest.",
+    " works with names of blocks and does not call the allocator. The chart at the end uses both: your allocator counts"
+    " the blocks of running answers, and your prefix cache gets the rest.",
     (BLOCKS, APPEND, NAME, CACHE, RATE),
     finish,
     "Your points follow the formula while memory is short. Near the whole working set they stay below it, because"

@@ -49,6 +49,7 @@ def room() -> dict[str, str]:
         "buddy_takes": f"{takes:,}",
         "buddy_lost": f"{takes - PIECE}",
         "kv_GB": f"{significant(known['slots'] * known['kv_bytes_per_token'] / 1e9, 3)} GB",
+        "memory_GB": f"{significant(known['hbm'] / 1e9, 3)} GB",
         "slots": f"{opt['kv_tokens']:,}",
         "gpu_flops": f"{known['flops'] / 1e12:g} TFLOP/s",
         "gpu_bandwidth": f"{known['bandwidth'] / 1e9:,.0f} GB/s",
@@ -101,9 +102,10 @@ def worth() -> dict[str, str]:
         "step_held": pretty(cost(held) * held / known["rent"], "s", 3),
         "worth": significant(gain, 2),
         "worth_prompts": significant((slow + prompt) / (spent + prompt), 2),
-        "half_batch": f"{held / 2:.0f}",
-        "half_cost": significant(cost(held / 2) / cost(held), 2),
+        "caches_part": f"{held * cache / (weights + held * cache):.0%}",
+        **_halved(held),
         "half_extra": pretty(extra, "s", 3),
+        "token_prompt": f"{1e3 * computed:.2g} ms",
         "half_hits": f"{round(extra / computed, -2):,.0f}",
         "batch_ratio": significant(held / few, 2),
         "kernel_high": f"{kernel['high_overhead']:.0%}",
@@ -123,6 +125,19 @@ def _costs(few: float, held: float) -> dict[str, str]:
             for which, batch in (("few", few), ("held", held))
         },
         "cost_cache": f"${1e6 * known['rent'] * cache / known['bandwidth']:.2f}",
+    }
+
+
+def _halved(held: float) -> dict[str, str]:
+    """What an answer takes of the GPU where prefixes have half of the blocks."""
+    rent, half = simulation.opt13b()["rent"], held / 2
+    milliseconds = lambda dollars: f"{significant(1e3 * dollars / rent, 3)} ms"
+    return {
+        "half_batch": f"{half:.1f}",
+        "half_step": milliseconds(half * cost(half)),
+        "token_held": milliseconds(cost(held)),
+        "token_half": milliseconds(cost(half)),
+        "answer_half": milliseconds(lengths("ShareGPT")[1] * cost(half)),
     }
 
 
@@ -205,6 +220,7 @@ def conversations() -> dict[str, str]:
         "codex_start": f"{start:,}",
         "codex_growth": f"{growth:,}",
         "codex_turns": f"{turns}",
+        "codex_answer": f"{sent / turns / trace['input_per_output']:.0f}",
         "codex_rate": f"{agent_rate():.1%}",
         "codex_published": f"{rates['Codex on SWE-bench Pro, what the traces allow']:.1%}",
         "local_rate": f"{rates['the same, Kimi K2.5, local caches']:.1%}",
