@@ -334,7 +334,7 @@ def line() -> Drawing:
         fig,
         "fig-line",
         f"With {free} free on a GPU, as at Meta, checkpoints are enough up to {checkpointed} tokens."
-        " Work space, left out here, lowers all limits.",
+        " Work space, not counted, lowers all limits.",
         f"A line of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale): keep every layer up to {everything} (Meta"
         f" has {case.tokens:,.0f}); checkpoints up to {checkpointed}; two streams up to {reversible}; too many.",
     )
