@@ -333,9 +333,8 @@ def line() -> Drawing:
     return done(
         fig,
         "fig-line",
-        f"With {free} free on a GPU, as at Meta, checkpoints at the best places are enough up to {checkpointed} tokens."
-        " Work space and the gradients of activations are left out. They lower all limits, and these gradients alone"
-        " about halve the last.",
+        f"With {free} free on a GPU, as at Meta, checkpoints are enough up to {checkpointed} tokens."
+        " Work space, not counted, lowers all limits.",
         f"A line of tokens per GPU, {LEAST} to {MOST:,.0f} (log scale): keep every layer up to {everything} (Meta"
         f" has {case.tokens:,.0f}); checkpoints up to {checkpointed}; two streams up to {reversible}; too many.",
     )

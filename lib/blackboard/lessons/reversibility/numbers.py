@@ -132,14 +132,16 @@ def activations() -> dict[str, str]:
         "act_gpus": significant(kept / chip(GPU).hbm_bytes, 2),
         "act_tokens": f"{TOKENS:,}",
         "act_segment": shown(mixed),
-        "act_reversible": shown(_reversible()),
+        "act_reversible": shown(_reversible() + _slopes(2)),
+        "thirds_together": shown(mixed + _slopes(1)),
+        "slopes_one": shown(_slopes(1)),
+        "slopes_two": shown(_slopes(2)),
         "keep_thirds": shown(depth / SEGMENT * sizes["stream_bytes"]),
         "keep_streams": shown(2 * sizes["exact_stream"]),
         "work_thirds": shown(SEGMENT * layer),
         "work_step": shown(_reversible() - 2 * sizes["exact_stream"]),
-        "act_shrunk": significant(kept / mixed, 2),
         "act_stretch": significant(eq.segment_best(sizes), 2),
-    } | _fitting(all=kept, checkpointed=placed(sizes), two_levels=_two_levels(), reversible=_reversible())
+    } | _fitting(**{name: size * TOKENS for name, size in per_token().items()}, two_levels=_two_levels() + _slopes(1))
 
 
 def _sizes() -> dict[str, float]:
@@ -153,6 +155,13 @@ def _reversible() -> float:
     """Bytes of a sequence if the dense model were reversible: the larger step is the feed-forward block's."""
     sizes = _sizes()
     return eq.reversible(sizes, step_bytes=_gated() * sizes["stream_bytes"])
+
+
+def _slopes(streams: int) -> float:
+    """Bytes of a sequence for the gradients of activations, of two bytes each: of the streams, and of what the larger
+    step keeps.
+    """
+    return (streams + _gated()) * _sizes()["stream_bytes"]
 
 
 def _two_levels() -> float:
@@ -174,12 +183,12 @@ def placed(sizes: dict[str, float]) -> float:
 
 
 def per_token() -> dict[str, float]:
-    """Bytes of a token by what is kept of it, from the most to the fewest."""
+    """Bytes of a token, with the gradients of its activations, by what is kept of it, from the most to the fewest."""
     sizes = _sizes()
     ways = {
-        "all": eq.stored(sizes),
-        "checkpointed": placed(sizes),
-        "reversible": _reversible(),
+        "all": eq.stored(sizes) + _slopes(1),
+        "checkpointed": placed(sizes) + _slopes(1),
+        "reversible": _reversible() + _slopes(2),
     }
     return {name: size / TOKENS for name, size in ways.items()}
 
@@ -230,11 +239,12 @@ def node() -> dict[str, str]:
         "stream_bytes": VALUE * net.d_model,
         "layer_bytes": _kept_per_value(SMALL) * net.d_model,
     }
+    slopes = (1 + _gated(SMALL)) * sizes["stream_bytes"]
     looking = net.attention_flop(MILLION / 2)  # of a token after half of the others
     step = MILLION * 4 * (2 * net.n_active + looking) / (NODE * rate())  # forward twice, and back
     return {
-        "node_all": significant(room / eq.stored(sizes), 2),
-        "node_checkpointed": f"{room / placed(sizes) / 1e6:.1f} million",
+        "node_all": significant(room / (eq.stored(sizes) + slopes), 2),
+        "node_checkpointed": f"{room / (placed(sizes) + slopes) / 1e6:.1f} million",
         "node_step": f"{step / 60:.0f} minutes",
     }
 
@@ -246,6 +256,7 @@ def worth() -> dict[str, str]:
     shown = {"rate": pretty(rate(), "FLOP/s"), "hbm": pretty(gpu.hbm_bytes, "byte", 2)}
     kv, layers, scores = kept_bytes()
     held = run["batch_per_replica"] / share
+    first, last = waited()
     return shown | {
         "spent_kv": f"{kv.flop_spent / 1e6:.2f} million",
         "spent_layers": significant(layers.flop_spent, 3),
@@ -254,6 +265,8 @@ def worth() -> dict[str, str]:
         "even_scores": pretty(scores.even, "s", 2),
         "drain": pretty(kv.wait, "s", 2),
         "hold": pretty(layers.wait, "s", 2),
+        "wait_first": pretty(first * layers.wait, "s", 2),
+        "wait_last": pretty(last * layers.wait, "s", 2),
         "scores_over": significant(scores.wait / scores.even, 2),
         "layers_low": f"{significant(100 * (1 - layers.even / layers.wait), 1)}%",
         "run_waits": str(run["batch_per_replica"]),
@@ -296,6 +309,15 @@ def _long() -> Any:
 def groups() -> int:
     """GPUs of a copy come in so many groups, one after the other."""
     return _run()["pipeline_parallel"]
+
+
+def waited() -> tuple[float, float]:
+    """Share of a step for which the bottom group waits for its first sequence and for its last, in the simplest
+    schedule: to bring a sequence back takes a group twice as long as to bring it forward.
+    """
+    count, sequences = groups(), _run()["batch_per_replica"]
+    step = 3 * (count + sequences - 1)
+    return 3 * count / step, (step - (sequences - 1)) / step
 
 
 def _share() -> int:
