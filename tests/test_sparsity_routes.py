@@ -21,6 +21,7 @@ from blackboard.lessons.sparsity import equations as eq
 from blackboard.lessons.sparsity import numbers, simulation
 from blackboard.units import significant
 
+LUCK = 2 / 3  # of a turning point by the datasheet, below which no count falls
 FITS = {row["router"]: row for row in measurement("routed_scaling_law").records()}
 
 
@@ -341,7 +342,6 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
         "g_far": f"{6.1 / 0.85:.1f}",
         "attended_critical": f"{round(stored / 38.4e12 / (one + attended - 2_000 * kv / 38.4e12), -1):,.0f}",
         "travels": f"{(travelled := 58 * 7 * 7_168 * 3 / (8 * 450e9)) * 1e6:.1f} µs",
-        "expert_generates": f"{300 * 8 / 256:.0f}",
     }
     assert {name: told[name] for name in expected} == expected
     assert round(float(told["with_kv"].replace(",", "")) / float(told["team_fits"].replace(",", ""))) == 5
@@ -440,7 +440,12 @@ def test_the_pages_turning_points_are_those_of_the_formulas():
         assert f"{space['turning_point'](batch):.1f}" == told[name]
     known, each = numbers.TEAM.symbols(), step.compute_time(numbers.TEAM, batch=1) * 1e3
     millis = lambda size: size / known["bandwidth"] * 1e3
-    assert typed("def turning_point", f"{millis(known['n_total']):.1f}", f"{each:.5f}", f"{numbers.LOW}")
+    assert typed(
+        "def turning_point", f"{millis(known['n_total']):.1f}", f"{each:.5f}", f"({numbers.LOW:g}, {numbers.HIGH:g})"
+    )
+    assert typed(
+        "def turning_point", numbers.batches()["sparsity"], f"{numbers.pair()['pair_read']} * turn", "turn * 2 / 3"
+    )
     assert typed("def turning_point", f"{millis(known['kv_bytes_per_token']):.2e}".replace("e-0", "e-"))
     assert typed(
         "def turning_point", numbers.contexts()["kv"], numbers.contexts()["team_width"], f"{each * 1e3:.2f} µs"
@@ -448,15 +453,30 @@ def test_the_pages_turning_points_are_those_of_the_formulas():
 
 
 def test_the_pages_map_has_the_formulas_winners():
-    """Every cell of the map, and the team, whose place is the first of its row that DeepSeek-V3 wins."""
+    """Every sign of both maps, whole steps of both models at the ends of the margin, and the team, which is between."""
     printed, space = run_cell("sparsity", "def turning_point")
-    rows = {int(line.split()[0]): line.split()[1] for line in printed.splitlines()[1:]}
-    for answer, row in rows.items():
-        won = [numbers.turning(1_800, answer, batch) < 2.5 for batch in range(100, 1_501, 100)]
-        assert row == "".join(".#"[win] for win in won)
-    assert rows[numbers.ANSWER].index("#") == numbers.TEAM_BATCH // 100 - 1
-    for answer, cheaper in ((400, True), (450, False)):
-        assert (space["turning_point"](300, answer) < numbers.LOW) == cheaper, "right on the edge"
+    rows = {int(answer): maps for answer, *maps in (line.split() for line in printed.splitlines()[1:])}
+    low, high = LUCK, float(numbers.pair()["pair_read"])  # as the page rounds it
+    for answer, maps in rows.items():
+        for gain, row in zip((numbers.LOW, numbers.HIGH), maps, strict=True):
+            for batch, sign in zip(range(100, 1_501, 100), row, strict=True):
+                turn = numbers.turning(1_800, answer, batch)
+                assert sign == ("#" if gain > high * turn else "." if gain < low * turn else "?")
+                assert (sign == "#") <= (gain > turn) and (sign == ".") <= (gain < turn)
+    assert not any("#" in left for left, _ in rows.values()), "no traffic decides for the mixture at the low gain"
+    assert [right.index("#") + 1 for _, right in rows.values() if "#" in right] == [2, 3, 6, 10], "some hundreds"
+    assert {maps[numbers.TEAM_BATCH // 100 - 1] for maps in rows[numbers.ANSWER]} == {"?"}
+    assert numbers.turning(1_800, 3_200, 100) == eq.sparsity(numbers.TEAM), "where a dense model would load for longer"
+
+
+@pytest.mark.parametrize("answer, batch", [(400, 300), (3_200, 100), (100, 1_500)])
+def test_at_the_turning_point_both_steps_take_as_long(answer, batch):
+    """Also where the dense model waits for its own loading."""
+    active, stored = (RUNNING.symbols()[name] for name in ("n_active", "n_total"))
+    caches, tokens = batch * (1_800 + answer / 2) * 61 * 576 * 2, batch * (1 + 1_800 / answer)
+    took = lambda used, kept: max(2 * tokens * used / 15.832e15, (kept + caches) / 38.4e12)
+    gain = numbers.turning(1_800, answer, batch)
+    assert took(gain * active, gain * active) == pytest.approx(took(active, stored), rel=1e-4)
 
 
 def test_sparse_attention_loads_what_its_parts_say():
@@ -488,13 +508,13 @@ def test_measured_servers_beside_the_formulas():
     assert told["pair_stored"] == "235 billion" and 0.3 < 75 / 235 < 0.35, "a third of the size"
     assert [told["pair_dense_rate"], told["pair_sparse_rate"]] == ["442", f"{3331 / 8:.0f}"]
     assert len(numbers.paired()) == 10 and told["pair_size"] == f"{size:.1f}"
+    assert [told["pair_dense"], told["pair_active"]] == ["71 billion", "22 billion"] and round(75 / 22, 1) == 3.4
     assert all(abs(turn / turns[2048] - 1) < 0.25 for turn in numbers.paired().values()), "within a quarter"
     plain = {batch: numbers.turning(1_800, 400, batch) for batch in (100, 300, 600)}
-    assert list(plain) == list(numbers.SERVICES)
     worst = max(numbers.gain_measured(371, batch, overlap=False) / plain[batch] for batch in plain)
     assert 1.8 < worst < 2.4 < turns[2048], "the counts explain a factor of about two"
-    assert min(numbers.gain_measured(168, batch) / plain[batch] for batch in plain) > numbers.LUCK
-    low, high = ({batch: plain[batch] * by for batch in plain} for by in (numbers.LUCK, turns[2048]))
+    assert min(numbers.gain_measured(168, batch) / plain[batch] for batch in plain) > LUCK
+    low, high = ({batch: plain[batch] * by for batch in plain} for by in (LUCK, turns[2048]))
     assert all(low[300] < gain < high[300] for gain in numbers.GAINS), "one team is in between: time both"
     assert turns[2048] > numbers.LOW, "no turning point is below 1, so the low gain decides for no mixture"
     assert numbers.LOW < low[100] < numbers.HIGH and numbers.LOW < high[600] < numbers.HIGH, "what the others can say"

@@ -132,41 +132,6 @@ def bill() -> Drawing:
     )
 
 
-def verdicts() -> Drawing:
-    """Of three services, from which g to which the dense model has the lower bill, the mixture has it, or only a test
-    can say; and the published values of g.
-    """
-    fig, axes = drawing.axes(5.0, 3.0)
-    margin, most, said = numbers.paired()[numbers.READ], 10, []
-    for row, (batch, name) in enumerate(numbers.SERVICES.items()):
-        plain = numbers.turning(numbers.PROMPT, numbers.ANSWER, batch)
-        ends = [min(max(end, 1), most) for end in (1, numbers.LUCK * plain, margin * plain, most)]
-        zones = ("dense", "second"), ("time both", "muted"), ("mixture", "weights")
-        for (zone, colour), low, high in zip(zones, ends, ends[1:]):
-            axes.barh(row, high - low, 0.6, low, color=COLOURS[colour], alpha=0.35)
-            cuts = [low, *(gain for gain in sorted(numbers.GAINS) if low < gain < high), high]
-            left, right = max(zip(cuts, cuts[1:]), key=lambda gap: gap[1] - gap[0])
-            if right - left > 1.5:  # a name fits between the lines
-                axes.text((left + right) / 2, row, zone, ha="center", va="center")
-        axes.plot([plain], [row + 0.3], "^", color=COLOURS["bound"], ms=7, clip_on=False)
-        known = [f"dense below {ends[1]:.1f}"] * (ends[1] > 1) + [f"mixture above {ends[2]:.1f}"] * (ends[2] < most)
-        said.append(f"{' '.join(name.split())}, {' and '.join(known)}")
-    for gain in numbers.GAINS:
-        axes.axvline(gain, color=COLOURS["bound"], lw=1.5, ls="--")
-        beside(axes, f"g = {gain:g}", (gain, -0.5), (0, 3), ha="center", annotation_clip=False)
-    axes.set(xlim=(1, most), ylim=(2.5, -0.5), xlabel="g, the size of an equally good dense model")
-    axes.set_xticks([1, 2, 4, 6, 8, most])
-    axes.set_yticks(range(len(numbers.SERVICES)), list(numbers.SERVICES.values()))
-    axes.grid(visible=False)
-    return done(
-        fig,
-        "fig-verdicts",
-        "Few users decide for the dense model, many users with a high g for the mixture; in the gray only a test can"
-        " tell. Triangles are the datasheet's turning points.",
-        f"Which model has the lower bill, with g from 1 to {most} and the published values: {'; '.join(said)}.",
-    )
-
-
 # --- sparse attention -------------------------------------------------------------------------------------------------
 
 
