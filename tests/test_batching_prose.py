@@ -60,6 +60,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fast_now_caches": "3.0",
         "busy_together": f"{(copied + 2000 * all_own) * 1e3:.1f} ms",
         "busy_weights": f"{copied * 1e3:.1f} ms",
+        "even": f"{round(total / (1000 * kv), -2):,.0f}",
+        "even_long": f"{round(total / (10_000 * kv), -1):,.0f}",
         "fast_now_speedup": f"{1 + 3:.1f}",  # 1 + x = 2.5 * (1 + x / 5), so x = 3
         "fast_now_saving": f"{1 / (1 + 3):.0%}",
         "list_price": "$25",

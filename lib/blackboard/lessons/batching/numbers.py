@@ -214,6 +214,8 @@ def workload() -> dict[str, str]:
         "slow_context": f"{RUNNING.context:,} tokens",
         "busy": f"{BUSY:,}",
         "tenfold": significant(eq.latency_floor(RUNNING) / (9 * each.token), 2),
+        "even": significant(eq.latency_floor(RUNNING) / eq.kv_time(RUNNING, batch=1), 2),
+        "even_long": significant(eq.latency_floor(RUNNING) / eq.kv_time(ON_LONG, batch=1), 2),
         "tenfold_long": significant(eq.latency_floor(RUNNING) / (9 * eq.kv_time(ON_LONG, batch=1)), 3),
         "least": str(LEAST),
         "ahead": pretty(
