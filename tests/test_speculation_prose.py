@@ -147,6 +147,8 @@ def test_each_guess_adds_less_and_a_fourth_does_not_pay():
     yields, gains = [1, 1.92, 2.58, 2.82, 2.99], [1, 1.78, 2.25, 2.28, 2.21]
     adds = [after - before for before, after in zip(yields, yields[1:])]
     assert adds == sorted(adds, reverse=True) and max(gains) == gains[3]
+    shares = "${:.2f}$, ${:.2f}$, ${:.2f}$ and ${:.2f}$, so a round writes $1 + {:.2f}$".format(*adds, sum(adds))
+    assert shares in (ROOT / "book/speculation.md").read_text("utf8")
     assert adds[3] / (yields[4] / gains[4] - yields[3] / gains[3]) < gains[3]
     assert numbers.all()["ngram_gain"] == numbers.all()["gain_4"] == "2.8"
 
@@ -182,6 +184,7 @@ def test_walking_up_the_users_meets_the_borders():
     _, longer = met(("overhead = 0", "overhead = 2000"))
     waits = lambda users, tokens: 2_000 + max(1e6 * (V3 + users * 1000 * KV) / BYTES, tokens * users * 0.25585)
     gain = lambda users: tau(0.8, 4) * waits(users, 1) / (waits(users, 5) + 0.2 * waits(users, 1))
+    assert sig(longer) == numbers.all()["even_overhead"] and numbers.even_with(0) == pytest.approx(lost(4))
     assert longer > 2 * lost(4) and gain(longer * 0.99) > 1 > gain(longer * 1.01)
 
 
@@ -272,7 +275,7 @@ def test_sums_that_the_page_writes_out():
         "5/2.8 = 1.8$": 5 / 2.8,
         "(2.82 - 2.58)/(2.58 - 1.92) = 0.36$": 0.24 / 0.66,
         "6/2.8 = 2.1$": 6 / 2.8,
-        "(1.35 - 1 - 0.07)/4 = 0.07$": (2.99 * 111 / 245 - 1 - float(numbers.all()["check_more"])) / 4,
+        "4 \\times 0.07 = 0.28$": 2.99 * 111 / 245 - 1 - float(numbers.all()["check_more"]),
     }
     page = (ROOT / "book/speculation.md").read_text("utf8")
     for sum_, exact in typed.items():

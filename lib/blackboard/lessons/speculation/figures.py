@@ -162,7 +162,8 @@ def by_batch() -> Drawing:
         fig,
         "fig-by-batch",
         "Measured gains (dots) fall earlier than the roofline predicts (dashed). The solid curves, with one"
-        " constant fitted to EAGLE-3's dots, come closer (see the fold below). Every curve starts at its first dot.",
+        " constant fitted to EAGLE-3's dots, come closer. Each curve is made to meet its first dot, so only the"
+        " later dots test it.",
         _by_batch_say(),
     )
 

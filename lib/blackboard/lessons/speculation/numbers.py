@@ -81,6 +81,17 @@ def slower_attention() -> dict[str, str]:
     return {"even_4_bf16": significant(eq.batch_even(attended(RUNNING, 2), ratio_even=eq.ratio_even(EXAMPLE)), 2)}
 
 
+def even_with(overhead: float) -> float:
+    """The last batch at which four guesses pay if every pass takes so many seconds longer: the larger border of the
+    two, for plain steps that wait for loading and for plain steps that wait for compute.
+    """
+    weights, cache, compute = step.weight_time(RACK), step.kv_time(RACK, batch=1), step.compute_time(RACK, batch=1)
+    tokens = EXAMPLE["drafted"] + 1
+    spare = tokens / eq.ratio_even(EXAMPLE)  # plain steps that the check may take
+    loading = (spare * (overhead + weights) - overhead) / (tokens * compute - spare * cache)
+    return max(loading, (spare - 1) * overhead / ((tokens - spare) * compute))
+
+
 def by_temperature() -> dict[str, str]:
     """How often the guesses of the first paper's smallest draft were accepted in translating, by temperature."""
     row = lambda temperature: measurement("leviathan_table2").records(
@@ -109,6 +120,7 @@ def rounds() -> dict[str, str]:
         "load_cache": pretty(step.kv_time(RACK, batch=1), "s", 3),
         "ratio_even": significant(eq.ratio_even(EXAMPLE), 4),
         "context_part": significant(RUNNING.context / step.balanced_context(RACK), 3),
+        "even_overhead": significant(even_with(2e-3), 2),
         "even_1": significant(eq.batch_even(RACK, ratio_even=eq.ratio_even(EXAMPLE | ONE)), 2),
         "one_4000": significant(eq.speedup(EXAMPLE | ONE, memory_ratio=memory_ratio_of(RACK, batch=4000)), 2),
         "draft_share": f"{simulation.drafting('EAGLE-3'):.1%}",
