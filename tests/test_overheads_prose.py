@@ -39,6 +39,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "gaps_h200": f"{1165 * 2.4e-3:.1f} ms",  # what a reader gets
         "gain_h200": f"{38.9 / 6.7:.1f} times",  # likewise
         "python_least": f"{20.81 / 1165 * 1e3:.0f} µs",  # an H100, 16 sequences
+        "least_h200": f"{1165 * 18e-3:.0f} ms",  # what a reader gets
         "gap_h200": f"{(6.736 - 5.104) / (1165 - 485) * 1e3:.1f} µs",
         "python_each": f"{1e3 * 38.88 / 1165:.1f} µs",
         "waited_h200": f"{38.9 - 6.7:.0f} ms",  # what a reader gets
@@ -77,8 +78,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ib_sent": f"{58 * 8 * 7168 * 3 / 1e6:.2f} MB",
         "ib_send": f"{sent:.1f} ms",
         "overlap_ib_chip": f"{load / sent:.0f}",
-        "sglang_32": "27%",
-        "sglang_256": "25.5%",
+        "sglang_32": "−27%",
+        "sglang_256": "+25.5%",
         "sglang_prefill": "27% to 35%",
         "kernels_whole": "815",
         "kernels_halves": "1,294",
@@ -181,9 +182,9 @@ def test_the_queue_of_the_page_is_the_simulations():
 
 def test_the_last_round_of_a_kernel_leaves_units_idle():
     """Blocks, rounds, units that are idle and percent lost, by hand."""
-    lines = printed("units = 148").replace(",", " ").replace("%", " ").splitlines()
+    lines = printed("units = 132").replace(",", " ").replace("%", " ").splitlines()
     rows = [[int(word) for word in line.split() if word.isdigit()] for line in lines]
-    assert rows == [[148, 1, 0, 0], [160, 2, 136, 46], [512, 4, 80, 14], [2000, 14, 72, 3]]
+    assert rows == [[132, 1, 0, 0], [144, 2, 120, 45], [400, 4, 128, 24], [2000, 16, 112, 5]]
 
 
 def test_a_larger_model_loses_more_than_once_per_step():
@@ -255,7 +256,7 @@ def test_the_halves_of_the_page_are_the_schedules():
     """Halves layer by layer and by the formula, with and without gaps; with them the border is the measured one."""
     told = numbers.all()
     gains = {}
-    for gaps in (0, 7.818e-3, 3.6e-3):
+    for gaps in (0, 7.818e-3):
         for tokens in (32, 64, 128, 256):
             case = implied.with_tokens(tokens)
             once, cache = step.weight_time(case) + gaps, step.kv_time(case)
@@ -270,7 +271,6 @@ def test_the_halves_of_the_page_are_the_schedules():
     with_gaps = {tokens: gains[7.818e-3, tokens] for tokens in (32, 64, 128, 256)}
     assert with_gaps[64] < 0 < with_gaps[128] and with_gaps[32] == pytest.approx(-27, abs=1.6)
     assert with_gaps[256] == pytest.approx(2 * 25.5, abs=1.1)
-    assert gains[3.6e-3, 64] > 0, "with an H200's gaps halves win too early"
     assert in_pieces(256, 7.818e-3)[1] < 256 * 8 / 22_310, "the server's step loses more"
 
 
@@ -286,18 +286,19 @@ def test_the_program_of_halves_is_the_schedules():
         "140.5 MB",
         "50.0 GB/s",
     ], "the comments of the program"
-    for gaps in ("0", "7.8", "3.6"):
+    for gaps in ("0", "7.8"):
         for line in printed("gaps = 0", [("gaps = 0", f"gaps = {gaps}")]).splitlines()[1:]:
             tokens, whole, halves, gain = line.split()
             times = in_pieces(int(tokens), float(gaps) / 1e3)
             assert [float(whole), float(halves)] == pytest.approx([1e3 * each for each in times], abs=0.15)
             gains[gaps, int(tokens)] = float(gain[:-1])
+            if gaps == "7.8":
+                assert told[f"halves_{tokens}"] == gain.replace("-", "−"), "the table's row"
     assert f"{1.502 * float(told['each_7'].split()[0]):.1f}" == "7.8", "the gaps to try"
     assert gains["0", 32] < 0 < gains["0", 64] and gains["0", 32] > 100 * (measured[32] - 1) + 10
-    assert gains["0", 256] > 100 * (measured[256] - 1) + 10, "right direction, wrong size"
+    assert gains["0", 256] > 100 * (measured[256] - 1) + 10, "right at both ends, too large"
     assert gains["7.8", 32] == pytest.approx(100 * (measured[32] - 1), abs=1.5)
     assert gains["7.8", 64] < 0 < gains["7.8", 128]
-    assert f"{1.502 * float(told['gap_h200'].split()[0]):.1f}" == "3.6" and gains["3.6", 32] < 0 < gains["3.6", 64]
     assert gains["7.8", 256] == pytest.approx(200 * (measured[256] - 1), abs=1.5)
 
 

@@ -164,7 +164,7 @@ def gap() -> Drawing:
         fig,
         "fig-between-kernels",
         "In a gap, the chip waits three times: for the last blocks of a kernel, for the start of the next one, and for"
-        " its first bytes. A graph shortens only the start. (Not to scale.)",
+        " its first bytes. A graph removes none of the three. (Not to scale.)",
         f"{UNITS} units of a chip over time. A kernel's blocks fill all units twice, and its last"
         f" blocks only {LAST} of them. Then all units are idle while the next kernel starts, and while its first bytes"
         " come. Then its blocks fill all units.",
