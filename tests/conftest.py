@@ -291,6 +291,12 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """One more than there are cores where any test may run, since many wait for a browser or for a time limit."""
+    return min(4, (os.cpu_count() or 1) + (config.option.numprocesses == "auto"))
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Pieces go to the workers in the order of the tests."""
     from xdist.scheduler import LoadScopeScheduling

@@ -19,7 +19,7 @@ LINT = [
 TYPES = ["mypy"]
 NOTHING_TO_RUN = 5  # pytest's own exit status
 QUICK = "not site and not notebook and not slow"
-TESTS = ["pytest", "--numprocesses=logical", "--maxprocesses=4", "--unchanged=skip", "-m", QUICK]
+TESTS = ["pytest", "--numprocesses=logical", "--unchanged=skip", "-m", QUICK]
 
 
 def start(module, *arguments, **kwargs):
