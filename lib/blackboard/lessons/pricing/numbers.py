@@ -63,6 +63,9 @@ def step_of_price() -> dict[str, str]:
         "step_active": f"{significant(model(RUNNING.model).n_active * kept / own / 1e12, 2)} trillion",
         "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {c_of_rack():g} ÷ {STEP:,}",
         "more_least": f"{kept / own:,.0f}",
+        "board_ratio": f"{BOARD['flops'] / BOARD['bandwidth'] / 2:.0f}",
+        "board_sum": f"{BOARD['n_active'] / 1e9:.0f} billion ÷ {BOARD['flops'] / BOARD['bandwidth'] / 2:.0f} ÷"
+        f" {STEP:,} = {significant(eq.kv_implied(BOARD), 2)} bytes",
         "rack_ratio": f"{c_of_rack():g}",
     }
 
@@ -205,21 +208,13 @@ def booked() -> dict[str, str]:
     return {
         "two_lines": cents(both, 3),
         "history_part": f"{looked['cached_read'] / both:.0%}",
-        "ten_small": significant(ten_small() / both, 2),
         "out_hit_booked": f"{looked['output'] / CALL['output'] / hits * CALL['cached_read']:.1f}",
     }
 
 
-def ten_small() -> float:
-    """USD of the GPU time of so many calls, each with as small a part of the call's new tokens and of its answer."""
-    at = PROMPT - CALL["input"] * (1 - 1 / SMALLER)
-    new = sum(input_time(at, CALL["input"] / SMALLER).values())
-    return CALL["input"] * new * rent().usd_per_chip_second + CALL["output"] * least_output(at)
-
-
 def waiting() -> dict[str, str]:
     """What keeping the call's hits costs: in HBM by the pause, at full speed and at a measured one, and in flash at ten
-    times its bare price; and a token of new input and of output divided by a hit.
+    times its bare price; what a million tokens of each line cost; and a token of output divided by a hit.
     """
     minute, both, places = factor("min"), sum(bookings()[0].values()), fitting(PROMPT)
     own, shared = call_work()
@@ -227,6 +222,8 @@ def waiting() -> dict[str, str]:
     slow = slow_work()
     slow_needs, slow_call = slow[0] + slow[1] / places, rack_rent() / crowded(PAUSE, slow)[1]
     flash = SERVER * hits_in()["ssd"]
+    each = {line: 1e8 * least_lines("hbm")[line] / CALL[line] for line in ("input", "output")}  # cents of a million
+    each["hit"] = 1e8 * kept_in_hbm() / CALL["cached_read"]
     said = {
         "work_call": pretty(needs, "s", 2),
         "run_time": f"{run:.2f} s",
@@ -237,6 +234,7 @@ def waiting() -> dict[str, str]:
         "work_sum": f"{pretty(own, 's', 3)} + {shared:.2f} s ÷ {places:,.0f}",
         "ten_pause": f"{ten_times() / minute:.1f} minutes",
         "rack_rent": f"{100 * rack_rent():.2f} ¢",
+        "rack_sum": f"{system(RUNNING.system).chips} × {100 * rack()['rent']:.4f} ¢ = {100 * rack_rent():.2f} ¢",
         "free_sum": f"{places:,.0f} × {pretty(needs, 's', 2)}",
         "free_pause": pretty(needs * places, "s", 2),
         "free_slow": f"{significant(slow_needs * places / minute, 2)} minutes",
@@ -248,8 +246,8 @@ def waiting() -> dict[str, str]:
         "keep_slow": cents(slow_call - rack_rent() * slow_needs),
         "hits_ssd_10": cents(flash),
         "call_ssd_10": cents(flash + both),
-        "fifty_sum": f"{out_in():.2f} × {per_hit('input', kept_in_hbm()):.1f} ="
-        f" {significant(per_hit('output', kept_in_hbm()), 2)}",
+        **{f"each_{line}": f"{value:.1f} ¢" for line, value in each.items()},
+        "fifty_sum": f"{each['output']:.1f} ÷ {each['hit']:.1f} = {significant(per_hit('output', kept_in_hbm()), 2)}",
         "out_hit_ssd_10": significant(per_hit("output", flash), 2),
     }
     return said | {f"out_hit_{n}": significant(per_hit("output", kept_in_hbm(n * minute)), 2) for n in (1, 5)}
@@ -439,6 +437,7 @@ def measured() -> dict[str, str]:
     }
     for name, (one, out) in cost.items():
         said |= {f"day_in_{name}": usd(one, 3), f"day_out_{name}": usd(out, 3), f"day_ratio_{name}": f"{out / one:.1f}"}
+    said["day_ratio_v3"] = f"{cheap.output / cheap.input:.1f}"
     for kind, (floor, real, asked) in zip(("in", "out"), zip(*cost.values())):
         said |= {f"day_over_{kind}": f"{real / floor:.1f}", f"day_margin_{kind}": f"{asked / real:.1f}"}
     return said
@@ -706,7 +705,6 @@ def output_times() -> dict[str, str]:
         "t_out": us(memory),
         "out_in_2": significant(out_in(), 2),
         "out_in_short": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 2),
-        "out_in_3": significant(memory / new, 3),
         "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
         "compute_out_in_3": significant(compute / new, 3),
         "load_compute": significant(memory / compute, 3),
@@ -749,6 +747,9 @@ def writes() -> dict[str, str]:
         "thrice_1h": f"{ratios['1h']:g} + 2 × {read:g} = {ratios['1h'] + 2 * read:g}",
         "share_5": f"{eq.hit_rate_even(write_ratio=five, read_ratio=read):.0%}",
         "share_sum_5": f"{five - 1:g} ÷ ({five - 1:g} + {1 - read:g})",
+        "write_more": f"{five - 1:g}",
+        "hit_less": f"{1 - read:g}",
+        "ping_sum": f"3 × ${p.cached_read:.2f} = ${3 * p.cached_read:.2f}",
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         "read": f"{read:g}",
         "misses_saved": up(1 - misses_even()),
