@@ -30,6 +30,7 @@ MOST = 2_048  # of a GPU, the most with which NVIDIA timed exchanges
 FULL = 256  # of a GPU in a large batch
 SLOWER = 0.85  # share of its datasheet's rate that memory is assumed to reach, where the page asks what if
 FEW = 4  # of a GPU in a very small batch
+PAIR = 2  # of a GPU in the smallest batch of the page's program
 COPY = {"dispatch": 7_408, "combine": 14_336}  # bytes of one copy in DeepEP: FP8 with its scales, BF16
 
 
@@ -59,7 +60,6 @@ def layer() -> dict[str, str]:
         "layer_timed": us(TOKENS),
         "layer_wait": us(IDLE),
         "layer_rest": f"{(timed(USED, TOKENS) - timed(USED, IDLE)) / factor('us'):.1f} µs",
-        "wait_each": f"{timed(USED, IDLE) / 2 / factor('us'):.0f}",
     }
 
 
@@ -351,8 +351,19 @@ def worked() -> dict[str, str]:
         "step_two": pretty(two.in_turn, "s", 3),
         "user_rate_two": significant(1 / two.in_turn, 2),
         "saved": in_ms(one.weights - two.weights),
+        "saved_twice": in_ms(2 * (one.half().work - two.half().work)),
+        "larger_lapped": f"{larger_lapped():.0%}",
+        "larger_gain": f"{one.in_turn / (one.in_turn - one.weights + two.weights) - 1:.0%}",
         "hops": in_ms(once.hop),
     }
+
+
+def larger_lapped() -> float:
+    """Tokens per second that a rack twice as large would gain with overlap and long contexts, if its exchanges took no
+    longer.
+    """
+    one, two = (on(racks, context=day()["context_tokens"]) for racks in (1, 2))
+    return one.overlapped / one._replace(weights=two.weights).overlapped - 1
 
 
 def split() -> dict[str, str]:
@@ -393,7 +404,8 @@ def margins() -> dict[str, str]:
     """How much longer each exchange may wait on two racks."""
     us = lambda seconds: f"{seconds / factor('us'):.1f} µs"
     return {
-        "margin_few": us(margin(FEW)),
+        "gain_two": in_ms(margin(PAIR) * exchanges()),
+        "margin_two": us(margin(PAIR)),
         "margin_day": us(margin_day()),
         "even_once": str(even(True)),
     }
@@ -732,6 +744,7 @@ def _boxes() -> dict[str, str]:
     """What a step on boxes loads and sends, on one, on two, and on more."""
     found = box_steps()
     one, pair = found["box"], on_boxes(2)
+    alone, shared = on_boxes(1, id="h800"), on_boxes(2, id="h800")
     return {
         "loads_2": in_tenths(pair.work),
         "sends_2": in_tenths(pair.sending),
@@ -750,6 +763,7 @@ def _boxes() -> dict[str, str]:
         "even_pair": f"{spread_pays(one.weights - pair.weights, pair.sending):.0f}",
         "even_pair_whole": f"{spread_pays(one.weights - pair.weights, pair.sending - one.sending):.0f}",
         "wait_box": in_tenths(one.latency),
+        "even_h800": f"{spread_pays(alone.weights - shared.weights, shared.sending):.0f}",
     }
 
 
