@@ -41,17 +41,13 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "buddy_takes": "1,024",
         "buddy_lost": f"{1024 - 600}",
         "saved_tokens": f"{new / 2_242:.0f}",
-        "half_batch": f"{room / 2:.1f}",
-        "half_step": f"{1000 * step(room / 2, held):.1f} ms",
         "token_held": f"{sig(1000 * token(room), 3)} ms",
-        "token_half": f"{sig(1000 * token(room / 2), 3)} ms",
         "answer_half": f"{337.99 * 1000 * token(room / 2):.0f} ms",
         "token_prompt": f"{2 * SIZE / RATE * 1000:.3f} ms",
-        "memory_GB": f"{(WEIGHTS + 15_700 * KV) / 1e9:.1f} GB",
         "caches_part": f"{1 - WEIGHTS / (WEIGHTS + room * held * KV):.0%}",
         "codex_answer": f"{sent / 33 / 131:.0f}",
         "half_extra": f"{338 * 1000 * (token(room / 2) - token(room)):.0f} ms",
-        "half_hits": f"{round(338 * (token(room / 2) - token(room)) * RATE / (2 * SIZE), -2):,.0f}",
+        "prompt_time": f"{161.31 * 2 * SIZE / RATE * 1000:.0f} ms",
         "pause_median": "5.2 s",
         "pause_long": "81.4 s",
         "end_cache": f"{new * 2 * 80 * 8 * 128 * 2 / 1e9:.0f} GB",
@@ -157,6 +153,24 @@ def test_a_hit_saves_less_time_than_tokens():
     assert took["attention_found"] > took["weights_found"], "the larger part"
 
 
+def test_kept_prefixes_pay_for_agents_and_not_for_chats():
+    """Llama 3.1 70B on eight H100s of 80 GB and 3,350 GB/s; what the weights leave is full of last turns, or half."""
+    told, weights, kv, end = numbers.all(), 2 * 70.55e9, 2 * 80 * 8 * 128 * 2, 83_744
+    held, answer = (640e9 - weights) / (end * kv), 47_872 / 131
+    spent = lambda batch: answer * (weights + batch * end * kv) / (8 * 3.35e12) / batch
+    expected = {
+        "agent_answer": spent(held),
+        "agent_half": spent(held / 2),
+        "agent_extra": spent(held / 2) - spent(held),
+    }
+    for name, seconds in expected.items():
+        assert float(told[name].removesuffix(" ms")) == pytest.approx(1000 * seconds, rel=0.01), name
+    assert told["agent_batch"] == f"{held:.1f}" and int(told["agent_even"]) > 10
+    assert float(told["prompt_time"].split()[0]) < float(told["half_extra"].split()[0]) / 10
+    longest = 2047 * 2 * SIZE / RATE
+    assert 1000 * longest == pytest.approx(float(told["half_extra"].split()[0]), rel=0.05), "the longest prompt"
+
+
 def test_a_twentieth_kept_free_is_better_than_none_or_a_fifth():
     told = numbers.all()
     assert numbers.SPARE == {"none": 0, "some": 50, "many": 200} and 15_700 // 16 == 981
@@ -190,12 +204,14 @@ def test_printed_numbers_come_out_when_redone_with_the_printed_numbers():
     assert f"{at('cost_few') / at('cost_held'):.1f}" == told["worth"]
     assert f"{at('weights_part') / 100 * at('batch_ratio') + at('caches_part') / 100:.1f}" == told["worth"]
     assert f"{at('sg_in') + at('sg_out') / 2 * (1 + at('sg_spread') ** 2):.0f}" == told["sg_mean"]
-    assert f"{at('half_step') / at('half_batch'):.2f} ms" == told["token_half"]
-    for token, answer in (("token_held", "answer_time"), ("token_half", "answer_half")):
-        assert f"{at('sg_out') * at(token):.0f} ms" == told[answer]
+    assert f"{at('sg_out') * at('token_held'):.0f} ms" == told["answer_time"]
     assert f"{at('answer_half') - at('answer_time'):.0f} ms" == told["half_extra"]
-    assert f"{round(at('half_extra') / at('token_prompt'), -2):,.0f}" == told["half_hits"]
-    assert at("weights_GB") + at("kv_GB") == pytest.approx(at("memory_GB")) == 40 - at("other_GB")
+    assert f"{at('sg_in') * at('token_prompt'):.0f} ms" == told["prompt_time"]
+    assert f"{at('agent_half') - at('agent_answer'):.0f} ms" == told["agent_extra"]
+    assert f"{at('first_scratch') - at('first_found') / 1000:.2f} s" == told["agent_saves"]
+    assert f"{at('agent_saves') * 1000 / at('agent_extra'):.0f}" == told["agent_even"]
+    assert f"{at('cost_few') / at('cost_held'):.1f}" == told["worth"]
+    assert at("weights_GB") + at("kv_GB") == pytest.approx(40 - at("other_GB"))
     assert f"{at('again_time') / at('answer_time'):.0%}" == told["again_share"]
     assert f"{at('agents') * at('mean_context') / 1e6:.2f} million" == told["set_tokens"]
 

@@ -49,7 +49,6 @@ def room() -> dict[str, str]:
         "buddy_takes": f"{takes:,}",
         "buddy_lost": f"{takes - PIECE}",
         "kv_GB": f"{significant(known['slots'] * known['kv_bytes_per_token'] / 1e9, 3)} GB",
-        "memory_GB": f"{significant(known['hbm'] / 1e9, 3)} GB",
         "slots": f"{opt['kv_tokens']:,}",
         "gpu_flops": f"{known['flops'] / 1e12:g} TFLOP/s",
         "gpu_bandwidth": f"{known['bandwidth'] / 1e9:,.0f} GB/s",
@@ -103,10 +102,11 @@ def worth() -> dict[str, str]:
         "worth": significant(gain, 2),
         "worth_prompts": significant((slow + prompt) / (spent + prompt), 2),
         "caches_part": f"{held * cache / (weights + held * cache):.0%}",
-        **_halved(held),
+        "token_held": f"{significant(1e3 * cost(held) / known['rent'], 3)} ms",
+        "answer_half": pretty(spent + extra, "s", 3),
         "half_extra": pretty(extra, "s", 3),
         "token_prompt": f"{1e3 * computed:.2g} ms",
-        "half_hits": f"{round(extra / computed, -2):,.0f}",
+        "prompt_time": f"{1e3 * prompt:.0f} ms",
         "batch_ratio": significant(held / few, 2),
         "kernel_high": f"{kernel['high_overhead']:.0%}",
         "kernel_step": f"{cost(held, kernel['high_overhead']) / cost(held) - 1:.0%}",
@@ -125,19 +125,6 @@ def _costs(few: float, held: float) -> dict[str, str]:
             for which, batch in (("few", few), ("held", held))
         },
         "cost_cache": f"${1e6 * known['rent'] * cache / known['bandwidth']:.2f}",
-    }
-
-
-def _halved(held: float) -> dict[str, str]:
-    """What an answer takes of the GPU where prefixes have half of the blocks."""
-    rent, half = simulation.opt13b()["rent"], held / 2
-    milliseconds = lambda dollars: f"{significant(1e3 * dollars / rent, 3)} ms"
-    return {
-        "half_batch": f"{half:.1f}",
-        "half_step": milliseconds(half * cost(half)),
-        "token_held": milliseconds(cost(held)),
-        "token_half": milliseconds(cost(half)),
-        "answer_half": milliseconds(lengths("ShareGPT")[1] * cost(half)),
     }
 
 
@@ -220,7 +207,7 @@ def conversations() -> dict[str, str]:
         "codex_start": f"{start:,}",
         "codex_growth": f"{growth:,}",
         "codex_turns": f"{turns}",
-        "codex_answer": f"{sent / turns / trace['input_per_output']:.0f}",
+        "codex_answer": f"{answer_tokens():.0f}",
         "codex_rate": f"{agent_rate():.1%}",
         "codex_published": f"{rates['Codex on SWE-bench Pro, what the traces allow']:.1%}",
         "local_rate": f"{rates['the same, Kimi K2.5, local caches']:.1%}",
@@ -237,32 +224,71 @@ def conversations() -> dict[str, str]:
     }
 
 
+def answer_tokens() -> float:
+    """Tokens that the coding agent of the traces writes in a turn, on average."""
+    [trace], (turns, start, growth) = measurement("agent_traces").records(), simulation.agent()
+    return (start + growth * (turns - 1) / 2) / trace["input_per_output"]
+
+
 def agent_rate() -> float:
     """Share of its input that the coding agent of the traces finds again."""
     turns, start, growth = simulation.agent()
     return eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=turns)
 
 
-def first_token() -> dict[str, str]:
-    """What hits save in the last turn of a session: compute until its answer begins, at the peak."""
+def kept() -> dict[str, str]:
+    """What an agent's answer takes of the machine where sequences of its last turn have all blocks or half, and what a
+    found prefix saves.
+    """
     name, machine, precision = PREFILL
-    net, flops = model(name), system(machine).symbols(precision)["flops"]
+    known = model(name).symbols(precision) | system(machine).symbols(precision)
+    turns, start, growth = simulation.agent()
+    last, answer = start + growth * (turns - 1), answer_tokens()
+    held = eq.batch_held(known, context=last, kv_use=1)
+    spent = lambda batch: (
+        answer * eq.paged_cost(known, batch=batch, context=last, paging_overhead=0, rent=1 / known["chips"])
+    )
+    extra, (scratch, found) = spent(held / 2) - spent(held), (sum(times.values()) for times in prefills().values())
+    return {
+        "agent_batch": significant(held, 3),
+        "agent_answer": pretty(spent(held), "s", 3),
+        "agent_half": pretty(spent(held / 2), "s", 3),
+        "agent_extra": pretty(extra, "s", 3),
+        "agent_saves": pretty(scratch - found, "s", 3),
+        "agent_even": f"{(scratch - found) / extra:.0f}",
+    }
+
+
+def prefills() -> dict[str, dict[str, float]]:
+    """Seconds until the answer of the last turn begins, at the peak, by part, from scratch and with its prefix."""
+    name, machine, precision = PREFILL
+    net, known = model(name), system(machine).symbols(precision) | model(name).symbols(precision)
     turns, start, growth = simulation.agent()
     end = start + growth * (turns - 1)
-    attended = lambda tokens: sum(group.prefills(tokens) for group in net.attention) / flops
-    known = net.symbols(precision) | system(machine).symbols(precision)
+    attended = lambda tokens: sum(group.prefills(tokens) for group in net.attention) / known["flops"]
     weights = lambda tokens: pass_compute(known, batch=1, pass_tokens=tokens)
-    attention = {"scratch": attended(end), "found": attended(end) - attended(end - growth)}
-    first = {"scratch": weights(end) + attention["scratch"], "found": weights(growth) + attention["found"]}
+    return {
+        "scratch": {"weights": weights(end), "attention": attended(end)},
+        "found": {"weights": weights(growth), "attention": attended(end) - attended(end - growth)},
+    }
+
+
+def first_token() -> dict[str, str]:
+    """What hits save in the last turn of a session: compute until its answer begins, at the peak."""
+    turns, start, growth = simulation.agent()
+    end, parts = start + growth * (turns - 1), prefills()
+    first = {kind: sum(times.values()) for kind, times in parts.items()}
     gains = measurement("prefix_cache_gains").records(what="median time to first token")
     return {
         "saved_tokens": f"{end / growth:.0f}",
         "saved_time": f"{first['scratch'] / first['found']:.0f}",
-        "weights_scratch": pretty(weights(end), "s", 3),
-        "weights_found": pretty(weights(growth), "s", 2),
-        **{f"attention_{kind}": pretty(time, "s", 3 if kind == "scratch" else 2) for kind, time in attention.items()},
+        **{
+            f"{part}_{kind}": pretty(time, "s", 3 if kind == "scratch" else 2)
+            for kind, times in parts.items()
+            for part, time in times.items()
+        },
         **{f"first_{kind}": pretty(time, "s", 3) for kind, time in first.items()},
-        "end_cache": f"{net.kv_bytes(end) / 1e9:.0f} GB",
+        "end_cache": f"{model(PREFILL[0]).kv_bytes(end) / 1e9:.0f} GB",
         "store_sooner": f"{gains[0]['ratio']:g}",
     }
 
@@ -314,4 +340,6 @@ def layers() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return merge(room(), worth(), day(), spared(), conversations(), first_token(), cached_prices(), caches(), layers())
+    return merge(
+        room(), worth(), day(), spared(), conversations(), first_token(), kept(), cached_prices(), caches(), layers()
+    )
