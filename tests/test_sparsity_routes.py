@@ -389,6 +389,7 @@ def test_pooling_and_traffic_move_the_bill():
     assert dense / pooled == pytest.approx(2, abs=0.02), "the short answer: half as much as the dense model"
     assert 600 * 5.5 * one < (stored + 600 * 2_000 * kv) / 38.4e12, "two teams' step still takes as long as its loading"
     assert told["twice_gain"] == f"{turns(1_800, 400, 600):.1f}"
+    assert told["twice_computes"] == f"{600 * 5.5 * one * 1e3:.1f} ms", "all tokens of both teams' step"
     assert turns(1_800, 400) < min(turns(900, 400), turns(1_800, 800), turns(1_800, 400, 150)), "whom the rule favors"
 
 
@@ -505,7 +506,9 @@ def test_measured_servers_beside_the_formulas():
     assert told["pair_read"] == f"{turns[2048]:.1f}" and numbers.paired()[2048, 128] == pytest.approx(turns[2048])
     assert all(numbers.paired()[lengths] == pytest.approx(turns[lengths[0]]) for lengths in ((5000, 500), (128, 2048)))
     assert told["pair_price"] == f"{model('llama-3.1-70b').n_active * 442 / (3331 / 8) / 1e9:.0f} billion"
-    assert told["pair_stored"] == "235 billion" and 0.3 < 75 / 235 < 0.35, "a third of the size"
+    active = model("qwen3-235b-a22b").n_active
+    assert [told["pair_stored"], told["pair_equal"]] == ["235 billion", f"{round(5 * active / 1e9, -1):.0f} billion"]
+    assert 0.3 < 1 - turns[2048] / 5 < 0.36, "a third less than its equal"
     assert [told["pair_dense_rate"], told["pair_sparse_rate"]] == ["442", f"{3331 / 8:.0f}"]
     assert len(numbers.paired()) == 10 and told["pair_size"] == f"{size:.1f}"
     assert [told["pair_dense"], told["pair_active"]] == ["71 billion", "22 billion"] and round(75 / 22, 1) == 3.4
