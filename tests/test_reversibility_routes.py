@@ -335,6 +335,20 @@ def test_whole_numbers_come_back_exactly_from_any_depth_whatever_f_rounds():
     assert all((a == b).all() for a, b in zip(uncouple(*above, functions, np.subtract), below))
 
 
+def test_an_f_of_few_digits_spoils_streams_of_many():
+    """FP32 streams come back to a ten-thousandth if f is as fine, and much worse if f computes in half precision."""
+    net, pixels, back = Network.random("reversible", 252), network.digits().test[:64], {}
+    for dtype in "float32", "float16":
+        functions = [
+            lambda x, layer=layer: layer(x.astype(dtype), Ledger())[0].astype("float32")
+            for layer in net.cast(dtype).layers
+        ]
+        state = tuple(stream.astype("float32") for stream in net.start(pixels, Ledger()))
+        rebuilt = uncouple(*couple(*state, functions, np.add), functions, np.subtract)
+        back[dtype] = network._size(tuple(a - b for a, b in zip(rebuilt, state))) / network._size(state)
+    assert back["float32"] < 1e-4 and back["float16"] > 0.01
+
+
 @pytest.mark.parametrize("bits, least", [(8, 0.5), (11, 0.08)])
 def test_short_formats_leave_little_of_llamas_depth(bits, least):
     """Streams rounded to BF16 (8 bits) and to FP16 (11 bits) after each step, while f computes in double precision."""

@@ -27,8 +27,10 @@ FEW = 100  # GPUs on which a copy trains alone
 SEGMENT = 3  # layers from one kept stream to the next: the whole number next to the best
 SAMPLES = 64  # digits in a batch of a network that is measured
 WHOLE = 4  # bytes of a stream's number that survives the way back exactly, as a whole number
+EIGHT = 8  # bytes of it in a report that trained so
+LOGIT = 4  # bytes of a number for a word of the vocabulary
 COMPOUND = 1.1  # a factor per step that looks harmless
-GROWN = 140  # a single error at the top of the page's network grows at most so many times, with a dozen seeds
+GROWN = 95  # a single error at the top of the page's network grows at most so many times, with a dozen seeds
 
 
 def _network() -> Any:
@@ -120,7 +122,7 @@ def _again() -> float:
 def activations() -> dict[str, str]:
     """What a training step of the dense model keeps, in several ways, and the compute of each."""
     net, sizes = model(DENSE), _sizes()
-    layer, depth = sizes["layer_bytes"], sizes["depth"]
+    layer = sizes["layer_bytes"]
     scores = VALUE * net.attention[0].heads * TOKENS**2
     kept, mixed = eq.stored(sizes), eq.checkpointed(sizes, segment=SEGMENT)
     shown = lambda amount: pretty(amount, "byte", 2)
@@ -134,27 +136,29 @@ def activations() -> dict[str, str]:
         "act_segment": shown(mixed),
         "act_reversible": shown(_reversible() + _slopes(2)),
         "thirds_together": shown(mixed + _slopes(1)),
-        "slopes_one": shown(_slopes(1)),
-        "slopes_two": shown(_slopes(2)),
-        "keep_thirds": shown(depth / SEGMENT * sizes["stream_bytes"]),
-        "keep_streams": shown(2 * sizes["exact_stream"]),
-        "work_thirds": shown(SEGMENT * layer),
-        "work_step": shown(_reversible() - 2 * sizes["exact_stream"]),
         "act_stretch": significant(eq.segment_best(sizes), 2),
-    } | _fitting(**{name: size * TOKENS for name, size in per_token().items()}, two_levels=_two_levels() + _slopes(1))
+        "token_logits": pretty(LOGIT * net.vocab, "byte", 2),
+        "token_reversible": pretty(per_token()["reversible"], "byte", 2),
+    } | _fitting(
+        **{name: size * TOKENS for name, size in per_token().items()},
+        two_levels=_two_levels() + _slopes(1),
+        eight=_reversible(EIGHT) + _slopes(2),
+    )
 
 
 def _sizes() -> dict[str, float]:
     """Depth of the dense model, and bytes of a sequence that a layer keeps, and of its streams, by notation name."""
     net, layer = model(DENSE), eq.layer_kept(_dense(), rows=TOKENS)
     stream = VALUE * TOKENS * net.d_model
-    return {"depth": net.layers, "stream_bytes": stream, "exact_stream": WHOLE / VALUE * stream, "layer_bytes": layer}
+    return {"depth": net.layers, "stream_bytes": stream, "layer_bytes": layer}
 
 
-def _reversible() -> float:
-    """Bytes of a sequence if the dense model were reversible: the larger step is the feed-forward block's."""
-    sizes = _sizes()
-    return eq.reversible(sizes, step_bytes=_gated() * sizes["stream_bytes"])
+def _reversible(number: int = WHOLE) -> float:
+    """Bytes of a sequence if the dense model were reversible, given those of a stream's number: the larger step is the
+    feed-forward block's.
+    """
+    stream = _sizes()["stream_bytes"]
+    return eq.reversible(exact_stream=number / VALUE * stream, step_bytes=_gated() * stream)
 
 
 def _slopes(streams: int) -> float:
@@ -222,7 +226,7 @@ def _fitting(**kept: float) -> dict[str, str]:
     work = eq.work_ratio(recomputed=1) * pretrain_compute(n_active=net.n_active, pretrain_tokens=net.training_tokens)
     return {
         **{f"fit_{name}": significant(TOKENS * trained().free / size, 2) for name, size in kept.items()},
-        **{f"alone_{name}": f"{least[name]:,}" for name in ("checkpointed", "two_levels", "reversible")},
+        **{f"alone_{name}": f"{least[name]:,}" for name in ("checkpointed", "two_levels", "reversible", "eight")},
         "state_bytes": str(STATE),
         "attention_times": significant(net.attention_flop(MILLION / 2) / (2 * net.n_active), 1),
         "trained_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
