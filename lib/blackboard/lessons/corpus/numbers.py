@@ -87,13 +87,36 @@ def at_end(fit: str, id: str = NETS[LARGE]) -> dict[str, float]:
     return fitted(fit) | {"n_active": model(id).n_active, "pretrain_tokens": model(id).training_tokens}
 
 
+def elsewhere() -> tuple[float, float]:
+    """Parameters and tokens of a fresh model of the best size, on the compute of the last two thirds of the run."""
+    large, third = at_end(FIT), simulation.checkpoints(LARGE).tokens[2]
+    budget = law.pretrain_compute(large) - law.pretrain_compute(large, pretrain_tokens=third)
+    size = law.best_size(fitted(), compute_budget=budget)
+    return size, budget / law.pretrain_compute(n_active=size, pretrain_tokens=1)
+
+
+def twice() -> dict[str, str]:
+    """What the fresh model of the best size gains by a filter that lets it read its text just once, on the assumed
+    curve; and what its larger size costs in writing, at training's price for compute.
+    """
+    (size, fresh), large, power = elsewhere(), at_end(FIT), simulation.power_of(2)
+    [german] = measurement("filtering_kept").records(kept="LLäMmlein")
+    better = (german["kept_tokens"] / fresh) ** power  # than the tokens that LLäMmlein read
+    gain = eq.loss_left(large, pretrain_tokens=fresh) - eq.loss_left(large, pretrain_tokens=better * fresh)
+    flop = DOLLARS * run(LARGE)["training_GPU_hours"] / law.pretrain_compute(large)
+    extra = 2 * (size - large["n_active"]) * 1e12 * flop  # two FLOPs for each parameter and token
+    return {
+        "fresh_share": f"{fresh / german['pool_tokens']:.0%}",
+        "fresh_quality": significant((german["pool_tokens"] / fresh) ** power, 2),
+        "fresh_gain": significant(gain, 2),
+        "extra_trillion": f"${significant(extra / 1e3, 1)},000",
+    }
+
+
 def parts() -> dict[str, str]:
     """What the loss law says of them."""
     known, large = fitted(), at_end(FIT)
-    third = simulation.checkpoints(LARGE).tokens[2]
-    budget = law.pretrain_compute(large) - law.pretrain_compute(large, pretrain_tokens=third)  # of the rest of the run
-    size = law.best_size(known, compute_budget=budget)
-    fresh = budget / law.pretrain_compute(n_active=size, pretrain_tokens=1)  # tokens of a model of the best size
+    size, fresh = elsewhere()
     best = law.law_loss(known, n_active=size, pretrain_tokens=fresh)
     from_size = law.law_loss(large) - known["loss_floor"] - eq.loss_left(large)
     return {
@@ -104,9 +127,8 @@ def parts() -> dict[str, str]:
         "off_size": significant(10 * known["size_power"] * from_size, 3),
         "size_power": f"{known['size_power']:g}",
         "data_power": f"{known['data_power']:g}",
-        "worth_times": significant(1 / eq.tokens_worth(large), 2),
         "worth_1b": significant(eq.tokens_worth(large), 2),
-        "worth_low": significant(1 / eq.tokens_worth(at_end(OTHER_FIT)), 2),
+        "worth_other": significant(eq.tokens_worth(at_end(OTHER_FIT)), 2),
         "left_1b": significant(eq.loss_left(large), 3),
         "best_size": f"{significant(size / 1e9, 2)} billion",
         "best_tokens": trillions(fresh, 2),
@@ -138,8 +160,6 @@ def repeated() -> dict[str, str]:
         **{f"law_{name}": f"{of(law_says):.2f}" for name, of in (("least", min), ("most", max))},
         **{f"harm5_{name}": f"{of(lost_early):.3f}" for name, of in (("least", min), ("most", max))},
         **{f"law5_{name}": f"{of(law_early):.3f}" for name, of in (("least", min), ("most", max))},
-        "harm5_small": f"{lost_early[0]:.3f}",
-        "law5_small": f"{law_early[0]:.3f}",
         "seeds_small": f"{max(each.most - each.least for each in small):.3f}",
         "seeds_middle": f"{max(each.most - each.least for each in middle):.2f}",
         "down_2": f"{eq.repeat_worth(epochs=2, reuse=reuse()):.0%}",
@@ -164,13 +184,16 @@ def doubts() -> dict[str, str]:
     keeps = lambda tokens, text: eq.data_worth(pretrain_tokens=tokens, unique_tokens=text, reuse=reuse) / tokens
     [german] = measurement("filtering_kept").records(kept="LLäMmlein")
     pool, kept = german["pool_tokens"], german["kept_tokens"]
-    even = eq.quality_even(pretrain_tokens=large["tokens"], pool_tokens=pool, kept_share=kept / pool, reuse=reuse)
+    known = {"pretrain_tokens": large["tokens"], "pool_tokens": pool, "reuse": reuse}
+    even = lambda kept: eq.quality_even(known, kept_share=kept / pool)
     return {
         "spare": significant(simulation.repeated_law().spare, 2),
         "worst_reuse": significant(reuse, 2),
         "worst_llammlein": f"{keeps(large['tokens'], large['unique_tokens']):.0%}",
         "worst_five": f"{keeps(PASSES, 1):.0%}",
-        "worst_more": f"{even - 1:.0%}",
+        "worst_more": f"{even(kept) - 1:.0%}",
+        "worst_tenth": f"{even(pool / 10) - 1:.0%}",
+        "worst_down": f"{1 - eq.repeat_worth(epochs=2, reuse=reuse):.0%}",
         "fit_both": f"{fits['both, exponential']:.2f}",
         "fit_text": f"{fits['data alone']:.2f}",
     }
@@ -200,7 +223,7 @@ def filtered_german() -> dict[str, str]:
         "pool_de": trillions(pool, 2),
         "worth_kept": trillions(worth(tokens, kept)),
         "more_llammlein": f"{more(kept):.1%}",
-        "more_tenth": f"{more(kept / 10):.0%}",
+        "more_tenth": f"{more(pool / 10):.0%}",
     }
 
 
@@ -328,6 +351,7 @@ def all() -> dict[str, str]:
         there(),
         runs(),
         parts(),
+        twice(),
         repeated(),
         doubts(),
         passes_or_size(),
