@@ -123,6 +123,7 @@ def test_tokens_per_gpu_are_those_that_fit_beside_weights_and_gradients():
     assert float(told["attention_times"]) == round(attention / (2 * 405.85e9))
     years = 8 * 405.85e9 * 15.6e12 / (100 * 400e12) / (365 * 86_400)
     assert told["few_years"] == f"{years:.0f}" and told["trained_tokens"] == "15.6 trillion"
+    assert told["tuned_days"] == f"{years * 365 / 15.6e3 * (1 + attention / (2 * 405.85e9)):.0f}"
 
 
 PEAK = 33.5  # vectors of a token that the small model keeps with checkpoints at the best places

@@ -223,14 +223,17 @@ def _fitting(**kept: float) -> dict[str, str]:
     """
     gpu, net = chip(GPU).hbm_bytes, model(DENSE)
     least = {name: math.ceil((MILLION * size / TOKENS + STATE * net.n_active) / gpu) for name, size in kept.items()}
-    work = eq.work_ratio(recomputed=1) * pretrain_compute(n_active=net.n_active, pretrain_tokens=net.training_tokens)
+    each = eq.work_ratio(recomputed=1) * pretrain_compute(n_active=net.n_active, pretrain_tokens=1)  # FLOPs of a token
+    days = each / (FEW * rate()) / factor("day")
+    longer = net.attention_flop(MILLION / 2) / (2 * net.n_active)  # the FLOPs of attention, for those of the weights
     return {
         **{f"fit_{name}": significant(TOKENS * trained().free / size, 2) for name, size in kept.items()},
         **{f"alone_{name}": f"{least[name]:,}" for name in ("checkpointed", "two_levels", "reversible", "eight")},
         "state_bytes": str(STATE),
-        "attention_times": significant(net.attention_flop(MILLION / 2) / (2 * net.n_active), 1),
+        "attention_times": significant(longer, 1),
         "trained_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
-        "few_years": significant(work / (FEW * rate()) / factor("day") / 365, 2),
+        "few_years": significant(days * net.training_tokens / 365, 2),
+        "tuned_days": significant(days * (1 + longer) * 1e9, 1),
     }
 
 
