@@ -15,8 +15,6 @@ QUOTED = {
     "7": "vectors to add up eight parts; forward passes that box 0 does ahead, to try",
     "8": "GPUs of a small domain",
     "9": "copies of a token",
-    "10": "10_000, tokens of context to try",
-    "000": "as above",
     "16": "layers of the fullest stage; GPUs of two boxes; stages in DeepSeek-V3's training, section 3.2 of its report",
     "72": "GPUs of an NVL72",
     "116": "exchanges of a step, two in each of 58 layers",

@@ -134,8 +134,8 @@ token_time = Formula(
     "t_token",
     t_step + hops * hop_time,
     "s",
-    "a token passes all stages one after another, so splitting the model saves no time, and hops come on top: P in"
-    " decoding, P − 1 in a single forward pass",
+    "a token passes all stages one after another, so splitting the model saves no time; in decoding, a hop after every"
+    " stage comes on top, the last one back to the first stage",
     ("no more micro-batches than fill the pipeline, so that none waits for another",),
     lecture("1:15:13"),
     typeset=Add(t_step, Mul(hops, hop_time, evaluate=False), evaluate=False),
@@ -195,7 +195,7 @@ idle_zero_bubble = Formula(
     "idle",
     (stages - 1) * (forward_time + input_grad_time - weight_grad_time),
     "s",
-    "gradients of weights can wait, so they fill the idle time; no device holds more than the fullest of 1F1B",
+    "in ZB-H1, gradients of weights fill idle time; no device holds more activations than 1F1B's fullest device",
     (*even, "gradients of weights take no longer than either other pass", "at least as many micro-batches as stages"),
     ZERO_BUBBLE,
     conditions=(piped, Le(weight_grad_time, forward_time), Le(weight_grad_time, input_grad_time)),
@@ -282,7 +282,7 @@ stage_memory = Formula(
     "chip_memory",
     chip_weights.typed + chip_kv.typed,
     "byte/chip",
-    "with as many users per stage, pipelining divides the weights and leaves the KV cache on each chip as it was",
+    "with the same number of users per stage as before, a pipeline divides the weights, but not a chip's KV cache",
     chip_kv.assumes,
     lecture("1:10:33"),
     {"weights": chip_weights, "KV": chip_kv},

@@ -185,7 +185,7 @@ def training() -> Drawing:
     return done(
         fig,
         "fig-training",
-        "Box 0 is idle from its last forward pass until a gradient comes back, for nine slots. Box 3 is idle as long.",
+        "Box 0 is idle until a gradient comes back, for nine slots, and box 3 is idle as long.",
         f"GPipe on {BOXES} boxes with {BOXES} micro-batches: forward passes up to slot {stop}, then backward passes up"
         f" to slot {end}. Box 0 waits {before} slots before the turn and {after} after it, box {last} at the start"
         " (fill) and at the end (drain).",
@@ -229,8 +229,8 @@ def orders() -> Drawing:
     return done(
         fig,
         "fig-orders",
-        "Three moves take the idle time (gray) of box 0 from nine slots to none, and only the last needs more memory in"
-        " the fullest box. Frames show what is new.",
+        "Three moves take the idle time (gray) of box 0 from nine slots to none. Only the last move needs more memory."
+        " Frames show what is new.",
         f"Four schedules of {numbers.TRAINED} micro-batches on {BOXES} boxes. {' '.join(said)}",
     )
 

@@ -366,7 +366,7 @@ def pays() -> dict[str, str]:
         **{f"sent_{name}": ms(step.start + step.send) for name, step in steps.items()},
         "hops_two": ms(2 * short),
         **{f"token_{name}": ms(box_token(layout, short)) for name, layout in LAYOUTS.items()},
-        "short_one": significant(box_rate(LAYOUTS["one"], short), 3),
+        **{f"short_{name}": significant(box_rate(layout, short), 3) for name, layout in LAYOUTS.items()},
         **{f"attend_{name}": ms(attended(box_users(LAYOUTS[name]), LAYOUTS[name])) for name in ("one", "two")},
         "box_one": str(box_users(LAYOUTS["one"])),
         "bytes_spread": ms(steps["spread"].send),
