@@ -18,7 +18,6 @@ QUOTED = {
     "1,000": "tokens of context of a sequence",
     "16": "bits of the opening's weights",
     "64": "a batch; tokens above which SGLang's halves begin to win",
-    "128": "tokens by which they win",
     "4,096": "tokens of a prefill",
     "72": "GPUs of SGLang's nine nodes, chips of the rack",
     "32": "tokens a GPU of SGLang's loss",
