@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import random
 import re
 from datetime import date
 
@@ -72,11 +73,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     own_day = lambda flop, speed: speed * 8 * 2 / HOUR / (2 / HOUR * flop)  # measured cost divided by the floor
     day_weights = 2 * active / 1979e12
     slower = own_day(day_weights + 4_989 / 2 * look / 989.5e12, 1 / (73_700 * 0.437))
-    busy = cost["input"] * slower
-    busy += cost["output"] * own_day(day_weights + 4_989 * look_decode / 989.5e12, 1 / 14_800)
     measured = own_day(day_weights + 4_989 * look_decode / 989.5e12, 1 / 14_800)  # of output
+    busy_in, busy_out = cost["input"] * slower, cost["output"] * measured
     slow_call = cents / finished(120, slower, measured)[0]
-    slow_needs = (cost["input"] * slower + cost["output"] * measured) / cents
+    slow_needs = (busy_in + busy_out) / cents
     devices = {"ddr": (ddr, main), "ssd": (ssd, flash), "hdd": (hdd, disk)}
     caches = {"405": 126 * 4096, "70": 80 * 4096, "qwen": 94 * 2048, "v3": v3}
     sells = {name: 25 / (mtok * far * kept / load) for name, kept in caches.items()}
@@ -93,6 +93,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "paid_output": "2.5 ¢",
         "ddr_sum": f"(12.3 GB ÷ 3.00 TB × 120 s + 24 ms) × {100 * ddr * 3e12:.4f} ¢/s",
         "work_call": f"{1e3 * needs:.0f} ms",
+        "work_from": f"{rest:.3f} ¢ ÷ {cents:.2f} ¢/s",
         "run_time": f"{running:.2f} s",
         "rate_sum": f"{places:,.0f} ÷ (120 s + {running:.2f} s)",
         "running_2": sig(finished(120)[1], 3),
@@ -130,6 +131,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "even_sum": f"{17.5 * prompt(175_000):.2f} ¢ ÷ {17.5 * hold(60):.3f} ¢ per minute",
         "c_write": f"${5 * 1.25}",
         "two_lines": f"{rest:.3f} ¢",
+        "in_alone": f"{mtok * fresh(5_000) * 100:.1f} ¢",
         "history_part": f"{1 - alone / rest:.0%}",
         # an ordinary cache: 80 layers, 64 heads and 8 KV heads of 128 numbers
         "ll_load_us": f"{far * 80 * 2 * 8 * 128 * 2 / load * 1e6:,.0f} µs",
@@ -164,15 +166,18 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "c_hour": "$10",
         "s_past": f"{1.575 / 3.6:.0%}",
         "x_output": sig(bill["output"] / cost["output"]),
+        "x_slow_input": sig(bill["input"] / busy_in),
+        "x_slow_output": sig(bill["output"] / busy_out),
         # input and output
         "gpu_second": f"{330 / HOUR:.4f} ¢",
         "remat_v3": f"${again(active):.4f}",
+        "in_over": sig(5 / again(active)),
         "t_new": f"{2 * active / fp8 * 1e6:.1f} µs",
         "before": "177,500",  # the first follows 175,000, the last 180,000
         "t_attend": f"{177_500 * look / bf16 * 1e6:.1f} µs",
         "t_in": f"{fresh(far) * 1e6:.0f} µs",
         "att_flop": f"{look / 1e6:.1f} million",
-        "att_each": f"{look / bf16 * 1e9:.1f} ns",
+        "att_each": f"{look / bf16 * 1e9:.3f} ns",
         "att_wide": f"{(192 + 128) // 2}",
         "att_even": f"{round(2 * active / fp8 / look * bf16, -2):,.0f}",
         "out_batch": f"{room(far):,.0f}",
@@ -187,8 +192,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "t_latent": f"{far * look_decode / bf16 * 1e6:,.0f} µs",
         "expand": f"{wide * 35 / bf16 * 1e6:.1f} µs",
         "t_in_small": f"{(new(far - 250) + wide * (far - 500) / 500 / bf16) * 1e6:.0f} µs",
-        "compute_out_in_3": f"{makes(far) / fresh(far):.2f}",
-        "load_compute": f"{out(far) / makes(far):.2f}",
+        "out_in_sum": f"{out(far) * 1e6:,.0f} ÷ {fresh(far) * 1e6:.0f}",
+        "out_fast": f"{(total / 100 + far * v3) / load / out(far):.2f}",
         "bend": f"{round(next(n for n in range(1_000, 20_000, 10) if out(n) > makes(n)), -2):,}",
         "same_least": "1.0",
         "same_most": "4.1",
@@ -200,11 +205,16 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "even_call": f"{prompt(175_000) / hold(60):.1f} minutes",
         "until_hdd": f"{(prompt(175_000) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",
         # writing to the cache
-        "twice_5": "1.25 + 0.1 = 1.35",
-        "share_sum_5": "0.25 ÷ (0.25 + 0.9)",
+        "even_all": "115",  # 25 hits and 90 writes
+        "even_hits": "25",
+        "even_writes": "90",
+        "even_saved": "25 × 0.9 = 22.5",
+        "even_lost": "90 × 0.25 = 22.5",
+        "share_sum_5": "25 ÷ 115",
         "write_more": "0.25",
         "hit_less": "0.9",
-        "ping_sum": "3 × $0.50 = $1.50",  # two pings and the hit after them
+        "write_hit": "12.5",
+        "hour_more": "$3.75",
         "twice_1h": "2 + 0.1 = 2.1",
         "thrice_1h": "2 + 2 × 0.1 = 2.2",
         "share_5": f"{1 - 0.9 / 1.15:.0%}",
@@ -216,7 +226,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "rack_ratio": "312.5",
         "board_ratio": "300",
         "board_sum": f"100 billion ÷ 300 ÷ 200,000 = {round(100e9 / 300 / 200e3, -2):,.0f} bytes",
-        "more_least": f"{v3 * 312.5 * 200_000 / active:.0f}",
+        "kv_real": f"{v3:,}",
     }
     assert {name: told[name] for name in expected} == expected
     assert 35 * cost["input"] / (10 * hits["ssd"]) > 100, "in flash a hit costs almost nothing"
@@ -372,9 +382,10 @@ def programs(**changed):
         yield said.getvalue().splitlines()
 
 
-def priced(lines):
-    """The dollars of each rule by its name."""
-    return {name: float(value) for name, value in (line.removesuffix(" dollars").rsplit(None, 1) for line in lines)}
+def added(lines):
+    """The dollars that breaks add, by their share and length: writing again, pings, the hour."""
+    rows = (re.fullmatch(r"(.* min) +(\d+) +(\d+) +(\d+)", line) for line in lines[1:])
+    return {row[1]: tuple(int(row[n]) / 100 for n in (2, 3, 4)) for row in rows}
 
 
 def test_the_programs_print_what_the_text_says():
@@ -387,13 +398,9 @@ def test_the_programs_print_what_the_text_says():
     paid = {calls: float(line.split(": ")[1].split()[0]) for calls, line in bills.items()}
     assert paid["360"] / paid["36"] == pytest.approx(5, abs=0.1), "five times as much"
 
-    usd = priced(coffees)
-    sent, new = sum(range(0, 180_000, 5_000)) / 1e6, 0.18  # millions of tokens
-    assert usd["no cache"] == pytest.approx(5 * (sent + new) + 0.9, abs=0.006)
-    assert usd["1 hour"] == pytest.approx(0.5 * sent + 10 * new + 0.9, abs=0.006)
-    assert usd["5 min"] == pytest.approx((0.9 * 0.5 + 0.1 * 6.25) * sent + 6.25 * new + 0.9, rel=0.02)
-    assert usd["pings"] == pytest.approx((0.5 + 0.1 * 2 * 0.5) * sent + 6.25 * new + 0.9, rel=0.02)
-    assert usd["pings"] < usd["1 hour"] < usd["5 min"]
+    again, ping, hour = added(coffees)["10%, 10 min"]
+    assert again == pytest.approx(3.15 * 0.1 * 5.75, abs=0.006) and ping == pytest.approx(3.15 * 0.1, abs=0.006)
+    assert f"${hour:.2f}" == told["s_hour"] and ping < hour < again
 
     mtok = [
         [float(number) for number in re.findall(r"\d+\.\d", line)] for line in receipts
@@ -455,12 +462,33 @@ def test_what_the_text_says_of_changed_programs_is_so():
     sizes, *_ = programs(half=("180_000, 36_000", "90_000, 18_000"))
     [two] = [line for line in sizes if line.startswith(" 18 calls")]
     assert 2 * float(two.split(": ")[1].split()[0]) == pytest.approx(2.79, abs=0.02), "two of half the length"
-    often = priced(list(programs(more=("coffee, long = 0.10", "coffee, long = 0.3")))[1])
-    assert min(often, key=often.get) == "1 hour"
-    late = priced(list(programs(more=("coffee, long = 0.10, 10", "coffee, long = 0.10, 40")))[1])
-    assert min(late, key=late.get) == "1 hour"
-    always = priced(list(programs(more=("coffee, long = 0.10", "coffee, long = 0.8")))[1])
-    assert always["5 min"] > always["no cache"]
+    _, coffees, *_ = programs()
+    for breaks in ("30%, 10 min", "10%, 40 min"):
+        again, ping, hour = added(coffees)[breaks]
+        assert hour < ping < again, "more breaks, or longer ones: the hour wins"
+
+
+def test_rules_for_breaks_pay_what_pauses_drawn_one_by_one_pay():
+    """The program's expected dollars against pauses that are drawn; and a cache that is worse than none."""
+
+    def paid(write, kept, share, minutes, ping=False):
+        total, draw = 0.0, random.Random(1)
+        for _ in range(2_000):
+            for history in range(0, 180_000, 5_000):
+                pause = minutes if draw.random() < share else 2
+                pings = pause // 4.5 if ping else 0
+                total += history * ((0.5 if ping or pause <= kept else write) + pings * 0.5) + 5_000 * write
+        return total / 2_000 / 1e6 + 0.9
+
+    _, coffees, *_ = programs()
+    for breaks, (again, ping, hour) in added(coffees).items():
+        share, minutes = (int(number) for number in re.findall(r"\d+", breaks))
+        for extra, rule in ((again, (6.25, 5)), (ping, (6.25, 5)), (hour, (10, 60))):
+            found = paid(*rule, share / 100, minutes, ping=extra == ping)
+            assert found == pytest.approx(3.60 + extra, rel=0.02)
+    none = 5 * (3.15 + 0.18) + 0.9
+    assert paid(6.25, 5, 0.8, 10) > none > paid(6.25, 5, 0.7, 10), "eight breaks in ten"
+    assert 0.2 * 3.15 / (3.15 + 0.18) < 0.25 / 1.15, "fewer hits than break even"
 
 
 def test_up_to_seven_pings_are_cheaper_than_the_hour():

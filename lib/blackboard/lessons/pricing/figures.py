@@ -196,7 +196,7 @@ def passes() -> Drawing:
     return done(
         fig,
         "fig-passes",
-        "In prefill thousands of tokens share one loading of a cache. In decode every token has its own.",
+        "In prefill thousands of tokens share one loading of a cache. In decode every token needs its own loading.",
         "Prefill: weights, the KV cache of the history, and many squares, the tokens of a prompt. Decode: weights,"
         " and the KV caches of three conversations, each beside a single square.",
     )

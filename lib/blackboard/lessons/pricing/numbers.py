@@ -46,6 +46,7 @@ SERVER = 10  # times the bare price of a drive, for its server and power: more t
 PAUSE = 2 * factor("min")  # since the call before, an example
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
+FEWER = 100  # answers made at once, for speed, instead of as many as fit, an example
 BLOCKS = 64  # chosen of all, in the example of the root
 
 
@@ -62,7 +63,7 @@ def step_of_price() -> dict[str, str]:
         "own_step": significant(STEP * own / kept, 2),
         "step_active": f"{significant(model(RUNNING.model).n_active * kept / own / 1e12, 2)} trillion",
         "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {c_of_rack():g} ÷ {STEP:,}",
-        "more_least": f"{kept / own:,.0f}",
+        "kv_real": f"{kept:,.0f}",
         "board_ratio": f"{BOARD['flops'] / BOARD['bandwidth'] / 2:.0f}",
         "board_sum": f"{BOARD['n_active'] / 1e9:.0f} billion ÷ {BOARD['flops'] / BOARD['bandwidth'] / 2:.0f} ÷"
         f" {STEP:,} = {significant(eq.kv_implied(BOARD), 2)} bytes",
@@ -194,6 +195,10 @@ def added_up() -> dict[str, str]:
             "hits_ddr": cents(hits_in()["ddr"]),
             "x_output": significant(paid["output"] / least["output"], 2),
             "x_hits": significant(paid["cached_read"] / kept_in_hbm(), 2),
+            **{
+                f"x_slow_{line}": significant(paid[line] / least[line] / slower, 2)
+                for line, slower in zip(("input", "output"), day_slower())
+            },
         },
         booked(),
     )
@@ -207,6 +212,7 @@ def booked() -> dict[str, str]:
     both, hits = sum(looks.values()), looked["cached_read"] + kept_in_hbm()
     return {
         "two_lines": cents(both, 3),
+        "in_alone": f"{1e8 * looked['input'] / CALL['input']:.1f} ¢",
         "history_part": f"{looked['cached_read'] / both:.0%}",
         "out_hit_booked": f"{looked['output'] / CALL['output'] / hits * CALL['cached_read']:.1f}",
     }
@@ -226,6 +232,7 @@ def waiting() -> dict[str, str]:
     each["hit"] = 1e8 * kept_in_hbm() / CALL["cached_read"]
     said = {
         "work_call": pretty(needs, "s", 2),
+        "work_from": f"{cents(both, 3)} ÷ {100 * rack_rent():.2f} ¢/s",
         "run_time": f"{run:.2f} s",
         "rate_sum": f"{places:,.0f} ÷ ({PAUSE:.0f} s + {run:.2f} s)",
         "pause_2": f"{PAUSE:.0f} s",
@@ -271,10 +278,16 @@ def out_in() -> float:
 
 def slow_work() -> tuple[float, float]:
     """`call_work`, if GPUs ran as far below their peak as on DeepSeek's own day."""
-    day, (own, shared) = day_costs(), call_work()
+    own, shared = call_work()
     new = CALL["input"] * sum(input_time(PROMPT).values()) / system(RUNNING.system).chips
-    slow_in, slow_out = (real / floor for floor, real in zip(day["floor"], day["real"]))
+    slow_in, slow_out = day_slower()
     return new * slow_in + (own - new) * slow_out, shared * slow_out
+
+
+def day_slower() -> tuple[float, ...]:
+    """How many times the computed cost the rent was on DeepSeek's own day: of input, and of output."""
+    day = day_costs()
+    return tuple(real / floor for floor, real in zip(day["floor"], day["real"]))
 
 
 def cents(usd: float, digits: int = 2) -> str:
@@ -499,6 +512,7 @@ def places() -> dict[str, str]:
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
+        "in_over": significant(price(BILLED).usd_per_Mtok.input * MTOK / eq.remat_cost(known), 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         "hour_hbm": cents(call * eq.hbm_hold(known, hold_time=HOUR), 3),
         **{f"hour_{name}": cents(call * (kept_in(name, HOUR) - kept_in(name, 0)), 3) for name in kept},
@@ -642,7 +656,7 @@ def input_times() -> dict[str, str]:
         "t_attend_sum": f"{before:,.0f} × {each / 1e6:.3f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "att_flop_sum": f"4 × {group.layers} × {group.heads} × {decompressed():g}",
         "att_flop": f"{each / 1e6:.1f} million",
-        "att_each": pretty(each / gpu.flops("bf16"), "s", 2),
+        "att_each": pretty(each / gpu.flops("bf16"), "s", 4),
         "att_key": f"{group.nope_dim + group.rope_dim}",
         "att_value": f"{group.v_dim}",
         "att_wide": f"{decompressed():g}",
@@ -706,8 +720,8 @@ def output_times() -> dict[str, str]:
         "out_in_2": significant(out_in(), 2),
         "out_in_short": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 2),
         "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
-        "compute_out_in_3": significant(compute / new, 3),
-        "load_compute": significant(memory / compute, 3),
+        "out_in_sum": f"{significant(memory * 1e6, 4)} ÷ {significant(new * 1e6, 3)}",
+        "out_fast": significant((net.n_total / FEWER / gpu.bandwidth + out["cache"]) / memory, 3),
         "bend": significant(bend(), 2),
     }
 
@@ -741,15 +755,22 @@ def writes() -> dict[str, str]:
     p = price(BILLED).usd_per_Mtok
     read, ratios = p.cached_read / p.input, {"5": p.cache_write_5min / p.input, "1h": p.cache_write_1h / p.input}
     five = ratios["5"]
+    hits, written = 100 * (five - 1), 100 * (1 - read)  # of which hits save what writes lose
     return {
         "write_1h": f"{ratios['1h']:g}",
-        **{f"twice_{kept}": f"{w:g} + {read:g} = {w + read:g}" for kept, w in ratios.items()},
+        "twice_1h": f"{ratios['1h']:g} + {read:g} = {ratios['1h'] + read:g}",
         "thrice_1h": f"{ratios['1h']:g} + 2 × {read:g} = {ratios['1h'] + 2 * read:g}",
         "share_5": f"{eq.hit_rate_even(write_ratio=five, read_ratio=read):.0%}",
-        "share_sum_5": f"{five - 1:g} ÷ ({five - 1:g} + {1 - read:g})",
+        "even_all": f"{hits + written:g}",
+        "even_hits": f"{hits:g}",
+        "even_writes": f"{written:g}",
+        "even_saved": f"{hits:g} × {1 - read:g} = {hits * (1 - read):g}",
+        "even_lost": f"{written:g} × {five - 1:g} = {written * (five - 1):g}",
+        "share_sum_5": f"{hits:g} ÷ {hits + written:g}",
         "write_more": f"{five - 1:g}",
         "hit_less": f"{1 - read:g}",
-        "ping_sum": f"3 × ${p.cached_read:.2f} = ${3 * p.cached_read:.2f}",
+        "write_hit": f"{p.cache_write_5min / p.cached_read:g}",
+        "hour_more": f"${p.cache_write_1h - p.cache_write_5min:.2f}",
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         "read": f"{read:g}",
         "misses_saved": up(1 - misses_even()),
