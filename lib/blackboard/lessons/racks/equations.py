@@ -304,7 +304,7 @@ exchange_time = Formula(
     "t_exchange",
     start_time + message * (1 - one_chip / chips) / (link_efficiency * scale_up),
     "s",
-    "first the latency, then the bytes: an all-to-all or all-gather among the chips of a domain",
+    "first the latency, then the bytes: an all-to-all exchange among the chips of a domain",
     ("a chip's own part of the message does not travel",),
     DERIVED,
     conditions=(Le(one_chip, chips),),

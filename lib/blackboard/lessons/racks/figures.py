@@ -237,8 +237,13 @@ ROWS = (1.2, 0.4, -0.4, -1.2)  # where experts are above and below the middle
 
 def crossings() -> Drawing:
     """A token's copies for four experts at home and four in the other rack: each crosses."""
-    return _crossing(
-        False,
+    fig, axes = drawing.axes(5.0, 2.9)
+    _racks(axes)
+    axes.text(-4.9, -2.75, "over NVLink, inside a rack", color=COLOURS[UP], va="center", fontsize=10)
+    axes.text(4.9, -2.75, "over a network card", color=COLOURS[OUT], ha="right", va="center", fontsize=10)
+    bare(axes, (-5.2, 5.2), (-3.15, 2.5))
+    return done(
+        fig,
         "fig-crossings",
         "Half of a token's copies are for the other rack, and each of them crosses.",
         "Two racks. From the token's GPU in the first, arrows over NVLink lead to four experts in the same rack, and"
@@ -246,27 +251,7 @@ def crossings() -> Drawing:
     )
 
 
-def passed_on() -> Drawing:
-    """The same with one copy for all four, which is passed on."""
-    return _crossing(
-        True,
-        "fig-passed-on",
-        "One copy crosses for four experts and is passed on inside the other rack, which takes a second hop.",
-        "Two racks. A single arrow over the network card leads from the token's GPU to a GPU in the second, which has"
-        " four arrows over NVLink to experts there.",
-    )
-
-
-def _crossing(once: bool, name: str, caption: str, alt: str) -> Drawing:
-    fig, axes = drawing.axes(5.0, 2.9)
-    _racks(axes, once)
-    axes.text(-4.9, -2.75, "over NVLink, inside a rack", color=COLOURS[UP], va="center", fontsize=10)
-    axes.text(4.9, -2.75, "over a network card", color=COLOURS[OUT], ha="right", va="center", fontsize=10)
-    bare(axes, (-5.2, 5.2), (-3.15, 2.5))
-    return done(fig, name, caption, alt)
-
-
-def _racks(axes, once: bool) -> None:
+def _racks(axes) -> None:
     """Both racks, and how the copies get to the experts of each."""
     for side, name in ((-1, "first rack"), (1, "second rack")):
         box(axes, 2.95 * side, 0, 4.1, 4.5, "bound", lw=1.6)
@@ -277,11 +262,5 @@ def _racks(axes, once: bool) -> None:
     box(axes, -1.85, 0, 1.5, 0.9, "bound", "token", 0.08)
     for y in ROWS:
         arrow(axes, (-2.65, y / 3), (-4.05, y), UP)
-        if once:
-            arrow(axes, (2.75, y / 3), (4.05, y), UP)
-        else:
-            arrow(axes, (-1.05, y / 4), (4.05, y), OUT)
-    if once:
-        box(axes, 1.95, 0, 1.5, 0.9, "bound", "GPU", 0.08)
-        arrow(axes, (-1.05, 0), (1.15, 0), OUT, lw=2.4)
-    axes.text(0, 1.0, "1 copy" if once else "4 copies", color=COLOURS[OUT], ha="center", va="center", fontsize=10)
+        arrow(axes, (-1.05, y / 4), (4.05, y), OUT)
+    axes.text(0, 1.0, "4 copies", color=COLOURS[OUT], ha="center", va="center", fontsize=10)

@@ -30,7 +30,6 @@ MOST = 2_048  # of a GPU, the most with which NVIDIA timed exchanges
 FULL = 256  # of a GPU in a large batch
 SLOWER = 0.85  # share of its datasheet's rate that memory is assumed to reach, where the page asks what if
 FEW = 4  # of a GPU in a very small batch
-PAIR = 2  # of a GPU in the smallest batch of the page's program
 COPY = {"dispatch": 7_408, "combine": 14_336}  # bytes of one copy in DeepEP: FP8 with its scales, BF16
 
 
@@ -338,8 +337,8 @@ def worked() -> dict[str, str]:
         "memory_one": in_ms(one.work),
         "memory_two": in_ms(two.work),
         "compute_one": in_ms(one.compute),
-        "weights_again": in_ms(one.weights),
-        "exchanges_one": in_ms(one.exchanges),
+        "exchanges_lapped": in_tenths(2 * one.half().exchanges),
+        "bytes_longer": f"{two.sending / one.sending:.0f}",
         "freed": pretty((one.weights - two.weights) * bandwidth(), "byte", 2),
         "rack_memory": pretty(chip(RUNNING.system).hbm_bytes, "byte", 3),
         "step_latency": in_ms(one.latency),
@@ -351,7 +350,6 @@ def worked() -> dict[str, str]:
         "step_two": pretty(two.in_turn, "s", 3),
         "user_rate_two": significant(1 / two.in_turn, 2),
         "saved": in_ms(one.weights - two.weights),
-        "saved_twice": in_ms(2 * (one.half().work - two.half().work)),
         "larger_lapped": f"{larger_lapped():.0%}",
         "larger_gain": f"{one.in_turn / (one.in_turn - one.weights + two.weights) - 1:.0%}",
         "hops": in_ms(once.hop),
@@ -395,36 +393,40 @@ def margin_day() -> float:
     return (one.overlapped / 2 - two.half().exchanges) / exchanges()
 
 
-def even(once: bool = False) -> int:
-    """Users of a GPU from which on a second rack makes a step longer, though exchanges wait no longer there."""
-    return next(count for count in range(1, FULL) if margin(count, once) < 0)
+def even_once() -> int:
+    """Users of a GPU from which on a second rack makes a step longer, though each token crosses once and exchanges wait
+    no longer there.
+    """
+    return next(count for count in range(1, FULL) if margin(count, True) < 0)
 
 
 def margins() -> dict[str, str]:
     """How much longer each exchange may wait on two racks."""
     us = lambda seconds: f"{seconds / factor('us'):.1f} µs"
     return {
-        "gain_two": in_ms(margin(PAIR) * exchanges()),
-        "margin_two": us(margin(PAIR)),
         "margin_day": us(margin_day()),
-        "even_once": str(even(True)),
+        "even_once": str(even_once()),
     }
 
 
 def spread_or_stop() -> dict[str, str]:
     """Up to where a second rack pays."""
     one, two, once = parts().values()
+    saved = one.weights - two.weights
     return {
         "once_added": in_ms(once.sending - one.sending),
-        "even_every": COUNTS[even()],
-        "even_rack": f"{spread_pays(expert_time(one) - expert_time(two), two.sending):.1f}",
+        "even_rack": f"{spread_pays(saved, two.sending):.1f}",
+        "even_rack_late": f"{spread_pays(saved - later(), two.sending):.1f}",
+        "saved_layer": f"{saved / moe_layers() / factor('us'):.1f} µs",
         "few": str(FEW),
         "full": str(FULL),
-        "hop_limit": pretty((one.weights - two.weights) / exchanges(), "s", 2),
+        "hop_limit": pretty(saved / exchanges(), "s", 2),
     }
 
 
-COUNTS = {4: "four", 5: "five", 6: "six"}
+def later() -> float:
+    """What a step waits longer if each exchange waits longer by a bare message, s."""
+    return exchanges() * bare_hop()
 
 
 def spread_pays(saved: float, sending: float) -> float:
@@ -761,6 +763,7 @@ def _boxes() -> dict[str, str]:
         "saved_pair": pretty(one.weights - pair.weights, "s", 2),
         "sending_pair": in_ms(pair.sending),
         "even_pair": f"{spread_pays(one.weights - pair.weights, pair.sending):.0f}",
+        "even_pair_late": f"{spread_pays(one.weights - pair.weights - later(), pair.sending):.0f}",
         "even_pair_whole": f"{spread_pays(one.weights - pair.weights, pair.sending - one.sending):.0f}",
         "wait_box": in_tenths(one.latency),
         "even_h800": f"{spread_pays(alone.weights - shared.weights, shared.sending):.0f}",
