@@ -39,6 +39,7 @@ MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 
 PAIR = model("qwen3-235b-a22b"), model("llama-3.1-70b")  # a sparse and a dense model, measured with one engine
 SPARSE = "deepseek-v3.2"  # the same model with sparse attention
 LONG_CONTEXT = 32_000  # tokens, with which the two are compared
+LONG_BATCH = 200  # sequences of that context, which fit beside the weights of eight H200s
 READ = (2048, 128)  # tokens of prompt and answer of the pair's run that mostly reads
 
 
@@ -195,6 +196,7 @@ def as_good() -> dict[str, str]:
         "g_high": f"{HIGH:g}",
         "g_far": f"{FAR:g}",
         "even_low": significant(eq.break_even(TEAM, quality_gain=LOW), 2),
+        "even_attended": significant(even_attended(LOW), 2),
         "more_memory_low": significant(known["n_total"] / (LOW * known["n_active"]), 2),
     }
 
@@ -233,8 +235,7 @@ def tie_in_letters() -> Page:
     even, bare = (significant(eq.break_even(TEAM, quality_gain=LOW, **at), 2) for at in ({}, {"context": 0}))
     first = (
         f"In the chart the lines cross at about {bare} tokens. With KV caches the tie comes later, because {DENSE}"
-        " loads the caches while it computes, and DeepSeek-V3 waits for them. If attention's arithmetic counts, too,"
-        " a tie takes nearly five times the team's sequences, not seven."
+        " loads the caches while it computes, and DeepSeek-V3 waits for them."
     )
     say = (
         f"For one sequence, {DENSE} computes for {one:.1f} µs. In the same time, DeepSeek-V3 loads the sequence's KV"
@@ -244,8 +245,9 @@ def tie_in_letters() -> Page:
     same = (
         f"The formula agrees. At the balanced context $L^*$ = {balanced} tokens, loading a cache takes as long as"
         f" computing a token. So at $g$ = {LOW:g} the batch is {critical} / ({LOW:g} − {context} / {balanced}) ≈"
-        f" {even}. The formula holds while the dense model is limited by computing. It leaves out attention's"
-        " arithmetic, which makes the batch smaller."
+        f" {even}. The formula holds while the dense model is limited by computing. If attention's arithmetic counts,"
+        f" too, {DENSE} computes for {attending() * 1e6:.2f} µs more for each sequence. That leaves"
+        f" {one - loads + attending() * 1e6:.1f} µs, and only {significant(even_attended(LOW), 2)} sequences tie."
     )
     said = [f"<p>{markup(text)}</p>" for text in (first, say, same)]
     shown = said[0] + tie.gives(eq.break_even)._repr_html_() + said[1] + said[2]
@@ -370,8 +372,6 @@ def team() -> dict[str, str]:
             "team_prompt": f"{PROMPT:,}",
             "three_prompts": f"{3 * PROMPT:,}",
             "prompts_each": f"{PROMPT / ANSWER:g}",
-            "request_takes": told(request(1)),
-            "request_computes": told((PROMPT + ANSWER) * one),
             "team_answer": f"{ANSWER}",
             "team_context": f"{TEAM.context:,.0f}",
             "team_fits": held(eq.batch_fits(TEAM)),
@@ -383,6 +383,7 @@ def team() -> dict[str, str]:
             "team_rent_sparse": rented(1),
             "team_shared_rent_sparse": rented(1, mixed=True),
             "team_rent_low": rented(LOW, mixed=True),
+            "team_rent_high": rented(HIGH, mixed=True),
         }
         | _turning_points()
         | _two_teams()
@@ -407,7 +408,7 @@ def _two_teams() -> dict[str, str]:
     batch, tokens, (least, most) = TEAM_BATCH, shared_tokens(), ends()
     return {
         "twice": f"{team_steps(2 * batch, LOW, 2 * tokens).sparse * 1e3:.1f} ms",
-        "twice_computes": f"{step.compute_time(TEAM, batch=2 * tokens) * 1e3:.1f} ms",
+        "twice_batch": f"{2 * batch}",
         "twice_rent_sparse": rented(1, mixed=True, batch=2 * batch),
         "twice_gain": significant(turning(PROMPT, ANSWER, 2 * batch), 2),
         "twice_least": f"{gain_measured(least, 2 * batch):.1f}",
@@ -569,8 +570,15 @@ def sparse_from() -> float:
 
 def sparse_attention() -> dict[str, str]:
     """How many tokens DeepSeek-V3.2 attends to, what it keeps of each, and from which context on it loads less."""
-    [group] = model(SPARSE).attention
+    [group], known = model(SPARSE).attention, TEAM.symbols()
+    loads = Pair(*(LONG_BATCH * size / known["bandwidth"] for size in cached(LONG_CONTEXT)))
+    steps = Pair(*(step.weight_time(TEAM) + time for time in loads))
     return {
+        "long_batch": f"{LONG_BATCH}",
+        "long_context": f"{LONG_CONTEXT:,}",
+        "long_whole": f"{loads.dense * 1e3:.1f} ms",
+        "long_sparse": f"{loads.sparse * 1e3:.1f} ms",
+        "long_saves": f"{1 - steps.ratio:.0%}",
         "entry_values": f"{group.kv_rank + group.rope_dim}",
         "key_values": f"{group.index_dim}",
         "chosen": f"{group.top_k:,}",
