@@ -51,6 +51,9 @@ SMALL = (
 GPU = "h100-sxm"
 LONG: dict[str, Any] = {"context": 16_384}  # a context in which loading the cache sets every bill
 FILLED = 0.9  # share of a GPU's memory that weights and caches may fill
+# parameters of two of Meta's first Llama models, by their paper, and tokens until a training loss of 1.7, by Timbers
+PAIR = (65.2e9, 600e9), (32.5e9, 800e9)
+MATX = {"context": 8_192}  # of MatX's example
 LOADING = 0.5  # share of the bandwidth at which the running case loads a cache, an assumption
 
 
@@ -387,6 +390,19 @@ def texts() -> dict[str, str]:
     }
 
 
+def pair() -> dict[str, str]:
+    """How much more text the smaller of two first Llama models needed for the loss of the larger: read off, by the
+    page's fit, and by the others.
+    """
+    (large, seen), (small, read) = PAIR
+    by = lambda fit: eq.tokens_for_loss(law(fit), n_active=small, loss=simulation.loss_of(large, seen, law(fit))) / seen
+    return {
+        "pair_read": f"{significant(read / seen, 2)} times",
+        "pair_fit": significant(by(FIT), 2),
+        "pair_other": " and ".join(sorted(significant(by(fit), 2) for fit in OTHERS)),
+    }
+
+
 def parts_of(row: simulation.Trained) -> tuple[float, float]:
     """The size part and the data part of a model's loss."""
     known = law(FIT)
@@ -417,7 +433,6 @@ def meta() -> dict[str, str]:
     told = {
         "meta_size": f"{large.n_active / 1e9:.0f} billion",
         "meta_tokens": f"{significant(large.tokens / 1e12, 2)} trillion",
-        "meta_even": f"{significant(even / 1e12, 2)} trillion",
         "meta_days": f"{even / CASE['world_rate'] / DAY:.0f} days",
         "small_size": f"{small.n_active / 1e9:.2f} billion",
         "small_reported": f"{run['training_GPU_hours'] / 1e6:.2f} million",
@@ -426,7 +441,6 @@ def meta() -> dict[str, str]:
         "slow_unit": f"${slow / small.training * 1e24 / 1e6:.1f} million",
         "extra_slow": between([slow * (1 - twins.training / ours.training) for ours, twins in pairs()], 1),
         "spared_range": between([dollars(twins.inference - ours.inference) for ours, twins in pairs()], 0),
-        "slow_even": f"{significant(slow * (1 - large.training / small.training) / each / 1e12, 2)} trillion",
         "slow_days": f"{slow * (1 - large.training / small.training) / each / CASE['world_rate'] / DAY:.0f}",
         "slow_saved": f"{1 - both(small) / both(large):.0%}",
         "law_each": f"{META_LAW[1] / META_LAW[0]:.0f}",
@@ -436,12 +450,7 @@ def meta() -> dict[str, str]:
         bills = zip(("training", "serving", "both"), (row.training, row.inference, row.total))
         told |= {f"{key}_{name}": millions(dollars(flop)) for name, flop in bills}
     less, more = llama(SERVED / 10)
-    told |= {
-        "small_tenth": millions(dollars(less.total)),
-        "large_tenth": millions(dollars(more.total)),
-        "llama_tenth": significant(less.total / more.total, 2),
-        "saved_tenth": f"{1 - less.total / more.total:.0%}",
-    }
+    told["saved_tenth"] = f"{1 - less.total / more.total:.0%}"
     return merge(told, ratios_of(small, large))
 
 
@@ -483,13 +492,7 @@ tokens_of = eq.pretrain_compute.solve("pretrain_tokens")  # what a budget leaves
 
 def valley() -> dict[str, str]:
     """What a smaller model takes that is as good."""
-    small, large = llama()
-    return {
-        "half_more": f"{needed(1 / 2) / 2 - 1:.0%}",
-        "small_share": f"{small.n_active / large.n_active:.0%}",
-        "small_times": significant(small.training / large.training, 2),
-        "wall_share": f"{wall():.0%}",
-    }
+    return {"half_more": f"{needed(1 / 2) / 2 - 1:.0%}", "wall_share": f"{wall():.0%}"}
 
 
 # --- against reality --------------------------------------------------------------------------------------------------
@@ -607,7 +610,23 @@ def with_kv() -> dict[str, str]:
     }
     taking_turns = [2 * row.n_active / own[0] + cache_seconds(small_cache) for row in (small, large)]
     out["kv_added"] = f"{1 - taking_turns[0] / taking_turns[1]:.0%}"
-    return merge(out, alone(), long())
+    return merge(out, loading(), alone(), long())
+
+
+def loading() -> dict[str, str]:
+    """Loading the cache of Llama 3.1 8B against a token's arithmetic, in FLOPs; and in MatX's example, at the peak."""
+    per_byte, gpu = write_rate() / loading_rate(), chip(GPU)
+    peak, cache = gpu.flops("fp8") / gpu.bandwidth, caches()[0]["kv_bytes_per_token"]
+    billion = lambda flop: f"{flop / 1e9:.0f} billion"
+    ratio = lambda flops: significant(MATX["context"] * cache * flops / (2 * NET.n_active), 2)
+    return {
+        "kv_per_byte": f"{per_byte:.0f}",
+        "kv_load": billion(LONG["context"] * cache * per_byte),
+        "kv_compute": billion(2 * NET.n_active),
+        "matx_per_byte": significant(peak, 1),
+        "matx_ratio": ratio(peak),
+        "matx_ours": ratio(per_byte),
+    }
 
 
 def long_ratio() -> float:
@@ -620,9 +639,11 @@ def long() -> dict[str, str]:
     """The best size in the long context, and what it saves, if a token costs as the size itself, or as its root."""
     ratio = float(significant(long_ratio(), 1))
     (size, full), (same, root) = by_power(1, ratio), by_power(0.5, ratio)
+    short_size, short_full = by_power(1, float(significant(SERVED / best(served=0).tokens, 1)))
     if f"{size:.0%}" != f"{same:.0%}":
         raise ValueError("the page says that the best size is the same")
-    return {"long_size": f"{size:.0%}", "long_full": f"{full:.0%}", "long_root": f"{root:.0%}"}
+    long_ones = {"long_size": f"{size:.0%}", "long_full": f"{full:.0%}", "long_root": f"{root:.0%}"}
+    return long_ones | {"short_size": f"{short_size:.0%}", "short_full": f"{short_full:.0%}"}
 
 
 def alone() -> dict[str, str]:
@@ -652,5 +673,5 @@ def token_seconds(row: simulation.Trained, cache: dict[str, Any]) -> float:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    found = merge(valley(), costs(), tokens(), optimum(), texts(), parts(), other_fits(), mistakes())
+    found = merge(valley(), costs(), tokens(), optimum(), texts(), parts(), pair(), other_fits(), mistakes())
     return merge(found, meta(), deepseek(), models_placed(), with_kv())
