@@ -726,3 +726,19 @@ def test_with_skew_experts_are_chosen_as_often_as_their_popularity_says():
     chosen = np.bincount(simulation.choose(tokens, experts, 1, skew=1.5).ravel(), minlength=experts) / tokens
     popular = np.arange(1, experts + 1) ** -1.5
     assert chosen == pytest.approx(popular / popular.sum(), abs=0.01)
+
+
+def test_the_fullest_gpu_of_the_page_by_other_draws():
+    """Experts drawn by NumPy without replacement; three popular ones of a GPU have five tickets each."""
+    said = lambda names: [
+        float(share) for share in re.findall(r"has (\S+) shares", run_cell("sparsity", "gpus = [", **names)[0])
+    ]
+    usual = run_cell("sparsity", "def route(")[1]
+    popular = run_cell("sparsity", "def route(", ("popular = 0", "popular = 3"))[1]
+    few, some, many = said(usual)
+    assert few > some > many and 1 < many < 1.08, "it costs little in a large step"
+    draw = np.random.default_rng(0)
+    chance = np.r_[[5.0] * 3, [1.0] * 253] / (15 + 253)
+    chosen = [draw.choice(256, 8, replace=False, p=chance) // 32 for _ in range(1650)]
+    fullest = np.bincount(np.concatenate(chosen)).max() / 1650
+    assert fullest == pytest.approx(1.3, abs=0.05) and said(popular)[-1] == pytest.approx(fullest, abs=0.05)
