@@ -639,6 +639,7 @@ SIZES = {
     "graph_launch_costs": 2,
     "kernels_per_step": 4,
     "gpt_fast_steps": 5,
+    "llama_graph_a100": 2,
     "gpt_fast_readme": 13,
     "cuda_graph_gains": 4,
     "cuda_graph_capture": 2,

@@ -28,6 +28,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "a100_bandwidth": "2.04 TB/s",
         "llama_floor": f"{13.5 / 2.04:.1f} ms",  # what a reader gets from the two numbers beside it
         "eager_ms": f"{1000 / 25.5:.1f} ms",
+        "meta_python": f"{1000 / 30:.1f} ms",
+        "meta_graph": f"{1000 / 69:.1f} ms",
+        "meta_waited": f"{39 / 69:.0%}",
         "missing": f"{39.2 - 6.6:.1f} ms",  # what a reader gets
         "eight_launch": f"{388 * launch / 1e3:.1f} ms",
         "eight_half": f"{9.8 / 2:.1f} ms",  # what a reader gets
