@@ -29,7 +29,7 @@ const several = (value, thing, said = written(value)) => `${said} ${thing}${said
 const average = (value) => (value >= 10 ? counted(Math.round(value)) : written(value));
 const speedWritten = (value) => (value < 100 ? value.toFixed(1) : written(value)); // in a column
 const percent = (share) => `${Math.round(100 * share)}%`;
-const gigabytes = (bytes) => `${digitsOf(bytes / 1e9, 3)} GB`;
+const gigabytes = (bytes) => (bytes && bytes < 1e8 ? `${digitsOf(bytes / 1e6, 3)} MB` : `${digitsOf(bytes / 1e9, 3)} GB`);
 
 function duration(seconds) {
   if (seconds >= 7200) return `${digitsOf(seconds / 3600, 3)} hours`;
@@ -396,7 +396,7 @@ function nameFrontier(asked, found) {
   const { chips } = asked, runs = publishedRuns(asked, chips).length;
   const keys = [["line", `best batch sizes and shardings, ± ${percent(found.constants.errors.output_token)}`], ["you", `yours${offLine(asked, found)}`]];
   if (runs) keys.push(["run", `${runs} published ${runs > 1 ? "runs" : "run"}`]);
-  const title = strong(`What ${chips} ${chips > 1 ? "chips" : "chip"} can do: the speed of a user against the throughput of a chip`);
+  const title = strong(`What ${several(chips, "chip", counted(chips))} can do: the speed of a user against the throughput of a chip`);
   part("chart").querySelector("figcaption").replaceChildren(title, ...keys.map(keyOf));
 }
 

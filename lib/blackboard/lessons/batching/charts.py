@@ -195,7 +195,7 @@ def _front_lines(here: str) -> tuple[str, ...]:
     waits = f"{eq.memory_time.vega(batch='chosen')} > {eq.compute_time.vega(batch='chosen')}"
     return (
         f"'a token takes ' + {marks.said(here, ',.2r')} + ' ms'",
-        f"'a million cost ' + {marks.said('100 * ' + _price('chosen'), ',.2r')} + ' cents'",
+        f"'a million tokens cost ' + {marks.said('100 * ' + _price('chosen'), ',.2r')} + ' cents'",
         f"{marks.said('chosen', ',.3r')} + ' users share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
     )
 

@@ -144,8 +144,8 @@ def _cabinet(axes, side: int) -> None:
 MS = units.factor("ms")
 Key = tuple[str, str, float]
 KEYS: tuple[tuple[Key, ...], ...] = (  # of a step's parts, in rows: what it is, its colour and how dark it is
-    (("experts", "memory", 0.85), ("other memory", "memory", 0.3), ("waits", "launch", 0.5)),
-    (("bytes over NVLink", UP, 0.45), ("bytes over network cards", OUT, 0.75)),
+    (("experts", "memory", 1), ("other memory", "memory", 0.5), ("waits", "launch", 0.7)),
+    (("bytes over NVLink", UP, 0.7), ("bytes over network cards", OUT, 0.85)),
 )
 
 
