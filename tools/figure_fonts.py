@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 FACES = Path(__file__).resolve().parent.parent / "lib" / "blackboard" / "charts" / "fonts"
 FAMILY = "font-family: Arial"  # the first that a figure names
 STYLES = {"regular": FAMILY, "bold": "font-weight: 700", "italic": "font-style: italic"}  # and what tells of each
+FOLDERS = "_images", "_static/flashcards"
 TEXT = re.compile(r">([^<>]+)<")
 STILL = re.compile(r'<picture class="chart-still".*?</picture>', re.S)  # a chart that nobody has touched yet
 PICTURE = re.compile(r'(?<="data:image/svg\+xml,)[^"]+')
@@ -34,7 +35,8 @@ def cut_face(style, letters):
 
 def bring_letters(site):
     """Write the letters of all figures of a site into each, in the styles that it has; a chart's into its stills."""
-    read = {path: path.read_text("utf8") for path in sorted(site.glob("_images/*.svg"))}
+    found = [path for folder in FOLDERS for path in sorted(site.glob(f"{folder}/*.svg"))]
+    read = {path: path.read_text("utf8") for path in found}
     figures = {path: text for path, text in read.items() if FAMILY in text}
     letters = letters_of(figures.values())
     used = {told: style for style, told in STYLES.items() if any(told in text for text in figures.values())}

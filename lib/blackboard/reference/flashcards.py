@@ -29,7 +29,7 @@ from msgspec import Struct
 from blackboard import catalogue, notation
 from blackboard.catalogue.datafile import load
 from blackboard.catalogue.running_case import RUNNING
-from blackboard.charts.style import svg
+from blackboard.charts import style
 from blackboard.formula import DERIVED, Formula, Source, formulas, lecture
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.batching import numbers as batching
@@ -392,6 +392,7 @@ def _drawn(name: str):
     import matplotlib.pyplot as plt
 
     lesson, function = name.split(".")
+    style.use()
     figure = getattr(importlib.import_module(f"blackboard.lessons.{lesson}.figures"), function)()
     plt.close(figure)
     return figure
@@ -400,7 +401,7 @@ def _drawn(name: str):
 @cache
 def _svg(name: str) -> bytes:
     """A figure's picture, drawn once: drawn again, the same figure may come out a little different."""
-    return svg(_drawn(name)).encode()
+    return style.svg(_drawn(name)).encode()
 
 
 def _file(figure: str) -> str:
