@@ -84,10 +84,11 @@ def conversation() -> Drawing:
         write, answer = 100 * (bills["input"] + bills["write"]) / parts, 100 * bills["output"] / parts  # cents
         dollars = catalogue.price(numbers.BILLED).usd_per_Mtok.cached_read / 1e6
         hits = [100 * step * n * dollars for n in range(calls)]
-        number = np.arange(1, calls + 1)
-        at.bar(number, write, 1, color=COLOURS["compute"])
-        at.bar(number, answer, 1, bottom=write, color=COLOURS["memory"])
-        at.bar(number, hits, 1, bottom=write + answer, color=COLOURS["kv"])
+        edges = np.arange(calls + 1) + 0.5  # of the calls' bars, of which each color is one shape, without seams
+        tops = [np.full(calls + 1, below) for below in (0, write, write + answer)]
+        tops.append(write + answer + np.array([*hits, hits[-1]]))
+        for low, high, colour in zip(tops, tops[1:], ("compute", "memory", "kv")):
+            at.fill_between(edges, low, high, step="post", color=COLOURS[colour], lw=0)
         at.set(xlim=(0.5, calls + 0.5), ylim=(0, 15.5), ylabel="cents")
         at.set_xticks([1, *range(6 * parts, calls + 1, 6 * parts)])
         at.set_title(f"{calls} calls of {step:,} new tokens", loc="left")
