@@ -58,6 +58,9 @@ def _given() -> list[dict]:
     ]
 
 
+EVEN = 1.05  # times as long: less is said to be no difference
+
+
 def _lines() -> dict:
     """Both steps along the tokens."""
     base = sweep("batch", 0, MOST, points=81)
@@ -85,7 +88,7 @@ def _winner(encoding: dict) -> dict:
     won = "(sparse_here > dense_here ? 'dense ' : 'sparse ')"
     return marks.text(
         encoding,
-        f"{won} + {marks.said(slower, '.2~r')} + '× faster'",
+        f"{slower} < {EVEN} ? 'equally fast' : {won} + {marks.said(slower, '.2~r')} + '× faster'",
         "chosen",
         "sqrt(sparse_here * dense_here)",
         **marks.side("chosen > 30"),
@@ -95,6 +98,7 @@ def _winner(encoding: dict) -> dict:
 def _read_off(encoding: dict, prompts: float) -> list[dict]:
     """What stands at the tie, and at the team's prompts."""
     read_sparse, read_dense = _at(repr(prompts))
+    quicker = f"(({read_dense}) / ({read_sparse}))"
     return [
         marks.text(
             encoding,
@@ -107,8 +111,8 @@ def _read_off(encoding: dict, prompts: float) -> list[dict]:
         ),
         marks.text(
             encoding,
-            f"context ? '' : '{PROMPTS} prompts: sparse ' + {marks.said(f'({read_dense}) / ({read_sparse})', '.2~r')}"
-            " + '× faster'",
+            f"context ? '' : {quicker} < {EVEN} ? '{PROMPTS} prompts: equally fast' :"
+            f" '{PROMPTS} prompts: sparse ' + {marks.said(quicker, '.2~r')} + '× faster'",
             repr(prompts),
             f"1.4 * ({read_dense})",
             align="right",
