@@ -395,7 +395,7 @@ function drawFront(front) {
 function nameFrontier(asked, found) {
   const { chips } = asked, runs = publishedRuns(asked, chips).length;
   const keys = [["line", `best batch sizes and shardings, ± ${percent(found.constants.errors.output_token)}`], ["you", `yours${offLine(asked, found)}`]];
-  if (runs) keys.push(["run", `${runs} published ${runs > 1 ? "runs" : "run"}`]);
+  if (runs) keys.push(["run", several(runs, "published run")]);
   const title = strong(`What ${several(chips, "chip", counted(chips))} can do: the speed of a user against the throughput of a chip`);
   part("chart").querySelector("figcaption").replaceChildren(title, ...keys.map(keyOf));
 }

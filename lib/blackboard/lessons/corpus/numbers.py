@@ -21,13 +21,19 @@ PASSES = 5  # up to which published runs agree with the law of repetition, so at
 FIT, OTHER_FIT = "Besiroglu", "Hoffmann, TeX source"
 
 
+def german_text() -> dict[str, float]:
+    """The pool of the larger LLäMmlein's text, and what its filters kept."""
+    [row] = measurement("filtering_kept").records(kept="LLäMmlein")
+    return row
+
+
 def run(name: str) -> dict[str, float]:
     """What the paper prints of a run, with its tokens counted from steps, the parameters of the architecture, and the
     larger model's text as its filters left it, of which the paper's table gives only two digits.
     """
     [row] = measurement("llammlein_training").records(model=name)
     if name == LARGE:
-        [text] = measurement("filtering_kept").records(kept="LLäMmlein")
+        text = german_text()
         row = row | {"unique_tokens": text["kept_tokens"]}
     tokens = row["steps"] * eq.step_tokens(batch=row["batch"], context=row["context_tokens"])
     return row | {"tokens": tokens, "n_active": model(NETS[name]).n_active}
@@ -100,7 +106,7 @@ def twice() -> dict[str, str]:
     curve; and what its larger size costs in writing, at training's price for compute.
     """
     (size, fresh), large, power = elsewhere(), at_end(FIT), simulation.power_of(2)
-    [german] = measurement("filtering_kept").records(kept="LLäMmlein")
+    german = german_text()
     better = (german["kept_tokens"] / fresh) ** power  # than the tokens that LLäMmlein read
     gain = eq.loss_left(large, pretrain_tokens=fresh) - eq.loss_left(large, pretrain_tokens=better * fresh)
     flop = DOLLARS * run(LARGE)["training_GPU_hours"] / law.pretrain_compute(large)
@@ -182,7 +188,7 @@ def doubts() -> dict[str, str]:
     large, reuse = run(LARGE), worst_reuse()
     fits = {row["form"]: row["r_squared"] for row in measurement("repeated_data_fits").records()}
     keeps = lambda tokens, text: eq.data_worth(pretrain_tokens=tokens, unique_tokens=text, reuse=reuse) / tokens
-    [german] = measurement("filtering_kept").records(kept="LLäMmlein")
+    german = german_text()
     pool, kept = german["pool_tokens"], german["kept_tokens"]
     known = {"pretrain_tokens": large["tokens"], "pool_tokens": pool, "reuse": reuse}
     even = lambda kept: eq.quality_even(known, kept_share=kept / pool)
@@ -214,7 +220,7 @@ def passes_or_size() -> dict[str, str]:
 
 def filtered_german() -> dict[str, str]:
     """What LLäMmlein's filters kept, and how much better it had to be."""
-    [row] = measurement("filtering_kept").records(kept="LLäMmlein")
+    row = german_text()
     pool, kept, tokens = row["pool_tokens"], row["kept_tokens"], run(LARGE)["tokens"]
     more = lambda kept: (
         eq.quality_even(pretrain_tokens=tokens, pool_tokens=pool, kept_share=kept / pool, reuse=reuse()) - 1
@@ -231,7 +237,7 @@ def strictness() -> dict[str, str]:
     """Points that LLäMmlein's makers lost by not keeping a fifth of the tokens read, on the assumed curve, and how good
     the best tenth must be for that to do no harm by the cautious constant.
     """
-    [row] = measurement("filtering_kept").records(kept="LLäMmlein")
+    row = german_text()
     tokens, pool = run(LARGE)["tokens"], row["pool_tokens"]
     known = {"pool_tokens": pool, "reuse": reuse(), "quality_power": simulation.power_of(2)}
     token = lambda passes: eq.filtered_worth(known, pretrain_tokens=tokens, kept_share=tokens / passes / pool)

@@ -200,7 +200,7 @@ def conversations() -> dict[str, str]:
     """What a coding agent's conversation hits, and what others found."""
     [trace], [copilot] = (measurement(id).records() for id in ("agent_traces", "copilot_agents_2026"))
     start, growth, turns = trace["start_tokens"], trace["growth_tokens"], trace["turns"]
-    end = start + growth * (turns - 1)
+    end = last_turn()
     sent = turns * (start + end) / 2
     rates = {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
     return {
@@ -236,14 +236,23 @@ def agent_rate() -> float:
     return eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=turns)
 
 
+def last_turn() -> float:
+    """Tokens that the coding agent of the traces sends in its last turn."""
+    turns, start, growth = simulation.agent()
+    return start + growth * (turns - 1)
+
+
+def prefill_case() -> dict[str, float]:
+    """The model that prefills, on its machine, by notation name."""
+    name, machine, precision = PREFILL
+    return model(name).symbols(precision) | system(machine).symbols(precision)
+
+
 def kept() -> dict[str, str]:
     """What an agent's answer takes of the machine where sequences of its last turn have all blocks or half, and what a
     found prefix saves.
     """
-    name, machine, precision = PREFILL
-    known = model(name).symbols(precision) | system(machine).symbols(precision)
-    turns, start, growth = simulation.agent()
-    last, answer = start + growth * (turns - 1), answer_tokens()
+    known, last, answer = prefill_case(), last_turn(), answer_tokens()
     held = eq.batch_held(known, context=last, kv_use=1)
     spent = lambda batch: (
         answer * eq.paged_cost(known, batch=batch, context=last, paging_overhead=0, rent=1 / known["chips"])
@@ -261,11 +270,8 @@ def kept() -> dict[str, str]:
 
 def prefills() -> dict[str, dict[str, float]]:
     """Seconds until the answer of the last turn begins, at the peak, by part, from scratch and with its prefix."""
-    name, machine, precision = PREFILL
-    net, known = model(name), system(machine).symbols(precision) | model(name).symbols(precision)
-    turns, start, growth = simulation.agent()
-    end = start + growth * (turns - 1)
-    attended = lambda tokens: sum(group.prefills(tokens) for group in net.attention) / known["flops"]
+    known, end, (*_, growth) = prefill_case(), last_turn(), simulation.agent()
+    attended = lambda tokens: sum(group.prefills(tokens) for group in model(PREFILL[0]).attention) / known["flops"]
     weights = lambda tokens: pass_compute(known, batch=1, pass_tokens=tokens)
     return {
         "scratch": {"weights": weights(end), "attention": attended(end)},
@@ -275,8 +281,7 @@ def prefills() -> dict[str, dict[str, float]]:
 
 def first_token() -> dict[str, str]:
     """What hits save in the last turn of a session: compute until its answer begins, at the peak."""
-    turns, start, growth = simulation.agent()
-    end, parts = start + growth * (turns - 1), prefills()
+    end, parts, (*_, growth) = last_turn(), prefills(), simulation.agent()
     first = {kind: sum(times.values()) for kind, times in parts.items()}
     gains = measurement("prefix_cache_gains").records(what="median time to first token")
     return {

@@ -57,16 +57,16 @@ def step_of_price() -> dict[str, str]:
     """The KV cache that a step implies on the running case's rack, and what models really keep."""
     rack, kept = system(RUNNING.system), RUNNING.symbols()["kv_bytes_per_token"]
     kv = lambda n_active: eq.kv_implied(rack, precision="fp8", n_active=n_active, step_context=STEP)
-    own = kv(model(RUNNING.model).n_active)
+    own, board = kv(model(RUNNING.model).n_active), f"{BOARD['flops'] / BOARD['bandwidth'] / 2:.0f}"
     return {
         "own_v3": f"{own:,.0f}",
         "own_step": significant(STEP * own / kept, 2),
         "step_active": f"{significant(model(RUNNING.model).n_active * kept / own / 1e12, 2)} trillion",
         "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {c_of_rack():g} ÷ {STEP:,}",
         "kv_real": f"{kept:,.0f}",
-        "board_ratio": f"{BOARD['flops'] / BOARD['bandwidth'] / 2:.0f}",
-        "board_sum": f"{BOARD['n_active'] / 1e9:.0f} billion ÷ {BOARD['flops'] / BOARD['bandwidth'] / 2:.0f} ÷"
-        f" {STEP:,} = {significant(eq.kv_implied(BOARD), 2)} bytes",
+        "board_ratio": board,
+        "board_sum": f"{BOARD['n_active'] / 1e9:.0f} billion ÷ {board} ÷ {STEP:,} ="
+        f" {significant(eq.kv_implied(BOARD), 2)} bytes",
         "rack_ratio": f"{c_of_rack():g}",
     }
 
@@ -212,10 +212,15 @@ def booked() -> dict[str, str]:
     both, hits = sum(looks.values()), looked["cached_read"] + kept_in_hbm()
     return {
         "two_lines": cents(both, 3),
-        "in_alone": f"{1e8 * looked['input'] / CALL['input']:.1f} ¢",
+        "in_alone": f"{each_million(looked['input'], 'input')} ¢",
         "history_part": f"{looked['cached_read'] / both:.0%}",
         "out_hit_booked": f"{looked['output'] / CALL['output'] / hits * CALL['cached_read']:.1f}",
     }
+
+
+def each_million(usd: float, line: str) -> str:
+    """Cents of a million tokens of one of the call's lines, given what the line costs."""
+    return f"{100 * usd / (CALL[line] * MTOK):.1f}"
 
 
 def waiting() -> dict[str, str]:
@@ -228,8 +233,9 @@ def waiting() -> dict[str, str]:
     slow = slow_work()
     slow_needs, slow_call = slow[0] + slow[1] / places, rack_rent() / crowded(PAUSE, slow)[1]
     flash = SERVER * hits_in()["ssd"]
-    each = {line: 1e8 * least_lines("hbm")[line] / CALL[line] for line in ("input", "output")}  # cents of a million
-    each["hit"] = 1e8 * kept_in_hbm() / CALL["cached_read"]
+    lines = {"input": "input", "output": "output", "hit": "cached_read"}
+    spent = least_lines("hbm") | {"cached_read": kept_in_hbm()}
+    each = {name: each_million(spent[line], line) for name, line in lines.items()}
     said = {
         "work_call": pretty(needs, "s", 2),
         "work_from": f"{cents(both, 3)} ÷ {100 * rack_rent():.2f} ¢/s",
@@ -253,8 +259,8 @@ def waiting() -> dict[str, str]:
         "keep_slow": cents(slow_call - rack_rent() * slow_needs),
         "hits_ssd_10": cents(flash),
         "call_ssd_10": cents(flash + both),
-        **{f"each_{line}": f"{value:.1f} ¢" for line, value in each.items()},
-        "fifty_sum": f"{each['output']:.1f} ÷ {each['hit']:.1f} = {significant(per_hit('output', kept_in_hbm()), 2)}",
+        **{f"each_{name}": f"{value} ¢" for name, value in each.items()},
+        "fifty_sum": f"{each['output']} ÷ {each['hit']} = {significant(per_hit('output', kept_in_hbm()), 2)}",
         "out_hit_ssd_10": significant(per_hit("output", flash), 2),
     }
     return said | {f"out_hit_{n}": significant(per_hit("output", kept_in_hbm(n * minute)), 2) for n in (1, 5)}

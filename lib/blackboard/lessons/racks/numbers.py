@@ -380,15 +380,10 @@ def exchanges() -> int:
     return 2 * moe_layers()
 
 
-def margin(tokens: int, once: bool = False) -> float:
-    """How much longer each exchange may wait on two racks than on one, second hop included, before spreading loses, s.
-    Nothing overlaps.
-    """
-    return (on(1, tokens).in_turn - on(2, tokens, once).in_turn) / exchanges()
-
-
 def margin_day() -> float:
-    """The same under DeepSeek's load, with perfect overlap and one crossing."""
+    """How much longer each exchange may wait on two racks than on one, second hop included, before spreading loses, s:
+    under DeepSeek's load, with perfect overlap and one crossing.
+    """
     one, two = (on(racks, day_users(), True, context=day()["context_tokens"]) for racks in (1, 2))
     return (one.overlapped / 2 - two.half().exchanges) / exchanges()
 
@@ -397,7 +392,7 @@ def even_once() -> int:
     """Users of a GPU from which on a second rack makes a step longer, though each token crosses once and exchanges wait
     no longer there.
     """
-    return next(count for count in range(1, FULL) if margin(count, True) < 0)
+    return next(count for count in range(1, FULL) if on(2, count, True).in_turn > on(1, count).in_turn)
 
 
 def margins() -> dict[str, str]:

@@ -26,6 +26,7 @@ SYSTEMS = (
 )
 MODELS = ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "gpt-oss-120b", "llama-4-maverick")
 MOST = 4  # the exponent of the most tokens of a step
+EVEN = 1.05  # times as long: less is said to be no difference
 TERMS = {"compute": step.compute_time, "touched": eq.touched_time, "kv": step.kv_time}
 
 # --- the time of a step -----------------------------------------------------------------------------------------------
@@ -58,9 +59,6 @@ def _given() -> list[dict]:
     ]
 
 
-EVEN = 1.05  # times as long: less is said to be no difference
-
-
 def _lines() -> dict:
     """Both steps along the tokens."""
     base = sweep("batch", 0, MOST, points=81)
@@ -82,13 +80,18 @@ def _step_axis() -> dict:
     }
 
 
+def _faster(times: str, who: str, when: str = "") -> str:
+    """Who is faster and how many times, unless both are as fast; browser expressions, but for the words before."""
+    return f"{times} < {EVEN} ? '{when}equally fast' : {who} + {marks.said(times, '.2~r')} + '× faster'"
+
+
 def _winner(encoding: dict) -> dict:
     """Which step is shorter at the tokens chosen, and how many times."""
     slower = "max(sparse_here, dense_here) / min(sparse_here, dense_here)"
     won = "(sparse_here > dense_here ? 'dense ' : 'sparse ')"
     return marks.text(
         encoding,
-        f"{slower} < {EVEN} ? 'equally fast' : {won} + {marks.said(slower, '.2~r')} + '× faster'",
+        _faster(slower, won),
         "chosen",
         "sqrt(sparse_here * dense_here)",
         **marks.side("chosen > 30"),
@@ -98,7 +101,8 @@ def _winner(encoding: dict) -> dict:
 def _read_off(encoding: dict, prompts: float) -> list[dict]:
     """What stands at the tie, and at the team's prompts."""
     read_sparse, read_dense = _at(repr(prompts))
-    quicker = f"(({read_dense}) / ({read_sparse}))"
+    when = f"{PROMPTS} prompts: "
+    faster = _faster(f"(({read_dense}) / ({read_sparse}))", f"'{when}sparse '", when)
     return [
         marks.text(
             encoding,
@@ -111,8 +115,7 @@ def _read_off(encoding: dict, prompts: float) -> list[dict]:
         ),
         marks.text(
             encoding,
-            f"context ? '' : {quicker} < {EVEN} ? '{PROMPTS} prompts: equally fast' :"
-            f" '{PROMPTS} prompts: sparse ' + {marks.said(quicker, '.2~r')} + '× faster'",
+            f"context ? '' : {faster}",
             repr(prompts),
             f"1.4 * ({read_dense})",
             align="right",
