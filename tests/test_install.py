@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import tomllib
 from importlib import metadata
@@ -172,11 +171,3 @@ def test_urls_are_those_that_exist():
 def test_the_hook_can_be_installed_where_the_instructions_say():
     assert "pre-commit" in pins(course.subset("test")) and "pre-commit" not in pins(course.subset("lab"))
     assert "pre-commit install" in (ROOT / "CONTRIBUTING.md").read_text("utf8")
-
-
-@pytest.mark.slow  # `make check` runs mypy itself
-def test_the_library_has_types():
-    """By plain `mypy`, with the settings of pyproject.toml."""
-    cache = ["--cache-dir", ROOT / ".mypy_cache"]
-    done = subprocess.run([sys.executable, "-m", "mypy", *cache], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout

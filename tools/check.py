@@ -1,7 +1,7 @@
-"""What to run while editing: lint, format, types, and the tests that need no browser, no kernel, no built site and no
-installation, and that are not slow. Tests that passed are left out until a file that they depend on is edited.
+"""Lint, format, types and tests. While editing, the tests are those that need no browser, no kernel, no built site and
+no installation, and that are not slow; one that passed is left out until a file that it depends on is edited.
 
-Run through `python tools/course.py check`; arguments go to pytest.
+Run through `python tools/course.py check`, or `test` for every test (`--every` here); arguments go to pytest.
 """
 
 import subprocess
@@ -19,7 +19,8 @@ LINT = [
 TYPES = ["mypy"]
 NOTHING_TO_RUN = 5  # pytest's own exit status
 QUICK = "not site and not notebook and not slow"
-TESTS = ["pytest", "--numprocesses=logical", "--unchanged=skip", "-m", QUICK]
+QUICK_TESTS = ["pytest", "--numprocesses=logical", "--unchanged=skip", "-m", QUICK]
+EVERY_TEST = ["pytest", "--numprocesses=auto"]
 
 
 def start(module, *arguments, **kwargs):
@@ -29,13 +30,15 @@ def start(module, *arguments, **kwargs):
 
 def main(arguments):
     """Run everything, also after a failure; types are checked while the tests run. The number of what failed."""
-    begin = time.monotonic()
+    begin, every = time.monotonic(), arguments[:1] == ["--every"]
+    tests = [*EVERY_TEST, *arguments[1:]] if every else [*QUICK_TESTS, *arguments]
     types = start(*TYPES, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     failed = [" ".join(command) for command in LINT if start(*command).wait()]
-    failed += ["pytest"] if start(*TESTS, *arguments).wait() not in (0, NOTHING_TO_RUN) else []
+    failed += ["pytest"] if start(*tests).wait() not in (0, None if every else NOTHING_TO_RUN) else []
     print(types.communicate()[0].strip())
     failed += ["mypy"] if types.returncode else []
-    print(f"check: {'failed: ' + ', '.join(failed) if failed else 'all good'}, {time.monotonic() - begin:.0f} s")
+    name, result = "test" if every else "check", f"failed: {', '.join(failed)}" if failed else "all good"
+    print(f"{name}: {result}, {time.monotonic() - begin:.0f} s")
     return len(failed)
 
 

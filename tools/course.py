@@ -174,7 +174,7 @@ COMMANDS = {
     "book": ("build the site into _build/html, or one lesson: book paging", ["python", "tools/build.py"]),
     "pdf": ("make the book as a PDF, _build/book.pdf", ["python", "tools/pdf.py"]),
     "epub": ("make the book as an ePub, _build/book.epub", ["python", "tools/epub.py"]),
-    "test": ("run every test", ["python", "-m", "pytest", "--numprocesses=auto"]),
+    "test": ("lint, types, and every test", ["python", "tools/check.py", "--every"]),
     "check": ("lint, types, and the tests without browser and notebooks", ["python", "tools/check.py"]),
     "lab": ("open JupyterLab on your copy of the exercises, in work/", ["python", "tools/lab.py"]),
     "exercises": ("run the exercise notebooks anew, in place", ["python", "tools/exercises.py"]),
