@@ -5,7 +5,6 @@ curves, not in legends.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -122,12 +121,6 @@ def note(at: Any, x: float, y: float, text: str, colour: str = "", **more: Any) 
     """A text at a place in shares of the axes `at`, in a colour of the palette where one is named."""
     looks = {"va": "center"} | ({"color": COLOURS[colour]} if colour else {}) | more
     at.text(x, y, text, transform=at.transAxes, **looks)
-
-
-def write_lines(at: Any, x: float, y: float, apart: float, lines: Sequence[tuple[str, str]], **more: Any) -> None:
-    """Lines of text, each with its colour, from a place in shares of the axes `at` downwards, so far apart."""
-    for n, (text, colour) in enumerate(lines):
-        note(at, x, y - apart * n, text, colour, **more)
 
 
 def thousands(at: Any, *names: str) -> None:

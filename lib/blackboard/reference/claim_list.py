@@ -23,7 +23,6 @@ from blackboard.units import factor, pretty, significant
 WITHIN, NEAR = 0.2, 2.0  # "about" is a factor of 1.2: 20 % more, 17 % less; beyond a factor of two a number is wrong
 EDGE = 0.05  # a range has room of its own: its ends count as passed from here on
 EXACT = 0.01  # for products of numbers that the claim itself names
-MAGNITUDE = 10.0  # for claims that name an order of magnitude
 
 
 class Verdict(NamedTuple):
