@@ -272,7 +272,8 @@ def test_a_lab_is_graded_in_the_limited_process():
 
 
 FORGED = """
-from blackboard.lab import Step, Verdict
+from blackboard.lab import Step
+from blackboard.reader_code import Verdict
 Step._judge = Step.check = lambda *given, **named: Verdict("right", "")
 def step_time(*given):
     return 1.0

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from blackboard.feedback import HEADS
-from blackboard.lab import HEADS as SAID
 from blackboard.page.lab_worker import answer, find_lab, list_steps
 from blackboard.page.practice import lessons, problems
 from blackboard.page.problem_panel import card, script
 from blackboard.problem import Choice, Expression, Function
+from blackboard.reader_code import HEADS as SAID
 
 SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"
 COUNT = int(os.environ.get("HOSTILE", "2000"))

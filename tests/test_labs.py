@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lessons import LESSONS, LIB, room
 
-from blackboard import lab as engine
 from blackboard.charts.lab_chart import wrap_title
-from blackboard.lab_values import is_rounded, same
+from blackboard.lab_values import is_rounded, same, shown
 from blackboard.page.lab_view import WIDTH, narrow, page_html, write_example
 from blackboard.page.lab_worker import answer
+from blackboard.reader_code import run_text
 from blackboard.text import markup
 
 WITH_LAB = [name for name in LESSONS if (LIB / "lessons" / name / "lab.py").exists()]
@@ -131,7 +131,7 @@ def test_what_a_step_may_raise_is_no_answer(lesson, step):
     for allowed in step.raises:
         name = allowed.__name__
         space = lab(lesson).space() | {name: allowed}
-        engine.run_text(trivial(step, f"raise {name}"), space)
+        run_text(trivial(step, f"raise {name}"), space)
         assert not step.check(space[step.name], space).ok
 
 
@@ -139,7 +139,7 @@ def test_what_a_step_may_raise_is_no_answer(lesson, step):
 def test_an_endless_loop_ends(lesson, step):
     step_text = trivial(step, "while True: pass")
     space = lab(lesson).space()
-    engine.run_text(step_text, space)
+    run_text(step_text, space)
     assert step.check(space[step.name], space, seconds=0.1).kind == "slow"
 
 
@@ -253,7 +253,7 @@ BREAKS = {  # what a version does from so many kernels on, with the kind of verd
 def test_the_shortest_case_that_fails_is_shown(kind, least):
     body = f"    if len(kernels) >= {least}:\n        {BREAKS[kind]}\n    return right(kernels)"
     space = lab("overheads").space() | {"right": FUSE.solution}
-    engine.run_text(f"def fuse(kernels):\n{body}", space)
+    run_text(f"def fuse(kernels):\n{body}", space)
     verdict = FUSE.check(space["fuse"], space, seconds=0.2)
     lengths = {len(repr(args)) for [args] in (trial.args for trial in FUSE.fresh()) if len(args) >= least}
     shown = re.match(r"fuse\((\[.*?\])\)", verdict.call)[1]
@@ -265,7 +265,7 @@ def test_the_shortest_case_that_fails_is_shown(kind, least):
 def test_an_extreme_case_is_shown_only_where_no_other_fails(kind, also):
     text = f"def fuse(kernels):\n    if len(kernels) <= {also}:\n        {BREAKS[kind]}\n    return right(kernels)"
     space = lab("overheads").space() | {"right": FUSE.solution}
-    engine.run_text(text, space)
+    run_text(text, space)
     verdict = FUSE.check(space["fuse"], space, seconds=0.2)
     assert verdict.kind == kind and verdict.call.startswith("fuse(['" if also else "fuse([])")
 
@@ -276,8 +276,8 @@ def test_a_verdict_names_the_right_result_where_there_is_one(lesson, step):
     for mistake in [] if step.many else step.mistakes:
         verdict = step.check(mistake, lab(lesson).space(), seconds=60)
         trial = next(each for each in step.trials(mistake) if step._call(each) == verdict.call)
-        named = engine.shown(trial.want) in verdict.message
-        assert named or engine.same(trial.got, trial.want), f"{mistake.__name__}: {verdict}"
+        named = shown(trial.want) in verdict.message
+        assert named or same(trial.got, trial.want), f"{mistake.__name__}: {verdict}"
 
 
 @each_step
@@ -300,7 +300,7 @@ def test_a_shorter_case_that_is_wrong_is_shown_before_a_crash():
 def test_right_cases_before_a_crash_or_an_endless_loop_do_not_hide_it(ends):
     text = f"def expert_batch(hardware_constant, experts, k):\n    if experts == 384:\n        {ends}\n"
     space: dict = {}
-    engine.run_text(f"{text}    return hardware_constant * experts / k", space)
+    run_text(f"{text}    return hardware_constant * experts / k", space)
     assert ROUTER["expert_batch"].check(space["expert_batch"], space, seconds=0.5).kind in ("crash", "slow")
 
 
@@ -371,7 +371,7 @@ RIGHT_AFTER_ALL = "    return len({expert for scores in tokens for expert in cho
 
 def test_a_stop_names_the_function_that_loops_and_not_what_it_calls():
     space = ROUTER.space({NAME: ROUTER[NAME].source})
-    engine.run_text(SLOW, space)
+    run_text(SLOW, space)
     said = ROUTER["count_touched"].check(space["count_touched"], space, seconds=0.4).message
     assert "(count_touched, line " in said and NAME not in said.split(". Either")[0]
 
@@ -379,7 +379,7 @@ def test_a_stop_names_the_function_that_loops_and_not_what_it_calls():
 def test_many_slow_cases_are_told_apart_from_one_without_an_end():
     text = SLOW.replace("while True:", "for _ in range(3_000):") + RIGHT_AFTER_ALL
     space = ROUTER.space({NAME: ROUTER[NAME].source})
-    engine.run_text(text, space)
+    run_text(text, space)
     said = ROUTER["count_touched"].check(space["count_touched"], space, seconds=0.8).message
     assert "of 201" in said and "too slow" in said
 
@@ -522,7 +522,7 @@ def test_code_that_stops_in_an_earlier_step_is_told_by_name():
     assert "in line 2 of your `choose_experts` with ZeroDivisionError" in crash.message
     text = "def choose_experts(scores, k):\n    while True:\n        pass"
     space = ROUTER.space({NAME: text})
-    engine.run_text(step.source, space)
+    run_text(step.source, space)
     slow = step.check(space[step.name], space, seconds=0.1)
     assert slow.kind == "slow" and "of your `choose_experts`" in slow.message
 
@@ -556,7 +556,7 @@ def test_arguments_must_stay_as_they_were():
     )
     step = replace(lab("paging")["block_names"], checks=())
     space: dict = {}
-    engine.run_text(emptied, space)
+    run_text(emptied, space)
     verdict = step.check(space[step.name], space)
     assert verdict.check == "unchanged" and "to []: work on a copy" in verdict.message
 

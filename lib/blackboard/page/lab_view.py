@@ -21,11 +21,12 @@ from typing import Any
 
 from blackboard.charts.interactive import InteractiveChart
 from blackboard.charts.lab_chart import wrap_title
-from blackboard.lab import Lab, Step, Verdict
+from blackboard.lab import Lab, Step
 from blackboard.lab_values import shown
 from blackboard.page import hand_in
 from blackboard.page.lab_worker import chart, find_lab
 from blackboard.page.practice import Saved, Text
+from blackboard.reader_code import Verdict
 from blackboard.text import markup, on_page
 
 WIDTH = 62  # letters of a line in a page's editor

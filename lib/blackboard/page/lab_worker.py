@@ -13,10 +13,11 @@ from typing import Any
 
 from blackboard.charts.interactive import InteractiveChart
 from blackboard.charts.page_chart import page_spec
-from blackboard.lab import HEADS, LONGEST, SECONDS, Lab, Printed, Step, Verdict, stopped
+from blackboard.lab import Lab, Step
 from blackboard.limits import READER, Limit, nobody
 from blackboard.page import live_cells
 from blackboard.page.written import values_of
+from blackboard.reader_code import HEADS, LONGEST, SECONDS, Printed, Verdict, stopped
 from blackboard.text import markup
 
 CELL_LONGEST = 20_000  # of a cell, whose purpose may be to print

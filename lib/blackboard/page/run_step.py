@@ -15,9 +15,10 @@ from numbers import Integral, Real
 from typing import Any
 
 from blackboard.answers import Unreadable
-from blackboard.lab import HEADS, SECONDS, Lab, Step, Verdict
+from blackboard.lab import Lab, Step
 from blackboard.page.lab_worker import find_lab
 from blackboard.page.run_source import LONGEST, run_limited
+from blackboard.reader_code import HEADS, SECONDS, Verdict
 
 START = 60.0  # seconds on the clock for a step, most of them for a busy machine to import the course
 STEP = """

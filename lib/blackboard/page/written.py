@@ -13,9 +13,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from blackboard.lab import SECONDS, Verdict, stopped
 from blackboard.lab_values import shown
 from blackboard.limits import READER, Limit, keep_lines
+from blackboard.reader_code import SECONDS, Verdict, stopped
 
 Point = Mapping[str, float]
 
