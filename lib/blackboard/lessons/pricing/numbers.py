@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache
 
-from blackboard.catalogue import Chip, MemoryTier, measurement, model, price, prices, system, tier
-from blackboard.catalogue.prices import BytePrice, TokenPrices
+from blackboard.catalogue import MemoryTier, measurement, model, price, prices, system, tier
+from blackboard.catalogue.prices import TokenPrices
 from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.pricing import call_cost as cost
 from blackboard.lessons.pricing import equations as eq
+from blackboard.lessons.pricing.call_cost import BILLED, CALL, HOUR, KINDS, LIFE, MTOK, PAUSE, PROMPT
 from blackboard.lessons.pricing.implied import alike, implied, machine, rent
-from blackboard.lessons.sparsity.equations import batch_fits
-from blackboard.search import find_root
 from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
@@ -25,25 +23,13 @@ BOARD = {
 STEP = 200_000  # tokens, of the page's price list and of the lecture's
 HEADS = {"kv_layers": 1, "kv_heads": 8, "head_dim": 128, "kv_value_bytes": 1}  # the board's check, 1:40:08
 CARD, STEPPED = "claude-opus-4.6@2026-03-13", "gemini-3.1-pro-preview@2026-02-19"  # the cards that the lecture reads
-BILLED = "claude-opus-4.6@2026-02-05"  # the same model five weeks earlier: the list of the page's bill
 FIRST = "deepseek-v3@2025-02-08"  # the first regular list of the machine whose accounts are known
 OPEN = "deepseek-r1@2025-01-20"  # the card that DeepSeek's own accounts use
-FIVE, HOUR, LIFE = (
-    5 * factor("min"),
-    factor("h"),
-    5 * 365 * factor("day"),
-)  # what cards sell; over how long we pay off a device
-MTOK = factor("USD/megatoken")
-KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV may go, nearest first
-KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 READ_ONCE = {"ddr": "second", "ssd": "minute", "hdd": "hour"}  # the unit of how long it takes to read each
-CALL = {"cached_read": 175_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
-PROMPT = CALL["cached_read"] + CALL["input"]
 LATER = 5  # calls later the prompt is beyond the step; each call adds the new input of the first
 DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
 SMALLER = 10  # an agent of steps so many times smaller, in so many more calls, an example
 SERVER = 10  # times the bare price of a drive, for its server and power: more than they cost, a guess
-PAUSE = 2 * factor("min")  # since the call before, an example
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
 FEWER = 100  # answers made at once, for speed, instead of as many as fit, an example
@@ -62,142 +48,36 @@ def step_of_price() -> dict[str, str]:
         "own_v3": f"{own:,.0f}",
         "own_step": significant(STEP * own / kept, 2),
         "step_active": f"{significant(model(RUNNING.model).n_active * kept / own / 1e12, 2)} trillion",
-        "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {c_of_rack():g} ÷ {STEP:,}",
+        "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {cost.c_of_rack():g} ÷ {STEP:,}",
         "kv_real": f"{kept:,.0f}",
         "board_ratio": board,
         "board_sum": f"{BOARD['n_active'] / 1e9:.0f} billion ÷ {board} ÷ {STEP:,} ="
         f" {significant(eq.kv_implied(BOARD), 2)} bytes",
-        "rack_ratio": f"{c_of_rack():g}",
+        "rack_ratio": f"{cost.c_of_rack():g}",
     }
-
-
-def c_of_rack() -> float:
-    """Multiply-adds that the running case's rack does in FP8 while it loads a byte."""
-    rack = system(RUNNING.system)
-    return rack.flops("fp8") / rack.bandwidth / 2
-
-
-def lines(p: TokenPrices, later: int = 0) -> dict[str, float]:
-    """The lines of the call at such prices, USD, or of one so many calls later. The list has one price for new input
-    that is written to the cache; its part beyond plain input is a line of its own.
-    """
-    usd = {
-        "cached_read": (CALL["cached_read"] + later * CALL["input"]) * p.cached_read,
-        "input": CALL["input"] * p.input,
-        "output": CALL["output"] * p.output,
-        "write": CALL["input"] * (p.cache_write_5min - p.input),
-    }
-    return {name: each / 1e6 for name, each in usd.items()}
-
-
-def charged(later: int = 0) -> dict[str, float]:
-    """The lines of the bill by the page's price list, USD."""
-    return lines(price(BILLED).rates(PROMPT + later * CALL["input"]), later)
-
-
-def three_lines() -> dict[str, float]:
-    """The same, USD, with all of the new input in one line."""
-    paid = charged()
-    paid["input"] += paid.pop("write")
-    return paid
-
-
-def least_lines(place: str, prompt: float = PROMPT) -> dict[str, float]:
-    """What the lines cost on the running case at least, USD, of a call with such a prompt, its hits kept in such a
-    place. Writing new input there is left out: a transfer of milliseconds.
-    """
-    return {
-        "cached_read": (prompt - CALL["input"]) / CALL["cached_read"] * hits_in()[place],
-        "input": CALL["input"] * least_input(prompt),
-        "output": CALL["output"] * least_output(prompt),
-    }
-
-
-def causes(place: str) -> dict[str, float]:
-    """The call's cost by what causes it, USD, its hits kept in such a place: what each line costs more than in the same
-    call without its history, and that call.
-    """
-    cost, alone = least_lines(place), least_lines(place, CALL["input"])
-    return {line: cost[line] - alone[line] for line in cost} | {"alone": sum(alone.values())}
-
-
-def bookings() -> tuple[dict[str, float], dict[str, float]]:
-    """The GPU time of the call, USD by line, booked to the tokens that look back, and with all that the history causes
-    booked to its hits. What hits cost while they wait is in neither.
-    """
-    cost, alone = least_lines("hbm"), least_lines("hbm", CALL["input"])
-    looks = cost | {"cached_read": 0.0}
-    return looks, alone | {"cached_read": sum(looks.values()) - sum(alone.values())}
-
-
-def hits_in() -> dict[str, float]:
-    """USD of the call's hits by where they are kept: in HBM that is full of waiting caches (their share of its rent),
-    and in slower memory.
-    """
-    each = {"hbm": eq.hbm_hold(rack(), hold_time=PAUSE)} | {kind: kept_in(kind, PAUSE) for kind in KINDS}
-    return {place: CALL["cached_read"] * usd for place, usd in each.items()}
-
-
-def call_work() -> tuple[float, float]:
-    """Seconds of the rack for one call: its own, computing its new input and loading its cache for each token of the
-    answer; and those in which its passes load the weights, which the calls that run together share.
-    """
-    chips, out = system(RUNNING.system).chips, output_time(PROMPT, 1)
-    own = CALL["input"] * sum(input_time(PROMPT).values()) + CALL["output"] * out["cache"]
-    return own / chips, CALL["output"] * out["weights"] / chips
-
-
-def crowded(pause: float, work: tuple[float, float] | None = None) -> tuple[float, float]:
-    """The running time of a call, s, and the calls of a second, on a rack where all calls are like ours and all caches
-    wait in HBM for such a pause. Running and waiting conversations together take all places, and so many calls run at
-    once that the rack is busy: running = rate × run time, and run time = own work × running + shared work.
-    """
-    (own, shared), places = work or call_work(), fitting(PROMPT)
-    spare = places * own - shared - pause
-    running = (spare + math.sqrt(spare**2 + 4 * own * places * shared)) / (2 * own)
-    time = own * running + shared
-    return time, eq.call_rate(batch=places, hold_time=pause, run_time=time)
-
-
-def kept_in_hbm(pause: float = PAUSE, work: tuple[float, float] | None = None) -> float:
-    """USD of the call's hits after such a pause in HBM: what a call then costs more than its two other lines, because
-    waiting caches take the places of calls that could run.
-    """
-    own, shared = work or call_work()
-    return rack_rent() * (1 / crowded(pause, (own, shared))[1] - own - shared / fitting(PROMPT))
-
-
-def rack_rent() -> float:
-    """USD of the rack for a second."""
-    return rack()["rent"] * system(RUNNING.system).chips
-
-
-def kept_in(kind: str, time: float) -> float:
-    """USD of a token's cache in slower memory for a time, and of its way back."""
-    return eq.tier_cost(rack() | rented(tier(KINDS[kind])), hold_time=time)
 
 
 def added_up() -> dict[str, str]:
     """What each line of the call is charged and costs, in cents, the quotients, and the sums."""
-    paid, least, said = three_lines(), least_lines("hbm"), {}
+    paid, least, said = cost.three_lines(), cost.least_lines("hbm"), {}
     for line, value in paid.items():
         said[f"paid_{line}"] = f"{100 * value:.4g} ¢"
     for line in ("input", "output"):
         said[f"cost_{line}"] = cents(least[line])
-    again = CALL["cached_read"] * prompt_again(CALL["cached_read"])
+    again = CALL["cached_read"] * cost.prompt_again(CALL["cached_read"])
     return merge(
         said,
         waiting(),
         {
             "paid_all": cents(sum(paid.values()), 3),
             "hits_again": cents(again, 3),
-            "hits_hbm": cents(hits_in()["hbm"]),
-            "hits_ddr": cents(hits_in()["ddr"]),
+            "hits_hbm": cents(cost.hits_in()["hbm"]),
+            "hits_ddr": cents(cost.hits_in()["ddr"]),
             "x_output": significant(paid["output"] / least["output"], 2),
-            "x_hits": significant(paid["cached_read"] / kept_in_hbm(), 2),
+            "x_hits": significant(paid["cached_read"] / cost.kept_in_hbm(), 2),
             **{
                 f"x_slow_{line}": significant(paid[line] / least[line] / slower, 2)
-                for line, slower in zip(("input", "output"), day_slower())
+                for line, slower in zip(("input", "output"), cost.day_slower())
             },
         },
         booked(),
@@ -208,8 +88,8 @@ def booked() -> dict[str, str]:
     """What the call's GPU time costs, which part of it the history causes, and output over hits if it is booked to
     these.
     """
-    looks, looked = bookings()
-    both, hits = sum(looks.values()), looked["cached_read"] + kept_in_hbm()
+    looks, looked = cost.bookings()
+    both, hits = sum(looks.values()), looked["cached_read"] + cost.kept_in_hbm()
     return {
         "two_lines": cents(both, 3),
         "in_alone": f"{each_million(looked['input'], 'input')} ¢",
@@ -227,73 +107,44 @@ def waiting() -> dict[str, str]:
     """What keeping the call's hits costs: in HBM by the pause, at full speed and at a measured one, and in flash at ten
     times its bare price; what a million tokens of each line cost; and a token of output divided by a hit.
     """
-    minute, both, places = factor("min"), sum(bookings()[0].values()), fitting(PROMPT)
-    own, shared = call_work()
-    needs, (run, rate) = own + shared / places, crowded(PAUSE)
-    slow = slow_work()
-    slow_needs, slow_call = slow[0] + slow[1] / places, rack_rent() / crowded(PAUSE, slow)[1]
-    flash = SERVER * hits_in()["ssd"]
+    minute, both, places = factor("min"), sum(cost.bookings()[0].values()), cost.fitting(PROMPT)
+    own, shared = cost.call_work()
+    needs, (run, rate) = own + shared / places, cost.crowded(PAUSE)
+    slow = cost.slow_work()
+    slow_needs, slow_call = slow[0] + slow[1] / places, cost.rack_rent() / cost.crowded(PAUSE, slow)[1]
+    flash = SERVER * cost.hits_in()["ssd"]
     lines = {"input": "input", "output": "output", "hit": "cached_read"}
-    spent = least_lines("hbm") | {"cached_read": kept_in_hbm()}
+    spent = cost.least_lines("hbm") | {"cached_read": cost.kept_in_hbm()}
     each = {name: each_million(spent[line], line) for name, line in lines.items()}
     said = {
         "work_call": pretty(needs, "s", 2),
-        "work_from": f"{cents(both, 3)} ÷ {100 * rack_rent():.2f} ¢/s",
+        "work_from": f"{cents(both, 3)} ÷ {100 * cost.rack_rent():.2f} ¢/s",
         "run_time": f"{run:.2f} s",
         "rate_sum": f"{places:,.0f} ÷ ({PAUSE:.0f} s + {run:.2f} s)",
         "pause_2": f"{PAUSE:.0f} s",
         "running_2": significant(rate * run, 3),
         "run_sum": f"{significant(rate * run, 3)} × {pretty(own, 's', 3)} + {shared:.2f} s",
         "work_sum": f"{pretty(own, 's', 3)} + {shared:.2f} s ÷ {places:,.0f}",
-        "ten_pause": f"{ten_times() / minute:.1f} minutes",
-        "rack_rent": f"{100 * rack_rent():.2f} ¢",
-        "rack_sum": f"{system(RUNNING.system).chips} × {100 * rack()['rent']:.4f} ¢ = {100 * rack_rent():.2f} ¢",
+        "ten_pause": f"{cost.ten_times() / minute:.1f} minutes",
+        "rack_rent": f"{100 * cost.rack_rent():.2f} ¢",
+        "rack_sum": f"{system(RUNNING.system).chips} × {100 * cost.rack()['rent']:.4f} ¢ ="
+        f" {100 * cost.rack_rent():.2f} ¢",
         "free_sum": f"{places:,.0f} × {pretty(needs, 's', 2)}",
         "free_pause": pretty(needs * places, "s", 2),
         "free_slow": f"{significant(slow_needs * places / minute, 2)} minutes",
         "own_call": pretty(own, "s", 3),
         "shared_call": f"{shared:.2f} s",
         "rate_2": significant(rate, 3),
-        "call_2": cents(rack_rent() / rate, 3),
-        "keep_2": cents(kept_in_hbm()),
-        "keep_slow": cents(slow_call - rack_rent() * slow_needs),
+        "call_2": cents(cost.rack_rent() / rate, 3),
+        "keep_2": cents(cost.kept_in_hbm()),
+        "keep_slow": cents(slow_call - cost.rack_rent() * slow_needs),
         "hits_ssd_10": cents(flash),
         "call_ssd_10": cents(flash + both),
         **{f"each_{name}": f"{value} ¢" for name, value in each.items()},
-        "fifty_sum": f"{each['output']} ÷ {each['hit']} = {significant(per_hit('output', kept_in_hbm()), 2)}",
-        "out_hit_ssd_10": significant(per_hit("output", flash), 2),
+        "fifty_sum": f"{each['output']} ÷ {each['hit']} = {significant(cost.per_hit('output', cost.kept_in_hbm()), 2)}",
+        "out_hit_ssd_10": significant(cost.per_hit("output", flash), 2),
     }
-    return said | {f"out_hit_{n}": significant(per_hit("output", kept_in_hbm(n * minute)), 2) for n in (1, 5)}
-
-
-def ten_times() -> float:
-    """Seconds of a pause in HBM after which new input costs as many times as much as a hit as on the price list."""
-    p = price(BILLED).usd_per_Mtok
-    return find_root(lambda pause: p.input / p.cached_read - per_hit("input", kept_in_hbm(pause)), 1, HOUR)
-
-
-def per_hit(line: str, hits: float) -> float:
-    """A token of new input or of output divided by a hit, in cost, if the call's hits cost so much."""
-    return least_lines("hbm")[line] / CALL[line] / (hits / CALL["cached_read"])
-
-
-def out_in() -> float:
-    """A token of output divided by one of new input, in cost."""
-    return least_output(PROMPT) / least_input(PROMPT)
-
-
-def slow_work() -> tuple[float, float]:
-    """`call_work`, if GPUs ran as far below their peak as on DeepSeek's own day."""
-    own, shared = call_work()
-    new = CALL["input"] * sum(input_time(PROMPT).values()) / system(RUNNING.system).chips
-    slow_in, slow_out = day_slower()
-    return new * slow_in + (own - new) * slow_out, shared * slow_out
-
-
-def day_slower() -> tuple[float, ...]:
-    """How many times the computed cost the rent was on DeepSeek's own day: of input, and of output."""
-    day = day_costs()
-    return tuple(real / floor for floor, real in zip(day["floor"], day["real"]))
+    return said | {f"out_hit_{n}": significant(cost.per_hit("output", cost.kept_in_hbm(n * minute)), 2) for n in (1, 5)}
 
 
 def cents(usd: float, digits: int = 2) -> str:
@@ -303,7 +154,7 @@ def cents(usd: float, digits: int = 2) -> str:
 def bill() -> dict[str, str]:
     """One call of a coding agent, with and without its cache, and the same agent's call beyond the step."""
     p = price(BILLED).rates(PROMPT)
-    paid, later = sum(charged().values()), sum(charged(LATER).values())
+    paid, later = sum(cost.charged().values()), sum(cost.charged(LATER).values())
     fresh = (PROMPT * p.input + CALL["output"] * p.output) / 1e6
     rewritten = (PROMPT * p.cache_write_5min + CALL["output"] * p.output) / 1e6
     return {
@@ -311,7 +162,7 @@ def bill() -> dict[str, str]:
         "bill_fresh": f"{100 * fresh:.1f} cents",
         "bill_rewritten": f"{100 * rewritten:.0f} cents",
         "dearest": f"{p.output / p.cached_read:g}",
-        "bill_last": f"{100 * sum(charged(LATER - 1).values()):.1f} cents",
+        "bill_last": f"{100 * sum(cost.charged(LATER - 1).values()):.1f} cents",
         "bill_far": f"{100 * later:.1f} cents",
     }
 
@@ -328,7 +179,7 @@ def session() -> dict[str, str]:
     tiny = PROMPT * (count * SMALLER - 1) / 2 * p.cached_read  # of steps so much smaller
     small = total - usd["hit"] + tiny
     again, hour = p.cache_write_5min - p.cached_read, p.cache_write_1h - p.cache_write_5min
-    first = sum(charged(1 - count).values())
+    first = sum(cost.charged(1 - count).values())
     half = hits - 2 * new * (count // 2) * (count // 2 - 1) // 2  # hits fewer, in half as many calls of twice as much
     [seen] = measurement("copilot_agents_2026").records()
     [exe] = measurement("exe_dev_conversation").records()
@@ -346,7 +197,7 @@ def session() -> dict[str, str]:
         "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
         "s_hour": f"${PROMPT * hour / 1e6:.2f}",
         "s_break_after": f"{math.ceil(count * hour / again)}",
-        "first_paid_times": significant(sum(charged().values()) / first, 2),
+        "first_paid_times": significant(sum(cost.charged().values()) / first, 2),
     }
 
 
@@ -379,7 +230,7 @@ def of_flashcards() -> dict[str, str]:
         "g_in_far": usd_(beyond.input),
         "g_out_far": usd_(beyond.output),
         "covered": f"{eq.context_covered(step_ratio=stepped.above.output_multiplier, step_context=STEP):,.0f}",
-        "fetch": usd(eq.tier_retrieve(memories()["ssd"])),
+        "fetch": usd(eq.tier_retrieve(cost.memories()["ssd"])),
     }
 
 
@@ -398,51 +249,17 @@ def ratios() -> dict[str, str]:
     }
 
 
-def day_times() -> dict[str, float]:
-    """GPU seconds of a token on DeepSeek's own day at the peak of its H800: input after half of the mean context of
-    output; and of output its compute, its cache, and its share of the weights in the batch of all GPUs of a unit.
-    """
-    [day] = measurement("deepseek_day6_production").records()
-    gpu, context, net = system("h800-8").chip, day["context_tokens"], model("deepseek-r1")
-    return {
-        "input": compute_time(context / 2, "prefill", gpu),
-        "compute": compute_time(context, "decode", gpu),
-        "cache": net.kv_bytes_per_token() * context / gpu.bandwidth,
-        "weights": net.n_total / day_batch() / gpu.bandwidth,
-    }
-
-
-def day_batch() -> int:
-    """Sequences that share a pass in DeepSeek's decode."""
-    [unit] = measurement("sglang_large_ep_decode").records(system="DeepSeek production")
-    return unit["expert_parallel"] * unit["batch_per_gpu"]
-
-
-def day_costs() -> dict[str, tuple[float, float]]:
-    """USD of a token of input and of output on DeepSeek's own day: the least, what its nodes reached, and the list's
-    price. Hits are free.
-    """
-    [day], time = measurement("deepseek_day6_production").records(), day_times()
-    second = day["rent_USD_per_GPU_per_hour"] / HOUR
-    node, misses = day["gpus_per_node"] * second, day["node_prefill_token_per_s"] * (1 - day["hit_rate"])
-    return {
-        "floor": (time["input"] * second, max(time["compute"], time["cache"] + time["weights"]) * second),
-        "real": (node / misses, node / day["node_decode_token_per_s"]),
-        "list": (day["input_price_USD_per_Mtoken"] * MTOK, day["output_price_USD_per_Mtoken"] * MTOK),
-    }
-
-
 def measured() -> dict[str, str]:
     """USD of a million tokens on DeepSeek's own day, as costs and as R1's list price."""
-    [day], time, cost = measurement("deepseek_day6_production").records(), day_times(), day_costs()
-    cheap, kept = price(FIRST).usd_per_Mtok, kept_in("hdd", factor("day"))
+    [day], time, costs = measurement("deepseek_day6_production").records(), cost.day_times(), cost.day_costs()
+    cheap, kept = price(FIRST).usd_per_Mtok, cost.kept_in("hdd", factor("day"))
     _, rent_ = machine(price(FIRST))
     said = {
         "day_context": f"{day['context_tokens']:,}",
         "day_in_sum": f"{day['node_prefill_token_per_s']:,} × (1 − {day['hit_rate']:g}) ="
         f" {significant(day['node_prefill_token_per_s'] * (1 - day['hit_rate']), 3)}",
         "day_out_sum": f"{day['node_decode_token_per_s']:,}",
-        "day_batch": f"{day_batch():,}",
+        "day_batch": f"{cost.day_batch():,}",
         "day_compute": microseconds(time["compute"]),
         "day_load": microseconds(time["cache"] + time["weights"]),
         "day_floor_sum": f"{microseconds(time['compute'])} × ${rent_ * HOUR:g} per hour",
@@ -454,79 +271,37 @@ def measured() -> dict[str, str]:
         "day_hit_floor": usd(kept),
         "day_hit_over": significant(day["cached_price_USD_per_Mtoken"] * MTOK / kept, 2),
     }
-    for name, (one, out) in cost.items():
+    for name, (one, out) in costs.items():
         said |= {f"day_in_{name}": usd(one, 3), f"day_out_{name}": usd(out, 3), f"day_ratio_{name}": f"{out / one:.1f}"}
     said["day_ratio_v3"] = f"{cheap.output / cheap.input:.1f}"
-    for kind, (floor, real, asked) in zip(("in", "out"), zip(*cost.values())):
+    for kind, (floor, real, asked) in zip(("in", "out"), zip(*costs.values())):
         said |= {f"day_over_{kind}": f"{real / floor:.1f}", f"day_margin_{kind}": f"{asked / real:.1f}"}
     return said
 
 
-# --- where a cache lies -----------------------------------------------------------------------------------------------
-
-
-def paid(row: MemoryTier, by: str = "9999") -> BytePrice:
-    """The newest confirmed price of a device's bytes, by the end of a year."""
-    return max((p for p in row.prices if p.confirmed and p.date[:4] <= by), key=lambda p: p.date)
-
-
-def rented(row: MemoryTier) -> dict[str, float]:
-    """A device's symbols: what it holds and reads, and its rent from the newest confirmed price, paid off over LIFE."""
-    known = {"tier_capacity": row.capacity_bytes, "tier_bandwidth": row.read_bytes_per_s}
-    return known | {"tier_rent": eq.rent_of_price(known, byte_price=paid(row).usd_per_GB / 1e9, service_life=LIFE)}
-
-
-def rack() -> dict[str, float]:
-    """The running case's symbols, and the rent of its chips."""
-    return RUNNING.symbols() | {"rent": rent().usd_per_chip_second}
-
-
-def memories() -> dict[str, dict[str, float]]:
-    """The running case's symbols with those of each device that a cache may be kept in."""
-    return {name: rack() | rented(tier(id)) for name, id in KINDS.items()}
-
-
-@cache
-def cheapest(again: float, arriving: int = 0) -> dict[str, float]:
-    """How long each place is the cheapest for DeepSeek-V3's KV, in turn, s, by bisection; after the last it is
-    computed again, at so many USD per token. A cache of so many `arriving` tokens takes room in HBM while it comes.
-    """
-    known = rack()
-    room = lambda at: eq.hbm_hold(known, hold_time=arriving * known["kv_bytes_per_token"] / at["tier_bandwidth"])
-    cost: dict[str, Callable[..., float]] = {"hbm": lambda t: eq.hbm_hold(known, hold_time=t)}
-    cost |= {name: lambda t, at=at: eq.tier_cost(at, hold_time=t) + room(at) for name, at in memories().items()}
-    cost["again"] = lambda t: again
-    least = lambda t: min(cost, key=lambda name: cost[name](t))
-    until, now = {}, 1e-3
-    while (place := least(now)) != "again":
-        low, high = now, 1e9
-        while high > low * (1 + 1e-9):
-            middle = (low * high) ** 0.5
-            low, high = (middle, high) if least(middle) == place else (low, middle)
-        until[place] = now = high
-    return until
-
-
 def places() -> dict[str, str]:
     """What it costs to keep a million tokens' KV, or to compute them again."""
-    known, chip, call = rack(), system(RUNNING.system).chip, CALL["cached_read"]
-    kept = memories()
+    known, chip, call = cost.rack(), system(RUNNING.system).chip, CALL["cached_read"]
+    kept = cost.memories()
     held, host = call * known["kv_bytes_per_token"], kept["ddr"]
     return {
-        **{f"until_{name}": long_time(time) for name, time in cheapest(prompt_again(call)).items()},
-        **{f"with_room_{name}": long_time(cheapest(prompt_again(call), call)[name]) for name in ("ddr", "ssd")},
+        **{f"until_{name}": long_time(time) for name, time in cost.cheapest(cost.prompt_again(call)).items()},
+        **{
+            f"with_room_{name}": long_time(cost.cheapest(cost.prompt_again(call), call)[name])
+            for name in ("ddr", "ssd")
+        },
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
         "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
         "in_over": significant(price(BILLED).usd_per_Mtok.input * MTOK / eq.remat_cost(known), 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         "hour_hbm": cents(call * eq.hbm_hold(known, hold_time=HOUR), 3),
-        **{f"hour_{name}": cents(call * (kept_in(name, HOUR) - kept_in(name, 0)), 3) for name in kept},
-        **{f"back_{name}": cents(call * kept_in(name, 0), 3) for name in kept},
+        **{f"hour_{name}": cents(call * (cost.kept_in(name, HOUR) - cost.kept_in(name, 0)), 3) for name in kept},
+        **{f"back_{name}": cents(call * cost.kept_in(name, 0), 3) for name in kept},
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
-        "even_sum": f"{cents(call * prompt_again(call), 3)} ÷"
+        "even_sum": f"{cents(call * cost.prompt_again(call), 3)} ÷"
         f" {cents(call * eq.hbm_hold(known, hold_time=factor('min')), 3)} per minute",
-        "even_call": f"{prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
+        "even_call": f"{cost.prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
         "cache_sum": f"{call:,} × {known['kv_bytes_per_token']:,.0f} B",
         "ddr_sum": f"({pretty(held, 'byte')} ÷ {pretty(host['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
         f" {pretty(held / host['tier_bandwidth'], 's', 2)}) × {significant(100 * host['tier_rent'], 3)} ¢/s",
@@ -557,91 +332,7 @@ def long_time(s: float) -> str:
 def device(row: MemoryTier) -> str:
     """What a device holds, reads and costs."""
     holds, reads = pretty(row.capacity_bytes, "byte"), pretty(row.read_bytes_per_s, "byte/s")
-    return f"{holds}, {reads}, ${paid(row).usd_per_GB:g} per GB"
-
-
-# --- GPU time of a token ----------------------------------------------------------------------------------------------
-
-
-def decompressed() -> float:
-    """The numbers of a key or a value of DeepSeek-V3, on average, as prefill decompresses them."""
-    [group] = model(RUNNING.model).attention
-    return (group.nope_dim + group.rope_dim + group.v_dim) / 2
-
-
-def attend_flop() -> dict[str, float]:
-    """FLOPs that a new token spends on each earlier one: prefill with keys and values decompressed, decode on the
-    latent itself.
-    """
-    [group] = model(RUNNING.model).attention
-    each = eq.attention_of_heads(layers=group.layers, query_heads=group.heads, head_dim=decompressed())
-    return {"prefill": each, "decode": model(RUNNING.model).attention_flop(1)}
-
-
-def compute_time(context: float, kind: str, gpu: Chip | None = None) -> float:
-    """GPU seconds of a token's compute in prefill or decode after so many others: weights in FP8, attention in BF16."""
-    gpu = gpu or system(RUNNING.system).chip
-    return 2 * model(RUNNING.model).n_active / gpu.flops("fp8") + attend_flop()[kind] * context / gpu.flops("bf16")
-
-
-def expanding(prompt: float, new: float) -> float:
-    """FLOPs for each new token of a call in which prefill expands the cached latents into keys and values."""
-    [group] = model(RUNNING.model).attention
-    each = 2 * group.layers * group.kv_rank * group.heads * (group.nope_dim + group.v_dim)
-    return each * (prompt - new) / new
-
-
-def input_time(prompt: float, new: float = CALL["input"]) -> dict[str, float]:
-    """GPU seconds of a token of so much new input at the end of such a prompt, whose other tokens hit: the mean of all
-    new tokens, weights in FP8, attention in BF16.
-    """
-    net, gpu = model(RUNNING.model), system(RUNNING.system).chip
-    return {
-        "weights": 2 * net.n_active / gpu.flops("fp8"),
-        "expand": expanding(prompt, new) / gpu.flops("bf16"),
-        "attend": attend_flop()["prefill"] * (prompt - new / 2) / gpu.flops("bf16"),
-    }
-
-
-def fitting(context: float) -> float:
-    """Sequences of such a context that fit into the running case's rack."""
-    return batch_fits(RUNNING, context=context)
-
-
-def output_time(context: float, batch: float) -> dict[str, float]:
-    """GPU seconds of a token of output: its share of loading the weights, its cache, and its compute."""
-    net, gpu = model(RUNNING.model), system(RUNNING.system).chip
-    return {
-        "weights": net.n_total / batch / gpu.bandwidth,
-        "cache": net.kv_bytes_per_token() * context / gpu.bandwidth,
-        "compute": compute_time(context, "decode"),
-    }
-
-
-def bend() -> float:
-    """The context from which on a token of output waits for memory: both its loading and its looking back grow in
-    proportion to the context, the compute of its weights does not.
-    """
-    at, more = (output_time(context, fitting(context)) for context in (PROMPT, 2 * PROMPT))
-    loading = (at["weights"] + at["cache"]) / PROMPT
-    looking = (more["compute"] - at["compute"]) / PROMPT
-    return (at["compute"] - looking * PROMPT) / (loading - looking)
-
-
-def least_input(prompt: float) -> float:
-    """USD of a token of the call's new input at the end of such a prompt, at the peak rate."""
-    return sum(input_time(prompt).values()) * rent().usd_per_chip_second
-
-
-def least_output(context: float) -> float:
-    """USD of a token of output in the batch that fits: the slower of memory and compute."""
-    time = output_time(context, fitting(context))
-    return max(time["weights"] + time["cache"], time["compute"]) * rent().usd_per_chip_second
-
-
-def prompt_again(tokens: float) -> float:
-    """USD of a token of a prompt that is computed again from its start: it attends to half of it on average."""
-    return compute_time(tokens / 2, "prefill") * rent().usd_per_chip_second
+    return f"{holds}, {reads}, ${cost.paid(row).usd_per_GB:g} per GB"
 
 
 def microseconds(s: float) -> str:
@@ -650,8 +341,8 @@ def microseconds(s: float) -> str:
 
 def input_times() -> dict[str, str]:
     """GPU time of a token of the call's new input, with the sums that a reader can redo."""
-    net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["prefill"], microseconds
-    [group], new, before = net.attention, input_time(PROMPT), PROMPT - CALL["input"] / 2
+    net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, cost.attend_flop()["prefill"], microseconds
+    [group], new, before = net.attention, cost.input_time(PROMPT), PROMPT - CALL["input"] / 2
     return {
         "gpu_second": f"{rent().usd_per_chip_second * 100:.4f} ¢",
         "kv_sum": f"{group.layers} × {group.kv_rank + group.rope_dim} × 2 B = {net.kv_bytes_per_token():,.0f} B",
@@ -660,37 +351,26 @@ def input_times() -> dict[str, str]:
         "before": f"{before:,.0f}",
         "t_attend": f"{new['attend'] * 1e6:.1f} µs",
         "t_attend_sum": f"{before:,.0f} × {each / 1e6:.3f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
-        "att_flop_sum": f"4 × {group.layers} × {group.heads} × {decompressed():g}",
+        "att_flop_sum": f"4 × {group.layers} × {group.heads} × {cost.decompressed():g}",
         "att_flop": f"{each / 1e6:.1f} million",
         "att_each": pretty(each / gpu.flops("bf16"), "s", 4),
         "att_key": f"{group.nope_dim + group.rope_dim}",
         "att_value": f"{group.v_dim}",
-        "att_wide": f"{decompressed():g}",
+        "att_wide": f"{cost.decompressed():g}",
         "att_even": significant(new["weights"] / new["attend"] * before, 2),
         "t_in": us(sum(new.values())),
     }
 
 
-def ordinary(id: str) -> dict[str, float]:
-    """GPU seconds of a token of the call on a model whose cache is not packed: computing one of input and one of
-    output, loading the cache for one of output, and its share of the weights' loading in the batch that fills the rack.
-    """
-    net, gpu, case = model(id), system(RUNNING.system).chip, system(RUNNING.system)
-    compute = lambda at: 2 * net.n_active / gpu.flops("fp8") + net.attention_flop(at) / gpu.flops("bf16")
-    cache = net.kv_bytes_per_token() * PROMPT
-    fits = (case.chips * gpu.hbm_bytes - net.n_total) / cache
-    return {
-        "input": compute(PROMPT - CALL["input"] / 2),
-        "output": compute(PROMPT),
-        "load": cache / gpu.bandwidth,
-        "weights": net.n_total / fits / gpu.bandwidth,
-    }
-
-
 def ordinary_times() -> dict[str, str]:
     """What the prose says of Llama 3.1 70B, and the same ratio of two more models."""
-    net, gpu, us, time = model("llama-3.1-70b"), system(RUNNING.system).chip, microseconds, ordinary("llama-3.1-70b")
-    ratio = lambda id: significant((at := ordinary(id))["load"] / at["input"], 2)
+    net, gpu, us, time = (
+        model("llama-3.1-70b"),
+        system(RUNNING.system).chip,
+        microseconds,
+        cost.ordinary("llama-3.1-70b"),
+    )
+    ratio = lambda id: significant((at := cost.ordinary(id))["load"] / at["input"], 2)
     return {
         "ll_ratio": ratio("llama-3.1-70b"),
         "ll_load_sum": f"{PROMPT:,} × {net.kv_bytes_per_token():,.0f} B ÷ {pretty(gpu.bandwidth, 'byte/s')}",
@@ -706,13 +386,13 @@ def ordinary_times() -> dict[str, str]:
 def output_times() -> dict[str, str]:
     """GPU time of a token of output at the end of the call's prompt, beside that of a token of input."""
     net, gpu, us = model(RUNNING.model), system(RUNNING.system).chip, microseconds
-    out, load = output_time(PROMPT, fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
+    out, load = cost.output_time(PROMPT, cost.fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
     weights = pretty(net.n_total, "byte")
-    memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(input_time(PROMPT).values())
+    memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(cost.input_time(PROMPT).values())
     return _attending() | {
-        "out_batch": f"{fitting(PROMPT):,.0f}",
+        "out_batch": f"{cost.fitting(PROMPT):,.0f}",
         "t_weights": us(out["weights"]),
-        "t_weights_sum": f"{weights} ÷ {load} ÷ {fitting(PROMPT):,.0f}",
+        "t_weights_sum": f"{weights} ÷ {load} ÷ {cost.fitting(PROMPT):,.0f}",
         "t_cache": us(out["cache"]),
         "t_cache_sum": f"{PROMPT:,} × {net.kv_bytes_per_token():,.0f} B ÷ {load}",
         "in_weights": us(net.n_total / gpu.bandwidth / CALL["input"]),
@@ -723,33 +403,35 @@ def output_times() -> dict[str, str]:
         "load_each": pretty(memory / PROMPT, "s", 3),
         "t_compute": us(compute),
         "t_out": us(memory),
-        "out_in_2": significant(out_in(), 2),
-        "out_in_short": significant(least_output(CALL["input"]) / least_input(CALL["input"]), 2),
-        "t_in_small": us(sum(input_time(PROMPT, CALL["input"] / SMALLER).values())),
+        "out_in_2": significant(cost.out_in(), 2),
+        "out_in_short": significant(cost.least_output(CALL["input"]) / cost.least_input(CALL["input"]), 2),
+        "t_in_small": us(sum(cost.input_time(PROMPT, CALL["input"] / SMALLER).values())),
         "out_in_sum": f"{significant(memory * 1e6, 4)} ÷ {significant(new * 1e6, 3)}",
         "out_fast": significant((net.n_total / FEWER / gpu.bandwidth + out["cache"]) / memory, 3),
-        "bend": significant(bend(), 2),
+        "bend": significant(cost.bend(), 2),
     }
 
 
 def _attending() -> dict[str, str]:
     """Attention of a token to the call's prompt, packed as in decoding and unpacked as in prefill."""
-    net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, attend_flop()["decode"], microseconds
+    net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, cost.attend_flop()["decode"], microseconds
     [group] = net.attention
     latents = (group.kv_rank + group.rope_dim, group.kv_rank)
     return {
         "lat_key": f"{latents[0]}",
         "lat_value": f"{latents[1]}",
-        "lat_more": significant(each / attend_flop()["prefill"], 2),
+        "lat_more": significant(each / cost.attend_flop()["prefill"], 2),
         "lat_more_sum": f"({latents[0]} + {latents[1]}) ÷ ({group.nope_dim + group.rope_dim} + {group.v_dim})",
-        "expand": us(input_time(PROMPT)["expand"]),
+        "expand": us(cost.input_time(PROMPT)["expand"]),
         "expand_sum": f"2 × {group.layers} × {group.heads} × {group.kv_rank} × {group.nope_dim + group.v_dim} ×"
         f" {CALL['cached_read']:,} ÷ {CALL['input']:,} FLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
-        "unpack_each": f"{expanding(PROMPT, 1) / (PROMPT - 1) / gpu.flops('bf16') * 1e6:.2f} µs",
+        "unpack_each": f"{cost.expanding(PROMPT, 1) / (PROMPT - 1) / gpu.flops('bf16') * 1e6:.2f} µs",
         "latent_each": pretty(each / gpu.flops("bf16"), "s", 2),
         "t_latent": us(each * PROMPT / gpu.flops("bf16")),
         "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
-        "unpack_from": significant(expanding(PROMPT, 1) / (PROMPT - 1) / (each - attend_flop()["prefill"]), 2),
+        "unpack_from": significant(
+            cost.expanding(PROMPT, 1) / (PROMPT - 1) / (each - cost.attend_flop()["prefill"]), 2
+        ),
     }
 
 
@@ -779,7 +461,7 @@ def writes() -> dict[str, str]:
         "hour_more": f"${p.cache_write_1h - p.cache_write_5min:.2f}",
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         "read": f"{read:g}",
-        "misses_saved": up(1 - misses_even()),
+        "misses_saved": up(1 - cost.misses_even()),
         **drops(),
     }
 
@@ -799,14 +481,6 @@ def drops() -> dict[str, str]:
 def up(share: float) -> str:
     """Percent, rounded up to a tenth, because it is a least."""
     return f"{math.ceil(1000 * share) / 10:.1f}%"
-
-
-def misses_even() -> float:
-    """The misses of the hour's cache divided by those of the five minutes' at which both cost the same: a miss costs
-    the write less the hit that it replaces.
-    """
-    p = price(BILLED).usd_per_Mtok
-    return (p.cache_write_5min - p.cached_read) / (p.cache_write_1h - p.cached_read)
 
 
 def all() -> dict[str, str]:
