@@ -465,8 +465,8 @@ def replayed(prompts, page_tokens, blocks):
 
 
 PAGING = {
-    "Blocks": Pair(lambda count, moves: counts(room("paging", "lab_blocks")._play_moves(Pool, count, moves)), counts),
-    "append_token": Pair(appended, lambda got, *args: after_append(room("paging", "lab_blocks").append_token)(*args)),
+    "Blocks": Pair(lambda count, moves: counts(room("paging", "lab_steps")._play_moves(Pool, count, moves)), counts),
+    "append_token": Pair(appended, lambda got, *args: after_append(room("paging", "lab_steps").append_token)(*args)),
     "block_names": Pair(chained, alike),
     "PrefixCache": Pair(least_recent, cases=grown),
     "hit_rate": Pair(replayed),

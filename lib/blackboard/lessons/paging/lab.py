@@ -12,7 +12,7 @@ from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, unchanged
 from blackboard.lab_values import count, same
 from blackboard.lessons.paging import equations as eq
-from blackboard.lessons.paging.lab_blocks import APPEND, BLOCKS
+from blackboard.lessons.paging.lab_steps import APPEND, BLOCKS
 
 # --- names of blocks --------------------------------------------------------------------------------------------------
 
