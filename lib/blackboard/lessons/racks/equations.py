@@ -282,7 +282,7 @@ batch_spread = Formula(
     "batch_spread",
     experts_saved * expert_bytes / chip_bandwidth * scale_out / (copies_out * width * (dispatch_bytes + combine_bytes)),
     "token/chip",
-    "at this batch, the bytes that leave take as long as loading the experts that spreading saves",
+    "at this batch, the bytes that leave take as long as the loading that spreading saves",
     (
         "the chip loads all of its experts in every step",
         "exchanges wait no longer than before",

@@ -54,6 +54,7 @@ def layer() -> dict[str, str]:
     us = lambda tokens: f"{timed(USED, tokens) / factor('us'):.1f} µs"
     return {
         "tokens": str(TOKENS),
+        "cut_copies": f"{USED / routed_copies():g}",
         "layer_bytes": pretty(eq.ep_bytes(RUNNING, **here), "byte"),
         "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
         "layer_timed": us(TOKENS),
@@ -239,6 +240,19 @@ def rest_bytes() -> float:
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1, 2)  # of a rack, the GPUs that share each layer in the page's first step
 
 
+def fastest(tokens: float) -> int:
+    """GPUs of a rack that share each layer in the shortest step with so many tokens on each, without overlap."""
+    return min(
+        (round(share * USED) for share in SHARES if share <= 1), key=lambda count: on(count / USED, tokens).in_turn
+    )
+
+
+def filling() -> dict[str, str]:
+    """The smallest batch, of those that NVIDIA timed, in which a part of the rack is faster."""
+    counts = sorted({*measurement("gb200_one_sided_alltoall").column("tokens_per_gpu")})
+    return {"fill_more": f"{next(count for count in counts if count > IDLE and fastest(count) < USED):,}"}
+
+
 def doublings() -> dict[int, Parts]:
     """A step of the running case by the GPUs that share each layer: doubled up to two racks, to which every copy
     crosses.
@@ -337,6 +351,7 @@ def worked() -> dict[str, str]:
         "memory_one": in_ms(one.work),
         "memory_two": in_ms(two.work),
         "compute_one": in_ms(one.compute),
+        "weights_one": in_ms(one.weights),
         "exchanges_lapped": in_tenths(2 * one.half().exchanges),
         "bytes_longer": f"{two.sending / one.sending:.0f}",
         "freed": pretty((one.weights - two.weights) * bandwidth(), "byte", 2),
@@ -351,7 +366,6 @@ def worked() -> dict[str, str]:
         "user_rate_two": significant(1 / two.in_turn, 2),
         "saved": in_ms(one.weights - two.weights),
         "larger_lapped": f"{larger_lapped():.0%}",
-        "larger_gain": f"{one.in_turn / (one.in_turn - one.weights + two.weights) - 1:.0%}",
         "hops": in_ms(once.hop),
     }
 
@@ -413,6 +427,7 @@ def spread_or_stop() -> dict[str, str]:
         "even_rack": f"{spread_pays(saved, two.sending):.1f}",
         "even_rack_late": f"{spread_pays(saved - later(), two.sending):.1f}",
         "saved_layer": f"{saved / moe_layers() / factor('us'):.1f} µs",
+        "token_layer": f"{two.sending / moe_layers() / TOKENS / factor('us'):.2f} µs",
         "few": str(FEW),
         "full": str(FULL),
         "hop_limit": pretty(saved / exchanges(), "s", 2),
@@ -448,8 +463,12 @@ def crossing_once() -> dict[str, str]:
     for name, load in loads.items():
         told |= columns(f"plain{name}", lambda part: part.in_turn, *load)
         told |= columns(f"lapped{name}", lambda part: part.overlapped, *load)
+    ratios = [
+        shortest(on(2, users, True, context=long)) / shortest(on(1, users, context=long)) for users, _ in loads.values()
+    ]
     return told | {
         "day_long": f"{spread_day / replicas_day - 1:.0%}",
+        "win_best": f"{1 - min(ratios):.0%}",
     }
 
 
@@ -758,7 +777,6 @@ def _boxes() -> dict[str, str]:
         "saved_pair": pretty(one.weights - pair.weights, "s", 2),
         "sending_pair": in_ms(pair.sending),
         "even_pair": f"{spread_pays(one.weights - pair.weights, pair.sending):.0f}",
-        "even_pair_late": f"{spread_pays(one.weights - pair.weights - later(), pair.sending):.0f}",
         "even_pair_whole": f"{spread_pays(one.weights - pair.weights, pair.sending - one.sending):.0f}",
         "wait_box": in_tenths(one.latency),
         "even_h800": f"{spread_pays(alone.weights - shared.weights, shared.sending):.0f}",
@@ -767,6 +785,8 @@ def _boxes() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    counts = merge(placing(), layer(), timings(), running(), worked(), split(), spread_or_stop(), boundary(), rack())
+    counts = merge(
+        placing(), layer(), timings(), filling(), running(), worked(), split(), spread_or_stop(), boundary(), rack()
+    )
     against = merge(measured(), corrected(), deployed(), crowded(), bare_card(), crossing_once(), margins())
     return merge(counts, against)
