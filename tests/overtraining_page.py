@@ -11,6 +11,7 @@ QUOTED = {
     "2": "FLOPs of a forward pass, and the least that RL costs, 1:21:58; percent that OLMo-1B lost (Springer)",
     "1": "a name of OLMo",
     "2.3": "trillions of tokens of the other OLMo-1B, by Springer's abstract",
+    "1.3": "trillions of tokens that the recipe's twin reads, by its program",
     "1.7": "billions of parameters of the largest model of Kumar's abstract; a loss of the first Llama models",
     "8": "FLOPs of a token of RL that is trained on; a name of Llama",
     "3": "a name of Llama; the lecture's FLOPs of RL; trillions of tokens of OLMo-1B (Springer's abstract)",

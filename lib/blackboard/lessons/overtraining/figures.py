@@ -285,8 +285,8 @@ def with_kv() -> Drawing:
     return done(
         fig,
         "fig-with-kv",
-        "A token of Llama's costs a quarter of its twin's in short contexts and half in long ones, where only the KV"
-        " caches count.",
+        "Llama's tokens cost a quarter as much as its twin's in short contexts and half as much in long ones, where"
+        " only the KV caches count.",
         f"Cost of a written token against context. Both curves are level at first, {listed(ended)}, and then rise with"
         f" context. Llama's cost divided by its twin's is {listed(said)}.",
     )
