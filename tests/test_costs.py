@@ -32,7 +32,7 @@ from blackboard.charts.interactive import VEGALITE
 from blackboard.charts.style import INKS
 from blackboard.formula import dimension
 from blackboard.lessons.paging.equations import hit_rate_turns
-from blackboard.lessons.pricing.call_cost import rack
+from blackboard.lessons.pricing.results import rack
 from blackboard.notation import latex
 from blackboard.reference import bills, cost_charts, cost_numbers, costs, machine_costs
 from blackboard.reference import equations as eq

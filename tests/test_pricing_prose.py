@@ -17,8 +17,8 @@ from lessons import LIB, page, sig
 
 from blackboard.catalogue import price, prices, system
 from blackboard.formula import FormulaError
-from blackboard.lessons.pricing import call_cost, numbers, simulation
 from blackboard.lessons.pricing import equations as eq
+from blackboard.lessons.pricing import numbers, results, simulation
 from blackboard.lessons.pricing.implied import SIZES, every_card, implied, listing
 
 HOUR = 3600
@@ -260,7 +260,7 @@ def test_an_hour_beats_five_minutes_from_the_share_of_misses_that_the_page_names
     bill = lambda write, hits: sum(0.1 if token < hits else write for token in range(1_000))
     for short in (0, 300, 700, 950):
         enough = next(hits for hits in range(1_001) if bill(2, hits) < bill(1.25, short) - 1e-9)
-        assert 1_000 - enough == pytest.approx((1_000 - short) * call_cost.misses_even(), abs=1)
+        assert 1_000 - enough == pytest.approx((1_000 - short) * results.misses_even(), abs=1)
 
 
 def test_the_day_of_deepseek_costs_what_its_tokens_cost():
@@ -296,11 +296,11 @@ def test_the_day_of_deepseek_costs_what_its_tokens_cost():
 def test_a_cache_that_takes_room_while_it_arrives_moves_the_borders():
     """At each border both neighbors cost the same, the room in HBM counted for the whole transfer."""
     borders, cache, rent = (
-        call_cost.cheapest(call_cost.prompt_again(175_000), 175_000),
+        results.cheapest(results.prompt_again(175_000), 175_000),
         175_000 * 61 * 576 * 2,
         3.30 / HOUR,
     )
-    kept = {name: call_cost.rented(numbers.tier(id)) for name, id in call_cost.KINDS.items()}
+    kept = {name: results.rented(numbers.tier(id)) for name, id in results.KINDS.items()}
 
     def cost(name, pause):
         at = kept[name]
@@ -314,44 +314,44 @@ def test_a_cache_that_takes_room_while_it_arrives_moves_the_borders():
 
 def test_the_parts_by_cause_are_all_of_the_cost():
     """What the history adds to each line, and the rest, in every memory; hits are all history."""
-    for place, hits in call_cost.hits_in().items():
-        cost, parts = call_cost.least_lines(place), call_cost.causes(place)
+    for place, hits in results.hits_in().items():
+        cost, parts = results.least_lines(place), results.causes(place)
         assert cost["cached_read"] == pytest.approx(hits) == pytest.approx(parts["cached_read"])
         assert min(parts.values()) > 0 and sum(parts.values()) == pytest.approx(sum(cost.values()), rel=1e-12)
 
 
 def test_keeping_the_history_costs_less_than_computing_it_again_in_every_memory():
-    again = call_cost.CALL["cached_read"] * call_cost.prompt_again(call_cost.CALL["cached_read"])
-    assert max(call_cost.hits_in().values()) < again
+    again = results.CALL["cached_read"] * results.prompt_again(results.CALL["cached_read"])
+    assert max(results.hits_in().values()) < again
 
 
 def test_a_token_of_the_answer_costs_most_and_a_hit_least_in_every_memory():
-    dear, new = call_cost.least_output(call_cost.PROMPT), call_cost.least_input(call_cost.PROMPT)
-    assert dear > new > max(call_cost.hits_in().values()) / call_cost.CALL["cached_read"]
+    dear, new = results.least_output(results.PROMPT), results.least_input(results.PROMPT)
+    assert dear > new > max(results.hits_in().values()) / results.CALL["cached_read"]
 
 
 def test_keeping_costs_what_a_rack_of_such_calls_loses_pass_by_pass():
     """Conversations that pause, are prefilled one by one, and then take part in a thousand passes: a simulation with
     no formula for how many run, whose calls are counted.
     """
-    own, shared = call_cost.call_work()
-    new = 5_000 * sum(call_cost.input_time(180_000).values()) / 72
+    own, shared = results.call_work()
+    new = 5_000 * sum(results.input_time(180_000).values()) / 72
     for pause, seconds in ((60, 300), (120, 300), (300, 300)):
         done = simulation.calls_done(
             1_006, pause, seconds, prefill=new, passes=1_000, weights=shared / 1_000, cache=(own - new) / 1_000
         )
-        assert done / seconds == pytest.approx(call_cost.crowded(pause)[1], rel=0.05), pause
+        assert done / seconds == pytest.approx(results.crowded(pause)[1], rel=0.05), pause
 
 
 def test_without_pauses_keeping_costs_nothing():
-    assert call_cost.kept_in_hbm(0) == pytest.approx(0, abs=1e-9)
-    kept = [call_cost.kept_in_hbm(pause) for pause in range(0, 600, 20)]
+    assert results.kept_in_hbm(0) == pytest.approx(0, abs=1e-9)
+    kept = [results.kept_in_hbm(pause) for pause in range(0, 600, 20)]
     assert kept == sorted(kept)
 
 
 def test_a_stepped_price_is_of_the_list_and_no_list_of_deepseek_has_one():
     """What the step does, that it went with nothing else changed, and lists without one."""
-    before, after = price(call_cost.BILLED), price(numbers.CARD)
+    before, after = price(results.BILLED), price(numbers.CARD)
     assert (before.above.tokens, before.above.input_multiplier, before.above.output_multiplier) == (200_000, 2, 1.5)
     assert before.rates(205_000).cached_read == 2 * before.rates(200_000).cached_read
     days = date.fromisoformat(after.valid_from) - date.fromisoformat(before.valid_from)
@@ -364,12 +364,12 @@ def test_a_stepped_price_is_of_the_list_and_no_list_of_deepseek_has_one():
 def test_the_costs_of_the_figure_go_on_where_the_text_gives_them():
     """Rising all the way, in any batch; and at a short context compute, not memory, sets the time of output."""
     grid = [5_000 * 2**n for n in range(9)]
-    for cost in (call_cost.least_input, call_cost.least_output):
+    for cost in (results.least_input, results.least_output):
         found = [cost(at) for at in grid]
         assert found == sorted(found)
-    time = call_cost.output_time(1_000, call_cost.fitting(1_000))
+    time = results.output_time(1_000, results.fitting(1_000))
     assert time["compute"] > time["weights"] + time["cache"]
-    assert call_cost.least_output(1_000) == pytest.approx(time["compute"] * 3.30 / HOUR)
+    assert results.least_output(1_000) == pytest.approx(time["compute"] * 3.30 / HOUR)
 
 
 def programs(**changed):
@@ -410,8 +410,8 @@ def test_the_programs_print_what_the_text_says():
         [float(number) for number in re.findall(r"\d+\.\d", line)] for line in receipts
     ]  # cents: input, answer, hit
     assert [f"{cents:.1f} ¢" for cents in mtok[0]] == [told[f"each_{line}"] for line in ("input", "output", "hit")]
-    hit = (call_cost.bookings()[1]["cached_read"] + call_cost.kept_in_hbm()) / 175_000
-    for cents, usd in zip(mtok[1], (call_cost.least_input(5_000), call_cost.least_output(5_000), hit)):
+    hit = (results.bookings()[1]["cached_read"] + results.kept_in_hbm()) / 175_000
+    for cents, usd in zip(mtok[1], (results.least_input(5_000), results.least_output(5_000), hit)):
         assert cents == pytest.approx(1e8 * usd, abs=0.051)
     assert all(answer > new for new, answer, _ in mtok), "under both rules"
     assert 2 < mtok[1][2] / mtok[1][0] < 3 and mtok[1][2] == mtok[1][1], "more than twice; as much as an answer's token"
@@ -423,41 +423,41 @@ def test_the_programs_print_what_the_text_says():
 
 def test_half_a_minute_in_hbm_is_nearly_free_and_a_bit_more_than_two_the_lists_ten():
     """Also on slower GPUs, where even two minutes are nearly free; a hundred times flash is below HBM."""
-    assert call_cost.kept_in_hbm(30) < 0.03 * call_cost.kept_in_hbm()
-    assert call_cost.kept_in_hbm(work=call_cost.slow_work()) < 0.1 * call_cost.kept_in_hbm()
-    assert 100 * call_cost.hits_in()["ssd"] < call_cost.kept_in_hbm()
-    ten = call_cost.ten_times()
+    assert results.kept_in_hbm(30) < 0.03 * results.kept_in_hbm()
+    assert results.kept_in_hbm(work=results.slow_work()) < 0.1 * results.kept_in_hbm()
+    assert 100 * results.hits_in()["ssd"] < results.kept_in_hbm()
+    ten = results.ten_times()
     assert numbers.all()["ten_pause"] == f"{ten / 60:.1f} minutes" and 120 < ten < 150
     for pause, most in ((ten - 1, 10.2), (ten + 1, 10)):
-        ratio = call_cost.per_hit("input", call_cost.kept_in_hbm(pause))
+        ratio = results.per_hit("input", results.kept_in_hbm(pause))
         assert ratio == pytest.approx(10, rel=0.02) and ratio < most
-    assert call_cost.per_hit("input", call_cost.kept_in_hbm(ten - 1)) > 10
-    for now, then in zip(call_cost.call_work(), call_cost.slow_work()):
+    assert results.per_hit("input", results.kept_in_hbm(ten - 1)) > 10
+    for now, then in zip(results.call_work(), results.slow_work()):
         assert 4 < then / now < 5
 
 
 def test_hundreds_of_calls_run_after_short_pauses_and_hardly_any_after_long_ones():
     """As the figure shows; running and waiting conversations take all places."""
     for pause, least, most in ((30, 400, 450), (120, 16, 17)):
-        run, rate = call_cost.crowded(pause)
-        assert least < rate * run < most and rate * (run + pause) == pytest.approx(call_cost.fitting(180_000))
+        run, rate = results.crowded(pause)
+        assert least < rate * run < most and rate * (run + pause) == pytest.approx(results.fitting(180_000))
 
 
 def test_for_minutes_flash_is_the_cheapest_and_for_days_disk():
     """At bare prices and at ten times these, beside HBM at its full rent and computing again."""
-    again, kv = call_cost.prompt_again(call_cost.CALL["cached_read"]), 61 * 576 * 2
-    borders = call_cost.cheapest(again)
+    again, kv = results.prompt_again(results.CALL["cached_read"]), 61 * 576 * 2
+    borders = results.cheapest(again)
     assert list(borders) == ["hbm", "ddr", "ssd", "hdd"] and borders["ddr"] < 60 < 1_200 < borders["ssd"]
     assert borders["ssd"] < 3 * HOUR < 48 * HOUR < borders["hdd"]
     for pause, best in {60: "ssd", 120: "ssd", 1_200: "ssd", 24 * HOUR: "hdd", 7 * 24 * HOUR: "hdd"}.items():
         for times in (1, 10):
-            cost = {kind: times * call_cost.kept_in(kind, pause) for kind in call_cost.KINDS}
+            cost = {kind: times * results.kept_in(kind, pause) for kind in results.KINDS}
             cost |= {"hbm": 3.30 / HOUR * kv * pause / 186e9, "again": again}
             assert min(cost, key=cost.get) == best, (pause, times)
 
 
 def test_the_list_makes_fifty_of_five_and_ten():
-    p = price(call_cost.BILLED).usd_per_Mtok
+    p = price(results.BILLED).usd_per_Mtok
     assert (p.output / p.input, p.input / p.cached_read) == (5, 10)
 
 

@@ -15,7 +15,7 @@ from test_interactive import vega_says
 from blackboard.catalogue import model, price, prices, system, tier, tiers
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
-from blackboard.lessons.pricing import call_cost, charts, numbers, simulation
+from blackboard.lessons.pricing import charts, numbers, results, simulation
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing.implied import FORMATS, KEPT, SIZES, architecture, caches, implied, least_uses, rent
 from blackboard.units import factor
@@ -199,7 +199,7 @@ def test_the_best_block_is_found_by_trying_all(context, selected):
 
 KNOWN = RUNNING.symbols() | {"rent": rent().usd_per_chip_second}
 AGAIN = eq.remat_cost(KNOWN)
-DEVICES = {id: call_cost.rented(tier(id)) for id in call_cost.KEEP}
+DEVICES = {id: results.rented(tier(id)) for id in results.KEEP}
 PLACES = {id: simulation.Place(d["tier_rent"], d["tier_capacity"], d["tier_bandwidth"]) for id, d in DEVICES.items()}
 PLACES["hbm"] = simulation.Place(KNOWN["rent"] * KNOWN["chips"], KNOWN["hbm"], math.inf)
 EVEN = {id: eq.tier_cost.solve("hold_time")(KNOWN | d, c_cached=AGAIN) for id, d in DEVICES.items()} | {
@@ -260,7 +260,7 @@ def test_who_keeps_for_the_break_even_never_pays_twice_the_best():
 
 def test_the_cheapest_place_moves_down_the_ladder_as_gaps_grow():
     """In the order of drain times; each is the cheapest somewhere, and where it is, no formula gives less."""
-    order = ["hbm", *sorted(call_cost.KEEP, key=lambda id: tier(id).drain_time()), "recompute"]
+    order = ["hbm", *sorted(results.KEEP, key=lambda id: tier(id).drain_time()), "recompute"]
     gaps = [10 ** (n / 10) for n in range(-30, 80)]
     won = [simulation.cheapest(gap, PLACES, KNOWN["kv_bytes_per_token"], AGAIN) for gap in gaps]
     assert list(dict.fromkeys(won)) == order and [order.index(name) for name in won] == sorted(
@@ -270,9 +270,9 @@ def test_the_cheapest_place_moves_down_the_ladder_as_gaps_grow():
         cost = {id: eq.tier_cost(KNOWN | d, hold_time=gap) for id, d in DEVICES.items()} | {"recompute": AGAIN}
         cost["hbm"] = eq.hbm_hold(KNOWN, hold_time=gap)
         assert cost[name] == pytest.approx(min(cost.values()), rel=1e-12)
-    places = ["hbm", *call_cost.KEEP, "recompute"]
+    places = ["hbm", *results.KEEP, "recompute"]
     for again in (AGAIN, 10 * AGAIN):  # of a short prompt, and of a long one
-        for n, until in enumerate(call_cost.cheapest(again).values()):
+        for n, until in enumerate(results.cheapest(again).values()):
             near = [
                 simulation.cheapest(until * share, PLACES, KNOWN["kv_bytes_per_token"], again)
                 for share in (1 - 1e-6, 1 + 1e-6)
@@ -348,7 +348,7 @@ def test_the_lectures_cards():
     assert flat.kv is None and flat.mfu == 0.2 and [least_uses(uses) for uses in flat.uses.values()] == [2, 3]
     asked = flat.byte_rents["5 min"].mid / flat.byte_rents["1 h"].mid
     assert asked == pytest.approx((1.25 / 300) / (5 / 3_600))
-    assert [bool(price(id).above) for id in (call_cost.BILLED, numbers.CARD, numbers.STEPPED)] == [True, False, True]
+    assert [bool(price(id).above) for id in (results.BILLED, numbers.CARD, numbers.STEPPED)] == [True, False, True]
 
 
 def test_the_sliders_stop_at_what_the_page_names():
@@ -363,7 +363,7 @@ def test_the_sliders_stop_at_what_the_page_names():
     assert near("marked_exponent", 20, 0.1) and near("marked_exponent", 3 * 3_600, 0.01)
     assert [
         simulation.cheapest(time, PLACES, KNOWN["kv_bytes_per_token"], AGAIN) for time in (20, 300, 10_800)
-    ] == list(call_cost.KEEP)
+    ] == list(results.KEEP)
 
 
 MOVES = (

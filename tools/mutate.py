@@ -129,7 +129,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
         'own["rent_USD_per_GPU_per_hour"] * factor("h")',
     ),
     (
-        LIB + "lessons/pricing/call_cost.py",
+        LIB + "lessons/pricing/results.py",
         "cost[line] - alone[line] for line in cost",
         "cost[line] + alone[line] for line in cost",
     ),

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from blackboard.catalogue import PriceCard, measurement, price, system
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching.equations import kv_time, weight_time
-from blackboard.lessons.pricing.call_cost import rack
 from blackboard.lessons.pricing.equations import hbm_hold, remat_cost, tier_hold
 from blackboard.lessons.pricing.implied import implied
+from blackboard.lessons.pricing.results import rack
 from blackboard.reference.bills import (
     DAY,
     GROWING,

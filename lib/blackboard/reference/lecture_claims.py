@@ -17,9 +17,9 @@ from blackboard.lessons.overtraining import numbers as overtraining
 from blackboard.lessons.overtraining import simulation as draws
 from blackboard.lessons.pipelining import equations as pipe
 from blackboard.lessons.pipelining import numbers as pipelining
-from blackboard.lessons.pricing import call_cost
 from blackboard.lessons.pricing import equations as pricing
 from blackboard.lessons.pricing import numbers as priced
+from blackboard.lessons.pricing import results as call_costs
 from blackboard.lessons.pricing.implied import implied, rent
 from blackboard.lessons.racks import equations as racks
 from blackboard.lessons.racks import numbers as racked
@@ -111,10 +111,10 @@ def as_many() -> Found:
 
 def keeping(time: float) -> dict[str, float]:
     """What it costs to keep a token of DeepSeek-V3's KV for so long and bring it back once, by place, USD."""
-    known = call_cost.rack() | {"hold_time": time}
+    known = call_costs.rack() | {"hold_time": time}
     cost = {
-        name: pricing.tier_cost(known | call_cost.rented(tier(id)))
-        for id, name in zip(call_cost.KEEP, ("DDR", "flash", "disk"))
+        name: pricing.tier_cost(known | call_costs.rented(tier(id)))
+        for id, name in zip(call_costs.KEEP, ("DDR", "flash", "disk"))
     }
     cost |= {"HBM": pricing.hbm_hold(known), "nowhere": pricing.remat_cost(known)}
     return cost
@@ -128,12 +128,12 @@ def drained(id: str) -> float:
 
 @all_claims.enter("P5")
 def hour_on_disk() -> Found:
-    cost = keeping(call_cost.HOUR)
+    cost = keeping(call_costs.HOUR)
     return found(
-        Part("time to read a disk once", call_cost.HOUR, drained("hdd-exos30"), "s", "1 hour"),
+        Part("time to read a disk once", call_costs.HOUR, drained("hdd-exos30"), "s", "1 hour"),
         Part("cheapest place for an hour", "disk", min(cost, key=cost.__getitem__)),
-        flash=cost["flash"] / call_cost.MTOK,
-        disk=cost["disk"] / call_cost.MTOK,
+        flash=cost["flash"] / call_costs.MTOK,
+        disk=cost["disk"] / call_costs.MTOK,
     )
 
 
@@ -363,10 +363,10 @@ def half_more() -> Found:
 def tiers_inferred() -> Found:
     flash = sorted(drained(row.id) for row in tiers() if row.tier.startswith("NVMe"))
     return found(
-        Part("time to read a disk once", call_cost.HOUR, drained("hdd-exos30"), "s", "1 hour"),
-        disk=drained("hdd-exos30") / call_cost.HOUR,
+        Part("time to read a disk once", call_costs.HOUR, drained("hdd-exos30"), "s", "1 hour"),
+        disk=drained("hdd-exos30") / call_costs.HOUR,
         least=flash[0] / 60,
-        most=flash[-1] / call_cost.HOUR,
+        most=flash[-1] / call_costs.HOUR,
     )
 
 

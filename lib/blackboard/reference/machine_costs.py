@@ -8,8 +8,8 @@ from blackboard.catalogue import PriceCard, measurement, model, tier
 from blackboard.catalogue.running_case import Case
 from blackboard.formula import Formula
 from blackboard.lessons.batching.equations import cost_floor
-from blackboard.lessons.pricing.call_cost import KINDS, rack, rented
 from blackboard.lessons.pricing.equations import attention_of_heads, context_flop, hbm_hold, remat_cost, tier_retrieve
+from blackboard.lessons.pricing.results import KINDS, rack, rented
 from blackboard.reference.bills import GROWING, HOUR, MTOK, Workload, card_prices, requests
 
 WALKED = "deepseek-v3"  # public weights, and accounts of one maker's service

@@ -11,9 +11,9 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.batching import numbers as batching
 from blackboard.lessons.overtraining import equations as over
 from blackboard.lessons.overtraining import numbers as overtraining
-from blackboard.lessons.pricing import call_cost
 from blackboard.lessons.pricing import equations as pricing
 from blackboard.lessons.pricing import numbers as priced
+from blackboard.lessons.pricing import results as call_costs
 from blackboard.lessons.pricing.implied import implied
 from blackboard.lessons.racks import equations as racks
 from blackboard.lessons.racks import numbers as racked
@@ -169,13 +169,13 @@ def fifth() -> Found:
 def tenth() -> Found:
     hit = lambda card: card.usd_per_Mtok.input / card.usd_per_Mtok.cached_read
     all_cards = [hit(card) for card in prices() if card.confirmed and card.usd_per_Mtok.cached_read]
-    fetch = pricing.tier_retrieve(RUNNING.symbols() | call_cost.rented(tier(call_cost.KEEP[1])))
+    fetch = pricing.tier_retrieve(RUNNING.symbols() | call_costs.rented(tier(call_costs.KEEP[1])))
     find_claim = (("Claude Opus 4.6", priced.CARD), ("Gemini 3.1 Pro", priced.STEPPED), ("DeepSeek-R1", priced.OPEN))
     return found(
         *(Part(name, 10, hit(price(id))) for name, id in find_claim),
         least=min(all_cards),
         most=max(all_cards),
-        over=price(priced.CARD).usd_per_Mtok.cached_read * call_cost.MTOK / fetch,
+        over=price(priced.CARD).usd_per_Mtok.cached_read * call_costs.MTOK / fetch,
     )
 
 
@@ -218,7 +218,7 @@ def drain_ladder() -> Found:
         Part("HBM", 20 * MS, drained("hbm-gb200-nvl72"), "s"),
         Part("DDR5", (1, 10), quickest("DDR5"), "s"),
         Part("flash", 60, quickest("NVMe"), "s", "1 minute"),
-        Part("disk", call_cost.HOUR, quickest("HDD"), "s", "1 hour"),
+        Part("disk", call_costs.HOUR, quickest("HDD"), "s", "1 hour"),
     )
 
 

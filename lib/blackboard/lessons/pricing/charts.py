@@ -13,8 +13,8 @@ from blackboard.catalogue import tier
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import marks
 from blackboard.charts.interactive import InteractiveChart, curve, decades, derived, inside, menu, slider, sweep
-from blackboard.lessons.pricing import call_cost
 from blackboard.lessons.pricing import equations as eq
+from blackboard.lessons.pricing import results
 from blackboard.lessons.pricing.figures import spent
 from blackboard.lessons.pricing.implied import KEPT, rent
 from blackboard.units import significant
@@ -39,7 +39,7 @@ def _time(value: str) -> str:
 
 # --- where to keep a cache --------------------------------------------------------------------------------------------
 
-TIERS = dict(zip(("DDR5", "flash", "disk"), call_cost.KEEP, strict=True))
+TIERS = dict(zip(("DDR5", "flash", "disk"), results.KEEP, strict=True))
 INKS = {"HBM": "first", "DDR5": "second", "flash": "third", "disk": "fourth", "compute again": "compute"}
 WHEN = {"2025": "the end of 2025", "2026": "early 2026"}  # by then: the newest confirmed byte prices
 NAMES = {"tier_capacity": "capacity", "tier_bandwidth": "reads", "tier_rent": "rent"}
@@ -59,7 +59,7 @@ def _between(
 def _devices() -> dict[str, Any]:
     """What the browser must know of each device: bytes, bytes/s, and USD per byte by year."""
     rows = {name: tier(id) for name, id in TIERS.items()}
-    prices = lambda row: {year: call_cost.paid(row, year).usd_per_GB / units.factor("GB") for year in WHEN}
+    prices = lambda row: {year: results.paid(row, year).usd_per_GB / units.factor("GB") for year in WHEN}
     return {
         name: {"capacity": row.capacity_bytes, "reads": row.read_bytes_per_s, "price": prices(row)}
         for name, row in rows.items()
@@ -75,8 +75,8 @@ def history() -> dict[str, float]:
     """The running case at the rate at which it computes our history again: looking back takes time that the formula of
     a short prompt leaves out, as if the chips were so much slower.
     """
-    case = call_cost.rack()
-    slower = call_cost.prompt_again(call_cost.CALL["cached_read"]) / eq.remat_cost(case)
+    case = results.rack()
+    slower = results.prompt_again(results.CALL["cached_read"]) / eq.remat_cost(case)
     return RUNNING.symbols() | {"flops": case["flops"] / slower}
 
 
@@ -91,7 +91,7 @@ def _hold() -> list[dict]:
         *_between("marked", KEPT["5 min"], KEPT["1 h"], STOPS, BELOW, ABOVE, PAUSE, "time kept (s)"),
     ]
     machine = {name: repr(case[name]) for name in ("flops", "hbm", "chips", "n_active")}
-    follows = machine | {"rent": f"rent_per_hour / {HOUR!r}", "service_life": repr(call_cost.LIFE)}
+    follows = machine | {"rent": f"rent_per_hour / {HOUR!r}", "service_life": repr(results.LIFE)}
     for name in rows:
         of = f"devices['{name}']"
         bound = {
@@ -144,7 +144,7 @@ FIRST, LAST = (
 START = repr(10**FIRST)
 TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "30 days": 2_592_000}
 TINY = {"10⁻⁵": 1e-5, "10⁻⁴": 1e-4, "10⁻³": 1e-3, "10⁻²": 1e-2, "10⁻¹": 0.1}  # or they would be zeros
-CENTS = call_cost.CALL["cached_read"] * 100 / 1e6  # of our history, for a USD per million tokens
+CENTS = results.CALL["cached_read"] * 100 / 1e6  # of our history, for a USD per million tokens
 LOW, HIGH = 1e-5 / CENTS, 1e3 / CENTS  # USD per million tokens, of the axis
 
 
@@ -222,9 +222,9 @@ def hold_chart() -> InteractiveChart:
 
 
 def _hold_says() -> str:
-    known = call_cost.rack() | history()
+    known = results.rack() | history()
     again = eq.remat_cost(known)
-    even = {name: HOLD_UNTIL(known | call_cost.rented(tier(id)), c_cached=again) for name, id in TIERS.items()}
+    even = {name: HOLD_UNTIL(known | results.rented(tier(id)), c_cached=again) for name, id in TIERS.items()}
     until = [f"{'on' if name == 'disk' else 'in'} {name} for {spent(time)}" for name, time in even.items()]
     return (
         "Cents for keeping the KV cache of our history and loading it back once, against the time kept from a"
@@ -232,7 +232,7 @@ def _hold_says() -> str:
         " computing it again, with controls for the year of the byte prices, KV bytes per token, rent and a marked"
         " time. HBM's line rises all the way, each other"
         f" device's is level, then rises; the slower the device, the later. For {RUNNING}, computing a history of"
-        f" {call_cost.CALL['cached_read']:,} tokens again costs"
+        f" {results.CALL['cached_read']:,} tokens again costs"
         f" {significant(CENTS * again / CHEAP, 2)} cents; keeping is cheaper in HBM for {spent(eq.hbm_even(known))},"
         f" {', '.join(until)}."
     )

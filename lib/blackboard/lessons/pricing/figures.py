@@ -16,8 +16,8 @@ from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, bare, beside, done, name_ends, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
-from blackboard.lessons.pricing import call_cost, numbers
 from blackboard.lessons.pricing import equations as eq
+from blackboard.lessons.pricing import numbers, results
 from blackboard.text import listed
 from blackboard.units import pretty, significant
 
@@ -37,7 +37,7 @@ def spent(seconds: float) -> str:
 
 # --- one bill ---------------------------------------------------------------------------------------------------------
 
-LINES = {  # of the bill, as `call_cost.lines` names them: name, and the color of what causes it
+LINES = {  # of the bill, as `results.lines` names them: name, and the color of what causes it
     "cached_read": ("cache hits", "kv"),
     "input": ("new input, written to the cache", "compute"),
     "output": ("answer", "memory"),
@@ -47,7 +47,7 @@ LINES = {  # of the bill, as `call_cost.lines` names them: name, and the color o
 def bill() -> Drawing:
     """One call of a coding agent, line by line: what it is for, and its share of the bill."""
     fig, axes = drawing.axes(5.0, 2.7)
-    paid, p, tokens = call_cost.three_lines(), catalogue.price(call_cost.BILLED).usd_per_Mtok, call_cost.CALL
+    paid, p, tokens = results.three_lines(), catalogue.price(results.BILLED).usd_per_Mtok, results.CALL
     cents, total = {line: 100 * usd for line, usd in paid.items()}, sum(paid.values())
     asked = {
         "cached_read": f"{tokens['cached_read']:,} at \\${p.cached_read:.2f}",
@@ -79,10 +79,10 @@ def conversation() -> Drawing:
     fig, panels = drawing.axes(5.0, 5.4, 2, 1)
     said = []
     for at, parts in zip(panels, (1, numbers.SMALLER)):
-        calls = parts * (call_cost.PROMPT // call_cost.CALL["input"])
-        step, bills = call_cost.CALL["input"] // parts, call_cost.charged(0)
+        calls = parts * (results.PROMPT // results.CALL["input"])
+        step, bills = results.CALL["input"] // parts, results.charged(0)
         write, answer = 100 * (bills["input"] + bills["write"]) / parts, 100 * bills["output"] / parts  # cents
-        dollars = catalogue.price(call_cost.BILLED).usd_per_Mtok.cached_read / 1e6
+        dollars = catalogue.price(results.BILLED).usd_per_Mtok.cached_read / 1e6
         hits = [100 * step * n * dollars for n in range(calls)]
         edges = np.arange(calls + 1) + 0.5  # of the calls' bars, of which each color is one shape, without seams
         tops = [np.full(calls + 1, below) for below in (0, write, write + answer)]
@@ -218,9 +218,9 @@ SHORT, SHOWN = 30.0, 8  # a shorter pause than the call's, s, and of all places 
 def waiting_places() -> Drawing:
     """Some of the rack's places over time: calls that run and caches that wait, after short and after long pauses."""
     fig, panels = drawing.axes(5.0, 4.3, 2, 1, sharex=True)
-    places, until, said = call_cost.fitting(call_cost.PROMPT), 150, []
-    for at, pause in zip(panels, (SHORT, call_cost.PAUSE)):
-        run, rate = call_cost.crowded(pause)
+    places, until, said = results.fitting(results.PROMPT), 150, []
+    for at, pause in zip(panels, (SHORT, results.PAUSE)):
+        run, rate = results.crowded(pause)
         turn = pause + run
         for row in range(SHOWN):
             starts = np.arange(row / SHOWN - 1, until / turn) * turn
@@ -248,9 +248,9 @@ def waiting_places() -> Drawing:
 def floors() -> Drawing:
     """What a token of input and of output costs at each context on the running case, and what the price list asks."""
     fig, axes = drawing.axes(5.0, 4.2)
-    context = np.geomspace(call_cost.CALL["input"], 1e6, 201)
-    card = catalogue.price(call_cost.BILLED)
-    least = {"output": call_cost.least_output, "input": call_cost.least_input}
+    context = np.geomspace(results.CALL["input"], 1e6, 201)
+    card = catalogue.price(results.BILLED)
+    least = {"output": results.least_output, "input": results.least_input}
     shown = {"output": ("memory", "output"), "input": ("compute", "input")}
     cost = {name: [of(at) / CHEAP for at in context] for name, of in least.items()}
     for name, (colour, field) in shown.items():

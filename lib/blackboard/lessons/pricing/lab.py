@@ -10,7 +10,7 @@ from blackboard.charts.lab_chart import Series, lab_chart
 from blackboard.lab import Lab, Step, Trial, agrees
 from blackboard.lab_values import same, shown
 from blackboard.lessons.pricing import equations as eq
-from blackboard.lessons.pricing.call_cost import rack, rented
+from blackboard.lessons.pricing.results import rack, rented
 
 # --- a bill -----------------------------------------------------------------------------------------------------------
 

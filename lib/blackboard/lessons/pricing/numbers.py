@@ -7,10 +7,10 @@ import math
 from blackboard.catalogue import MemoryTier, measurement, model, price, prices, system, tier
 from blackboard.catalogue.prices import TokenPrices
 from blackboard.catalogue.running_case import RUNNING
-from blackboard.lessons.pricing import call_cost as cost
 from blackboard.lessons.pricing import equations as eq
-from blackboard.lessons.pricing.call_cost import BILLED, CALL, HOUR, KINDS, LIFE, MTOK, PAUSE, PROMPT
+from blackboard.lessons.pricing import results
 from blackboard.lessons.pricing.implied import alike, implied, machine, rent
+from blackboard.lessons.pricing.results import BILLED, CALL, HOUR, KINDS, LIFE, MTOK, PAUSE, PROMPT
 from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
@@ -48,36 +48,36 @@ def step_of_price() -> dict[str, str]:
         "own_v3": f"{own:,.0f}",
         "own_step": significant(STEP * own / kept, 2),
         "step_active": f"{significant(model(RUNNING.model).n_active * kept / own / 1e12, 2)} trillion",
-        "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {cost.c_of_rack():g} ÷ {STEP:,}",
+        "own_sum": f"{model(RUNNING.model).n_active / 1e9:.2f} × 10⁹ ÷ {results.c_of_rack():g} ÷ {STEP:,}",
         "kv_real": f"{kept:,.0f}",
         "board_ratio": board,
         "board_sum": f"{BOARD['n_active'] / 1e9:.0f} billion ÷ {board} ÷ {STEP:,} ="
         f" {significant(eq.kv_implied(BOARD), 2)} bytes",
-        "rack_ratio": f"{cost.c_of_rack():g}",
+        "rack_ratio": f"{results.c_of_rack():g}",
     }
 
 
 def added_up() -> dict[str, str]:
     """What each line of the call is charged and costs, in cents, the quotients, and the sums."""
-    paid, least, said = cost.three_lines(), cost.least_lines("hbm"), {}
+    paid, least, said = results.three_lines(), results.least_lines("hbm"), {}
     for line, value in paid.items():
         said[f"paid_{line}"] = f"{100 * value:.4g} ¢"
     for line in ("input", "output"):
         said[f"cost_{line}"] = cents(least[line])
-    again = CALL["cached_read"] * cost.prompt_again(CALL["cached_read"])
+    again = CALL["cached_read"] * results.prompt_again(CALL["cached_read"])
     return merge(
         said,
         waiting(),
         {
             "paid_all": cents(sum(paid.values()), 3),
             "hits_again": cents(again, 3),
-            "hits_hbm": cents(cost.hits_in()["hbm"]),
-            "hits_ddr": cents(cost.hits_in()["ddr"]),
+            "hits_hbm": cents(results.hits_in()["hbm"]),
+            "hits_ddr": cents(results.hits_in()["ddr"]),
             "x_output": significant(paid["output"] / least["output"], 2),
-            "x_hits": significant(paid["cached_read"] / cost.kept_in_hbm(), 2),
+            "x_hits": significant(paid["cached_read"] / results.kept_in_hbm(), 2),
             **{
                 f"x_slow_{line}": significant(paid[line] / least[line] / slower, 2)
-                for line, slower in zip(("input", "output"), cost.day_slower())
+                for line, slower in zip(("input", "output"), results.day_slower())
             },
         },
         booked(),
@@ -88,8 +88,8 @@ def booked() -> dict[str, str]:
     """What the call's GPU time costs, which part of it the history causes, and output over hits if it is booked to
     these.
     """
-    looks, looked = cost.bookings()
-    both, hits = sum(looks.values()), looked["cached_read"] + cost.kept_in_hbm()
+    looks, looked = results.bookings()
+    both, hits = sum(looks.values()), looked["cached_read"] + results.kept_in_hbm()
     return {
         "two_lines": cents(both, 3),
         "in_alone": f"{each_million(looked['input'], 'input')} ¢",
@@ -107,44 +107,47 @@ def waiting() -> dict[str, str]:
     """What keeping the call's hits costs: in HBM by the pause, at full speed and at a measured one, and in flash at ten
     times its bare price; what a million tokens of each line cost; and a token of output divided by a hit.
     """
-    minute, both, places = factor("min"), sum(cost.bookings()[0].values()), cost.fitting(PROMPT)
-    own, shared = cost.call_work()
-    needs, (run, rate) = own + shared / places, cost.crowded(PAUSE)
-    slow = cost.slow_work()
-    slow_needs, slow_call = slow[0] + slow[1] / places, cost.rack_rent() / cost.crowded(PAUSE, slow)[1]
-    flash = SERVER * cost.hits_in()["ssd"]
+    minute, both, places = factor("min"), sum(results.bookings()[0].values()), results.fitting(PROMPT)
+    own, shared = results.call_work()
+    needs, (run, rate) = own + shared / places, results.crowded(PAUSE)
+    slow = results.slow_work()
+    slow_needs, slow_call = slow[0] + slow[1] / places, results.rack_rent() / results.crowded(PAUSE, slow)[1]
+    flash = SERVER * results.hits_in()["ssd"]
     lines = {"input": "input", "output": "output", "hit": "cached_read"}
-    spent = cost.least_lines("hbm") | {"cached_read": cost.kept_in_hbm()}
+    spent = results.least_lines("hbm") | {"cached_read": results.kept_in_hbm()}
     each = {name: each_million(spent[line], line) for name, line in lines.items()}
     said = {
         "work_call": pretty(needs, "s", 2),
-        "work_from": f"{cents(both, 3)} ÷ {100 * cost.rack_rent():.2f} ¢/s",
+        "work_from": f"{cents(both, 3)} ÷ {100 * results.rack_rent():.2f} ¢/s",
         "run_time": f"{run:.2f} s",
         "rate_sum": f"{places:,.0f} ÷ ({PAUSE:.0f} s + {run:.2f} s)",
         "pause_2": f"{PAUSE:.0f} s",
         "running_2": significant(rate * run, 3),
         "run_sum": f"{significant(rate * run, 3)} × {pretty(own, 's', 3)} + {shared:.2f} s",
         "work_sum": f"{pretty(own, 's', 3)} + {shared:.2f} s ÷ {places:,.0f}",
-        "ten_pause": f"{cost.ten_times() / minute:.1f} minutes",
-        "rack_rent": f"{100 * cost.rack_rent():.2f} ¢",
-        "rack_sum": f"{system(RUNNING.system).chips} × {100 * cost.rack()['rent']:.4f} ¢ ="
-        f" {100 * cost.rack_rent():.2f} ¢",
+        "ten_pause": f"{results.ten_times() / minute:.1f} minutes",
+        "rack_rent": f"{100 * results.rack_rent():.2f} ¢",
+        "rack_sum": f"{system(RUNNING.system).chips} × {100 * results.rack()['rent']:.4f} ¢ ="
+        f" {100 * results.rack_rent():.2f} ¢",
         "free_sum": f"{places:,.0f} × {pretty(needs, 's', 2)}",
         "free_pause": pretty(needs * places, "s", 2),
         "free_slow": f"{significant(slow_needs * places / minute, 2)} minutes",
         "own_call": pretty(own, "s", 3),
         "shared_call": f"{shared:.2f} s",
         "rate_2": significant(rate, 3),
-        "call_2": cents(cost.rack_rent() / rate, 3),
-        "keep_2": cents(cost.kept_in_hbm()),
-        "keep_slow": cents(slow_call - cost.rack_rent() * slow_needs),
+        "call_2": cents(results.rack_rent() / rate, 3),
+        "keep_2": cents(results.kept_in_hbm()),
+        "keep_slow": cents(slow_call - results.rack_rent() * slow_needs),
         "hits_ssd_10": cents(flash),
         "call_ssd_10": cents(flash + both),
         **{f"each_{name}": f"{value} ¢" for name, value in each.items()},
-        "fifty_sum": f"{each['output']} ÷ {each['hit']} = {significant(cost.per_hit('output', cost.kept_in_hbm()), 2)}",
-        "out_hit_ssd_10": significant(cost.per_hit("output", flash), 2),
+        "fifty_sum": f"{each['output']} ÷ {each['hit']} ="
+        f" {significant(results.per_hit('output', results.kept_in_hbm()), 2)}",
+        "out_hit_ssd_10": significant(results.per_hit("output", flash), 2),
     }
-    return said | {f"out_hit_{n}": significant(cost.per_hit("output", cost.kept_in_hbm(n * minute)), 2) for n in (1, 5)}
+    return said | {
+        f"out_hit_{n}": significant(results.per_hit("output", results.kept_in_hbm(n * minute)), 2) for n in (1, 5)
+    }
 
 
 def cents(usd: float, digits: int = 2) -> str:
@@ -154,7 +157,7 @@ def cents(usd: float, digits: int = 2) -> str:
 def bill() -> dict[str, str]:
     """One call of a coding agent, with and without its cache, and the same agent's call beyond the step."""
     p = price(BILLED).rates(PROMPT)
-    paid, later = sum(cost.charged().values()), sum(cost.charged(LATER).values())
+    paid, later = sum(results.charged().values()), sum(results.charged(LATER).values())
     fresh = (PROMPT * p.input + CALL["output"] * p.output) / 1e6
     rewritten = (PROMPT * p.cache_write_5min + CALL["output"] * p.output) / 1e6
     return {
@@ -162,7 +165,7 @@ def bill() -> dict[str, str]:
         "bill_fresh": f"{100 * fresh:.1f} cents",
         "bill_rewritten": f"{100 * rewritten:.0f} cents",
         "dearest": f"{p.output / p.cached_read:g}",
-        "bill_last": f"{100 * sum(cost.charged(LATER - 1).values()):.1f} cents",
+        "bill_last": f"{100 * sum(results.charged(LATER - 1).values()):.1f} cents",
         "bill_far": f"{100 * later:.1f} cents",
     }
 
@@ -179,7 +182,7 @@ def session() -> dict[str, str]:
     tiny = PROMPT * (count * SMALLER - 1) / 2 * p.cached_read  # of steps so much smaller
     small = total - usd["hit"] + tiny
     again, hour = p.cache_write_5min - p.cached_read, p.cache_write_1h - p.cache_write_5min
-    first = sum(cost.charged(1 - count).values())
+    first = sum(results.charged(1 - count).values())
     half = hits - 2 * new * (count // 2) * (count // 2 - 1) // 2  # hits fewer, in half as many calls of twice as much
     [seen] = measurement("copilot_agents_2026").records()
     [exe] = measurement("exe_dev_conversation").records()
@@ -197,7 +200,7 @@ def session() -> dict[str, str]:
         "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
         "s_hour": f"${PROMPT * hour / 1e6:.2f}",
         "s_break_after": f"{math.ceil(count * hour / again)}",
-        "first_paid_times": significant(sum(cost.charged().values()) / first, 2),
+        "first_paid_times": significant(sum(results.charged().values()) / first, 2),
     }
 
 
@@ -230,7 +233,7 @@ def of_flashcards() -> dict[str, str]:
         "g_in_far": usd_(beyond.input),
         "g_out_far": usd_(beyond.output),
         "covered": f"{eq.context_covered(step_ratio=stepped.above.output_multiplier, step_context=STEP):,.0f}",
-        "fetch": usd(eq.tier_retrieve(cost.memories()["ssd"])),
+        "fetch": usd(eq.tier_retrieve(results.memories()["ssd"])),
     }
 
 
@@ -251,15 +254,15 @@ def ratios() -> dict[str, str]:
 
 def measured() -> dict[str, str]:
     """USD of a million tokens on DeepSeek's own day, as costs and as R1's list price."""
-    [day], time, costs = measurement("deepseek_day6_production").records(), cost.day_times(), cost.day_costs()
-    cheap, kept = price(FIRST).usd_per_Mtok, cost.kept_in("hdd", factor("day"))
+    [day], time, costs = measurement("deepseek_day6_production").records(), results.day_times(), results.day_costs()
+    cheap, kept = price(FIRST).usd_per_Mtok, results.kept_in("hdd", factor("day"))
     _, rent_ = machine(price(FIRST))
     said = {
         "day_context": f"{day['context_tokens']:,}",
         "day_in_sum": f"{day['node_prefill_token_per_s']:,} × (1 − {day['hit_rate']:g}) ="
         f" {significant(day['node_prefill_token_per_s'] * (1 - day['hit_rate']), 3)}",
         "day_out_sum": f"{day['node_decode_token_per_s']:,}",
-        "day_batch": f"{cost.day_batch():,}",
+        "day_batch": f"{results.day_batch():,}",
         "day_compute": microseconds(time["compute"]),
         "day_load": microseconds(time["cache"] + time["weights"]),
         "day_floor_sum": f"{microseconds(time['compute'])} × ${rent_ * HOUR:g} per hour",
@@ -281,13 +284,13 @@ def measured() -> dict[str, str]:
 
 def places() -> dict[str, str]:
     """What it costs to keep a million tokens' KV, or to compute them again."""
-    known, chip, call = cost.rack(), system(RUNNING.system).chip, CALL["cached_read"]
-    kept = cost.memories()
+    known, chip, call = results.rack(), system(RUNNING.system).chip, CALL["cached_read"]
+    kept = results.memories()
     held, host = call * known["kv_bytes_per_token"], kept["ddr"]
     return {
-        **{f"until_{name}": long_time(time) for name, time in cost.cheapest(cost.prompt_again(call)).items()},
+        **{f"until_{name}": long_time(time) for name, time in results.cheapest(results.prompt_again(call)).items()},
         **{
-            f"with_room_{name}": long_time(cost.cheapest(cost.prompt_again(call), call)[name])
+            f"with_room_{name}": long_time(results.cheapest(results.prompt_again(call), call)[name])
             for name in ("ddr", "ssd")
         },
         "rent": f"${rent().usd_per_chip_hour:.2f}",
@@ -296,12 +299,12 @@ def places() -> dict[str, str]:
         "in_over": significant(price(BILLED).usd_per_Mtok.input * MTOK / eq.remat_cost(known), 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         "hour_hbm": cents(call * eq.hbm_hold(known, hold_time=HOUR), 3),
-        **{f"hour_{name}": cents(call * (cost.kept_in(name, HOUR) - cost.kept_in(name, 0)), 3) for name in kept},
-        **{f"back_{name}": cents(call * cost.kept_in(name, 0), 3) for name in kept},
+        **{f"hour_{name}": cents(call * (results.kept_in(name, HOUR) - results.kept_in(name, 0)), 3) for name in kept},
+        **{f"back_{name}": cents(call * results.kept_in(name, 0), 3) for name in kept},
         **{f"wait_{name}": pretty(call * eq.tier_retrieve(at, tier_rent=1), "s", 2) for name, at in kept.items()},
-        "even_sum": f"{cents(call * cost.prompt_again(call), 3)} ÷"
+        "even_sum": f"{cents(call * results.prompt_again(call), 3)} ÷"
         f" {cents(call * eq.hbm_hold(known, hold_time=factor('min')), 3)} per minute",
-        "even_call": f"{cost.prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
+        "even_call": f"{results.prompt_again(call) / eq.hbm_hold(known, hold_time=1) / 60:.1f} minutes",
         "cache_sum": f"{call:,} × {known['kv_bytes_per_token']:,.0f} B",
         "ddr_sum": f"({pretty(held, 'byte')} ÷ {pretty(host['tier_capacity'], 'byte')} × {PAUSE:.0f} s +"
         f" {pretty(held / host['tier_bandwidth'], 's', 2)}) × {significant(100 * host['tier_rent'], 3)} ¢/s",
@@ -332,7 +335,7 @@ def long_time(s: float) -> str:
 def device(row: MemoryTier) -> str:
     """What a device holds, reads and costs."""
     holds, reads = pretty(row.capacity_bytes, "byte"), pretty(row.read_bytes_per_s, "byte/s")
-    return f"{holds}, {reads}, ${cost.paid(row).usd_per_GB:g} per GB"
+    return f"{holds}, {reads}, ${results.paid(row).usd_per_GB:g} per GB"
 
 
 def microseconds(s: float) -> str:
@@ -341,8 +344,9 @@ def microseconds(s: float) -> str:
 
 def input_times() -> dict[str, str]:
     """GPU time of a token of the call's new input, with the sums that a reader can redo."""
-    net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, cost.attend_flop()["prefill"], microseconds
-    [group], new, before = net.attention, cost.input_time(PROMPT), PROMPT - CALL["input"] / 2
+    net, gpu, us = model(RUNNING.model), system(RUNNING.system).chip, microseconds
+    each = results.attend_flop()["prefill"]
+    [group], new, before = net.attention, results.input_time(PROMPT), PROMPT - CALL["input"] / 2
     return {
         "gpu_second": f"{rent().usd_per_chip_second * 100:.4f} ¢",
         "kv_sum": f"{group.layers} × {group.kv_rank + group.rope_dim} × 2 B = {net.kv_bytes_per_token():,.0f} B",
@@ -351,12 +355,12 @@ def input_times() -> dict[str, str]:
         "before": f"{before:,.0f}",
         "t_attend": f"{new['attend'] * 1e6:.1f} µs",
         "t_attend_sum": f"{before:,.0f} × {each / 1e6:.3f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
-        "att_flop_sum": f"4 × {group.layers} × {group.heads} × {cost.decompressed():g}",
+        "att_flop_sum": f"4 × {group.layers} × {group.heads} × {results.decompressed():g}",
         "att_flop": f"{each / 1e6:.1f} million",
         "att_each": pretty(each / gpu.flops("bf16"), "s", 4),
         "att_key": f"{group.nope_dim + group.rope_dim}",
         "att_value": f"{group.v_dim}",
-        "att_wide": f"{cost.decompressed():g}",
+        "att_wide": f"{results.decompressed():g}",
         "att_even": significant(new["weights"] / new["attend"] * before, 2),
         "t_in": us(sum(new.values())),
     }
@@ -364,13 +368,9 @@ def input_times() -> dict[str, str]:
 
 def ordinary_times() -> dict[str, str]:
     """What the prose says of Llama 3.1 70B, and the same ratio of two more models."""
-    net, gpu, us, time = (
-        model("llama-3.1-70b"),
-        system(RUNNING.system).chip,
-        microseconds,
-        cost.ordinary("llama-3.1-70b"),
-    )
-    ratio = lambda id: significant((at := cost.ordinary(id))["load"] / at["input"], 2)
+    net, gpu, us = model("llama-3.1-70b"), system(RUNNING.system).chip, microseconds
+    time = results.ordinary("llama-3.1-70b")
+    ratio = lambda id: significant((at := results.ordinary(id))["load"] / at["input"], 2)
     return {
         "ll_ratio": ratio("llama-3.1-70b"),
         "ll_load_sum": f"{PROMPT:,} × {net.kv_bytes_per_token():,.0f} B ÷ {pretty(gpu.bandwidth, 'byte/s')}",
@@ -386,13 +386,13 @@ def ordinary_times() -> dict[str, str]:
 def output_times() -> dict[str, str]:
     """GPU time of a token of output at the end of the call's prompt, beside that of a token of input."""
     net, gpu, us = model(RUNNING.model), system(RUNNING.system).chip, microseconds
-    out, load = cost.output_time(PROMPT, cost.fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
+    out, load = results.output_time(PROMPT, results.fitting(PROMPT)), pretty(gpu.bandwidth, "byte/s")
     weights = pretty(net.n_total, "byte")
-    memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(cost.input_time(PROMPT).values())
+    memory, compute, new = out["weights"] + out["cache"], out["compute"], sum(results.input_time(PROMPT).values())
     return _attending() | {
-        "out_batch": f"{cost.fitting(PROMPT):,.0f}",
+        "out_batch": f"{results.fitting(PROMPT):,.0f}",
         "t_weights": us(out["weights"]),
-        "t_weights_sum": f"{weights} ÷ {load} ÷ {cost.fitting(PROMPT):,.0f}",
+        "t_weights_sum": f"{weights} ÷ {load} ÷ {results.fitting(PROMPT):,.0f}",
         "t_cache": us(out["cache"]),
         "t_cache_sum": f"{PROMPT:,} × {net.kv_bytes_per_token():,.0f} B ÷ {load}",
         "in_weights": us(net.n_total / gpu.bandwidth / CALL["input"]),
@@ -403,34 +403,35 @@ def output_times() -> dict[str, str]:
         "load_each": pretty(memory / PROMPT, "s", 3),
         "t_compute": us(compute),
         "t_out": us(memory),
-        "out_in_2": significant(cost.out_in(), 2),
-        "out_in_short": significant(cost.least_output(CALL["input"]) / cost.least_input(CALL["input"]), 2),
-        "t_in_small": us(sum(cost.input_time(PROMPT, CALL["input"] / SMALLER).values())),
+        "out_in_2": significant(results.out_in(), 2),
+        "out_in_short": significant(results.least_output(CALL["input"]) / results.least_input(CALL["input"]), 2),
+        "t_in_small": us(sum(results.input_time(PROMPT, CALL["input"] / SMALLER).values())),
         "out_in_sum": f"{significant(memory * 1e6, 4)} ÷ {significant(new * 1e6, 3)}",
         "out_fast": significant((net.n_total / FEWER / gpu.bandwidth + out["cache"]) / memory, 3),
-        "bend": significant(cost.bend(), 2),
+        "bend": significant(results.bend(), 2),
     }
 
 
 def _attending() -> dict[str, str]:
     """Attention of a token to the call's prompt, packed as in decoding and unpacked as in prefill."""
-    net, gpu, each, us = model(RUNNING.model), system(RUNNING.system).chip, cost.attend_flop()["decode"], microseconds
+    net, gpu, us = model(RUNNING.model), system(RUNNING.system).chip, microseconds
+    each = results.attend_flop()["decode"]
     [group] = net.attention
     latents = (group.kv_rank + group.rope_dim, group.kv_rank)
     return {
         "lat_key": f"{latents[0]}",
         "lat_value": f"{latents[1]}",
-        "lat_more": significant(each / cost.attend_flop()["prefill"], 2),
+        "lat_more": significant(each / results.attend_flop()["prefill"], 2),
         "lat_more_sum": f"({latents[0]} + {latents[1]}) ÷ ({group.nope_dim + group.rope_dim} + {group.v_dim})",
-        "expand": us(cost.input_time(PROMPT)["expand"]),
+        "expand": us(results.input_time(PROMPT)["expand"]),
         "expand_sum": f"2 × {group.layers} × {group.heads} × {group.kv_rank} × {group.nope_dim + group.v_dim} ×"
         f" {CALL['cached_read']:,} ÷ {CALL['input']:,} FLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
-        "unpack_each": f"{cost.expanding(PROMPT, 1) / (PROMPT - 1) / gpu.flops('bf16') * 1e6:.2f} µs",
+        "unpack_each": f"{results.expanding(PROMPT, 1) / (PROMPT - 1) / gpu.flops('bf16') * 1e6:.2f} µs",
         "latent_each": pretty(each / gpu.flops("bf16"), "s", 2),
         "t_latent": us(each * PROMPT / gpu.flops("bf16")),
         "t_latent_sum": f"{PROMPT:,} × {each / 1e6:.2f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "unpack_from": significant(
-            cost.expanding(PROMPT, 1) / (PROMPT - 1) / (each - cost.attend_flop()["prefill"]), 2
+            results.expanding(PROMPT, 1) / (PROMPT - 1) / (each - results.attend_flop()["prefill"]), 2
         ),
     }
 
@@ -461,7 +462,7 @@ def writes() -> dict[str, str]:
         "hour_more": f"${p.cache_write_1h - p.cache_write_5min:.2f}",
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         "read": f"{read:g}",
-        "misses_saved": up(1 - cost.misses_even()),
+        "misses_saved": up(1 - results.misses_even()),
         **drops(),
     }
 

@@ -1,4 +1,4 @@
-"""What a call costs on the running case, in GPU seconds and dollars: in HBM, in slower memory, on DeepSeek's day."""
+"""What the lesson computes of a call on the running case, GPU seconds and dollars; numbers.py words it."""
 
 from __future__ import annotations
 
