@@ -14,7 +14,6 @@ QUOTED = {
     "72": "GPUs of the rack",
     "4,000": "a batch of the worked example",
     "16,000": "another",
-    "2000": "microseconds of overhead, to type into a program",
     "70": "a name of Llama",
     "500": "tokens of context of the rows by batch",
     "3": "a step of the proof",

@@ -161,9 +161,8 @@ def by_batch() -> Drawing:
     return done(
         fig,
         "fig-by-batch",
-        "Measured gains (dots) fall earlier than the roofline predicts (dashed). The solid curves, with one"
-        " constant fitted to EAGLE-3's dots, come closer. Each curve is made to meet its first dot, so only the"
-        " later dots test it.",
+        "Measured gains (dots) fall earlier than computed (dashed). With one constant fitted to EAGLE-3's dots, the"
+        " solid curves come closer, for EAGLE too. Every curve, dashed or solid, starts at its draft's first dot.",
         _by_batch_say(),
     )
 

@@ -23,6 +23,7 @@ ONE = {"drafted": 1}
 TRAINING = 0.25 / 10  # of SPIRe's draft over serving without one, in the paper's units
 EAGLE = Case("llama-3.1-8b", "h100-8", "bf16", 500)  # SGLang's rows: one of its eight H100
 LLAMA = Case("llama-3.1-70b", "h100-8", "bf16", 8_000)  # attention with few heads' keys and values to each
+COSTS = (1, 5, 10)  # of a guess, in hundredths of a plain step
 ROWS = (1000, 4000, 16000)  # sequences, of the worked example
 
 
@@ -82,17 +83,6 @@ def slower_attention() -> dict[str, str]:
     return {"even_4_bf16": significant(eq.batch_even(attended(RUNNING, 2), ratio_even=eq.ratio_even(EXAMPLE)), 2)}
 
 
-def even_with(overhead: float) -> float:
-    """The last batch at which four guesses pay if every pass takes so many seconds longer: the larger border of the
-    two, for plain steps that wait for loading and for plain steps that wait for compute.
-    """
-    weights, cache, compute = step.weight_time(RACK), step.kv_time(RACK, batch=1), step.compute_time(RACK, batch=1)
-    tokens = EXAMPLE["drafted"] + 1
-    spare = tokens / eq.ratio_even(EXAMPLE)  # plain steps that the check may take
-    loading = (spare * (overhead + weights) - overhead) / (tokens * compute - spare * cache)
-    return max(loading, (spare - 1) * overhead / ((tokens - spare) * compute))
-
-
 def by_temperature() -> dict[str, str]:
     """How often the guesses of the first paper's smallest draft were accepted in translating, by temperature."""
     row = lambda temperature: measurement("leviathan_table2").records(
@@ -107,9 +97,8 @@ def counted(parameters: float, digits: int) -> str:
 
 
 def rounds() -> dict[str, str]:
-    """Tokens of a round, the batch up to which checking is free and the one beyond which it is a loss."""
+    """Tokens of a round, its parts, and the batches beyond which it is a loss."""
     return {
-        "free_4": significant(eq.batch_free(RACK, drafted=EXAMPLE["drafted"]), 2),
         "even_4": significant(eq.batch_even(RACK, ratio_even=eq.ratio_even(EXAMPLE)), 2),
         "tau_4": significant(eq.tokens_per_round(EXAMPLE), 3),
         "attend_one": pretty(attention(RUNNING.model), "FLOP", 4),
@@ -121,7 +110,6 @@ def rounds() -> dict[str, str]:
         "load_cache": pretty(step.kv_time(RACK, batch=1), "s", 3),
         "ratio_even": significant(eq.ratio_even(EXAMPLE), 4),
         "context_part": significant(RUNNING.context / step.balanced_context(RACK), 3),
-        "even_overhead": significant(even_with(2e-3), 2),
         "even_1": significant(eq.batch_even(RACK, ratio_even=eq.ratio_even(EXAMPLE | ONE)), 2),
         "one_4000": significant(eq.speedup(EXAMPLE | ONE, memory_ratio=memory_ratio_of(RACK, batch=4000)), 2),
         "draft_share": f"{simulation.drafting('EAGLE-3'):.1%}",
@@ -148,11 +136,11 @@ def long_contexts() -> dict[str, str]:
 
 
 def gains() -> dict[str, str]:
-    """The best number of guesses where checking is free, and what four gain there."""
-    best = simulation.best_drafted(EXAMPLE["acceptance"], EXAMPLE["draft_ratio"]).drafted
-    return {
-        "best_08": f"{best}",
-        "gain_4": significant(eq.speedup_free(**EXAMPLE), 2),
+    """What four guesses gain where checking is free, and for other drafts the best number of guesses and its gain."""
+    best = {(tenths, cost): simulation.best_drafted(tenths / 10, cost / 100) for tenths in (4, 6, 8) for cost in COSTS}
+    return {"gain_4": significant(eq.speedup_free(**EXAMPLE), 2)} | {
+        f"draft_{tenths}_{cost}": f"{found.drafted} guesses, {significant(found.speedup, 2)} times"
+        for (tenths, cost), found in best.items()
     }
 
 
@@ -201,7 +189,6 @@ def experts() -> dict[str, str]:
         "all_loaded": f"{1 - missed(float(loads_all())):.0%}",
         "touched_v3": significant(touched(1), 2),
         "r1_loads": f"{1e3 * timed_loading('fp8'):.1f} ms",
-        "r1_adds": f"{1e3 * adds:.1f} ms",
         "check_more": f"{adds / took:.2f}",
         "r1_ms": pretty(took, "s", 1),
     }
@@ -243,7 +230,8 @@ def multi_token() -> dict[str, str]:
     longer = [eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]) - 1 for row in rows]
     second = rows[0]["throughput_token_per_s"]  # plain steps of it
     places = [far[0], *(after / before for before, after in zip(far, far[1:]))]
-    return {"mtp_first": f"{places[0]:.0%}"} | {
+    price = (longer[4] - longer[3]) * rows[3]["speedup"]  # tokens that rounds of three write while a fourth is made
+    return {"mtp_first": f"{places[0]:.0%}", "mtp_price_4": significant(price, 2)} | {
         f"mtp_{name}_{n}": value
         for n in (1, 2, 3, 4)
         for name, value in {
