@@ -24,7 +24,6 @@ QUOTED = {
     "256": "and of its gain",
     "60": "one of the made-up kernels",
     "100": "what it is changed to",
-    "7.8": "ms of gaps to try in a program, rack_gaps",
     "3.1": "a name of Llama",
     "7,168": "width of DeepSeek-V3",
     "400": "Gbit/s of SGLang's network cards",

@@ -130,7 +130,7 @@ guess = Guess(
     unit="s",
     display_unit="ms",
     within=1.2,
-    statement="{who} {eager_ms} for a token of {what} at batch 1. {whose} could load all weights in {floor_ms}. But Python launched about {about} kernels for the token, one by one. Of the missing {missing}, for how long did the chip wait for its host, and not for anything else?",
+    statement="{who} {eager_ms} for a token of {what} at batch 1. {whose} could load all weights in {floor_ms}. But Python launched about {about} kernels for the token, one by one. For how much of the missing {missing} did the chip wait for its host?",
     parameters={"size": (1, 0.5, 0.75, 1.5, 2, 3), "slow": (1, 0.9, 1.1, 1.2, 1.3, 1.4)},
     derived=opening,
     answer=v.step - (v.loading + v.gaps + v.alone) / 2,
@@ -180,7 +180,7 @@ ahead = Choice(
     "Long kernels and short ones",
     level="medium",
     objective=LAUNCH,
-    statement="A decode step is {long_count} kernels of {long_us} µs, and {short_count} of {short_us} µs spread between them. The host takes {launch_us} µs to launch one. It launches on from step to step and never waits for a result. How long does a step take in the long run? Leave gaps out.",
+    statement="A decode step is {long_count} kernels of {long_us} µs, and {short_count} of {short_us} µs spread between them. The host takes {launch_us} µs to launch one. It never waits for a result: after the last kernel of a step it launches the first of the next. How long does a step take in the long run? Leave gaps out.",
     parameters={
         "long_count": (4, 8, 10),
         "short_count": (96, 80, 60),
