@@ -11,7 +11,7 @@ from lessons import run_cell, sig, values
 from blackboard.catalogue import measurement, model
 from blackboard.formula import FormulaError
 from blackboard.lessons.overtraining import equations as eq
-from blackboard.lessons.overtraining import figures, numbers, simulation
+from blackboard.lessons.overtraining import figures, results, simulation
 
 DAY = 86_400
 
@@ -163,8 +163,8 @@ def test_the_running_case_agrees_with_a_search():
     [(more, same), (_, less)] = part(own * 0.9999, seen), part(own, seen * 1.0001)
     assert (more - part(own, seen)[0]) / (same - less) == pytest.approx(float(told["cheap_r"]), abs=0.05)
     assert part(own, seen)[0] > 5 * part(own, seen)[1], "over five times"
-    for row, each in zip(numbers.llama(), ((own, seen), (large, plain))):
-        assert numbers.parts_of(row) == pytest.approx(part(*each), rel=1e-4)
+    for row, each in zip(results.llama(), ((own, seen), (large, plain))):
+        assert results.parts_of(row) == pytest.approx(part(*each), rel=1e-4)
     assert (
         float(told["cheap_ratio"])
         == pytest.approx(WRITTEN / net.training_tokens, rel=0.01)
@@ -220,9 +220,9 @@ def test_the_program_of_twins():
         "Qwen3-8B": (8.19e9, 36e12),
         "Qwen3-1.7B": (1.7e9, 36e12),
     }.items():
-        [row] = [each for each in numbers.placed() if each.name == name]
+        [row] = [each for each in results.placed() if each.name == name]
         assert (row.n_active, row.tokens) == (pytest.approx(size, rel=0.02), tokens), "as published"
-        assert space["loss"](size, tokens) == pytest.approx(simulation.loss_of(size, tokens, numbers.law()))
+        assert space["loss"](size, tokens) == pytest.approx(simulation.loss_of(size, tokens, results.law()))
         wanted = 482.01 / size**0.3478 + 2085.43 / tokens**0.3658
         needed = lambda n: (2085.43 / (wanted - 482.01 / n**0.3478)) ** (1 / 0.3658)
         cost = lambda n: n * needed(n)
@@ -251,7 +251,7 @@ def test_the_program_that_spends_a_million_dollars():
     assert (
         min(lengths, key=lengths.get)
         == 75
-        == pytest.approx(eq.best_size(numbers.law(), compute_budget=6.3e23) / 1e9, abs=1)
+        == pytest.approx(eq.best_size(results.law(), compute_budget=6.3e23) / 1e9, abs=1)
     )
     drawn = lambda n, flops: sum(round(150 * p) for p in (482.01 / n**0.3478, 2085.43 / (flops / (6 * n)) ** 0.3658))
     tripled = sorted((drawn(billions * 1e9, 3 * 6.3e23), billions) for billions in lengths)
@@ -294,7 +294,7 @@ def test_the_program_of_a_model_of_your_own():
     """Its fewest tokens are those of the search, nearly four years of the running case."""
     said, space = run_cell("overtraining", "a_year = ", **functions())
     rows = [numbers_in(line) for line in said.splitlines()]
-    row, written = numbers.beats_free()
+    row, written = results.beats_free()
     size, read, pays, years = min(rows, key=lambda each: each[2])
     assert (size, read) == (pytest.approx(row.n_active / 1e9, abs=0.2), pytest.approx(row.tokens / 1e12, abs=2))
     assert read > 2 * 15, "more than twice Llama's text"
@@ -378,7 +378,7 @@ def test_what_the_other_fits_say_of_the_pair():
         assert spared[-1] - extra[-1] > 10, "over ten million"
         if fit is BESIROGLU:
             continue
-        nearer = numbers.needed(numbers.by_power(1, WRITTEN / own)[0])  # the page's figure, at this fit's ratio
+        nearer = results.needed(results.by_power(1, WRITTEN / own)[0])  # the page's figure, at this fit's ratio
         assert 1 - nearer * own / data < 0.25, "the ratio explains most of the 23 against 12 or 15"
         ends = {times: optimum(fit, served=times * WRITTEN)[0] for times in (0.5, 2)}
         off += [cost(size, times * WRITTEN) / cost(best, times * WRITTEN) - 1 for times, best in ends.items()]
@@ -408,11 +408,11 @@ def tried(ratio, power=1.0, quality=1.0):
 @pytest.mark.parametrize("ratio", [1, 3, 10, 30, 100])
 def test_the_figure_of_ratios_draws_the_rule(ratio):
     """Its best sizes are those tried, at several qualities, which must not matter."""
-    own, saved = numbers.by_power(1, ratio)
+    own, saved = results.by_power(1, ratio)
     for quality in (0.1, 1, 10):
         size, data = tried(ratio, quality=quality)
         assert own == pytest.approx(size, abs=0.0075)
-        assert numbers.needed(own) == pytest.approx(data, rel=0.03)
+        assert results.needed(own) == pytest.approx(data, rel=0.03)
     assert saved == pytest.approx(1 - size * (data + ratio) / (1 + ratio), abs=0.006)
 
 
@@ -453,7 +453,7 @@ def test_the_program_of_the_recipe():
     """Its twin and its cheapest model, by the table of ratios, tried; a third of the size, half of both bills."""
     said, space = run_cell("overtraining", "def both", **functions())
     twin, cheapest = (numbers_in(line) for line in said.splitlines()[1:])
-    [row] = [each for each in numbers.placed() if each.name == "Chinchilla 70B"]
+    [row] = [each for each in results.placed() if each.name == "Chinchilla 70B"]
     assert (row.n_active, row.tokens) == (space["size"], space["tokens"]) and space["written"] == 13e12
     assert space["price"] == pytest.approx(PER_FLOP, rel=0.01)
     assert twin[1] == 1.3
@@ -520,7 +520,7 @@ def test_what_smaller_models_take():
         tokens = lambda n: (b / (loss - a / n**alpha)) ** (1 / beta)
         assert told["half_more"] == f"{tokens(size / 2) / 2 / own - 1:.0%}"
         assert told["wall_share"] == f"{(a / loss) ** (1 / alpha) / size:.0%}"
-        assert [numbers.needed(share) for share in (0.2, 0.5, 1)] == pytest.approx(
+        assert [results.needed(share) for share in (0.2, 0.5, 1)] == pytest.approx(
             [tokens(share * size) / own for share in (0.2, 0.5, 1)]
         )
 
@@ -601,7 +601,7 @@ def test_who_writes_enough_to_beat_a_llama_that_is_free():
         size = min(sizes, key=paid_after)
         found.append((size, tokens(size), paid_after(size)))
     (size, tokens_read, written), *others = found
-    numbered, after = numbers.beats_free()
+    numbered, after = results.beats_free()
     assert (numbered.n_active, after) == pytest.approx((size, written), rel=1e-3), "by the first-order condition"
     assert 3.7 < written / WRITTEN < 3.9, "nearly four years"
     low, high = sorted(after for _, _, after in others)
@@ -611,7 +611,7 @@ def test_who_writes_enough_to_beat_a_llama_that_is_free():
 def test_the_figure_has_every_model_whose_tokens_the_catalogue_knows():
     """By the makers' own tables of tokens: no model trained longer than those drawn."""
     rows = [row for id in ("training_gpu_hours", "training_tokens") for row in measurement(id).records()]
-    drawn = {p.name: p.tokens for p in numbers.placed()}
+    drawn = {p.name: p.tokens for p in results.placed()}
     assert max(drawn.values()) == max(row["pretraining_tokens"] for row in rows) == 40e12
     large = [row for row in rows if row["n_total"] > 100e9]
     assert {row["model"].split("-A")[0] for row in large} <= {name.split("-A")[0] for name in drawn}
@@ -650,7 +650,7 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(FormulaError, match="decode_efficiency"):
         eq.inference_compute(n_active=1e9, inference_tokens=1e9, decode_efficiency=1.5)
     with pytest.raises(FormulaError, match="holds only where"):
-        eq.tokens_for_loss(n_active=1e6, loss=2.0, **numbers.law())
+        eq.tokens_for_loss(n_active=1e6, loss=2.0, **results.law())
 
 
 def test_below_a_serving_ratio_of_one_the_rule_pays_less_than_a_seventh_too_much():

@@ -13,11 +13,11 @@ from test_interactive import signals
 
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import FormulaError
-from blackboard.lessons.overtraining import charts, numbers, simulation
+from blackboard.lessons.overtraining import charts, numbers, results, simulation
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.page import practice
 
-LAWS = {name: numbers.law(name) for name in measurement("scaling_law_constants").column("law")}
+LAWS = {name: results.law(name) for name in measurement("scaling_law_constants").column("law")}
 HOFFMANN, BESIROGLU, SARDANA = LAWS["Hoffmann, as printed"], LAWS["Besiroglu"], LAWS["Sardana"]
 each_law = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 
@@ -153,7 +153,7 @@ def test_rl_is_a_rollout_and_then_training():
 
 
 def test_the_lectures_tokens():
-    board = numbers.BOARD
+    board = results.BOARD
     assert eq.tokens_served(board, world_rate=500e6) == 2.592e15 and eq.tokens_served(
         board
     ) == 2.592e14 == eq.tokens_served(board, world_rate=500e6, family=10)
@@ -425,7 +425,7 @@ def test_the_spread_stays_within_its_corners():
     )
     guesses = {
         "world_rate": numbers.GENEROUS,
-        "lifetime": numbers.BOARD["lifetime"],
+        "lifetime": results.BOARD["lifetime"],
         "decode_efficiency": 0.3,
         "n_active": 100e9,
     }
@@ -442,7 +442,7 @@ def test_matxs_example(id, layers, ratio):
     batch, cache = 128, 128 * 8_192 * layers * 2 * 8 * 128
     read = cache * chip("h100-sxm").flops("fp8") / chip("h100-sxm").bandwidth
     counted = max(1, read / (2 * model(id).n_active * batch))
-    known = numbers.cached(id) | {"context": 8_192}
+    known = results.cached(id) | {"context": 8_192}
     cost = eq.decode_flop(known) / eq.decode_flop(known, context=0)
     assert cost == pytest.approx(counted, rel=1e-12)
     assert counted == pytest.approx(ratio, rel=0.03)

@@ -9,7 +9,7 @@ from blackboard import notation
 from blackboard.catalogue import chip, measurement, model
 from blackboard.lessons.batching.numbers import gemm_rows
 from blackboard.lessons.overheads import implied
-from blackboard.lessons.racks import numbers as racks_numbers
+from blackboard.lessons.racks import results
 from blackboard.prediction import collectives, kernels
 from blackboard.prediction import equations as eq
 from blackboard.prediction.least_squares import fitted
@@ -305,7 +305,7 @@ def test_two_chips_gain_nothing_from_switches():
 def test_the_racks_lesson_shows_the_same_rows():
     theirs = {
         (row.name.replace("NCCL ", "").replace("DeepEP ", ""), row.measured): row
-        for row in racks_numbers.measured_exchanges()
+        for row in results.measured_exchanges()
     }
     ours = [
         row for row in ROWS if row.kind == CALIBRATED and "8 GPUs" in row.what and (row.part, row.published) in theirs

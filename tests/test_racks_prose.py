@@ -14,7 +14,7 @@ from blackboard.catalogue import chip, measurement, model
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
 from blackboard.lessons.racks import equations as eq
-from blackboard.lessons.racks import numbers, simulation
+from blackboard.lessons.racks import numbers, results, simulation
 
 PER_TOKEN = 58 * 8 * 7168 * 3  # bytes that a token sends
 EXPERT, ALL = 3 * 7168 * 2048, 671_025_397_760  # bytes of an expert and of the model
@@ -247,7 +247,7 @@ def test_the_table_of_boxes_has_loading_shrink_and_travel_grow():
         load = ((held + 1) * 58 * EXPERT + REST) * 2 + 88 * 4_989 * KV
         travel = 88 * PER_TOKEN * (1 - 1 / boxes) / CARD + 2 * WAITING
         pairs[boxes] = load / 3.35e12, travel
-        half = numbers.lapped()[boxes].half()
+        half = results.lapped()[boxes].half()
         assert (2 * half.work, 2 * half.exchanges) == pytest.approx(pairs[boxes], rel=1e-3)
         assert told[f"travel_{boxes}"] == f"{travel * 1e3:.1f}"
         assert told[f"twice_{boxes}"] == f"{load / 3.35e12 * 1e3:.1f}"
@@ -280,23 +280,23 @@ def test_spreading_pays_up_to_where_bytes_take_as_long_as_loading():
     told = numbers.all()
     assert (told["even_rack"], told["even_pair"]) == (f"{rack:.1f}", f"{box:.0f}")
     for users, wins in ((4, True), (5, False)):
-        assert (numbers.on(2, users).sending < 2 * 58 * EXPERT / 8e12) == wins == (users < rack)
+        assert (results.on(2, users).sending < 2 * 58 * EXPERT / 8e12) == wins == (users < rack)
     assert told["sending_pair"] == told["sending_two"], "as many copies leave, over cards of the same rate"
 
 
 def test_two_boxes_of_h800_lack_room_for_those_users_and_four_have_it():
     room = {n: (80e9 - ((32 / n + 1) * 58 * EXPERT + REST)) / 4_989 / KV for n in (2, 4)}
-    assert room[2] < numbers.day_users() < room[4]
+    assert room[2] < results.day_users() < room[4]
 
 
 def test_spreading_over_two_racks_loses_with_overlap_if_every_copy_crosses():
     for tokens in (32, 88, 256):
-        one, two = numbers.on(1, tokens), numbers.on(2, tokens)
+        one, two = results.on(1, tokens), results.on(2, tokens)
         assert two.overlapped > min(one.in_turn, one.overlapped)
 
 
 def test_overlap_gains_nothing_in_our_batch_on_one_rack():
-    one = numbers.on(1)
+    one = results.on(1)
     assert one.overlapped == pytest.approx(one.in_turn, rel=0.01)
 
 
@@ -328,7 +328,7 @@ def test_what_a_step_says_of_itself_adds_up_as_it_is_printed():
 
 def test_each_doubling_in_the_rack_shortens_the_step_and_the_next_one_does_not():
     """Second route: by hand. And eight GPUs can hold the model."""
-    known = numbers.doublings()
+    known = results.doublings()
     near = {8: (17.6 + 31.4, 18.2 + 32.7), 16: (18.9 + 31.8, 20.2 + 34.2), 32: (19.4 + 32.2, 21.1 + 34.6)}
     near |= dict.fromkeys((64, 128), (TIMED[8], TIMED[32]))
     assert [*known] == [*near]
@@ -359,7 +359,7 @@ def test_in_very_large_batches_a_smaller_group_is_faster():
         loaded = {n: (((256 / n + 1) * 58 * EXPERT) + REST + tokens * 1000 * KV) / 8e12 for n in rows}
         computed = tokens * 2 * 37_551_276_032 / 5e15
         steps = {n: max(loaded[n], computed) + 58e-6 * both for n, both in rows.items()}
-        assert numbers.fastest(tokens) == min(steps, key=steps.get) == {512: 64, 1_024: 16}[tokens]
+        assert results.fastest(tokens) == min(steps, key=steps.get) == {512: 64, 1_024: 16}[tokens]
     assert loaded[16] == pytest.approx(computed, rel=0.06), "computing takes about as long as loading"
     assert numbers.filling() == {"fill_more": "1,024"}
 
@@ -379,7 +379,7 @@ def test_what_every_gpu_holds_is_all_but_the_experts():
     net = model(RUNNING.model)
     parts = sum(group.params(net.d_model) for group in net.attention) + net.ffn[0].params(net.d_model)
     routers, words = 58 * 256 * 7168, 2 * net.vocab * net.d_model
-    assert numbers.rest_bytes() == parts + routers + words
+    assert results.rest_bytes() == parts + routers + words
 
 
 def alternated(work: float, exchange: float, layers: int) -> float:
@@ -395,7 +395,7 @@ def alternated(work: float, exchange: float, layers: int) -> float:
 
 def test_two_halves_in_turn_take_what_the_worked_step_says():
     """A second route: the events of many layers, so that filling the pipeline takes no time to speak of."""
-    for name, part in numbers.parts().items():
+    for name, part in results.parts().items():
         half, layers = part.half(), 20_000
         taken = alternated(half.work / 58, half.exchanges / 58, layers) * 58 / layers
         assert taken == pytest.approx(part.overlapped, rel=1e-3), name
@@ -447,7 +447,7 @@ def test_nvidias_kernel_sends_more_copies_in_a_larger_group():
 
 
 def test_boxes_load_longer_than_they_compute():
-    assert all(part.compute < part.weights for part in numbers.box_steps().values())
+    assert all(part.compute < part.weights for part in results.box_steps().values())
 
 
 def test_nearly_every_copy_goes_to_a_gpu_of_its_own():
@@ -458,7 +458,7 @@ def test_nearly_every_copy_goes_to_a_gpu_of_its_own():
 
 def test_a_combine_reaches_a_fifth_less_of_its_link_than_a_dispatch():
     rows = measurement("h200_deepep_ll_intranode").records()
-    rate = lambda way: numbers.COPY[way] / (rows[-1][f"{way}_us"] - rows[-2][f"{way}_us"])
+    rate = lambda way: results.COPY[way] / (rows[-1][f"{way}_us"] - rows[-2][f"{way}_us"])
     assert rate("combine") / rate("dispatch") == pytest.approx(0.8, abs=0.01)
 
 
@@ -466,9 +466,9 @@ def test_if_cards_wait_twice_as_long_sharing_loses_with_any_batch():
     """Its waits alone take nearly five times as long as the loading that is saved."""
     assert pytest.approx(4.9, abs=0.1) == WAIT / (2 * 58 * EXPERT / 8e12)
     for users, context in ((32, 1_000), (88, 4_989)):
-        found = numbers.on(2, users, once=True, context=context)
+        found = results.on(2, users, once=True, context=context)
         twice = found._replace(latency=2 * found.latency)
-        assert numbers.shortest(twice) > shortest_by_hand(1, users, 0, context), "with overlap, too"
+        assert results.shortest(twice) > shortest_by_hand(1, users, 0, context), "with overlap, too"
 
 
 def test_only_long_contexts_make_one_crossing_win_whatever_the_number_of_users():
@@ -491,23 +491,23 @@ def test_one_crossing_gains_a_seventh_at_most():
 def test_with_overlap_contexts_lengthen_the_step_of_replicas_alone():
     """With two replicas loading is the longer part, and on two racks exchanges are."""
     for context in (1_000, 4_989):
-        one, two = (numbers.on(n, once=True, context=context).half() for n in (1, 2))
+        one, two = (results.on(n, once=True, context=context).half() for n in (1, 2))
         assert one.work > one.exchanges and two.work < two.exchanges
     told = numbers.crossing_once()
     assert told["lapped_once"] == told["lapped_long_once"] and told["lapped_one"] < told["lapped_long_one"]
 
 
 def test_from_four_boxes_to_eight_the_step_shrinks_by_a_fifth_and_then_hardly():
-    four, eight, most = (part.overlapped for part in numbers.lapped().values())
+    four, eight, most = (part.overlapped for part in results.lapped().values())
     assert 1 - eight / four == pytest.approx(0.2, abs=0.02) and 0.95 < most / eight < 1
 
 
 def test_a_step_on_many_boxes_takes_three_fifths_of_a_replica_s():
-    one, many = (part.in_turn for part in numbers.box_steps().values())
+    one, many = (part.in_turn for part in results.box_steps().values())
     assert many / one == pytest.approx(0.6, abs=0.02)
-    sent = [part.sending for part in numbers.box_steps().values()]
+    sent = [part.sending for part in results.box_steps().values()]
     assert 7 < sent[1] / sent[0] < 8, "more than seven times the bytes' time"
-    assert (one - numbers.on_boxes(4).in_turn) / (one - many) > 0.75, "most of it with the first few boxes"
+    assert (one - results.on_boxes(4).in_turn) / (one - many) > 0.75, "most of it with the first few boxes"
 
 
 def test_one_crossing_between_two_boxes_adds_almost_no_time_of_bytes():
@@ -531,15 +531,15 @@ def printed(cell: str, *change: str) -> list[list[float]]:
 
 def test_the_page_s_program_loads_what_the_bars_load():
     rows = printed("needed.update")
-    for (gpus, each, time), (count, part) in zip(rows, numbers.doublings().items(), strict=True):
+    for (gpus, each, time), (count, part) in zip(rows, results.doublings().items(), strict=True):
         assert gpus == count and each == pytest.approx(256 / gpus, abs=0.05)
-        assert time == pytest.approx(numbers.expert_time(part) * 1e3, abs=0.006)
+        assert time == pytest.approx(results.expert_time(part) * 1e3, abs=0.006)
 
 
 def test_the_page_s_program_has_the_measured_exchanges():
     rows = printed("timed = {")
     for gpus, load, exchanges, whole in rows:
-        part = numbers.doublings()[int(gpus)]
+        part = results.doublings()[int(gpus)]
         assert exchanges == pytest.approx(part.exchanges * 1e3, abs=0.006), gpus
         assert load == pytest.approx(part.work * 1e3, abs=0.006)
         assert whole == pytest.approx(part.in_turn * 1e3, abs=0.011)
@@ -549,7 +549,7 @@ def test_the_page_s_program_has_the_measured_exchanges():
 def test_the_page_s_program_finds_where_spreading_pays():
     rows = printed('print("users  loading saved')
     for users, saved, added in rows:
-        one, two = numbers.on(1, users), numbers.on(2, users)
+        one, two = results.on(1, users), results.on(2, users)
         assert saved == pytest.approx((one.work - two.work) * 1e3, abs=0.006)
         assert added == pytest.approx(two.sending * 1e3, abs=0.006)
         assert (saved > added) == (two.in_turn < one.in_turn) == (users < 5)
@@ -584,21 +584,21 @@ def test_other_gpus_are_compared_with_their_own_rates():
     """FLOP/s of the dense FP8 rates, times a token's bytes per FLOP."""
     peaks = {"gb200-nvl72": (5000e12, 900), "h200": (1979e12, 450), "h800": (1979e12, 200), "mi300x": (2615e12, 448)}
     for id, (flops, rate) in peaks.items():
-        needed, has = (value / 1e9 for value in numbers.link_rates(id))
+        needed, has = (value / 1e9 for value in results.link_rates(id))
         assert needed == pytest.approx(PER_TOKEN * flops / (2 * 37_551_276_032) / 1e9, rel=2e-3)
         assert has == pytest.approx(rate, rel=2e-3)
         assert (needed > has) == (id == "h800"), "only the H800, by the datasheets"
 
 
 def test_no_measured_exchange_beats_its_bytes():
-    rows = numbers.measured_exchanges()
+    rows = results.measured_exchanges()
     assert len(rows) == 34 and all(row.measured > row.ideal for row in rows)
 
 
 def test_the_ratio_of_traffic_to_multiplying_knows_no_batch():
     from blackboard.lessons.batching.equations import compute_time
 
-    here = numbers.FP8_OUT | {"layers": numbers.moe_layers(), "micro_batches": 1}
+    here = numbers.FP8_OUT | {"layers": results.moe_layers(), "micro_batches": 1}
     for batch in (1, 100, 10_000):
         traffic = eq.comm_time(RUNNING, tokens_per_chip=batch / 72, **here)
         ratio = eq.comm_ratio(RUNNING, routed_layers=here["layers"], **numbers.FP8_OUT)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import Formula
 from blackboard.lessons.racks import equations as racks
-from blackboard.lessons.racks.numbers import COPY, line
+from blackboard.lessons.racks.results import COPY, line
 from blackboard.prediction import equations as eq
 from blackboard.prediction.least_squares import GB, US, Constant
 from blackboard.prediction.rows import Row, measured_time

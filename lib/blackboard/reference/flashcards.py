@@ -35,6 +35,7 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.batching import numbers as batching
 from blackboard.lessons.overtraining import equations as training
 from blackboard.lessons.overtraining import numbers as overtraining
+from blackboard.lessons.overtraining import results as model_results
 from blackboard.lessons.pipelining import numbers as pipelining
 from blackboard.lessons.pricing import equations as pricing_equations
 from blackboard.lessons.pricing import numbers as pricing
@@ -141,7 +142,7 @@ def _hardware_and_batch() -> dict[str, str]:
 def _data_and_prices() -> dict[str, str]:
     """Numbers of over-training and of prices."""
     forward, backward = (notation.lookup(name).value for name in ("flop_per_param", "flop_backward"))
-    served = training.balanced_tokens(overtraining.BOARD | overtraining.CARD)
+    served = training.balanced_tokens(model_results.BOARD | model_results.CARD)
     stepped = catalogue.price(pricing.STEPPED)
     high, low = (f"{pricing_equations.decode_mfu(input_price=1, output_price=ratio):.0%}" for ratio in DEARER)
     found = overtraining.card_costs() | overtraining.tokens()

@@ -14,6 +14,7 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.batching import numbers as batching
 from blackboard.lessons.overtraining import equations as over
 from blackboard.lessons.overtraining import numbers as overtraining
+from blackboard.lessons.overtraining import results as model_results
 from blackboard.lessons.overtraining import simulation as draws
 from blackboard.lessons.pipelining import equations as pipe
 from blackboard.lessons.pipelining import numbers as pipelining
@@ -90,17 +91,17 @@ def contexts() -> Found:
 
 def trained(tokens: float) -> float:
     """How far past Chinchilla's rule the lecture's model is trained with so many tokens."""
-    return over.overtraining(overtraining.BOARD, pretrain_tokens=tokens)
+    return over.overtraining(model_results.BOARD, pretrain_tokens=tokens)
 
 
 def served() -> float:
     """Tokens that the lecture's model serves over its life, as computed, not rounded."""
-    return over.tokens_served(overtraining.BOARD)
+    return over.tokens_served(model_results.BOARD)
 
 
 @all_claims.enter("P4")
 def as_many() -> Found:
-    beta, far = over.inference_coefficient(overtraining.BOARD), draws.spread()
+    beta, far = over.inference_coefficient(model_results.BOARD), draws.spread()
     return found(
         Part("tokens of training for each one served", 1, beta),
         Part("over-training, as the numbers stand", 100, trained(served())),
@@ -414,11 +415,11 @@ def rounded() -> Found:
 
 @all_claims.enter("12.13")
 def direction() -> Found:
-    known, eta = overtraining.BOARD | overtraining.CARD, overtraining.BOARD["decode_efficiency"]
-    right = over.inference_coefficient(overtraining.BOARD)
+    known, eta = model_results.BOARD | model_results.CARD, model_results.BOARD["decode_efficiency"]
+    right = over.inference_coefficient(model_results.BOARD)
     return found(
         Part("tokens of training for each one served", right * eta**2, right),
-        lecture=overtraining.divided_rl(),
+        lecture=model_results.divided_rl(),
         alpha=over.rl_coefficient(known),
         beta=over.inference_coefficient(known),
     )
@@ -487,8 +488,8 @@ def flat() -> Found:
 
 @all_claims.enter("12.21")
 def up_to() -> Found:
-    past = {row.name: row.per_active / overtraining.PRESCRIBED for row in overtraining.placed()}
-    names = ("DeepSeek-V3", "Qwen3-235B-A22B", "Llama 4 Scout", "Qwen3-8B", overtraining.placed()[-1].name)
+    past = {row.name: row.per_active / overtraining.PRESCRIBED for row in model_results.placed()}
+    names = ("DeepSeek-V3", "Qwen3-235B-A22B", "Llama 4 Scout", "Qwen3-8B", model_results.placed()[-1].name)
     return found(
         Part("as the lecture's numbers give it", (0, 100), trained(served()), said="at most 100"),
         *(Part(name, (0, 100), past[name], said="at most 100") for name in names),

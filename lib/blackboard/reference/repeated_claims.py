@@ -11,12 +11,13 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.batching import numbers as batching
 from blackboard.lessons.overtraining import equations as over
 from blackboard.lessons.overtraining import numbers as overtraining
+from blackboard.lessons.overtraining import results as model_results
 from blackboard.lessons.pricing import equations as pricing
 from blackboard.lessons.pricing import numbers as priced
 from blackboard.lessons.pricing import results as call_costs
 from blackboard.lessons.pricing.implied import implied
 from blackboard.lessons.racks import equations as racks
-from blackboard.lessons.racks import numbers as racked
+from blackboard.lessons.racks import results as rack_results
 from blackboard.lessons.sparsity import equations as sparse
 from blackboard.lessons.sparsity import numbers as sparsity
 from blackboard.reference.claim_list import Found, Part, found
@@ -64,7 +65,7 @@ def worst() -> Found:
 @all_claims.enter("N7")
 def rack_rate() -> Found:
     known = {"batch": sparsity.LECTURE_BATCH, "interval": 1 / sparsity.DEPARTURES}
-    each = sparse.chip_rate(chips=racked.USED, **known)
+    each = sparse.chip_rate(chips=rack_results.USED, **known)
     parts = [
         Part(f"{row['chips']}, {row['who']}", each, row["throughput_token_per_GPU_per_s"], "token/s/GPU")
         for row in measurement("decode_per_gpu").records()
@@ -143,7 +144,7 @@ def slower() -> Found:
 def four_each() -> Found:
     each = lambda chips: racks.experts_per_chip(experts=RUNNING.symbols()["experts"], expert_parallel=chips)
     return found(
-        Part("experts of a GPU", 4, each(racked.USED)),
+        Part("experts of a GPU", 4, each(rack_results.USED)),
         uneven=each(RUNNING.symbols()["chips"]),
         chips=RUNNING.symbols()["chips"],
     )
@@ -243,14 +244,14 @@ def half_used() -> Found:
 @all_claims.enter("N22")
 def two_months() -> Found:
     return found(
-        Part("tokens", 2.6e15, over.tokens_served(overtraining.BOARD, world_rate=overtraining.GENEROUS), "token")
+        Part("tokens", 2.6e15, over.tokens_served(model_results.BOARD, world_rate=overtraining.GENEROUS), "token")
     )
 
 
 @all_claims.enter("N23")
 def twenty_each() -> Found:
     table = [row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()]
-    fit = lambda name: overtraining.per_size(overtraining.FITS[name])
+    fit = lambda name: model_results.per_size(model_results.FITS[name])
     return found(
         Part("the paper's table, least", 20, min(table), "token/parameter"),
         Part("the paper's table, most", 20, max(table), "token/parameter"),
@@ -276,7 +277,7 @@ def memories() -> Found:
 @all_claims.enter("N25")
 def without_family() -> Found:
     rate = overtraining.GENEROUS
-    return found(Part("tokens", 200e12, over.tokens_served(overtraining.BOARD, world_rate=rate), "token"))
+    return found(Part("tokens", 200e12, over.tokens_served(model_results.BOARD, world_rate=rate), "token"))
 
 
 @all_claims.enter("N26")
@@ -321,9 +322,9 @@ def product() -> Found:
 
 @all_claims.enter("N30")
 def from_usage() -> Found:
-    [day], beta = measurement("deepseek_day6_production").records(), over.inference_coefficient(overtraining.BOARD)
+    [day], beta = measurement("deepseek_day6_production").records(), over.inference_coefficient(model_results.BOARD)
     real = model("deepseek-v3").training_tokens
-    by = lambda tokens: beta * over.tokens_served(overtraining.BOARD, world_rate=tokens / 86_400)
+    by = lambda tokens: beta * over.tokens_served(model_results.BOARD, world_rate=tokens / 86_400)
     written, read = day["output_token_per_day"], day["input_token_per_day"]
     said = f"{real / 1e12:.3g} trillion tokens (published)"
     return found(

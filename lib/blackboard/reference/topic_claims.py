@@ -11,12 +11,13 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.corpus import numbers as corpus
 from blackboard.lessons.overheads import equations as overheads
 from blackboard.lessons.overtraining import equations as over
-from blackboard.lessons.overtraining import numbers as overtraining
+from blackboard.lessons.overtraining import results as model_results
 from blackboard.lessons.paging import equations as paging
 from blackboard.lessons.paging import numbers as paged
 from blackboard.lessons.paging import simulation
 from blackboard.lessons.racks import equations as racks
 from blackboard.lessons.racks import numbers as racked
+from blackboard.lessons.racks import results as rack_results
 from blackboard.lessons.sparsity import equations as sparse
 from blackboard.lessons.speculation import equations as spec
 from blackboard.lessons.speculation import numbers as speculated
@@ -199,7 +200,7 @@ def mixed() -> Found:
 def overlap(batch: float) -> float:
     """Gain of overlapping two halves of a batch on the running rack: computing, and sending without latency."""
     here = racked.FP8_OUT | {
-        "layers": racked.moe_layers(),
+        "layers": rack_results.moe_layers(),
         "micro_batches": 1,
         "tokens_per_chip": batch / RUNNING.symbols()["chips"],
     }
@@ -247,7 +248,7 @@ def compiled() -> Found:
 
 @all_claims.enter("T13")
 def llammlein() -> Found:
-    past = lambda run: over.overtraining(overtraining.BOARD, n_active=run["n_active"], pretrain_tokens=run["tokens"])
+    past = lambda run: over.overtraining(model_results.BOARD, n_active=run["n_active"], pretrain_tokens=run["tokens"])
     return found(
         *(Part(f"over-training of {name}", (0, 1), past(corpus.run(name)), said="little data") for name in corpus.NETS)
     )

@@ -13,8 +13,8 @@ from blackboard.charts import marks
 from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.overtraining import equations as eq
-from blackboard.lessons.overtraining import numbers, simulation
-from blackboard.lessons.overtraining.numbers import SERVED as WRITTEN
+from blackboard.lessons.overtraining import results, simulation
+from blackboard.lessons.overtraining.results import SERVED as WRITTEN
 from blackboard.units import significant
 
 BILLION, TRILLION = 1e9, 1e12
@@ -27,7 +27,7 @@ def _around(name: str, value: float, down: float, up: float, label: str) -> list
 
 
 EFFICIENCY = [  # in steps that a third is one of
-    *slider("worse", 1, 20, 0.5, round(1 / numbers.ETA), "efficiency of generating, as 1/η"),
+    *slider("worse", 1, 20, 0.5, round(1 / results.ETA), "efficiency of generating, as 1/η"),
     *derived("decode_efficiency", "1 / worse"),
 ]
 
@@ -132,12 +132,12 @@ def _wished() -> list[dict]:
     """A menu of fits, sliders for the loss, as a size, for tokens served and efficiency, and what follows, the best
     size too.
     """
-    table = {name: numbers.law(name) for name in LAWS}
+    table = {name: results.law(name) for name in LAWS}
     at_best = lambda formula, unit="1": inside(formula, unit, n_active="best")
     return [
         {"name": "laws", "value": table},
-        *menu("law", LAWS, numbers.FIT, "fit"),
-        *_around("optimal", numbers.best(served=0).n_active, 1, 1.5, "quality of a twin of this size"),
+        *menu("law", LAWS, results.FIT, "fit"),
+        *_around("optimal", results.best(served=0).n_active, 1, 1.5, "quality of a twin of this size"),
         *_around("inference_tokens", WRITTEN, 2.8, 2.2, "tokens written"),
         *EFFICIENCY,
         *(row for name in LETTERS for row in derived(name, f"laws[law].{name}")),
@@ -264,8 +264,8 @@ def size_chart() -> InteractiveChart:
     ]  # dense at the wall
     base["transform"] += [curve(formula, "n_active", field, "1") for field, formula in CURVES.items()]
     layers = _size_layers(encoding)
-    best, size = numbers.best(), numbers.best(served=0).n_active
-    saved = simulation.saving(numbers.as_good(), WRITTEN, numbers.law(numbers.FIT), numbers.ETA)
+    best, size = results.best(), results.best(served=0).n_active
+    saved = simulation.saving(results.as_good(), WRITTEN, results.law(results.FIT), results.ETA)
     return InteractiveChart(
         {**base, "params": _wished(), "layer": layers, "title": marks.title(*_size_lines())},
         "Lifetime cost at equal loss against size",

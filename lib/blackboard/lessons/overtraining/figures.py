@@ -16,8 +16,9 @@ from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, name_ends, percent, thousands
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.overtraining import equations as eq
-from blackboard.lessons.overtraining import numbers
-from blackboard.lessons.overtraining.numbers import FIT, PRESCRIBED
+from blackboard.lessons.overtraining import numbers, results
+from blackboard.lessons.overtraining.numbers import PRESCRIBED
+from blackboard.lessons.overtraining.results import FIT
 from blackboard.text import listed
 from blackboard.units import significant
 
@@ -41,7 +42,7 @@ WELL_KNOWN = (
 
 def opening() -> Drawing:
     """Some well-known models by tokens of training per active parameter, against Chinchilla's 20."""
-    rows = [p for p in numbers.placed() if p.name in WELL_KNOWN]
+    rows = [p for p in results.placed() if p.name in WELL_KNOWN]
     fig, axes = drawing.axes(5.0, 3.5)
     axes.axvline(PRESCRIBED, color=COLOURS["muted"], lw=1.5, zorder=0)
     beside(axes, f"Chinchilla's {PRESCRIBED}", (PRESCRIBED, 1), (0, 3), xycoords=("data", "axes fraction"), ha="center")
@@ -77,7 +78,7 @@ LARGEST_RUN = 16e9  # parameters of the largest model behind the fit
 def valleys() -> Drawing:
     """Loss against size at three budgets of training, by the repaired fit: too small, just right, too large."""
     fig, axes = drawing.axes(5.4, 3.9)
-    known = numbers.law(FIT)
+    known = results.law(FIT)
     sizes, each = np.geomspace(1e9, 2e12, 301), []
     at_size = lambda n, spent: eq.law_loss(
         known, n_active=n, pretrain_tokens=numbers.tokens_of(c_pretrain=spent, n_active=n)
@@ -85,7 +86,7 @@ def valleys() -> Drawing:
     axes.axvspan(LARGEST_RUN, sizes[-1], color=COLOURS["muted"], alpha=0.12, lw=0, zorder=0)
     axes.text(1.3 * LARGEST_RUN, 2.4, f"no runs above {_counted(LARGEST_RUN)}", color=COLOURS["muted"])
     for (name, times), colour in zip(BUDGETS.items(), CATEGORIES):
-        budget = times * numbers.budget()
+        budget = times * results.budget()
         best = eq.best_size(known, compute_budget=budget)
         ratio = f"{numbers.tokens_of(c_pretrain=budget, n_active=best) / best:.0f}"
         each.append(f"{name} {ratio}, at {_counted(best)}")
@@ -109,12 +110,12 @@ def valleys() -> Drawing:
 def parts() -> Drawing:
     """The size part and the data part of three equally good models, as stacked bars: the twin, Llama, and the wall."""
     fig, axes = drawing.axes(5.0, 3.2)
-    small, large = numbers.llama()
-    whole, least = sum(numbers.parts_of(large)), numbers.smallest()
+    small, large = results.llama()
+    whole, least = sum(results.parts_of(large)), results.smallest()
     named = {
         f"the wall\n{_counted(least)}": (whole, 0.0),
-        f"Llama\n{_counted(small.n_active)}": numbers.parts_of(small),
-        f"the twin\n{_counted(large.n_active)}": numbers.parts_of(large),
+        f"Llama\n{_counted(small.n_active)}": results.parts_of(small),
+        f"the twin\n{_counted(large.n_active)}": results.parts_of(large),
     }
     for row, (of_size, of_data) in enumerate(named.values()):
         axes.barh(row, of_size, 0.6, color=COLOURS["first"], alpha=0.9)
@@ -134,10 +135,10 @@ def parts() -> Drawing:
             )
     axes.text(whole + 0.003, 0, "nothing\nis left", color=COLOURS["third"], va="center")
     axes.axvline(whole, color=COLOURS["muted"], ls=":", lw=1.5)
-    axes.set(xlim=(0, 1.25 * whole), xlabel=f"loss above the floor of {numbers.law(FIT)['loss_floor']:.2f}")
+    axes.set(xlim=(0, 1.25 * whole), xlabel=f"loss above the floor of {results.law(FIT)['loss_floor']:.2f}")
     axes.set_yticks(range(len(named)), list(named))
     axes.grid(visible=False, axis="y")
-    (twin_size, twin_data), (own_size, own_data) = numbers.parts_of(large), numbers.parts_of(small)
+    (twin_size, twin_data), (own_size, own_data) = results.parts_of(large), results.parts_of(small)
     return done(
         fig,
         "fig-parts",
@@ -151,8 +152,8 @@ def parts() -> Drawing:
 def smaller() -> Drawing:
     """Training against size at equal quality, both in units of the best-trained model's: flat, then a wall."""
     fig, axes = drawing.axes(5.0, 3.6)
-    wall, (small, large) = numbers.wall(), numbers.llama()
-    times = lambda size: size * numbers.needed(size)
+    wall, (small, large) = results.wall(), results.llama()
+    times = lambda size: size * results.needed(size)
     sizes = wall + np.geomspace(1e-4, 1.1 - wall, 400)
     axes.axvspan(0, wall, color=COLOURS["muted"], alpha=0.12, lw=0, zorder=0)
     axes.plot(sizes, times(sizes), color=COLOURS["first"], lw=2.5)
@@ -184,14 +185,14 @@ def smaller() -> Drawing:
 def meta() -> Drawing:
     """Both bills against tokens served: Llama 3.1 8B and the model that is as good and best for its training."""
     fig, axes = drawing.axes(5.0, 3.6)
-    small, large = numbers.llama()
-    even, served = numbers.breaks_even(small, large), np.linspace(0, 10e12, 3)
+    small, large = results.llama()
+    even, served = results.breaks_even(small, large), np.linspace(0, 10e12, 3)
     spent = lambda row, tokens: (
         row.training
-        + eq.inference_compute(n_active=row.n_active, inference_tokens=tokens, decode_efficiency=numbers.ETA)
+        + eq.inference_compute(n_active=row.n_active, inference_tokens=tokens, decode_efficiency=results.ETA)
     )
     names = {"Llama": small, "the twin": large}
-    millions: Any = lambda flop: numbers.dollars(flop) / 1e6
+    millions: Any = lambda flop: results.dollars(flop) / 1e6
     ends = []
     for (name, row), colour in zip(names.items(), ("first", "third")):
         bill = millions(spent(row, served))
@@ -224,13 +225,13 @@ def ratios() -> Drawing:
     """The cheapest size, its tokens and what it saves, against the twin's ratio, in units of the twin."""
     fig, axes = drawing.axes(5.0, 3.9)
     along = np.geomspace(1, 100, 61)
-    found = np.array([numbers.by_power(1, ratio) for ratio in along])
+    found = np.array([results.by_power(1, ratio) for ratio in along])
     for column, colour in ((0, "first"), (1, "second")):
         axes.plot(along, 100 * found[:, column], color=COLOURS[colour], lw=2.5)
     said = []
     for ratio in RATIOS:
-        size, saved = numbers.by_power(1, ratio)
-        times = f"{significant(numbers.needed(size), 2)}×"
+        size, saved = results.by_power(1, ratio)
+        times = f"{significant(results.needed(size), 2)}×"
         for value, colour, words, below in (
             (size, "first", f"{percent(size)}\n{times}", size < saved),
             (saved, "second", percent(saved), saved < size),
@@ -261,12 +262,12 @@ def with_kv() -> Drawing:
     where only the caches do.
     """
     fig, axes = drawing.axes(5.0, 3.8)
-    context, here = np.geomspace(100, 131_072, 300), numbers.LONG["context"]
-    pair = dict(zip(("Llama", "the twin"), zip(numbers.llama(), numbers.caches())))
-    unit, ends, ended = numbers.llama()[0].n_active, [], []
+    context, here = np.geomspace(100, 131_072, 300), results.LONG["context"]
+    pair = dict(zip(("Llama", "the twin"), zip(results.llama(), results.caches())))
+    unit, ends, ended = results.llama()[0].n_active, [], []
     costs = {}
     for (name, (row, cache)), colour in zip(pair.items(), ("first", "third")):
-        at = numbers.bend(row, cache, numbers.write_rate(), numbers.loading_rate())
+        at = results.bend(row, cache, results.write_rate(), results.loading_rate())
         costs[name] = lambda tokens, level=row.n_active / unit, bend=at: level * np.maximum(1, tokens / bend)
         axes.plot(context, costs[name](context), color=COLOURS[colour], lw=2.5)
         ends.append((costs[name](context[-1]), name, colour))

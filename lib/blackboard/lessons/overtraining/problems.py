@@ -18,7 +18,8 @@ from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import simulation
 from blackboard.lessons.overtraining.equations import PRESCRIBED
-from blackboard.lessons.overtraining.numbers import BOARD, FITS, GENEROUS, OTHERS, RUMOUR, law
+from blackboard.lessons.overtraining.numbers import GENEROUS, RUMOUR
+from blackboard.lessons.overtraining.results import BOARD, FITS, OTHERS, law
 from blackboard.notation import symbols
 from blackboard.problem import Choice, Expression, Function, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 from blackboard.search import find_minimum, find_root

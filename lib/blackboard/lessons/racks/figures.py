@@ -14,7 +14,7 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, arrow, bare, done
 from blackboard.charts.style import COLOURS
-from blackboard.lessons.racks import numbers
+from blackboard.lessons.racks import results
 from blackboard.lessons.racks.drawing import box
 
 GBS = units.factor("GB/s")
@@ -152,13 +152,13 @@ KEYS: tuple[tuple[Key, ...], ...] = (  # of a step's parts, in rows: what it is,
 def step_parts() -> Drawing:
     """What a step of the running case is made of, the more GPUs share each layer: up to a rack, and on two racks."""
     fig, axes = drawing.axes(5.0, 5.2)
-    known = numbers.doublings()
-    place = {numbers.USED: " (one rack)", 2 * numbers.USED: " (two racks)"}
+    known = results.doublings()
+    place = {results.USED: " (one rack)", 2 * results.USED: " (two racks)"}
     longest, phrases = 1.02 * max(part.in_turn for part in known.values()) / MS, []
     for y, keys in zip((-1.6, -1.15), KEYS):
         _key(axes, keys, y, longest)
     for row, (gpus, part) in enumerate(known.items()):
-        far, load = gpus > numbers.USED, numbers.expert_time(part)
+        far, load = gpus > results.USED, results.expert_time(part)
         sizes = [time / MS for time in (load, part.work - load, part.latency, part.sending)]
         used = [*KEYS[0], KEYS[1][far]]
         y = row + 0.45 * far
@@ -168,7 +168,7 @@ def step_parts() -> Drawing:
         told = ", ".join(f"{key} {size:.1f}" for n, ((key, *_), size) in enumerate(zip(used, sizes)) if n != 1)
         phrases.append(f"{gpus} GPUs{place.get(gpus, '')}, {sum(sizes):.1f}" + (f": {told}" if gpus in place else ""))
         other = sizes[1]
-    last = [*known].index(numbers.USED)
+    last = [*known].index(results.USED)
     axes.axhline(last + 0.45, color=COLOURS["bound"], lw=1.2, ls=(0, (4, 3)))
     axes.text(longest, last + 0.62, "the rack ends here", color=COLOURS["muted"], ha="right", va="center", fontsize=10)
     _milliseconds(axes, longest, len(known) - 0.2)

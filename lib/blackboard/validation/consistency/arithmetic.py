@@ -110,7 +110,7 @@ def exchange(r: Record) -> tuple[float, float]:
 
 def low_latency_bytes(r: Record) -> tuple[float, float]:
     """Bytes that a GPU sends out and gets back: rate times time, and tokens times copies."""
-    from blackboard.lessons.racks.numbers import COPY
+    from blackboard.lessons.racks.results import COPY
 
     sent = sum(r[f"{way}_us"] * factor("us") * r[f"{way}_GB_per_s"] * 1e9 for way in COPY)
     sizes = {f"{way}_bytes": size for way, size in COPY.items()}
