@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from blackboard.feedback import HEADS
+from blackboard.formula_problem import Expression, Function
 from blackboard.page.lab_worker import answer, find_lab, list_steps
 from blackboard.page.practice import lessons, problems
 from blackboard.page.problem_panel import card, script
-from blackboard.problem import Choice, Expression, Function
+from blackboard.problem import Choice
 from blackboard.reader_code import HEADS as SAID
 
 SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"

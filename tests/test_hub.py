@@ -10,11 +10,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from blackboard.formula_problem import Function
 from blackboard.page.grading import grade, judge
 from blackboard.page.hand_in import HandIn, seed_of
 from blackboard.page.lab_worker import find_lab
 from blackboard.page.practice import lessons, problems
-from blackboard.problem import Function, Problem
+from blackboard.problem import Problem
 from blackboard.reference import hub_trials
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))

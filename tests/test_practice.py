@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 
 from blackboard import answers, notation, units
 from blackboard.feedback import HEADS
+from blackboard.formula_problem import Expression, Function
 from blackboard.page.practice import View, lessons, problems
 from blackboard.page.problem_panel import card
-from blackboard.problem import Choice, Expression, Function, Ordering, Quantity, evaluate
+from blackboard.problem import Choice, Ordering, Quantity, evaluate
 
 SEEDS = range(50)
 

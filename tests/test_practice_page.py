@@ -13,10 +13,11 @@ import pytest
 from cases import cases
 
 from blackboard import answers, notation
+from blackboard.formula_problem import Expression, Function
 from blackboard.page.practice import ProblemSet, lessons, problems
 from blackboard.page.problem_panel import script
 from blackboard.page.written import values_of
-from blackboard.problem import Choice, Expression, Function, Quantity
+from blackboard.problem import Choice, Quantity
 from blackboard.text import markup
 
 SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"

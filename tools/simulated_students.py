@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import sympy
 
+from blackboard.formula_problem import Expression, Function
 from blackboard.page.grading import expected
 from blackboard.page.hand_in import lab_id, seed_of
 from blackboard.page.lab_worker import list_steps
 from blackboard.page.practice import problems
-from blackboard.problem import Choice, Expression, Function, Quantity, evaluate
+from blackboard.problem import Choice, Quantity, evaluate
 
 WAYS = ("cheat", "endless", "right", "mistaken", "blank")
 CHEAT = """from blackboard.problem import Feedback, Problem

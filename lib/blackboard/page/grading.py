@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from blackboard.answers import Unreadable
+from blackboard.formula_problem import Expression, Function
 from blackboard.page.hand_in import HandIn, lab_id, read_hand_in, seed_of
 from blackboard.page.lab_worker import list_steps
 from blackboard.page.practice import problems
 from blackboard.page.run_source import run_source
 from blackboard.page.run_step import grade_step
-from blackboard.problem import Expression, Feedback, Function, Problem, Quantity, Values, shown
+from blackboard.problem import Feedback, Problem, Quantity, Values, shown
 from blackboard.reader_code import Verdict
 
 # The verdicts on a lab's step, by the names that those on problems have; a check that fails names a mistake.

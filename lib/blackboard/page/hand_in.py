@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from blackboard import answers
 from blackboard.answers import Unreadable
-from blackboard.problem import Expression, Function, Problem, Quantity
+from blackboard.formula_problem import Expression, Function
+from blackboard.problem import Problem, Quantity
 
 LARGEST = 1_000_000  # bytes of an answers file
 LARGEST_NOTEBOOK = 20_000_000  # with the pictures of its outputs

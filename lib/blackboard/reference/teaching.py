@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
+from blackboard.formula_problem import Expression
 from blackboard.page.hand_in import seed_of
 from blackboard.page.lab_worker import list_steps
 from blackboard.page.practice import lessons, problems
 from blackboard.page.summary import Page, table
-from blackboard.problem import Choice, Estimate, Expression, Ordering, Problem, Quantity, evaluate
+from blackboard.problem import Choice, Estimate, Ordering, Problem, Quantity, evaluate
 from blackboard.text import markup
 
 CLASS = [f"student-{number}" for number in range(1, 6)]  # a small simulated class: draws differ where they can

@@ -6,8 +6,9 @@ from sympy import floor as floor_of
 
 from blackboard.catalogue import chip, model, system
 from blackboard.formula import Max, Min
+from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.batching import equations as eq
-from blackboard.problem import Choice, Expression, Function, Guess, Ordering, Quantity, Step, Values, right, v, wrong
+from blackboard.problem import Choice, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 
 HOUR = 3600.0
 FP4, FP8, BF16 = 0.5, 1.0, 2.0

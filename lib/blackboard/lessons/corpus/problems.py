@@ -17,25 +17,13 @@ from sympy import log as logarithm
 
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import Formula, Max, Min
+from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import numbers
 from blackboard.lessons.corpus.numbers import LARGE, NETS, SMALL
 from blackboard.lessons.overtraining import equations as law
 from blackboard.notation import symbol
-from blackboard.problem import (
-    Choice,
-    Estimate,
-    Expression,
-    Function,
-    Guess,
-    Ordering,
-    Quantity,
-    Step,
-    Values,
-    right,
-    v,
-    wrong,
-)
+from blackboard.problem import Choice, Estimate, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 from blackboard.search import find_minimum, find_root
 from blackboard.units import factor, significant
 

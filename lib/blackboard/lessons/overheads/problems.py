@@ -14,26 +14,14 @@ from sympy import Max, Min, solve
 
 from blackboard.catalogue import chip, measurement, model, system
 from blackboard.formula import Formula
+from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, simulation
 from blackboard.lessons.overheads.kernels import Plan, Tape, eager, fuse, fused
 from blackboard.lessons.racks import equations as racks
 from blackboard.notation import symbols
-from blackboard.problem import (
-    Choice,
-    Estimate,
-    Expression,
-    Function,
-    Guess,
-    Ordering,
-    Quantity,
-    Step,
-    Values,
-    right,
-    v,
-    wrong,
-)
+from blackboard.problem import Choice, Estimate, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 from blackboard.units import factor, pretty, significant
 
 LAUNCH = "Tell whether a step waits for its host, from kernels, launch time and bytes."

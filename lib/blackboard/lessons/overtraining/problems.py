@@ -14,6 +14,7 @@ from sympy import Function as Symbolic
 from blackboard.catalogue import LETTERS, chip, measurement, model
 from blackboard.catalogue.running_case import plain
 from blackboard.formula import DERIVED, Formula, Max, Min
+from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import simulation
@@ -21,7 +22,7 @@ from blackboard.lessons.overtraining.equations import PRESCRIBED
 from blackboard.lessons.overtraining.numbers import GENEROUS, RUMOUR
 from blackboard.lessons.overtraining.results import BOARD, FITS, OTHERS, law
 from blackboard.notation import symbols
-from blackboard.problem import Choice, Expression, Function, Guess, Ordering, Quantity, Step, Values, right, v, wrong
+from blackboard.problem import Choice, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 from blackboard.search import find_minimum, find_root
 from blackboard.text import superscript
 from blackboard.units import dimension, factor, pretty, significant

@@ -12,26 +12,13 @@ from sympy import Sum, Symbol, ceiling, solve, summation
 
 from blackboard.catalogue import measurement, model, price
 from blackboard.formula import DERIVED, Formula, Min
+from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import hybrid, simulation
 from blackboard.lessons.paging.allocator import Allocator, Contiguous, OutOfRoom
 from blackboard.lessons.paging.simulation import LONGEST
 from blackboard.notation import symbols
-from blackboard.problem import (
-    Choice,
-    Estimate,
-    Expression,
-    Function,
-    Guess,
-    Ordering,
-    Quantity,
-    Step,
-    Values,
-    Whole,
-    right,
-    v,
-    wrong,
-)
+from blackboard.problem import Choice, Estimate, Guess, Ordering, Quantity, Step, Values, Whole, right, v, wrong
 from blackboard.units import factor, pretty
 
 ROOM = "Compute how much of a cache's memory holds tokens, reserved and in blocks."

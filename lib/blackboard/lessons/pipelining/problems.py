@@ -6,21 +6,9 @@ from itertools import count, product
 from typing import Any
 
 from blackboard.catalogue import model, system
+from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.pipelining import equations as eq
-from blackboard.problem import (
-    Choice,
-    Estimate,
-    Expression,
-    Function,
-    Guess,
-    Ordering,
-    Quantity,
-    Step,
-    Values,
-    right,
-    v,
-    wrong,
-)
+from blackboard.problem import Choice, Estimate, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 
 FP4, FP8, BF16 = 0.5, 1.0, 2.0
 

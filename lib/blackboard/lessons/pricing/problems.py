@@ -11,9 +11,10 @@ from sympy import sqrt as root_of
 from blackboard.catalogue import Heads, PriceCard, chip, model, price, system, tier
 from blackboard.catalogue.prices import Above, TokenPrices
 from blackboard.formula import Min
+from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.pricing import equations as eq
-from blackboard.problem import Choice, Expression, Function, Guess, Ordering, Quantity, Step, Values, right, v, wrong
+from blackboard.problem import Choice, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 from blackboard.search import find_root
 from blackboard.units import factor
 

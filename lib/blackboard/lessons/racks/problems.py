@@ -9,22 +9,10 @@ from typing import Any
 
 from blackboard.catalogue import chip, measurement, model, tier
 from blackboard.formula import Max
+from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.batching.equations import user_rate
 from blackboard.lessons.racks import equations as eq
-from blackboard.problem import (
-    Choice,
-    Estimate,
-    Expression,
-    Function,
-    Guess,
-    Ordering,
-    Quantity,
-    Step,
-    Values,
-    right,
-    v,
-    wrong,
-)
+from blackboard.problem import Choice, Estimate, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 
 FP8, BF16 = 1.0, 2.0
 

@@ -15,24 +15,11 @@ from sympy import Eq, diff, solve, sqrt
 
 from blackboard.catalogue import measurement, model, system
 from blackboard.formula import Formula
+from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility.equations import KEPT
 from blackboard.notation import symbols
-from blackboard.problem import (
-    Band,
-    Choice,
-    Expression,
-    Function,
-    Guess,
-    Ordering,
-    Quantity,
-    Step,
-    Values,
-    Whole,
-    right,
-    v,
-    wrong,
-)
+from blackboard.problem import Band, Choice, Guess, Ordering, Quantity, Step, Values, Whole, right, v, wrong
 from blackboard.text import superscript
 
 FEISTEL = "Invert a function whose parts have no inverse."

@@ -13,10 +13,11 @@ from sympy import Eq, solve
 
 from blackboard.catalogue import chip, measurement, model, system
 from blackboard.formula import Min
+from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.lessons.sparsity.numbers import fit, saturated
-from blackboard.problem import Choice, Expression, Function, Guess, Ordering, Quantity, Step, Values, right, v, wrong
+from blackboard.problem import Choice, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 
 ABOUT_300 = 300.0  # tokens: the board's hardware constant, 0:18:25
 BOARD_SPARSITY = 8.0  # the board's 256 experts over 32, 0:19:16

@@ -13,6 +13,7 @@ from sympy import Sum, Symbol, solve
 
 from blackboard.catalogue import measurement, model, system
 from blackboard.formula import Formula, Max, Min
+from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.pricing.equations import memory_ratio, memory_ratio_of
 from blackboard.lessons.speculation import distributions, numbers
@@ -20,21 +21,7 @@ from blackboard.lessons.speculation import equations as eq
 from blackboard.lessons.speculation.equations import acceptance, draft_ratio, drafted
 from blackboard.lessons.speculation.numbers import EXAMPLE as FOUR
 from blackboard.notation import symbols
-from blackboard.problem import (
-    Choice,
-    Estimate,
-    Expression,
-    Function,
-    Guess,
-    Ordering,
-    Quantity,
-    Step,
-    Values,
-    Whole,
-    right,
-    v,
-    wrong,
-)
+from blackboard.problem import Choice, Estimate, Guess, Ordering, Quantity, Step, Values, Whole, right, v, wrong
 from blackboard.search import find_root
 from blackboard.units import pretty, significant
 
