@@ -164,7 +164,7 @@ def verdicts() -> Drawing:
         "Only a high $g$ makes the mixture a safe choice, and only if sequences are many and answers short.",
         f"Two maps of sequences, 100 to 1,500, against tokens of an answer, 100 to 3,200. At g = {numbers.LOW:g}, dense"
         " where sequences are few and answers long, else test both. At g ="
-        f" {numbers.HIGH:g}, the mixture where they are many and short, also for two teams, but not for one.",
+        f" {numbers.HIGH:g}, the mixture where sequences are many and answers short, as for two teams.",
     )
 
 
