@@ -7,6 +7,7 @@ or from the catalogue.
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
@@ -129,6 +130,41 @@ def bill() -> Drawing:
         f"µs of the GPUs per token, 0 to 68, against the {ends[1]:,} tokens of a request. DeepSeek-V3 takes {read:.3g}"
         f" for a prompt token, in all {ms(prompt, read)}, and {made:.3g} for an answer token, {ms(answer, made)}."
         f" {numbers.DENSE} takes {dense:.3g}, {ms(ends[1], dense)}.",
+    )
+
+
+# --- which model to take ----------------------------------------------------------------------------------------------
+
+
+def verdicts() -> Drawing:
+    """Which model to take by sequences and length of an answer, with the margin, at two gains."""
+    fig, panels = drawing.axes(5.0, 3.2, 1, 2, sharey=True)
+    batches, answers = np.linspace(100, 1_500, 71), np.geomspace(100, 3_200, 61)
+    turns = np.array([[numbers.turning(numbers.PROMPT, answer, batch) for batch in batches] for answer in answers])
+    levels = [0, numbers.LUCK, round(numbers.paired()[numbers.READ], 1), np.inf]
+    tints = [to_rgba(COLOURS[name], alpha) for name, alpha in (("second", 0.35), ("muted", 0.12), ("weights", 0.35))]
+    dense, test = ("dense", 340, 2_500), ("test both", 950, 1_500)
+    names = {numbers.LOW: (dense, test), numbers.HIGH: (dense, test, ("mixture", 1_000, 180))}
+    for at, (gain, said) in zip(panels, names.items()):
+        at.contourf(batches, answers, gain / turns, levels, colors=tints)
+        for text, x, y in said:
+            at.text(x, y, text, color=COLOURS["bound"], ha="center", va="center", weight="bold")
+        for teams, text, shift in ((1, "one team", -15), (2, "two teams", 7)):
+            at.plot(teams * BATCH, numbers.ANSWER, "o", color=COLOURS["bound"], ms=5)
+            beside(at, text, (teams * BATCH, numbers.ANSWER), (-12, shift))
+        at.set_title(f"$g$ = {gain:g}", loc="left")
+        at.set(yscale="log", xlabel="sequences", xlim=(100, 1_500), xticks=[500, 1_000, 1_500])
+        at.grid(visible=False)
+        thousands(at, "x")
+    panels[0].set(ylabel="tokens of an answer", ylim=(100, 3_200), yticks=[100, 200, 400, 800, 1_600, 3_200])
+    thousands(panels[0], "y")
+    return done(
+        fig,
+        "fig-verdicts",
+        "Only a high $g$ makes the mixture a safe choice, and only if sequences are many and answers short.",
+        f"Two maps of sequences, 100 to 1,500, against tokens of an answer, 100 to 3,200. At g = {numbers.LOW:g}, dense"
+        " where sequences are few and answers long, else test both. At g ="
+        f" {numbers.HIGH:g}, the mixture where sequences are many and answers short, as for two teams.",
     )
 
 
