@@ -17,6 +17,7 @@ from test_prose import typed_numbers
 from blackboard import catalogue
 from blackboard.catalogue.datafile import UnknownId, load
 from blackboard.formula import BoundFormula, Formula, formulas
+from blackboard.lessons.sparsity import results
 from blackboard.reference import claim_list as books
 from blackboard.reference import claims
 from blackboard.reference.claim_list import (
@@ -591,7 +592,7 @@ def test_lengths_and_speculation_are_those_that_the_lessons_print():
     said = row("C3").because
     assert f"counts all its products: {world.all()['world_first']}" in said
     own = catalogue.measurement("world_tokens").records(counts="direct use by developers")[-1]
-    assert f"then and {world.monthly(own['tokens'], own['per']) / 1e6:.0f} million" in said
+    assert f"then and {results.monthly(own['tokens'], own['per']) / 1e6:.0f} million" in said
     assert "at the peak rate it would be 13 and, with 100 billion, 136 times" in row("M3").because
     [spire] = catalogue.measurement("spire_multipliers").records(draft="SPIRe")
     assert f"{spire['tokens_per_pass'] / spire['speedup']:.3f} decode steps" in row("T1").because

@@ -20,7 +20,7 @@ from blackboard.formula import FormulaError
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.batching.simulation import crossing
 from blackboard.lessons.sparsity import equations as eq
-from blackboard.lessons.sparsity import numbers, simulation
+from blackboard.lessons.sparsity import numbers, results, simulation
 from blackboard.units import significant
 
 FITS = {row["router"]: row for row in measurement("routed_scaling_law").records()}
@@ -41,7 +41,7 @@ FITS = {row["router"]: row for row in measurement("routed_scaling_law").records(
     ],
 )
 def test_hardware_constants(id, precision, expected):
-    assert {(row.chip.id, row.precision): row.value for row in numbers.constants()}[id, precision] == pytest.approx(
+    assert {(row.chip.id, row.precision): row.value for row in results.constants()}[id, precision] == pytest.approx(
         expected, rel=5e-4
     )
 
@@ -154,17 +154,17 @@ def test_a_token_never_chooses_an_expert_twice(tokens, experts, top_k):
     ],
 )
 def test_effective_sizes_of_the_sheet(size, experts, expected):
-    assert numbers.effective(size, experts) == pytest.approx(expected, rel=2e-3)
+    assert results.effective(size, experts) == pytest.approx(expected, rel=2e-3)
 
 
 @pytest.mark.parametrize("router", FITS)
 def test_the_effective_size_is_found_by_search(router):
     for size in (15e6, 370e6, 1.3e9):
         for experts in (2, 64, 512):
-            assert numbers.effective(size, experts, router) == pytest.approx(
+            assert results.effective(size, experts, router) == pytest.approx(
                 simulation.dense_as_good(size, experts, FITS[router]), rel=1e-9
             )
-            assert numbers.loss(size, experts, router) == pytest.approx(
+            assert results.loss(size, experts, router) == pytest.approx(
                 simulation.routed_loss(size, experts, FITS[router]), rel=1e-12
             )
 
@@ -172,14 +172,14 @@ def test_the_effective_size_is_found_by_search(router):
 def test_the_gain_ends_where_the_fit_says():
     """Above the published cut-off more experts no longer help: the loss rises with them."""
     cutoff = FITS["S-BASE"]["n_cutoff"]
-    assert numbers.loss(cutoff / 30, 512) < numbers.loss(cutoff / 30, 8)
-    assert numbers.loss(cutoff * 30, 512) > numbers.loss(cutoff * 30, 8)
+    assert results.loss(cutoff / 30, 512) < results.loss(cutoff / 30, 8)
+    assert results.loss(cutoff * 30, 512) > results.loss(cutoff * 30, 8)
 
 
 def test_one_expert_is_the_dense_model():
-    assert numbers.effective(370e6, 1) == pytest.approx(370e6, rel=1e-12)
-    known = numbers.fit()
-    assert numbers.saturated(1, known) == pytest.approx(FITS["S-BASE"]["E_start"], rel=1e-12)
+    assert results.effective(370e6, 1) == pytest.approx(370e6, rel=1e-12)
+    known = results.fit()
+    assert results.saturated(1, known) == pytest.approx(FITS["S-BASE"]["E_start"], rel=1e-12)
 
 
 # --- when it stops being free -----------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def test_the_race_is_what_counted_steps_say():
     """Count the experts that tokens choose, and take the longer of loading and computing."""
     known, kv = RUNNING.symbols(), 61 * 576 * 2
     active, stored = known["n_active"], known["n_total"]
-    for case, flops, bandwidth in ((RUNNING, 3.6e17, 5.76e14), (numbers.TEAM, 8 * 1.9789e15, 8 * 4.8e12)):
+    for case, flops, bandwidth in ((RUNNING, 3.6e17, 5.76e14), (results.TEAM, 8 * 1.9789e15, 8 * 4.8e12)):
         counted_steps(case, flops, bandwidth, active, stored, kv)
 
 
@@ -223,16 +223,16 @@ def counted_steps(case, flops, bandwidth, active, stored, kv):
         loads = active + (stored - active) * other, gain * active
         computed = batch * 2 * active / flops
         times = [max(computed * n, (load + batch * context * kv) / bandwidth) for n, load in zip((1, gain), loads)]
-        assert tuple(numbers.race(batch, context, case, gain)) == pytest.approx(times, rel=1e-9)
+        assert tuple(results.race(batch, context, case, gain)) == pytest.approx(times, rel=1e-9)
 
 
 def test_where_the_dense_model_waits_for_compute():
     """From the team's sequences on, at either published gain and at the team's context; C needs no format alone."""
-    known, kv = numbers.TEAM.symbols(), 2_000 * 61 * 576 * 2
-    for gain in numbers.GAINS:
+    known, kv = results.TEAM.symbols(), 2_000 * 61 * 576 * 2
+    for gain in results.GAINS:
         size = gain * known["n_active"]
         computes = lambda b: 2 * b * size / known["flops"] > (size + b * kv) / known["bandwidth"]
-        assert next(b for b in range(1, 10_000) if computes(b)) in range(200, numbers.TEAM_BATCH + 1)
+        assert next(b for b in range(1, 10_000) if computes(b)) in range(200, results.TEAM_BATCH + 1)
     gb300 = chip("gb300-nvl72")
     assert gb300.flops("fp4") / gb300.flops("fp8") == pytest.approx(3)
     assert gb300.hardware_constant("fp4") / gb300.hardware_constant("fp8") == pytest.approx(1.5)
@@ -246,20 +246,20 @@ def test_the_gains_are_those_of_the_published_comparisons():
     and Ling-mini-beta 0.85 billion in place of 6.1 billion.
     """
     shares = 0.405, 1 / 5, 0.85 / 6.1
-    assert [round(1 / share, 1) for share in shares] == [numbers.LOW, numbers.HIGH, numbers.FAR]
+    assert [round(1 / share, 1) for share in shares] == [results.LOW, results.HIGH, results.FAR]
 
 
 @pytest.mark.parametrize("gain, name", [(2.5, "low"), (5, "high")])
 def test_the_dense_model_wins_between_two_batches(gain, name):
     """At the team's context the sparse model is faster for a few sequences, and faster again past the border."""
-    team = numbers.TEAM
-    slower = [batch for batch in range(1, 8_000) if numbers.race(batch, team.context, gain=gain).ratio > 1]
+    team = results.TEAM
+    slower = [batch for batch in range(1, 8_000) if results.race(batch, team.context, gain=gain).ratio > 1]
     assert slower[0] == {"low": 4, "high": 10}[name]
     assert slower[-1] == math.floor(eq.break_even(team, quality_gain=gain))
     assert name == "high" or significant(slower[-1], 2) == numbers.as_good()["even_low"]
-    assert numbers.TEAM_BATCH in slower, "the team's sequences are on the dense model's side"
+    assert results.TEAM_BATCH in slower, "the team's sequences are on the dense model's side"
     assert len(slower) == slower[-1] - slower[0] + 1
-    assert numbers.race(1e6, team.context, gain=gain).ratio == pytest.approx(
+    assert results.race(1e6, team.context, gain=gain).ratio == pytest.approx(
         max(1, team.context / step.balanced_context(team)) / gain, rel=0.01
     )
 
@@ -402,23 +402,23 @@ def test_three_times_the_turning_point_decides_by_the_worst_count(prompt, answer
     """What the closing rule's factor must hold: least overlap, travel and the largest constant move it by less."""
     for name, value in (("PROMPT", prompt), ("ANSWER", answer)):
         monkeypatch.setattr(numbers, name, value)
-    plain = {batch: numbers.turning(prompt, answer, batch) for batch in (100, 300, 600)}
-    monkeypatch.setattr(numbers, "TEAM", numbers.TEAM._replace(context=prompt + answer / 2))
+    plain = {batch: results.turning(prompt, answer, batch) for batch in (100, 300, 600)}
+    monkeypatch.setattr(numbers, "TEAM", results.TEAM._replace(context=prompt + answer / 2))
     for batch, by_datasheet in plain.items():
-        assert numbers.gain_measured(371, batch, overlap=False) < 3 * by_datasheet
+        assert results.gain_measured(371, batch, overlap=False) < 3 * by_datasheet
 
 
 def test_the_pages_router_loads_what_the_formula_says():
     """Tokens that choose at random: the counts are near those of the formula, and popular experts change little."""
     printed, space = run_cell("sparsity", "def route")
     counts = [[int(number) for number in re.findall(r"\d+", line)] for line in printed.splitlines()]
-    assert [tokens for tokens, _, _ in counts] == [1, int(numbers.loaded()["few"]), 64, numbers.TEAM_BATCH]
+    assert [tokens for tokens, _, _ in counts] == [1, int(numbers.loaded()["few"]), 64, results.TEAM_BATCH]
     for tokens, loaded, experts in counts:
         assert abs(loaded - 256 * eq.coverage(batch=tokens, experts=256, top_k=8)) < 12 and experts == 256
     assert counts[-1][1] == 256, "the team's step loads every expert"
     popular = find_cell("sparsity", "def route").replace("popular = 0", "popular = 32")
     exec(popular, skewed := {})
-    for tokens, fewest in ((64, 180), (numbers.TEAM_BATCH, 254)):
+    for tokens, fewest in ((64, 180), (results.TEAM_BATCH, 254)):
         loaded = sum(count > 0 for count in skewed["route"](tokens))
         assert fewest <= loaded, "the team still loads nearly all"
         assert loaded <= (210 if tokens == 64 else 256)
@@ -428,7 +428,7 @@ def test_the_pages_router_loads_what_the_formula_says():
         "none with three prompts, nine in ten with four"
     )
     assert f"from = {numbers.hardware()['c_h200']} " in find_cell("sparsity", "busy_from")
-    assert round(float(numbers.batches()["team_critical"].replace(",", "")) / numbers.PROMPT) == 2, "two prompts"
+    assert round(float(numbers.batches()["team_critical"].replace(",", "")) / results.PROMPT) == 2, "two prompts"
 
 
 def typed(cell, *values):
@@ -443,7 +443,7 @@ def test_the_pages_turning_points_are_those_of_the_formulas():
     told = numbers.team()
     for batch, name in ((300, "team_gain_mixed"), (600, "twice_gain")):
         assert f"{space['turning_point'](batch):.1f}" == told[name]
-    known, each = numbers.TEAM.symbols(), step.compute_time(numbers.TEAM, batch=1) * 1e3
+    known, each = results.TEAM.symbols(), step.compute_time(results.TEAM, batch=1) * 1e3
     millis = lambda size: size / known["bandwidth"] * 1e3
     assert typed("def turning_point", f"{millis(known['n_total']):.1f}", f"{each:.5f}")
     assert typed("def turning_point", f"{millis(known['kv_bytes_per_token']):.2e}".replace("e-0", "e-"))
@@ -457,22 +457,22 @@ def test_the_pages_turning_points_are_those_of_whole_steps():
     printed, _ = run_cell("sparsity", "def turning_point")
     rows = {int(answer): turns for answer, *turns in (line.split() for line in printed.splitlines()[1:])}
     for answer, turns in rows.items():
-        found = [numbers.turning(1_800, answer, batch) for batch in (150, 300, 600, 1_200)]
+        found = [results.turning(1_800, answer, batch) for batch in (150, 300, 600, 1_200)]
         assert [float(turn) for turn in turns] == pytest.approx(found, abs=0.1)
-        assert all(turn < eq.sparsity(numbers.TEAM) for turn in found), "so no dense model loads for longer"
+        assert all(turn < eq.sparsity(results.TEAM) for turn in found), "so no dense model loads for longer"
     assert list(rows) == [100, 200, 400, 800, 1_600, 3_200]
     low, high = numbers.LUCK, float(numbers.pair()["pair_read"])
     turns = {
-        (answer, batch): numbers.turning(1_800, answer, batch) for answer in rows for batch in range(100, 1_501, 100)
+        (answer, batch): results.turning(1_800, answer, batch) for answer in rows for batch in range(100, 1_501, 100)
     }
-    assert min(turns.values()) == 1 and high > numbers.LOW, "no traffic is safe for the mixture at the low gain"
-    assert numbers.LOW > low * turns[400, 300] > low * turns[400, 600], "one team and two: a test at the low gain"
-    assert low * turns[400, 300] < numbers.HIGH < high * turns[400, 300], "and one team at the high one"
-    assert high * turns[400, 600] < numbers.HIGH, "two teams take the mixture"
-    for gain, corner in ((numbers.LOW, 5), (numbers.HIGH, 3)):
+    assert min(turns.values()) == 1 and high > results.LOW, "no traffic is safe for the mixture at the low gain"
+    assert results.LOW > low * turns[400, 300] > low * turns[400, 600], "one team and two: a test at the low gain"
+    assert low * turns[400, 300] < results.HIGH < high * turns[400, 300], "and one team at the high one"
+    assert high * turns[400, 600] < results.HIGH, "two teams take the mixture"
+    for gain, corner in ((results.LOW, 5), (results.HIGH, 3)):
         dense = [[batch for batch in range(100, 1_501, 100) if gain < low * turns[answer, batch]] for answer in rows]
         assert dense == sorted(dense, key=len) and sum(map(bool, dense)) == corner, "few sequences and long answers"
-    assert numbers.turning(1_800, 3_200, 100) == eq.sparsity(numbers.TEAM), "where a dense model would load for longer"
+    assert results.turning(1_800, 3_200, 100) == eq.sparsity(results.TEAM), "where a dense model would load for longer"
 
 
 @pytest.mark.parametrize("answer, batch", [(400, 300), (3_200, 100), (100, 1_500)])
@@ -481,7 +481,7 @@ def test_at_the_turning_point_both_steps_take_as_long(answer, batch):
     active, stored = (RUNNING.symbols()[name] for name in ("n_active", "n_total"))
     caches, tokens = batch * (1_800 + answer / 2) * 61 * 576 * 2, batch * (1 + 1_800 / answer)
     took = lambda used, kept: max(2 * tokens * used / 15.832e15, (kept + caches) / 38.4e12)
-    gain = numbers.turning(1_800, answer, batch)
+    gain = results.turning(1_800, answer, batch)
     assert took(gain * active, gain * active) == pytest.approx(took(active, stored), rel=1e-4)
 
 
@@ -490,13 +490,13 @@ def test_sparse_attention_loads_what_its_parts_say():
     told, entry, key = numbers.sparse_attention(), 61 * 576 * 2 / 1e3, 61 * 128 * 2 / 1e3
     even = 2_048 * 576 / (576 - 128)
     sparse, full = 2.048 * entry + 32 * key, 32 * entry  # MB of a sequence of 32,000 tokens
-    assert tuple(size / 1e6 for size in numbers.cached(32_000)) == (pytest.approx(sparse), pytest.approx(full))
+    assert tuple(size / 1e6 for size in results.cached(32_000)) == (pytest.approx(sparse), pytest.approx(full))
     weights = RUNNING.symbols()["n_total"] / 38.4e9
     caches = [150 * size * 1e6 / 38.4e9 for size in (sparse, full)]
     kept = {"entry_values": "576", "key_values": "128", "long_batch": "150", "long_context": "32,000"}
     kept |= {"long_sparse": f"{caches[0]:.1f} ms", "long_whole": f"{caches[1]:.1f} ms"}
     kept |= {"long_saves": f"{1 - (weights + caches[0]) / (weights + caches[1]):.0%}", "chosen": "2,048"}
-    assert told == kept | {"sparse_from": f"{round(even, -2):,.0f}"} and numbers.TEAM.context < even
+    assert told == kept | {"sparse_from": f"{round(even, -2):,.0f}"} and results.TEAM.context < even
     room, kept = 8 * 141e9 - RUNNING.symbols()["n_total"], 32 * (entry + key) * 1e6
     assert 160 < room / kept < 170, "caches and keys of 150 sequences fit beside the weights, and of 200 they do not"
     attends = 150 * 61 * 128 * (576 + 512) * 2 * 32_000 / 7.916e12
@@ -517,32 +517,32 @@ def test_measured_servers_beside_the_formulas():
     per_gpu = {2048: (3331 / 8, 442), 5000: (3623 / 8, 566), 128: (42821 / 8, 4336)}
     size = model("llama-3.1-70b").n_active / model("qwen3-235b-a22b").n_active
     turns = {prompt: size * dense / sparse for prompt, (sparse, dense) in per_gpu.items()}
-    assert told["pair_read"] == f"{turns[2048]:.1f}" and numbers.paired()[2048, 128] == pytest.approx(turns[2048])
-    assert all(numbers.paired()[lengths] == pytest.approx(turns[lengths[0]]) for lengths in ((5000, 500), (128, 2048)))
+    assert told["pair_read"] == f"{turns[2048]:.1f}" and results.paired()[2048, 128] == pytest.approx(turns[2048])
+    assert all(results.paired()[lengths] == pytest.approx(turns[lengths[0]]) for lengths in ((5000, 500), (128, 2048)))
     assert told["pair_price"] == f"{model('llama-3.1-70b').n_active * 442 / (3331 / 8) / 1e9:.0f} billion"
     active = model("qwen3-235b-a22b").n_active
     assert [told["pair_stored"], told["pair_equal"]] == ["235 billion", f"{round(5 * active / 1e9, -1):.0f} billion"]
     assert 0.3 < 1 - turns[2048] / 5 < 0.36, "a third less than its equal"
     assert [told["pair_dense_rate"], told["pair_sparse_rate"]] == ["442", f"{3331 / 8:.0f}"]
-    assert len(numbers.paired()) == 10 and told["pair_size"] == f"{size:.1f}"
+    assert len(results.paired()) == 10 and told["pair_size"] == f"{size:.1f}"
     assert [told["pair_dense"], told["pair_active"]] == ["71 billion", "22 billion"] and round(75 / 22, 1) == 3.4
-    others = sorted(turn for at, turn in numbers.paired().items() if at != (2048, 128))
+    others = sorted(turn for at, turn in results.paired().items() if at != (2048, 128))
     assert [told["pair_least"], told["pair_most"]] == [f"{others[0]:.1f}", f"{others[-1]:.1f}"] == ["2.6", "4.0"]
     assert told["balanced_speed"] == "2.54", "the published speedup of decode"
-    plain = {batch: numbers.turning(1_800, 400, batch) for batch in (100, 300, 600)}
-    worst = max(numbers.gain_measured(371, batch, overlap=False) / plain[batch] for batch in plain)
+    plain = {batch: results.turning(1_800, 400, batch) for batch in (100, 300, 600)}
+    worst = max(results.gain_measured(371, batch, overlap=False) / plain[batch] for batch in plain)
     assert 1.8 < worst < 2.4 < turns[2048], "the counts explain a factor of about two"
     assert round(float(told["team_gain_real_most"]) / float(told["team_gain_mixed"]), 1) == 2, "the team's doubles"
-    assert min(numbers.gain_measured(168, batch) / plain[batch] for batch in plain) > numbers.LUCK
+    assert min(results.gain_measured(168, batch) / plain[batch] for batch in plain) > numbers.LUCK
     low, high = ({batch: plain[batch] * by for batch in plain} for by in (numbers.LUCK, turns[2048]))
-    assert all(low[300] < gain < high[300] for gain in numbers.GAINS), "one team is in between: time both"
-    assert turns[2048] > numbers.LOW, "no turning point is below 1, so the low gain decides for no mixture"
-    assert numbers.LOW < low[100] < numbers.HIGH and numbers.LOW < high[600] < numbers.HIGH, "what the others can say"
+    assert all(low[300] < gain < high[300] for gain in results.GAINS), "one team is in between: time both"
+    assert turns[2048] > results.LOW, "no turning point is below 1, so the low gain decides for no mixture"
+    assert results.LOW < low[100] < results.HIGH and results.LOW < high[600] < results.HIGH, "what the others can say"
     experts, tokens, flops = eq.routed_params(RUNNING), 512, 8 * 1.979e15
     parts = [(RUNNING.symbols()["n_total"] - experts, 1.0), (experts, 1 / 32)]
     apart = simulation.step(tokens, parts, flops, 38.4e12, 1.0) + 256 * 1_024 * 0.9 * 1.5 * 2 * 61 * 576 / 38.4e12
     assert told["served_real"] == f"{(apart + tokens * 58 * 7 * 7_168 * 3 / (8 * 450e9)) * 1e3:.0f} ms"
-    assert eq.bytes_touched(RUNNING, batch=2) < numbers.LOW * eq.bytes_touched(RUNNING, batch=1), "whom it leaves out"
+    assert eq.bytes_touched(RUNNING, batch=2) < results.LOW * eq.bytes_touched(RUNNING, batch=1), "whom it leaves out"
     net, tokens = model("qwen3-235b-a22b"), (2_048 + 128) / 128
     room = 8 * 141e9 - net.n_total
     texts = room / (net.kv_bytes_per_token() * 2_112)
@@ -564,10 +564,10 @@ def test_the_pairs_turning_points_by_the_datasheet(width):
         computes = texts * (prompt + answer) / answer * 2 * net.n_active / (gpus * 1.979e15)
         return max(computes, 141 / 4_800) * gpus / texts
 
-    said = {at: nets[1].n_active / nets[8].n_active * each(8, *at) / each(1, *at) for at in numbers.paired()}
-    assert numbers.paired_by_datasheet({2: "bf16", 1: "fp8"}[width]) == pytest.approx(said, rel=2e-3)
+    said = {at: nets[1].n_active / nets[8].n_active * each(8, *at) / each(1, *at) for at in results.paired()}
+    assert results.paired_by_datasheet({2: "bf16", 1: "fp8"}[width]) == pytest.approx(said, rel=2e-3)
     assert said[2048, 128] == pytest.approx(1) and f"{max(said.values()):.1f}" == told["pair_ceiling"]
-    off = [turn / said[at] for at, turn in numbers.paired().items()]
+    off = [turn / said[at] for at, turn in results.paired().items()]
     assert sum(factor > float(told["pair_read"]) for factor in off) == 1, "nine of ten runs were off by no more"
 
 
@@ -722,7 +722,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert {name: told[name] for name in expected} == expected
     assert (31 / 32) ** 300 < 1e-4, "the team's batch misses fewer than one expert in ten thousand"
     assert round((32 / 31) ** 64, 0) == 8, "and 64 tokens miss one in eight"
-    assert numbers.almost() == next(b for b in range(1, 999) if 1 - (31 / 32) ** b >= 0.99)
+    assert results.almost() == next(b for b in range(1, 999) if 1 - (31 / 32) ** b >= 0.99)
     assert round(15e15 / 4 / 8e12 / (312e12 / 2.039e12), 1) == 3.1, (
         "the largest constant told is three times the smallest"
     )
@@ -736,7 +736,7 @@ def test_the_case_is_the_batching_lessons():
 
 
 def test_the_knees_told_are_the_ends_of_those_found():
-    told, found = numbers.measured(), [knee for knee, _ in numbers.knees().values()]
+    told, found = numbers.measured(), [knee for knee, _ in results.knees().values()]
     assert len(found) > 2 and float(told["knee_least"]) < float(told["knee_most"])
     assert all(float(told["knee_least"]) - 0.5 <= knee <= float(told["knee_most"]) + 0.5 for knee in found)
 

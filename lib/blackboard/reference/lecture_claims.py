@@ -26,6 +26,7 @@ from blackboard.lessons.racks import equations as racks
 from blackboard.lessons.racks import numbers as racked
 from blackboard.lessons.sparsity import equations as sparse
 from blackboard.lessons.sparsity import numbers as sparsity
+from blackboard.lessons.sparsity import results as mixture_results
 from blackboard.reference.claim_list import ClaimList, Found, Part, cited, found
 from blackboard.reference.machine_costs import reached
 
@@ -226,7 +227,7 @@ def deepseek_size() -> Found:
 
 def constant(id: str, precision: str) -> float:
     """A chip's hardware constant, tokens."""
-    return step.hardware_constant(chip(id), precision=precision, bytes_per_param=sparsity.width(precision))
+    return step.hardware_constant(chip(id), precision=precision, bytes_per_param=mixture_results.width(precision))
 
 
 @all_claims.enter("C2")
@@ -240,7 +241,7 @@ def stable() -> Found:
 def stated(counts: str, date: str = "") -> float:
     """Tokens a second of Google's first statement of this kind, or of a month."""
     row = next(row for row in measurement("world_tokens").records(counts=counts) if row["date"].startswith(date))
-    return sparsity.monthly(row["tokens"], row["per"])
+    return mixture_results.monthly(row["tokens"], row["per"])
 
 
 API, SPRING = (
@@ -323,7 +324,7 @@ def implied_kv() -> Found:
 
 @all_claims.enter("12.6")
 def constants() -> Found:
-    rows = sorted((row for row in sparsity.constants() if row.chip.confirmed), key=lambda row: row.value)
+    rows = sorted((row for row in mixture_results.constants() if row.chip.confirmed), key=lambda row: row.value)
     parts = (Part(f"{row.chip.name}, {row.precision.upper()}", 300, row.value, "token") for row in rows)
     return found(
         *parts,
@@ -464,7 +465,7 @@ def attributed() -> Found:
 
 @all_claims.enter("12.19")
 def three_hundred_to_one() -> Found:
-    c, width = constant("b200", "fp4"), sparsity.width("fp4")
+    c, width = constant("b200", "fp4"), mixture_results.width("fp4")
     return found(
         Part("B200 in FP4, multiply-adds per parameter", 300, c),
         Part("multiply-adds per byte", 300, c / width),

@@ -20,6 +20,7 @@ from blackboard.lessons.racks import equations as racks
 from blackboard.lessons.racks import results as rack_results
 from blackboard.lessons.sparsity import equations as sparse
 from blackboard.lessons.sparsity import numbers as sparsity
+from blackboard.lessons.sparsity import results as mixture_results
 from blackboard.reference.claim_list import Found, Part, found
 from blackboard.reference.lecture_claims import API, all_claims, day_use, drained, stated, world_racks
 
@@ -225,11 +226,13 @@ def drain_ladder() -> Found:
 
 @all_claims.enter("N20")
 def experts_worth() -> Found:
-    size, count = sparsity.FIGURE["base_size"], sparsity.FIGURE["experts"]
-    gain = lambda router: sparse.quality_gain(n_effective=sparsity.effective(size, count, router), base_size=size)
+    size, count = mixture_results.FIGURE["base_size"], mixture_results.FIGURE["experts"]
+    gain = lambda router: sparse.quality_gain(
+        n_effective=mixture_results.effective(size, count, router), base_size=size
+    )
     return found(
         Part("gain in size", 4, gain("S-BASE")),
-        Part("as good as a dense model of", 1.3e9, sparsity.effective(size, count), "parameter"),
+        Part("as good as a dense model of", 1.3e9, mixture_results.effective(size, count), "parameter"),
         rl=gain("RL-R"),
         hash=gain("HASH"),
     )
@@ -355,5 +358,5 @@ def racks_and_chips() -> Found:
 
 @all_claims.enter("N33")
 def parameters_grow() -> Found:
-    grown = sparse.stored_growth(routed_share=sparsity.ROUTED_THIRD, experts=sparsity.FIGURE["experts"])
+    grown = sparse.stored_growth(routed_share=sparsity.ROUTED_THIRD, experts=mixture_results.FIGURE["experts"])
     return found(Part("growth of the total, a third routed", 64, grown), grown=grown)

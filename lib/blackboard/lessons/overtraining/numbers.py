@@ -136,7 +136,7 @@ def other_fits() -> dict[str, str]:
         }
     walls = {f"{results.wall(fit):.0%}" for fit in OTHERS}
     if len(walls) > 1:
-        raise ValueError("the page says that the results.wall is the same by both")
+        raise ValueError("the page says that the wall is the same by both")
     shares = sorted(results.kept_saved(fit) for fit in (FIT, *OTHERS))
     ends = {"kept_least": f"{shares[0]:.0%}", "kept_most": f"{shares[-1]:.0%}"}
     return found | ends | {"wall_other": walls.pop()}

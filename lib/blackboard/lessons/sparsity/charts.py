@@ -9,7 +9,8 @@ from blackboard.charts import controls, marks
 from blackboard.charts.interactive import InteractiveChart, curve, decades, derived, inside, slider, sweep
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
-from blackboard.lessons.sparsity.numbers import LOW, PROMPT, PROMPTS, TEAM, TEAM_BATCH, race
+from blackboard.lessons.sparsity.numbers import PROMPTS
+from blackboard.lessons.sparsity.results import LOW, PROMPT, TEAM, TEAM_BATCH, race
 from blackboard.units import significant
 
 SYSTEMS = (

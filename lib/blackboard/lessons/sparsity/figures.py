@@ -15,13 +15,13 @@ from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, name_ends, point, thousands
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
-from blackboard.lessons.sparsity import numbers, simulation
+from blackboard.lessons.sparsity import numbers, results, simulation
 from blackboard.units import significant
 
 US, GB = units.factor("us"), units.factor("GB")
-BASE, EXPERTS = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]  # what the lecture reads off B4
+BASE, EXPERTS = results.FIGURE["base_size"], results.FIGURE["experts"]  # what the lecture reads off B4
 SIZES = (15e6, 55e6, 130e6, BASE, 870e6, numbers.LARGEST_DENSE)  # dense models of the paper's figure
-TEAM, BATCH = numbers.TEAM, numbers.TEAM_BATCH
+TEAM, BATCH = results.TEAM, results.TEAM_BATCH
 ROUTED = 3  # seed of the drawn tokens
 
 
@@ -46,13 +46,13 @@ def routed_law() -> Drawing:
     experts = np.geomspace(1, 512, 200)
     looks = {size: ("first", 3) if size == BASE else ("muted", 1.5) for size in SIZES}
     for size, (colour, width) in looks.items():
-        axes.plot(experts, numbers.loss(size, experts), color=COLOURS[colour], lw=width)
-    same, reached = numbers.effective(BASE, EXPERTS), numbers.loss(BASE, EXPERTS)
-    levels = numbers.loss(same, 1), reached
+        axes.plot(experts, results.loss(size, experts), color=COLOURS[colour], lw=width)
+    same, reached = results.effective(BASE, EXPERTS), results.loss(BASE, EXPERTS)
+    levels = results.loss(same, 1), reached
     axes.plot([1, EXPERTS], levels, "o--", color=COLOURS["second"], lw=1.5, ms=8, clip_on=False, zorder=4)
     _experts_axis(axes)
     axes.set_ylim(bottom=1.85)
-    name_ends(axes, [(numbers.loss(size, 512), _counted(size), colour) for size, (colour, _) in looks.items()])
+    name_ends(axes, [(results.loss(size, 512), _counted(size), colour) for size, (colour, _) in looks.items()])
     words = f"dense {same / 1e9:.2f} B: as good\nas {_counted(BASE)} with {EXPERTS} experts"
     point(axes, (1, reached), words, (0.27, 0.07), "second")
     axes.set(ylabel="validation loss, by the fit")
@@ -104,8 +104,8 @@ def bill() -> Drawing:
     and the dense model at the low gain.
     """
     fig, axes = drawing.axes(5.0, 3.8)
-    prompt, answer, low = numbers.PROMPT, numbers.ANSWER, numbers.LOW
-    pair = numbers.team_steps(BATCH, low)
+    prompt, answer, low = results.PROMPT, results.ANSWER, results.LOW
+    pair = results.team_steps(BATCH, low)
     read, made, dense = step.compute_time(TEAM, batch=1) / US, pair.sparse / BATCH / US, pair.dense / BATCH / US
     ends, ms = (prompt, prompt + answer), lambda tokens, each: f"{tokens * each / 1e3:.1f} ms"
     mean = (prompt * read + answer * made) / ends[1]
@@ -140,18 +140,18 @@ def verdicts() -> Drawing:
     """Which model to take by sequences and length of an answer, with the margin, at two gains."""
     fig, panels = drawing.axes(5.0, 3.2, 1, 2, sharey=True)
     batches, answers = np.linspace(100, 1_500, 71), np.geomspace(100, 3_200, 61)
-    turns = np.array([[numbers.turning(numbers.PROMPT, answer, batch) for batch in batches] for answer in answers])
-    levels = [0, numbers.LUCK, round(numbers.paired()[numbers.READ], 1), np.inf]
+    turns = np.array([[results.turning(results.PROMPT, answer, batch) for batch in batches] for answer in answers])
+    levels = [0, numbers.LUCK, round(results.paired()[numbers.READ], 1), np.inf]
     tints = [to_rgba(COLOURS[name], alpha) for name, alpha in (("second", 0.35), ("muted", 0.12), ("weights", 0.35))]
     dense, test = ("dense", 340, 2_500), ("test both", 950, 1_500)
-    names = {numbers.LOW: (dense, test), numbers.HIGH: (dense, test, ("mixture", 1_000, 180))}
+    names = {results.LOW: (dense, test), results.HIGH: (dense, test, ("mixture", 1_000, 180))}
     for at, (gain, said) in zip(panels, names.items()):
         at.contourf(batches, answers, gain / turns, levels, colors=tints)
         for text, x, y in said:
             at.text(x, y, text, color=COLOURS["bound"], ha="center", va="center", weight="bold")
         for teams, text, shift in ((1, "one team", -15), (2, "two teams", 7)):
-            at.plot(teams * BATCH, numbers.ANSWER, "o", color=COLOURS["bound"], ms=5)
-            beside(at, text, (teams * BATCH, numbers.ANSWER), (-12, shift))
+            at.plot(teams * BATCH, results.ANSWER, "o", color=COLOURS["bound"], ms=5)
+            beside(at, text, (teams * BATCH, results.ANSWER), (-12, shift))
         at.set_title(f"$g$ = {gain:g}", loc="left")
         at.set(yscale="log", xlabel="sequences", xlim=(100, 1_500), xticks=[500, 1_000, 1_500])
         at.grid(visible=False)
@@ -162,9 +162,9 @@ def verdicts() -> Drawing:
         fig,
         "fig-verdicts",
         "Only a high $g$ makes the mixture a safe choice, and only if sequences are many and answers short.",
-        f"Two maps of sequences, 100 to 1,500, against tokens of an answer, 100 to 3,200. At g = {numbers.LOW:g}, dense"
+        f"Two maps of sequences, 100 to 1,500, against tokens of an answer, 100 to 3,200. At g = {results.LOW:g}, dense"
         " where sequences are few and answers long, else test both. At g ="
-        f" {numbers.HIGH:g}, the mixture where sequences are many and answers short, as for two teams.",
+        f" {results.HIGH:g}, the mixture where sequences are many and answers short, as for two teams.",
     )
 
 
@@ -174,10 +174,10 @@ def verdicts() -> Drawing:
 def sparse_attention() -> Drawing:
     """Bytes of KV cache that a step loads for one sequence against its context, with and without an indexer."""
     fig, axes = drawing.axes(5.0, 3.2)
-    most, even = numbers.LONG_CONTEXT, numbers.sparse_from()
+    most, even = numbers.LONG_CONTEXT, results.sparse_from()
     tie = significant(even, 2)
     context = np.linspace(0, most, 257)
-    found, last = numbers.cached(context), numbers.cached(most)
+    found, last = results.cached(context), results.cached(most)
     for sizes, colour in ((found.dense, "second"), (found.sparse, "weights")):
         axes.plot(context, sizes / GB, color=COLOURS[colour], lw=2.5)
     axes.set(xlim=(0, most), ylim=(0, None), xticks=[0, 8_000, 16_000, 24_000, most])
@@ -189,7 +189,7 @@ def sparse_attention() -> Drawing:
             (last.sparse / GB, f"with an\nindexer: {last.sparse / GB:.2f}", "weights"),
         ],
     )
-    point(axes, (even, numbers.cached(even).dense / GB), f"equal at {tie} tokens", (0.27, 0.55))
+    point(axes, (even, results.cached(even).dense / GB), f"equal at {tie} tokens", (0.27, 0.55))
     axes.set(xlabel="tokens of context", ylabel="GB loaded for an answer token")
     return done(
         fig,

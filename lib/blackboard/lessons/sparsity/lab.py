@@ -305,7 +305,7 @@ def _case() -> dict[str, float]:
 def finish(own: Any) -> dict[str, Any]:
     """Time to load what a batch touches: by the reader's router and formula, by the lesson's, and as measured."""
     # Here, so that a page's first check need not wait for these.
-    from blackboard.lessons.sparsity.numbers import FIGURE, almost, effective
+    from blackboard.lessons.sparsity.results import FIGURE, almost, effective
 
     case, rng = _case(), random.Random(0)
     experts, k = int(case["experts"]), int(case["top_k"])

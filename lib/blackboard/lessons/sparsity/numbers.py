@@ -2,79 +2,49 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from typing import NamedTuple
-
-from blackboard.catalogue import Chip, Model, chip, chips, gpu_lab, measurement, model, system
-from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING, Case, plain
+from blackboard.catalogue import chip, gpu_lab, measurement, model
+from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING, plain
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
+from blackboard.lessons.sparsity import results
+from blackboard.lessons.sparsity.results import (
+    ANSWER,
+    FAR,
+    FIGURE,
+    HIGH,
+    LOW,
+    PAIR,
+    PROMPT,
+    SPARSE,
+    TEAM,
+    TEAM_BATCH,
+)
 from blackboard.notation import latex, lookup, symbol
 from blackboard.page.derivation import Derivation
 from blackboard.page.summary import Page, fold, table
-from blackboard.search import find_root
 from blackboard.text import markup, merge
 from blackboard.units import factor, pretty, significant
 
 LECTURE_BATCH, DEPARTURES = 2_000, 64  # lecture 0:26:58
 ABOUT_300 = 300  # the board's constant, 0:18:25
 BOARD_EXPERTS = {"experts": 256, "top_k": 32}  # the board's routing, 0:19:16
-FIGURE = {"base_size": 370e6, "experts": 64}  # the point that the lecture reads off a figure, 0:29:24
 LARGEST_DENSE = 1.3e9  # parameters of the largest model with one expert that the fit's authors trained
-PRECISIONS = ("bf16", "fp8", "fp4")
 ROUTED_THIRD = 1 / 3  # of the dense model, if every second feed-forward block is routed; not confirmed
 NAMED = model("mixtral-8x7b")  # whose routing the page draws
-# how many times a sparse model's active size the dense models have that are as good, by three makers' comparisons
-GAINS = tuple(float(significant(1 / row["share"], 2)) for row in measurement("sparse_dense_pairs").records())
-LOW, HIGH, FAR = sorted(GAINS)
-PROMPT, ANSWER = 1_800, 400  # tokens of a request of the worked decision
 PROMPTS = 4  # read in one step
-TEAM = Case("deepseek-v3", "h200-8", "fp8", PROMPT + ANSWER / 2)
-TEAM_BATCH = 300  # sequences
 DENSE = "Dense-94B"  # what the page calls the dense model of the low gain
 FEW = 16  # tokens of a measured layer of experts
 SERVED = 256  # requests at a time of a measured server
 MEAN_LENGTH = 0.9  # of the nominal prompt and answer: the public runs draw 0.8 to 1.0 of them
-PAIR = model("qwen3-235b-a22b"), model("llama-3.1-70b")  # a sparse and a dense model, measured with one engine
-SPARSE = "deepseek-v3.2"  # the same model with sparse attention
 LONG_CONTEXT = 32_000  # tokens, with which the two are compared
-LONG_BATCH = 150  # sequences of that context, which fit beside the weights of eight H200s, index keys included
-READ = (2048, 128)  # tokens of prompt and answer of the pair's run that mostly reads
-LUCK = 2 / 3  # of a turning point by the datasheet, below which no count of ours falls
-
-
-# --- chips -----------------------------------------------------------------------------------------------------------
-
-
-class Constant(NamedTuple):
-    """A chip's hardware constant at one precision."""
-
-    chip: Chip
-    precision: str
-    value: float
-
-
-def constants() -> Iterator[Constant]:
-    """The hardware constant of every chip of the catalogue at every precision that weights are stored in."""
-    for row in chips():
-        for precision in PRECISIONS:
-            if getattr(row.flops_dense_per_s, precision):
-                yield Constant(
-                    row,
-                    precision,
-                    step.hardware_constant(row, precision=precision, bytes_per_param=width(precision)),
-                )
-
-
-def width(precision: str) -> float:
-    """Bytes of a parameter in this format."""
-    return model(RUNNING.model).symbols(precision)["bytes_per_param"]
+LONG_BATCH = 150  # sequences of that context, which results.fit beside the weights of eight H200s, index keys included
+READ = (2048, 128)  # tokens of prompt and answer of the pair's run that mostly results.reads
+LUCK = 2 / 3  # of a results.turning point by the datasheet, below which no count of ours falls
 
 
 def hardware() -> dict[str, str]:
     """The constant on chips of several generations."""
-    least = min((row for row in constants() if row.chip.confirmed), key=lambda row: row.value)
+    least = min((row for row in results.constants() if row.chip.confirmed), key=lambda row: row.value)
     return {
         "c_gb300": f"{chip('gb300-nvl72').hardware_constant('fp4'):.0f}",
         "c_gb200": significant(step.hardware_constant(RUNNING), 4),
@@ -135,57 +105,14 @@ def contexts() -> dict[str, str]:
         "token_computes": told(computes),
         "kv_loads": told(loads),
         "left_to_load": told(computes - loads),
-        "attends": told(attending()),
-        "attended_critical": significant(even_attended(1), 3),
+        "attends": told(results.attending()),
+        "attended_critical": significant(results.even_attended(1), 3),
     }
 
 
 def held(sequences: float) -> str:
     """A number of sequences that fit, rounded down to tens."""
     return f"{sequences // 10 * 10:,.0f}"
-
-
-def almost() -> int:
-    """The batch that touches 99% of the experts."""
-    return math.ceil(eq.coverage.solve("batch")(RUNNING, coverage=0.99))
-
-
-# --- throughput ------------------------------------------------------------------------------------------------------
-
-
-class Pair(NamedTuple):
-    """Seconds of a step of the sparse model, and of a dense model some times its active size; or another measure."""
-
-    sparse: float
-    dense: float
-
-    @property
-    def ratio(self) -> float:
-        """How many times as long the sparse model takes."""
-        return self.sparse / self.dense
-
-
-def race(batch, context, case: Case = TEAM, gain: float = LOW) -> Pair:
-    """Steps of DeepSeek-V3, which loads the experts that it touches, and of the dense model; numbers or arrays."""
-    import numpy as np
-
-    at = case._replace(context=1)
-    compute, kv = step.compute_time(at, batch=batch), step.kv_time(at, batch=batch) * context
-    sparse, alone = eq.touched_time(at, batch=batch), eq.touched_time(at, batch=1)
-    return Pair(np.maximum(compute, sparse + kv), np.maximum(gain * compute, gain * alone + kv))
-
-
-def layered_pair(
-    batch: float, context: float, case: Case = TEAM, gain: float = LOW, tokens: float | None = None, **rates: float
-) -> Pair:
-    """Steps of both models layer by layer: no part is loaded while another computes, and KV caches while none does. So
-    many tokens are computed, by default one for each sequence.
-    """
-    kv = step.kv_time(case._replace(context=1), batch=batch, **rates) * context
-    computed, dense = tokens or batch, gain * case.symbols()["n_active"]
-    sparse = eq.layered_time(case, batch=computed, n_routed=eq.routed_params(case), **rates)
-    alone = step.step_time(case, batch=computed, n_active=dense, n_total=dense, context=0, **rates)
-    return Pair(sparse + kv, alone + kv)
 
 
 def as_good() -> dict[str, str]:
@@ -197,7 +124,7 @@ def as_good() -> dict[str, str]:
         "g_far": f"{FAR:g}",
         "even_low": significant(eq.break_even(TEAM, quality_gain=LOW), 2),
         "even_bare": significant(eq.break_even(TEAM, quality_gain=LOW, context=0), 2),
-        "even_attended": significant(even_attended(LOW), 2),
+        "even_attended": significant(results.even_attended(LOW), 2),
         "more_memory_low": significant(known["n_total"] / (LOW * known["n_active"]), 2),
     }
 
@@ -244,125 +171,19 @@ def tie_in_letters() -> Page:
         f"The formula agrees. At the balanced context $L^*$ = {balanced} tokens, loading a cache takes as long as"
         f" computing a token. So at $g$ = {LOW:g} the batch is {critical} / ({LOW:g} − {context} / {balanced}) ≈"
         f" {even}. The formula holds while the dense model is limited by computing. If attention's arithmetic counts,"
-        f" too, {DENSE} computes for {attending() * 1e6:.2f} µs more for each sequence. That leaves"
-        f" {one - loads + attending() * 1e6:.1f} µs, and only {significant(even_attended(LOW), 2)} sequences tie."
+        f" too, {DENSE} computes for {results.attending() * 1e6:.2f} µs more for each sequence. That leaves"
+        f" {one - loads + results.attending() * 1e6:.1f} µs, and only"
+        f" {significant(results.even_attended(LOW), 2)} sequences tie."
     )
     said = [f"<p>{markup(text)}</p>" for text in (first, say, same)]
     shown = said[0] + tie.gives(eq.break_even)._repr_html_() + said[1] + said[2]
     return fold("How many sequences would make a tie in generating?", shown)
 
 
-# --- one decision ----------------------------------------------------------------------------------------------------
-
-
-def team_steps(batch: float, gain: float, tokens: float | None = None, attention: float = 0.0, **rates: float) -> Pair:
-    """Steps of both models by the roofline, in which as many tokens are computed: by default one for each sequence.
-    Computing takes so many seconds more for attention.
-    """
-    dense = gain * TEAM.symbols()["n_active"]
-    return Pair(
-        *(
-            max(
-                step.compute_time(TEAM, batch=tokens or batch, **size) + attention,
-                step.memory_time(TEAM, batch=batch, **size),
-            )
-            for size in (rates, rates | {"n_active": dense, "n_total": dense})
-        )
-    )
-
-
-def token_times(
-    batch: float, gain: float, mixed: bool, layered: bool = False, attends: bool = False, **rates: float
-) -> Pair:
-    """Seconds for a token of an answer and the prompt tokens that come with it, read in the same steps or in others; by
-    the roofline, attention's arithmetic can count.
-    """
-    prompts, one = PROMPT / ANSWER, step.compute_time(TEAM, batch=1)
-    computed = batch * (1 + prompts) if mixed else None
-    if layered:
-        pair = layered_pair(batch, TEAM.context, TEAM, gain, computed, **rates)
-    else:
-        pair = team_steps(batch, gain, computed, attention=batch * attention(mixed) if attends else 0.0, **rates)
-    return Pair(*(time / batch + (0 if mixed else prompts * one * times) for time, times in zip(pair, (1, gain))))
-
-
-def gain_even(
-    batch: float, mixed: bool, layered: bool = False, later: float = 0.0, attends: bool = False, **rates: float
-) -> float:
-    """Times DeepSeek-V3's active size from which on the dense model costs the team more; it is later by so many seconds
-    for a token of an answer and the prompt tokens that come with it.
-    """
-    late = lambda gain: (pair := token_times(batch, gain, mixed, layered, attends, **rates)).dense + later - pair.sparse
-    return find_root(late, 0.5, 50)
-
-
-def attending() -> float:
-    """Seconds in which the team's GPUs attend to one sequence's context, in BF16."""
-    return model(RUNNING.model).attention_flop(TEAM.context) / system("h200-8").symbols("bf16")["flops"]
-
-
-def reads() -> float:
-    """Seconds in which the team's GPUs attend, in BF16, to what is before a prompt's token, half the prompt on average.
-    A prompt's keys and values are unpacked first, so a head works with fewer values than an answer's does.
-    """
-    net = model(RUNNING.model)
-    [group] = net.attention
-    values = group.nope_dim + group.rope_dim + group.v_dim
-    flop = 2 * group.layers * group.heads * values * PROMPT / 2
-    return flop / system("h200-8").symbols("bf16")["flops"]
-
-
-def attention(mixed: bool) -> float:
-    """Seconds of attention's arithmetic for an answer's token and, in shared steps, the prompt tokens that come with
-    it.
-    """
-    return attending() + (PROMPT / ANSWER * reads() if mixed else 0.0)
-
-
-def even_attended(gain: float) -> float:
-    """The break-even batch if a dense model has the same attention, and its arithmetic counts."""
-    late = gain * step.compute_time(TEAM, batch=1) + attending() - step.kv_time(TEAM, batch=1)
-    return step.weight_time(TEAM) / late
-
-
-def gain_travelled(mixed: bool, layered: bool = False, batch: float = TEAM_BATCH, **rates: float) -> float:
-    """The gain that turns the decision if DeepSeek-V3's tokens travel to their experts while nothing else is done."""
-    return gain_even(batch, mixed, layered, -(1 + PROMPT / ANSWER) * travelling(), False, **rates)
-
-
-def gain_measured(rows: float, batch: float = TEAM_BATCH, overlap: bool = True) -> float:
-    """The gain that turns the decision with shared steps, if a GPU computes with so many tokens in the time of loading,
-    not with the datasheet's. Attention's arithmetic counts; without overlap it delays both models alike, and parts of
-    a layer and travel wait for each other.
-    """
-    width = TEAM.symbols()["bandwidth"] * step.hardware_constant(TEAM) / rows
-    if overlap:
-        return gain_even(batch, mixed=True, attends=True, bandwidth=width)
-    return gain_travelled(mixed=True, layered=True, batch=batch, bandwidth=width)
-
-
-def turning(prompt: float, answer: float, batch: float = TEAM_BATCH) -> float:
-    """The gain that turns the decision in shared steps by the datasheet, with requests of other lengths: the time of
-    DeepSeek-V3's step over the time that it computes; at most its sparsity, as a dense model so large loads as long.
-    """
-    case = TEAM._replace(context=prompt + answer / 2)
-    ratio = step.memory_time(case, batch=batch) / step.compute_time(case, batch=batch * (1 + prompt / answer))
-    return min(max(1, ratio), eq.sparsity(TEAM))
-
-
-def travelling() -> float:
-    """Seconds in which a token travels to its experts and back inside the box: a byte for each value on the way out,
-    two on the way back, over the links of all GPUs.
-    """
-    net, known = model(RUNNING.model), TEAM.symbols()
-    copies = net.moe.active * (1 - 1 / known["chips"])
-    return net.moe.layers * copies * net.d_model * 3 / (known["chips"] * known["scale_up"])
-
-
 def team() -> dict[str, str]:
     """The worked decision: what each token and each request costs the team, and what turns the decision."""
-    batch, tokens = TEAM_BATCH, shared_tokens()
-    sparse, one = team_steps(batch, LOW).sparse, step.compute_time(TEAM, batch=1)
+    batch, tokens = TEAM_BATCH, results.shared_tokens()
+    sparse, one = results.team_steps(batch, LOW).sparse, step.compute_time(TEAM, batch=1)
     told = lambda seconds: f"{seconds * 1e3:.1f} ms"
     return (
         {
@@ -391,31 +212,26 @@ def team() -> dict[str, str]:
 
 def _turning_points() -> dict[str, str]:
     """From which gain on the mixture is cheaper, counted in several ways."""
-    batch, (least, most) = TEAM_BATCH, ends()
+    batch, (least, most) = TEAM_BATCH, results.ends()
     return {
-        "team_gain": significant(gain_even(batch, mixed=False), 2),
-        "team_gain_mixed": significant(gain_even(batch, mixed=True), 2),
-        "travels": pretty(travelling(), "s", 2),
-        "team_gain_mixed_least": significant(gain_measured(least), 2),
-        "team_gain_real_most": significant(gain_measured(most, overlap=False), 2),
+        "team_gain": significant(results.gain_even(batch, mixed=False), 2),
+        "team_gain_mixed": significant(results.gain_even(batch, mixed=True), 2),
+        "travels": pretty(results.travelling(), "s", 2),
+        "team_gain_mixed_least": significant(results.gain_measured(least), 2),
+        "team_gain_real_most": significant(results.gain_measured(most, overlap=False), 2),
     }
 
 
 def _two_teams() -> dict[str, str]:
     """What changes if two teams share a copy."""
-    batch, tokens, (least, most) = TEAM_BATCH, shared_tokens(), ends()
+    batch, tokens, (least, most) = TEAM_BATCH, results.shared_tokens(), results.ends()
     return {
-        "twice": f"{team_steps(2 * batch, LOW, 2 * tokens).sparse * 1e3:.1f} ms",
+        "twice": f"{results.team_steps(2 * batch, LOW, 2 * tokens).sparse * 1e3:.1f} ms",
         "twice_rent_sparse": rented(1, mixed=True, batch=2 * batch),
-        "twice_gain": significant(turning(PROMPT, ANSWER, 2 * batch), 2),
-        "twice_least": f"{gain_measured(least, 2 * batch):.1f}",
-        "twice_most": f"{gain_measured(most, 2 * batch, overlap=False):.1f}",
+        "twice_gain": significant(results.turning(PROMPT, ANSWER, 2 * batch), 2),
+        "twice_least": f"{results.gain_measured(least, 2 * batch):.1f}",
+        "twice_most": f"{results.gain_measured(most, 2 * batch, overlap=False):.1f}",
     }
-
-
-def shared_tokens(batch: float = TEAM_BATCH) -> float:
-    """Tokens of a step that makes an answer token for each sequence and reads the prompt tokens that come with them."""
-    return batch * (1 + PROMPT / ANSWER)
 
 
 def dense_answers() -> dict[str, str]:
@@ -424,9 +240,9 @@ def dense_answers() -> dict[str, str]:
     one = LOW * step.compute_time(TEAM, batch=1)
     return {
         "dense_size": f"{size / 1e9:.0f} billion",
-        "team_dense": f"{team_steps(TEAM_BATCH, LOW).dense * 1e3:.1f} ms",
+        "team_dense": f"{results.team_steps(TEAM_BATCH, LOW).dense * 1e3:.1f} ms",
         "dense_token": f"{one * 1e6:.1f} µs",
-        "dense_shared": f"{shared_tokens() * one * 1e3:.1f} ms",
+        "dense_shared": f"{results.shared_tokens() * one * 1e3:.1f} ms",
         "dense_bare": f"{step.weight_time(TEAM, n_total=size) * 1e3:.1f} ms",
     }
 
@@ -441,30 +257,16 @@ def reading() -> dict[str, str]:
     }
 
 
-def request(gain: float, mixed: bool = False, batch: float = TEAM_BATCH) -> float:
-    """Seconds of the team's machine for a request, by the dense model; by DeepSeek-V3 at a gain of 1."""
-    sparse, dense = token_times(batch, gain, mixed)
-    return ANSWER * (sparse if gain == 1 else dense)
-
-
 def rented(gain: float, mixed: bool = False, batch: float = TEAM_BATCH) -> str:
     """USD for the team's machine during a million requests, by the dense model; by DeepSeek-V3 at a gain of 1."""
-    return f"${request(gain, mixed, batch) * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
-
-
-# --- against reality -------------------------------------------------------------------------------------------------
-
-
-def monthly(tokens: float, per: str) -> float:
-    """Tokens per second of a published count; a month has 30 days."""
-    return tokens / {"month": 30 * factor("day"), "minute": factor("min")}[per]
+    return f"${results.request(gain, mixed, batch) * 1e6 * TEAM.symbols()['chips'] * LECTURE_RENT / factor('h'):,.0f}"
 
 
 def traffic() -> dict[str, str]:
     """Tokens per second of a rack, of a chip, and of the world's largest service as published."""
     lecture = {"batch": LECTURE_BATCH, "interval": 1 / DEPARTURES}
     first = measurement("world_tokens").records(counts="all products")[0]
-    per_second = lambda row: monthly(row["tokens"], row["per"])
+    per_second = lambda row: results.monthly(row["tokens"], row["per"])
     served = {row["who"]: row["throughput_token_per_GPU_per_s"] for row in measurement("decode_per_gpu").records()}
     return {
         "per_rack": f"{step.throughput(**lecture):,.0f}",
@@ -497,7 +299,7 @@ def served() -> dict[str, str]:
     tokens = MEAN_LENGTH * row["input_tokens"]
     at = TEAM._replace(context=1.5 * tokens)  # the prompt and half of an answer as long
     floor = max(step.compute_time(at, batch=2 * SERVED), step.memory_time(at, batch=SERVED))
-    apart = layered_pair(SERVED, at.context, at, tokens=2 * SERVED).sparse + 2 * SERVED * travelling()
+    apart = results.layered_pair(SERVED, at.context, at, tokens=2 * SERVED).sparse + 2 * SERVED * results.travelling()
     return {
         "served_texts": f"{SERVED}",
         "served_tokens": f"{row['input_tokens']:,}",
@@ -507,45 +309,11 @@ def served() -> dict[str, str]:
     }
 
 
-def paired_rates() -> dict[tuple[int, int], Pair]:
-    """By tokens of prompt and answer: tokens per second of a GPU with either model of the measured pair."""
-    runs = measurement("trtllm_v1_0_throughput").records
-    rate = lambda row: row["throughput_token_per_s"] / row["gpus"]
-    lengths = lambda row: (row["input_tokens"], row["output_tokens"])
-    known = {lengths(row): rate(row) for row in runs(model="Llama-3.3-70B", chip="H200", weights="fp8", gpus=1)}
-    return {
-        lengths(row): Pair(rate(row), known[lengths(row)])
-        for row in runs(model="Qwen3-235B-A22B", chip="H200", weights="fp8")
-    }
-
-
-def paired() -> dict[tuple[int, int], float]:
-    """By tokens of prompt and answer: the turning point of the measured pair, if a dense model's bill grows as its
-    size.
-    """
-    sparse, dense = PAIR
-    return {at: dense.n_active / sparse.n_active / rates.ratio for at, rates in paired_rates().items()}
-
-
-def full_rate(net: Model, gpus: int, prompt: int, answer: int, cache: str) -> float:
-    """Answer tokens per second of an H200 by the roofline, where KV caches in such a format fill the memory."""
-    card = chip("h200")
-    batch = (gpus * card.hbm_bytes - net.n_total) / net.kv_bytes_per_token(cache) / (prompt + answer / 2)
-    computes = batch * (1 + prompt / answer) * 2 * net.n_active / (gpus * card.flops("fp8"))
-    return batch / max(computes, card.drain_time()) / gpus
-
-
-def paired_by_datasheet(cache: str) -> dict[tuple[int, int], float]:
-    """By tokens of prompt and answer: the turning point of the pair that the datasheet says."""
-    (sparse, dense), size = PAIR, PAIR[1].n_active / PAIR[0].n_active
-    return {at: size * full_rate(dense, 1, *at, cache) / full_rate(sparse, 8, *at, cache) for at in paired_rates()}
-
-
 def pair() -> dict[str, str]:
     """How large the dense model of the measured pair is, and where it turns the bill."""
-    (sparse, dense), rates = PAIR, paired_rates()[READ]
-    others = [turn for at, turn in paired().items() if at != READ]
-    told = [turn for cache in ("bf16", "fp8") for turn in paired_by_datasheet(cache).values()]
+    (sparse, dense), rates = PAIR, results.paired_rates()[READ]
+    others = [turn for at, turn in results.paired().items() if at != READ]
+    told = [turn for cache in ("bf16", "fp8") for turn in results.paired_by_datasheet(cache).values()]
     [gains] = measurement("sglang_large_ep_gains").records()
     return {
         "balanced_speed": f"{gains['decode_balance_speedup']:g}",
@@ -558,36 +326,20 @@ def pair() -> dict[str, str]:
         "pair_dense": f"{dense.n_active / 1e9:.0f} billion",
         "pair_prompt": f"{READ[0]:,}",
         "pair_answer": f"{READ[1]}",
-        "pair_read": f"{paired()[READ]:.1f}",
+        "pair_read": f"{results.paired()[READ]:.1f}",
         "pair_stored": f"{sparse.n_total / 1e9:.0f} billion",
-        "pair_price": f"{paired()[READ] * sparse.n_active / 1e9:.0f} billion",
+        "pair_price": f"{results.paired()[READ] * sparse.n_active / 1e9:.0f} billion",
         "pair_equal": f"{significant(HIGH * sparse.n_active / 1e9, 2)} billion",
         "pair_sparse_rate": f"{rates.sparse:.0f}",
         "pair_dense_rate": f"{rates.dense:.0f}",
     }
 
 
-# --- sparse attention ------------------------------------------------------------------------------------------------
-
-
-def cached(context) -> Pair:
-    """Bytes of KV cache that a step loads for a sequence of DeepSeek-V3.2, in BF16, and those without an indexer, of
-    DeepSeek-V3; numbers or arrays.
-    """
-    return Pair(model(SPARSE).kv_read_bytes(context), model(RUNNING.model).kv_read_bytes(context))
-
-
-def sparse_from() -> float:
-    """The context from which on sparse attention loads less."""
-    [group] = model(SPARSE).attention
-    return find_root(lambda context: (pair := cached(context)).dense - pair.sparse, group.top_k, 1e5)
-
-
 def sparse_attention() -> dict[str, str]:
     """How many tokens DeepSeek-V3.2 attends to, what it keeps of each, and from which context on it loads less."""
     [group], known = model(SPARSE).attention, TEAM.symbols()
-    loads = Pair(*(LONG_BATCH * size / known["bandwidth"] for size in cached(LONG_CONTEXT)))
-    steps = Pair(*(step.weight_time(TEAM) + time for time in loads))
+    loads = results.Pair(*(LONG_BATCH * size / known["bandwidth"] for size in results.cached(LONG_CONTEXT)))
+    steps = results.Pair(*(step.weight_time(TEAM) + time for time in loads))
     return {
         "long_batch": f"{LONG_BATCH}",
         "long_context": f"{LONG_CONTEXT:,}",
@@ -597,64 +349,16 @@ def sparse_attention() -> dict[str, str]:
         "entry_values": f"{group.kv_rank + group.rope_dim}",
         "key_values": f"{group.index_dim}",
         "chosen": f"{group.top_k:,}",
-        "sparse_from": significant(sparse_from(), 2),
+        "sparse_from": significant(results.sparse_from(), 2),
     }
-
-
-# --- what experts are worth ------------------------------------------------------------------------------------------
-
-
-def fit(router: str = "S-BASE") -> dict[str, float]:
-    """The fitted constants of a router by notation name, from the published row in base 10."""
-    [row] = measurement("routed_scaling_law").records(router=router)
-    return {
-        "law_size": -row["a"],
-        "law_experts": -row["b"],
-        "law_both": row["c"] / math.log(10),
-        "law_level": 10 ** row["d"],
-        "experts_most": row["E_max"],
-        "experts_offset": 1 / (1 / row["E_start"] - 1 / row["E_max"]),
-    }
-
-
-def saturated(experts, known: dict[str, float]):
-    """Experts, a number or an array, as the fit counts them."""
-    return eq.experts_saturated(known, experts=experts)
-
-
-def effective(base_size, experts, router: str = "S-BASE"):
-    """Parameters of the dense model that is as good as a routed one; numbers or arrays."""
-    known = fit(router)
-    return eq.n_effective(
-        known, base_size=base_size, experts_saturated=saturated(experts, known), experts_one=saturated(1, known)
-    )
-
-
-def loss(base_size, experts, router: str = "S-BASE"):
-    """Validation loss of a routed model by the fit; numbers or arrays."""
-    known = fit(router)
-    return eq.loss(known, base_size=base_size, experts_saturated=saturated(experts, known))
-
-
-def closed_form(experts: int) -> tuple[float, float]:
-    """Factor and power of N in the size of the dense model that is as good, read off two sizes."""
-    small, large = 1e8, 1e10
-    power = math.log(effective(large, experts) / effective(small, experts)) / math.log(large / small)
-    return effective(small, experts) / small**power, power
-
-
-def gained(experts: float, router: str = "S-BASE") -> float:
-    """Size of the dense model that is as good as the lecture's with so many experts, over the base size."""
-    size = FIGURE["base_size"]
-    return eq.quality_gain(n_effective=effective(size, experts, router), base_size=size)
 
 
 def worth() -> dict[str, str]:
     """What the lecture's point is worth by the fit, and its neighbours."""
     size, experts = FIGURE["base_size"], FIGURE["experts"]
     return {
-        "effective": f"{effective(size, experts) / 1e9:.2f} billion",
-        "gain": significant(gained(experts), 2),
+        "effective": f"{results.effective(size, experts) / 1e9:.2f} billion",
+        "gain": significant(results.gained(experts), 2),
     }
 
 
@@ -663,7 +367,7 @@ FITTED = ("law_size", "law_experts", "law_both", "law_level", "experts_offset", 
 
 def fit_table() -> Page:
     """The fitted constants in the course's symbols, with what they do."""
-    known = fit() | {"experts_one": saturated(1, fit())}
+    known = results.fit() | {"experts_one": results.saturated(1, results.fit())}
     rows = [[f"\\({latex(symbol(name))}\\)", significant(known[name], 3), lookup(name).description] for name in FITTED]
     return table("The fit's constants, rounded, for natural logarithms", ("Letter", "Value", "Meaning"), rows)
 
@@ -681,7 +385,7 @@ def as_good_derived() -> Derivation:
 
 def fit_in_full() -> Page:
     """The fit's formulas, its constants and what follows from them, behind one line."""
-    (factor_of, power), known = closed_form(int(FIGURE["experts"])), fit()
+    (factor_of, power), known = results.closed_form(int(FIGURE["experts"])), results.fit()
     one, most = (significant(known[name], 3) for name in ("experts_offset", "experts_most"))
     say, show = (lambda text: f"<p>{markup(text)}</p>"), (lambda formula: f"<div>\\[{formula.latex}\\]</div>")
     parts = (
@@ -695,7 +399,7 @@ def fit_in_full() -> Page:
         fit_table(),
         say(
             f"For one expert the count is nearly $n_0$: {most} · {one} ÷ ({most} + {one}) ="
-            f" {significant(saturated(1, known), 3)}."
+            f" {significant(results.saturated(1, known), 3)}."
         ),
         as_good_derived()._repr_html_(),
         say(
@@ -730,40 +434,9 @@ def price() -> dict[str, str]:
     }
 
 
-# --- the measured knee -----------------------------------------------------------------------------------------------
-
-
-def knees() -> dict[tuple[str, str, int, int], tuple[float, float]]:
-    """By library, number format and shape of the weights: rows at which a measured product's slope meets its level,
-    and the ideal C.
-
-    The level is the time of one row, the slope that between the two largest measured products.
-    """
-    products, out = measurement("h200_gemm"), {}
-    cells = products.records()
-    for library, dtype, n, k in sorted({(c["library"], c["dtype"], c["n"], c["k"]) for c in cells}):
-        times = sorted(
-            (c["m"], c["latency_us"])
-            for c in cells
-            if (c["library"], c["dtype"], c["n"], c["k"]) == (library, dtype, n, k)
-        )
-        (m0, t0), (m1, t1) = times[-2:]
-        out[library, dtype, n, k] = (
-            times[0][1] * (m1 - m0) / (t1 - t0),
-            chip(products.chip_id).hardware_constant({"bfloat16": "bf16"}.get(dtype, dtype)),
-        )
-    return out
-
-
-def ends() -> tuple[float, float]:
-    """The fewest and the most rows of those found."""
-    found = [knee for knee, _ in knees().values()]
-    return min(found), max(found)
-
-
 def measured() -> dict[str, str]:
     """How many rows a measured product needs before it waits for the multipliers."""
-    least, most = ends()
+    least, most = results.ends()
     return {"knee_least": f"{least:.0f}", "knee_most": f"{most:.0f}"}
 
 

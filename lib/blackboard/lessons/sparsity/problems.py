@@ -16,7 +16,7 @@ from blackboard.formula import Min
 from blackboard.formula_problem import Expression, Function
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.sparsity import equations as eq
-from blackboard.lessons.sparsity.numbers import fit, saturated
+from blackboard.lessons.sparsity.results import fit, saturated
 from blackboard.problem import Choice, Guess, Ordering, Quantity, Step, Values, right, v, wrong
 
 ABOUT_300 = 300.0  # tokens: the board's hardware constant, 0:18:25
