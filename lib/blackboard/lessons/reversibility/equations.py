@@ -170,7 +170,7 @@ keep_even = Formula(
     (
         "memory and compute are both fully used",
         "rent is for the whole machine",
-        "F is the rate that the machine reaches, not its peak",
+        "for F, take the rate that the machine reaches, in place of its peak",
     ),
     DERIVED,
     typeset=Mul(flop_spent, hbm / flops, evaluate=False),

@@ -56,6 +56,7 @@ def spreading() -> dict[str, str]:
         "net_matched": share(net.broken.matched),
         "cipher_matched": share(cipher.broken.matched),
         "attack_rounds": str(simulation.ROUNDS),
+        "games": str(simulation.GAMES),
     }
 
 
@@ -417,6 +418,7 @@ def measured() -> dict[str, str]:
     [paper] = measurement("revnet_paper").records()
     own = gpu_lab.rows(GPU, "training", way="reversible")
     own_depths = [row["depth"] for row in own]
+    deepest = times()[-1][2]  # of 164 layers, in PyTorch, as their memory
     again = sorted(
         row["full_recompute_s"] / row["selective_recompute_s"]
         for row in measurement("korthikanti_iteration_times").records()
@@ -435,6 +437,8 @@ def measured() -> dict[str, str]:
         "rev_error": f"{paper['reversible_error']:.1%}",
         "paper_low": f"{paper['low_slowdown']:g}",
         "paper_high": f"{paper['high_slowdown']:g}",
+        "memcnn_least": f"{min(deepest):.1f}",
+        "memcnn_most": f"{max(deepest):.1f}",
         "again_least": f"{again[0]:.2f}",
         "again_most": f"{again[-1]:.2f}",
     }

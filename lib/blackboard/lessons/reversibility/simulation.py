@@ -237,7 +237,10 @@ def foretell(make: Callable[[int], Encrypt], size: int, trials: int = 24) -> For
     return Foretold(*(np.array(rows) for rows in zip(*found)))
 
 
-def distinguish(make: Callable[[int], Encrypt], size: int, trials: int = 200) -> float:
+GAMES = 200  # in each, an attacker tells which of two plaintexts a ciphertext has
+
+
+def distinguish(make: Callable[[int], Encrypt], size: int, trials: int = GAMES) -> float:
     """Share of trials in which an attacker tells which of two plaintexts a ciphertext has; to guess is right in half.
 
     It may ask for all other ciphertexts: it asks for those of neighbours of both, one bit away, and takes the nearer.
