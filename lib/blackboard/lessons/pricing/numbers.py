@@ -68,6 +68,8 @@ def added_up() -> dict[str, str]:
     return merge(
         said,
         waiting(),
+        waiting_slower(),
+        per_token(),
         {
             "paid_all": cents(sum(paid.values()), 3),
             "hits_again": cents(again, 3),
@@ -104,21 +106,13 @@ def each_million(usd: float, line: str) -> str:
 
 
 def waiting() -> dict[str, str]:
-    """What keeping the call's hits costs: in HBM by the pause, at full speed and at a measured one, and in flash at ten
-    times its bare price; what a million tokens of each line cost; and a token of output divided by a hit.
-    """
-    minute, both, places = factor("min"), sum(results.bookings()[0].values()), results.fitting(PROMPT)
-    own, shared = results.call_work()
-    needs, (run, rate) = own + shared / places, results.crowded(PAUSE)
-    slow = results.slow_work()
-    slow_needs, slow_call = slow[0] + slow[1] / places, results.rack_rent() / results.crowded(PAUSE, slow)[1]
-    flash = SERVER * results.hits_in()["ssd"]
-    lines = {"input": "input", "output": "output", "hit": "cached_read"}
-    spent = results.least_lines("hbm") | {"cached_read": results.kept_in_hbm()}
-    each = {name: each_million(spent[line], line) for name, line in lines.items()}
-    said = {
+    """What keeping the call's hits in HBM costs at full speed, with the sums that a reader can redo."""
+    minute, places, work = factor("min"), results.fitting(PROMPT), sum(results.bookings()[0].values())
+    (own, shared), (run, rate) = results.call_work(), results.crowded(PAUSE)
+    needs, rent = own + shared / places, results.rack_rent()
+    return {
         "work_call": pretty(needs, "s", 2),
-        "work_from": f"{cents(both, 3)} ÷ {100 * results.rack_rent():.2f} ¢/s",
+        "work_from": f"{cents(work, 3)} ÷ {100 * rent:.2f} ¢/s",
         "run_time": f"{run:.2f} s",
         "rate_sum": f"{places:,.0f} ÷ ({PAUSE:.0f} s + {run:.2f} s)",
         "pause_2": f"{PAUSE:.0f} s",
@@ -126,27 +120,42 @@ def waiting() -> dict[str, str]:
         "run_sum": f"{significant(rate * run, 3)} × {pretty(own, 's', 3)} + {shared:.2f} s",
         "work_sum": f"{pretty(own, 's', 3)} + {shared:.2f} s ÷ {places:,.0f}",
         "ten_pause": f"{results.ten_times() / minute:.1f} minutes",
-        "rack_rent": f"{100 * results.rack_rent():.2f} ¢",
-        "rack_sum": f"{system(RUNNING.system).chips} × {100 * results.rack()['rent']:.4f} ¢ ="
-        f" {100 * results.rack_rent():.2f} ¢",
+        "rack_rent": f"{100 * rent:.2f} ¢",
+        "rack_sum": f"{system(RUNNING.system).chips} × {100 * results.rack()['rent']:.4f} ¢ = {100 * rent:.2f} ¢",
         "free_sum": f"{places:,.0f} × {pretty(needs, 's', 2)}",
         "free_pause": pretty(needs * places, "s", 2),
-        "free_slow": f"{significant(slow_needs * places / minute, 2)} minutes",
         "own_call": pretty(own, "s", 3),
         "shared_call": f"{shared:.2f} s",
         "rate_2": significant(rate, 3),
-        "call_2": cents(results.rack_rent() / rate, 3),
+        "call_2": cents(rent / rate, 3),
         "keep_2": cents(results.kept_in_hbm()),
-        "keep_slow": cents(slow_call - results.rack_rent() * slow_needs),
+    }
+
+
+def waiting_slower() -> dict[str, str]:
+    """The same at a measured speed, and in flash at ten times its bare price."""
+    own, shared = results.slow_work()
+    places, rent, flash = results.fitting(PROMPT), results.rack_rent(), SERVER * results.hits_in()["ssd"]
+    needs, call = own + shared / places, rent / results.crowded(PAUSE, (own, shared))[1]
+    return {
+        "free_slow": f"{significant(needs * places / factor('min'), 2)} minutes",
+        "keep_slow": cents(call - rent * needs),
         "hits_ssd_10": cents(flash),
-        "call_ssd_10": cents(flash + both),
-        **{f"each_{name}": f"{value} ¢" for name, value in each.items()},
-        "fifty_sum": f"{each['output']} ÷ {each['hit']} ="
-        f" {significant(results.per_hit('output', results.kept_in_hbm()), 2)}",
+        "call_ssd_10": cents(flash + sum(results.bookings()[0].values())),
         "out_hit_ssd_10": significant(results.per_hit("output", flash), 2),
     }
-    return said | {
-        f"out_hit_{n}": significant(results.per_hit("output", results.kept_in_hbm(n * minute)), 2) for n in (1, 5)
+
+
+def per_token() -> dict[str, str]:
+    """What a million tokens of each line cost, and a token of output divided by a hit, by the pause."""
+    spent = results.least_lines("hbm") | {"cached_read": results.kept_in_hbm()}
+    lines = {"input": "input", "output": "output", "hit": "cached_read"}
+    each = {name: each_million(spent[line], line) for name, line in lines.items()}
+    over = lambda pause: significant(results.per_hit("output", results.kept_in_hbm(pause)), 2)
+    return {
+        **{f"each_{name}": f"{value} ¢" for name, value in each.items()},
+        "fifty_sum": f"{each['output']} ÷ {each['hit']} = {over(PAUSE)}",
+        **{f"out_hit_{n}": over(n * factor("min")) for n in (1, 5)},
     }
 
 
