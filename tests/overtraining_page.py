@@ -14,6 +14,7 @@ QUOTED = {
     "1.3": "trillions of tokens that the recipe's twin reads, by its program",
     "1.7": "billions of parameters of the largest model of Kumar's abstract; a loss of the first Llama models",
     "8": "FLOPs of a token of RL that is trained on; a name of Llama",
+    "405": "a name of Llama",
     "3": "a name of Llama; the lecture's FLOPs of RL; trillions of tokens of OLMo-1B (Springer's abstract)",
     "0.3": "the lecture's efficiency of generating, 1:25:02",
     "500": "the lecture's traffic in millions of tokens a second, 1:29:49; billions of tokens of the fit's largest run",

@@ -111,6 +111,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ds_eta": f"{2 * 37_551_276_032 * 14_800 / 8 / (work / (2_664_000 * 3600)):.1f}",
         "ds_price": sig(2 / 6 * (work / (2_664_000 * 3600)) / (2 * 37_551_276_032 * 14_800 / 8)),
         "kv_write_rate": f"{work / (2_664_000 * 3600) / 3 / 1e12:.0f} TFLOP/s",
+        "kv_loading_rate": f"{3.35 / 2:.3g} TB/s",
         "kv_bytes_8": f"{32 * 2 * 8 * 128:,}",
         "times_8": sig(15e12 / 8.03e9 / 20),
     }
@@ -246,6 +247,7 @@ def test_the_program_that_spends_a_million_dollars():
         tokens = 6.3e23 / (6 * billions * 1e9)
         assert each == pytest.approx(tokens / (billions * 1e9), abs=0.051)
         parts = 482.01 / (billions * 1e9) ** 0.3478, 2085.43 / tokens**0.3658
+        assert f"{sum(parts):.3f}" == line.split()[-2]
         assert [bar.count(letter) for letter in "Sd"] == [round(150 * part) for part in parts]
         lengths[billions] = sum(parts)
     assert (
@@ -321,6 +323,7 @@ def test_both_bills_of_the_pair():
     assert paid(told["small_training"]) - paid(told["large_training"]) < 1e6, "less than a million"
     assert told["extra_besiroglu"] == f"${(6 * (8.03e9 * 15e12 - large * plain) * PER_FLOP) / 1e6:.2f} million"
     slow = 1.46e6 * 2 * (1 - large * plain / (8.03e9 * 15e12))  # both at Meta's pace
+    assert told["extra_range"].endswith(f" to ${6 * (8.03e9 * 15e12 - large * plain) * PER_FLOP / 1e6:.1f} million")
     assert told["extra_slow"].endswith(f" to ${slow / 1e6:.1f} million")
     days = slow / (6 * (large - 8.03e9) * PER_FLOP) / 2e6 / DAY
     assert told["slow_days"] == f"{days:.0f}"
@@ -387,11 +390,12 @@ def test_what_the_other_fits_say_of_the_pair():
     assert told["off_other"] == f"{max(off):.0%}"
     assert told["llama_off"] == f"{min(llama):.0%} to {max(llama):.0%}"
     assert told["equal_other"] == " or ".join(f"{each:.0%}" for each in even)
+    assert told["extra_range"] == f"${min(extra):.1f} to ${max(extra):.1f} million"
     assert told["spared_range"] == f"${min(spared):.0f} to ${max(spared):.0f} million"
     assert 0.23 < min(shares) < max(shares) < 1 / 3, "a quarter to a third; three to four times"
 
 
-GROWN = ("llama-3.1-8b", "qwen3-32b", "llama-3.1-405b")
+GROWN = ("llama-3.1-8b", "qwen3-32b", "llama-3.1-70b", "llama-3.1-405b")
 
 
 def tried(ratio, power=1.0, quality=1.0):
@@ -507,7 +511,13 @@ def test_how_caches_grow_with_size():
     known = {id: (model(id).n_active, model(id).symbols(kv="fp8")["kv_bytes_per_token"]) for id in GROWN}
     power = lambda a, b: math.log(known[a][1] / known[b][1]) / math.log(known[a][0] / known[b][0])
     assert power("qwen3-32b", "llama-3.1-8b") == pytest.approx(0.5, abs=0.02)
-    assert power("llama-3.1-405b", "llama-3.1-8b") == pytest.approx(0.35, abs=0.01)
+    told, powers = values("overtraining"), [power(f"llama-3.1-{size}b", "llama-3.1-8b") for size in (70, 405)]
+    assert [told[f"kv_power_{size}"] for size in (70, 405)] == [f"{each:.2f}" for each in powers] == ["0.42", "0.35"]
+    short, long = paid(told["small_serving"]), paid(told["kv_bill_8"])
+    for name, each in (("short", short), ("long", long / 2), ("low", long * powers[1])):
+        step = float(told[f"step_{name}"].removeprefix("$").replace(",", ""))
+        assert step == pytest.approx(each / 100, rel=0.012)
+        assert name == "short" or step > 1.5 * short / 100, "more than in short contexts"
 
 
 def test_what_smaller_models_take():

@@ -319,8 +319,8 @@ decode_flop = Formula(
     "flop_per_token",
     Max(flop_per_param * n_active, context * kv * flops / (bandwidth * new_token)),
     "FLOP/token",
-    "a token takes as long as its compute or the loading of its KV cache, whichever is longer; its cost is the number"
-    " of FLOPs that the chip can do in this time",
+    "a token costs its own compute, or the compute that the chip could do while it loads the KV cache, whichever is"
+    " more",
     ("computing and loading overlap fully", "the batch is so large that loading the weights costs next to nothing"),
     MATX,
     typeset=Max(2 * n_active, LOADED, evaluate=False),

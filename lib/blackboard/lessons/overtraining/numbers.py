@@ -239,6 +239,7 @@ def meta() -> dict[str, str]:
         "small_work": in_units(small.training),
         "slow_cost": f"${slow / 1e6:.1f} million",
         "slow_unit": f"${slow / small.training * 1e24 / 1e6:.1f} million",
+        "extra_range": between([results.dollars(ours.training - twins.training) for ours, twins in results.pairs()], 1),
         "extra_slow": between([slow * (1 - twins.training / ours.training) for ours, twins in results.pairs()], 1),
         "spared_range": between(
             [results.dollars(twins.inference - ours.inference) for ours, twins in results.pairs()], 0
@@ -349,6 +350,7 @@ def with_kv() -> dict[str, str]:
         "kv_bill_34": millions(SERVED * results.token_seconds(large, large_cache) * results.rent()),
         "kv_saved": millions(bill(large, large_cache) - bill(small, small_cache)),
         "kv_write_rate": pretty(own[0], "FLOP/s", 3),
+        "kv_loading_rate": pretty(own[1], "byte/s", 3),
         "kv_bend_8": f"{round(results.bend(small, small_cache, *own), -2):,.0f}",
         "kv_bend_full": f"{round(results.bend(small, small_cache, results.train_rate(), own[1]), -2):,.0f}",
         "kv_bytes_8": f"{small_cache['kv_bytes_per_token']:,.0f}",
@@ -356,7 +358,7 @@ def with_kv() -> dict[str, str]:
     }
     taking_turns = [2 * row.n_active / own[0] + results.cache_seconds(small_cache) for row in (small, large)]
     out["kv_added"] = f"{1 - taking_turns[0] / taking_turns[1]:.0%}"
-    return merge(out, loading(), alone(), long())
+    return merge(out, loading(), alone(), long(), steps())
 
 
 def loading() -> dict[str, str]:
@@ -386,6 +388,22 @@ def long() -> dict[str, str]:
         "long_root": f"{root:.0%}",
         "short_size": f"{short_size:.0%}",
         "short_full": f"{short_full:.0%}",
+    }
+
+
+def steps() -> dict[str, str]:
+    """What one percent less size takes off the serving bill of Llama 3.1 8B: in short contexts, and in long ones, where
+    a token costs as some power of the size; and the powers by which caches grow.
+    """
+    small, cache = results.llama(SERVED)[0], results.caches()[0]
+    long_bill = SERVED * results.token_seconds(small, cache) * results.rent()
+    thousands = lambda amount: f"${round(amount, -3):,.0f}"
+    sisters = {"70": results.cache_power("llama-3.1-70b"), "405": results.cache_power("llama-3.1-405b")}
+    return {
+        "step_short": thousands(results.dollars(small.inference) / 100),
+        "step_long": thousands(long_bill / 100 / 2),
+        "step_low": thousands(long_bill / 100 * min(sisters.values())),
+        **{f"kv_power_{key}": f"{power:.2f}" for key, power in sisters.items()},
     }
 
 

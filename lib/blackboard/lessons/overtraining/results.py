@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import log
 from typing import Any, NamedTuple
 
 from blackboard.catalogue import chip, measurement, model, models, scaling_law
@@ -284,6 +285,12 @@ def cached(id: str) -> dict[str, Any]:
 def caches() -> tuple[dict[str, Any], dict[str, Any]]:
     """Those of Llama 3.1 8B, and of the model whose cache the larger one is taken to have."""
     return cached("llama-3.1-8b"), cached("qwen3-32b")
+
+
+def cache_power(id: str) -> float:
+    """The power of the size by which the cache grows from Llama 3.1 8B to another model."""
+    larger, own = cached(id), caches()[0]
+    return log(larger["kv_bytes_per_token"] / own["kv_bytes_per_token"]) / log(model(id).n_active / NET.n_active)
 
 
 def write_rate() -> float:
