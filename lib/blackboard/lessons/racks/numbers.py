@@ -156,7 +156,6 @@ def worked() -> dict[str, str]:
         "compute_one": in_ms(one.compute),
         "weights_one": in_ms(one.weights),
         "exchanges_lapped": in_tenths(2 * one.half().exchanges),
-        "bytes_longer": f"{two.sending / one.sending:.0f}",
         "freed": pretty((one.weights - two.weights) * results.bandwidth(), "byte", 2),
         "rack_memory": pretty(chip(RUNNING.system).hbm_bytes, "byte", 3),
         "step_latency": in_ms(one.latency),
