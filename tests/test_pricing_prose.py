@@ -205,12 +205,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "even_call": f"{prompt(175_000) / hold(60):.1f} minutes",
         "until_hdd": f"{(prompt(175_000) / (1e6 * v3 * hdd) - disk) / 86_400:.0f} days",
         # writing to the cache
-        "even_all": "115",  # 25 hits and 90 writes
         "even_hits": "25",
         "even_writes": "90",
         "even_saved": "25 × 0.9 = 22.5",
         "even_lost": "90 × 0.25 = 22.5",
-        "share_sum_5": "25 ÷ 115",
+        "share_sum_5": "25 ÷ (25 + 90)",
         "write_more": "0.25",
         "hit_less": "0.9",
         "write_hit": "12.5",
