@@ -33,11 +33,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     expected = {
         "far": "252",
         "compounded": f"{1.1**252 / 1e9:.0f} billion",
-        "grown_step": f"{math.exp(math.log(95) / 252):.2f}",
+        "grown_step": f"{math.exp(math.log(85) / 252):.2f}",
         "act_all": f"{round(layers * layer / 1e9, -1):.0f} GB",
         "act_gpus": f"{layers * layer / room:.1f}",
         "act_scores": f"{scores / layer:.0f}",
         "act_reversible": gigabytes(inside + 2 * 4 * tokens * width + 2 * stream + inside),
+        "act_streams": gigabytes(inside + 2 * 4 * tokens * width),
         "act_segment": gigabytes(3 * layer + layers / 3 * stream),
         "thirds_together": gigabytes(3 * layer + layers / 3 * stream + stream + inside),
         "token_logits": f"{4 * 128_256 / 1e3:.0f} kB".replace("513", "510"),
@@ -188,8 +189,10 @@ def test_keys_in_reverse_order_bring_a_message_back_and_others_do_not():
 def test_a_walk_through_training_holds_what_the_formula_says():
     lines, names = printed(*cells("layers, kept"))
     count = lambda length: eq.checkpointed(depth=126, segment=length, stream_bytes=1, layer_bytes=10.625)
-    assert len(lines) == 7 and all(names["train"](n) == (pytest.approx(count(n)), 252) for n in (1, 2, 3, 6, 14, 126))
-    assert [re.findall(r"\d[\d,.]*\b", line) for line in lines][2] == ["3", "73.9", "252"]
+    assert len(lines) == 7 and all(
+        names["train"](n) == (pytest.approx(count(n)), 252 - n) for n in (1, 2, 3, 6, 14, 126)
+    )
+    assert [re.findall(r"\d[\d,.]*\b", line) for line in lines][2] == ["3", "73.9", "249"]
     held = {n: names["train"](n)[0] for n in range(1, 127)}
     assert min((n for n in held if 126 % n == 0), key=held.get) == 3 and held[3] < 1.01 * min(held.values())
     [source] = cells("layers, kept")
@@ -210,11 +213,12 @@ TRIP = "import numpy as np\n\ndraw"
 
 def test_rounding_leaves_little_in_eight_bits_and_all_in_whole_numbers():
     lines, names = printed(*cells(TRIP))
-    off = [tuple(map(float, re.findall(r"\S+", line)[2:])) for line in lines[1:]]
+    off = [[tuple(map(float, each)) for each in re.findall(r"(\S+) to (\S+)", line)] for line in lines[1:]]
     (start, slope), (single, single_slope), (edges, edges_slope), fixed = off
-    assert 1 > start > 0.5 and slope == 0.4 and 1e-6 < single < 3e-5 and 1e-6 < single_slope < 2e-5
-    assert edges == 0.07 and edges_slope == 0.04 and fixed == (0, 0)
-    assert names["train"](names["bf16"], names["bf16"])[1] > 1 / 3
+    assert 0.5 < start[0] < start[1] < 1 and slope == (0.3, 0.4)
+    assert all(1e-6 < least <= most < 3e-5 for least, most in (single, single_slope))
+    assert edges[0] < 1e-6 and edges[1] == 0.07 and fixed == [(0, 0), (0, 0)]
+    assert edges_slope[0] < 1e-6 and edges_slope[1] == 0.04
     for bits in 8, 24:
         for value in (random.gauss(0, 1) for _ in range(100)):
             part, power = math.frexp(value)
@@ -236,29 +240,18 @@ def test_gradients_of_a_step_are_slopes():
     reads, slopes = top(*names["start"])
     for m, read in zip(net[::-1], reads[::-1]):
         slopes = names["below"](m, read, *slopes, exact)
-    loss = lambda at: sum(float(v @ v) for v in top(*at)[1]) / 2
+    loss = lambda at: sum(float((v * v).sum()) for v in top(*at)[1]) / 2
     for half in 0, 1:
         nudge = 0 * names["start"]
-        nudge[half] = [draw.gauss(0, 1e-5) for _ in nudge[half]]
+        nudge[half] = np.reshape([draw.gauss(0, 1e-5) for _ in range(nudge[half].size)], nudge[half].shape)
         found = (loss(names["start"] + nudge) - loss(names["start"] - nudge)) / 2
-        assert found == pytest.approx(float(nudge[half] @ slopes[half]), rel=1e-5)
+        assert found == pytest.approx(float((nudge[half] * slopes[half]).sum()), rel=1e-5)
 
 
-@pytest.mark.slow
-def test_a_dozen_seeds_bear_out_the_text():
-    [source] = cells(TRIP)
-    source, grown, slopes = source[: source.index("def table")] + "net = bf16(net)\n", [], []
-    for seed in range(12):
-        names = printed(source.replace("default_rng(1)", f"default_rng({seed})"))[1]
-        slopes.append(float(f"{names['train'](names['fp32'], names['bf16'])[1]:.1g}"))
-        grown.append(own_growth(names))
-    assert min(slopes) < 1e-6 and 0.04 < max(slopes) <= 0.05
-    assert 59 < min(grown) < max(grown) < 95
-
-
-def own_growth(names):
-    """The factor by which a program's network makes an error at the top larger, relative to the streams."""
-    size, exact, net = lambda a: float(((a * a).sum()) ** 0.5), names["exact"], names["net"]
+def test_an_error_at_the_top_grows_as_the_text_says():
+    """Relative to the streams, for each of the program's inputs, with f exact."""
+    _, names = printed(*cells(TRIP))
+    size, exact, net = lambda a: np.linalg.norm(a, axis=(0, 2)), names["exact"], names["net"]
     x, y = names["start"]
     for m in net:
         x, y = y + names["f"](m, x, exact), x
@@ -266,7 +259,8 @@ def own_growth(names):
     x, y = wrong = top + np.random.default_rng(99).normal(0, 1e-9, top.shape)
     for m in net[::-1]:
         x, y = y, x - names["f"](m, y, exact)
-    return size(np.array((x, y)) - names["start"]) / size(names["start"]) / (size(wrong - top) / size(top))
+    grown = size(np.array((x, y)) - names["start"]) / size(names["start"]) / (size(wrong - top) / size(top))
+    assert 57 < min(grown) < 58 and 84 < max(grown) < numbers.GROWN
 
 
 def test_limits_and_the_lone_copy_are_those_of_the_text():
