@@ -179,6 +179,10 @@ def test_a_twentieth_kept_free_is_better_than_none_or_a_fifth():
     batch = [float(told[f"spare_{name}_batch"]) for name in numbers.SPARE]
     assert batch[0] == pytest.approx(float(told["held_one"]), rel=0.05)
     assert 1 - batch[1] / batch[0] < 0.04 < 0.1 < 1 - batch[2] / batch[0]
+    full = {name: simulation.full("blocks", steps=simulation.LONG, spare=s) for name, s in numbers.SPARE.items()}
+    vllm = float(told["vllm_use"].rstrip("%")) / 100
+    assert full["some"].tokens < vllm < full["none"].tokens < vllm + 0.02, "nearly as full as the greedy server"
+    assert full["none"].held < float(told["sg_mean"]), "a little shorter"
     time = []
     for spare, name in zip(numbers.SPARE.values(), numbers.SPARE):
         run = simulation.full("blocks", steps=simulation.LONG, spare=spare)
