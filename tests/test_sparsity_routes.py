@@ -432,7 +432,7 @@ def test_the_pages_router_loads_what_the_formula_says():
         assert abs(loaded - 256 * eq.coverage(batch=tokens, experts=256, top_k=8)) < 12 and experts == 256
     assert counts[-1][1] == 256, "the team's step loads every expert"
     popular = find_cell("sparsity", "def route").replace(
-        "tickets = range(256)", "tickets = [*range(256)] + 4 * [*range(32)]"
+        "tickets = range(256)", "tickets = [*range(256)] + 4 * [*range(0, 256, 8)]"
     )
     exec(popular, skewed := {})
     for tokens, fewest in ((64, 180), (results.TEAM_BATCH, 254)):
