@@ -176,6 +176,19 @@ def test_the_gain_ends_where_the_fit_says():
     assert results.loss(cutoff * 30, 512) > results.loss(cutoff * 30, 8)
 
 
+def test_the_fit_far_outside_gives_less_than_the_published_comparison():
+    """DeepSeek-V3's and Qwen3's dense equals, by halving an interval until the losses agree; at that gain, no draw."""
+    told = numbers.as_good()
+    for size, experts, said in ((37.55e9, 256, told["g_fit"]), (22.19e9, 128, "2.1")):
+        low, high = 1.0, 10.0
+        for _ in range(50):
+            gain = (low + high) / 2
+            larger = results.loss(gain * size, 1) > results.loss(size, experts)
+            low, high = (gain, high) if larger else (low, gain)
+        assert said == f"{low:.1f}"
+    assert float(told["g_fit"]) < float(numbers.team()["team_gain_mixed"]), "the draw would be lost"
+
+
 def test_one_expert_is_the_dense_model():
     assert results.effective(370e6, 1) == pytest.approx(370e6, rel=1e-12)
     known = results.fit()
@@ -325,6 +338,8 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
         "dense_shared": f"{1_650 * 2.5 * one * 1e3:.1f} ms",
         "twice": f"{(stored + 600 * 2_000 * kv) / 38.4e12 * 1e3:.1f} ms",
     }
+    tied = stored / 38.4e12 / (2.5 * one + attended - 2_000 * kv / 38.4e12)
+    assert results.even_attended(2.5) == pytest.approx(tied, rel=2e-3), "with attention's arithmetic"
     assert f"{expected['dense_size'].split()[0]}B" == numbers.DENSE.removeprefix("Dense-")
     assert 1.25 < whole / (2_200 * 2.5 * one) < 1.3, "the page says a bit more than a quarter longer"
     for gain in (2.5, 5):
@@ -334,7 +349,7 @@ def test_the_teams_numbers_are_those_of_plain_arithmetic():
     expected |= {
         "team_rent_low": f"${2_200 * 2.5 * one * 1e6 / 3_600 * 16:,.0f}",
         "team_rent_high": f"${2_200 * 5 * one * 1e6 / 3_600 * 16:,.0f}",
-        "even_attended": significant(stored / 38.4e12 / (2.5 * one + attended - 2_000 * kv / 38.4e12), 2),
+        "user_speed": significant(1 / (1_650 * 2.5 * one), 1),
         "read_sparse": f"{7_200 * one * 1e3:.1f} ms",
         "read_dense": f"{7_200 * 2.5 * one * 1e3:.1f} ms",
         "team_fits": f"{(8 * 141e9 - stored) // (2_000 * kv * 10) * 10:,.0f}",
@@ -401,9 +416,9 @@ def test_pooling_and_traffic_move_the_bill():
 def test_three_times_the_turning_point_decides_by_the_worst_count(prompt, answer, monkeypatch):
     """What the closing rule's factor must hold: least overlap, travel and the largest constant move it by less."""
     for name, value in (("PROMPT", prompt), ("ANSWER", answer)):
-        monkeypatch.setattr(numbers, name, value)
+        monkeypatch.setattr(results, name, value)
     plain = {batch: results.turning(prompt, answer, batch) for batch in (100, 300, 600)}
-    monkeypatch.setattr(numbers, "TEAM", results.TEAM._replace(context=prompt + answer / 2))
+    monkeypatch.setattr(results, "TEAM", results.TEAM._replace(context=prompt + answer / 2))
     for batch, by_datasheet in plain.items():
         assert results.gain_measured(371, batch, overlap=False) < 3 * by_datasheet
 
@@ -416,7 +431,9 @@ def test_the_pages_router_loads_what_the_formula_says():
     for tokens, loaded, experts in counts:
         assert abs(loaded - 256 * eq.coverage(batch=tokens, experts=256, top_k=8)) < 12 and experts == 256
     assert counts[-1][1] == 256, "the team's step loads every expert"
-    popular = find_cell("sparsity", "def route").replace("popular = 0", "popular = 32")
+    popular = find_cell("sparsity", "def route").replace(
+        "tickets = range(256)", "tickets = [*range(256)] + 4 * [*range(0, 256, 8)]"
+    )
     exec(popular, skewed := {})
     for tokens, fewest in ((64, 180), (results.TEAM_BATCH, 254)):
         loaded = sum(count > 0 for count in skewed["route"](tokens))
@@ -465,7 +482,7 @@ def test_the_pages_turning_points_are_those_of_whole_steps():
     turns = {
         (answer, batch): results.turning(1_800, answer, batch) for answer in rows for batch in range(100, 1_501, 100)
     }
-    assert min(turns.values()) == 1 and high > results.LOW, "no traffic is safe for the mixture at the low gain"
+    assert min(turns.values()) == 1 and high > results.LOW, "at the low gain, the mixture is not shown to win with any"
     assert results.LOW > low * turns[400, 300] > low * turns[400, 600], "one team and two: a test at the low gain"
     assert low * turns[400, 300] < results.HIGH < high * turns[400, 300], "and one team at the high one"
     assert high * turns[400, 600] < results.HIGH, "two teams take the mixture"
@@ -496,7 +513,9 @@ def test_sparse_attention_loads_what_its_parts_say():
     kept = {"entry_values": "576", "key_values": "128", "long_batch": "150", "long_context": "32,000"}
     kept |= {"long_sparse": f"{caches[0]:.1f} ms", "long_whole": f"{caches[1]:.1f} ms"}
     kept |= {"long_saves": f"{1 - (weights + caches[0]) / (weights + caches[1]):.0%}", "chosen": "2,048"}
-    assert told == kept | {"sparse_from": f"{round(even, -2):,.0f}"} and results.TEAM.context < even
+    free = 8 * 141 - RUNNING.symbols()["n_total"] / 1e9 - 150 * 32 * (entry + key) / 1e3
+    kept |= {"long_free": f"{free:.0f} GB", "sparse_from": f"{round(even, -2):,.0f}"}
+    assert told == kept and results.TEAM.context < even
     room, kept = 8 * 141e9 - RUNNING.symbols()["n_total"], 32 * (entry + key) * 1e6
     assert 160 < room / kept < 170, "caches and keys of 150 sequences fit beside the weights, and of 200 they do not"
     attends = 150 * 61 * 128 * (576 + 512) * 2 * 32_000 / 7.916e12
@@ -519,16 +538,14 @@ def test_measured_servers_beside_the_formulas():
     turns = {prompt: size * dense / sparse for prompt, (sparse, dense) in per_gpu.items()}
     assert told["pair_read"] == f"{turns[2048]:.1f}" and results.paired()[2048, 128] == pytest.approx(turns[2048])
     assert all(results.paired()[lengths] == pytest.approx(turns[lengths[0]]) for lengths in ((5000, 500), (128, 2048)))
-    assert told["pair_price"] == f"{model('llama-3.1-70b').n_active * 442 / (3331 / 8) / 1e9:.0f} billion"
-    active = model("qwen3-235b-a22b").n_active
-    assert [told["pair_stored"], told["pair_equal"]] == ["235 billion", f"{round(5 * active / 1e9, -1):.0f} billion"]
+    assert told["pair_stored"] == "235 billion" and 3331 / 8 < 442, "and slightly slower than Llama"
     assert 0.3 < 1 - turns[2048] / 5 < 0.36, "a third less than its equal"
     assert [told["pair_dense_rate"], told["pair_sparse_rate"]] == ["442", f"{3331 / 8:.0f}"]
     assert len(results.paired()) == 10 and told["pair_size"] == f"{size:.1f}"
-    assert [told["pair_dense"], told["pair_active"]] == ["71 billion", "22 billion"] and round(75 / 22, 1) == 3.4
-    others = sorted(turn for at, turn in results.paired().items() if at != (2048, 128))
-    assert [told["pair_least"], told["pair_most"]] == [f"{others[0]:.1f}", f"{others[-1]:.1f}"] == ["2.6", "4.0"]
-    assert told["balanced_speed"] == "2.54", "the published speedup of decode"
+    assert [told["pair_dense"], told["pair_active"]] == ["71 billion", "22 billion"] and round(
+        3.2 * 442 / 416, 1
+    ) == 3.4
+    assert told["balanced_speed"] == "2.54", "the published speedup of decode, more than twice"
     plain = {batch: results.turning(1_800, 400, batch) for batch in (100, 300, 600)}
     worst = max(results.gain_measured(371, batch, overlap=False) / plain[batch] for batch in plain)
     assert 1.8 < worst < 2.4 < turns[2048], "the counts explain a factor of about two"
@@ -566,9 +583,11 @@ def test_the_pairs_turning_points_by_the_datasheet(width):
 
     said = {at: nets[1].n_active / nets[8].n_active * each(8, *at) / each(1, *at) for at in results.paired()}
     assert results.paired_by_datasheet({2: "bf16", 1: "fp8"}[width]) == pytest.approx(said, rel=2e-3)
-    assert said[2048, 128] == pytest.approx(1) and f"{max(said.values()):.1f}" == told["pair_ceiling"]
-    off = [turn / said[at] for at, turn in results.paired().items()]
-    assert sum(factor > float(told["pair_read"]) for factor in off) == 1, "nine of ten runs were off by no more"
+    assert said[2048, 128] == pytest.approx(1)
+    off = sorted(turn / said[at] for at, turn in results.paired().items())
+    assert off[-2] < float(told["pair_read"]) < off[-1], "nine of ten runs were off by no more"
+    assert told["pair_least"] == f"{off[0]:.1f}" and off[-1] < float(told["pair_most"])
+    assert width == 2 or told["pair_most"] == f"{off[-1]:.1f}", "the most is that of caches in FP8"
 
 
 def turn(batch, mixed, layered, travels, constant=1979 / 2 / 4.8, attends=False):
@@ -678,7 +697,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "g_low": "2.5",
         "g_high": "5",
         "even_low": significant(star / (2.5 - 2_000 / balanced), 2),
-        "even_bare": significant(star / 2.5, 2),
         "more_memory_low": f"{total / 2.5 / active:.1f}",
         "kv": f"{kv / 1e3:.2f} kB",
         "kv_cache": f"{2 * kv / 1e3:.1f} MB",

@@ -161,7 +161,7 @@ def verdicts() -> Drawing:
     return done(
         fig,
         "fig-verdicts",
-        "Only a high $g$ makes the mixture a safe choice, and only if sequences are many and answers short.",
+        "With this margin, the mixture wins only where $g$ is high, sequences are many and answers short.",
         f"Two maps of sequences, 100 to 1,500, against tokens of an answer, 100 to 3,200. At g = {results.LOW:g}, dense"
         " where sequences are few and answers long, else test both. At g ="
         f" {results.HIGH:g}, the mixture where sequences are many and answers short, as for two teams.",

@@ -256,6 +256,12 @@ def paired_by_datasheet(cache: str) -> dict[tuple[int, int], float]:
     return {at: size * full_rate(dense, 1, *at, cache) / full_rate(sparse, 8, *at, cache) for at in paired_rates()}
 
 
+def flattered(cache: str) -> dict[tuple[int, int], float]:
+    """By tokens of prompt and answer: the factor by which the datasheet puts the pair's turning point too low."""
+    told = paired_by_datasheet(cache)
+    return {at: turn / told[at] for at, turn in paired().items()}
+
+
 # --- sparse attention ------------------------------------------------------------------------------------------------
 
 
@@ -318,6 +324,12 @@ def gained(experts: float, router: str = "S-BASE") -> float:
     """Size of the dense model that is as good as the lecture's with so many experts, over the base size."""
     size = FIGURE["base_size"]
     return eq.quality_gain(n_effective=effective(size, experts, router), base_size=size)
+
+
+def fitted_gain(id: str) -> float:
+    """The gain of a catalogue's mixture by the fit, far outside of it: its active size as the base, all its experts."""
+    net = model(id)
+    return effective(net.n_active, net.moe.experts) / net.n_active
 
 
 # --- the measured knee -----------------------------------------------------------------------------------------------
