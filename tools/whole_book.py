@@ -27,10 +27,11 @@ FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; h
     "link, button, a.headerlink, a.claim-id, details.hide, .toctree-wrapper, "
     ".chart-result, .chart-facts, .chart-live, .chart-controls, "
     "a.planner-example, .practice-item > summary, .card-letters > :is(summary, ul), "
-    ".on-screen, .lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner, p:has(> a.sd-btn)"
+    ".on-screen, .flashcards > summary, .flashcard-letters > summary, "
+    ".lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner, p:has(> a.sd-btn)"
 )
 ON_PAPER = {  # what a page says to somebody before a screen, and what a book says instead
-    "Drag the red dot to see why": "Follow the red dot to see why",
+    "Drag the red dot": "Follow the red dot",
     "Drag the ": "Follow the ",
     "before you open the rubric": "before you read the rubric",
     "before opening the rubric": "before reading the rubric",
