@@ -317,7 +317,7 @@ def ratios() -> Page:
     )
     ticks = "".join(f'<span style="left: {_place(value):.1f}%">{tick}</span>' for value, tick in TICKS.items())
     axis = f'<th scope="col"><span class="visually-hidden">Range</span><span class="claim-axis">{ticks}</span></th>'
-    head = f'<tr><th scope="col">Claim</th>{axis}<th scope="col">Furthest</th></tr>'
+    head = f'<tr><th scope="col">Claim</th><th scope="col">Furthest</th>{axis}</tr>'
     return Page(
         f'<table class="table claim-ratios"><caption>{_conclude()}</caption><thead>{head}</thead>{body}</table>'
     )
@@ -336,17 +336,17 @@ def _times(ratio: float) -> str:
 
 
 def _range(row: Judged) -> str:
-    """A row of the chart: a claim's name, a dot for each of its numbers with a line from the least to the most, and
-    the furthest.
+    """A row of the chart: a claim's name, the number furthest off, and a dot for each of its numbers with a line from
+    the least to the most.
     """
     found = sorted(part.ratio for part in row.parts)
     low, high = _place(found[0]), _place(found[-1])
     dots = "".join(f'<i style="left: {_place(each):.1f}%"></i>' for each in dict.fromkeys(found))
     return (
-        f'<tr><th scope="row">{link(row)}</th><td><span class="visually-hidden">{_times(found[0])} to'
+        f'<tr><th scope="row">{link(row)}</th><td>{_times(_furthest(row).ratio)}</td><td><span class="visually-hidden">{_times(found[0])} to'
         f' {_times(found[-1])}</span><span class="claim-dots">'
         f'<span style="left: {low:.1f}%; width: {high - low:.1f}%"></span>'
-        f"{dots}</span></td><td>{_times(_furthest(row).ratio)}</td></tr>"
+        f"{dots}</span></td></tr>"
     )
 
 
