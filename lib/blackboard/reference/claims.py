@@ -343,8 +343,8 @@ def _range(row: Judged) -> str:
     low, high = _place(found[0]), _place(found[-1])
     dots = "".join(f'<i style="left: {_place(each):.1f}%"></i>' for each in dict.fromkeys(found))
     return (
-        f'<tr><th scope="row">{link(row)}</th><td>{_times(_furthest(row).ratio)}</td><td><span class="visually-hidden">{_times(found[0])} to'
-        f' {_times(found[-1])}</span><span class="claim-dots">'
+        f'<tr><th scope="row">{link(row)}</th><td>{_times(_furthest(row).ratio)}</td><td><span class="visually-hidden">'
+        f'{_times(found[0])} to {_times(found[-1])}</span><span class="claim-dots">'
         f'<span style="left: {low:.1f}%; width: {high - low:.1f}%"></span>'
         f"{dots}</span></td></tr>"
     )
