@@ -45,7 +45,7 @@ def test_a_link_finds_a_claim_that_was_left_out(ledger):
     name = ledger.locator(".claim").last.get_attribute("id")
     ledger.evaluate("name => { location.hash = name; }", name)
     card = ledger.locator(f"#{name}")
-    card.wait_for()
+    card.locator("ul").first.wait_for()  # it is open
     assert left(ledger) == len(judged()) and 0 <= card.bounding_box()["y"] < 740
 
 

@@ -33,7 +33,7 @@ from blackboard.reference import cost_charts
 
 PAGES = toc_pages()
 EVERY = [*PAGES, "search"]
-CARDED = {"claims", "costs", "gpu", "reality", "serving"}  # pages with a figure beside the lessons
+CARDED = {"costs", "gpu", "reality", "serving"}  # pages with a figure beside the lessons
 CHARTED = [name for name in PAGES if re.search(r"\w_chart\(", source(name))]
 KB = 1000
 

@@ -27,10 +27,11 @@ FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; h
     "link, button, a.headerlink, a.claim-id, details.hide, .toctree-wrapper, "
     ".chart-result, .chart-facts, .chart-live, .chart-controls, "
     "a.planner-example, .practice-item > summary, .card-letters > :is(summary, ul), "
-    ".on-screen, .lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner, p:has(> a.sd-btn)"
+    ".on-screen, .flashcards > summary, .flashcard-letters > summary, "
+    ".lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner, p:has(> a.sd-btn)"
 )
 ON_PAPER = {  # what a page says to somebody before a screen, and what a book says instead
-    "Drag the red dot to see why": "Follow the red dot to see why",
+    "Drag the red dot": "Follow the red dot",
     "Drag the ": "Follow the ",
     "before you open the rubric": "before you read the rubric",
     "before opening the rubric": "before reading the rubric",
@@ -46,7 +47,8 @@ ON_PAPER = {  # what a page says to somebody before a screen, and what a book sa
     " Try your own: is there a setting that suits both families of chips?": "",
     "a dotted line under a word leads": "a word links",
     "here from its first use on the page": "here where a chapter first uses it",
-    "Open “Formulas and sources” on a card to read what": "Under “Formulas and sources” stands what",
+    "Open a claim to read what": "Under each claim stands what",
+    "A row opens: below it": "Below it",
     "his page": "his chapter",
     "The page of ": "The chapter of ",
     "The page on ": "The chapter on ",

@@ -10,7 +10,7 @@
   };
   const button = (name, looks, onclick) => make("button", { type: "button", className: looks, onclick }, name);
 
-  const cards = [...document.querySelectorAll("details.flashcard")], stage = document.querySelector(".flashcard-stage");
+  const cards = [...document.querySelectorAll("details.flashcard")], lists = document.querySelectorAll("details.flashcards"), stage = document.querySelector(".flashcard-stage");
   const kept = readKept(KEY); // eslint-disable-line no-undef
   const known = new Set(Array.isArray(kept) ? kept : []);
   let queue = cards;
@@ -67,15 +67,15 @@
   // The list: all open at once, and on paper.
   const all = button("Open all", "practice-button", () => {
     const open = all.textContent === "Open all";
-    for (const card of cards) card.open = open;
+    for (const fold of [...lists, ...cards]) fold.open = open;
     all.textContent = open ? "Close all" : "Open all";
   });
   all.id = "open-all";
   stage.after(all);
   let closed = [];
   addEventListener("beforeprint", () => {
-    closed = cards.filter((card) => !card.open);
-    for (const card of closed) card.open = true;
+    closed = [...lists, ...cards].filter((fold) => !fold.open);
+    for (const fold of closed) fold.open = true;
   });
-  addEventListener("afterprint", () => { for (const card of closed) card.open = false; });
+  addEventListener("afterprint", () => { for (const fold of closed) fold.open = false; });
 })();

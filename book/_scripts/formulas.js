@@ -101,16 +101,6 @@
     document.addEventListener("keydown", ({ key }) => key === "Escape" && hide());
   }
 
-  // A link to a formula opens the fold that holds it; not all browsers do so themselves.
-  function openTarget() {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1))), fold = target?.closest("details:not([open])");
-    if (!fold) return;
-    fold.open = true;
-    target.scrollIntoView();
-  }
-
-  openTarget();
-  addEventListener("hashchange", openTarget);
   document.querySelectorAll("[data-latex]").forEach(addCopying);
   document.querySelectorAll(".summary-card > .card-letters").forEach(addMeanings);
   if (document.querySelector(".card-letters")) addTextMeanings(document.querySelector(".bd-article"));

@@ -89,7 +89,7 @@ function sentencesIn(place) {
     formula.replaceWith(formula.querySelector("mfrac, msub, msup, msubsup, munder, mover, munderover, mtable, msqrt") ? "…" : formula.textContent);
   }
   const blocks = [...place.querySelectorAll(PROSE)].filter((block) => !block.closest(NO_PROSE));
-  for (const each of place.querySelectorAll("pre, table, svg, picture, script, style, .headerlink")) each.remove();
+  for (const each of place.querySelectorAll("pre, table, svg, picture, script, style, .headerlink, .formula-answer")) each.remove();
   return blocks.reverse().map((block) => { // what is within another is read, and then taken out of it
     block.remove();
     return block.textContent.replace(/\s+/g, " ").replace(/^ |[ ,]+$/g, "");

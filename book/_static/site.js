@@ -327,6 +327,15 @@ function unmarkFormulas() {
   for (const mark of document.querySelectorAll("math .highlighted")) mark.replaceWith(...mark.childNodes);
 }
 
+// A link to what is folded away, or to a fold itself, opens it; not all browsers do so themselves.
+function openTarget() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  let fold = target?.closest("details:not([open])");
+  if (!fold) return;
+  for (; fold; fold = fold.closest("details:not([open])")) fold.open = true;
+  target.scrollIntoView();
+}
+
 function settle() {
   unmarkFormulas();
   nameArrows();
@@ -339,6 +348,8 @@ function settle() {
   showProgress();
   tickLessons();
   followReader();
+  openTarget();
+  addEventListener("hashchange", openTarget);
   boxTables();
   if (waitsForReader) markBoxes([...document.querySelectorAll(SCROLLING)].filter((box) => !box.closest("section section, details:not([open])"))); // on the first screen
   const again = () => { window.laidOut = markScrolling(); };

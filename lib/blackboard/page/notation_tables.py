@@ -5,6 +5,7 @@ they answer.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
@@ -15,6 +16,7 @@ from blackboard.page.data_table import breakable, data_table
 from blackboard.page.summary import Page, copied, fold
 from blackboard.units import write_unit
 
+SHORT = 85  # letters of TeX, with which a formula fits beside its question
 ORDER = (
     *("batching", "sparsity", "racks", "pipelining", "overtraining", "pricing", "reversibility"),
     *("speculation", "paging", "overheads", "corpus", "prediction"),
@@ -59,12 +61,22 @@ def symbol_table(group: str, rows: Iterable[Symbol]) -> Page:
             html.escape(row.description),
             breakable(html.escape(write_unit(row.unit))),
             f"<code>{breakable(row.name)}</code>",
-            html.escape(row.board) or "–",
+            LETTER.sub(_typeset, html.escape(row.board)) or "–",
         )
         for row in rows
     ]
     heads = ("Symbol", "Meaning", "Unit", "In code", "In the lecture")
     return data_table(f"Symbols that {group} uses first", heads, cells, "wrapped symbol-table")
+
+
+LETTER = re.compile(r"\b([A-Za-z]+)_([A-Za-z]+)\b")  # with a subscript, as the lecture's board has it
+
+
+def _typeset(letter: re.Match[str]) -> str:
+    """A letter of the lecture as mathematics; a name of several letters stays upright."""
+    name, below = letter.groups()
+    upright = "" if len(name) == 1 else r"\mathrm"
+    return rf"\({upright}{{{name}}}_\mathrm{{{below}}}\)"
 
 
 def _formula(formula: Formula) -> str:
@@ -85,9 +97,16 @@ def anchor(name: str) -> str:
 def questions(asked: Mapping[str, Iterable[str]]) -> Page:
     """Questions, each of which opens to the formulas that answer it; KeyError for a formula that is not there."""
     notation.load_all()
-    answers = lambda names: "".join(_answer(formulas[name]) for name in names)
-    folds = (fold(question, answers(names), "formula-question") for question, names in asked.items())
+    folds = (_question(question, [formulas[name] for name in names]) for question, names in asked.items())
     return Page(f'<div class="formula-questions">{"".join(folds)}</div>')
+
+
+def _question(question: str, answers: list[Formula]) -> str:
+    """A question that opens to its answers; beside it the first, where it is short enough to stand there."""
+    first = answers[0].latex
+    beside = f'<span class="formula-answer" aria-hidden="true">\\({first}\\)</span>' if len(first) < SHORT else ""
+    found = "".join(map(_answer, answers))
+    return f'<details class="formula-question"><summary>{html.escape(question)}{beside}</summary>{found}</details>'
 
 
 def _answer(formula: Formula) -> str:

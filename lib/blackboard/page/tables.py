@@ -58,7 +58,8 @@ def cited(ids: Iterable[str | None], page: str = "") -> str:
         f'<a href="{page}#source-{s.id}" aria-label="source {numbers[s.id]}: {escape(s.title)}">{numbers[s.id]}</a>'
         for s in found
     )
-    return f'<div style="min-width: 7rem">{", ".join(links)} ({max(s.date for s in found)})</div>'
+    width = 7 if len(found) < 5 else 10  # rem, for two lines at most
+    return f'<div style="min-width: {width}rem">{", ".join(links)} ({max(s.date for s in found)})</div>'
 
 
 class _Notes:
@@ -331,6 +332,12 @@ def _duration(seconds: float) -> str:
     return pretty(seconds, "s", 3, exact=True)
 
 
+def _card(card: catalogue.PriceCard) -> str:
+    """A card's id: the model, and below it the date."""
+    model, date = card.id.split("@")
+    return f"{_code(model)}<br><small>@{date}</small>"
+
+
 def _describe_step(card: catalogue.PriceCard) -> str:
     """From how long a request on it costs more, and how many times as much."""
     if not (above := card.above):
@@ -359,7 +366,7 @@ def prices() -> Page:
         "Price cards",
         catalogue.prices(),
         [
-            ("Card", "", lambda c: _code(c.id)),
+            ("Card", "", _card),
             ("Provider", "", lambda c: c.provider),
             ("Tier", "", lambda c: f'<div style="min-width: 7rem">{escape(c.tier)}</div>'),
             usd("Input", "input"),

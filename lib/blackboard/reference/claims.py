@@ -1,4 +1,4 @@
-"""The ledger as its page shows it: the ten that matter, verdicts counted, a card for each claim, and how far numbers
+"""The ledger as its page shows it: the ten that matter, verdicts counted, a row for each claim, and how far numbers
 are off.
 """
 
@@ -7,7 +7,6 @@ from __future__ import annotations
 import html
 import math
 from functools import cache
-from typing import Any
 
 import blackboard.reference.topic_claims  # noqa: F401  (it enters its claims)
 from blackboard.formula import formulas
@@ -28,6 +27,7 @@ from blackboard.reference.claim_list import (
     Verdict,
 )
 from blackboard.reference.repeated_claims import all_claims
+from blackboard.units import significant
 
 GROUPS = ("predictions", "models", "claims", "corrections", "numbers", "topics")
 TOP = (
@@ -76,7 +76,6 @@ BESIDE = (
     ("T13", "T17"),
 )  # claims about one thing
 TITLES = {"overtraining": "Over-training"}  # lessons whose title is not their name
-MANY = 7  # numbers of a claim that are summed up in a line
 
 
 def text(words: str) -> str:
@@ -131,18 +130,29 @@ def first() -> Page:
     """The ten claims that matter most: the verdict, and the number that is furthest from what is claimed."""
     rows = []
     for row in map(find_claim, TOP):
-        part, good = max(row.parts, key=lambda part: part.off), sum(part.holds(row.claim.within) for part in row.parts)
-        held = f"<div><small>{good} of {len(row.parts)} numbers</small></div>" if row.verdict is PART else ""
+        part = _furthest(row)
         rows.append(
             (
                 f'<a href="#{anchor(row.claim.id)}">{text(row.claim.statement)}</a>'
                 f"<div><small>{text(part.of[0].upper() + part.of[1:])}</small></div>",
-                f'<span class="claim-told claim-{row.verdict.key}">{mark(row.verdict)} {_label(row)}</span>{held}',
+                _verdict(row),
                 text(part.claim),
                 f"<b>{text(part.describe(part.found))}</b>",
             )
         )
     return table("The number furthest from what is claimed", ("Claim", "Verdict", "Claimed", "Found"), rows)
+
+
+def _furthest(row: Judged) -> Part:
+    """The number of a claim that is furthest from what is claimed."""
+    return max(row.parts, key=lambda part: part.off)
+
+
+def _verdict(row: Judged) -> str:
+    """A verdict by its mark and in words; where a claim holds in part, of how many numbers."""
+    good = sum(part.holds(row.claim.within) for part in row.parts)
+    held = f"<small>{good} of {len(row.parts)} numbers</small>" if row.verdict is PART else ""
+    return f'<span class="claim-told claim-{row.verdict.key}">{mark(row.verdict)} {_label(row)}{held}</span>'
 
 
 def legend() -> Page:
@@ -153,7 +163,7 @@ def legend() -> Page:
         listed = "".join(f"<li>{link(row)}</li>" for row in which)
         explanation = ("Computed: " if verdict in COMPUTED else "Stated, with the document: ") + verdict.explanation
         rows.append(
-            f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} <span>{verdict.label}</span> <span'
+            f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} <span>{verdict.label.capitalize()}</span> <span'
             f' class="claim-count">{len(which)}</span><span class="claim-bar" style="width:'
             f' {100 * len(which) / len(judged()):.1f}%"></span></dt>'
             f"<dd>{text(explanation)}.<details><summary>Which claims<span"
@@ -179,41 +189,47 @@ def tally() -> dict[str, str]:
     }
 
 
-# --- cards ------------------------------------------------------------------------------------------------------------
+# --- rows that open ---------------------------------------------------------------------------------------------------
+
+HEADS = ("Claim", "Verdict", "Claimed", "Found")
 
 
 def cards(group: str) -> Page:
-    """The claims of a group, a card each."""
-    return Page("".join(_card(row) for row in judged() if row.claim.group == group))
+    """The claims of a group, a row each that opens."""
+    heads = "".join(f"<span>{head}</span>" for head in HEADS)
+    rows = "".join(_card(row) for row in judged() if row.claim.group == group)
+    return Page(f'<div class="claim-heads" aria-hidden="true">{heads}</div>{rows}')
 
 
 def _card(row: Judged) -> str:
-    """One claim: the verdict, its numbers, why, and who says it; folded, the formulas and sources."""
+    """One claim: a row with the verdict and the number that is furthest off; in it all numbers, why, who says it, the
+    formulas and the sources.
+    """
     claim, id = row.claim, anchor(row.claim.id)
     why = row.because or "Its numbers have moved since a reason was written."
     return (
-        f'<article class="claim claim-{row.verdict.key}" data-verdict="{row.verdict.label}" id="{id}"><p'
-        f' class="claim-verdict">{mark(row.verdict)} {_label(row)}</p>'
-        f'<h3>{text(claim.statement)} <a class="claim-id" href="#{id}" aria-label="Link to this claim">#</a></h3>'
-        f'{_numbers(row)}<p>{text(why)}</p><p class="claim-who">{_who(claim.said)}</p>{_others(row)}<p'
-        f' class="claim-lesson">Treated in <a href="{claim.at.href}">'
-        f"{TITLES.get(claim.at.lesson, claim.at.lesson.capitalize())}: {text(claim.at.heading)}</a></p>"
-        f"{_evidence(row)}</article>"
+        f'<details class="claim claim-{row.verdict.key}" data-verdict="{row.verdict.label}" id="{id}"><summary>'
+        f"<h3>{text(claim.statement)}</h3>{_verdict(row)}{_values(row)}</summary>"
+        f"<p>{text(why)}</p>{_numbers(row)}{_evidence(row)}{_others(row)}"
+        f'<p class="claim-lesson">Treated in <a href="{claim.at.href}">'
+        f"{TITLES.get(claim.at.lesson, claim.at.lesson.capitalize())}: {text(claim.at.heading)}</a> "
+        f'<a class="claim-id" href="#{id}">Link to this claim</a></p></details>'
     )
 
 
+def _values(row: Judged) -> str:
+    """What is claimed and what was found, of the number that is furthest off."""
+    if not row.parts:
+        return ""
+    part = _furthest(row)
+    told = zip(HEADS[2:], (text(part.claim), f"<b>{text(part.describe(part.found))}</b>"))
+    return "".join(f'<span class="claim-value"><small>{head}</small> {value}</span>' for head, value in told)
+
+
 def _said(one: Statement) -> str:
-    """Source and place of a statement, leading to it."""
-    return f'<a href="{html.escape(one.url)}">{text(one.where)}</a>'
-
-
-def _who(said: tuple[Statement, ...]) -> str:
-    """Who says a claim, and where, in a sentence."""
-    first, *rest = map(_said, said)
-    out = "; ".join([first, *rest])
-    start = out.index(">") + 1
-    begun = out[start:] if out[start + 1].isupper() else f"{out[start].upper()}{out[start + 1 :]}"  # vLLM stays vLLM
-    return f"{out[:start]}{begun}."
+    """Source and place of a statement, leading to it, as a sentence begins."""
+    where = one.where if one.where[1].isupper() else one.where[0].upper() + one.where[1:]  # vLLM stays vLLM
+    return f'<a href="{html.escape(one.url)}">{text(where)}</a>'
 
 
 def articles() -> Page:
@@ -237,13 +253,13 @@ def _others(row: Judged) -> str:
     return describe("Also said by", alike(row.claim.id)) + describe("See also", alike(row.claim.id, BESIDE))
 
 
-HEADS = ("Number", "Claimed", "Found", "Difference")
+COLUMNS = ("Number", "Claimed", "Found", "Difference")
 
 
 def _compared(rows: list[tuple[str, str, str, str]]) -> str:
     """Numbers as claimed and as found, a row each; the difference where there is one."""
-    width = len(HEADS) - (not any(gap for *_, gap in rows))
-    head = "".join(f'<th scope="col">{each}</th>' for each in HEADS[:width])
+    width = len(COLUMNS) - (not any(gap for *_, gap in rows))
+    head = "".join(f'<th scope="col">{each}</th>' for each in COLUMNS[:width])
     line = lambda of, *cells: f'<tr><th scope="row">{of}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
     body = "".join(line(*row[:width]) for row in rows)
     return f'<table class="table claim-parts"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
@@ -256,147 +272,90 @@ def _number(part: Part, within: float) -> tuple[str, str, str, str]:
 
 
 def _numbers(row: Judged) -> str:
-    """Claimed and found, a line each; of many numbers the span."""
-    if not row.parts:
-        return ""
-    if len(row.parts) < MANY:
-        return _compared([_number(part, row.claim.within) for part in row.parts])
-    parts = sorted(row.parts, key=lambda part: part.found)
-    good = sum(part.holds(row.claim.within) for part in parts)
-    span = text(parts[0].between(parts[0].found, parts[-1].found))
-    return _compared([(f"{len(parts)} numbers", text(parts[0].claim), f"<b>{span}</b>", f"{good} hold")])
+    """Claimed and found, a line each."""
+    return _compared([_number(part, row.claim.within) for part in row.parts]) if row.parts else ""
 
 
 def _evidence(row: Judged) -> str:
-    """Formulas and sources, folded away; of many numbers all."""
-    out = []
-    if len(row.parts) >= MANY:
-        out.append(_compared([_number(part, row.claim.within) for part in row.parts]))
+    """Who says it and in which words, the formulas, and the sources."""
+    said = "".join(f"<li>{_said(one)}: {text(one.text)}.</li>" for one in row.claim.said)
+    out = [f'<p class="claim-head">Who says it</p><ul>{said}</ul>']
+    if row.claim.formulas:
+        out.append('<p class="claim-head">Formulas</p>')
     for name in row.claim.formulas:
         formula = formulas[name]
         out.append(
             f"<p>{text(formula.description[0].upper() + formula.description[1:])}"
             f" (<code>{name}</code>):</p><div>\\[{formula.latex}\\]</div>"
         )
-    out.append(
-        '<p>Where it is said:</p><ul class="claim-said">'
-        + "".join(f"<li>{_said(one)}: {text(one.text)}.</li>" for one in row.claim.said)
-        + "</ul>"
-    )
     found = map(books.cited, row.claim.cites)
-    out.append(
-        "<p>Sources: "
-        + "; ".join(f'<a href="{html.escape(c.url)}">{text(c.title)}</a> ({text(c.date)})' for c in found)
-        + ".</p>"
-    )
-    head = "Formulas and sources" if row.claim.formulas else "Sources"
-    return (
-        f'<details><summary>{head} <span class="visually-hidden">of:'
-        f" {text(row.claim.name)}</span></summary>{''.join(out)}</details>"
-    )
+    listed = "".join(f'<li><a href="{html.escape(c.url)}">{text(c.title)}</a> ({text(c.date)})</li>' for c in found)
+    out.append(f'<p class="claim-head">Sources</p><ul>{listed}</ul>')
+    return "".join(out)
 
 
 # --- how far off ------------------------------------------------------------------------------------------------------
 
-# A verdict's color in the figure and on its badge: none is a quantity's. Words and marks tell the last ones apart.
-TINTS = dict(
-    zip(VERDICTS, ("fourth", "second", "first", "third", "sixth", "fifth", "bound", "muted", "muted"), strict=True)
-)
-SHAPES = {ROUGH: "s", PART: "D", FAILS: "X"}
+SPREAD = (FAILS, PART, ROUGH)  # claims that numbers decide and that do not simply hold
+SCALE = (10**-2.5, 10**2.5)  # of what was found over what was claimed; claims.css draws lines and band for it
+TICKS = {0.01: "÷ 100", 0.1: "÷ 10", 1: "1", 10: "× 10", 100: "× 100"}
 
 
-def spread() -> list[Judged]:
-    """Claims that numbers decide, years and words left out, and that do not simply hold: by verdict, then by how far
-    the worst number is off.
-    """
-    worst = lambda row: max(part.off for part in row.parts)
+def spread(verdict: Verdict) -> list[Judged]:
+    """Claims of a verdict that numbers decide, years and words left out, the furthest off first."""
     plain = lambda part: not isinstance(part.found, str) and part.unit != "year"
-    found = [row for row in judged() if row.parts and all(map(plain, row.parts))]
-    return [row for verdict in SHAPES for row in sorted(found, key=worst) if row.verdict is verdict]
+    found = [row for row in judged() if row.verdict is verdict and row.parts and all(map(plain, row.parts))]
+    return sorted(found, key=lambda row: -_furthest(row).off)
 
 
-def ratios() -> Any:
+def ratios() -> Page:
     """What was found over what was claimed, a row for each claim that numbers decide and that does not simply hold."""
-    from blackboard.charts.drawing import axes, done
-    from blackboard.charts.style import COLOURS
-
-    rows = spread()
-    places, heads, lines = _layout(rows)
-    fig, at = axes(5.0, 0.205 * lines + 1.0)
-    at.axvspan(1 / (1 + WITHIN), 1 + WITHIN, color=COLOURS["muted"], alpha=0.2, lw=0)
-    for row, place, (x, y, align) in zip(rows, *places):
-        shape, colour = SHAPES[row.verdict], TINTS[row.verdict]
-        found = [part.ratio for part in row.parts]
-        at.plot([min(found), max(found)], [place, place], color=COLOURS[colour], lw=1, alpha=0.6)
-        at.plot(found, [place] * len(found), shape, color=COLOURS[colour], ms=5, mew=0)
-        at.text(x, y, row.claim.name, ha=align, va="center", fontsize=LETTERS)
-    for verdict, y in heads.items():
-        head = {"color": COLOURS[TINTS[verdict]], "weight": "bold", "fontsize": LETTERS, "va": "center"}
-        at.text(SCALE[0], y, verdict.label.capitalize(), **head)
-    ticks = {0.01: "÷ 100", 0.1: "÷ 10", 1: "1", 10: "× 10", 100: "× 100"}
-    at.set(xscale="log", ylim=(lines - 0.5, -0.7), xlim=SCALE, yticks=[])
-    at.set_xlabel("found, in multiples of what is claimed", fontsize=LETTERS)
-    at.set_xticks(list(ticks), list(ticks.values()), fontsize=LETTERS)
-    at.minorticks_off()
-    at.spines["left"].set_visible(False)
-    at.tick_params(axis="x", labeltop=True)  # the rows are many
-    return done(fig, "fig-claims", _ratios_conclude(rows), _ratios_say())
+    body = "".join(
+        f'<tbody class="claim-{verdict.key}"><tr><th colspan="3" scope="rowgroup">{mark(verdict)} '
+        f"{verdict.label.capitalize()}</th></tr>{''.join(map(_range, spread(verdict)))}</tbody>"
+        for verdict in SPREAD
+    )
+    ticks = "".join(f'<span style="left: {_place(value):.1f}%">{tick}</span>' for value, tick in TICKS.items())
+    axis = f'<th scope="col"><span class="visually-hidden">Range</span><span class="claim-axis">{ticks}</span></th>'
+    head = f'<tr><th scope="col">Claim</th><th scope="col">Furthest</th>{axis}</tr>'
+    return Page(
+        f'<table class="table claim-ratios"><caption>{_conclude()}</caption><thead>{head}</thead>{body}</table>'
+    )
 
 
-SCALE = (0.002, 700)  # of what was found over what was claimed
-LETTERS = 12.5  # points, of which a phone leaves twelve pixels
-LETTER = 0.094  # decades of the scale that a letter of a name takes
+def _place(ratio: float) -> float:
+    """Where a ratio is on the axis, in % of its width."""
+    low, high = map(math.log, SCALE)
+    return 100 * (math.log(ratio) - low) / (high - low)
 
 
-def _layout(rows: list[Judged]) -> tuple[tuple[list[int], list[tuple[float, int, str]]], dict[Verdict, int], int]:
-    """Where each row stands and its name, which is beside its numbers or, where it has no room there, above them; where
-    each verdict's heading stands; the number of lines.
+def _times(ratio: float) -> str:
+    """A ratio in words, as the axis has it: × 68 or ÷ 58."""
+    size = significant(max(ratio, 1 / ratio), 2, exact=True)
+    return size if size == "1" else f"{'×' if ratio > 1 else '÷'} {size}"
+
+
+def _range(row: Judged) -> str:
+    """A row of the chart: a claim's name, the number furthest off, and a dot for each of its numbers with a line from
+    the least to the most.
     """
-    places: list[int] = []
-    names: list[tuple[float, int, str]] = []
-    heads: dict[Verdict, int] = {}
-    line = 0
-    for row in rows:
-        if row.verdict not in heads:
-            line += bool(heads)
-            heads[row.verdict] = line
-            line += 1
-        found = [part.ratio for part in row.parts]
-        before, behind = math.log10(min(found) / SCALE[0]), math.log10(SCALE[1] / max(found))
-        if max(before, behind) < LETTER * len(row.claim.name):
-            names.append((SCALE[0], line, "left"))
-            line += 1
-        else:
-            names.append((max(found) * 1.3, line, "left") if behind > before else (min(found) / 1.3, line, "right"))
-        places.append(line)
-        line += 1
-    return (places, names), heads, line
+    found = sorted(part.ratio for part in row.parts)
+    low, high = _place(found[0]), _place(found[-1])
+    dots = "".join(f'<i style="left: {_place(each):.1f}%"></i>' for each in dict.fromkeys(found))
+    return (
+        f'<tr><th scope="row">{link(row)}</th><td>{_times(_furthest(row).ratio)}</td><td><span class="visually-hidden">'
+        f'{_times(found[0])} to {_times(found[-1])}</span><span class="claim-dots">'
+        f'<span style="left: {low:.1f}%; width: {high - low:.1f}%"></span>'
+        f"{dots}</span></td></tr>"
+    )
 
 
-def _ratios_conclude(rows: list[Judged]) -> str:
+def _conclude() -> str:
     """The caption: how many numbers of claims that do not simply hold are right all the same, and how many far off."""
-    offs = [part.off for row in rows for part in row.parts]
+    offs = [part.off for verdict in SPREAD for row in spread(verdict) for part in row.parts]
     right, far = sum(off <= 1 + WITHIN + 1e-9 for off in offs), sum(off > 10 for off in offs)
     return (
-        f"Even claims that do not simply hold are seldom far off: of their {len(offs)} numbers {right} are about right"
-        f" (in the band) and {far} are more than ten times too large or too small. Years and words are left out."
-    )
-
-
-def _ratios_say() -> str:
-    """What the picture shows, its range and its point."""
-    rows = spread()
-    found = [part.ratio for row in rows for part in row.parts]
-    inside, far = (
-        sum(1 / (1 + WITHIN) - 1e-9 <= ratio <= 1 + WITHIN + 1e-9 for ratio in found),
-        max(rows, key=lambda row: max(part.off for part in row.parts)),
-    )
-    kinds = ", ".join(
-        f"{sum(row.verdict is verdict for row in rows)} {words}"
-        for verdict, words in ((ROUGH, "are right to a factor"), (PART, "hold in part"), (FAILS, "do not hold"))
-    )
-    return (
-        f"Numbers found, in multiples of those claimed, on a log scale from 1/{1 / min(found):.0f} to {max(found):.0f},"
-        f" for {len(found)} numbers of {len(rows)} claims, a row each, of which {kinds}. {inside} of the numbers are in"
-        f" a band of a factor of {1 + WITHIN:g} about what is claimed. The furthest off: {far.claim.name}."
+        f"What was found, in multiples of what is claimed. Even claims that do not simply hold are seldom far off: of"
+        f" their {len(offs)} numbers {right} are about right (in the gray band) and {far} are more than ten times too"
+        " large or too small. Years and words are left out."
     )

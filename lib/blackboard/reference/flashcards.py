@@ -311,7 +311,7 @@ def deck() -> Page:
 
 def part(*numbers: int) -> Page:
     """The cards of parts of the lecture."""
-    return Page("".join(_folded(card) for card in of_lecture() if int(card.id.partition(".")[0]) in numbers))
+    return Page(_list([card for card in of_lecture() if int(card.id.partition(".")[0]) in numbers]))
 
 
 def summaries() -> Page:
@@ -322,10 +322,16 @@ def summaries() -> Page:
     }
     return Page(
         "".join(
-            f'<h3 id="summary-{lesson}">{html.escape(title(lesson))}</h3>{"".join(map(_folded, cards))}'
+            f'<h3 id="summary-{lesson}">{html.escape(title(lesson))}</h3>{_list(cards)}'
             for lesson, cards in own.items()
         )
     )
+
+
+def _list(cards: list[Card]) -> str:
+    """Cards behind a line that opens their questions."""
+    counted = f"{len(cards)} card{'s' if len(cards) > 1 else ''}"
+    return f'<details class="flashcards"><summary>{counted}</summary>{"".join(map(_folded, cards))}</details>'
 
 
 def _folded(card: Card) -> str:
@@ -334,7 +340,11 @@ def _folded(card: Card) -> str:
     if card.figure:
         figure = f'<img src="{HERE}{_file(card.figure)}" alt="{html.escape(_drawn(card.figure).alt)}" loading="lazy">'
     lesson = f'lesson <a href="{card.lesson}.html">{html.escape(title(card.lesson).lower())}</a>'
-    symbols = f'<div class="flashcard-letters">{letter_list(used)}</div>' if (used := _named(card.formulas)) else ""
+    symbols = (
+        '<details class="flashcard-letters"><summary>Symbols</summary>' + letter_list(used) + "</details>"
+        if (used := _named(card.formulas))
+        else ""
+    )
     return (
         '<details class="flashcard"'
         f' id="card-{re.sub("[._]", "-", card.id)}"><summary>{card.asked}</summary><div'

@@ -151,8 +151,8 @@ def roofline_chart() -> InteractiveChart:
             )
             for each, batch in {"memory": "25000", "compute": "1200"}.items()
         ),
-        *marks.name(
-            encoding, "'a step: the longer of both'", "total", "30000", at(eq.step_time, "30000"), "true", dy=-6
+        marks.text(
+            encoding, "'a step: the longer of both'", "30000", at(eq.step_time, "30000"), align="right", dx=-14, dy=-4
         ),
         marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here),
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
