@@ -43,7 +43,6 @@ AFTER_FOLD = re.compile(r'(</details>\s*</div>\s*</div>\s*</div>\s*<details clas
 OPENS = re.compile(r'(?<=<div class="output text_html)(?=">\s*<(?:details|practice-box)\b)')  # with a fold or a box
 MARKED = r"<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>"
 LETTER_VALUE = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}</math>)\u00a0=\u00a0({MARKED}|[^\s<]+)", re.S)
-ON_SCREEN = "<p>Python starts in this page"  # paper has none
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -336,8 +335,7 @@ def mend_page(app, page, _template, context, _doctree):
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:
             load_planner(app)
-        body = keep_values(context["body"]).replace(ON_SCREEN, f'<p class="on-screen"{ON_SCREEN[2:]}')
-        body = fold_answers(app, link_times(mend_folds(mend_bibliography(body))))
+        body = fold_answers(app, link_times(mend_folds(mend_bibliography(keep_values(context["body"])))))
         context["body"] = align_numbers(curl_quotes(body))
 
 
