@@ -43,6 +43,7 @@ AFTER_FOLD = re.compile(r'(</details>\s*</div>\s*</div>\s*</div>\s*<details clas
 OPENS = re.compile(r'(?<=<div class="output text_html)(?=">\s*<(?:details|practice-box)\b)')  # with a fold or a box
 MARKED = r"<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>"
 LETTER_VALUE = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}</math>)\u00a0=\u00a0({MARKED}|[^\s<]+)", re.S)
+LONG_NAME = re.compile(r'(?<=<span class="pre)(?=">[^<]{31})')  # that a line of a phone may not hold
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -336,7 +337,7 @@ def mend_page(app, page, _template, context, _doctree):
         if PLANNER in context["body"]:
             load_planner(app)
         body = fold_answers(app, link_times(mend_folds(mend_bibliography(keep_values(context["body"])))))
-        context["body"] = align_numbers(curl_quotes(body))
+        context["body"] = LONG_NAME.sub(" long", align_numbers(curl_quotes(body)))
 
 
 def find_plugins_once():
