@@ -49,8 +49,8 @@ class Renderer(myst_nb.SphinxNbRenderer):
 
 
 WHERE = (
-    '<p class="table-note on-screen">The boxes check your answers right here. Cells of code run in JupyterLab: the arrow'
-    ' at the top saves their notebook. The lab also runs in <a href="../book/{}.html">the lesson’s page</a>.</p>'
+    '<p class="table-note on-screen">The boxes check your answers right here. Cells of code run in JupyterLab: the'
+    ' arrow at the top saves their notebook. The lab also runs in <a href="../book/{}.html">the lesson’s page</a>.</p>'
 )
 LEVEL = re.compile(r'<practice-box .*?<span class="practice-level (\w+)"', re.S)
 

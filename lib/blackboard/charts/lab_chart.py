@@ -20,7 +20,8 @@ SYMBOLS = {  # of a series in the legend, by its mark, as the areas that are fil
     "point": "circle",
     "bar": "square",
 }
-TICK = "datum.value < 1e4 ? format(datum.value, ',~r') : replace(format(datum.value, '~s'), 'G', 'B')"  # 10k: six fit a phone
+# 10k is short enough for six of them on a phone.
+TICK = "datum.value < 1e4 ? format(datum.value, ',~r') : replace(format(datum.value, '~s'), 'G', 'B')"
 WIDTH = 48  # letters of a title's line on a narrow screen
 
 
