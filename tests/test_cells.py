@@ -76,7 +76,11 @@ def test_a_problem_of_a_page_of_exercises_is_a_numbered_fold():
     assert [each["ids"] for each in page.findall(nodes.section)] == [["page"], ["group"]]
     note, bar, fold, statement, end = (raw.astext() for raw in page.findall(nodes.raw))
     assert (
-        "run in the notebook" in note and bar.startswith("<practice-set ") and statement == box and end == "</details>"
+        "run in JupyterLab" in note
+        and "../book/page.html" in note
+        and bar.startswith("<practice-set ")
+        and statement == box
+        and end == "</details>"
     )
     assert fold.startswith('<details class="practice-item" id="first" data-level="hard">')
     assert "<summary>1. What &lt;leaves&gt;&ensp;<span" in fold

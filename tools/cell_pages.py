@@ -49,8 +49,8 @@ class Renderer(myst_nb.SphinxNbRenderer):
 
 
 WHERE = (
-    '<p class="table-note on-screen">The boxes check your answers right here. Cells of code run in the notebook, which'
-    " the arrow at the top saves. The lab also runs at the end of the lesson.</p>"
+    '<p class="table-note on-screen">The boxes check your answers right here. Cells of code run in JupyterLab: the'
+    ' arrow at the top saves their notebook. The lab also runs in <a href="../book/{}.html">the lesson’s page</a>.</p>'
 )
 LEVEL = re.compile(r'<practice-box .*?<span class="practice-level (\w+)"', re.S)
 
@@ -85,7 +85,7 @@ def fold_problems(app, doctree):
     first = next(n for n, node in enumerate(page) if isinstance(node, nodes.section | nodes.raw))
     page.insert(first, nodes.raw("", practice_set(()), format="html"))
     if "solutions" not in Path(app.env.docname).parts:
-        page.insert(first, nodes.raw("", WHERE, format="html"))
+        page.insert(first, nodes.raw("", WHERE.format(Path(app.env.docname).name), format="html"))
 
 
 def setup(app):

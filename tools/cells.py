@@ -48,8 +48,9 @@ ANSWER = re.compile(rf"(?:^|\n){PROBLEM.pattern}\.check\(.*\)$", re.S)
 
 
 def is_unanswered(file, source):
-    """Whether a cell checks an answer that its reader has yet to give: a page does not complain of it."""
-    return "exercises" in Path(file).parts and "solutions" not in Path(file).parts and ".check(" in source
+    """Whether a cell checks, or draws, what its reader has yet to write: a page does not complain of it."""
+    asks = ".check(" in source or source.strip() == "lab.finish()"
+    return "exercises" in Path(file).parts and "solutions" not in Path(file).parts and asks
 
 
 def choose_exercise_tags(file, source):

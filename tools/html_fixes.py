@@ -37,6 +37,7 @@ TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
 SPAN = re.compile(r"(?<![\d:])([0-2]):([0-5]\d)( to )([0-2]):([0-5]\d)\b(?!:)")  # of minutes; a ratio is none
 DATE = re.compile(r"(?<![\w/.-])20\d\d-\d\d(?:-\d\d)?(?![\w/-])")  # which no line shall break
 BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTPE]?(?:B|bits?|FLOPs?|Wh?|Hz)|[mµn]?s|min|h|¢)(?!\w))")
+SIGN = re.compile(r"(?<=[\w)%¢]) ([=÷]) (?=[\d$])")  # with what stands before and after it
 TAGS = re.compile(r"(<script\b.*?</script>|<[^>]+>)", re.S)  # what a script holds may look like a tag
 UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|style|svg|summary|button|select|textarea|practice-box)\b[^>]*(?<!/)>")
 AFTER_FOLD = re.compile(r'(</details>\s*</div>\s*</div>\s*</div>\s*<details class="[^"]*)')  # a cell is three boxes
@@ -45,7 +46,7 @@ OPENS = re.compile(
 )  # with a fold or a box
 MARKED = r"<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>"
 LETTER_VALUE = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}</math>)\u00a0=\u00a0({MARKED}|[^\s<]+)", re.S)
-ON_SCREEN = "<p>Python starts in this page"  # paper has none
+LONG_NAME = re.compile(r'(?<=<span class="pre)(?=">[^<]{31})')  # that a line of a phone may not hold
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -99,7 +100,7 @@ def mend_folds(body):
 
 def link_times(body):
     """A time of the lecture leads to that minute of the video, unless it is in a link, a heading, code or a picture. A
-    date is kept in one line, and so is a number with its unit.
+    date is kept in one line, and so are a number with its unit and a quotient with its value.
     """
     parts, inside = TAGS.split(body), []
     for n, part in enumerate(parts):
@@ -112,7 +113,8 @@ def link_times(body):
                 inside.pop()
         elif not inside and not part.startswith("<"):
             linked = SPAN.sub(link_span, TIME.sub(lambda time: link_time(*time.groups()), part))
-            parts[n] = BEFORE_UNIT.sub("\u00a0", DATE.sub(r'<span class="date">\g<0></span>', linked))
+            dated = DATE.sub(r'<span class="date">\g<0></span>', linked)
+            parts[n] = SIGN.sub("\u00a0\\1\u00a0", BEFORE_UNIT.sub("\u00a0", dated))
     return "".join(parts)
 
 
@@ -338,9 +340,8 @@ def mend_page(app, page, _template, context, _doctree):
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:
             load_planner(app)
-        body = keep_values(context["body"]).replace(ON_SCREEN, f'<p class="on-screen"{ON_SCREEN[2:]}')
-        body = fold_answers(app, link_times(mend_folds(mend_bibliography(body))))
-        context["body"] = align_numbers(curl_quotes(body))
+        body = fold_answers(app, link_times(mend_folds(mend_bibliography(keep_values(context["body"])))))
+        context["body"] = LONG_NAME.sub(" long", align_numbers(curl_quotes(body)))
 
 
 def find_plugins_once():

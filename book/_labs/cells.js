@@ -83,7 +83,7 @@
       const question = { ask: "cell", lesson, number: Number(cell), texts };
       const answer = await ask(question, (words) => say(this.out, words));
       this.setBusy(false);
-      this.showFirst(false);
+      this.showFirst(answer.kind === "absent"); // it stays where nothing has run
       if (answer.kind) tell(this.out, answer);
       else this.show(answer);
     }

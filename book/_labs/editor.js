@@ -8,21 +8,37 @@
   const { escape } = window.course;
   const PAUSE = 1000; // milliseconds: letters typed without such a pause are undone together
   const COLOURED = 20000; // characters: a longer text stays plain
-  const KEYWORDS = "and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield";
-  const CONSTANTS = "None True False";
-  const CLASSES = new Map([...KEYWORDS.split(" ").map((word) => [word, "k"]), ...CONSTANTS.split(" ").map((word) => [word, "kc"])]);
-  const TOKEN = /(#.*)|([rbfu]{0,2}(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(\b\d[\w.]*)|([^\W\d]\w*)/gi;
-  const NAMES = ["c1", "s2", "mi"]; // as Pygments calls them, whose colours the book has
+  // As Pygments calls them, whose colors the book has.
+  const WORDS = {
+    k: "as assert async await break class continue def del elif else except finally for from global if import lambda nonlocal pass raise return try while with yield",
+    ow: "and in is not or",
+    kc: "None True False",
+    bp: "self cls",
+    nb: "abs all any bin bool bytes callable chr classmethod dict dir divmod enumerate filter float format frozenset getattr hasattr hash hex id input int isinstance issubclass iter len list map max min next object open ord pow print property range repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip",
+  };
+  const CLASSES = new Map(Object.entries(WORDS).flatMap(([kind, words]) => words.split(" ").map((word) => [word, kind])));
+  const TOKEN = /(#.*)|([rbfu]{0,2}(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(\b\d[\w.]*)|([-+*\/%@&|^~<>=!.]+)|([^\W\d]\w*)/gi;
+  const NAMES = ["c1", "s2", "mi", "o"];
+  const INSIDE = /(?<=(?:^|[^{]){)([^{}:]+)/; // what an f-string computes
 
-  // The text as HTML, a span around what has a colour.
+  const tint = (kind, text) => kind ? `<span class="${kind}">${escape(text)}</span>` : escape(text);
+
+  function kindOf(word, before) {
+    if (before === "def" || before === "class") return "nf";
+    if (before === "." && CLASSES.get(word) === "nb") return undefined; // a method of that name
+    return CLASSES.get(word) ?? (/^[A-Z]\w*(Error|Exception)$/.test(word) ? "ne" : undefined);
+  }
+
+  // The text as HTML, a span around what has a color.
   function colour(text) {
     if (text.length > COLOURED) return escape(text);
-    let out = "", end = 0, defines = false;
+    let out = "", end = 0, before = "";
     for (const found of text.matchAll(TOKEN)) {
-      const word = found[4], kind = word ? (defines ? "nf" : CLASSES.get(word)) : NAMES[found.slice(1).findIndex(Boolean)];
-      defines = word === "def" || word === "class";
-      out += escape(text.slice(end, found.index)) + (kind ? `<span class="${kind}">${escape(found[0])}</span>` : escape(found[0]));
-      end = found.index + found[0].length;
+      const [all, , string, , , word] = found, kind = word ? kindOf(word, before) : NAMES[found.slice(1).findIndex(Boolean)];
+      const parts = string && /^[rb]?f/i.test(string) ? string.split(INSIDE) : [all];
+      out += escape(text.slice(end, found.index)) + parts.map((part, n) => n % 2 ? colour(part) : tint(kind, part)).join("");
+      end = found.index + all.length;
+      before = all;
     }
     return out + escape(text.slice(end));
   }

@@ -4,7 +4,7 @@
   "use strict";
   const TRIES = 5; // after so many the solution may be seen
   const VERSION = 1; // of what is kept
-  const { COME, SIZE, Editor, addButton, addCost, ask, keep, load, make, makeOut, readKept, saveFile, say, show, tell } = window.course;
+  const { Editor, addButton, addCost, ask, keep, load, make, makeOut, readKept, saveFile, say, show, tell } = window.course;
 
   // --- What is kept -------------------------------------------------------------------------------------------------
   class Kept {
@@ -79,7 +79,7 @@
       this.solution.hidden = !this.solution.open;
       disable(this.hintButton, all);
       disable(this.solutionButton, !allowed || this.solution.open);
-      this.when.hidden = allowed;
+      this.when.hidden = allowed || !(hints || tries); // who has not tried does not ask
       this.when.textContent = this.sayWhen(this.hints.length - hints, TRIES - tries);
       this.undoButton.hidden = typeof before !== "string";
     }
@@ -170,7 +170,6 @@
       this.kept = new Kept(this.lesson);
       this.classList.add("lab-live");
       this.steps = [...this.querySelectorAll(".lab-step")].map((section, number) => new Step(this, section, number));
-      if (!readKept(COME)) this.querySelector(".lab-intro").after(make("p", "", `The first Check or Run fetches Python, ${SIZE}, and starts it. That takes about five seconds, longer on a busy machine or a slow connection.`));
       this.addEnding();
       this.addTools();
       const again = new MutationObserver(() => { if (this.spec) this.drawSpec(); });

@@ -228,7 +228,7 @@ function tellTitle() {
 // The bar's buttons say what they open; before the theme makes tips of it.
 const BUTTONS = { ".primary-toggle": "Menu", ".secondary-toggle": "Contents", ".theme-switch-button": "Colors: light, dark or as the system" };
 for (const [button, name] of Object.entries(BUTTONS)) {
-  for (const each of document.querySelectorAll(button)) Object.assign(each, { title: name, ariaLabel: name });
+  for (const each of document.querySelectorAll(button)) Object.assign(each, { title: name.split(":")[0], ariaLabel: name }); // a wide tip would lie on the contents
 }
 
 // The theme's drawers of a narrow screen: a button closes each, and so does a choice from the contents.

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
-from blackboard.charts.marks import TICK
 from blackboard.charts.style import CATEGORIES, COLOURS
 
 _COLOURS = tuple(CATEGORIES.values())
@@ -21,6 +20,8 @@ SYMBOLS = {  # of a series in the legend, by its mark, as the areas that are fil
     "point": "circle",
     "bar": "square",
 }
+# 10k is short enough for six of them on a phone.
+TICK = "datum.value < 1e4 ? format(datum.value, ',~r') : replace(format(datum.value, '~s'), 'G', 'B')"
 WIDTH = 48  # letters of a title's line on a narrow screen
 
 
@@ -35,11 +36,11 @@ class Series(NamedTuple):
 
 
 def _labels(each: Series, axes: dict[str, Any]) -> dict[str, Any]:
-    """What stands above the points of a series."""
+    """What stands above the points of a series; what is clipped to the plot is also kept apart (charts/names.py)."""
     points = zip(each.points, each.labels)
     return {
         "data": {"values": [{"x": at, "y": value, "label": text} for (at, value), text in points]},
-        "mark": {"type": "text", "dy": -9, "color": "currentColor"},
+        "mark": {"type": "text", "dy": -9, "color": "currentColor", "clip": True},
         "encoding": {**axes, "text": {"field": "label"}},
     }
 
@@ -59,7 +60,7 @@ def wrap_title(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _named(names: Sequence[str], range: Sequence[str]) -> dict[str, Any]:
     """What tells series apart, by name, with the one legend of all."""
-    legend = {"title": None, "orient": "top", "labelLimit": 320, "columns": 1}
+    legend = {"title": None, "orient": "top", "labelLimit": 320, "labelFontSize": 12, "columns": 1}
     return {"field": "name", "type": "nominal", "scale": {"domain": names, "range": range}, "legend": legend}
 
 
@@ -82,7 +83,7 @@ def _mark(mark: str) -> dict[str, Any]:
         "limit": {"strokeDash": [5, 4], "strokeWidth": 1.5},
         "point": {"filled": True, "size": 60},
     }
-    return {"type": "line" if mark == "limit" else mark, "tooltip": True, **looks.get(mark, {})}
+    return {"type": "line" if mark == "limit" else mark, "tooltip": True, "opacity": 1, **looks.get(mark, {})}
 
 
 def lab_chart(

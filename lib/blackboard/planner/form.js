@@ -227,10 +227,11 @@ function showRefusal({ message, field: name }) {
   const answered = part("prediction").querySelector("td") ? "The numbers below are those of the last answer." : "";
   part("result").textContent = name ? answered : `${message} ${answered}`.trim();
   if (!name) return;
-  for (const each of [name, ...COUNTED.filter((each) => !(state[each] > 0))]) field(each).setAttribute("aria-invalid", "true");
+  const asks = name === PASTED && !state.config.trim(); // what has not been pasted yet is no error
+  for (const each of [...(asks ? [] : [name]), ...COUNTED.filter((each) => !(state[each] > 0))]) field(each).setAttribute("aria-invalid", "true");
   if (field(name).closest("details")) part("more").open = true;
   const label = field(name).closest("label"), inRow = [...label.parentElement.children].filter((each) => each.offsetTop === label.offsetTop);
-  const told = Object.assign(document.createElement("p"), { id: "planner-error", className: "planner-error", role: "alert", textContent: message });
+  const told = Object.assign(document.createElement("p"), { id: "planner-error", className: asks ? "planner-error planner-asks" : "planner-error", role: "alert", textContent: message });
   told.style.setProperty("--left", `${label.offsetLeft - inRow[0].offsetLeft}px`);
   inRow.at(-1).after(told); // on a line below its row
   field(name).setAttribute("aria-describedby", "planner-error");

@@ -106,9 +106,10 @@ def latency_chart() -> InteractiveChart:
     layers = [
         *_board(encoding, "step", "ms"),
         *_kink(encoding, "600"),
+        marks.text(encoding, "'step'", repr(LEAST), floor, align="left", dx=4, dy=-12, color=marks.PAINTS["total"]),
         marks.text(  # at the right end, unless the KV line ends there
             encoding,
-            f"'weights: ' + {floor_said} + ' ms'",
+            "'weights'",
             f"{ends_near} ? {LEAST} : 1e5",
             floor,
             align={"expr": f"{ends_near} ? 'left' : 'right'"},

@@ -462,12 +462,12 @@ def _draw(m: Measured):
     from blackboard.charts import style
 
     style.use()
-    figure, axes = plt.subplots()
+    figure, axes = plt.subplots(figsize=(5.2, 3.6))  # letters of 10 pixels on a phone
     batch, colours = np.geomspace(m.batches[0], m.batches[-1], 400), style.COLOURS
     axes.loglog(batch, 1e3 * m.predict(batch), color=colours["bound"])
     axes.loglog(m.batches, 1e3 * m.seconds, "o", color=colours["compute"])
     for knee, colour, name, place, side in (
-        (m.predicted_knee, "bound", "predicted", 0.7, "right"),
+        (m.predicted_knee, "bound", "predicted", 0.6, "right"),
         (m.knee, "compute", "measured", 0.11, "left"),
     ):
         if knee:
@@ -479,8 +479,8 @@ def _draw(m: Measured):
                 color=colours[colour],
                 horizontalalignment=side,
             )
-    style.label(axes, m.batches[0], 1e3 * m.seconds.max(), "● measured", colours["compute"])
-    style.label(axes, m.batches[0], 1e3 * m.seconds.max() / 1.5, "— predicted", colours["bound"])
+    for y, name, colour in ((0.88, "● measured", "compute"), (0.78, "— predicted", "bound")):
+        axes.text(0.03, y, name, color=style.ink(colours[colour]), transform=axes.transAxes)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
     axes.minorticks_off()

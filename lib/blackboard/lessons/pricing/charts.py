@@ -146,6 +146,8 @@ TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "30 days": 2_592_0
 TINY = {"10⁻⁵": 1e-5, "10⁻⁴": 1e-4, "10⁻³": 1e-3, "10⁻²": 1e-2, "10⁻¹": 0.1}  # or they would be zeros
 CENTS = results.CALL["cached_read"] * 100 / 1e6  # of our history, for a USD per million tokens
 LOW, HIGH = 1e-5 / CENTS, 1e3 / CENTS  # USD per million tokens, of the axis
+ROOM = 6  # between the costs of two level lines: a name fits between them
+BELOW_AXIS = f"least < {LOW!r}"
 
 
 def _reaches(name: str, cost: str) -> str:
@@ -157,11 +159,11 @@ def _reaches(name: str, cost: str) -> str:
 def _named(encoding: dict, name: str) -> dict:
     """A line's name: at the left of one that is level there, else where the line is about to leave the picture."""
     if name in ("compute again", "disk"):
-        level = _cost(name, **({} if name == "compute again" else {"hold_time": START}))
-        above = (  # whichever is dearer has its name above its line
-            f"{_cost('disk', hold_time=START)} > {_cost('compute again')}"
-        )
-        dy = {"expr": f"({above}) == {str(name == 'disk').lower()} ? -11 : 11"}
+        levels = {"compute again": _cost("compute again"), "disk": _cost("disk", hold_time=START)}
+        level = levels.pop(name)
+        (other,) = levels.values()
+        # Above its line, but where the other's name is there.
+        dy = {"expr": f"{level} > {other} || {level} < {other} / {ROOM} ? -11 : 11"}
         return marks.text(
             encoding, f"'{name}'", START, level, align="left", dx=4, dy=dy, color=marks.PAINTS[INKS[name]]
         )
@@ -173,7 +175,7 @@ def _named(encoding: dict, name: str) -> dict:
         )
     x = f"clamp({top}, {START}, {10**LAST!r})"
     return marks.text(
-        encoding, f"'{name}'", x, _cost(name, hold_time=x), align="right", dx=-8, dy=-4, color=marks.PAINTS[INKS[name]]
+        encoding, f"'{name}'", x, _cost(name, hold_time=x), align="right", dx=-9, dy=3, color=marks.PAINTS[INKS[name]]
     )
 
 
@@ -182,7 +184,7 @@ def _hold_line() -> str:
     place = "(cheapest == 'compute again' ? 'computing again' : cheapest)"
     whose = "(cheapest == 'compute again' ? '' : cheapest == 'HBM' ? ' (full rent)' : ' (bare price)')"
     cents = f"{CENTS!r} * least"
-    cost = f"(least < {LOW!r} ? ', less than the chart shows' : ', ' + format({cents}, '.2~g') + ' ¢')"
+    cost = f"({BELOW_AXIS} ? ', less than the chart shows' : ', ' + format({cents}, '.2~g') + ' ¢')"
     return f"{_time('marked')} + ': least is ' + {place} + {whose} + {cost}"
 
 
@@ -203,10 +205,12 @@ def hold_chart() -> InteractiveChart:
     base["transform"] += [
         curve(formula, "hold_time", fields[name], "USD/megatoken", **on) for name, (formula, on) in LINES.items()
     ] + [{"calculate": f"{CENTS!r} * datum.{field}", "as": f"{field}_cents"} for field in fields.values()]
+    shape = {"expr": f"{BELOW_AXIS} ? 'triangle-down' : 'circle'"}  # what lies below the picture is pointed to
+    chosen = {**marks.DOT, "color": marks.PAINTS["chosen"], "shape": shape}
     layers = [
         *(marks.line(fields[name], INKS[name], encoding) for name in LINES),
         marks.rule(encoding, None, x="marked"),
-        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="marked", y=f"max(least, {LOW!r})"),
+        marks.at(encoding, chosen, x="marked", y=f"max(least, {LOW!r})"),
         *(_named(encoding, name) for name in LINES),
         marks.hover(encoding, "flash", told, ",.2~g", ",.3~r"),
     ]

@@ -444,12 +444,14 @@ def _implied(own: Any) -> str:
 
 
 def _asked() -> list[tuple[float, float, str]]:
-    """What providers ask to keep a million tokens' cache: seconds, USD beyond the input price, whose price it is."""
+    """What providers ask to keep a million tokens' cache: seconds, USD beyond the input price, whose price it is, where
+    there is room to say so: an hour costs about the same at both.
+    """
     google, claude = price("gemini-3.1-pro-preview@2026-02-19"), price("claude-opus-4.6@2026-03-13").usd_per_Mtok
     assert google.cache_storage_usd_per_Mtok_hour and claude.cache_write_5min and claude.cache_write_1h
     return [
         (300, claude.cache_write_5min - claude.input, "Claude"),
-        (3600, claude.cache_write_1h - claude.input, "Claude"),
+        (3600, claude.cache_write_1h - claude.input, ""),
         (3600, google.cache_storage_usd_per_Mtok_hour, ""),
         (7200, 2 * google.cache_storage_usd_per_Mtok_hour, "Gemini"),
     ]

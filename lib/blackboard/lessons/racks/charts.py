@@ -97,5 +97,5 @@ def boundary_chart() -> InteractiveChart:
         " bandwidth, both on log scales. The line is level, then rises with the ratio."
         f" The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
         f" {here['scale_up'] / here['scale_out']:g} and takes {eq.slowdown(here):.2g} times as long.",
-        "Try how much faster the network card would have to be. Only bytes count, at the datasheets' rates.",
+        "The faster the network card, the less the boundary costs. Only bytes count, at the datasheets' rates.",
     )

@@ -125,22 +125,28 @@ def _read_off(encoding: dict, prompts: float) -> list[dict]:
     ]
 
 
+def _chosen(encoding: dict) -> dict:
+    """The dashed line of the tokens chosen, from the axis to the longer step: what is said higher up stays clear."""
+    rule = marks.rule(encoding, "chosen", x="chosen", y="max(sparse_here, dense_here)")
+    return {**rule, "encoding": {**rule["encoding"], "y2": {"value": "height"}}}
+
+
 def _layers() -> list[dict]:
     """The two lines, the tokens chosen with both steps, the tie, and the team's prompts."""
     encoding = {"x": marks.log_axis("batch", "tokens in a step B", 1, 10**MOST), "y": _step_axis()}
     dense, prompts = _at("8")[1], float(PROMPTS * PROMPT)
     dot = {**marks.DOT, "color": marks.PAINTS["chosen"]}
     return [
-        marks.rule(encoding, "chosen", x="chosen"),
+        _chosen(encoding),
         marks.rule(encoding, "muted", x=f"context ? null : {prompts!r}"),
         marks.line("sparse", "weights", encoding, strokeWidth=4),
         marks.line("dense", "second", encoding, strokeWidth=4),
+        _winner(encoding),  # before the dots: a mark right before a name counts as its key, and moves with it
+        *_read_off(encoding, prompts),
         *(marks.at(encoding, dot, x="chosen", y=y) for y in ("sparse_here", "dense_here")),
-        _winner(encoding),
         marks.at(
             encoding, {**marks.DOT, "color": marks.INK}, x="tie ? tie : null", y=f"tie ? {_at('max(1, tie)')[1]} : null"
         ),
-        *_read_off(encoding, prompts),
         *marks.name(encoding, "models[model].name", "weights", "2", inside(step.weight_time, "ms"), dy=0),
         *marks.name(
             encoding, "'dense, ' + format(quality_gain * n_active / 1e9, '.2~r') + 'B'", "second", "8", dense, dy=14
