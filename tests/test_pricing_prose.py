@@ -117,6 +117,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "each_hit": f"{keeps[2] / 0.175:.1f} ¢",
         "rack_sum": f"72 × {100 * rent:.4f} ¢ = {cents:.2f} ¢",
         "out_hit_ssd_10": sig(175 * cost["output"] / (10 * hits["ssd"])),
+        "out_hit_slow": sig(175 * busy_out / (slow_call - cents * slow_needs)),
         "keep_2": f"{sig(keeps[2])} ¢",
         "rate_2": sig(finished(120)[0], 3),
         **{f"out_hit_{n}": sig(175 * cost["output"] / keeps[n]) for n in (1, 5)},

@@ -165,6 +165,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "box_held": f"{256 / 8:.0f}",
         "box_bytes": f"{32 * 58 * EXPERT / 1e9:.1f} GB",
         "h800_memory": "80 GB",
+        "day_caches": f"{88 * 4_989 * 70_272 / 1e9:.0f} GB",
         **{f"{what}_box": tenth(part) for what, part in zip(("load", "wait", "carry"), box[0])},
         **{f"{what}_boxes": tenth(part) for what, part in zip(("load", "carry"), box[1][::2])},
         "took_box": tenth(sum(box[0])),

@@ -140,6 +140,7 @@ def waiting_slower() -> dict[str, str]:
     return {
         "free_slow": f"{significant(needs * places / factor('min'), 2)} minutes",
         "keep_slow": cents(call - rent * needs),
+        "out_hit_slow": significant(results.per_hit("output", call - rent * needs) * results.day_slower()[1], 2),
         "hits_ssd_10": cents(flash),
         "call_ssd_10": cents(flash + sum(results.bookings()[0].values())),
         "out_hit_ssd_10": significant(results.per_hit("output", flash), 2),

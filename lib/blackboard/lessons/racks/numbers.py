@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from blackboard.catalogue import chip, measurement
+from blackboard.catalogue import chip, measurement, model
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import results, simulation
@@ -346,7 +346,11 @@ def deployed() -> dict[str, str]:
     [gains] = measurement("sglang_large_ep_gains").records()
     memory, alone = chip("h200").hbm_bytes, results.box_weights(results.box_experts())
     shared = results.box_weights(service["routed_experts_per_gpu"])
+    caches = results.day_users() * results.day()["context_tokens"] * model(RUNNING.model).kv_bytes_per_token()
     return _boxes() | {
+        "day_caches": pretty(caches, "byte", 2),
+        "weights_two": pretty(results.box_weights(results.held_on(2)), "byte", 2),
+        "weights_four": pretty(results.box_weights(results.held_on(4)), "byte", 2),
         "box_held": f"{results.box_experts():g}",
         "box_bytes": pretty(results.box_experts() * results.moe_layers() * results.expert_bytes(), "byte", 3),
         "h200_bandwidth": pretty(chip("h200").hbm_bytes_per_s, "byte/s", 2),
