@@ -39,7 +39,6 @@ OTHERS = (
     "validation.serving_figures",
     "validation.gpu_figures",
     "reference.cost_charts",
-    "reference.claims",
 )
 DRAWN = [
     *LIB.glob("lessons/*/figures.py"),

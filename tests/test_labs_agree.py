@@ -101,7 +101,7 @@ SPARSITY = {
     "choose_experts": Pair(lambda scores, k: sorted(top([scores], k)[0].tolist()), lambda got, *_: sorted(got)),
     "count_touched": Pair(lambda tokens, k: np.unique(top(tokens, k)).size),
     "touched_share": Pair(lambda batch, experts, k: eq("sparsity").coverage(batch=batch, experts=experts, top_k=k)),
-    "effective_size": Pair(lambda size, experts: float(room("sparsity", "numbers").effective(size, experts))),
+    "effective_size": Pair(lambda size, experts: float(room("sparsity", "results").effective(size, experts))),
     "expert_batch": Pair(
         lambda constant, experts, k: eq("sparsity").expert_batch(
             flops=2 * constant, bandwidth=1, bytes_per_param=1, experts=experts, top_k=k

@@ -435,8 +435,8 @@ def test_what_makes_no_sense_is_refused():
 def test_the_copies_that_the_text_counts_are_those_of_the_constants_and_of_racks():
     moe = model("deepseek-v3").moe
     assert RUNNING.symbols()["copies"] == moe.active + moe.shared == 9
-    assert numbers.token_bytes(copies=moe.active) == room("racks", "numbers").token_bytes()
-    assert numbers.rest_bytes() == room("racks", "numbers").rest_bytes()
+    assert numbers.token_bytes(copies=moe.active) == room("racks", "results").token_bytes()
+    assert numbers.rest_bytes() == room("racks", "results").rest_bytes()
 
 
 def test_which_layout_of_boxes_wins():
@@ -524,7 +524,7 @@ def test_each_of_two_moves_saves_a_weight_gradient_per_rack(racks, batches, work
 
 
 def test_the_lab_measures_against_the_pages_split_1f1b():
-    idle, _ = lab.score(lab._split(4, 8), lab.SPLIT)
+    idle, _ = lab.score(lab.split_schedule(4, 8), lab.SPLIT)
     assert f"{idle:.1%}" == numbers.all()["idle_split_1f1b"]
 
 

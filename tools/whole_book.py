@@ -36,7 +36,6 @@ ON_PAPER = {  # what a page says to somebody before a screen, and what a book sa
     "before you open the rubric": "before you read the rubric",
     "before opening the rubric": "before reading the rubric",
     "Answer first, then open the card.": "Answer first, then read on.",
-    "Try how much faster the network card would have to be. ": "",
     "Download the Anki deck": "On the site there is an Anki deck",
     "so that their sliders do nothing": "so that these two change nothing",
     "The page computes what ": "The planner computes what ",
