@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, NamedTuple
 
+from blackboard.charts.marks import tick
 from blackboard.charts.style import CATEGORIES, COLOURS
 
 _COLOURS = tuple(CATEGORIES.values())
@@ -20,8 +21,7 @@ SYMBOLS = {  # of a series in the legend, by its mark, as the areas that are fil
     "point": "circle",
     "bar": "square",
 }
-# 10k is short enough for six of them on a phone.
-TICK = "datum.value < 1e4 ? format(datum.value, ',~r') : replace(format(datum.value, '~s'), 'G', 'B')"
+TICK = tick("1e4")  # 10k is short enough for six of them on a phone
 WIDTH = 48  # letters of a title's line on a narrow screen
 
 

@@ -44,8 +44,13 @@ def title(*lines: str) -> dict:
 
 # --- axes -------------------------------------------------------------------------------------------------------------
 
-# A number beside an axis, written as beside a slider: 10,000 or 1M.
-TICK = "datum.value < 1e6 ? format(datum.value, ',~r') : replace(format(datum.value, '~s'), 'G', 'B')"
+
+def tick(full: str) -> str:
+    """A number beside an axis, as a browser expression: in full below such a value, then shortened by a letter."""
+    return f"datum.value < {full} ? format(datum.value, ',~r') : replace(format(datum.value, '~s'), 'G', 'B')"
+
+
+TICK = tick("1e6")  # as beside a slider: 10,000 or 1M
 
 
 def axis(field: str, name: str, low: float, high: float, ticks: list[float]) -> dict:

@@ -134,13 +134,12 @@ def waiting() -> dict[str, str]:
 
 def waiting_slower() -> dict[str, str]:
     """The same at a measured speed, and in flash at ten times its bare price."""
-    own, shared = results.slow_work()
-    places, rent, flash = results.fitting(PROMPT), results.rack_rent(), SERVER * results.hits_in()["ssd"]
-    needs, call = own + shared / places, rent / results.crowded(PAUSE, (own, shared))[1]
+    own, shared = work = results.slow_work()
+    kept, flash = results.kept_in_hbm(PAUSE, work), SERVER * results.hits_in()["ssd"]
     return {
-        "free_slow": f"{significant(needs * places / factor('min'), 2)} minutes",
-        "keep_slow": cents(call - rent * needs),
-        "out_hit_slow": significant(results.per_hit("output", call - rent * needs) * results.day_slower()[1], 2),
+        "free_slow": f"{significant((own * results.fitting(PROMPT) + shared) / factor('min'), 2)} minutes",
+        "keep_slow": cents(kept),
+        "out_hit_slow": significant(results.per_hit("output", kept) * results.day_slower()[1], 2),
         "hits_ssd_10": cents(flash),
         "call_ssd_10": cents(flash + sum(results.bookings()[0].values())),
         "out_hit_ssd_10": significant(results.per_hit("output", flash), 2),

@@ -16,11 +16,8 @@ from blackboard.search import find_root
 from blackboard.units import factor
 
 BILLED = "claude-opus-4.6@2026-02-05"  # the same model five weeks earlier: the list of the page's bill
-FIVE, HOUR, LIFE = (
-    5 * factor("min"),
-    factor("h"),
-    5 * 365 * factor("day"),
-)  # what cards sell; over how long we pay off a device
+HOUR = factor("h")
+LIFE = 5 * 365 * factor("day")  # over how long we pay off a device
 MTOK = factor("USD/megatoken")
 KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV may go, nearest first
 KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
