@@ -112,6 +112,9 @@ def server(site):
         yield address
 
 
+LEADS_ON = 100  # times that a page may be asked while it is led on
+
+
 def with_scripts(move):
     """A way to a page of the site that ends when its scripts have come, too, which wait until it is drawn."""
     from playwright.sync_api import Error
@@ -119,11 +122,15 @@ def with_scripts(move):
     @functools.wraps(move)
     def moved(page, *args, **options):
         answer = move(page, *args, **options)
-        try:
-            page.evaluate("window.begun")
-        except Error:  # the page has led on to another
-            page.wait_for_load_state()
-            page.evaluate("window.begun")
+        for rest in reversed(range(LEADS_ON)):
+            try:
+                page.evaluate("window.begun")
+                break
+            except Error:  # the page leads on to another, which may not have come when it is asked next
+                if not rest:
+                    raise
+                page.wait_for_timeout(50)
+                page.wait_for_load_state()
         return answer
 
     return moved
