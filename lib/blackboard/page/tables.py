@@ -59,7 +59,7 @@ def cited(ids: Iterable[str | None], page: str = "") -> str:
         for s in found
     )
     width = 7 if len(found) < 5 else 10  # rem, for two lines at most
-    return f'<div style="min-width: {width}rem">{", ".join(links)} ({max(s.date for s in found)})</div>'
+    return f'<div style="min-width: {width}rem">{", ".join(links)} {_line(f"({max(s.date for s in found)})")}</div>'
 
 
 class _Notes:

@@ -56,8 +56,8 @@ class Lines:
 
 def _called(card: PriceCard, mark: str = "") -> str:
     """A card's name with a mark, and its dates below."""
-    seen = f"{card.valid_from}, seen {card.date}"
-    return f"<code>{html.escape(name(card))}</code>{mark}<br><small>{seen}</small>"
+    dates = f"<span>{card.valid_from},</span> <span>seen {card.date}</span>"
+    return f"<code>{html.escape(name(card))}</code>{mark}<br><small>{dates}</small>"
 
 
 def _folded(summary: str, page: Page) -> Page:
