@@ -90,6 +90,12 @@ def test_nothing_for_screens_is_left(articles):
         assert "p[" not in "".join(tag.get_text() for tag in article.select(".practice-head"))
 
 
+def test_no_paragraph_holds_what_would_end_it(articles):
+    """What comes after a heading in a paragraph would stand outside its box."""
+    for article in articles.values():
+        assert article.select(":is(p, span) :is(h2, h3, h4, p, div, ul, table)") == []
+
+
 def test_the_text_speaks_of_no_screen(articles):
     screen = (
         r"sliders?\b|before opening|before you open|open the card|"

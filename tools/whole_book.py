@@ -134,7 +134,7 @@ def open_folds(article):
         fold.name = "div"
         fold.attrs.pop("open", None)
     for summary in article.find_all("summary"):
-        summary.name = "p"
+        summary.name = "div" if summary.find(["h2", "h3", "h4"]) else "p"  # which would end before a heading
         summary["class"] = ["fold-title"]
         for block in summary.find_all(["p", "div"]):
             block.name = "span"
