@@ -118,7 +118,7 @@ def bare_card() -> dict[str, str]:
 
 
 def filling() -> dict[str, str]:
-    """The smallest batch, of those that NVIDIA timed, in which a part of the rack is faster; its step and the rack's."""
+    """The smallest batch, of those that NVIDIA timed, in which a part of the rack is faster; both steps."""
     counts = sorted({*measurement("gb200_one_sided_alltoall").column("tokens_per_gpu")})
     most = next(count for count in counts if count > IDLE and results.fastest(count) < USED)
     best = results.fastest(most)
@@ -226,12 +226,12 @@ def crossing_once() -> dict[str, str]:
     for name, load in loads.items():
         told |= columns(f"plain{name}", lambda part: part.in_turn, *load)
         told |= columns(f"lapped{name}", lambda part: part.overlapped, *load)
-        told |= halves(name, *load)
     ratios = [
         results.shortest(results.on(2, users, True, context=long))
         / results.shortest(results.on(1, users, context=long))
         for users, _ in loads.values()
     ]
+    told |= halves("") | halves("_long", long)
     return told | {
         "day_long": f"{spread_day / replicas_day - 1:.0%}",
         "win_best": f"{1 - min(ratios):.0%}",
@@ -245,17 +245,17 @@ def columns(name: str, took: Callable[[results.Parts], float], users: int, conte
     return {f"{name}_one": step(1), f"{name}_two": step(2), f"{name}_once": " to ".join(once)}
 
 
-def halves(name: str, users: int, context: float | None) -> dict[str, str]:
-    """What a step under a load loads and exchanges with overlap, in both halves together: two racks to which each token
-    crosses once, and what two replicas exchange.
+def halves(name: str, context: float | None = None) -> dict[str, str]:
+    """A step with such contexts and overlap, both halves together: what it loads and exchanges on two racks to which
+    each token crosses once, and what two replicas exchange.
     """
     twice = lambda part, what: in_tenths(2 * getattr(part.half(), what))
-    way = lambda hop=0.0: results.on(2, users, once=True, hop=hop, context=context)
+    way = lambda hop=0.0: results.on(2, once=True, hop=hop, context=context)
     exchanges = " to ".join(twice(way(hop), "exchanges") for hop in (0, results.bare_hop()))
     return {
         f"loading{name}_once": twice(way(), "work"),
         f"exchanges{name}_once": exchanges,
-        f"exchanges{name}_one": twice(results.on(1, users, context=context), "exchanges"),
+        f"exchanges{name}_one": twice(results.on(1, context=context), "exchanges"),
     }
 
 
