@@ -15,6 +15,7 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
 from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import numbers, results, simulation
+from blackboard.lessons.racks.moe import place
 
 PER_TOKEN = 58 * 8 * 7168 * 3  # bytes that a token sends
 EXPERT, ALL = 3 * 7168 * 2048, 671_025_397_760  # bytes of an expert and of the model
@@ -108,7 +109,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "experts_16": ms(16 * 58 * EXPERT / 8e12),
         "other_time": ms((REST + 58 * EXPERT + 32 * 1000 * KV) / 8e12),
         "saved": ms(gain),
-        "larger_lapped": f"{lapped / max(lapped - 2 * gain, one[1] + 2 * WAIT) - 1:.0%}",
+        "larger_step": tenth(max(lapped - 2 * gain, one[1] + 2 * WAIT)),
         "hops": ms(hop),
         "far_4": f"{3 - 3**9 / 4**8:.1f}",
         "h800_needed": f"{PER_TOKEN * 1978.9e12 / 2 / active / 1e9:.0f} GB/s",
@@ -158,13 +159,14 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "chips_power": f"{72 * 1.2:.0f} kW",
         "cables": f"{72 * 18 * 4:,}",
         "reached_rate": f"{reached:.0f} GB/s",
-        "exchanges_lapped": tenth(one[1] + 2 * WAIT),
         "freed": f"{2 * 58 * EXPERT / 1e9:.1f} GB",
         "rack_memory": "186 GB",
         "took_more": f"{211.099 - 112.365:.1f} µs",
         "box_held": f"{256 / 8:.0f}",
         "box_bytes": f"{32 * 58 * EXPERT / 1e9:.1f} GB",
         "h800_memory": "80 GB",
+        "room_two": f"{(80e9 - 17 * 58 * EXPERT - REST) / 1e9:.0f} GB",
+        "room_four": f"{(80e9 - 9 * 58 * EXPERT - REST) / 1e9:.0f} GB",
         "day_caches": f"{88 * 4_989 * 70_272 / 1e9:.0f} GB",
         **{f"{what}_box": tenth(part) for what, part in zip(("load", "wait", "carry"), box[0])},
         **{f"{what}_boxes": tenth(part) for what, part in zip(("load", "carry"), box[1][::2])},
@@ -202,6 +204,12 @@ def test_crossing_once_nearly_ties_in_our_batch_and_wins_under_deepseek_s_load()
             wins = crossed < min(took(1, tokens, 0, context, 0) for took in ways.values())
             assert wins == (name in ("lapped_long", "lapped_day")), "wins in two cells"
             assert crossed > (1 - 1 / 8 - 0.005) * shortest_by_hand(1, tokens, 0, context)
+    for load, context in (("", 1_000), ("_long", 4_989)):  # with overlap, both halves together
+        (far, sent, _), near = step_by_hand(2, 32, CROSSINGS, context), step_by_hand(1, 32, 0, context)
+        assert told[f"loading{load}_once"] == ms(2 * far - 32 * context * KV / 8e12)
+        least, most = (ms(sent + 2 * (WAIT + 116 * hop)) for hop in (0, 3.3e-6))
+        assert told[f"exchanges{load}_once"] == f"{least} to {most}"
+        assert told[f"exchanges{load}_one"] == ms(near[1] + 2 * WAIT)
     assert told["plain_one"] == told["lapped_one"], "the price of overlap just eats up its gain"
     for users in (32, 88):  # on two racks, with both tricks
         halves = [results.on(2, users, once=True, context=context).half() for context in (1_000, 4_989)]
@@ -366,7 +374,9 @@ def test_in_very_large_batches_a_smaller_group_is_faster():
         steps = {n: max(loaded[n], computed) + 58e-6 * both for n, both in rows.items()}
         assert results.fastest(tokens) == min(steps, key=steps.get) == {512: 64, 1_024: 16}[tokens]
     assert loaded[16] == pytest.approx(computed, rel=0.06), "computing takes about as long as loading"
-    assert numbers.filling() == {"fill_more": "1,024"}
+    part, rack = (f"{steps[n] * 1e3:.1f}" for n in (16, 64))
+    told = {"fill_more": "1,024", "fill_best": "16", "fill_part": part, "fill_rack": rack}
+    assert computed > loaded[64] and numbers.filling() == told
 
 
 def test_what_comes_twice_with_overlap_adds_up_as_it_is_printed():
@@ -374,7 +384,7 @@ def test_what_comes_twice_with_overlap_adds_up_as_it_is_printed():
     read = lambda name: float(told[name].split()[0])
     for twice, once, whole in (
         ("weights_one", "kv_time", "lapped_one"),
-        ("step_latency", "sending_one", "exchanges_lapped"),
+        ("step_latency", "sending_one", "exchanges_one"),
     ):
         assert f"{2 * read(twice) + read(once):.1f}" == told[whole]
 
@@ -559,6 +569,21 @@ def test_the_page_s_program_finds_where_spreading_pays():
         assert added == pytest.approx(two.sending * 1e3, abs=0.006)
         assert (saved > added) == (two.in_turn < one.in_turn) == (users < 5)
     assert [row[0] for row in rows] == [2, 4, 8, 32]
+
+
+@pytest.mark.parametrize("skew", [0.3, 0.6])
+def test_popular_experts_speak_against_spreading(skew):
+    """They lengthen bytes, by more on two racks than on one, and no GPU loads more experts."""
+    longer = []
+    for gpus, sent in ((64, results.on(1).sending), (128, results.on(2).sending)):
+        chosen, rack = simulation.route(gpus * 32, 256, 8, skew), np.arange(gpus).repeat(32)[:, None] // 64
+        at = chosen // (256 // gpus)
+        counted = np.bincount(at[at // 64 != rack] if gpus > 64 else at.ravel(), minlength=gpus)
+        longer.append((simulation.imbalance(counted), sent))
+        computing = simulation.imbalance(simulation.gpu_loads(chosen, place(256, gpus))) * results.on(1).compute
+        assert computing < results.on(gpus / 64).work, "the busiest GPU computes while it loads"
+    (near, one), (far, two) = longer
+    assert 1 < near < far and (far - 1) * two > 10 * (near - 1) * one
 
 
 def test_about_so_many_copies_come_to_the_busiest_card_as_the_fold_says():

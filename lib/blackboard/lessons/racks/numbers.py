@@ -118,9 +118,16 @@ def bare_card() -> dict[str, str]:
 
 
 def filling() -> dict[str, str]:
-    """The smallest batch, of those that NVIDIA timed, in which a part of the rack is faster."""
+    """The smallest batch, of those that NVIDIA timed, in which a part of the rack is faster; both steps."""
     counts = sorted({*measurement("gb200_one_sided_alltoall").column("tokens_per_gpu")})
-    return {"fill_more": f"{next(count for count in counts if count > IDLE and results.fastest(count) < USED):,}"}
+    most = next(count for count in counts if count > IDLE and results.fastest(count) < USED)
+    best = results.fastest(most)
+    return {
+        "fill_more": f"{most:,}",
+        "fill_best": str(best),
+        "fill_part": in_tenths(results.on(best / USED, most).in_turn),
+        "fill_rack": in_tenths(results.on(1, most).in_turn),
+    }
 
 
 def in_ms(seconds: float) -> str:
@@ -155,7 +162,6 @@ def worked() -> dict[str, str]:
         "memory_two": in_ms(two.work),
         "compute_one": in_ms(one.compute),
         "weights_one": in_ms(one.weights),
-        "exchanges_lapped": in_tenths(2 * one.half().exchanges),
         "freed": pretty((one.weights - two.weights) * results.bandwidth(), "byte", 2),
         "rack_memory": pretty(chip(RUNNING.system).hbm_bytes, "byte", 3),
         "step_latency": in_ms(one.latency),
@@ -167,7 +173,7 @@ def worked() -> dict[str, str]:
         "step_two": pretty(two.in_turn, "s", 3),
         "user_rate_two": significant(1 / two.in_turn, 2),
         "saved": in_ms(one.weights - two.weights),
-        "larger_lapped": f"{results.larger_lapped():.0%}",
+        "larger_step": in_tenths(results.larger_step()),
         "hops": in_ms(once.hop),
     }
 
@@ -225,6 +231,7 @@ def crossing_once() -> dict[str, str]:
         / results.shortest(results.on(1, users, context=long))
         for users, _ in loads.values()
     ]
+    told |= halves("") | halves("_long", long)
     return told | {
         "day_long": f"{spread_day / replicas_day - 1:.0%}",
         "win_best": f"{1 - min(ratios):.0%}",
@@ -236,6 +243,20 @@ def columns(name: str, took: Callable[[results.Parts], float], users: int, conte
     step = lambda racks, **way: in_tenths(took(results.on(racks, users, context=context, **way)))
     once = [step(2, once=True, hop=hop) for hop in (0, results.bare_hop())]
     return {f"{name}_one": step(1), f"{name}_two": step(2), f"{name}_once": " to ".join(once)}
+
+
+def halves(name: str, context: float | None = None) -> dict[str, str]:
+    """A step with such contexts and overlap, both halves together: what it loads and exchanges on two racks to which
+    each token crosses once, and what two replicas exchange.
+    """
+    twice = lambda part, what: in_tenths(2 * getattr(part.half(), what))
+    way = lambda hop=0.0: results.on(2, once=True, hop=hop, context=context)
+    exchanges = " to ".join(twice(way(hop), "exchanges") for hop in (0, results.bare_hop()))
+    return {
+        f"loading{name}_once": twice(way(), "work"),
+        f"exchanges{name}_once": exchanges,
+        f"exchanges{name}_one": twice(results.on(1, context=context), "exchanges"),
+    }
 
 
 def boundary() -> dict[str, str]:
@@ -351,6 +372,8 @@ def deployed() -> dict[str, str]:
         "day_caches": pretty(caches, "byte", 2),
         "weights_two": pretty(results.box_weights(results.held_on(2)), "byte", 2),
         "weights_four": pretty(results.box_weights(results.held_on(4)), "byte", 2),
+        "room_two": pretty(chip("h800").hbm_bytes - results.box_weights(results.held_on(2)), "byte", 2),
+        "room_four": pretty(chip("h800").hbm_bytes - results.box_weights(results.held_on(4)), "byte", 2),
         "box_held": f"{results.box_experts():g}",
         "box_bytes": pretty(results.box_experts() * results.moe_layers() * results.expert_bytes(), "byte", 3),
         "h200_bandwidth": pretty(chip("h200").hbm_bytes_per_s, "byte/s", 2),
