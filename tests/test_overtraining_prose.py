@@ -323,7 +323,6 @@ def test_both_bills_of_the_pair():
     assert paid(told["small_training"]) - paid(told["large_training"]) < 1e6, "less than a million"
     assert told["extra_besiroglu"] == f"${(6 * (8.03e9 * 15e12 - large * plain) * PER_FLOP) / 1e6:.2f} million"
     slow = 1.46e6 * 2 * (1 - large * plain / (8.03e9 * 15e12))  # both at Meta's pace
-    assert told["extra_range"].endswith(f" to ${6 * (8.03e9 * 15e12 - large * plain) * PER_FLOP / 1e6:.1f} million")
     assert told["extra_slow"].endswith(f" to ${slow / 1e6:.1f} million")
     days = slow / (6 * (large - 8.03e9) * PER_FLOP) / 2e6 / DAY
     assert told["slow_days"] == f"{days:.0f}"
@@ -390,7 +389,6 @@ def test_what_the_other_fits_say_of_the_pair():
     assert told["off_other"] == f"{max(off):.0%}"
     assert told["llama_off"] == f"{min(llama):.0%} to {max(llama):.0%}"
     assert told["equal_other"] == " or ".join(f"{each:.0%}" for each in even)
-    assert told["extra_range"] == f"${min(extra):.1f} to ${max(extra):.1f} million"
     assert told["spared_range"] == f"${min(spared):.0f} to ${max(spared):.0f} million"
     assert 0.23 < min(shares) < max(shares) < 1 / 3, "a quarter to a third; three to four times"
 

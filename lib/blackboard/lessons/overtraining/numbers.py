@@ -254,7 +254,6 @@ def meta() -> dict[str, str]:
         "small_work": in_units(small.training),
         "slow_cost": f"${slow / 1e6:.1f} million",
         "slow_unit": f"${slow / small.training * 1e24 / 1e6:.1f} million",
-        "extra_range": between([results.dollars(ours.training - twins.training) for ours, twins in results.pairs()], 1),
         "extra_slow": between([slow * (1 - twins.training / ours.training) for ours, twins in results.pairs()], 1),
         "spared_range": between(
             [results.dollars(twins.inference - ours.inference) for ours, twins in results.pairs()], 0
