@@ -31,6 +31,7 @@ GENEROUS, ROUNDED, RUMOUR = (
 META_LAW = 402e9, 16.55e12  # parameters and tokens, by section 3.2.1 of the Llama 3 paper, seen in copies
 SISTER = model("llama-3.1-70b")  # which read the same text
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
+RECIPE = 13e12  # tokens that the reader of the example writes
 FILLED = 0.9  # share of a GPU's memory that weights and results.caches may fill
 # parameters of two of Meta's first Llama models, by their paper, and tokens until a training loss of 1.7, by Timbers
 PAIR = (65.2e9, 600e9), (32.5e9, 800e9)
@@ -179,6 +180,20 @@ def texts() -> dict[str, str]:
     }
 
 
+def recipe() -> dict[str, str]:
+    """The page's example of a model of your own: the twin of Chinchilla 70B, and the cheapest model of its quality."""
+    [row] = [p for p in results.placed() if p.name == "Chinchilla 70B"]
+    loss = simulation.loss_of(row.n_active, row.tokens, results.law())
+    twin, cheapest = (simulation.best(loss, served, results.law(), results.ETA) for served in (0, RECIPE))
+    return {
+        "recipe_written": f"{RECIPE / 1e12:g} trillion",
+        "recipe_twin": f"{twin.n_active / 1e9:.0f} billion",
+        "recipe_read": f"{twin.tokens / 1e12:.1f} trillion",
+        "recipe_size": f"{cheapest.n_active / 1e9:.0f} billion",
+        "recipe_tokens": f"{cheapest.tokens / 1e12:.1f} trillion",
+    }
+
+
 def pair() -> dict[str, str]:
     """How much more text the smaller of two first Llama models needed for the loss of the larger: read off, by the
     page's fit, and by the others.
@@ -239,7 +254,6 @@ def meta() -> dict[str, str]:
         "small_work": in_units(small.training),
         "slow_cost": f"${slow / 1e6:.1f} million",
         "slow_unit": f"${slow / small.training * 1e24 / 1e6:.1f} million",
-        "extra_range": between([results.dollars(ours.training - twins.training) for ours, twins in results.pairs()], 1),
         "extra_slow": between([slow * (1 - twins.training / ours.training) for ours, twins in results.pairs()], 1),
         "spared_range": between(
             [results.dollars(twins.inference - ours.inference) for ours, twins in results.pairs()], 0
@@ -354,7 +368,6 @@ def with_kv() -> dict[str, str]:
         "kv_bend_8": f"{round(results.bend(small, small_cache, *own), -2):,.0f}",
         "kv_bend_full": f"{round(results.bend(small, small_cache, results.train_rate(), own[1]), -2):,.0f}",
         "kv_bytes_8": f"{small_cache['kv_bytes_per_token']:,.0f}",
-        "kv_ratio": significant(results.long_ratio(), 1),
     }
     taking_turns = [2 * row.n_active / own[0] + results.cache_seconds(small_cache) for row in (small, large)]
     out["kv_added"] = f"{1 - taking_turns[0] / taking_turns[1]:.0%}"
@@ -378,17 +391,12 @@ def loading() -> dict[str, str]:
 
 
 def long() -> dict[str, str]:
-    """The best size and what it saves: in short contexts, where a token costs as the size, and in the long one, where
-    it costs as the root.
+    """The best size: in short contexts, where a token costs as the size, and in the long one, where it costs as the
+    root.
     """
-    size, root = results.by_power(0.5, float(significant(results.long_ratio(), 1)))
-    short_size, short_full = results.by_power(1, float(significant(SERVED / results.best(served=0).tokens, 1)))
-    return {
-        "long_size": f"{size:.0%}",
-        "long_root": f"{root:.0%}",
-        "short_size": f"{short_size:.0%}",
-        "short_full": f"{short_full:.0%}",
-    }
+    size, _ = results.by_power(0.5, results.long_ratio())
+    short_size, _ = results.by_power(1, SERVED / results.best(served=0).tokens)
+    return {"long_size": f"{size:.0%}", "short_size": f"{short_size:.0%}"}
 
 
 def steps() -> dict[str, str]:
@@ -401,7 +409,6 @@ def steps() -> dict[str, str]:
     sisters = {"70": results.cache_power("llama-3.1-70b"), "405": results.cache_power("llama-3.1-405b")}
     return {
         "step_short": thousands(results.dollars(small.inference) / 100),
-        "step_long": thousands(long_bill / 100 / 2),
         "step_low": thousands(long_bill / 100 * min(sisters.values())),
         **{f"kv_power_{key}": f"{power:.2f}" for key, power in sisters.items()},
     }
@@ -420,5 +427,5 @@ def alone() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    found = merge(valley(), costs(), tokens(), optimum(), texts(), parts(), pair(), rival(), other_fits(), mistakes())
-    return merge(found, meta(), deepseek(), models_placed(), with_kv())
+    found = merge(valley(), costs(), tokens(), optimum(), texts(), parts(), recipe(), pair(), rival(), mistakes())
+    return merge(found, other_fits(), meta(), deepseek(), models_placed(), with_kv())

@@ -80,7 +80,7 @@ guess = Guess(
     unit="parameter",
     display_unit="billion parameters",
     within=1.4,
-    statement="{net_name} has {n_active} and was trained on {pretrain_tokens}. A larger model can predict text just as well after reading only 20 tokens for each parameter, as Chinchilla's rule says. How many billions of parameters does it need, by the formula that this lesson uses? A guess within a factor of 1.4 counts.",
+    statement="{net_name} has {n_active} and was trained on {pretrain_tokens}. A larger model that reads only 20 tokens for each parameter, as Chinchilla's rule says, can predict text just as well. How many billions of parameters does this larger model have? (The answer comes from a published formula, which the lesson explains.) A guess within a factor of 1.4 counts.",
     parameters={"net": ("llama-3.1-8b", *product((1e9, 1.5e9, 2e9, 2.5e9, 3e9, 4e9, 5e9, 6e9, 7e9), (5e12, 8e12, 10e12, 12e12, 18e12, 20e12, 25e12)))},
     derived=as_good,
     units=dict.fromkeys((*LETTERS, "loss"), "1") | {"net_name": ""},
@@ -90,7 +90,7 @@ guess = Guess(
         v.pretrain_tokens / PRESCRIBED: "That is the size for which the rule gives so many tokens. Such a model would be far better.",
         (v.n_active * v.pretrain_tokens / PRESCRIBED) ** 0.5: "That is near the size that the same compute trains by the rule. Such a model would be better, because the rule gives the best model for a given compute.",
     },
-    explanation="About {larger}, by the formula that this lesson uses. (Two other fits of the same runs give larger models.) So, by this one, the long training makes up for {saved} of the parameters.",
+    explanation="About {larger}, by the formula that the lesson explains. So the long training makes up for {saved} of the parameters. (Two other formulas, made from the same training runs, give larger models.)",
     hints=(
         "It is larger than {n_active}. Is it as large as the model for which {pretrain_tokens} would be the rule's 20 each?",
         "A fit says how much of the loss size removes, and how much data removes. Many more tokens make up for a few times fewer parameters, not for a hundred times fewer.",
