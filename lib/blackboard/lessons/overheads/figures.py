@@ -125,8 +125,8 @@ def verdict() -> Drawing:
     return done(
         fig,
         "fig-verdict",
-        "The chip spent most of the token waiting for its host. (Hatched: gaps, if each of the"
-        f" {found.kernels:,} kernels has one of {line.each * 1e6:.1f} µs; without gaps, this is waiting, too.)",
+        "The chip spent most of the token waiting for its host. (The hatched part is gaps if every kernel has one, and"
+        " waiting if none has.)",
         f"One bar of {eager:.1f} ms, a token: loading at full rate {floor:.1f} ms; memory below its full rate"
         f" {loaded - floor:.0f} ms; gaps, or a loss once per step, {losses}; waiting for the host {waits}. A hatched"
         " part may be either.",
