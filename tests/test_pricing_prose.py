@@ -100,7 +100,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "run_sum": f"{sig(finished(120)[1], 3)} × {1e3 * (prefills + answers):.1f} ms"
         f" + {1_000 * total / load / 72:.2f} s",
         "work_sum": f"{1e3 * (prefills + answers):.1f} ms + {1_000 * total / load / 72:.2f} s ÷ {places:,.0f}",
-        "pause_2": "120 s",
         "rack_rent": f"{cents:.2f} ¢",
         "free_sum": f"{places:,.0f} × {1e3 * needs:.0f} ms",
         "free_pause": f"{places * needs:.0f} s",
@@ -110,7 +109,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "call_2": f"{rest + keeps[2]:.3f} ¢",
         "keep_slow": f"{slow_call - cents * slow_needs:.3f} ¢",
         "hits_ssd_10": f"{10 * hits['ssd']:.3f} ¢",
-        "call_ssd_10": f"{rest + 10 * hits['ssd']:.2f} ¢",
         "fifty_sum": f"{1_000 * cost['output']:.1f} ÷ {keeps[2] / 0.175:.1f} = {sig(175 * cost['output'] / keeps[2])}",
         "each_input": f"{200 * cost['input']:.1f} ¢",
         "each_output": f"{1_000 * cost['output']:.1f} ¢",
@@ -120,8 +118,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "out_hit_slow": sig(175 * busy_out / (slow_call - cents * slow_needs)),
         "keep_2": f"{sig(keeps[2])} ¢",
         "rate_2": sig(finished(120)[0], 3),
-        **{f"out_hit_{n}": sig(175 * cost["output"] / keeps[n]) for n in (1, 5)},
+        **{f"out_hit_{n}": sig(175 * cost["output"] / keeps[n]) for n in (1, 2, 5)},
         "x_hits": sig(8.75 / keeps[2]),
+        "x_input": sig(3.125 / cost["input"]),
+        "x_all": sig(paid / (rest + keeps[2])),
         "out_hit_booked": f"{0.1 * mtok * out(5_000) * 175 / (rest - alone + keeps[2]):.1f}",
         "out_in_short": f"{out(5_000) / fresh(5_000):.1f}",
         **{f"hits_{name}": f"{sig(hits[name])} ¢" for name in ("hbm", "ddr")},
@@ -132,7 +132,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "even_sum": f"{17.5 * prompt(175_000):.2f} ¢ ÷ {17.5 * hold(60):.3f} ¢ per minute",
         "c_write": f"${5 * 1.25}",
         "two_lines": f"{rest:.3f} ¢",
-        "in_alone": f"{mtok * fresh(5_000) * 100:.1f} ¢",
         "history_part": f"{1 - alone / rest:.0%}",
         # an ordinary cache: 80 layers, 64 heads and 8 KV heads of 128 numbers
         "ll_load_us": f"{far * 80 * 2 * 8 * 128 * 2 / load * 1e6:,.0f} µs",
@@ -178,7 +177,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "t_attend": f"{177_500 * look / bf16 * 1e6:.1f} µs",
         "t_in": f"{fresh(far) * 1e6:.0f} µs",
         "att_flop": f"{look / 1e6:.1f} million",
-        "att_each": f"{look / bf16 * 1e9:.3f} ns",
+        "att_each": f"{look / bf16 * 1e9:.1f} ns",
+        "att_each_sum": f"{look / 1e6:.1f} million FLOP ÷ 2.50 PFLOP/s",
+        "short_in": f"{fresh(5_000) * 1e6:.1f} µs",
+        "short_out": f"{out(5_000) * 1e6:.1f} µs",
         "att_wide": f"{(192 + 128) // 2}",
         "att_even": f"{round(2 * active / fp8 / look * bf16, -2):,.0f}",
         "out_batch": f"{room(far):,.0f}",
@@ -239,6 +241,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert bill["output"] / cost["output"] < bill["input"] / cost["input"] < 8.75 / keeps[2], "each line between"
     assert sum(at / measured > 1 for at in sells.values()) == 2 and min(sells.values()) > 1, "two of four still fit"
     assert llama(far) / llama(177_500) == pytest.approx(1, abs=0.02), "both kinds of token compute alike"
+    assert 4 * 80 * 64 * 128 / look == pytest.approx(1 / 2, abs=0.03), "about half as much attention"
+    assert far * 327_680 / load / llama(177_500) == pytest.approx(34, abs=0.5) and 1_000 < room(far) < 1_010
     assert v3 / 327_680 == pytest.approx(1 / 5, abs=0.02), "nearly five times as large"
     shorter = 20_000 * 327_680 / load / llama(17_500), out(20_000) / fresh(20_000)
     assert shorter[0] < 0.6 * far * 327_680 / load / llama(177_500) and shorter[1] < 0.9 * out(far) / fresh(far)

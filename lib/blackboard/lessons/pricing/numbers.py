@@ -75,8 +75,9 @@ def added_up() -> dict[str, str]:
             "hits_again": cents(again, 3),
             "hits_hbm": cents(results.hits_in()["hbm"]),
             "hits_ddr": cents(results.hits_in()["ddr"]),
-            "x_output": significant(paid["output"] / least["output"], 2),
+            **{f"x_{line}": significant(paid[line] / least[line], 2) for line in ("input", "output")},
             "x_hits": significant(paid["cached_read"] / results.kept_in_hbm(), 2),
+            "x_all": significant(sum(paid.values()) * results.crowded(PAUSE)[1] / results.rack_rent(), 2),
             **{
                 f"x_slow_{line}": significant(paid[line] / least[line] / slower, 2)
                 for line, slower in zip(("input", "output"), results.day_slower())
@@ -94,7 +95,6 @@ def booked() -> dict[str, str]:
     both, hits = sum(looks.values()), looked["cached_read"] + results.kept_in_hbm()
     return {
         "two_lines": cents(both, 3),
-        "in_alone": f"{each_million(looked['input'], 'input')} ¢",
         "history_part": f"{looked['cached_read'] / both:.0%}",
         "out_hit_booked": f"{looked['output'] / CALL['output'] / hits * CALL['cached_read']:.1f}",
     }
@@ -115,7 +115,6 @@ def waiting() -> dict[str, str]:
         "work_from": f"{cents(work, 3)} ÷ {100 * rent:.2f} ¢/s",
         "run_time": f"{run:.2f} s",
         "rate_sum": f"{places:,.0f} ÷ ({PAUSE:.0f} s + {run:.2f} s)",
-        "pause_2": f"{PAUSE:.0f} s",
         "running_2": significant(rate * run, 3),
         "run_sum": f"{significant(rate * run, 3)} × {pretty(own, 's', 3)} + {shared:.2f} s",
         "work_sum": f"{pretty(own, 's', 3)} + {shared:.2f} s ÷ {places:,.0f}",
@@ -141,7 +140,6 @@ def waiting_slower() -> dict[str, str]:
         "keep_slow": cents(kept),
         "out_hit_slow": significant(results.per_hit("output", kept) * results.day_slower()[1], 2),
         "hits_ssd_10": cents(flash),
-        "call_ssd_10": cents(flash + sum(results.bookings()[0].values())),
         "out_hit_ssd_10": significant(results.per_hit("output", flash), 2),
     }
 
@@ -155,7 +153,7 @@ def per_token() -> dict[str, str]:
     return {
         **{f"each_{name}": f"{value} ¢" for name, value in each.items()},
         "fifty_sum": f"{each['output']} ÷ {each['hit']} = {over(PAUSE)}",
-        **{f"out_hit_{n}": over(n * factor("min")) for n in (1, 5)},
+        **{f"out_hit_{n}": over(n * factor("min")) for n in (1, 2, 5)},
     }
 
 
@@ -366,7 +364,9 @@ def input_times() -> dict[str, str]:
         "t_attend_sum": f"{before:,.0f} × {each / 1e6:.3f} MFLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
         "att_flop_sum": f"4 × {group.layers} × {group.heads} × {results.decompressed():g}",
         "att_flop": f"{each / 1e6:.1f} million",
-        "att_each": pretty(each / gpu.flops("bf16"), "s", 4),
+        "att_each_sum": f"{each / 1e6:.1f} million FLOP ÷ {pretty(gpu.flops('bf16'), 'FLOP/s')}",
+        "att_each": pretty(each / gpu.flops("bf16"), "s", 2),
+        "short_in": us(sum(results.input_time(CALL["input"]).values())),
         "att_key": f"{group.nope_dim + group.rope_dim}",
         "att_value": f"{group.v_dim}",
         "att_wide": f"{results.decompressed():g}",
@@ -412,6 +412,7 @@ def output_times() -> dict[str, str]:
         "load_each": pretty(memory / PROMPT, "s", 3),
         "t_compute": us(compute),
         "t_out": us(memory),
+        "short_out": us(results.output_time(CALL["input"], results.fitting(CALL["input"]))["compute"]),
         "out_in_2": significant(results.out_in(), 2),
         "out_in_short": significant(results.least_output(CALL["input"]) / results.least_input(CALL["input"]), 2),
         "t_in_small": us(sum(results.input_time(PROMPT, CALL["input"] / SMALLER).values())),
