@@ -56,7 +56,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "sg_half": f"{(161.31 + 337.99 / 2) / 2048:.0%}",
         "other_GB": f"{40 - 26 - 15_700 * KV / 1e9:.1f} GB",
         "orca_batch": "7",
-        "oracle_batch": "13.6",
         "pow2_batch": "9.8",
         "waste_16": sig(sum(range(16)) / 16),
         "sg_paged": f"{held / (held + 7.5):.1%}",

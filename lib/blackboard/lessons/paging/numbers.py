@@ -61,7 +61,6 @@ def room() -> dict[str, str]:
         "sg_half": reserved(sg_in + sg_out / 2),
         "sg_ahead": f"{mean - sg_in:.0f}",
         "orca_batch": f"{batches()['Orca (Max)']:g}",
-        "oracle_batch": f"{batches()['Orca (Oracle)']:.1f}",
         "pow2_batch": f"{batches()['Orca (Pow2)']:.1f}",
         "waste_16": significant(eq.page_waste(page_tokens=BLOCK), 2),
         "waste_256": f"{eq.page_waste(page_tokens=LONG_BLOCK):g}",
