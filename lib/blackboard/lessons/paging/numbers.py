@@ -61,7 +61,6 @@ def room() -> dict[str, str]:
         "sg_half": reserved(sg_in + sg_out / 2),
         "sg_ahead": f"{mean - sg_in:.0f}",
         "orca_batch": f"{batches()['Orca (Max)']:g}",
-        "oracle_batch": f"{batches()['Orca (Oracle)']:.1f}",
         "pow2_batch": f"{batches()['Orca (Pow2)']:.1f}",
         "waste_16": significant(eq.page_waste(page_tokens=BLOCK), 2),
         "waste_256": f"{eq.page_waste(page_tokens=LONG_BLOCK):g}",
@@ -99,7 +98,9 @@ def worth() -> dict[str, str]:
         "weights_part": f"{weights / (weights + held * cache):.0%}",
         "step_few": pretty(cost(few) * few / known["rent"], "s", 3),
         "step_held": pretty(cost(held) * held / known["rent"], "s", 3),
+        "step_compute": pretty(held * computed, "s", 2),
         "worth": significant(gain, 2),
+        "worth_most": significant(ideal("OPT-66B"), 2),
         "worth_prompts": significant((slow + prompt) / (spent + prompt), 2),
         "caches_part": f"{held * cache / (weights + held * cache):.0%}",
         "token_held": f"{significant(1e3 * cost(held) / known['rent'], 3)} ms",
@@ -111,6 +112,16 @@ def worth() -> dict[str, str]:
         "kernel_high": f"{kernel['high_overhead']:.0%}",
         "kernel_step": f"{cost(held, kernel['high_overhead']) / cost(held) - 1:.0%}",
     }
+
+
+def ideal(name: str) -> float:
+    """How many times cheaper a token of one of the paper's models is in blocks than with the longest length reserved,
+    where steps wait for memory.
+    """
+    [row], mean = measurement("vllm_paper").records(model=name), simulation.held()
+    weights, cache = row["weights_GB"] * 1e9, mean * 2 * row["layers"] * row["d_model"] * 2  # two bytes a number
+    held = row["kv_tokens"] * eq.use_paged(context=mean, page_tokens=BLOCK) / mean
+    return (weights / (row["kv_tokens"] // LONGEST) + cache) / (weights / held + cache)
 
 
 def _costs(few: float, held: float) -> dict[str, str]:
@@ -166,7 +177,7 @@ def spared() -> dict[str, str]:
         "spare_some_again": f"{again['some']:.0f}",
         "spare_many_again": f"{again['many']:.0f}",
         **{f"spare_{name}_batch": f"{run.batch:.0f}" for name, run in runs.items()},
-        **{f"spare_{name}_time": f"{spent(name) / spent('none'):.2f}" for name in ("some", "many")},
+        **{f"spare_{name}_time": pretty(spent(name), "s", 3) for name in SPARE},
     }
 
 
@@ -209,6 +220,7 @@ def conversations() -> dict[str, str]:
         "codex_turns": f"{turns}",
         "codex_answer": f"{answer_tokens():.0f}",
         "codex_rate": f"{agent_rate():.1%}",
+        "codex_own": f"{1 - (end - (turns - 1) * answer_tokens()) / sent:.1%}",
         "codex_published": f"{rates['Codex on SWE-bench Pro, what the traces allow']:.1%}",
         "local_rate": f"{rates['the same, Kimi K2.5, local caches']:.1%}",
         "shared_rate": f"{rates['the same, Kimi K2.5, shared store']:.1%}",
@@ -293,7 +305,6 @@ def first_token() -> dict[str, str]:
             for part, time in times.items()
         },
         **{f"first_{kind}": pretty(time, "s", 3) for kind, time in first.items()},
-        "end_cache": f"{model(PREFILL[0]).kv_bytes(end) / 1e9:.0f} GB",
         "store_sooner": f"{gains[0]['ratio']:g}",
     }
 
@@ -302,15 +313,17 @@ def cached_prices() -> dict[str, str]:
     """What hits are worth on a price card: the input of a whole session."""
     turns, start, growth = simulation.agent()
     p = price(CARD).usd_per_Mtok
-    sent = turns * start + growth * turns * (turns - 1) / 2
-    write, read = p.cache_write_5min / p.input, p.cached_read / p.input
-    blended = eq.price_blended(input_price=p.input, hit_rate=agent_rate(), read_ratio=read, write_ratio=write)
+    written, sent = last_turn(), turns * start + growth * turns * (turns - 1) / 2
+    dollars = lambda rate, tokens: f"${rate * tokens / 1e6:.2f}"
     return {
-        "card_write": f"{write:g}",
-        "card_read": f"{read:g}",
-        "card_input": f"${p.input:g}",
-        "agent_cached": f"${blended * sent / 1e6:.2f}",
-        "agent_plain": f"${p.input * sent / 1e6:.2f}",
+        "found": f"{significant((sent - written) / 1e6, 3)} million",
+        "card_input": f"${p.input:.2f}",
+        "card_write": f"${p.cache_write_5min:.2f}",
+        "card_read": f"${p.cached_read:.2f}",
+        "agent_plain": dollars(p.input, sent),
+        "agent_written": dollars(p.cache_write_5min, written),
+        "agent_hits": dollars(p.cached_read, sent - written),
+        "agent_cached": f"${(p.cache_write_5min * written + p.cached_read * (sent - written)) / 1e6:.2f}",
     }
 
 
