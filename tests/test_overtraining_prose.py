@@ -278,6 +278,9 @@ def test_the_program_of_smaller_steps():
         step = space["training"](0.99 * size) - space["training"](size)
         assert (step < 10 * 0.06 * space["price"] * size * space["written"]) == smaller, "at ten times the traffic"
     _, more, saved = numbers_in(lines[0])
+    [(_, at_llama, spared)] = [row for row in map(numbers_in, lines) if row[0] == 8.03]
+    assert at_llama == pytest.approx(50_000, rel=0.03) == spared, "about fifty thousand, and about as much"
+    assert 0.04 < at_llama / paid(told["small_training"]) < 0.05, "more than four percent"
     assert more == 6 and 195_000 < saved < 210_000, "six dollars and two hundred thousand"
     assert pytest.approx(33.9 / 8, abs=0.05) == 4.2
 
@@ -305,7 +308,9 @@ def test_the_program_of_a_model_of_your_own():
 
 
 def test_at_the_full_rate_of_training_a_larger_model_is_cheapest():
-    assert optimum(BESIROGLU, efficiency=1)[0] > 1.1 * 8.03e9
+    size = optimum(BESIROGLU, efficiency=1)[0]
+    assert values("overtraining")["full_size"] == f"{size / 1e9:.1f} billion" and size > 1.1 * 8.03e9
+    assert all(optimum(fit, efficiency=1)[0] > 8.03e9 for fit in (HOFFMANN, TEX))
 
 
 def test_both_bills_of_the_pair():
@@ -416,6 +421,9 @@ def test_the_figure_of_ratios_draws_the_rule(ratio):
         assert own == pytest.approx(size, abs=0.0075)
         assert results.needed(own) == pytest.approx(data, rel=0.03)
     assert saved == pytest.approx(1 - size * (data + ratio) / (1 + ratio), abs=0.006)
+    paid_at = lambda n, times: n * (results.needed(n) + times * ratio)
+    off = [paid_at(own, t) / paid_at(results.by_power(1, t * ratio)[0], t) - 1 for t in (0.5, 2)]
+    assert f"{max(off):.0%}" in ("2%", values("overtraining")["off_most"]), "half or twice the traffic"
 
 
 def test_the_best_size_in_a_long_context():
@@ -453,7 +461,8 @@ def test_the_example_of_a_model_of_your_own():
     """Its twin and its cheapest model, by the figure of ratios, tried; a third of the size, half of both bills."""
     told, (plain, own, _) = values("overtraining"), chinchilla(0)
     (size, read, _), written = chinchilla(13e12), 13e12
-    assert told["recipe_written"] == "13 trillion"
+    assert (told["recipe_written"], told["recipe_prompts"]) == ("10 trillion", "9 trillion")
+    assert told["recipe_counted"] == f"{10 + 9 / 3:g} trillion" == f"{written / 1e12:g} trillion"
     assert (told["recipe_twin"], told["recipe_read"]) == (f"{plain / 1e9:.0f} billion", f"{own / 1e12:.1f} trillion")
     assert (told["recipe_size"], told["recipe_tokens"]) == (f"{size / 1e9:.0f} billion", f"{read / 1e12:.1f} trillion")
     assert written / own == pytest.approx(10, rel=0.05), "about ten"

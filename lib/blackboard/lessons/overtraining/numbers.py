@@ -31,7 +31,7 @@ GENEROUS, ROUNDED, RUMOUR = (
 META_LAW = 402e9, 16.55e12  # parameters and tokens, by section 3.2.1 of the Llama 3 paper, seen in copies
 SISTER = model("llama-3.1-70b")  # which read the same text
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
-RECIPE = 13e12  # tokens that the reader of the example writes
+RECIPE = 10e12, 9e12  # tokens that the reader of the example writes, and tokens of prompts
 FILLED = 0.9  # share of a GPU's memory that weights and results.caches may fill
 # parameters of two of Meta's first Llama models, by their paper, and tokens until a training loss of 1.7, by Timbers
 PAIR = (65.2e9, 600e9), (32.5e9, 800e9)
@@ -157,6 +157,7 @@ def optimum() -> dict[str, str]:
         "equal_lost": f"{results.equal_over() - 1:.0%}",
         "equal_other": " or ".join(f"{results.equal_over(fit) - 1:.0%}" for fit in OTHERS),
         "least_size": f"{results.smallest() / 1e9:.1f} billion",
+        "full_size": f"{results.best(efficiency=1).n_active / 1e9:.1f} billion",
         "safe_twin": f"{results.safe_twin() / 1e9:.0f} billion",
         "even_ratio": f"{results.even_served() / results.best(served=0).tokens:.0f}",
         "table_least": f"{min(paper):.0f}",
@@ -183,10 +184,13 @@ def texts() -> dict[str, str]:
 def recipe() -> dict[str, str]:
     """The page's example of a model of your own: the twin of Chinchilla 70B, and the cheapest model of its quality."""
     [row] = [p for p in results.placed() if p.name == "Chinchilla 70B"]
-    loss = simulation.loss_of(row.n_active, row.tokens, results.law())
-    twin, cheapest = (simulation.best(loss, served, results.law(), results.ETA) for served in (0, RECIPE))
+    loss, (written, prompts) = simulation.loss_of(row.n_active, row.tokens, results.law()), RECIPE
+    counted = written + prompts / 3  # a prompt's token goes forward only, at the speed of training
+    twin, cheapest = (simulation.best(loss, served, results.law(), results.ETA) for served in (0, counted))
     return {
-        "recipe_written": f"{RECIPE / 1e12:g} trillion",
+        "recipe_written": f"{written / 1e12:g} trillion",
+        "recipe_prompts": f"{prompts / 1e12:g} trillion",
+        "recipe_counted": f"{counted / 1e12:g} trillion",
         "recipe_twin": f"{twin.n_active / 1e9:.0f} billion",
         "recipe_read": f"{twin.tokens / 1e12:.1f} trillion",
         "recipe_size": f"{cheapest.n_active / 1e9:.0f} billion",
