@@ -218,9 +218,9 @@ def hold_chart() -> InteractiveChart:
         {**base, "params": _hold(), "layer": layers, "title": marks.title(_hold_line())},
         "Where a cache is cheapest to keep",
         _hold_says(),
-        "The longer our history waits, the slower the memory that keeps it most cheaply. HBM pays its full"
-        " rent from the first second. (The receipt charges less, because short pauses are almost free.) The others are"
-        " at their bare price.",
+        "The longer our history waits, the slower the memory that keeps it most cheaply. HBM is at"
+        " its full rent from the first second, the others at their bare price. On the receipt HBM is cheaper: while the"
+        " GPUs are full, a waiting cache costs almost nothing.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(0,),
     )
