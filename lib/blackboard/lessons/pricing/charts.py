@@ -219,8 +219,7 @@ def hold_chart() -> InteractiveChart:
         "Where a cache is cheapest to keep",
         _hold_says(),
         "The longer our history waits, the slower the memory that keeps it most cheaply. HBM is at"
-        " its full rent from the first second, the others at their bare price. On the receipt HBM is cheaper: while the"
-        " GPUs are full, a waiting cache costs almost nothing.",
+        " its full rent, more than the receipt charges for it. The others are at their bare price.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(0,),
     )
