@@ -167,7 +167,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "s_past": f"{1.575 / 3.6:.0%}",
         "x_output": sig(bill["output"] / cost["output"]),
         "x_slow_input": sig(bill["input"] / busy_in),
-        "x_slow_output": sig(bill["output"] / busy_out),
         # input and output
         "gpu_second": f"{330 / HOUR:.4f} ¢",
         "remat_v3": f"${again(active):.4f}",
@@ -217,6 +216,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "hit_less": "0.9",
         "write_hit": "12.5",
         "hour_more": "$3.75",
+        "pings_even": "15",
+        "pings_sum": "$3.75 ÷ ($0.50 ÷ 2)",
         "twice_1h": "2 + 0.1 = 2.1",
         "thrice_1h": "2 + 2 × 0.1 = 2.2",
         "share_5": f"{1 - 0.9 / 1.15:.0%}",
@@ -392,7 +393,7 @@ def programs(**changed):
 
 def added(lines):
     """The dollars that breaks add, by their share and length: writing again, pings, the hour."""
-    rows = (re.fullmatch(r"(.* min) +(\d+) +(\d+) +(\d+)", line) for line in lines[1:])
+    rows = (re.fullmatch(r"(.* min) +\d+ +(\d+) +(\d+) +(\d+)", line) for line in lines[1:])
     return {row[1]: tuple(int(row[n]) / 100 for n in (2, 3, 4)) for row in rows}
 
 
@@ -499,6 +500,19 @@ def test_rules_for_breaks_pay_what_pauses_drawn_one_by_one_pay():
     assert 0.2 * 3.15 / (3.15 + 0.18) < 0.25 / 1.15, "fewer hits than break even"
 
 
+def test_pings_are_cheaper_than_the_hour_up_to_as_many_as_the_card_names():
+    """In conversations of any length; in each row of the program; and cheaper than writing again up to 50 minutes."""
+    most = int(numbers.all()["pings_even"])
+    for calls in (36, 360, 3_600):
+        histories = [5_000 * n for n in range(calls)]
+        ping, hour = 0.5 * sum(histories) / calls, 5_000 * calls * 3.75
+        assert most * ping < hour < (most + 1) * ping
+    _, coffees, *_ = programs()
+    for line, (again, ping, hour) in zip(coffees[1:], added(coffees).values()):
+        assert (int(line.split()[3]) <= most) == (ping < hour) and ping < again
+    assert 11 * 0.5 < 6.25 - 0.5 < 12 * 0.5 and 11 * 4.5 == 49.5
+
+
 def test_up_to_seven_pings_are_cheaper_than_the_hour():
     """During one break just before the example call, against the hour for all writes of its conversation."""
     ping, hour = 175_000 * 0.5, 180_000 * (10 - 6.25)
@@ -531,6 +545,14 @@ def test_every_card_of_the_data_file_stands_in_the_table():
     listed = yaml.safe_load((LIB / "catalogue" / "data" / "prices.yaml").read_text("utf8"))
     assert str(every_card()).count("<tr>") == len(listed) + 1
     assert not re.search(r"\bnan\b|\binf\b|None", str(every_card()))
+
+
+def test_the_extremes_of_deepseeks_architecture_are_one_model_of_two_sellers():
+    told = numbers.all()
+    host, maker = price("together/deepseek-v3@2026-06-10"), price(numbers.FIRST)
+    assert (host.provider, maker.provider) == ("together", "deepseek")
+    for card, name in ((host, "same_least"), (maker, "same_most")):
+        assert implied(card).net.id == "deepseek-v3" and told[name] == f"{implied(card).out_in:.1f}"
 
 
 def test_a_published_context_lies_near_what_the_card_implies():

@@ -78,10 +78,7 @@ def added_up() -> dict[str, str]:
             **{f"x_{line}": significant(paid[line] / least[line], 2) for line in ("input", "output")},
             "x_hits": significant(paid["cached_read"] / results.kept_in_hbm(), 2),
             "x_all": significant(sum(paid.values()) * results.crowded(PAUSE)[1] / results.rack_rent(), 2),
-            **{
-                f"x_slow_{line}": significant(paid[line] / least[line] / slower, 2)
-                for line, slower in zip(("input", "output"), results.day_slower())
-            },
+            "x_slow_input": significant(paid["input"] / least["input"] / results.day_slower()[0], 2),
         },
         booked(),
     )
@@ -469,11 +466,17 @@ def writes() -> dict[str, str]:
         "hit_less": f"{1 - read:g}",
         "write_hit": f"{p.cache_write_5min / p.cached_read:g}",
         "hour_more": f"${p.cache_write_1h - p.cache_write_5min:.2f}",
+        **_pings(p.cache_write_1h - p.cache_write_5min, p.cached_read),
         **{f"miss_{kept}": f"{w - read:g}" for kept, w in ratios.items()},
         "read": f"{read:g}",
         "misses_saved": up(1 - results.misses_even()),
         **drops(),
     }
+
+
+def _pings(more: float, hit: float) -> dict[str, str]:
+    """Pings that cost as much as the hour: a conversation is written in full, and a ping hits half of it on average."""
+    return {"pings_even": f"{more / (hit / 2):g}", "pings_sum": f"${more:.2f} ÷ (${hit:.2f} ÷ 2)"}
 
 
 def drops() -> dict[str, str]:
