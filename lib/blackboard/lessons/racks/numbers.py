@@ -234,10 +234,14 @@ def crossing_once() -> dict[str, str]:
         / results.shortest(results.on(1, users, context=long))
         for users, _ in loads.values()
     ]
-    return told | halves(long) | {
-        "day_long": f"{spread_day / replicas_day - 1:.0%}",
-        "win_best": f"{1 - min(ratios):.0%}",
-    }
+    return (
+        told
+        | halves(long)
+        | {
+            "day_long": f"{spread_day / replicas_day - 1:.0%}",
+            "win_best": f"{1 - min(ratios):.0%}",
+        }
+    )
 
 
 def columns(name: str, took: Callable[[results.Parts], float], users: int, context: float | None) -> dict[str, str]:
