@@ -143,6 +143,7 @@ def in_tenths(seconds: float) -> str:
 def worked() -> dict[str, str]:
     """The step on one rack and on two, and where its times come from."""
     known, (one, two, once) = RUNNING.symbols(), results.parts().values()
+    long = results.day()["context_tokens"]
     return {
         "context_tokens": f"{known['context']:,.0f}",
         "expert_bytes": pretty(results.expert_bytes(), "byte", 4),
@@ -174,6 +175,7 @@ def worked() -> dict[str, str]:
         "user_rate_two": significant(1 / two.in_turn, 2),
         "saved": in_ms(one.weights - two.weights),
         "larger_step": in_tenths(results.larger_step()),
+        "larger_gain": f"{1 - results.larger_step() / results.on(1, context=long).overlapped:.0%}",
         "hops": in_ms(once.hop),
     }
 
@@ -205,6 +207,7 @@ def spread_or_stop() -> dict[str, str]:
     return {
         "once_added": in_ms(once.sending - one.sending),
         "even_rack": f"{results.spread_pays(saved, two.sending):.1f}",
+        "even_four_bit": f"{results.spread_pays(saved / 2, two.sending):.1f}",
         "even_rack_late": f"{results.spread_pays(saved - results.later(), two.sending):.1f}",
         "saved_layer": f"{saved / results.moe_layers() / factor('us'):.1f} µs",
         "token_layer": f"{two.sending / results.moe_layers() / TOKENS / factor('us'):.2f} µs",
@@ -231,11 +234,14 @@ def crossing_once() -> dict[str, str]:
         / results.shortest(results.on(1, users, context=long))
         for users, _ in loads.values()
     ]
-    told |= halves("") | halves("_long", long)
-    return told | {
-        "day_long": f"{spread_day / replicas_day - 1:.0%}",
-        "win_best": f"{1 - min(ratios):.0%}",
-    }
+    return (
+        told
+        | halves(long)
+        | {
+            "day_long": f"{spread_day / replicas_day - 1:.0%}",
+            "win_best": f"{1 - min(ratios):.0%}",
+        }
+    )
 
 
 def columns(name: str, took: Callable[[results.Parts], float], users: int, context: float | None) -> dict[str, str]:
@@ -245,17 +251,17 @@ def columns(name: str, took: Callable[[results.Parts], float], users: int, conte
     return {f"{name}_one": step(1), f"{name}_two": step(2), f"{name}_once": " to ".join(once)}
 
 
-def halves(name: str, context: float | None = None) -> dict[str, str]:
+def halves(context: float) -> dict[str, str]:
     """A step with such contexts and overlap, both halves together: what it loads and exchanges on two racks to which
-    each token crosses once, and what two replicas exchange.
+    each token crosses once, and what two replicas exchange. (Exchanges know no context.)
     """
     twice = lambda part, what: in_tenths(2 * getattr(part.half(), what))
     way = lambda hop=0.0: results.on(2, once=True, hop=hop, context=context)
     exchanges = " to ".join(twice(way(hop), "exchanges") for hop in (0, results.bare_hop()))
     return {
-        f"loading{name}_once": twice(way(), "work"),
-        f"exchanges{name}_once": exchanges,
-        f"exchanges{name}_one": twice(results.on(1, context=context), "exchanges"),
+        "loading_long_once": twice(way(), "work"),
+        "exchanges_once": exchanges,
+        "exchanges_one": twice(results.on(1, context=context), "exchanges"),
     }
 
 
@@ -412,7 +418,6 @@ def _boxes() -> dict[str, str]:
             }.items()
         },
         "saved_pair": pretty(one.weights - pair.weights, "s", 2),
-        "sending_pair": in_ms(pair.sending),
         "even_pair": f"{results.spread_pays(one.weights - pair.weights, pair.sending):.0f}",
         "even_pair_whole": f"{results.spread_pays(one.weights - pair.weights, pair.sending - one.sending):.0f}",
         "wait_box": in_tenths(one.latency),
