@@ -27,6 +27,7 @@ QUOTED = {
     "32": "tokens of the example's window",
     "112": "tokens of its request",
     "52": "its window layers",
+    "62": "all of its layers",
     "3": "a name of Gemma",
     "27": "a name of Gemma",
     "131,072": "a long one",

@@ -89,8 +89,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     }
     assert {name: told[name] for name in expected} == expected
     loaded = {"few": WEIGHTS + 7 * held * KV, "held": WEIGHTS + room * held * KV}
-    again = float(told["gave_back"]) * 2 * SIZE / RATE
-    paged = step(30.42, 15_700 * 0.963 / 30.42, 0.26) / 30.42 * (1 + again / 338 / token(room))
+    again, run = float(told["gave_back"]) * 2 * SIZE / RATE, simulation.full("blocks", steps=simulation.LONG)
+    decoding = 338 * step(run.batch, run.held) / run.batch
+    paged = step(30.42, 15_700 * 0.963 / 30.42, 0.26) / 30.42 * (1 + again / decoding)
     ideal = lambda size, few, slots, kv: (size / few + held * kv) / (size * (held + 7.5) / slots + held * kv)
     opt66, opt175 = ideal(132e9, 4, 9_700, 4 * 64 * 9216), ideal(346e9, 29, 60_100, 4 * 96 * 12_288)
     assert told["worth_most"] == f"{opt66:.1f}" and opt66 > token(7) / token(room) > opt175, "of the paper's three"
@@ -112,7 +113,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert near("gave_back", 499.3 * 2 / 3), "two thirds of its tokens"
     spent, prompt = 338 * token(room), 161.31 * 2 * SIZE / RATE
     assert near("worth_prompts", (338 * token(7) + prompt) / (spent + prompt))
-    assert told["again_share"] == f"{again / spent:.0%}" and near("answer_time", 1000 * spent)
+    assert told["again_share"] == f"{again / decoding:.0%}" and near("answer_time", 1000 * spent)
+    assert near("spare_none_time", 1000 * (again + decoding)) and told["caches_part"] == "33%", "a third"
 
 
 def test_the_ledger_of_the_gain_goes_step_by_step():
@@ -172,9 +174,24 @@ def test_kept_prefixes_pay_for_agents_and_not_for_chats():
     for name, seconds in expected.items():
         assert float(told[name].removesuffix(" ms")) == pytest.approx(1000 * seconds, rel=0.01), name
     assert told["agent_batch"] == f"{held:.1f}" and int(told["agent_even"]) > 10
+    many = float(told["agent_many"])
+    assert many == pytest.approx(float(told["agent_batch"]) / 2 * float(told["agent_even"]), rel=0.02)
+    assert told["agent_kept"] == f"{held / 2:.0f}" and visits(round(held / 2), round(many)) > 0.9 / float(
+        told["agent_even"]
+    )
     assert float(told["prompt_time"].split()[0]) < float(told["half_extra"].split()[0]) / 10
     longest = 2047 * 2 * SIZE / RATE
     assert 1000 * longest == pytest.approx(float(told["half_extra"].split()[0]), rel=0.05), "the longest prompt"
+
+
+def visits(room, agents):
+    """Share of turns at random that find their agent among those that came last."""
+    draw, kept, found = random.Random(1), [], 0
+    for _ in range(20_000):
+        who = draw.randrange(agents)
+        found += who in kept
+        kept = [other for other in kept if other != who][-room + 1 :] + [who]
+    return found / 20_000
 
 
 def test_a_twentieth_kept_free_is_better_than_none_or_a_fifth():
@@ -223,7 +240,7 @@ def test_printed_numbers_come_out_when_redone_with_the_printed_numbers():
     assert f"{at('agent_saves') * 1000 / at('agent_extra'):.0f}" == told["agent_even"]
     assert f"{at('cost_few') / at('cost_held'):.1f}" == told["worth"]
     assert at("weights_GB") + at("kv_GB") == pytest.approx(40 - at("other_GB"))
-    assert f"{at('again_time') / at('answer_time'):.0%}" == told["again_share"]
+    assert f"{at('again_time') / (at('spare_none_time') - at('again_time')):.0%}" == told["again_share"]
     assert f"{at('agents') * at('mean_context') / 1e6:.2f} million" == told["set_tokens"]
 
 
@@ -261,6 +278,7 @@ def test_the_pages_allocator_keeps_the_three_rules():
         space, real = {}, Allocator(8, 4, caching=False)
         with contextlib.redirect_stdout(io.StringIO()):
             exec(cell("SIZE, BLOCKS"), space)
+        assert (space["tables"]["Bob"], space["SIZE"]) == ([0, 1, 3], 4) and divmod(9, 4) == (2, 1), "his tenth token"
         space["release"]("Bob")
         assert sorted(space["free"]) == list(range(8)) and not any(space["counts"])
         space["free"].sort()

@@ -303,7 +303,9 @@ def test_hit_rate_of_a_cache_too_small(share):
     blocks are still to be dropped.
     """
     whole = simulation.working_set(75, *simulation.agent())
-    said = eq.hit_rate_room(AGENT, cache_bytes=share * whole, kv_bytes_per_token=1.0, working_set=whole)
+    said = eq.hit_rate_room(
+        hit_rate=eq.hit_rate_turns(AGENT), cache_bytes=share * whole, kv_bytes_per_token=1.0, working_set=whole
+    )
     assert -0.015 < said - simulation.agents(share * whole, "random") < 0.06
     for pauses in ("random", "long-tailed"):
         che = simulation.che(share * whole, 75, *simulation.agent(), simulation.AGENT_PAUSE, pauses)

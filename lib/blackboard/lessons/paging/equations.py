@@ -77,6 +77,7 @@ result(
     "room for tokens that a sequence's last block leaves empty, on average",
 )
 result("batch_held", r"B_\mathrm{held}", "sequence", "sequences that memory holds at once")
+result("hit_rate_room", r"h_\mathrm{room}", "1", "share of input tokens found in a prefix cache that may be too small")
 result("hit_tokens", r"L_\mathrm{hit}", "token/sequence", "tokens of a request whose KV is found in whole blocks")
 result(
     "hybrid_saving",
@@ -181,13 +182,12 @@ hit_rate_turns = Formula(
 )
 hit_rate_room = Formula(
     "paging.hit_rate_room",
-    "hit_rate",
-    hit_rate_turns.typed * Min(1, cache_bytes / (kv * working_set)),
+    "hit_rate_room",
+    hit_rate * Min(1, cache_bytes / (kv * working_set)),
     "1",
     "with turns at random, room for half of the working set finds half of the hits",
     ("turns come at random", "every conversation is as long", "none has ended"),
     DERIVED,
-    conditions=(Le(1, turns),),
 )
 
 # --- layers that keep only a window -----------------------------------------------------------------------------------

@@ -259,8 +259,8 @@ def hit_rate_by_cache() -> Drawing:
         fig,
         "fig-hit-rate-by-cache",
         "With random pauses the hit rate grows with the share of the working set that the cache holds. With regular"
-        " pauses, so many agents find almost nothing until nearly all of it fits. Dots: simulated agents; lines: an"
-        " approximation.",
+        " pauses, these agents find almost nothing until nearly the whole working set fits. Dots: simulated agents;"
+        " lines: an approximation.",
         "Share of input tokens that a cache finds, 0 to 100%, against its size from 0 to 1.5 times the working set of"
         f" {AGENTS} coding agents. With half of it: {said(0.5)}. With all of it, regular pauses find {one:.0f}%.",
     )

@@ -470,7 +470,10 @@ def finish(own: Any) -> dict[str, Any]:
     held, day = _running(own), _day()
     memory = {share: round(share * working_set / PAGE) + held for share in SHARES}
     formula = lambda share: eq.hit_rate_room(
-        **lengths, working_set=working_set, cache_bytes=share * working_set, kv_bytes_per_token=1
+        hit_rate=eq.hit_rate_turns(**lengths),
+        working_set=working_set,
+        cache_bytes=share * working_set,
+        kv_bytes_per_token=1,
     )
     found = [(blocks, own.hit_rate(day, PAGE, blocks - held)) for blocks in memory.values()]
     published = measurement("prefix_cache_hit_rates").records(workload="Codex on SWE-bench Pro, what the traces allow")

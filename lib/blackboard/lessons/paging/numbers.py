@@ -75,8 +75,9 @@ def worth() -> dict[str, str]:
     few, mean = batches()["Orca (Max)"], simulation.held()
     [kernel], held, known = measurement("vllm_paging").records(), held_in(BLOCK), simulation.opt13b()
     gain = cost(few) / cost(held)
-    again, spent = recomputed()
+    again, decoding = recomputed()
     computed = pass_compute(known, batch=1, pass_tokens=1)  # s of a token
+    spent = lengths("ShareGPT")[1] * cost(held) / known["rent"]  # s of an answer
     slow, prompt = spent * gain, lengths("ShareGPT")[0] * computed
     weights, cache = known["n_total"] * known["bytes_per_param"], mean * known["kv_bytes_per_token"]
     extra = lengths("ShareGPT")[1] * (cost(held / 2) - cost(held)) / known["rent"]  # s of an answer in half the blocks
@@ -90,7 +91,7 @@ def worth() -> dict[str, str]:
         "sg_held": f"{mean / LONGEST:.0%}",
         "again_time": pretty(again, "s", 2),
         "answer_time": pretty(spent, "s", 3),
-        "again_share": f"{again / spent:.0%}",
+        "again_share": f"{again / decoding:.0%}",
         "weights_GB": gigabytes(weights),
         "cache_MB": f"{cache / 1e6:.0f} MB",
         "loaded_few": gigabytes(weights + few * cache),
@@ -140,12 +141,12 @@ def _costs(few: float, held: float) -> dict[str, str]:
 
 
 def recomputed() -> tuple[float, float]:
-    """Seconds of the GPU that a sequence's answer takes in blocks: to compute again what was given back, at its peak,
+    """Seconds of the GPU that an answer takes of the greedy server: to compute again what was given back, at its peak,
     and to decode.
     """
     known, run = simulation.opt13b(), simulation.full("blocks", steps=simulation.LONG)
     again = run.recomputed / run.finished * pass_compute(known, batch=1, pass_tokens=1)
-    return again, lengths("ShareGPT")[1] * cost(held_in(BLOCK)) / known["rent"]
+    return again, lengths("ShareGPT")[1] * cost(run.batch, context=run.held) / known["rent"]
 
 
 def holds(system: str) -> float:
@@ -158,8 +159,8 @@ def gain(system: str, slower: bool = True, lost: bool = True) -> float:
     """How many times cheaper a token is in vLLM than in another system of the paper: at the batches and the length that
     were counted, with the slower kernel, and with what is computed again.
     """
-    slow, (again, spent) = slower * measurement("vllm_paging").records()[0]["high_overhead"], recomputed()
-    return cost(batches()[system]) / (cost(batches()["vLLM"], slow, holds("vLLM")) * (1 + lost * again / spent))
+    slow, (again, decoding) = slower * measurement("vllm_paging").records()[0]["high_overhead"], recomputed()
+    return cost(batches()[system]) / (cost(batches()["vLLM"], slow, holds("vLLM")) * (1 + lost * again / decoding))
 
 
 def spared() -> dict[str, str]:
@@ -277,6 +278,8 @@ def kept() -> dict[str, str]:
         "agent_extra": pretty(extra, "s", 3),
         "agent_saves": pretty(scratch - found, "s", 3),
         "agent_even": f"{(scratch - found) / extra:.0f}",
+        "agent_kept": f"{held / 2:.0f}",
+        "agent_many": significant(held / 2 * (scratch - found) / extra, 2),
     }
 
 
