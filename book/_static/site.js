@@ -243,8 +243,8 @@ function closeDrawers() {
   }
 }
 
-// What a term of the glossary means and what a citation names, on a card below it: under the pointer, at the keyboard,
-// and at a first touch, whose second follows the link.
+// What a term of the glossary means, or how a work that is cited is called, on a card below it: under the pointer, at
+// the keyboard, and at a first touch, whose second follows the link.
 const TOLD = ".bd-article :is(a.glossed, .bibtex-citation a)";
 function tellTerms() {
   const article = document.querySelector(".bd-article");
