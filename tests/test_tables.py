@@ -72,6 +72,12 @@ def test_a_column_of_numbers_is_aligned_and_each_cell_bears_its_head():
     )
 
 
+def test_a_short_name_of_a_row_is_told_from_a_phrase():
+    table = "<table><tbody><tr><td>{}</td><td>5</td></tr></tbody></table>"
+    assert '<td class="name">half of the layers</td>' in align_numbers(table.format("half of the layers"))
+    assert "name" not in align_numbers(table.format("half of the layers, in order"))
+
+
 def test_a_column_of_sums_is_read_from_the_right_and_may_be_broken():
     table = "<table><tbody><tr><td>x</td><td>1 + 2 = 3</td><td>4</td></tr></tbody></table>"
     assert '<td class="text-right">1 + 2 = 3</td><td class="number">4</td>' in align_numbers(table)
