@@ -276,6 +276,13 @@ def test_roots_are_printed_under_one_root_with_what_divides_below():
     assert notation.latex(sympy.sqrt(flops) / sympy.sqrt(bandwidth)) == rf"\sqrt{{\frac{{{above}}}{{{below}}}}}"
 
 
+def test_an_exponent_with_a_maximum_stands_on_the_line():
+    power = sympy.Symbol("x", positive=True)
+    assert notation.latex(sympy.exp(-power)) == "e^{- x}"
+    written = notation.latex(sympy.exp(-sympy.Max(0, power - 1, evaluate=False)))
+    assert written.startswith(r"\exp\left(") and "e^{" not in written
+
+
 TYPESET = [formula for formula in ALL if formula.typeset is not None]
 NAMED = ("batching.hardware_constant", "sparsity.sparsity", "batching.balanced_context")  # by their letters in others
 

@@ -3,6 +3,7 @@ the deck of flashcards, the planner.
 """
 
 import hashlib
+import html
 import json
 import re
 import shutil
@@ -46,7 +47,9 @@ OPENS = re.compile(
 )  # with a fold or a box
 MARKED = r"<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>"
 LETTER_VALUE = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}</math>)\u00a0=\u00a0({MARKED}|[^\s<]+)", re.S)
-LONG_NAME = re.compile(r'(?<=<span class="pre)(?=">[^<]{31})')  # that a line of a phone may not hold
+LITERAL = re.compile(r'(?<=<code class="docutils literal notranslate)">(.*?)(?=</code>)', re.S)
+BREAKS = re.compile(r"(?<=\w[_/])(?=\w[^<>]*</span>)")  # of a name, or a path
+PHONE_LINE = 30  # letters of code that a line of a phone surely holds
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -341,7 +344,13 @@ def mend_page(app, page, _template, context, _doctree):
         if PLANNER in context["body"]:
             load_planner(app)
         body = fold_answers(app, link_times(mend_folds(mend_bibliography(keep_values(context["body"])))))
-        context["body"] = LONG_NAME.sub(" long", align_numbers(curl_quotes(body)))
+        context["body"] = LITERAL.sub(part_literal, align_numbers(curl_quotes(body)))
+
+
+def part_literal(found):
+    """Short code in running text keeps to a line; a long name breaks behind an underscore or a stroke."""
+    short = len(html.unescape(re.sub("<[^>]+>", "", found[1]))) <= PHONE_LINE
+    return f' short">{found[1]}' if short else '">' + BREAKS.sub("<wbr>", found[1])
 
 
 def find_plugins_once():

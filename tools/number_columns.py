@@ -23,6 +23,7 @@ LONE = re.compile(r"<math>\s*<mn>([^<]*)</mn>\s*</math>")
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
 FITS = 4  # columns of numbers that a phone is wide enough for, or of short texts:
 SHORT, LEAST, WIDE = 80, 12, 40  # letters of the longest of each, least of the first, and those that cannot be broken
+NAME = 24  # letters of the longest name in a first column that is not broken beside numbers
 WORDS = 140  # letters of the longest of three columns, with which a phone's rows would have ten lines
 SHAPED = ("data-head", "claim-parts")  # of tables that know themselves how a phone shows them
 LACKS = {"–", "none", "less", "always", ""}
@@ -55,7 +56,8 @@ def align_table(table):
     kinds = {n: "text-right" if any(SUM.search(text_of(cell)) for cell in columns[n]) else "number" for n in numbers}
     if columns and all(map(LETTER.fullmatch, columns[0])):
         kinds[0] = "letter"
-    marked = ROW.sub(lambda row: mark_cells(row[0], kinds), table) if kinds else table
+    names = {0: "name"} if columns and max(len(text_of(cell)) for cell in columns[0]) <= NAME else {}
+    marked = ROW.sub(lambda row: mark_cells(row[0], names | kinds), table) if names or kinds else table
     words = len(columns) - 1 - list(kinds.values()).count("number")
     wordy = len(columns) == FITS - 1 and count_longest(columns) > WORDS
     if (
@@ -99,9 +101,9 @@ def make_cards(table):
 
 
 def name_cell(cell, head):
-    """A cell with its column's head, unless it heads its row."""
+    """A cell with its column's head."""
     tag, attributes, inner = cell.groups()
-    return cell[0] if tag == "th" else f'<td{attributes} data-head="{head}">{inner}</td>'
+    return f'<{tag}{attributes} data-head="{head}">{inner}</{tag}>'
 
 
 def holds_numbers(column):

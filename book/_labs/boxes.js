@@ -105,7 +105,7 @@
     // `run` is called by Ctrl+Enter, which `does` what that does; `changed` after each change.
     constructor({ id, label, does, run, changed = () => {} }) {
       const keys = make("p", "editor-keys", `Tab indents; Esc, then Tab leaves the editor. Ctrl+Enter ${does}.`);
-      const name = make("label", "", label), box = make("div", "editor");
+      const name = make("label"), box = make("div", "editor");
       const area = this.area = make("textarea", "editor-code");
       this.shown = make("span", "editor-shown highlight");
       this.lines = make("span", "editor-lines"); // their numbers
@@ -115,7 +115,7 @@
       Object.assign(area, { id, spellcheck: false, autocomplete: "off" });
       area.setAttribute("autocapitalize", "off");
       area.setAttribute("aria-describedby", keys.id = `${id}-keys`);
-      name.htmlFor = id;
+      Object.assign(name, { htmlFor: id, innerHTML: label });
       Object.assign(this, { run, changed, parts: [name, box, keys] });
       area.addEventListener("input", () => this.accept());
       area.addEventListener("focus", () => this.wake());

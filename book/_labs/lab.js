@@ -37,7 +37,7 @@
       section.querySelector("h3").append(this.mark);
       this.editor = new Editor({
         id: `lab-${box.lesson}-${this.name}`,
-        label: `Your ${this.name}`,
+        label: `Your <code>${this.name}</code>`,
         does: "checks",
         run: () => this.check(),
         changed: () => { this.keep({ text: this.editor.value }); this.showMark(); },

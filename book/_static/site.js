@@ -243,11 +243,12 @@ function closeDrawers() {
   }
 }
 
-// What a term of the glossary means, on a card below it: under the pointer, at the keyboard, and at a first touch, whose
-// second follows the link.
+// What a term of the glossary means, or how a work that is cited is called, on a card below it: under the pointer, at
+// the keyboard, and at a first touch, whose second follows the link.
+const TOLD = ".bd-article :is(a.glossed, .bibtex-citation a)";
 function tellTerms() {
   const article = document.querySelector(".bd-article");
-  if (!article?.querySelector("a.glossed")) return;
+  if (!document.querySelector(TOLD)) return;
   const card = Object.assign(document.createElement("p"), { className: "letter-meaning term", id: "term-meaning", hidden: true });
   let told = null;
   const hide = () => {
@@ -261,15 +262,15 @@ function tellTerms() {
     told = term;
     if (term.title) [term.dataset.means, term.title] = [term.title, ""];
     term.setAttribute("aria-describedby", card.id);
-    card.textContent = term.dataset.means;
-    if (touched) card.append(Object.assign(document.createElement("a"), { href: term.href, textContent: "Glossary" }));
+    card.textContent = term.dataset.means.replace(/ URL: \S+$/, "");
+    if (touched) card.append(Object.assign(document.createElement("a"), { href: term.href, textContent: term.matches(".glossed") ? "Glossary" : "Bibliography" }));
     article.append(card);
     card.hidden = false;
     const { left, bottom } = [...term.getClientRects()].at(-1), all = article.getBoundingClientRect(), edge = parseFloat(getComputedStyle(article).paddingLeft);
     card.style.left = `${Math.max(edge, Math.min(left - all.left, article.clientWidth - card.offsetWidth - edge))}px`;
     card.style.top = `${bottom - all.top + 4}px`;
   };
-  const termOf = ({ target }) => target.closest?.("a.glossed");
+  const termOf = ({ target }) => target.closest?.(TOLD);
   const point = (event) => {
     if (event.pointerType === "touch") return;
     const term = termOf(event);
@@ -322,9 +323,12 @@ function listenForSlash() {
   });
 }
 
-// The words of a search are marked in the text; in the letters of a formula a mark would be a box of its own.
-function unmarkFormulas() {
-  for (const mark of document.querySelectorAll("math .highlighted")) mark.replaceWith(...mark.childNodes);
+// The words of a search are marked in the text alone, and whole: Sphinx marks them in formulas and within other words too.
+function unmark() {
+  for (const mark of document.querySelectorAll(".highlighted")) {
+    const around = (mark.previousSibling?.textContent.at(-1) ?? "") + (mark.nextSibling?.textContent[0] ?? "");
+    if (mark.closest("math, code, pre, svg") || /[\p{L}\p{N}]/u.test(around)) mark.replaceWith(...mark.childNodes);
+  }
 }
 
 // A link to what is folded away, or to a fold itself, opens it; not all browsers do so themselves.
@@ -337,7 +341,7 @@ function openTarget() {
 }
 
 function settle() {
-  unmarkFormulas();
+  unmark();
   nameArrows();
   answerSearch();
   listenForSlash();

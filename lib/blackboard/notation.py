@@ -135,6 +135,12 @@ class _Printer(LatexPrinter):
         one_first = len(terms) == 2 and terms[1].is_Number and terms[1] > 0 and not terms[0].is_Symbol
         return sorted(terms[::-1] if one_first else terms, key=lambda term: term.could_extract_minus_sign())
 
+    def _print_ExpBase(self, expr: sympy.exp, exp: str | None = None) -> str:
+        """A fraction in a maximum would be too small to read as an exponent: it stands on the line."""
+        if exp is None and expr.args[0].atoms(sympy.Max):
+            return rf"\exp\left({self.doprint(expr.args[0])}\right)"
+        return super()._print_ExpBase(expr, exp)
+
 
 def _rooted(product: sympy.Mul) -> sympy.Expr:
     """A product of square roots under one root."""

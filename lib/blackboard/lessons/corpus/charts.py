@@ -199,7 +199,7 @@ def _filter_lines() -> tuple[str, ...]:
             f" repeats' : {_passes(',.2~r')})"
         ),
         f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",
-        f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + ' × as good'",
+        f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + '× as good'",
         f"'five passes: keep ' + {_percent('five')} + ', worth ' + {marks.said('five_gain', '.2~r')}",
         (
             f"'best by the law: keep ' + {_percent('best')} + ', worth ' + {marks.said('best_gain', '.2~r')} +"

@@ -28,8 +28,8 @@ def _short(value: float, digits: int = 2) -> str:
     """Parameters or tokens in few letters."""
     for scale, letter in ((TRILLION, "T"), (BILLION, "B")):
         if value >= scale:
-            return f"{significant(value / scale, digits)} {letter}"
-    return f"{significant(value / 1e6, digits)} M"
+            return f"{significant(value / scale, digits)}{letter}"
+    return f"{significant(value / 1e6, digits)}M"
 
 
 # --- what the runs were -----------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def text_there_is() -> Drawing:
         beside(axes, f"read {_short(tokens)}", (tokens, row), (10, 0), "second", va="center")
     axes.set(xscale="log", xlim=(6e10, 1.2e16), ylim=(len(texts) + len(read) - 0.5, -0.6), xlabel="tokens (log scale)")
     axes.set_yticks(range(len(texts) + len(read)), [name for name, *_ in texts + read], fontsize=SMALL)
-    axes.set_xticks([1e11, 1e12, 1e13, 1e14, 1e15], ["100 B", "1 T", "10 T", "100 T", "1,000 T"])
+    axes.set_xticks([1e11, 1e12, 1e13, 1e14, 1e15], ["100B", "1T", "10T", "100T", "1,000T"])
     axes.minorticks_off()
     axes.grid(axis="y", visible=False)
     dots = "; ".join(f"{name} read {_short(tokens)}" for name, tokens in read)
@@ -187,8 +187,8 @@ def tokens_and_parameters() -> Drawing:
     _mark_runs(axes)
     axes.set(xscale="log", yscale="log", xlim=limits, ylim=heights)
     axes.set(xlabel="parameters (log scale)", ylabel="tokens of training (log scale)")
-    axes.set_xticks([1e7, 1e8, 1e9, 1e10, 1e11, 1e12], ["10 M", "100 M", "1 B", "10 B", "100 B", "1 T"])
-    axes.set_yticks([1e11, 1e12, 1e13, 1e14], ["100 B", "1 T", "10 T", "100 T"])
+    axes.set_xticks([1e7, 1e8, 1e9, 1e10, 1e11, 1e12], ["10M", "100M", "1B", "10B", "100B", "1T"])
+    axes.set_yticks([1e11, 1e12, 1e13, 1e14], ["100B", "1T", "10T", "100T"])
     axes.minorticks_off()
     axes.set_title("3×: three times the tokens of Chinchilla's rule\ndotted: equal compute, in FLOP", loc="left")
     each = (

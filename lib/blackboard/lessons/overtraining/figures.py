@@ -96,7 +96,7 @@ def valleys() -> Drawing:
         beside(axes, name, (sizes[-1], at_size(sizes[-1], budget)), (4, 0), colour, va="center")
     axes.set(xscale="log", xlim=(1e9, 2e12), xlabel="parameters (log scale)", ylabel="loss")
     axes.set_ylim(axes.get_ylim()[0] - 0.05, None)
-    axes.set_xticks([1e9, 1e10, 1e11, 1e12], ["1 B", "10 B", "100 B", "1,000 B"])
+    axes.set_xticks([1e9, 1e10, 1e11, 1e12], ["1B", "10B", "100B", "1T"])
     axes.set_title("one curve for each budget of training;\nat the dots, tokens per parameter", loc="left")
     return done(
         fig,

@@ -160,7 +160,7 @@ def room_chart() -> InteractiveChart:
 def _room_lines() -> tuple[str, str]:
     """What the title says of the batches and of the cost, or why there is none."""
     blocks = f"(paged < 1 ? 'none' : {marks.said('many')}) + ' in blocks'"
-    both = f"{marks.said('few')} + ' set aside, ' + {blocks} + ': ' + format(many / few, ',.3~r') + ' × as many'"
+    both = f"{marks.said('few')} + ' set aside, ' + {blocks} + ': ' + format(many / few, ',.3~r') + '× as many'"
     alone = f"(longer ? 'longer than what is set aside; ' : 'not one fits set aside; ') + {blocks}"
     worth = (
         "abs(gain - 1) < 0.005 ? 'a token costs the same' : 'a token costs ' + format(max(gain, 1 / gain), ',.3~r') +"

@@ -263,7 +263,7 @@ def floors() -> Drawing:
     axes.text(3.4e4, 0.05, "input: cost", color=COLOURS["compute"], va="top")
     axes.set(xscale="log", yscale="log", xlim=(context[0], 1e6), ylim=(0.008, 100))
     axes.set(xlabel="tokens of the prompt (log scale)", ylabel="$ per million tokens (log scale)")
-    axes.set_xticks([5e3, 2e4, 1e5, 2e5, 1e6], ["5 k", "20 k", "100 k", "200 k", "1 M"])
+    axes.set_xticks([5e3, 2e4, 1e5, 2e5, 1e6], ["5k", "20k", "100k", "200k", "1M"])
     axes.set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
     axes.minorticks_off()
     says = lambda name: f"{name} from {significant(cost[name][0], 2)} to {significant(cost[name][-1], 2)}"

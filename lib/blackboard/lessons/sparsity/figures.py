@@ -26,8 +26,8 @@ ROUTED = 3  # seed of the drawn tokens
 
 
 def _counted(value: float) -> str:
-    """Parameters in few letters: 15 M, 1.3 B."""
-    return f"{value / 1e9:g} B" if value >= 1e9 else f"{value / 1e6:g} M"
+    """Parameters in few letters: 15M, 1.3B."""
+    return f"{value / 1e9:g}B" if value >= 1e9 else f"{value / 1e6:g}M"
 
 
 # --- what experts are worth -------------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ def _experts_axis(axes) -> None:
 
 
 def routed_law() -> Drawing:
-    """B4: loss against experts for six base sizes, and the dense model that is as good as 370 M with 64 experts."""
+    """B4: loss against experts for six base sizes, and the dense model that is as good as 370M with 64 experts."""
     fig, axes = drawing.axes(5.0, 4.2)
     experts = np.geomspace(1, 512, 200)
     looks = {size: ("first", 3) if size == BASE else ("muted", 1.5) for size in SIZES}

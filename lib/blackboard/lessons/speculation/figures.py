@@ -89,7 +89,7 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
     axes.text(
         SPAN,
         2.25,
-        f"{gain:.2f} ×",
+        f"{gain:.2f}×",
         va="center",
         ha="right",
         color=COLOURS["bound"],
