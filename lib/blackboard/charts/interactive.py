@@ -38,7 +38,6 @@ _FRAME: dict[str, Any] = {
             "titleFontWeight": "normal",
             "gridOpacity": 0.5,
             "labelSeparation": 4,
-            "labelFlushOffset": 6,  # into the room of half a dot: 100,000 fits beside 10,000 on a phone
         },
     },
 }
