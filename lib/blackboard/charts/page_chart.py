@@ -150,7 +150,8 @@ def say_lines(lines: Sequence[str], result: Sequence[int]) -> tuple[str, list[st
     """The result and the facts beside it; the script says them in the same way."""
     chosen = [lines[at] for at in result if -len(lines) <= at < len(lines)]
     facts = "\n".join(line for line in lines if line and line not in chosen)
-    return ", ".join(filter(None, map(_whole, chosen))), _whole(re.sub(r"([,:])\n", r"\1 ", facts)).split("\n")
+    told = _whole(re.sub(r"([,:])\n", r"\1 ", facts))
+    return ", ".join(filter(None, map(_whole, chosen))), told.split("\n") if told else []
 
 
 def _facts(name: str, facts: Sequence[str]) -> str:

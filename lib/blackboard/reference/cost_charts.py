@@ -13,7 +13,6 @@ from blackboard.charts import drawing, marks
 from blackboard.charts.drawing import Drawing, done, name_ends, point
 from blackboard.charts.interactive import InteractiveChart, curve, decades, derived, inside, menu, slider, sweep
 from blackboard.charts.style import COLOURS
-from blackboard.formula import Formula
 from blackboard.reference.bills import (
     DAY,
     GROWING,
@@ -35,7 +34,6 @@ from blackboard.reference.bills import (
     workloads,
 )
 from blackboard.reference.equations import PARTS, request_cost
-from blackboard.units import factor
 
 INKS = {"input": "first", "written": "third", "hits": "fourth", "output": "second", "storage": "fifth"}
 CAPTIONS = {
@@ -388,31 +386,11 @@ def _card_lines(which: str) -> tuple[str, str]:
     return f"cards[{which}].name + {far} + {less} + ', per Mtok:'", " + ".join(prices)
 
 
-def _cost_parts() -> str:
-    """What a thousand requests cost on the first card at the marked share, by part."""
-    card = _bound("card")
-
-    def part(formula: Formula, **more: str) -> str:
-        fields = {key: value for key, value in (card | more).items() if key in formula.free}
-        return f"{1 / factor(ASKED)!r} * {formula.vega(**fields)}"
-
-    parts = {
-        "new": part(PARTS["written"], written_tokens="prompt_tokens * (1 - share / 100)"),
-        "hits": part(PARTS["hits"], reread_tokens="prompt_tokens * share / 100"),
-        "output": part(PARTS["output"]),
-    }
-    return " + ', ' + ".join(f"'{name} ' + {_money(value)}" for name, value in parts.items())
-
-
 def _lines() -> list[str]:
-    """What the title says: prices of the cards, the request, its cost on the first card by part, and on both, as
-    browser expressions."""
-    tokens = "format(prompt_tokens, ',') + ' in, ' + format(answer_tokens, ',') + ' out, ' + share + '% cached'"
+    """What the title says: prices of the cards, and what the request costs on both, as browser expressions."""
     return [
         *_card_lines("card"),
         *_card_lines("other"),
-        tokens,
-        f"cards[card].name + ': ' + {_cost_parts()}",
         f"{_money('here')} + ' on ' + cards[card].name + ' against ' + {_money('there')} + ' on ' + cards[other].name",
     ]
 
