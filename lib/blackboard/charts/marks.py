@@ -142,8 +142,8 @@ def full(encoding: dict, fits: str, y: str) -> list[dict]:
     low, high = encoding["x"]["scale"]["domain"]
     ground = {"type": "rect", "aria": False, "color": PAINTS["muted"], "opacity": 0.13, "x2": {"expr": "width"}}
     seen, here = f"{fits} < {0.8 * high!r}", f"clamp({fits}, {low!r}, {high!r})"
-    words = f"{fits} <= 1 ? 'no room in memory' : {seen} ? 'memory full at ' + {said(f'floor({fits})', ',.2~r')} : ''"
-    narrow = f"log({high!r} / {fits}) < {0.33 * math.log(high / low)!r}"
+    words = f"{fits} <= 1 ? 'no room in memory' : {seen} ? 'memory full' : ''"
+    narrow = f"log({high!r} / {fits}) < {0.2 * math.log(high / low)!r}"
     return [at(encoding, ground, x=f"{seen} ? {here} : null"), text(encoding, words, here, y, **side(narrow))]
 
 

@@ -27,7 +27,7 @@ CHEAP = "USD/megatoken"
 
 def _given() -> list[dict]:
     """The catalogue's menus, a slider for sparsity, and the balanced context that follows from them."""
-    sparsity = slider("stored", -4, 2, 0.25, 0, "stored parameters ×", base=2)
+    sparsity = slider("stored", -4, 2, 0.25, 0, "parameters ×", base=2)
     stored, balanced = "max(n_active, models[model].n_total * stored)", inside(eq.balanced_context, "token/sequence")
     return controls.given(RUNNING, SYSTEMS, MODELS, sliders=sparsity, n_total=stored, balanced=balanced)
 
