@@ -179,9 +179,26 @@ def test_page_figure(shown):
 
 
 def test_the_result_is_a_short_line(shown):
-    """It fits one line on a desktop, and two on a phone."""
+    """It fits one line on a desktop, and two on a phone; at most two facts stand below it, and names of controls fit
+    beside their values.
+    """
     [said] = re.findall(r'<p class="chart-result" role="status">(.*?)</p>', page_of(shown))
     assert 10 < len(unescape(said)) <= 60
+    [facts] = re.findall(r'<p class="chart-facts">(.*?)</p>', page_of(shown))
+    assert facts.count("<span>") <= 2
+    names = [unescape(name) for name in re.findall(r'<span class="chart-name">(.*?)</span>', page_of(shown))]
+    assert [name for name in names if len(name) > 20] == []
+
+
+def test_a_slider_stops_at_round_values():
+    """32,000, not 31,623; whole where it counts; and as given where it starts."""
+    for digits, expected in ((2, [1.3, 14.7911, 32_000]), (0, [1, 15, 32_000])):
+        _, follows = slider("x", 0, 5, 0.1, 1.17, "x", base=10, digits=digits)
+        found = [
+            vega_says([{"row": 0}], ["x", "1"], [{"name": "x_exponent", "value": at}, follows])[0][0]
+            for at in (0.1, 1.17, 4.5)
+        ]
+        assert found == pytest.approx(expected)
 
 
 @pytest.mark.slow
@@ -221,8 +238,8 @@ def test_a_still_shines_through_as_its_chart_does():
 
 def test_result_and_facts_are_the_lines_of_the_title():
     lines = ["64 chips, FP8", "", "two users,", "share one", "10 ms"]
-    assert page_chart.say_lines(lines, [-1]) == ("10 ms", "64 chips, FP8 · two users, share one")
-    assert page_chart.say_lines(lines, [2, -1, 9]) == ("two users, 10 ms", "64 chips, FP8 · share one")
+    assert page_chart.say_lines(lines, [-1]) == ("10 ms", ["64 chips, FP8", "two users, share one"])
+    assert page_chart.say_lines(lines, [2, -1, 9]) == ("two users, 10 ms", ["64 chips, FP8", "share one"])
 
 
 def test_names_in_a_picture_stay_inside_and_apart():

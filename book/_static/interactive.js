@@ -76,11 +76,13 @@ const valueOf = (control) => (control.tagName === "SELECT" ? control.value : Num
 const startOf = (control) => (control.tagName === "SELECT" ? control.querySelector("[selected]").value : Number(control.defaultValue));
 const settings = (figure) => Object.fromEntries(controlsOf(figure).map((control) => [control.name, valueOf(control)]));
 
-// Beside each slider stands the value it gives, which may be a power.
+// Beside each slider stands the value it gives. A power is rounded as in the chart (charts/interactive.py): 0 digits are
+// a whole number of two, and where the slider starts it is as it was given.
 function showValue(control) {
   const { base, digits } = control.dataset;
   if (control.type !== "range") return;
-  const exact = base ? base ** control.value : Number(control.value), value = digits === "0" ? Math.round(exact) : digits ? Number(exact.toPrecision(digits)) : exact;
+  const exact = base ? base ** control.value : Number(control.value), starts = valueOf(control) === startOf(control);
+  const short = digits && !starts ? Number(exact.toPrecision(Number(digits) || 2)) : exact, value = digits === "0" ? Math.round(short) : short;
   const text = "time" in control.dataset ? duration(value) : pretty(value);
   control.setAttribute("aria-valuetext", text);
   control.nextElementSibling.textContent = text;
@@ -222,7 +224,7 @@ function tellLines(figure, { result: chosen = [-1] }) {
   const tell = () => {
     const lines = view.signal("title_lines"), told = chosen.map((at) => lines.at(at));
     write(large, keepTogether(told.map(whole).filter(Boolean).join(", ")));
-    write(facts, keepTogether(lines.filter((line) => line && !told.includes(line)).join(" · ").replace(/([,:]) · /g, "$1 ")));
+    write(facts, keepTogether(lines.filter((line) => line && !told.includes(line)).join("\n").replace(/([,:])\n/g, "$1 ")));
   };
   view.addSignalListener("title_lines", tell);
   tell();
@@ -235,11 +237,12 @@ const whole = (text) => text.replace(/[,:]$/, "");
 
 // A text never gets fewer lines again at one width, so that a slider below it does not move under the hand.
 function write(box, text) {
-  const told = whole(text);
-  if (box.textContent === told) return;
+  const told = whole(text), parts = told.split("\n");
+  if (box.textContent === parts.join(" ")) return;
   if (box.dataset.width !== String(box.clientWidth)) box.style.minHeight = "";
   box.style.minHeight = `${box.offsetHeight}px`;
-  box.textContent = told;
+  if (box.matches(".chart-facts")) box.replaceChildren(...parts.flatMap((part, n) => [n ? " " : "", Object.assign(document.createElement("span"), { textContent: part })]));
+  else box.textContent = told;
   box.dataset.width = box.clientWidth;
   box.style.minHeight = `${box.offsetHeight}px`;
 }

@@ -14,7 +14,7 @@ from blackboard.catalogue.architecture import bytes_per_param
 from blackboard.catalogue.datafile import UnknownId
 from blackboard.catalogue.running_case import Case, plain
 from blackboard.charts.interactive import derived, menu
-from blackboard.charts.marks import said, title
+from blackboard.charts.marks import title
 
 PRECISIONS = {"fp4": "FP4", "fp8": "FP8", "bf16": "BF16"}  # the narrowest first
 TABLES = {"system": "machines", "model": "models"}  # what a menu's rows are called in the spec
@@ -104,10 +104,9 @@ def _bound(of_system: Iterable[str] | None, of_model: Iterable[str]) -> dict[str
 
 _LACKS = "(served == precision ? '' : ' (it has no ' + upper(precision) + ')')"
 _FITS = "(n_total * bytes_per_param > machine.hbm ? ' (too big for its HBM)' : '')"
-MACHINE_LINE = f"machine.name + ', weights in ' + upper(served) + {_LACKS}"
-MODEL_LINE = f"models[model].name + ', sparsity ' + {said('n_total / n_active', ',.3r')} + {_FITS}"
+CHOICE = f"models[model].name + ' on ' + machine.name + ', weights in ' + upper(served) + {_LACKS} + {_FITS}"
 
 
 def setting(*lines: str) -> dict:
-    """A title: machine and model as chosen, and below them lines that are browser expressions."""
-    return title(MACHINE_LINE, MODEL_LINE, *lines)
+    """A title: model and machine as chosen, and below them lines that are browser expressions."""
+    return title(CHOICE, *lines)

@@ -47,8 +47,8 @@ class InteractiveChart:
     """A chart with sliders, by its Vega-Lite spec. `alt` says what it shows, its range and its point.
 
     `primary` names the two or three controls that the page shows at once, by their signals; without it these are the
-    first three. `result` says which of the title's lines state the result, in large letters, and `digits` to how many
-    digits the page writes the value of a slider, where the chart rounds it; 0 for a whole number.
+    first three. `result` says which of the title's lines state the result, in large letters; the others are the facts
+    below it, two at most.
     """
 
     def __init__(
@@ -59,15 +59,18 @@ class InteractiveChart:
         caption: str,
         primary: Sequence[str] = (),
         result: Sequence[int] = (-1,),
-        digits: Mapping[str, int] | None = None,
     ):
         if not (title.strip() and alt.strip()):
             raise ValueError("an interactive chart needs a title and an alt text")
         self.spec = {**_FRAME, **chart, "description": alt, "config": {**_FRAME["config"], **chart.get("config", {})}}
-        controls = [row["name"].removesuffix("_exponent") for row in chart.get("params", ()) if "bind" in row]
+        bound = {row["name"].removesuffix("_exponent"): row for row in chart.get("params", ()) if "bind" in row}
+        if bound:  # Vega-Lite knows no digits
+            self.spec["params"] = [{k: v for k, v in row.items() if k != "digits"} for row in chart["params"]]
+        controls = list(bound)
         if unknown := set(primary) - set(controls):
             raise ValueError(f"{title}: no control moves {', '.join(sorted(unknown))}; there are {', '.join(controls)}")
-        shown = {"primary": list(primary or controls[:PRIMARY]), "result": list(result), "digits": dict(digits or {})}
+        digits = {name: row["digits"] for name, row in bound.items() if "digits" in row}
+        shown = {"primary": list(primary or controls[:PRIMARY]), "result": list(result), "digits": digits}
         self.spec["usermeta"] = {**_FRAME["usermeta"], **shown}
         if "layer" in self.spec:
             self.spec["layer"] = [_inked(layer) for layer in self.spec["layer"]]
@@ -115,10 +118,10 @@ def slider(
     value: float,
     label: str,
     base: float | None = None,
-    whole: bool = False,
+    digits: int = 2,
 ) -> list[dict]:
-    """A range input for the signal `name`. With a `base` it moves the exponent, and the signal is base ** exponent,
-    rounded where it counts something that is `whole`.
+    """A range input for the signal `name`. With a `base` it moves the exponent, and the signal is base ** exponent to
+    so many digits, 0 for whole numbers of two: 32,000, not 31,623. Where it starts it is what was given.
     """
     if not low <= value <= high:
         raise ValueError(f"{name}: {value} is not between {low} and {high}")
@@ -131,17 +134,18 @@ def slider(
     }
     if base is None:
         return [{"name": name, "value": value, "bind": bind}]
-    power = f"pow({base}, {name}_exponent)"
+    start, round_ = float(f"{base**value:.6g}"), f"toNumber(format(pow({base}, {name}_exponent), '.{digits or 2}r'))"
+    stop = f"{name}_exponent == {value!r} ? {start!r} : {round_}"
     return [
-        {"name": f"{name}_exponent", "value": value, "bind": bind},
-        *derived(name, f"round({power})" if whole else power),
+        {"name": f"{name}_exponent", "value": value, "bind": bind, "digits": digits},
+        *derived(name, stop if digits else f"round({stop})"),
     ]
 
 
-def decades(name: str, value: float, below: float, above: float, label: str, whole: bool = False) -> list[dict]:
+def decades(name: str, value: float, below: float, above: float, label: str, digits: int = 2) -> list[dict]:
     """A slider in tenths of a decade that starts at a value and goes so many decades below and above it."""
     start = round(math.log10(value), 6)
-    return slider(name, round(start - below, 6), round(start + above, 6), 0.1, start, label, base=10, whole=whole)
+    return slider(name, round(start - below, 6), round(start + above, 6), 0.1, start, label, base=10, digits=digits)
 
 
 def menu(name: str, options: Mapping[str, str], value: str, label: str) -> list[dict]:

@@ -135,6 +135,18 @@ def rule(encoding: dict, colour: str | None, **where: str) -> dict:
     return at(encoding, {"type": "rule", **tint, "strokeDash": [4, 3], "strokeWidth": 1.5}, **where)
 
 
+def full(encoding: dict, fits: str, y: str) -> list[dict]:
+    """A light ground where memory has no room, beyond what `fits` on a log x axis, and its name in it, at a
+    height; where it is too narrow for the name, before it.
+    """
+    low, high = encoding["x"]["scale"]["domain"]
+    ground = {"type": "rect", "aria": False, "color": PAINTS["muted"], "opacity": 0.13, "x2": {"expr": "width"}}
+    seen, here = f"{fits} < {0.8 * high!r}", f"clamp({fits}, {low!r}, {high!r})"
+    words = f"{fits} <= 1 ? 'no room in memory' : {seen} ? 'memory full' : ''"
+    narrow = f"log({high!r} / {fits}) < {0.2 * math.log(high / low)!r}"
+    return [at(encoding, ground, x=f"{seen} ? {here} : null"), text(encoding, words, here, y, **side(narrow))]
+
+
 def hover(encoding: dict, field: str, fields: dict[str, str], form: str, x_form: str = ",.0f") -> dict:
     """Points along `field` that nobody sees, which tell x and the named fields under the pointer."""
     tip = lambda name, title, form: {"field": name, "type": "quantitative", "title": title, "format": form}

@@ -54,15 +54,15 @@ def page_html(chart: InteractiveChart) -> str:
     """The figure of the page."""
     spec = page_spec(chart)
     lines = read_lines(spec)
-    result, facts = (keep_together(said) for said in say_lines(lines, chart.spec["usermeta"]["result"]))
+    result, facts = say_lines(lines, chart.spec["usermeta"]["result"])
     can_point = any("tooltip" in layer.get("encoding", {}) for layer in chart.spec.get("layer", ()))
     reads = f' tabindex="0" role="group" aria-label="{escape(chart.title)}: arrow keys read the values"'
     return (
         f'<figure class="interactive-chart" aria-label="{escape(chart.title)}"><div class="chart-box">'
-        f'<p class="chart-result" role="status">{escape(result)}</p><p class="chart-facts">{escape(facts)}</p>'
+        f'<p class="chart-result" role="status">{escape(keep_together(result))}</p>{_facts("chart-facts", facts)}'
         f'<div class="chart-plot"{reads if can_point else ""}>{_pictures(spec, chart.alt)}'
         f'<div class="chart-live"></div></div><div class="chart-controls">{_controls(chart.spec)}</div></div>'
-        f'<p class="chart-start">{escape(keep_together(say_lines(lines, ())[1]))}</p>'
+        f"{_facts('chart-start', [result[:1].upper() + result[1:], *facts])}"
         f'<script type="application/json" class="chart-spec">{_script(compile_spec(spec))}</script>'
         f"<figcaption>{markup(chart.caption)}</figcaption></figure>"
     )
@@ -146,11 +146,17 @@ def read_lines(spec: dict[str, Any]) -> list[str]:
     return unescape(text).split("\n")
 
 
-def say_lines(lines: Sequence[str], result: Sequence[int]) -> tuple[str, str]:
+def say_lines(lines: Sequence[str], result: Sequence[int]) -> tuple[str, list[str]]:
     """The result and the facts beside it; the script says them in the same way."""
     chosen = [lines[at] for at in result if -len(lines) <= at < len(lines)]
-    facts = " · ".join(line for line in lines if line and line not in chosen)
-    return ", ".join(filter(None, map(_whole, chosen))), _whole(re.sub(r"([,:]) · ", r"\1 ", facts))
+    facts = "\n".join(line for line in lines if line and line not in chosen)
+    told = _whole(re.sub(r"([,:])\n", r"\1 ", facts))
+    return ", ".join(filter(None, map(_whole, chosen))), told.split("\n") if told else []
+
+
+def _facts(name: str, facts: Sequence[str]) -> str:
+    """The facts as parts of a paragraph: a line breaks between them first, and then shows no sign between them."""
+    return f'<p class="{name}">{" ".join(f"<span>{escape(keep_together(fact))}</span>" for fact in facts)}</p>'
 
 
 def _whole(text: str) -> str:
@@ -213,13 +219,12 @@ def _menu(param: Mapping[str, Any]) -> str:
 
 
 def _slider(param: Mapping[str, Any], digits: int | None) -> str:
-    """A slider, and beside it its value, to so many digits where the chart rounds to them, or whole at 0."""
+    """A slider, and beside it its value; the script writes others to so many digits, as the chart has them."""
     bind, start = param["bind"], param["value"]
     base = _EXPONENT.search(bind["name"])
     is_time = _label(param).endswith(SECONDS)
     value = float(base[1]) ** start if base else start
-    rounded = round(value) if digits == 0 else float(f"{value:.{digits - 1}e}") if digits else value
-    text = (duration if is_time else pretty)(rounded)
+    text = (duration if is_time else pretty)(round(value) if digits == 0 else value)
     limits = "".join(f' {name}="{bind[name]!r}"' for name in ("min", "max", "step"))
     of_base = (f' data-base="{base[1]}"' if base else "") + (' data-time=""' if is_time else "")
     of_base += f' data-digits="{digits}"' if digits is not None else ""

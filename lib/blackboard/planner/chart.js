@@ -51,10 +51,7 @@ function drawFrontier(svg, { front, chosen, runs, error, name, width, height }, 
   };
   for (const point of front) mark(point, { class: "planner-dot", r: 4 }, described(point)).addEventListener("click", () => choose(point));
   const dot = chosen && mark(chosen, { class: "planner-chosen", r: 8 }, `Your configuration: ${described(chosen)}`);
-  // A run is a ring; one that lies on the dot goes around it.
-  const [dotX, dotY] = chosen ? at(chosen).split(",") : [];
-  const isOnDot = (run) => { const [cx, cy] = at(run).split(","); return Math.hypot(cx - dotX, cy - dotY) < 10; };
-  for (const run of runs) mark(run, { class: "planner-run", r: isOnDot(run) ? 12 : 4 }, `Measured: ${described(run)}`);
+  for (const run of runs) mark(run, { class: "planner-run", r: 4 }, `Measured: ${described(run)}`);
   const ground = { right: width - MARGIN.right, bottom: height - MARGIN.bottom };
   if (dot) nameChosen(svg, dot, chosen, [...between(band), ...corners(runs.map((run) => at(run)))], ground);
 }

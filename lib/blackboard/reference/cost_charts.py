@@ -11,9 +11,8 @@ from typing import Any
 from blackboard.catalogue import PriceCard, price
 from blackboard.charts import drawing, marks
 from blackboard.charts.drawing import Drawing, done, name_ends, point
-from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, decades, derived, inside, menu, slider, sweep
 from blackboard.charts.style import COLOURS
-from blackboard.formula import Formula
 from blackboard.reference.bills import (
     DAY,
     GROWING,
@@ -35,7 +34,6 @@ from blackboard.reference.bills import (
     workloads,
 )
 from blackboard.reference.equations import PARTS, request_cost
-from blackboard.units import factor
 
 INKS = {"input": "first", "written": "third", "hits": "fourth", "output": "second", "storage": "fifth"}
 CAPTIONS = {
@@ -237,6 +235,7 @@ def _step_says(card: PriceCard, answer: int) -> str:
 
 OPEN, OTHER = "gemini-3.8-flash@2026-09-20", "kimi-k2-0905@2026-06-12"
 ASKED = "USD/kilosequence"
+START = {"prompt_tokens": 32_000, "answer_tokens": 400}  # of a request
 NEVER = 1e12  # a step that no prompt reaches
 FIELDS = {"hit_price": "hit", "write_price": "write", "output_price": "output"}
 PLAIN = "input"  # said, but not in the formula: what is new is charged as a write where the card charges for writing
@@ -285,18 +284,6 @@ def _bound(which: str) -> dict[str, str]:
     return {field: f"{which}_{short}" for field, short in FIELDS.items()} | {"batch_factor": f"{which}_batch"}
 
 
-def rounded(exponent: float) -> float:
-    """A power of ten to two digits."""
-    return float(f"{10**exponent:.1e}")
-
-
-def _rounded(name: str, low: float, high: float, step: float, value: float, label: str) -> list[dict]:
-    """A slider over powers of ten whose signal is rounded to two digits: 32,000, not 31,623."""
-    moved, follows = slider(name, low, high, step, value, label, base=10)
-    unit = f"pow(10, floor({name}_exponent + 1e-9) - 1)"
-    return [moved, *derived(name, f"round({follows['expr']} / {unit}) * {unit}")]
-
-
 def _controls() -> list[dict]:
     """Menus for two cards and for waiting, sliders for the request, and what follows."""
     rows = _menu_rows()
@@ -316,10 +303,10 @@ def _controls() -> list[dict]:
         {"name": "cards", "value": rows},
         *menu("card", names, OPEN, "card"),
         *menu("other", names, OTHER, "compared with"),
-        *menu("waits", {"no": "no", "yes": "yes, in a batch"}, "no", "the answer may wait"),
-        *_rounded("prompt_tokens", 2, 5.9, 0.1, 4.5, "input tokens"),
-        *_rounded("answer_tokens", 1, 5, 0.1, 2.6, "output tokens"),
-        *slider("share", 0, 100, 1, 94, "% of input from the cache"),
+        *menu("waits", {"no": "no", "yes": "yes, in a batch"}, "no", "may wait"),
+        *decades("prompt_tokens", START["prompt_tokens"], 2.5, 1.4, "input tokens"),
+        *decades("answer_tokens", START["answer_tokens"], 1.6, 2.4, "output tokens"),
+        *slider("share", 0, 100, 1, 94, "% from the cache"),
         *(row for key, value in follows.items() for row in derived(key, value)),
     ]
 
@@ -372,7 +359,6 @@ def bill_chart() -> InteractiveChart:
         " writing. Make the input longer than a card's step, and its price jumps; on a card without a price for hits"
         " the line is level. Where the lines cross, the cheaper card depends on the cache.",
         primary=("card", "other", "prompt_tokens"),
-        digits={"prompt_tokens": 2, "answer_tokens": 2},
     )
 
 
@@ -400,31 +386,11 @@ def _card_lines(which: str) -> tuple[str, str]:
     return f"cards[{which}].name + {far} + {less} + ', per Mtok:'", " + ".join(prices)
 
 
-def _cost_parts() -> str:
-    """What a thousand requests cost on the first card at the marked share, by part."""
-    card = _bound("card")
-
-    def part(formula: Formula, **more: str) -> str:
-        fields = {key: value for key, value in (card | more).items() if key in formula.free}
-        return f"{1 / factor(ASKED)!r} * {formula.vega(**fields)}"
-
-    parts = {
-        "new": part(PARTS["written"], written_tokens="prompt_tokens * (1 - share / 100)"),
-        "hits": part(PARTS["hits"], reread_tokens="prompt_tokens * share / 100"),
-        "output": part(PARTS["output"]),
-    }
-    return " + ', ' + ".join(f"'{name} ' + {_money(value)}" for name, value in parts.items())
-
-
 def _lines() -> list[str]:
-    """What the title says: prices of the cards, the request, its cost on the first card by part, and on both, as
-    browser expressions."""
-    tokens = "format(prompt_tokens, ',') + ' in, ' + format(answer_tokens, ',') + ' out, ' + share + '% cached'"
+    """What the title says: prices of the cards, and what the request costs on both, as browser expressions."""
     return [
         *_card_lines("card"),
         *_card_lines("other"),
-        tokens,
-        f"cards[card].name + ': ' + {_cost_parts()}",
         f"{_money('here')} + ' on ' + cards[card].name + ' against ' + {_money('there')} + ' on ' + cards[other].name",
     ]
 
@@ -439,7 +405,7 @@ def _bill_says() -> str:
             "output_price": p.output / MTOK,
         }
         return usd(
-            THOUSAND * request_cost(known, prompt_tokens=rounded(4.5), answer_tokens=rounded(2.6), batch_factor=1),
+            THOUSAND * request_cost(known, **START, batch_factor=1),
             3,
         )
 
@@ -447,6 +413,6 @@ def _bill_says() -> str:
     return (
         "Dollars for a thousand requests against the share of their input that a cache holds, from none to all, on two"
         " price cards, with menus for the cards and for a batch, and sliders for input, output and the share. With"
-        f" {rounded(4.5):,.0f} tokens in and {rounded(2.6):,.0f} out, {first} falls from {at(OPEN, 0)} to"
+        f" {START['prompt_tokens']:,} tokens in and {START['answer_tokens']} out, {first} falls from {at(OPEN, 0)} to"
         f" {at(OPEN, 1)}, {second} from {at(OTHER, 0)} to {at(OTHER, 1)}."
     )

@@ -107,7 +107,7 @@ def _controls() -> list[dict]:
         *menu("constants", {MINE: "as the sliders say"} | sets, MINE, "constants"),
         *part("compute_efficiency", LEAST, "compute efficiency", 0.001),
         *part("memory_efficiency", LEAST, "memory efficiency", 0.001),
-        *part("serial_share", 0, "share that adds instead of hiding (σ)"),
+        *part("serial_share", 0, "share added σ"),
         *part("link_efficiency", LEAST, "link efficiency"),
         *slider("latency_us", 0, 50, 0.1, START["link_latency"], "link latency (µs)"),
         *derived("my_link_latency", f"latency_us * {US!r}"),

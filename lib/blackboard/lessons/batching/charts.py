@@ -27,7 +27,7 @@ CHEAP = "USD/megatoken"
 
 def _given() -> list[dict]:
     """The catalogue's menus, a slider for sparsity, and the balanced context that follows from them."""
-    sparsity = slider("stored", -4, 2, 0.25, 0, "stored parameters ×", base=2)
+    sparsity = slider("stored", -4, 2, 0.25, 0, "parameters ×", base=2)
     stored, balanced = "max(n_active, models[model].n_total * stored)", inside(eq.balanced_context, "token/sequence")
     return controls.given(RUNNING, SYSTEMS, MODELS, sliders=sparsity, n_total=stored, balanced=balanced)
 
@@ -39,7 +39,7 @@ def _load() -> list[dict]:
     return [*slider("context", 2, 6, 0.1, exponent, "context L (tokens)", base=10), *derived("kink", kink)]
 
 
-_LOAD_LINE = f"'L = ' + {marks.said('context')} + ' tokens (balanced: L* = ' + {marks.said('balanced')} + ')'"
+_LOAD_LINE = f"'balanced context L* = ' + {marks.said('balanced')} + ' tokens'"
 
 BATCH = marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5)
 
@@ -165,7 +165,6 @@ def roofline_chart() -> InteractiveChart:
         f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour. All of these are bounds: real engines are"
         " slower and cost more.",
         result=(0, 1),
-        digits={"chosen": 3},
     )
 
 
@@ -188,7 +187,7 @@ def _batch() -> list[dict]:
     low, stops = math.log10(LEAST), 196  # the 85th is a busy server's batch, the last is the largest
     stop = round((5 - low) / stops, 8)
     start = round(low + round(math.log10(BUSY / LEAST) / stop) * stop, 8)
-    return slider("chosen", low, 5, stop, start, "batch B (sequences)", base=10)
+    return slider("chosen", low, 5, stop, start, "batch B", base=10, digits=3)
 
 
 def _front_lines(here: str) -> tuple[str, ...]:
@@ -242,7 +241,7 @@ def tradeoff_chart() -> InteractiveChart:
         f" + ({speed('chosen')} < 10 ? {marks.said(speed('chosen'), ',.1f')} : {marks.said(speed('chosen'))})"
         " + ' tokens/s for each user'",
         f"'$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
-        f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}",
+        f"{controls.CHOICE} + {_TOO_BIG}",
     )
     params = [*_batch_and_context(), *controls.given(RUNNING, SYSTEMS, MODELS), *rent]
     return InteractiveChart(
@@ -251,13 +250,12 @@ def tradeoff_chart() -> InteractiveChart:
         _tradeoff_says(),
         "With a smaller batch each user's text comes faster (to the right), and each token costs more (up).",
         primary=("chosen", "context", "model"),
-        digits={"chosen": 3},
         result=(0, 1),
     )
 
 
 _FULL = "((machine.hbm - n_total * bytes_per_param) / (context * kv_bytes_per_token))"  # sequences that memory holds
-_TOO_BIG = f"({_FULL} <= 0 ? ' (too big for its HBM)' : chosen > {_FULL} ? ' (batch too big for its HBM)' : '')"
+_TOO_BIG = f"({_FULL} > 0 && chosen > {_FULL} ? ' (batch too big for its HBM)' : '')"
 
 
 def _batch_and_context() -> list[dict]:

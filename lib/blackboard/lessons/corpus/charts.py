@@ -6,6 +6,7 @@ A chart's signals bear the names of the notation, so that every formula is print
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from blackboard.catalogue import measurement
 from blackboard.charts import marks
@@ -42,7 +43,7 @@ def _read() -> list[dict]:
     return [
         *decades("unique_tokens", START["unique_tokens"], 1.5, 1.0, "different tokens"),
         *decades("pretrain_tokens", START["pretrain_tokens"], 2.0, 1.5, "tokens of training"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "further passes until a token is worth 37%"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "passes until 37%"),
         *derived("epochs", "max(1, pretrain_tokens / unique_tokens)"),
         *derived("data_worth", inside(eq.data_worth, "token")),
         *derived("repeat_worth", inside(eq.repeat_worth, "1")),
@@ -91,15 +92,13 @@ def repeat_chart() -> InteractiveChart:
     base = sweep("pretrain_tokens", math.log10(LOW), math.log10(HIGH), points=81)
     base["transform"] += [curve(eq.data_worth, "pretrain_tokens", "worth", "token")]
     layers = _repeat_layers(encoding)
-    read = f"{marks.counted('pretrain_tokens')} + ' tokens read, of ' + {marks.counted('unique_tokens')}"
     passes = f"pretrain_tokens < unique_tokens ? 'less than a pass: all of it fresh' : {_passes(',.3~r')}"
     worth = f"'worth ' + {marks.counted('data_worth')} + ' fresh ones: ' + {_percent('data_worth / pretrain_tokens')}"
     more = f"'the next token: ' + (repeat_worth < 5e-5 ? 'nothing' : {_percent('repeat_worth')} + ' of a fresh one')"
-    most = f"'never more than ' + {marks.counted('worth_limit')}"
     share = eq.data_worth(START) / START["pretrain_tokens"]
     epochs = START["pretrain_tokens"] / START["unique_tokens"]
     return InteractiveChart(
-        {**base, "params": _read(), "layer": layers, "title": marks.title(read, passes, worth, more, most)},
+        {**base, "params": _read(), "layer": layers, "title": marks.title(passes, worth, more)},
         "Worth of repeated tokens",
         "What a run's tokens are worth in fresh ones against the tokens it reads, 10 billion to a quadrillion, both on"
         " log scales, with sliders for the different tokens there are, the tokens of training, and the fitted number"
@@ -107,8 +106,9 @@ def repeat_chart() -> InteractiveChart:
         f" {START['pretrain_tokens'] / TRILLION:.1f} trillion read are {epochs:.2f} passes and worth {100 * share:.0f}"
         "% of as many fresh ones. The curve follows the line of fresh tokens for a few passes and ends at a level of"
         f" {significant(1 + START['reuse'], 3)} times the text.",
-        "The chart starts with LLäMmlein 1B.",
-        result=(2,),
+        "The chart starts with LLäMmlein 1B. The last slider is the law's constant: after so many further passes, a"
+        " token is worth 37% of a fresh one.",
+        result=(1,),
     )
 
 
@@ -140,10 +140,8 @@ POOL = {
     "reuse": REUSE,
     "quality_power": simulation.power_of(TIMES),
 }
-KEPT = round(
-    math.log10(100 * GERMAN["kept_tokens"] / GERMAN["pool_tokens"]), 3
-)  # of the percentage; the slider starts there
-NOTCH = round((2 - KEPT) / 8, 3)  # of the slider, which has to end at all of the pool
+KEPT = round(math.log10(round(100 * GERMAN["kept_tokens"] / GERMAN["pool_tokens"])), 6)  # of the percentage
+NOTCH = round((2 - KEPT) / 8, 6)  # of the slider, which has to end at all of the pool
 STEPS = 18  # of the search for the best number of epochs, between 1 and 1,000
 
 
@@ -169,37 +167,36 @@ def _pooled() -> list[dict]:
     return [
         *decades("pool_tokens", POOL["pool_tokens"], 0.7, 2.0, "tokens of the pool"),
         *decades("pretrain_tokens", POOL["pretrain_tokens"], 1.5, 1.0, "tokens of training"),
-        *slider("times", 1.1, 4, 0.1, TIMES, "best tenth teaches × the average"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "further passes until a token is worth 37%"),
-        *slider("kept_percent", round(KEPT - 65 * NOTCH, 3), 2, NOTCH, KEPT, "share kept (%)", base=10),
+        *slider("times", 1.1, 4, 0.1, TIMES, "best tenth: worth ×"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "passes until 37%"),
+        *slider("kept_percent", KEPT - 65 * NOTCH, KEPT + 8 * NOTCH, NOTCH, KEPT, "share kept (%)", base=10),
         *derived("kept_share", "kept_percent / 100"),
         *derived("quality_power", "log(times) / LN10"),
-        *derived("left", f"max(0.001, pow({0.7 * CEILING}, -1 / quality_power))"),
         *_searched(),
         *derived("best", "min(1, pretrain_tokens / (pool_tokens * epochs_best))"),
         *derived("best_gain", inside(GAIN, "1", **at("best"))),
         *derived("gain_here", inside(GAIN, "1")),
         *derived("epochs", "max(1, pretrain_tokens / (kept_share * pool_tokens))"),
-        *derived("needed", inside(eq.quality_even, "1")),
         *derived("all_gain", inside(GAIN, "1", **at("1"))),
         *derived("five", f"min(1, pretrain_tokens / ({numbers.PASSES} * pool_tokens))"),
         *derived("five_gain", inside(GAIN, "1", **at("five"))),
+        *derived("strict_gain", inside(GAIN, "1", **at(repr(LEFT)))),
+        *derived("low", f"min({LOW_END}, 0.6 * min(strict_gain, all_gain))"),  # the curve is lowest at an end
+        *derived("top", f"max({TOP_END}, 1.6 * pow({LEFT}, -quality_power))"),
     ]
 
 
-FLOOR, CEILING = 0.05, 20  # of the worth axis
+LEFT = 0.001  # of the share axis
+LOW_END, TOP_END = 0.05, 20  # of the worth axis, which grows with its lines
 
 
 def _filter_lines() -> tuple[str, ...]:
     """What the settings mean, in lines above the chart."""
     return (
-        f"{marks.counted('pretrain_tokens')} + ' tokens read, pool of ' + {marks.counted('pool_tokens')}",
         (
             f"'keep ' + {_percent('kept_share')} + ': ' + (pretrain_tokens < kept_share * pool_tokens ? 'nothing"
-            f" repeats' : {_passes(',.2~r')})"
+            f" repeats' : {_passes(',.2~r')}) + ', worth ' + {marks.said('gain_here', '.2~r')}"
         ),
-        f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",
-        f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + '× as good'",
         f"'five passes: keep ' + {_percent('five')} + ', worth ' + {marks.said('five_gain', '.2~r')}",
         (
             f"'best by the law: keep ' + {_percent('best')} + ', worth ' + {marks.said('best_gain', '.2~r')} +"
@@ -208,49 +205,46 @@ def _filter_lines() -> tuple[str, ...]:
     )
 
 
-def _named_dot(
-    encoding: dict, share: str, paint: str, names: tuple[str, str], below: int, align: str
-) -> tuple[dict, dict]:
-    """A share and its gain as a dot with its name so far below; two names, the second if the share is off the axis."""
-    x, gone, gain = f"max(0.001, {share})", f"{share} < 0.001", f"clamp({share}_gain, {FLOOR}, {CEILING})"
+def _named_dot(encoding: dict, share: str, paint: str, names: tuple[str, str], **looks: Any) -> tuple[dict, dict]:
+    """A share and its gain as a dot with its name; two names, the second if the share is off the axis."""
+    x, gone = f"max({LEFT}, {share})", f"{share} < {LEFT}"
     colour, (name, off) = marks.PAINTS[paint], names
+    size = {"size": looks.pop("size", marks.DOT["size"])}
     return (
-        marks.at(encoding, {**marks.DOT, "color": colour}, x=x, y=f"{gone} ? null : {gain}"),
+        marks.at(encoding, {**marks.DOT, **size, "color": colour}, x=x, y=f"{gone} ? null : {share}_gain"),
         marks.text(
             encoding,
             f"{gone} ? '{off}' : '{name}'",
             x,
-            f"{gone} ? {1.5 * FLOOR} : {gain}",
-            dy=below,
+            f"{gone} ? strict_gain : {share}_gain",
             color=colour,
-            align={"expr": align},
+            **looks,
         ),
     )
 
 
 def _filter_layers(encoding: dict) -> list[dict]:
     """The gain with its best share and the marked one, and what it would be if nothing repeated."""
-    here = f"clamp(gain_here, {FLOOR}, {CEILING})"
     return [
         marks.line("quality", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5),
         marks.line("gain", "first", encoding, strokeWidth=3),
         marks.rule(encoding, None, x="kept_share"),
         marks.rule(encoding, None, y="1"),
-        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="kept_share", y=here),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="kept_share", y="gain_here"),
         *_named_dot(
             encoding,
             "best",
             "second",
             ("best", "← best"),
-            14,
-            "best > 0.3 ? 'right' : best < 0.003 ? 'left' : 'center'",
+            dy={"expr": "best > 0.3 ? 24 : 16"},  # the curve may rise to it there
+            align={"expr": "best > 0.3 ? 'right' : best < 0.003 ? 'left' : 'center'"},
         ),
-        *_named_dot(encoding, "five", "bound", ("five passes", ""), 36, "five < 0.01 ? 'left' : 'right'"),
+        *_named_dot(encoding, "five", "bound", ("five passes", ""), size=50, dy=-14, align="left"),
         marks.text(
             encoding,
             "'if nothing had to repeat'",
-            "left",
-            "pow(left, -quality_power)",
+            repr(LEFT),
+            f"pow({LEFT}, -quality_power)",
             align="left",
             dx=4,
             dy=-12,
@@ -265,9 +259,10 @@ def filter_chart() -> InteractiveChart:
     choose.
     """
     encoding = {
-        "x": marks.log_axis("kept_share", "share of the pool that is kept (%)", 0.001, 1),
-        "y": marks.log_axis("gain", "worth of a token read ÷ average", FLOOR, CEILING),
+        "x": marks.log_axis("kept_share", "share of the pool that is kept (%)", LEFT, 1),
+        "y": marks.log_axis("gain", "worth of a token read ÷ average", 1e-4, 1e3),
     }
+    encoding["y"]["scale"] = {"type": "log", "domain": [{"expr": "low"}, {"expr": "top"}], "nice": False}
     encoding["x"]["axis"]["labelExpr"] = "format(100 * datum.value, '~r')"
     base = sweep("kept_share", -3, 0, points=91)
     base["transform"] += [curve(GAIN, "kept_share", "gain", "1"), curve(QUALITY, "kept_share", "quality", "1")]
@@ -276,8 +271,8 @@ def filter_chart() -> InteractiveChart:
     return InteractiveChart(
         {**base, "params": _pooled(), "layer": layers, "title": marks.title(*_filter_lines())},
         "How much of a pool to keep",
-        f"Worth of a token that is read, over an average one of the pool, {FLOOR} to {CEILING}, against the share that"
-        " a filter keeps, 0.1 to 100%, both on log scales, with sliders for the pool, the tokens of training, how"
+        f"Worth of a token that is read, over an average one of the pool, {LOW_END} to {TOP_END}, against the share"
+        " that a filter keeps, 0.1 to 100%, both on log scales, with sliders for the pool, the tokens of training, how"
         " much better the best tenth is, the law's repetitions, and a marked share. With"
         f" {POOL['pool_tokens'] / TRILLION:.1f} trillion tokens in the pool, {POOL['pretrain_tokens'] / TRILLION:.1f}"
         f" trillion read, and a best tenth that teaches {TIMES:g} times as much, it is best to keep"

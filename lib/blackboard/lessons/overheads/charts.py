@@ -29,16 +29,6 @@ def _silent(layer: dict) -> dict:
     return {**layer, "mark": {**layer["mark"], "aria": False}}
 
 
-def _full(encoding: dict, at: str, where: str) -> list[dict]:
-    """A grey ground where memory has no room, and its name, at a place on the x axis up to 10,000."""
-    ground = {"type": "rect", "aria": False, "color": marks.PAINTS["muted"], "opacity": 0.25, "x2": {"expr": "width"}}
-    words = f"{at} < 1 ? 'no room in memory' : {at} < 8000 ? 'memory full at ' + {marks.said(f'floor({at})')} : ''"
-    return [
-        marks.at(encoding, ground, x=f"{at} < 10000 ? max(1, {at}) : null"),
-        marks.text(encoding, words, f"clamp({at}, 1, 10000)", where, **marks.side(f"{at} > 100")),
-    ]
-
-
 # --- launching --------------------------------------------------------------------------------------------------------
 
 SERVERS = ("a100-80gb-8", "h100-8", "h200-8", "b200-8", "gb200-nvl72", "mi355x-8")
@@ -66,9 +56,9 @@ def _host() -> list[dict]:
     """Sliders for kernels and times, and what follows."""
     at = _start()
     sliders = [
-        *slider("layer_kernels", 1, 60, 1, at["each"], "kernels of a layer"),
-        *slider("launch_us", 0.5, 40, 0.1, at["launch"], "launch of a kernel (µs)"),
-        *slider("gap_us", 0, 8, 0.1, at["gap"], "gap at a kernel (µs)"),
+        *slider("layer_kernels", 1, 60, 1, at["each"], "kernels per layer"),
+        *slider("launch_us", 0.5, 40, 0.1, at["launch"], "a launch (µs)"),
+        *slider("gap_us", 0, 8, 0.1, at["gap"], "a kernel's gap (µs)"),
         *slider("context", 2, 5, 0.1, 3, "context (tokens)", base=10),
     ]
     follows = {
@@ -94,10 +84,6 @@ def _host() -> list[dict]:
 
 def _launch_title() -> dict:
     """What the settings mean, in lines above the chart."""
-    launches = (
-        f"{marks.said('kernels')} + ' kernels: ' + {marks.said('kernels * launch_time * 1000', ROUND)} + ' ms to"
-        " launch'"
-    )
     shows = (
         f"'waits for launches ' + (hides < fits ? 'up to batch ' + {marks.said('hides', ROUND)} : 'at every batch that"
         " fits')"
@@ -107,13 +93,7 @@ def _launch_title() -> dict:
         f"'batch 1: ' + {marks.said('alone', ROUND)} + ' ms, graph ' + {marks.said('captured', ROUND)} + ' ms: ' +"
         f" {marks.said('alone / captured', ROUND)} + '×'"
     )
-    return marks.title(
-        controls.MACHINE_LINE,
-        f"models[model].name + {controls._FITS} + ', ' + layers + ' layers'",
-        launches,
-        gain,
-        waits,
-    )
+    return controls.setting(waits, gain)
 
 
 HIDDEN = "hides > 1 && hides < min(fits, 10000)"  # launches hide at a batch that the chart shows
@@ -157,7 +137,7 @@ def _launch_names(encoding: dict) -> list[dict]:
 def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
     """Curves with their names, the batch from which launches hide, and where memory is full."""
     return [
-        *_full(encoding, "fits", "0.15"),
+        *marks.full(encoding, "fits", "0.15"),
         *(
             {**layer, "transform": inside_it}
             for layer in (
@@ -212,7 +192,6 @@ def launch_chart() -> InteractiveChart:
         "The compiled program on eight A100: from a certain batch on, the chips hide its launches. Make a launch 2 µs,"
         " and a graph gains nothing. (At memory's full rate.)",
         primary=("launch_us", "layer_kernels", "model"),
-        result=(3,),
     )
 
 
@@ -276,10 +255,10 @@ def _copied(names: Case, chips: float) -> float:
 def _rack() -> list[dict]:
     """Menus, sliders for the link, the context and the bytes that travel, and what follows."""
     sliders = [
-        *slider("slower", -5, 2, 0.25, 0, "links: their rate ×", base=2),
+        *slider("slower", -5, 2, 0.25, 0, "links' rate ×", base=2),
         *slider("context", 2, 5, 0.1, 3, "context (tokens)", base=10),
-        *slider("out_bytes", 0.5, 2, 0.5, 1, "bytes of a value to the experts"),
-        *slider("back_bytes", 0.5, 2, 0.5, 2, "and back"),
+        *slider("out_bytes", 0.5, 2, 0.5, 1, "bytes per value out"),
+        *slider("back_bytes", 0.5, 2, 0.5, 2, "bytes per value back"),
     ]
     follows = {
         "scale_up": "machine.scale_up * slower",
@@ -311,17 +290,13 @@ def _rack() -> list[dict]:
 
 def _overlap_title() -> dict:
     """What the settings mean, in lines above the chart."""
-    link = (
-        f"'links of ' + {marks.said('scale_up / 1e9', ROUND)} + ' GB/s a GPU, context ' +"
-        f" {marks.said('context', ROUND)}"
-    )
     token = "layers * copies * (dispatch_bytes + combine_bytes)"
     sends = (
-        f"'a token sends ' + {marks.said(f'{token} / 1e6', ROUND)} + ' MB: ' + copies + ' copies × ' + layers + '"
-        " layers'"
+        f"'a token sends ' + {marks.said(f'{token} / 1e6', ROUND)} + ' MB over links of ' +"
+        f" {marks.said('scale_up / 1e9', ROUND)} + ' GB/s'"
     )
     pays = f"'if memory binds, halves pay from ' + {marks.said('turn / chips', COARSE)} + ' a GPU'"
-    return marks.title(controls.MACHINE_LINE, f"models[model].name + {controls._FITS}", link, sends, pays)
+    return controls.setting(sends, pays)
 
 
 def _overlap_layers(encoding: dict) -> list[dict]:
@@ -332,7 +307,7 @@ def _overlap_layers(encoding: dict) -> list[dict]:
         "turn / chips < min(fits, 10000)",
     )
     return [
-        *_full(encoding, "fits", "0.35"),
+        *marks.full(encoding, "fits", "0.35"),
         marks.rule(encoding, None, y="1"),
         _silent(marks.rule(encoding, "network", x=f"{shown} ? {here} : null")),
         {**marks.line("gain", "total", encoding, strokeWidth=4), "transform": inside_it},

@@ -5,12 +5,11 @@ A chart's signals bear the names of the notation, so that every formula is print
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from blackboard.catalogue import LETTERS, measurement
 from blackboard.charts import marks
-from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, decades, derived, inside, menu, slider, sweep
 from blackboard.formula import Formula
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import results, simulation
@@ -20,14 +19,8 @@ from blackboard.units import significant
 BILLION, TRILLION = 1e9, 1e12
 
 
-def _around(name: str, value: float, down: float, up: float, label: str) -> list[dict]:
-    """A slider over powers of ten that starts at a value, in steps of a tenth."""
-    start = round(math.log10(value), 4)
-    return slider(name, start - down, start + up, 0.1, start, label, base=10)
-
-
 EFFICIENCY = [  # in steps that a third is one of
-    *slider("worse", 1, 20, 0.5, round(1 / results.ETA), "efficiency of generating, as 1/η"),
+    *slider("worse", 1, 20, 0.5, round(1 / results.ETA), "inefficiency 1/η"),
     *derived("decode_efficiency", "1 / worse"),
 ]
 
@@ -137,8 +130,8 @@ def _wished() -> list[dict]:
     return [
         {"name": "laws", "value": table},
         *menu("law", LAWS, results.FIT, "fit"),
-        *_around("optimal", results.best(served=0).n_active, 1, 1.5, "quality of a twin of this size"),
-        *_around("inference_tokens", WRITTEN, 2.8, 2.2, "tokens written"),
+        *decades("optimal", results.best(served=0).n_active, 1, 1.5, "size of the twin"),
+        *decades("inference_tokens", WRITTEN, 2.8, 2.2, "tokens written"),
         *EFFICIENCY,
         *(row for name in LETTERS for row in derived(name, f"laws[law].{name}")),
         *derived("optimal_tokens", inside(eq.best_tokens, "token", n_active="optimal")),
@@ -223,14 +216,12 @@ def _best_trained(encoding: dict) -> list[dict]:
 
 def _size_lines() -> tuple[str, ...]:
     """What the settings mean, in lines above the chart."""
-    asked = f"'quality of ' + {marks.counted('optimal')} + ', writing ' + {marks.counted('inference_tokens')}"
-    asked += f" + ' tokens at η = ' + {marks.said('decode_efficiency', '.2f')}"
     found = f"{marks.counted('best')} + ' on ' + {marks.counted('best_tokens')} + ' tokens costs least and saves ' +"
     found += f" {marks.said('100 * (1 - best_sum / plain_sum)', '.0f')} + '%'"
     what = f"{marks.said('best_tokens / best', ',.2r')} + ' tokens per parameter'"
     above = f"{marks.said('max(0, 100 * (2 * equal_training / best_sum - 1))', '.1f')}"
     rule = f"equal ? {marks.counted('equal')} + ' (ring: equal bills) costs ' + {above} + '% more' : ''"
-    return asked, found, what, rule
+    return found, what, rule
 
 
 def _size_layers(encoding: dict) -> list[dict]:
@@ -277,5 +268,5 @@ def size_chart() -> InteractiveChart:
         "The more tokens you write, the further left the cheapest size (dot) is, towards the wall. Diamonds: the"
         " twin. Ring: training and serving cost the same.",
         primary=("inference_tokens", "optimal", "law"),
-        result=(1,),
+        result=(0,),
     )

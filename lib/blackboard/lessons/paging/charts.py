@@ -48,8 +48,8 @@ PAGED = Formula(
 def _room() -> list[dict]:
     """Machine, model and precision, the lengths, and the two batches with what a token costs in them."""
     sliders = [
-        *slider("context", 7, 20, 1, 11, "mean tokens of a sequence", base=2),
-        *slider("reserved_context", 9, 20, 1, 14, "tokens set aside", base=2),
+        *slider("context", 7, 20, 1, 11, "mean length (tokens)", base=2, digits=7),  # powers of two as they are
+        *slider("reserved_context", 9, 20, 1, 14, "tokens set aside", base=2, digits=7),
         *slider(
             "page_tokens", 0, 6, 1, 4, "tokens of a block", base=2
         ),  # shorter than any sequence of the chart, as the formula asks
@@ -140,11 +140,7 @@ def room_chart() -> InteractiveChart:
     ended = "datum.context > reserved_context ? NaN : datum.set_aside"  # the readout says nothing where the line ends
     base["transform"].append({"calculate": ended, "as": "told"})
     layers = _room_layers(encoding)
-    lengths = (
-        f"{marks.said('context')} + ' tokens, ' + {marks.said('reserved_context')} + ' set aside, blocks of ' +"
-        f" {marks.said('page_tokens')}"
-    )
-    spec = {**base, "params": _room(), "layer": layers, "title": controls.setting(lengths, *_room_lines())}
+    spec = {**base, "params": _room(), "layer": layers, "title": controls.setting(*_room_lines())}
     return InteractiveChart(
         spec,
         "The batch that fits",
@@ -153,7 +149,7 @@ def room_chart() -> InteractiveChart:
         " dashed line, compute takes longer than loading the weights. We assume that blocks are loaded as fast as one"
         " piece.",
         primary=("context", "reserved_context", "model"),
-        result=(3,),
+        result=(1,),
     )
 
 

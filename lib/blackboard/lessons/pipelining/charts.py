@@ -39,16 +39,16 @@ def _loaded() -> list[dict]:
     rack, box = map(catalogue.system, MACHINES)
     machine = lambda of: f"machine == '{rack.id}' ? {of(rack)!r} : {of(box)!r}"
 
-    def around(name: str, down: float, up: float, label: str, whole: bool = False) -> list[dict]:
+    def around(name: str, down: float, up: float, label: str, digits: int = 2) -> list[dict]:
         start = round(math.log2(START[name]), 12)
-        return slider(name, round(start - down, 12), round(start + up, 12), 0.25, start, label, base=2, whole=whole)
+        return slider(name, round(start - down, 12), round(start + up, 12), 0.25, start, label, base=2, digits=digits)
 
     return [
         *slider("stages", 1, 16, 1, numbers.LAYOUTS["two"].boxes, "stages P"),
         *menu("machine", {row.id: domain_name(row) for row in (rack, box)}, box.id, "a stage is one"),
-        *around("micro_batch", 4, 5, "micro-batch b (sequences)", whole=True),
+        *around("micro_batch", 4, 5, "micro-batch b", digits=0),
         *around("n_total", 3, 4, "stored parameters"),
-        *around("kv_bytes_per_token", 4, 3, "KV cache (bytes per token)"),
+        *around("kv_bytes_per_token", 4, 3, "KV bytes per token"),
         *derived("expert_parallel", machine(lambda row: row.chips)),
         *derived("chip_hbm", machine(lambda row: row.hbm_bytes / row.chips)),
         *derived("bytes_per_param", repr(float(START["bytes_per_param"]))),
@@ -72,7 +72,7 @@ def _fitting(stages: str) -> str:
 def _context_lines() -> tuple[str, ...]:
     """What the settings mean, in lines above the chart."""
     stored, cached = marks.prefixed("n_total * bytes_per_param", "B"), marks.prefixed("kv_bytes_per_token", "B")
-    load = f"{stored} + ' of weights, ' + {cached} + ' of KV per token, b = ' + {marks.said('micro_batch')}"
+    load = f"{stored} + ' of weights, ' + {cached} + ' of KV per token'"
     gb = lambda value: marks.said(value, ",.3r")
     taken, memory = gb(inside(eq.chip_weights, EACH)), gb(f"chip_hbm / {units.factor('GB')!r}")
     here = f"'weights at P = ' + stages + ': ' + {taken} + ' of ' + {memory} + ' GB'"
@@ -115,7 +115,6 @@ def context_chart() -> InteractiveChart:
         "Four boxes serve four times as many users as one box, each with twice the context. With racks, the line is"
         " nearly flat.",
         primary=("stages", "machine", "micro_batch"),
-        digits={"micro_batch": 0},
         result=(2,),
     )
 

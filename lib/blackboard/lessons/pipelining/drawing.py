@@ -82,9 +82,9 @@ def label_boxes(axes, devices: int, name: str = "box") -> None:
 def draw_key(fig: Drawing, height: float) -> None:
     """What the colours mean, in words on their colours, at a height of the figure."""
     words = {"F": "F: forward", "B": "B: gradient of inputs", "W": "W: gradient of weights"}
-    for x, kind in zip((0.13, 0.43, 0.8), KINDS):
+    for x, kind in zip((0.02, 0.22, 0.57), KINDS):
         face = {"boxstyle": "square,pad=0.2", "facecolor": COLOURS[KINDS[kind]], "alpha": 0.6, "edgecolor": "none"}
-        fig.text(x, height, words[kind], ha="center", va="center", fontsize=SMALL, bbox=face)
+        fig.text(x, height, words[kind], va="center", fontsize=SMALL, bbox=face)
 
 
 def draw_served(axes, run: Timeline, end: float) -> None:

@@ -18,7 +18,7 @@ from blackboard.charts.drawing import Drawing, arrow, bare, done, percent
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
-from blackboard.lessons.pipelining.drawing import draw_key, draw_plain, draw_run, draw_served
+from blackboard.lessons.pipelining.drawing import SMALL, draw_key, draw_plain, draw_run, draw_served
 from blackboard.lessons.pipelining.timeline import Costs, Schedule
 from blackboard.text import listed
 from blackboard.units import pretty
@@ -220,8 +220,11 @@ def orders() -> Drawing:
         draw_plain(at, run, width)
         at.spines["bottom"].set_visible(False)
         at.tick_params(axis="x", length=0, labelbottom=False)
-        at.set_title(f"{name}: {idle}", loc="left", pad=3, weight="bold")
-        fig.text(0.01, (top - bars - 0.06) / height, drawing.filled(words, 58), va="top")
+        at.tick_params(axis="y", pad=0.12 * 4.4 * 72)
+        for label in at.get_yticklabels():
+            label.set_ha("left")
+        fig.text(0.01, (top + 0.05) / height, f"{name}: {idle}", weight="bold")
+        fig.text(0.01, (top - bars - 0.06) / height, words, va="top", fontsize=SMALL, color=COLOURS["muted"])
         box, start, end = new
         looks: dict[str, Any] = {"fill": False, "ec": COLOURS["bound"], "lw": 1.8, "zorder": 5, "clip_on": False}
         at.add_patch(Rectangle((start, box - 0.48), end - start, 0.96, **looks))

@@ -85,9 +85,9 @@ def _hold() -> list[dict]:
     rows = _devices()
     case = history()
     sliders = [
-        *menu("year", WHEN, "2026", "byte prices known by"),
-        *decades("kv_bytes_per_token", case["kv_bytes_per_token"], 2.3, 1, "bytes of KV per token"),
-        *slider("rent_per_hour", 0.5, 12, 0.1, rent().usd_per_chip_hour, "rent: $ per GPU-hour"),
+        *menu("year", WHEN, "2026", "prices known by"),
+        *decades("kv_bytes_per_token", case["kv_bytes_per_token"], 2.3, 1, "KV bytes per token"),
+        *slider("rent_per_hour", 0.5, 12, 0.1, rent().usd_per_chip_hour, "$ per GPU-hour"),
         *_between("marked", KEPT["5 min"], KEPT["1 h"], STOPS, BELOW, ABOVE, PAUSE, "time kept (s)"),
     ]
     machine = {name: repr(case[name]) for name in ("flops", "hbm", "chips", "n_active")}

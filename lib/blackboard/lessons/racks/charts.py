@@ -52,7 +52,7 @@ def _times(value: str) -> str:
 
 def _controls() -> list[dict]:
     """System, racks and the network card's rate, and the ratio that follows."""
-    faster = slider("faster", -1, 5, 1, 0, "network card: its rate ×", base=2)
+    faster = slider("faster", -1, 5, 1, 0, "card's rate ×", base=2)
     links = {
         "scale_up": "machine.scale_up",
         "scale_out": "machine.scale_out * faster",

@@ -44,7 +44,7 @@ def _given() -> list[dict]:
     """The catalogue's menus, sliders for tokens, g and context, and what follows: the dense model's loading for each of
     its g, the longest context with a tie, the tokens of the tie or 0.
     """
-    tokens = decades("chosen", TEAM_BATCH, 2.4, 1.5, "tokens B", whole=True)
+    tokens = decades("chosen", TEAM_BATCH, 2.4, 1.5, "tokens B", digits=0)
     gain = slider("quality_gain", 1, 8, 0.25, LOW, "dense size g")
     context = slider("context", 0, 10_000, 500, 0, "context L")
     of_model = ("n_active", "n_total", "kv_bytes_per_token", "experts", "top_k")
@@ -160,14 +160,12 @@ def steps_chart() -> InteractiveChart:
     choose.
     """
     found = f"tie ? 'they tie at ' + {marks.said('tie', ',.2r')} + ' tokens' : 'they never tie'"
-    where = f"'g = ' + {marks.said('quality_gain', '.3~f')} + ', ' + (context ? 'L = ' + {marks.said('context')} : 'no"
-    where += f" KV caches') + ': ' + ({found})"
     here = (
         f"{marks.said('chosen')} + (chosen == 1 ? ' token' : ' tokens') + ': sparse ' +"
         f" {marks.said('sparse_here', ',.3r')} + ' ms, dense ' + "
     )
     here += f"{marks.said('dense_here', ',.3r')} + ' ms'"
-    spec = {**_lines(), "params": _given(), "layer": _layers(), "title": controls.setting(where, here)}
+    spec = {**_lines(), "params": _given(), "layer": _layers(), "title": controls.setting(found, here)}
     tie, pair = eq.break_even(TEAM, context=0, quality_gain=LOW), race(TEAM_BATCH, 0)
     return InteractiveChart(
         spec,
@@ -180,5 +178,4 @@ def steps_chart() -> InteractiveChart:
         f" {PROMPTS * PROMPT:,}, which are {PROMPTS} prompts, DeepSeek-V3 is {LOW:g} times faster.",
         "Between the two crossings the dense model has the shorter steps.",
         primary=("chosen", "quality_gain", "context"),
-        digits={"chosen": 0},
     )

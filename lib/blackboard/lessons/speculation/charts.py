@@ -76,7 +76,7 @@ def _rounds() -> list[dict]:
     return [
         *slider("acceptance", 0, 0.9, 0.05, EXAMPLE["acceptance"], "acceptance α"),
         *slider("drafted", 1, 7, 1, EXAMPLE["drafted"], "drafted tokens γ"),
-        *slider("draft_ratio", 0, 0.3, 0.01, EXAMPLE["draft_ratio"], "draft ÷ decode step c"),
+        *slider("draft_ratio", 0, 0.3, 0.01, EXAMPLE["draft_ratio"], "draft's cost c"),
     ]
 
 
@@ -112,15 +112,12 @@ def _served() -> list[dict]:
 
 
 def _told() -> list[str]:
-    """Lines of the title: the round, where verifying is free, where it does not pay, and where memory is full. A
-    dot is named where it is drawn.
-    """
+    """Lines of the title: where verifying is free, and where it does not pay. A dot is named where it is drawn."""
     both = f"{_within('free')} && {_within('even')}"
     sized, drawn = (
         lambda value: marks.said(f"({value} < 10 ? floor({value}) : {value})", ",.2~r"),
         lambda value, which: f"({_within(value)} ? ({both} ? ' ({which} dot)' : ' (dot)') : '')",
     )
-    round_ = f"{marks.said('tokens', '.3r')} + ' tokens per round; ' + {marks.said('context')} + ' tokens of context'"
     free = (
         f"free ? {marks.said('there', '.3r')} + '× at batch ' + {sized('free')} + {drawn('free', 'left')} :"
         f" {marks.said('gain', '.3r')} + '× in the largest batches'"
@@ -129,11 +126,7 @@ def _told() -> list[str]:
         f"even < 0 ? (gain < 1 ? 'slower at every batch' : 'faster at no batch') : even ? 'slower beyond batch ' +"
         f" {sized('even')} + {drawn('even', 'right')} : 'no batch is too large to gain'"
     )
-    full = (
-        f"fits > 1 ? 'memory is full at batch ' + {sized('fits')} + (fits < {MOST_USERS} ? ' (shaded)' : '') : 'memory"
-        " has no room (shaded)'"
-    )
-    return [round_, free, even, full]
+    return [free, even]
 
 
 def _within(value: str) -> str:
@@ -144,11 +137,10 @@ def _within(value: str) -> str:
 def _speedup_layers(encoding: dict) -> list[dict]:
     """The speed-up, where it falls and ends, and where it is slower."""
     slower = {"type": "rect", "aria": False, "color": marks.PAINTS["muted"], "opacity": 0.15, "y2": {"expr": "height"}}
-    full = {"type": "rect", "aria": False, "color": marks.PAINTS["muted"], "opacity": 0.45, "x2": {"expr": "width"}}
     return [
         marks.at(encoding, slower, y="1"),
+        *marks.full(encoding, "fits", "5.6"),
         marks.line("speedup", "total", encoding, strokeWidth=4),
-        marks.at(encoding, full, x=f"fits < {MOST_USERS} ? fits : null"),
         marks.at(
             encoding,
             {**marks.DOT, "color": marks.PAINTS["first"]},
@@ -169,6 +161,7 @@ def _speedup_layers(encoding: dict) -> list[dict]:
 def speedup_chart() -> InteractiveChart:
     """Speed-up against batch, with machine, model, context and the round to choose."""
     batch = marks.log_axis("batch", "batch (sequences)", 1, MOST_USERS)
+    batch["axis"]["labelFlush"] = False  # 100,000 has room beside 10,000 on a phone
     encoding = {"x": batch, "y": marks.axis("speedup", "speed-up", 0, TOP, list(range(TOP + 1)))}
     base = sweep("batch", 0, round(math.log10(MOST_USERS)), points=151)
     base["transform"] += [curve(SPEEDUP, "batch", "speedup", "1")]
@@ -177,7 +170,7 @@ def speedup_chart() -> InteractiveChart:
         **base,
         "params": _served(),
         "layer": layers,
-        "title": marks.title(controls.MACHINE_LINE, controls.MODEL_LINE, *_told()),
+        "title": controls.setting(*_told()),
     }
     return InteractiveChart(
         spec,
@@ -186,7 +179,7 @@ def speedup_chart() -> InteractiveChart:
         "The curve is flat while the check waits for memory, and falls once every guess costs compute. Why it"
         " starts low is the next section's question.",
         primary=("acceptance", "drafted", "context"),
-        result=(3,),
+        result=(1,),
     )
 
 
@@ -219,7 +212,7 @@ def _drafting() -> list[dict]:
     tokens, and the best.
     """
     rows = [row for row in _rounds() if row["name"] != "drafted"]
-    ratio = slider("memory_ratio", 0, 6, 0.25, math.log2(RATIO), "memory ÷ compute time r", base=2)
+    ratio = slider("memory_ratio", 0, 6, 0.25, math.log2(RATIO), "memory ÷ compute r", base=2)
     gains = [inside(eq.speedup, "1", drafted=n) for n in range(MOST + 1)]
     top = ", ".join(f"gains[{n}]" for n in range(MOST + 1))
     best = [
@@ -232,10 +225,6 @@ def _drafting() -> list[dict]:
 
 def _drafted_lines(free: str) -> tuple[str, ...]:
     """What the settings mean, in lines above the chart."""
-    asked = (
-        f"'α = ' + {marks.said('acceptance', '.2f')} + ', c = ' + {marks.said('draft_ratio', '.2f')} + ', r = ' +"
-        f" {marks.said('memory_ratio', '.3~r')}"
-    )
     verify = f"'verifying is free up to γ = ' + ({free}) + (memory_ratio - 1 > {MOST} ? ' and more' : ' (dashed)')"
     verify = f"memory_ratio < 2 ? 'verifying costs from the first token on' : {verify}"
     found = (
@@ -243,7 +232,7 @@ def _drafted_lines(free: str) -> tuple[str, ...]:
         " as fast'"
     )
     found = f"best == 0 ? 'best not to draft at all' : {found}"
-    return asked, verify, found
+    return verify, found
 
 
 def drafted_chart() -> InteractiveChart:

@@ -80,7 +80,7 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
     axes.set_yticklabels([f"rounds\n{SPAN * gain:.1f} tokens", f"plain steps\n{SPAN} tokens"])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.grid(axis="y", visible=False)
+    axes.grid(visible=False)
     axes.text(0, 2.25, name, va="center")
     if gain > 1:
         for x, said, looks in ((2.3, "four guesses", GUESS), (5.1, "check", CHECK)):
