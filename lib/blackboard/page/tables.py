@@ -357,7 +357,7 @@ def prices() -> Page:
     """Every price card."""
     field = lambda head, name: (head, name, lambda c: _number(getattr(c, name)))
     usd = lambda head, name: (
-        f"{head} (USD/Mtoken)",
+        f"{head} (USD/<wbr>Mtoken)",
         f"usd_per_Mtok.{name}",
         lambda c: _number(getattr(c.usd_per_Mtok, name)),
     )

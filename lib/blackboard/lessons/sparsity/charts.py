@@ -136,7 +136,7 @@ def _chosen(encoding: dict) -> dict:
 def _layers() -> list[dict]:
     """The two lines, the tokens chosen with both steps, the tie, and the team's prompts."""
     encoding = {"x": marks.log_axis("batch", "tokens in a step B", 1, 10**MOST), "y": _step_axis()}
-    dense, prompts = _at("20")[1], float(PROMPTS * PROMPT)
+    dense, prompts = _at("12")[1], float(PROMPTS * PROMPT)
     dot = {**marks.DOT, "color": marks.PAINTS["chosen"]}
     return [
         _chosen(encoding),
@@ -151,7 +151,7 @@ def _layers() -> list[dict]:
         ),
         *marks.name(encoding, "models[model].name", "weights", "2", inside(step.weight_time, "ms"), dy=0),
         *marks.name(
-            encoding, "'dense, ' + format(quality_gain * n_active / 1e9, '.2~r') + 'B'", "second", "20", dense, dy=14
+            encoding, "'dense, ' + format(quality_gain * n_active / 1e9, '.2~r') + 'B'", "second", "12", dense, dy=14
         ),
         marks.hover(encoding, "sparse", {"sparse": "sparse (ms)", "dense": "dense (ms)"}, ",.3r"),
     ]
