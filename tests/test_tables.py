@@ -304,3 +304,10 @@ def test_a_record_is_a_name_and_three_numbers_on_a_phone_and_opens(visit, server
         assert power.is_visible() == shown
     page.goto(f"{server}/book/catalogue.html#chips-h100-sxm")
     power.wait_for()
+
+
+def test_a_card_says_its_heads_letters_slanted_and_leaves_out_what_is_empty():
+    head = "<tr><th>a</th><th>$s$</th><th>b</th><th>c</th><th>d</th></tr>".replace("$s$", "<math><mi>s</mi></math>")
+    row = "<tr><td>x</td><td>1</td><td>2</td><td>3</td><td><p></p></td></tr>"
+    cards = align_numbers(f"<table><thead>{head}</thead><tbody>{row}</tbody></table>")
+    assert 'data-head="𝑠">1<' in cards and 'data-head="d"></td>' in cards

@@ -41,7 +41,8 @@ BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTPE]?(?:B|bits?|FLOPs?|Wh?|Hz)|[mµ
 SIGN = re.compile(r"(?<=[\w)%¢]) ([=÷]) (?=[\d$])")  # with what stands before and after it
 TAGS = re.compile(r"(<script\b.*?</script>|<[^>]+>)", re.S)  # what a script holds may look like a tag
 UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|style|svg|summary|button|select|textarea|practice-box)\b[^>]*(?<!/)>")
-AFTER_FOLD = re.compile(r'(</details>\s*</div>\s*</div>\s*</div>\s*<details class="[^"]*)')  # a cell is three boxes
+CELL = r'<div class="cell[^"]*">\s*<div class="cell_output[^"]*">\s*<div class="output[^"]*">\s*'  # is three boxes
+AFTER_FOLD = re.compile(rf'(</details>\s*</div>\s*</div>\s*</div>\s*(?:{CELL})?<details class="[^"]*)')
 OPENS = re.compile(
     r'(?<=<div class="output text_html)(?=">\s*<(?:details|practice-box|div class="claim-heads")\b)'
 )  # with a fold or a box
@@ -94,8 +95,8 @@ def mend_bibliography(body):
 
 
 def mend_folds(body):
-    """A fold is called what it says: MyST-NB gives every one the same other name. One right after a cell's is marked:
-    they share a line.
+    """A fold is called what it says: MyST-NB gives every one the same other name. One right after a cell's, also
+    in a cell, is marked: they share a line.
     """
     body = OPENS.sub(" opens", AFTER_FOLD.sub(r"\1 after-fold", body))
     return body.replace(' aria-label="Toggle hidden content"', "")

@@ -20,6 +20,7 @@ WAY = r" (?:to|times in|[+×=]) "
 NUMBER = re.compile(rf"(?:\([a-z]+\) )?(?:[×≈]\s?)?{VALUE}(?:{WAY}{VALUE}){{0,3}}(?: [\d,.]+ ×)?")
 SUM = re.compile(r" (?:times in|[+=]) ")  # may be broken where there is no room
 LONE = re.compile(r"<math>\s*<mn>([^<]*)</mn>\s*</math>")
+FORMULA, SINGLE = re.compile(r"<math\b.*?</math>", re.S), re.compile(r"<mi\b[^>]*>([A-Za-z])</mi>")
 LETTER = re.compile(r"\s*<math\b(?:(?!</math>).)*</math>\s*", re.S)
 FITS = 4  # columns of numbers that a phone is wide enough for, or of short texts:
 SHORT, LEAST, WIDE = 80, 12, 40  # letters of the longest of each, least of the first, and those that cannot be broken
@@ -90,14 +91,21 @@ def are_short(heads, columns, kinds):
 def make_cards(table):
     """A table whose cells bear the heads of their columns, by which a phone shows each row as a card."""
     head, body = table[: table.find("<tbody")], table[table.find("<tbody") :]
-    heads = [html.escape(text_of(cell[2])) for cell in CELL.findall(head)]
+    heads = [html.escape(text_of(FORMULA.sub(plain_formula, cell[2]))) for cell in CELL.findall(head)]
 
     def told(row):
         names = iter(heads)
-        return CELL.sub(lambda cell: name_cell(cell, next(names)), row[0])
+        bare = row[0].replace("<p></p>", "")  # an empty cell, which a card leaves out
+        return CELL.sub(lambda cell: name_cell(cell, next(names)), bare)
 
     head = re.sub(r'<table\b(?: class="([^"]*)")?', lambda tag: f'<table class="{tag[1] or ""} cards"', head, count=1)
     return head + ROW.sub(told, body)
+
+
+def plain_formula(found):
+    """A formula as a style sheet shows it: in a line, single letters slanted as they are in formulas."""
+    slant = lambda letter: "ℎ" if letter[1] == "h" else chr(ord(letter[1]) + (0x1D3F3 if letter[1] < "a" else 0x1D3ED))
+    return TAG.sub("", SINGLE.sub(slant, found[0]))
 
 
 def name_cell(cell, head):

@@ -60,7 +60,7 @@
   function addFilter(box, table) {
     const rows = [...table.tBodies[0].rows], words = rows.map((row) => row.textContent.toLowerCase());
     const label = make("label", { className: "table-filter", textContent: "Filter " });
-    const input = make("input", { type: "search", autocomplete: "off" });
+    const input = make("input", { type: "search", autocomplete: "off", placeholder: "words in any column" });
     const count = make("span", { className: "table-count", role: "status" });
     const filter = () => {
       const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -84,11 +84,17 @@
     event.currentTarget.ariaExpanded = event.currentTarget.closest("tr").classList.toggle("open");
   }
 
-  // A table that fits its page scrolls with it, any other in a box of its own.
+  // A table that fits its page scrolls with it, any other in a box of its own, as far as some column's start: none is cut
+  // at the end of the way.
   function setWhole() {
     for (const box of document.querySelectorAll(".records .table-box")) {
+      const table = box.querySelector("table"), heads = [...table.tHead.rows[0].cells], last = heads.at(-1);
+      last.style.minWidth = "";
       box.classList.add("whole");
-      box.classList.toggle("whole", box.querySelector("table").offsetWidth <= box.clientWidth);
+      if (box.classList.toggle("whole", table.offsetWidth <= box.clientWidth)) continue;
+      const end = table.offsetWidth - box.clientWidth, stops = heads.slice(1).map((head) => head.getBoundingClientRect().left - heads[1].getBoundingClientRect().left);
+      const stop = stops.find((each) => each >= end);
+      if (stop) last.style.minWidth = `${last.offsetWidth + stop - end}px`;
     }
   }
 

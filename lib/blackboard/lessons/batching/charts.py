@@ -103,6 +103,8 @@ def latency_chart() -> InteractiveChart:
         f"max({least!r}, {formula.vega(batch=batch)})"
         for least, formula, batch in [(4e-5, eq.compute_time, 6 * LEAST), (4e-5, eq.kv_time, 9 * LEAST)]
     )
+    near = f"kink && kink < {10 * LEAST}"  # before such a kink there is no room for a name
+    compute_at = f"({near} ? {eq.compute_time.vega(batch='4 * kink')} : {compute_at})"
     layers = [
         *_board(encoding, "step", "ms"),
         *_kink(encoding, "600"),
@@ -117,7 +119,7 @@ def latency_chart() -> InteractiveChart:
             dy=11,
             color=marks.PAINTS["weights"],
         ),
-        *_slope(encoding, "compute", "compute", eq.compute_time, compute_at, "context < balanced"),
+        *_slope(encoding, "compute", "compute", eq.compute_time, compute_at, f"context < balanced && !({near})"),
         *_slope(encoding, "KV", "kv", eq.kv_time, kv_at, "context >= balanced"),
     ]
     said = f"'floor ' + {floor_said} + ' ms, ' + (kink ? 'kink at B = ' + {marks.said('kink')} : 'never compute-bound')"
@@ -228,7 +230,7 @@ def tradeoff_chart() -> InteractiveChart:
     chosen = {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}
     layers = [
         marks.rule(encoding, "weights", x=FASTEST),
-        marks.rule(encoding, "compute", y=inside(eq.cost_floor, CHEAP)),
+        marks.rule(encoding, "cost", y=inside(eq.cost_floor, CHEAP)),
         marks.line("cost", "total", encoding, strokeWidth=4),
         *(part for batch in (LEAST, 1_000, 10_000) for part in _stop(encoding, batch, speed, price)),
         *_walls(encoding),
@@ -317,7 +319,7 @@ def _walls(encoding: dict) -> list[dict]:
     cheapest = f"'no batch is cheaper than $' + {marks.said(floor, ',.3r')}"
     return [
         marks.text(encoding, fastest, FASTEST, floor, align="right", dx=-6, dy=32, color=marks.PAINTS["weights"]),
-        marks.text(encoding, cheapest, FASTEST, floor, align="right", dx=-6, dy=13, color=marks.PAINTS["compute"]),
+        marks.text(encoding, cheapest, FASTEST, floor, align="right", dx=-6, dy=13, color=marks.PAINTS["cost"]),
     ]
 
 

@@ -138,8 +138,8 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
     price = lambda batch: MILLION * eq.cost_per_token(case, batch=batch, **rented)
     batch, wall = np.geomspace(numbers.LEAST, 1e5, 401), 1 / eq.latency_floor(case)
     floor, found = MILLION * eq.cost_floor(case, **rented), numbers.inferred(round(case.context))
-    axes.axvline(wall, color=COLOURS["weights"], lw=1.5)
-    axes.axhline(floor, color=COLOURS["kv"], lw=1.5)
+    axes.axvline(wall, color=COLOURS["weights"], lw=1.5, ls="--")
+    axes.axhline(floor, color=COLOURS["cost"], lw=1.5, ls="--")
     axes.plot(speed(batch), price(batch), color=COLOURS["total"], lw=3)
     says = []
     for name, size, shift in [("standard", found.standard, (28, 13)), ("fast", found.fast, (-10, 4))]:
@@ -150,7 +150,7 @@ def card(case: Case = numbers.ON_LONG, rent: float = LECTURE_RENT) -> Drawing:
             f"the {name} one, of {number}, gives a user about {significant(at[0], 2)} tokens per second at ${at[1]:.2g}"
         )
     for text, colour, below in [
-        (f"no batch is cheaper than ${floor:.2g}", "kv", -14),
+        (f"no batch is cheaper than ${floor:.2g}", "cost", -14),
         (f"all weights: at most {wall:,.0f} tokens/s", "weights", -31),
     ]:
         beside(axes, text, (wall, floor), (-6, below), colour, ha="right")

@@ -143,7 +143,6 @@ FIRST, LAST = (
 )
 START = repr(10**FIRST)
 TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "30 days": 2_592_000}
-TINY = {"10⁻⁵": 1e-5, "10⁻⁴": 1e-4, "10⁻³": 1e-3, "10⁻²": 1e-2, "10⁻¹": 0.1}  # or they would be zeros
 CENTS = results.CALL["cached_read"] * 100 / 1e6  # of our history, for a USD per million tokens
 LOW, HIGH = 1e-5 / CENTS, 1e3 / CENTS  # USD per million tokens, of the axis
 ROOM = 6  # between the costs of two level lines: a name fits between them
@@ -191,10 +190,9 @@ def _hold_line() -> str:
 def hold_chart() -> InteractiveChart:
     """Cost of keeping a token's KV against time, on four kinds of memory, or of computing it again."""
     usd = marks.log_axis("flash", "cents for our history", LOW, HIGH)  # of fields in USD per million tokens
-    tiny = " : ".join(f"{CENTS!r} * datum.value < {1.5 * value!r} ? '{name}'" for name, value in TINY.items())
     usd["axis"] = {
         "values": [10.0**n / CENTS for n in range(-5, 4)],
-        "labelExpr": f"{tiny} : format({CENTS!r} * datum.value, '.1~r')",
+        "labelExpr": f"format({CENTS!r} * datum.value, ',.5~f')",
     }
     time = marks.log_axis("hold_time", "time kept", 10**FIRST, 10**LAST)
     labels = " : ".join(f"datum.value == {value} ? '{name}'" for name, value in TICKS.items())

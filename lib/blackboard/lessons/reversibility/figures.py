@@ -250,7 +250,7 @@ def slices() -> Drawing:
     for group in range(GROUPS):
         for gpu in range(SHARED):
             mine = (group, gpu) == (5, 4)
-            _box(axes, group, gpu, "", INKS["stored"] if mine else "bound", 0.8, 0.8, 0.6 if mine else 0.08)
+            _box(axes, group, gpu, "", INKS["stored"] if mine else "muted", 0.8, 0.8, 1 if mine else 0.08)
     for group, words in ((1, "bottom layers"), (GROUPS - 2, "top layers")):
         axes.text(group, SHARED - 0.4, words, ha="center", va="bottom", fontsize=10)
     axes.text((GROUPS - 1) / 2, -0.75, f"{GROUPS} groups share the layers", ha="center", va="top")
