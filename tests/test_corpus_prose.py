@@ -113,6 +113,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "text_all": "300 trillion",
         "spare": "5.3",
         "all_dollars": f"${2 * 50_000:,}",
+        "kept_de": f"{1.27 / 2.7:.0%}",
         "more_llammlein": f"{worth(tokens, 2.7e12) / worth(tokens, 1.27e12) - 1:.1%}",
         "more_tenth": f"{worth(tokens, 2.7e12) / worth(tokens, 2.7e11) - 1:.0%}",
         "worth_kept": f"{worth(tokens, 1.27e12) / 1e12:.2f} trillion",

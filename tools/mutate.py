@@ -54,7 +54,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     (LIB + "problem.py", "return 2.5 * self.tolerance", "return 0.5 * self.tolerance"),
     (LIB + "page/problem_panel.py", 'if view.problem.kind == "function"', 'if view.problem.kind == "choice"'),
     (LIB + "charts/interactive.py", "if not (title.strip() and alt.strip())", "if not (title.strip() or alt.strip())"),
-    (LIB + "charts/controls.py", "n_total / n_active", "n_active / n_total"),
+    (LIB + "charts/controls.py", "machine.flops[precision]", "machine.flops.bf16"),
     (LIB + "page/summary.py", "formula.source == DERIVED", "formula.source != DERIVED"),
     # the lessons of the lecture
     (

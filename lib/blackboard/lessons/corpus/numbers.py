@@ -227,6 +227,7 @@ def filtered_german() -> dict[str, str]:
     )
     return {
         "pool_de": trillions(pool, 2),
+        "kept_de": f"{kept / pool:.0%}",
         "worth_kept": trillions(worth(tokens, kept)),
         "more_llammlein": f"{more(kept):.1%}",
         "more_tenth": f"{more(pool / 10):.0%}",

@@ -468,6 +468,8 @@ def boxes() -> dict[str, str]:
         "box": pretty(box, "byte", 4),
         "box_rate": pretty(system(BOX).bandwidth, "byte/s", 3),
         "reserve_gain": significant(more(0.9 * box, 2), 2),  # a tenth of the memory kept back
+        "filled_box": f"{weights_share(BOX):.1%}",
+        "filled_rack": f"{weights_share(RACK):.1%}",
         "boxes": str(count),
         "boxes_left": pretty(count * box - 3e12, "byte", 3),
     }
