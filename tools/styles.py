@@ -59,7 +59,7 @@ class Group(NamedTuple):
 
 def lighten_heads(site):
     """Write into every page of a site the sheets that it links to."""
-    words, sheets = script_words(site), {}
+    words, sheets = {boxed: script_words(site, boxed) for boxed in (True, False)}, {}
     options = f"<script>{(site / '_static' / 'documentation_options.js').read_text('utf8')}</script>"
     for path in site.rglob("*.html"):
         head, end, rest = path.read_text("utf8").partition("</head>")
@@ -67,7 +67,8 @@ def lighten_heads(site):
         if links and "_static" not in path.parts:
             for name in {link["name"] for link in links} - sheets.keys():
                 sheets[name] = read_sheet(site / "_static", name)
-            style = join_sheets([sheets[link["name"]] for link in links], words | names_in(head + rest))
+            used = words["<practice-box" in rest] | names_in(head + rest)
+            style = join_sheets([sheets[link["name"]] for link in links], used)
             up = links[0]["up"]
             style = ADDRESS.sub(lambda found: f"url({up}_static/{found[1]})", style)
             begun = f"{head[: links[0].start()]}{LETTERS.format(up=up)}<style>{style}</style>\n"
@@ -81,9 +82,13 @@ def names_in(text):
     return found.union(*map(str.split, NAMED.findall(text)))
 
 
-def script_words(site):
-    """All words of scripts, which may make elements and set classes of such names."""
-    scripts = [path.read_text("utf8") for path in site.rglob("*.js") if path.name not in SKIPPED]
+def script_words(site, boxed):
+    """All words of scripts, which may make elements and set classes of such names; where a page has no answer box,
+    without those of the boxes and their problems.
+    """
+    asleep = lambda path: not boxed and (path.name == "practice.js" or path.parent.name == "problems")
+    idle = lambda path: path.name in SKIPPED or asleep(path)
+    scripts = [path.read_text("utf8") for path in site.rglob("*.js") if not idle(path)]
     return MADE.union(*map(WORD.findall, scripts))
 
 

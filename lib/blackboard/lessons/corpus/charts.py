@@ -106,8 +106,8 @@ def repeat_chart() -> InteractiveChart:
         f" {START['pretrain_tokens'] / TRILLION:.1f} trillion read are {epochs:.2f} passes and worth {100 * share:.0f}"
         "% of as many fresh ones. The curve follows the line of fresh tokens for a few passes and ends at a level of"
         f" {significant(1 + START['reuse'], 3)} times the text.",
-        "The chart starts with LLäMmlein 1B. The last slider is the law's constant: after so many further passes, a"
-        " token is worth 37% of a fresh one.",
+        "The chart starts with LLäMmlein 1B. The law's constant is the number of further passes after which a token is"
+        " worth 37% of a fresh one.",
         result=(1,),
     )
 
