@@ -231,8 +231,7 @@ function showRefusal({ message, field: name }) {
   for (const each of [...(asks ? [] : [name]), ...COUNTED.filter((each) => !(state[each] > 0))]) field(each).setAttribute("aria-invalid", "true");
   if (field(name).closest("details")) part("more").open = true;
   const label = field(name).closest("label"), inRow = [...label.parentElement.children].filter((each) => each.offsetTop === label.offsetTop);
-  const told = Object.assign(document.createElement("p"), { id: "planner-error", className: "planner-error", role: "alert", textContent: message });
-  if (asks) told.style.borderColor = "var(--pst-color-border)";
+  const told = Object.assign(document.createElement("p"), { id: "planner-error", className: asks ? "planner-error planner-asks" : "planner-error", role: "alert", textContent: message });
   told.style.setProperty("--left", `${label.offsetLeft - inRow[0].offsetLeft}px`);
   inRow.at(-1).after(told); // on a line below its row
   field(name).setAttribute("aria-describedby", "planner-error");

@@ -205,13 +205,14 @@ def _filter_lines() -> tuple[str, ...]:
     )
 
 
-def _named_dot(encoding: dict, share: str, paint: str, names: tuple[str, str], **looks: Any) -> tuple[dict, dict]:
+def _named_dot(
+    encoding: dict, share: str, paint: str, names: tuple[str, str], size: Any = marks.DOT["size"], **looks: Any
+) -> tuple[dict, dict]:
     """A share and its gain as a dot with its name; two names, the second if the share is off the axis."""
     x, gone = f"max({LEFT}, {share})", f"{share} < {LEFT}"
     colour, (name, off) = marks.PAINTS[paint], names
-    size = {"size": looks.pop("size", marks.DOT["size"])}
     return (
-        marks.at(encoding, {**marks.DOT, **size, "color": colour}, x=x, y=f"{gone} ? null : {share}_gain"),
+        marks.at(encoding, {**marks.DOT, "size": size, "color": colour}, x=x, y=f"{gone} ? null : {share}_gain"),
         marks.text(
             encoding,
             f"{gone} ? '{off}' : '{name}'",

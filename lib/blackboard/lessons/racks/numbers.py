@@ -373,13 +373,12 @@ def deployed() -> dict[str, str]:
     [gains] = measurement("sglang_large_ep_gains").records()
     memory, alone = chip("h200").hbm_bytes, results.box_weights(results.box_experts())
     shared = results.box_weights(service["routed_experts_per_gpu"])
+    weights = {name: results.box_weights(results.held_on(boxes)) for name, boxes in (("two", 2), ("four", 4))}
     caches = results.day_users() * results.day()["context_tokens"] * model(RUNNING.model).kv_bytes_per_token()
     return _boxes() | {
         "day_caches": pretty(caches, "byte", 2),
-        "weights_two": pretty(results.box_weights(results.held_on(2)), "byte", 2),
-        "weights_four": pretty(results.box_weights(results.held_on(4)), "byte", 2),
-        "room_two": pretty(chip("h800").hbm_bytes - results.box_weights(results.held_on(2)), "byte", 2),
-        "room_four": pretty(chip("h800").hbm_bytes - results.box_weights(results.held_on(4)), "byte", 2),
+        **{f"weights_{boxes}": pretty(size, "byte", 2) for boxes, size in weights.items()},
+        **{f"room_{boxes}": pretty(chip("h800").hbm_bytes - size, "byte", 2) for boxes, size in weights.items()},
         "box_held": f"{results.box_experts():g}",
         "box_bytes": pretty(results.box_experts() * results.moe_layers() * results.expert_bytes(), "byte", 3),
         "h200_bandwidth": pretty(chip("h200").hbm_bytes_per_s, "byte/s", 2),
