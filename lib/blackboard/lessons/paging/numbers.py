@@ -144,7 +144,7 @@ def recomputed() -> tuple[float, float]:
     """Seconds of the GPU that an answer takes of the greedy server: to compute again what was given back, at its peak,
     and to decode.
     """
-    known, run = simulation.opt13b(), simulation.full("blocks", steps=simulation.LONG)
+    known, run = simulation.opt13b(), simulation.full("blocks", steps=simulation.LONG, spare=0)
     again = run.recomputed / run.finished * pass_compute(known, batch=1, pass_tokens=1)
     return again, lengths("ShareGPT")[1] * cost(run.batch, context=run.held) / known["rent"]
 

@@ -251,18 +251,18 @@ class _Blocks:
         self.memory, self.spare = Allocator(slots // page_tokens, page_tokens, caching=False), spare
 
     def admit(self, each: _Running) -> bool:
-        try:
-            self.memory.allocate(each.name, range(each.length))
-        except OutOfRoom:
+        blocks = -(-each.length // self.memory.page_tokens)
+        if blocks + self.spare > len(self.memory.pool.queue):
             return False
-        if len(self.memory.free_blocks) < self.spare:
-            self.memory.free(each.name)
-            return False
+        self.memory.allocate(each.name, range(each.length))
         return True
 
     def grow(self, each: _Running) -> bool:
+        """Room for one more token. A block is taken with its first; until it is full, the others need none."""
+        if each.length % self.memory.page_tokens:
+            return True
         try:
-            self.memory.append(each.name, 0)
+            self.memory.append(each.name, *range(self.memory.page_tokens))
         except OutOfRoom:
             return False
         return True
@@ -274,9 +274,10 @@ class _Blocks:
         """Slots that belong to sequences."""
         return self.memory.used * self.memory.page_tokens
 
-    def coming(self, each: _Running) -> int:
-        """Slots of a sequence that are for tokens to come: the rest of its last block, as far as it will be filled."""
-        return min(each.left, -each.length % self.memory.page_tokens)
+    def coming(self, running: list[_Running]) -> int:
+        """Slots for tokens to come: the rest of everyone's last block, as far as it will be filled."""
+        size = self.memory.page_tokens
+        return sum([min(each.left, (each.left - each.whole) % size) for each in running])
 
 
 class _Pieces:
@@ -305,8 +306,8 @@ class _Pieces:
     def taken(self) -> int:
         return sum(self.pieces.values())  # what a buddy's piece has beyond what was asked for belongs to nobody
 
-    def coming(self, each: _Running) -> int:
-        return each.left
+    def coming(self, running: list[_Running]) -> int:
+        return sum([each.left for each in running])
 
 
 class _Tally:
@@ -324,7 +325,7 @@ class _Tally:
         if self.steps > self.warm:
             self.batch += len(running)
             self.tokens += sum([each.whole - each.left for each in running])
-            self.coming += sum(map(room.coming, running))
+            self.coming += room.coming(running)
             self.taken += room.taken()
             self.finished += sum([not each.left for each in running])
 
