@@ -1,4 +1,9 @@
-"""What this page quotes."""
+"""What this page quotes, and what its interactive chart must show."""
+
+from chart_checks import ChartCheck
+
+from blackboard.lessons.reversibility import equations as reversibility
+from blackboard.lessons.reversibility.charts import SEGMENT, STREAMS
 
 QUOTED = {
     "6": "6ND, its name",
@@ -18,4 +23,18 @@ QUOTED = {
     "0.11": "bits per character, by the fast.ai community's report",
     "30": "the open question's model",
     "80": "the open question's memory",
+}
+
+CHARTS = {
+    "segment_chart": ChartCheck(
+        "byte",
+        "segment",
+        {"kept": reversibility.checkpointed, "streams": STREAMS, "held": SEGMENT},
+        (
+            {"length": 42},
+            {"depth_exponent": 3.000371, "vectors": 25.625},
+            {"depth_exponent": 1.100371, "vectors": 5.625, "length": 42},
+            {"vectors": 25.625, "depth_exponent": 1.100371},
+        ),
+    ),
 }

@@ -333,7 +333,7 @@ def test_segments_that_get_shorter_toward_the_top_need_less_than_equal_ones():
     tapered = [5] * 4 + [4] * 11 + [3] * 10 + [2] * 11 + [1] * 10
     assert sum(tapered) == 126 == sum([3] * 42) and peak(tapered) == 57.5
     assert 0.75 * peak([3] * 42) < peak(tapered) < 0.8 * peak([3] * 42)
-    assert numbers.placed(numbers._sizes()) == pytest.approx(57.5 * 2 * 16_384 * 8_192)
+    assert numbers.placed(numbers.sequence_sizes()) == pytest.approx(57.5 * 2 * 16_384 * 8_192)
 
 
 def test_what_was_run_says_what_the_prose_says():

@@ -102,10 +102,10 @@ def _kept_per_value(name: str = DENSE) -> float:
     [attention] = net.attention
     norms = 2  # two, each with its input
     vectors = 1 + 2 * attention.kv_heads / attention.heads + 1  # queries; keys and values; attention's output
-    return VALUE * (norms + vectors + _gated(name))
+    return VALUE * (norms + vectors + gated(name))
 
 
-def _gated(name: str = DENSE) -> float:
+def gated(name: str = DENSE) -> float:
     """Vectors that a feed-forward block keeps beside its input: gate and up projection. Of the two steps that a layer
     is in a reversible network, this is the one that keeps more.
     """
@@ -122,7 +122,7 @@ def _again() -> float:
 
 def activations() -> dict[str, str]:
     """What a training step of the dense model keeps, in several ways, and the compute of each."""
-    net, sizes = model(DENSE), _sizes()
+    net, sizes = model(DENSE), sequence_sizes()
     layer = sizes["layer_bytes"]
     scores = VALUE * net.attention[0].heads * TOKENS**2
     kept, mixed = eq.stored(sizes), eq.checkpointed(sizes, segment=SEGMENT)
@@ -148,7 +148,7 @@ def activations() -> dict[str, str]:
     )
 
 
-def _sizes() -> dict[str, float]:
+def sequence_sizes() -> dict[str, float]:
     """Depth of the dense model, and bytes of a sequence that a layer keeps, and of its streams, by notation name."""
     net, layer = model(DENSE), eq.layer_kept(_dense(), rows=TOKENS)
     stream = VALUE * TOKENS * net.d_model
@@ -159,22 +159,22 @@ def _reversible(number: int = WHOLE) -> float:
     """Bytes of a sequence if the dense model were reversible, given those of a stream's number: the larger step is the
     feed-forward block's.
     """
-    stream = _sizes()["stream_bytes"]
-    return eq.reversible(exact_stream=number / VALUE * stream, step_bytes=_gated() * stream)
+    stream = sequence_sizes()["stream_bytes"]
+    return eq.reversible(exact_stream=number / VALUE * stream, step_bytes=gated() * stream)
 
 
 def _slopes(streams: int) -> float:
     """Bytes of a sequence for the gradients of activations, of two bytes each: of the streams, and of what the larger
     step keeps.
     """
-    return (streams + _gated()) * _sizes()["stream_bytes"]
+    return (streams + gated()) * sequence_sizes()["stream_bytes"]
 
 
 def _two_levels() -> float:
     """Bytes of a sequence with checkpoints in two levels: before each segment, in the segment that is being worked on
     before each layer, and one layer's activations.
     """
-    sizes = _sizes()
+    sizes = sequence_sizes()
     return (model(DENSE).layers / TWO_LEVELS + TWO_LEVELS) * sizes["stream_bytes"] + sizes["layer_bytes"]
 
 
@@ -190,7 +190,7 @@ def placed(sizes: dict[str, float]) -> float:
 
 def per_token() -> dict[str, float]:
     """Bytes of a token, with the gradients of its activations, by what is kept of it, from the most to the fewest."""
-    sizes = _sizes()
+    sizes = sequence_sizes()
     ways = {
         "all": eq.stored(sizes) + _slopes(1),
         "checkpointed": placed(sizes) + _slopes(1),
@@ -248,7 +248,7 @@ def node() -> dict[str, str]:
         "stream_bytes": VALUE * net.d_model,
         "layer_bytes": _kept_per_value(SMALL) * net.d_model,
     }
-    slopes = (1 + _gated(SMALL)) * sizes["stream_bytes"]
+    slopes = (1 + gated(SMALL)) * sizes["stream_bytes"]
     looking = net.attention_flop(MILLION / 2)  # of a token after half of the others
     step = MILLION * 4 * (2 * net.n_active + looking) / (NODE * rate())  # forward twice, and back
     return {
@@ -358,7 +358,7 @@ def _copied(sequences: float) -> float:
     """Bytes of activations on each of these GPUs if all that share a layer copied the inputs of its two norms, where
     each holds its slice of the rest; given how many whole sequences the slices make.
     """
-    sizes = _sizes()
+    sizes = sequence_sizes()
     norms = 2 * sizes["stream_bytes"]
     return sequences * sizes["depth"] * (sizes["layer_bytes"] + (DIVIDED - 1) * norms)
 
