@@ -249,9 +249,9 @@ def overlap() -> Drawing:
     return done(
         fig,
         "fig-overlap",
-        "Of each two strips, the longer one is the step (bold). Longer contexts lengthen the loading. With two replicas"
-        " that lengthens the step. With experts spread, it is hidden behind the exchanges, so spreading wins. (The"
-        " dashed end is a second hop of up to the time of a single message.)",
+        "Of each two strips, the longer is the step (bold). Long contexts lengthen the loading, and with it the step"
+        " of two replicas. With experts spread, the loading hides behind the exchanges. Dashed: a second hop, of up to"
+        " the time of a single message.",
         "Pairs of strips in milliseconds per step, loading above and exchanges below. " + ". ".join(told) + ".",
     )
 
@@ -275,8 +275,8 @@ def boxes() -> Drawing:
     return done(
         fig,
         "fig-boxes",
-        "With more boxes, loading shrinks and exchanges grow, until on eighteen boxes both take about as long. Without"
-        " overlap, all three would take equally long (first dashed line). Real users wait longer than either (second).",
+        "With more boxes, loading shrinks and exchanges grow, until both take about as long on eighteen. Without"
+        " overlap, all three would take equally long (first dashed line), and real users wait even longer (second).",
         "Pairs of strips in milliseconds per step, loading above and exchanges below. "
         + "; ".join(told)
         + f". Dashed lines: without overlap {plain:.0f} for all three, in reality {real:.0f}.",
