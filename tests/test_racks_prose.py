@@ -14,7 +14,7 @@ from blackboard.catalogue import chip, measurement, model
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
 from blackboard.lessons.racks import equations as eq
-from blackboard.lessons.racks import numbers, results, simulation
+from blackboard.lessons.racks import figures, numbers, results, simulation
 from blackboard.lessons.racks.moe import place
 
 PER_TOKEN = 58 * 8 * 7168 * 3  # bytes that a token sends
@@ -299,6 +299,20 @@ def test_spreading_pays_up_to_where_bytes_take_as_long_as_loading():
     assert pair == pytest.approx(results.on(2).sending), "as many copies leave, over cards of the same rate"
 
 
+def test_the_figure_of_boxes_has_the_strips_of_the_table():
+    told = numbers.crowded()
+    for count in results.LAPPED:
+        assert f"{told[f'twice_{count}']} and {told[f'travel_{count}']}" in figures.boxes().alt
+    assert f"overlap {told['plain_boxes']} for" in figures.boxes().alt
+
+
+def test_the_figure_of_overlap_has_the_strips_of_the_text():
+    told = numbers.crossing_once()
+    for name in ("lapped_one", "lapped_long_one"):
+        assert f"two replicas, {told[name]} and {told['exchanges_one']};" in figures.overlap().alt
+    assert f"{told['loading_long_once']} and {told['exchanges_once']}." in figures.overlap().alt
+
+
 def test_two_boxes_of_h800_lack_room_for_those_users_and_four_have_it():
     room = {n: (80e9 - ((32 / n + 1) * 58 * EXPERT + REST)) / 4_989 / KV for n in (2, 4)}
     assert room[2] < results.day_users() < room[4]
@@ -310,9 +324,13 @@ def test_spreading_over_two_racks_loses_with_overlap_if_every_copy_crosses():
         assert two.overlapped > min(one.in_turn, one.overlapped)
 
 
-def test_overlap_gains_nothing_in_our_batch_on_one_rack():
-    one = results.on(1)
-    assert one.overlapped == pytest.approx(one.in_turn, rel=0.01)
+def test_overlap_gains_nothing_in_our_batch_on_one_rack_or_two():
+    for part in (results.on(1), results.on(2)):
+        assert part.overlapped == pytest.approx(part.in_turn, rel=0.01)
+        assert 1.9 < 2 * part.half().work / part.work < 2, "nearly doubles"
+    assert 1.9 < 2 * results.on(1).half().exchanges / results.on(1).exchanges < 2
+    told = numbers.crossing_once()
+    assert told["lapped_two"] == told["plain_two"] and told["lapped_day_one"] < told["plain_day_one"]
 
 
 def test_a_card_of_seven_times_the_rate_makes_spreading_win():

@@ -6,6 +6,8 @@ alt text comes from them or from the catalogue. The two networks have a color ea
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from matplotlib.patches import Arc, Circle
 
@@ -207,6 +209,100 @@ def taking_turns() -> Drawing:
     )
 
 
+# --- two strips, of which the longer decides -------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    """A step with overlap, both halves together: what it is, its parts, and whether its bytes go over cards."""
+
+    name: str
+    parts: results.Parts
+    far: bool
+    hop: float = 0.0
+
+
+PARTS: tuple[tuple[Key, ...], ...] = (
+    (("weights, twice", "memory", 1), ("caches", "memory", 0.5), ("waits, twice", "launch", 0.7)),
+    (("bytes over NVLink", UP, 0.7), ("bytes over network cards", OUT, 0.85)),
+)
+
+
+def overlap() -> Drawing:
+    """Both tricks: the two strips of a step with two replicas and on two racks, with short and with long contexts."""
+    fig, axes = drawing.axes(5.0, 5.5)
+    long, hop, told = results.day()["context_tokens"], results.bare_hop(), []
+    for n, context in enumerate((RUNNING.symbols()["context"], long)):
+        top = 4.3 * n
+        axes.text(0, top - 0.35, f"contexts of {context:,.0f} tokens", va="center", fontsize=11, weight="bold")
+        pairs = (
+            Pair("two replicas", results.on(1, context=context), False),
+            Pair(
+                "spread over two racks, each token crossing once", results.on(2, once=True, context=context), True, hop
+            ),
+        )
+        said = [_pair(axes, top + 0.6 + 1.65 * row, pair) for row, pair in enumerate(pairs)]
+        told.append(f"With {context:,.0f} tokens: {'; '.join(said)}")
+    longest = 9.4
+    for y, keys in zip((-2.05, -1.5), PARTS):
+        _key(axes, keys, y, longest)
+    _milliseconds(axes, longest, 7.9, -2.4)
+    return done(
+        fig,
+        "fig-overlap",
+        "Of each two strips, the longer is the step (bold). Long contexts lengthen the loading, and with it the step"
+        " of two replicas. With experts spread, the loading hides behind the exchanges. Dashed: a second hop, of up to"
+        " the time of a single message.",
+        "Pairs of strips in milliseconds per step, loading above and exchanges below. " + ". ".join(told) + ".",
+    )
+
+
+def boxes() -> Drawing:
+    """DeepSeek's boxes: the two strips of a step by the boxes that share a layer, and how long users really wait."""
+    fig, axes = drawing.axes(5.0, 4.9)
+    told = []
+    for row, (count, part) in enumerate(results.lapped().items()):
+        held = results.held_on(count)
+        pair = Pair(f"{count} boxes, {held:g} routed experts on each GPU", part, True)
+        told.append(_pair(axes, 1.65 * row, pair))
+    plain = max(part.in_turn for part in results.lapped().values()) / MS
+    real, bottom, longest = 1 / results.day_speed() / MS, 4.75, 52.0
+    for x, ink, words in ((plain, "muted", "no\noverlap"), (real, "bound", "in\nreality")):
+        axes.plot([x, x], [-0.65, bottom], color=COLOURS[ink], lw=1.4, ls=(0, (4, 3)))
+        axes.text(x, -1.0, words, ha="center", va="center", color=COLOURS[ink], fontsize=10)
+    for y, keys in zip((-2.35, -1.8), (PARTS[0], PARTS[1][1:])):
+        _key(axes, keys, y, longest)
+    _milliseconds(axes, longest, bottom, -2.75)
+    return done(
+        fig,
+        "fig-boxes",
+        "With more boxes, loading shrinks and exchanges grow, until both take about as long on eighteen. Without"
+        " overlap, all three would take equally long (first dashed line), and real users wait even longer (second).",
+        "Pairs of strips in milliseconds per step, loading above and exchanges below. "
+        + "; ".join(told)
+        + f". Dashed lines: without overlap {plain:.0f} for all three, in reality {real:.0f}.",
+    )
+
+
+def _pair(axes, y: float, pair: Pair) -> str:
+    """A step's two strips under their name, the longer one's length in bold; returns what they show in words."""
+    half = pair.parts.half()
+    loading = [(2 * time / MS, colour, dark) for time, (_, colour, dark) in zip((half.weights, half.kv), PARTS[0])]
+    parts = zip((half.latency, half.sending), (PARTS[0][2], PARTS[1][pair.far]))
+    sent = [(2 * time / MS, colour, dark) for time, (_, colour, dark) in parts]
+    load, least = (sum(size for size, *_ in strip) for strip in (loading, sent))
+    hop = 2 * results.exchanges() * pair.hop / MS
+    axes.text(0, y - 0.42, pair.name, va="center", fontsize=10)
+    for at, strip in ((y, loading), (y + 0.45, sent)):
+        _stack(axes, at, strip, 0.36)
+    if hop:
+        axes.barh(y + 0.45, hop, 0.36, least, fc="none", ec=COLOURS["muted"], lw=1, ls=(0, (2, 1.5)))
+    spans = f"{load:.1f}", f"{least:.1f}" + (f" to {least + hop:.1f}" if hop else "")
+    for at, end, span, first in ((y, load, spans[0], load > least), (y + 0.45, least + hop, spans[1], load <= least)):
+        looks = {"weight": "bold"} if first else {"color": COLOURS["muted"]}
+        axes.annotate(span, (end, at), (4, 0), textcoords="offset points", va="center", fontsize=10, **looks)
+    return f"{pair.name}, {spans[0]} and {spans[1]}"
+
+
 def _key(axes, keys: tuple[Key, ...], y: float, longest: float) -> None:
     """A row of colours and what they stand for."""
     for n, (word, colour, dark) in enumerate(keys):
@@ -215,17 +311,17 @@ def _key(axes, keys: tuple[Key, ...], y: float, longest: float) -> None:
         axes.text(x + 0.05 * longest, y, word, va="center", fontsize=10)
 
 
-def _stack(axes, y: float, pieces: list[tuple[float, str, float]]) -> None:
+def _stack(axes, y: float, pieces: list[tuple[float, str, float]], high: float = 0.4) -> None:
     """A bar of pieces, each with its length, colour and how dark it is."""
-    axes.barh(y, sum(size for size, *_ in pieces), 0.4, color="white")  # hides the grid
+    axes.barh(y, sum(size for size, *_ in pieces), high, color="white")  # hides the grid
     start = 0.0
     for size, colour, dark in pieces:
-        axes.barh(y, size, 0.4, start, color=COLOURS[colour], alpha=dark)
+        axes.barh(y, size, high, start, color=COLOURS[colour], alpha=dark)
         start += size
 
 
-def _milliseconds(axes, longest: float, bottom: float) -> None:
-    axes.set(xlim=(0, longest), ylim=(bottom, -1.85), xlabel="ms per step", yticks=[])
+def _milliseconds(axes, longest: float, bottom: float, top: float = -1.85) -> None:
+    axes.set(xlim=(0, longest), ylim=(bottom, top), xlabel="ms per step", yticks=[])
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False, axis="y")
 
