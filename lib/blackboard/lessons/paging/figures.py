@@ -222,7 +222,7 @@ def _block(axes, x: float, y: float, memory: Allocator, block: int) -> None:
 
 
 def session() -> Drawing:
-    """The input of an agent's session, turn by turn: what was sent before, what is new, and all that is new together."""
+    """The input of an agent's session, turn by turn: what was sent before, what is new, and all new pieces together."""
     fig, axes = drawing.axes(5.0, 3.6)
     count, start, growth = simulation.agent()
     turns = np.arange(1, count + 1)
@@ -247,7 +247,7 @@ def session() -> Drawing:
         " session must compute at least.",
         f"Bars of the input of {count} turns, from {start:,} tokens in the first to {1000 * last:,.0f} in the last. The"
         f" first is all new. Of each later one only the top {growth:,} tokens are new, and the rest was sent before. On"
-        f" the right, the new pieces of all turns are piled up: {1000 * piles[-1]:,.0f} tokens, as high as the last bar.",
+        f" the right, all new pieces are piled up: {1000 * piles[-1]:,.0f} tokens, as high as the last bar.",
     )
 
 
