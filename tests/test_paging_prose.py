@@ -143,6 +143,16 @@ def test_the_ledger_of_the_gain_goes_step_by_step():
         assert sorted(gains, reverse=True) == gains
 
 
+def test_the_figures_of_the_second_half_draw_what_the_text_says():
+    from blackboard.lessons.paging import figures
+
+    told, drawn = numbers.all(), figures.gain_ladder().alt
+    for name in ("worth", "gain_batch", "gain_kernel", "gain_high", "rate_high", "worth_most"):
+        assert re.search(rf"\b{re.escape(told[name])}\b", drawn), name
+    drawn = figures.session().alt
+    assert drawn.count(told["end_tokens"]) == 2 and told["codex_growth"] in drawn and told["codex_start"] in drawn
+
+
 def test_a_hit_saves_less_time_than_tokens():
     """Attention added up token by token, over 80 layers of 64 heads of 128; eight H100s at 989 TFLOP/s each."""
     told, flops, size, end, new = numbers.all(), 8 * 989.4e12, 70.55e9, 83_744, 2_242
