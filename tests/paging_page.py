@@ -5,13 +5,12 @@ from chart_checks import ChartCheck
 from blackboard.lessons.paging.charts import PAGED, RESERVED
 
 QUOTED = {
-    "10": "full layers of Gemma 3; blocks of room",
-    "30": "blocks of room, enough for three conversations",
+    "10": "full layers of Gemma 3; tokens that two requests share",
     "33": "tokens of a longer answer, to try in the allocator",
     "3.1": "a name of Llama",
     "70": "a name of Llama",
     "64": "tokens of a block up to which the paper found no great difference",
-    "100": "blocks of room, and machines, to try",
+    "100": "machines, to try",
     "31": "tokens of its window of 32 beside the next one",
     "256": "tokens of a long block, chosen",
     "16": "bits of its weights; tokens of a block",

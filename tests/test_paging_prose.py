@@ -143,6 +143,16 @@ def test_the_ledger_of_the_gain_goes_step_by_step():
         assert sorted(gains, reverse=True) == gains
 
 
+def test_the_figures_of_the_second_half_draw_what_the_text_says():
+    from blackboard.lessons.paging import figures
+
+    told, drawn = numbers.all(), figures.gain_ladder().alt
+    for name in ("worth", "gain_batch", "gain_kernel", "gain_high", "rate_high", "worth_most"):
+        assert re.search(rf"\b{re.escape(told[name])}\b", drawn), name
+    drawn = figures.session().alt
+    assert drawn.count(told["end_tokens"]) == 2 and told["codex_growth"] in drawn and told["codex_start"] in drawn
+
+
 def test_a_hit_saves_less_time_than_tokens():
     """Attention added up token by token, over 80 layers of 64 heads of 128; eight H100s at 989 TFLOP/s each."""
     told, flops, size, end, new = numbers.all(), 8 * 989.4e12, 70.55e9, 83_744, 2_242
@@ -346,19 +356,32 @@ def test_the_agents_bill_is_what_turn_by_turn_it_pays():
 
 
 def test_the_pages_cache_finds_what_its_text_says():
-    """With regular pauses: what has room beside all others; at random: the share that fits, within three points; with
-    Codex's, more.
-    """
-    _, *rows = printed("from random import expovariate")
-    for room, regular, at_random, codex in map(str.split, rows):
-        assert float(regular.rstrip("%")) == 10 * max(0, int(room) - 20)
-        assert float(at_random.rstrip("%")) == pytest.approx(100 * int(room) / 30, abs=3)
-        assert room == "30" or float(codex.rstrip("%")) > float(at_random.rstrip("%")) + 2
-    assert f"{simulation.AGENT_SIGMA:.2f}" == "1.18", "of the page's third column"
+    """In turn: nothing until all three fit; at random: the share that fits, within two points."""
+    for room, line in zip((1, 2, 3), printed("from random import choice, seed\n\ndef hits"), strict=True):
+        in_turn, at_random = (float(share) for share in re.findall(r"(\d+)%", line))
+        assert line.startswith(f"room for {room}: ") and in_turn == (100 if room == 3 else 0)
+        assert at_random == pytest.approx(100 * room / 3, abs=2)
+
+
+def test_agents_with_pauses_as_codexs_do_better_than_at_random_where_room_is_short():
+    whole = simulation.working_set(75, *simulation.agent())
+    for share in (0.3, 0.5, 0.7, 0.85):
+        assert simulation.agents(share * whole, "long-tailed") > simulation.agents(share * whole, "random") + 0.05
+
+
+def test_little_room_and_any_machine_are_worse_together_than_each_alone():
+    """Each alone leaves more than half of the hits that endless room has; both together hardly any."""
+    whole, (turns, start, growth) = simulation.working_set(75, *simulation.agent()), simulation.agent()
+    endless = simulation.scattered(1, turns, start, growth)
+    assert simulation.scattered(12, turns, start, growth) > endless / 2
+    assert simulation.routed(12, "session", whole / 2) > endless / 2
+    assert simulation.agents(whole / 2, "long-tailed") > endless / 2
+    both = simulation.routed(12, "random", whole / 2)
+    assert numbers.all()["scattered_half"] == f"{both:.0%}" and both < 0.06
 
 
 def test_the_pages_machines_find_what_its_text_says():
     """By enumeration of every last visit; always one machine: all that there is."""
-    anywhere, one = (line.split()[-1] for line in printed("from random import choice, seed"))
+    anywhere, one = (line.split()[-1] for line in printed("from random import choice, seed\n\ndef found_share"))
     assert float(anywhere.rstrip("%")) == pytest.approx(100 * simulation.scattered(12, *simulation.agent()), abs=1)
     assert one == f"{float(numbers.all()['codex_rate'].rstrip('%')):.0f}%"

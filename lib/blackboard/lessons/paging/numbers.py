@@ -18,6 +18,7 @@ CARD = "claude-opus-4.6@2026-03-13"  # the pricing lesson's
 GEMMA, LONG = "gemma-3-27b", 131_072
 LONG_BLOCK = 256  # tokens: a block that is too long
 AGENTS = 75  # of the simulation: conversations that go on at once
+MACHINES = 12  # of the page's program, to any of which a turn goes
 SPARE = {"none": 0, "some": 50, "many": 200}  # blocks that a server keeps free for growth, of 981
 PIECE = 600  # tokens of a conversation that gets a power of two
 PREFILL = ("llama-3.1-70b", "h100-8", "bf16")  # the interactive chart's case
@@ -334,6 +335,7 @@ def caches() -> dict[str, str]:
     """How large a cache must be for many agents, and what pauses they make."""
     whole = simulation.working_set(AGENTS, *simulation.agent())
     return {
+        "scattered_half": f"{simulation.routed(MACHINES, 'random', whole / 2, AGENTS):.0%}",
         "pause_median": f"{simulation.AGENT_MEDIAN:g} s",
         "pause_long": f"{simulation.AGENT_LONG:g} s",
         "agents": f"{AGENTS}",
