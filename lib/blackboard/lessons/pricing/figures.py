@@ -247,24 +247,24 @@ def waiting_places() -> Drawing:
 
 def twins() -> Drawing:
     """The bill and the receipt of the call, drawn equally long: how each is divided among the lines."""
-    fig, axes = drawing.axes(5.0, 3.0)
+    fig, axes = drawing.axes(5.0, 2.7)
     paid, cost = results.three_lines(), results.least_lines("hbm") | {"cached_read": results.kept_in_hbm()}
     names, said = {"cached_read": "hits", "input": "new input", "output": "answer"}, []
-    shown = {"You pay": (paid, 0.35, 1.02, 4), "It costs": (cost, -0.35, -1.02, 2)}
-    for title, (usd, at, words, digits) in shown.items():
+    shown = {"You pay": (paid, 0.35, 1.05, 1.7, 4), "It costs": (cost, -0.35, -0.9, -1.4, 2)}
+    for title, (usd, at, words, head, digits) in shown.items():
         total, left = sum(usd.values()), 0.0
         for line, name in names.items():
             width, colour = usd[line] / total, LINES[line][1]
             axes.barh(at, width, 0.6, left=left, color=COLOURS[colour], ec=style.PAGE["light"]["halo"], lw=1.2)
-            text = f"{significant(100 * usd[line], digits)} ¢"
+            text = f"{100 * usd[line]:.{digits}g} ¢"
             if title == "You pay":
                 text = f"{name}\n{text}"
             axes.text(left + width / 2, words, text, color=COLOURS[colour], ha="center", va="center")
             left += width
-        axes.text(0, 1.6 * words, f"{title} {significant(100 * total, 3)} ¢", weight="bold", va="center")
+        axes.text(0, head, f"{title} {significant(100 * total, 3)} ¢", weight="bold", va="center")
         parts = [f"{name} {usd[line] / total:.0%}" for line, name in names.items()]
         said.append(f"{significant(100 * total, 3)} cents, of which {listed(parts)}")
-    axes.set(xlim=(-0.005, 1.005), ylim=(-2.0, 2.0))
+    axes.set(xlim=(-0.005, 1.005), ylim=(-1.65, 1.95))
     axes.axis("off")
     return done(
         fig,
@@ -290,16 +290,16 @@ def suspects() -> Drawing:
         "booked": "hits pay for\nattention",
     }
     asked = p.output / p.cached_read
-    axes.axvline(asked, color=COLOURS["cost"], ls=(0, (4, 2)), lw=2.2)
+    said = {key: f"{value:,.1f}" if value < 9.5 else significant(value, 2) for key, value in found.items()}
+    axes.plot([asked, asked], [-len(names), 0.5], color=COLOURS["cost"], ls=(0, (4, 2)), lw=2.2)
     for row, key in enumerate(names):
         colour = "total" if key == "receipt" else "kv"
         axes.plot([asked, found[key]], [-row, -row], color=COLOURS[colour], lw=2.6)
         axes.plot([found[key]], [-row], "o", color=COLOURS[colour], ms=9)
         right = found[key] > asked
         shift = ((9, 0), "left") if right else ((-9, 0), "right")
-        text = f"{found[key]:.1f}" if key == "booked" else significant(found[key], 2)
-        beside(axes, text, (found[key], -row), shift[0], colour, ha=shift[1], va="center")
-    axes.text(asked, 0.85, f"the list: {asked:g}", color=COLOURS["cost"], ha="center", va="center")
+        beside(axes, said[key], (found[key], -row), shift[0], colour, ha=shift[1], va="center")
+    axes.text(asked, 0.8, f"the list: {asked:g}", color=COLOURS["cost"], ha="center", va="center")
     axes.set(xscale="log", xlim=(0.3, 20_000), ylim=(-len(names) + 0.4, 1.15))
     axes.set_xlabel("answer ÷ hit (log scale)")
     axes.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
@@ -308,7 +308,7 @@ def suspects() -> Drawing:
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False, axis="y")
     axes.minorticks_off()
-    parts = [f"{name.replace(chr(10), ' ')} {significant(found[key], 2)}" for key, name in names.items()]
+    parts = [f"{name.replace(chr(10), ' ')} {said[key]}" for key, name in names.items()]
     return done(
         fig,
         "fig-suspects",
