@@ -118,7 +118,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "out_hit_slow": sig(175 * busy_out / (slow_call - cents * slow_needs)),
         "keep_2": f"{sig(keeps[2])} ¢",
         "rate_2": sig(finished(120)[0], 3),
-        **{f"out_hit_{n}": sig(175 * cost["output"] / keeps[n]) for n in (1, 2, 5)},
+        **{f"out_hit_{n}": sig(175 * cost["output"] / keeps[n]) for n in (1, 5)},
         "x_hits": sig(8.75 / keeps[2]),
         "x_input": sig(3.125 / cost["input"]),
         "x_all": sig(paid / (rest + keeps[2])),

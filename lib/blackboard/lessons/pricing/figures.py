@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from blackboard import catalogue, units
 from blackboard.catalogue.prices import PriceCard
 from blackboard.catalogue.running_case import RUNNING, plain
-from blackboard.charts import drawing
+from blackboard.charts import drawing, style
 from blackboard.charts.drawing import Drawing, bare, beside, done, name_ends, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
@@ -239,6 +239,83 @@ def waiting_places() -> Drawing:
         "fig-waiting-places",
         "After short pauses, hundreds of calls compete for the GPUs. After long ones nearly all places wait.",
         f"Bars for {SHOWN} places, from 0 to {until} s. Above, {said[0]}. Below, {said[1]}.",
+    )
+
+
+# --- the receipt and its evidence -------------------------------------------------------------------------------------
+
+
+def twins() -> Drawing:
+    """The bill and the receipt of the call, drawn equally long: how each is divided among the lines."""
+    fig, axes = drawing.axes(5.0, 2.7)
+    paid, cost = results.three_lines(), results.least_lines("hbm") | {"cached_read": results.kept_in_hbm()}
+    names, said = {"cached_read": "hits", "input": "new input", "output": "answer"}, []
+    shown = {"You pay": (paid, 0.35, 1.05, 1.7, 4), "It costs": (cost, -0.35, -0.9, -1.4, 2)}
+    for title, (usd, at, words, head, digits) in shown.items():
+        total, left = sum(usd.values()), 0.0
+        for line, name in names.items():
+            width, colour = usd[line] / total, LINES[line][1]
+            axes.barh(at, width, 0.6, left=left, color=COLOURS[colour], ec=style.PAGE["light"]["halo"], lw=1.2)
+            text = f"{100 * usd[line]:.{digits}g} ¢"
+            if title == "You pay":
+                text = f"{name}\n{text}"
+            axes.text(left + width / 2, words, text, color=COLOURS[colour], ha="center", va="center")
+            left += width
+        axes.text(0, head, f"{title} {significant(100 * total, 3)} ¢", weight="bold", va="center")
+        parts = [f"{name} {usd[line] / total:.0%}" for line, name in names.items()]
+        said.append(f"{significant(100 * total, 3)} cents, of which {listed(parts)}")
+    axes.set(xlim=(-0.005, 1.005), ylim=(-1.65, 1.95))
+    axes.axis("off")
+    return done(
+        fig,
+        "fig-twins",
+        "The bill and the receipt are divided in nearly the same way. The bill is"
+        f" {significant(sum(paid.values()) / sum(cost.values()), 2)} times the cost, but both bars are drawn equally"
+        " long.",
+        f"Two bars of the same length, divided among the lines of our call. Above, what you pay: {said[0]}. Below, what"
+        f" it costs on our rack: {said[1]}.",
+    )
+
+
+def suspects() -> Drawing:
+    """A token of the answer divided by a hit: on the receipt, and after each change, beside the list's factor."""
+    fig, axes = drawing.axes(5.0, 4.0)
+    found, p = results.factors(), catalogue.price(results.BILLED).usd_per_Mtok
+    names = {
+        "receipt": "the receipt",
+        "1 min": "a pause of\none minute",
+        "5 min": "a pause of\nfive minutes",
+        "flash": "flash instead\nof HBM",
+        "slow": "GPUs as slow as\non a measured day",
+        "booked": "hits pay for\nattention",
+    }
+    asked = p.output / p.cached_read
+    said = {key: f"{value:,.1f}" if value < 9.5 else significant(value, 2) for key, value in found.items()}
+    axes.plot([asked, asked], [-len(names), 0.5], color=COLOURS["cost"], ls=(0, (4, 2)), lw=2.2)
+    for row, key in enumerate(names):
+        colour = "total" if key == "receipt" else "kv"
+        axes.plot([asked, found[key]], [-row, -row], color=COLOURS[colour], lw=2.6)
+        axes.plot([found[key]], [-row], "o", color=COLOURS[colour], ms=9)
+        right = found[key] > asked
+        shift = ((9, 0), "left") if right else ((-9, 0), "right")
+        beside(axes, said[key], (found[key], -row), shift[0], colour, ha=shift[1], va="center")
+    axes.text(asked, 0.8, f"the list: {asked:g}", color=COLOURS["cost"], ha="center", va="center")
+    axes.set(xscale="log", xlim=(0.3, 20_000), ylim=(-len(names) + 0.4, 1.15))
+    axes.set_xlabel("answer ÷ hit (log scale)")
+    axes.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
+    axes.set_yticks([-row for row in range(len(names))], list(names.values()))
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False, axis="y")
+    axes.minorticks_off()
+    parts = [f"{name.replace(chr(10), ' ')} {said[key]}" for key, name in names.items()]
+    return done(
+        fig,
+        "fig-suspects",
+        "One call, one model: change one thing, and a token of the answer costs as much as a hit, or thousands of times"
+        " as much.",
+        "Points on a log scale from 1 to several thousand, each joined by a line to the list's factor"
+        f" of {asked:g}. Cost of a token of the answer divided by that of a hit: {listed(parts)}.",
     )
 
 

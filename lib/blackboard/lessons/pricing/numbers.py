@@ -10,7 +10,7 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing import results
 from blackboard.lessons.pricing.implied import alike, implied, machine, rent
-from blackboard.lessons.pricing.results import BILLED, CALL, HOUR, KINDS, LIFE, MTOK, PAUSE, PROMPT
+from blackboard.lessons.pricing.results import BILLED, CALL, HOUR, KINDS, LIFE, MTOK, PAUSE, PROMPT, SERVER
 from blackboard.text import merge
 from blackboard.units import factor, pretty, significant
 
@@ -29,7 +29,6 @@ READ_ONCE = {"ddr": "second", "ssd": "minute", "hdd": "hour"}  # the unit of how
 LATER = 5  # calls later the prompt is beyond the step; each call adds the new input of the first
 DROPPED = 10_000  # tokens at the start of a prompt that an agent drops, an example
 SMALLER = 10  # an agent of steps so many times smaller, in so many more calls, an example
-SERVER = 10  # times the bare price of a drive, for its server and power: more than they cost, a guess
 FAR = 131_072  # tokens: a context of DeepSeek-V3.2's tables
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
 FEWER = 100  # answers made at once, for speed, instead of as many as fit, an example
@@ -89,11 +88,11 @@ def booked() -> dict[str, str]:
     these.
     """
     looks, looked = results.bookings()
-    both, hits = sum(looks.values()), looked["cached_read"] + results.kept_in_hbm()
+    both = sum(looks.values())
     return {
         "two_lines": cents(both, 3),
         "history_part": f"{looked['cached_read'] / both:.0%}",
-        "out_hit_booked": f"{looked['output'] / CALL['output'] / hits * CALL['cached_read']:.1f}",
+        "out_hit_booked": f"{results.factors()['booked']:.1f}",
     }
 
 
@@ -135,9 +134,9 @@ def waiting_slower() -> dict[str, str]:
     return {
         "free_slow": f"{significant((own * results.fitting(PROMPT) + shared) / factor('min'), 2)} minutes",
         "keep_slow": cents(kept),
-        "out_hit_slow": significant(results.per_hit("output", kept) * results.day_slower()[1], 2),
+        "out_hit_slow": significant(results.factors()["slow"], 2),
         "hits_ssd_10": cents(flash),
-        "out_hit_ssd_10": significant(results.per_hit("output", flash), 2),
+        "out_hit_ssd_10": significant(results.factors()["flash"], 2),
     }
 
 
@@ -146,11 +145,11 @@ def per_token() -> dict[str, str]:
     spent = results.least_lines("hbm") | {"cached_read": results.kept_in_hbm()}
     lines = {"input": "input", "output": "output", "hit": "cached_read"}
     each = {name: each_million(spent[line], line) for name, line in lines.items()}
-    over = lambda pause: significant(results.per_hit("output", results.kept_in_hbm(pause)), 2)
+    over = {name: significant(value, 2) for name, value in results.factors().items()}
     return {
         **{f"each_{name}": f"{value} ¢" for name, value in each.items()},
-        "fifty_sum": f"{each['output']} ÷ {each['hit']} = {over(PAUSE)}",
-        **{f"out_hit_{n}": over(n * factor("min")) for n in (1, 2, 5)},
+        "fifty_sum": f"{each['output']} ÷ {each['hit']} = {over['receipt']}",
+        **{f"out_hit_{n}": over[f"{n} min"] for n in (1, 5)},
     }
 
 

@@ -24,6 +24,7 @@ KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 CALL = {"cached_read": 175_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
 PAUSE = 2 * factor("min")  # since the call before, an example
+SERVER = 10  # times the bare price of a drive, for its server and power: more than they cost, a guess
 
 
 def c_of_rack() -> float:
@@ -141,6 +142,21 @@ def ten_times() -> float:
 def per_hit(line: str, hits: float) -> float:
     """A token of new input or of output divided by a hit, in cost, if the call's hits cost so much."""
     return least_lines("hbm")[line] / CALL[line] / (hits / CALL["cached_read"])
+
+
+def factors() -> dict[str, float]:
+    """A token of the answer divided by a hit, in cost: on the receipt, and if one thing on it is changed."""
+    minute, slow = factor("min"), kept_in_hbm(work=slow_work())
+    alone = bookings()[1]
+    hit = (alone["cached_read"] + kept_in_hbm()) / CALL["cached_read"]
+    return {
+        "receipt": per_hit("output", kept_in_hbm()),
+        "1 min": per_hit("output", kept_in_hbm(minute)),
+        "5 min": per_hit("output", kept_in_hbm(5 * minute)),
+        "flash": per_hit("output", SERVER * hits_in()["ssd"]),
+        "slow": per_hit("output", slow) * day_slower()[1],
+        "booked": alone["output"] / CALL["output"] / hit,
+    }
 
 
 def out_in() -> float:
