@@ -96,6 +96,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "work_from": f"{rest:.3f} ¢ ÷ {cents:.2f} ¢/s",
         "run_time": f"{running:.2f} s",
         "rate_sum": f"{places:,.0f} ÷ (120 s + {running:.2f} s)",
+        "slow_losers": {2: "two"}[sum(ratio / measured < 1 for ratio in sells.values())],
+        "board_loads": f"{100e9 / 300 / 1e6:.0f} million",
         "running_2": sig(finished(120)[1], 3),
         "run_sum": f"{sig(finished(120)[1], 3)} × {1e3 * (prefills + answers):.1f} ms"
         f" + {1_000 * total / load / 72:.2f} s",

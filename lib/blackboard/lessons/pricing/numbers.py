@@ -52,6 +52,7 @@ def step_of_price() -> dict[str, str]:
         "board_ratio": board,
         "board_sum": f"{BOARD['n_active'] / 1e9:.0f} billion ÷ {board} ÷ {STEP:,} ="
         f" {significant(eq.kv_implied(BOARD), 2)} bytes",
+        "board_loads": f"{significant(BOARD['n_active'] / int(board) / 1e6, 3)} million",
         "rack_ratio": f"{results.c_of_rack():g}",
     }
 
@@ -252,6 +253,7 @@ def ratios() -> dict[str, str]:
         **measured(),
         "same_least": f"{same[0]:.1f}",
         "same_most": f"{same[-1]:.1f}",
+        "slow_losers": ("none", "one", "two", "three", "all")[results.losing()],
     }
 
 

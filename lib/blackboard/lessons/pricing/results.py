@@ -24,6 +24,7 @@ KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 CALL = {"cached_read": 175_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
 PAUSE = 2 * factor("min")  # since the call before, an example
+SUSPECTS = ("llama-3.1-405b", "llama-3.1-70b", "qwen3-235b-a22b", "deepseek-v3")
 SERVER = 10  # times the bare price of a drive, for its server and power: more than they cost, a guess
 
 
@@ -162,6 +163,15 @@ def factors() -> dict[str, float]:
 def out_in() -> float:
     """A token of output divided by one of new input, in cost."""
     return least_output(PROMPT) / least_input(PROMPT)
+
+
+def losing() -> int:
+    """How many of four models would cost more than the call's output is priced at, if each of its tokens loaded the
+    prompt's cache on the running case's GPUs, as far below their peak as on DeepSeek's own day.
+    """
+    cost = day_slower()[1] * rack()["rent"] / system(RUNNING.system).chip.bandwidth  # USD for loading a byte
+    loaded = [PROMPT * model(name).kv_bytes_per_token() for name in SUSPECTS]
+    return sum(each * cost * CALL["output"] > charged()["output"] for each in loaded)
 
 
 def slow_work() -> tuple[float, float]:
