@@ -249,9 +249,9 @@ def overlap() -> Drawing:
     return done(
         fig,
         "fig-overlap",
-        "Of each two strips, the longer is the step (bold). Long contexts lengthen the loading, and with it the step"
-        " of two replicas. With experts spread, the loading hides behind the exchanges. Dashed: a second hop, of up to"
-        " the time of a single message.",
+        "In each pair the longer strip is the step (bold). Long contexts lengthen the loading, and with it the step"
+        " of two replicas. With experts spread, the loading hides behind the exchanges. Dashed: the second hops,"
+        " each of up to the time of a single message.",
         "Pairs of strips in milliseconds per step, loading above and exchanges below. " + ". ".join(told) + ".",
     )
 

@@ -374,9 +374,11 @@ def deployed() -> dict[str, str]:
     memory, alone = chip("h200").hbm_bytes, results.box_weights(results.box_experts())
     shared = results.box_weights(service["routed_experts_per_gpu"])
     weights = {name: results.box_weights(results.held_on(boxes)) for name, boxes in (("two", 2), ("four", 4))}
-    caches = results.day_users() * results.day()["context_tokens"] * model(RUNNING.model).kv_bytes_per_token()
+    each = results.day()["context_tokens"] * model(RUNNING.model).kv_bytes_per_token()
+    caches, spread = results.day_users() * each, {"four": weights["four"], "most": shared}
     return _boxes() | {
         "day_caches": pretty(caches, "byte", 2),
+        **{f"fit_{name}": f"{(chip('h800').hbm_bytes - size) / each:.0f}" for name, size in spread.items()},
         **{f"weights_{boxes}": pretty(size, "byte", 2) for boxes, size in weights.items()},
         **{f"room_{boxes}": pretty(chip("h800").hbm_bytes - size, "byte", 2) for boxes, size in weights.items()},
         "box_held": f"{results.box_experts():g}",

@@ -89,9 +89,7 @@ def _layers(encoding: dict) -> list[dict]:
         marks.text(
             encoding, "'every layer kept'", "1", "all", align="left", dx=6, dy=-9, color=marks.PAINTS["activations"]
         ),
-        marks.text(
-            encoding, "'reversible'", end, "undone", align="right", dx=-4, dy=-9, color=marks.PAINTS["second"]
-        ),
+        marks.text(encoding, "'reversible'", end, "undone", align="right", dx=-4, dy=-9, color=marks.PAINTS["second"]),
         beside("'streams'", STREAMS, "1.5"),
         beside("'one segment'", SEGMENT, late),
         marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="segment", y="here"),
