@@ -65,9 +65,14 @@ def _room() -> list[dict]:
         "longer": "context > reserved_context",
         "both": "fits && !longer && whole >= 1",
         "gain": f"{dollars('few')} / {dollars('many')}",
-        "free": inside(step.critical_batch, "sequence"),
+        "balanced": inside(step.balanced_context, "token/sequence"),
     }
     return controls.given(CASE, SYSTEMS, MODELS, ("bandwidth", "chips", "hbm"), sliders=sliders, **follows)
+
+
+def _busy(context: str) -> str:
+    """Browser expression of the batch from which a step waits for compute; none from the balanced context on."""
+    return f"{context} < 0.999 * balanced ? {inside(step.crossing, 'sequence', context=context)} : NaN"
 
 
 def _room_names(encoding: dict, early: str, level: str) -> list[dict]:
@@ -97,7 +102,7 @@ def _room_names(encoding: dict, early: str, level: str) -> list[dict]:
 
 
 def _room_layers(encoding: dict) -> list[dict]:
-    """Both ways of allocating with their names, and the critical batch."""
+    """Both ways of allocating with their names, and the batch from which a step waits for compute."""
     seen, shown = {"opacity": {"expr": "fits ? 1 : 0"}}, {"opacity": {"expr": "both ? 1 : 0"}}
     early = f"max({LOW}, {inside(PAGED, 'sequence', context='300')})"
     level = f"max({LOW}, {inside(RESERVED, 'sequence')})"
@@ -105,18 +110,18 @@ def _room_layers(encoding: dict) -> list[dict]:
     return [
         marks.line("blocks", "first", encoding, strokeWidth=4, **seen),
         marks.line("set_aside", "second", encoding, **seen) | {"transform": inside_it},
-        marks.rule(encoding, "compute", y="free"),
+        marks.line("busy", "compute", encoding, strokeDash=[4, 3], strokeWidth=1.5),
         marks.rule(encoding, None, x="context"),
         marks.at(encoding, {**marks.DOT, **seen, "color": marks.PAINTS["first"]}, x="context", y="paged"),
         marks.at(encoding, {**marks.DOT, **shown, "color": marks.PAINTS["second"]}, x="context", y="whole"),
         *_room_names(encoding, early, level),
         marks.text(
             encoding,
-            "'above: compute outlasts the weights'",
-            str(LAST),
-            "free",
-            align="right",
-            dx=-4,
+            "'above: steps wait for compute'",
+            str(FIRST),
+            _busy(str(FIRST)),
+            align="left",
+            dx=4,
             dy=-8,
             color=marks.PAINTS["compute"],
         ),
@@ -139,6 +144,7 @@ def room_chart() -> InteractiveChart:
     ]
     ended = "datum.context > reserved_context ? NaN : datum.set_aside"  # the readout says nothing where the line ends
     base["transform"].append({"calculate": ended, "as": "told"})
+    base["transform"].append({"calculate": _busy("datum.context"), "as": "busy"})
     layers = _room_layers(encoding)
     spec = {**base, "params": _room(), "layer": layers, "title": controls.setting(*_room_lines())}
     return InteractiveChart(
@@ -146,8 +152,8 @@ def room_chart() -> InteractiveChart:
         "The batch that fits",
         _room_says(),
         "Paging is worth most where much is set aside and weights fill much of the memory: try both. Above the"
-        " dashed line, compute takes longer than loading the weights. We assume that blocks are loaded as fast as one"
-        " piece.",
+        " dashed line, compute takes longer than loading weights and caches, so more sequences make no token cheaper."
+        " We assume that blocks are loaded as fast as one piece.",
         primary=("context", "reserved_context", "model"),
         result=(1,),
     )
@@ -184,8 +190,8 @@ def _room_says() -> str:
         "Sequences that memory holds against their mean length from 128 to a million tokens, both on log scales, with"
         " controls for system, model and precision, mean length, tokens set aside for each sequence, and tokens of a"
         " block. In blocks the batch falls as the length grows; with a fixed number set aside it is level, and ends"
-        " where lengths exceed it. Above a dashed line compute takes longer than"
-        " loading the weights. For"
+        " where lengths exceed it. Above a dashed line, which rises with the length, compute takes longer than"
+        " loading weights and caches. For"
         f" {plain(model(CASE.model).name)} on {plain(system(CASE.system).name)}, at {known['context']:,.0f} tokens and"
         f" {known['reserved_context']:,.0f} set aside, {held[0]:,} sequences fit, in blocks of"
         f" {known['page_tokens']:.0f} {held[1]:,}: a token costs {gain:.1f} times less."
