@@ -5,6 +5,8 @@ places texts by it, and pages have it where a system has no Arial. Needed only w
 lack, which tests/test_mathml.py then names; a letter that TEXT lacks is set in what the system has.
 """
 
+import copy
+import itertools
 import tarfile
 import tempfile
 from pathlib import Path
@@ -21,6 +23,7 @@ STYLES = {"regular": "400-normal", "italic": "400-italic", "bold": "700-normal"}
 TEXTS = STYLES | {"bold": "600-normal"}
 TEXT = [*range(0x20, 0x7F), *map(ord, "\u00a0¢±²³µ·¹½ÊÍ×äéíñ÷üαβγηκλμστφ–—‘’“”…−")]
 SIGNS = [ord(letter) for letter in "\u2002χ↑↓"]  # in controls and charts
+ROOT_STEP = 120  # thousandths of an em between sizes of √: taller by more, the sign would hang below its line
 LETTERS = [
     range(0x20, 0x7F),
     range(0x391, 0x3CA),  # Greek upright, and italic below
@@ -67,7 +70,49 @@ def cut_math(package):
     options = subset.Options(flavor="woff2", layout_features=[], name_IDs=[0, 1, 2, 4, 5, 13, 14], hinting=False)
     font = subset.load_font(package / "files" / "stix-two-math-latin-400-normal.woff", options)
     font["MATH"].table.MathConstants.SubscriptBaselineDropMin.Value = -200  # or those of p and β would hang lower
+    size_roots(font)
     cut(font, [letter for part in LETTERS for letter in part], options, FORMULAS)
+
+
+def size_roots(font):
+    """Signs of roots between those that the font has, which are half a line apart, with a stub of a bar that ends where
+    the stroke does: browsers round the bar beside it to whole pixels, and the two would meet in a step.
+    """
+    glyphs, table = font["glyf"], font["MATH"].table.MathVariants
+    signs = table.VertGlyphConstruction[table.VertGlyphCoverage.glyphs.index(font.getBestCmap()[ord("√")])]
+    records, found = signs.MathGlyphVariantRecord, []
+    for record, after in itertools.zip_longest(records, records[1:]):
+        end_stub(font, record.VariantGlyph)
+        found.append(record)
+        most = after.AdvanceMeasurement if after else 0
+        for height in range(record.AdvanceMeasurement + ROOT_STEP, most - ROOT_STEP // 2, ROOT_STEP):
+            made, name = copy.deepcopy(record), f"root{height}"
+            made.VariantGlyph, made.AdvanceMeasurement = name, height
+            glyphs[name] = raised(glyphs[record.VariantGlyph], height - record.AdvanceMeasurement, glyphs)
+            font["hmtx"][name] = font["hmtx"][record.VariantGlyph]
+            found.append(made)
+    signs.MathGlyphVariantRecord, signs.VariantCount = found, len(found)
+
+
+def end_stub(font, name):
+    """Cut the bar of a sign of a root to what its stroke needs."""
+    glyph = font["glyf"][name]
+    corner = max(x for x, y in glyph.coordinates if y < glyph.yMax - 1 and x < glyph.xMax)  # where the stroke has its top
+    for n, (x, y) in enumerate(glyph.coordinates):
+        if x == glyph.xMax:
+            glyph.coordinates[n] = corner, y
+    glyph.recalcBounds(font["glyf"])
+    font["hmtx"][name] = corner - 20, glyph.xMin  # the bar begins in the stroke
+
+
+def raised(glyph, more, glyphs):
+    """A sign of a root whose bar is higher by so much; its hook stays."""
+    glyph = copy.deepcopy(glyph)
+    for n, (x, y) in enumerate(glyph.coordinates):
+        if y > glyph.yMax - 100:
+            glyph.coordinates[n] = x, y + more
+    glyph.recalcBounds(glyphs)
+    return glyph
 
 
 def cut_figures(package):
