@@ -1,8 +1,9 @@
 """Cut the book's fonts from packages of npm: `python tools/fonts.py`.
 
 Text has Source Serif 4, formulas STIX Two Math. Figures have Arimo, whose letters are as wide as Arial's: matplotlib
-places texts by it, and pages have it where a system has no Arial. Needed only when a formula has a letter that LETTERS
-lack, which tests/test_mathml.py then names; a letter that TEXT lacks is set in what the system has.
+places texts by it, and pages have it where a system has no Arial. Formulas in figures have the letters of the page's.
+Needed only when a formula has a letter that LETTERS lack, which tests/test_mathml.py then names; a letter that TEXT
+lacks is set in what the system has.
 """
 
 import copy
@@ -17,8 +18,8 @@ from page_python import find, run
 ROOT = Path(__file__).resolve().parent.parent
 STATIC, FIGURES = ROOT / "book" / "_static", ROOT / "lib" / "blackboard" / "charts" / "fonts"
 FORMULAS = STATIC / "math.woff2"
-STIX, ARIMO, SERIF = "stix-two-math", "arimo", "source-serif-4"
-VERSIONS = {STIX: "5.3.0", ARIMO: "5.3.0", SERIF: "5.3.1"}
+STIX, SLANTED, ARIMO, SERIF = "stix-two-math", "stix-two-text", "arimo", "source-serif-4"
+VERSIONS = {STIX: "5.3.0", SLANTED: "5.3.0", ARIMO: "5.3.0", SERIF: "5.3.1"}
 STYLES = {"regular": "400-normal", "italic": "400-italic", "bold": "700-normal"}
 TEXTS = STYLES | {"bold": "600-normal"}
 TEXT = [*range(0x20, 0x7F), *map(ord, "\u00a0¢±²³µ·¹½ÊÍ×äéíñ÷üαβγηκλμστφ–—‘’“”…−")]
@@ -97,7 +98,7 @@ def size_roots(font):
 def end_stub(font, name):
     """Cut the bar of a sign of a root to what its stroke needs."""
     glyph = font["glyf"][name]
-    corner = max(x for x, y in glyph.coordinates if y < glyph.yMax - 1 and x < glyph.xMax)  # where the stroke has its top
+    corner = max(x for x, y in glyph.coordinates if y < glyph.yMax - 1 and x < glyph.xMax)  # of stroke and bar
     for n, (x, y) in enumerate(glyph.coordinates):
         if x == glyph.xMax:
             glyph.coordinates[n] = corner, y
@@ -115,6 +116,17 @@ def raised(glyph, more, glyphs):
     return glyph
 
 
+def cut_drawn_math(math, slanted):
+    """Letters of formulas in figures, upright and italic, which matplotlib looks for in the common alphabets."""
+    options = subset.Options(layout_features=[], hinting=False, notdef_outline=True)
+    drawn = [letter for part in (LETTERS[0], LETTERS[1], LETTERS[-1]) for letter in part]
+    upright = subset.load_font(math / "files" / f"{STIX}-latin-400-normal.woff", options)
+    del upright["MATH"]
+    cut(upright, drawn, options, FIGURES / "math.ttf")
+    cut_faces(slanted, SLANTED, {"math-italic": "400-italic"}, options, lambda style: FIGURES / f"{style}.ttf", drawn)
+    (FIGURES / "math.LICENSE.txt").write_bytes((STATIC / "math.LICENSE.txt").read_bytes())
+
+
 def cut_figures(package):
     """All letters for matplotlib, without what only a screen needs, and those that pages have for a browser."""
     FIGURES.mkdir(exist_ok=True)
@@ -130,7 +142,9 @@ def cut_figures(package):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         cut_text(fetch(SERIF, Path(scratch)))
-        cut_math(fetch(STIX, Path(scratch)))
+        math = fetch(STIX, Path(scratch))
+        cut_math(math)
+        cut_drawn_math(math, fetch(SLANTED, Path(scratch)))
         cut_figures(fetch(ARIMO, Path(scratch)))
     for made in (*sorted(STATIC.glob("*.woff2")), *sorted(FIGURES.iterdir())):
         print(f"made {made}, {made.stat().st_size:,} bytes")

@@ -351,7 +351,7 @@ def mend_page(app, page, _template, context, _doctree):
 
 
 def part_literal(found):
-    """Short code in running text keeps to a line; a long name breaks behind an underscore, a stroke, a dot or a bracket."""
+    """Short code in running text keeps to a line; a long name breaks behind signs such as a dot or a bracket."""
     short = len(html.unescape(re.sub("<[^>]+>", "", found[1]))) <= PHONE_LINE
     return f' short">{found[1]}' if short else '">' + BREAKS.sub("<wbr>", found[1])
 

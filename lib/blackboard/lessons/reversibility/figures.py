@@ -61,19 +61,19 @@ def coupling() -> Drawing:
     """B20: f of one half is added to the other; the first half is kept, so that the same f can be taken off again."""
     fig, axes = drawing.axes(5.0, 3.9, 2, 1)
     ways = (
-        ("there:  (x, y) → (x, y + f(x))", "y", "z = y + f(x)", "+"),
-        ("back:  (x, z) → (x, z − f(x))", "z", "y = z − f(x)", "−"),
+        ("there:  $(x, y) \\;→\\; (x, y + f\\,(x))$", "$y$", "$z = y + f\\,(x)$", "+"),
+        ("back:  $(x, z) \\;→\\; (x, z - f\\,(x))$", "$z$", "$y = z - f\\,(x)$", "−"),
     )
     for at, (title, given, result, sign) in zip(axes, ways):
         arrow(at, (0, 2.2), (6, 2.2), X)
         at.add_patch(Circle((2.6, 2.2), 0.09, color=COLOURS[X], zorder=3))
         arrow(at, (2.6, 2.2), (2.6, 1.57), X)
-        _box(at, 2.6, 1.2, "f")
+        _box(at, 2.6, 1.2, "$f$")
         arrow(at, (2.6, 0.85), (2.6, 0.28), "bound")
         arrow(at, (0, 0), (2.34, 0), Y)
         arrow(at, (2.86, 0), (6, 0), Y)
         _node(at, 2.6, 0, sign)
-        for x, words, side in ((-0.15, ("x", given), "right"), (6.15, ("x", result), "left")):
+        for x, words, side in ((-0.15, ("$x$", given), "right"), (6.15, ("$x$", result), "left")):
             for y, word, colour in zip((2.2, 0), words, (X, Y)):
                 at.text(x, y, word, color=COLOURS[colour], ha=side, va="center", fontsize=12)
         at.set_title(title, loc="left", fontsize=12)
@@ -81,7 +81,8 @@ def coupling() -> Drawing:
     return done(
         fig,
         "fig-coupling",
-        "The way back runs the same f forward on the half that passed through unchanged, so f needs no inverse.",
+        "The way back runs the same {math}`f` forward on the half that passed through unchanged, so {math}`f` needs no"
+        " inverse.",
         "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes"
         " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back:"
         " the same f is computed forwards from x, which is still there, and taken off z, which leaves y.",
@@ -97,11 +98,11 @@ def blocks() -> Drawing:
     arrow(one, (0, 4.16), (0, 5.6), X)
     one.add_patch(Circle((0, 1), 0.09, color=COLOURS[X], zorder=3))
     _line(one, [(0, 1), (1.5, 1), (1.5, 2.1)], X)
-    _box(one, 1.5, 2.45, "f")
+    _box(one, 1.5, 2.45, "$f$")
     _line(one, [(1.5, 2.8), (1.5, 3.9), (0.28, 3.9)], "bound")
     _node(one, 0, 3.9, "+")
-    one.text(0, -0.15, "x", ha="center", va="top", color=COLOURS[X])
-    one.text(0, 5.75, "x + f(x)", ha="center", va="bottom", color=COLOURS[X])
+    one.text(0, -0.15, "$x$", ha="center", va="top", color=COLOURS[X])
+    one.text(0, 5.75, "$x + f\\,(x)$", ha="center", va="bottom", color=COLOURS[X])
     one.set_title("residual", pad=14)
     _streams(two)
     for at in (one, two):
@@ -122,12 +123,12 @@ def _streams(axes) -> None:
     axes.add_patch(Circle((0, 1), 0.09, color=COLOURS[X], zorder=3))
     _line(axes, [(0, 0), (0, 3.9), (3, 5.2), (3, 5.6)], X)
     _line(axes, [(0, 1), (1.5, 1), (1.5, 2.1)], X)
-    _box(axes, 1.5, 2.45, "f")
+    _box(axes, 1.5, 2.45, "$f$")
     _line(axes, [(1.5, 2.8), (1.5, 3.5), (2.72, 3.5)], "bound")
     arrow(axes, (3, 0), (3, 3.24), Y)
     _line(axes, [(3, 3.76), (3, 3.9), (0, 5.2), (0, 5.6)], Y)
     _node(axes, 3, 3.5, "+")
-    for x, low, high, below, above in ((0, X, Y, "x", "new x:\ny + f(x)"), (3, Y, X, "y", "new y:\nx")):
+    for x, low, high, below, above in ((0, X, Y, "$x$", "new $x$:\n$y + f\\,(x)$"), (3, Y, X, "$y$", "new $y$:\n$x$")):
         axes.text(x, -0.15, below, ha="center", va="top", color=COLOURS[low])
         axes.text(x, 5.7, above, ha="center", va="bottom", color=COLOURS[high])
     axes.set_title("reversible", pad=14)
@@ -165,7 +166,8 @@ def layers() -> Drawing:
         f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the"
         " backward pass, top to bottom. Left, as usual: on the way up every layer writes its activations to memory,"
         f" {LAYERS} cells, and on the way down they are read in reverse, the last first. Right, a reversible network:"
-        " no cell. Two streams pass from layer to layer, and those at the top are all that is kept; on the way down each layer's inputs are recomputed"
+        " no cell. Two streams pass from layer to layer, and those at the top are all that is kept;"
+        " on the way down each layer's inputs are recomputed"
         " from its outputs, in lock-step with the gradients.",
     )
 
@@ -314,15 +316,15 @@ def line() -> Drawing:
     start: float = LEAST
     for name, most in case.limits.items():
         axes.hlines(0, start, most, lw=20, color=COLOURS[INKS[name if name != "all" else "stored"]])
-        axes.text(most, -0.22, significant(most, 2), ha="center", va="top", fontsize=10)
+        axes.text(most, -0.22, significant(most, 2), ha="center", va="top")
         ink = INKS[name if name != "all" else "stored"]
-        axes.text((start * most) ** 0.5, 0.75, WAYS[name], ha="center", va="center", color=COLOURS[ink], fontsize=10)
+        axes.text((start * most) ** 0.5, 0.75, WAYS[name], ha="center", va="center", color=COLOURS[ink])
         start = most
     axes.hlines(0, start, MOST, lw=20, color=COLOURS["muted"], alpha=0.25)
     axes.plot([case.tokens], [0], "o", color="white", mec=COLOURS["bound"], mew=2, ms=10, zorder=4)
-    axes.text((start * MOST) ** 0.5, 0.75, "too many", ha="center", va="center", color=COLOURS["bound"], fontsize=10)
+    axes.text((start * MOST) ** 0.5, 0.75, "too many", ha="center", va="center", color=COLOURS["bound"])
     axes.plot([case.tokens] * 2, [0, 0.3], color=COLOURS["bound"], lw=1.2, zorder=3)
-    axes.text(case.tokens, 0.32, "Meta", ha="center", va="bottom", fontsize=10)
+    axes.text(case.tokens, 0.32, "Meta", ha="center", va="bottom")
     everything, checkpointed, reversible = (significant(most, 2) for most in case.limits.values())
     free = pretty(case.free, "byte", 2)
     return done(
