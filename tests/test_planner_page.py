@@ -282,7 +282,7 @@ def test_what_does_not_fit_is_said(opened):
     page = opened("?plan=1&model=deepseek-v3&weights=&chips=2")
     assert "does not fit" in result(page)
     assert not page.locator(".planner-prediction").is_visible() and not page.locator(".planner-chart").is_visible()
-    least = re.search(r"It takes (\d+) ×", result(page))[1]
+    least = re.search(r"It takes (\d+)\s×", result(page))[1]
     assert "does not fit" not in result(opened(f"?plan=1&model=deepseek-v3&weights=&chips={least}"))
     half = int(least) // 2
     assert "does not fit" in result(opened(f"?plan=1&model=deepseek-v3&weights=&chips={half}"))

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from conftest import ROOT, toc_pages
-from figure_fonts import FACES, STYLES
+from figure_fonts import FACES, STYLES, style_of
 from fontTools.ttLib import TTFont
 from lessons import LESSONS
 from matplotlib.colors import to_rgb
@@ -168,7 +168,6 @@ def test_every_time_of_the_lecture_is_a_link(site, name):
 def test_figures_bring_their_letters(site):
     """In each style that a figure has, all of its letters that the book's own face has."""
     own = {style: TTFont(FACES / f"{style}.ttf").getBestCmap() for style in STYLES}
-    style_of = lambda told: next((each for each in ("bold", "italic") if STYLES[each] in told), "regular")
     for path in site.glob("_images/*.svg"):
         figure = path.read_text("utf8")
         faces = re.findall(r"@font-face \{([^}]*),([^)]*)\)", figure)

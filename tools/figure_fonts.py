@@ -11,7 +11,21 @@ from urllib.parse import quote, unquote
 
 FACES = Path(__file__).resolve().parent.parent / "lib" / "blackboard" / "charts" / "fonts"
 FAMILY = "font-family: Arial"  # the first that a figure names
-STYLES = {"regular": FAMILY, "bold": "font-weight: 700", "italic": "font-style: italic"}  # and what tells of each
+STYLES = {  # and what tells of each; where more than one does, the last
+    "regular": FAMILY,
+    "bold": "font-weight: 700",
+    "italic": "font-style: italic",
+    "math": "font-family: STIX Two Math",
+    "math-italic": "font-family: STIX Two Text",
+}
+RULES = {  # what a face is for
+    "regular": FAMILY,
+    "bold": f"{FAMILY}; {STYLES['bold']}",
+    "italic": f"{FAMILY}; {STYLES['italic']}",
+    "math": STYLES["math"],
+    "math-italic": f"{STYLES['math-italic']}; {STYLES['italic']}",
+}
+STYLED = re.compile(r'style="([^"]*font-[^"]*)"')
 FOLDERS = "_images", "_static/flashcards"
 TEXT = re.compile(r">([^<>]+)<")
 STILL = re.compile(r'<picture class="chart-still".*?</picture>', re.S)  # a chart that nobody has touched yet
@@ -28,9 +42,8 @@ def cut_face(style, letters):
     chosen.populate(text=letters)
     chosen.subset(font)
     subset.save_font(font, cut, options)
-    said = "" if style == "regular" else f"{STYLES[style]}; "
     data = base64.b64encode(cut.getvalue()).decode()
-    return f"@font-face {{ {FAMILY}; {said}src: url(data:font/woff;base64,{data}) format('woff') }}"
+    return f"@font-face {{ {RULES[style]}; src: url(data:font/woff;base64,{data}) format('woff') }}"
 
 
 def bring_letters(site):
@@ -39,15 +52,21 @@ def bring_letters(site):
     read = {path: path.read_text("utf8") for path in found}
     figures = {path: text for path, text in read.items() if FAMILY in text}
     letters = letters_of(figures.values())
-    used = {told: style for style, told in STYLES.items() if any(told in text for text in figures.values())}
-    faces = {told: cut_face(style, letters) for told, style in used.items()}
+    used = {path: {style_of(told) for told in STYLED.findall(text)} for path, text in figures.items()}
+    faces = {style: cut_face(style, letters) for style in STYLES if any(style in those for those in used.values())}
     for path, text in figures.items():
-        path.write_text(with_rules(text, "".join(face for told, face in faces.items() if told in text)), "utf8")
+        rules = "".join(face for style, face in faces.items() if style in used[path])
+        path.write_text(with_rules(text, rules), "utf8")
     for path in sorted(site.rglob("*.html")):
         text = path.read_text("utf8")
         if STILL.search(text):
             dressed = STILL.sub(lambda still: PICTURE.sub(lambda it: dress(it[0]), still[0]), text)
             path.write_text(dressed, "utf8")
+
+
+def style_of(told):
+    """The style that a text's own style, or a rule for a face, tells of."""
+    return next((style for style, mark in reversed(STYLES.items()) if mark in told), "regular")
 
 
 def letters_of(figures):

@@ -49,7 +49,9 @@ OPENS = re.compile(
 MARKED = r"<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>"
 LETTER_VALUE = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}</math>)\u00a0=\u00a0({MARKED}|[^\s<]+)", re.S)
 LITERAL = re.compile(r'(?<=<code class="docutils literal notranslate)">(.*?)(?=</code>)', re.S)
-BREAKS = re.compile(r"(?<=\w[_/])(?=\w[^<>]*</span>)")  # of a name, or a path
+BREAKS = re.compile(  # of a name, a path or a call; not before the few letters that end a file's name
+    r"(?:(?<=\w[_/])(?=\w)|(?<=\w[.(])(?=[^\W\d]{5}))(?=[^<>]*</span>)"
+)
 PHONE_LINE = 30  # letters of code that a line of a phone surely holds
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
@@ -349,7 +351,7 @@ def mend_page(app, page, _template, context, _doctree):
 
 
 def part_literal(found):
-    """Short code in running text keeps to a line; a long name breaks behind an underscore or a stroke."""
+    """Short code in running text keeps to a line; a long name breaks behind signs such as a dot or a bracket."""
     short = len(html.unescape(re.sub("<[^>]+>", "", found[1]))) <= PHONE_LINE
     return f' short">{found[1]}' if short else '">' + BREAKS.sub("<wbr>", found[1])
 

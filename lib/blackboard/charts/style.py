@@ -8,7 +8,9 @@ from pathlib import Path
 FONT = "Arial, Liberation Sans, Helvetica, sans-serif"  # of figures and charts, as wide on every machine
 _FILES = Path(__file__).resolve().parent / "fonts"  # cut by tools/fonts.py; matplotlib places texts by their widths
 _FAMILIES = ["Arimo", "DejaVu Sans"]  # as wide as FONT; the second has what the first lacks
-_FAMILY = re.compile(r"font-family: [^;\"]*")
+_FAMILY = re.compile(r"font-family: ([^;\"]*)")
+# Letters of formulas are those of the page's: upright, and italic under a name of its own, so that each has its file.
+_MATH = {"upright": "STIX Two Math", "italic": "STIX Two Text"}
 
 _INK, _GREY = "#1A1A1A", "#6B6B6B"
 
@@ -92,8 +94,8 @@ def use() -> None:
         {
             "font.family": _FAMILIES,
             "mathtext.fontset": "custom",
-            "mathtext.rm": _FAMILIES[0],
-            "mathtext.it": f"{_FAMILIES[0]}:italic",
+            "mathtext.rm": _MATH["upright"],
+            "mathtext.it": f"{_MATH['italic']}:italic",
             "mathtext.bf": f"{_FAMILIES[0]}:bold",
             "mathtext.cal": _FAMILIES[0],  # not used, but looked for
             "figure.figsize": (6.4, 3.8),
@@ -124,7 +126,12 @@ def svg(figure) -> str:
 
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
-    return _FAMILY.sub(f"font-family: {FONT}", out.getvalue())
+    return _FAMILY.sub(lambda told: f"font-family: {_family(told[1])}", out.getvalue())
+
+
+def _family(named: str) -> str:
+    """The fonts of a text for which matplotlib names one: a formula's, or else all others'."""
+    return next((f"{each}, Cambria Math, serif" for each in _MATH.values() if each in named), FONT)
 
 
 def label(axes, x: float, y: float, text: str, colour: str, **more) -> None:

@@ -260,11 +260,11 @@ function showAnswer(asked, found) {
 
 // The three answers that are asked for most, large.
 function showTiles(found, fitting, crowded, uneven) {
-  const { errors } = found.constants, used = sum(Object.values(found.memory_per_chip));
+  const { errors } = found.constants;
   const users = `${counted(Math.floor(found.fits))} of ${several(found.users, "user", counted(found.users))}`;
   const price = found.usd_per_mtok === null ? ["–", "no rent known"] : [dollars(found.usd_per_mtok), "per million tokens"];
   const tiles = [
-    [uneven ? "Does it run?" : "Does it fit?", !fitting || uneven ? "No" : crowded ? "In part" : "Yes", uneven ? uneven : crowded ? users : `${digitsOf(used / 1e9, 3)} of ${gigabytes(roomOf(found, fitting))} a chip`],
+    [uneven ? "Does it run?" : "Does it fit?", !fitting || uneven ? "No" : crowded ? "In part" : "Yes", uneven ? uneven : crowded ? users : `${filledSaid(found)} a chip`],
     ["Speed", fitting ? duration(found.output_token) : "–", fitting ? `per output token, ± ${percent(errors.output_token)}` : "per output token"],
     ["Price", fitting ? price[0] : "–", price[1]],
   ];
@@ -306,7 +306,7 @@ const shareFilled = ({ settings, weightsPerChip, layout }) => filledShare(settin
 
 function wayOut({ chips, chip }, fewest) {
   if (fewest === chips) return "Another sharding of these chips holds it.";
-  return fewest ? `It takes ${fewest} × ${chip.name}, or a narrower format.` : "No number of these chips holds it; a narrower format may.";
+  return fewest ? `It takes ${fewest}\u00a0×\u00a0${chip.name}, or a narrower format.` : "No number of these chips holds it; a narrower format may.";
 }
 
 function row(...cells) {
@@ -348,18 +348,17 @@ function showBars(box, title, parts, say) {
   box.replaceChildren(table);
 }
 
-// A chip's memory; where it does not do, the share of it that an engine fills.
-const roomOf = ({ server }, fitting) => server.layout.chip.memory * (fitting ? 1 : shareFilled(server));
+// What an engine fills of a chip's memory at most.
+const roomOf = ({ server }) => server.layout.chip.memory * shareFilled(server);
+const usedOf = ({ memory_per_chip: parts }) => sum(Object.values(parts));
+const filledSaid = (found) => `${digitsOf(usedOf(found) / 1e9, 3)} of ${gigabytes(roomOf(found))}`;
 
 const MEMORY = { "attention and dense": "weights", experts: "experts", embeddings: "embeddings", cache: "KV cache" };
 
 function showMemory(found, fitting) {
-  const used = sum(Object.values(found.memory_per_chip));
   const parts = Object.fromEntries(Object.entries(found.memory_per_chip).map(([name, size]) => [MEMORY[name], size]));
-  const room = roomOf(found, fitting);
-  const title = `Memory of one chip: ${gigabytes(used)} of ${gigabytes(room)}${fitting ? "" : " that may be filled"}`;
-  const left = fitting ? { free: room - used } : { "too much": used - room };
-  showBars(part("memory"), title, { ...parts, ...left }, gigabytes);
+  const free = roomOf(found) - usedOf(found);
+  showBars(part("memory"), `Memory of one chip: ${filledSaid(found)} usable`, { ...parts, ...(fitting ? { free } : { "too much": -free }) }, gigabytes);
 }
 
 const PARTS = { cache: "KV cache", launching: "prefill launches", answers: "sampling" };

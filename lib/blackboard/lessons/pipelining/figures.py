@@ -181,7 +181,7 @@ def training() -> Drawing:
     axes.set(xlabel="time (slots)", xticks=np.arange(0, end + 1, 3))
     share = eq.bubble(stages=BOXES, micro_batches=BOXES)
     top, bottom = BOXES - 1, BOXES + BOXES - 1
-    axes.set_title(f"bubble = $(P-1)/(n_{{mb}}+P-1)$ = {top}/{bottom} = {percent(share)}", loc="left", pad=22)
+    axes.set_title(f"bubble = $(P-1)/(n_\\mathrm{{mb}}+P-1)$ = {top}/{bottom} = {percent(share)}", loc="left", pad=22)
     return done(
         fig,
         "fig-training",

@@ -45,9 +45,11 @@ def _node(axes, x: float, y: float, sign: str) -> None:
 
 
 def _line(axes, points: list[tuple[float, float]], colour: str) -> None:
-    """A bent line with an arrow at its end."""
-    axes.plot(*zip(*points[:-1]), color=COLOURS[colour], lw=1.6)
-    arrow(axes, points[-2], points[-1], colour)
+    """A bent line with an arrow at its end. The line goes on into the arrow, so that no end shows at the corner."""
+    (x, y), (to_x, to_y) = points[-2:]
+    inside = (x + to_x) / 2, (y + to_y) / 2
+    axes.plot(*zip(*points[:-1], inside), color=COLOURS[colour], lw=1.6, solid_joinstyle="miter")
+    arrow(axes, inside, points[-1], colour)
 
 
 # --- the board's figures ----------------------------------------------------------------------------------------------
@@ -59,19 +61,19 @@ def coupling() -> Drawing:
     """B20: f of one half is added to the other; the first half is kept, so that the same f can be taken off again."""
     fig, axes = drawing.axes(5.0, 3.9, 2, 1)
     ways = (
-        ("there:  (x, y) → (x, y + f(x))", "y", "z = y + f(x)", "+"),
-        ("back:  (x, z) → (x, z − f(x))", "z", "y = z − f(x)", "−"),
+        ("there:  $(x, y) \\;→\\; (x, y + f\\,(x))$", "$y$", "$z = y + f\\,(x)$", "+"),
+        ("back:  $(x, z) \\;→\\; (x, z - f\\,(x))$", "$z$", "$y = z - f\\,(x)$", "−"),
     )
     for at, (title, given, result, sign) in zip(axes, ways):
         arrow(at, (0, 2.2), (6, 2.2), X)
         at.add_patch(Circle((2.6, 2.2), 0.09, color=COLOURS[X], zorder=3))
         arrow(at, (2.6, 2.2), (2.6, 1.57), X)
-        _box(at, 2.6, 1.2, "f")
+        _box(at, 2.6, 1.2, "$f$")
         arrow(at, (2.6, 0.85), (2.6, 0.28), "bound")
         arrow(at, (0, 0), (2.34, 0), Y)
         arrow(at, (2.86, 0), (6, 0), Y)
         _node(at, 2.6, 0, sign)
-        for x, words, side in ((-0.15, ("x", given), "right"), (6.15, ("x", result), "left")):
+        for x, words, side in ((-0.15, ("$x$", given), "right"), (6.15, ("$x$", result), "left")):
             for y, word, colour in zip((2.2, 0), words, (X, Y)):
                 at.text(x, y, word, color=COLOURS[colour], ha=side, va="center", fontsize=12)
         at.set_title(title, loc="left", fontsize=12)
@@ -79,7 +81,8 @@ def coupling() -> Drawing:
     return done(
         fig,
         "fig-coupling",
-        "The way back runs the same f forward on the half that passed through unchanged, so f needs no inverse.",
+        "The way back runs the same {math}`f` forward on the half that passed through unchanged, so {math}`f` needs no"
+        " inverse.",
         "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes"
         " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back:"
         " the same f is computed forwards from x, which is still there, and taken off z, which leaves y.",
@@ -95,11 +98,11 @@ def blocks() -> Drawing:
     arrow(one, (0, 4.16), (0, 5.6), X)
     one.add_patch(Circle((0, 1), 0.09, color=COLOURS[X], zorder=3))
     _line(one, [(0, 1), (1.5, 1), (1.5, 2.1)], X)
-    _box(one, 1.5, 2.45, "f")
+    _box(one, 1.5, 2.45, "$f$")
     _line(one, [(1.5, 2.8), (1.5, 3.9), (0.28, 3.9)], "bound")
     _node(one, 0, 3.9, "+")
-    one.text(0, -0.15, "x", ha="center", va="top", color=COLOURS[X])
-    one.text(0, 5.75, "x + f(x)", ha="center", va="bottom", color=COLOURS[X])
+    one.text(0, -0.15, "$x$", ha="center", va="top", color=COLOURS[X])
+    one.text(0, 5.75, "$x + f\\,(x)$", ha="center", va="bottom", color=COLOURS[X])
     one.set_title("residual", pad=14)
     _streams(two)
     for at in (one, two):
@@ -118,22 +121,21 @@ def blocks() -> Drawing:
 def _streams(axes) -> None:
     """The block of two streams of B21."""
     axes.add_patch(Circle((0, 1), 0.09, color=COLOURS[X], zorder=3))
-    axes.plot([0, 0, 3], [0, 3.9, 5.3], color=COLOURS[X], lw=1.6)
-    arrow(axes, (3, 5.25), (3, 5.6), X)
+    _line(axes, [(0, 0), (0, 3.9), (3, 5.2), (3, 5.6)], X)
     _line(axes, [(0, 1), (1.5, 1), (1.5, 2.1)], X)
-    _box(axes, 1.5, 2.45, "f")
+    _box(axes, 1.5, 2.45, "$f$")
     _line(axes, [(1.5, 2.8), (1.5, 3.5), (2.72, 3.5)], "bound")
     arrow(axes, (3, 0), (3, 3.24), Y)
-    axes.plot([3, 3, 0], [3.76, 3.9, 5.3], color=COLOURS[Y], lw=1.6)
-    arrow(axes, (0, 5.25), (0, 5.6), Y)
+    _line(axes, [(3, 3.76), (3, 3.9), (0, 5.2), (0, 5.6)], Y)
     _node(axes, 3, 3.5, "+")
-    for x, low, high, below, above in ((0, X, Y, "x", "new x:\ny + f(x)"), (3, Y, X, "y", "new y:\nx")):
+    for x, low, high, below, above in ((0, X, Y, "$x$", "new $x$:\n$y + f\\,(x)$"), (3, Y, X, "$y$", "new $y$:\n$x$")):
         axes.text(x, -0.15, below, ha="center", va="top", color=COLOURS[low])
         axes.text(x, 5.7, above, ha="center", va="bottom", color=COLOURS[high])
     axes.set_title("reversible", pad=14)
 
 
 LAYERS, UP, HELD, DOWN = 4, 0.0, 1.55, 3.1  # layers of B22, and its three columns
+APART = 0.12  # of two streams, to either side
 
 
 def layers() -> Drawing:
@@ -149,12 +151,11 @@ def layers() -> Drawing:
                 _box(at, HELD, n, "", INKS["stored"], 0.75, 0.6, 0.3)
                 arrow(at, (UP + 0.45, n), (HELD - 0.42, n), INKS["stored"])
                 arrow(at, (HELD + 0.42, n), (DOWN - 0.45, n), INKS["stored"])
-            if n:
-                arrow(at, (UP, n - 0.7), (UP, n - 0.32), X)
-                for shift in (-0.12, 0.12) if not stores else (0,):
-                    arrow(
-                        at, (DOWN + shift, n - 0.3), (DOWN + shift, n - 0.68), "bound" if stores else INKS["reversible"]
-                    )
+            for shift in (0.0,) if stores else (-APART, APART):
+                if n:
+                    back = "bound" if stores else INKS["reversible"]
+                    arrow(at, (UP + shift, n - 0.7), (UP + shift, n - 0.32), X)
+                    arrow(at, (DOWN + shift, n - 0.3), (DOWN + shift, n - 0.68), back)
         _turn(at, stores)
         bare(at, (UP - 0.75, DOWN + 0.75), (-1.15, LAYERS + 0.85))
     return done(
@@ -165,7 +166,8 @@ def layers() -> Drawing:
         f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the"
         " backward pass, top to bottom. Left, as usual: on the way up every layer writes its activations to memory,"
         f" {LAYERS} cells, and on the way down they are read in reverse, the last first. Right, a reversible network:"
-        " no cell. Two streams at the top are all that is kept; on the way down each layer's inputs are recomputed"
+        " no cell. Two streams pass from layer to layer, and those at the top are all that is kept;"
+        " on the way down each layer's inputs are recomputed"
         " from its outputs, in lock-step with the gradients.",
     )
 
@@ -173,16 +175,13 @@ def layers() -> Drawing:
 def _turn(axes, stores: bool) -> None:
     """The words of B22, and the way over the top."""
     top = LAYERS - 0.3
-    arrow(axes, (UP, top - 0.38), (UP, top), X)
     colour = "bound" if stores else INKS["reversible"]
-    for shift in (0.0,) if stores else (-0.1, 0.1):
-        axes.plot(
-            [UP, DOWN + shift, DOWN + shift],
-            [top + shift + 0.1, top + shift + 0.1, top - 0.1],
-            color=COLOURS[colour],
-            lw=1.6,
-        )
-        arrow(axes, (DOWN + shift, top - 0.05), (DOWN + shift, top - 0.4), colour)
+    if stores:
+        arrow(axes, (UP, top - 0.38), (UP, top + 0.08), X)
+    for shift in (0.0,) if stores else (-APART, APART):
+        height, start = top + 0.1 + shift, UP if stores else UP - shift  # the one within the other
+        rise = [] if stores else [(start, top - 0.38)]
+        _line(axes, [*rise, (start, height), (DOWN + shift, height), (DOWN + shift, top - 0.4)], colour)
     axes.text(
         (UP + DOWN) / 2,
         top + 0.32,
@@ -193,16 +192,12 @@ def _turn(axes, stores: bool) -> None:
     )
     for x, word, tint in ((UP, "forward", X), (DOWN, "backward", "bound")):
         axes.text(x, -0.55, word, ha="center", va="top", color=COLOURS[tint], fontsize=10)
-    words = ("memory:\nwrite, read", INKS["stored"]) if stores else ("recomputed", INKS["reversible"])
-    axes.text(
-        HELD,
-        -0.45 if stores else 1.5,
-        words[0],
-        ha="center",
-        va="top" if stores else "center",
-        color=COLOURS[words[1]],
-        fontsize=10,
-    )
+    if stores:
+        words = {"ha": "center", "va": "top", "color": COLOURS[INKS["stored"]]}
+        axes.text(HELD, -0.45, "memory:\nwrite, read", fontsize=10, **words)
+    else:  # beside two of the arrows that it names
+        axes.plot([DOWN - 0.55, DOWN - 0.25], [1.5, 1.5], color=COLOURS[colour], lw=1)
+        axes.text(DOWN - 0.6, 1.5, "recomputed", ha="right", va="center", color=COLOURS[colour], fontsize=10)
     axes.set_title("stored" if stores else "reversible", pad=2)
 
 
@@ -225,7 +220,8 @@ def segments() -> Drawing:
         starts = [n for n in range(0, ROW, SEGMENT) if not back or n <= first]
         at.plot([n - 0.5 for n in starts], [0] * len(starts), "o", color=COLOURS[INKS["checkpointed"]], ms=7)
         bare(at, (-0.9, ROW - 0.5), (-0.6, 0.6))
-    panels[0].set_title(f"forward: keep the stream (●) once in {SEGMENT} layers", loc="left", fontsize=11)
+    panels[0].set_title(f"forward: keep the stream once in {SEGMENT} layers", loc="left", fontsize=11)
+    panels[0].set_title("● kept", loc="right", fontsize=11, color=COLOURS[INKS["checkpointed"]])
     panels[1].set_title("backward: rerun one segment, and hold it (filled)", loc="left", fontsize=11)
     return done(
         fig,
@@ -311,8 +307,8 @@ LEAST, MOST = 100, 1e6  # tokens per GPU, the ends of the line
 def line() -> Drawing:
     """The number line of tokens per GPU, with the memory that was free in the largest training run."""
     case = numbers.trained()
-    fig, axes = drawing.axes(5.0, 1.9)
-    axes.set(xscale="log", xlim=(LEAST, MOST), ylim=(-0.5, 0.7), yticks=[])
+    fig, axes = drawing.axes(5.0, 2.1)
+    axes.set(xscale="log", xlim=(LEAST, MOST), ylim=(-0.5, 0.9), yticks=[])
     axes.set(xlabel="tokens per GPU (log scale)")
     thousands(axes, "x")
     axes.grid(False)
@@ -320,14 +316,15 @@ def line() -> Drawing:
     start: float = LEAST
     for name, most in case.limits.items():
         axes.hlines(0, start, most, lw=20, color=COLOURS[INKS[name if name != "all" else "stored"]])
-        axes.text(most, -0.22, significant(most, 2), ha="center", va="top", fontsize=10)
+        axes.text(most, -0.22, significant(most, 2), ha="center", va="top")
         ink = INKS[name if name != "all" else "stored"]
-        axes.text((start * most) ** 0.5, 0.48, WAYS[name], ha="center", va="center", color=COLOURS[ink], fontsize=10)
+        axes.text((start * most) ** 0.5, 0.75, WAYS[name], ha="center", va="center", color=COLOURS[ink])
         start = most
     axes.hlines(0, start, MOST, lw=20, color=COLOURS["muted"], alpha=0.25)
     axes.plot([case.tokens], [0], "o", color="white", mec=COLOURS["bound"], mew=2, ms=10, zorder=4)
-    axes.text((start * MOST) ** 0.5, 0.48, "too many", ha="center", va="center", color=COLOURS["bound"], fontsize=10)
-    axes.text(case.tokens, 0.23, "Meta", ha="right", va="bottom", fontsize=10)
+    axes.text((start * MOST) ** 0.5, 0.75, "too many", ha="center", va="center", color=COLOURS["bound"])
+    axes.plot([case.tokens] * 2, [0, 0.3], color=COLOURS["bound"], lw=1.2, zorder=3)
+    axes.text(case.tokens, 0.32, "Meta", ha="center", va="bottom")
     everything, checkpointed, reversible = (significant(most, 2) for most in case.limits.values())
     free = pretty(case.free, "byte", 2)
     return done(
