@@ -305,6 +305,37 @@ balanced_with_attention = Formula(
         evaluate=False,
     ),
 )
+# With attention's arithmetic, as a chart draws them.
+compute_with_attention = Formula(
+    "batching.compute_with_attention",
+    "t_compute",
+    compute_time.typed + batch * context * _attends,
+    "s",
+    "compute time of a step in which each new token also attends to its context",
+    ("dense attention", "the arithmetic units never wait"),
+    DERIVED,
+    register=False,
+)
+step_with_attention = Formula(
+    "batching.step_with_attention",
+    "t_step",
+    Max(compute_with_attention.typed, memory_time.typed) + overhead,
+    "s",
+    "a step takes at least as long as the slower of compute, attention's included, and memory traffic",
+    ("compute and memory traffic overlap perfectly", "communication between chips is free"),
+    DERIVED,
+    register=False,
+)
+crossing_with_attention = Formula(
+    "batching.crossing_with_attention",
+    "batch_with_kv",
+    together(weight_time.typed / expand((compute_with_attention.typed - kv_time.typed) / batch)),
+    "sequence",
+    "the kink with attention's arithmetic counted",
+    crossing.assumes,
+    DERIVED,
+    register=False,
+)
 mfu = Formula(
     "batching.mfu",
     "mfu",
