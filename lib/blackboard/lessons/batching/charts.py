@@ -91,7 +91,7 @@ def _board(encoding: dict, bold: str, unit: str) -> list[dict]:
     parts = {"compute": "compute", "KV": "kv", "weights": "weights"}
     tips = {name: f"{name} ({unit})" for name in (bold, *parts)}
     lines = [marks.line(name, colour, encoding) for name, colour in parts.items()]
-    return [marks.line(bold, "total", encoding, strokeWidth=5), *lines, marks.hover(encoding, bold, tips, ",.3r")]
+    return [*lines, marks.line(bold, "total", encoding, strokeWidth=4), marks.hover(encoding, bold, tips, ",.3r")]
 
 
 def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
