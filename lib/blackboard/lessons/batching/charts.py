@@ -115,7 +115,7 @@ _CONTROLS = "controls for system, model, precision, context and sparsity"
 def latency_chart() -> InteractiveChart:
     """Time of a step against batch, with machine, model, precision, context and sparsity to choose."""
     encoding = {"x": BATCH, "y": _board_axis()}
-    floor, computes = inside(eq.latency_floor, "ms"), eq.compute_with_attention
+    floor, computes, alone = inside(eq.latency_floor, "ms"), eq.compute_with_attention, eq.step_with_attention
     floor_said = marks.said(floor, ",.4r")
     ends_near = f"({inside(eq.kv_time, 'ms', batch='1e5')} < 12 * {floor})"
     compute_at, kv_at = (
@@ -131,7 +131,7 @@ def latency_chart() -> InteractiveChart:
             encoding,
             "'step'",
             repr(LEAST),
-            floor,
+            inside(alone, "ms", batch=LEAST),
             align="left",
             dx=4,
             dy=-12,
