@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from sympy import Add, Le, Mul, Pow, Rational, UnevaluatedExpr, expand, limit, together
+from sympy import Add, Le, Mul, Rational, expand, limit, together
 
 from blackboard.formula import DERIVED, Formula, Max, Min, lecture
-from blackboard.notation import calibration, constant, declare, result
+from blackboard.notation import Quotient, calibration, constant, declare, result
 
 if TYPE_CHECKING:
     from blackboard.catalogue.running_case import Case
@@ -299,10 +299,8 @@ balanced_with_attention = Formula(
     ("dense attention", "comparing with a cached token takes less time than loading it; else there is no such context"),
     DERIVED,
     conditions=(Le(_attends * bandwidth / kv, Rational(999, 1000)),),
-    typeset=Mul(
-        UnevaluatedExpr(2 * n_active / flops),
-        Pow(Add(kv / bandwidth, -attention_flop / attention_flops, evaluate=False), -1),
-        evaluate=False,
+    typeset=Quotient(
+        2 * n_active / flops, Add(kv / bandwidth, -attention_flop / attention_flops, evaluate=False), evaluate=False
     ),
 )
 # With attention's arithmetic, as a chart draws them.
