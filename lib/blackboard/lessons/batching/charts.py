@@ -258,11 +258,13 @@ def tradeoff_chart() -> InteractiveChart:
         curve(eq.user_speed, "batch", "speed", "token/sequence/s"),
         curve(eq.cost_per_token, "batch", "cost", CHEAP),
     ]
-    chosen = {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}
+    red, hollow = marks.PAINTS["chosen"], {"expr": f"chosen > {_FULL} ? 0 : 1"}
+    chosen = {**marks.DOT, "color": red, "size": 220, "stroke": red, "strokeWidth": 2, "fillOpacity": hollow}
     layers = [
         marks.rule(encoding, "weights", x=FASTEST),
         marks.rule(encoding, "cost", y=inside(eq.cost_floor, CHEAP)),
-        marks.line("cost", "total", encoding, strokeWidth=4),
+        marks.line("cost", "muted", encoding, strokeWidth=2, strokeDash=[4, 4]),  # seen where memory has no room
+        {**marks.line("cost", "total", encoding, strokeWidth=4), "transform": [{"filter": f"datum.batch <= {_FULL}"}]},
         *(part for batch in (LEAST, 1_000, 10_000) for part in _stop(encoding, batch, speed, price)),
         *_walls(encoding),
         *_full_memory(encoding, speed, price),
@@ -270,11 +272,12 @@ def tradeoff_chart() -> InteractiveChart:
         _tips(encoding),
     ]
     title = marks.title(
-        f"(chosen > {_FULL} ? 'does not fit in memory: ' : '')"
-        f" + ({speed('chosen')} < 10 ? {marks.said(speed('chosen'), ',.1f')} : {marks.said(speed('chosen'))})"
+        f"chosen > {_FULL} ? 'does not fit in memory' :"
+        f" ({speed('chosen')} < 10 ? {marks.said(speed('chosen'), ',.1f')} : {marks.said(speed('chosen'))})"
         " + ' tokens/s for each user'",
-        f"'$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
-        f"{controls.CHOICE} + {_TOO_BIG}",
+        f"chosen > {_FULL} ? ({_FULL} < 1 ? '' : 'which is full at B = ' + {marks.said(f'floor({_FULL})')}) :"
+        f" '$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
+        controls.CHOICE,
     )
     params = [*_batch_and_context(), *controls.given(RUNNING, SYSTEMS, MODELS), *rent]
     return InteractiveChart(
@@ -288,7 +291,6 @@ def tradeoff_chart() -> InteractiveChart:
 
 
 _FULL = "((machine.hbm - n_total * bytes_per_param) / (context * kv_bytes_per_token))"  # sequences that memory holds
-_TOO_BIG = f"({_FULL} > 0 && chosen > {_FULL} ? ' (batch too big for its HBM)' : '')"
 
 
 def _batch_and_context() -> list[dict]:
@@ -328,7 +330,7 @@ def _price_axis(price: Any) -> dict:
         "type": "quantitative",
         "title": title,
         "scale": scale,
-        "axis": {"values": ticks, "format": "~r"},
+        "axis": {"values": ticks, "format": "~r", "labelPadding": 7},  # room for half a dot before them
     }
 
 
@@ -391,5 +393,5 @@ def _tradeoff_says() -> str:
         f" second at ${dollars(eq.cost_per_token, batch=LEAST)}; at 10,000 it is {speed(10_000)} at"
         f" ${dollars(eq.cost_per_token, batch=10_000)}. While all weights are loaded, speed never passes"
         f" {1 / eq.latency_floor(RUNNING):,.0f}; price never falls below ${dollars(eq.cost_floor)}. A ring marks the"
-        " batch that fills the memory, where it is below 100,000."
+        " batch that fills the memory, where it is below 100,000; beyond it the curve is dashed."
     )
