@@ -105,17 +105,17 @@ def context_chart() -> InteractiveChart:
     ]
     rack, box = map(catalogue.system, MACHINES)
     held = lambda row: {"expert_parallel": row.chips, "chip_hbm": row.hbm_bytes / row.chips}
+    case = f"{plain(catalogue.model(RUNNING.model).name)} in {RUNNING.precision.upper()}"
     fits = lambda row, stages: significant(eq.context_fits(START, held(row), stages=stages), 3)
     return InteractiveChart(
         {**base, "params": _loaded(), "layer": layers, "title": marks.title(*_context_lines())},
         "Context that fits against stages",
-        f"The context that fits, in tokens, against 1 to 16 pipeline stages, for"
-        f" {plain(catalogue.model(RUNNING.model).name)} in {RUNNING.precision.upper()}. With"
+        f"The context that fits, in tokens, against 1 to 16 pipeline stages, for {case}. With"
         f" {START['micro_batch']} sequences it grows on eight H200s from {fits(box, 1)} tokens at one stage to"
         f" {fits(box, 16)} at 16, on the rack from"
         f" {fits(rack, 1)} to {fits(rack, 16)}.",
-        "Four boxes serve four times as many users as one box, each with twice the context. With racks, the line is"
-        " nearly flat.",
+        f"For {case} with {START['micro_batch']} users per stage, four boxes serve four times as many users"
+        " as one box, each with twice the context. With racks, the line is nearly flat.",
         primary=("stages", "machine", "micro_batch"),
         result=(2,),
     )
