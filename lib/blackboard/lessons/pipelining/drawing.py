@@ -12,6 +12,7 @@ from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining.timeline import Box, Costs, Timeline
 
 KINDS = {"F": "first", "B": "second", "W": "third"}
+TINTS = {"F": 0.4, "B": 0.6, "W": 0.5}  # how opaque: numbers on them can be read on paper and in the dark
 SMALL = 10  # points: the least that a phone shows well
 
 
@@ -56,7 +57,7 @@ def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0, name: str =
                     width,
                     0.92 * time / whole,
                     color=COLOURS[KINDS[kind]],
-                    alpha=0.32 if later else 0.6,
+                    alpha=TINTS[kind] / (2 if later else 1),
                     lw=0,
                 )
             )
