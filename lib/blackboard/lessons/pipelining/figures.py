@@ -284,14 +284,16 @@ def freed() -> Drawing:
     for line, (name, share, stages) in zip(places, rows):
         stored = share / stages
         axes.barh(line, stored, 0.7, color=COLOURS["weights"])
-        axes.barh(line, 1 - stored, 0.7, stored, color=COLOURS["kv"], alpha=0.5)
-        axes.text(stored + 0.02, line, f"caches {1 - stored:.1%}", va="center")
+        axes.barh(line, 1 - stored, 0.7, stored, color=COLOURS["kv"])
+        axes.text(1.02, line, f"{1 - stored:.1%}", va="center")
         said.append(f"{stored:.1%} of {name}")
     axes.set_yticks(places, [name for name, _, _ in rows])
     axes.text(0, -0.45, "weights", color=COLOURS["weights"], va="bottom")
+    axes.text(1, -0.45, "caches", color=COLOURS["kv"], va="bottom", ha="right")
     axes.set(xlim=(0, 1), ylim=(places[-1] + 0.5, -1.1), xlabel="share of the memory")
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
     axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
     axes.grid(visible=False)
     return done(
         fig,
