@@ -122,7 +122,7 @@ def draw_plain(axes, run: Timeline, width: float) -> None:
         axes.add_patch(Rectangle((0, low), end, 0.84, fc=COLOURS["muted"], alpha=0.22, lw=0))
         for shift, opaque in ((-period, FAINT), (period, FAINT), (0, PLAIN)):
             for box in row:
-                if 0 <= box.start + shift and box.end + shift <= end:
+                if box.start + shift >= 0 and box.end + shift <= end:
                     _draw_pass(axes, box, box.start + shift, low, _kinds(box, weights), opaque, run.devices)
     label_boxes(axes, run.devices)
     axes.set(xlim=(0, width), yticks=[0, run.devices - 1])
