@@ -37,7 +37,8 @@ VIDEO = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
 TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
 SPAN = re.compile(r"(?<![\d:])([0-2]):([0-5]\d)( to )([0-2]):([0-5]\d)\b(?!:)")  # of minutes; a ratio is none
 DATE = re.compile(r"(?<![\w/.-])20\d\d-\d\d(?:-\d\d)?(?![\w/-])")  # which no line shall break
-BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTPE]?(?:B|bits?|FLOPs?|Wh?|Hz)|[mµn]?s|min|h|¢)(?!\w))")
+UNIT = r"(?:[kMGTPE]?(?:B|bits?|FLOPs?|Wh?|Hz)|[mµn]?s|min|h|¢)(?!\w)"
+BEFORE_UNIT = re.compile(rf"(?<=\d) (?={UNIT})")
 SIGN = re.compile(r"(?<=[\w)%¢]) ([=÷]) (?=[\d$])")  # with what stands before and after it
 TAGS = re.compile(r"(<script\b.*?</script>|<[^>]+>)", re.S)  # what a script holds may look like a tag
 UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|style|svg|summary|button|select|textarea|practice-box)\b[^>]*(?<!/)>")
@@ -48,6 +49,7 @@ OPENS = re.compile(
 )  # with a fold or a box
 MARKED = r"<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>"
 LETTER_VALUE = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}</math>)\u00a0=\u00a0({MARKED}|[^\s<]+)", re.S)
+FORMULA_UNIT = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}?</mn></math>)[ \u00a0]({UNIT}[,.;:)]*)", re.S)
 LITERAL = re.compile(r'(?<=<code class="docutils literal notranslate)">(.*?)(?=</code>)', re.S)
 BREAKS = re.compile(r"(?<=\w[_/])(?=\w[^<>]*</span>)")  # of a name, or a path
 PHONE_LINE = 30  # letters of code that a line of a phone surely holds
@@ -123,7 +125,10 @@ def link_times(body):
 
 
 def keep_values(body):
-    """No line parts a letter from its value: browsers break between a formula and a blank that does not break."""
+    """No line parts a letter from its value, or a formula from its unit: browsers break between a formula and a blank
+    that does not break.
+    """
+    body = FORMULA_UNIT.sub('<span class="date">\\1\u00a0\\2</span>', body)
     body = body.replace("</math> = ", "</math>\u00a0=\u00a0")
     return LETTER_VALUE.sub('<span class="date">\\1\u00a0=\u00a0\\2</span>', body)
 
