@@ -53,6 +53,8 @@ FORMULA_UNIT = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}?</mn></ma
 LITERAL = re.compile(r'(?<=<code class="docutils literal notranslate)">(.*?)(?=</code>)', re.S)
 BREAKS = re.compile(r"(?<=\w[_/])(?=\w[^<>]*</span>)")  # of a name, or a path
 PHONE_LINE = 30  # letters of code that a line of a phone surely holds
+OUTPUT = re.compile(r'(?<=ansi notranslate"><div class="highlight"><pre)>(<span></span>.*?)(?=</pre>)', re.S)
+FITTED = range(47, 56)  # signs of a printed line for which a phone's type is smaller; more are not to be read
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -350,13 +352,20 @@ def mend_page(app, page, _template, context, _doctree):
         if PLANNER in context["body"]:
             load_planner(app)
         body = fold_answers(app, link_times(mend_folds(mend_bibliography(keep_values(context["body"])))))
-        context["body"] = LITERAL.sub(part_literal, align_numbers(curl_quotes(body)))
+        context["body"] = LITERAL.sub(part_literal, OUTPUT.sub(fit_output, align_numbers(curl_quotes(body))))
 
 
 def part_literal(found):
     """Short code in running text keeps to a line; a long name breaks behind an underscore or a stroke."""
     short = len(html.unescape(re.sub("<[^>]+>", "", found[1]))) <= PHONE_LINE
     return f' short">{found[1]}' if short else '">' + BREAKS.sub("<wbr>", found[1])
+
+
+def fit_output(found):
+    """What a program printed says how long its lines are: on a phone its type is as small as that needs."""
+    lines = html.unescape(re.sub("<[^>]+>", "", found[1])).split("\n")
+    signs = max(map(len, lines))
+    return f' style="--signs: {signs}">{found[1]}' if signs in FITTED else f">{found[1]}"
 
 
 def find_plugins_once():
