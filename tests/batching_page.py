@@ -6,7 +6,7 @@ from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.lessons.batching import equations as batching
 
 WORKED = Case("lecture-moe", "b200-64", "fp4", 16_384)  # the worked rack, with the lecture's round numbers
-_TERMS = ("compute", "KV", "weights")
+_TERMS = ("KV", "weights")
 _LOADS = (
     {"context_exponent": 4.5},
     {"stored_exponent": -2},
@@ -32,7 +32,14 @@ QUOTED = {
 
 CHARTS = {
     "latency_chart": ChartCheck(
-        "ms", "batch", {"step": batching.step_time, **{t: batching.STEP_TERMS[t] for t in _TERMS}}, _LOADS
+        "ms",
+        "batch",
+        {
+            "step": batching.step_with_attention,
+            "compute": batching.compute_with_attention,
+            **{t: batching.STEP_TERMS[t] for t in _TERMS},
+        },
+        _LOADS,
     ),
     "roofline_chart": ChartCheck(
         "ms",

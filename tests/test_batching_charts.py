@@ -22,6 +22,8 @@ SIGNALS = (
     "kv_bytes_per_token",
     "bytes_per_param",
     "context",
+    "attention_flop",
+    "attention_flops",
     "balanced",
     "kink",
 )
@@ -53,9 +55,14 @@ def test_controls_reach_the_formulas(system, precision):
             "context": 2_000,
         }  # as the sliders round
         expected["n_total"] = max(expected["n_active"], expected["n_total"] * 0.71)
-        assert got["balanced"] == pytest.approx(eq.balanced_context(expected), rel=1e-12)
-        compute_bound = got["context"] < got["balanced"]
-        assert got["kink"] == pytest.approx(eq.crossing(expected) if compute_bound else 0, rel=1e-11)
+        flop = catalogue.model(model).attention_flop(1)
+        expected |= {"attention_flop": flop, "attention_flops": machine.flops("bf16")}
+        computes = 2 * expected["n_active"] / expected["flops"]
+        gain = expected["kv_bytes_per_token"] / expected["bandwidth"] - flop / machine.flops("bf16")
+        assert got["balanced"] == pytest.approx(computes / gain if gain > 0 else 1e99, rel=1e-9)
+        closed = computes - 2_000 * gain  # by each sequence
+        kink = expected["n_total"] * expected["bytes_per_param"] / expected["bandwidth"] / closed
+        assert got["kink"] == pytest.approx(kink if closed > 0 else 0, rel=1e-9)
         assert all(got[name] == pytest.approx(expected[name], rel=1e-12) for name in SIGNALS[:-2])
 
 
@@ -73,10 +80,9 @@ def serves(machine, precision):
 def test_still_says_what_the_formulas_say():
     """The numbers in the pictures' titles are those of the worked case."""
     said = " ".join(ElementTree.fromstring(charts.latency_chart().still).itertext())
-    assert (
-        f"floor {eq.latency_floor(RUNNING) * 1e3:.4g} ms" in said and f"kink at B = {eq.crossing(RUNNING):,.0f}" in said
-    )
-    assert f"L* = {eq.balanced_context(RUNNING):,.0f}" in said
+    attends = eq.with_attention(RUNNING, 2)
+    assert f"floor {eq.latency_floor(RUNNING) * 1e3:.4g} ms" in said and f"kink at B = {attends.kink:,.0f}" in said
+    assert f"L* = {attends.balanced:,.0f}" in said
 
 
 def test_the_trade_off_says_speed_and_price():

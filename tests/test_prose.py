@@ -195,5 +195,8 @@ def test_no_line_parts_a_letter_from_its_value():
     math = "<math><mi>g</mi></math>"
     assert keep_values(f"at {math} = 2.5, and") == f'at <span class="date">{math}\u00a0=\u00a02.5,</span> and'
     marked = '<span class="pasted-text">2 ms</span>'
+    number = "<math><mn>39.9</mn></math>"
+    assert keep_values(f"in {number} ms, for") == f'in <span class="date">{number}\u00a0ms,</span> for'
+    assert keep_values(f"of {number} steps") == f"of {number} steps"
     assert keep_values(f"{math} = {marked}.") == f'<span class="date">{math}\u00a0=\u00a0{marked}</span>.'
     assert keep_values(f"{math} is large") == f"{math} is large"

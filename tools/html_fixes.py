@@ -37,7 +37,8 @@ VIDEO = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
 TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
 SPAN = re.compile(r"(?<![\d:])([0-2]):([0-5]\d)( to )([0-2]):([0-5]\d)\b(?!:)")  # of minutes; a ratio is none
 DATE = re.compile(r"(?<![\w/.-])20\d\d-\d\d(?:-\d\d)?(?![\w/-])")  # which no line shall break
-BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTPE]?(?:B|bits?|FLOPs?|Wh?|Hz)|[mµn]?s|min|h|¢)(?!\w))")
+UNIT = r"(?:[kMGTPE]?(?:B|bits?|FLOPs?|Wh?|Hz)|[mµn]?s|min|h|¢)(?!\w)"
+BEFORE_UNIT = re.compile(rf"(?<=\d) (?={UNIT})")
 SIGN = re.compile(r"(?<=[\w)%¢]) ([=÷]) (?=[\d$])")  # with what stands before and after it
 TAGS = re.compile(r"(<script\b.*?</script>|<[^>]+>)", re.S)  # what a script holds may look like a tag
 UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|style|svg|summary|button|select|textarea|practice-box)\b[^>]*(?<!/)>")
@@ -48,11 +49,14 @@ OPENS = re.compile(
 )  # with a fold or a box
 MARKED = r"<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>"
 LETTER_VALUE = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}</math>)\u00a0=\u00a0({MARKED}|[^\s<]+)", re.S)
+FORMULA_UNIT = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}?</mn></math>)[ \u00a0]({UNIT}[,.;:)]*)", re.S)
 LITERAL = re.compile(r'(?<=<code class="docutils literal notranslate)">(.*?)(?=</code>)', re.S)
 BREAKS = re.compile(  # of a name, a path or a call; not before the few letters that end a file's name
     r"(?:(?<=\w[_/])(?=\w)|(?<=\w[.(])(?=[^\W\d]{5}))(?=[^<>]*</span>)"
 )
 PHONE_LINE = 30  # letters of code that a line of a phone surely holds
+OUTPUT = re.compile(r'(?<=ansi notranslate"><div class="highlight"><pre)>(<span></span>.*?)(?=</pre>)', re.S)
+FITTED = range(47, 56)  # signs of a printed line for which a phone's type is smaller; more are not to be read
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -125,7 +129,10 @@ def link_times(body):
 
 
 def keep_values(body):
-    """No line parts a letter from its value: browsers break between a formula and a blank that does not break."""
+    """No line parts a letter from its value, or a formula from its unit: browsers break between a formula and a blank
+    that does not break.
+    """
+    body = FORMULA_UNIT.sub('<span class="date">\\1\u00a0\\2</span>', body)
     body = body.replace("</math> = ", "</math>\u00a0=\u00a0")
     return LETTER_VALUE.sub('<span class="date">\\1\u00a0=\u00a0\\2</span>', body)
 
@@ -347,13 +354,20 @@ def mend_page(app, page, _template, context, _doctree):
         if PLANNER in context["body"]:
             load_planner(app)
         body = fold_answers(app, link_times(mend_folds(mend_bibliography(keep_values(context["body"])))))
-        context["body"] = LITERAL.sub(part_literal, align_numbers(curl_quotes(body)))
+        context["body"] = LITERAL.sub(part_literal, OUTPUT.sub(fit_output, align_numbers(curl_quotes(body))))
 
 
 def part_literal(found):
     """Short code in running text keeps to a line; a long name breaks behind signs such as a dot or a bracket."""
     short = len(html.unescape(re.sub("<[^>]+>", "", found[1]))) <= PHONE_LINE
     return f' short">{found[1]}' if short else '">' + BREAKS.sub("<wbr>", found[1])
+
+
+def fit_output(found):
+    """What a program printed says how long its lines are: on a phone its type is as small as that needs."""
+    lines = html.unescape(re.sub("<[^>]+>", "", found[1])).split("\n")
+    signs = max(map(len, lines))
+    return f' style="--signs: {signs}">{found[1]}' if signs in FITTED else f">{found[1]}"
 
 
 def find_plugins_once():

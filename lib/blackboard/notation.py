@@ -142,6 +142,19 @@ class _Printer(LatexPrinter):
         return super()._print_ExpBase(expr, exp)
 
 
+class Quotient(sympy.Function):
+    """A quotient that is typeset on one line, where fractions within a fraction would be too small to read."""
+
+    nargs = 2
+
+    def doit(self, **hints: Any) -> sympy.Expr:
+        return self.args[0].doit(**hints) / self.args[1].doit(**hints)
+
+    def _latex(self, printer: LatexPrinter) -> str:
+        above, below = map(printer._print, self.args)
+        return rf"{above} \div \left({below}\right)"
+
+
 def _rooted(product: sympy.Mul) -> sympy.Expr:
     """A product of square roots under one root."""
     roots = [f for f in product.args if f.is_Pow and abs(f.exp) == sympy.S.Half]

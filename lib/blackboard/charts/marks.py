@@ -106,27 +106,15 @@ def side(left: str) -> dict:
 
 
 def name(encoding: dict, words: str, colour: str, x: str, y: str, left: str = "false", dy: Any = -9) -> list[dict]:
-    """What a line is called, in its colour and beside a stroke of it; left of the point where the condition holds, else
-    right.
+    """What a line is called, in its colour; left of the point where the condition holds, else right. It has no stroke
+    beside it, which would be taken for data.
 
     Where the point is above or below the plot an arrow says so.
     """
-    far, near = ({"expr": f"{left} ? -{n} : {n}"} for n in (19, 11))
-    key = {
-        "type": "point",
-        "shape": "stroke",
-        "strokeWidth": 2.5,
-        "opacity": 1,
-        "size": 100,
-        "color": PAINTS[colour],
-        "xOffset": near,
-        "yOffset": dy,
-    }
     domain = encoding["y"]["scale"]["domain"]
     if not any(isinstance(end, dict) for end in domain):  # an end that moves moves with its lines
         words = f"({words}) + (datum.at_y > {domain[1]!r} ? ' ↑' : datum.at_y < {domain[0]!r} ? ' ↓' : '')"
-    looks = {"align": side(left)["align"], "dx": far, "dy": dy, "color": PAINTS[colour]}
-    return [at(encoding, key, x=x, y=y), text(encoding, words, x, y, **looks)]
+    return [text(encoding, words, x, y, **side(left), dy=dy, color=PAINTS[colour])]
 
 
 def rule(encoding: dict, colour: str | None, **where: str) -> dict:

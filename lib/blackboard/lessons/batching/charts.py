@@ -10,11 +10,12 @@ import math
 from typing import Any
 
 from blackboard import units
+from blackboard.catalogue import model
 from blackboard.catalogue.running_case import LECTURE_RENT, RUNNING
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, slider, sweep
 from blackboard.lessons.batching import equations as eq
-from blackboard.lessons.batching.numbers import BUSY, LEAST
+from blackboard.lessons.batching.numbers import BUSY, LEAST, SLOWER
 from blackboard.units import significant
 
 SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")
@@ -26,20 +27,38 @@ CHEAP = "USD/megatoken"
 
 
 def _given() -> list[dict]:
-    """The catalogue's menus, a slider for sparsity, and the balanced context that follows from them."""
+    """The catalogue's menus, a slider for sparsity, and the balanced context that follows from them; infinite where
+    attention takes as long to compare with a cached token as to load it.
+    """
     sparsity = slider("stored", -4, 2, 0.25, 0, "parameters ×", base=2)
-    stored, balanced = "max(n_active, models[model].n_total * stored)", inside(eq.balanced_context, "token/sequence")
-    return controls.given(RUNNING, SYSTEMS, MODELS, sliders=sparsity, n_total=stored, balanced=balanced)
+    longer = "attention_flop / attention_flops < 0.999 * kv_bytes_per_token / bandwidth"  # to load a cached token
+    follows = {
+        "n_total": "max(n_active, models[model].n_total * stored)",
+        "attention_flop": "attends[model]",
+        "attention_flops": "machine.flops.bf16",  # the format in which models attend
+        "balanced": f"{longer} ? {inside(eq.balanced_with_attention, 'token/sequence')} : 1e99",
+    }
+    attends = {"name": "attends", "value": {id: _attention(id) for id in MODELS}}
+    return [attends, *controls.given(RUNNING, SYSTEMS, MODELS, sliders=sparsity, **follows)]
+
+
+def _attention(id: str) -> float:
+    """FLOPs with which a model attends to one more token of a long context; 0 where round numbers name no heads."""
+    found = model(id)
+    return 0 if found.given else found.attention_flop(100_001) - found.attention_flop(100_000)
 
 
 def _load() -> list[dict]:
     """A slider for context, and the batch from which on a step is compute-bound; 0 where there is none."""
-    kink = f"context < balanced ? {inside(eq.crossing, 'sequence')} : 0"
+    kink = f"context < balanced ? {inside(eq.crossing_with_attention, 'sequence')} : 0"
     exponent = round(math.log10(RUNNING.context), 1)
     return [*slider("context", 2, 6, 0.1, exponent, "context L (tokens)", base=10), *derived("kink", kink)]
 
 
-_LOAD_LINE = f"'balanced context L* = ' + {marks.said('balanced')} + ' tokens'"
+_LOAD_LINE = (
+    f"(balanced < 1e9 ? 'balanced context L* = ' + {marks.said('balanced')} + ' tokens' : 'no balanced context')"
+    " + (attention_flop ? '' : ', attention left out')"
+)
 
 BATCH = marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5)
 
@@ -68,11 +87,11 @@ def _kink(encoding: dict, low: str) -> list[dict]:
 
 
 def _board(encoding: dict, bold: str, unit: str) -> list[dict]:
-    """The board's lines: the bold one, on it compute, KV and weights, and their values under the pointer."""
+    """The board's lines: compute, KV and weights, on them the bold one, and their values under the pointer."""
     parts = {"compute": "compute", "KV": "kv", "weights": "weights"}
     tips = {name: f"{name} ({unit})" for name in (bold, *parts)}
     lines = [marks.line(name, colour, encoding) for name, colour in parts.items()]
-    return [marks.line(bold, "total", encoding, strokeWidth=5), *lines, marks.hover(encoding, bold, tips, ",.3r")]
+    return [*lines, marks.line(bold, "total", encoding, strokeWidth=4), marks.hover(encoding, bold, tips, ",.3r")]
 
 
 def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
@@ -86,7 +105,7 @@ def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
 def _board_axis() -> dict:
     """Milliseconds of a step, up to the longest of the batches shown."""
     axis = marks.log_axis("step", "ms per step", 0.01, 1e7)
-    longest = inside(eq.step_time, "ms", batch="1e5")
+    longest = inside(eq.step_with_attention, "ms", batch="1e5")
     return {**axis, "scale": {"type": "log", "domain": [0.01, {"expr": f"max(1000, 1.5 * {longest})"}], "nice": False}}
 
 
@@ -96,19 +115,28 @@ _CONTROLS = "controls for system, model, precision, context and sparsity"
 def latency_chart() -> InteractiveChart:
     """Time of a step against batch, with machine, model, precision, context and sparsity to choose."""
     encoding = {"x": BATCH, "y": _board_axis()}
-    floor = inside(eq.latency_floor, "ms")
+    floor, computes, alone = inside(eq.latency_floor, "ms"), eq.compute_with_attention, eq.step_with_attention
     floor_said = marks.said(floor, ",.4r")
     ends_near = f"({inside(eq.kv_time, 'ms', batch='1e5')} < 12 * {floor})"
     compute_at, kv_at = (
         f"max({least!r}, {formula.vega(batch=batch)})"
-        for least, formula, batch in [(4e-5, eq.compute_time, 6 * LEAST), (4e-5, eq.kv_time, 9 * LEAST)]
+        for least, formula, batch in [(4e-5, computes, 6 * LEAST), (4e-5, eq.kv_time, 9 * LEAST)]
     )
     near = f"kink && kink < {10 * LEAST}"  # before such a kink there is no room for a name
-    compute_at = f"({near} ? {eq.compute_time.vega(batch='4 * kink')} : {compute_at})"
+    compute_at = f"({near} ? {computes.vega(batch='4 * kink')} : {compute_at})"
     layers = [
         *_board(encoding, "step", "ms"),
         *_kink(encoding, "600"),
-        marks.text(encoding, "'step'", repr(LEAST), floor, align="left", dx=4, dy=-12, color=marks.PAINTS["total"]),
+        marks.text(
+            encoding,
+            "'step'",
+            repr(LEAST),
+            inside(alone, "ms", batch=LEAST),
+            align="left",
+            dx=4,
+            dy=-12,
+            color=marks.PAINTS["total"],
+        ),
         marks.text(  # at the right end, unless the KV line ends there
             encoding,
             "'weights'",
@@ -119,19 +147,22 @@ def latency_chart() -> InteractiveChart:
             dy=11,
             color=marks.PAINTS["weights"],
         ),
-        *_slope(encoding, "compute", "compute", eq.compute_time, compute_at, f"context < balanced && !({near})"),
+        *_slope(encoding, "compute", "compute", computes, compute_at, f"context < balanced && !({near})"),
         *_slope(encoding, "KV", "kv", eq.kv_time, kv_at, "context >= balanced"),
     ]
     said = f"'floor ' + {floor_said} + ' ms, ' + (kink ? 'kink at B = ' + {marks.said('kink')} : 'never compute-bound')"
-    spec = {**_fields(eq.step_time, eq.STEP_TERMS, "step", "ms"), "params": [*_given(), *_load()], "layer": layers}
+    terms = {**eq.STEP_TERMS, "compute": computes}
+    spec = {**_fields(eq.step_with_attention, terms, "step", "ms"), "params": [*_given(), *_load()], "layer": layers}
     return InteractiveChart(
         {**spec, "title": controls.setting(_LOAD_LINE, said)},
         "Latency against batch",
         f"Time of one step against batch from {LEAST} to 100,000 sequences, both on log scales, for {RUNNING},"
         f" {RUNNING.tokens}, with {_CONTROLS}. The bold line is level at the floor of"
         f" {significant(eq.latency_floor(RUNNING) / units.factor('ms'), 4)} ms, then rises; beyond a batch of"
-        f" {eq.crossing(RUNNING):,.0f} compute is what it waits for.",
-        "More stored parameters raise the floor and move the kink to a larger batch.",
+        f" {eq.with_attention(RUNNING, SLOWER[-1]).kink:,.0f} compute, attention's arithmetic included, is what it"
+        " waits for.",
+        "Compute includes attention's arithmetic. More stored parameters raise the floor and move the kink to a larger"
+        " batch.",
         primary=("context", "stored", "model"),
     )
 
@@ -227,11 +258,13 @@ def tradeoff_chart() -> InteractiveChart:
         curve(eq.user_speed, "batch", "speed", "token/sequence/s"),
         curve(eq.cost_per_token, "batch", "cost", CHEAP),
     ]
-    chosen = {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}
+    red, hollow = marks.PAINTS["chosen"], {"expr": f"chosen > {_FULL} ? 0 : 1"}
+    chosen = {**marks.DOT, "color": red, "size": 220, "stroke": red, "strokeWidth": 2, "fillOpacity": hollow}
     layers = [
         marks.rule(encoding, "weights", x=FASTEST),
         marks.rule(encoding, "cost", y=inside(eq.cost_floor, CHEAP)),
-        marks.line("cost", "total", encoding, strokeWidth=4),
+        marks.line("cost", "muted", encoding, strokeWidth=2, strokeDash=[4, 4]),  # seen where memory has no room
+        {**marks.line("cost", "total", encoding, strokeWidth=4), "transform": [{"filter": f"datum.batch <= {_FULL}"}]},
         *(part for batch in (LEAST, 1_000, 10_000) for part in _stop(encoding, batch, speed, price)),
         *_walls(encoding),
         *_full_memory(encoding, speed, price),
@@ -239,11 +272,12 @@ def tradeoff_chart() -> InteractiveChart:
         _tips(encoding),
     ]
     title = marks.title(
-        f"(chosen > {_FULL} ? 'does not fit in memory: ' : '')"
-        f" + ({speed('chosen')} < 10 ? {marks.said(speed('chosen'), ',.1f')} : {marks.said(speed('chosen'))})"
+        f"chosen > {_FULL} ? 'does not fit in memory' :"
+        f" ({speed('chosen')} < 10 ? {marks.said(speed('chosen'), ',.1f')} : {marks.said(speed('chosen'))})"
         " + ' tokens/s for each user'",
-        f"'$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
-        f"{controls.CHOICE} + {_TOO_BIG}",
+        f"chosen > {_FULL} ? ({_FULL} < 1 ? '' : 'which is full at B = ' + {marks.said(f'floor({_FULL})')}) :"
+        f" '$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
+        controls.CHOICE,
     )
     params = [*_batch_and_context(), *controls.given(RUNNING, SYSTEMS, MODELS), *rent]
     return InteractiveChart(
@@ -257,7 +291,6 @@ def tradeoff_chart() -> InteractiveChart:
 
 
 _FULL = "((machine.hbm - n_total * bytes_per_param) / (context * kv_bytes_per_token))"  # sequences that memory holds
-_TOO_BIG = f"({_FULL} > 0 && chosen > {_FULL} ? ' (batch too big for its HBM)' : '')"
 
 
 def _batch_and_context() -> list[dict]:
@@ -297,7 +330,7 @@ def _price_axis(price: Any) -> dict:
         "type": "quantitative",
         "title": title,
         "scale": scale,
-        "axis": {"values": ticks, "format": "~r"},
+        "axis": {"values": ticks, "format": "~r", "labelPadding": 7},  # room for half a dot before them
     }
 
 
@@ -360,5 +393,5 @@ def _tradeoff_says() -> str:
         f" second at ${dollars(eq.cost_per_token, batch=LEAST)}; at 10,000 it is {speed(10_000)} at"
         f" ${dollars(eq.cost_per_token, batch=10_000)}. While all weights are loaded, speed never passes"
         f" {1 / eq.latency_floor(RUNNING):,.0f}; price never falls below ${dollars(eq.cost_floor)}. A ring marks the"
-        " batch that fills the memory, where it is below 100,000."
+        " batch that fills the memory, where it is below 100,000; beyond it the curve is dashed."
     )

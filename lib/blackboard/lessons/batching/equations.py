@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from sympy import Add, Le, Mul, Pow, Rational, UnevaluatedExpr, expand, limit, together
+from sympy import Add, Le, Mul, Rational, expand, limit, together
 
 from blackboard.formula import DERIVED, Formula, Max, Min, lecture
-from blackboard.notation import calibration, constant, declare, result
+from blackboard.notation import Quotient, calibration, constant, declare, result
 
 if TYPE_CHECKING:
     from blackboard.catalogue.running_case import Case
@@ -299,11 +299,40 @@ balanced_with_attention = Formula(
     ("dense attention", "comparing with a cached token takes less time than loading it; else there is no such context"),
     DERIVED,
     conditions=(Le(_attends * bandwidth / kv, Rational(999, 1000)),),
-    typeset=Mul(
-        UnevaluatedExpr(2 * n_active / flops),
-        Pow(Add(kv / bandwidth, -attention_flop / attention_flops, evaluate=False), -1),
-        evaluate=False,
+    typeset=Quotient(
+        2 * n_active / flops, Add(kv / bandwidth, -attention_flop / attention_flops, evaluate=False), evaluate=False
     ),
+)
+# With attention's arithmetic, as a chart draws them.
+compute_with_attention = Formula(
+    "batching.compute_with_attention",
+    "t_compute",
+    compute_time.typed + batch * context * _attends,
+    "s",
+    "compute time of a step in which each new token also attends to its context",
+    ("dense attention", "the arithmetic units never wait"),
+    DERIVED,
+    register=False,
+)
+step_with_attention = Formula(
+    "batching.step_with_attention",
+    "t_step",
+    Max(compute_with_attention.typed, memory_time.typed) + overhead,
+    "s",
+    "a step takes at least as long as the slower of compute, attention's included, and memory traffic",
+    ("compute and memory traffic overlap perfectly", "communication between chips is free"),
+    DERIVED,
+    register=False,
+)
+crossing_with_attention = Formula(
+    "batching.crossing_with_attention",
+    "batch_with_kv",
+    together(weight_time.typed / expand((compute_with_attention.typed - kv_time.typed) / batch)),
+    "sequence",
+    "the kink with attention's arithmetic counted",
+    crossing.assumes,
+    DERIVED,
+    register=False,
 )
 mfu = Formula(
     "batching.mfu",

@@ -53,8 +53,6 @@ def _loaded() -> list[dict]:
         *derived("chip_hbm", machine(lambda row: row.hbm_bytes / row.chips)),
         *derived("bytes_per_param", repr(float(START["bytes_per_param"]))),
         *derived("limit", inside(eq.context_fits, LONG, n_total=0)),
-        *derived("fits_one", inside(eq.context_fits, LONG, stages=1)),
-        *derived("bottom", "clamp(fits_one > 0 ? fits_one : 0, limit / 30, limit / 3) / 1.5"),  # of the axis
     ]
 
 
@@ -84,10 +82,14 @@ def context_chart() -> InteractiveChart:
     """The context that fits against stages, with machine, micro-batch, parameters and KV to choose."""
     encoding = {
         "x": marks.axis("stages", "pipeline stages P", 1, 16, [1, 2, 4, 8, 16]),
-        "y": marks.log_axis("context", "context that fits (tokens, log scale)", 1, 1e8),
+        "y": {
+            "field": "context",
+            "type": "quantitative",
+            "title": "context that fits (tokens)",
+            "scale": {"domain": [0, {"expr": "1.15 * limit"}], "nice": False},
+            "axis": {"tickCount": 6, "labelExpr": marks.TICK, "labelPadding": 6},
+        },
     }
-    encoding["y"]["scale"]["domain"] = [{"expr": "bottom"}, {"expr": "1.3 * limit"}]
-    encoding["y"]["axis"]["values"] = [times * 10**power for power in range(10) for times in (1, 2, 5)]
     base = sweep("stages", 1, 16, points=16, log=False)
     base["transform"] += [curve(eq.context_fits, "stages", "context", LONG), {"filter": "datum.context > 0"}]
     here = inside(eq.context_fits, LONG)
@@ -103,17 +105,17 @@ def context_chart() -> InteractiveChart:
     ]
     rack, box = map(catalogue.system, MACHINES)
     held = lambda row: {"expert_parallel": row.chips, "chip_hbm": row.hbm_bytes / row.chips}
+    case = f"{plain(catalogue.model(RUNNING.model).name)} in {RUNNING.precision.upper()}"
     fits = lambda row, stages: significant(eq.context_fits(START, held(row), stages=stages), 3)
     return InteractiveChart(
         {**base, "params": _loaded(), "layer": layers, "title": marks.title(*_context_lines())},
         "Context that fits against stages",
-        f"The context that fits, in tokens (log scale), against 1 to 16 pipeline stages, for"
-        f" {plain(catalogue.model(RUNNING.model).name)} in {RUNNING.precision.upper()}. With"
+        f"The context that fits, in tokens, against 1 to 16 pipeline stages, for {case}. With"
         f" {START['micro_batch']} sequences it grows on eight H200s from {fits(box, 1)} tokens at one stage to"
         f" {fits(box, 16)} at 16, on the rack from"
         f" {fits(rack, 1)} to {fits(rack, 16)}.",
-        "Four boxes serve four times as many users as one box, each with twice the context. With racks, the line is"
-        " nearly flat.",
+        f"For {case} with {START['micro_batch']} users per stage, four boxes serve four times as many users"
+        " as one box, each with twice the context. With racks, the line is nearly flat.",
         primary=("stages", "machine", "micro_batch"),
         result=(2,),
     )

@@ -12,6 +12,7 @@ from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining.timeline import Box, Costs, Timeline
 
 KINDS = {"F": "first", "B": "second", "W": "third"}
+TINTS = {"F": 0.4, "B": 0.6, "W": 0.5}  # how opaque: numbers on them can be read on paper and in the dark
 SMALL = 10  # points: the least that a phone shows well
 
 
@@ -56,7 +57,7 @@ def draw_run(axes, run: Timeline, costs: Costs, inches: float = 0.0, name: str =
                     width,
                     0.92 * time / whole,
                     color=COLOURS[KINDS[kind]],
-                    alpha=0.32 if later else 0.6,
+                    alpha=TINTS[kind] / (2 if later else 1),
                     lw=0,
                 )
             )
@@ -79,12 +80,14 @@ def label_boxes(axes, devices: int, name: str = "box") -> None:
     axes.grid(visible=False)
 
 
-def draw_key(fig: Drawing, height: float) -> None:
-    """What the colours mean, in words on their colours, at a height of the figure."""
+def draw_key(fig: Drawing, height: float, tints: dict[str, float] = TINTS) -> None:
+    """What the colours mean, in words beside squares of them, at a height of the figure."""
     words = {"F": "F: forward", "B": "B: gradient of inputs", "W": "W: gradient of weights"}
-    for x, kind in zip((0.02, 0.22, 0.57), KINDS):
-        face = {"boxstyle": "square,pad=0.2", "facecolor": COLOURS[KINDS[kind]], "alpha": 0.6, "edgecolor": "none"}
-        fig.text(x, height, words[kind], va="center", fontsize=SMALL, bbox=face)
+    wide, high = 0.13 / fig.get_figwidth(), 0.13 / fig.get_figheight()
+    for x, kind in zip((0.01, 0.23, 0.61), KINDS):
+        looks: dict[str, Any] = {"fc": COLOURS[KINDS[kind]], "alpha": tints[kind], "lw": 0}
+        fig.add_artist(Rectangle((x, height - high / 2), wide, high, transform=fig.transFigure, **looks))
+        fig.text(x + 1.35 * wide, height, words[kind], va="center", fontsize=SMALL)
 
 
 def draw_served(axes, run: Timeline, end: float) -> None:
@@ -105,28 +108,35 @@ def draw_served(axes, run: Timeline, end: float) -> None:
     axes.set(xlim=(0, end), xticks=np.arange(0, end + 1, run.devices))
 
 
+PLAIN, FAINT = 0.7, 0.2  # how opaque passes without numbers are: those of a step, and of the steps around it
+
+
 def draw_plain(axes, run: Timeline, width: float) -> None:
     """A run of equal passes on an axis of `width` slots, without numbers: a whole backward pass is B and then W, and
-    what runs side by side shares the height of its box. Idle time is gray.
+    what runs side by side shares the height of its box. Idle time is gray. Where boxes begin the next step one after
+    another, they do not wait for each other: the steps before and after fill their ends, and are faint.
     """
-    weights = _weights(run)
+    weights, period, end = _weights(run), run.period, run.makespan
     for device, row in enumerate(run.rows):
         low = device - 0.42
-        # boxes that begin the next step one after another do not wait for each other
-        start, end = (row[0].start, row[-1].end) if run.period < run.makespan else (0, run.makespan)
-        axes.add_patch(Rectangle((start, low), end - start, 0.84, fc=COLOURS["muted"], alpha=0.22, lw=0))
-        for box in row:
-            whole = box.end - box.start
-            kinds = _kinds(box, weights)
-            part = 1 / len(kinds)
-            axes.add_patch(Rectangle((box.start, low), whole, 0.84, fc="white", lw=0))
-            face: dict[str, Any] = {"alpha": 0.35 if box.stage >= run.devices else 0.7, "lw": 0}
-            for place, kind in enumerate(kinds):
-                aside, up = (0, place * part) if box.beside else (place * part, 0)
-                wide, high = (1, part) if box.beside else (part, 1)
-                corner = box.start + aside * whole, low + 0.84 * up
-                axes.add_patch(Rectangle(corner, wide * whole, 0.84 * high, fc=COLOURS[KINDS[kind]], **face))
-            axes.add_patch(Rectangle((box.start, low), whole, 0.84, fill=False, ec="white", lw=0.5))
+        axes.add_patch(Rectangle((0, low), end, 0.84, fc=COLOURS["muted"], alpha=0.22, lw=0))
+        for shift, opaque in ((-period, FAINT), (period, FAINT), (0, PLAIN)):
+            for box in row:
+                if box.start + shift >= 0 and box.end + shift <= end:
+                    _draw_pass(axes, box, box.start + shift, low, _kinds(box, weights), opaque, run.devices)
     label_boxes(axes, run.devices)
     axes.set(xlim=(0, width), yticks=[0, run.devices - 1])
     axes.set_yticklabels([f"box {device}" for device in (0, run.devices - 1)])
+
+
+def _draw_pass(axes, box: Box, start: Any, low: float, kinds: list[str], opaque: float, devices: int) -> None:
+    """What a box does from a start on, a part for each kind."""
+    whole, part = box.end - box.start, 1 / len(kinds)
+    axes.add_patch(Rectangle((start, low), whole, 0.84, fc="white", lw=0))
+    face: dict[str, Any] = {"alpha": opaque / 2 if box.stage >= devices else opaque, "lw": 0}
+    for place, kind in enumerate(kinds):
+        aside, up = (0, place * part) if box.beside else (place * part, 0)
+        wide, high = (1, part) if box.beside else (part, 1)
+        corner = start + aside * whole, low + 0.84 * up
+        axes.add_patch(Rectangle(corner, wide * whole, 0.84 * high, fc=COLOURS[KINDS[kind]], **face))
+    axes.add_patch(Rectangle((start, low), whole, 0.84, fill=False, ec="white", lw=0.5))

@@ -18,7 +18,7 @@ from blackboard.charts.drawing import Drawing, arrow, bare, done, percent
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
-from blackboard.lessons.pipelining.drawing import SMALL, draw_key, draw_plain, draw_run, draw_served
+from blackboard.lessons.pipelining.drawing import KINDS, PLAIN, SMALL, draw_key, draw_plain, draw_run, draw_served
 from blackboard.lessons.pipelining.timeline import Costs, Schedule
 from blackboard.text import listed
 from blackboard.units import pretty
@@ -199,7 +199,7 @@ ORDERS = {  # what each moves, and where that is seen: a box, its slots from and
     "1F1B": ("Box 0 waits for its first gradient to come back.", (0, 4, 10)),
     "split 1F1B": ("Each box passes B on before it does W.", (0, 7, 8)),
     "ZB-H1": ("The later boxes put W off until after more B.", (3, 23, 27)),
-    "ZB-H2": ("More F and W fill the rest. Box 0 ends early.", (0, 4, 7)),
+    "ZB-H2": ("More F and W fill the rest. Faint: the steps around it.", (0, 4, 7)),
 }
 
 
@@ -210,7 +210,7 @@ def orders() -> Drawing:
     height = head + each * len(ORDERS) + foot
     fig, axes = drawing.axes(4.4, height, len(ORDERS), 1, sharex=True)  # narrow: its sentences are read on a phone
     fig.set_layout_engine("none")
-    draw_key(fig, 1 - 0.14 / height)
+    draw_key(fig, 1 - 0.14 / height, dict.fromkeys(KINDS, PLAIN))
     width, said = max(runs[name].makespan for name in ORDERS), []
     for index, (at, (name, (words, new))) in enumerate(zip(axes, ORDERS.items())):
         run = runs[name]
@@ -233,7 +233,7 @@ def orders() -> Drawing:
         fig,
         "fig-orders",
         "Three moves take the idle time (gray) of box 0 from nine slots to none. Only the last move needs more memory."
-        " Frames show what is new.",
+        " A frame marks what the words below its schedule describe.",
         f"Four schedules of {numbers.TRAINED} micro-batches on {BOXES} boxes. {' '.join(said)}",
     )
 
@@ -284,14 +284,16 @@ def freed() -> Drawing:
     for line, (name, share, stages) in zip(places, rows):
         stored = share / stages
         axes.barh(line, stored, 0.7, color=COLOURS["weights"])
-        axes.barh(line, 1 - stored, 0.7, stored, color=COLOURS["kv"], alpha=0.5)
-        axes.text(stored + 0.02, line, f"caches {1 - stored:.1%}", va="center")
+        axes.barh(line, 1 - stored, 0.7, stored, color=COLOURS["kv"])
+        axes.text(1.02, line, f"{1 - stored:.1%}", va="center")
         said.append(f"{stored:.1%} of {name}")
     axes.set_yticks(places, [name for name, _, _ in rows])
     axes.text(0, -0.45, "weights", color=COLOURS["weights"], va="bottom")
+    axes.text(1, -0.45, "caches", color=COLOURS["kv"], va="bottom", ha="right")
     axes.set(xlim=(0, 1), ylim=(places[-1] + 0.5, -1.1), xlabel="share of the memory")
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
     axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
     axes.grid(visible=False)
     return done(
         fig,

@@ -149,7 +149,7 @@ def _layers() -> list[dict]:
         marks.at(
             encoding, {**marks.DOT, "color": marks.INK}, x="tie ? tie : null", y=f"tie ? {_at('max(1, tie)')[1]} : null"
         ),
-        *marks.name(encoding, "models[model].name", "weights", "2", inside(step.weight_time, "ms"), dy=0),
+        *marks.name(encoding, "models[model].name", "weights", "100", inside(step.weight_time, "ms"), "true", dy=-12),
         *marks.name(
             encoding, "'dense, ' + format(quality_gain * n_active / 1e9, '.2~r') + 'B'", "second", "12", dense, dy=14
         ),
