@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from matplotlib.transforms import offset_copy
 
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done
+from blackboard.charts.drawing import Drawing, done
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, LIMIT, Row, mape
 from blackboard.text import listed
@@ -228,7 +228,7 @@ def _place(row: Row) -> tuple[str, str]:
 
 
 def _headed(height: float, groups: Mapping[str, Sequence[Line]]) -> tuple[Drawing, Any, list[tuple[int, str, Line]]]:
-    """An empty picture with a line of text for every group, after a square of its colour, and every line; and (place,
+    """An empty picture with a line of text for every group, before a square of its colour, and every line; and (place,
     colour, line) of each.
     """
     fig, at = drawing.axes(WIDTH, height + LINE * sum(1 + len(lines) for lines in groups.values()))
@@ -240,11 +240,12 @@ def _headed(height: float, groups: Mapping[str, Sequence[Line]]) -> tuple[Drawin
             places.append((len(names), ink, line))
             names.append((line.name, None))
     at.set(ylim=(len(names) - 0.3, -0.7), yticks=range(len(names)), yticklabels=[name for name, _ in names])
-    for label, (_, own) in zip(at.get_yticklabels(), names):
+    edge = offset_copy(at.get_yaxis_transform(), fig, -8, 0, "points")
+    for place, (label, (_, own)) in enumerate(zip(at.get_yticklabels(), names)):
         label.set(fontsize=SMALL, fontweight="bold" if own else "normal")
-        if own:
-            looks = {"ha": "right", "va": "center", "fontsize": SMALL, "annotation_clip": False}
-            beside(at, "■", (0, 0.5), (-3, 0), own, xycoords=label, **looks)
+        if own:  # the square is beside the axis: how long a name is, a reader's font decides
+            label.set_transform(offset_copy(label.get_transform(), fig, -11, 0, "points"))
+            at.plot(0, place, "s", color=COLOURS[own], ms=7, mew=0, clip_on=False, transform=edge)
     at.tick_params(axis="y", length=0)
     at.grid(visible=False, axis="y")
     return fig, at, places
