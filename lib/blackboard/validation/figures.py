@@ -103,13 +103,12 @@ def consistency() -> Drawing:
         list(counts),
         list(counts.values()),
         color=[COLOURS["second" if name == "beyond" else "first"] for name in counts],
-        alpha=0.75,
     )
-    low.barh(range(len(wide)), [100 * row.error for row in wide], color=COLOURS["second"], alpha=0.75)
+    low.barh(range(len(wide)), [100 * row.error for row in wide], color=COLOURS["second"])
     low.set_yticks(range(len(wide)), [called(row) for row in wide])
     for at, values in ((top, counts.values()), (low, [100 * row.error for row in wide])):
         _valued(at, list(values), f"{{:{'.0f' if at is top else '+.1f'}}}")
-    low.axvspan(-100 * LIMIT, 100 * LIMIT, color=COLOURS["muted"], alpha=0.15, lw=0)
+    low.axvspan(-100 * LIMIT, 100 * LIMIT, color=COLOURS["muted"], alpha=0.15, lw=0, zorder=0)  # behind the bars
     low.axvline(0, color=COLOURS["bound"], lw=1)
     top.set(title=f"{len(rows)} consistency checks", xlabel="how many", xlim=(0, 1.15 * max(counts.values())))
     left, right = 100 * wide[0].error, 100 * wide[-1].error
