@@ -27,7 +27,7 @@ FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; h
     "link, button, a.headerlink, a.claim-id, details.hide, .toctree-wrapper, "
     ".chart-result, .chart-facts, .chart-live, .chart-controls, "
     "a.planner-example, .practice-item > summary, .card-letters > :is(summary, ul), "
-    ".on-screen, .flashcards > summary, .flashcard-letters > summary, "
+    ".on-screen, .card-head, .flashcards > summary, .flashcard-letters > summary, "
     ".lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner, p:has(> a.sd-btn)"
 )
 ON_PAPER = {  # what a page says to somebody before a screen, and what a book says instead
