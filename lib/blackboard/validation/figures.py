@@ -94,7 +94,7 @@ def called(row: Row) -> str:
 
 
 def consistency() -> Drawing:
-    """How many consistency checks are exact or close to so many per cent; below, those beyond the limit, one by one."""
+    """How many consistency checks are exact or close to so many percent; below, those beyond the limit, one by one."""
     report = whole()
     rows, wide = report.of(CONSISTENCY).rows, sorted(report.wide, key=lambda row: row.error)
     fig, (top, low) = drawing.axes(WIDTH, 2.4 + 0.23 * len(wide), 2, 1, height_ratios=(len(STEPS), len(wide)))
@@ -118,7 +118,7 @@ def consistency() -> Drawing:
         fig,
         "fig-reality-consistency",
         f"Sources agree with themselves: of {len(rows)} published numbers, computed again from others of the source,"
-        f" all but {len(wide)} come out within two per cent. Those are below, one by one.",
+        f" all but {len(wide)} come out within two percent. Those are below, one by one.",
         _consistency_alt(rows, wide, counts),
     )
 
@@ -484,7 +484,7 @@ def _calibrated_says(groups: Mapping[str, Sequence[Line]]) -> str:
         f"Measured over predicted for {len(rows)} published numbers, a dot each, on a log scale from {LOW} to"
         f" {HIGH}{far}; a line for each of {sum(map(len, groups.values()))} slices. {len(rows) - len(tested)} on which"
         f" constants were fitted are hollow. Of the {len(tested)} tested ones {near} lie in a band of {100 * NEAR:.0f}"
-        f"% either way. Mean absolute error of the tested in per cent, of the ideal {_ideal(rows)} and of the"
+        f"% either way. Mean absolute error of the tested in percent, of the ideal {_ideal(rows)} and of the"
         f" prediction {_error(rows)}; by section: {each}."
     )
 
