@@ -412,6 +412,6 @@ def folded(kind: str) -> Page:
     """The whole table of a kind, folded away."""
     report = whole().of(kind)
     return Page(
-        f"<details><summary>All {len(report.sums)} lines of this kind,"
+        f'<details class="all-lines"><summary>All {len(report.sums)} lines of this kind,'
         f" <em>{kind}</em></summary>{report.table()}</details>"
     )
