@@ -239,13 +239,13 @@ def _headed(height: float, groups: Mapping[str, Sequence[Line]]) -> tuple[Drawin
             places.append((len(names), ink, line))
             names.append((line.name, None))
     at.set(ylim=(len(names) - 0.3, -0.7), yticks=range(len(names)), yticklabels=[name for name, _ in names])
+    at.tick_params(axis="y", length=0)
     edge = offset_copy(at.get_yaxis_transform(), fig, -8, 0, "points")
     for place, (label, (_, own)) in enumerate(zip(at.get_yticklabels(), names)):
         label.set(fontsize=SMALL, fontweight="bold" if own else "normal")
         if own:  # the square is beside the axis: how long a name is, a reader's font decides
             label.set_transform(offset_copy(label.get_transform(), fig, -11, 0, "points"))
             at.plot(0, place, "s", color=COLOURS[own], ms=7, mew=0, clip_on=False, transform=edge)
-    at.tick_params(axis="y", length=0)
     at.grid(visible=False, axis="y")
     return fig, at, places
 
