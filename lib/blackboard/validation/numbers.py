@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import statistics
 from html import escape
@@ -402,10 +401,8 @@ def listed(rows: list[Row]) -> Page:
     number = lambda value, row: (
         significant(value, 4, exact=True) if row.unit in plain else pretty(value, row.unit, 4, exact=True)
     )
-    brief = {r" (parameters|tokens)$": "", r",000 EFLOP$": " ZFLOP"}  # its row tells what is counted
-    short = lambda value, row: functools.reduce(
-        lambda said, part: re.sub(*part, said), brief.items(), number(value, row)
-    )
+    uncounted = lambda said: re.sub(" (parameters|tokens)$", "", said)  # its row tells what is counted
+    short = lambda value, row: uncounted(re.sub(",000 EFLOP$", " ZFLOP", number(value, row)))
     said = lambda row: row.what if row.part in row.what else f"{row.part}, {row.what}"
     off = lambda row: f"{100 * (row.published / row.computed - 1):+.1f}%".replace("-", "−")
     cells = [
