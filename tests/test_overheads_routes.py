@@ -423,7 +423,7 @@ def test_published_fusions_are_of_the_order_that_counting_gives():
         for n in (16, 64, 512)
     ]
     assert gains == sorted(gains) and 1.01 < gains[0] < gains[-1] < 1.2
-    quantising = [row for row in measurement("fusion_gains").records() if "quantisation" in row["fusion"]]
+    quantising = [row for row in measurement("fusion_gains").records() if "quantization" in row["fusion"]]
     assert all(0 < row["low_gain"] <= row["high_gain"] < gains[-1] - 1 for row in quantising)
     whole = implied.fusing("llama-3.1-70b", Plan(chips=8, tokens=8_192, context=0)).gain  # torch.compile, all of it
     assert 1.41 < whole < 2.27

@@ -135,6 +135,18 @@ def test_a_changed_cell_says_what_it_prints_and_returns(page):
     assert "numpy" in run(page, "import numpy")
 
 
+def test_an_error_is_no_verdict_and_takes_nothing_away(page):
+    """Nothing was asked; what the book or the last run gave stays in sight."""
+    cell, live = page.locator(f".cell:has({LOOP})"), page.locator(LOOP)
+    live.get_by_role("button", name="Reset").click()
+    said = run(page, "1 / 0")
+    assert said.startswith("Error. Your code stopped in line 1") and "the book's version" in said
+    assert cell.locator(".cell_output").is_visible()
+    run(page, "print('mine')")
+    said = run(page, "1 / 0")
+    assert said.startswith("Error.") and said.endswith("mine") and not cell.locator(".cell_output").is_visible()
+
+
 def test_a_derivation_comes_back_as_formulas(page):
     """It is the course's own, so it is shown as the book shows it; one that ends elsewhere is refused."""
     live = page.locator(DERIVED)

@@ -107,6 +107,16 @@ def test_a_wide_table_has_what_its_cards_on_a_phone_need():
     assert "cards" not in align_numbers(table.format("3"))
 
 
+def test_a_head_with_a_subscript_is_an_element_of_its_cells():
+    """No attribute can hold it."""
+    part = "<math><msub><mi>η</mi><mi>c</mi></msub></math>"
+    top = f"<thead><tr><th><p>Chip</p></th><th><p>at {part}</p></th><th>note</th><th>cost</th></tr></thead>"
+    row = f'<tr><th scope="row">a</th><td>1</td><td>{"a word " * 12}</td><td>2 ms</td></tr>'
+    cards = align_numbers(f'<table class="table">{top}<tbody>{row}</tbody></table>')
+    assert re.findall(r'data-head="([^"]*)"', cards) == ["Chip", "", "note", "cost"]
+    assert f'<span class="card-head">at {part}</span>1</td>' in cards
+
+
 def test_four_short_columns_stay_a_table_on_a_phone():
     """Unless a number, which is not broken, or many words make them too wide."""
     top = (

@@ -15,7 +15,7 @@ from blackboard.validation.report import whole
 PAGE = (ROOT / "book/reality.md").read_text("utf8")
 PROSE = re.sub(r"```.*?```", "", PAGE.split("---", 2)[2], flags=re.S)
 QUOTED = {
-    "15": "the aim, in per cent",
+    "15": "the aim, in percent",
     "16": "bits of a format",
     "235": "Qwen3 235B, its name",
     "405": "Llama 3.1 405B, its name",

@@ -91,7 +91,7 @@ def are_short(heads, columns, kinds):
 def make_cards(table):
     """A table whose cells bear the heads of their columns, by which a phone shows each row as a card."""
     head, body = table[: table.find("<tbody")], table[table.find("<tbody") :]
-    heads = [html.escape(text_of(FORMULA.sub(plain_formula, cell[2]))) for cell in CELL.findall(head)]
+    heads = [cell[2] for cell in CELL.findall(head)]
 
     def told(row):
         names = iter(heads)
@@ -109,9 +109,15 @@ def plain_formula(found):
 
 
 def name_cell(cell, head):
-    """A cell with its column's head."""
+    """A cell with its column's head: as an attribute, which a style sheet shows, or, where a formula has a subscript,
+    which no attribute can hold, as an element that only cards show.
+    """
     tag, attributes, inner = cell.groups()
-    return f'<{tag}{attributes} data-head="{head}">{inner}</{tag}>'
+    if any("<msub" in formula for formula in FORMULA.findall(head)) and inner:
+        told = re.sub(r"</?p\b[^>]*>", "", head)
+        return f'<{tag}{attributes} data-head=""><span class="card-head">{told}</span>{inner}</{tag}>'
+    name = html.escape(text_of(FORMULA.sub(plain_formula, head)))
+    return f'<{tag}{attributes} data-head="{name}">{inner}</{tag}>'
 
 
 def holds_numbers(column):

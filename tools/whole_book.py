@@ -27,23 +27,17 @@ FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; h
     "link, button, a.headerlink, a.claim-id, details.hide, .toctree-wrapper, "
     ".chart-result, .chart-facts, .chart-live, .chart-controls, "
     "a.planner-example, .practice-item > summary, .card-letters > :is(summary, ul), "
-    ".on-screen, .flashcards > summary, .flashcard-letters > summary, "
+    ".on-screen, .card-head, .flashcards > summary, .flashcard-letters > summary, "
     ".lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner, p:has(> a.sd-btn)"
 )
 ON_PAPER = {  # what a page says to somebody before a screen, and what a book says instead
-    "Drag the red dot": "Follow the red dot",
-    "Drag the ": "Follow the ",
     "before you open the rubric": "before you read the rubric",
     "before opening the rubric": "before reading the rubric",
     "Answer first, then open the card.": "Answer first, then read on.",
     "Download the Anki deck": "On the site there is an Anki deck",
-    "so that their sliders do nothing": "so that these two change nothing",
     "The page computes what ": "The planner computes what ",
     "configurations. The button ": "configurations. On the site, ",
     " does the same in your browser.": " on the site does the same.",
-    "Try it yourself: move the constants away from the ideal until the dots are in the band. ": "",
-    "The menu of constants sets either, or the ideal machine; else the sliders count. ": "",
-    " Try your own: is there a setting that suits both families of chips?": "",
     "a dotted line under a word leads": "a word links",
     "here from its first use on the page": "here where a chapter first uses it",
     "Open a claim to read what": "Under each claim stands what",

@@ -68,6 +68,7 @@
     async reset() {
       await this.editor.replace(this.original);
       this.out.replaceChildren();
+      this.last = null;
       this.showFirst(true);
     }
 
@@ -83,15 +84,24 @@
       const question = { ask: "cell", lesson, number: Number(cell), texts };
       const answer = await ask(question, (words) => say(this.out, words));
       this.setBusy(false);
-      this.showFirst(answer.kind === "absent"); // it stays where nothing has run
-      if (answer.kind) tell(this.out, answer);
+      if (answer.kind) this.fail(answer);
       else this.show(answer);
+    }
+
+    // What was there before an error stays below it.
+    fail(answer) {
+      const first = this.closest(".cell").querySelector(".cell_output");
+      tell(this.out, answer);
+      if (this.last) this.out.append(make("p", "lab-state", "The last run without an error gave:"), ...this.last);
+      else if (first && answer.kind !== "absent") this.out.append(make("p", "lab-state", "The output below is that of the book's version."));
     }
 
     setBusy(busy) { this.busy = busy; this.runButton.setAttribute("aria-disabled", busy); }
 
     show(answer) {
+      this.showFirst(false);
       show(this.out, answer);
+      this.last = [...this.out.childNodes];
       setFormulas(this.out).catch(() => {}); // else they stay as TeX
     }
   }

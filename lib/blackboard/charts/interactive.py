@@ -48,7 +48,7 @@ class InteractiveChart:
 
     `primary` names the two or three controls that the page shows at once, by their signals; without it these are the
     first three. `result` says which of the title's lines state the result, in large letters; the others are the facts
-    below it, two at most.
+    below it, two at most. `hint` tells what to do with the controls: it follows the caption, but not on paper.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class InteractiveChart:
         caption: str,
         primary: Sequence[str] = (),
         result: Sequence[int] = (-1,),
+        hint: str = "",
     ):
         if not (title.strip() and alt.strip()):
             raise ValueError("an interactive chart needs a title and an alt text")
@@ -74,7 +75,7 @@ class InteractiveChart:
         self.spec["usermeta"] = {**_FRAME["usermeta"], **shown}
         if "layer" in self.spec:
             self.spec["layer"] = [_inked(layer) for layer in self.spec["layer"]]
-        self.title, self.alt, self.caption = title, alt, curl(caption)
+        self.title, self.alt, self.caption, self.hint = title, alt, curl(caption), curl(hint)
 
     @cached_property
     def still(self) -> str:

@@ -57,6 +57,7 @@ def page_html(chart: InteractiveChart) -> str:
     result, facts = say_lines(lines, chart.spec["usermeta"]["result"])
     can_point = any("tooltip" in layer.get("encoding", {}) for layer in chart.spec.get("layer", ()))
     reads = f' tabindex="0" role="group" aria-label="{escape(chart.title)}: arrow keys read the values"'
+    hint = f' <span class="on-screen">{markup(chart.hint)}</span>' if chart.hint else ""
     return (
         f'<figure class="interactive-chart" aria-label="{escape(chart.title)}"><div class="chart-box">'
         f'<p class="chart-result" role="status">{escape(keep_together(result))}</p>{_facts("chart-facts", facts)}'
@@ -64,7 +65,7 @@ def page_html(chart: InteractiveChart) -> str:
         f'<div class="chart-live"></div></div><div class="chart-controls">{_controls(chart.spec)}</div></div>'
         f"{_facts('chart-start', [result[:1].upper() + result[1:], *facts])}"
         f'<script type="application/json" class="chart-spec">{_script(compile_spec(spec))}</script>'
-        f"<figcaption>{markup(chart.caption)}</figcaption></figure>"
+        f"<figcaption>{markup(chart.caption)}{hint}</figcaption></figure>"
     )
 
 

@@ -40,11 +40,11 @@ def list_steps(lesson: str) -> Sequence[Step]:
     return find_lab(lesson).steps if has_lab else ()
 
 
-def feedback(verdict: Verdict, printed: str = "") -> dict[str, Any]:
-    """A verdict as a page shows it."""
+def feedback(verdict: Verdict, printed: str = "", asked: bool = True) -> dict[str, Any]:
+    """A verdict as a page shows it. Where nothing was `asked` and code just runs, an error is no wrong answer."""
     return {
         "kind": verdict.kind,
-        "head": HEADS[verdict.kind],
+        "head": HEADS[verdict.kind] if asked or verdict.kind != "crash" else "Error.",
         "message": markup(verdict.message),
         "call": verdict.call,
         "printed": printed[:LONGEST] + " …" * (len(printed) > LONGEST),
@@ -71,7 +71,7 @@ def run(lesson: str, step: str, text: str, earlier: Mapping[str, str]) -> dict[s
                 if not shown.get("text") and "html" not in shown and not printed.getvalue():
                     shown = {"text": lab.try_example(lab[step], space)}
         except BaseException as error:
-            return feedback(stopped(error), printed.getvalue())
+            return feedback(stopped(error), printed.getvalue(), asked=False)
     return {"printed": printed.getvalue(), **shown}
 
 
@@ -106,7 +106,7 @@ def cell(lesson: str, number: int, texts: Mapping[str, str]) -> dict[str, Any]:
         try:
             shown = live_cells.show_value(live_cells.run_cell(cells[:number], cells[number]))
         except BaseException as error:
-            return feedback(stopped(error), printed.getvalue())
+            return feedback(stopped(error), printed.getvalue(), asked=False)
     return {"printed": printed.getvalue(), **shown}
 
 

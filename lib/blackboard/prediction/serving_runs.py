@@ -82,7 +82,7 @@ def rated(
 
 # --- TensorRT-LLM at full load ---------------------------------------------------------------------------------------
 
-KV = "fp8"  # of the quantised checkpoints; with bf16 the bound would be beaten (tests)
+KV = "fp8"  # of the quantized checkpoints; with bf16 the bound would be beaten (tests)
 ROOM = 0.9  # of what weights leave free, for the cache; the page says 0.90 to 0.95
 
 

@@ -38,7 +38,7 @@ HOLDS = Verdict(
     "holds",
     "✓",
     "holds",
-    "every number is about what is claimed, or within one per cent where the claim is exact arithmetic",
+    "every number is about what is claimed, or within one percent where the claim is exact arithmetic",
 )
 PART = Verdict("part", "◐", "holds in part", "some of its numbers hold and others do not")
 ROUGH = Verdict(
@@ -179,7 +179,7 @@ def judge(parts: tuple[Part, ...], within: float = WITHIN, near: float = NEAR) -
 
 
 class _Teller(string.Formatter):
-    """Fills {name:3} with three digits, {name:2 s} with a unit, {name:%} with per cent; words as they are."""
+    """Fills {name:3} with three digits, {name:2 s} with a unit, {name:%} with percent; words as they are."""
 
     def format_field(self, value: Any, spec: str) -> str:
         if isinstance(value, str):

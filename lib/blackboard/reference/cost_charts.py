@@ -356,7 +356,7 @@ def bill_chart() -> InteractiveChart:
         "A request on two price cards",
         _bill_says(),
         "One request, a thousand times. What the cache does not hold is charged as a write where the card charges for"
-        " writing. Make the input longer than a card's step, and its price jumps; on a card without a price for hits"
+        " writing. Where the input is longer than a card's step, its price jumps; on a card without a price for hits"
         " the line is level. Where the lines cross, the cheaper card depends on the cache.",
         primary=("card", "other", "prompt_tokens"),
     )

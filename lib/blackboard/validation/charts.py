@@ -17,11 +17,9 @@ from blackboard.formula import IDEAL, Calibration
 from blackboard.prediction import equations as eq
 from blackboard.prediction import serving_runs as serving
 from blackboard.prediction.calibration import KNOWN, TENSOR_RT, Recipe, busy, calibration_by_id
-from blackboard.prediction.rows import mape
 from blackboard.prediction.serving_runs import Case
 from blackboard.validation import serving as runs
 from blackboard.validation.figures import NEAR, short
-from blackboard.validation.report import share
 
 US = units.factor("us")
 FAMILIES = {"Hopper": "trtllm-h200", "Blackwell": "trtllm-b200"}  # chips, and the constants that were fitted for them
@@ -99,7 +97,6 @@ def _controls() -> list[dict]:
     """Menus for the chips and for whole sets of constants, and a slider for each constant, all ideal at the start."""
     sets = {family: f"fitted on {family}" for family in FAMILIES} | {"ideal": "the ideal machine"}
     part = lambda name, low, label, step=0.01: slider(f"my_{name}", low, 1, step, START[name], label)
-    first, second = FAMILIES
     known = {name: f"constants === '{MINE}' ? my_{name} : sets[constants].{name}" for name in START}
     return [
         {"name": "sets", "value": {family: constants(family) for family in FAMILIES} | {"ideal": START}},
@@ -112,7 +109,7 @@ def _controls() -> list[dict]:
         *slider("latency_us", 0, 50, 0.1, START["link_latency"], "link latency (µs)"),
         *derived("my_link_latency", f"latency_us * {US!r}"),
         *(row for name, value in known.items() for row in derived(name, value)),
-        *derived("off", f"family === '{first}' ? {mean_error(first)} : {mean_error(second)}"),
+        *(row for family in FAMILIES for row in derived(f"off_{family}", mean_error(family))),
     ]
 
 
@@ -128,11 +125,8 @@ def _computed() -> list[dict]:
 
 CHOSEN = "datum.family === family"
 MEANS = {  # errors that the head tells, of the rows that are meant: a mean passes over null
-    **{name: f"datum.family === '{name}' ? datum.error : null" for name in FAMILIES},
-    **{
-        name: f"{CHOSEN} && {test} ? datum.error : null"
-        for name, test in (("on", "datum.fitted"), ("other", "!datum.fitted"))
-    },
+    name: f"{CHOSEN} && {test} ? datum.error : null"
+    for name, test in (("on", "datum.fitted"), ("other", "!datum.fitted"))
 }
 # of the tested and of the fitted: size in square pixels, and colours that can be seen on a light and on a dark ground
 DOTS = {
@@ -152,9 +146,9 @@ def _dots(encoding: dict, fitted: bool) -> dict:
     }
 
 
-def _percent(field: str) -> str:
+def _percent(error: str) -> str:
     """Browser expression: a mean error as the report's table prints it (validation.share)."""
-    return f"format(100 * datum.{field}, datum.{field} < 0.1 ? '.1f' : '.0f') + '%'"
+    return f"format(100 * {error}, {error} < 0.1 ? '.1f' : '.0f') + '%'"
 
 
 def _mean(transform: list[Any], words: str, encoding: dict, **mark: Any) -> dict:
@@ -169,21 +163,17 @@ def _mean(transform: list[Any], words: str, encoding: dict, **mark: Any) -> dict
 def _of_slices(y: dict) -> dict:
     """The mean error of each slice, at the right within its row."""
     average = [{"filter": CHOSEN}, {"aggregate": [{"op": "mean", "field": "error", "as": "off"}], "groupby": ["slice"]}]
-    return _mean(average, _percent("off"), {"x": {"value": "width"}, "y": y}, align="right", dx=-1)
+    return _mean(average, _percent("datum.off"), {"x": {"value": "width"}, "y": y}, align="right", dx=-1)
 
 
 def _head() -> dict:
-    """The mean errors of both families, and of the chosen one's fitted and other rows, in two lines above the plot."""
+    """The mean errors of the fitted and of the other rows, above the plot."""
     average = [
         *({"calculate": value, "as": name} for name, value in MEANS.items()),
         {"aggregate": [{"op": "mean", "field": name, "as": name} for name in MEANS]},
     ]
-    both = " + ', ' + ".join(f"'{name} ' + {_percent(name)}" for name in FAMILIES)
-    lines = (
-        f"['mean error: ' + {both}, 'of ' + family + ' ' + {_percent('on')} + ' on * rows, ' + {_percent('other')} + '"
-        " elsewhere']"
-    )
-    return _mean(average, lines, {"x": {"value": 0}, "y": {"value": -26}}, align="left", dx=-SIDE, lineHeight=16)
+    line = f"{_percent('datum.on')} + ' on rows with *, ' + {_percent('datum.other')} + ' elsewhere'"
+    return _mean(average, line, {"x": {"value": 0}, "y": {"value": -10}}, align="left")
 
 
 def _hover(encoding: dict) -> dict:
@@ -241,7 +231,8 @@ def _title() -> dict:
     }
     values = " + ', ".join(f"{word} ' + {marks.said(name, '.3~r')}" for word, name in told.items())
     links = f"{marks.said(f'link_latency / {US!r}', '.1~f')} + ' µs'"
-    found = "'mean error ' + format(100 * off, off < 0.1 ? '.1f' : '.0f') + '% on ' + family"
+    here, there = (f"{_percent(f'off_{name}')} + ' on {name}'" for name in FORMATS)
+    found = f"'mean error ' + (family === '{first}' ? {here} + ', ' + {there} : {there} + ', ' + {here})"
     return marks.title(chips, f"'{values} + ' and ' + {links}", found)
 
 
@@ -254,16 +245,15 @@ def fit_chart() -> InteractiveChart:
         "layer": _layers(),
         "title": _title(),
     }
-    hint = (
-        "At σ = 0 only the longest of multiplying, reading and sending counts. Here that is never sending, unless links"
-        " are made slow, so that their sliders do nothing."
-    )
     return InteractiveChart(
         spec,
         "Fit the constants by hand",
         _says(),
-        f"{_fitted_says()} {hint} Try your own: is there a setting that suits both families of chips?",
+        _fitted_says(),
         primary=("family", "constants", "my_memory_efficiency"),
+        hint="Choose fitted constants or set your own: does any setting suit both families? At σ = 0 only the longest"
+        " of computing, loading and sending counts. That is never sending unless links are made slow, so their sliders"
+        " do nothing.",
     )
 
 
@@ -273,22 +263,24 @@ def errors(family: str, calibration: Calibration) -> list[tuple[bool, float]]:
     return [(inside(case), runs.seconds(case, calibration) / case.measured - 1) for case in cases(family)]
 
 
+def in_band(family: str, fitted_on: str) -> int:
+    """How many rows of a family the constants that were fitted on it, or on the other, bring into the band."""
+    return sum(abs(error) <= NEAR for _, error in errors(family, calibration_by_id(FAMILIES[fitted_on])))
+
+
 def _fitted_says() -> str:
-    """The constants of each family in words, with their errors; three digits give these errors back."""
+    """What the constants of each family do to its own rows, and to the other's."""
     told = []
-    for family, id in FAMILIES.items():
-        values, off = constants(family), errors(family, calibration_by_id(id))
-        on, other = (mape(error for fitted, error in off if fitted is way) for way in (True, False))
+    for family, other in (tuple(FAMILIES), tuple(FAMILIES)[::-1]):
+        own, others = in_band(family, family), in_band(other, family)
         told.append(
-            f"{family}: compute {values['compute_efficiency']:.3f}, memory {values['memory_efficiency']:.3f},"
-            f" {share(on)} off where they were fitted and {share(other)} elsewhere"
+            f"fitted on {family} bring {own} of its {len(cases(family))} dots into the gray band, and"
+            f" {others or 'none'} of {other}'s {len(cases(other))}"
         )
-    links = constants("Hopper")
-    words = (
-        f"Fitted on the rows with a star (hollow): {'; '.join(told)}. Both add all times (σ = 1), and have links at"
-        f" {links['link_efficiency']:.2f} and {links['link_latency'] / US:.1f} µs a message."
+    return (
+        f"Constants {told[0]}; those {told[1]}. In the band, predictions are less than {100 * NEAR:.0f}% off. Rows with"
+        " a star, whose dots are hollow, are those of the fit."
     )
-    return f"The menu of constants sets either, or the ideal machine; else the sliders count. {words}"
 
 
 def _says() -> str:

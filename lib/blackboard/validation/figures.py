@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from matplotlib.transforms import offset_copy
 
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done
+from blackboard.charts.drawing import Drawing, done
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, LIMIT, Row, mape
 from blackboard.text import listed
@@ -94,7 +94,7 @@ def called(row: Row) -> str:
 
 
 def consistency() -> Drawing:
-    """How many consistency checks are exact or close to so many per cent; below, those beyond the limit, one by one."""
+    """How many consistency checks are exact or close to so many percent; below, those beyond the limit, one by one."""
     report = whole()
     rows, wide = report.of(CONSISTENCY).rows, sorted(report.wide, key=lambda row: row.error)
     fig, (top, low) = drawing.axes(WIDTH, 2.4 + 0.23 * len(wide), 2, 1, height_ratios=(len(STEPS), len(wide)))
@@ -103,13 +103,12 @@ def consistency() -> Drawing:
         list(counts),
         list(counts.values()),
         color=[COLOURS["second" if name == "beyond" else "first"] for name in counts],
-        alpha=0.75,
     )
-    low.barh(range(len(wide)), [100 * row.error for row in wide], color=COLOURS["second"], alpha=0.75)
+    low.barh(range(len(wide)), [100 * row.error for row in wide], color=COLOURS["second"])
     low.set_yticks(range(len(wide)), [called(row) for row in wide])
     for at, values in ((top, counts.values()), (low, [100 * row.error for row in wide])):
         _valued(at, list(values), f"{{:{'.0f' if at is top else '+.1f'}}}")
-    low.axvspan(-100 * LIMIT, 100 * LIMIT, color=COLOURS["muted"], alpha=0.15, lw=0)
+    low.axvspan(-100 * LIMIT, 100 * LIMIT, color=COLOURS["muted"], alpha=0.15, lw=0, zorder=0)  # behind the bars
     low.axvline(0, color=COLOURS["bound"], lw=1)
     top.set(title=f"{len(rows)} consistency checks", xlabel="how many", xlim=(0, 1.15 * max(counts.values())))
     left, right = 100 * wide[0].error, 100 * wide[-1].error
@@ -119,7 +118,7 @@ def consistency() -> Drawing:
         fig,
         "fig-reality-consistency",
         f"Sources agree with themselves: of {len(rows)} published numbers, computed again from others of the source,"
-        f" all but {len(wide)} come out within two per cent. Those are below, one by one.",
+        f" all but {len(wide)} come out within two percent. Those are below, one by one.",
         _consistency_alt(rows, wide, counts),
     )
 
@@ -228,7 +227,7 @@ def _place(row: Row) -> tuple[str, str]:
 
 
 def _headed(height: float, groups: Mapping[str, Sequence[Line]]) -> tuple[Drawing, Any, list[tuple[int, str, Line]]]:
-    """An empty picture with a line of text for every group, after a square of its colour, and every line; and (place,
+    """An empty picture with a line of text for every group, before a square of its colour, and every line; and (place,
     colour, line) of each.
     """
     fig, at = drawing.axes(WIDTH, height + LINE * sum(1 + len(lines) for lines in groups.values()))
@@ -240,12 +239,13 @@ def _headed(height: float, groups: Mapping[str, Sequence[Line]]) -> tuple[Drawin
             places.append((len(names), ink, line))
             names.append((line.name, None))
     at.set(ylim=(len(names) - 0.3, -0.7), yticks=range(len(names)), yticklabels=[name for name, _ in names])
-    for label, (_, own) in zip(at.get_yticklabels(), names):
-        label.set(fontsize=SMALL, fontweight="bold" if own else "normal")
-        if own:
-            looks = {"ha": "right", "va": "center", "fontsize": SMALL, "annotation_clip": False}
-            beside(at, "■", (0, 0.5), (-3, 0), own, xycoords=label, **looks)
     at.tick_params(axis="y", length=0)
+    edge = offset_copy(at.get_yaxis_transform(), fig, -8, 0, "points")
+    for place, (label, (_, own)) in enumerate(zip(at.get_yticklabels(), names)):
+        label.set(fontsize=SMALL, fontweight="bold" if own else "normal")
+        if own:  # the square is beside the axis: how long a name is, a reader's font decides
+            label.set_transform(offset_copy(label.get_transform(), fig, -11, 0, "points"))
+            at.plot(0, place, "s", color=COLOURS[own], ms=7, mew=0, clip_on=False, transform=edge)
     at.grid(visible=False, axis="y")
     return fig, at, places
 
@@ -484,7 +484,7 @@ def _calibrated_says(groups: Mapping[str, Sequence[Line]]) -> str:
         f"Measured over predicted for {len(rows)} published numbers, a dot each, on a log scale from {LOW} to"
         f" {HIGH}{far}; a line for each of {sum(map(len, groups.values()))} slices. {len(rows) - len(tested)} on which"
         f" constants were fitted are hollow. Of the {len(tested)} tested ones {near} lie in a band of {100 * NEAR:.0f}"
-        f"% either way. Mean absolute error of the tested in per cent, of the ideal {_ideal(rows)} and of the"
+        f"% either way. Mean absolute error of the tested in percent, of the ideal {_ideal(rows)} and of the"
         f" prediction {_error(rows)}; by section: {each}."
     )
 

@@ -107,7 +107,7 @@ def _part(s: Sum) -> str:
 
 
 def share(value: float) -> str:
-    """A share of the whole in per cent."""
+    """A share of the whole in percent."""
     if abs(value) < 5e-5:
         return "0%"
     return f"{100 * value:.{1 if abs(value) < 0.1 else 0}f}".replace("-", "−") + "%"

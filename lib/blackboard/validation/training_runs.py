@@ -64,7 +64,7 @@ WHY = {
     ),
     "H100, Llama 3 of 405 billion": "the largest model makes the best use of the chips",
     "H100, 1 to 8 billion": (
-        "Meta's small models made poor use of the chips: 5 to 18 per cent of the peak; SmolLM3 did not"
+        "Meta's small models made poor use of the chips: 5 to 18 percent of the peak; SmolLM3 did not"
     ),
     "FP8, Llama 4": (
         "another maker's mixture of experts; its attention is not counted, for its sequences are not published"

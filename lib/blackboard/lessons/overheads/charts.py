@@ -189,8 +189,8 @@ def launch_chart() -> InteractiveChart:
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
-        "The compiled program on eight A100: from a certain batch on, the chips hide its launches. Make a launch 2 µs,"
-        " and a graph gains nothing. (At memory's full rate.)",
+        "The compiled program on eight A100: from a certain batch on, the chips hide its launches. With launches of"
+        " 2 µs a graph gains nothing. (At memory's full rate.)",
         primary=("launch_us", "layer_kernels", "model"),
     )
 
@@ -350,8 +350,8 @@ def overlap_chart() -> InteractiveChart:
         {**base, "params": _rack(), "layer": layers, "title": title},
         "A batch in two halves",
         _rack_says(),
-        "Left of the dashed line, loading the weights twice costs more than sending did. Make the links slower, as"
-        " network cards between machines are: halves pay sooner, but they gain less where sending alone takes most of"
+        "Left of the dashed line, loading the weights twice costs more than sending did. With slower links, such as"
+        " network cards between machines, halves pay sooner, but they gain less where sending alone takes most of"
         " the step. At a long context memory traffic grows with the batch. As on SGLang's machines, every GPU holds a"
         " copy of all but the routed experts, and tokens are sent to those alone. The line ends where memory is full.",
         primary=("slower", "context", "model"),

@@ -151,9 +151,9 @@ def room_chart() -> InteractiveChart:
         spec,
         "The batch that fits",
         _room_says(),
-        "Paging is worth most where much is set aside and weights fill much of the memory: try both. Above the"
-        " dashed line, compute takes longer than loading weights and caches, so more sequences make no token cheaper."
-        " We assume that blocks are loaded as fast as one piece.",
+        "Paging is worth most where much is set aside and weights fill much of the memory. Above the dashed line,"
+        " compute takes longer than loading weights and caches, so more sequences make no token cheaper. We assume"
+        " that blocks are loaded as fast as one piece.",
         primary=("context", "reserved_context", "model"),
         result=(1,),
     )

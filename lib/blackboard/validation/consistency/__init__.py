@@ -34,7 +34,7 @@ OWN: dict[tuple[str, str, str], tuple[float, str]] = {  # limit and reason of ro
     ("training_tokens", "parameters", "Kimi K2"): (0.03, "printed as one trillion"),
     ("moderngbert_plateaus", "share of the text", "ModernGBERT 134M"): (
         0.035,
-        "printed to a whole per cent of fifteen",
+        "printed to a whole percent of fifteen",
     ),
     ("deepseek_isca25_training_compute", "compute of a token", "Qwen2.5-72B"): (
         0.12,

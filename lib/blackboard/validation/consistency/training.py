@@ -279,7 +279,7 @@ TRAINING = (
         "share removed",
         "1",
         "one less what is kept of the pool",
-        lambda r: (noted("filtering_kept", r"(\d+) per cent removed") / 100, 1 - r["kept_tokens"] / r["pool_tokens"]),
+        lambda r: (noted("filtering_kept", r"(\d+) percent removed") / 100, 1 - r["kept_tokens"] / r["pool_tokens"]),
         where={"kept": "FineWeb-Edu"},
     ),
     *(
@@ -291,6 +291,6 @@ TRAINING = (
             lambda r, said=said: (noted(PLATEAU, said) / 100, r["plateau_tokens"] / r["pretraining_tokens"]),
             where={"model": name},
         )
-        for name, said in (("ModernGBERT 134M", r"(\d+) and \d+ per cent"), ("ModernGBERT 1B", r"and (\d+) per cent"))
+        for name, said in (("ModernGBERT 134M", r"(\d+) and \d+ percent"), ("ModernGBERT 1B", r"and (\d+) percent"))
     ),
 )
