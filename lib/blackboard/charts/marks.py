@@ -14,6 +14,7 @@ from blackboard.charts.style import COLOURS
 INK = "currentColor"  # dark on light, light on dark
 PAINTS = {name: INK if colour == COLOURS["bound"] else colour for name, colour in COLOURS.items()}
 DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
+NAME, WORD = 85, 58  # pixels that "memory full" and "memory" take, with room on both sides
 
 
 def said(value: str, form: str = ",.0f") -> str:
@@ -137,14 +138,16 @@ def rule(encoding: dict, colour: str | None, **where: str) -> dict:
 
 def full(encoding: dict, fits: str, y: str) -> list[dict]:
     """A light ground where memory has no room, beyond what `fits` on a log x axis, and its name in it, at a
-    height; where it is too narrow for the name, before it.
+    height; where it is too narrow for the name it takes two lines, or goes before it.
     """
     low, high = encoding["x"]["scale"]["domain"]
     ground = {"type": "rect", "aria": False, "color": PAINTS["muted"], "opacity": 0.13, "x2": {"expr": "width"}}
     seen, here = f"{fits} < {0.8 * high!r}", f"clamp({fits}, {low!r}, {high!r})"
-    words = f"{fits} <= 1 ? 'no room in memory' : {seen} ? 'memory full' : ''"
-    narrow = f"log({high!r} / {fits}) < {0.2 * math.log(high / low)!r}"
-    return [at(encoding, ground, x=f"{seen} ? {here} : null"), text(encoding, words, here, y, **side(narrow))]
+    less = lambda pixels: f"width * log({high!r} / {here}) < {pixels * math.log(high / low)!r}"
+    narrow, two = less(WORD), f"!({less(WORD)}) && {less(NAME)}"
+    words = f"{fits} <= 1 ? 'no room in memory' : !({seen}) ? '' : {two} ? ['memory', 'full'] : 'memory full'"
+    looks = {**side(narrow), "dy": {"expr": f"{two} ? -12 : 0"}}
+    return [at(encoding, ground, x=f"{seen} ? {here} : null"), text(encoding, words, here, y, **looks)]
 
 
 def hover(encoding: dict, field: str, fields: dict[str, str], form: str, x_form: str = ",.0f") -> dict:

@@ -5,6 +5,8 @@ A chart's signals bear the names of the notation, so that every formula is print
 
 from __future__ import annotations
 
+import math
+
 from blackboard import units
 from blackboard.catalogue import model, system
 from blackboard.catalogue.running_case import RUNNING, Case, plain
@@ -69,7 +71,7 @@ def _host() -> list[dict]:
         "replay_time": repr(implied.replay()),
         "alone": inside(eq.eager_time, "ms", batch=1),
         "captured": inside(eq.graph_time, "ms", batch=1),
-        "floor": inside(step.latency_floor, "ms"),
+        "alone_roofline": inside(step.step_time, "ms", batch=1),
         "hides": (
             f"min({inside(eq.batch_launch, 'sequence')}, kernels * (launch_time - kernel_gap) /"
             f" ({inside(step.compute_time, 's', batch=1)}))"
@@ -85,7 +87,7 @@ def _host() -> list[dict]:
 def _launch_title() -> dict:
     """What the settings mean, in lines above the chart."""
     shows = (
-        f"'waits for launches ' + (hides < fits ? 'up to batch ' + {marks.said('hides', ROUND)} : 'at every batch that"
+        f"'waits for launches ' + (hides < fits ? 'up to batch ' + {marks.said('floor(hides)')} : 'at every batch that"
         " fits')"
     )
     waits = f"fits < 1 ? 'no room for a sequence' : (hides <= 1 ? 'memory traffic hides all launches' : {shows})"
@@ -100,37 +102,17 @@ HIDDEN = "hides > 1 && hides < min(fits, 10000)"  # launches hide at a batch tha
 
 
 def _launch_names(encoding: dict) -> list[dict]:
-    room = "fits > 3"  # else nothing is drawn that could bear a name
+    """The names of the curves, each beside a stroke of its curve: where they are close, it tells which is which."""
+    names = (
+        ("one by one", "total", "alone", -14),
+        ("graph", "first", "captured", -12),
+        ("roofline alone", "predicted", "alone_roofline", 14),
+    )
+    start = "fits > 3 ? 1 : null"  # else nothing is drawn that could bear a name
     return [
-        marks.text(
-            encoding,
-            f"{room} ? captured < 0.7 * alone ? 'one by one' : 'one by one, and graph' : ''",
-            "1",
-            "alone",
-            align="left",
-            dx=6,
-            dy=-12,
-        ),
-        marks.text(
-            encoding,
-            f"{room} && captured < 0.7 * alone ? 'graph' : ''",
-            "1",
-            "captured",
-            align="left",
-            dx=6,
-            dy=-9,
-            color=marks.PAINTS["first"],
-        ),
-        marks.text(
-            encoding,
-            f"{room} ? 'roofline alone' : ''",
-            "1",
-            "floor",
-            align="left",
-            dx=6,
-            dy=14,
-            color=marks.PAINTS["predicted"],
-        ),
+        _silent(layer)
+        for words, colour, at, dy in names
+        for layer in marks.name(encoding, f"'{words}'", colour, start, at, dy=dy)
     ]
 
 
@@ -149,9 +131,9 @@ def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
         _silent(marks.rule(encoding, "launch", x=f"{HIDDEN} ? hides : null")),
         marks.text(
             encoding,
-            f"{HIDDEN} ? 'launches hidden from ' + {marks.said('hides', ROUND)} : ''",
+            f"{HIDDEN} ? 'launches hidden from ' + {marks.said('ceil(hides)')} : ''",
             "clamp(hides, 1, 10000)",
-            "0.4",
+            "500",
             **marks.side("hides > 30"),
             color=marks.PAINTS["launch"],
         ),
@@ -206,7 +188,7 @@ def _host_says() -> str:
     known |= {"kernels": at["kernels"], "launch_time": at["launch"] * US, "kernel_gap": at["gap"] * US}
     alone, captured = (significant(formula(known, batch=1) * 1e3, 2) for formula in (eq.eager_time, eq.graph_time))
     hides, fits = _hides(known), batch_fits(known)
-    until = f"up to batch {hides:,.0f}" if hides < fits else "at every batch that fits"
+    until = f"up to batch {math.floor(hides):,}" if hides < fits else "at every batch that fits"
     return (
         "Step time in milliseconds against batch from 1 to 10,000, both on log scales, launched kernel by kernel, from"
         " a CUDA graph, and by the roofline alone."
