@@ -71,7 +71,6 @@ def _host() -> list[dict]:
         "replay_time": repr(implied.replay()),
         "alone": inside(eq.eager_time, "ms", batch=1),
         "captured": inside(eq.graph_time, "ms", batch=1),
-        "alone_roofline": inside(step.step_time, "ms", batch=1),
         "hides": (
             f"min({inside(eq.batch_launch, 'sequence')}, kernels * (launch_time - kernel_gap) /"
             f" ({inside(step.compute_time, 's', batch=1)}))"
@@ -102,18 +101,32 @@ HIDDEN = "hides > 1 && hides < min(fits, 10000)"  # launches hide at a batch tha
 
 
 def _launch_names(encoding: dict) -> list[dict]:
-    """The names of the curves, each beside a stroke of its curve: where they are close, it tells which is which."""
-    names = (
-        ("one by one", "total", "alone", -14),
-        ("graph", "first", "captured", -12),
-        ("roofline alone", "predicted", "alone_roofline", 14),
-    )
-    start = "fits > 3 ? 1 : null"  # else nothing is drawn that could bear a name
+    """The names of the curves at the left: two above where their rising curves are at the name's end, one below. The
+    graph's has room of its own only where its curve is far enough below the other.
+    """
+
+    def named(words: str, pixels: int, formula: Formula, color: str, shown: str = "true", dy: int = -12) -> dict:
+        end = f"min(fits, pow(10, 4 * {pixels} / width))" if pixels else "1"
+        words = f"fits > 3 && {shown} ? {words} : ''"  # else nothing is drawn that could bear a name
+        height = inside(formula, "ms", batch=end)
+        return marks.text(encoding, words, "1", height, align="left", dx=6, dy=dy, color=marks.PAINTS[color])
+
+    end = "min(fits, pow(10, 4 * 45 / width))"
+    apart = f"{inside(eq.eager_time, 'ms', batch=end)} > 1.7 * {inside(eq.graph_time, 'ms', batch=end)}"
     return [
-        _silent(layer)
-        for words, colour, at, dy in names
-        for layer in marks.name(encoding, f"'{words}'", colour, start, at, dy=dy)
+        named("'one by one'", 75, eq.eager_time, "total", apart),
+        named("'one by one, and graph'", 140, eq.eager_time, "total", f"!({apart})"),
+        named("'graph'", 45, eq.graph_time, "first", apart, -10),
+        named("'roofline alone'", 0, step.step_time, "predicted", dy=14),
     ]
+
+
+def _launch_rule(encoding: dict) -> dict:
+    """The dashed line of the batch from which launches hide, from the axis to the curves: what is above stays clear."""
+    rule = marks.rule(
+        encoding, "launch", x=f"{HIDDEN} ? hides : null", y=inside(eq.eager_time, "ms", batch="max(1, hides)")
+    )
+    return _silent({**rule, "encoding": {**rule["encoding"], "y2": {"value": "height"}}})
 
 
 def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
@@ -128,12 +141,12 @@ def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
                 marks.line("roofline", "predicted", encoding, strokeWidth=2),
             )
         ),
-        _silent(marks.rule(encoding, "launch", x=f"{HIDDEN} ? hides : null")),
+        _launch_rule(encoding),
         marks.text(
             encoding,
             f"{HIDDEN} ? 'launches hidden from ' + {marks.said('ceil(hides)')} : ''",
             "clamp(hides, 1, 10000)",
-            "500",
+            "0.3",
             **marks.side("hides > 30"),
             color=marks.PAINTS["launch"],
         ),
