@@ -198,7 +198,7 @@ def _speedup_says() -> str:
         f" {least}, because drafted tokens bring experts to load; {gains[64]:.2f} at 64, then level at"
         f" {eq.speedup_free(known):.2f} up to a batch of {significant(eq.batch_free(known), 2)}; it crosses 1 at"
         f" {significant(eq.batch_even(known), 2)} and ends at {eq.speedup_busy(known):.2f}. Memory is full at a batch"
-        f" of {significant(batch_fits(known), 2)}, beyond the axis; at longer contexts the line ends where memory is full."
+        f" of {significant(batch_fits(known), 2)}, beyond the axis; at longer contexts the line ends where it is."
     )
 
 
