@@ -61,7 +61,7 @@ def axis(field: str, name: str, low: float, high: float, ticks: list[float]) -> 
         "type": "quantitative",
         "title": name,
         "scale": {"domain": [low, high]},
-        "axis": {"values": ticks, "labelExpr": TICK},
+        "axis": {"values": ticks, "labelExpr": TICK, "labelFlush": False},
     }
 
 
@@ -72,7 +72,7 @@ def log_axis(field: str, name: str, low: float, high: float) -> dict:
         "field": field,
         "type": "quantitative",
         "title": name,
-        "axis": {"values": ticks, "labelExpr": TICK},
+        "axis": {"values": ticks, "labelExpr": TICK, "labelFlush": False},
         "scale": {"type": "log", "domain": [low, high]},
     }
 

@@ -162,7 +162,6 @@ def _speedup_layers(encoding: dict) -> list[dict]:
 def speedup_chart() -> InteractiveChart:
     """Speed-up against batch, with machine, model, context and the round to choose."""
     batch = marks.log_axis("batch", "batch (sequences)", 1, MOST_USERS)
-    batch["axis"]["labelFlush"] = False  # 100,000 has room beside 10,000 on a phone
     encoding = {"x": batch, "y": marks.axis("speedup", "speed-up", 0, TOP, list(range(TOP + 1)))}
     base = sweep("batch", 0, round(math.log10(MOST_USERS)), points=151)
     base["transform"] += [curve(SPEEDUP, "batch", "speedup", "1")]
