@@ -23,11 +23,14 @@ def said(value: str, form: str = ",.0f") -> str:
 
 
 def counted(value: str) -> str:
-    """Browser expression, in words: tokens or parameters as millions, billions, trillions or quadrillions."""
+    """Browser expression, in words: tokens or parameters as millions, billions or trillions, the largest name that a
+    slider has.
+    """
     words = said(value, ".3~s")
-    for letter, word in {"M": "million", "G": "billion", "T": "trillion", "P": "quadrillion"}.items():
+    for letter, word in {"M": "million", "G": "billion", "T": "trillion"}.items():
         words = f"replace({words}, '{letter}', ' {word}')"
-    return words
+    trillions = said(f"{value} / 1e12", ",.3~r") + " + ' trillion'"
+    return f"({value} < 9.995e14 ? {words} : {trillions})"
 
 
 def prefixed(value: str, unit: str) -> str:
