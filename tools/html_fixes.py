@@ -124,6 +124,8 @@ def link_times(body):
             linked = SPAN.sub(link_span, TIME.sub(lambda time: link_time(*time.groups()), part))
             dated = DATE.sub(r'<span class="date">\g<0></span>', linked)
             parts[n] = keep_quantities(dated)
+        elif inside == ["practice-box"] and not part.startswith("<"):
+            parts[n] = keep_quantities(part)  # as in the data that its box gets: else lines would move then
     return "".join(parts)
 
 
