@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from html_fixes import keep_values, mend_bibliography
+from html_fixes import keep_heads, keep_quantities, keep_values, mend_bibliography
 from lessons import LESSONS, ROOT, interactive_charts, page, room, told, values
 from matplotlib.text import Text
 from pictures import drawings, picture
@@ -200,3 +200,13 @@ def test_no_line_parts_a_letter_from_its_value():
     assert keep_values(f"of {number} steps") == f"of {number} steps"
     assert keep_values(f"{math} = {marked}.") == f'<span class="date">{math}\u00a0=\u00a0{marked}</span>.'
     assert keep_values(f"{math} is large") == f"{math} is large"
+
+
+def test_no_line_parts_a_number_from_what_stands_before_it():
+    """A line may break before a sign that is not one of equality; what follows the sign may be in a tag of its own."""
+    assert keep_quantities("3.2 × 442 / 416 = 3.4") == "3.2 ×\u00a0442 /\u00a0416\u00a0=\u00a03.4"
+    assert keep_quantities(" / ") == " /\u00a0"
+    assert keep_quantities("A 0.5, from 0 to 1, in 6 ms") == "A\u00a00.5, from 0 to\u00a01, in 6\u00a0ms"
+    assert keep_quantities("one / two, to 1, and 2 of them") == "one / two, to 1, and 2 of them"
+    head = '<th title="DeepSeek-V3">DeepSeek-V3</th><td>DeepSeek-V3</td>'
+    assert keep_heads(head) == head.replace(">DeepSeek-V3</th>", '><span class="date">DeepSeek-V3</span></th>')

@@ -50,6 +50,11 @@ OPENS = re.compile(
 MARKED = r"<(?:span|strong)\b[^>]*>[^<]*</(?:span|strong)>"
 LETTER_VALUE = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}</math>)\u00a0=\u00a0({MARKED}|[^\s<]+)", re.S)
 FORMULA_UNIT = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}?</mn></math>)[ \u00a0]({UNIT}[,.;:)]*)", re.S)
+# What a sign leads to may be in a tag of its own. Before the sign a line may break.
+AFTER_SIGN = re.compile(r"((?:(?<=[\w)%¢]) |^ )[=÷×/≈+−]) (?=[\d$(]|$)")
+NUMBERED = re.compile(r"(?:(?<=\d to)|(?<=\b[A-Z])) (?=\d)")  # 0 to 1; A 0.5
+HEAD = re.compile(r"<th\b.*?</th>", re.S)
+NAME = re.compile(r"(?<![\w/.-])[A-Z]\w+-V\d(?:\.\d)?(?![\w-])(?=[^<>]*<)")  # outside of a tag
 LITERAL = re.compile(r'(?<=<code class="docutils literal notranslate)">(.*?)(?=</code>)', re.S)
 BREAKS = re.compile(  # of a name, a path or a call; not before the few letters that end a file's name
     r"(?:(?<=\w[_/])(?=\w)|(?<=\w[.(])(?=[^\W\d]{5}))(?=[^<>]*</span>)"
@@ -124,7 +129,9 @@ def link_times(body):
         elif not inside and not part.startswith("<"):
             linked = SPAN.sub(link_span, TIME.sub(lambda time: link_time(*time.groups()), part))
             dated = DATE.sub(r'<span class="date">\g<0></span>', linked)
-            parts[n] = SIGN.sub("\u00a0\\1\u00a0", BEFORE_UNIT.sub("\u00a0", dated))
+            parts[n] = keep_quantities(dated)
+        elif inside == ["practice-box"] and not part.startswith("<"):
+            parts[n] = keep_quantities(part)  # as in the data that its box gets: else lines would move then
     return "".join(parts)
 
 
@@ -135,6 +142,19 @@ def keep_values(body):
     body = FORMULA_UNIT.sub('<span class="date">\\1\u00a0\\2</span>', body)
     body = body.replace("</math> = ", "</math>\u00a0=\u00a0")
     return LETTER_VALUE.sub('<span class="date">\\1\u00a0=\u00a0\\2</span>', body)
+
+
+def keep_quantities(text):
+    """A text in which no line parts a number from its unit, a quotient from its value, or a number from the sign, the
+    letter or the "to" of a range before it.
+    """
+    whole = SIGN.sub("\u00a0\\1\u00a0", BEFORE_UNIT.sub("\u00a0", text))
+    return NUMBERED.sub("\u00a0", AFTER_SIGN.sub("\\1\u00a0", whole))
+
+
+def keep_heads(body):
+    """A name such as DeepSeek-V3 keeps to a line in the head of a table's column or row."""
+    return HEAD.sub(lambda head: NAME.sub('<span class="date">\\g<0></span>', head[0]), body)
 
 
 def link_time(*digits):
@@ -238,7 +258,7 @@ def script_of(lesson):
     from blackboard.page.problem_panel import script
 
     try:
-        return f"{lesson}.js", script(problems(lesson), lambda data: set_strings(curl_problem(data)))
+        return f"{lesson}.js", script(problems(lesson), lambda data: set_strings(curl_problem(data, keep_quantities)))
     except Exception as error:  # whatever a problem may raise
         which = f"to see which: pytest tests/test_practice.py -k {lesson}"
         raise ExtensionError(f"a problem of {lesson} cannot be put on a page: {error!r} ({which})") from error
@@ -353,7 +373,7 @@ def mend_page(app, page, _template, context, _doctree):
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:
             load_planner(app)
-        body = fold_answers(app, link_times(mend_folds(mend_bibliography(keep_values(context["body"])))))
+        body = fold_answers(app, link_times(mend_folds(mend_bibliography(keep_values(keep_heads(context["body"]))))))
         context["body"] = LITERAL.sub(part_literal, OUTPUT.sub(fit_output, align_numbers(curl_quotes(body))))
 
 

@@ -13,28 +13,30 @@ TEXTS = {"ask", "bands", "constant", "hints", "items", "means", "misfit", "optio
 TEXTS |= {"verdicts", "wants", "wrong"}  # parts of a problem's data that a reader sees
 
 
-def curl_quotes(text):
-    """HTML with curly quotes wherever it is not code."""
+def curl_quotes(text, keep=str):
+    """HTML with curly quotes wherever it is not code; `keep` changes these texts further."""
     parts, before = UNTOUCHED.split(text), " "
     for n in range(0, len(parts), 3):  # words, what stays as it is, the name of its element
         parts[n] = ESCAPED.sub(lambda found: html.unescape(found[0]), parts[n])
         if "'" in parts[n] or '"' in parts[n]:
             parts[n] = educateQuotes(before + parts[n])[1:]
         before = LETTER.sub("x", parts[n][-1:]) or before
+        parts[n] = keep(parts[n])
         if n + 2 < len(parts):
             before = "x" if parts[n + 2] else before  # after code or a formula as after a word
             parts[n + 2] = ""
     return "".join(parts)
 
 
-def curl_problem(data):
-    """The data of problems with curly quotes in what a reader sees."""
+def curl_problem(data, keep=str):
+    """The data of problems with curly quotes in what a reader sees, which `keep` changes further."""
+    change = lambda text: curl_quotes(text, keep)
     if isinstance(data, dict):
         return {
-            name: change_texts(each, curl_quotes) if name in TEXTS else curl_problem(each)
+            name: change_texts(each, change) if name in TEXTS else curl_problem(each, keep)
             for name, each in data.items()
         }
-    return [curl_problem(each) for each in data] if isinstance(data, list | tuple) else data
+    return [curl_problem(each, keep) for each in data] if isinstance(data, list | tuple) else data
 
 
 def change_texts(data, change):

@@ -14,6 +14,7 @@ from blackboard.charts.style import COLOURS
 INK = "currentColor"  # dark on light, light on dark
 PAINTS = {name: INK if colour == COLOURS["bound"] else colour for name, colour in COLOURS.items()}
 DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
+NAME, WORD = 85, 58  # pixels that "memory full" and "memory" take, with room on both sides
 
 
 def said(value: str, form: str = ",.0f") -> str:
@@ -22,11 +23,14 @@ def said(value: str, form: str = ",.0f") -> str:
 
 
 def counted(value: str) -> str:
-    """Browser expression, in words: tokens or parameters as millions, billions, trillions or quadrillions."""
+    """Browser expression, in words: tokens or parameters as millions, billions or trillions, the largest name that a
+    slider has.
+    """
     words = said(value, ".3~s")
-    for letter, word in {"M": "million", "G": "billion", "T": "trillion", "P": "quadrillion"}.items():
+    for letter, word in {"M": "million", "G": "billion", "T": "trillion"}.items():
         words = f"replace({words}, '{letter}', ' {word}')"
-    return words
+    trillions = said(f"{value} / 1e12", ",.3~r") + " + ' trillion'"
+    return f"({value} < 9.995e14 ? {words} : {trillions})"
 
 
 def prefixed(value: str, unit: str) -> str:
@@ -60,7 +64,7 @@ def axis(field: str, name: str, low: float, high: float, ticks: list[float]) -> 
         "type": "quantitative",
         "title": name,
         "scale": {"domain": [low, high]},
-        "axis": {"values": ticks, "labelExpr": TICK},
+        "axis": {"values": ticks, "labelExpr": TICK, "labelFlush": False},
     }
 
 
@@ -71,7 +75,7 @@ def log_axis(field: str, name: str, low: float, high: float) -> dict:
         "field": field,
         "type": "quantitative",
         "title": name,
-        "axis": {"values": ticks, "labelExpr": TICK},
+        "axis": {"values": ticks, "labelExpr": TICK, "labelFlush": False},
         "scale": {"type": "log", "domain": [low, high]},
     }
 
@@ -125,14 +129,16 @@ def rule(encoding: dict, colour: str | None, **where: str) -> dict:
 
 def full(encoding: dict, fits: str, y: str) -> list[dict]:
     """A light ground where memory has no room, beyond what `fits` on a log x axis, and its name in it, at a
-    height; where it is too narrow for the name, before it.
+    height; where it is too narrow for the name it takes two lines, or goes before it.
     """
     low, high = encoding["x"]["scale"]["domain"]
     ground = {"type": "rect", "aria": False, "color": PAINTS["muted"], "opacity": 0.13, "x2": {"expr": "width"}}
     seen, here = f"{fits} < {0.8 * high!r}", f"clamp({fits}, {low!r}, {high!r})"
-    words = f"{fits} <= 1 ? 'no room in memory' : {seen} ? 'memory full' : ''"
-    narrow = f"log({high!r} / {fits}) < {0.2 * math.log(high / low)!r}"
-    return [at(encoding, ground, x=f"{seen} ? {here} : null"), text(encoding, words, here, y, **side(narrow))]
+    less = lambda pixels: f"width * log({high!r} / {here}) < {pixels * math.log(high / low)!r}"
+    narrow, two = less(WORD), f"!({less(WORD)}) && {less(NAME)}"
+    words = f"{fits} <= 1 ? 'no room in memory' : !({seen}) ? '' : {two} ? ['memory', 'full'] : 'memory full'"
+    looks = {**side(narrow), "dy": {"expr": f"{two} ? -12 : 0"}}
+    return [at(encoding, ground, x=f"{seen} ? {here} : null"), text(encoding, words, here, y, **looks)]
 
 
 def hover(encoding: dict, field: str, fields: dict[str, str], form: str, x_form: str = ",.0f") -> dict:

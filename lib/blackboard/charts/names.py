@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element
 
 SVG = "{http://www.w3.org/2000/svg}"
 ASCENT, DESCENT = 0.9, 0.22  # of a letter, in heights of the type
+LEADING = 2  # pixels between lines, as Vega sets them
 _WIDTHS = {  # of letters in a sans-serif type, in its heights; the others' is 0.56
     **dict.fromkeys("ijl'|", 0.22),
     **dict.fromkeys("ftrI .,:;!/()[]-", 0.3),
@@ -131,9 +132,10 @@ def _place(mark: Element) -> tuple[float, float]:
 
 def _box(text: Element) -> Box:
     (x, y), size = _place(text), float(text.get("font-size", "12px").removesuffix("px"))
-    width = size * sum(_WIDTHS.get(letter, 0.56) for letter in "".join(text.itertext()))
+    lines = ["".join(line.itertext()) for line in text] or [text.text or ""]
+    width = size * max(sum(_WIDTHS.get(letter, 0.56) for letter in line) for line in lines)
     left = x - {"start": 0, "middle": width / 2, "end": width}[text.get("text-anchor", "start")]
-    return Box(left, y - ASCENT * size, left + width, y + DESCENT * size)
+    return Box(left, y - ASCENT * size, left + width, y + DESCENT * size + (len(lines) - 1) * (size + LEADING))
 
 
 def _way(box: Box, inside: Box, placed: list[Box], lines: list[Line]) -> tuple[float, float]:

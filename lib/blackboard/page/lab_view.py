@@ -251,8 +251,8 @@ def _example(lab: Lab, step: Step) -> str:
     code, result = write_example(step), f"returns <code>{html.escape(lab.example_result(step))}</code>."
     if "\n" not in code:
         return f'<p class="lab-example">For example, <code>{html.escape(code)}</code> {result}</p>'
-    lead = '<p class="lab-example">For example, the last line of</p>'
-    return f"{lead}<pre><code>{html.escape(code)}</code></pre><p>{result}</p>"
+    last = " the last line of" if "; " in step.example else ""  # else it is one call, laid out in lines
+    return f'<p class="lab-example">For example,{last}</p><pre><code>{html.escape(code)}</code></pre><p>{result}</p>'
 
 
 def write_example(step: Step) -> str:

@@ -5,6 +5,8 @@ A chart's signals bear the names of the notation, so that every formula is print
 
 from __future__ import annotations
 
+import math
+
 from blackboard import units
 from blackboard.catalogue import model, system
 from blackboard.catalogue.running_case import RUNNING, Case, plain
@@ -69,7 +71,6 @@ def _host() -> list[dict]:
         "replay_time": repr(implied.replay()),
         "alone": inside(eq.eager_time, "ms", batch=1),
         "captured": inside(eq.graph_time, "ms", batch=1),
-        "floor": inside(step.latency_floor, "ms"),
         "hides": (
             f"min({inside(eq.batch_launch, 'sequence')}, kernels * (launch_time - kernel_gap) /"
             f" ({inside(step.compute_time, 's', batch=1)}))"
@@ -85,7 +86,7 @@ def _host() -> list[dict]:
 def _launch_title() -> dict:
     """What the settings mean, in lines above the chart."""
     shows = (
-        f"'waits for launches ' + (hides < fits ? 'up to batch ' + {marks.said('hides', ROUND)} : 'at every batch that"
+        f"'waits for launches ' + (hides < fits ? 'up to batch ' + {marks.said('floor(hides)')} : 'at every batch that"
         " fits')"
     )
     waits = f"fits < 1 ? 'no room for a sequence' : (hides <= 1 ? 'memory traffic hides all launches' : {shows})"
@@ -100,38 +101,32 @@ HIDDEN = "hides > 1 && hides < min(fits, 10000)"  # launches hide at a batch tha
 
 
 def _launch_names(encoding: dict) -> list[dict]:
-    room = "fits > 3"  # else nothing is drawn that could bear a name
+    """The names of the curves at the left: two above where their rising curves are at the name's end, one below. The
+    graph's has room of its own only where its curve is far enough below the other.
+    """
+
+    def named(words: str, pixels: int, formula: Formula, color: str, shown: str = "true", dy: int = -12) -> dict:
+        end = f"min(fits, pow(10, 4 * {pixels} / width))" if pixels else "1"
+        words = f"fits > 3 && {shown} ? {words} : ''"  # else nothing is drawn that could bear a name
+        height = inside(formula, "ms", batch=end)
+        return marks.text(encoding, words, "1", height, align="left", dx=6, dy=dy, color=marks.PAINTS[color])
+
+    end = "min(fits, pow(10, 4 * 45 / width))"
+    apart = f"{inside(eq.eager_time, 'ms', batch=end)} > 1.7 * {inside(eq.graph_time, 'ms', batch=end)}"
     return [
-        marks.text(
-            encoding,
-            f"{room} ? captured < 0.7 * alone ? 'one by one' : 'one by one, and graph' : ''",
-            "1",
-            "alone",
-            align="left",
-            dx=6,
-            dy=-12,
-        ),
-        marks.text(
-            encoding,
-            f"{room} && captured < 0.7 * alone ? 'graph' : ''",
-            "1",
-            "captured",
-            align="left",
-            dx=6,
-            dy=-9,
-            color=marks.PAINTS["first"],
-        ),
-        marks.text(
-            encoding,
-            f"{room} ? 'roofline alone' : ''",
-            "1",
-            "floor",
-            align="left",
-            dx=6,
-            dy=14,
-            color=marks.PAINTS["predicted"],
-        ),
+        named("'one by one'", 75, eq.eager_time, "total", apart),
+        named("'one by one, and graph'", 140, eq.eager_time, "total", f"!({apart})"),
+        named("'graph'", 45, eq.graph_time, "first", apart, -10),
+        named("'roofline alone'", 0, step.step_time, "predicted", dy=14),
     ]
+
+
+def _launch_rule(encoding: dict) -> dict:
+    """The dashed line of the batch from which launches hide, from the axis to the curves: what is above stays clear."""
+    rule = marks.rule(
+        encoding, "launch", x=f"{HIDDEN} ? hides : null", y=inside(eq.eager_time, "ms", batch="max(1, hides)")
+    )
+    return _silent({**rule, "encoding": {**rule["encoding"], "y2": {"value": "height"}}})
 
 
 def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
@@ -146,12 +141,12 @@ def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
                 marks.line("roofline", "predicted", encoding, strokeWidth=2),
             )
         ),
-        _silent(marks.rule(encoding, "launch", x=f"{HIDDEN} ? hides : null")),
+        _launch_rule(encoding),
         marks.text(
             encoding,
-            f"{HIDDEN} ? 'launches hidden from ' + {marks.said('hides', ROUND)} : ''",
+            f"{HIDDEN} ? 'launches hidden from ' + {marks.said('ceil(hides)')} : ''",
             "clamp(hides, 1, 10000)",
-            "0.4",
+            "0.3",
             **marks.side("hides > 30"),
             color=marks.PAINTS["launch"],
         ),
@@ -206,7 +201,7 @@ def _host_says() -> str:
     known |= {"kernels": at["kernels"], "launch_time": at["launch"] * US, "kernel_gap": at["gap"] * US}
     alone, captured = (significant(formula(known, batch=1) * 1e3, 2) for formula in (eq.eager_time, eq.graph_time))
     hides, fits = _hides(known), batch_fits(known)
-    until = f"up to batch {hides:,.0f}" if hides < fits else "at every batch that fits"
+    until = f"up to batch {math.floor(hides):,}" if hides < fits else "at every batch that fits"
     return (
         "Step time in milliseconds against batch from 1 to 10,000, both on log scales, launched kernel by kernel, from"
         " a CUDA graph, and by the roofline alone."

@@ -34,8 +34,8 @@ def _counted(value: float) -> str:
 
 
 def _experts_axis(axes) -> None:
-    """Experts as powers of two, up to 512."""
-    axes.set(xscale="log", xlim=(1, 512), xticks=[1, 4, 16, EXPERTS, 128, 512])
+    """Experts as powers of eight, up to 512; the lecture's 64 is one."""
+    axes.set(xscale="log", xlim=(1, 512), xticks=[8**power for power in range(4)])
     axes.set(xlabel="experts of a routed layer (log scale)")
     thousands(axes, "x")
 
@@ -53,7 +53,7 @@ def routed_law() -> Drawing:
     _experts_axis(axes)
     axes.set_ylim(bottom=1.85)
     name_ends(axes, [(results.loss(size, 512), _counted(size), colour) for size, (colour, _) in looks.items()])
-    words = f"dense {same / 1e9:.2f} B: as good\nas {_counted(BASE)} with {EXPERTS} experts"
+    words = f"dense {same / 1e9:.2f}B: as good\nas {_counted(BASE)} with {EXPERTS} experts"
     point(axes, (1, reached), words, (0.27, 0.07), "second")
     axes.set(ylabel="validation loss, by the fit")
     return done(
@@ -110,7 +110,7 @@ def bill() -> Drawing:
     ends, ms = (prompt, prompt + answer), lambda tokens, each: f"{tokens * each / 1e3:.1f} ms"
     mean = (prompt * read + answer * made) / ends[1]
     for start, width, height in ((0, prompt, read), (prompt, answer, made)):
-        axes.add_patch(Rectangle((start, 0), width, height, fc=COLOURS["weights"], alpha=0.35, lw=0))
+        axes.add_patch(Rectangle((start, 0), width, height, fc=COLOURS["weights"], alpha=0.25, lw=0))
     axes.plot([0, prompt, prompt, ends[1]], [read, read, made, made], color=COLOURS["weights"], lw=2.5)
     axes.plot([0, ends[1]], [dense, dense], color=COLOURS["second"], lw=2.5)
     axes.plot([0, ends[1]], [mean, mean], color=COLOURS["bound"], ls="--", lw=1.5)

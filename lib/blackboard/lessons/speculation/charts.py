@@ -130,17 +130,18 @@ def _told() -> list[str]:
 
 
 def _within(value: str) -> str:
-    """Whether a batch is on the axis, in the browser."""
-    return f"{value} >= 1 && {value} <= {MOST_USERS}"
+    """Whether a batch is on the axis and fits in memory, in the browser."""
+    return f"{value} >= 1 && {value} <= min(fits, {MOST_USERS})"
 
 
 def _speedup_layers(encoding: dict) -> list[dict]:
     """The speed-up, where it falls and ends, and where it is slower."""
     slower = {"type": "rect", "aria": False, "color": marks.PAINTS["muted"], "opacity": 0.15, "y2": {"expr": "height"}}
+    fitting = [{"filter": "datum.batch <= fits"}]
     return [
         marks.at(encoding, slower, y="1"),
         *marks.full(encoding, "fits", "5.6"),
-        marks.line("speedup", "total", encoding, strokeWidth=4),
+        {**marks.line("speedup", "total", encoding, strokeWidth=4), "transform": fitting},
         marks.at(
             encoding,
             {**marks.DOT, "color": marks.PAINTS["first"]},
@@ -153,15 +154,14 @@ def _speedup_layers(encoding: dict) -> list[dict]:
             x=f"{_within('even')} ? even : null",
             y=f"{_within('even')} ? 1 : null",
         ),
-        marks.text(encoding, "even < 0 ? '' : 'slower than without'", "1", "0.15", align="left", dx=6),
-        marks.hover(encoding, "speedup", {"speedup": "speed-up"}, ".3~r", ",.3~r"),
+        marks.text(encoding, "'slower than without'", "1", "0.15", align="left", dx=6),
+        {**marks.hover(encoding, "speedup", {"speedup": "speed-up"}, ".3~r", ",.3~r"), "transform": fitting},
     ]
 
 
 def speedup_chart() -> InteractiveChart:
     """Speed-up against batch, with machine, model, context and the round to choose."""
     batch = marks.log_axis("batch", "batch (sequences)", 1, MOST_USERS)
-    batch["axis"]["labelFlush"] = False  # 100,000 has room beside 10,000 on a phone
     encoding = {"x": batch, "y": marks.axis("speedup", "speed-up", 0, TOP, list(range(TOP + 1)))}
     base = sweep("batch", 0, round(math.log10(MOST_USERS)), points=151)
     base["transform"] += [curve(SPEEDUP, "batch", "speedup", "1")]
@@ -197,7 +197,7 @@ def _speedup_says() -> str:
         f" {least}, because drafted tokens bring experts to load; {gains[64]:.2f} at 64, then level at"
         f" {eq.speedup_free(known):.2f} up to a batch of {significant(eq.batch_free(known), 2)}; it crosses 1 at"
         f" {significant(eq.batch_even(known), 2)} and ends at {eq.speedup_busy(known):.2f}. Memory is full at a batch"
-        f" of {significant(batch_fits(known), 2)}, beyond the axis; at longer contexts the part beyond it is shaded."
+        f" of {significant(batch_fits(known), 2)}, beyond the axis; at longer contexts the line ends where it is."
     )
 
 
