@@ -285,7 +285,7 @@ def suspects() -> Drawing:
         "receipt": "the receipt",
         "1 min": "a pause of\none minute",
         "5 min": "a pause of\nfive minutes",
-        "flash": "flash instead\nof HBM",
+        "flash": "flash, at ten\ntimes its price",
         "slow": "GPUs as slow as\non a measured day",
         "booked": "hits pay for\nattention",
     }
