@@ -216,6 +216,7 @@ def conversations() -> dict[str, str]:
     end = last_turn()
     sent = turns * (start + end) / 2
     rates = {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
+    possible, local = rates["Codex on SWE-bench Pro, what the traces allow"], rates["the same, Kimi K2.5, local caches"]
     return {
         "codex_start": f"{start:,}",
         "codex_growth": f"{growth:,}",
@@ -223,8 +224,9 @@ def conversations() -> dict[str, str]:
         "codex_answer": f"{answer_tokens():.0f}",
         "codex_rate": f"{agent_rate():.1%}",
         "codex_own": f"{1 - (end - (turns - 1) * answer_tokens()) / sent:.1%}",
-        "codex_published": f"{rates['Codex on SWE-bench Pro, what the traces allow']:.1%}",
-        "local_rate": f"{rates['the same, Kimi K2.5, local caches']:.1%}",
+        "codex_published": f"{possible:.1%}",
+        "local_rate": f"{local:.1%}",
+        "room_share": f"{local / possible:.1%}",
         "shared_rate": f"{rates['the same, Kimi K2.5, shared store']:.1%}",
         "mean_context": f"{start + growth * (turns - 1) / 2:,.0f}",
         "end_tokens": f"{end:,}",
