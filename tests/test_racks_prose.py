@@ -245,6 +245,16 @@ def test_the_split_of_timed_exchanges_is_within_their_noise_and_changes_only_the
         assert (found[2] < 1 < found[1]) if way == "once" else min(found) > 1.4
 
 
+def test_room_for_more_users_lets_a_gpu_write_a_few_more_tokens():
+    """Full of users with overlap: eighteen boxes against four, and against eighteen with DeepSeek's users."""
+    told = numbers.all()
+    full = lambda boxes, users: results.on_boxes(boxes, results.held_on(boxes), "h800", users, 4_989)
+    rate = lambda boxes, users: users / full(boxes, users).overlapped
+    most = rate(18, int(told["fit_most"]))
+    assert 1.05 < most / rate(4, int(told["fit_four"])) < 1.15
+    assert 1.02 < most / rate(18, int(told["users"])) < 1.1
+
+
 def test_deepseeks_users_on_boxes_of_h800_by_hand():
     """Its own day: 14,800 tokens/s of a box, 20 to 22 of a user, 4,989 tokens of context."""
     told, users = numbers.crowded(), 14_800 / 8 / 21
