@@ -448,4 +448,5 @@ def test_fresh_numbers_write_options_and_items_anew(lesson, problem):
     plain = lambda text: re.sub(r"<[^>]+>", "", html.unescape(text))
     for draw, (shown, checked) in zip([*draws[1:], draws[0]], lesson.fresh[problem.id], strict=True):
         key = "options" if problem.kind == "choice" else "items"
+        shown = [text.replace("\u00a0", " ") for text in shown]  # quantities keep to a line
         assert checked == 0 and shown == [f"{letter}) {plain(text)}" for letter, text in draw[key].items()]

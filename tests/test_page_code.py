@@ -138,13 +138,14 @@ def test_a_changed_cell_says_what_it_prints_and_returns(page):
 def test_an_error_is_no_verdict_and_takes_nothing_away(page):
     """Nothing was asked; what the book or the last run gave stays in sight."""
     cell, live = page.locator(f".cell:has({LOOP})"), page.locator(LOOP)
-    live.get_by_role("button", name="Reset").click()
+    if (reset := live.get_by_role("button", name="Reset")).count():  # a test before this one has run the cell
+        reset.click()
     said = run(page, "1 / 0")
     assert said.startswith("Error. Your code stopped in line 1") and "the book's version" in said
     assert cell.locator(".cell_output").is_visible()
     run(page, "print('mine')")
     said = run(page, "1 / 0")
-    assert said.startswith("Error.") and said.endswith("mine") and not cell.locator(".cell_output").is_visible()
+    assert said.startswith("Error.") and said.strip().endswith("mine") and not cell.locator(".cell_output").is_visible()
 
 
 def test_a_derivation_comes_back_as_formulas(page):

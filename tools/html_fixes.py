@@ -53,7 +53,7 @@ FORMULA_UNIT = re.compile(rf"(<math\b[^>]*>(?:(?!</?math\b).){{1,300}}?</mn></ma
 # What a sign leads to may be in a tag of its own. Before the sign a line may break.
 AFTER_SIGN = re.compile(r"((?:(?<=[\w)%¢]) |^ )[=÷×/≈+−]) (?=[\d$(]|$)")
 NUMBERED = re.compile(r"(?:(?<=\d to)|(?<=\b[A-Z])) (?=\d)")  # 0 to 1; A 0.5
-HEAD = re.compile(r"<th\b.*?</th>", re.S)
+HEAD = re.compile(r"<thead\b.*?</thead>", re.S)
 NAME = re.compile(r"(?<![\w/.-])[A-Z]\w+-V\d(?:\.\d)?(?![\w-])(?=[^<>]*<)")  # outside of a tag
 LITERAL = re.compile(r'(?<=<code class="docutils literal notranslate)">(.*?)(?=</code>)', re.S)
 BREAKS = re.compile(  # of a name, a path or a call; not before the few letters that end a file's name
@@ -153,7 +153,7 @@ def keep_quantities(text):
 
 
 def keep_heads(body):
-    """A name such as DeepSeek-V3 keeps to a line in the head of a table's column or row."""
+    """A name such as DeepSeek-V3 keeps to a line in the head of a table's column."""
     return HEAD.sub(lambda head: NAME.sub('<span class="date">\\g<0></span>', head[0]), body)
 
 

@@ -32,7 +32,7 @@ from blackboard.text import markup, on_page
 WIDTH = 62  # letters of a line in a page's editor
 DOCSTRING = re.compile(r'^( *""".*?)(\s*""")$', re.M | re.S)
 ENTRY = re.compile(r" *\S.*?  +(?=\S)")  # the name of a list's entry
-PLAIN = "The labs are plain Python, without NumPy: lists, loops and the standard library are enough."
+PLAIN = "The labs are plain Python: the standard library is enough."
 EARLIER = (
     "A step may use the steps before it: yours, in the last version that passed, or the course's where none of yours"
     " has passed."
@@ -241,18 +241,18 @@ def _step(lab: Lab, step: Step, number: int) -> str:
         f'<section class="lab-step" id="step-{step.name}" data-step="{step.name}">'
         f"<h3>{number}. {markup(step.title)}</h3>"
         f"<p>{markup(step.intent)}</p>{_example(lab, step)}{_given(lab, step)}"
-        f'<pre class="lab-starter"><code>{html.escape(narrow(step.starter))}</code></pre>'
+        f'<pre class="lab-starter"><code>{html.escape(narrow(step.starter), quote=False)}</code></pre>'
         f"{_folds(step)}</section>"
     )
 
 
 def _example(lab: Lab, step: Step) -> str:
     """The example with its result: in a sentence where it is short, else as lines of code."""
-    code, result = write_example(step), f"returns <code>{html.escape(lab.example_result(step))}</code>."
+    code, result = write_example(step), f"returns <code>{html.escape(lab.example_result(step), quote=False)}</code>."
     if "\n" not in code:
-        return f'<p class="lab-example">For example, <code>{html.escape(code)}</code> {result}</p>'
+        return f'<p class="lab-example">For example, <code>{html.escape(code, quote=False)}</code> {result}</p>'
     last = " the last line of" if "; " in step.example else ""  # else it is one call, laid out in lines
-    return f'<p class="lab-example">For example,{last}</p><pre><code>{html.escape(code)}</code></pre><p>{result}</p>'
+    return f'<p class="lab-example">For example,{last}</p><pre><code>{html.escape(code, quote=False)}</code></pre><p>{result}</p>'
 
 
 def write_example(step: Step) -> str:
@@ -307,5 +307,5 @@ def _break(text: str, first: str, further: str) -> str:
 def _folds(step: Step) -> str:
     fold = '<details class="{}"><summary>{}</summary>{}</details>'
     hints = [fold.format("lab-hint", f"Hint {n}", f"<p>{markup(hint)}</p>") for n, hint in enumerate(step.hints, 1)]
-    code = f"<pre><code>{html.escape(narrow(step.source))}</code></pre>"
+    code = f"<pre><code>{html.escape(narrow(step.source), quote=False)}</code></pre>"
     return "".join(hints) + fold.format("lab-solution", "Solution", code)

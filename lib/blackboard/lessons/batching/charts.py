@@ -61,6 +61,7 @@ _LOAD_LINE = (
 )
 
 BATCH = marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5)
+BATCH["axis"]["labelPadding"] = 5  # its first number is so wide that it would touch the lowest of the other axis
 
 
 # --- layers -----------------------------------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ def latency_chart() -> InteractiveChart:
 
 def roofline_chart() -> InteractiveChart:
     """Time and price of a token against batch, on the running case; the front door's chart."""
-    encoding = {"x": marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5), "y": _step_axis()}
+    encoding = {"x": BATCH, "y": _step_axis()}
     base = sweep("batch", math.log10(LEAST), 5)
     terms = {"step": eq.step_time, "memory": eq.memory_time, "compute": eq.compute_time}
     base["transform"] += [curve(formula, "batch", field, "ms") for field, formula in terms.items()]

@@ -89,6 +89,7 @@ def repeat_chart() -> InteractiveChart:
     }
     for channel in encoding.values():
         channel["axis"]["labelExpr"] = f"format(datum.value / {TRILLION!r}, ',~r')"
+    encoding["x"]["axis"]["labelPadding"] = 5  # its first number would touch the lowest of the other axis
     base = sweep("pretrain_tokens", math.log10(LOW), math.log10(HIGH), points=81)
     base["transform"] += [curve(eq.data_worth, "pretrain_tokens", "worth", "token")]
     layers = _repeat_layers(encoding)
