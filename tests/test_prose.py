@@ -209,4 +209,6 @@ def test_no_line_parts_a_number_from_what_stands_before_it():
     assert keep_quantities("A 0.5, from 0 to 1, in 6 ms") == "A\u00a00.5, from 0 to\u00a01, in 6\u00a0ms"
     assert keep_quantities("one / two, to 1, and 2 of them") == "one / two, to 1, and 2 of them"
     head = '<thead><th title="DeepSeek-V3">DeepSeek-V3</th></thead><th>DeepSeek-V3</th>'
-    assert keep_heads(head) == head.replace(">DeepSeek-V3</th></thead>", '><span class="date">DeepSeek-V3</span></th></thead>')
+    assert keep_heads(head) == head.replace(
+        ">DeepSeek-V3</th></thead>", '><span class="date">DeepSeek-V3</span></th></thead>'
+    )

@@ -252,7 +252,8 @@ def _example(lab: Lab, step: Step) -> str:
     if "\n" not in code:
         return f'<p class="lab-example">For example, <code>{html.escape(code, quote=False)}</code> {result}</p>'
     last = " the last line of" if "; " in step.example else ""  # else it is one call, laid out in lines
-    return f'<p class="lab-example">For example,{last}</p><pre><code>{html.escape(code, quote=False)}</code></pre><p>{result}</p>'
+    laid_out = f"<pre><code>{html.escape(code, quote=False)}</code></pre>"
+    return f'<p class="lab-example">For example,{last}</p>{laid_out}<p>{result}</p>'
 
 
 def write_example(step: Step) -> str:
