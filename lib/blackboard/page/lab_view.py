@@ -241,19 +241,23 @@ def _step(lab: Lab, step: Step, number: int) -> str:
         f'<section class="lab-step" id="step-{step.name}" data-step="{step.name}">'
         f"<h3>{number}. {markup(step.title)}</h3>"
         f"<p>{markup(step.intent)}</p>{_example(lab, step)}{_given(lab, step)}"
-        f'<pre class="lab-starter"><code>{html.escape(narrow(step.starter), quote=False)}</code></pre>'
+        f'<pre class="lab-starter">{_code(narrow(step.starter))}</pre>'
         f"{_folds(step)}</section>"
     )
 
 
 def _example(lab: Lab, step: Step) -> str:
     """The example with its result: in a sentence where it is short, else as lines of code."""
-    code, result = write_example(step), f"returns <code>{html.escape(lab.example_result(step), quote=False)}</code>."
+    code, result = write_example(step), f"returns {_code(lab.example_result(step))}."
     if "\n" not in code:
-        return f'<p class="lab-example">For example, <code>{html.escape(code, quote=False)}</code> {result}</p>'
+        return f'<p class="lab-example">For example, {_code(code)} {result}</p>'
     last = " the last line of" if "; " in step.example else ""  # else it is one call, laid out in lines
-    laid_out = f"<pre><code>{html.escape(code, quote=False)}</code></pre>"
-    return f'<p class="lab-example">For example,{last}</p>{laid_out}<p>{result}</p>'
+    return f'<p class="lab-example">For example,{last}</p><pre>{_code(code)}</pre><p>{result}</p>'
+
+
+def _code(text: str) -> str:
+    """Code as an element; its quotes need no escape there, and weigh less without."""
+    return f"<code>{html.escape(text, quote=False)}</code>"
 
 
 def write_example(step: Step) -> str:
@@ -308,5 +312,5 @@ def _break(text: str, first: str, further: str) -> str:
 def _folds(step: Step) -> str:
     fold = '<details class="{}"><summary>{}</summary>{}</details>'
     hints = [fold.format("lab-hint", f"Hint {n}", f"<p>{markup(hint)}</p>") for n, hint in enumerate(step.hints, 1)]
-    code = f"<pre><code>{html.escape(narrow(step.source), quote=False)}</code></pre>"
-    return "".join(hints) + fold.format("lab-solution", "Solution", code)
+    code = _code(narrow(step.source))
+    return "".join(hints) + fold.format("lab-solution", "Solution", f"<pre>{code}</pre>")

@@ -248,7 +248,7 @@ def waiting_places() -> Drawing:
 def twins() -> Drawing:
     """The bill and the receipt of the call, drawn equally long: how each is divided among the lines."""
     fig, axes = drawing.axes(5.0, 2.7)
-    paid, cost = results.three_lines(), results.least_lines("hbm") | {"cached_read": results.kept_in_hbm()}
+    paid, cost = results.three_lines(), results.receipt()
     names, said = {"cached_read": "hits", "input": "new input", "output": "answer"}, []
     shown = {"You pay": (paid, 0.35, 1.05, 1.7, 4), "It costs": (cost, -0.35, -0.9, -1.4, 2)}
     for title, (usd, at, words, head, digits) in shown.items():

@@ -143,7 +143,7 @@ def waiting_slower() -> dict[str, str]:
 
 def per_token() -> dict[str, str]:
     """What a million tokens of each line cost, and a token of output divided by a hit, by the pause."""
-    spent = results.least_lines("hbm") | {"cached_read": results.kept_in_hbm()}
+    spent = results.receipt()
     lines = {"input": "input", "output": "output", "hit": "cached_read"}
     each = {name: each_million(spent[line], line) for name, line in lines.items()}
     over = {name: significant(value, 2) for name, value in results.factors().items()}

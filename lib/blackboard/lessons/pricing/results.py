@@ -24,7 +24,7 @@ KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 CALL = {"cached_read": 175_000, "input": 5_000, "output": 1_000}  # tokens of one call, an example
 PROMPT = CALL["cached_read"] + CALL["input"]
 PAUSE = 2 * factor("min")  # since the call before, an example
-SUSPECTS = ("llama-3.1-405b", "llama-3.1-70b", "qwen3-235b-a22b", "deepseek-v3")
+LINE_UP = ("llama-3.1-405b", "llama-3.1-70b", "qwen3-235b-a22b", "deepseek-v3")
 SERVER = 10  # times the bare price of a drive, for its server and power: more than they cost, a guess
 
 
@@ -124,6 +124,11 @@ def kept_in_hbm(pause: float = PAUSE, work: tuple[float, float] | None = None) -
     return rack_rent() * (1 / crowded(pause, (own, shared))[1] - own - shared / fitting(PROMPT))
 
 
+def receipt() -> dict[str, float]:
+    """What the lines of the call cost, USD, with its hits kept in HBM."""
+    return least_lines("hbm") | {"cached_read": kept_in_hbm()}
+
+
 def rack_rent() -> float:
     """USD of the rack for a second."""
     return rack()["rent"] * system(RUNNING.system).chips
@@ -170,7 +175,7 @@ def losing() -> int:
     prompt's cache on the running case's GPUs, as far below their peak as on DeepSeek's own day.
     """
     cost = day_slower()[1] * rack()["rent"] / system(RUNNING.system).chip.bandwidth  # USD for loading a byte
-    loaded = [PROMPT * model(name).kv_bytes_per_token() for name in SUSPECTS]
+    loaded = [PROMPT * model(name).kv_bytes_per_token() for name in LINE_UP]
     return sum(each * cost * CALL["output"] > charged()["output"] for each in loaded)
 
 

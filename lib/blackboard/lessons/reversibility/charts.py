@@ -37,12 +37,10 @@ SEGMENT = Formula(
     eq.checkpointed.assumes,
     register=False,
 )
-AT_BEST = {"segment": "clamp(best, 1, depth)"}
 
 
 def _read() -> list[dict]:
     """Sliders for the segment, the depth and what a layer keeps, and what follows."""
-    least = lambda formula: inside(formula, "byte", **AT_BEST)
     return [
         *slider("length", 1, LONGEST, 1, numbers.SEGMENT, "layers in a segment"),
         *decades("depth", SIZES["depth"], 1.0, 0.9, "layers in all"),
@@ -57,8 +55,8 @@ def _read() -> list[dict]:
         *derived("here", inside(eq.checkpointed, "byte")),
         *derived("undone", inside(eq.reversible, "byte")),
         *derived("work", inside(eq.work_ratio, "1")),
-        *derived("best", inside(eq.segment_best, "1")),
-        *derived("least", least(eq.checkpointed)),
+        *derived("best", f"clamp({inside(eq.segment_best, '1')}, 1, depth)"),
+        *derived("least", inside(eq.checkpointed, "byte", segment="best")),
     ]
 
 
@@ -69,7 +67,7 @@ def _lines() -> tuple[str, ...]:
         f"'segments of ' + {layers} + ' hold ' + {marks.prefixed('here', 'B')}",
         f"'instead of ' + {marks.prefixed('all', 'B')} + ', for ' + {marks.said('100 * (work - 1)', '.2~r')} + '%"
         " more compute'",
-        f"'least with ' + {marks.said('clamp(best, 1, depth)', '.2~r')} + ' layers: ' + {marks.prefixed('least', 'B')}"
+        f"'least with ' + {marks.said('best', '.2~r')} + ' layers: ' + {marks.prefixed('least', 'B')}"
         f" + '; reversible: ' + {marks.prefixed('undone', 'B')}",
     )
 
