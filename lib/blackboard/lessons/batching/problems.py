@@ -90,10 +90,10 @@ compute = Expression(
     formula=eq.compute_time,
     independent_check=2 * eq.batch * eq.n_active / eq.flops,
     misconceptions={
-        eq.batch * eq.n_active / eq.flops: "The 2 is missing. A datasheet's F counts the multiply and the add separately. (The lecture counts the pair as one.)",
+        eq.batch * eq.n_active / eq.flops: "The 2 is missing. A datasheet's $F$ counts the multiply and the add separately. (The lecture counts the pair as one.)",
         2 * eq.batch * eq.n_total / eq.flops: "A token is computed with the parameters it is routed to, not with all of them.",
         2 * eq.batch * eq.context * eq.n_active / eq.flops: "A decode step computes only the one new token of each sequence. The earlier tokens are in the KV cache.",
-        2 * eq.n_active / eq.flops: "That is the time for one sequence. The batch has B of them.",
+        2 * eq.n_active / eq.flops: "That is the time for one sequence. The batch has $B$ of them.",
         eq.flops / (2 * eq.batch * eq.n_active): "Upside down: more work takes longer.",
     },
     explanation="Each new token needs one multiply and one add per active parameter.",
@@ -118,7 +118,7 @@ memory = Expression(
         (eq.n_active * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth: "One token needs only the active parameters. But each token of the batch chooses experts of its own, and together they touch nearly all.",
         (eq.n_total + eq.batch * eq.context * eq.kv) / eq.bandwidth: "Parameters are not bytes: each weight takes b_w bytes. (The lecture takes a parameter for a byte, which is right in FP8.)",
         eq.batch * (eq.n_total * eq.bytes_per_param + eq.context * eq.kv) / eq.bandwidth: "The weights are loaded once per step and shared by the whole batch. That sharing is the point of batching.",
-        (eq.n_total * eq.bytes_per_param + eq.batch * eq.kv) / eq.bandwidth: "A new token attends to the whole context, so each sequence loads L tokens of KV, not one.",
+        (eq.n_total * eq.bytes_per_param + eq.batch * eq.kv) / eq.bandwidth: "A new token attends to the whole context, so each sequence loads $L$ tokens of KV, not one.",
         Max(eq.n_total * eq.bytes_per_param, eq.batch * eq.context * eq.kv) / eq.bandwidth: "Weights and KV caches come from the same memory, one after the other. Their times add.",
         eq.n_total * eq.bytes_per_param / eq.bandwidth: "The KV cache is missing. Each sequence loads its own.",
     },
@@ -128,7 +128,7 @@ memory = Expression(
         "Which of the two grows with the batch?",
     ),
     solution=(
-        "The weights once, and for each of B sequences L tokens of KV, divided by the bandwidth:",
+        "The weights once, and for each of $B$ sequences $L$ tokens of KV, divided by the bandwidth:",
         Step(f"${eq.memory_time.latex}$, typed as", "(N_tot * b_w + B * L * kappa) / W"),
     ),
 )
@@ -363,7 +363,7 @@ critical = Quantity(
     explanation="You did not need the number of chips. More chips raise compute and bandwidth alike.",
     hints=(
         "Set the compute time equal to the time to load the weights.",
-        "Solve for B: hardware on one side, stored divided by active parameters on the other.",
+        "Solve for $B$: hardware on one side, stored divided by active parameters on the other.",
     ),
     solution=(
         Step("The hardware's part:", eq.hardware_constant, "token"),
@@ -395,7 +395,7 @@ balanced = Quantity(
     explanation="Past this context a larger batch no longer fills the arithmetic units: every sequence adds more memory time than compute time.",
     hints=(
         "Per sequence: the time to compute one token, and the time to load its KV cache.",
-        "Set them equal and solve for L. The batch cancels.",
+        "Set them equal and solve for $L$. The batch cancels.",
     ),
     solution=(
         Step("Compute time per sequence:", eq.compute_time.at(batch=1), "s"),

@@ -215,10 +215,10 @@ mfu = Quantity(
     explanation="Tokens, size and hours come from three places of a paper. An MFU between a quarter and a half is a sign that they fit together.",
     hints=(
         "How many FLOPs did the run need, and how many could the chips have done in that time?",
-        "6 N D ÷ (hours × 3,600 × peak).",
+        "6 $N D$ ÷ (hours × 3,600 × peak).",
     ),
     solution=(
-        Step("FLOPs that the run needed, 6 N D, in units of 10²¹:", law.pretrain_compute / 1e21, "1"),
+        Step("FLOPs that the run needed, 6 $N D$, in units of 10²¹:", law.pretrain_compute / 1e21, "1"),
         Step("that the chips could have done, in the same:", v.chip_time * v.chip_flops / 1e21, "1"),
         "Their ratio, in percent:",
     ),
@@ -340,12 +340,12 @@ percent = Quantity(
     },
     explanation="Both cost a percent more compute. Far below one, the compute would have done more as parameters; far above one, as tokens.",
     hints=(
-        "Work out the two parts of the loss that can fall: the one with N, the one with D.",
-        "A percent more D takes {data_power} percent off the term with D. Likewise for N.",
+        "Work out the two parts of the loss that can fall: the one with $N$, the one with $D$.",
+        "A percent more $D$ takes {data_power} percent off the term with $D$. Likewise for $N$.",
     ),
     solution=(
-        Step("Exponent × term with D:", v.data_power * eq.loss_left, "1"),
-        Step("exponent × term with N:", v.size_power * v.loss_size / v.n_active**v.size_power, "1"),
+        Step("Exponent × term with $D$:", v.data_power * eq.loss_left, "1"),
+        Step("exponent × term with $N$:", v.size_power * v.loss_size / v.n_active**v.size_power, "1"),
         "Their ratio:",
     ),
 )
@@ -450,8 +450,8 @@ same_compute = Quantity(
     },
     explanation="That is what staying small cost in loss. Whoever serves the model saves it again with every token, and the over-training lesson says when that pays.",
     hints=(
-        "At 6 N D FLOPs, the tokens for a size are N D ÷ size. Try sizes, or use the condition that a percent of each is worth the same.",
-        "exponent × term with N = exponent × term with D, with N × D as it was.",
+        "At 6 $N D$ FLOPs, the tokens for a size are $N D$ ÷ size. Try sizes, or use the condition that a percent of each is worth the same.",
+        "exponent × term with $N$ = exponent × term with $D$, with $N$ × $D$ as it was.",
     ),
     solution=(
         Step(f"${law.best_size.latex}$ =", v.size_best, "parameter"),
@@ -642,12 +642,12 @@ next_doubling = Expression(
         eq.score_gap * (1 - 2 ** (-eq.score_power)): "That is the gain where D_pre is D_ref. Elsewhere another gap is left to close.",
         GAP * (2**eq.score_power - 1): "That is the gain of the last doubling, the one that led here.",
         eq.score_limit - GAP * 2 ** (-eq.score_power): "That is the score after the doubling. Take away the one before.",
-        GAP * logarithm(2) * eq.score_power: "That is the slope in ln D times ln 2. Over a whole doubling the slope falls.",
+        GAP * logarithm(2) * eq.score_power: "That is the slope in $\\ln D$ times $\\ln 2$. Over a whole doubling the slope falls.",
     },
     explanation="Each doubling closes the same share of what is left. With a small power the share is small, and a plateau and a slow rise look alike.",
     hints=(
         "Write the score at D_pre and at 2 D_pre, and subtract.",
-        "The limit cancels, and (2 D)^(−p) = 2^(−p) D^(−p).",
+        "The limit cancels, and $\\left(2D\\right)^{-p} = 2^{-p} D^{-p}$.",
     ),
     solution=(Step("The limit cancels. Typed:", "s_gap * (D_pre / D_ref)^(-p_s) * (1 - 2^(-p_s))"),),
 )
@@ -662,7 +662,7 @@ limit = Quantity(
     level="hard",
     objective=PLATEAU,
     unit="1",
-    statement="{who} scores {first}, {second} and {third} after 10,000, 100,000 and 1,000,000 steps. Put a curve through the three points that approaches its limit as a power of the steps: limit − c / steps^p. How far above the third score is the limit, as a fraction of one?",
+    statement="{who} scores {first}, {second} and {third} after 10,000, 100,000 and 1,000,000 steps. Put a curve through the three points that approaches its limit as a power of the steps: limit − $c / \\mathrm{steps}^p$. How far above the third score is the limit, as a fraction of one?",
     parameters={"task": ("NLI", "PAWSX", *CURVES)},
     derived=through,
     units=dict.fromkeys(("who", "first", "second", "third", "judged"), ""),
@@ -677,7 +677,7 @@ limit = Quantity(
     explanation="Three points fix three constants and leave nothing over to judge them by. {judged}",
     hints=(
         "With each factor of ten the distance to the limit shrinks by the same factor, and so does the gain.",
-        "That factor is the second gain over the first, r. The gains to come are a geometric series: r, r², … times the last gain.",
+        "That factor is the second gain over the first, $r$. The gains to come are a geometric series: $r$, $r^2$, … times the last gain.",
     ),
     solution=(
         Step("Gains of the two factors of ten: {gained_before} and {gained}. The second over the first:", v.gained / v.gained_before, "1"),
@@ -692,7 +692,7 @@ questions = Quantity(
     level="hard",
     objective=PLATEAU,
     unit="1",
-    statement="The mean score of {name} rises from {before} to {after} between two checkpoints: the one after which its makers find no significant gain, and the last. Take both scores as exact. Suppose that each of the two had answered n questions of its own, not the same ones, and that a score is the share of right answers. How large must n be for the rise to be two standard errors of the difference?",
+    statement="The mean score of {name} rises from {before} to {after} between two checkpoints: the one after which its makers find no significant gain, and the last. Take both scores as exact. Suppose that each of the two had answered $n$ questions of its own, not the same ones, and that a score is the share of right answers. How large must $n$ be for the rise to be two standard errors of the difference?",
     parameters={"of": COMPARED},
     derived=before_after,
     units=dict.fromkeys(("name", "before", "after"), ""),
@@ -703,12 +703,12 @@ questions = Quantity(
         4 * v.t * (1 - v.t) / v.gain**2: "Only one of the two scores is noisy in yours. A difference has the noise of both.",
         2 * sympy.sqrt(v.spread) / v.gain: "The noise falls with the root of the number. Square it.",
         4 * 0.5 / v.gain**2: "You took the noise of a score of one half, which is the most there can be. These scores have less.",
-        4 * (v.s + v.t) / v.gain**2: "The chance of a wrong answer is missing: the variance of a question is s (1 − s).",
+        4 * (v.s + v.t) / v.gain**2: "The chance of a wrong answer is missing: the variance of a question is $s (1 - s)$.",
     },
     explanation="A test that finds nothing with fewer says little. With the same questions for both, as is usual, far fewer do: only answers that change count. And where the rise is small, the rounding of the printed scores alone moves n by up to half.",
     hints=(
-        "A score s on n questions has the variance s (1 − s) / n. Variances of two scores add up.",
-        "rise = 2 × the root of ((s (1 − s) + t (1 − t)) / n). Solve for n.",
+        "A score $s$ on $n$ questions has the variance $s (1 - s) / n$. Variances of two scores add up.",
+        "rise = 2 × $\\sqrt{(s (1 - s) + t (1 - t)) / n}$. Solve for $n$.",
     ),
     solution=(
         Step("Variance of a question at one score and at the other, together:", v.spread, "1"),
@@ -719,7 +719,7 @@ questions = Quantity(
 
 # --- data seen more than once -----------------------------------------------------------------------------------------
 
-FITTED_LAW = "By a fitted law, a text of U tokens that is read more than once, D tokens in all, is worth U + U R (1 − exp(−(D/U − 1)/R)) fresh tokens, with R = {reuse}. "
+FITTED_LAW = "By a fitted law, a text of $U$ tokens that is read more than once, $D$ tokens in all, is worth $U + U R (1 - \\exp(-(D/U - 1)/R))$ fresh tokens, with $R$ = {reuse}. "
 
 
 def repeated(values: Values) -> Values:
@@ -752,7 +752,7 @@ four_epochs = Quantity(
     },
     explanation="Up to about five passes little is lost: little, and not nothing.",
     hints=(
-        "Let U be one. Then D is the number of passes.",
+        "Let $U$ be one. Then $D$ is the number of passes.",
         "Divide what the run is worth by what was read.",
     ),
     solution=(
@@ -789,7 +789,7 @@ explains = Choice(
         wrong("no: up to five passes a token that is repeated is worth exactly as much as a fresh one", "Nearly as much, and not exactly: the law takes a little off from the first repetition on."),
         right(f"no: all in all its tokens are worth {SPENT:.0%} of as many fresh ones", "Fresh text would have done little better. By the loss law it is slow because little is left of the part that more data can remove."),
     ],
-    hints=("Put U = 1 and D = the passes into the law, and divide by the passes.",),
+    hints=("Put $U$ = 1 and $D$ = the passes into the law, and divide by the passes.",),
     solution=(
         Step("For a text of one token, read as often, the law gives", lambda v: long_worth(REPEATED), "1"),
         Step("Over the passes, that is", f"{SPENT:.1%}"),
@@ -883,13 +883,13 @@ half = Quantity(
     independent_check=lambda v: find_root(lambda n: v["percent_worth"] / 100 - slope_at(n), 1.001, 1e4),
     misconceptions={
         EPOCHS.at(repeat_worth=v.percent_worth / 100) - 1: "So many repetitions. The first pass counts, too.",
-        1 + REUSE: "There it is 1/e, which is 37 percent: R is no half-life, and not the end either.",
+        1 + REUSE: "There it is 1/$e$, which is 37 percent: $R$ is no half-life, and not the end either.",
         lambda v: average_at(v["percent_worth"] / 100): "There all tokens together are worth so much, on average. The last one is worth less.",
     },
     explanation="The constant R is no half-life: R repetitions leave 1/e of the worth, that is 37 percent.",
     hints=(
-        "Take the derivative by D. What is left is an exponential of D/U.",
-        "exp(−(n − 1)/R) is to be the share. Solve for n.",
+        "Take the derivative by $D$. What is left is an exponential of $D/U$.",
+        "$\\exp(-(n - 1)/R)$ is to be the share. Solve for $n$.",
     ),
     solution=(
         f"The derivative by $D$ is the worth of the next token, ${eq.repeat_worth.latex}$.",
@@ -931,7 +931,7 @@ endless = Estimate(
     unit="token",
     display_unit="trillion tokens",
     within=2.0,
-    statement="{Name} has {unique_tokens}. By a fitted law each repetition of a text is worth a little less than the one before, by the same factor; after {reuse} repetitions it is down to 1/e. Somebody repeats the text without end. How many trillions of fresh tokens is that worth? Within a factor of two counts.",
+    statement="{Name} has {unique_tokens}. By a fitted law each repetition of a text is worth a little less than the one before, by the same factor; after {reuse} repetitions it is down to 1/$e$. Somebody repeats the text without end. How many trillions of fresh tokens is that worth? Within a factor of two counts.",
     parameters={"kept": (*CORPORA, *TEXT_SIZES)},
     derived=corpus_of,
     units=TEXT,
@@ -946,7 +946,7 @@ endless = Estimate(
     explanation="There is an end to it. After some forty passes, the paper writes into a figure, repeating is worthless; so little of the limit is left by then.",
     hints=(
         "Add up the worth of all passes: 1 for the first, then a series that falls by the same factor each time.",
-        "An exponential that falls to 1/e within R has an area of R. Add the first pass.",
+        "An exponential that falls to 1/$e$ within $R$ has an area of $R$. Add the first pass.",
     ),
     solution=(
         Step("Repetitions together are worth so many passes:", REUSE, "1"),
@@ -976,8 +976,8 @@ texts_in_order = Ordering(
     },
     explanation=f"A hundred passes over a small text are worth less than one over a text that is {TEXTS['a'][0] / TEXTS['d'][0]:.0f} times as long.",
     hints=(
-        "However often a text is read, it is never worth more than U (1 + R).",
-        "For each: passes n; worth U (1 + R (1 − exp(−(n − 1)/R))).",
+        "However often a text is read, it is never worth more than $U (1 + R)$.",
+        "For each: passes $n$; worth $U (1 + R (1 - \\exp(-(n - 1)/R)))$.",
     ),
     solution=("In trillions of fresh tokens: " + ", ".join((f"{key} {numbers.worth(text * count, text):.2f}" for key, (text, count) in TEXTS.items())) + ".",),
 )
@@ -1016,7 +1016,7 @@ worth = Function(
     explanation="The function of this lesson: repetition, filters and the loss of a long run all go through it.",
     hints=(
         "First pass: the smaller of what is read and what there is. Repetitions: how many, if any?",
-        "The integral of exp(−r/R) from 0 to r is R (1 − exp(−r/R)). Each repetition has unique_tokens tokens.",
+        "The integral of $\\exp(-r/R)$ from 0 to $r$ is $R (1 - \\exp(-r/R))$. Each repetition has unique_tokens tokens.",
     ),
     solution=(
         "`from math import exp`. Repetitions: `max(0, pretrain_tokens / unique_tokens - 1)`. Their worth is an integral of the exponential.",
@@ -1105,7 +1105,7 @@ repeated_loss = Function(
     explanation="The paper lets too many parameters for the text lose worth as well. And a law that can only fall does not see a model learn its text by heart: at 44 passes the losses that were measured lie above it.",
     hints=(
         "Write the worth of the run first, as in the problem on the worth of a run.",
-        "Then put it in the place of D.",
+        "Then put it in the place of $D$.",
     ),
     solution=(
         "With `worth` for what the tokens are worth, `loss_floor + loss_size / n_active**size_power + loss_data / worth**data_power`. In one line:",
@@ -1208,7 +1208,7 @@ quality = Quantity(
     explanation="That is far less than the ratio of the pool to what is kept, because text can be read again. It grows with the length of training.",
     hints=(
         "What is the run worth on the whole pool, in fresh tokens? And on what is kept?",
-        "The first over the second. Where D is no more than U, it is worth D.",
+        "The first over the second. Where $D$ is no more than $U$, it is worth $D$.",
     ),
     solution=(
         Step("On the whole pool the run is worth", eq.data_worth.at(unique_tokens=v.pool_tokens), "token"),
@@ -1231,7 +1231,7 @@ needed = Function(
     "Write what a filter must reach",
     level="hard",
     objective=FILTER,
-    statement="A filter keeps kept_share (0 to 1) of a pool of pool_tokens. Training reads pretrain_tokens, again and again over the same text where that is not enough. Tokens of the first pass count in full; one that is read when the text has been repeated r times is worth `exp(-r / reuse)`. Write a Python function of pretrain_tokens, pool_tokens, kept_share and reuse: how many times as much as an average token of the pool must a kept one teach, so that the filter does no harm?",
+    statement="A filter keeps kept_share (0 to 1) of a pool of pool_tokens. Training reads pretrain_tokens, again and again over the same text where that is not enough. Tokens of the first pass count in full; one that is read when the text has been repeated $r$ times is worth `exp(-r / reuse)`. Write a Python function of pretrain_tokens, pool_tokens, kept_share and reuse: how many times as much as an average token of the pool must a kept one teach, so that the filter does no harm?",
     formula=eq.quality_even,
     test_points=tuple(dict(zip(("pretrain_tokens", "pool_tokens", "kept_share", "reuse"), row)) for row in FILTERS),
     independent_check=(Min(D, P) + P * R * (1 - power_of_e(-Max(0, D - P) / (P * R)))) / (Min(D, X * P) + X * P * R * (1 - power_of_e(-Max(0, D - X * P) / (X * P * R)))),

@@ -408,13 +408,13 @@ hide_letters = Expression(
         (LAUNCHES * eq.bandwidth - WEIGHTS) / CACHE: "The gaps are missing. The chip loses them in every step, on top of its memory time.",
         ((LAUNCHES + GAPS) * eq.bandwidth - WEIGHTS) / CACHE: "The gaps add to the chip's time, so less memory traffic hides the launches. Check the sign.",
         ((LAUNCHES - GAPS) * eq.bandwidth + WEIGHTS) / CACHE: "Loading the weights leaves less for the caches to fill. Check the sign.",
-        ((LAUNCHES - GAPS) * eq.bandwidth - WEIGHTS) / eq.kv: "That counts tokens of cache. A sequence has L of them.",
+        ((LAUNCHES - GAPS) * eq.bandwidth - WEIGHTS) / eq.kv: "That counts tokens of cache. A sequence has $L$ of them.",
         ((LAUNCHES - GAPS) * eq.bandwidth - eq.n_total) / CACHE: "A weight takes b_w bytes.",
     },
     explanation="Below it a larger batch costs nothing: the step takes as long with one sequence. Longer contexts and larger weights lower it.",
     hints=(
         "Two times are equal: n_kernel t_launch on the host, and memory traffic plus all gaps on the chip.",
-        "Multiply by W, subtract the weights, divide by one sequence's cache.",
+        "Multiply by $W$, subtract the weights, divide by one sequence's cache.",
     ),
     solution=(
         "From memory time + gaps = launches, solved for the batch:",
@@ -968,7 +968,7 @@ amdahl = Expression(
         "The gain is 1 over that sum.",
     ),
     solution=(
-        "Afterwards the rest takes 1 − x and the chain x/n:",
+        "Afterwards the rest takes 1 − $x$ and the chain $x/n$:",
         Step(f"${eq.fusion_gain.latex}$, typed as", "1 / (1 - x_chain * (1 - 1 / n_op))"),
     ),
 )

@@ -147,7 +147,7 @@ six = Expression(
     },
     explanation="Six for each entry of W and each token: the 6 of 6ND. It holds for every matrix that multiplies tokens, so for the whole network.",
     hints=(
-        "The product of an a × b and a b × c matrix has a·c entries, and each is a sum of b products.",
+        "The product of an $a \\times b$ and a $b \\times c$ matrix has $a c$ entries, and each is a sum of $b$ products.",
         "Shapes: (m_rows × d_in)(d_in × d_out); back to X: (m_rows × d_out)(d_out × d_in); for W: (d_in × m_rows)(m_rows × d_out). What do all three have in common?",
     ),
     solution=(
@@ -604,16 +604,16 @@ equal = Choice(
     "When equal is best",
     level="medium",
     objective=BALANCE,
-    statement="One cost rises as a·x^p, the other falls as b/x^q; all of these are above zero. In which cases is their sum least exactly where they are equal?",
+    statement="One cost rises as $a x^p$, the other falls as $b/x^q$; all of these are above zero. In which cases is their sum least exactly where they are equal?",
     independent_check=lambda v: {(True, False): "b", (False, True): "c", (False, False): "d", (True, True): "a"}[evenly(2, 2, 5.0), evenly(2, 1)],
     options=[
-        wrong("always: that is where the curves cross", "The crossing says that the costs are equal, not that a small step changes them equally. Try x² and 1/x."),
-        right("only if p = q, whatever a and b are", "At the least sum p times the rising cost is q times the falling one. The lecture's examples, x and 1/x, e^x and e^−x, are as steep on one side as on the other. Where both costs rise there is nothing to balance."),
-        wrong("only if a = b, whatever p and q are", "Levels move the best x, and with it both costs. Which part each has of the sum does not change. Try x and 5/x, then x² and 1/x."),
-        wrong("only if p = q and a = b", "One condition too many. Try x and 5/x."),
+        wrong("always: that is where the curves cross", "The crossing says that the costs are equal, not that a small step changes them equally. Try $x^2$ and 1/$x$."),
+        right("only if $p = q$, whatever $a$ and $b$ are", "At the least sum $p$ times the rising cost is $q$ times the falling one. The lecture's examples, $x$ and 1/$x$, $e^x$ and $e^{-x}$, are as steep on one side as on the other. Where both costs rise there is nothing to balance."),
+        wrong("only if $a = b$, whatever $p$ and $q$ are", "Levels move the best $x$, and with it both costs. Which part each has of the sum does not change. Try $x$ and 5/$x$, then $x^2$ and 1/$x$."),
+        wrong("only if $p = q$ and $a = b$", "One condition too many. Try $x$ and 5/$x$."),
     ],
     hints=(
-        "Make x larger by one percent. By how many percent does each cost change?",
+        "Make $x$ larger by one percent. By how many percent does each cost change?",
         "At the least sum the rise of the one just makes up for the fall of the other.",
     ),
     solution=(
@@ -628,19 +628,19 @@ best_share = Expression(
     "The share where the sum is least",
     level="medium",
     objective=BALANCE,
-    statement="One cost rises as a·x^p, the other falls as b/x^q; all of these are above zero. Write which share of their sum the rising cost is, at the x where the sum is least.",
+    statement="One cost rises as $a x^p$, the other falls as $b/x^q$; all of these are above zero. Write which share of their sum the rising cost is, at the $x$ where the sum is least.",
     formula=eq.rising_share,
     independent_check=lambda v: (lambda y: solve(Eq(rise * y, fall * (1 - y)), y)[0])(eq.scale),
     misconceptions={
         rise / (rise + fall): "The other way round: the steeper a cost is, the less of it is left at the minimum.",
         Rational(1, 2): "That holds only if the powers are equal.",
         fall / rise: "That is the rising cost over the falling one. What is its share of both?",
-        eq.rise_level / (eq.rise_level + eq.fall_level): "That is the share at x = 1. The best x moves with the levels, until the shares are right.",
+        eq.rise_level / (eq.rise_level + eq.fall_level): "That is the share at $x$ = 1. The best $x$ moves with the levels, until the shares are right.",
     },
     explanation="Levels do not matter. The steeper cost is the smaller one.",
     hints=(
-        "Set the derivative of the sum to zero and multiply by x.",
-        "p × rising = q × falling. Turn the ratio into a share.",
+        "Set the derivative of the sum to zero and multiply by $x$.",
+        "$p$ × rising = $q$ × falling. Turn the ratio into a share.",
     ),
     solution=(Step("At the least sum $p$ times the rising cost equals $q$ times the falling one. Typed:", "q / (p + q)"),),
 )
@@ -668,7 +668,7 @@ brute = Quantity(
     objective=BALANCE,
     unit="1",
     display_unit="%",
-    statement="One cost is {rising_text}, the other {falling_text}, for any x above zero. At the x where their sum is least, which share of the sum is {rising_text}, in percent?",
+    statement="One cost is {rising_text}, the other {falling_text}, for any $x$ above zero. At the $x$ where their sum is least, which share of the sum is {rising_text}, in percent?",
     parameters={"pair": ((2, 1), *(pair for pair in PAIRS if max(pair) < 8))},
     derived=powers,
     answer=eq.rising_share,
@@ -680,11 +680,11 @@ brute = Quantity(
     },
     explanation="The lecture's rule of thumb would give half. That is right for x and 1/x, its own example.",
     hints=(
-        "Where is the derivative of the sum zero? Or try values of x on a computer.",
+        "Where is the derivative of the sum zero? Or try values of $x$ on a computer.",
         "Power × rising cost = power × falling cost, each with its own power.",
     ),
     solution=(
-        Step("The least sum is at x =", eq.scale_best.at(rise_level=1, fall_level=1), "1"),
+        Step("The least sum is at $x$ =", eq.scale_best.at(rise_level=1, fall_level=1), "1"),
         Step("where {rising_text} is", eq.scale_best.at(rise_level=1, fall_level=1) ** v.rise_power, "1"),
         f"As a share, ${eq.rising_share.latex}$, in percent",
     ),
@@ -696,7 +696,7 @@ penalty = Quantity(
     objective=BALANCE,
     unit="1",
     display_unit="%",
-    statement="One cost is {rising_text}, the other {falling_text}. Somebody picks the x where the two are equal, instead of the x where their sum is least. By how many percent does that cost more?",
+    statement="One cost is {rising_text}, the other {falling_text}. Somebody picks the $x$ where the two are equal, instead of the $x$ where their sum is least. By how many percent does that cost more?",
     parameters={"pair": ((2, 1), *(pair for pair in PAIRS if max(pair) >= 2 * min(pair)))},
     derived=powers,
     answer=eq.equal_penalty - 1,
@@ -711,10 +711,10 @@ penalty = Quantity(
     explanation="The rule of thumb is not exact where powers are unequal, but it never costs twice the least, as long as one cost rises and the other falls.",
     hints=(
         "Where are the two equal, and what is the sum there?",
-        "They are equal at x = 1. Find the least sum from the derivative, or on a computer, and compare.",
+        "They are equal at $x$ = 1. Find the least sum from the derivative, or on a computer, and compare.",
     ),
     solution=lambda v: [
-        Step("Equal at x = 1, with a sum of", 2.0, "1"),
+        Step("Equal at $x$ = 1, with a sum of", 2.0, "1"),
         Step(
             "At the least sum $p\\,x^p = q\\,x^{-q}$, so $x = (q/p)^{1/(p+q)}$ = " + significant(eq.scale_best(v, rise_level=1, fall_level=1), 4) + ". The sum there:",
             2 / eq.equal_penalty(v),
@@ -735,18 +735,18 @@ never_twice = Choice(
     "Never twice as dear",
     level="hard",
     objective=BALANCE,
-    statement="One cost rises with x, the other falls, and both stay above zero. Somebody picks the x where they are equal. However the curves look, that costs less than twice the least sum. Why?",
+    statement="One cost rises with $x$, the other falls, and both stay above zero. Somebody picks the $x$ where they are equal. However the curves look, that costs less than twice the least sum. Why?",
     independent_check=lambda v: "c" if 1.5 < worst_penalty() < 2 else "",
     options=[
-        wrong("because near its least value a sum changes only with the square of the distance", "True close to the best x. The crossing may lie far from it, and then this says nothing."),
+        wrong("because near its least value a sum changes only with the square of the distance", "True close to the best $x$. The crossing may lie far from it, and then this says nothing."),
         wrong("because both curves are convex, so their sum is as well", "Not all rising or falling costs are convex, and it would not give a bound: very steep convex curves come close to twice."),
         right(
-            "because at any other x one of the two costs is higher than it is at the crossing",
+            "because at any other $x$ one of the two costs is higher than it is at the crossing",
             "At the crossing the sum is twice one of the costs. To its right the rising cost is higher, to its left the falling one; so everywhere more than half of that sum is left. One has to rise and the other to fall: at a given loss a model's training falls with its size only up to the size that is best for training alone. So leave the lecture's rule where it asks for fewer tokens than training alone would.",
         ),
         wrong("because the powers of real costs are below two", "It holds for any powers, and for curves that are no powers at all."),
     ],
-    hints=("Let both costs be h at the crossing. What can you say of the two to its right? And to its left?",),
+    hints=("Let both costs be $h$ at the crossing. What can you say of the two to its right? And to its left?",),
     solution=("At the crossing the sum is $h + h$. Anywhere else one of the two is above $h$, and the other above zero, so the sum is above $h$.",),
 )
 
@@ -1065,7 +1065,7 @@ own_rule = Quantity(
     explanation="The fit of the same paper does not give 20 at this size, and its ratio grows with the model. Exponents that differ in the third digit change it, too.",
     hints=(
         "Take a percent more parameters and, for the same compute, a percent fewer tokens. How does each part of the loss change?",
-        "At the best size {size_power} × the term with N = {data_power} × the term with D. Solve for D and divide by N.",
+        "At the best size {size_power} × the term with $N$ = {data_power} × the term with $D$. Solve for $D$ and divide by $N$.",
     ),
     solution=(
         "There a percent more parameters gains what a percent fewer tokens loses: exponent × term is the same for both.",
@@ -1095,13 +1095,13 @@ needs = Quantity(
         PRESCRIBED * v.n_active: "That is the rule of thumb, which does not ask for a loss.",
         (v.loss_data / (v.loss - v.loss_floor)) ** (1 / v.data_power): "The part of the size is missing: data has to bring down only what the size leaves.",
         (v.loss_data / (v.loss - v.loss_size / v.n_active**v.size_power)) ** (1 / v.data_power): "The constant of the fit is missing. No data lowers that part.",
-        (v.loss_data / (v.loss - v.loss_floor - v.loss_size / v.n_active**v.size_power)) ** v.data_power: "You raised to the power; D stands under it. Take the inverse power.",
+        (v.loss_data / (v.loss - v.loss_floor - v.loss_size / v.n_active**v.size_power)) ** v.data_power: "You raised to the power; $D$ stands under it. Take the inverse power.",
         eq.best_tokens: "Those tokens make this size the best one for its training. Then it has another loss.",
     },
     explanation="Below some size no amount of data reaches this loss. Above it data can stand in for size, at a price that rises steeply as the model shrinks.",
     hints=(
         "How much of the loss is left for the tokens, once the constant and the size have had their part?",
-        "The term with D = loss − constant − the term with N. So {loss_data} over that is D to the power {data_power}. Solve for D.",
+        "The term with $D$ = loss − constant − the term with $N$. So {loss_data} over that is $D$ to the power {data_power}. Solve for $D$.",
     ),
     solution=(
         Step("The part of the size:", v.loss_size / v.n_active**v.size_power, "1"),
@@ -1145,7 +1145,7 @@ learn = Function(
     misconceptions={
         (eq.loss_data / (eq.loss - eq.loss_floor)) ** EXPONENT: "The part of the size is missing: data has to bring down only what the size leaves.",
         (eq.loss_data / (eq.loss - PART_OF_SIZE)) ** EXPONENT: "loss_floor is missing. No data lowers that part.",
-        (eq.loss_data / LEFT) ** eq.data_power: "You raised to the power; D stands under it. Take the inverse power.",
+        (eq.loss_data / LEFT) ** eq.data_power: "You raised to the power; $D$ stands under it. Take the inverse power.",
         (LEFT / eq.loss_data) ** EXPONENT: "Upside down: the less loss is left for the data, the more of it is needed.",
         6 * eq.n_active * (eq.loss_data / LEFT) ** EXPONENT: "That is the compute of training. The question is about tokens.",
         20 * eq.n_active: "That is the rule of thumb, which does not ask for a loss.",
@@ -1153,7 +1153,7 @@ learn = Function(
     explanation="With this function and 6ND you have the cost of every model at a loss, and can look for the cheapest.",
     hints=(
         "What is left of the loss when the floor and the size have had their part?",
-        "That rest is `loss_data / D**data_power`. Solve for D.",
+        "That rest is `loss_data / D**data_power`. Solve for $D$.",
     ),
     solution=(
         f"${eq.tokens_for_loss.latex}$, as code",
@@ -1178,7 +1178,7 @@ condition = Quantity(
     objective=FIT,
     unit="1",
     tolerance=0.03,
-    statement="A published fit of the loss is {law_text}. Of all models with the same loss, one of {n_active}, trained on {pretrain_tokens}, has the least cost of training and serving together, for the traffic it gets. Training costs in proportion to N × D, serving in proportion to N. How many times as much as training does serving cost for this model?",
+    statement="A published fit of the loss is {law_text}. Of all models with the same loss, one of {n_active}, trained on {pretrain_tokens}, has the least cost of training and serving together, for the traffic it gets. Training costs in proportion to $N D$, serving in proportion to $N$. How many times as much as training does serving cost for this model?",
     parameters={"fit": PUBLISHED["fit"][:1], "n_active": (3e10, 2e10, 22e9, 24e9, 25e9, 28e9, 32e9, 35e9, 4e10), "pretrain_tokens": (55e12, 4e13, 45e12, 5e13, 6e13, 65e12, 7e13, 8e13, 9e13, 1e14)},
     derived=fitted,
     condition=lambda v: 0.7 < eq.inference_over_training(v) < 1.8,
@@ -1194,11 +1194,11 @@ condition = Quantity(
     explanation="Not far from one, as the lecture's rule has it, by this fit and for this model. The traffic is not needed: it follows.",
     hints=(
         "Make the model a percent smaller. By how many percent must the tokens grow to keep the loss?",
-        "They grow by r percent, where r = ({size_power} × the term with N) ÷ ({data_power} × the term with D). Training then costs r − 1 percent more, serving one percent less, and at the least sum the two cancel.",
+        "They grow by $r$ percent, where $r$ = ({size_power} × the term with $N$) ÷ ({data_power} × the term with $D$). Training then costs $r$ − 1 percent more, serving one percent less, and at the least sum the two cancel.",
     ),
     solution=(
-        Step("Exponent × term with N:", v.size_power * v.loss_size / v.n_active**v.size_power, "1"),
-        Step("exponent × term with D:", v.data_power * v.loss_data / v.pretrain_tokens**v.data_power, "1"),
+        Step("Exponent × term with $N$:", v.size_power * v.loss_size / v.n_active**v.size_power, "1"),
+        Step("exponent × term with $D$:", v.data_power * v.loss_data / v.pretrain_tokens**v.data_power, "1"),
         "The ratio, less one:",
     ),
 )
@@ -1291,8 +1291,8 @@ best_size = Quantity(
     },
     explanation="Compare it with the size that is best for training alone: the traffic makes the model a good deal smaller and its training longer.",
     hints=(
-        "For a size, find the tokens that reach the loss; then 6 N D plus what serving costs. Try sizes.",
-        "Or use the condition: at the least cost, serving over training is ({size_power} × the term with N) ÷ ({data_power} × the term with D) − 1.",
+        "For a size, find the tokens that reach the loss; then 6 $N D$ plus what serving costs. Try sizes.",
+        "Or use the condition: at the least cost, serving over training is ({size_power} × the term with $N$) ÷ ({data_power} × the term with $D$) − 1.",
     ),
     solution=lambda v: [
         Step("Try sizes, each with the tokens that bring it to the loss. Training alone costs least at", sizes(v)[1], "parameter"),
@@ -1355,7 +1355,7 @@ kv_times = Quantity(
     misconceptions={
         eq.decode_flop / eq.decode_flop.at(context=0) * v.batch: "Each sequence loads its own cache and computes its own token. The batch cancels.",
         eq.decode_flop / eq.decode_flop.at(context=0) / 2: "Half of it: a key and a value are kept, not one of the two.",
-        eq.decode_flop / eq.decode_flop.at(context=0) * 2: "Twice as much: each parameter takes two FLOPs for a token, and F counts both.",
+        eq.decode_flop / eq.decode_flop.at(context=0) * 2: "Twice as much: each parameter takes two FLOPs for a token, and $F$ counts both.",
         eq.decode_flop / eq.decode_flop.at(context=0) * v.query_heads / v.kv_heads: "You kept keys and values for every query head. Several of these share one KV head.",
         eq.decode_flop / eq.decode_flop.at(context=0) / v.layer_count: "That is the cache of one layer. Every layer keeps its own.",
         eq.decode_flop / eq.decode_flop.at(context=0) / v.context: "That is the cache of one token. All of the context is loaded.",
@@ -1385,7 +1385,7 @@ kv_letters = Expression(
         Min(MULTIPLY, READ): "The token is done when both are done: the longer one counts.",
         MULTIPLY: "That is the two FLOPs for each parameter. While the cache is read the machine is not free for others.",
         READ: "That is for long contexts. With a short one, multiplying takes longer.",
-        Max(MULTIPLY, READ / 2): "That lets a multiply-add count once in F but twice at the parameters. Here it counts as two in both.",
+        Max(MULTIPLY, READ / 2): "That lets a multiply-add count once in $F$ but twice at the parameters. Here it counts as two in both.",
         Max(eq.n_active, READ): "A parameter takes a multiply-add for each token, and that is two FLOPs.",
         Max(6 * eq.n_active, READ): "Six is training. Generating only runs forward.",
         Max(MULTIPLY, roofline.batch * READ): "Each sequence reads its own cache, and pays for its own.",
@@ -1393,7 +1393,7 @@ kv_letters = Expression(
     explanation=f"F/W is the price of a byte in FLOPs: {INTENSITY:.0f} on an H100 in FP8. MatX counts what a model costs over its life with this.",
     hints=(
         "How long does the compute take for this token, and how long the loading of its cache?",
-        "The longer of the two times, multiplied by F.",
+        "The longer of the two times, multiplied by $F$.",
     ),
     solution=(Step("The longer of $\\,2 N / F$ and $L \\kappa / W$, times $F$. Typed:", "max(2 * N_act, L * kappa * F / W)"),),
 )
@@ -1432,7 +1432,7 @@ even = Quantity(
     explanation="Without the cache a model could serve three times its tokens of training until then. Loading the cache is one reason why generating makes poor use of the chips.",
     hints=(
         "What does a generated token cost, in FLOPs that the chip could have done meanwhile?",
-        "Training's 6 N D over the larger of 2 N and context × bytes × rate ÷ bandwidth.",
+        "Training's 6 $N D$ over the larger of 2 $N$ and context × bytes × rate ÷ bandwidth.",
     ),
     solution=(
         Step(f"${eq.pretrain_compute.latex}$ =", lambda v: tens(eq.pretrain_compute(v))),

@@ -246,7 +246,7 @@ bubble = Quantity(
     misconceptions={
         (v.stages - 1) / v.micro_batches: "That is idle time divided by working time. The question is the share of the whole step, idle time included.",
         1 - eq.naive_utilisation: "That is right for a single micro-batch. Here others follow right behind it.",
-        v.stages / (v.micro_batches + v.stages): "The last stage waits for the P − 1 stages before it, not for itself.",
+        v.stages / (v.micro_batches + v.stages): "The last stage waits for the $P - 1$ stages before it, not for itself.",
         1 - eq.bubble: "That is the share in which a device works.",
         eq.bubble / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
     },
@@ -265,7 +265,7 @@ bubble_letters = Expression(
     "The bubble in letters",
     level="medium",
     objective=IDLE,
-    statement="Write the share of a training step that a device of a pipeline is idle, in terms of the number of stages P and the number of micro-batches, which you can type as micro_batches. All micro-batches go forward, then all go backward; all stages take equally long.",
+    statement="Write the share of a training step that a device of a pipeline is idle, in terms of the number of stages $P$ and the number of micro-batches, which you can type as micro_batches. All micro-batches go forward, then all go backward; all stages take equally long.",
     formula=eq.bubble,
     independent_check=1 - eq.micro_batches / (eq.micro_batches + eq.stages - 1),
     misconceptions={
@@ -350,7 +350,7 @@ zero_bubble = Quantity(
     misconceptions={
         eq.idle_1f1b: "That is 1F1B, where the other stages also wait for weight gradients.",
         eq.idle_1f1b.at(weight_grad_time=0): "You took out one weight gradient for each other stage. The first device is spared two of them.",
-        (v.stages - 1) * (v.forward_time + v.input_grad_time - 2 * v.weight_grad_time): "Subtract twice the weight gradient from all three passes, not from two. (DeepSeek's table looks like yours, but its B includes both gradients.)",
+        (v.stages - 1) * (v.forward_time + v.input_grad_time - 2 * v.weight_grad_time): "Subtract twice the weight gradient from all three passes, not from two. (DeepSeek's table looks like yours, but its $B$ includes both gradients.)",
         eq.idle_zero_bubble.at(stages=2): "That is the wait for one other stage. There are more.",
         eq.idle_zero_bubble.at(stages=v.stages + 1): "The first device waits for the other stages, not for itself.",
     },
@@ -516,17 +516,17 @@ stage = Expression(
     formula=eq.stage_memory,
     independent_check=(eq.n_total * eq.bytes_per_param + eq.stages * eq.micro_batch * eq.context * eq.kv) / (eq.expert_parallel * eq.stages),
     misconceptions={
-        WEIGHTS + CACHE / eq.stages: "You divided the KV by P. That would be right for one micro-batch, but P of them are in flight.",
-        WEIGHTS + eq.batch * eq.context * eq.kv / eq.expert_parallel: "B is the whole batch of P micro-batches. A stage stores only its own layers of each sequence.",
-        eq.chip_memory.expr: "That is right in terms of the whole batch B. How large must B be if no stage is to wait? Substitute that.",
+        WEIGHTS + CACHE / eq.stages: "You divided the KV by $P$. That would be right for one micro-batch, but $P$ of them are in flight.",
+        WEIGHTS + eq.batch * eq.context * eq.kv / eq.expert_parallel: "$B$ is the whole batch of $P$ micro-batches. A stage stores only its own layers of each sequence.",
+        eq.chip_memory.expr: "That is right in terms of the whole batch $B$. How large must $B$ be if no stage is to wait? Substitute that.",
         eq.n_total * eq.bytes_per_param / eq.expert_parallel + CACHE: "The weights are spread over the GPUs of all stages, not of one.",
         eq.expert_parallel * (WEIGHTS + CACHE): "That is a whole stage. Divide by its GPUs.",
-        WEIGHTS + CACHE * eq.stages: "P micro-batches are in flight, but a stage stores only its own layers of each.",
+        WEIGHTS + CACHE * eq.stages: "$P$ micro-batches are in flight, but a stage stores only its own layers of each.",
     },
     explanation="P divides the weights, and it cancels in the KV.",
     hints=(
         "First all weights and all KV, with the whole batch; then divide by all GPUs.",
-        "The whole batch is P micro-batches. What cancels?",
+        "The whole batch is $P$ micro-batches. What cancels?",
     ),
     solution=(
         f"${eq.chip_memory.latex}$ with ${eq.whole_batch.latex}$; in the KV, $P$ cancels:",

@@ -165,28 +165,28 @@ invert = Modular(
     level="easy",
     objective=FEISTEL,
     unit="1",
-    statement="A toy cipher works on two numbers from 0 to 15 and computes modulo 16. One round turns (x, y) into (y + f(x), x), with f(x) = x² + {add}. The result is ({u}, {v}). What was y? Answer from 0 to 15.",
+    statement="A toy cipher works on two numbers from 0 to 15 and computes modulo 16. One round turns ($x$, $y$) into ($y$ + $f(x)$, $x$), with $f(x)$ = $x^2$ + {add}. The result is ({u}, {v}). What was $y$? Answer from 0 to 15.",
     parameters={"block": BLOCKS},
     derived=came_out,
     units={"u": "", "v": ""},
     answer=lambda v: (v["u"] - squared(v["v"], v["add"])) % MODULUS,
     independent_check=lambda v: next((y for x, y in product(range(16), repeat=2) if ((y + x**2 + v["add"]) % 16, x) == (v["u"], v["v"]))),
     misconceptions={
-        lambda v: slips(v)[0]: "The halves were swapped. What went into f is now the right number.",
-        lambda v: slips(v)[1]: "On the way forward f(x) was added. On the way back, subtract it.",
-        lambda v: slips(v)[2]: "That is x, which the round carried over unchanged. The question is about y, the half to which f(x) was added.",
-        lambda v: slips(v)[3]: "That is f(x). The round added it to y, so subtract it from the left number.",
-        lambda v: slips(v)[4]: "You subtracted x² and forgot the constant in f.",
+        lambda v: slips(v)[0]: "The halves were swapped. What went into $f$ is now the right number.",
+        lambda v: slips(v)[1]: "On the way forward $f(x)$ was added. On the way back, subtract it.",
+        lambda v: slips(v)[2]: "That is $x$, which the round carried over unchanged. The question is about $y$, the half to which $f(x)$ was added.",
+        lambda v: slips(v)[3]: "That is $f(x)$. The round added it to $y$, so subtract it from the left number.",
+        lambda v: slips(v)[4]: "You subtracted $x^2$ and forgot the constant in $f$.",
     },
     off_by_one_message="Test it: does the round turn your y, with the x that was carried over, into ({u}, {v})?",
     explanation="You never inverted f, and could not have: modulo 16, x and 16 − x have the same square. You computed f once more and subtracted it.",
     hints=(
         "Which of the two resulting numbers did the round leave unchanged?",
-        "That number is x. Compute f(x) again and subtract it from the other number, modulo 16.",
+        "That number is $x$. Compute $f(x)$ again and subtract it from the other number, modulo 16.",
     ),
     solution=(
-        Step("The right number is x:", v.v),
-        Step("f(x), modulo 16:", lambda v: squared(v["v"], v["add"])),
+        Step("The right number is $x$:", v.v),
+        Step("$f(x)$, modulo 16:", lambda v: squared(v["v"], v["add"])),
         Step("Subtracted from {u}, modulo 16:", lambda v: (v["u"] - squared(v["v"], v["add"])) % MODULUS),
     ),
 )
@@ -208,16 +208,16 @@ needs = Choice(
     "What f must be",
     level="easy",
     objective=FEISTEL,
-    statement="A Feistel round turns (x, y) into (y + f(x), x). What is required of f so that the round can be undone?",
+    statement="A Feistel round turns ($x$, $y$) into ($y$ + $f(x)$, $x$). What is required of $f$ so that the round can be undone?",
     independent_check=lambda v: fitting(),
     options=[
-        wrong("it must be one-to-one", "Nothing goes backward through f. Its input is still there, so f can be run forward again."),
-        wrong("it must be linear", "A linear f would work, and would make a poor cipher. But no step on the way back needs linearity."),
-        right("only that it can be computed again from x", "That is the whole trick: the designer of f is free. In a network f may be attention, a feed-forward block, or anything that gives the same result twice."),
+        wrong("it must be one-to-one", "Nothing goes backward through $f$. Its input is still there, so $f$ can be run forward again."),
+        wrong("it must be linear", "A linear $f$ would work, and would make a poor cipher. But no step on the way back needs linearity."),
+        right("only that it can be computed again from $x$", "That is the whole trick: the designer of $f$ is free. In a network $f$ may be attention, a feed-forward block, or anything that gives the same result twice."),
         wrong("it must have a derivative", "Training with gradients needs that. Undoing a round does not."),
     ],
-    hints=("Write down the inverse. Does it call f, or the inverse of f?",),
-    solution=("From (u, v): x = v and y = u − f(v). Only f itself is called, on a value that is known.",),
+    hints=("Write down the inverse. Does it call $f$, or the inverse of $f$?",),
+    solution=("From ($u$, $v$): $x$ = $v$ and $y$ = $u$ − $f(v)$. Only $f$ itself is called, on a value that is known.",),
 )
 
 BLOCK = {
@@ -229,7 +229,7 @@ inverse = Expression(
     "Back through a block",
     level="medium",
     objective=FEISTEL,
-    statement="A reversible block has two steps: u = x + F(y), then v = y + G(u). Here F(z) = z² and G(z) = z³. Write x as a formula of u and v.",
+    statement="A reversible block has two steps: $u$ = $x$ + $F(y)$, then $v$ = $y$ + $G(u)$. Here $F(z)$ = $z^2$ and $G(z)$ = $z^3$. Write $x$ as a formula of $u$ and $v$.",
     formula=Formula(
         "reversibility.block_back",
         "left",
@@ -240,21 +240,21 @@ inverse = Expression(
     ),
     independent_check=lambda v: inverted(),
     misconceptions={
-        left_half - right_half**2: "The input of F was y, not v. Recover y first, because the second step changed it.",
-        BLOCK["y"]: "That is y. One more step has to be undone.",
+        left_half - right_half**2: "The input of $F$ was $y$, not $v$. Recover $y$ first, because the second step changed it.",
+        BLOCK["y"]: "That is $y$. One more step has to be undone.",
         left_half + (right_half + left_half**3) ** 2: "Both steps added. On the way back both subtract.",
-        left_half - (right_half + left_half**3) ** 2: "G(u) was added to y. To recover y, subtract it.",
-        left_half + BLOCK["y"] ** 2: "The y is right. But F(y) was added to x, so subtract it.",
-        right_half - left_half**3 - left_half**2: "Each function needs the same input as on the way forward: u for G, y for F.",
+        left_half - (right_half + left_half**3) ** 2: "$G(u)$ was added to $y$. To recover $y$, subtract it.",
+        left_half + BLOCK["y"] ** 2: "The $y$ is right. But $F(y)$ was added to $x$, so subtract it.",
+        right_half - left_half**3 - left_half**2: "Each function needs the same input as on the way forward: $u$ for $G$, $y$ for $F$.",
     },
     explanation="The last step is undone first. RevNets consist of such blocks, with layers for F and G.",
     hints=(
-        "Which of x and y follows at once from u and v?",
-        "y = v − G(u). With it, x = u − F(y).",
+        "Which of $x$ and $y$ follows at once from $u$ and $v$?",
+        "$y$ = $v$ − $G(u)$. With it, $x$ = $u$ − $F(y)$.",
     ),
     solution=(
-        "The second step first: y = v − u³.",
-        Step("Then the first, x = u − y²:", "u - (v - u^3)^2"),
+        "The second step first: $y$ = $v$ − $u^3$.",
+        Step("Then the first, $x$ = $u$ − $y^2$:", "u - (v - u^3)^2"),
     ),
 )
 
@@ -317,7 +317,7 @@ decrypt = Function(
     misconceptions={
         undone(left_half, right_half, ROUNDS)[1]: "You undid the rounds in the order in which they ran. The last one has to be undone first.",
         undone(left_half, right_half, ROUNDS[::-1], 1)[1]: "You added again what the rounds had added. Subtract it.",
-        ORIGIN[0]: "That is the original x. Return the other half.",
+        ORIGIN[0]: "That is the original $x$. Return the other half.",
         left_half - sum((right_half + k) ** 2 for k in ROUNDS): "Your function never swaps the halves, so the same one always goes into the square.",
         left_half - (right_half + ROUNDS[-1]) ** 2: "That undoes the last round only.",
         slipped(lambda u, v, k: (v, v - (v + k) ** 2)): OVERWRITTEN,
@@ -327,7 +327,7 @@ decrypt = Function(
     },
     explanation="The same loop, run backward, works for any round function and any number of rounds. In a cipher the k are the secret. In a network they are layers.",
     hints=(
-        "Undo one round first: x = right, and y = left − (right + k)².",
+        "Undo one round first: $x$ = right, and $y$ = left − (right + $k$)².",
         "for k in (3, 2, 1): the new left is right, and the new right is left − (right + k)². In Python both can change in one line.",
     ),
     solution=(
@@ -360,20 +360,20 @@ forgotten = Whole(
     level="easy",
     objective=FEISTEL,
     unit="1",
-    statement="A cipher has blocks of {bits} bits and {rounds} rounds. Each round should turn (x, y) into (y ⊕ f(x), x), where f also depends on the round's key. Somebody forgets the swap, so every round gives (x, y ⊕ f(x)). How many bits of the output equal those of the input, whatever the block and the keys are?",
+    statement="A cipher has blocks of {bits} bits and {rounds} rounds. Each round should turn ($x$, $y$) into ($y$ ⊕ $f(x)$, $x$), where $f$ also depends on the round's key. Somebody forgets the swap, so every round gives ($x$, $y$ ⊕ $f(x)$). How many bits of the output equal those of the input, whatever the block and the keys are?",
     parameters={"bits": (64, 128, 32, 256, 48, 80, 96), "rounds": (16, 8, 12, 10, 20)},
     units={"bits": "", "rounds": ""},
     answer=v.bits / 2,
     independent_check=untouched,
     misconceptions={
-        v.bits: "Something is added to y in each round, so its bits do not stay.",
+        v.bits: "Something is added to $y$ in each round, so its bits do not stay.",
         v.bits * 3 / 4: "Random bits stay the same half of the time, but not always. Count only those that never change.",
-        v.bits / 2 / v.rounds: "The rounds do not divide x among themselves. Look at what each of them does to it.",
+        v.bits / 2 / v.rounds: "The rounds do not divide $x$ among themselves. Look at what each of them does to it.",
     },
     explanation="More rounds do not help: half of the block stays in plain sight. It takes the swap, and with it a second round, to change every bit.",
-    hints=("Follow x through the rounds.",),
+    hints=("Follow $x$ through the rounds.",),
     solution=(
-        "Each round uses x and changes y. Without a swap it is the same x every time, and it stays as it is.",
+        "Each round uses $x$ and changes $y$. Without a swap it is the same $x$ every time, and it stays as it is.",
         Step("That is half of the block:", v.bits / 2),
     ),
 )
@@ -405,9 +405,9 @@ two_back = Choice(
         wrong("$h_{\\ell+1} = h_\\ell + f_\\ell(h_\\ell)$: the last, and f of the last", "That is an ordinary residual network. To undo it you would have to solve for the function's own input."),
         right("$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_\\ell)$: the one before the last, and f of the last", "The residual connection reaches back two layers. Read from right to left, it gives the earlier value from the two later ones."),
         wrong("$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_{\\ell-1})$: the one before the last, and f of that", "The function is given the current value; it is the sum that takes an earlier one."),
-        wrong("$h_{\\ell+1} = f_\\ell(h_\\ell)$: f of the last alone", "The y is missing. Without it the layer could be undone only if its function could."),
+        wrong("$h_{\\ell+1} = f_\\ell(h_\\ell)$: $f$ of the last alone", "The $y$ is missing. Without it the layer could be undone only if its function could."),
     ],
-    hints=("What is the y of a layer? It was swapped there by the layer before.",),
+    hints=("What is the $y$ of a layer? It was swapped there by the layer before.",),
     solution=("Layer $\\ell$ has $x = h_\\ell$. Its y was the x of the layer before, $h_{\\ell-1}$, and the new x is $h_{\\ell+1}$.",),
 )
 
@@ -434,15 +434,15 @@ first_round = Quantity(
     unit="1",
     display_unit="%",
     tolerance=0.01,
-    statement="A Feistel round turns (x, y) into (y ⊕ f(x), x). Each half has {half_bits} bits. One bit of x is flipped. Assume that the output of f for any other input is random: each of its bits is as likely to change as not. What share of all bits of the block has changed after one round, on average, in percent?",
+    statement="A Feistel round turns ($x$, $y$) into ($y$ ⊕ $f(x)$, $x$). Each half has {half_bits} bits. One bit of $x$ is flipped. Assume that the output of $f$ for any other input is random: each of its bits is as likely to change as not. What share of all bits of the block has changed after one round, on average, in percent?",
     parameters={"half_bits": (32, *range(6, 80, 2))},
     units={"half_bits": ""},
     answer=eq.half_mixed,
     independent_check=changed_bits,
     misconceptions={
-        0.5: "Only one half was changed by f. The other is x, with one bit flipped.",
+        0.5: "Only one half was changed by $f$. The other is $x$, with one bit flipped.",
         0.25: "Nearly. The flipped bit itself was carried over, and counts too.",
-        1 / (2 * v.half_bits): "That is only the bit that was carried over. Add what f changed.",
+        1 / (2 * v.half_bits): "That is only the bit that was carried over. Add what $f$ changed.",
         (v.half_bits / 2 + 1) / v.half_bits: "That is divided by the bits of one half. Divide by those of the whole block.",
         2 * v.half_bits * eq.half_mixed / 100: BITS,
         2 * v.half_bits * eq.half_mixed: BITS,
@@ -451,10 +451,10 @@ first_round = Quantity(
     explanation="One half is mixed, the other hardly changed. The next round mixes that one too.",
     hints=(
         "Count changed bits in each half of the output.",
-        "In y ⊕ f(x) half of the bits on average; in x one.",
+        "In $y$ ⊕ $f(x)$ half of the bits on average; in $x$ one.",
     ),
     solution=(
-        Step("Changed in the half that f was added to:", v.half_bits / 2),
+        Step("Changed in the half that $f$ was added to:", v.half_bits / 2),
         Step("in the half that was carried over:", 1),
         f"Divided by all bits of the block, ${eq.half_mixed.latex}$, in percent:",
     ),
@@ -510,24 +510,24 @@ rounds = Whole(
     level="medium",
     objective=SPREAD,
     unit="1",
-    statement="A Feistel round turns {round}. Assume that the output of f for any other input is random. One bit is flipped in {place}. After how many rounds do about half of the block's bits differ, on average?",
+    statement="A Feistel round turns {round}. Assume that the output of $f$ for any other input is random. One bit is flipped in {place}. After how many rounds do about half of the block's bits differ, on average?",
     parameters={"case": ((2, 1, 0), *CASES)},
     derived=placed,
     answer=followed,
     independent_check=avalanche,
     misconceptions={
-        elsewhere: "That is right for a bit of another part of the block. In which round does this bit first go through f?",
+        elsewhere: "That is right for a bit of another part of the block. In which round does this bit first go through $f$?",
         1: "A round mixes at most one part, the one to which it adds. All of them must be mixed.",
-        lambda v: 2 * v["case"][0]: "In so many rounds every part goes through f twice. Spreading a bit takes fewer.",
+        lambda v: 2 * v["case"][0]: "In so many rounds every part goes through $f$ twice. Spreading a bit takes fewer.",
     },
     explanation="Half is the best possible: a share above it would tell as much about the input as one below. Real round functions mix less well and need more rounds.",
     hints=(
         "Follow every part: which are unchanged, which differ in one bit, which are mixed?",
-        "A part becomes mixed when the input of f differs. From then on, each round mixes one more.",
+        "A part becomes mixed when the input of $f$ differs. From then on, each round mixes one more.",
     ),
     solution=(
-        "The flipped bit is in {place}. From x, it goes into f in the first round; from any other part, it first has to move into x, one part in each round.",
-        Step("In each further round the mixed part goes through f and mixes one more, until all are. Rounds in all:", followed),
+        "The flipped bit is in {place}. From $x$, it goes into $f$ in the first round; from any other part, it first has to move into $x$, one part in each round.",
+        Step("In each further round the mixed part goes through $f$ and mixes one more, until all are. Rounds in all:", followed),
     ),
 )
 
@@ -550,11 +550,11 @@ key_drops_out = Choice(
     "A derivative in bits",
     level="medium",
     objective=SPREAD,
-    statement="Two inputs, x and x ⊕ d, differ by d. One step of a cipher combines both with a secret key k by ⊕. By what do the results differ?",
+    statement="Two inputs, $x$ and $x$ ⊕ $d$, differ by $d$. One step of a cipher combines both with a secret key $k$ by ⊕. By what do the results differ?",
     independent_check=lambda v: told(),
     options=[
         right("by d", "Differences play the role of derivatives, and an added constant has none. Differential cryptanalysis rests on this: differences can be followed without the key."),
-        wrong("by d ⊕ k", "The key is added to both results. What happens to it in their difference?"),
+        wrong("by $d$ ⊕ $k$", "The key is added to both results. What happens to it in their difference?"),
         wrong("by anything, as the key is secret", "Each result alone could be anything. But both contain the same key."),
         wrong("by nothing", "Different inputs stay different: adding a key can be undone."),
     ],
@@ -562,7 +562,7 @@ key_drops_out = Choice(
         "The difference of two bit strings is their ⊕. Write it out.",
         "Anything ⊕ itself is 0.",
     ),
-    solution=("(x ⊕ k) ⊕ (x ⊕ d ⊕ k): x and k occur twice and cancel.",),
+    solution=("($x$ ⊕ $k$) ⊕ ($x$ ⊕ $d$ ⊕ $k$): $x$ and $k$ occur twice and cancel.",),
 )
 
 STEPS = {  # of a cipher, on eight bits
@@ -1122,13 +1122,13 @@ digits = Quantity(
     misconceptions={
         v.bits: "That would be right if each step doubled the error. How many steps does it take to double?",
         (1 / v.rounding - 1) / (v.gain_per_step - 1): "You let the error grow by the same amount in each step. It grows by the same factor.",
-        v.bits / sympy.log(v.gain_per_step): "The bits are a logarithm to base 2, and you took the other to base e. Use one base for both.",
+        v.bits / sympy.log(v.gain_per_step): "The bits are a logarithm to base 2, and you took the other to base $e$. Use one base for both.",
         v.bits / (v.gain_per_step - 1): "A factor of 1.1 per step is not a tenth of a doubling. Take logarithms.",
     },
     explanation="With integers or bits the inverse is exact. In floating point each step widens what rounding leaves. LayerNorm keeps the factors of most steps near one.",
     hints=(
-        "After n steps the error is the rounding times the factor to the power n. Set it to 1.",
-        "n = log(1/rounding) / log(factor).",
+        "After $n$ steps the error is the rounding times the factor to the power $n$. Set it to 1.",
+        "$n$ = log(1/rounding) / log(factor).",
     ),
     solution=(
         Step("Relative error of a rounding:", lambda v: f"{v['rounding']:.3g}"),
@@ -1223,7 +1223,7 @@ ladder = Ordering(
     },
     explanation="The range is six powers of ten. Training drops the cheap end first: attention scores are computed again almost everywhere, whole layers only when needed, and KV caches are kept.",
     hints=(
-        "A sum of n products is 2n FLOPs and gives two bytes.",
+        "A sum of $n$ products is twice $n$ FLOPs and gives two bytes.",
         "For a cache: two FLOPs per parameter that a token uses, divided by the bytes that it leaves.",
     ),
     solution=("FLOPs per byte: " + ", ".join(f"{key} {SPENT[key]:,.{digits}g}" for key, digits in zip("abcde", (2, 2, 2, 3, 2))) + ".",),

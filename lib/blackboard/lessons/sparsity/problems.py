@@ -226,7 +226,7 @@ critical = Expression(
     independent_check=lambda v: solve(Eq(2 * eq.batch * eq.n_active / eq.flops, eq.n_total * eq.bytes_per_param / eq.bandwidth), eq.batch)[0],
     misconceptions={
         eq.hardware_constant.expr * eq.n_active / eq.n_total: "Sparsity is upside down. The more is stored for each active parameter, the larger the batch that pays for loading it.",
-        2 * eq.critical_batch.expr: "Twice too large. A datasheet's F counts multiply and add, so each active parameter costs 2 FLOP.",
+        2 * eq.critical_batch.expr: "Twice too large. A datasheet's $F$ counts multiply and add, so each active parameter costs 2 FLOP.",
         eq.critical_batch.expr / 2: "The 2 counts twice here. A multiply-add is two FLOPs, once.",
         eq.critical_batch.expr / eq.bytes_per_param: "The bytes per weight are missing: FLOP/s over byte/s is not yet tokens.",
         eq.hardware_constant.expr: "That is the hardware constant. In a sparse model more weights are loaded than each token uses.",
@@ -234,7 +234,7 @@ critical = Expression(
     },
     explanation="Hardware on one side, the model on the other: C times sparsity.",
     hints=(
-        "Set two times equal: computing with the active parameters for B tokens, and loading all parameters once.",
+        "Set two times equal: computing with the active parameters for $B$ tokens, and loading all parameters once.",
         "2 B N_act / F on one side, N_tot b_w / W on the other; solve for B.",
     ),
     solution=(
@@ -276,7 +276,7 @@ per_replica = Choice(
     ],
     hints=(
         "Which rates grow with the number of chips, and where are they in the formula?",
-        "F and W of the replica are both sums over its chips.",
+        "$F$ and $W$ of the replica are both sums over its chips.",
     ),
     solution=(f"${eq.critical_batch.latex}$: with {{chips}}, both $F$ and $W$ grow by the same factor, so their ratio stays the same.",),
 )
@@ -419,7 +419,7 @@ with_kv = Quantity(
     explanation="The KV cache makes the memory line steeper. The closer the context comes to the balanced one, the faster this batch grows.",
     hints=(
         "How much of a sequence's compute time is left when it has paid for loading its own KV cache?",
-        "The share context / balanced context is gone. What is left of B sequences must pay for the weights.",
+        "The share context / balanced context is gone. What is left of $B$ sequences must pay for the weights.",
     ),
     solution=(
         Step("The share of its compute time with which a sequence pays for its own KV cache:", v.share, "1"),
@@ -453,7 +453,7 @@ never = Choice(
     ],
     hints=(
         "Add one more sequence. What does it add to compute time, and what to memory time?",
-        "Below the balanced context the batch is the one without KV, divided by 1 − L/L*. What happens to that as L grows?",
+        "Below the balanced context the batch is the one without KV, divided by 1 − $L/L^*$. What happens to that as $L$ grows?",
     ),
     solution=(f"Compute and memory time meet at ${roofline.crossing.latex}$. From $L^*$ on the difference in the denominator is not positive, so they never meet.",),
 )

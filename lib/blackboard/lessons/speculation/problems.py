@@ -149,19 +149,19 @@ refused = Choice(
     "In place of a refused guess",
     level="easy",
     objective=EXACT,
-    statement="In some context the target gives the next token the distribution p and the draft q. A guess x from q is kept with the chance min(1, p(x)/q(x)). It was refused. From which distribution must its replacement be drawn, so that the text is distributed like the target's own?",
+    statement="In some context the target gives the next token the distribution $p$ and the draft $q$. A guess $x$ from $q$ is kept with the chance min(1, $p(x)/q(x)$). It was refused. From which distribution must its replacement be drawn, so that the text is distributed like the target's own?",
     independent_check=lambda v: fair(),
     options=[
-        wrong("from p, as the target would have drawn it alone", "Tokens that the draft guesses too often have had their full share among the accepted guesses. Drawn from p once more, they come too often."),
-        wrong("from no distribution: the likeliest token of p is taken", "Then this token would come more often than p says, and all others less."),
-        right("from max(0, p − q), scaled to a sum of one", "The accepted guesses already contribute min(p, q). What p still lacks is max(0, p − q), and a refusal happens exactly as often as that sums to."),
-        wrong("from q again, until a guess is accepted", "Then only what both models like would ever be written, and a token that the draft never guesses would never come."),
+        wrong("from $p$, as the target would have drawn it alone", "Tokens that the draft guesses too often have had their full share among the accepted guesses. Drawn from $p$ once more, they come too often."),
+        wrong("from no distribution: the likeliest token of $p$ is taken", "Then this token would come more often than $p$ says, and all others less."),
+        right("from max(0, $p$ − $q$), scaled to a sum of one", "The accepted guesses already contribute min($p$, $q$). What $p$ still lacks is max(0, $p$ − $q$), and a refusal happens exactly as often as that sums to."),
+        wrong("from $q$ again, until a guess is accepted", "Then only what both models like would ever be written, and a token that the draft never guesses would never come."),
     ],
     hints=(
-        "With which chance does x come as a guess that is accepted? Compare with p(x).",
-        "Where q(x) is above p(x), that chance is p(x) already. Nothing may be added there.",
+        "With which chance does $x$ come as a guess that is accepted? Compare with $p(x)$.",
+        "Where $q(x)$ is above $p(x)$, that chance is $p(x)$ already. Nothing may be added there.",
     ),
-    solution=("x is proposed and kept with the chance q(x) · min(1, p(x)/q(x)) = min(p(x), q(x)). What p(x) still lacks is max(0, p(x) − q(x)).",),
+    solution=("$x$ is proposed and kept with the chance $q(x)$ · min(1, $p(x)/q(x)$) = min($p(x)$, $q(x)$). What $p(x)$ still lacks is max(0, $p(x)$ − $q(x)$).",),
 )
 
 
@@ -204,7 +204,7 @@ passes = Quantity(
     level="easy",
     objective=TOKENS,
     unit="1",
-    statement=TWO + "The draft guesses one token, and it is kept with the chance min(1, p/q). How often is the guess kept, from 0 to 1?",
+    statement=TWO + "The draft guesses one token, and it is kept with the chance min(1, $p/q$). How often is the guess kept, from 0 to 1?",
     parameters={"pair": PAIRS},
     derived=paired,
     units=WORDS,
@@ -240,7 +240,7 @@ bias = Quantity(
     level="hard",
     objective=EXACT,
     unit="1",
-    statement=TWO + "A guess is kept with the chance min(1, p/q), as it should be. But this program replaces a refused guess by a token drawn from all of the target's distribution. With which chance, from 0 to 1, is A the first token of a round?",
+    statement=TWO + "A guess is kept with the chance min(1, $p/q$), as it should be. But this program replaces a refused guess by a token drawn from all of the target's distribution. With which chance, from 0 to 1, is A the first token of a round?",
     parameters={"pair": PAIRS[1:]},
     derived=paired,
     units=WORDS,
@@ -260,7 +260,7 @@ bias = Quantity(
     solution=(
         Step("A is guessed and kept with the chance", Min(v.target_chance, v.draft_chance), "1"),
         Step("Some guess is refused with the chance", 1 - v.acceptance, "1"),
-        "and then A comes with its chance in p. Together:",
+        "and then A comes with its chance in $p$. Together:",
     ),
 )
 
@@ -297,7 +297,7 @@ made_up = Function(
         "max(0, …), divided by the sum of the same over all tokens. That sum is how often a guess is refused.",
     ),
     solution=(
-        "What p(x) still lacks, divided by how often a guess is refused:",
+        "What $p(x)$ still lacks, divided by how often a guess is refused:",
         Step("", "max(0, target_chance - draft_chance) / (1 - acceptance)"),
     ),
 )
@@ -353,11 +353,11 @@ letters = Expression(
     },
     explanation="At chance 0 it is one, at chance 1 all guesses and one more. Each further guess adds one more power of the chance.",
     hints=(
-        "At least n + 1 tokens come if the first n guesses are accepted. With which chance is that?",
-        "Add these chances for n from 0 to gamma: a geometric sum.",
+        "At least $n$ + 1 tokens come if the first $n$ guesses are accepted. With which chance is that?",
+        "Add these chances for $n$ from 0 to gamma: a geometric sum.",
     ),
     solution=(
-        "The sum of alpha_acc^n for n from 0 to gamma is geometric:",
+        "The sum of alpha_acc^n for $n$ from 0 to gamma is geometric:",
         Step(f"${eq.tokens_per_round.latex}$, typed as", "(1 - alpha_acc^(gamma + 1)) / (1 - alpha_acc)"),
     ),
 )
@@ -459,7 +459,7 @@ free_batch = Quantity(
     independent_check=lambda v: free_up_to(v, v["drafted"] + 1),
     misconceptions={
         roofline.critical_batch / (v.drafted + 1): "The cache is missing. It is loaded for each sequence, and that hides some of the compute.",
-        eq.batch_free.at(drafted=v.drafted - 1): "One token too few: γ guesses mean γ + 1 tokens in the pass.",
+        eq.batch_free.at(drafted=v.drafted - 1): "One token too few: $\\gamma$ guesses mean $\\gamma + 1$ tokens in the pass.",
         roofline.critical_batch: "Up to there a plain step waits for weights. The checking pass has more tokens of each sequence to compute.",
         roofline.crossing: "Up to there a plain step waits for memory. The checking pass has more tokens of each sequence to compute.",
         eq.batch_free.at(flops=2 * v.flops): "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
@@ -467,7 +467,7 @@ free_batch = Quantity(
     explanation="In larger batches the guesses have to be paid for in time. A server tuned to its critical batch is there already.",
     hints=(
         "Set the compute time of all tokens in the pass equal to the time to load weights and caches.",
-        "2 × active × batch × (guesses + 1) / F = (weights + batch × context × bytes) / W. Solve for the batch.",
+        "2 × active × batch × (guesses + 1) / $F$ = (weights + batch × context × bytes) / $W$. Solve for the batch.",
     ),
     solution=(
         Step("Compute for all tokens of one sequence takes", lambda v: passing(v, 1, v["drafted"] + 1)[0], "s"),
@@ -510,7 +510,7 @@ long = Quantity(
     misconceptions={
         roofline.balanced_context: "From there on a plain step always waits for memory, if attention's own compute is left out. The checking pass computes more tokens for the same cache.",
         (v.drafted + 1) * roofline.balanced_context: "Attention is missing. Each token of the pass attends to the whole context, which leaves less of the loading to hide behind.",
-        eq.context_free.at(drafted=v.drafted - 1): "γ guesses mean γ + 1 tokens in the pass.",
+        eq.context_free.at(drafted=v.drafted - 1): "$\\gamma$ guesses mean $\\gamma + 1$ tokens in the pass.",
         roofline.balanced_context / (v.drafted + 1): "More compute needs more memory traffic to hide behind: a longer context, not a shorter one.",
         eq.context_free / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
     },
@@ -627,20 +627,20 @@ checking = Expression(
     "Checking in letters",
     level="medium",
     objective=TIME,
-    statement="In a plain decode step memory traffic takes r times as long as compute. r may be above or below one, and the two overlap. How many plain steps does the pass take that checks gamma guesses, with the token before them? Write it in r and gamma.",
+    statement="In a plain decode step memory traffic takes $r$ times as long as compute. $r$ may be above or below one, and the two overlap. How many plain steps does the pass take that checks gamma guesses, with the token before them? Write it in $r$ and gamma.",
     formula=eq.verify_ratio,
     independent_check=Max(1, Min(GAMMA + 1, (GAMMA + 1) / R)),
     misconceptions={
         GAMMA + 1: "That holds where a plain step waits for compute already. Where it waits for memory, checking takes less.",
         Max(GAMMA + 1, R): "That is in units of a step's compute time. Divide by the time of the step.",
-        (GAMMA + 1) / R: "The pass cannot be shorter than its memory time. And below r = 1 a plain step takes its compute time, not its memory time.",
-        Max(1, (GAMMA + 1) / R): "Right while a plain step waits for memory. If r is below one, the plain step waits for compute too.",
-        Max(GAMMA, R) / Max(1, R): "γ guesses mean γ + 1 tokens in the pass.",
+        (GAMMA + 1) / R: "The pass cannot be shorter than its memory time. And below $r$ = 1 a plain step takes its compute time, not its memory time.",
+        Max(1, (GAMMA + 1) / R): "Right while a plain step waits for memory. If $r$ is below one, the plain step waits for compute too.",
+        Max(GAMMA, R) / Max(1, R): "$\\gamma$ guesses mean $\\gamma + 1$ tokens in the pass.",
     },
     explanation="It is one as long as r is at least gamma + 1, and gamma + 1 where a plain step waits for compute already.",
     hints=(
-        "Let the compute of a plain step take 1. Then its memory traffic takes r, and the step the greater of the two.",
-        "In the checking pass compute takes gamma + 1, and memory traffic still r.",
+        "Let the compute of a plain step take 1. Then its memory traffic takes $r$, and the step the greater of the two.",
+        "In the checking pass compute takes gamma + 1, and memory traffic still $r$.",
     ),
     solution=(
         "Time of the pass divided by time of the step, each the greater of its two times:",
@@ -786,13 +786,13 @@ best = Function(
     },
     explanation="With a measured chance and a measured draft time, an engine can set its own number of guesses with this loop.",
     hints=(
-        "For n guesses: (1 + a + … + aⁿ) ÷ (1 + n × draft_ratio).",
+        "For $n$ guesses: $\\left(1 + a + \\dots + a^n\\right)$ ÷ (1 + $n$ × draft_ratio).",
         "max(... for n in range(5))",
     ),
     solution=(
         "`max(sum(acceptance**i for i in range(n + 1)) / (1 + n * draft_ratio) for n in range(5))`",
         Step(
-            "Written out, with (1 − aⁿ⁺¹)/(1 − a) for each sum, that is",
+            "Written out, with $\\left(1 - a^{n+1}\\right)/\\left(1 - a\\right)$ for each sum, that is",
             lambda v: "max(1, " + ", ".join(f"(1-acceptance^{n + 1})/(1-acceptance)/(1+{n}*draft_ratio)" for n in range(1, 5)) + ")",
         ),
     ),
@@ -827,8 +827,8 @@ which_draft = Ordering(
     },
     explanation="Neither the best guesser nor the cheapest. The measured speed-ups were " + ", ".join((f"{row['speedup']:g} times for {name}" for name, row in ((name, SUMMARIES[key]) for name, (key, _) in T5.items()))) + ". The first two are close together, and measured in the other order.",
     hints=(
-        "What does the target gain as its own draft? A round of n guesses takes n + 1 steps.",
-        "For the others: (1 − aⁿ⁺¹)/(1 − a) ÷ (1 + n × share), for a few n. The first two are a tenth apart.",
+        "What does the target gain as its own draft? A round of $n$ guesses takes $n$ + 1 steps.",
+        "For the others: $\\left(1 - a^{n+1}\\right)/\\left(1 - a\\right)$ ÷ (1 + $n$ × share), for a few $n$. The first two are a tenth apart.",
     ),
     solution=("The best speed-ups: " + ", ".join(f"{key} {at_best(key):.2f}" for key in sorted(DRAFTED)) + ".",),
 )
@@ -950,7 +950,7 @@ busy = Quantity(
         1 / eq.speedup_busy: "That is how many times as long a token takes. The question is about tokens per second.",
         eq.speedup_busy.at(draft_ratio=0): "Drafting takes time too.",
         eq.tokens_per_round: "Those are the tokens of a round. Divide by its time in plain steps.",
-        eq.tokens_per_round / (v.drafted * (1 + v.draft_ratio)): "γ guesses mean γ + 1 tokens in the pass.",
+        eq.tokens_per_round / (v.drafted * (1 + v.draft_ratio)): "$\\gamma$ guesses mean $\\gamma + 1$ tokens in the pass.",
     },
     explanation="Less than without. Engines switch speculation off at high load, or draft fewer tokens.",
     hints=(
@@ -978,16 +978,16 @@ even = Expression(
     misconceptions={
         (drafted + 1) / TAU: "Drafting is forgotten: some of the gain must pay for it.",
         drafted + 1: "There checking stops being free. Speculation still gains there.",
-        (TAU - drafted * draft_ratio) / (drafted + 1): "Upside down. r is above one here.",
-        (drafted + 1) / (TAU + drafted * draft_ratio): "Check the sign: drafting takes time, so the gain ends earlier, at a larger r.",
+        (TAU - drafted * draft_ratio) / (drafted + 1): "Upside down. $r$ is above one here.",
+        (drafted + 1) / (TAU + drafted * draft_ratio): "Check the sign: drafting takes time, so the gain ends earlier, at a larger $r$.",
         (drafted + 1) / (TAU - draft_ratio): "The draft runs once for each guess.",
-        drafted / (TAU - drafted * draft_ratio): "γ guesses mean γ + 1 tokens in the pass.",
-        (drafted + 1 + drafted * draft_ratio) / TAU: "A draft step is a share of a plain step, and that step takes r times its compute time.",
+        drafted / (TAU - drafted * draft_ratio): "$\\gamma$ guesses mean $\\gamma + 1$ tokens in the pass.",
+        (drafted + 1 + drafted * draft_ratio) / TAU: "A draft step is a share of a plain step, and that step takes $r$ times its compute time.",
     },
     explanation="Since r falls as the batch grows, this gives the load beyond which gamma guesses slow a server down. Fewer guesses gain for longer.",
     hints=(
         "Let the compute of a plain step take 1. Then the step takes r, the checking pass gamma + 1, and drafting gamma × c_draft × r.",
-        "Without gain or loss the tokens of a round equal its time divided by r. Solve for r.",
+        "Without gain or loss the tokens of a round equal its time divided by $r$. Solve for $r$.",
     ),
     solution=(
         "Tokens = gamma × c_draft + (gamma + 1)/r, solved for r:",
@@ -1046,8 +1046,8 @@ threshold = Quantity(
     explanation="That is where {drafted} guesses stop gaining. One guess still gains up to a batch of {last}, so an engine should draft fewer as the batch grows.",
     hints=(
         "At the break-even, checking may take as many plain steps as the round has tokens, minus the steps that drafting takes.",
-        "Let r be memory time ÷ compute time of a plain step. The checking pass then takes (guesses + 1)/r steps.",
-        "r = critical batch / batch + context / balanced context. Solve for the batch.",
+        "Let $r$ be memory time ÷ compute time of a plain step. The checking pass then takes (guesses + 1)/$r$ steps.",
+        "$r$ = critical batch / batch + context / balanced context. Solve for the batch.",
     ),
     solution=lambda v: [
         Step(f"Neither gain nor loss is at ${eq.ratio_even.latex}$ =", v["ratio_even"], "1"),
@@ -1083,7 +1083,7 @@ walk = Ordering(
     },
     explanation="At " + ", ".join(f"{MARKS[key][0]:,.0f}" for key in sorted(MARKS, key=lambda key: MARKS[key][0])) + " sequences. Four guesses do harm long before plain decoding waits for compute.",
     hints=(
-        "n guesses mean n + 1 tokens of each sequence in the pass.",
+        "$n$ guesses mean $n$ + 1 tokens of each sequence in the pass.",
         "Can speculation still gain where a plain step waits for compute?",
     ),
     solution=(f"${eq.batch_free_counted.latex}$ for seven and for four guesses, then ${eq.batch_even_counted.latex}$, and last a plain step's own crossing.",),
@@ -1110,7 +1110,7 @@ faster = Function(
         (drafted + 1) / ROUND_STEPS: "Not all guesses are accepted.",
         (TAU - 1) / ROUND_STEPS: "The target's own token is missing.",
         (1 - acceptance**drafted) / (1 - acceptance) / ROUND_STEPS: "The sum ends one power too early: the last guess may be accepted as well.",
-        TAU / (drafted * draft_ratio + Max(drafted, R) / Max(1, R)): "γ guesses mean γ + 1 tokens in the pass.",
+        TAU / (drafted * draft_ratio + Max(drafted, R) / Max(1, R)): "$\\gamma$ guesses mean $\\gamma + 1$ tokens in the pass.",
         TAU / (draft_ratio + eq.verify_ratio.expr): "The draft runs once for each guess.",
         eq.speedup_added.expr: "You added memory and compute time. They overlap: take the greater one.",
     },
