@@ -8,7 +8,7 @@
   };
   const LONGEST = 300;
   const UNANSWERED = "Give an answer and check again, or ask for a hint.";
-  const UNKNOWN = "What went wrong is none of the mistakes that this problem knows; a hint says where to start.";
+  const UNKNOWN = "No mistake that we know leads there. A hint says where to start.";
   class Unreadable extends Error {
     constructor(message, kind = "type") { super(message); this.kind = kind; }
   }

@@ -25,7 +25,7 @@ from blackboard.feedback import Band, Feedback
 from blackboard.text import digits, markup, write_powers
 
 UNANSWERED = "Give an answer and check again, or ask for a hint."
-UNKNOWN = "What went wrong is none of the mistakes that this problem knows; a hint says where to start."
+UNKNOWN = "No mistake that we know leads there. A hint says where to start."
 PAGE_DRAWS = 3  # sets of numbers that the static page carries for each problem
 THOUSAND = "The digits are right; the power of a thousand is not. Look at kilo, mega, giga in your inputs."
 Values = dict[str, Any]
