@@ -122,6 +122,44 @@ function shorten(text, stems) {
   return `${from ? "… " : ""}${said()}${to < words.length ? " …" : ""}`;
 }
 
+// --- What is asked in other words -------------------------------------------------------------------------------------
+
+// Words that ask and tell nothing, and words for one thing.
+const ASKING = new Set("an any can could did do does from get have has how i its many me more most much my need our per should so than was were what when where which who why would you your".split(" "));
+const MEANT = { api: "", cheap: "cost", cheaper: "cost", cheapest: "cost", chips: "gpu", dear: "cost", expensive: "cost", llm: "", overtrained: "trained", price: "cost", priced: "cost", prices: "cost", pricing: "cost", serving: "server", serve: "server", vram: "memory" };
+const LIKE = 0.55, LIKEST = 3; // how like a question has to be, and how many are shown
+
+const tellingStems = (text) => new Set(text.toLowerCase().split(WORDS).map((word) => MEANT[word] ?? word).filter((word) => /\p{L}/u.test(word) && !stopwords.includes(word) && !ASKING.has(word)).map(stemOf));
+
+// The headings and questions of all pages but exercises, each with its stems; and how much a stem tells: the rarer, the more, and nothing if none of them has it.
+let entries = null, tells = null;
+function readEntries() {
+  if (entries) return;
+  const { alltitles, indexentries, docnames, titles } = Search._index, count = {};
+  const place = (words, places) => places.filter(([file]) => !docnames[file].startsWith("exercises/")).map(([file, id]) => ({ file, id, words, stems: tellingStems(words) }));
+  const questions = Object.entries(indexentries).map(([words, places]) => [words, places.filter(([, id, main]) => main && !id)]);
+  entries = [...Object.entries(alltitles), ...questions].flatMap(([words, places]) => place(words, places)).filter(({ stems }) => stems.size);
+  for (const { stems } of entries) for (const stem of stems) count[stem] = (count[stem] ?? 0) + 1;
+  tells = (stems) => [...stems].reduce((sum, stem) => sum + (count[stem] ? Math.log(1 + entries.length / count[stem]) : 0), 0);
+}
+
+// Those that share most with a query of at least two telling words, the likest first, as the search has its results.
+function likest(query) {
+  readEntries();
+  const wanted = tellingStems(query), { docnames, filenames, titles } = Search._index, best = new Map();
+  if (wanted.size < 2) return [];
+  for (const { file, id, words, stems } of entries) {
+    const shared = new Set([...stems].filter((stem) => wanted.has(stem)));
+    if (shared.size < 2) continue;
+    const share = SHARES.find(([pages]) => pages.test(docnames[file]))?.[1] ?? 1;
+    const like = Math.sqrt((tells(shared) / tells(wanted)) * (tells(shared) / tells(stems))) * (0.9 + 0.1 * share);
+    if (like < LIKE || like <= (best.get(docnames[file])?.like ?? 0)) continue;
+    const title = id && titles[file] !== words ? `${titles[file]} › ${words}` : titles[file];
+    best.set(docnames[file], { like, found: [docnames[file], title, id ? `#${id}` : "", null, LOOKED_UP, filenames[file], "title"] });
+  }
+  return [...best.values()].sort((one, other) => other.like - one.like).slice(0, LIKEST).map(({ found }) => found);
+}
+
 // Sphinx puts this file before its own code, which has run when this does.
 queueMicrotask(() => {
   const found = "Search finished, found ${resultCount} page(s) matching the search query.";
@@ -137,11 +175,13 @@ queueMicrotask(() => {
     summary.append(...text.split(WORDS).map((part) => (stems.has(stemOf(part)) ? mark(part) : part)));
     return summary;
   };
-  // Of what a page names alike, the first is enough.
+  // Of what a page names alike, the first is enough. Where no question and no term is what was typed, the likest come first.
   const perform = Search._performSearch;
   Search._performSearch = (...query) => {
     const told = new Set(), isNew = ([page, title]) => !told.has(page + title) && told.add(page + title);
-    return perform(...query).reverse().filter(isNew).reverse();
+    const found = perform(...query).reverse(), answered = found.length && found[0][4] >= LOOKED_UP - 2;
+    const first = answered ? [] : likest(asked), same = ([page, , anchor]) => first.some((each) => each[0] === page && each[2] === anchor);
+    return [...first, ...found.filter((each) => !same(each))].filter(isNew).reverse();
   };
   // Words are marked on a page that a result opens, not on whichever page is read next.
   const parse = Search._parseQuery;
