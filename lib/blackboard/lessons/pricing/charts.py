@@ -216,8 +216,8 @@ def hold_chart() -> InteractiveChart:
         {**base, "params": _hold(), "layer": layers, "title": marks.title(_hold_line())},
         "Where a cache is cheapest to keep",
         _hold_says(),
-        "The longer our history waits, the slower the memory that keeps it most cheaply. HBM is at"
-        " its full rent, more than the receipt charges for it. The others are at their bare price.",
+        "The longer our history waits, the slower the memory that keeps it most cheaply. HBM is charged at its full"
+        " rent, even where our receipt keeps for almost nothing. The others are at their bare price.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(0,),
     )

@@ -261,9 +261,10 @@ def twins() -> Drawing:
                 text = f"{name}\n{text}"
             axes.text(left + width / 2, words, text, color=COLOURS[colour], ha="center", va="center")
             left += width
-        axes.text(0, head, f"{title} {significant(100 * total, 3)} ¢", weight="bold", va="center")
+        sum_ = significant(100 * total, max(2, digits - 1))
+        axes.text(0, head, f"{title} {sum_} ¢", weight="bold", va="center")
         parts = [f"{name} {usd[line] / total:.0%}" for line, name in names.items()]
-        said.append(f"{significant(100 * total, 3)} cents, of which {listed(parts)}")
+        said.append(f"{sum_} cents, of which {listed(parts)}")
     axes.set(xlim=(-0.005, 1.005), ylim=(-1.65, 1.95))
     axes.axis("off")
     return done(
