@@ -103,7 +103,7 @@ def conversation() -> Drawing:
         fig,
         "fig-conversation",
         "Hits make a triangle, because every call sends all of the past. In steps a tenth as large, it is about as high"
-        " and ten times as wide.",
+        " but made of ten times as many calls.",
         f"Bars for each call, in cents. Above, {said[0]}. Below, {said[1]}.",
     )
 

@@ -175,9 +175,9 @@ def bill() -> dict[str, str]:
 
 
 def session() -> dict[str, str]:
-    """A conversation of calls that add the call's new input each, until the prompt is the call's: its bill, from when
-    on hits cost more than writes, what half as many calls would save, and what a break of more than five minutes costs
-    beside the hour's cache; and what share of their input a week of real agents hit.
+    """A conversation of calls that add the call's new input each, until the prompt is the call's: its bill, the hits'
+    share of it, and what a break of more than five minutes costs beside the hour's cache; and what share of their
+    input a week of real agents hit.
     """
     p, new, count = price(BILLED).usd_per_Mtok, CALL["input"], PROMPT // CALL["input"]
     hits = new * count * (count - 1) // 2
@@ -187,7 +187,6 @@ def session() -> dict[str, str]:
     small = total - usd["hit"] + tiny
     again, hour = p.cache_write_5min - p.cached_read, p.cache_write_1h - p.cache_write_5min
     first = sum(results.charged(1 - count).values())
-    half = hits - 2 * new * (count // 2) * (count // 2 - 1) // 2  # hits fewer, in half as many calls of twice as much
     [seen] = measurement("copilot_agents_2026").records()
     [exe] = measurement("exe_dev_conversation").records()
     week = {"hit": seen["cached_tokens"] * p.cached_read, "out": seen["output_tokens"] * p.output}
@@ -198,7 +197,6 @@ def session() -> dict[str, str]:
         "hits_copilot": f"{seen['cached_tokens'] / seen['input_tokens']:.0%}",
         "s_calls": f"{count}",
         "s_usd": f"${total / 1e6:.2f}",
-        "s_half": f"${(total - half * p.cached_read) / 1e6:.2f}",
         "s_past": f"{usd['hit'] / total:.0%}",
         "t_past": f"{tiny / small:.0%}",
         "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
