@@ -9,7 +9,6 @@ QUOTED = {
     "128": "heads of DeepSeek-V3; sequences on each GPU of its decode",
     "144": "GPUs of DeepSeek's decode",
     "1": "the price of plain input, which is the unit",
-    "1.5": "the list's factor of output, 50 percent at the lecture, 1:33:03",
     "3": "plain input of three prompts",
     "3.1": "a name of Gemini",
     "2026": "when a vendor's documentation was read",

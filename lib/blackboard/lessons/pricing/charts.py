@@ -216,8 +216,8 @@ def hold_chart() -> InteractiveChart:
         {**base, "params": _hold(), "layer": layers, "title": marks.title(_hold_line())},
         "Where a cache is cheapest to keep",
         _hold_says(),
-        "The longer our history waits, the slower the memory that keeps it most cheaply. HBM is at"
-        " its full rent, more than the receipt charges for it. The others are at their bare price.",
+        "The longer our history waits, the slower the memory that keeps it most cheaply. HBM is charged at its full"
+        " rent, even where our receipt keeps for almost nothing. The others are at their bare price.",
         primary=("marked", "kv_bytes_per_token", "year"),
         result=(0,),
     )
@@ -231,8 +231,7 @@ def _hold_says() -> str:
     return (
         "Cents for keeping the KV cache of our history and loading it back once, against the time kept from a"
         " tenth of a second to half a year, both on log scales, in HBM, DDR5, flash and on disk, and a level line for"
-        " computing it again, with controls for the year of the byte prices, KV bytes per token, rent and a marked"
-        " time. HBM's line rises all the way, each other"
+        " computing it again, with controls. HBM's line rises all the way, each other"
         f" device's is level, then rises; the slower the device, the later. For {RUNNING}, computing a history of"
         f" {results.CALL['cached_read']:,} tokens again costs"
         f" {significant(CENTS * again / CHEAP, 2)} cents; keeping is cheaper in HBM for {spent(eq.hbm_even(known))},"

@@ -103,7 +103,7 @@ def conversation() -> Drawing:
         fig,
         "fig-conversation",
         "Hits make a triangle, because every call sends all of the past. In steps a tenth as large, it is about as high"
-        " and ten times as wide.",
+        " but made of ten times as many calls.",
         f"Bars for each call, in cents. Above, {said[0]}. Below, {said[1]}.",
     )
 
@@ -261,9 +261,10 @@ def twins() -> Drawing:
                 text = f"{name}\n{text}"
             axes.text(left + width / 2, words, text, color=COLOURS[colour], ha="center", va="center")
             left += width
-        axes.text(0, head, f"{title} {significant(100 * total, 3)} ¢", weight="bold", va="center")
+        sum_ = significant(100 * total, max(2, digits - 1))
+        axes.text(0, head, f"{title} {sum_} ¢", weight="bold", va="center")
         parts = [f"{name} {usd[line] / total:.0%}" for line, name in names.items()]
-        said.append(f"{significant(100 * total, 3)} cents, of which {listed(parts)}")
+        said.append(f"{sum_} cents, of which {listed(parts)}")
     axes.set(xlim=(-0.005, 1.005), ylim=(-1.65, 1.95))
     axes.axis("off")
     return done(

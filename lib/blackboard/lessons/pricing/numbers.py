@@ -52,16 +52,13 @@ def step_of_price() -> dict[str, str]:
         "board_ratio": board,
         "board_sum": f"{BOARD['n_active'] / 1e9:.0f} billion ÷ {board} ÷ {STEP:,} ="
         f" {significant(eq.kv_implied(BOARD), 2)} bytes",
-        "board_loads": f"{significant(BOARD['n_active'] / int(board) / 1e6, 3)} million",
         "rack_ratio": f"{results.c_of_rack():g}",
     }
 
 
 def added_up() -> dict[str, str]:
-    """What each line of the call is charged and costs, in cents, the quotients, and the sums."""
+    """What the call is charged, what its lines cost, in cents, the quotients, and the sums."""
     paid, least, said = results.three_lines(), results.least_lines("hbm"), {}
-    for line, value in paid.items():
-        said[f"paid_{line}"] = f"{100 * value:.4g} ¢"
     for line in ("input", "output"):
         said[f"cost_{line}"] = cents(least[line])
     again = CALL["cached_read"] * results.prompt_again(CALL["cached_read"])
@@ -75,10 +72,8 @@ def added_up() -> dict[str, str]:
             "hits_again": cents(again, 3),
             "hits_hbm": cents(results.hits_in()["hbm"]),
             "hits_ddr": cents(results.hits_in()["ddr"]),
-            **{f"x_{line}": significant(paid[line] / least[line], 2) for line in ("input", "output")},
+            "x_output": significant(paid["output"] / least["output"], 2),
             "x_hits": significant(paid["cached_read"] / results.kept_in_hbm(), 2),
-            "x_all": significant(sum(paid.values()) * results.crowded(PAUSE)[1] / results.rack_rent(), 2),
-            "x_slow_input": significant(paid["input"] / least["input"] / results.day_slower()[0], 2),
         },
         booked(),
     )
@@ -90,7 +85,10 @@ def booked() -> dict[str, str]:
     """
     looks, looked = results.bookings()
     both = sum(looks.values())
+    hits = looked["cached_read"] + results.kept_in_hbm()
     return {
+        **{f"alone_{line}": f"{each_million(looked[line], line)} ¢" for line in ("input", "output")},
+        "booked_hit": f"{each_million(hits, 'cached_read')} ¢",
         "two_lines": cents(both, 3),
         "history_part": f"{looked['cached_read'] / both:.0%}",
         "out_hit_booked": f"{results.factors()['booked']:.1f}",
@@ -113,6 +111,9 @@ def waiting() -> dict[str, str]:
         "run_time": f"{run:.2f} s",
         "rate_sum": f"{places:,.0f} ÷ ({PAUSE:.0f} s + {run:.2f} s)",
         "running_2": significant(rate * run, 3),
+        "running_few": significant(rate * run, 2),
+        "turn_2": f"{PAUSE + run:.0f} s",
+        "place_sum": f"{100 * rent:.2f} ¢/s × {PAUSE + run:.0f} s ÷ {places:,.0f}",
         "run_sum": f"{significant(rate * run, 3)} × {pretty(own, 's', 3)} + {shared:.2f} s",
         "work_sum": f"{pretty(own, 's', 3)} + {shared:.2f} s ÷ {places:,.0f}",
         "ten_pause": f"{results.ten_times() / minute:.1f} minutes",
@@ -123,7 +124,7 @@ def waiting() -> dict[str, str]:
         "own_call": pretty(own, "s", 3),
         "shared_call": f"{shared:.2f} s",
         "rate_2": significant(rate, 3),
-        "call_2": cents(rent / rate, 3),
+        "call_2": cents(rent / rate),
         "keep_2": cents(results.kept_in_hbm()),
     }
 
@@ -137,7 +138,6 @@ def waiting_slower() -> dict[str, str]:
         "keep_slow": cents(kept),
         "out_hit_slow": significant(results.factors()["slow"], 2),
         "hits_ssd_10": cents(flash),
-        "out_hit_ssd_10": significant(results.factors()["flash"], 2),
     }
 
 
@@ -175,9 +175,9 @@ def bill() -> dict[str, str]:
 
 
 def session() -> dict[str, str]:
-    """A conversation of calls that add the call's new input each, until the prompt is the call's: its bill, from when
-    on hits cost more than writes, what half as many calls would save, and what a break of more than five minutes costs
-    beside the hour's cache; and what share of their input a week of real agents hit.
+    """A conversation of calls that add the call's new input each, until the prompt is the call's: its bill, the hits'
+    share of it, and what a break of more than five minutes costs beside the hour's cache; and what share of their
+    input a week of real agents hit.
     """
     p, new, count = price(BILLED).usd_per_Mtok, CALL["input"], PROMPT // CALL["input"]
     hits = new * count * (count - 1) // 2
@@ -187,7 +187,6 @@ def session() -> dict[str, str]:
     small = total - usd["hit"] + tiny
     again, hour = p.cache_write_5min - p.cached_read, p.cache_write_1h - p.cache_write_5min
     first = sum(results.charged(1 - count).values())
-    half = hits - 2 * new * (count // 2) * (count // 2 - 1) // 2  # hits fewer, in half as many calls of twice as much
     [seen] = measurement("copilot_agents_2026").records()
     [exe] = measurement("exe_dev_conversation").records()
     week = {"hit": seen["cached_tokens"] * p.cached_read, "out": seen["output_tokens"] * p.output}
@@ -198,7 +197,6 @@ def session() -> dict[str, str]:
         "hits_copilot": f"{seen['cached_tokens'] / seen['input_tokens']:.0%}",
         "s_calls": f"{count}",
         "s_usd": f"${total / 1e6:.2f}",
-        "s_half": f"${(total - half * p.cached_read) / 1e6:.2f}",
         "s_past": f"{usd['hit'] / total:.0%}",
         "t_past": f"{tiny / small:.0%}",
         "s_break": f"${CALL['cached_read'] * again / 1e6:.2f}",
@@ -227,7 +225,7 @@ def cards() -> dict[str, str]:
 
 def of_flashcards() -> dict[str, str]:
     """What only the lecture's flashcards print: the list that it reads, how far its step covers the cost, and what a
-    million tokens from flash cost.
+    million tokens cost from flash and computed again.
     """
     stepped, usd_ = price(STEPPED), lambda value: f"${value:g}"
     p, beyond = stepped.usd_per_Mtok, stepped.rates(1e6)
@@ -238,6 +236,7 @@ def of_flashcards() -> dict[str, str]:
         "g_out_far": usd_(beyond.output),
         "covered": f"{eq.context_covered(step_ratio=stepped.above.output_multiplier, step_context=STEP):,.0f}",
         "fetch": usd(eq.tier_retrieve(results.memories()["ssd"])),
+        "remat_v3": f"${significant(eq.remat_cost(results.rack()) / MTOK, 3)}",
     }
 
 
@@ -300,7 +299,6 @@ def places() -> dict[str, str]:
         },
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
-        "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
         "in_over": significant(price(BILLED).usd_per_Mtok.input * MTOK / eq.remat_cost(known), 2),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         "hour_hbm": cents(call * eq.hbm_hold(known, hold_time=HOUR), 3),
