@@ -64,6 +64,32 @@ def test_the_page_that_answers_comes_first(searching, question, page, typed):
     assert searching.evaluate(FIRST, asked).partition("?")[0].partition("#")[0] == f"book/{page}.html"
 
 
+SAME = "query => look(query).map(([page, , anchor]) => `${page}.html${anchor}`)"
+
+
+@pytest.mark.parametrize(
+    ("typed", "place"),
+    [
+        ("why is output five times as expensive as input on the API", "pricing.html#why-output-costs-more-than-input"),
+        ("Why output costs more than input", "pricing.html#why-output-costs-more-than-input"),
+        ("how many GPUs for 200 users", "planner.html"),
+        ("cost per million tokens self hosted", "planner.html"),
+        ("custom model", "planner.html"),
+        ("why does a bigger batch get cheaper per token", "batching.html"),
+        ("does prompt caching really make it ten times cheaper", "claims.html"),
+        ("tensor parallel vs pipeline parallel", "pipelining.html"),
+        ("why are frontier models overtrained", "overtraining.html"),
+        ("prefix caching hit rate", "paging.html"),
+    ],
+)
+def test_what_is_asked_in_other_words_is_found_by_what_it_shares_with_a_heading_or_question(searching, typed, place):
+    assert searching.evaluate(SAME, typed)[0] == f"book/{place}"
+
+
+def test_one_word_and_words_of_no_heading_are_searched_for_as_before(searching):
+    assert searching.evaluate("['roofline', 'kernel xylophone', 'what is the'].flatMap(likest)") == []
+
+
 ORDER = """async query => {
   const links = () => [...document.querySelectorAll("#search-results li > a")].map(each => each.getAttribute("href"));
   const settle = async (least) => { // results come in one by one, slowly at times; those of an earlier question too
@@ -118,7 +144,6 @@ def test_what_explains_a_term_follows_the_glossary(searching):
 # --- the panel that opens over a page ---------------------------------------------------------------------------------
 
 STATUS = "said => document.querySelector('[role=search] [role=status]')?.textContent === said"
-SAME = "query => look(query).map(([page, , anchor]) => `${page}.html${anchor}`)"
 
 
 @pytest.fixture(params=["server", "disk"])

@@ -126,7 +126,7 @@ function shorten(text, stems) {
 
 // Words that ask and tell nothing, and words for one thing.
 const ASKING = new Set("an any can could did do does from get have has how i its many me more most much my need our per should so than was were what when where which who why would you your".split(" "));
-const MEANT = { api: "", cheap: "cost", cheaper: "cost", cheapest: "cost", chips: "gpu", dear: "cost", expensive: "cost", llm: "", overtrained: "trained", price: "cost", priced: "cost", prices: "cost", pricing: "cost", serving: "server", serve: "server", vram: "memory" };
+const MEANT = { api: "", bigger: "larger", cheap: "cost", cheaper: "cost", cheapest: "cost", chips: "gpu", dear: "cost", expensive: "cost", llm: "", overtrained: "trained", price: "cost", priced: "cost", prices: "cost", pricing: "cost", serving: "server", serve: "server", vram: "memory" };
 const LIKE = 0.55, LIKEST = 3; // how like a question has to be, and how many are shown
 
 const tellingStems = (text) => new Set(text.toLowerCase().split(WORDS).map((word) => MEANT[word] ?? word).filter((word) => /\p{L}/u.test(word) && !stopwords.includes(word) && !ASKING.has(word)).map(stemOf));
