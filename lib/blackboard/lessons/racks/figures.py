@@ -228,31 +228,25 @@ PARTS: tuple[tuple[Key, ...], ...] = (
 
 
 def overlap() -> Drawing:
-    """Both tricks: the two strips of a step with two replicas and on two racks, with short and with long contexts."""
-    fig, axes = drawing.axes(5.0, 5.5)
-    long, hop, told = results.day()["context_tokens"], results.bare_hop(), []
-    for n, context in enumerate((RUNNING.symbols()["context"], long)):
-        top = 4.3 * n
-        axes.text(0, top - 0.35, f"contexts of {context:,.0f} tokens", va="center", fontsize=11, weight="bold")
-        pairs = (
-            Pair("two replicas", results.on(1, context=context), False),
-            Pair(
-                "spread over two racks, each token crossing once", results.on(2, once=True, context=context), True, hop
-            ),
-        )
-        said = [_pair(axes, top + 0.6 + 1.65 * row, pair) for row, pair in enumerate(pairs)]
-        told.append(f"With {context:,.0f} tokens: {'; '.join(said)}")
-    longest = 9.4
-    for y, keys in zip((-2.05, -1.5), PARTS):
+    """Both tricks: the two strips of a step with two replicas and on two racks, with long contexts."""
+    fig, axes = drawing.axes(5.0, 3.6)
+    context = results.day()["context_tokens"]
+    spread = results.on(2, once=True, context=context)
+    pairs = (
+        Pair("two replicas", results.on(1, context=context), False),
+        Pair("spread over two racks, each token crossing once", spread, True, results.bare_hop()),
+    )
+    told, longest = [_pair(axes, 1.65 * row, pair) for row, pair in enumerate(pairs)], 9.4
+    for y, keys in zip((-1.85, -1.3), PARTS):
         _key(axes, keys, y, longest)
-    _milliseconds(axes, longest, 7.9, -2.4)
+    _milliseconds(axes, longest, 2.95, -2.2)
     return done(
         fig,
         "fig-overlap",
-        "In each pair the longer strip is the step (bold). Long contexts lengthen the loading, and with it the step"
-        " of two replicas. With experts spread, the loading hides behind the exchanges. Dashed: the second hops,"
-        " each of up to the time of a single message.",
-        "Pairs of strips in milliseconds per step, loading above and exchanges below. " + ". ".join(told) + ".",
+        "Both tricks with long contexts. In each pair, the longer strip is the step (bold): the loading with two"
+        " replicas, the exchanges with experts spread. Dashed: what the second hops may add.",
+        f"Pairs of strips in milliseconds per step with contexts of {context:,.0f} tokens, loading above and exchanges"
+        f" below. {'; '.join(told)}.",
     )
 
 
@@ -275,8 +269,9 @@ def boxes() -> Drawing:
     return done(
         fig,
         "fig-boxes",
-        "With more boxes, loading shrinks and exchanges grow, until both take about as long on eighteen. Without"
-        " overlap, all three would take equally long (first dashed line), and real users wait even longer (second).",
+        "With more boxes, loading shrinks and exchanges grow, until on eighteen boxes exchanges are the longer part."
+        " Without overlap, all three steps would take equally long (first dashed line), and real users wait even longer"
+        " (second).",
         "Pairs of strips in milliseconds per step, loading above and exchanges below. "
         + "; ".join(told)
         + f". Dashed lines: without overlap {plain:.0f} for all three, in reality {real:.0f}.",
