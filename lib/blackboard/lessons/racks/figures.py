@@ -243,7 +243,7 @@ def overlap() -> Drawing:
     return done(
         fig,
         "fig-overlap",
-        "Both tricks with long contexts. In each pair, the longer strip is the step (bold): the loading with two"
+        "Both tricks with long contexts. The longer strip of each pair is the step (bold): the loading with two"
         " replicas, the exchanges with experts spread. Dashed: what the second hops may add.",
         f"Pairs of strips in milliseconds per step with contexts of {context:,.0f} tokens, loading above and exchanges"
         f" below. {'; '.join(told)}.",
@@ -269,9 +269,8 @@ def boxes() -> Drawing:
     return done(
         fig,
         "fig-boxes",
-        "With more boxes, loading shrinks and exchanges grow, until on eighteen boxes exchanges are the longer part."
-        " Without overlap, all three steps would take equally long (first dashed line), and real users wait even longer"
-        " (second).",
+        "With more boxes, loading shrinks and exchanges grow, until exchanges are the longer part. Without overlap, all"
+        " three steps would take equally long (first dashed line), and real users wait even longer (second).",
         "Pairs of strips in milliseconds per step, loading above and exchanges below. "
         + "; ".join(told)
         + f". Dashed lines: without overlap {plain:.0f} for all three, in reality {real:.0f}.",
@@ -319,39 +318,3 @@ def _milliseconds(axes, longest: float, bottom: float, top: float = -1.85) -> No
     axes.set(xlim=(0, longest), ylim=(bottom, top), xlabel="ms per step", yticks=[])
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False, axis="y")
-
-
-# --- one token -----------------------------------------------------------------------------------------------------
-
-ROWS = (1.2, 0.4, -0.4, -1.2)  # where experts are above and below the middle
-
-
-def crossings() -> Drawing:
-    """A token's copies for four experts at home and four in the other rack: each crosses."""
-    fig, axes = drawing.axes(5.0, 2.9)
-    _racks(axes)
-    axes.text(-4.9, -2.75, "over NVLink, inside a rack", color=COLOURS[UP], va="center", fontsize=10)
-    axes.text(4.9, -2.75, "over a network card", color=COLOURS[OUT], ha="right", va="center", fontsize=10)
-    bare(axes, (-5.2, 5.2), (-3.15, 2.5))
-    return done(
-        fig,
-        "fig-crossings",
-        "Half of a token's copies are for the other rack, and each of them crosses.",
-        "Two racks. From the token's GPU in the first, arrows over NVLink lead to four experts in the same rack, and"
-        " four arrows over the network card to four experts in the second.",
-    )
-
-
-def _racks(axes) -> None:
-    """Both racks, and how the copies get to the experts of each."""
-    for side, name in ((-1, "first rack"), (1, "second rack")):
-        box(axes, 2.95 * side, 0, 4.1, 4.5, "bound", lw=1.6)
-        axes.text(2.2 * side, 1.85, name, color=COLOURS["muted"], ha="center", va="center", fontsize=10)
-        axes.text(4.25 * side, -1.9, "experts", color=COLOURS["muted"], ha="center", va="center", fontsize=10)
-        for y in ROWS:
-            box(axes, 4.4 * side, y, 0.6, 0.6, "compute", fill=0.2)
-    box(axes, -1.85, 0, 1.5, 0.9, "bound", "token", 0.08)
-    for y in ROWS:
-        arrow(axes, (-2.65, y / 3), (-4.05, y), UP)
-        arrow(axes, (-1.05, y / 4), (4.05, y), OUT)
-    axes.text(0, 1.0, "4 copies", color=COLOURS[OUT], ha="center", va="center", fontsize=10)

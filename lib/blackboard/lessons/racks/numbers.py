@@ -273,7 +273,6 @@ def boundary() -> dict[str, str]:
     return {
         "far_4": f"{eq.domains_visited(racks=4, top_k=known['top_k']):.1f}",
         "slower_every_2": f"{eq.slowdown(RUNNING, racks=2):g}",
-        "up_share": f"{shares['scale_up']:.0%}",
         "card_left": pretty(known["scale_out"] * shares["scale_out"], "byte/s", 2),
         "slower": f"{eq.slowdown(racks=2, scale_up=LECTURE_RATIO, scale_out=1):g}",
         "gb200_ratio": f"{here:g}",
@@ -323,13 +322,8 @@ def corrected() -> dict[str, str]:
 
 def measured() -> dict[str, str]:
     """Latency and rate of measured dispatches, and latencies of messages."""
-    beta, (_, efficiency) = chip("h200").scale_up.bytes_per_s, results.dispatch_line()
-    size = RUNNING.symbols()["top_k"] * COPY["dispatch"]
-    found = {row.bytes_per_chip / size: row for row in results.by_kind()["DeepEP dispatch"]}
     return {
-        "took_more": f"{(found[1_024].measured - found[512].measured) * 1e6:.1f} µs",
         "latency": pretty(results.start_time(), "s", 3),
-        "reached_rate": pretty(efficiency * beta, "byte/s", 3),
         "hop_least": f"{results.bare_hop() * 1e6:.1f}",
         "hop_near": f"{results.bare(link='InfiniBand')[0] * 1e6:.1f}",
         "hop_cards": f"{results.bare(link='InfiniBand')[-1] * 1e6:.1f}",
