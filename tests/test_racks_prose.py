@@ -100,7 +100,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "other_time": ms((REST + 58 * EXPERT + 32 * 1000 * KV) / 8e12),
         "saved": ms(gain),
         "larger_step": tenth(max(lapped - 2 * gain, one[1] + 2 * WAIT)),
-        "larger_gain": f"{1 - max(lapped - 2 * gain, one[1] + 2 * WAIT) / lapped:.0%}",
         "hops": ms(hop),
         "far_4": f"{3 - 3**9 / 4**8:.1f}",
         "h800_needed": f"{PER_TOKEN * 1978.9e12 / 2 / active / 1e9:.0f} GB/s",

@@ -102,8 +102,8 @@ def rack() -> Drawing:
     return done(
         fig,
         "fig-rack",
-        "Inside a rack, every GPU reaches every other through fast switches (scale-up). To leave the rack it has only a"
-        f" network card (scale-out), which is {fast / slow:g} times slower.",
+        "Inside a rack, every GPU reaches every other through fast switches (scale-up). The way out leads through a"
+        f" network card (scale-out) and is {fast / slow:g} times slower.",
         "Two racks of GPU trays and switch trays. Inside a rack, lines run from every tray to every switch: scale-up,"
         f" {_rate(fast)} per GPU. From each tray one thin line runs to a data-center switch that joins the racks:"
         f" scale-out, {_rate(slow)}.",

@@ -142,7 +142,6 @@ def in_tenths(seconds: float) -> str:
 def worked() -> dict[str, str]:
     """The step on one rack and on two, and where its times come from."""
     known, (one, two, once) = RUNNING.symbols(), results.parts().values()
-    long = results.day()["context_tokens"]
     return {
         "context_tokens": f"{known['context']:,.0f}",
         "expert_bytes": pretty(results.expert_bytes(), "byte", 4),
@@ -173,7 +172,6 @@ def worked() -> dict[str, str]:
         "step_two": pretty(two.in_turn, "s", 3),
         "saved": in_ms(one.weights - two.weights),
         "larger_step": in_tenths(results.larger_step()),
-        "larger_gain": f"{1 - results.larger_step() / results.on(1, context=long).overlapped:.0%}",
         "hops": in_ms(once.hop),
     }
 
