@@ -6,7 +6,6 @@ from blackboard.lessons.racks import equations as racks
 
 QUOTED = {
     "72": "GPUs of an NVL72, its name",
-    "71": "all of them but one",
     "576": "the name of NVL576; GPUs of an NVLink domain in NVIDIA's documentation",
     "1.8": "the vendor's TB/s in both directions",
     "400": "Gb/s of a network card, its name",

@@ -229,7 +229,6 @@ def shown(lesson: str) -> tuple[Formula, ...]:
 
 # what a question must say beside its symbol's meaning; what a summary card says of its formula stands in the answer
 LEADS = {
-    "racks.exchange_time": "All-to-all exchange among the chips of a domain.",
     "pipelining.token_time": "In a pipeline, where no micro-batch waits for another.",
     "pipelining.idle_zero_bubble": "Gradients of weights fill idle time. No device holds more than 1F1B's fullest.",
     "pipelining.parallel_weight_time": "A pipeline of several stages.",

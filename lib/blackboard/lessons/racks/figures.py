@@ -102,8 +102,8 @@ def rack() -> Drawing:
     return done(
         fig,
         "fig-rack",
-        "Inside a rack, every GPU reaches every other through fast switches (scale-up). To leave the rack it has only a"
-        f" network card (scale-out), which is {fast / slow:g} times slower.",
+        "Inside a rack, every GPU reaches every other through fast switches (scale-up). The way out leads through a"
+        f" network card (scale-out) and is {fast / slow:g} times slower.",
         "Two racks of GPU trays and switch trays. Inside a rack, lines run from every tray to every switch: scale-up,"
         f" {_rate(fast)} per GPU. From each tray one thin line runs to a data-center switch that joins the racks:"
         f" scale-out, {_rate(slow)}.",
@@ -228,31 +228,25 @@ PARTS: tuple[tuple[Key, ...], ...] = (
 
 
 def overlap() -> Drawing:
-    """Both tricks: the two strips of a step with two replicas and on two racks, with short and with long contexts."""
-    fig, axes = drawing.axes(5.0, 5.5)
-    long, hop, told = results.day()["context_tokens"], results.bare_hop(), []
-    for n, context in enumerate((RUNNING.symbols()["context"], long)):
-        top = 4.3 * n
-        axes.text(0, top - 0.35, f"contexts of {context:,.0f} tokens", va="center", fontsize=11, weight="bold")
-        pairs = (
-            Pair("two replicas", results.on(1, context=context), False),
-            Pair(
-                "spread over two racks, each token crossing once", results.on(2, once=True, context=context), True, hop
-            ),
-        )
-        said = [_pair(axes, top + 0.6 + 1.65 * row, pair) for row, pair in enumerate(pairs)]
-        told.append(f"With {context:,.0f} tokens: {'; '.join(said)}")
-    longest = 9.4
-    for y, keys in zip((-2.05, -1.5), PARTS):
+    """Both tricks: the two strips of a step with two replicas and on two racks, with long contexts."""
+    fig, axes = drawing.axes(5.0, 3.6)
+    context = results.day()["context_tokens"]
+    spread = results.on(2, once=True, context=context)
+    pairs = (
+        Pair("two replicas", results.on(1, context=context), False),
+        Pair("spread over two racks, each token crossing once", spread, True, results.bare_hop()),
+    )
+    told, longest = [_pair(axes, 1.65 * row, pair) for row, pair in enumerate(pairs)], 9.4
+    for y, keys in zip((-1.85, -1.3), PARTS):
         _key(axes, keys, y, longest)
-    _milliseconds(axes, longest, 7.9, -2.4)
+    _milliseconds(axes, longest, 2.95, -2.2)
     return done(
         fig,
         "fig-overlap",
-        "In each pair the longer strip is the step (bold). Long contexts lengthen the loading, and with it the step"
-        " of two replicas. With experts spread, the loading hides behind the exchanges. Dashed: the second hops,"
-        " each of up to the time of a single message.",
-        "Pairs of strips in milliseconds per step, loading above and exchanges below. " + ". ".join(told) + ".",
+        "Both tricks with long contexts. The longer strip of each pair is the step (bold): the loading with two"
+        " replicas, the exchanges with experts spread. Dashed: what the second hops may add.",
+        f"Pairs of strips in milliseconds per step with contexts of {context:,.0f} tokens, loading above and exchanges"
+        f" below. {'; '.join(told)}.",
     )
 
 
@@ -275,8 +269,8 @@ def boxes() -> Drawing:
     return done(
         fig,
         "fig-boxes",
-        "With more boxes, loading shrinks and exchanges grow, until both take about as long on eighteen. Without"
-        " overlap, all three would take equally long (first dashed line), and real users wait even longer (second).",
+        "With more boxes, loading shrinks and exchanges grow, until exchanges are the longer part. Without overlap, all"
+        " three steps would take equally long (first dashed line), and real users wait even longer (second).",
         "Pairs of strips in milliseconds per step, loading above and exchanges below. "
         + "; ".join(told)
         + f". Dashed lines: without overlap {plain:.0f} for all three, in reality {real:.0f}.",
@@ -324,39 +318,3 @@ def _milliseconds(axes, longest: float, bottom: float, top: float = -1.85) -> No
     axes.set(xlim=(0, longest), ylim=(bottom, top), xlabel="ms per step", yticks=[])
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False, axis="y")
-
-
-# --- one token -----------------------------------------------------------------------------------------------------
-
-ROWS = (1.2, 0.4, -0.4, -1.2)  # where experts are above and below the middle
-
-
-def crossings() -> Drawing:
-    """A token's copies for four experts at home and four in the other rack: each crosses."""
-    fig, axes = drawing.axes(5.0, 2.9)
-    _racks(axes)
-    axes.text(-4.9, -2.75, "over NVLink, inside a rack", color=COLOURS[UP], va="center", fontsize=10)
-    axes.text(4.9, -2.75, "over a network card", color=COLOURS[OUT], ha="right", va="center", fontsize=10)
-    bare(axes, (-5.2, 5.2), (-3.15, 2.5))
-    return done(
-        fig,
-        "fig-crossings",
-        "Half of a token's copies are for the other rack, and each of them crosses.",
-        "Two racks. From the token's GPU in the first, arrows over NVLink lead to four experts in the same rack, and"
-        " four arrows over the network card to four experts in the second.",
-    )
-
-
-def _racks(axes) -> None:
-    """Both racks, and how the copies get to the experts of each."""
-    for side, name in ((-1, "first rack"), (1, "second rack")):
-        box(axes, 2.95 * side, 0, 4.1, 4.5, "bound", lw=1.6)
-        axes.text(2.2 * side, 1.85, name, color=COLOURS["muted"], ha="center", va="center", fontsize=10)
-        axes.text(4.25 * side, -1.9, "experts", color=COLOURS["muted"], ha="center", va="center", fontsize=10)
-        for y in ROWS:
-            box(axes, 4.4 * side, y, 0.6, 0.6, "compute", fill=0.2)
-    box(axes, -1.85, 0, 1.5, 0.9, "bound", "token", 0.08)
-    for y in ROWS:
-        arrow(axes, (-2.65, y / 3), (-4.05, y), UP)
-        arrow(axes, (-1.05, y / 4), (4.05, y), OUT)
-    axes.text(0, 1.0, "4 copies", color=COLOURS[OUT], ha="center", va="center", fontsize=10)

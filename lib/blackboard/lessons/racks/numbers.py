@@ -41,9 +41,8 @@ def layer() -> dict[str, str]:
     us = lambda tokens: f"{results.timed(USED, tokens) / factor('us'):.1f} µs"
     return {
         "tokens": str(TOKENS),
-        "cut_copies": f"{USED / results.routed_copies():g}",
-        "layer_bytes": pretty(eq.ep_bytes(RUNNING, **here), "byte"),
-        "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 3),
+        "layer_bytes": pretty(eq.ep_bytes(RUNNING, **here), "byte", 2),
+        "layer_rack": pretty(eq.ep_time(RUNNING, **here), "s", 2),
         "layer_timed": us(TOKENS),
         "layer_wait": us(IDLE),
         "layer_rest": f"{(results.timed(USED, TOKENS) - results.timed(USED, IDLE)) / factor('us'):.1f} µs",
@@ -143,7 +142,6 @@ def in_tenths(seconds: float) -> str:
 def worked() -> dict[str, str]:
     """The step on one rack and on two, and where its times come from."""
     known, (one, two, once) = RUNNING.symbols(), results.parts().values()
-    long = results.day()["context_tokens"]
     return {
         "context_tokens": f"{known['context']:,.0f}",
         "expert_bytes": pretty(results.expert_bytes(), "byte", 4),
@@ -152,7 +150,6 @@ def worked() -> dict[str, str]:
         "shared_time": in_ms((results.box_weights(0) - results.rest_bytes()) / results.bandwidth()),
         "kv_time": in_ms(one.kv),
         "other_time": in_ms(one.work - results.expert_time(one)),
-        "experts_16": in_ms(results.expert_time(results.doublings()[16])),
         "experts_one": in_ms(results.expert_time(one)),
         "experts_two": in_ms(results.expert_time(two)),
         "token_kv": pretty(known["kv_bytes_per_token"], "byte"),
@@ -166,16 +163,15 @@ def worked() -> dict[str, str]:
         "freed": pretty((one.weights - two.weights) * results.bandwidth(), "byte", 2),
         "rack_memory": pretty(chip(RUNNING.system).hbm_bytes, "byte", 3),
         "step_latency": in_ms(one.latency),
+        "bytes_one": f"{in_tenths(one.sending)} ms",
+        "bytes_two": f"{in_tenths(two.sending)} ms",
         "sending_one": in_ms(one.sending),
         "sending_two": in_ms(two.sending),
         "sending_once": in_ms(once.sending),
         "step_one": pretty(one.in_turn, "s", 2),
-        "user_rate": significant(1 / one.in_turn, 3),
         "step_two": pretty(two.in_turn, "s", 3),
-        "user_rate_two": significant(1 / two.in_turn, 2),
         "saved": in_ms(one.weights - two.weights),
         "larger_step": in_tenths(results.larger_step()),
-        "larger_gain": f"{1 - results.larger_step() / results.on(1, context=long).overlapped:.0%}",
         "hops": in_ms(once.hop),
     }
 
@@ -234,12 +230,14 @@ def crossing_once() -> dict[str, str]:
         / results.shortest(results.on(1, users, context=long))
         for users, _ in loads.values()
     ]
+    slow_hop = results.shortest(results.on(2, once=True, hop=results.bare_hop(), context=long))
     return (
         told
         | halves(long)
         | {
             "day_long": f"{spread_day / replicas_day - 1:.0%}",
             "win_best": f"{1 - min(ratios):.0%}",
+            "win_least": f"{100 * (1 - slow_hop / results.shortest(results.on(1, context=long))):.0f}",
         }
     )
 
@@ -273,7 +271,6 @@ def boundary() -> dict[str, str]:
     return {
         "far_4": f"{eq.domains_visited(racks=4, top_k=known['top_k']):.1f}",
         "slower_every_2": f"{eq.slowdown(RUNNING, racks=2):g}",
-        "up_share": f"{shares['scale_up']:.0%}",
         "card_left": pretty(known["scale_out"] * shares["scale_out"], "byte/s", 2),
         "slower": f"{eq.slowdown(racks=2, scale_up=LECTURE_RATIO, scale_out=1):g}",
         "gb200_ratio": f"{here:g}",
@@ -323,13 +320,8 @@ def corrected() -> dict[str, str]:
 
 def measured() -> dict[str, str]:
     """Latency and rate of measured dispatches, and latencies of messages."""
-    beta, (_, efficiency) = chip("h200").scale_up.bytes_per_s, results.dispatch_line()
-    size = RUNNING.symbols()["top_k"] * COPY["dispatch"]
-    found = {row.bytes_per_chip / size: row for row in results.by_kind()["DeepEP dispatch"]}
     return {
-        "took_more": f"{(found[1_024].measured - found[512].measured) * 1e6:.1f} µs",
         "latency": pretty(results.start_time(), "s", 3),
-        "reached_rate": pretty(efficiency * beta, "byte/s", 3),
         "hop_least": f"{results.bare_hop() * 1e6:.1f}",
         "hop_near": f"{results.bare(link='InfiniBand')[0] * 1e6:.1f}",
         "hop_cards": f"{results.bare(link='InfiniBand')[-1] * 1e6:.1f}",
@@ -371,7 +363,6 @@ def deployed() -> dict[str, str]:
     report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
     [gains] = measurement("sglang_large_ep_gains").records()
-    memory, alone = chip("h200").hbm_bytes, results.box_weights(results.box_experts())
     shared = results.box_weights(service["routed_experts_per_gpu"])
     weights = {name: results.box_weights(results.held_on(boxes)) for name, boxes in (("two", 2), ("four", 4))}
     each = results.day()["context_tokens"] * model(RUNNING.model).kv_bytes_per_token()
@@ -381,14 +372,8 @@ def deployed() -> dict[str, str]:
         **{f"fit_{name}": f"{(chip('h800').hbm_bytes - size) / each:.0f}" for name, size in spread.items()},
         **{f"weights_{boxes}": pretty(size, "byte", 2) for boxes, size in weights.items()},
         **{f"room_{boxes}": pretty(chip("h800").hbm_bytes - size, "byte", 2) for boxes, size in weights.items()},
-        "box_held": f"{results.box_experts():g}",
         "box_bytes": pretty(results.box_experts() * results.moe_layers() * results.expert_bytes(), "byte", 3),
-        "h200_bandwidth": pretty(chip("h200").hbm_bytes_per_s, "byte/s", 2),
         "h800_memory": pretty(chip("h800").hbm_bytes, "byte", 2),
-        "weights_box": pretty(alone, "byte", 2),
-        "weights_boxes": pretty(shared, "byte", 2),
-        "h200_memory": pretty(memory, "byte", 3),
-        "service_room": significant((memory - shared) / (memory - alone), 2),
         "spare_experts": str(service["redundant_experts"]),
         "balance": significant(gains["decode_balance_speedup"], 2),
         "report_gpus": str(report["gpus"]),
@@ -401,27 +386,12 @@ def deployed() -> dict[str, str]:
 
 
 def _boxes() -> dict[str, str]:
-    """What a step on boxes loads and sends, on one, on two, and on more."""
-    found = results.box_steps()
-    one, pair = found["box"], results.on_boxes(2)
+    """Up to where a second box pays."""
+    one, pair = results.on_boxes(1), results.on_boxes(2)
     alone, shared = results.on_boxes(1, id="h800"), results.on_boxes(2, id="h800")
     return {
-        "loads_2": in_tenths(pair.work),
-        "sends_2": in_tenths(pair.sending),
-        "spread_2": in_tenths(pair.in_turn),
-        **{
-            f"{what}_{name}": in_tenths(value)
-            for name, part in found.items()
-            for what, value in {
-                "load": part.weights + part.kv,
-                "carry": part.sending,
-                "took": part.in_turn,
-            }.items()
-        },
         "saved_pair": pretty(one.weights - pair.weights, "s", 2),
         "even_pair": f"{results.spread_pays(one.weights - pair.weights, pair.sending):.0f}",
-        "even_pair_whole": f"{results.spread_pays(one.weights - pair.weights, pair.sending - one.sending):.0f}",
-        "wait_box": in_tenths(one.latency),
         "even_h800": f"{results.spread_pays(alone.weights - shared.weights, shared.sending):.0f}",
     }
 

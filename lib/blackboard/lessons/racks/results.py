@@ -330,13 +330,6 @@ def box_experts() -> float:
     return eq.experts_per_chip(experts=known["experts"], expert_parallel=chip("h200").scale_up.domain_chips)
 
 
-def box_steps() -> dict[str, Parts]:
-    """A step of H200s in boxes of eight that hold the shared expert everywhere: each box its own copy of the model, or
-    as many boxes as at DeepSeek share each layer, with spare copies of popular experts.
-    """
-    return {"box": on_boxes(1), "boxes": on_boxes(deployment()["nodes"], deployment()["routed_experts_per_gpu"])}
-
-
 def on_boxes(
     boxes: float,
     held: float | None = None,
