@@ -186,9 +186,9 @@ def _told(case: Case, **lengths: float) -> tuple[dict[str, float], tuple[int, in
 def _room_says() -> str:
     known, held, gain = _told(CASE, **LENGTHS)
     return (
-        "Sequences that memory holds against their mean length, both on log scales. In blocks the batch falls as the"
-        " length grows; with a fixed number set aside it is level, and ends where lengths exceed it. Above a dashed"
-        " line, which rises with the length, compute takes longer than loading weights and caches. For"
+        "Sequences that memory holds against their mean length. In blocks the batch falls as the length grows; with a"
+        " fixed number set aside it is level, and ends where lengths exceed it. Above a rising dashed line, compute"
+        " takes longer than loading weights and caches. For"
         f" {plain(model(CASE.model).name)} on {plain(system(CASE.system).name)}, at {known['context']:,.0f} tokens and"
         f" {known['reserved_context']:,.0f} set aside, {held[0]:,} sequences fit, in blocks of"
         f" {known['page_tokens']:.0f} {held[1]:,}: a token costs {gain:.1f} times less."

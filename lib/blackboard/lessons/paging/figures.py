@@ -115,12 +115,13 @@ def caught() -> Drawing:
                 fill = {"fc": _pale(colour, 0.25), "ec": "white", "lw": 2}
                 axes.add_patch(Rectangle((left, row - 0.36), right - left, 0.72, **fill))
             if at <= LOOK < at + tokens:
-                axes.add_patch(Rectangle((at, row - 0.36), LOOK - at, 0.72, fc=_pale(colour, 0.85), ec="none"))
-                axes.add_patch(Rectangle((at, row - 0.36), tokens, 0.72, fc="none", ec=COLOURS[colour], lw=2))
+                place = {"height": 0.72, "zorder": 2}
+                axes.add_patch(Rectangle((at, row - 0.36), LOOK - at, fc=_pale(colour, 0.85), ec="none", **place))
+                axes.add_patch(Rectangle((at, row - 0.36), tokens, fc="none", ec=COLOURS[colour], lw=2, **place))
                 axes.text(SEEN + 15, row, word, color=COLOURS[colour], fontweight="bold", va="center")
                 found.append((word, LOOK - at, tokens))
             at, turn = at + tokens, turn + 1
-    axes.vlines(LOOK, -0.55, 3.55, color=COLOURS["bound"], lw=2)
+    axes.vlines(LOOK, -0.55, 3.55, color=COLOURS["bound"], lw=2, zorder=3)
     axes.text(LOOK, -0.62, "you look here", color=COLOURS["bound"], ha="center", va="bottom")
     axes.set(xlim=(0, SEEN + 105), ylim=(3.6, -1.15), yticks=[], xticks=range(0, SEEN + 1, 200))
     axes.set_xlabel("decode steps; in each, every running answer gets a token", x=0.5)
@@ -168,14 +169,14 @@ def copy_on_write() -> Drawing:
             _block(axes, 2.9 * block, top, memory, block)
         tables = ",  ".join(f"{name}: {' '.join(map(str, table))}" for name, table in memory.tables.items())
         axes.text(0, top - 1.55, f"tables  {tables}", va="center", color=COLOURS["third"])
-        shared = [str(block) for block, count in memory.references.items() if count > 1]
-        phrases.append(f"{title}; {tables.replace(',  ', ', ')}; held twice: {' '.join(shared) or 'none'}")
+        phrases.append(f"{title}; {tables.replace(',  ', ', ')}")
     drawing.bare(axes, (-0.2, 11.6), (-13.1, 1.4))
     return done(
         fig,
         "fig-copy-on-write",
         "A second ending costs one block, not a copy of the whole cache.",
-        f"Four moments of a block allocator with blocks of 4 tokens. {'. '.join(phrases)}.",
+        "Four moments of an allocator with blocks of 4 tokens, in a colour of their own where two tables name them."
+        f" {'. '.join(phrases)}.",
     )
 
 
@@ -229,8 +230,7 @@ def session() -> Drawing:
     return done(
         fig,
         "fig-session",
-        "In each turn, only a thin cap is new. All caps piled up are just as high as the last prompt, so that is what a"
-        " session must compute at least.",
+        "In each turn, only a thin cap is new. All caps piled up are just as high as the last prompt.",
         f"Bars of the input of {count} turns, from {start:,} tokens, all new, to {1000 * last:,.0f}. Of each later one"
         f" only the top {growth:,} tokens are new. On the right, all new pieces are piled up:"
         f" {1000 * piles[-1]:,.0f} tokens, as high as the last bar.",
@@ -270,11 +270,10 @@ def hit_rate_by_cache() -> Drawing:
     return done(
         fig,
         "fig-hit-rate-by-cache",
-        "With random pauses the hit rate grows with the share of the working set that the cache holds. With regular"
-        " pauses, these agents find almost nothing until nearly the whole working set fits. Dots: simulated agents;"
-        " lines: an approximation.",
-        "Share of input tokens that a cache finds, 0 to 100%, against its size from 0 to 1.5 times the working set of"
-        f" {AGENTS} coding agents. With half of it: {said(0.5)}. With all of it, regular pauses find {one:.0f}%.",
+        "With random pauses the hit rate grows with the room. With regular pauses, agents find almost nothing until"
+        " nearly the whole working set fits. Dots: simulated; lines: an approximation.",
+        f"Share of input tokens that a cache finds, against its size up to 1.5 times the working set of {AGENTS} coding"
+        f" agents. With half of it: {said(0.5)}. With all of it, regular pauses find {one:.0f}%.",
     )
 
 
@@ -317,8 +316,8 @@ def gain_ladder() -> Drawing:
     return done(
         fig,
         "fig-gain-ladder",
-        "Real overheads shrink our gain to the low end of what was measured. The high end is more than even our ideal"
-        " sums give for any of the three models. Bars: tokens per dollar, for OPT-13B; line: requests per second.",
+        "Overheads shrink our gain to the low end of what was measured. Its high end is more than our sums give, even"
+        " ideally, for any of the three models. Bars: tokens per dollar, for OPT-13B; line: requests per second.",
         f"Four bars that shrink: ideally a token of OPT-13B is {steps[0][1]:.1f} times cheaper,"
         f" {steps[1][1]:.1f} times with the paper's sequences, {steps[2][1]:.1f} with slower attention, and"
         f" {steps[3][1]:.1f} with lost tokens computed again. Below them, the measured range goes from {low:g} to"
