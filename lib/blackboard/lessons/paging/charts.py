@@ -187,8 +187,7 @@ def _room_says() -> str:
     known, held, gain = _told(CASE, **LENGTHS)
     return (
         "Sequences that memory holds against their mean length. In blocks the batch falls as the length grows; with a"
-        " fixed number set aside it is level, and ends where lengths exceed it. Above a rising dashed line, compute"
-        " takes longer than loading weights and caches. For"
+        " fixed number set aside it is level, and ends where lengths exceed it. For"
         f" {plain(model(CASE.model).name)} on {plain(system(CASE.system).name)}, at {known['context']:,.0f} tokens and"
         f" {known['reserved_context']:,.0f} set aside, {held[0]:,} sequences fit, in blocks of"
         f" {known['page_tokens']:.0f} {held[1]:,}: a token costs {gain:.1f} times less."

@@ -175,8 +175,7 @@ def copy_on_write() -> Drawing:
         fig,
         "fig-copy-on-write",
         "A second ending costs one block, not a copy of the whole cache.",
-        "Four moments of an allocator with blocks of 4 tokens, in a colour of their own where two tables name them."
-        f" {'. '.join(phrases)}.",
+        f"Four moments of an allocator with blocks of 4 tokens. {'. '.join(phrases)}.",
     )
 
 
