@@ -112,12 +112,10 @@ def caught() -> Drawing:
             left, right = max(0, at), min(SEEN, at + tokens)
             word, colour = kinds[tokens]
             if right > left:
-                fill = {"fc": _pale(colour, 0.25), "ec": "white", "lw": 2}
-                axes.add_patch(Rectangle((left, row - 0.36), right - left, 0.72, **fill))
+                axes.barh(row, right - left, 0.72, left, color=_pale(colour, 0.25), edgecolor="white", lw=2)
             if at <= LOOK < at + tokens:
-                place = {"height": 0.72, "zorder": 2}
-                axes.add_patch(Rectangle((at, row - 0.36), LOOK - at, fc=_pale(colour, 0.85), ec="none", **place))
-                axes.add_patch(Rectangle((at, row - 0.36), tokens, fc="none", ec=COLOURS[colour], lw=2, **place))
+                axes.barh(row, LOOK - at, 0.72, at, color=_pale(colour, 0.85))
+                axes.barh(row, tokens, 0.72, at, color="none", edgecolor=COLOURS[colour], lw=2, zorder=2)
                 axes.text(SEEN + 15, row, word, color=COLOURS[colour], fontweight="bold", va="center")
                 found.append((word, LOOK - at, tokens))
             at, turn = at + tokens, turn + 1
