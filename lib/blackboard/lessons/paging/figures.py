@@ -112,10 +112,10 @@ def caught() -> Drawing:
             left, right = max(0, at), min(SEEN, at + tokens)
             word, colour = kinds[tokens]
             if right > left:
-                axes.barh(row, right - left, 0.72, left, color=_pale(colour, 0.25), edgecolor="white", lw=2)
+                axes.barh(row, right - left - 4, 0.72, left + 2, color=COLOURS[colour], alpha=0.25)
             if at <= LOOK < at + tokens:
-                axes.barh(row, LOOK - at, 0.72, at, color=_pale(colour, 0.85))
-                axes.barh(row, tokens, 0.72, at, color="none", edgecolor=COLOURS[colour], lw=2, zorder=2)
+                axes.barh(row, LOOK - at - 2, 0.72, at + 2, color=COLOURS[colour], alpha=0.75)
+                axes.barh(row, tokens - 4, 0.72, at + 2, fill=False, edgecolor=COLOURS[colour], lw=2, zorder=2)
                 axes.text(SEEN + 15, row, word, color=COLOURS[colour], fontweight="bold", va="center")
                 found.append((word, LOOK - at, tokens))
             at, turn = at + tokens, turn + 1
