@@ -151,9 +151,8 @@ def room_chart() -> InteractiveChart:
         spec,
         "The batch that fits",
         _room_says(),
-        "Paging is worth most where much is set aside and weights fill much of the memory. Above the dashed line,"
-        " compute takes longer than loading weights and caches, so more sequences make no token cheaper. We assume"
-        " that blocks are loaded as fast as one piece.",
+        "Above the dashed line, compute takes longer than loading weights and caches, so more sequences make no token"
+        " cheaper. We assume that blocks are loaded as fast as one piece.",
         primary=("context", "reserved_context", "model"),
         result=(1,),
     )
@@ -187,11 +186,8 @@ def _told(case: Case, **lengths: float) -> tuple[dict[str, float], tuple[int, in
 def _room_says() -> str:
     known, held, gain = _told(CASE, **LENGTHS)
     return (
-        "Sequences that memory holds against their mean length from 128 to a million tokens, both on log scales, with"
-        " controls for system, model and precision, mean length, tokens set aside for each sequence, and tokens of a"
-        " block. In blocks the batch falls as the length grows; with a fixed number set aside it is level, and ends"
-        " where lengths exceed it. Above a dashed line, which rises with the length, compute takes longer than"
-        " loading weights and caches. For"
+        "Sequences that memory holds against their mean length. In blocks the batch falls as the length grows; with a"
+        " fixed number set aside it is level, and ends where lengths exceed it. For"
         f" {plain(model(CASE.model).name)} on {plain(system(CASE.system).name)}, at {known['context']:,.0f} tokens and"
         f" {known['reserved_context']:,.0f} set aside, {held[0]:,} sequences fit, in blocks of"
         f" {known['page_tokens']:.0f} {held[1]:,}: a token costs {gain:.1f} times less."

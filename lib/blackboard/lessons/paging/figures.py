@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from blackboard.catalogue import measurement
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, percent
+from blackboard.charts.drawing import Drawing, done
 from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.paging import numbers, simulation
 from blackboard.lessons.paging.allocator import Allocator, Contiguous, OutOfRoom
@@ -72,7 +72,6 @@ def reservation() -> Drawing:
         cells[0][first : first + filled] = _pale(SAMPLES[n % len(SAMPLES)], 0.8)
     for n, table in enumerate(pages.tables.values()):
         cells[1][table] = _pale(SAMPLES[n % len(SAMPLES)], 0.8)
-    use = pieces.use, pages.held / SLOTS
     titles = (
         f"one piece each, {LONGEST:,} slots: {len(pieces.held)} sequences",
         f"blocks of {PAGE}: {len(pages.tables)} sequences",
@@ -92,71 +91,57 @@ def reservation() -> Drawing:
         "Reserved in one piece, most of the memory waits for answers that never come. In blocks, nearly all of it holds"
         " tokens.",
         f"Two maps of {SLOTS:,} slots of a KV cache, each sequence in a colour. With {LONGEST:,} slots in one piece for"
-        f" each, {len(pieces.held)} sequences fit, and {percent(use[0])} of the slots hold tokens. In blocks of {PAGE}"
-        f" tokens, wherever one was free, {len(pages.tables)} fit: {percent(use[1])}.",
+        f" each, {len(pieces.held)} sequences fit, and most of each piece is grey, empty. In blocks of {PAGE}"
+        f" tokens, wherever one was free, {len(pages.tables)} fit, and hardly anything is grey.",
     )
 
 
-KINDS = {"tokens": "kv", "reserved": "second", "internal": "third", "external": "muted"}
-KIND_ROWS = {
-    "tokens": "tokens",
-    "reserved": "reserved",
-    "internal": "internal fragments",
-    "external": "external fragments and others",
-}
-SET_ASIDE = {
-    "Orca (Max)": "longest length reserved",
-    "Orca (Oracle)": "true length reserved",
-    "vLLM": "blocks",
-}
+SHORT, LONG = 100, 300  # tokens of two kinds of answers, equally many of each
+LOOK, SEEN = 450, 800  # the step at which you look; steps that are drawn
 
 
-def kv_use() -> Drawing:
-    """What memory set aside for the cache holds, as vLLM's paper measured it."""
-    fig, axes = drawing.axes(5.0, 3.0)
-    published = {(row["system"], row["use"]): 100 * row["share"] for row in measurement("vllm_kv_use").records()}
-    phrases = []
-    for n, (system, said) in enumerate(SET_ASIDE.items()):
-        shares = [published.get((system, KIND_ROWS[kind]), 0) for kind in KINDS]
-        _stack(axes, 2 * n, shares)
-        sequences = f"{said}: {simulation.batches()[system]:.3g} sequences"
-        axes.text(0, 2 * n - 0.52, sequences, va="bottom")
-        phrases.append(f"{sequences}, {shares[0]:.1f}% hold tokens")
-    axes.set(xlim=(0, 100), ylim=(2 * len(SET_ASIDE) - 1.4, -1.75), xlabel="share of the cache's memory (%)")
-    axes.set_yticks([])
-    axes.grid(visible=False, axis="y")
-    axes.spines["left"].set_visible(False)  # it would run through what is written above the bars
-    for x, word, kind in (
-        (0, "hold\ntokens", "tokens"),
-        (19, "reserved", "reserved"),
-        (47, "internal\nfragments", "internal"),
-        (77, "external\nfragments", "external"),
-    ):
-        axes.text(x, -1.6, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
+def caught() -> Drawing:
+    """Places of a batch that take short and long answers in turn, and those that run when you look."""
+    fig, axes = drawing.axes(5.0, 3.2)
+    kinds = {SHORT: ("short", "first"), LONG: ("long", "second")}
+    found, cycle = [], SHORT + LONG
+    for row, shift in enumerate(range(0, cycle, cycle // 4)):
+        at, turn = shift - cycle, 0
+        while at < SEEN:
+            tokens = (SHORT, LONG)[turn % 2]
+            left, right = max(0, at), min(SEEN, at + tokens)
+            word, colour = kinds[tokens]
+            if right > left:
+                axes.barh(row, right - left - 4, 0.72, left + 2, color=COLOURS[colour], alpha=0.25)
+            if at <= LOOK < at + tokens:
+                axes.barh(row, LOOK - at - 2, 0.72, at + 2, color=COLOURS[colour], alpha=0.75)
+                axes.barh(row, tokens - 4, 0.72, at + 2, fill=False, edgecolor=COLOURS[colour], lw=2, zorder=2)
+                axes.text(SEEN + 15, row, word, color=COLOURS[colour], fontweight="bold", va="center")
+                found.append((word, LOOK - at, tokens))
+            at, turn = at + tokens, turn + 1
+    axes.vlines(LOOK, -0.55, 3.55, color=COLOURS["bound"], lw=2, zorder=3)
+    axes.text(LOOK, -0.62, "you look here", color=COLOURS["bound"], ha="center", va="bottom")
+    axes.set(xlim=(0, SEEN + 105), ylim=(3.6, -1.15), yticks=[], xticks=range(0, SEEN + 1, 200))
+    axes.set_xlabel("decode steps; in each, every running answer gets a token", x=0.5)
+    axes.grid(visible=False)
+    axes.spines["left"].set_visible(False)
+    caught_long = [word for word, _, _ in found].count("long")
     return done(
         fig,
-        "fig-kv-use",
-        "Even with every length known in advance, this server left most of the memory without tokens. Blocks filled it."
-        " Measured by vLLM's authors.",
-        f"Stacked bars of what the cache's memory holds in vLLM's paper: {'; '.join(phrases)}. The rest is reserved"
-        " for tokens to come, or fragments.",
+        "fig-caught",
+        "As many answers are short as long, but of the four that run when you look, three are long. On average, half"
+        " of them is written.",
+        f"Four rows of answers, in turn {SHORT} and {LONG} tokens long. A vertical line at one step crosses"
+        f" {caught_long} long ones and {len(found) - caught_long} short one. What is written so far, left of it, is"
+        f" darker: {', '.join(f'{written} of {tokens}' for _, written, tokens in found)} tokens.",
     )
-
-
-def _stack(axes, y: float, shares: list[float]) -> None:
-    left = 0.0
-    for share, colour in zip(shares, KINDS.values()):
-        axes.barh(y, share, 0.85, left, color=COLOURS[colour], alpha=0.75)
-        if share > 5:
-            axes.text(left + share / 2, y, f"{share:.0f}", ha="center", va="center")
-        left += share
 
 
 # --- who holds which block --------------------------------------------------------------------------------------------
 
 
 def _forked() -> list[tuple[str, Allocator]]:
-    """The page's own example: Ann's nine tokens, Bob's fork, and a token of each."""
+    """The page's own example: Ann's nine tokens, Bob's fork, a token of his, and Ann's end."""
     memory, moments = Allocator(8, 4), []
     seen = lambda said: moments.append((said, deepcopy(memory)))
     memory.allocate("Ann", range(1, 7))
@@ -166,8 +151,8 @@ def _forked() -> list[tuple[str, Allocator]]:
     seen("Bob forks from Ann: the same blocks")
     memory.append("Bob", 10)
     seen("Bob's token 10: the block is copied for him")
-    memory.append("Ann", 10)
-    seen("Ann's token 10: nobody else holds her block")
+    memory.free("Ann")
+    seen("Ann ends: only her last block is free again")
     return moments
 
 
@@ -182,14 +167,13 @@ def copy_on_write() -> Drawing:
             _block(axes, 2.9 * block, top, memory, block)
         tables = ",  ".join(f"{name}: {' '.join(map(str, table))}" for name, table in memory.tables.items())
         axes.text(0, top - 1.55, f"tables  {tables}", va="center", color=COLOURS["third"])
-        shared = [str(block) for block, count in memory.references.items() if count > 1]
-        phrases.append(f"{title}; {tables.replace(',  ', ', ')}; held twice: {' '.join(shared) or 'none'}")
+        phrases.append(f"{title}; {tables.replace(',  ', ', ')}")
     drawing.bare(axes, (-0.2, 11.6), (-13.1, 1.4))
     return done(
         fig,
         "fig-copy-on-write",
         "A second ending costs one block, not a copy of the whole cache.",
-        f"Four moments of a block allocator with blocks of 4 tokens. {'. '.join(phrases)}.",
+        f"Four moments of an allocator with blocks of 4 tokens. {'. '.join(phrases)}.",
     )
 
 
@@ -243,11 +227,10 @@ def session() -> Drawing:
     return done(
         fig,
         "fig-session",
-        "In each turn, only a thin cap is new. All caps piled up are just as high as the last prompt, so that is what a"
-        " session must compute at least.",
-        f"Bars of the input of {count} turns, from {start:,} tokens in the first to {1000 * last:,.0f} in the last. The"
-        f" first is all new. Of each later one only the top {growth:,} tokens are new, and the rest was sent before. On"
-        f" the right, all new pieces are piled up: {1000 * piles[-1]:,.0f} tokens, as high as the last bar.",
+        "In each turn, only a thin cap is new. All caps piled up are just as high as the last prompt.",
+        f"Bars of the input of {count} turns, from {start:,} tokens, all new, to {1000 * last:,.0f}. Of each later one"
+        f" only the top {growth:,} tokens are new. On the right, all new pieces are piled up:"
+        f" {1000 * piles[-1]:,.0f} tokens, as high as the last bar.",
     )
 
 
@@ -277,22 +260,17 @@ def hit_rate_by_cache() -> Drawing:
     axes.text(0.6, 43, WAITS["random"][1].replace(" ", "\n"), color=COLOURS["first"], va="center")
     axes.text(0.83, 16, WAITS["regular"][1], color=COLOURS["third"], ha="right", va="center")
     one = found["regular"][ROOMS.index(1.0)]
-    (kimi,) = measurement("kimi_cache_size").records()
-    size = whole * kimi["kv_GB"] / kimi["context_tokens"]
     axes.set(xlim=(0, 1.55), ylim=(-2, 100), ylabel="input tokens found again (%)")
-    axes.set_xlabel(
-        f"cache ÷ working set\n({AGENTS} agents: {whole / 1e6:.2f} million tokens, {size:.0f} GB of Kimi K2.5)"
-    )
+    axes.set_xlabel(f"cache ÷ working set of {AGENTS} agents")
     at = dict(zip(ROOMS, zip(*found.values())))
     said = lambda share: ", ".join(f"{WAITS[kind][1]} {value:.0f}%" for kind, value in zip(WAITS, at[share]))
     return done(
         fig,
         "fig-hit-rate-by-cache",
-        "With random pauses the hit rate grows with the share of the working set that the cache holds. With regular"
-        " pauses, these agents find almost nothing until nearly the whole working set fits. Dots: simulated agents;"
-        " lines: an approximation.",
-        "Share of input tokens that a cache finds, 0 to 100%, against its size from 0 to 1.5 times the working set of"
-        f" {AGENTS} coding agents. With half of it: {said(0.5)}. With all of it, regular pauses find {one:.0f}%.",
+        "With random pauses the hit rate grows with the room. With regular pauses, agents find almost nothing until"
+        " nearly the whole working set fits. Dots: simulated; lines: an approximation.",
+        f"Share of input tokens that a cache finds, against its size up to 1.5 times the working set of {AGENTS} coding"
+        f" agents. With half of it: {said(0.5)}. With all of it, regular pauses find {one:.0f}%.",
     )
 
 
@@ -335,11 +313,10 @@ def gain_ladder() -> Drawing:
     return done(
         fig,
         "fig-gain-ladder",
-        "Real overheads shrink our gain to the low end of what was measured. Its high end is beyond even the ideal gain"
-        " of the model that gains most. Bars: tokens per dollar, for OPT-13B; line: requests per second, for three"
-        " models.",
-        f"Four bars that shrink: ideally a token of OPT-13B is {steps[0][1]:.1f} times cheaper in blocks,"
-        f" {steps[1][1]:.1f} times with the paper's number of sequences, {steps[2][1]:.1f} with slower attention, and"
-        f" {steps[3][1]:.1f} with lost tokens computed again. Below them a line for the measured range begins at the"
-        f" same place and goes from {low:g} to {high:g}. A mark at {most:.1f} is the ideal for OPT-66B.",
+        "Overheads shrink our gain to the low end of what was measured. Its high end is more than our sums give, even"
+        " ideally, for any of the three models. Bars: tokens per dollar, for OPT-13B; line: requests per second.",
+        f"Four bars that shrink: ideally a token of OPT-13B is {steps[0][1]:.1f} times cheaper,"
+        f" {steps[1][1]:.1f} times with the paper's sequences, {steps[2][1]:.1f} with slower attention, and"
+        f" {steps[3][1]:.1f} with lost tokens computed again. Below them, the measured range goes from {low:g} to"
+        f" {high:g}. A mark at {most:.1f} is the ideal for OPT-66B.",
     )

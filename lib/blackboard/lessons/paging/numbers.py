@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blackboard.catalogue import chip, measurement, model, price, system
+from blackboard.catalogue import chip, measurement, model, system
 from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import simulation
 from blackboard.lessons.paging.allocator import Contiguous
@@ -14,11 +14,8 @@ from blackboard.text import merge
 from blackboard.units import pretty, significant
 
 BLOCK = 16  # tokens: vLLM's default
-CARD = "claude-opus-4.6@2026-03-13"  # the pricing lesson's
 GEMMA, LONG = "gemma-3-27b", 131_072
-LONG_BLOCK = 256  # tokens: a block that is too long
 AGENTS = 75  # of the simulation: conversations that go on at once
-MACHINES = 12  # of the page's program, to any of which a turn goes
 SPARE = {"none": 0, "some": 50, "many": 200}  # blocks that a server keeps free for growth, of 981
 PIECE = 600  # tokens of a conversation that gets a power of two
 PREFILL = ("llama-3.1-70b", "h100-8", "bf16")  # the interactive chart's case
@@ -44,7 +41,6 @@ def room() -> dict[str, str]:
     buddy = Contiguous(LONGEST, buddy=True)
     buddy.allocate("one", round(sg_in), PIECE)
     takes = buddy.held["one"].slots
-    reserved = lambda tokens: f"{eq.use_reserved(context=tokens, reserved_context=LONGEST):.0%}"
     return {
         "buddy_needs": f"{PIECE}",
         "buddy_takes": f"{takes:,}",
@@ -59,13 +55,11 @@ def room() -> dict[str, str]:
         "sg_in": significant(sg_in, 3),
         "sg_out": significant(sg_out, 3),
         "sg_all": significant(sg_in + sg_out, 3),
-        "sg_half": reserved(sg_in + sg_out / 2),
         "sg_ahead": f"{mean - sg_in:.0f}",
         "orca_batch": f"{batches()['Orca (Max)']:g}",
+        "oracle_batch": f"{batches()['Orca (Oracle)']:.1f}",
         "pow2_batch": f"{batches()['Orca (Pow2)']:.1f}",
         "waste_16": significant(eq.page_waste(page_tokens=BLOCK), 2),
-        "waste_256": f"{eq.page_waste(page_tokens=LONG_BLOCK):g}",
-        "held_256": f"{held_in(LONG_BLOCK):.0f}",
         "sg_paged": f"{eq.use_paged(context=mean, page_tokens=BLOCK):.1%}",
         "other_GB": f"{significant((chip('a100-40gb').symbols('bf16')['hbm'] - known['hbm']) / 1e9, 2)} GB",
     }
@@ -112,7 +106,20 @@ def worth() -> dict[str, str]:
         "prompt_time": f"{1e3 * prompt:.0f} ms",
         "batch_ratio": significant(held / few, 2),
         "kernel_high": f"{kernel['high_overhead']:.0%}",
-        "kernel_step": f"{cost(held, kernel['high_overhead']) / cost(held) - 1:.0%}",
+    }
+
+
+def served(name: str) -> dict[str, float]:
+    """Of one of the paper's models: tokens of its cache, bytes of weights and of a running sequence's cache, and the
+    sequences with the longest length reserved and in blocks.
+    """
+    [row], mean = measurement("vllm_paper").records(model=name), simulation.held()
+    return {
+        "slots": row["kv_tokens"],
+        "weights": row["weights_GB"] * 1e9,
+        "cache": mean * 2 * row["layers"] * row["d_model"] * 2,  # two bytes a number
+        "few": row["kv_tokens"] // LONGEST,
+        "held": row["kv_tokens"] * eq.use_paged(context=mean, page_tokens=BLOCK) / mean,
     }
 
 
@@ -120,10 +127,20 @@ def ideal(name: str) -> float:
     """How many times cheaper a token of one of the paper's models is in blocks than with the longest length reserved,
     where steps wait for memory.
     """
-    [row], mean = measurement("vllm_paper").records(model=name), simulation.held()
-    weights, cache = row["weights_GB"] * 1e9, mean * 2 * row["layers"] * row["d_model"] * 2  # two bytes a number
-    held = row["kv_tokens"] * eq.use_paged(context=mean, page_tokens=BLOCK) / mean
-    return (weights / (row["kv_tokens"] // LONGEST) + cache) / (weights / held + cache)
+    at = served(name)
+    return (at["weights"] / at["few"] + at["cache"]) / (at["weights"] / at["held"] + at["cache"])
+
+
+def big() -> dict[str, str]:
+    """The model of the paper that gains the most."""
+    at = served("OPT-66B")
+    return {
+        "big_weights": f"{at['weights'] / 1e9:.0f} GB",
+        "big_cache": f"{significant(at['cache'] / 1e9, 3)} GB",
+        "big_slots": f"{at['slots']:,}",
+        "big_few": f"{at['few']:g}",
+        "big_held": significant(at["held"], 4),
+    }
 
 
 def _costs(few: float, held: float) -> dict[str, str]:
@@ -226,13 +243,10 @@ def conversations() -> dict[str, str]:
         "codex_own": f"{1 - (end - (turns - 1) * answer_tokens()) / sent:.1%}",
         "codex_published": f"{possible:.1%}",
         "local_rate": f"{local:.1%}",
-        "room_share": f"{local / possible:.1%}",
         "shared_rate": f"{rates['the same, Kimi K2.5, shared store']:.1%}",
         "mean_context": f"{start + growth * (turns - 1) / 2:,.0f}",
         "end_tokens": f"{end:,}",
         "sent": f"{significant(sent / 1e6, 3)} million",
-        "hit_low": f"{1 - 2 / turns:.0%}",
-        "hit_high": f"{1 - 1 / turns:.0%}",
         "hits_deepseek": f"{rates['all services, a day']:.1%}",
         "hits_arena_low": f"{rates['Chatbot Arena, LLaVA-NeXT-34B, a month']:.0%}",
         "hits_arena_high": f"{rates['Chatbot Arena, Vicuna-33B, a month']:.0%}",
@@ -280,6 +294,7 @@ def kept() -> dict[str, str]:
         "agent_half": pretty(spent(held / 2), "s", 3),
         "agent_extra": pretty(extra, "s", 3),
         "agent_saves": pretty(scratch - found, "s", 3),
+        "agent_saved": f"{round(1000 * (scratch - found), -1):,.0f} ms",
         "agent_even": f"{(scratch - found) / extra:.0f}",
         "agent_kept": f"{held / 2:.0f}",
         "agent_many": significant(held / 2 * (scratch - found) / extra, 2),
@@ -315,29 +330,10 @@ def first_token() -> dict[str, str]:
     }
 
 
-def cached_prices() -> dict[str, str]:
-    """What hits are worth on a price card: the input of a whole session."""
-    turns, start, growth = simulation.agent()
-    p = price(CARD).usd_per_Mtok
-    written, sent = last_turn(), turns * start + growth * turns * (turns - 1) / 2
-    dollars = lambda rate, tokens: f"${rate * tokens / 1e6:.2f}"
-    return {
-        "found": f"{significant((sent - written) / 1e6, 3)} million",
-        "card_input": f"${p.input:.2f}",
-        "card_write": f"${p.cache_write_5min:.2f}",
-        "card_read": f"${p.cached_read:.2f}",
-        "agent_plain": dollars(p.input, sent),
-        "agent_written": dollars(p.cache_write_5min, written),
-        "agent_hits": dollars(p.cached_read, sent - written),
-        "agent_cached": f"${(p.cache_write_5min * written + p.cached_read * (sent - written)) / 1e6:.2f}",
-    }
-
-
 def caches() -> dict[str, str]:
     """How large a cache must be for many agents, and what pauses they make."""
     whole = simulation.working_set(AGENTS, *simulation.agent())
     return {
-        "scattered_half": f"{simulation.routed(MACHINES, 'random', whole / 2, AGENTS):.0%}",
         "pause_median": f"{simulation.AGENT_MEDIAN:g} s",
         "pause_long": f"{simulation.AGENT_LONG:g} s",
         "agents": f"{AGENTS}",
@@ -365,6 +361,4 @@ def layers() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return merge(
-        room(), worth(), day(), spared(), conversations(), first_token(), kept(), cached_prices(), caches(), layers()
-    )
+    return merge(room(), worth(), day(), spared(), conversations(), first_token(), kept(), caches(), layers(), big())
