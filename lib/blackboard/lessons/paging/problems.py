@@ -824,7 +824,7 @@ hit_rate = Counted(
     explanation="Try it with the traces of your own agents. A loop takes growth that differs from turn to turn as well, and a formula does not.",
     hints=(
         "Keep two sums: tokens sent, and tokens found. A turn finds what the turn before it sent.",
-        "Turn t, counted from 0, sends start_context + t * turn_growth tokens. Turn 0 finds nothing.",
+        "Turn $t$, counted from 0, sends start_context + t * turn_growth tokens. Turn 0 finds nothing.",
     ),
     solution=(
         "`sent = found = length = 0`, and `for turn in range(turns):` `found += length`, then `length = start_context + turn * turn_growth`, then `sent += length`; at last `return found / sent`.",
@@ -942,15 +942,15 @@ even = Expression(
         (OMEGA - RHO) / (1 - RHO): "That is the number of uses of one prompt, the first one counted. How many of those uses are hits?",
         (1 - RHO) / (OMEGA - RHO): "That is the share which must miss.",
         (OMEGA - 1) / OMEGA: "That is with hits for nothing.",
-        (OMEGA - 1) / (OMEGA + RHO): "Check the sign: with h hits and 1 − h misses, what is the coefficient of h?",
+        (OMEGA - 1) / (OMEGA + RHO): "Check the sign: with $h$ hits and 1 − $h$ misses, what is the coefficient of $h$?",
     },
     explanation="Below it the surcharge is lost. Where writing costs nothing extra, any hit is a gain.",
     hints=(
-        "Price of a token with hit rate h, in units of plain input: h varrho + (1 − h) omega.",
-        "Set it to 1 and solve for h.",
+        "Price of a token with hit rate $h$, in units of plain input: $h$ varrho + (1 − $h$) omega.",
+        "Set it to 1 and solve for $h$.",
     ),
     solution=(
-        "h varrho + (1 − h) omega = 1, solved for h:",
+        "$h$ varrho + (1 − $h$) omega = 1, solved for $h$:",
         Step(f"${eq.hit_rate_even.latex}$, typed as", "(omega - 1) / (omega - varrho)"),
     ),
 )
@@ -1141,13 +1141,13 @@ window_letters = Expression(
         (full + win * Min(1, w / L)) / (full + win): "Upside down.",
         (full + win * w / L) / (full + win): "Upside down, and below the window a window layer keeps no more than there is.",
         full / (full + win): "Upside down, and only the limit for endless contexts: window layers keep something too.",
-        (full + win) / (full * L + win * Min(L, w)): "The context is missing from the upper half: with full attention all layers keep L tokens.",
+        (full + win) / (full * L + win * Min(L, w)): "The context is missing from the upper half: with full attention all layers keep $L$ tokens.",
         full * L + win * Min(L, w): "That is how many entries are kept. The question is their ratio.",
     },
     explanation="It is 1 up to the window. Beyond it grows towards all layers ÷ full layers. One full layer in six saves at most a factor of six.",
     hints=(
         "Entries that all layers keep: of L tokens in each full layer, of L_win or L, whichever is less, in the others.",
-        "With full attention all layers keep L.",
+        "With full attention all layers keep $L$.",
     ),
     solution=(Step(f"${eq.hybrid_saving.latex}$, typed as", "(n_full + n_win) / (n_full + n_win * min(1, L_win / L))"),),
 )

@@ -471,7 +471,7 @@ block = Expression(
     explanation="With this length the traffic grows with the square root of the context, as the lecture says of sparse attention. DeepSeek-V3.2 selects in one stage and has no root.",
     hints=(
         "With blocks of m tokens there are L / m summaries, and k_block × m entries are loaded.",
-        "One falls with m, the other rises. The sum is least where both are equal.",
+        "One falls with $m$, the other rises. The sum is least where both are equal.",
     ),
     solution=(
         f"The traffic is ${eq.block_read.latex}$, smallest where its derivative is zero:",

@@ -679,7 +679,7 @@ deepseek = Choice(
     options=[
         right("in a node of 8 GPUs, each GPU would have to hold and load far more experts, which in a small batch costs more than the traffic", "Spreading saves the loading of experts and costs traffic. With 8 GPUs there is far more loading to save than with 72."),
         wrong("InfiniBand is as fast as the NVLink of an H800, so nothing is lost", "An H800's NVLink is slower than an H100's, but still about four times as fast as its network card."),
-        wrong("over so many nodes the share of traffic that leaves a node becomes small", "The other way round: of n nodes' shares only one stays, so with more nodes more of the traffic leaves."),
+        wrong("over so many nodes the share of traffic that leaves a node becomes small", "The other way round: of $n$ nodes' shares only one stays, so with more nodes more of the traffic leaves."),
         wrong("the rule holds for training only, because in serving there is no expert traffic", "Serving sends each token to its experts and back in every routed layer, just as the forward pass of training does."),
     ],
     hints=(
