@@ -515,7 +515,7 @@ async function showBest(asked) {
   root.dataset.best = rows.length;
 }
 
-const BEST = ["Chips", "Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "$ per million", "Load it"];
+const BEST = ["Chips", "Sharding", "Users", "Tokens/s per\u00a0user", "First token", "Tokens/s per\u00a0chip", "$\u00a0per million", "Load\u00a0it"];
 
 const strong = (textContent) => Object.assign(document.createElement("strong"), { textContent });
 
@@ -527,7 +527,7 @@ function bestRow(rows, rented) {
     const cost = price === null ? "–" : price === cheapest ? strong(dollars(price)) : dollars(price);
     const named = `${chips} × ${device.name}, ${way}`;
     const load = () => use(`${named}, ${several(users, "user")}`, { ...pointState(found), chip: device.id, chips, rent: rented ? rent : state.rent });
-    return [`${chips} × ${device.name}`, way, written(users), speedWritten(user), duration(first), written(chip), cost, useButton(named, load)];
+    return [rented ? `${chips} × ${device.name}` : several(chips, "chip", counted(chips)), way, written(users), speedWritten(user), duration(first), written(chip), cost, useButton(named, load)];
   };
 }
 
