@@ -335,7 +335,7 @@ function row(...cells) {
 
 function showNumbers(found, fitting, crowded) {
   const { errors } = found.constants, or = (text) => (fitting ? text : "–");
-  const known = found.usd_per_mtok !== null;
+  const known = found.usd_per_mtok !== null && found.usd_per_mtok_in > 0; // a single user's prompt takes no time from other users
   part("prediction").tBodies[0].replaceChildren(
     row("Tokens/s per user", or(written(found.tokens_per_s_per_user))),
     row("Tokens/s per chip", or(written(found.tokens_per_s_per_chip))),
