@@ -429,7 +429,7 @@ function drawLater() {
 // Why no engine would take a sharding; undefined where it would.
 function unevenSaid({ model, tensor }) {
   const uneven = model.attention.map(({ heads }) => heads).find((heads) => heads % tensor);
-  return uneven && `${uneven} heads cannot be divided over ${tensor} chips`;
+  return uneven && `${uneven} heads cannot be divided over ${counted(tensor)} chips`;
 }
 const isUnevenExperts = ({ model, expert }) => expert > 1 && model.moe.experts % expert !== 0;
 
@@ -444,11 +444,11 @@ function offLine(asked, found) {
 function warnings({ model, tensor, expert, chip }, found) {
   const { server } = found, told = [];
   if (found.fits >= 1 && found.queued && !isCrowded(found)) told.push(`A step takes in at most ${written(stepTokens(server))} prompt tokens. Prompts come faster than that, so they wait.`);
-  if (server.prompt + server.output > model.context_tokens) told.push(`${model.name} is made for ${written(model.context_tokens)} tokens of context.`);
-  if (tensor > chip.domain) told.push(`Tensor parallelism over ${tensor} chips leaves the fast links, which join ${chip.domain}.`);
+  if (server.prompt + server.output > model.context_tokens) told.push(`${model.name} is made for ${counted(model.context_tokens)} tokens of context.`);
+  if (tensor > chip.domain) told.push(`Tensor parallelism over ${counted(tensor)} chips leaves the fast links, which join ${chip.domain}.`);
   const kvHeads = new Set(model.attention.map((group) => group.kv_heads).filter(Boolean));
-  for (const count of kvHeads) if (tensor > count) told.push(`${several(count, "KV head")} on ${tensor} chips: each chip holds a whole head, so part of the cache is stored several times.`);
-  if (tensor > 1 && model.attention.some((group) => group.kind !== "heads")) told.push(`The latent KV cache has no heads: each of the ${tensor} tensor-parallel chips stores all of it.`);
+  for (const count of kvHeads) if (tensor > count) told.push(`${several(count, "KV head")} on ${counted(tensor)} chips: each chip holds a whole head, so part of the cache is stored several times.`);
+  if (tensor > 1 && model.attention.some((group) => group.kind !== "heads")) told.push(`The latent KV cache has no heads: each of the ${counted(tensor)} tensor-parallel chips stores all of it.`);
   if (isUnevenExperts({ model, expert })) told.push(`${model.moe.experts} experts cannot be divided evenly over ${expert} chips.`);
   return told;
 }
