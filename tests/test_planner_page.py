@@ -172,7 +172,7 @@ def test_the_caption_says_why_a_configuration_is_not_on_the_line(opened):
     caption = lambda query: opened(query).locator(".planner-chart figcaption").inner_text()
     assert "not on the line" not in caption("")
     assert "not on the line: its heads cannot be divided evenly" in caption("?plan=1&chips=3")
-    assert "not on the line: some requests wait" in caption("?plan=1&load=5000")
+    assert "yours: some requests wait" in caption("?plan=1&load=5000")
 
 
 def test_what_no_engine_runs_is_no_fit(opened):

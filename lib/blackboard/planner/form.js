@@ -437,8 +437,8 @@ const isUnevenExperts = ({ model, expert }) => expert > 1 && model.moe.experts %
 // of them is a batch like others.
 function offLine(asked, found) {
   const uneven = unevenSaid(asked) ? "heads" : isUnevenExperts(asked) && "experts";
-  const why = uneven ? `its ${uneven} cannot be divided evenly` : (isCrowded(found) || found.queued) && "some requests wait";
-  return why ? `, not on the line: ${why}` : "";
+  if (uneven) return `, not on the line: its ${uneven} cannot be divided evenly`;
+  return isCrowded(found) || found.queued ? ": some requests wait" : "";
 }
 
 function warnings({ model, tensor, expert, chip }, found) {
