@@ -147,6 +147,10 @@ def test_what_is_wrong_is_said_at_its_field_and_answered_with_no_number(opened):
     choose(page, load="")
     assert page.locator(".planner-error").inner_text() == "Users at once: enter a number."
     assert page.locator("[name=load]").get_attribute("aria-describedby") == "planner-error"
+    choose(page, chips=0)
+    both = "Chips must be more than 0. Users at once: enter a number."
+    assert page.locator(".planner-error").inner_text() == both
+    choose(page, chips=4)
     assert page.locator(".planner-answer dt + dd").all_inner_texts() == ["–", "–", "–"]
     assert page.locator(".planner-prediction").inner_text() == counted
     assert page.locator(".planner-answer").evaluate("each => each.inert")
@@ -168,7 +172,7 @@ def test_the_caption_says_why_a_configuration_is_not_on_the_line(opened):
     caption = lambda query: opened(query).locator(".planner-chart figcaption").inner_text()
     assert "not on the line" not in caption("")
     assert "not on the line: its heads cannot be divided evenly" in caption("?plan=1&chips=3")
-    assert "not on the line: some requests wait" in caption("?plan=1&load=5000")
+    assert "yours: some requests wait" in caption("?plan=1&load=5000")
 
 
 def test_what_no_engine_runs_is_no_fit(opened):

@@ -8,7 +8,7 @@ import re
 TABLE = re.compile(r"<table\b.*?</table>", re.S)
 ROW = re.compile(r"<tr\b.*?</tr>", re.S)
 CELL = re.compile(r"<(t[hd])\b([^>]*)>(.*?)</\1>", re.S)
-NOTE = re.compile(r"<sup><a .*?</sup>", re.S)
+NOTE = re.compile(r'<sup(?: class="caveat")?><a .*?</sup>', re.S)
 TAG = re.compile(r"<[^>]+>")
 CLASS = re.compile(r' class="([^"]*)"')
 POWER = r"10[\d⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+"

@@ -67,6 +67,7 @@
       rows.forEach((row, n) => { row.hidden = !wanted.every((each) => words[n].includes(each)); });
       const seen = rows.filter((row) => !row.hidden).length;
       count.textContent = !seen ? `No row has “${input.value.trim()}”.` : seen < rows.length ? `${seen} of ${rows.length} rows` : `${rows.length} rows`;
+      if (table.parentElement.matches(".rides")) ride(table.parentElement, table);
       globalThis.markBoxes?.([table.parentElement]); // the page's: how much of the table is cut has changed
     };
     input.addEventListener("input", filter);
@@ -84,18 +85,40 @@
     event.currentTarget.ariaExpanded = event.currentTarget.closest("tr").classList.toggle("open");
   }
 
-  // A table that fits its page scrolls with it, any other in a box of its own, as far as some column's start: none is cut
-  // at the end of the way.
+  // A table that fits its page scrolls with it, any other sideways in a box of its own, as far as some column's start:
+  // none is cut at the end of the way.
   function setWhole() {
-    for (const box of document.querySelectorAll(".records .table-box")) {
+    for (const box of document.querySelectorAll(".records .table-box, .source-table .table-box")) {
       const table = box.querySelector("table"), heads = [...table.tHead.rows[0].cells], last = heads.at(-1);
       last.style.minWidth = "";
+      box.classList.remove("rides");
       box.classList.add("whole");
       if (box.classList.toggle("whole", table.offsetWidth <= box.clientWidth)) continue;
       const end = table.offsetWidth - box.clientWidth, stops = heads.slice(1).map((head) => head.getBoundingClientRect().left - heads[1].getBoundingClientRect().left);
       const stop = stops.find((each) => each >= end);
       if (stop) last.style.minWidth = `${last.offsetWidth + stop - end}px`;
+      ride(box, table);
     }
+    globalThis.markBoxes?.([...document.querySelectorAll(".data-table .table-box")]);
+  }
+
+  // Where the heads of a table that is as tall as it is begin, and how far down they ride (tables.css).
+  function ride(box, table) {
+    const { offsetTop: begin, offsetHeight: height } = table.tHead;
+    box.style.setProperty("--begin", `${begin}px`);
+    box.style.setProperty("--end", `${table.offsetHeight - height}px`);
+    box.classList.add("rides");
+    box.nextElementSibling.firstElementChild.style.width = `${table.offsetWidth}px`;
+  }
+
+  // A scroll bar for a table whose own is far below.
+  function addSlide(box) {
+    const slide = make("div", { className: "table-slide", ariaHidden: "true", tabIndex: -1 });
+    slide.append(make("div", {}));
+    box.after(slide);
+    const together = (one, other) => one.addEventListener("scroll", () => { if (Math.abs(other.scrollLeft - one.scrollLeft) > 1) other.scrollLeft = one.scrollLeft; }, { passive: true });
+    together(box, slide);
+    together(slide, box);
   }
 
   const FEW = 8; // rows that one sees at a glance
@@ -104,6 +127,7 @@
     addSorting(table);
     for (const link of table.querySelectorAll(".record")) link.addEventListener("click", openRecord);
     if (table.tBodies[0].rows.length > FEW) addFilter(box, table);
+    if (box.matches(".records, .source-table")) addSlide(table.parentElement);
   }
   setWhole();
   addEventListener("resize", setWhole);

@@ -37,7 +37,7 @@ function fitFormulas(boxes) {
 
 function markBoxes(boxes) {
   fitFormulas(boxes);
-  const scrolls = boxes.map((box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1);
+  const scrolls = boxes.map((box) => isBox(box) && (box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1));
   const cut = boxes.map(isCut), below = boxes.map(isCutBelow);
   boxes.forEach((box, n) => { // all are measured before any is changed, which lays the page out anew
     if (scrolls[n]) box.tabIndex = 0;
@@ -47,10 +47,12 @@ function markBoxes(boxes) {
   });
 }
 
-// What is cut off at the right fades there; of two boxes the inner one. So does a table at its lower edge.
-const hides = (box) => box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
+// What is cut off at the right fades there; of two boxes the inner one. So does a table at its lower edge. A box that lets
+// what is in it hang out cuts nothing off.
+const isBox = (box) => getComputedStyle(box).overflowX !== "visible";
+const hides = (box) => isBox(box) && box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
 const isCut = (box) => hides(box) && !(box.matches(".output") && [...box.querySelectorAll("pre, .table-box")].some(hides));
-const isCutBelow = (box) => box.matches(".table-box") && box.scrollTop + box.clientHeight < box.scrollHeight - 2;
+const isCutBelow = (box) => box.matches(".table-box") && isBox(box) && box.scrollTop + box.clientHeight < box.scrollHeight - 2;
 
 // A phone begins with what is near its screen, sections (custom.css) and boxes to write in (practice.js). The rest waits
 // for the first sign of its reader. On a wide screen nothing waits, nor where a link leads into the page.
@@ -164,7 +166,7 @@ function followReader() {
   const mark = () => {
     waits = false;
     if (drawer && !drawer.checked && narrow.matches) return; // closed
-    if (notes.length) side?.classList.toggle("covered", isCovered(side, notes));
+    if (notes.length && side) document.body.classList.toggle("contents-folded", side.classList.toggle("covered", isCovered(side, notes)));
     const ended = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 4;
     const read = chosen >= 0 ? chosen : ended ? links.length - 1 : starts.findLastIndex((start) => start?.getClientRects()[0]?.top < innerHeight / 3);
     const above = links[read]?.closest("ul")?.closest("li")?.querySelector("a");

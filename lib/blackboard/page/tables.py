@@ -74,7 +74,7 @@ class _Notes:
             return ""
         number = self.numbers.setdefault((name, text), len(self.numbers) + 1)
         anchor = f"{self.slug}-caveat-{number}"
-        return f'<sup><a href="#{anchor}" aria-label="caveat ?{number}">?{number}</a></sup>'
+        return f'<sup class="caveat"><a href="#{anchor}" aria-label="caveat ?{number}">?{number}</a></sup>'
 
     def below(self) -> str:
         if not self.numbers:

@@ -76,16 +76,24 @@ function smooth(points) {
 // Points along a path, close enough for none of its parts to pass a name unseen.
 const between = (path) => path.slice(1).flatMap(([x, y], n) => Array.from({ length: 9 }, (_, part) => [0, 1].map((axis) => path[n][axis] + (part / 8) * ([x, y][axis] - path[n][axis]))));
 
-// Right at the dot, on a side or a corner of it, inside the axes: where the fewest points of the band and of runs are.
+// Right at the dot, on a side or a corner of it, inside the axes: where the fewest points of the band and of runs are. It
+// says of what its numbers are where there is free room for that.
 function nameChosen(svg, dot, { user, chip }, points, ground) {
   const x = Number(dot.getAttribute("cx")), y = Number(dot.getAttribute("cy"));
-  const name = `you: ${written(user)} / ${written(chip)}`, width = 7.7 * name.length; // measuring it would lay out the page
+  const names = [`you: ${written(user)} per user, ${written(chip)} per chip`, `you: ${written(user)} / ${written(chip)}`];
+  const places = names.map((name) => ({ name, ...placeOf(name, x, y, points, ground) }));
+  const { name, way: [, down, anchor, right] } = places.find(({ free }) => free) ?? places.at(-1);
+  svg.append(svgElement("text", { class: "planner-you", x: x + right, y: y + down, "text-anchor": anchor }, name));
+}
+
+function placeOf(name, x, y, points, ground) {
+  const width = 7.7 * name.length; // measuring it would lay out the page
   const ways = [["end", -9, 19], ["start", 9, -10], ["end", -13, 5], ["start", 13, 5], ["end", -9, -10], ["start", 9, 19], ["middle", 0, -15], ["middle", 0, 25]]
     .map(([anchor, right, down]) => [right - { start: 0, middle: width / 2, end: width }[anchor], down, anchor, right]);
   const hits = ([left, down]) => points.filter(([a, b]) => a > x + left - 4 && a < x + left + width + 4 && b > y + down - 14 && b < y + down + 5).length;
   const fits = ([left, down]) => x + left > MARGIN.left && x + left + width < ground.right && y + down - 12 > MARGIN.top && y + down < ground.bottom - 4;
-  const [, down, anchor, right] = ways.filter(fits).sort((a, b) => hits(a) - hits(b))[0] ?? ways[0];
-  svg.append(svgElement("text", { class: "planner-you", x: x + right, y: y + down, "text-anchor": anchor }, name));
+  const best = ways.filter(fits).sort((a, b) => hits(a) - hits(b))[0];
+  return { way: best ?? ways[0], free: best !== undefined && !hits(best) };
 }
 
 const described = ({ user, chip, users, tensor, expert }) =>

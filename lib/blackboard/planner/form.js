@@ -63,8 +63,11 @@ function pastedModel(text) {
 // What a field refuses is marked there as well.
 const refused = (name, why) => Object.assign(new Refused(why), { field: name });
 
-function numberIn(name, label) {
-  const value = Number(state[name]);
+const LABELS = { chips: "Chips", prompt: "Prompt tokens", output: "Output tokens", rent: "Rent" };
+const labelOf = (name) => LABELS[name] ?? (state.by === "rate" ? "Requests per second" : "Users at once");
+
+function numberIn(name) {
+  const value = Number(state[name]), label = labelOf(name);
   if (state[name] === "") throw refused(name, `${label}: enter a number.`);
   if (!(value > 0 && Number.isFinite(value))) throw refused(name, `${label} must be more than 0.`);
   return value;
@@ -73,14 +76,14 @@ function numberIn(name, label) {
 // The state as predictServing takes it.
 function question() {
   const model = state.model === PASTED ? pastedModel(state.config) : modelOf(state.model);
-  const chips = numberIn("chips", "Chips"), chip = chipRows.get(state.chip), byRate = state.by === "rate";
+  const chips = numberIn("chips"), chip = chipRows.get(state.chip), byRate = state.by === "rate";
   if (!wholeNumber(chips) || chips > 1024) throw refused("chips", "Chips must be a whole number from 1 to 1,024.");
-  const load = numberIn("load", byRate ? "Requests per second" : "Users at once");
-  const rent = state.rent === "" ? (chip.rents.newest?.usd ?? null) : numberIn("rent", "Rent");
+  const load = numberIn("load");
+  const rent = state.rent === "" ? (chip.rents.newest?.usd ?? null) : numberIn("rent");
   return {
     model, chip, chips, rent, engine: state.engine, weights: state.weights || model.weights, kv: state.kv || null,
     tensor: state.tensor === "" ? chips : Number(state.tensor), expert: Number(state.expert),
-    prompt: numberIn("prompt", "Prompt tokens"), output: numberIn("output", "Output tokens"), spread: data.spread,
+    prompt: numberIn("prompt"), output: numberIn("output"), spread: data.spread,
     rate: byRate ? load : null, concurrency: byRate ? null : load, requests: byRate ? data.steady : data.requests,
   };
 }
@@ -162,7 +165,7 @@ function showFields() {
   for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
   field("rent").placeholder = chip.rents.newest ? `${chip.rents.newest.usd} (newest)` : "none known";
   part("more").querySelector("summary").textContent = `More: ${data.engines[state.engine]}, ${formatSaid(model)}, prompts of ${several(state.prompt, "token", lengthSaid(state.prompt))}, answers of ${lengthSaid(state.output)}`;
-  part("load-name").textContent = state.by === "rate" ? "Requests per second" : "Users at once";
+  part("load-name").textContent = labelOf("load");
   part("paste").hidden = state.model !== PASTED;
   part("notes").replaceChildren(...(model?.notes ?? []).map(listItem));
 }
@@ -228,13 +231,23 @@ function showRefusal({ message, field: name }) {
   part("result").textContent = name ? answered : `${message} ${answered}`.trim();
   if (!name) return;
   const asks = name === PASTED && !state.config.trim(); // what has not been pasted yet is no error
-  for (const each of [...(asks ? [] : [name]), ...COUNTED.filter((each) => !(state[each] > 0))]) field(each).setAttribute("aria-invalid", "true");
-  if (field(name).closest("details")) part("more").open = true;
+  const others = COUNTED.filter((each) => each !== name && !(state[each] > 0)), wrong = [...(asks ? [] : [name]), ...others];
+  for (const each of wrong) field(each).setAttribute("aria-invalid", "true");
+  if ([name, ...others].some((each) => field(each).closest("details"))) part("more").open = true;
   const label = field(name).closest("label"), inRow = [...label.parentElement.children].filter((each) => each.offsetTop === label.offsetTop);
-  const told = Object.assign(document.createElement("p"), { id: "planner-error", className: asks ? "planner-error planner-asks" : "planner-error", role: "alert", textContent: message });
+  const told = Object.assign(document.createElement("p"), { id: "planner-error", className: asks ? "planner-error planner-asks" : "planner-error", role: "alert", textContent: [message, ...others.map(whyNot)].join(" ") });
   told.style.setProperty("--left", `${label.offsetLeft - inRow[0].offsetLeft}px`);
   inRow.at(-1).after(told); // on a line below its row
-  field(name).setAttribute("aria-describedby", "planner-error");
+  for (const each of [name, ...others]) field(each).setAttribute("aria-describedby", "planner-error");
+}
+
+// What is wrong with the number of a field; one message tells it of all.
+function whyNot(name) {
+  try {
+    numberIn(name);
+  } catch ({ message }) {
+    return message;
+  }
 }
 
 // Whether memory holds some of the users, but not all at once.
@@ -322,7 +335,7 @@ function row(...cells) {
 
 function showNumbers(found, fitting, crowded) {
   const { errors } = found.constants, or = (text) => (fitting ? text : "–");
-  const known = found.usd_per_mtok !== null;
+  const known = found.usd_per_mtok !== null && found.usd_per_mtok_in > 0; // a single user's prompt takes no time from other users
   part("prediction").tBodies[0].replaceChildren(
     row("Tokens/s per user", or(written(found.tokens_per_s_per_user))),
     row("Tokens/s per chip", or(written(found.tokens_per_s_per_chip))),
@@ -416,25 +429,26 @@ function drawLater() {
 // Why no engine would take a sharding; undefined where it would.
 function unevenSaid({ model, tensor }) {
   const uneven = model.attention.map(({ heads }) => heads).find((heads) => heads % tensor);
-  return uneven && `${uneven} heads cannot be divided over ${tensor} chips`;
+  return uneven && `${uneven} heads cannot be divided over ${counted(tensor)} chips`;
 }
 const isUnevenExperts = ({ model, expert }) => expert > 1 && model.moe.experts % expert !== 0;
 
-// Why a configuration is not among those of the line.
+// Why a configuration is not among those of the line. One whose requests wait may be drawn at its end: what memory holds
+// of them is a batch like others.
 function offLine(asked, found) {
   const uneven = unevenSaid(asked) ? "heads" : isUnevenExperts(asked) && "experts";
-  const why = uneven ? `its ${uneven} cannot be divided evenly` : (isCrowded(found) || found.queued) && "some requests wait";
-  return why ? `, not on the line: ${why}` : "";
+  if (uneven) return `, not on the line: its ${uneven} cannot be divided evenly`;
+  return isCrowded(found) || found.queued ? ": some requests wait" : "";
 }
 
 function warnings({ model, tensor, expert, chip }, found) {
   const { server } = found, told = [];
   if (found.fits >= 1 && found.queued && !isCrowded(found)) told.push(`A step takes in at most ${written(stepTokens(server))} prompt tokens. Prompts come faster than that, so they wait.`);
-  if (server.prompt + server.output > model.context_tokens) told.push(`${model.name} is made for ${written(model.context_tokens)} tokens of context.`);
-  if (tensor > chip.domain) told.push(`Tensor parallelism over ${tensor} chips leaves the fast links, which join ${chip.domain}.`);
+  if (server.prompt + server.output > model.context_tokens) told.push(`${model.name} is made for ${counted(model.context_tokens)} tokens of context.`);
+  if (tensor > chip.domain) told.push(`Tensor parallelism over ${counted(tensor)} chips leaves the fast links, which join ${chip.domain}.`);
   const kvHeads = new Set(model.attention.map((group) => group.kv_heads).filter(Boolean));
-  for (const count of kvHeads) if (tensor > count) told.push(`${several(count, "KV head")} on ${tensor} chips: each chip holds a whole head, so part of the cache is stored several times.`);
-  if (tensor > 1 && model.attention.some((group) => group.kind !== "heads")) told.push(`The latent KV cache has no heads: each of the ${tensor} tensor-parallel chips stores all of it.`);
+  for (const count of kvHeads) if (tensor > count) told.push(`${several(count, "KV head")} on ${counted(tensor)} chips: each chip holds a whole head, so part of the cache is stored several times.`);
+  if (tensor > 1 && model.attention.some((group) => group.kind !== "heads")) told.push(`The latent KV cache has no heads: each of the ${counted(tensor)} tensor-parallel chips stores all of it.`);
   if (isUnevenExperts({ model, expert })) told.push(`${model.moe.experts} experts cannot be divided evenly over ${expert} chips.`);
   return told;
 }
@@ -515,7 +529,7 @@ async function showBest(asked) {
   root.dataset.best = rows.length;
 }
 
-const BEST = ["Chips", "Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "$ per million", "Load it"];
+const BEST = ["Chips", "Sharding", "Users", "Tokens/s per\u00a0user", "First token", "Tokens/s per\u00a0chip", "$\u00a0per million", "Load\u00a0it"];
 
 const strong = (textContent) => Object.assign(document.createElement("strong"), { textContent });
 
@@ -527,7 +541,7 @@ function bestRow(rows, rented) {
     const cost = price === null ? "–" : price === cheapest ? strong(dollars(price)) : dollars(price);
     const named = `${chips} × ${device.name}, ${way}`;
     const load = () => use(`${named}, ${several(users, "user")}`, { ...pointState(found), chip: device.id, chips, rent: rented ? rent : state.rent });
-    return [`${chips} × ${device.name}`, way, written(users), speedWritten(user), duration(first), written(chip), cost, useButton(named, load)];
+    return [rented ? `${chips} × ${device.name}` : several(chips, "chip", counted(chips)), way, written(users), speedWritten(user), duration(first), written(chip), cost, useButton(named, load)];
   };
 }
 
