@@ -387,7 +387,8 @@ def fit_output(found):
     """What a program printed says how long its lines are: on a phone its type is as small as that needs."""
     lines = html.unescape(re.sub("<[^>]+>", "", found[1])).split("\n")
     signs = max(map(len, lines))
-    return f' style="--signs: {signs}">{found[1]}' if signs in FITTED else f">{found[1]}"
+    fives = -(-signs // 5) * 5  # so that outputs of nearly one length have one size on a page
+    return f' style="--signs: {fives}">{found[1]}' if signs in FITTED else f">{found[1]}"
 
 
 def find_plugins_once():

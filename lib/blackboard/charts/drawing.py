@@ -12,6 +12,8 @@ import numpy as np
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.transforms import ScaledTranslation
 from scipy.optimize import isotonic_regression
 
 from blackboard.charts import style
@@ -53,6 +55,9 @@ def done(fig: Drawing, name: str, caption: str, alt: str) -> Drawing:
         at.set_axisbelow(True)
         at.spines[:].set_color(quiet["line"])
         at.tick_params(which="both", color=quiet["line"], grid_color=quiet["grid"], grid_alpha=1)
+        for axis in (at.xaxis, at.yaxis):
+            if isinstance(axis.get_major_locator(), FixedLocator):  # 60 and 70 beside 64 would be taken for its parts
+                axis.set_minor_locator(NullLocator())
     for text in fig.findobj(Text):
         text.set_text(curl(text.get_text()))
         text.set_color(style.ink(to_hex(text.get_color()).upper()))
@@ -121,6 +126,17 @@ def note(at: Any, x: float, y: float, text: str, colour: str = "", **more: Any) 
     """A text at a place in shares of the axes `at`, in a colour of the palette where one is named."""
     looks = {"va": "center"} | ({"color": COLOURS[colour]} if colour else {}) | more
     at.text(x, y, text, transform=at.transAxes, **looks)
+
+
+def key(at: Any, x: float, y: float, text: str, colour: str, up: float = 0.0, within: Any = None, **more: Any) -> Text:
+    """A word of a key beside a square in the very color of what is drawn: words themselves are written in a darker one.
+    The place is in shares of the axes `at`, or in another transform, and so many points up.
+    """
+    where = within or at.transAxes
+    higher = where + ScaledTranslation(0, up / 72, at.figure.dpi_scale_trans)
+    (square,) = at.plot(x, y, "s", color=COLOURS[colour], ms=7, mew=0, transform=higher, clip_on=False)
+    square.set_in_layout(False)
+    return at.annotate(text, (x, y), (8, up), xycoords=where, textcoords="offset points", va="center", **more)
 
 
 def thousands(at: Any, *names: str) -> None:

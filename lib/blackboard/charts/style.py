@@ -8,6 +8,8 @@ from pathlib import Path
 FONT = "Arial, Liberation Sans, Helvetica, sans-serif"  # of figures and charts, as wide on every machine
 _FILES = Path(__file__).resolve().parent / "fonts"  # cut by tools/fonts.py; matplotlib places texts by their widths
 _FAMILIES = ["Arimo", "DejaVu Sans"]  # as wide as FONT; the second has what the first lacks
+# Letters as far apart as matplotlib placed them; else browsers round each to a pixel, and lines end unevenly.
+_EXACT = '<style type="text/css">', '<style type="text/css">text{text-rendering: geometricPrecision} '
 _FAMILY = re.compile(r"font-family: ([^;\"]*)")
 # Letters of formulas are those of the page's: upright, and italic under a name of its own, so that each has its file.
 _MATH = {"upright": "STIX Two Math", "italic": "STIX Two Text"}
@@ -109,6 +111,7 @@ def use() -> None:
             "grid.alpha": 0.25,
             "grid.linewidth": 0.6,
             "lines.linewidth": 2.0,
+            "ytick.alignment": "center",  # by the baseline, numbers hang below their ticks
             "font.size": 11,
             "axes.titlesize": 11,
             "axes.labelsize": 11,
@@ -126,7 +129,8 @@ def svg(figure) -> str:
 
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
-    return _FAMILY.sub(lambda told: f"font-family: {_family(told[1])}", out.getvalue())
+    drawn = out.getvalue().replace(*_EXACT, 1)
+    return _FAMILY.sub(lambda told: f"font-family: {_family(told[1])}", drawn)
 
 
 def _family(named: str) -> str:

@@ -8,6 +8,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from matplotlib.transforms import blended_transform_factory
+
 from blackboard.catalogue import PriceCard, price
 from blackboard.charts import drawing, marks
 from blackboard.charts.drawing import Drawing, done, name_ends, point
@@ -79,18 +81,10 @@ def _bars(at: Any, found: list[Bill]) -> None:
 
 def _key(at: Any, found: list[Bill]) -> None:
     """What the colours mean, in the order of the bars' parts, across the figure."""
-    place = 0.02
+    place, across = 0.03, blended_transform_factory(at.figure.transFigure, at.transAxes)
     for part in (part for part in PARTS if any(one.parts[part] for one in found)):
-        word = at.annotate(
-            f"■ {part}",
-            (place, 1),
-            xycoords=("figure fraction", "axes fraction"),
-            xytext=(0, 6),
-            textcoords="offset points",
-            color=COLOURS[INKS[part]],
-            fontsize=10,
-        )
-        word.set_in_layout(place == 0.02)  # one of them keeps room above, the others would narrow the bars
+        word = drawing.key(at, place, 1, part, INKS[part], up=10, within=across, fontsize=10)
+        word.set_in_layout(place == 0.03)  # one of them keeps room above, the others would narrow the bars
         place += 0.07 + 0.017 * len(part)
 
 

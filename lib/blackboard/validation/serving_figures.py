@@ -21,8 +21,9 @@ from blackboard.validation.serving_numbers import (
     steps,
 )
 
-WIDTH, SMALL = 5.0, 10
+WIDTH, SMALL = 5.0, 11
 NUMBERS, NAMED = (1, 2, *range(4, 400, 4)), (32, 64, 96, 128, 256)  # users of the curve, and those that it names
+NARROW = 20  # ms of the close-up: no room for a word of four letters and the tick beside it
 OVERVIEW = 4732, 4760  # steps of the running case in the first picture
 
 
@@ -150,15 +151,14 @@ def blocks() -> Drawing:
         told.append(f"{' '.join(name.split())}: {_jobs(at, row, step)}")
     named = [(name, colour) for name, colour in JOBS.values() if colour]
     for place, (name, colour) in enumerate(named):
-        looks = {"fontsize": SMALL, "va": "center", "color": COLOURS[colour]}
-        at.text(17 + 23 * (place // 3), 0.55 * (place % 3 - 1), f"■ {name}", **looks)
+        drawing.key(at, 0.3 + 0.41 * (place // 3), 0.89 - 0.17 * (place % 3), name, colour, fontsize=SMALL)
     at.set(ylim=(2.3, -0.9), xlim=(0, 60), xlabel="time (ms)", yticks=[])
     at.grid(visible=False, axis="y")
     return done(
         fig,
         "fig-serving-blocks",
         "With a prompt, the GPU works far longer, because computing outlasts loading, and because the messages grow. In"
-        " the white gap before handing out, the GPU is done and waits for the CPU’s last launches, as fitted.",
+        " the empty gap before handing out, the GPU is done and waits for the CPU’s last launches, as fitted.",
         f"Two steps as bars of jobs, one after another. {'; '.join(told)}.",
     )
 
@@ -168,14 +168,15 @@ def close_up() -> Drawing:
     some, before = numbers.close_up(), 1e3 * numbers.values()["before"]
     fig, at, new = _timeline(some, 1, 2.8)
     to_ms = lambda time: 1e3 * (time - some[0].start)
-    name = lambda row, start, end, text: at.text(
-        (to_ms(start) + to_ms(end)) / 2, row, text, ha="center", va="bottom", fontsize=SMALL, color=COLOURS["first"]
-    )
+    looks = {"va": "bottom", "fontsize": SMALL}
     for row, request in enumerate(new, 1):
         begun = next(step.start for step in some if step.end == request.first)
         at.plot([to_ms(begun)] * 2, [row - 0.18, row + 0.18], color=COLOURS["first"], lw=1.2)
-        name(row - 0.15, request.came, begun, "wait")
-        name(row - 0.15, begun, request.first, "own step")
+        for start, end, text in ((request.came, begun, "wait"), (begun, request.first, "own step")):
+            left, right = to_ms(start), to_ms(end)
+            # centered, or, where that would touch the tick, up to just before it
+            where, shift, side = ((left + right) / 2, 0, "center") if right - left > NARROW else (right, -3, "right")
+            drawing.beside(at, text, (where, row - 0.15), (shift, 0), "first", ha=side, **looks)
     for step in some:
         if step.prompts:
             told, middle = ("one prompt", "two prompts")[step.prompts - 1], to_ms((step.start + step.end) / 2)

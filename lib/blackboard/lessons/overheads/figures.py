@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from blackboard import units
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, note
+from blackboard.charts.drawing import Drawing, done
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.overheads import implied, simulation
 from blackboard.lessons.overheads.simulation import Timeline
@@ -199,8 +199,8 @@ def overlap_timeline() -> Drawing:
         _bars(at, run, {"device": ("chip", "compute"), "link": ("network", "network")}, {"a": "first", "b": "second"})
         at.axvline(run.time, color=COLOURS["total"], lw=1.2, ls=":")
         at.set_title(f"{name}: {run.time:.1f}", loc="left")
-    note(axes[1], 0.99, 0.5, "■ half a", "first", ha="right", va="bottom")
-    note(axes[1], 0.99, 0.42, "■ half b", "second", ha="right", va="top")
+    for height, half, colour in ((0.58, "half a", "first"), (0.34, "half b", "second")):
+        drawing.key(axes[1], 0.88, height, half, colour)
     axes[-1].set(xlabel="time (a block of the whole batch takes 1)", xlim=(0, last + 0.15))
     said = [f"{name} {run.time:.1f}, chip busy {run.busy('device'):.0%}" for name, run in runs.items()]
     return done(

@@ -87,13 +87,18 @@ def _faster(times: str, who: str, when: str = "") -> str:
     return f"{times} < {EVEN} ? '{when}equally fast' : {who} + {marks.said(times, '.2~r')} + '× faster'"
 
 
+def _at_prompts(within: float) -> str:
+    """Whether the tokens chosen are as many as the team's prompts have, within a share."""
+    return f"!context && abs(chosen / {float(PROMPTS * PROMPT)!r} - 1) < {within}"
+
+
 def _winner(encoding: dict) -> dict:
     """Which step is shorter at the tokens chosen, and how many times."""
     slower = "max(sparse_here, dense_here) / min(sparse_here, dense_here)"
     won = "(sparse_here > dense_here ? 'dense ' : 'sparse ')"
     return marks.text(
         encoding,
-        _faster(slower, won),
+        f"{_at_prompts(0.15)} ? '' : {_faster(slower, won)}",  # said beside the line of the prompts
         "chosen",
         "sqrt(sparse_here * dense_here)",
         **marks.side("chosen > 30"),
@@ -140,7 +145,7 @@ def _layers() -> list[dict]:
     dot = {**marks.DOT, "color": marks.PAINTS["chosen"]}
     return [
         _chosen(encoding),
-        marks.rule(encoding, "muted", x=f"context ? null : {prompts!r}"),
+        marks.rule(encoding, "muted", x=f"context || {_at_prompts(0.04)} ? null : {prompts!r}"),
         marks.line("sparse", "weights", encoding, strokeWidth=4),
         marks.line("dense", "second", encoding, strokeWidth=4),
         _winner(encoding),  # before the dots: a mark right before a name counts as its key, and moves with it

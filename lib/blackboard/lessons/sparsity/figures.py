@@ -139,21 +139,27 @@ def bill() -> Drawing:
 def verdicts() -> Drawing:
     """Which model to take by sequences and length of an answer, with the margin, at two gains."""
     fig, panels = drawing.axes(5.0, 3.2, 1, 2, sharey=True)
+    fig.set_layout_engine("constrained", wspace=0.08)  # the last number of a panel and the first of the next
     batches, answers = np.linspace(100, 1_500, 71), np.geomspace(100, 3_200, 61)
     turns = np.array([[results.turning(results.PROMPT, answer, batch) for batch in batches] for answer in answers])
     levels = [0, numbers.LUCK, round(results.paired()[numbers.READ], 1), np.inf]
     tints = [to_rgba(COLOURS[name], alpha) for name, alpha in (("second", 0.35), ("muted", 0.12), ("weights", 0.35))]
-    dense, test = ("dense", 340, 2_500), ("test both", 950, 1_500)
-    names = {results.LOW: (dense, test), results.HIGH: (dense, test, ("mixture", 1_000, 180))}
-    for at, (gain, said) in zip(panels, names.items()):
+    test = "test both", 950, 2_000, 0
+    names = {  # each within its region, along it where it is narrow
+        results.LOW: (("dense", 340, 2_500, 0), test),
+        results.HIGH: (("dense", 170, 2_150, 90), test, ("mixture", 1_000, 180, 0)),
+    }
+    for at, (gain, said), up in zip(panels, names.items(), (-6, 6)):
         at.contourf(batches, answers, gain / turns, levels, colors=tints)
-        for text, x, y in said:
-            at.text(x, y, text, color=COLOURS["bound"], ha="center", va="center", weight="bold")
-        for teams, text, shift in ((1, "one team", -15), (2, "two teams", 7)):
+        for text, x, y, turn in said:
+            at.text(x, y, text, color=COLOURS["bound"], ha="center", va="center", weight="bold", rotation=turn)
+        for teams in (1, 2):
             at.plot(teams * BATCH, results.ANSWER, "o", color=COLOURS["bound"], ms=5)
-            beside(at, text, (teams * BATCH, results.ANSWER), (-12, shift))
+        side = "bottom" if up > 0 else "top"  # where no border is
+        beside(at, "one\nteam", (BATCH, results.ANSWER), (0, up), ha="center", va=side)
+        beside(at, "two teams", (2 * BATCH, results.ANSWER), (7, 0), va="center")
         at.set_title(f"$g$ = {gain:g}", loc="left")
-        at.set(yscale="log", xlabel="sequences", xlim=(100, 1_500), xticks=[500, 1_000, 1_500])
+        at.set(yscale="log", xlabel="sequences", xlim=(100, 1_500), xticks=[100, 500, 1_000, 1_500])
         at.grid(visible=False)
         thousands(at, "x")
     panels[0].set(ylabel="tokens of an answer", ylim=(100, 3_200), yticks=[100, 200, 400, 800, 1_600, 3_200])
