@@ -197,8 +197,9 @@ def speedup_chart() -> InteractiveChart:
         spec,
         "Speed-up against batch",
         _speedup_says(),
-        "Up to the left dot the check waits for memory, so guesses cost no time; beyond it each of them costs compute."
-        " Beyond the right dot they lose. Why the curve starts low in the text's case is the next section's question.",
+        "Up to the left dot the check waits for memory, so guesses are checked for free; beyond it each of them costs"
+        " compute. Beyond the right dot they lose. Why the curve starts low in the text's case is the next"
+        " section's question.",
         primary=("own", "acceptance", "drafted"),
         result=(1,),
     )
