@@ -12,13 +12,15 @@ from collections import Counter
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import vl_convert
 from lessons import functions
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from pictures import drawn_texts, picture
+from pictures import contrast, drawn_texts, picture
+from test_colors import inverted
 from test_interactive import evaluate, signals, vega_says
 from vegalite import breaches
 
@@ -115,22 +117,31 @@ def test_every_floor_is_drawn_once():
 
 def test_the_picture_says_what_its_triangles_stand_for():
     far = [row.slow for row in whole().of(BOUND).rows if row.slow >= figures.MOST]
-    (said,) = [text.get_text() for text in picture(figures, "bounds").findobj(Text) if text.get_text().startswith("▶")]
-    assert said == f"▶ {len(far)}, up to {max(far):,.0f}"
+    assert (
+        f"The triangles at the edge stand for {len(far)} short messages, up to {max(far):,.0f} times"
+        in picture(figures, "bounds").caption
+    )
 
 
-def test_headings_are_dark_and_have_the_colour_of_their_dots():
-    """Pale colours of the palette are for squares and dots, none for words."""
+def test_single_dots_are_seen_in_both_themes():
+    """A dot, as much of the ground as shines through it, has three times the ground's contrast."""
+    for name in ("bounds", *(f"calibrated_{part}" for part in figures.SECTIONS)):
+        dots = [line for line in picture(figures, name).findobj(Line2D) if line.get_marker() in ("o", ">", "<")]
+        assert dots and {to_hex(line.get_color()) for line in dots} == {to_hex(COLOURS["first"])}
+        for opacity in {1.0 if line.get_alpha() is None else line.get_alpha() for line in dots}:
+            seen = opacity * np.array(to_rgb(COLOURS["first"])) + 1 - opacity
+            assert contrast(seen, (1, 1, 1)) >= 3 and contrast(inverted(seen), inverted("white")) >= 3, name
+
+
+def test_words_are_dark_and_the_key_has_a_square_for_each_colour():
+    """Pale colours of the palette are for squares and dots, none for words. Groups are told apart by headings alone."""
     for figure in (picture(figures, name) for name in ("bounds", "calibrated_serving", "where")):
         texts = [
             (text.get_text(), to_hex(text.get_color())) for text in figure.findobj(Text) if text.get_text().strip()
         ]
         assert {colour for text, colour in texts if text not in "■◆"} <= {"#000000", to_hex(COLOURS["bound"])}
-        squares = {colour for text, colour in texts if text == "■"}
-        assert (
-            len(squares | {to_hex(line.get_color()) for line in figure.findobj(Line2D) if line.get_marker() == "s"})
-            >= 6
-        )
+        squares = {to_hex(line.get_color()) for line in figure.findobj(Line2D) if line.get_marker() == "s"}
+        assert len(squares) == (len(figures.PARTS) if figure.name == "fig-reality-where" else 0)
 
 
 def test_the_key_of_where_time_goes_has_the_colours_of_the_bars():

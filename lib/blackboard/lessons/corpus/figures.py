@@ -21,7 +21,6 @@ from blackboard.units import significant
 
 BILLION, TRILLION = 1e9, 1e12
 SMALL = 10  # points: the least that a phone shows well
-GROUND = {"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.85}  # under a text that a line crosses
 
 
 def _short(value: float, digits: int = 2) -> str:
@@ -72,21 +71,25 @@ def _rules(axes, limits: tuple[float, float]) -> None:
         at = 10.0**exponent / law.pretrain_compute(n_active=1, pretrain_tokens=1.35e11)
         if 1.2 * limits[0] < at < limits[1] / 2:
             axes.annotate(
-                f"$10^{{{exponent}}}$", (at, 1.35e11), (4, 2), textcoords="offset points", color=COLOURS["muted"]
+                f"$\\mathregular{{10^{{{exponent}}}}}$",
+                (at, 1.35e11),
+                (4, 2),
+                textcoords="offset points",
+                color=COLOURS["muted"],
             )
     for times in (1, 100):
         rule = times * law.chinchilla_tokens(prescribed=law.PRESCRIBED, n_active=size)
         axes.plot(size, rule, color=COLOURS["first"], lw=2.2 if times == 1 else 1.4, zorder=1)
-        x, y, ha = (4.2e10, 3.0e11, "left") if times == 1 else (1.6e10, 7.0e13, "right")
+        x, y, ha = (2.9e10, 3.0e11, "left") if times == 1 else (2.1e10, 7.0e13, "right")
         text = f"{law.PRESCRIBED} tokens\na parameter" if times == 1 else f"{times} times\nthe rule"
-        axes.text(x, y, text, color=COLOURS["first"], ha=ha, va="center", bbox=GROUND)
+        axes.text(x, y, text, color=COLOURS["first"], ha=ha, va="center", fontsize=SMALL)
 
 
 def _mark_runs(axes) -> None:
     """Each run at its size and tokens, with its name."""
     places = {  # shift in points, and whether the name takes two lines
-        "120m": (-5, 0, "right", "top", "\n"),
-        "1b": (-12, 9, "right", "top", " "),
+        "120m": (0, 6, "center", "bottom", "\n"),
+        "1b": (-23, 2, "right", "center", "\n"),
         "8b": (-10, 3, "right", "bottom", "\n"),
         "405b": (-9, 0, "right", "center", "\n"),
         "chinchilla": (25, 5, "left", "center", "\n"),
@@ -97,8 +100,7 @@ def _mark_runs(axes) -> None:
         x, y, ha, va, gap = places[id]
         name = gap.join(run.name.rsplit(" ", 1))
         more = f"{significant(run.over, 3 if run.over >= 100 else 2)}×"
-        said = f"{name}:\n{more}" if id == "1b" else f"{name}: {more}"
-        beside(axes, said, (run.n_active, run.tokens), (x, y), colour, ha=ha, va=va, bbox=GROUND, zorder=3)
+        beside(axes, f"{name}: {more}", (run.n_active, run.tokens), (x, y), colour, ha=ha, va=va, fontsize=SMALL)
 
 
 def opening() -> Drawing:
@@ -182,8 +184,8 @@ def tokens_and_parameters() -> Drawing:
     size = math.sqrt(compute / law.pretrain_compute(n_active=1, pretrain_tokens=law.PRESCRIBED))  # by the rule
     axes.plot([large.n_active, size], [large.tokens, law.PRESCRIBED * size], color=COLOURS["second"], lw=1.4, zorder=2)
     axes.plot(size, law.PRESCRIBED * size, "o", color=COLOURS["second"], mfc="white", mew=2, ms=8, zorder=4)
-    same = f"same compute:\n{_short(size)}"
-    beside(axes, same, (size, law.PRESCRIBED * size), (-14, 6), "second", ha="right", va="center", bbox=GROUND)
+    same = f"same\ncompute:\n{_short(size)}"
+    beside(axes, same, (size, law.PRESCRIBED * size), (1, 52), "second", ha="center", va="center", fontsize=SMALL)
     _mark_runs(axes)
     axes.set(xscale="log", yscale="log", xlim=limits, ylim=heights)
     axes.set(xlabel="parameters (log scale)", ylabel="tokens of training (log scale)")

@@ -33,6 +33,7 @@ MODELS = (
 )  # the last two dense
 TOP, FAR = 6, 9  # at the top of the two charts: no setting of the sliders yields more
 MOST_USERS = 100_000  # sequences, at the right
+OWN = 100  # sequences, the batch of the reader at the start
 
 
 def _reading(tokens: Expr) -> Expr:
@@ -88,6 +89,7 @@ def _served() -> list[dict]:
     for always slower.
     """
     context = slider("context", 2, 6, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10)
+    own = slider("own", 0, round(math.log10(MOST_USERS)), 0.1, round(math.log10(OWN)), "batch (sequences)", 10, 0)
     tokens, room = inside(eq.tokens_per_round, "token/sequence"), "tokens - drafted * draft_ratio"
     even = inside(eq.batch_even, "sequence", n_active="computes")
     follows = {
@@ -101,32 +103,45 @@ def _served() -> list[dict]:
         "free": f"context < (drafted + 1) * balanced ? {inside(eq.batch_free, 'sequence', n_active='computes')} : 0",
         "ratio_even": f"{room} > 0.001 ? {inside(eq.ratio_even, '1')} : 0",
         "there": inside(SPEEDUP, "1", batch="free"),
+        "gained": inside(SPEEDUP, "1", batch="own"),
         "even": f"gain <= 1 ? -1 : context < ratio_even * balanced ? {even} : 0",
+        "touched": "free && there < 0.98 * gain",  # not all experts: the guesses bring in more, and are not free
         "fits": f"max(1, {inside(batch_fits, 'sequence', hbm='machine.hbm')})",
     }
     return [
         {"name": "routing", "value": ROUTING},
         {"name": "attends", "value": ATTENDS},
-        *controls.given(RUNNING, SYSTEMS, MODELS, sliders=[*_rounds(), *context], **follows),
+        *controls.given(RUNNING, SYSTEMS, MODELS, sliders=[*own, *_rounds(), *context], **follows),
     ]
 
 
 def _told() -> list[str]:
-    """Lines of the title: where verifying is free, and where it does not pay. A dot is named where it is drawn."""
-    both = f"{_within('free')} && {_within('even')}"
+    """Lines of the title: the gain at the reader's batch; where verifying is free, and where it does not pay. A dot is
+    named where it is drawn.
+    """
+    both = f"{_drawn('free')} && {_drawn('even')}"
     sized, drawn = (
         lambda value: marks.said(f"({value} < 10 ? floor({value}) : {value})", ",.2~r"),
-        lambda value, which: f"({_within(value)} ? ({both} ? ' ({which} dot)' : ' (dot)') : '')",
+        lambda value, which: f"({_drawn(value)} ? ({both} ? ' ({which} dot)' : ' (dot)') : '')",
+    )
+    own = (
+        f"own > fits ? 'memory is full at batch ' + {sized('fits')} :"
+        f" {marks.said('gained', '.3r')} + '× at batch ' + {marks.said('own', ',')} + ' (diamond)'"
     )
     free = (
-        f"free ? {marks.said('there', '.3r')} + '× at batch ' + {sized('free')} + {drawn('free', 'left')} :"
-        f" {marks.said('gain', '.3r')} + '× in the largest batches'"
+        "touched ? 'checking is free at no batch' : !free ? 'checking is free in large batches' :"
+        f" 'checking is free up to batch ' + {sized('free')} + {drawn('free', 'left')}"
     )
     even = (
         f"even < 0 ? (gain < 1 ? 'slower at every batch' : 'faster at no batch') : even ? 'slower beyond batch ' +"
         f" {sized('even')} + {drawn('even', 'right')} : 'no batch is too large to gain'"
     )
-    return [free, even]
+    return [own, f"({free}) + ', ' + ({even})"]
+
+
+def _drawn(value: str) -> str:
+    """Whether there is a dot at a batch, in the browser: where not all experts are touched, neither threshold holds."""
+    return f"!touched && {_within(value)}"
 
 
 def _within(value: str) -> str:
@@ -145,14 +160,20 @@ def _speedup_layers(encoding: dict) -> list[dict]:
         marks.at(
             encoding,
             {**marks.DOT, "color": marks.PAINTS["first"]},
-            x=f"{_within('free')} ? free : null",
-            y=f"{_within('free')} ? there : null",
+            x=f"{_drawn('free')} ? free : null",
+            y=f"{_drawn('free')} ? there : null",
         ),
         marks.at(
             encoding,
-            {**marks.DOT, "color": marks.PAINTS["second"]},
-            x=f"{_within('even')} ? even : null",
-            y=f"{_within('even')} ? 1 : null",
+            {**marks.DOT, "color": marks.PAINTS["third"]},
+            x=f"{_drawn('even')} ? even : null",
+            y=f"{_drawn('even')} ? 1 : null",
+        ),
+        marks.at(
+            encoding,
+            {**marks.DOT, "shape": "diamond", "size": 140, "color": marks.PAINTS["chosen"]},
+            x="own <= fits ? own : null",
+            y="own <= fits ? gained : null",
         ),
         marks.text(encoding, "'slower than without'", "1", "0.15", align="left", dx=6),
         {**marks.hover(encoding, "speedup", {"speedup": "speed-up"}, ".3~r", ",.3~r"), "transform": fitting},
@@ -176,9 +197,10 @@ def speedup_chart() -> InteractiveChart:
         spec,
         "Speed-up against batch",
         _speedup_says(),
-        "The curve is flat while the check waits for memory, and falls once every guess costs compute. Why it"
-        " starts low is the next section's question.",
-        primary=("acceptance", "drafted", "context"),
+        "Up to the left dot the check waits for memory, so guesses are checked for free; beyond it each of them costs"
+        " compute. Beyond the right dot they lose. Why the curve starts low in the text's case is the next"
+        " section's question.",
+        primary=("own", "acceptance", "drafted"),
         result=(1,),
     )
 
@@ -191,13 +213,15 @@ def _speedup_says() -> str:
     least = min(gains, key=gains.__getitem__)
     return (
         f"Speed-up of speculative decoding against batch from 1 to {MOST_USERS:,} (log scale), from 0 to {TOP}, with"
-        f" controls for system, model, precision, acceptance, drafted tokens, draft ratio and context. For {RUNNING},"
+        " controls for system, model, precision, batch, acceptance, drafted tokens, draft ratio and context. For"
+        f" {RUNNING},"
         f" at {RUNNING.tokens}, an acceptance of {EXAMPLE['acceptance']:g}, {EXAMPLE['drafted']} drafted tokens and a"
         f" draft ratio of {EXAMPLE['draft_ratio']:g} it is {gains[1]:.2f} at batch 1 and least, {gains[least]:.2f}, at"
         f" {least}, because drafted tokens bring experts to load; {gains[64]:.2f} at 64, then level at"
         f" {eq.speedup_free(known):.2f} up to a batch of {significant(eq.batch_free(known), 2)}; it crosses 1 at"
         f" {significant(eq.batch_even(known), 2)} and ends at {eq.speedup_busy(known):.2f}. Memory is full at a batch"
-        f" of {significant(batch_fits(known), 2)}, beyond the axis; at longer contexts the line ends where it is."
+        f" of {significant(batch_fits(known), 2)}, beyond the axis; at longer contexts the line ends where it is. A"
+        f" diamond marks a batch of {OWN}."
     )
 
 

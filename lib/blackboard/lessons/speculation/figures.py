@@ -59,7 +59,7 @@ def rounds() -> Drawing:
 
 
 GUESS: dict[str, Any] = {"fc": COLOURS["second"], "ec": "white", "lw": 0.5}
-CHECK: dict[str, Any] = {"fc": COLOURS["first"], "ec": "white", "alpha": 0.6, "lw": 1.5}
+CHECK: dict[str, Any] = {"fc": COLOURS["first"], "ec": "white", "lw": 1.5}
 
 
 def _timeline(axes, name: str, memory_ratio: float) -> str:
@@ -104,7 +104,9 @@ LOW, HIGH = 128, 32_768  # batches: experts are all touched from the first on
 
 
 def step_and_check() -> Drawing:
-    """Time of a plain step and of the check against batch; dashed, how long a check may take for its round to gain."""
+    """Time of a plain step and of the check against batch, in the colours of the rounds; dashed, how long a check may
+    take for its round to gain.
+    """
     fig, axes = drawing.axes(5.0, 4.1)
     batch, four = np.geomspace(LOW, HIGH, 401), RACK | EXAMPLE
     plain = lambda at: 1e3 * step.step_time(RACK, batch=at)
@@ -112,22 +114,22 @@ def step_and_check() -> Drawing:
     spare = eq.tokens_per_round(EXAMPLE) - EXAMPLE["drafted"] * EXAMPLE["draft_ratio"]  # plain steps for the check
     for values, colour, looks in (
         (spare * plain(batch), "third", {"ls": (0, (4, 3)), "lw": 1.5}),
-        (check(batch), "second", {"lw": 2.5}),
-        (plain(batch), "first", {"lw": 2.5}),
+        (check(batch), "first", {"lw": 2.5}),
+        (plain(batch), "muted", {"lw": 2.5}),
     ):
         axes.plot(batch, values, color=COLOURS[colour], **looks)
     free, even, kink = eq.batch_free(four), eq.batch_even(four, ratio_even=eq.ratio_even(four)), step.crossing(RACK)
     said = [significant(size, 2) for size in (free, even, kink)]
     for at, text, place, colour in (
-        ((free, plain(free)), f"{said[0]}: no longer\nfree", (0.2, 0.27), "second"),
+        ((free, plain(free)), f"{said[0]}: no longer\nfree", (0.2, 0.27), "first"),
         ((even, check(even)), f"{said[1]}: slower\nfrom here on", (0.42, 0.78), "third"),
-        ((kink, plain(kink)), "plain steps wait\nfor compute", (0.8, 0.07), "first"),
+        ((kink, plain(kink)), "plain steps wait\nfor compute", (0.8, 0.07), "muted"),
     ):
         axes.plot(*at, "o", color=COLOURS[colour], ms=8, zorder=5)
         point(axes, at, text, place, colour)
     beside(axes, f"what the check may take:\n{spare:.2f} plain steps", (LOW, spare * plain(LOW)), (4, 7), "third")
-    beside(axes, "plain step", (LOW, plain(LOW)), (4, -14), "first")
-    beside(axes, "check", (HIGH, check(HIGH)), (-12, -4), "second", ha="right")
+    beside(axes, "plain step", (LOW, plain(LOW)), (4, -14), "muted")
+    beside(axes, "check", (HIGH, check(HIGH)), (-12, -4), "first", ha="right")
     _batches(axes, LOW, HIGH)
     ticks = [1, 2, 5, 10, 20, 50]
     axes.set(yscale="log", ylim=(0.7, 60), ylabel="time (ms, log scale)", yticks=ticks, yticklabels=ticks)
@@ -144,7 +146,7 @@ def step_and_check() -> Drawing:
     )
 
 
-INKS = {"EAGLE-3": "first", "EAGLE": "second"}
+INKS = {"EAGLE-3": "fourth", "EAGLE": "fifth"}  # colours that no part of a round has
 
 
 def by_batch() -> Drawing:
