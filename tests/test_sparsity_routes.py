@@ -472,7 +472,8 @@ def test_the_pages_turning_points_are_those_of_the_formulas():
 def test_the_pages_turning_points_are_those_of_whole_steps():
     """Every number of the table; and the verdicts that the figure draws, at both gains, one team's and two teams'."""
     printed, _ = run_cell("sparsity", "def turning_point")
-    rows = {int(answer): turns for answer, *turns in (line.split() for line in printed.splitlines()[1:])}
+    lines = [line.replace(",", "").split() for line in printed.splitlines()[1:]]
+    rows = {int(answer): turns for answer, *turns in lines}
     for answer, turns in rows.items():
         found = [results.turning(1_800, answer, batch) for batch in (150, 300, 600, 1_200)]
         assert [float(turn) for turn in turns] == pytest.approx(found, abs=0.1)
