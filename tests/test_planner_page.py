@@ -185,6 +185,19 @@ def test_an_address_of_older_rents_still_opens(opened):
         assert page.locator("[name=rents]").input_value() == rents
 
 
+def test_a_sharding_that_keeps_the_promise_is_named_where_the_chosen_one_breaks_it(opened):
+    told = result(opened(MINE))
+    slow, fast = (
+        predict_serving(**ASKED, chip="h200", chips=8, tensor=tensor, concurrency=200).tokens_per_s_per_user
+        for tensor in (8, 2)
+    )
+    assert slow < 25 < fast
+    assert "misses the promise below, at least 25 tokens/s each" in told
+    assert f"Try tensor parallel 2, which gives {fast:.1f} tokens/s" in told
+    for query in (f"{MINE}&tensor=2", MINE.replace("user=25", "user=2000"), ""):
+        assert "misses" not in result(opened(query))
+
+
 def test_a_config_is_read_in_the_page(opened):
     page = opened()
     known = speed(page)

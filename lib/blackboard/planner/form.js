@@ -254,6 +254,7 @@ function showAnswer(asked, found) {
   root.classList.toggle("planner-unfit", !fitting);
   showTiles(found, fitting, crowded, uneven);
   part("result").replaceChildren(!fitting ? unfit(asked, found) : uneven ? refusal(asked) : crowded ? waiting(found) : "");
+  if (fitting && !uneven) part("result").append(betterSaid(asked, found));
   if (fitting) part("result").append(Object.assign(document.createElement("span"), { className: "planner-said", textContent: sentence(found) }));
   showNumbers(found, fitting, crowded);
   showMemory(found, fitting);
@@ -300,6 +301,20 @@ const waiting = ({ fits, users }) => `Memory holds ${counted(Math.floor(fits))} 
 function refusal({ model, chips }) {
   const most = Math.max(...shardings(model, chips).map(({ tensor }) => tensor));
   return `An engine deals out attention heads evenly, so it refuses this; try tensor parallel ${most}. The numbers are computed as if it ran.`;
+}
+
+// Where this sharding breaks the promise: one of the same chips that keeps it, and what it gives.
+function betterSaid(asked, found) {
+  const promise = promised(), { tokens_per_s_per_user: user, first_token: first, queued } = found;
+  if (!queued && isKept({ user, first }, promise)) return "";
+  const better = lastOf(findCarrying(asked, asked.chips, promise));
+  if (!better) return "";
+  const asks = promiseSaid(promise), told = `tensor parallel ${better.tensor}${asked.model.moe ? `, expert parallel ${better.expert}` : ""}`;
+  return ` This sharding ${asks ? `misses the promise below, ${asks}` : "lets some requests wait"}. Try ${told}, which gives ${written(better.user)} tokens/s, the first after ${duration(better.first)}.`;
+}
+
+function lastOf(search) {
+  for (let step; ; ) if ((step = search.next()).done) return step.value;
 }
 
 const promiseSaid = ({ user, first }) => [user && `at least ${written(user)} tokens/s each`, first < Infinity && `the first token within ${written(first)} s`].filter(Boolean).join(" and ");
