@@ -198,6 +198,15 @@ def test_a_sharding_that_keeps_the_promise_is_named_where_the_chosen_one_breaks_
         assert "misses" not in result(opened(query))
 
 
+def test_labels_say_what_is_counted(opened):
+    page = opened()
+    text = page.locator(".planner-form").text_content()
+    assert "Longest prompt, tokens" in text and "Longest output, tokens" in text
+    assert "per million tokens, prompts included" in page.locator(".planner-answer").inner_text()
+    choose(page, prompt="")
+    assert page.locator(".planner-error").inner_text() == "Longest prompt: enter a number."
+
+
 def test_a_config_is_read_in_the_page(opened):
     page = opened()
     known = speed(page)

@@ -84,7 +84,7 @@ function question() {
   return {
     model, chip, chips, rent, engine: state.engine, weights: state.weights || model.weights, kv: state.kv || null,
     tensor: state.tensor === "" ? chips : Number(state.tensor), expert: Number(state.expert),
-    prompt: numberIn("prompt", "Prompt tokens"), output: numberIn("output", "Output tokens"), spread: data.spread,
+    prompt: numberIn("prompt", "Longest prompt"), output: numberIn("output", "Longest output"), spread: data.spread,
     rate: byRate ? load : null, concurrency: byRate ? null : load, requests: byRate ? data.steady : data.requests,
   };
 }
@@ -222,7 +222,7 @@ function forgive() {
 
 const COUNTED = ["chips", "load", "prompt", "output"]; // of which there must be some
 
-const MILLION = "per million tokens";
+const MILLION = "per million tokens, prompts included";
 const NO_ANSWER = [["Does it fit?", "–", "in a chip’s memory"], ["Speed", "–", "per output token"], ["Price", "–", MILLION]];
 
 // The answer is none; what was drawn and counted last stays below it, dimmed. What is wrong is said at the field.
