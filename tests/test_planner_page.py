@@ -214,7 +214,9 @@ def test_a_config_is_read_in_the_page(opened):
     assert "Paste" in page.locator(".planner-error").inner_text()
     choose(page, config=json.dumps(LLAMA | {"my_head_count": 7}), weights="fp8")
     assert speed(page) == known
-    assert "my_head_count = 7 is not understood" in page.locator(".planner-notes").inner_text()
+    notes = page.locator(".planner-notes").inner_text()
+    assert "my_head_count = 7 is not understood" in notes
+    assert f"{catalogue.model('llama-3.1-70b').n_total / 1e9:.1f} billion parameters in 80 layers" in notes
     query = page.evaluate(KEPT)
     assert speed(opened(query)) == known
     assert 'Model.from_config("config.json")' in page.locator(".planner-code pre").text_content()

@@ -132,7 +132,7 @@ const option = (value, text) => Object.assign(document.createElement("option"), 
 const fill = (name, rows) => field(name).replaceChildren(...rows.map(([value, text]) => option(value, text)));
 
 function fillMenus() {
-  fill("model", [...data.models.map((model) => [model.id, model.name]), [PASTED, "Paste a config.json…"]]);
+  fill("model", [...data.models.map((model) => [model.id, model.name]), [PASTED, "Your own: paste a config.json…"]].sort(([id]) => (id === PASTED ? -1 : 0)));
   field("chip").replaceChildren(...groupedChips());
   fill("engine", Object.entries(data.engines));
 }
@@ -169,9 +169,10 @@ function showFields() {
   part("more").querySelector("summary").textContent = `More: ${data.engines[state.engine]}, ${formatSaid(model)}, prompts of ${several(state.prompt, "token", lengthSaid(state.prompt))}, answers of ${lengthSaid(state.output)}`;
   part("load-name").textContent = state.by === "rate" ? "Requests per second" : "Users at once";
   part("paste").hidden = state.model !== PASTED;
-  part("notes").replaceChildren(...(model?.notes ?? []).map(listItem));
+  part("notes").replaceChildren(...(model?.notes ? [sizeSaid(model), ...model.notes] : []).map(listItem));
 }
 
+const sizeSaid = ({ total, layers, weights }) => `${total >= 1e9 ? `${digitsOf(total / 1e9, 3)} billion` : `${digitsOf(total / 1e6, 3)} million`} parameters in ${several(layers, "layer")}, released as ${FORMATS[weights] ?? weights}.`;
 const lengthSaid = (tokens) => (tokens > 0 ? counted(Number(tokens)) : "–");
 const formatSaid = (model) => FORMATS[state.weights || model?.weights] ?? "weights as released";
 
