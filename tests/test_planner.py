@@ -170,6 +170,34 @@ def test_the_best_sharding_is_the_one_that_python_finds(scripted):
         assert [each["chip"] for each in found] == near([p.tokens_per_s_per_chip for p in ours])
 
 
+def test_the_fewest_chips_are_those_that_python_finds(scripted):
+    """Of users at once and of requests per second; three and six are tried as well."""
+    fewest = """([given, promise]) => {
+      const model = planner.completeModel(planner.data.models.find(each => each.id === given.model));
+      const chip = planner.data.chips.find(each => each.id === given.chip);
+      const asked = { engine: "vllm", kv: null, spread: 0.8, ...given, model, chip };
+      asked.requests = given.rate ? planner.data.steady : 10;
+      const search = planner.findFewest(asked, promise);
+      for (let step; ; ) if ((step = search.next()).done) return step.value;
+    }"""
+    llama = {"model": "llama-3.1-70b", "weights": "fp8", "prompt": 3500, "output": 1000}
+    deepseek = {"model": "deepseek-v3", "chip": "h200", "prompt": 1024, "output": 1024}
+    counts = [n for n in range(1, 33) if n in (1, 2, 4, 8, 16, 32, 3, 6, 12, 24)]
+    promise, found = frontier.Promise(user=25, first=2), []
+    for given in (
+        *(llama | {"chip": chip, "concurrency": 200} for chip in ("b200", "h200", "h100-sxm", "mi355x")),
+        llama | {"chip": "h200", "rate": 3},
+        deepseek | {"concurrency": 300},
+    ):
+        ours = frontier.fewest_chips(promise, counts, **given)
+        on_page = scripted.evaluate(fewest, [given, promise._asdict()])
+        layout = ours.server.layout
+        assert [on_page[name] for name in ("chips", "tensor", "expert")] == [layout.chips, layout.tensor, layout.expert]
+        assert on_page["user"] == pytest.approx(ours.tokens_per_s_per_user, rel=1e-6)
+        found.append(layout.chips)
+    assert found[:2] == [3, 6]
+
+
 def test_a_promised_first_token_costs_users():
     asked = dict(model="llama-3.1-70b", chip="h200", chips=4, weights="fp8", tensor=4, expert=1)
     late = frontier.most_promised(frontier.Promise(user=20, first=1e9), **asked)

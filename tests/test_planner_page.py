@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT, open_page, serve
 from page_evidence import WHOLE
 
+from blackboard import catalogue
 from blackboard.planner import page as planner
 from blackboard.planner.examples import NAMES, PROMISE, chosen_chips
 from blackboard.prediction import predict_serving
@@ -104,10 +105,106 @@ def test_the_best_chips_are_those_of_the_text(opened):
     page = opened(planner.address("chips"))
     page.wait_for_selector("#plan[data-best]")
     first = page.locator(".planner-best tbody tr").first.inner_text()
+    assert "3 years" in first and "3 years" in page.locator("[name=rent]").get_attribute("placeholder")
     best = chosen_chips()[0]
     assert first.startswith(f"{best.server.layout.chips} × {best.server.chip.name}")
     assert f"{best.server.users:g}" in first
     assert speed(page) >= PROMISE.user
+
+
+ASKED = {"model": "llama-3.1-70b", "weights": "fp8", "prompt": 3500, "output": 1000}
+MINE = "?plan=1&prompt=3500&output=1000&load=200&user=25&chips=8"
+
+
+def compared(opened, query):
+    """The page and the cells of the comparison, when it is finished."""
+    page = opened(query)
+    page.wait_for_selector("#plan[data-best]")
+    return page, [line.split("\t") for line in page.locator(".planner-best tbody tr").all_inner_texts()]
+
+
+@pytest.mark.parametrize("kind", ["demand", "contract"])
+def test_chips_for_the_readers_users_are_ranked_by_rents_of_one_kind(opened, kind):
+    """Every rent, the sum of an hour and both prices, by the library."""
+    page, rows = compared(opened, f"{MINE}&rents={kind}")
+    names = {chip.name: chip for chip in catalogue.chips()}
+    contract = "three-year contract"
+    hourly = []
+    for chips, sharding, user, _, rent, hour, prices, _ in rows:
+        count, name = chips.split(" × ")
+        usd, said = re.split(r"\s+", rent.strip(), maxsplit=1)
+        known = [r for r in names[name].rents if r.confirmed and (contract in r.kind) == (said == "3 years")]
+        assert (said == "3 years") == (kind == "contract")
+        assert float(usd) in [r.usd_per_chip_hour for r in known if r.date == max(each.date for each in known)]
+        hourly.append(int(count) * float(usd))
+        assert hour == f"${hourly[-1]:.2f}" and float(user) >= 25
+        priced = next(r for r in known if r.usd_per_chip_hour == float(usd))
+        p = predict_serving(
+            **ASKED,
+            chip=names[name].id,
+            chips=int(count),
+            tensor=int(sharding.removeprefix("TP ")),
+            concurrency=200,
+            rent=priced,
+        )
+        assert float(user) == pytest.approx(p.tokens_per_s_per_user, abs=0.051)
+        told = [float(each.strip(" $")) for each in prices.split(",")]
+        assert told == pytest.approx([p.usd_per_mtok_in, p.usd_per_mtok_out], rel=0.06)
+    assert hourly == sorted(hourly) and len(rows) >= 5
+    left = page.locator(".planner-best .planner-table p").all_inner_texts()
+    listed = {name for name in names if any(row[0].endswith(f"× {name}") for row in rows)}
+    assert all(any(name in each for each in left) for name in names.keys() - listed)
+    assert ("MI300X" in left[-1]) == (kind == "demand")
+
+
+def test_the_rent_follows_the_chip_until_one_is_entered(opened):
+    page, rows = compared(opened, MINE)
+    page.locator(".planner-best tbody button").nth(1).click()
+    assert page.locator("[name=load]").input_value() == "200" and page.locator("[name=rent]").input_value() == ""
+    choose(page, chip="h200")
+    h200 = catalogue.chip("h200").rent()
+    told = page.locator(".planner-trust").inner_text()
+    assert f"${h200.usd_per_chip_hour} per chip-hour: {h200.kind}" in told and "entered" not in told
+    assert "rent=" not in page.evaluate(KEPT) and "load=200" in page.evaluate(KEPT)
+    choose(page, rent="2.1")
+    assert "that you entered" in page.locator(".planner-trust").inner_text() and "rent=2.1" in page.evaluate(KEPT)
+
+
+def test_a_rent_that_was_entered_is_of_its_chip(opened):
+    page, rows = compared(opened, f"{MINE}&chip=h200&rent=0.5")
+    own = next(n for n, row in enumerate(rows) if "H200" in row[0])
+    assert "yours" in rows[own][4] and own == 0
+    page.locator(".planner-best tbody button").nth(1).click()
+    assert page.locator("[name=rent]").input_value() == "" and "rent=" not in page.evaluate(KEPT)
+
+
+def test_an_address_of_older_rents_still_opens(opened):
+    for scope, rents in (("newest", "demand"), ("contract", "contract")):
+        page = opened(f"?plan=1&scope={scope}")
+        assert page.locator("[name=scope]").input_value() == "full"
+        assert page.locator("[name=rents]").input_value() == rents
+
+
+def test_a_sharding_that_keeps_the_promise_is_named_where_the_chosen_one_breaks_it(opened):
+    told = result(opened(MINE))
+    slow, fast = (
+        predict_serving(**ASKED, chip="h200", chips=8, tensor=tensor, concurrency=200).tokens_per_s_per_user
+        for tensor in (8, 2)
+    )
+    assert slow < 25 < fast
+    assert "misses the promise below, at least 25 tokens/s each" in told
+    assert f"Try tensor parallel 2, which gives {fast:.1f} tokens/s" in told
+    for query in (f"{MINE}&tensor=2", MINE.replace("user=25", "user=2000"), ""):
+        assert "misses" not in result(opened(query))
+
+
+def test_labels_say_what_is_counted(opened):
+    page = opened()
+    text = page.locator(".planner-form").text_content()
+    assert "Longest prompt, tokens" in text and "Longest output, tokens" in text
+    assert "per million tokens, prompts included" in page.locator(".planner-answer").inner_text()
+    choose(page, prompt="")
+    assert page.locator(".planner-error").inner_text() == "Longest prompt: enter a number."
 
 
 def test_a_config_is_read_in_the_page(opened):
@@ -117,7 +214,9 @@ def test_a_config_is_read_in_the_page(opened):
     assert "Paste" in page.locator(".planner-error").inner_text()
     choose(page, config=json.dumps(LLAMA | {"my_head_count": 7}), weights="fp8")
     assert speed(page) == known
-    assert "my_head_count = 7 is not understood" in page.locator(".planner-notes").inner_text()
+    notes = page.locator(".planner-notes").inner_text()
+    assert "my_head_count = 7 is not understood" in notes
+    assert f"{catalogue.model('llama-3.1-70b').n_total / 1e9:.1f} billion parameters in 80 layers" in notes
     query = page.evaluate(KEPT)
     assert speed(opened(query)) == known
     assert 'Model.from_config("config.json")' in page.locator(".planner-code pre").text_content()
@@ -297,7 +396,15 @@ def test_what_does_not_fit_is_said(opened):
 
 
 @pytest.mark.parametrize(
-    "query", ("", "&by=rate&load=1.5", "&rent=1.25&tensor=2&kv=bf16&spread=1", "&model=gpt-oss-120b&weights=")
+    "query",
+    (
+        "",
+        "&by=rate&load=1.5",
+        "&rent=1.25&tensor=2&kv=bf16&spread=1",
+        "&model=gpt-oss-120b&weights=",
+        "&chip=gb200-nvl72",
+        "&rents=contract",
+    ),
 )
 def test_the_copied_call_gives_the_same_numbers(opened, query):
     page, space = opened(f"?plan=1{query}"), {}

@@ -225,6 +225,13 @@ def test_prices_by_share_of_time_add_up():
     assert p.usd_per_mtok == pytest.approx(hour / 3600 / (p.requests_per_s * (into + out)) * 1e6)
 
 
+def test_a_user_alone_pays_for_the_prompt():
+    """As much of the rent as the prompt takes of the time: nearly all of the time to the first token."""
+    p = predict_serving("llama-3.1-8b", chip="h100-sxm", concurrency=1)
+    share = p.usd_per_mtok_in * p.server.prompt / (p.usd_per_mtok * (p.server.prompt + p.server.output))
+    assert 0.5 * p.first_token / p.response < share < p.first_token / p.response
+
+
 def test_parts_add_up_to_the_token():
     for load in (LLAMA, {"model": "deepseek-r1", "chip": "b200", "chips": 8, "engine": "sglang"}):
         p = predict_serving(**load, concurrency=48)

@@ -35,16 +35,15 @@ NAMES = ("chips", "deepseek", "long")
 def fields(name: str) -> dict[str, Any]:
     """An example by the fields of the form, those that differ from where the form starts."""
     if name == "chips":
-        return _fields_of(chosen_chips()[0]) | {"scope": "contract"}
+        return _fields_of(chosen_chips()[0]) | {"scope": "full", "rents": "contract"}
     return DEEPSEEK if name == "deepseek" else {"prompt": LONG["prompt"]}
 
 
 def _fields_of(found: ServingPrediction) -> dict[str, Any]:
-    layout, rent = found.server.layout, found.rent
-    assert rent is not None  # only rented chips are compared
+    layout = found.server.layout
     tensor = {} if layout.tensor == layout.chips else {"tensor": layout.tensor}
     chosen = {"chip": layout.chip.id, "chips": layout.chips, "load": found.server.users}
-    return chosen | tensor | {"rent": rent.usd_per_chip_hour}
+    return chosen | tensor
 
 
 def numbers() -> dict[str, str]:

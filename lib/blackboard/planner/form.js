@@ -3,11 +3,12 @@
 const VERSION = "1"; // of the address
 const DEFAULTS = {
   model: "llama-3.1-70b", chip: "h200", chips: 4, engine: "vllm", weights: "fp8", kv: "", tensor: "", expert: 1,
-  prompt: 1024, output: 1024, by: "users", load: 64, rent: "", config: "", user: 50, first: 2, scope: "chip",
+  prompt: 1024, output: 1024, by: "users", load: 64, rent: "", config: "", user: 50, first: 2, scope: "users", rents: "demand",
 };
 const NUMBERS = ["chips", "expert", "prompt", "output", "load", "user", "first"];
 const FORMATS = { bf16: "BF16", fp8: "FP8", int8: "INT8", fp4: "FP4", mxfp4: "MXFP4", nvfp4: "NVFP4" };
 const PASTED = "config";
+const SCOPES = { newest: ["full", "demand"], contract: ["full", "contract"] }; // of older addresses
 
 const root = globalThis.document?.getElementById("plan"); // none where a test runs the script alone
 const field = (name) => root.querySelector(`[name=${name}]`);
@@ -63,7 +64,7 @@ function pastedModel(text) {
 // What a field refuses is marked there as well.
 const refused = (name, why) => Object.assign(new Refused(why), { field: name });
 
-const LABELS = { chips: "Chips", prompt: "Prompt tokens", output: "Output tokens", rent: "Rent" };
+const LABELS = { chips: "Chips", prompt: "Longest prompt", output: "Longest output", rent: "Rent" };
 const labelOf = (name) => LABELS[name] ?? (state.by === "rate" ? "Requests per second" : "Users at once");
 
 function numberIn(name) {
@@ -73,13 +74,16 @@ function numberIn(name) {
   return value;
 }
 
+// The rent of a chip where none is entered: of the kind that is chosen, or else the newest; null where none is known.
+const usualRent = ({ rents }) => rents[state.rents] ?? rents.newest;
+
 // The state as predictServing takes it.
 function question() {
   const model = state.model === PASTED ? pastedModel(state.config) : modelOf(state.model);
   const chips = numberIn("chips"), chip = chipRows.get(state.chip), byRate = state.by === "rate";
   if (!wholeNumber(chips) || chips > 1024) throw refused("chips", "Chips must be a whole number from 1 to 1,024.");
   const load = numberIn("load");
-  const rent = state.rent === "" ? (chip.rents.newest?.usd ?? null) : numberIn("rent");
+  const rent = state.rent === "" ? (usualRent(chip)?.usd ?? null) : numberIn("rent");
   return {
     model, chip, chips, rent, engine: state.engine, weights: state.weights || model.weights, kv: state.kv || null,
     tensor: state.tensor === "" ? chips : Number(state.tensor), expert: Number(state.expert),
@@ -109,8 +113,9 @@ function readAddress(query) {
   const given = new URLSearchParams(query), found = { ...DEFAULTS };
   if (given.get("plan") !== VERSION) return found;
   for (const name of Object.keys(DEFAULTS)) if (given.has(name)) found[name] = given.get(name);
+  if (found.scope in SCOPES) [found.scope, found.rents] = SCOPES[found.scope];
   for (const name of NUMBERS) if (found[name] !== "") found[name] = Number(found[name]);
-  for (const [name, known] of [["model", (id) => id === PASTED || data.models.some((m) => m.id === id)], ["chip", (id) => chipRows.has(id)], ["engine", (id) => id in data.engines]]) {
+  for (const [name, known] of [["model", (id) => id === PASTED || data.models.some((m) => m.id === id)], ["chip", (id) => chipRows.has(id)], ["engine", (id) => id in data.engines], ["scope", (scope) => scope in COMPARED], ["rents", (kind) => kind === "demand" || kind === "contract"]]) {
     if (!known(found[name])) found[name] = DEFAULTS[name];
   }
   return found;
@@ -130,7 +135,7 @@ const option = (value, text) => Object.assign(document.createElement("option"), 
 const fill = (name, rows) => field(name).replaceChildren(...rows.map(([value, text]) => option(value, text)));
 
 function fillMenus() {
-  fill("model", [...data.models.map((model) => [model.id, model.name]), [PASTED, "Paste a config.json…"]]);
+  fill("model", [...data.models.map((model) => [model.id, model.name]), [PASTED, "Your own: paste a config.json…"]].sort(([id]) => (id === PASTED ? -1 : 0)));
   field("chip").replaceChildren(...groupedChips());
   fill("engine", Object.entries(data.engines));
 }
@@ -163,13 +168,14 @@ function showFields() {
   const own = model ? defaultCache(state.engine, chip, model, state.weights || model.weights) : "";
   fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", FORMATS.bf16], ["fp8", FORMATS.fp8]]);
   for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
-  field("rent").placeholder = chip.rents.newest ? `${chip.rents.newest.usd} (newest)` : "none known";
+  field("rent").placeholder = usualRent(chip) ? `${usualRent(chip).usd} (${usualRent(chip).said})` : "none known";
   part("more").querySelector("summary").textContent = `More: ${data.engines[state.engine]}, ${formatSaid(model)}, prompts of ${several(state.prompt, "token", lengthSaid(state.prompt))}, answers of ${lengthSaid(state.output)}`;
   part("load-name").textContent = labelOf("load");
   part("paste").hidden = state.model !== PASTED;
-  part("notes").replaceChildren(...(model?.notes ?? []).map(listItem));
+  part("notes").replaceChildren(...(model?.notes ? [sizeSaid(model), ...model.notes] : []).map(listItem));
 }
 
+const sizeSaid = ({ total, layers, weights }) => `${total >= 1e9 ? `${digitsOf(total / 1e9, 3)} billion` : `${digitsOf(total / 1e6, 3)} million`} parameters in ${several(layers, "layer")}, released as ${FORMATS[weights] ?? weights}.`;
 const lengthSaid = (tokens) => (tokens > 0 ? counted(Number(tokens)) : "–");
 const formatSaid = (model) => FORMATS[state.weights || model?.weights] ?? "weights as released";
 
@@ -220,7 +226,8 @@ function forgive() {
 
 const COUNTED = ["chips", "load", "prompt", "output"]; // of which there must be some
 
-const NO_ANSWER = [["Does it fit?", "–", "in a chip’s memory"], ["Speed", "–", "per output token"], ["Price", "–", "per million tokens"]];
+const MILLION = "per million tokens, prompts included";
+const NO_ANSWER = [["Does it fit?", "–", "in a chip’s memory"], ["Speed", "–", "per output token"], ["Price", "–", MILLION]];
 
 // The answer is none; what was drawn and counted last stays below it, dimmed. What is wrong is said at the field.
 function showRefusal({ message, field: name }) {
@@ -261,6 +268,7 @@ function showAnswer(asked, found) {
   root.classList.toggle("planner-unfit", !fitting);
   showTiles(found, fitting, crowded, uneven);
   part("result").replaceChildren(!fitting ? unfit(asked, found) : uneven ? refusal(asked) : crowded ? waiting(found) : "");
+  if (fitting && !uneven) part("result").append(betterSaid(asked, found));
   if (fitting) part("result").append(Object.assign(document.createElement("span"), { className: "planner-said", textContent: sentence(found) }));
   showNumbers(found, fitting, crowded);
   showMemory(found, fitting);
@@ -275,7 +283,7 @@ function showAnswer(asked, found) {
 function showTiles(found, fitting, crowded, uneven) {
   const { errors } = found.constants;
   const users = `${counted(Math.floor(found.fits))} of ${several(found.users, "user", counted(found.users))}`;
-  const price = found.usd_per_mtok === null ? ["–", "no rent known"] : [dollars(found.usd_per_mtok), "per million tokens"];
+  const price = found.usd_per_mtok === null ? ["–", "no rent known"] : [dollars(found.usd_per_mtok), MILLION];
   const tiles = [
     [uneven ? "Does it run?" : "Does it fit?", !fitting || uneven ? "No" : crowded ? "In part" : "Yes", uneven ? uneven : crowded ? users : `${filledSaid(found)} a chip`],
     ["Speed", fitting ? duration(found.output_token) : "–", fitting ? `per output token, ± ${percent(errors.output_token)}` : "per output token"],
@@ -308,6 +316,22 @@ function refusal({ model, chips }) {
   const most = Math.max(...shardings(model, chips).map(({ tensor }) => tensor));
   return `An engine deals out attention heads evenly, so it refuses this; try tensor parallel ${most}. The numbers are computed as if it ran.`;
 }
+
+// Where this sharding breaks the promise: one of the same chips that keeps it, and what it gives.
+function betterSaid(asked, found) {
+  const promise = promised(), { tokens_per_s_per_user: user, first_token: first, queued } = found;
+  if (!queued && isKept({ user, first }, promise)) return "";
+  const better = lastOf(findCarrying(asked, asked.chips, promise));
+  if (!better) return "";
+  const asks = promiseSaid(promise), told = `tensor parallel ${better.tensor}${asked.model.moe ? `, expert parallel ${better.expert}` : ""}`;
+  return ` This sharding ${asks ? `misses the promise below, ${asks}` : "lets some requests wait"}. Try ${told}, which gives ${written(better.user)} tokens/s, the first after ${duration(better.first)}.`;
+}
+
+function lastOf(search) {
+  for (let step; ; ) if ((step = search.next()).done) return step.value;
+}
+
+const promiseSaid = ({ user, first }) => [user && `at least ${written(user)} tokens/s each`, first < Infinity && `the first token within ${written(first)} s`].filter(Boolean).join(" and ");
 
 function unfit(asked, { server, fits, memory_per_chip: { cache } }) {
   const { memory } = server.layout.chip, size = sum(Object.values(server.weightsPerChip));
@@ -455,9 +479,9 @@ function warnings({ model, tensor, expert, chip }, found) {
 
 // Where the price comes from.
 function rentSaid(chip) {
-  const { newest } = chip.rents;
+  const rent = usualRent(chip);
   if (state.rent !== "") return "Prices use the rent that you entered.";
-  return newest ? `Prices use a rent of $${newest.usd} per chip-hour: ${newest.kind}, ${newest.date}.` : `The catalogue has no confirmed rent of ${chip.name}: enter yours to see prices.`;
+  return rent ? `Prices use a rent of $${rent.usd} per chip-hour: ${rent.kind}, ${rent.date}.` : `The catalogue has no confirmed rent of ${chip.name}: enter yours to see prices.`;
 }
 
 function trust({ engine, model, chip }, { near, kind, errors }) {
@@ -510,48 +534,136 @@ function showPoints() {
 }
 
 const COUNTS = [1, 2, 4, 8, 16, 32];
+const promised = () => ({ user: Number(state.user) || 0, first: Number(state.first) || Infinity });
 
-// Count by count, so that typing is never held up; a newer question ends the search.
-async function showBest(asked) {
-  const promise = { user: Number(state.user) || 0, first: Number(state.first) || Infinity };
-  const all = state.scope !== "chip", rentOf = (chip) => (all ? chip.rents[state.scope]?.usd : asked.rent) ?? null;
-  const counts = all ? COUNTS.slice(0, 4) : [...new Set([...COUNTS, asked.chips])].sort((a, b) => a - b);
-  const rows = [], mine = later;
-  for (const chip of all ? data.chips.filter(rentOf) : [asked.chip]) {
-    for (const count of counts) {
-      rows.push(...bestShardings({ ...asked, chip }, [count], promise).map((point) => ({ ...point, device: chip, rent: rentOf(chip), price: priceOf(point, rentOf(chip)) })));
-      await new Promise((next) => setTimeout(next));
-      if (mine !== later) return;
+// The rows of each comparison, found piece by piece: undefined where nothing is found yet, `point: null` of a chip that
+// does not keep the promise.
+const COMPARED = {
+  *users(asked, promise) {
+    for (const chip of data.chips) yield { chip, point: yield* findFewest({ ...asked, chip }, promise) };
+  },
+  *full(asked, promise) {
+    for (const chip of data.chips) {
+      let best = null;
+      for (const count of COUNTS.slice(0, 4)) {
+        const [point] = bestShardings({ ...asked, chip }, [count], promise);
+        if (point && !(best?.chip >= point.chip)) best = point;
+        yield;
+      }
+      yield { chip, point: best };
     }
+  },
+  *chip(asked, promise) {
+    for (const count of [...new Set([...COUNTS, asked.chips])].sort((a, b) => a - b)) {
+      const [point] = bestShardings(asked, [count], promise);
+      yield point && { chip: asked.chip, point };
+    }
+  },
+};
+
+// What a comparison of chips takes as a chip's rent: one of the chosen kind, or the reader's own of the chosen chip.
+function comparedRent(asked, chip) {
+  if (state.rent !== "" && chip === asked.chip) return { usd: asked.rent, said: "yours" };
+  return chip.rents[state.rents];
+}
+
+// Typing is never held up, and a newer question ends the search.
+async function showBest(asked) {
+  const mine = later, { scope } = state, promise = promised(), found = [];
+  const box = part("best").querySelector(".planner-table");
+  let began = performance.now();
+  box.ariaBusy = "true";
+  for (const one of COMPARED[scope](asked, promise)) {
+    if (one) found.push(one);
+    if (performance.now() - began < 10) continue;
+    await new Promise((next) => setTimeout(next));
+    if (mine !== later) return;
+    began = performance.now();
   }
-  if (all) rows.sort((a, b) => a.price - b.price);
-  showTable(part("best").querySelector(".planner-table"), BEST, (all ? rows.slice(0, 12) : rows).map(bestRow(rows, all)), "No number of chips keeps this promise, even for one user.");
+  box.ariaBusy = "false";
+  showCompared(box, asked, promise, found);
+}
+
+function showCompared(box, asked, promise, found) {
+  const { scope } = state, kept = found.filter(({ point }) => point).map(({ chip, point }) => {
+    const rent = scope === "chip" ? asked.rent && { usd: asked.rent } : comparedRent(asked, chip);
+    return { device: chip, ...point, rent, prices: pricesOf(point, rent?.usd), hourly: rent && rent.usd * point.chips };
+  });
+  const rows = scope === "chip" ? kept : kept.filter(({ rent }) => rent);
+  const cost = { users: ({ hourly }) => hourly, full: ({ prices }) => prices.all }[scope];
+  if (cost) rows.sort((a, b) => cost(a) - cost(b));
+  const least = Math.min(...rows.map(({ prices }) => prices?.all ?? Infinity));
+  const isBest = (row) => (scope === "users" ? row === rows[0] : row.prices?.all === least);
+  showTable(box, HEADS[scope], rows.map((each) => bestRow(each, isBest(each))), EMPTY[scope]);
+  const told = scope === "chip" ? [] : leftOut(asked, promise, kept.filter(({ rent }) => !rent), found.filter(({ point }) => !point));
+  box.append(...told.map((textContent) => Object.assign(document.createElement("p"), { textContent })));
   root.dataset.best = rows.length;
 }
 
-const BEST = ["Chips", "Sharding", "Users", "Tokens/s per\u00a0user", "First token", "Tokens/s per\u00a0chip", "$\u00a0per million", "Load\u00a0it"];
+const [FIRST, LAST] = [["Chips", "Sharding"], ["$\u00a0per million in, out", "Load\u00a0it"]], REACHED = ["Tokens/s per\u00a0user", "First token"];
+const HEADS = {
+  users: [...FIRST, ...REACHED, "$ per chip-hour", "$ per hour in all", ...LAST],
+  full: [...FIRST, "Users", ...REACHED, "$ per chip-hour", ...LAST],
+  chip: [...FIRST, "Users", ...REACHED, "Tokens/s per\u00a0chip", ...LAST],
+};
+const EMPTY = {
+  users: "No chip with such a rent carries this load at this speed.",
+  full: "No chip with such a rent keeps this promise, even for one user.",
+  chip: "No number of chips keeps this promise, even for one user.",
+};
 
 const strong = (textContent) => Object.assign(document.createElement("strong"), { textContent });
 
-// The cells of a sharding, the least price in bold; `rented` where its chip's own rent goes with it.
-function bestRow(rows, rented) {
-  const cheapest = Math.min(...rows.map(({ price }) => price ?? Infinity));
-  return (found) => {
-    const { device, chips, tensor, expert, users, user, first, chip, rent, price } = found, way = cutting(tensor, expert);
-    const cost = price === null ? "–" : price === cheapest ? strong(dollars(price)) : dollars(price);
-    const named = `${chips} × ${device.name}, ${way}`;
-    const load = () => use(`${named}, ${several(users, "user")}`, { ...pointState(found), chip: device.id, chips, rent: rented ? rent : state.rent });
-    return [rented ? `${chips} × ${device.name}` : several(chips, "chip", counted(chips)), way, written(users), speedWritten(user), duration(first), written(chip), cost, useButton(named, load)];
-  };
+// The cells of a sharding, the cheapest one's price in bold.
+function bestRow({ device, chips, tensor, expert, users, user, first, chip, rent, prices, hourly }, best) {
+  const { scope } = state, way = cutting(tensor, expert), said = (text) => (best ? strong(text) : text);
+  const both = prices ? `${dollars(prices.in)}, ${dollars(prices.out)}` : "–";
+  const rented = rentCell(rent);
+  const reached = [speedWritten(user), duration(first)];
+  const cells = {
+    users: [...reached, rented, said(hourly && dollars(hourly)), both],
+    full: [written(users), ...reached, rented, said(both)],
+    chip: [written(users), ...reached, written(chip), said(both)],
+  }[scope];
+  // A rent that was entered is of the chosen chip, and goes with no other.
+  const own = { ...pointState({ chips, tensor, expert, users }), chip: device.id, chips, rent: device.id === state.chip ? state.rent : "" };
+  const { by, load, ...kept } = own, named = `${chips} × ${device.name}, ${way}`;
+  const press = () => (scope === "users" ? use(named, kept) : use(`${named}, ${several(users, "user")}`, own));
+  return [scope === "chip" ? several(chips, "chip", counted(chips)) : `${chips} × ${device.name}`, way, ...cells, useButton(named, press)];
+}
+
+// A rent above its kind.
+function rentCell(rent) {
+  if (!rent?.said) return "";
+  const cell = document.createElement("span"), kind = Object.assign(document.createElement("span"), { className: "planner-kind", textContent: rent.said });
+  cell.append(`${rent.usd.toFixed(2)} `, kind);
+  return cell;
+}
+
+// What a comparison counts, and the chips that have no row.
+function leftOut(asked, promise, unpriced, failed) {
+  const { scope, rents } = state, names = (rows, say) => `${rows.map(say).join("; ")}.`;
+  const load = asked.rate === null ? several(asked.concurrency, "user", counted(asked.concurrency)) : several(asked.rate, "request", written(asked.rate)) + " per second";
+  const told = scope === "users"
+    ? `The fewest of each chip that give ${load} ${promiseSaid(promise) || "an answer"}: 1, 2, 3, 4, 6, 8, 12, 16 and so on are tried. The least rent in all comes first.`
+    : "The best of 1, 2, 4 and 8 of each chip, with as many users as it can serve at this speed. The cheapest comes first, by the price of all tokens, prompts included.";
+  const kind = rents === "contract" ? "three-year contract" : "on-demand rent";
+  return [
+    told,
+    unpriced.length && `Not listed, because no ${kind} is known: ${names(unpriced, ({ chips, device }) => `${chips} × ${device.name}`)}`,
+    failed.length && `Not listed, because ${scope === "users" ? "no number of them carries this load at this speed" : "they are too slow or too small"}: ${names(failed, ({ chip }) => chip.name)}`,
+  ].filter(Boolean);
 }
 
 // What the fields say where a point of the frontier is chosen.
 const pointState = ({ chips, tensor, expert, users }) => ({ by: "users", load: users, tensor: tensor === chips ? "" : tensor, expert });
 
-// Dollars per million tokens, read and generated.
-function priceOf({ chip, speed }, rent) {
-  const { prompt_length, output_length } = speed.plan.values;
-  return rent === null ? null : (rent / 3600 / ((chip / output_length) * (prompt_length + output_length))) * 1e6;
+// Dollars per million tokens: of all together, of prompts, and of output; null where there is no rent.
+function pricesOf({ chip, speed }, rent) {
+  const { prompt_length, output_length } = speed.plan.values, requests = (chip / output_length) * 3600; // of a chip, per hour
+  if (!rent) return null;
+  const price = (share, tokens) => ((share * rent) / (requests * tokens)) * 1e6;
+  return { all: price(1, prompt_length + output_length), in: price(speed.busy, prompt_length), out: price(1 - speed.busy, output_length) };
 }
 
 // --- the same call in Python ---
@@ -572,6 +684,7 @@ function pythonCall() {
   add("tensor", asked.tensor, asked.chips);
   add("expert", asked.expert, 1);
   if (state.rent !== "") values.push(`rent=Rent(${asked.rent}, "${new Date().toISOString().slice(0, 10)}", "my own", None, True)`) && imports.push("Rent");
+  else add("rent", usualRent(asked.chip)?.kind, asked.chip.rents.newest?.kind); // the newest whose kind has these words
   const lines = imports.length ? [`from blackboard.catalogue import ${imports.join(", ")}`] : [];
   return [...lines, "from blackboard.prediction import predict_serving", "", `predict_serving(${[model, ...values].join(", ")})`].join("\n");
 }

@@ -17,12 +17,15 @@ function speedOf(asked, sharding) {
   const weights = asked.weights ?? asked.model.weights;
   const serve = (users) => buildServer(layout, { ...asked, weights, users });
   const most = Math.min(data.mostUsers, Math.floor(serve(1).fits));
-  const speed = (users) => {
-    const found = users <= most && speeds(serve(users), constants);
-    if (!found || found.queued) return null;
-    return { ...sharding, users, user: found.tokens_per_s_per_user, chip: found.tokens_per_s_per_chip, first: found.first_token, speed: found };
-  };
+  const speed = (users) => (users <= most ? pointOf(sharding, serve(users), constants) : null);
   return Object.assign(speed, { most });
+}
+
+// What a server gives its users; null where some would wait.
+function pointOf(sharding, server, constants) {
+  const { users, fits } = server, found = users <= fits && speeds(server, constants);
+  if (!found || found.queued) return null;
+  return { ...sharding, users, user: found.tokens_per_s_per_user, chip: found.tokens_per_s_per_chip, first: found.first_token, speed: found };
 }
 
 // All points of a sharding, from one user to as many as fit, in steps of a factor √2.
@@ -47,13 +50,15 @@ function frontier(asked, chips) {
   return frontOf(curves.flat());
 }
 
+const isKept = (point, { user, first }) => point.user >= user && point.first <= first;
+
 // The most users that a sharding serves as promised: each with so many tokens per second, the first after so many
 // seconds. Both get worse with every user.
 function mostPromised(asked, sharding, { user, first }) {
   const speed = speedOf(asked, sharding);
   const kept = (users) => {
     const point = speed(users);
-    return point && point.user >= user && point.first <= first ? point : null;
+    return point && isKept(point, { user, first }) ? point : null;
   };
   let best = kept(1), low = 1, high = 2;
   if (!best) return null;
@@ -78,6 +83,51 @@ function bestShardings(asked, counts, promise) {
   const best = (chips) => shardings(asked.model, chips).map((sharding) => mostPromised(asked, sharding, promise))
     .filter(Boolean).reduce((a, b) => (a && a.chip >= b.chip ? a : b), null);
   return counts.map(best).filter(Boolean);
+}
+
+// What a sharding gives the users, or the requests per second, that are asked for, as promised; null where it does not.
+function carried(asked, sharding, promise) {
+  const { engine, chip, model } = asked, given = { ...asked, ...sharding, weights: asked.weights ?? model.weights };
+  const server = (asked.rate ?? null) === null
+    ? buildServer(buildLayout(model, chip, sharding.chips, sharding.tensor, sharding.expert), { ...given, users: asked.concurrency })
+    : serverAt(given, sharding, promise);
+  const point = server && pointOf(sharding, server, nearestConstants(engine, chip, model));
+  return point && isKept(point, promise) ? point : null;
+}
+
+// The server of a rate. It takes long to find, so that one user is tried first.
+function serverAt(asked, sharding, promise) {
+  const alone = speedOf(asked, sharding)(1);
+  if (!alone || !isKept(alone, promise)) return null;
+  try {
+    return predictServing(asked).server;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return null; // more than it can answer
+  }
+}
+
+// The sharding of some chips that carries the load as promised with the highest throughput; null where none does. It
+// stops after each, for whoever has other work to do.
+function* findCarrying(asked, chips, promise) {
+  let best = null;
+  for (const sharding of shardings(asked.model, chips)) {
+    const point = carried(asked, sharding, promise);
+    if (point && !(best?.chip >= point.chip)) best = point;
+    yield;
+  }
+  return best;
+}
+
+const TRIED = Array.from({ length: 10 }, (_, n) => [2 ** n, 3 * 2 ** (n - 1)]).flat().filter(wholeNumber).concat(1024);
+
+// The fewest chips that do so.
+function* findFewest(asked, promise) {
+  for (const chips of TRIED) {
+    const found = yield* findCarrying(asked, chips, promise);
+    if (found) return found;
+  }
+  return null;
 }
 
 // Published runs of the same model, chips, engine, format and lengths.

@@ -52,6 +52,26 @@ def best_sharding(promise: Promise, **asked: Any) -> ServingPrediction | None:
     return max(filter(None, found), key=lambda each: each.tokens_per_s_per_chip, default=None)
 
 
+def fewest_chips(promise: Promise, counts: Iterable[int], **asked: Any) -> ServingPrediction | None:
+    """The fewest of some counts that carry the load as promised, with the sharding of the highest throughput."""
+    model = catalogue.model(asked["model"])
+    for count in counts:
+        tried = (_answered(**asked, chips=count, tensor=t, expert=e) for t, e in find_shardings(model, count))
+        kept = (each for each in tried if each and promise.is_kept(each))
+        found = max(kept, key=lambda each: each.tokens_per_s_per_chip, default=None)
+        if found is not None:
+            return found
+    return None
+
+
+def _answered(**asked: Any) -> ServingPrediction | None:
+    """None where more requests per second are asked for than can be answered."""
+    try:
+        return predict_serving(**asked)
+    except ValueError:
+        return None
+
+
 def compare_chips(promise: Promise, chips: Iterable[Chip], **asked: Any) -> list[ServingPrediction]:
     """The best sharding of each chip and count, the cheapest million tokens first."""
     tried = (best_sharding(promise, chip=chip.id, chips=count, **asked) for chip in chips for count in COUNTS)

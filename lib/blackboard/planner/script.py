@@ -15,9 +15,8 @@ from sympy import Symbol
 from sympy.printing.jscode import jscode
 
 from blackboard import catalogue
-from blackboard.catalogue import Chip, Model, architecture, config_file
+from blackboard.catalogue import Chip, Model, Rent, architecture, config_file
 from blackboard.catalogue.architecture import Compressed, Dense, Experts, Group, Heads, Latent
-from blackboard.catalogue.datafile import UnknownId
 from blackboard.formula import Formula
 from blackboard.lessons.sparsity.equations import coverage
 from blackboard.prediction import equations, serving, serving_calibration, serving_constants, serving_steps, step
@@ -94,20 +93,32 @@ def chip_row(chip: Chip) -> dict[str, Any]:
         "domain": chip.scale_up.domain_chips,
         "scaleUp": chip.scale_up.bytes_per_s,
         "scaleOut": chip.scale_out.bytes_per_s,
-        "rents": {name: rent_row(chip, kind) for name, kind in RENTS.items()},
+        "rents": rent_rows(chip),
     }
 
 
-RENTS = {"newest": "", "contract": "three-year contract"}  # by what a comparison of chips is called
+SAID = {"three-year contract": "3 years", "accounting": "own books", "median": "median"}  # of a rent, in a column
+ON_DEMAND = "on demand"  # all others
 
 
-def rent_row(chip: Chip, kind: str) -> dict[str, Any] | None:
-    """The newest confirmed rent of a kind; None where there is none."""
-    try:
-        rent = chip.rent(kind)
-    except UnknownId:
+def rent_rows(chip: Chip) -> dict[str, Any]:
+    """The newest confirmed rent of all, on demand, and on a contract; None where there is none of the kind."""
+    confirmed = [rent for rent in chip.rents if rent.confirmed]
+    said = {"newest": {*SAID.values(), ON_DEMAND}, "demand": {"median", ON_DEMAND}, "contract": {"3 years"}}
+    return {name: rent_row([rent for rent in confirmed if short_kind(rent) in kinds]) for name, kinds in said.items()}
+
+
+def short_kind(rent: Rent) -> str:
+    """The kind of a rent in a word or two."""
+    return next((said for part, said in SAID.items() if part in rent.kind), ON_DEMAND)
+
+
+def rent_row(rents: Sequence[Rent]) -> dict[str, Any] | None:
+    """The newest of some rents."""
+    if not rents:
         return None
-    return {"usd": rent.usd_per_chip_hour, "date": rent.date, "kind": rent.kind}
+    rent = max(rents, key=lambda each: each.date)
+    return {"usd": rent.usd_per_chip_hour, "date": rent.date, "kind": rent.kind, "said": short_kind(rent)}
 
 
 def run_row(run: serving_calibration.Run) -> dict[str, Any]:
@@ -229,7 +240,7 @@ def script() -> str:
             f"const eq = {{\n{lines(formulas)}\n}};",
             f"const groupOf = {{\n{lines(groups)}\n}};",
             *glue,
-            "globalThis.planner = { data, predictServing, completeModel, readConfig, bestShardings };",
+            "globalThis.planner = { data, predictServing, completeModel, readConfig, bestShardings, findFewest };",
             "})();\n",
         ]
     )

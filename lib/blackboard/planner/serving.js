@@ -331,7 +331,7 @@ function loopTimes(plan, constants) {
   const first = eq.first_token_time({
     ...values, ...constants, running_step, output_token: output, prompt_busy: busy / plan.atOnce, prompt_step: values.prompt_step * plan.parts,
   });
-  return { output, first, busy };
+  return { output, first, alone };
 }
 
 // --- what a token's time is made of ---
@@ -401,7 +401,7 @@ function speeds(server, constants) {
   const waiting = users - here > 1e-9 * users ? users - here : 0;
   const first_token = waiting ? users / requests_per_s - (output - 1) * times.output : times.first;
   return {
-    plan: made, busy: times.busy, running: here, queued: waiting, requests_per_s, first_token, output_token: times.output,
+    plan: made, busy: Math.min(1, (requests_per_s * times.alone) / made.values.prompts_taken), running: here, queued: waiting, requests_per_s, first_token, output_token: times.output,
     response: first_token + (output - 1) * times.output,
     tokens_per_s_per_user: 1 / times.output, tokens_per_s_per_chip: (requests_per_s * output) / layout.chips,
   };

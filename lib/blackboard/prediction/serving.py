@@ -168,12 +168,18 @@ class ServingPrediction:
     @property
     def usd_per_mtok_in(self) -> float | None:
         """Rent for a million tokens of prompts: the share of the time that prefills take."""
-        return self._price(self._times["busy"], self.server.prompt)
+        return self._price(self._prefill_share, self.server.prompt)
 
     @property
     def usd_per_mtok_out(self) -> float | None:
         """Rent for a million output tokens: the rest of the time."""
-        return self._price(1 - self._times["busy"], self.server.output)
+        return self._price(1 - self._prefill_share, self.server.output)
+
+    @property
+    def _prefill_share(self) -> float:
+        """Of the time: what a prompt adds to its steps, each user's own prompt included."""
+        added = self._times["alone"] / self.server.plan["prompts_taken"]
+        return min(1.0, self.requests_per_s * added)
 
     def _price(self, share: float, tokens: float) -> float | None:
         if self.rent is None:
