@@ -158,6 +158,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "even_h800": f"{16 * EXPERT / 3.35e12 * CARD / (4 * 7168 * 3):.0f}",
         "once_added": ms(once[1] - one[1]),
         "bare_two": f"{step_by_hand(2, 32, 4, card=BARE)[2] / one[2]:.2f}",
+        "as_both": f"{slower(step_by_hand(2, 32, 4, card=BARE)) / slower(one):.2f}",
+        "as_rough": "1.4",
         "card_took": "194",
         "card_bare": f"{BARE / 1e9:.0f} GB/s",
         "combine_1": "12.6",
@@ -261,6 +263,8 @@ def test_the_table_of_boxes_has_loading_shrink_and_travel_grow():
     assert WAITING < WAIT / 2, "less than half as long"
     waited = {boxes: max(load, travel + 2 * (WAIT - WAITING)) for boxes, (load, travel) in pairs.items()}
     assert waited[18] > 1.05 * waited[8], "with the rack's waits"
+    assert all(times[8] < 0.9 * times[4] for times in (waited, {n: max(pair) for n, pair in pairs.items()})), "in both"
+    assert max(pairs[18]) < max(pairs[8]), "with DeepEP's a little shorter"
     assert max(pairs[8]) == pytest.approx(max(pairs[18]), rel=0.05), "too close to tell"
     assert [load > travel for load, travel in pairs.values()] == [True, True, False], "equal between eight and eighteen"
     seen, plain = float(told["day_step"].split()[0]), float(told["plain_boxes"])
@@ -308,6 +312,28 @@ def test_the_limit_is_the_same_at_every_doubling():
     assert limit / float(told["even_rack"]) == pytest.approx(8 * 8 / 3.35, rel=0.02)
     faster = printed('print("boxes    experts', "memory, card = 3.35e12", "memory, card = 8e12")
     assert {row[-1] for row in faster} == {39}
+
+
+def test_hiding_alone_helps_on_boxes_because_their_memory_is_slow():
+    """Overlap, each copy by itself: with our rack's memory, eight boxes would be slower than four, as two racks are."""
+    memory = 8e12 / 3.35e12
+    assert memory > 2
+    faster = lambda part: part._replace(weights=part.weights / memory, kv=part.kv / memory)
+    four, eight = (faster(results.lapped()[boxes]).overlapped for boxes in (4, 8))
+    assert eight > four
+    assert results.on(2).half().work < results.on(2).half().exchanges, "on two racks the exchanges were longer"
+
+
+def test_a_larger_rack_saves_two_experts_and_twice_as_much_with_overlap_and_long_contexts():
+    one = results.on(1)
+    saved = one.weights - results.on(2).weights
+    assert saved == pytest.approx(2 * 58 * EXPERT / 8e12)
+    assert shortest_by_hand(1, 32, 0, 4_989) - results.larger_step() == pytest.approx(2 * saved, rel=1e-3)
+
+
+def test_bars_shrink_about_as_much_as_nvidia_reports():
+    bars = results.doublings()
+    assert bars[8].in_turn / bars[32].in_turn == pytest.approx(1.8, rel=0.08)
 
 
 def test_the_figure_of_boxes_has_the_strips_of_the_table():

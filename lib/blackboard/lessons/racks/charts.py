@@ -72,7 +72,7 @@ def _layers(encoding: dict, each: str) -> list[dict]:
         marks.text(encoding, "'as fast as one rack'", "98", "1", align="right", dy=12),
         marks.text(encoding, f"{_times(each)} + '×'", "ratio_here", each, **bold),
         marks.at(encoding, _dot("total"), x="ratio_here", y=each),  # after its name, which may move
-        marks.hover(encoding, "slowdown", {"slowdown": "every copy crosses"}, ",.3r", ",.3r"),
+        marks.hover(encoding, "slowdown", {"slowdown": "time"}, ",.3r", ",.3r"),
     ]
 
 
@@ -88,7 +88,7 @@ def boundary_chart() -> InteractiveChart:
     each = f"({eq.slowdown.vega()})"
     layers = _layers(encoding, each)
     params = _controls()
-    costs = f"'ratio ' + {_times('ratio_here')} + ': if every copy crosses, bytes take ' + {_times(each)}"
+    costs = f"'ratio ' + {_times('ratio_here')} + ': bytes take ' + {_times(each)}"
     here = {"racks": 2} | {name: RUNNING.symbols()[name] for name in ("scale_up", "scale_out")}
     return InteractiveChart(
         {**base, "params": params, "layer": layers, "title": marks.title(f"{costs} + ' times as long'")},
@@ -97,5 +97,6 @@ def boundary_chart() -> InteractiveChart:
         " bandwidth, both on log scales. The line is level, then rises with the ratio."
         f" The marked {controls.plain(catalogue.system(RUNNING.system).name)} has a ratio of"
         f" {here['scale_up'] / here['scale_out']:g} and takes {eq.slowdown(here):.2g} times as long.",
-        "The faster the network card, the less the boundary costs. Only bytes count, at the datasheets' rates.",
+        "The faster the network card, the less the boundary costs, until (where the line is level) only the copies that"
+        " stay on NVLink count. Bytes alone, at the datasheets' rates.",
     )

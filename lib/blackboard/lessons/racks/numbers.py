@@ -103,15 +103,27 @@ def running() -> dict[str, str]:
     }
 
 
+def slower_memory(part: results.Parts) -> results.Parts:
+    """A step whose memory reaches only the assumed share of its datasheet's rate."""
+    return part._replace(weights=part.weights / SLOWER, kv=part.kv / SLOWER)
+
+
 def bare_card() -> dict[str, str]:
-    """The card's rate if the wait of NVIDIA's dispatch is taken out of DeepEP's, and what that changes."""
+    """The card's rate if the wait of NVIDIA's dispatch is taken out of DeepEP's, and what that changes, alone and with
+    slower memory.
+    """
     [row] = measurement("deepep_v1_low_latency").records(expert_parallel=256)
     took = row["dispatch_us"]
     rate = results.card_rate() * took / (took - results.timed_row(USED, IDLE)["dispatch_us"])
+    one, two = results.on(1), results.on(2, card=rate)
+    both = slower_memory(two).in_turn / slower_memory(one).in_turn
+    told = results.on(2).in_turn / one.in_turn
     return {
+        "as_both": f"{both:.2f}",
+        "as_rough": f"{(both + told) / 2:.1f}",
         "card_took": f"{took:g}",
         "card_bare": pretty(rate, "byte/s", 2),
-        "bare_two": f"{results.on(2, card=rate).in_turn / results.on(1).in_turn:.2f}",
+        "bare_two": f"{two.in_turn / one.in_turn:.2f}",
         "combine_1": f"{measurement('h200_deepep_ll_intranode').column('combine_us')[0]:.1f}",
     }
 
@@ -299,7 +311,7 @@ def corrected() -> dict[str, str]:
     """The step on two racks in times of one rack's, with one assumption changed at a time."""
     changes: dict[str, Callable[[results.Parts], results.Parts]] = {
         "told": lambda part: part,
-        "memory": lambda part: part._replace(weights=part.weights / SLOWER, kv=part.kv / SLOWER),
+        "memory": slower_memory,
         "quick": lambda part: part._replace(latency=results.moe_layers() * results.quick_wait()),
     }
     found, sheet = results.parts(), RUNNING.symbols()["scale_out"]
