@@ -248,14 +248,14 @@ def test_the_program_that_spends_a_million_dollars():
         assert each == pytest.approx(tokens / (billions * 1e9), abs=0.051)
         parts = 482.01 / (billions * 1e9) ** 0.3478, 2085.43 / tokens**0.3658
         assert f"{sum(parts):.3f}" == line.split()[-2]
-        assert [bar.count(letter) for letter in "Sd"] == [round(150 * part) for part in parts]
+        assert [bar.count(letter) for letter in "Sd"] == [round(100 * part) for part in parts]
         lengths[billions] = sum(parts)
     assert (
         min(lengths, key=lengths.get)
         == 75
         == pytest.approx(eq.best_size(results.law(), compute_budget=6.3e23) / 1e9, abs=1)
     )
-    drawn = lambda n, flops: sum(round(150 * p) for p in (482.01 / n**0.3478, 2085.43 / (flops / (6 * n)) ** 0.3658))
+    drawn = lambda n, flops: sum(round(100 * p) for p in (482.01 / n**0.3478, 2085.43 / (flops / (6 * n)) ** 0.3658))
     tripled = sorted((drawn(billions * 1e9, 3 * 6.3e23), billions) for billions in lengths)
     assert tripled[0][1] == 150 and tripled[0][0] < tripled[1][0], "at three million the shortest bar moves right"
 
@@ -298,7 +298,7 @@ def test_the_figure_of_contexts():
 def test_the_program_of_a_model_of_your_own():
     """Its fewest tokens are those of the search, nearly four years of the running case."""
     said, space = run_cell("overtraining", "a_year = ", **functions())
-    rows = [numbers_in(line) for line in said.splitlines()]
+    rows = [numbers_in(line) for line in said.splitlines()[1:]]
     row, written = results.beats_free()
     size, read, pays, years = min(rows, key=lambda each: each[2])
     assert (size, read) == (pytest.approx(row.n_active / 1e9, abs=0.2), pytest.approx(row.tokens / 1e12, abs=2))

@@ -225,7 +225,8 @@ def test_drawn_experts_are_those_that_the_formula_counts():
 
     def drawn(*changes):
         said, told = run_cell("speculation", "def loaded", *changes, random=random)
-        first, *rows = [tuple(map(float, re.findall(r"\d+(?:\.\d+)?", line))) for line in said.splitlines()]
+        lines = [tuple(map(float, re.findall(r"\d+(?:\.\d+)?", line))) for line in said.splitlines()]
+        first, _heads, *rows = lines
         return first, rows, told
 
     (guesses, brought), rows, told = drawn()

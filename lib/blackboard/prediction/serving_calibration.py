@@ -140,7 +140,7 @@ def loop_times(plan: Mapping[str, Any], constants: Mapping[str, float]) -> dict[
     first = eq.first_token_time(
         values | {"output_token": output, "prompt_busy": queued, "prompt_step": whole}, calibration=constants
     )
-    return steps | {"output": output, "first": first, "alone": alone}
+    return steps | {"output": output, "first": first, "busy": busy, "alone": alone}
 
 
 # --- fits -------------------------------------------------------------------------------------------------------------
