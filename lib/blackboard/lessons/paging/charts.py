@@ -151,8 +151,8 @@ def room_chart() -> InteractiveChart:
         spec,
         "The batch that fits",
         _room_says(),
-        "Above the dashed line, compute takes longer than loading weights and caches, so more sequences make no token"
-        " cheaper. We assume that blocks are loaded as fast as one piece.",
+        "Above the dashed line across, compute takes longer than loading weights and caches, so more sequences make no"
+        " token cheaper. We assume that blocks are loaded as fast as one piece.",
         primary=("context", "reserved_context", "model"),
         result=(1,),
     )
@@ -164,8 +164,8 @@ def _room_lines() -> tuple[str, str]:
     both = f"{marks.said('few')} + ' set aside, ' + {blocks} + ': ' + format(many / few, ',.3~r') + '× as many'"
     alone = f"(longer ? 'longer than what is set aside; ' : 'not one fits set aside; ') + {blocks}"
     worth = (
-        "abs(gain - 1) < 0.005 ? 'a token costs the same' : 'a token costs ' + format(max(gain, 1 / gain), ',.3~r') +"
-        " (gain < 1 ? ' times more' : ' times less')"
+        "abs(gain - 1) < 0.005 ? 'a token costs the same' : 'a token is ' + format(max(gain, 1 / gain), ',.3~r') +"
+        " (gain < 1 ? ' times dearer' : ' times cheaper')"
     )
     return f"!fits ? 'the weights do not fit' : both ? {both} : {alone}", f"both ? ({worth}) : ''"
 
@@ -190,5 +190,5 @@ def _room_says() -> str:
         " fixed number set aside it is level, and ends where lengths exceed it. For"
         f" {plain(model(CASE.model).name)} on {plain(system(CASE.system).name)}, at {known['context']:,.0f} tokens and"
         f" {known['reserved_context']:,.0f} set aside, {held[0]:,} sequences fit, in blocks of"
-        f" {known['page_tokens']:.0f} {held[1]:,}: a token costs {gain:.1f} times less."
+        f" {known['page_tokens']:.0f} {held[1]:,}: a token is {gain:.1f} times cheaper."
     )

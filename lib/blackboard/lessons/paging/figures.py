@@ -14,14 +14,14 @@ from matplotlib.patches import Rectangle
 from blackboard.catalogue import measurement
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, done
-from blackboard.charts.style import CATEGORIES, COLOURS
+from blackboard.charts.style import COLOURS
 from blackboard.lessons.paging import numbers, simulation
 from blackboard.lessons.paging.allocator import Allocator, Contiguous, OutOfRoom
 
 LONGEST, PAGE = simulation.LONGEST, 16  # tokens of the longest sequence; of a block, vLLM's default
 SLOTS = int(simulation.opt13b()["slots"]) // PAGE * PAGE  # of the drawn memory map
-SAMPLES = tuple(CATEGORIES)
-DRAWN = 309  # seed of the drawn map: as many sequences fit, and as much is used, as on average
+DRAWN = 309  # seed of the drawn pieces: as much is used as on average
+MIXED, COUNTED = 1_500, 34  # steps before the drawn moment; sequences that then run, as many as fit on average
 
 
 def _pale(colour: str, share: float) -> tuple[float, ...]:
@@ -41,22 +41,35 @@ def _pieces() -> Contiguous:
 
 
 def _pages() -> Allocator:
-    """The same memory in blocks, filled; then every third sequence leaves, and others take the blocks."""
-    lengths = iter(enumerate(simulation.running(200, seed=DRAWN)))
-    memory = Allocator(SLOTS // PAGE, PAGE, caching=False)
-    _fill(memory, lengths)
-    for name in list(memory.tables)[::3]:
-        memory.free(name)
-    _fill(memory, lengths)
+    """The same memory in blocks, on a server that is always full: each sequence takes a block whenever it needs one,
+    and the last to come makes way. Seen at the first moment after MIXED steps when COUNTED sequences run and next to
+    none is free.
+    """
+    memory, left = Allocator(SLOTS // PAGE, PAGE, caching=False), {}
+    waiting = iter(enumerate(simulation.trace(requests=1_000)))
+    n, request = next(waiting)
+    step = 0
+    while step < MIXED or len(left) != COUNTED or len(memory.free_blocks) > COUNTED // 3:
+        while -(-request.prompt // PAGE) < len(memory.free_blocks):
+            memory.allocate(f"{n}", range(request.prompt))
+            left[f"{n}"] = request.answer
+            n, request = next(waiting)
+        for name in list(left):
+            while name in left:
+                try:
+                    memory.append(name, step)
+                except OutOfRoom:
+                    last = next(reversed(left))
+                    memory.free(last)
+                    del left[last]
+                else:
+                    left[name] -= 1
+                    break
+        for name in [name for name, lacks in left.items() if not lacks]:
+            memory.free(name)
+            del left[name]
+        step += 1
     return memory
-
-
-def _fill(memory: Allocator, lengths) -> None:
-    try:
-        for n, tokens in lengths:
-            memory.allocate(f"{n}", range(tokens))
-    except OutOfRoom:
-        return
 
 
 def reservation() -> Drawing:
@@ -67,14 +80,18 @@ def reservation() -> Drawing:
     cells = [np.ones((rows * LONGEST // PAGE, 3)) for _ in range(2)]
     for grid in cells:
         grid[: SLOTS // PAGE] = _pale("muted", 0.18)
+    faint = [_pale(colour, 0.35) for colour in ("second", "fifth", "fourth", "third")]
     for n, piece in enumerate(pieces.held.values()):
         first, filled = piece.start // PAGE, -(-piece.tokens // PAGE)
-        cells[0][first : first + filled] = _pale(SAMPLES[n % len(SAMPLES)], 0.8)
+        cells[0][first : first + filled] = faint[n % len(faint)]
     for n, table in enumerate(pages.tables.values()):
-        cells[1][table] = _pale(SAMPLES[n % len(SAMPLES)], 0.8)
+        cells[1][table] = faint[n % len(faint)]
+    average = sum(map(len, pages.tables.values())) / len(pages.tables)
+    shown = min(pages.tables.values(), key=lambda table: abs(len(table) - average))  # one of ordinary length
+    cells[1][shown] = to_rgb(COLOURS["first"])
     titles = (
         f"one piece each, {LONGEST:,} slots: {len(pieces.held)} sequences",
-        f"blocks of {PAGE}: {len(pages.tables)} sequences",
+        f"blocks of {PAGE}: {len(pages.tables)} sequences, one of them dark",
     )
     for at, grid, title in zip((above, below), cells, titles):
         at.imshow(grid.reshape(-1, LONGEST // PAGE, 3), aspect="auto", extent=(0, LONGEST, rows, 0))
@@ -88,11 +105,12 @@ def reservation() -> Drawing:
     return done(
         fig,
         "fig-reservation",
-        "Reserved in one piece, most of the memory waits for answers that never come. In blocks, nearly all of it holds"
-        " tokens.",
-        f"Two maps of {SLOTS:,} slots of a KV cache, each sequence in a colour. With {LONGEST:,} slots in one piece for"
-        f" each, {len(pieces.held)} sequences fit, and most of each piece is grey, empty. In blocks of {PAGE}"
-        f" tokens, wherever one was free, {len(pages.tables)} fit, and hardly anything is grey.",
+        "Reserved in one piece, most of the memory waits for answers that never come. In blocks, nearly all of it"
+        " holds tokens, and a sequence is wherever a block was free.",
+        f"Two maps of {SLOTS:,} slots of a KV cache, each sequence in a pale colour. With {LONGEST:,} slots in one"
+        f" piece for each, {len(pieces.held)} sequences fit, and most of each piece is grey, empty. In blocks of {PAGE}"
+        f" tokens, {len(pages.tables)} fit, and hardly anything is grey. The {len(shown)} blocks of one sequence are"
+        " dark, all over the map.",
     )
 
 
@@ -130,7 +148,7 @@ def caught() -> Drawing:
         fig,
         "fig-caught",
         "As many answers are short as long, but of the four that run when you look, three are long. On average, half"
-        " of them is written.",
+        " of each is written.",
         f"Four rows of answers, in turn {SHORT} and {LONG} tokens long. A vertical line at one step crosses"
         f" {caught_long} long ones and {len(found) - caught_long} short one. What is written so far, left of it, is"
         f" darker: {', '.join(f'{written} of {tokens}' for _, written, tokens in found)} tokens.",
@@ -142,7 +160,7 @@ def caught() -> Drawing:
 
 def _forked() -> list[tuple[str, Allocator]]:
     """The page's own example: Ann's nine tokens, Bob's fork, a token of his, and Ann's end."""
-    memory, moments = Allocator(8, 4), []
+    memory, moments = Allocator(5, 4), []
     seen = lambda said: moments.append((said, deepcopy(memory)))
     memory.allocate("Ann", range(1, 7))
     memory.append("Ann", 7, 8, 9)
@@ -158,17 +176,17 @@ def _forked() -> list[tuple[str, Allocator]]:
 
 def copy_on_write() -> Drawing:
     """Block tables and references as one sequence becomes two: shared, then copied when written."""
-    fig, axes = drawing.axes(5.0, 6.0)
+    fig, axes = drawing.axes(5.0, 5.2)
     phrases = []
     for n, (title, memory) in enumerate(_forked()):
         top = -3.7 * n
         axes.text(0, top + 0.95, title, va="center")
-        for block in range(4):
+        for block in range(5):
             _block(axes, 2.9 * block, top, memory, block)
         tables = ",  ".join(f"{name}: {' '.join(map(str, table))}" for name, table in memory.tables.items())
         axes.text(0, top - 1.55, f"tables  {tables}", va="center", color=COLOURS["third"])
         phrases.append(f"{title}; {tables.replace(',  ', ', ')}")
-    drawing.bare(axes, (-0.2, 11.6), (-13.1, 1.4))
+    drawing.bare(axes, (-0.2, 14.4), (-13.1, 1.4))
     return done(
         fig,
         "fig-copy-on-write",
@@ -278,12 +296,14 @@ def hit_rate_by_cache() -> Drawing:
 
 
 def gain_ladder() -> Drawing:
-    """How many times cheaper a token is in blocks: ideally, less one thing after another, and the range measured."""
-    fig, axes = drawing.axes(5.0, 3.9)
+    """How many times cheaper a token is in blocks: ideally, less one thing after another, and the ranges of the three
+    models: ideal, and measured.
+    """
+    fig, axes = drawing.axes(5.0, 4.5)
     orca = "Orca (Max)"
     ideal = numbers.ideal("OPT-13B")
     steps = (
-        ("ideal, as computed above", ideal),
+        ("OPT-13B: ideal, as computed above", ideal),
         ("sequences as counted in the paper", numbers.gain(orca, slower=False, lost=False)),
         ("attention slowed by the look-ups", numbers.gain(orca, lost=False)),
         ("lost tokens computed again: our prediction", numbers.gain(orca)),
@@ -300,23 +320,26 @@ def gain_ladder() -> Drawing:
         for row in measurement("vllm_request_rates").records()
         if row["system"] == orca
     ]
-    end, most = len(steps), numbers.ideal("OPT-66B")
-    axes.plot([low, high], [end, end], color=COLOURS["measured"], lw=3, solid_capstyle="butt")
-    axes.plot([low, high], [end, end], "|", color=COLOURS["measured"], ms=14, mew=2.5)
-    axes.text(low + 0.12, end - 0.27, f"measured: {low:g} to {high:g}", va="bottom", color=COLOURS["measured"])
-    axes.vlines(before, end - 0.75, end + 0.3, color=COLOURS["cost"], ls="--", lw=1.2)
-    axes.plot([most], [0], "|", color=COLOURS["cost"], ms=14, mew=2.5)
-    axes.text(most + 0.15, 0, f"{most:.1f}, ideal for OPT-66B", va="center", color=COLOURS["cost"])
+    others = {name: numbers.ideal(name) for name in ("OPT-175B", "OPT-66B")}
+    (least, most), end = others.values(), len(steps) + 1
+    ranges = ((end - 1, least, most, "cost"), (end, low, high, "measured"))
+    for n, left, right, colour in ranges:
+        axes.plot([left, right], [n, n], color=COLOURS[colour], lw=3, solid_capstyle="butt")
+        axes.plot([left, right], [n, n], "|", color=COLOURS[colour], ms=14, mew=2.5)
+    axes.text(0, end - 1.27, "ideal for the other two models", va="bottom")
+    axes.text(least - 0.15, end - 1, f"OPT-175B: {least:.1f}", ha="right", va="center", color=COLOURS["cost"])
+    axes.text(most + 0.15, end - 1, f"OPT-66B: {most:.1f}", va="center", color=COLOURS["cost"])
+    axes.text(0, end - 0.27, f"measured, all three models: {low:g} to {high:g}", va="bottom")
     axes.set(xlim=(0, 8.4), ylim=(end + 0.45, -0.8), yticks=[], xlabel="gain over reserving the longest length (times)")
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
     return done(
         fig,
         "fig-gain-ladder",
-        "Overheads shrink our gain to the low end of what was measured. Its high end is more than our sums give, even"
-        " ideally, for any of the three models. Bars: tokens per dollar, for OPT-13B; line: requests per second.",
+        "Our sums give gains like the smaller ones that were measured, but do not explain the range. Bars and upper"
+        " line: tokens per dollar; lower line: requests per second.",
         f"Four bars that shrink: ideally a token of OPT-13B is {steps[0][1]:.1f} times cheaper,"
         f" {steps[1][1]:.1f} times with the paper's sequences, {steps[2][1]:.1f} with slower attention, and"
-        f" {steps[3][1]:.1f} with lost tokens computed again. Below them, the measured range goes from {low:g} to"
-        f" {high:g}. A mark at {most:.1f} is the ideal for OPT-66B.",
+        f" {steps[3][1]:.1f} with lost tokens computed again. A line goes from {least:.1f}, the ideal for OPT-175B, to"
+        f" {most:.1f}, for OPT-66B. Below, the measured range goes from {low:g} to {high:g}.",
     )

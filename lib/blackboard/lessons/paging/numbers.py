@@ -38,6 +38,7 @@ def room() -> dict[str, str]:
     """Reserved and in blocks."""
     [opt], known = measurement("vllm_paper").records(model="OPT-13B"), simulation.opt13b()
     (sg_in, sg_out), mean = lengths("ShareGPT"), simulation.held()
+    ahead = measurement("vllm_kv_use").records(system="Orca (Max)", use="reserved")[0]["share"]
     buddy = Contiguous(LONGEST, buddy=True)
     buddy.allocate("one", round(sg_in), PIECE)
     takes = buddy.held["one"].slots
@@ -56,6 +57,8 @@ def room() -> dict[str, str]:
         "sg_out": significant(sg_out, 3),
         "sg_all": significant(sg_in + sg_out, 3),
         "sg_ahead": f"{mean - sg_in:.0f}",
+        "orca_ahead": f"{ahead:.1%}",
+        "orca_each": f"{ahead * opt['kv_tokens'] / batches()['Orca (Max)']:.0f}",
         "orca_batch": f"{batches()['Orca (Max)']:g}",
         "oracle_batch": f"{batches()['Orca (Oracle)']:.1f}",
         "pow2_batch": f"{batches()['Orca (Pow2)']:.1f}",
@@ -97,6 +100,7 @@ def worth() -> dict[str, str]:
         "step_compute": pretty(held * computed, "s", 2),
         "worth": significant(gain, 2),
         "worth_most": significant(ideal("OPT-66B"), 2),
+        "worth_least": significant(ideal("OPT-175B"), 2),
         "worth_prompts": significant((slow + prompt) / (spent + prompt), 2),
         "caches_part": f"{held * cache / (weights + held * cache):.0%}",
         "token_held": f"{significant(1e3 * cost(held) / known['rent'], 3)} ms",
@@ -338,7 +342,26 @@ def caches() -> dict[str, str]:
         "pause_long": f"{simulation.AGENT_LONG:g} s",
         "agents": f"{AGENTS}",
         "set_tokens": f"{significant(whole / 1e6, 3)} million",
+        "codex_room": f"{room_for(local_rate()):.0%}",
     }
+
+
+def local_rate() -> float:
+    """Share of the input that the recorded sessions found in the GPUs' own memory."""
+    [row] = measurement("prefix_cache_hit_rates").records(workload="the same, Kimi K2.5, local caches")
+    return row["hit_rate"]
+
+
+def room_for(rate: float) -> float:
+    """The share of the agents' working set from which a cache finds this share of their input, with pauses as
+    Codex's.
+    """
+    whole, low, high = simulation.working_set(AGENTS, *simulation.agent()), 0.0, 1.5
+    for _ in range(12):
+        middle = (low + high) / 2
+        found = simulation.che(middle * whole, AGENTS, *simulation.agent(), simulation.AGENT_PAUSE, "long-tailed")
+        low, high = (middle, high) if found < rate else (low, middle)
+    return high
 
 
 def layers() -> dict[str, str]:
