@@ -324,7 +324,7 @@ def test_the_cell_of_the_filters_agrees_with_an_independent_reckoning():
     told, (lines, _) = values("corpus"), printed("best_tenth")
     keeps = lambda passes, reuse: (1 + reuse * (1 - exp(-(passes - 1) / reuse))) / passes
     gains = {"law": [], "cautious": []}
-    assert lines[0].split() == "keep passes q gain by the law cautiously".split()
+    assert lines[0].split() == ["keep", "passes", "q", "gain", "by", "the", "law", "cautiously"]
     for passes, line in zip((2.36, 5, 10, 20), lines[1:], strict=True):
         kept = 3e12 / passes
         q, even = 2 ** np.log10(2.7e12 / kept), worth(3e12, 2.7e12) / worth(3e12, kept)

@@ -45,7 +45,8 @@ def _pages() -> Allocator:
     and the last to come makes way. Seen at the first moment after MIXED steps when COUNTED sequences run and next to
     none is free.
     """
-    memory, left = Allocator(SLOTS // PAGE, PAGE, caching=False), {}
+    memory = Allocator(SLOTS // PAGE, PAGE, caching=False)
+    left: dict[str, int] = {}
     waiting = iter(enumerate(simulation.trace(requests=1_000)))
     n, request = next(waiting)
     step = 0
