@@ -366,6 +366,7 @@ def test_codexs_pauses_tell_how_small_the_room_was():
     less, more = (simulation.agents(share * whole, "long-tailed") for share in (0.03, 0.045))
     assert less < 0.017 < more and numbers.all()["codex_room"] == "4%"
     assert simulation.agents(0.5 * whole, "long-tailed") / 0.947 == pytest.approx(2 / 3, abs=0.04)
+    assert more < simulation.agents(0.045 * whole, "random") - 0.01, "with very little room they find less"
 
 
 def test_the_pages_machines_find_what_its_text_says():
