@@ -68,7 +68,7 @@ function readConfigText(text) {
   try {
     config = JSON.parse(text);
   } catch (error) {
-    throw new Refused(`This is not JSON: ${error.message}`);
+    throw new Refused(`This is not JSON: ${error.message}.`);
   }
   return readConfig(config);
 }
