@@ -363,7 +363,6 @@ function settle() {
   if (waitsForReader) setTimeout(layOut, WHILE);
   addEventListener("resize", again);
   addEventListener("toggle", again, true);
-  addEventListener("toggle", ({ target }) => target.matches?.(".all-lines:not([open])") && target.getBoundingClientRect().top < 0 && target.scrollIntoView(), true); // closed from far below its line
   addEventListener("scroll", ({ target }) => target.matches?.(SCROLLING) && markCut(target), { capture: true, passive: true });
 }
 

@@ -80,29 +80,20 @@ class Report(NamedTuple):
 
     def table(self) -> Page:
         """The lines as a table for a page, each data set with its source."""
-        kinds = dict.fromkeys(row.kind for row in self.rows)
-        caption = " and ".join(kinds).capitalize() + (f": {SAID[self.rows[0].kind]}" if len(kinds) == 1 else "")
-        sums = self.sums
-        said_before = lambda n: n > 0 and sums[n].data == sums[n - 1].data  # a phone says it once
-        once = lambda n, said: f'<span class="again">{said}</span>' if said_before(n) else said
+        caption = " and ".join(dict.fromkeys(row.kind for row in self.rows)).capitalize()
         rows = [
             [
-                once(n, code(s.data)),
+                code(s.data),
                 escape(_part(s)),
                 str(s.count),
                 describe_sum(s),
-                once(n, cited(measurement(s.data).sources, "catalogue.html")),
+                cited(measurement(s.data).sources, "catalogue.html"),
             ]
-            for n, s in enumerate(sums)
+            for s in self.sums
         ]
         return table(caption, ("Data set", "Slice", "Rows", HEADS.get(self.rows[0].kind, "Error"), "Source"), rows)
 
 
-SAID = {
-    CONSISTENCY: "how many rows close",
-    BOUND: "measured over ideal time",
-    CALIBRATED: "error of the predicted time",
-}
 HEADS = {CONSISTENCY: "Closes", BOUND: "Measured over ideal time", CALIBRATED: "Error of the predicted time"}
 
 
