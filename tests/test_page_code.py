@@ -173,7 +173,7 @@ def check_that_nothing_fades(page):
     """The second cell as the book has it, which calls what the first defines."""
     page.locator(SECOND).get_by_role("button", name="Edit", exact=True).click()
     said = run(page, page.locator(SECOND).locator("textarea").input_value(), SECOND)
-    gains = re.findall(r"q (\S+): gain (\S+) by the law, (\S+) cautiously", said)
+    gains = re.findall(r"% +\S+ +(\S+) +(\S+) +(\S+)$", said, re.M)
     assert len(gains) == 4 and all(quality == law == cautious for quality, law, cautious in gains)
 
 
