@@ -166,7 +166,7 @@ function followReader() {
   const mark = () => {
     waits = false;
     if (drawer && !drawer.checked && narrow.matches) return; // closed
-    if (notes.length && side) document.body.classList.toggle("contents-folded", side.classList.toggle("covered", isCovered(side, notes)));
+    if (notes.length) side?.classList.toggle("covered", isCovered(side, notes));
     const ended = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 4;
     const read = chosen >= 0 ? chosen : ended ? links.length - 1 : starts.findLastIndex((start) => start?.getClientRects()[0]?.top < innerHeight / 3);
     const above = links[read]?.closest("ul")?.closest("li")?.querySelector("a");
