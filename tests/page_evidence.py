@@ -336,9 +336,9 @@ CELLS = r"""() => {
       const box = boxes[number], next = boxes[number + 1], own = cell.getBoundingClientRect();
       const tell = (what) => found.push([what, cell.innerText]);
       if (box && (box.right > own.right + 1 || box.left < own.left - 1)) tell("leaves its cell");
-      const below = next && next.top >= box?.bottom - 1; // where a row is a card
+      const apart = next && box && (next.top >= box.bottom - 1 || next.bottom <= box.top + 1); // where a row is a card
       const flows = getComputedStyle(cell).display === "inline"; // where a row is a line of text
-      if (box && next && !below && !flows && box.right > next.left + 1) tell("overlaps the next");
+      if (box && next && !apart && !flows && box.right > next.left + 1) tell("overlaps the next");
     });
   }
   return found;

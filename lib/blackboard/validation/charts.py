@@ -93,8 +93,8 @@ def sending_hides(family: str) -> str:
     count for nothing.
     """
     waits = f"{BUSY['t_links']} - max({BUSY['t_compute']}, {BUSY['t_memory']})"
-    of_run = lambda each: re.sub(r"datum\.(\w+)", lambda name: f"{each[name[1]]:.4g}", waits)
-    longest = ", ".join(of_run(each) for each in rows() if each["family"] == family)
+    of_run = lambda each: re.sub(r"datum\.(\w+)", lambda name: f"{each[name[1]]:.3g}", waits)
+    longest = ", ".join(dict.fromkeys(of_run(each) for each in rows() if each["family"] == family))
     return f"serial_share == 0 && max({longest}) <= 0"
 
 
