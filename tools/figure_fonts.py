@@ -26,7 +26,6 @@ RULES = {  # what a face is for
     "math-italic": f"{STYLES['math-italic']}; {STYLES['italic']}",
 }
 STYLED = re.compile(r'style="([^"]*font-[^"]*)"')
-EVEN = "text { text-rendering: geometricPrecision } "  # letters as wide as matplotlib has measured them, at every size
 FOLDERS = "_images", "_static/flashcards"
 TEXT = re.compile(r">([^<>]+)<")
 STILL = re.compile(r'<picture class="chart-still".*?</picture>', re.S)  # a chart that nobody has touched yet
@@ -56,7 +55,7 @@ def bring_letters(site):
     used = {path: {style_of(told) for told in STYLED.findall(text)} for path, text in figures.items()}
     faces = {style: cut_face(style, letters) for style in STYLES if any(style in those for those in used.values())}
     for path, text in figures.items():
-        rules = EVEN + "".join(face for style, face in faces.items() if style in used[path])
+        rules = "".join(face for style, face in faces.items() if style in used[path])
         path.write_text(with_rules(text, rules), "utf8")
     for path in sorted(site.rglob("*.html")):
         text = path.read_text("utf8")

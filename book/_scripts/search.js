@@ -11,6 +11,7 @@ var SHARES = [
   [/^exercises\//, 0.3, "Exercises"],
   [/^book\/(notation|catalogue|measurements|flashcards|glossary|bibliography|claims)$/, 0.4, "Reference"],
 ];
+var shareOf = (page) => SHARES.find(([pages]) => pages.test(page))?.[1] ?? 1;
 var LOOKED_UP = 40; // from here on it is a question or a term
 var GLOSSARY = "Glossary: ";
 var NOTHING = "No page has all of these words.";
@@ -24,7 +25,7 @@ var Scorer = {
     else found[1] = found[1].replace(" > ", " › ");
     if (lookedUp) return score - (glossary ? 1 : anchor ? 2 : 0);
     const about = anchor ? 0 : Math.min(mentions[page] ?? 0, 4);
-    return (score + 5 * about) * (SHARES.find(([pages]) => pages.test(page)) ?? [null, 1])[1];
+    return (score + 5 * about) * shareOf(page);
   },
   objNameMatch: 11,
   objPartialMatch: 6,
@@ -135,10 +136,13 @@ const tellingStems = (text) => new Set(text.toLowerCase().split(WORDS).map((word
 let entries = null, tells = null;
 function readEntries() {
   if (entries) return;
-  const { alltitles, indexentries, docnames, titles } = Search._index, count = {};
-  const place = (words, places) => places.filter(([file]) => !docnames[file].startsWith("exercises/")).map(([file, id]) => ({ file, id, words, stems: tellingStems(words) }));
+  const { alltitles, indexentries, docnames } = Search._index, count = {};
+  const place = ([words, places]) => {
+    const stems = tellingStems(words);
+    return places.filter(([file]) => !docnames[file].startsWith("exercises/")).map(([file, id]) => ({ file, id, words, stems }));
+  };
   const questions = Object.entries(indexentries).map(([words, places]) => [words, places.filter(([, id, main]) => main && !id)]);
-  entries = [...Object.entries(alltitles), ...questions].flatMap(([words, places]) => place(words, places)).filter(({ stems }) => stems.size);
+  entries = [...Object.entries(alltitles), ...questions].flatMap(place).filter(({ stems }) => stems.size);
   for (const { stems } of entries) for (const stem of stems) count[stem] = (count[stem] ?? 0) + 1;
   tells = (stems) => [...stems].reduce((sum, stem) => sum + (count[stem] ? Math.log(1 + entries.length / count[stem]) : 0), 0);
 }
@@ -151,8 +155,7 @@ function likest(query) {
   for (const { file, id, words, stems } of entries) {
     const shared = new Set([...stems].filter((stem) => wanted.has(stem)));
     if (shared.size < 2) continue;
-    const share = SHARES.find(([pages]) => pages.test(docnames[file]))?.[1] ?? 1;
-    const like = Math.sqrt((tells(shared) / tells(wanted)) * (tells(shared) / tells(stems))) * (0.9 + 0.1 * share);
+    const like = Math.sqrt((tells(shared) / tells(wanted)) * (tells(shared) / tells(stems))) * (0.9 + 0.1 * shareOf(docnames[file]));
     if (like < LIKE || like <= (best.get(docnames[file])?.like ?? 0)) continue;
     const title = id && titles[file] !== words ? `${titles[file]} › ${words}` : titles[file];
     best.set(docnames[file], { like, found: [docnames[file], title, id ? `#${id}` : "", null, LOOKED_UP, filenames[file], "title"] });

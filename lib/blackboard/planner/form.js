@@ -135,7 +135,7 @@ const option = (value, text) => Object.assign(document.createElement("option"), 
 const fill = (name, rows) => field(name).replaceChildren(...rows.map(([value, text]) => option(value, text)));
 
 function fillMenus() {
-  fill("model", [...data.models.map((model) => [model.id, model.name]), [PASTED, "Your own: paste a config.json…"]].sort(([id]) => (id === PASTED ? -1 : 0)));
+  fill("model", [[PASTED, "Your own: paste a config.json…"], ...data.models.map((model) => [model.id, model.name])]);
   field("chip").replaceChildren(...groupedChips());
   fill("engine", Object.entries(data.engines));
 }
@@ -359,7 +359,7 @@ function row(...cells) {
 
 function showNumbers(found, fitting, crowded) {
   const { errors } = found.constants, or = (text) => (fitting ? text : "–");
-  const known = found.usd_per_mtok !== null && found.usd_per_mtok_in > 0; // a single user's prompt takes no time from other users
+  const known = found.usd_per_mtok !== null;
   part("prediction").tBodies[0].replaceChildren(
     row("Tokens/s per user", or(written(found.tokens_per_s_per_user))),
     row("Tokens/s per chip", or(written(found.tokens_per_s_per_chip))),
@@ -587,7 +587,7 @@ async function showBest(asked) {
 function showCompared(box, asked, promise, found) {
   const { scope } = state, kept = found.filter(({ point }) => point).map(({ chip, point }) => {
     const rent = scope === "chip" ? asked.rent && { usd: asked.rent } : comparedRent(asked, chip);
-    return { device: chip, ...point, rent, prices: pricesOf(point, rent?.usd), hourly: rent && rent.usd * point.chips };
+    return { device: chip, ...point, rent, prices: pricesOf(point.speed, rent?.usd ?? null), hourly: rent && rent.usd * point.chips };
   });
   const rows = scope === "chip" ? kept : kept.filter(({ rent }) => rent);
   const cost = { users: ({ hourly }) => hourly, full: ({ prices }) => prices.all }[scope];
@@ -657,14 +657,6 @@ function leftOut(asked, promise, unpriced, failed) {
 
 // What the fields say where a point of the frontier is chosen.
 const pointState = ({ chips, tensor, expert, users }) => ({ by: "users", load: users, tensor: tensor === chips ? "" : tensor, expert });
-
-// Dollars per million tokens: of all together, of prompts, and of output; null where there is no rent.
-function pricesOf({ chip, speed }, rent) {
-  const { prompt_length, output_length } = speed.plan.values, requests = (chip / output_length) * 3600; // of a chip, per hour
-  if (!rent) return null;
-  const price = (share, tokens) => ((share * rent) / (requests * tokens)) * 1e6;
-  return { all: price(1, prompt_length + output_length), in: price(speed.busy, prompt_length), out: price(1 - speed.busy, output_length) };
-}
 
 // --- the same call in Python ---
 

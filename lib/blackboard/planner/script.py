@@ -104,8 +104,8 @@ ON_DEMAND = "on demand"  # all others
 def rent_rows(chip: Chip) -> dict[str, Any]:
     """The newest confirmed rent of all, on demand, and on a contract; None where there is none of the kind."""
     confirmed = [rent for rent in chip.rents if rent.confirmed]
-    said = {"newest": {*SAID.values(), ON_DEMAND}, "demand": {"median", ON_DEMAND}, "contract": {"3 years"}}
-    return {name: rent_row([rent for rent in confirmed if short_kind(rent) in kinds]) for name, kinds in said.items()}
+    of = lambda *kinds: rent_row([rent for rent in confirmed if short_kind(rent) in kinds])
+    return {"newest": rent_row(confirmed), "demand": of("median", ON_DEMAND), "contract": of("3 years")}
 
 
 def short_kind(rent: Rent) -> str:

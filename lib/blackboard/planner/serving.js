@@ -378,8 +378,7 @@ function predictServing(asked) {
 
 function predict(server, constants, rent) {
   const speed = speeds(server, constants);
-  const { layout, prompt, output } = server;
-  const price = (share, tokens) => (rent === null ? null : ((share * (rent / 3600) * layout.chips) / (speed.requests_per_s * tokens)) * 1e6);
+  const { layout } = server, prices = pricesOf(speed, rent);
   const parts = partsOf(speed.plan, constants.values);
   const cache = cachePerChip(layout, speed.running, eq.mean_context(server.lengths), server.cache);
   const memory = { ...server.weightsPerChip, cache };
@@ -387,10 +386,18 @@ function predict(server, constants, rent) {
   return {
     ...numbers, server, constants, parts, fits: server.fits, users: server.users,
     most_rate: speeds({ ...server, users: mostUsers(server) }, constants).requests_per_s,
-    usd_per_mtok: price(1, prompt + output), usd_per_mtok_in: price(busy, prompt), usd_per_mtok_out: price(1 - busy, output),
+    usd_per_mtok: prices && prices.all, usd_per_mtok_in: prices && prices.in, usd_per_mtok_out: prices && prices.out,
     binds: Object.keys(parts).reduce((a, b) => (parts[b] > parts[a] ? b : a)),
     memory_per_chip: Object.fromEntries(Object.entries(memory).filter(([, size]) => size)),
   };
+}
+
+// Dollars per million tokens: of all together, of prompts, and of output; null where there is no rent.
+function pricesOf({ plan, busy, tokens_per_s_per_chip }, rent) {
+  if (rent === null) return null;
+  const { prompt_length, output_length } = plan.values, requests = (tokens_per_s_per_chip / output_length) * 3600; // of a chip, per hour
+  const price = (share, tokens) => ((share * rent) / (requests * tokens)) * 1e6;
+  return { all: price(1, prompt_length + output_length), in: price(busy, prompt_length), out: price(1 - busy, output_length) };
 }
 
 // Times and rates of a server: all that a point of the frontier needs.
