@@ -477,9 +477,11 @@ def test_a_phone_begins_with_what_is_near_its_screen(browser, server):
         page.wait_for_function(f"{awake}[0]")
         assert not all(page.evaluate(awake))
         sections = "[...document.querySelectorAll('.bd-article > section > section')]"
-        page.wait_for_function(f"{sections}.every(({{ style }}) => style.contentVisibility === 'visible')")
+        laid_out = f"{sections}.every(({{ style }}) => style.contentVisibility === 'visible')"
+        assert not page.evaluate(laid_out)
         page.keyboard.press("Tab")
         page.wait_for_function(f"{awake}.every(Boolean)")
+        page.wait_for_function(laid_out)
         page.goto(f"{server}/book/racks.html?#practice")
         page.wait_for_function(f"{awake}.every(Boolean)")
 

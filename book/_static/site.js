@@ -65,9 +65,6 @@ window.firstSign = new Promise((come) => {
 });
 
 // The sections follow one by one, so that links lead to where they should. A link that opened the page needs them at once.
-// A page that nobody touches lays them out after a while, so that the scroll bar tells its length.
-const WHILE = 3000; // milliseconds
-
 async function layOut() {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (const _ of [1, 2]) await new Promise((next) => setTimeout(next)); // until boxes to write in begin
@@ -360,7 +357,6 @@ function settle() {
   if (waitsForReader) markBoxes([...document.querySelectorAll(SCROLLING)].filter((box) => !box.closest("section section, details:not([open])"))); // on the first screen
   const again = () => { window.laidOut = markScrolling(); };
   window.laidOut = window.firstSign.then(layOut).then(() => document.fonts.ready).then(markScrolling); // fonts change widths
-  if (waitsForReader) setTimeout(layOut, WHILE);
   addEventListener("resize", again);
   addEventListener("toggle", again, true);
   addEventListener("scroll", ({ target }) => target.matches?.(SCROLLING) && markCut(target), { capture: true, passive: true });
